@@ -1,0 +1,48 @@
+# One language, one set of warnings, one place for sanitizers.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g -fno-omit-frame-pointer")
+
+# Includes are written from the root of the tree, everywhere.
+include_directories(${PROJECT_SOURCE_DIR})
+
+# Same input, same bytes out, on machines with and without fused multiply-add.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+
+set(spillway_warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # g++ 12 sees overlaps in std::string::operator+ that are not there (GCC bug 105651).
+    list(APPEND spillway_warnings -Wno-restrict)
+  endif()
+  if(SPILLWAY_SANITIZE)
+    # The instrumentation hides initialisations from this analysis.
+    list(APPEND spillway_warnings -Wno-maybe-uninitialized)
+  endif()
+endif()
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${spillway_warnings}>")
+
+if(SPILLWAY_SANITIZE)
+  add_compile_options(-fsanitize=${SPILLWAY_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${SPILLWAY_SANITIZE})
+endif()
+
+find_program(SPILLWAY_CCACHE ccache)
+if(SPILLWAY_CCACHE)
+  # Without these ccache never takes a source that uses a precompiled header from its store.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${SPILLWAY_CCACHE})
+  if(SPILLWAY_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  endif()
+endif()

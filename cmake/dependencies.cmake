@@ -1,0 +1,20 @@
+# What the project takes from the distribution; setup/packages names the packages.
+find_package(Threads REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(valijson REQUIRED)
+
+if(SPILLWAY_FUZZ)
+  return()
+endif()
+find_package(CLI11 REQUIRED)
+find_package(GTest REQUIRED)
+find_package(benchmark REQUIRED)
+
+# SimGrid ships no CMake package.
+find_path(SIMGRID_INCLUDE_DIR simgrid/s4u.hpp REQUIRED)
+find_library(SIMGRID_LIBRARY simgrid REQUIRED)
+add_library(SimGrid::SimGrid SHARED IMPORTED)
+set_target_properties(
+  SimGrid::SimGrid PROPERTIES IMPORTED_LOCATION ${SIMGRID_LIBRARY}
+                              INTERFACE_INCLUDE_DIRECTORIES ${SIMGRID_INCLUDE_DIR})

@@ -1,0 +1,149 @@
+# How a folder becomes a target. cmake/README.md shows each function in use.
+
+# What a plugin finds in the process that opens it: these libraries exist once, in the executable.
+set(SPILLWAY_EXPORTED description result models strategies)
+
+# spillway_folders(<folder>...): adds each folder.
+function(spillway_folders)
+  foreach(folder IN LISTS ARGN)
+    if(SPILLWAY_STRICT OR EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+      add_subdirectory(${folder})
+    else()
+      message(STATUS "skipped: ${folder} has no CMakeLists.txt")
+    endif()
+  endforeach()
+endfunction()
+
+# Sets `result` to the sources that exist, and stops on a missing one when strict.
+function(_spillway_sources result target)
+  set(found "")
+  foreach(source IN LISTS ARGN)
+    if(SPILLWAY_STRICT OR EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+      list(APPEND found ${source})
+    else()
+      message(STATUS "skipped: ${target}: ${source} is missing")
+    endif()
+  endforeach()
+  if(NOT found)
+    set(found ${CMAKE_CURRENT_BINARY_DIR}/${target}_empty.cpp)
+    file(WRITE ${found} "")
+  endif()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# Headers too slow to parse in every source. One target compiles them, the others reuse the result.
+function(_spillway_pch target kind)
+  if(SPILLWAY_PCH)
+    target_precompile_headers(${target} REUSE_FROM pch_${kind})
+  endif()
+endfunction()
+
+function(_spillway_pch_target kind)
+  cmake_parse_arguments(arg "" "" "HEADERS;LINKS" ${ARGN})
+  if(SPILLWAY_PCH)
+    file(WRITE ${PROJECT_BINARY_DIR}/pch_${kind}.cpp "")
+    add_library(pch_${kind} OBJECT ${PROJECT_BINARY_DIR}/pch_${kind}.cpp)
+    target_link_libraries(pch_${kind} PRIVATE ${arg_LINKS})
+    target_precompile_headers(pch_${kind} PRIVATE ${arg_HEADERS})
+  endif()
+endfunction()
+
+_spillway_pch_target(json HEADERS <nlohmann/json.hpp> LINKS nlohmann_json::nlohmann_json)
+if(NOT SPILLWAY_FUZZ)
+  _spillway_pch_target(
+    test HEADERS <nlohmann/json.hpp> <gtest/gtest.h> <gmock/gmock.h>
+    LINKS nlohmann_json::nlohmann_json GTest::gtest GTest::gmock)
+endif()
+
+# spillway_library(<name> SOURCES <file>... [LINKS <target>...] [PRIVATE_LINKS <target>...])
+# A folder's static library.
+function(spillway_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  _spillway_sources(sources ${name} ${arg_SOURCES})
+  add_library(${name} STATIC ${sources})
+  target_link_libraries(
+    ${name}
+    PUBLIC nlohmann_json::nlohmann_json fmt::fmt ${arg_LINKS}
+    PRIVATE ${arg_PRIVATE_LINKS})
+  _spillway_pch(${name} json)
+endfunction()
+
+# spillway_hosts_plugins(<executable>): the executable carries the exported libraries whole and
+# shows their symbols, so that a plugin uses these and brings no second copy.
+function(spillway_hosts_plugins target)
+  set(archives "")
+  foreach(library IN LISTS SPILLWAY_EXPORTED)
+    list(APPEND archives -Wl,$<TARGET_FILE:${library}>)
+  endforeach()
+  # The archives come first and whole, so the linker takes nothing from them a second time where
+  # they are named as ordinary libraries. LINK_LIBRARY:WHOLE_ARCHIVE would repeat them (CMake 3.25).
+  target_link_options(${target} PRIVATE -Wl,--whole-archive ${archives} -Wl,--no-whole-archive)
+  target_link_libraries(${target} PRIVATE ${SPILLWAY_EXPORTED} ${CMAKE_DL_LIBS})
+  set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
+endfunction()
+
+# spillway_executable(<name> SOURCES <file>... [LINKS <target>...])
+# A program in bin/ that can open plugins.
+function(spillway_executable name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
+  _spillway_sources(sources ${name} ${arg_SOURCES})
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${arg_LINKS})
+  spillway_hosts_plugins(${name})
+  _spillway_pch(${name} json)
+endfunction()
+
+# spillway_plugin(<name> SOURCES <file>... [LINKS <vendor target>...] [HEADERS <header>...])
+# lib/spillway/spillway_<name>.so, opened with dlopen. It links its vendor's libraries and nothing
+# of ours: what it uses of SPILLWAY_EXPORTED stays undefined until the executable is there.
+# <name>_objects are the same object files, for tests that link them directly.
+function(spillway_plugin name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;HEADERS" ${ARGN})
+  _spillway_sources(sources ${name} ${arg_SOURCES})
+  add_library(${name}_objects OBJECT ${sources})
+  set_target_properties(${name}_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${name}_objects PUBLIC nlohmann_json::nlohmann_json fmt::fmt ${arg_LINKS})
+  if(SPILLWAY_PCH AND arg_HEADERS)
+    target_precompile_headers(${name}_objects PRIVATE ${arg_HEADERS})
+  endif()
+  add_library(${name} MODULE $<TARGET_OBJECTS:${name}_objects>)
+  target_link_libraries(${name} PRIVATE fmt::fmt ${arg_LINKS})
+  set_target_properties(
+    ${name} PROPERTIES PREFIX "" OUTPUT_NAME spillway_${name} LINKER_LANGUAGE CXX
+                       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/spillway)
+endfunction()
+
+# spillway_test(<folder> SOURCES <file>... [LINKS <target>...] [TIMEOUT <seconds>]
+#               [HOSTS_PLUGINS] [RUNS_PROGRAM])
+# One GoogleTest program, bin/test_<folder>; every test in it is a ctest test <folder>/Suite.Name.
+#   HOSTS_PLUGINS  opens plugins in its own process
+#   RUNS_PROGRAM   starts the program, whose path is the macro SPILLWAY_PROGRAM
+function(spillway_test folder)
+  cmake_parse_arguments(arg "HOSTS_PLUGINS;RUNS_PROGRAM" "TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  string(REPLACE "/" "_" name ${folder})
+  set(target test_${name})
+  _spillway_sources(sources ${target} ${arg_SOURCES})
+  add_executable(${target} ${sources})
+  target_link_libraries(${target} PRIVATE ${arg_LINKS} nlohmann_json::nlohmann_json GTest::gtest
+                                          GTest::gmock GTest::gmock_main)
+  target_compile_definitions(${target} PRIVATE SPILLWAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(arg_HOSTS_PLUGINS)
+    spillway_hosts_plugins(${target})
+    add_dependencies(${target} sim)
+  endif()
+  if(arg_RUNS_PROGRAM)
+    add_dependencies(${target} spillway)
+    target_compile_definitions(${target} PRIVATE
+                               SPILLWAY_PROGRAM="${PROJECT_BINARY_DIR}/bin/spillway")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  if(SPILLWAY_SANITIZE)
+    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
+  endif()
+  _spillway_pch(${target} test)
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       TEST_PREFIX ${folder}/ PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${name})
+endfunction()
+include(GoogleTest)

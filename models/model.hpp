@@ -1,0 +1,69 @@
+#pragma once
+
+#include "models/architecture.hpp"
+#include "scenarios/description/units.hpp"
+
+#include <string>
+#include <vector>
+
+namespace spillway::models {
+
+using description::Flops;
+using description::Params;
+
+/// What a weight tensor is for; decides its buffer class, its weight decay and its tensor split.
+enum class WeightKind {
+  embedding,
+  positions,
+  query,
+  key,
+  value,
+  attention_output,
+  ffn_gate,
+  ffn_up,
+  ffn_down,
+  router,
+  lm_head,
+  other_matrix,
+  bias,
+  norm,
+};
+const char* to_string(WeightKind kind);
+
+/// How Megatron-style tensor parallelism cuts a weight: whole on each rank, by output or by input.
+enum class Cut { none, columns, rows };
+
+struct WeightTensor {
+  std::string name;                  ///< as Hugging Face names it, "model.layers.0.mlp.up_proj.weight"
+  WeightKind kind = WeightKind::other_matrix;
+  std::vector<std::uint64_t> shape;  ///< of the whole tensor; {} never
+  Params parameters;                 ///< product of `shape`
+  std::uint32_t layer = 0;           ///< index into Model::layers
+  Cut cut = Cut::none;
+  bool decays() const { return shape.size() > 1; }  ///< DeepSpeed/HF: norms and biases do not
+};
+
+/// A layer is what streaming systems fetch as one: the embedding, each block, the head.
+struct Layer {
+  std::string name;                    ///< "embedding", "layers.0", "encoder.0", "head"
+  std::vector<std::uint32_t> weights;  ///< indices into Model::weights, in model order
+  bool is_block = false;               ///< a transformer block (recomputed, checkpointed)
+};
+
+/// The weights of one LLM: every parameter tensor once (a tied head is the embedding), in model order.
+struct Model {
+  Architecture architecture;
+  std::vector<WeightTensor> weights;
+  std::vector<Layer> layers;  ///< embedding, blocks (encoder first), head
+  Params parameters;          ///< sum over weights
+
+  const std::string& name() const { return architecture.name; }
+  /// The weights that `layer` multiplies or looks up, a tied embedding included for the head.
+  std::vector<std::uint32_t> used_by(std::uint32_t layer) const;
+  /// Parameters of the largest weight tensor (the vocabulary's, in LLMs).
+  Params largest_tensor() const;
+};
+
+Model build_model(const Architecture& architecture);
+
+}  // namespace spillway::models

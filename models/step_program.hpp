@@ -1,0 +1,135 @@
+#pragma once
+
+#include "models/model.hpp"
+#include "scenarios/description/training.hpp"
+
+#include <optional>
+
+namespace spillway::models {
+
+using description::Bytes;
+
+using Precision = description::Precision;
+using Attention = description::AttentionKind;
+using Optimizer = description::OptimizerKind;
+
+/// Bytes of one weight, activation or gradient element: 2, or 4 for fp32.
+std::uint64_t element_bytes(Precision precision);
+
+/// What one rank computes in one micro-batch.
+struct Workload {
+  Precision precision = Precision::bf16_mixed;
+  Optimizer optimizer = Optimizer::adam;
+  std::uint64_t state_bytes = 4;  ///< of each optimizer state element: 4 (fp32) or 2 (bf16)
+  std::uint64_t micro_batch = 1;  ///< samples
+  std::uint64_t sequence = 1024;  ///< tokens per sample (T5: of encoder and decoder each)
+  std::uint64_t tensor = 1;       ///< tensor-parallel ways; every size below is one rank's
+  Attention attention = Attention::flash;
+  bool fused_kernels = true;      ///< loss fused with the head: no whole logits, a bounded chunk
+  double dropout = 0;
+  bool causal_skip = false;       ///< count only the lower triangle of causal attention
+
+  std::uint64_t tokens() const { return micro_batch * sequence; }
+};
+
+using TensorId = std::uint32_t;
+
+enum class TensorRole {
+  weight,
+  weight_gradient,
+  master,    ///< fp32 copy of a weight (mixed precision)
+  momentum,
+  variance,
+  activation,
+  activation_gradient,
+  logits,    ///< logits, softmax and their gradients
+  input,     ///< token ids, labels: never moved
+};
+
+struct Tensor {
+  std::string name;
+  TensorRole role = TensorRole::activation;
+  Bytes bytes;                            ///< of one rank
+  std::uint64_t elements = 0;
+  std::uint32_t layer = 0;                ///< whose forward makes it; of a gradient: of its tensor
+  std::optional<std::uint32_t> weight;    ///< index into Model::weights, for weights and their states
+  bool is_residual = false;  ///< a block's input or T5's encoder output: what checkpointing keeps
+};
+
+enum class Access { read, write, read_write };
+struct Operand {
+  TensorId tensor = 0;
+  Access access = Access::read;
+};
+
+enum class OperatorKind {
+  embedding,
+  norm,
+  matmul,
+  attention,    ///< scores, softmax and values, flash or materialized
+  elementwise,  ///< rope, activation, residual addition, dropout
+  loss,
+  all_reduce,   ///< tensor-parallel sum of its read_write operand
+  update,       ///< optimizer step of one weight
+};
+
+/// Rows x columns x inner of a GEMM, `batch` of them: out[m,n] = a[m,k] b[k,n]
+struct GemmShape {
+  std::uint64_t m = 0, n = 0, k = 0, batch = 1;
+};
+
+/// The unit of work: one kernel (or one fused group that every implementation fuses).
+struct Operator {
+  std::string name;
+  OperatorKind kind = OperatorKind::elementwise;
+  std::uint32_t layer = 0;
+  std::vector<Operand> operands;
+  std::vector<TensorId> saved;  ///< forward only: what its backward will read (subset of operands)
+  Bytes workspace;              ///< scratch while it runs (materialized scores that nobody saves, ...)
+  Flops flops;                  ///< of matrix products; 0 for memory-bound work
+  Bytes bytes;                  ///< device memory traffic, read + written
+  GemmShape gemm;               ///< matmul, and the loss that has the head's matmul inside
+};
+
+/// Operators [first, last) of StepProgram::operators.
+struct Span {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+};
+
+struct LayerSpan {
+  Span forward;
+  Span backward;
+  std::optional<TensorId> input;   ///< hidden states that enter (none for the embedding)
+  std::optional<TensorId> output;  ///< hidden states that leave (none for the head)
+  std::optional<TensorId> output_gradient;  ///< what the layer's backward starts from
+};
+
+/// One training step of one rank and one micro-batch: forward, backward, update, operators in order.
+/// Every size and cost of spillway derives from this one description.
+///   Layout      tensor i is the weight i of the model, for all i < Model::weights.size()
+///   Invariants  an operand is written before it is read, but for weights, their gradients and
+///               states, and inputs; `saved` tensors are read by some backward operator of the same
+///               layer, which reads no other activations of a forward; each weight_gradient is
+///               accumulated (read_write) by the backward of every layer that uses the weight;
+///               running a layer's forward again makes all that it saved but what other layers made
+struct StepProgram {
+  Workload workload;
+  std::vector<Tensor> tensors;
+  std::vector<Operator> operators;
+  std::vector<LayerSpan> layers;  ///< parallel to Model::layers
+  Span forward, backward, update;
+
+  Flops forward_flops() const;  ///< of one micro-batch and rank, no recomputation
+  Flops flops(Span span) const;
+  /// Tensors that the forward of `layer` saves for its backward, each once, in order of saving;
+  /// weights and token ids not included; the layer's input is.
+  std::vector<TensorId> saved_by(std::uint32_t layer) const;
+};
+
+/// Builds the step program of `model` under `workload`.
+///   Throws  ScenarioError when heads, kv heads or ffn do not divide by `tensor`, or the sequence is
+///           longer than a learned position table (rotary positions have no end)
+StepProgram build_step_program(const Model& model, const Workload& workload);
+
+}  // namespace spillway::models

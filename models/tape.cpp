@@ -1,0 +1,234 @@
+#include "models/tape.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+namespace spillway::models {
+
+namespace {
+
+Bytes traffic(const std::vector<Operand>& operands, const std::vector<Tensor>& tensors) {
+  Bytes bytes;
+  for (const Operand& operand : operands)
+    bytes += tensors[operand.tensor].bytes * (operand.access == Access::read_write ? 2u : 1u);
+  return bytes;
+}
+
+bool is_mixed(Precision precision) {
+  return precision == Precision::fp16_mixed || precision == Precision::bf16_mixed;
+}
+
+}  // namespace
+
+Tape::Tape(const Model& model, const Workload& workload)
+    : model_(model), element_(element_bytes(workload.precision)) {
+  program_.workload = workload;
+  program_.layers.resize(model.layers.size());
+  outputs_.resize(model.layers.size());
+  const std::size_t blocks = model.layers.size();
+  program_.tensors.reserve(5 * model.weights.size() + 44 * blocks);
+  program_.operators.reserve(model.weights.size() + 56 * blocks);
+  slots_.reserve(24 * blocks);
+  steps_.reserve(24 * blocks);
+  add_weights();
+}
+
+std::uint64_t Tape::split(std::uint64_t width) const {
+  return description::divide_up(width, program_.workload.tensor);
+}
+
+void Tape::add_weights() {
+  add_states(TensorRole::weight, "", element_);
+  add_states(TensorRole::weight_gradient, ".gradient", element_);
+  const Workload& w = program_.workload;
+  // With 16-bit states the 16-bit weight itself is what the optimizer updates.
+  if (is_mixed(w.precision) && w.state_bytes == 4)
+    add_states(TensorRole::master, ".master", 4);
+  if (w.optimizer != Optimizer::adam) return;
+  add_states(TensorRole::momentum, ".momentum", w.state_bytes);
+  add_states(TensorRole::variance, ".variance", w.state_bytes);
+}
+
+void Tape::add_states(TensorRole role, const char* suffix, std::uint64_t element_bytes) {
+  for (std::uint32_t i = 0; i < model_.weights.size(); ++i) {
+    const WeightTensor& weight = model_.weights[i];
+    std::uint64_t count = weight.parameters.value();
+    if (weight.kind == WeightKind::embedding || weight.kind == WeightKind::lm_head)
+      count = split(weight.shape[0]) * weight.shape[1];
+    else if (weight.cut != Cut::none)
+      count = split(count);
+    Tensor tensor;
+    tensor.name = weight.name + suffix;
+    tensor.role = role;
+    tensor.bytes = Bytes(count * element_bytes);
+    tensor.elements = count;
+    tensor.layer = weight.layer;
+    tensor.weight = i;
+    program_.tensors.push_back(std::move(tensor));
+  }
+}
+
+void Tape::begin_layer(std::uint32_t layer, std::optional<Value> input) {
+  layer_ = layer;
+  prefix_ = model_.layers[layer].name + ".";
+  LayerSpan& span = program_.layers[layer];
+  span.forward.first = static_cast<std::uint32_t>(program_.operators.size());
+  if (input) span.input = input->tensor;
+}
+
+void Tape::end_layer(std::optional<Value> output) {
+  LayerSpan& span = program_.layers[layer_];
+  span.forward.last = static_cast<std::uint32_t>(program_.operators.size());
+  if (output) span.output = output->tensor;
+  outputs_[layer_] = output;
+}
+
+TensorId Tape::tensor(std::string_view name, std::uint64_t elements, std::uint64_t element_bytes,
+                      TensorRole role) {
+  Tensor tensor;
+  tensor.name.reserve(prefix_.size() + name.size());
+  tensor.name.append(prefix_).append(name);
+  tensor.role = role;
+  tensor.bytes = Bytes(elements * element_bytes);
+  tensor.elements = elements;
+  tensor.layer = layer_;
+  program_.tensors.push_back(std::move(tensor));
+  return static_cast<TensorId>(program_.tensors.size() - 1);
+}
+
+Value Tape::value(std::string_view name, std::uint64_t elements, TensorRole role) {
+  return value_of(tensor(name, elements, element_, role));
+}
+
+Value Tape::value_of(TensorId tensor) {
+  Slot slot;
+  slot.tensor = tensor;
+  slots_.push_back(slot);
+  return {tensor, static_cast<std::uint32_t>(slots_.size() - 1)};
+}
+
+Operator& Tape::add(std::string_view name, OperatorKind kind, std::vector<Operand> operands,
+                    std::vector<TensorId> saved) {
+  Operator& op = program_.operators.emplace_back();
+  op.name.reserve(prefix_.size() + name.size());
+  op.name.append(prefix_).append(name);
+  op.kind = kind;
+  op.layer = layer_;
+  op.bytes = traffic(operands, program_.tensors);
+  op.operands = std::move(operands);
+  op.saved = std::move(saved);
+  return op;
+}
+
+void Tape::on_backward(std::function<void()> step) { steps_.push_back({layer_, std::move(step)}); }
+
+Operand Tape::weight_gradient(std::uint32_t index) const {
+  return {static_cast<TensorId>(model_.weights.size() + index), Access::read_write};
+}
+
+Operand Tape::gradient(Value value) const {
+  const Slot& slot = slots_[value.slot];
+  ENSURE(slot.state != Slot::State::none,
+         "no gradient reached " + program_.tensors[value.tensor].name);
+  return {slot.gradient, Access::read};
+}
+
+TensorId Tape::new_gradient(const Slot& slot) {
+  const Tensor& of = program_.tensors[slot.tensor];
+  Tensor tensor;
+  tensor.name = of.name + (slot.partial ? ".partial_gradient" : ".gradient");
+  tensor.role =
+      of.role == TensorRole::logits ? TensorRole::logits : TensorRole::activation_gradient;
+  tensor.bytes = of.bytes;
+  tensor.elements = of.elements;
+  tensor.layer = of.layer;
+  program_.tensors.push_back(std::move(tensor));
+  return static_cast<TensorId>(program_.tensors.size() - 1);
+}
+
+void Tape::accumulate(std::vector<Operand>& operands, Value value) {
+  Slot& slot = slots_[value.slot];
+  if (slot.state == Slot::State::own) {
+    operands.push_back({slot.gradient, Access::read_write});
+    return;
+  }
+  // A passed gradient is still another tensor's: the sum goes to a new one.
+  if (slot.state == Slot::State::passed) operands.push_back({slot.gradient, Access::read});
+  slot.gradient = new_gradient(slot);
+  slot.state = Slot::State::own;
+  operands.push_back({slot.gradient, Access::write});
+}
+
+void Tape::pass_gradient(Value from, Value to) {
+  const Operand source = gradient(from);
+  Slot& slot = slots_[to.slot];
+  if (slot.state == Slot::State::none) {
+    slot.gradient = source.tensor;
+    slot.state = Slot::State::passed;
+    return;
+  }
+  std::vector<Operand> operands{source};
+  accumulate(operands, to);
+  add("gradient_sum", OperatorKind::elementwise, std::move(operands));
+}
+
+StepProgram Tape::finish() {
+  const auto here = [this] { return static_cast<std::uint32_t>(program_.operators.size()); };
+  program_.forward = {0, here()};
+  for (std::size_t layer = model_.layers.size(); layer-- > 0;) {
+    layer_ = static_cast<std::uint32_t>(layer);
+    prefix_ = model_.layers[layer].name + ".";
+    LayerSpan& span = program_.layers[layer];
+    span.backward.first = here();
+    if (outputs_[layer]) span.output_gradient = gradient(*outputs_[layer]).tensor;
+    for (; !steps_.empty() && steps_.back().layer == layer; steps_.pop_back())
+      steps_.back().run();
+    span.backward.last = here();
+  }
+  program_.backward = {program_.forward.last, here()};
+  add_updates();
+  program_.update = {program_.backward.last, here()};
+  return std::move(program_);
+}
+
+void Tape::add_updates() {
+  const auto weights = static_cast<TensorId>(model_.weights.size());
+  TensorId states = 0;  // kinds of state behind weight and gradient
+  bool has_master = false;
+  for (TensorId first = 2 * weights; first < program_.tensors.size(); first += weights) {
+    const Tensor& tensor = program_.tensors[first];
+    if (!tensor.weight) break;
+    has_master = has_master || tensor.role == TensorRole::master;
+    ++states;
+  }
+  for (TensorId i = 0; i < weights; ++i) {
+    std::vector<Operand> operands;
+    operands.reserve(2 + states);
+    operands.push_back({i, has_master ? Access::write : Access::read_write});
+    operands.push_back({weights + i, Access::read});
+    for (TensorId state = 0; state < states; ++state)
+      operands.push_back({(2 + state) * weights + i, Access::read_write});
+    layer_ = model_.weights[i].layer;
+    prefix_ = model_.weights[i].name;
+    add(".update", OperatorKind::update, std::move(operands));
+  }
+}
+
+Value enter_split(Tape& tape, Value value) {
+  if (!tape.is_split()) return value;
+  const Value inner = tape.value_of(value.tensor);
+  tape.slots_[inner.slot].partial = true;
+  tape.on_backward([&tape, value, inner] {
+    const TensorId partial = tape.gradient(inner).tensor;
+    tape.add("input_gradient.all_reduce", OperatorKind::all_reduce,
+             {{partial, Access::read_write}});
+    tape.pass_gradient(inner, value);
+  });
+  return inner;
+}
+
+void leave_split(Tape& tape, Value value) {
+  if (tape.is_split())
+    tape.add("output.all_reduce", OperatorKind::all_reduce, {{value.tensor, Access::read_write}});
+}
+
+}  // namespace spillway::models

@@ -1,0 +1,97 @@
+#pragma once
+
+#include "models/step_program.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::models {
+
+/// A tensor on the way forward and the slot in which its gradient is summed on the way back.
+struct Value {
+  TensorId tensor = 0;
+  std::uint32_t slot = 0;
+};
+
+/// Records a step program: forward operators as they come, and with each how to go back.
+///   Invariant  backward operators are those of the forward in reverse; every consumer of a value
+///              has added to its gradient before the operator that made the value reads it
+class Tape {
+ public:
+  Tape(const Model& model, const Workload& workload);
+
+  const Model& model() const { return model_; }
+  const Architecture& architecture() const { return model_.architecture; }
+  const Workload& workload() const { return program_.workload; }
+  std::uint64_t tokens() const { return program_.workload.tokens(); }
+  std::uint64_t element() const { return element_; }
+  /// One rank's share of `width`, which the tensor ways divide (a vocabulary: rounded up).
+  std::uint64_t split(std::uint64_t width) const;
+  bool is_split() const { return program_.workload.tensor > 1; }
+
+  void begin_layer(std::uint32_t layer, std::optional<Value> input);
+  void end_layer(std::optional<Value> output);
+
+  TensorId tensor(std::string_view name, std::uint64_t elements, std::uint64_t element_bytes,
+                  TensorRole role = TensorRole::activation);
+  Value value(std::string_view name, std::uint64_t elements,
+              TensorRole role = TensorRole::activation);
+  Value value_of(TensorId tensor);
+  void mark_residual(Value value) { program_.tensors[value.tensor].is_residual = true; }
+  std::uint64_t elements(Value v) const { return program_.tensors[v.tensor].elements; }
+
+  /// Appends an operator whose traffic is that of its operands; what is returned can still be
+  /// amended until the next call.
+  Operator& add(std::string_view name, OperatorKind kind, std::vector<Operand> operands,
+                std::vector<TensorId> saved = {});
+  /// `step` will append the backward of what was just added.
+  void on_backward(std::function<void()> step);
+
+  TensorId weight(std::uint32_t index) const { return index; }
+  Operand weight_gradient(std::uint32_t index) const;
+  /// The finished gradient of `value`, to be read.
+  Operand gradient(Value value) const;
+  /// Adds to `operands` what summing into the gradient of `value` takes.
+  void accumulate(std::vector<Operand>& operands, Value value);
+  /// The gradient of `to` is that of `from`, which nobody changes.
+  void pass_gradient(Value from, Value to);
+
+  /// Backward and update operators; the tape is empty afterwards.
+  StepProgram finish();
+
+ private:
+  struct Slot {
+    TensorId tensor = 0;    ///< whose gradient
+    TensorId gradient = 0;
+    enum class State { none, passed, own } state = State::none;
+    bool partial = false;  ///< before its sum over the tensor ranks
+  };
+  struct Step {
+    std::uint32_t layer;
+    std::function<void()> run;
+  };
+
+  void add_weights();
+  void add_states(TensorRole role, const char* suffix, std::uint64_t element_bytes);
+  void add_updates();
+  TensorId new_gradient(const Slot& slot);
+  friend Value enter_split(Tape& tape, Value value);
+
+  const Model& model_;
+  StepProgram program_;
+  std::uint64_t element_;
+  std::uint32_t layer_ = 0;
+  std::string prefix_;
+  std::vector<Slot> slots_;
+  std::vector<Step> steps_;
+  std::vector<std::optional<Value>> outputs_;
+};
+
+/// `value` as the input of matrices cut by columns: its gradient, partial on each rank, is summed.
+Value enter_split(Tape& tape, Value value);
+/// Sums `value`, partial on each rank behind matrices cut by rows; its gradient is whole.
+void leave_split(Tape& tape, Value value);
+
+}  // namespace spillway::models

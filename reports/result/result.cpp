@@ -1,0 +1,158 @@
+#include "reports/result/result.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+#include <cmath>
+
+namespace spillway::result {
+
+using nlohmann::json;
+
+// These write and read each member under its own name; reading throws on a missing one.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Infeasible, tier, rank, purpose, phase, asked_bytes, free_bytes,
+                                   capacity_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakEntry, rank, purpose, count, asked_bytes, charged_bytes,
+                                   pinned)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakBytes, total, capacity, phase, by_purpose, entries)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StorageBytes, read, write)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IoBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct, network,
+                                   by_storage)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Utilization, gpu, h2d, d2h, cpu, storage)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stalls, gpu_waits_for_ssd, gpu_waits_for_host,
+                                   gpu_waits_for_update)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PhaseBusy, gpu, gpu_recompute, h2d, d2h, ssd, cpu)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PhaseBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct_read,
+                                   gpu_direct_write)
+
+namespace {
+json number_or_null(const std::optional<double>& number) { return number ? json(*number) : json(); }
+
+std::optional<double> optional_number(const json& value) {
+  return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+}
+}  // namespace
+
+void to_json(json& out, const Wear& wear) {
+  out = {{"write_bytes_per_day", wear.write_bytes_per_day},
+         {"waf", wear.waf},
+         {"rated_write_bytes", wear.rated_write_bytes},
+         {"lifetime_years", number_or_null(wear.lifetime_years)},
+         {"storage", wear.storage}};
+}
+
+void from_json(const json& in, Wear& wear) {
+  in.at("write_bytes_per_day").get_to(wear.write_bytes_per_day);
+  in.at("waf").get_to(wear.waf);
+  in.at("rated_write_bytes").get_to(wear.rated_write_bytes);
+  wear.lifetime_years = optional_number(in.at("lifetime_years"));
+  in.at("storage").get_to(wear.storage);
+}
+
+void to_json(json& out, const WhatIf& what_if) {
+  out = {{"step_time_s", number_or_null(what_if.step_time_s)}};
+}
+
+void from_json(const json& in, WhatIf& what_if) {
+  what_if.step_time_s = optional_number(in.at("step_time_s"));
+}
+
+namespace {
+void ensure_finite(const json& value, const std::string& key) {
+  if (value.is_number_float())
+    ENSURE(std::isfinite(value.get<double>()), "result: " + key + " is not a finite number");
+  if (value.is_structured())
+    for (const auto& [name, child] : value.items()) ensure_finite(child, name);
+}
+
+json times(const Result& r) {
+  return {{"step_time_s", r.step_time_s},
+          {"phases",
+           {{"forward_s", r.forward_s},
+            {"backward_s", r.backward_s},
+            {"update_s", r.update_s},
+            {"overflow_check_s", r.overflow_check_s}}},
+          {"throughput",
+           {{"tokens_per_s", r.tokens_per_s},
+            {"samples_per_s", r.samples_per_s},
+            {"model_tflops_per_gpu", r.model_tflops_per_gpu}}},
+          {"phase_busy_s", r.phase_busy},
+          {"phase_bytes", r.phase_bytes},
+          {"utilization", r.utilization},
+          {"stall_s", r.stalls},
+          {"bottleneck", {{"resource", r.bottleneck}, {"next", r.next}}},
+          {"steady", r.steady},
+          {"step_spread", r.step_spread},
+          {"operations", r.operations},
+          {"wall", {{"simulated_in_s", r.simulated_in_s}, {"planned_in_s", r.planned_in_s}}}};
+}
+
+void read_times(const json& in, Result& r) {
+  in.at("step_time_s").get_to(r.step_time_s);
+  const json& phases = in.at("phases");
+  phases.at("forward_s").get_to(r.forward_s);
+  phases.at("backward_s").get_to(r.backward_s);
+  phases.at("update_s").get_to(r.update_s);
+  phases.at("overflow_check_s").get_to(r.overflow_check_s);
+  const json& throughput = in.at("throughput");
+  throughput.at("tokens_per_s").get_to(r.tokens_per_s);
+  throughput.at("samples_per_s").get_to(r.samples_per_s);
+  throughput.at("model_tflops_per_gpu").get_to(r.model_tflops_per_gpu);
+  in.at("phase_busy_s").get_to(r.phase_busy);
+  in.at("phase_bytes").get_to(r.phase_bytes);
+  in.at("utilization").get_to(r.utilization);
+  in.at("stall_s").get_to(r.stalls);
+  in.at("bottleneck").at("resource").get_to(r.bottleneck);
+  in.at("bottleneck").at("next").get_to(r.next);
+  in.at("steady").get_to(r.steady);
+  in.at("step_spread").get_to(r.step_spread);
+  in.at("operations").get_to(r.operations);
+  in.at("wall").at("simulated_in_s").get_to(r.simulated_in_s);
+  in.at("wall").at("planned_in_s").get_to(r.planned_in_s);
+}
+
+void check_schema(const json& in) {
+  const std::string found = in.at("schema").get<std::string>();
+  if (found != schema_name)
+    throw json::other_error::create(
+        501, "a result of schema \"" + found + "\"; this program reads " + schema_name, &in);
+}
+}  // namespace
+
+void to_json(json& out, const Result& r) {
+  out = times(r);
+  out["peak_bytes"] = {{"gpu", r.gpu}, {"host", r.host}, {"ssd", r.ssd}};
+  out["io_bytes_per_step"] = r.io;
+  out["wear"] = r.wear ? json(*r.wear) : json();
+  if (r.price_usd) out["price_usd"] = *r.price_usd;
+  if (!r.plan.is_null()) out["plan"] = r.plan;
+  if (!r.io_bench.is_null()) out["io_bench"] = r.io_bench;
+  ensure_finite(out, "result");
+  out["schema"] = schema_name;
+  out["backend"] = r.backend;
+  out["scenario"] = r.scenario;
+  out["system"] = r.system;
+  out["feasible"] = r.feasible();
+  out["infeasible"] = r.infeasible ? json(*r.infeasible) : json();
+  out["notes"] = r.notes;
+}
+
+void from_json(const json& in, Result& r) {
+  check_schema(in);
+  r = Result{};
+  in.at("backend").get_to(r.backend);
+  r.scenario = in.at("scenario");
+  in.at("system").get_to(r.system);
+  if (const json& why = in.at("infeasible"); !why.is_null()) r.infeasible = why.get<Infeasible>();
+  read_times(in, r);
+  in.at("peak_bytes").at("gpu").get_to(r.gpu);
+  in.at("peak_bytes").at("host").get_to(r.host);
+  in.at("peak_bytes").at("ssd").get_to(r.ssd);
+  in.at("io_bytes_per_step").get_to(r.io);
+  if (const json& wear = in.at("wear"); !wear.is_null()) r.wear = wear.get<Wear>();
+  if (in.contains("price_usd")) r.price_usd = in.at("price_usd").get<double>();
+  r.plan = in.value("plan", json());
+  r.io_bench = in.value("io_bench", json());
+  in.at("notes").get_to(r.notes);
+}
+
+}  // namespace spillway::result

@@ -1,0 +1,144 @@
+#pragma once
+
+#include "reports/result/purpose.hpp"
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::result {
+
+/// The request that ended an infeasible run.
+struct Infeasible {
+  std::string tier;     ///< gpu host ssd
+  std::uint64_t rank = 0;
+  std::string purpose;
+  std::string phase;
+  std::uint64_t asked_bytes = 0;
+  std::uint64_t free_bytes = 0;
+  std::uint64_t capacity_bytes = 0;
+};
+
+/// Buffers of one size that were alive at a tier's peak.
+struct PeakEntry {
+  std::uint64_t rank = 0;
+  std::string purpose;
+  std::uint64_t count = 0;
+  std::uint64_t asked_bytes = 0;    ///< of one
+  std::uint64_t charged_bytes = 0;  ///< of one, after rounding
+  bool pinned = false;
+};
+
+/// The fullest instant of a tier.
+struct PeakBytes {
+  std::uint64_t total = 0;
+  std::uint64_t capacity = 0;  ///< 0: unlimited
+  std::string phase;
+  std::map<std::string, std::uint64_t> by_purpose;  ///< asked bytes; rounding has a purpose of its own
+  std::vector<PeakEntry> entries;
+};
+
+struct StorageBytes {
+  std::uint64_t read = 0, write = 0;
+};
+
+struct IoBytes {
+  std::uint64_t ssd_read = 0, ssd_write = 0, h2d = 0, d2h = 0, gpu_direct = 0, network = 0;
+  std::map<std::string, StorageBytes> by_storage;
+};
+
+struct Wear {
+  double write_bytes_per_day = 0;
+  double waf = 1;
+  double rated_write_bytes = 0;
+  std::optional<double> lifetime_years;  ///< absent: nothing is written, or the drive has no rating
+  std::string storage;                   ///< the one that wears out first
+};
+
+struct Utilization {
+  double gpu = 0, h2d = 0, d2h = 0, cpu = 0;
+  std::map<std::string, double> storage;
+};
+
+struct Stalls {
+  double gpu_waits_for_ssd = 0, gpu_waits_for_host = 0, gpu_waits_for_update = 0;
+};
+
+struct WhatIf {
+  std::optional<double> step_time_s;  ///< absent: infeasible
+};
+
+/// Seconds a resource works in one phase of a steady step, and bytes started in it.
+struct PhaseBusy {
+  double gpu = 0, gpu_recompute = 0, h2d = 0, d2h = 0, ssd = 0, cpu = 0;
+};
+struct PhaseBytes {
+  std::uint64_t ssd_read = 0, ssd_write = 0, h2d = 0, d2h = 0, gpu_direct_read = 0,
+                gpu_direct_write = 0;
+};
+
+/// The answer to one scenario (FORMATS, "Result"): means over the measured, steady steps of one node.
+struct Result {
+  std::string backend;  ///< counting sim real
+  nlohmann::json scenario;
+  std::string system;
+  std::optional<Infeasible> infeasible;
+  double step_time_s = 0;
+  double forward_s = 0, backward_s = 0, update_s = 0, overflow_check_s = 0;
+  double tokens_per_s = 0, samples_per_s = 0, model_tflops_per_gpu = 0;
+  PeakBytes gpu, host, ssd;
+  IoBytes io;
+  std::optional<Wear> wear;
+  Utilization utilization;
+  Stalls stalls;
+  std::string bottleneck;
+  std::map<std::string, WhatIf> next;
+  std::map<std::string, PhaseBusy> phase_busy;
+  std::map<std::string, PhaseBytes> phase_bytes;
+  std::optional<double> price_usd;
+  nlohmann::json plan;      ///< what a planner decided, an object; null: the system plans nothing
+  nlohmann::json io_bench;  ///< answer of a `run.io_bench` scenario, an object; null: not one
+  bool steady = true;
+  double step_spread = 0;  ///< (longest - shortest) / mean of the measured steps
+  std::uint64_t operations = 0;  ///< of one steady step, all ranks
+  std::vector<std::string> notes;
+  double simulated_in_s = 0, planned_in_s = 0;
+
+  bool feasible() const { return !infeasible; }
+};
+
+/// `schema` of the JSON below; changes when a name in it changes its meaning.
+inline constexpr const char* schema_name = "spillway/result/1";
+
+/// Every name is always there, but `price_usd`, `plan` and `io_bench`, which need a reason to be.
+/// What has no value is null: `infeasible`, `wear`, its `lifetime_years`, a what-if's step time.
+///   Throws  InternalError when a number is not finite: JSON cannot carry it
+void to_json(nlohmann::json& json, const Result& result);
+/// Reads what to_json writes and skips names it does not know.
+///   Throws  nlohmann::json::exception on another schema, a missing name or a wrong type
+void from_json(const nlohmann::json& json, Result& result);
+
+/// One bar of a trace: an operation on one engine.
+struct TraceSpan {
+  std::string track;  ///< "rank 0 compute", "rank 0 h2d", "nvme", "cpu", ...
+  std::string name;
+  std::string phase;
+  double start_s = 0, end_s = 0;
+  std::uint64_t bytes = 0;
+};
+/// Bytes in use on a tier from `at_s` on.
+struct TraceSample {
+  std::string counter;  ///< "gpu 0 memory", "host memory", ...
+  double at_s = 0;
+  std::uint64_t bytes = 0;
+};
+/// What happened when, of a whole run.
+struct Trace {
+  std::vector<TraceSpan> spans;
+  std::vector<TraceSample> samples;
+};
+
+}  // namespace spillway::result

@@ -1,0 +1,55 @@
+#include "scenarios/description/errors.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace spillway::description {
+
+std::string to_string(const Complaint& complaint) {
+  std::string text = complaint.file;
+  if (complaint.line > 0)
+    text += ":" + std::to_string(complaint.line) + ":" + std::to_string(complaint.column);
+  if (!text.empty()) text += ": ";
+  if (!complaint.path.empty()) text += complaint.path + ": ";
+  text += complaint.message;
+  if (!complaint.hint.empty()) text += "; " + complaint.hint;
+  return text;
+}
+
+namespace {
+std::string all_lines(const std::vector<Complaint>& complaints) {
+  std::string text;
+  for (const Complaint& complaint : complaints)
+    text += (text.empty() ? "" : "\n") + to_string(complaint);
+  return text;
+}
+}  // namespace
+
+ScenarioError::ScenarioError(std::vector<Complaint> complaints)
+    : std::runtime_error(all_lines(complaints)), complaints_(std::move(complaints)) {}
+
+void fail_ensure(const char* condition, const std::string& what, std::source_location where) {
+  throw InternalError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
+                      what + " (" + condition + ")");
+}
+
+std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates) {
+  std::string best;
+  std::size_t best_distance = name.size() / 3 + 2;
+  for (const std::string& candidate : candidates) {
+    std::vector<std::size_t> row(candidate.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < name.size(); ++i) {
+      std::size_t diagonal = row[0]++;
+      for (std::size_t j = 0; j < candidate.size(); ++j) {
+        const std::size_t replaced = diagonal + (name[i] != candidate[j]);
+        diagonal = row[j + 1];
+        row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+      }
+    }
+    if (row.back() < best_distance) best_distance = row.back(), best = candidate;
+  }
+  return best;
+}
+
+}  // namespace spillway::description

@@ -1,0 +1,321 @@
+#include "scenarios/description/machine_file.hpp"
+
+#include "scenarios/description/json_fields.hpp"
+
+#include <algorithm>
+
+namespace spillway::description {
+
+namespace {
+
+using nlohmann::json;
+
+template <class Io, class Spec>
+void gpu_fields(Io& io, Spec& gpu) {
+  io("count", gpu.count);
+  io("memory", gpu.memory);
+  io.map("compute", gpu.compute);
+  io.map("peak", gpu.peak);
+  io("memory_rate", gpu.memory_rate);
+  io("gpudirect", gpu.gpudirect);
+  io("shares_host", gpu.shares_host);
+  io("elementwise", gpu.elementwise);
+  io("launch", gpu.launch);
+  io("context", gpu.context);
+  io.optional("peer_rate", gpu.peer_rate);
+  io.optional("adam", gpu.adam);
+}
+
+template <class Io, class Spec>
+void pcie_fields(Io& io, Spec& pcie) {
+  io("h2d", pcie.h2d);
+  io("d2h", pcie.d2h);
+  io("pageable_h2d", pcie.pageable_h2d);
+  io("pageable_d2h", pcie.pageable_d2h);
+  io.optional("link", pcie.link);
+  io("latency", pcie.latency);
+}
+
+template <class Io, class Spec>
+void host_fields(Io& io, Spec& host) {
+  io("memory", host.memory);
+  io("memory_rate", host.memory_rate);
+  io("cores", host.cores);
+  io("adam", host.adam);
+  io("convert", host.convert);
+  io("check_chained", host.check_chained);
+  io("check_fused", host.check_fused);
+  io("process_base", host.process_base);
+  io("process_base_next", host.process_base_next);
+  io("runtime_base", host.runtime_base);
+}
+
+template <class Io, class Spec>
+void endurance_fields(Io& io, Spec& endurance) {
+  io("rated", endurance.rated);
+  io("rating_waf", endurance.rating_waf);
+  io("waf", endurance.waf);
+  io("retention", endurance.retention);
+  io("rated_retention", endurance.rated_retention);
+}
+
+template <class Io, class Spec>
+void storage_fields(Io& io, Spec& storage) {
+  io("name", storage.name);
+  io("kind", storage.kind);
+  io("count", storage.count);
+  io("capacity", storage.capacity);
+  io("read", storage.read);
+  io("write", storage.write);
+  io.optional("array_read", storage.array_read);
+  io.optional("array_write", storage.array_write);
+  io("mixed_efficiency", storage.mixed_efficiency);
+  io.map("process_efficiency", storage.process_efficiency);
+  io("latency", storage.latency);
+  io("file_overhead", storage.file_overhead);
+  io("gpus", storage.gpus);
+  io("shared_by_nodes", storage.shared_by_nodes);
+}
+
+template <class Io, class Spec>
+void near_fields(Io& io, Spec& near) {
+  io("read", near.read);
+  io("write", near.write);
+  io("adam", near.adam);
+}
+
+template <class Io, class Spec>
+void cache_fields(Io& io, Spec& cache) {
+  io("size", cache.size);
+  io("folded_write", cache.folded_write);
+}
+
+template <class Io, class Spec>
+void network_fields(Io& io, Spec& network) {
+  io("per_gpu", network.per_gpu);
+  io.optional("intra_node_per_gpu", network.intra_node_per_gpu);
+  io("latency", network.latency);
+}
+
+template <class Io, class Spec>
+void price_fields(Io& io, Spec& prices) {
+  io("server", prices.server);
+  io("gpu", prices.gpu);
+  io("ssd", prices.ssd);
+  io("dram_per_gib", prices.dram_per_gib);
+}
+
+json storage_json(const StorageSpec& storage) {
+  json object;
+  FieldWriter write(object);
+  storage_fields(write, storage);
+  if (storage.gpus.empty()) object.erase("gpus");
+  if (storage.capacity == Bytes{}) object.erase("capacity");
+  if (storage.endurance) {
+    FieldWriter endurance(object["endurance"]);
+    endurance_fields(endurance, *storage.endurance);
+  }
+  if (storage.near_storage) {
+    FieldWriter near(object["near_storage"]);
+    near_fields(near, *storage.near_storage);
+  }
+  if (storage.slc_cache) {
+    FieldWriter cache(object["slc_cache"]);
+    cache_fields(cache, *storage.slc_cache);
+  }
+  return object;
+}
+
+/// Gives fields that the object leaves out their defaults and says so in `sources`.
+class Defaults {
+ public:
+  Defaults(const json& object, std::string prefix, MachineFile& machine)
+      : object_(object), prefix_(std::move(prefix)), machine_(machine) {}
+
+  template <class T>
+  void operator()(const char* key, T& field, T value, const char* reason) const {
+    if (object_.contains(key)) return;
+    field = value;
+    machine_.sources[prefix_ + key] = std::string("default: ") + reason;
+  }
+
+ private:
+  const json& object_;
+  std::string prefix_;
+  MachineFile& machine_;
+};
+
+template <class Rate>
+Rate share(Rate rate, double numerator, double denominator) {
+  return Rate(rate.value() * numerator / denominator);
+}
+
+void read_compute(MachineFile& machine) {
+  auto& compute = machine.gpu.compute;
+  const auto stands_in = [&](const char* missing, const char* present, const char* reason) {
+    if (compute.contains(missing) || !compute.contains(present)) return;
+    compute[missing] = compute[present];
+    machine.sources[std::string("gpu.compute.") + missing] = std::string("default: ") + reason;
+  };
+  stands_in("bf16", "fp16", "as fp16");
+  stands_in("fp16", "bf16", "as bf16");
+  stands_in("fp32", "tf32", "fp32 training multiplies in TF32");
+}
+
+void read_gpu(const json& object, MachineFile& machine) {
+  GpuSpec& gpu = machine.gpu;
+  FieldReader read(object);
+  gpu_fields(read, gpu);
+  read_compute(machine);
+  const Defaults fill(object, "gpu.", machine);
+  fill("count", gpu.count, std::uint64_t{1}, "one GPU");
+  fill("gpudirect", gpu.gpudirect, false, "without GPUDirect Storage");
+  fill("shares_host", gpu.shares_host, false, "a device with memory of its own");
+  fill("elementwise", gpu.elementwise, ElementwiseCost::included,
+       "gpu.compute is a rate achieved over whole passes");
+  fill("launch", gpu.launch, Seconds(0), "inside gpu.compute");
+  fill("context", gpu.context, gpu.shares_host ? Bytes(0) : Bytes(1ull << 30),
+       gpu.shares_host ? "the host device has no context" : "1 GiB for context and libraries");
+}
+
+void read_pcie(const json& object, MachineFile& machine) {
+  PcieSpec& pcie = machine.pcie;
+  FieldReader read(object);
+  pcie_fields(read, pcie);
+  const Defaults fill(object, "pcie.", machine);
+  fill("pageable_d2h", pcie.pageable_d2h, std::min(pcie.d2h, BytesPerSecond(8.2e9)),
+       "8.2 GB/s as fitted on one testbed, at most pcie.d2h");
+  fill("pageable_h2d", pcie.pageable_h2d, pcie.pageable_d2h, "as pcie.pageable_d2h");
+  fill("latency", pcie.latency, Seconds(10e-6), "10 us");
+}
+
+void read_host(const json& object, MachineFile& machine) {
+  HostSpec& host = machine.host;
+  FieldReader read(object);
+  host_fields(read, host);
+  const double rate = host.memory_rate.value();
+  const Defaults fill(object, "host.", machine);
+  fill("cores", host.cores, std::uint64_t{1}, "one core");
+  fill("adam", host.adam, ParamsPerSecond(rate / 112),
+       "28 B per parameter at a quarter of host.memory_rate");
+  fill("convert", host.convert, share(host.memory_rate, 1, 10), "0.1 x host.memory_rate");
+  fill("check_chained", host.check_chained, share(host.memory_rate, 7, 100),
+       "0.07 x host.memory_rate");
+  fill("check_fused", host.check_fused, share(host.memory_rate, 47, 100),
+       "0.47 x host.memory_rate");
+  fill("process_base", host.process_base, quantity_from<Bytes>("1.67 GiB"),
+       "interpreter, libraries and context of the first rank, fitted on one testbed");
+  fill("process_base_next", host.process_base_next, quantity_from<Bytes>("1.89 GiB"),
+       "the same of each further rank, fitted on one testbed");
+  fill("runtime_base", host.runtime_base, Bytes(0), "nothing beyond the process bases");
+}
+
+void read_endurance(const json& object, StorageSpec& storage, MachineFile& machine) {
+  EnduranceSpec& endurance = storage.endurance.emplace();
+  FieldReader read(object);
+  endurance_fields(read, endurance);
+  const Defaults fill(object, "storage." + storage.name + ".endurance.", machine);
+  fill("rating_waf", endurance.rating_waf, 1.0, "the rating counts host writes only");
+  fill("waf", endurance.waf, 1.0, "large sequential writes are not amplified");
+  const Seconds three_years(3 * 365 * 86400.0);
+  fill("rated_retention", endurance.rated_retention, three_years, "3 years");
+  fill("retention", endurance.retention, endurance.rated_retention, "as rated_retention");
+}
+
+StorageSpec read_storage(const json& object, MachineFile& machine) {
+  StorageSpec storage;
+  FieldReader read(object);
+  storage_fields(read, storage);
+  const Defaults fill(object, "storage." + storage.name + ".", machine);
+  fill("kind", storage.kind, StorageKind::ssd, "an SSD");
+  fill("count", storage.count, std::uint64_t{1}, "one drive");
+  if (storage.kind == StorageKind::remote)
+    fill("capacity", storage.capacity, Bytes(0), "unlimited");
+  fill("mixed_efficiency", storage.mixed_efficiency, 1.0,
+       "reads and writes share the drive evenly");
+  const bool remote = storage.kind == StorageKind::remote;
+  fill("latency", storage.latency, Seconds(remote ? 1e-3 : 85e-6), remote ? "1 ms" : "85 us");
+  fill("file_overhead", storage.file_overhead, Seconds(0), "nothing");
+  fill("shared_by_nodes", storage.shared_by_nodes, false, "each node has its own");
+  if (const json* endurance = read.find("endurance")) read_endurance(*endurance, storage, machine);
+  if (const json* near = read.find("near_storage")) {
+    FieldReader fields(*near);
+    near_fields(fields, storage.near_storage.emplace());
+  }
+  if (const json* cache = read.find("slc_cache")) {
+    FieldReader fields(*cache);
+    cache_fields(fields, storage.slc_cache.emplace());
+  }
+  return storage;
+}
+
+void read_network(const json& object, MachineFile& machine) {
+  FieldReader read(object);
+  network_fields(read, machine.network);
+  const Defaults fill(object, "network.", machine);
+  fill("per_gpu", machine.network.per_gpu, std::min(machine.pcie.h2d, machine.pcie.d2h),
+       "through the host, as pcie");
+  fill("latency", machine.network.latency, Seconds(10e-6), "10 us");
+}
+
+}  // namespace
+
+BytesPerSecond StorageSpec::total_read() const {
+  const BytesPerSecond drives(static_cast<double>(count) * read.value());
+  return array_read ? std::min(drives, *array_read) : drives;
+}
+
+BytesPerSecond StorageSpec::total_write() const {
+  const BytesPerSecond drives(static_cast<double>(count) * write.value());
+  return array_write ? std::min(drives, *array_write) : drives;
+}
+
+std::optional<double> MachineFile::price() const {
+  if (!prices_usd) return std::nullopt;
+  double drives = 0;
+  for (const StorageSpec& one : storage)
+    if (one.kind == StorageKind::ssd) drives += static_cast<double>(one.count);
+  const double gib = static_cast<double>(host.memory.value()) / static_cast<double>(1ull << 30);
+  return static_cast<double>(nodes) *
+         (prices_usd->server + static_cast<double>(gpu.count) * prices_usd->gpu +
+          drives * prices_usd->ssd + gib * prices_usd->dram_per_gib);
+}
+
+void to_json(json& object, const MachineFile& machine) {
+  object = json{{"name", machine.name}, {"nodes", machine.nodes}, {"storage", json::array()}};
+  FieldWriter gpu(object["gpu"]);
+  gpu_fields(gpu, machine.gpu);
+  FieldWriter pcie(object["pcie"]);
+  pcie_fields(pcie, machine.pcie);
+  FieldWriter host(object["host"]);
+  host_fields(host, machine.host);
+  for (const StorageSpec& storage : machine.storage)
+    object["storage"].push_back(storage_json(storage));
+  FieldWriter network(object["network"]);
+  network_fields(network, machine.network);
+  if (machine.prices_usd) {
+    FieldWriter prices(object["prices_usd"]);
+    price_fields(prices, *machine.prices_usd);
+  }
+  object["sources"] = machine.sources;
+}
+
+void from_json(const json& object, MachineFile& machine) {
+  FieldReader read(object);
+  read("name", machine.name);
+  read("nodes", machine.nodes);
+  read("sources", machine.sources);
+  read_gpu(object.at("gpu"), machine);
+  read_pcie(object.at("pcie"), machine);
+  read_host(object.at("host"), machine);
+  if (const json* storages = read.find("storage"))
+    for (const json& storage : *storages) machine.storage.push_back(read_storage(storage, machine));
+  const json* network = read.find("network");
+  read_network(network ? *network : json::object(), machine);
+  if (const json* prices = read.find("prices_usd")) {
+    FieldReader fields(*prices);
+    price_fields(fields, machine.prices_usd.emplace());
+  }
+}
+
+}  // namespace spillway::description

@@ -1,0 +1,201 @@
+#include "scenarios/description/quantity.hpp"
+
+#include <fmt/format.h>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+
+namespace spillway::description {
+
+namespace {
+
+struct Unit {
+  std::string_view name;
+  long double scale;
+  bool printed = true;
+};
+
+constexpr long double kibi = 1024.0L;
+constexpr long double day = 86400.0L;
+
+constexpr Unit byte_units[] = {{"B", 1},
+                               {"kB", 1e3L, false},
+                               {"KB", 1e3L},
+                               {"MB", 1e6L},
+                               {"GB", 1e9L},
+                               {"TB", 1e12L},
+                               {"PB", 1e15L},
+                               {"EB", 1e18L},
+                               {"KiB", kibi},
+                               {"MiB", kibi* kibi},
+                               {"GiB", kibi* kibi* kibi},
+                               {"TiB", kibi* kibi* kibi* kibi},
+                               {"PiB", kibi* kibi* kibi* kibi* kibi},
+                               {"EiB", kibi* kibi* kibi* kibi* kibi* kibi}};
+constexpr Unit byte_rate_units[] = {{"B/s", 1},
+                                    {"kB/s", 1e3L, false},
+                                    {"KB/s", 1e3L},
+                                    {"MB/s", 1e6L},
+                                    {"GB/s", 1e9L},
+                                    {"TB/s", 1e12L},
+                                    {"PB/s", 1e15L},
+                                    {"KiB/s", kibi, false},
+                                    {"MiB/s", kibi* kibi, false},
+                                    {"GiB/s", kibi* kibi* kibi, false},
+                                    {"TiB/s", kibi* kibi* kibi* kibi, false}};
+constexpr Unit time_units[] = {{"ns", 1e-9L},
+                               {"us", 1e-6L},
+                               {"ms", 1e-3L},
+                               {"s", 1},
+                               {"min", 60},
+                               {"h", 3600, false},
+                               {"hour", 3600, false},
+                               {"hours", 3600},
+                               {"day", day, false},
+                               {"days", day},
+                               {"week", 7 * day, false},
+                               {"weeks", 7 * day, false},
+                               {"month", 365 * day / 12, false},
+                               {"months", 365 * day / 12},
+                               {"year", 365 * day, false},
+                               {"years", 365 * day}};
+constexpr Unit flops_units[] = {{"FLOPS", 1},     {"KFLOPS", 1e3L, false}, {"MFLOPS", 1e6L},
+                                {"GFLOPS", 1e9L}, {"TFLOPS", 1e12L},       {"PFLOPS", 1e15L},
+                                {"EFLOPS", 1e18L}};
+constexpr Unit param_units[] = {{"params", 1},
+                                {"param", 1, false},
+                                {"kparams", 1e3L, false},
+                                {"Mparams", 1e6L, false},
+                                {"Gparams", 1e9L, false},
+                                {"Tparams", 1e12L, false}};
+constexpr Unit param_rate_units[] = {{"param/s", 1},
+                                     {"params/s", 1, false},
+                                     {"kparam/s", 1e3L},
+                                     {"Mparam/s", 1e6L},
+                                     {"Gparam/s", 1e9L},
+                                     {"Tparam/s", 1e12L},
+                                     {"Mparams/s", 1e6L, false},
+                                     {"Gparams/s", 1e9L, false}};
+
+struct Kind {
+  std::string_view format, noun, number, unit;
+  std::span<const Unit> units;
+  long double lowest, highest;
+  bool whole;
+};
+
+const Kind& kind(Dimension dimension) {
+  static const std::array<Kind, 6> kinds{{
+      {"bytes", "a size", "24", "GiB", byte_units, 0, kibi * kibi * kibi * kibi * kibi * kibi,
+       true},
+      {"bytes-per-second", "a rate", "6.9", "GB/s", byte_rate_units, 1, 1e24L, false},
+      {"seconds", "a time", "85", "us", time_units, 0, 1e11L, false},
+      {"flops-per-second", "a speed", "149", "TFLOPS", flops_units, 1, 1e24L, false},
+      {"params", "a count", "1e8", "params", param_units, 0, 1e18L, true},
+      {"params-per-second", "a rate", "0.95", "Gparam/s", param_rate_units, 1, 1e24L, false},
+  }};
+  return kinds[static_cast<std::size_t>(dimension)];
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+std::string shortened(std::string_view text) {
+  return text.size() <= 60 ? std::string(text) : std::string(text.substr(0, 57)) + "...";
+}
+
+ParsedQuantity failed(const Kind& which, std::string problem, std::string_view number) {
+  return {0, std::move(problem),
+          fmt::format("write {} such as \"{} {}\"", which.noun,
+                      number.empty() ? which.number : number, which.unit)};
+}
+
+bool reads_back(Dimension dimension, const std::string& text, long double value) {
+  const ParsedQuantity back = parse_quantity(dimension, text);
+  if (!back.problem.empty()) return false;
+  return kind(dimension).whole ? back.value == value
+                               : static_cast<double>(back.value) == static_cast<double>(value);
+}
+
+/// The shortest decimal that reads back as `value` in units of `unit`; "" when 15 decimals are not
+/// enough.
+std::string exact_decimal(Dimension dimension, long double value, const Unit& unit) {
+  for (int decimals = 0; decimals <= 15; ++decimals) {
+    const std::string text =
+        fmt::format("{:.{}f} {}", static_cast<double>(value / unit.scale), decimals, unit.name);
+    if (reads_back(dimension, text, value)) return text;
+  }
+  return "";
+}
+
+/// "1e8", "25e7", "123456": parameter counts are round in powers of ten.
+std::string count_text(std::uint64_t value) {
+  int zeros = 0;
+  std::uint64_t mantissa = value;
+  for (; mantissa != 0 && mantissa % 10 == 0; mantissa /= 10) ++zeros;
+  return zeros < 4 ? std::to_string(value) : fmt::format("{}e{}", mantissa, zeros);
+}
+
+}  // namespace
+
+std::optional<Dimension> dimension_of_format(std::string_view format) {
+  for (int i = 0; i <= static_cast<int>(Dimension::params_per_second); ++i)
+    if (kind(static_cast<Dimension>(i)).format == format) return static_cast<Dimension>(i);
+  return std::nullopt;
+}
+
+ParsedQuantity parse_quantity(Dimension dimension, std::string_view whole_text) {
+  const Kind& which = kind(dimension);
+  const std::string_view text = trimmed(whole_text);
+  const std::string quoted = "\"" + shortened(whole_text) + "\"";
+  long double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::result_out_of_range)
+    return failed(which, quoted + " is out of range", "");
+  if (error != std::errc{} || !std::isfinite(number))
+    return failed(which, quoted + " is not " + std::string(which.noun), "");
+  const std::string_view digits = text.substr(0, static_cast<std::size_t>(end - text.data()));
+  if (std::signbit(number)) return failed(which, quoted + " is negative", "");
+  if (digits.size() > 60) return failed(which, quoted + " has too many digits", "");
+  const std::string_view name = trimmed(text.substr(digits.size()));
+  if (name.empty()) return failed(which, quoted + " has no unit", digits);
+  for (const Unit& unit : which.units) {
+    if (unit.name != name) continue;
+    const long double value = which.whole ? std::round(number * unit.scale) : number * unit.scale;
+    if (value > which.highest) return failed(which, quoted + " is too large", "");
+    if (value < which.lowest) return failed(which, quoted + " is too small", "");
+    return {value, "", ""};
+  }
+  return failed(which, quoted + " is not " + std::string(which.noun), digits);
+}
+
+ParsedQuantity missing_unit(Dimension dimension, const std::string& number) {
+  const bool negative = !number.empty() && number.front() == '-';
+  return failed(kind(dimension), number + (negative ? " is negative" : " has no unit"),
+                negative ? std::string_view() : std::string_view(number));
+}
+
+std::string print_quantity(Dimension dimension, long double value) {
+  const Kind& which = kind(dimension);
+  if (dimension == Dimension::params)
+    return count_text(static_cast<std::uint64_t>(value)) + " params";
+  std::string best;
+  for (const Unit& unit : which.units) {
+    // People write numbers between 1 and some thousands: "850 us", not "0.85 ms".
+    const long double scaled = value / unit.scale;
+    const bool natural = (scaled >= 0.1L && scaled < 10000) || value == 0;
+    if (!natural || !(unit.printed || value == unit.scale)) continue;
+    const std::string text = exact_decimal(dimension, value, unit);
+    if (!text.empty() && (best.empty() || text.size() <= best.size())) best = text;
+  }
+  if (!best.empty()) return best;
+  const std::string_view base = dimension == Dimension::seconds ? "s" : which.units[0].name;
+  return which.whole ? fmt::format("{} {}", static_cast<std::uint64_t>(value), base)
+                     : fmt::format("{} {}", static_cast<double>(value), base);
+}
+
+}  // namespace spillway::description

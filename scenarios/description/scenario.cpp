@@ -1,0 +1,96 @@
+#include "scenarios/description/scenario.hpp"
+
+#include "scenarios/description/json_fields.hpp"
+
+namespace spillway::description {
+
+namespace {
+
+using nlohmann::json;
+
+template <class Io, class T>
+void training_fields(Io& io, T& training) {
+  io("precision", training.precision);
+  io("optimizer", training.optimizer);
+  io("optimizer_state", training.optimizer_state);
+  io("micro_batch", training.micro_batch);
+  io("gradient_accumulation", training.gradient_accumulation);
+  io("sequence", training.sequence);
+  io("attention", training.attention);
+  io("fused_kernels", training.fused_kernels);
+  io("dropout", training.dropout);
+  io("ema", training.ema);
+  io("causal_skip", training.causal_skip);
+}
+
+template <class Io, class T>
+void parallel_fields(Io& io, T& parallel) {
+  io("data", parallel.data);
+  io("tensor", parallel.tensor);
+  io("pipeline", parallel.pipeline);
+  io("zero_stage", parallel.zero_stage);
+}
+
+template <class Io, class T>
+void bench_fields(Io& io, T& bench) {
+  io("op", bench.op);
+  io("requests", bench.requests);
+  io("queue_depth", bench.queue_depth);
+  io("read_share", bench.read_share);
+}
+
+template <class Io, class T>
+void run_fields(Io& io, T& run) {
+  io("warmup_steps", run.warmup_steps);
+  io("steps", run.steps);
+  io("seed", run.seed);
+}
+
+void read_bench(const json& object, IoBench& bench) {
+  FieldReader read(object);
+  bench_fields(read, bench);
+  const json& bytes = object.at("bytes");
+  bench.bytes = bytes.is_string() ? quantity_from<Bytes>(bytes.get<std::string>())
+                                  : Bytes(bytes.get<std::uint64_t>());
+}
+
+}  // namespace
+
+void to_json(json& object, const Scenario& scenario) {
+  object = json{{"name", scenario.name},
+                {"model", scenario.model},
+                {"machine", scenario.machine},
+                {"strategy", scenario.strategy}};
+  if (scenario.model.is_object()) object["model"]["_name_or_path"] = scenario.model_name;
+  if (scenario.nominal_params) object["nominal_params"] = to_text(*scenario.nominal_params);
+  FieldWriter training(object["training"]);
+  training_fields(training, scenario.training);
+  FieldWriter parallel(object["parallel"]);
+  parallel_fields(parallel, scenario.parallel);
+  FieldWriter run(object["run"]);
+  run_fields(run, scenario.run);
+  if (scenario.run.io_bench) {
+    json& bench = object["run"]["io_bench"];
+    FieldWriter write(bench);
+    bench_fields(write, *scenario.run.io_bench);
+    bench["bytes"] = to_text(scenario.run.io_bench->bytes);
+  }
+}
+
+void from_json(const json& object, Training& training) {
+  FieldReader read(object);
+  training_fields(read, training);
+}
+
+void from_json(const json& object, Parallel& parallel) {
+  FieldReader read(object);
+  parallel_fields(read, parallel);
+}
+
+void from_json(const json& object, RunLength& run) {
+  FieldReader read(object);
+  run_fields(read, run);
+  if (const json* bench = read.find("io_bench")) read_bench(*bench, run.io_bench.emplace());
+}
+
+}  // namespace spillway::description

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "scenarios/description/units.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace spillway::description {
+
+enum class Precision { fp16_mixed, bf16_mixed, fp16, bf16, fp32 };
+enum class OptimizerKind { adam, sgd };
+enum class StateWidth { fp32, bf16 };  ///< element type of the optimizer states
+enum class AttentionKind { flash, materialized };
+
+struct Training {
+  Precision precision = Precision::bf16_mixed;
+  OptimizerKind optimizer = OptimizerKind::adam;
+  StateWidth optimizer_state = StateWidth::fp32;
+  std::uint64_t micro_batch = 1;  ///< samples per data-parallel rank and forward pass
+  std::uint64_t gradient_accumulation = 1;
+  std::uint64_t sequence = 1024;  ///< tokens
+  AttentionKind attention = AttentionKind::flash;
+  bool fused_kernels = true;
+  double dropout = 0;
+  bool ema = false;
+  bool causal_skip = false;
+};
+
+struct Parallel {
+  std::uint64_t data = 1, tensor = 1, pipeline = 1, zero_stage = 3;
+  std::uint64_t ranks() const { return data * tensor * pipeline; }
+};
+
+enum class IoDirection { read, write, mixed };
+
+/// One stream of requests through the I/O engine instead of training.
+struct IoBench {
+  IoDirection op = IoDirection::write;
+  Bytes bytes;  ///< of one request
+  std::uint64_t requests = 1;
+  std::uint64_t queue_depth = 1;
+  double read_share = 0.5;  ///< of `mixed`
+};
+
+struct RunLength {
+  std::uint64_t warmup_steps = 1, steps = 2, seed = 1;
+  std::optional<IoBench> io_bench;
+};
+
+}  // namespace spillway::description

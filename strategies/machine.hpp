@@ -1,0 +1,191 @@
+#pragma once
+
+#include "strategies/memory/block_cache.hpp"
+#include "strategies/memory/ledger.hpp"
+#include "strategies/memory/rounding.hpp"
+#include "strategies/recorder.hpp"
+#include "strategies/sync.hpp"
+#include "strategies/topology.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace spillway::strategies {
+
+/// A request that its tier cannot give.
+class OutOfMemory : public std::runtime_error {
+ public:
+  explicit OutOfMemory(result::Infeasible request);
+  const result::Infeasible& request() const { return request_; }
+
+ private:
+  result::Infeasible request_;
+};
+
+/// A tier's bytes as its allocators charge them.
+struct Usage {
+  std::uint64_t used = 0, peak = 0, free = 0;
+};
+
+/// What a machine needs to know before it starts.
+struct MachineSetup {
+  Topology topology;
+  Rounding pinned = Rounding::power_of_two;
+  Rounding gpu = Rounding::cuda_caching;
+  bool clock = true;
+  bool trace = false;
+};
+
+/// What strategies run on: the same verbs on a counting machine, in simulated time and on a real server.
+/// Single-threaded: coroutines resume only in the machine's loop, in (time, start order). Verbs return at once.
+///   Always checked (InternalError)   operands exist, lie on the right tier and inside their buffer, views 64-byte
+///       aligned, storage ranges aligned; no operation in flight conflicts: two that overlap, one of them writing,
+///       must be ordered by `After`, by an await, or by an in-order stream
+///   Zero bytes   finish at once and touch no device
+class Machine : public BlockOwner {
+ public:
+  explicit Machine(MachineSetup setup);
+  virtual ~Machine();
+  Machine(const Machine&) = delete;
+
+  const Topology& topology() const { return setup_.topology; }
+  Scheduler& scheduler() { return scheduler_; }
+
+  // ---- Transfers. Each starts when its `After` is done; co_await waits for it and rethrows its error.
+
+  /// Storage to memory.  `into` pinned or pageable; GPU memory only with GPUDirect
+  Op read(Rank rank, const Stored& from, Range range, View into, const After& after = {});
+  /// Memory to storage.
+  Op write(Rank rank, const Stored& into, Range range, View from, const After& after = {});
+  /// Direction and pinnedness follow from the views; equal lengths.
+  Op copy(Rank rank, View into, View from, const After& after = {});
+  /// One-sided hand-over of GPU memory to `peer` (pipeline stages).
+  Op send(Rank rank, Rank peer, View from, View into, const After& after = {});
+
+  // ---- Work
+
+  /// In order on the rank's compute stream; one operation, one entry each in the log.
+  Op run(Rank rank, std::span<const GpuKernel> kernels, const After& after = {});
+  /// Shares the node's cores and DRAM with all ranks.
+  Op run(Rank rank, CpuKernel kernel, const After& after = {});
+  /// Near-storage processing inside `storage`.
+  Op run(Rank rank, StorageId storage, StorageKernel kernel, const After& after = {});
+  /// Each member of `group` calls it, in the same order; on the rank's collective stream; done when all are.
+  ///   bytes   of the whole (see Collective): the views may be padded, and are only checked and kept alive
+  Op collective(Rank rank, Group group, Collective what, View in, View out,
+                const After& after = {});
+
+  // ---- Memory
+
+  /// Waits first come, first served, while the tier is full.
+  ///   Throws  OutOfMemory when the tier can never give it
+  Task<Buffer> allocate(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
+                        std::optional<Rounding> rounding = {});
+  /// Never waits, and not behind those who do.  Throws  OutOfMemory
+  Buffer allocate_now(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
+                      std::optional<Rounding> rounding = {});
+  /// For prefetch: nothing when somebody waits or too little is free.
+  std::optional<Buffer> try_allocate(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
+                                     std::optional<Rounding> rounding = {});
+  /// An extent on a storage, rounded to sectors; freed when its last reference is gone.
+  Task<Stored> store(StorageId storage, Rank rank, Bytes bytes, Purpose purpose);
+
+  Usage usage(TierId tier, Rank rank) const;
+  Usage usage(StorageId storage) const;
+  /// Set whenever bytes of the tier are given back; reset it before waiting for the next time.
+  Event& room(TierId tier, Rank rank);
+
+  // ---- Phases
+
+  /// The rank's further allocations and operations belong to `phase`. A node leaves a phase with its last rank.
+  void enter(Rank rank, result::Phase phase);
+
+  // ---- Coroutines
+
+  template <class T>
+  Pending<T> spawn(Task<T> task) {
+    return strategies::spawn(scheduler_, std::move(task));
+  }
+
+  // ---- For the driver (run.hpp), not for strategies
+
+  /// Runs one coroutine per rank to the end.
+  ///   Throws  the first error; on the way out every frame, buffer and operation is gone. When nothing can happen any
+  ///           more: OutOfMemory of the longest-waiting allocation, else InternalError
+  void run_ranks(std::vector<Task<>> ranks);
+  void step_ended() { recorder_.step_ended(now_s()); }
+  Recorder& recorder() { return recorder_; }
+  Ledger& ledger() { return ledger_; }
+  std::uint32_t gpu_tier(Rank rank) const { return rank.index; }
+  std::uint32_t host_tier() const { return setup_.topology.ranks; }
+  std::uint32_t storage_tier(StorageId storage) const { return host_tier() + 1 + storage.index; }
+
+ protected:
+  /// A fresh (or recycled) operation; machines derive from Operation to keep their own state in it.
+  virtual std::unique_ptr<Operation> make_operation() const {
+    return std::make_unique<Operation>();
+  }
+  /// Dependencies are done: begin. Calls `finish`, now or from the loop; never resumes a coroutine itself.
+  virtual void start(Operation& operation) = 0;
+  /// All members are ready: begin, and finish each member.
+  virtual void start(CollectiveRound& round) = 0;
+  /// Turns events into `finish` and drains the scheduler until `stopped()` or nothing can happen any more.
+  virtual void loop() = 0;
+  /// Forgets everything in flight; the base releases the operations afterwards.
+  virtual void cancel_all() = 0;
+  virtual double now_s() const = 0;
+  /// Real memory behind a block; the simulated machines have none.
+  virtual std::byte* provide(Block&) { return nullptr; }
+  virtual void withdraw(Block&) {}
+
+  bool stopped() const;
+  /// Wakes who waits, begins what depended on it.
+  void finish(Operation& operation, std::exception_ptr error = {});
+
+  Scheduler scheduler_;
+
+ private:
+  friend void release(Operation& operation);
+  struct MemoryTier;
+  struct Waiting;
+
+  void take_back(Block& block) override;
+  MemoryTier& memory(TierId tier, Rank rank) const;
+  Rounding rounding_of(TierId tier, std::optional<Rounding> asked) const;
+  Buffer finish_allocation(TierId tier, Rank rank, Bytes bytes, Purpose purpose, Rounding rounding,
+                           Semaphore::Lock capacity);
+  std::optional<Buffer> from_cache(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
+                                   Rounding rounding);
+  [[noreturn]] void out_of_memory(std::uint32_t tier, Rank rank, Purpose purpose, Bytes bytes);
+  std::exception_ptr why_stuck();
+
+  Operation& issue(OperationKind kind, Rank rank, std::uint64_t bytes);
+  Op launch(Operation& operation, const After& after);
+  void depend(Operation& operation, Operation& on);
+  void join_stream(Operation& operation, std::uint64_t stream);
+  void check_operand(const BoundOperand& operand, bool on_gpu, Rank rank) const;
+  void check_range(const Stored& stored, Range range, const View& view) const;
+  void check_hazards(Operation& operation);
+  bool ordered(const Operation& earlier, Operation& later);
+  void begin(Operation& operation);
+  void forget_operands(Operation& operation);
+  void recycle(Operation& operation);
+
+  MachineSetup setup_;
+  Recorder recorder_;
+  Ledger ledger_;
+  std::vector<std::unique_ptr<MemoryTier>> tiers_;
+  std::vector<BlockCache> pinned_cache_;  ///< per rank
+  std::vector<std::unique_ptr<Block>> spare_blocks_;
+  WaitList waiting_allocations_;
+  std::vector<std::unique_ptr<Operation>> operations_;
+  std::vector<Operation*> spare_operations_;
+  std::vector<Operation*> stream_tails_;  ///< per rank: compute, collective
+  std::vector<std::uint64_t> stream_lengths_;
+  std::vector<std::vector<std::unique_ptr<CollectiveRound>>> rounds_;
+  std::uint64_t next_number_ = 1;
+  std::uint64_t search_ = 0;
+  Pending<>* root_ = nullptr;
+};
+
+}  // namespace spillway::strategies

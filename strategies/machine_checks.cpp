@@ -1,0 +1,115 @@
+#include "strategies/machine.hpp"
+
+#include <algorithm>
+
+/// What every machine checks always: operands and conflicts.
+namespace spillway::strategies {
+
+namespace {
+
+bool writes(models::Access access) { return access != models::Access::read; }
+
+/// Joins operands of one block that touch or overlap and have the same kind of access, so that a batch of kernels
+/// leaves a few marks instead of hundreds.
+void merge(std::vector<BoundOperand>& operands) {
+  if (operands.size() < 8) return;
+  std::sort(operands.begin(), operands.end(), [](const BoundOperand& a, const BoundOperand& b) {
+    if (a.view.block.get() != b.view.block.get())
+      return std::less<>()(a.view.block.get(), b.view.block.get());
+    if (writes(a.access) != writes(b.access)) return writes(a.access);
+    return a.view.offset < b.view.offset;
+  });
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    BoundOperand& last = operands[kept];
+    BoundOperand& next = operands[i];
+    const std::uint64_t end = last.view.offset + last.view.bytes;
+    if (last.view.block.get() == next.view.block.get() &&
+        writes(last.access) == writes(next.access) && next.view.offset <= end) {
+      last.view.bytes = std::max(end, next.view.offset + next.view.bytes) - last.view.offset;
+    } else if (++kept != i) {
+      operands[kept] = std::move(next);
+    }
+  }
+  operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(kept) + 1, operands.end());
+}
+
+}  // namespace
+
+void Machine::check_operand(const BoundOperand& operand, bool on_gpu, Rank rank) const {
+  const View& view = operand.view;
+  ENSURE(view, "an operand without a buffer");
+  const Block& block = *view.block.get();
+  ENSURE((block.tier == TierId::gpu) == on_gpu && block.tier != TierId::storage,
+         "an operand lies on the wrong tier: " + std::string(to_string(block.purpose)));
+  ENSURE(!on_gpu || block.rank == rank,
+         "an operand lies on another rank's GPU: " + std::string(to_string(block.purpose)));
+  ENSURE(view.offset + view.bytes <= block.asked,
+         "a view exceeds its buffer: " + std::string(to_string(block.purpose)));
+  ENSURE(view.offset % setup_.topology.view_alignment == 0,
+         "a view is not aligned: " + std::string(to_string(block.purpose)));
+}
+
+void Machine::check_range(const Stored& stored, Range range, const View& view) const {
+  ENSURE(stored, "a transfer without an extent");
+  ENSURE(view, "a storage transfer without a buffer");
+  ENSURE(range.bytes == view.bytes, "a storage range and its view differ in length");
+  ENSURE(range.offset % setup_.topology.storage_alignment == 0 &&
+             range.bytes % setup_.topology.storage_alignment == 0,
+         "a storage range is not aligned");
+  ENSURE(range.offset + range.bytes <= stored.block()->charged, "a range exceeds its extent");
+  const Block& block = *view.block.get();
+  ENSURE(block.tier != TierId::storage, "a transfer from storage to storage");
+  ENSURE(block.tier != TierId::gpu || setup_.topology.gpudirect,
+         "a storage transfer to GPU memory without GPUDirect");
+  ENSURE(view.offset + view.bytes <= block.asked, "a view exceeds its buffer");
+  ENSURE(view.offset % setup_.topology.view_alignment == 0, "a view is not aligned");
+}
+
+void Machine::check_hazards(Operation& operation) {
+  merge(operation.operands);
+  for (const BoundOperand& operand : operation.operands) {
+    Block& block = *operand.view.block.get();
+    const std::uint64_t first = operand.view.offset;
+    const std::uint64_t last = first + operand.view.bytes;
+    const bool writing = writes(operand.access);
+    for (const InFlight& other : block.in_flight) {
+      if (other.last <= first || last <= other.first || !(writing || other.writes)) continue;
+      if (other.operation == &operation) continue;
+      ENSURE(ordered(*other.operation, operation),
+             "operations in flight conflict on " + std::string(to_string(block.purpose)) + ": #" +
+                 std::to_string(other.operation->number) + " and #" +
+                 std::to_string(operation.number) + " are not ordered");
+    }
+    block.in_flight.push_back({&operation, first, last, writing});
+  }
+}
+
+/// True when `later` cannot begin before `earlier` is done: the same in-order stream, or a path of dependencies.
+bool Machine::ordered(const Operation& earlier, Operation& later) {
+  ++search_;
+  std::vector<Operation*> open{&later};
+  while (!open.empty()) {
+    Operation& at = *open.back();
+    open.pop_back();
+    if (&at == &earlier) return true;
+    if (at.visited == search_ || at.state == Operation::State::done) continue;
+    at.visited = search_;
+    if (earlier.stream && at.stream == earlier.stream &&
+        at.stream_position > earlier.stream_position)
+      return true;
+    open.insert(open.end(), at.dependencies.begin(), at.dependencies.end());
+  }
+  return false;
+}
+
+void Machine::forget_operands(Operation& operation) {
+  for (const BoundOperand& operand : operation.operands) {
+    if (!operand.view) continue;
+    std::erase_if(operand.view.block->in_flight,
+                  [&](const InFlight& mark) { return mark.operation == &operation; });
+  }
+  operation.operands.clear();
+}
+
+}  // namespace spillway::strategies

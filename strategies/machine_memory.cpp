@@ -1,0 +1,164 @@
+#include "strategies/machine_memory.hpp"
+
+namespace spillway::strategies {
+
+namespace {
+std::string in_words(const result::Infeasible& request) {
+  return "out of memory on " + request.tier + ", rank " + std::to_string(request.rank) + ": " +
+         request.purpose + " asks for " + std::to_string(request.asked_bytes) + " B in " +
+         request.phase + ", " + std::to_string(request.free_bytes) + " B are free";
+}
+}  // namespace
+
+OutOfMemory::OutOfMemory(result::Infeasible request)
+    : std::runtime_error(in_words(request)), request_(std::move(request)) {}
+
+Machine::MemoryTier& Machine::memory(TierId tier, Rank rank) const {
+  ENSURE(tier != TierId::storage, "storage is reserved with store()");
+  return *tiers_[tier == TierId::gpu ? gpu_tier(rank) : host_tier()];
+}
+
+Rounding Machine::rounding_of(TierId tier, std::optional<Rounding> asked) const {
+  if (asked) return *asked;
+  switch (tier) {
+    case TierId::gpu: return setup_.gpu;
+    case TierId::pinned: return setup_.pinned;
+    case TierId::pageable: return Rounding::none;
+    case TierId::storage: return Rounding::sector;
+  }
+  return Rounding::none;
+}
+
+void Machine::out_of_memory(std::uint32_t tier, Rank rank, Purpose purpose, Bytes bytes) {
+  const auto& capacity = tiers_[tier]->capacity;
+  const std::uint32_t ranks = setup_.topology.ranks;
+  throw OutOfMemory({tier < ranks ? "gpu" : tier == ranks ? "host" : "ssd", rank.index,
+                     std::string(to_string(purpose)), std::string(to_string(recorder_.phase(rank))),
+                     bytes.value(), capacity.free(), capacity.capacity()});
+}
+
+std::optional<Buffer> Machine::from_cache(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
+                                          Rounding rounding) {
+  if (rounding != Rounding::power_of_two || bytes.value() == 0) return std::nullopt;
+  Block* block = pinned_cache_[rank.index].take(rounded(rounding, bytes.value()));
+  if (!block) return std::nullopt;
+  block->asked = bytes.value();
+  block->purpose = purpose;
+  ledger_.recharge(block->ledger_entry,
+                   {host_tier(), rank, purpose, block->asked, block->charged,
+                    tier == TierId::pinned, recorder_.phase(rank)},
+                   now_s());
+  return Buffer(BlockRef(block));
+}
+
+Buffer Machine::finish_allocation(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
+                                  Rounding rounding, Semaphore::Lock capacity) {
+  Block* block = nullptr;
+  if (spare_blocks_.empty()) {
+    block = new Block;
+  } else {
+    block = spare_blocks_.back().release();
+    spare_blocks_.pop_back();
+  }
+  BlockRef reference(block);
+  block->owner = this;
+  block->tier = tier;
+  block->rank = rank;
+  block->purpose = purpose;
+  block->asked = bytes.value();
+  block->charged = capacity.amount();
+  block->keeps = rounding == Rounding::power_of_two && bytes.value() > 0;
+  block->capacity = std::move(capacity);
+  block->ledger_entry =
+      ledger_.add({tier == TierId::gpu ? gpu_tier(rank) : host_tier(), rank, purpose, block->asked,
+                   block->charged, tier == TierId::pinned, recorder_.phase(rank)},
+                  now_s());
+  block->data = provide(*block);
+  return Buffer(std::move(reference));
+}
+
+Task<Buffer> Machine::allocate(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
+                               std::optional<Rounding> asked) {
+  const Rounding rounding = rounding_of(tier, asked);
+  if (auto cached = from_cache(tier, rank, bytes, purpose, rounding)) co_return std::move(*cached);
+  MemoryTier& where = memory(tier, rank);
+  const std::uint64_t charged = rounded(rounding, bytes.value());
+  const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier();
+  if (charged > where.capacity.capacity()) out_of_memory(index, rank, purpose, bytes);
+  Waiting waiting(index, rank, purpose, bytes);
+  waiting_allocations_.push_back(waiting);
+  Semaphore::Lock capacity = co_await where.capacity.acquire(charged);
+  waiting.unlink();
+  co_return finish_allocation(tier, rank, bytes, purpose, rounding, std::move(capacity));
+}
+
+Buffer Machine::allocate_now(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
+                             std::optional<Rounding> asked) {
+  const Rounding rounding = rounding_of(tier, asked);
+  if (auto cached = from_cache(tier, rank, bytes, purpose, rounding)) return std::move(*cached);
+  const std::uint64_t charged = rounded(rounding, bytes.value());
+  Semaphore::Lock capacity = memory(tier, rank).capacity.try_overtake(charged);
+  if (!capacity)
+    out_of_memory(tier == TierId::gpu ? gpu_tier(rank) : host_tier(), rank, purpose, bytes);
+  return finish_allocation(tier, rank, bytes, purpose, rounding, std::move(capacity));
+}
+
+std::optional<Buffer> Machine::try_allocate(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
+                                            std::optional<Rounding> asked) {
+  const Rounding rounding = rounding_of(tier, asked);
+  if (auto cached = from_cache(tier, rank, bytes, purpose, rounding)) return cached;
+  Semaphore::Lock capacity =
+      memory(tier, rank).capacity.try_acquire(rounded(rounding, bytes.value()));
+  if (!capacity) return std::nullopt;
+  return finish_allocation(tier, rank, bytes, purpose, rounding, std::move(capacity));
+}
+
+Task<Stored> Machine::store(StorageId storage, Rank rank, Bytes bytes, Purpose purpose) {
+  ENSURE(storage.index < setup_.topology.storages.size(), "no such storage");
+  const std::uint32_t tier = storage_tier(storage);
+  Semaphore& capacity = tiers_[tier]->capacity;
+  const std::uint64_t charged = rounded(Rounding::sector, bytes.value());
+  if (charged > capacity.capacity()) out_of_memory(tier, rank, purpose, bytes);
+  Waiting waiting(tier, rank, purpose, bytes);
+  waiting_allocations_.push_back(waiting);
+  Semaphore::Lock lock = co_await capacity.acquire(charged);
+  waiting.unlink();
+  BlockRef block(new Block);
+  block->owner = this;
+  block->tier = TierId::storage;
+  block->rank = rank;
+  block->storage = storage;
+  block->purpose = purpose;
+  block->asked = bytes.value();
+  block->charged = charged;
+  block->capacity = std::move(lock);
+  block->ledger_entry = ledger_.add(
+      {tier, rank, purpose, block->asked, charged, false, recorder_.phase(rank)}, now_s());
+  block->data = provide(*block.get());
+  co_return Stored(std::move(block));
+}
+
+void Machine::take_back(Block& block) {
+  block.in_flight.clear();
+  if (block.keeps) return pinned_cache_[block.rank.index].keep(block);
+  withdraw(block);
+  ledger_.remove(block.ledger_entry, now_s());
+  block.capacity.release();
+  if (block.tier != TierId::storage) memory(block.tier, block.rank).room.set();
+  block.data = nullptr;
+  spare_blocks_.emplace_back(&block);
+}
+
+Usage Machine::usage(TierId tier, Rank rank) const {
+  const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier();
+  return {ledger_.used(index), ledger_.peak_bytes(index), memory(tier, rank).capacity.free()};
+}
+
+Usage Machine::usage(StorageId storage) const {
+  const std::uint32_t index = storage_tier(storage);
+  return {ledger_.used(index), ledger_.peak_bytes(index), tiers_[index]->capacity.free()};
+}
+
+Event& Machine::room(TierId tier, Rank rank) { return memory(tier, rank).room; }
+
+}  // namespace spillway::strategies

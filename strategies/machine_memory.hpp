@@ -1,0 +1,24 @@
+#pragma once
+
+#include "strategies/machine.hpp"
+
+namespace spillway::strategies {
+
+/// Capacity of one tier and the event that some of it came back.
+struct Machine::MemoryTier {
+  Semaphore capacity;
+  Event room;
+  MemoryTier(Scheduler& scheduler, std::uint64_t bytes) : capacity(scheduler, bytes), room(scheduler) {}
+};
+
+/// An allocation that waits its turn; lives in its coroutine's frame.
+struct Machine::Waiting : Waiter {
+  std::uint32_t tier;
+  Rank rank;
+  Purpose purpose;
+  Bytes bytes;
+  Waiting(std::uint32_t where, Rank who, Purpose what, Bytes size)
+      : tier(where), rank(who), purpose(what), bytes(size) {}
+};
+
+}  // namespace spillway::strategies

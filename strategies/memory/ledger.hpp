@@ -1,0 +1,75 @@
+#pragma once
+
+#include "reports/result/result.hpp"
+#include "strategies/memory/block.hpp"
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace spillway::strategies {
+
+/// What a tier's fullest instant looked like.
+struct Peak {
+  std::uint64_t charged = 0;
+  result::Phase phase = result::Phase::init;
+  double at_s = 0;
+  std::vector<result::PeakEntry> entries;  ///< equal buffers counted, largest first
+};
+
+/// Every byte of every tier is an entry here: rank, purpose, asked and charged bytes, pinned or not, phase.
+///   Invariant  a tier's use is the sum of its live entries' charged bytes; its peak is the largest such sum, with the
+///              entries that were alive then
+class Ledger {
+ public:
+  /// Tiers are numbered by the caller; `name` and `capacity` (0: unlimited) go into results.
+  std::uint32_t add_tier(std::string name, std::uint64_t capacity);
+
+  struct Entry {
+    std::uint32_t tier = 0;
+    Rank rank;
+    Purpose purpose = Purpose::workspace;
+    std::uint64_t asked = 0;
+    std::uint64_t charged = 0;
+    bool pinned = false;
+    result::Phase phase = result::Phase::init;  ///< in which it was born
+    double born_s = 0;
+  };
+
+  /// Result  id of the entry, for `remove` and `recharge`
+  std::uint32_t add(const Entry& entry, double now_s);
+  void remove(std::uint32_t id, double now_s);
+  /// A caching allocator hands a block it kept to another buffer: same charge, new purpose.
+  void recharge(std::uint32_t id, const Entry& entry, double now_s);
+
+  std::uint64_t used(std::uint32_t tier) const { return tiers_[tier].used; }
+  std::uint64_t peak_bytes(std::uint32_t tier) const { return tiers_[tier].peak.charged; }
+  std::uint64_t capacity(std::uint32_t tier) const { return tiers_[tier].capacity; }
+  const std::string& name(std::uint32_t tier) const { return tiers_[tier].name; }
+  std::size_t tiers() const { return tiers_.size(); }
+
+  /// The peak so far, its entries merged by rank, purpose and size.
+  Peak peak(std::uint32_t tier);
+
+  /// Called with (tier, now, used) after every change, for traces.
+  std::function<void(std::uint32_t, double, std::uint64_t)> on_change;
+
+ private:
+  struct Tier {
+    std::string name;
+    std::uint64_t capacity = 0;
+    std::uint64_t used = 0;
+    Peak peak;
+    bool peak_is_now = false;  ///< the peak's entries are the live ones; taken down before the first release
+    std::vector<std::uint32_t> live;  ///< entry ids, unordered
+  };
+  void settle_peak(std::uint32_t tier);
+
+  std::vector<Tier> tiers_;
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> live_position_;
+  std::vector<std::uint32_t> free_ids_;
+};
+
+}  // namespace spillway::strategies

@@ -1,0 +1,178 @@
+#pragma once
+
+#include "strategies/kernel.hpp"
+#include "strategies/waiting.hpp"
+
+#include <array>
+#include <initializer_list>
+#include <functional>
+#include <memory>
+
+namespace spillway::strategies {
+
+class Machine;
+struct Operation;
+
+/// A collective as its members join it.
+struct CollectiveRound {
+  Group group;
+  Collective what = Collective::all_gather;
+  std::uint64_t bytes = 0;            ///< of the whole: gathered, scattered or reduced
+  std::vector<Operation*> members;    ///< in rank order, null until it joined
+  std::size_t ready = 0;              ///< joined and past their dependencies
+  std::size_t joined = 0;
+};
+
+
+enum class OperationKind : std::uint8_t {
+  read,
+  write,
+  copy_to_gpu,
+  copy_to_host,
+  copy_on_gpu,
+  copy_on_host,
+  gpu_kernels,
+  cpu_kernel,
+  storage_kernel,
+  collective,
+  send,
+};
+
+/// One kernel of a batch, as the machine times and logs it.
+struct LoggedKernel {
+  std::string_view name;
+  double flops;
+  double bytes;
+  bool matrix;
+  bool in_pass;
+  bool recompute;
+  double seconds;  ///< filled by a machine with a clock
+};
+
+/// When an operation ran. A machine without a clock gives zeros.
+struct Timing {
+  double started_s = 0;
+  double finished_s = 0;
+  std::uint64_t bytes = 0;
+  double seconds() const { return finished_s - started_s; }
+};
+
+/// State of one operation; strategies hold it as Op.
+struct Operation {
+  enum class State : std::uint8_t { free, waiting, running, done };
+
+  virtual ~Operation() = default;
+
+  Machine* machine = nullptr;
+  std::uint32_t references = 0;
+  std::uint64_t number = 0;  ///< start order: ties at one instant resolve by it
+  OperationKind kind = OperationKind::read;
+  State state = State::free;
+  Rank rank;
+  StorageId storage;
+  bool pageable = false;  ///< a copy whose host side is pageable
+  bool gpu_direct = false;
+  bool recorded = false;  ///< the recorder saw it start
+  result::Phase phase = result::Phase::init;
+  std::uint64_t bytes = 0;
+  Rank peer;
+  CpuKernel cpu;
+  StorageKernel near_storage;
+  std::vector<LoggedKernel> kernels;
+  CollectiveRound* round = nullptr;
+
+  Timing timing;
+  std::exception_ptr error;
+  std::uint32_t unfinished_dependencies = 0;
+  std::vector<Operation*> dependencies;  ///< not yet done when this one was issued; counted references
+  std::vector<Operation*> dependents;
+  std::vector<BoundOperand> operands;    ///< keeps the memory alive; bytes in flight
+  WaitList waiters;
+  std::uint64_t stream = 0;          ///< 0: none, else id of the in-order stream
+  std::uint64_t stream_position = 0;
+  std::uint64_t visited = 0;         ///< mark of the last ordering search
+};
+
+void retain(Operation& operation);
+void release(Operation& operation);
+
+/// Handle of an operation that was started (or waits for its `After`). Copies refer to the same operation.
+///   co_await   waits until it is done; rethrows its error
+///   Dropping   does not cancel; an error that nobody awaits fails the run
+class [[nodiscard]] Op {
+ public:
+  Op() = default;
+  explicit Op(Operation* operation) : operation_(operation) { retain(*operation_); }
+  Op(const Op& other) : operation_(other.operation_) {
+    if (operation_) retain(*operation_);
+  }
+  Op(Op&& other) noexcept : operation_(std::exchange(other.operation_, nullptr)) {}
+  Op& operator=(Op other) noexcept {
+    std::swap(operation_, other.operation_);
+    return *this;
+  }
+  ~Op() {
+    if (operation_) release(*operation_);
+  }
+
+  explicit operator bool() const { return operation_ != nullptr; }
+  bool done() const { return operation_->state == Operation::State::done; }
+  const Timing& timing() const { return operation_->timing; }
+  Operation* get() const { return operation_; }
+
+  struct Awaiter {
+    Operation* operation;
+    Waiter waiter;
+    explicit Awaiter(Operation* awaited) : operation(awaited) {
+      retain(*operation);
+    }
+    Awaiter(const Awaiter&) = delete;
+    ~Awaiter() {
+      waiter.unlink();
+      release(*operation);
+    }
+    bool await_ready() { return operation->state == Operation::State::done; }
+    void await_suspend(std::coroutine_handle<> parent) {
+      waiter.frame = parent;
+      operation->waiters.push_back(waiter);
+    }
+    void await_resume() {
+      if (operation->error) std::rethrow_exception(operation->error);
+    }
+  };
+  Awaiter operator co_await() const { return Awaiter(operation_); }
+
+ private:
+  Operation* operation_ = nullptr;
+};
+
+/// What an operation waits for before it starts; empty Ops count as done.
+class After {
+ public:
+  After() = default;
+  After(const Op& one) : inline_{one.get()}, count_(1) {}
+  After(std::initializer_list<std::reference_wrapper<const Op>> several) {
+    for (const Op& one : several) add(one);
+  }
+  After(const std::vector<Op>& many) : many_(many.data()), many_count_(many.size()) {}
+
+  template <class Visit>
+  void each(Visit visit) const {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (inline_[i]) visit(*inline_[i]);
+    for (std::size_t i = 0; i < many_count_; ++i)
+      if (many_[i]) visit(*many_[i].get());
+  }
+
+ private:
+  void add(const Op& one) {
+    if (count_ == inline_.size()) throw std::length_error("more than 6 operations: pass a vector");
+    inline_[count_++] = one.get();
+  }
+  std::array<Operation*, 6> inline_{};
+  std::size_t count_ = 0;
+  const Op* many_ = nullptr;  ///< the caller's vector, read before the verb returns
+  std::size_t many_count_ = 0;
+};
+
+}  // namespace spillway::strategies

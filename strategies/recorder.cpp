@@ -1,0 +1,256 @@
+#include "strategies/recorder.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+std::size_t index(result::Phase phase) { return static_cast<std::size_t>(phase); }
+
+std::string_view name_of(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::read: return "read";
+    case OperationKind::write: return "write";
+    case OperationKind::copy_to_gpu: return "h2d";
+    case OperationKind::copy_to_host: return "d2h";
+    case OperationKind::copy_on_gpu: return "copy";
+    case OperationKind::copy_on_host: return "memcpy";
+    case OperationKind::gpu_kernels: return "kernels";
+    case OperationKind::cpu_kernel: return "cpu";
+    case OperationKind::storage_kernel: return "near storage";
+    case OperationKind::collective: return "collective";
+    case OperationKind::send: return "send";
+  }
+  return "?";
+}
+
+std::string_view name_of(CpuWork work) {
+  switch (work) {
+    case CpuWork::adam: return "adam";
+    case CpuWork::convert: return "convert";
+    case CpuWork::check_chained: return "overflow check (chained)";
+    case CpuWork::check_fused: return "overflow check (fused)";
+  }
+  return "?";
+}
+}  // namespace
+
+Recorder::Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool clock, bool trace)
+    : ranks_(ranks),
+      storage_names_(std::move(storages)),
+      storages_(storage_names_.size()),
+      clock_(clock),
+      tracing_(trace) {
+  step_.by_storage.resize(storage_names_.size());
+}
+
+void Recorder::flush(Gauge& gauge, double now_s) {
+  if (gauge.users > 0) gauge.busy_s[index(node_phase_)] += now_s - gauge.since_s;
+  gauge.since_s = now_s;
+}
+
+void Recorder::change(Gauge& gauge, int by, double now_s) {
+  flush(gauge, now_s);
+  gauge.users += by;
+}
+
+/// Charges the time in which a GPU had nothing to do to what it may have waited for.
+void Recorder::flush_idle(double now_s) {
+  for (RankState& rank : ranks_) {
+    const double idle = rank.gpu.users == 0 ? now_s - rank.idle_since_s : 0;
+    rank.idle_since_s = now_s;
+    if (node_phase_ == result::Phase::update || node_phase_ == result::Phase::overflow_check)
+      rank.waits_update += idle;
+    else if (any_storage_.users > 0)
+      rank.waits_ssd += idle;
+    else
+      rank.waits_host += idle;
+  }
+}
+
+void Recorder::flush_everything(double now_s) {
+  flush_idle(now_s);
+  for (RankState& rank : ranks_) {
+    flush(rank.gpu, now_s);
+    flush(rank.h2d, now_s);
+    flush(rank.d2h, now_s);
+  }
+  for (Gauge& gauge : storages_) flush(gauge, now_s);
+  flush(any_storage_, now_s);
+  flush(cpu_, now_s);
+}
+
+void Recorder::leave_node_phase(double now_s) {
+  if (clock_) flush_everything(now_s);
+  step_.phase_s[index(node_phase_)] += now_s - phase_since_s_;
+  phase_since_s_ = now_s;
+}
+
+void Recorder::enter(Rank rank, result::Phase phase, double now_s) {
+  RankState& state = ranks_[rank.index];
+  state.phase = phase;
+  if (++state.entered > sequence_.size()) sequence_.push_back(phase);
+  std::uint64_t slowest = state.entered;
+  for (const RankState& other : ranks_) slowest = std::min(slowest, other.entered);
+  while (node_position_ < slowest) {
+    leave_node_phase(now_s);
+    node_phase_ = sequence_[node_position_++];
+  }
+}
+
+void Recorder::step_ended(double now_s) {
+  leave_node_phase(now_s);
+  step_.end_s = now_s;
+  const double ranks = static_cast<double>(ranks_.size());
+  for (std::size_t phase = 0; phase < result::phase_count; ++phase) {
+    result::PhaseBusy& busy = step_.busy[phase];
+    for (const RankState& rank : ranks_) {
+      busy.gpu += rank.gpu.busy_s[phase] / ranks;
+      busy.gpu_recompute += rank.recompute_s[phase] / ranks;
+      busy.h2d += rank.h2d.busy_s[phase] / ranks;
+      busy.d2h += rank.d2h.busy_s[phase] / ranks;
+    }
+    busy.ssd = any_storage_.busy_s[phase];
+    busy.cpu = cpu_.busy_s[phase];
+  }
+  for (const Gauge& gauge : storages_) {
+    double sum = 0;
+    for (const double seconds : gauge.busy_s) sum += seconds;
+    step_.storage_busy_s.push_back(sum);
+  }
+  for (RankState& rank : ranks_) {
+    step_.stalls.gpu_waits_for_ssd += rank.waits_ssd / ranks;
+    step_.stalls.gpu_waits_for_host += rank.waits_host / ranks;
+    step_.stalls.gpu_waits_for_update += rank.waits_update / ranks;
+    rank.waits_ssd = rank.waits_host = rank.waits_update = 0;
+    for (Gauge* gauge : {&rank.gpu, &rank.h2d, &rank.d2h}) gauge->busy_s = {};
+    rank.recompute_s = {};
+    rank.entered = 0;
+  }
+  for (Gauge& gauge : storages_) gauge.busy_s = {};
+  any_storage_.busy_s = cpu_.busy_s = {};
+  sequence_.clear();
+  node_position_ = 0;
+  steps_.push_back(std::move(step_));
+  step_ = StepRecord{};
+  step_.start_s = now_s;
+  step_.by_storage.resize(storage_names_.size());
+}
+
+void Recorder::use(const Operation& operation, int by, double now_s) {
+  RankState& rank = ranks_[operation.rank.index];
+  switch (operation.kind) {
+    case OperationKind::read:
+    case OperationKind::write:
+    case OperationKind::storage_kernel:
+      if (any_storage_.users + by == 0 || any_storage_.users == 0) flush_idle(now_s);
+      change(any_storage_, by, now_s);
+      return change(storages_[operation.storage.index], by, now_s);
+    case OperationKind::copy_to_gpu: return change(rank.h2d, by, now_s);
+    case OperationKind::copy_to_host: return change(rank.d2h, by, now_s);
+    case OperationKind::gpu_kernels:
+      flush_idle(now_s);
+      return change(rank.gpu, by, now_s);
+    case OperationKind::cpu_kernel:
+    case OperationKind::copy_on_host: return change(cpu_, by, now_s);
+    case OperationKind::copy_on_gpu:
+    case OperationKind::collective:
+    case OperationKind::send: return;
+  }
+}
+
+void Recorder::count(const Operation& operation) {
+  result::PhaseBytes& bytes = step_.bytes[index(operation.phase)];
+  const std::uint64_t amount = operation.bytes;
+  switch (operation.kind) {
+    case OperationKind::read:
+      (operation.gpu_direct ? bytes.gpu_direct_read : bytes.ssd_read) += amount;
+      if (operation.gpu_direct) step_.gpu_direct += amount;
+      step_.by_storage[operation.storage.index].read += amount;
+      return;
+    case OperationKind::write:
+      (operation.gpu_direct ? bytes.gpu_direct_write : bytes.ssd_write) += amount;
+      if (operation.gpu_direct) step_.gpu_direct += amount;
+      step_.by_storage[operation.storage.index].write += amount;
+      return;
+    case OperationKind::storage_kernel:
+      step_.by_storage[operation.storage.index].read += operation.near_storage.read;
+      step_.by_storage[operation.storage.index].write += operation.near_storage.written;
+      return;
+    case OperationKind::copy_to_gpu: bytes.h2d += amount; return;
+    case OperationKind::copy_to_host: bytes.d2h += amount; return;
+    case OperationKind::collective: {
+      const std::uint64_t members = operation.round->members.size();
+      const std::uint64_t share = amount / members * (members - 1);
+      step_.network += operation.round->what == Collective::all_reduce ? 2 * share : share;
+      return;
+    }
+    case OperationKind::send: step_.network += amount; return;
+    case OperationKind::copy_on_gpu:
+    case OperationKind::copy_on_host:
+    case OperationKind::gpu_kernels:
+    case OperationKind::cpu_kernel: return;
+  }
+}
+
+void Recorder::started(const Operation& operation, double now_s) {
+  ++step_.operations;
+  count(operation);
+  if (clock_) use(operation, 1, now_s);
+}
+
+void Recorder::finished(const Operation& operation, double now_s) {
+  if (!clock_) return;
+  use(operation, -1, now_s);
+  if (operation.kind == OperationKind::gpu_kernels) {
+    double recompute = 0;
+    for (const LoggedKernel& kernel : operation.kernels)
+      if (kernel.recompute) recompute += kernel.seconds;
+    ranks_[operation.rank.index].recompute_s[index(operation.phase)] += recompute;
+  }
+  if (tracing_) add_spans(operation);
+}
+
+void Recorder::add_spans(const Operation& operation) {
+  const std::string rank = "gpu " + std::to_string(operation.rank.index) + " ";
+  const std::string phase(result::to_string(operation.phase));
+  const double start = operation.timing.started_s;
+  const double end = operation.timing.finished_s;
+  const auto add = [&](std::string track, std::string_view name) {
+    trace_.spans.push_back(
+        {std::move(track), std::string(name), phase, start, end, operation.bytes});
+  };
+  switch (operation.kind) {
+    case OperationKind::gpu_kernels: {
+      double at = start;
+      for (const LoggedKernel& kernel : operation.kernels) {
+        trace_.spans.push_back(
+            {rank + "compute", std::string(kernel.name), phase, at, at + kernel.seconds, 0});
+        at += kernel.seconds;
+      }
+      return;
+    }
+    case OperationKind::read:
+    case OperationKind::write:
+    case OperationKind::storage_kernel: {
+      const Purpose purpose = operation.operands.empty()
+                                  ? Purpose::optimizer_states
+                                  : operation.operands.back().view.block->purpose;
+      return add(storage_names_[operation.storage.index],
+                 std::string(name_of(operation.kind)) + " " +
+                     std::string(result::to_string(purpose)));
+    }
+    case OperationKind::copy_to_gpu:
+    case OperationKind::copy_to_host:
+      return add(rank + std::string(name_of(operation.kind)),
+                 operation.pageable ? "pageable copy" : "copy");
+    case OperationKind::cpu_kernel: return add("cpu", name_of(operation.cpu.work));
+    case OperationKind::copy_on_host: return add("cpu", "memcpy");
+    case OperationKind::collective:
+      return add(rank + "collectives", to_string(operation.round->what));
+    case OperationKind::copy_on_gpu:
+    case OperationKind::send: return add(rank + "copies", name_of(operation.kind));
+  }
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "reports/result/result.hpp"
+#include "strategies/operation.hpp"
+
+#include <array>
+#include <vector>
+
+namespace spillway::strategies {
+
+/// Sums of one step of one node, by phase.
+struct StepRecord {
+  double start_s = 0;
+  double end_s = 0;
+  std::uint64_t operations = 0;
+  std::array<double, result::phase_count> phase_s{};
+  std::array<result::PhaseBusy, result::phase_count> busy{};    ///< GPU and PCIe: mean over ranks
+  std::array<result::PhaseBytes, result::phase_count> bytes{};  ///< of the phase that started them
+  std::vector<result::StorageBytes> by_storage;
+  std::vector<double> storage_busy_s;
+  std::uint64_t gpu_direct = 0;
+  std::uint64_t network = 0;
+  result::Stalls stalls;  ///< mean over ranks
+
+  double seconds() const { return end_s - start_s; }
+};
+
+/// Watches operations and phases and keeps one StepRecord a step; with `trace`, every span too.
+///   Phase of the node   the earliest that some rank has not left
+///   Busy                a resource works while at least one operation on it runs
+class Recorder {
+ public:
+  Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool clock, bool trace);
+
+  void enter(Rank rank, result::Phase phase, double now_s);
+  result::Phase phase(Rank rank) const { return ranks_[rank.index].phase; }
+  /// Every rank is here: closes the running step and begins the next.
+  void step_ended(double now_s);
+
+  void started(const Operation& operation, double now_s);
+  void finished(const Operation& operation, double now_s);
+
+  const std::vector<StepRecord>& steps() const { return steps_; }
+  result::Trace& trace() { return trace_; }
+  bool tracing() const { return tracing_; }
+
+ private:
+  /// Time with at least one user, per phase.
+  struct Gauge {
+    int users = 0;
+    double since_s = 0;
+    std::array<double, result::phase_count> busy_s{};
+  };
+  struct RankState {
+    result::Phase phase = result::Phase::init;
+    std::uint64_t entered = 0;
+    Gauge gpu, h2d, d2h;
+    double idle_since_s = 0;
+    std::array<double, result::phase_count> recompute_s{};
+    double waits_ssd = 0, waits_host = 0, waits_update = 0;
+  };
+
+  void change(Gauge& gauge, int by, double now_s);
+  void flush(Gauge& gauge, double now_s);
+  void flush_idle(double now_s);
+  void flush_everything(double now_s);
+  void use(const Operation& operation, int by, double now_s);
+  void count(const Operation& operation);
+  void add_spans(const Operation& operation);
+  void leave_node_phase(double now_s);
+
+  std::vector<RankState> ranks_;
+  std::vector<std::string> storage_names_;
+  std::vector<Gauge> storages_;
+  Gauge any_storage_, cpu_;
+  bool clock_, tracing_;
+  result::Phase node_phase_ = result::Phase::init;
+  double phase_since_s_ = 0;
+  std::vector<result::Phase> sequence_;  ///< phases entered by the first rank to get there
+  std::uint64_t node_position_ = 0;
+  StepRecord step_;
+  std::vector<StepRecord> steps_;
+  result::Trace trace_;
+};
+
+}  // namespace spillway::strategies

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "scenarios/description/scenario.hpp"
+#include "strategies/machine.hpp"
+
+namespace spillway::strategies {
+
+/// Topology and allocator rules that every machine derives from the resolved scenario in the same way.
+///   ranks    of one node: data x tensor x pipeline; rank = (pipeline x data + data index) x tensor + tensor index
+///   groups   0 all ranks; 1..tensor: data-parallel groups; then the tensor-parallel ones
+MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace);
+
+/// The data-parallel group of `rank` (its gradients are reduced in it, its states partitioned over it).
+Group data_group(const description::Scenario& scenario, Rank rank);
+/// The ranks that hold the other parts of `rank`'s tensors.
+Group tensor_group(const description::Scenario& scenario, Rank rank);
+
+/// Name of the element type whose `gpu.compute` rate the kernels of this training reach: fp16, bf16, fp32.
+const char* compute_type(description::Precision precision);
+
+}  // namespace spillway::strategies
