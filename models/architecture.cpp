@@ -123,10 +123,14 @@ struct TypeReader {
   const char* heads_key;
 };
 constexpr TypeReader readers[] = {
-    {"llama", read_llama, "num_attention_heads"},   {"qwen2", read_qwen2, "num_attention_heads"},
-    {"mistral", read_mistral, "num_attention_heads"}, {"granite", read_llama, "num_attention_heads"},
-    {"mixtral", read_mixtral, "num_attention_heads"}, {"opt", read_opt, "num_attention_heads"},
-    {"gpt2", read_gpt2, "n_head"},                  {"t5", read_t5, "num_heads"},
+    {"llama", read_llama, "num_attention_heads"},
+    {"qwen2", read_qwen2, "num_attention_heads"},
+    {"mistral", read_mistral, "num_attention_heads"},
+    {"granite", read_llama, "num_attention_heads"},
+    {"mixtral", read_mixtral, "num_attention_heads"},
+    {"opt", read_opt, "num_attention_heads"},
+    {"gpt2", read_gpt2, "n_head"},
+    {"t5", read_t5, "num_heads"},
     {"bert", read_bert, "num_attention_heads"},
 };
 
@@ -149,8 +153,9 @@ void refuse_absurd_sizes(ConfigKeys& keys, const Architecture& a) {
   const double h = static_cast<double>(a.hidden);
   const double block = h * (4 * static_cast<double>(a.heads) * static_cast<double>(a.head_dim) +
                             3 * experts * static_cast<double>(a.ffn));
-  const double ends = 2 * static_cast<double>(a.vocabulary + a.max_positions) *
-                      static_cast<double>(a.hidden + a.embedding_width);
+  const double rows = static_cast<double>(a.vocabulary + a.max_positions + a.token_types);
+  const double ends = 2 * rows * static_cast<double>(a.hidden + a.embedding_width) +
+                      static_cast<double>(a.relative_position_buckets * a.heads);
   if (layers * block + ends > 1e15) keys.complain("", "more than 1e15 parameters");
   if (layers * experts > 1e5) keys.complain("", "more than 100000 layers and experts");
 }

@@ -10,8 +10,8 @@ namespace spillway::models {
 enum class Stack { decoder, encoder, encoder_decoder };
 
 /// What a Hugging Face `config.json` says about a transformer, in one vocabulary for all types.
-/// Plain counts; `model_type` is kept because a few rules (QKV bias of qwen2, the two extra positions
-/// of OPT, the pooler of BERT) follow from the type and from no key.
+/// Plain counts; `model_type` is kept because a few rules (QKV bias of qwen2, the two extra
+/// positions of OPT, the pooler of BERT) follow from the type and from no key.
 struct Architecture {
   std::string name;
   std::string model_type;
@@ -23,8 +23,8 @@ struct Architecture {
   std::uint64_t kv_heads = 0;
   std::uint64_t head_dim = 0;
   std::uint64_t ffn = 0;
-  bool gated_ffn = false;            ///< gate and up projections (SwiGLU, GEGLU)
-  std::uint64_t experts = 0;         ///< 0: dense
+  bool gated_ffn = false;     ///< gate and up projections (SwiGLU, GEGLU)
+  std::uint64_t experts = 0;  ///< 0: dense
   std::uint64_t experts_per_token = 0;
   std::uint64_t vocabulary = 0;
   std::uint64_t embedding_width = 0;  ///< OPT's word_embed_proj_dim; otherwise hidden
@@ -32,14 +32,14 @@ struct Architecture {
   bool qkv_bias = false;
   bool attention_output_bias = false;
   bool ffn_bias = false;
-  bool layer_norm = false;            ///< LayerNorm with bias; else RMSNorm
+  bool layer_norm = false;  ///< LayerNorm with bias; else RMSNorm
   bool final_norm = true;
-  std::uint64_t learned_positions = 0;     ///< rows of a learned position table, 0: none
-  std::uint64_t max_positions = 0;         ///< longest sequence, 0: no limit
+  std::uint64_t learned_positions = 0;          ///< rows of a learned position table, 0: none
+  std::uint64_t max_positions = 0;              ///< longest sequence, 0: no limit
   std::uint64_t relative_position_buckets = 0;  ///< T5: a table of buckets x heads once a stack
-  std::uint64_t token_types = 0;      ///< BERT's segment embedding
-  bool embedding_norm = false;        ///< BERT: LayerNorm behind the embeddings
-  bool pooler = false;                ///< BERT's dense layer on the first token
+  std::uint64_t token_types = 0;                ///< BERT's segment embedding
+  bool embedding_norm = false;                  ///< BERT: LayerNorm behind the embeddings
+  bool pooler = false;                          ///< BERT's dense layer on the first token
 
   std::uint64_t query_width() const { return heads * head_dim; }
   std::uint64_t kv_width() const { return kv_heads * head_dim; }
@@ -48,9 +48,12 @@ struct Architecture {
 /// The model types that can be read, for messages.
 const std::vector<std::string>& known_model_types();
 
-/// Reads the keys of a Hugging Face config.json; unknown keys are ignored, as such files carry many.
-///   Throws  ScenarioError listing every missing, mistyped or contradictory key with `file` and the JSON
-///           path (line 0; the caller who has the text adds lines), or an unknown model_type with the known ones
+/// Reads the keys of a Hugging Face config.json; unknown keys are ignored, as such files carry
+/// many.
+///   Throws  ScenarioError listing every missing, mistyped or contradictory key with `file` and the
+///   JSON
+///           path (line 0; the caller who has the text adds lines), or an unknown model_type with
+///           the known ones
 Architecture read_architecture(const nlohmann::json& config, const std::string& name,
                                const std::string& file);
 

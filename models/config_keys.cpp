@@ -5,6 +5,9 @@ namespace spillway::models {
 namespace {
 // Far above every model; keeps products of a few counts inside 64 bits.
 constexpr std::uint64_t largest_count = std::uint64_t{1} << 31;
+std::string shown(const nlohmann::json& value) {
+  return value.is_structured() ? std::string("an ") + value.type_name() : value.dump();
+}
 }  // namespace
 
 ConfigKeys::ConfigKeys(const nlohmann::json& config, std::string file)
@@ -27,7 +30,7 @@ std::uint64_t ConfigKeys::count(const char* key, std::uint64_t otherwise, std::u
     const auto number = value->get<std::uint64_t>();
     if (number >= least && number <= largest_count) return number;
   }
-  complain(key, value->dump() + " is not a whole number from " + std::to_string(least) + " to " +
+  complain(key, shown(*value) + " is not a whole number from " + std::to_string(least) + " to " +
                     std::to_string(largest_count));
   return otherwise;
 }
@@ -36,7 +39,7 @@ bool ConfigKeys::flag(const char* key, bool otherwise) {
   const nlohmann::json* value = find(key);
   if (value == nullptr) return otherwise;
   if (value->is_boolean()) return value->get<bool>();
-  complain(key, value->dump() + " is neither true nor false");
+  complain(key, shown(*value) + " is neither true nor false");
   return otherwise;
 }
 
@@ -44,7 +47,7 @@ std::string ConfigKeys::text(const char* key, const std::string& otherwise) {
   const nlohmann::json* value = find(key);
   if (value == nullptr) return otherwise;
   if (value->is_string()) return value->get<std::string>();
-  complain(key, value->dump() + " is not a string");
+  complain(key, shown(*value) + " is not a string");
   return otherwise;
 }
 

@@ -155,7 +155,8 @@ void ModelWriter::head() {
   if (a.embedding_width != a.hidden)
     linear(names_.project_out, WeightKind::other_matrix, a.hidden, a.embedding_width, Cut::none,
            false);
-  if (a.pooler) linear(names_.pooler, WeightKind::other_matrix, a.hidden, a.hidden, Cut::none, true);
+  if (a.pooler)
+    linear(names_.pooler, WeightKind::other_matrix, a.hidden, a.hidden, Cut::none, true);
   if (!a.tied_embeddings)
     weight("lm_head.weight", WeightKind::lm_head, {a.vocabulary, a.embedding_width}, Cut::columns);
 }
@@ -164,20 +165,34 @@ void ModelWriter::head() {
 
 const char* to_string(WeightKind kind) {
   switch (kind) {
-    case WeightKind::embedding: return "embedding";
-    case WeightKind::positions: return "positions";
-    case WeightKind::query: return "query";
-    case WeightKind::key: return "key";
-    case WeightKind::value: return "value";
-    case WeightKind::attention_output: return "attention_output";
-    case WeightKind::ffn_gate: return "ffn_gate";
-    case WeightKind::ffn_up: return "ffn_up";
-    case WeightKind::ffn_down: return "ffn_down";
-    case WeightKind::router: return "router";
-    case WeightKind::lm_head: return "lm_head";
-    case WeightKind::other_matrix: return "other_matrix";
-    case WeightKind::bias: return "bias";
-    case WeightKind::norm: return "norm";
+    case WeightKind::embedding:
+      return "embedding";
+    case WeightKind::positions:
+      return "positions";
+    case WeightKind::query:
+      return "query";
+    case WeightKind::key:
+      return "key";
+    case WeightKind::value:
+      return "value";
+    case WeightKind::attention_output:
+      return "attention_output";
+    case WeightKind::ffn_gate:
+      return "ffn_gate";
+    case WeightKind::ffn_up:
+      return "ffn_up";
+    case WeightKind::ffn_down:
+      return "ffn_down";
+    case WeightKind::router:
+      return "router";
+    case WeightKind::lm_head:
+      return "lm_head";
+    case WeightKind::other_matrix:
+      return "other_matrix";
+    case WeightKind::bias:
+      return "bias";
+    case WeightKind::norm:
+      return "norm";
   }
   ENSURE(false, "unknown WeightKind");
   return "";

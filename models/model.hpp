@@ -34,7 +34,7 @@ const char* to_string(WeightKind kind);
 enum class Cut { none, columns, rows };
 
 struct WeightTensor {
-  std::string name;                  ///< as Hugging Face names it, "model.layers.0.mlp.up_proj.weight"
+  std::string name;  ///< as Hugging Face names it, "model.layers.0.mlp.up_proj.weight"
   WeightKind kind = WeightKind::other_matrix;
   std::vector<std::uint64_t> shape;  ///< of the whole tensor; {} never
   Params parameters;                 ///< product of `shape`
@@ -50,7 +50,8 @@ struct Layer {
   bool is_block = false;               ///< a transformer block (recomputed, checkpointed)
 };
 
-/// The weights of one LLM: every parameter tensor once (a tied head is the embedding), in model order.
+/// The weights of one LLM: every parameter tensor once (a tied head is the embedding), in model
+/// order.
 struct Model {
   Architecture architecture;
   std::vector<WeightTensor> weights;

@@ -25,9 +25,9 @@ struct Workload {
   std::uint64_t sequence = 1024;  ///< tokens per sample (T5: of encoder and decoder each)
   std::uint64_t tensor = 1;       ///< tensor-parallel ways; every size below is one rank's
   Attention attention = Attention::flash;
-  bool fused_kernels = true;      ///< loss fused with the head: no whole logits, a bounded chunk
+  bool fused_kernels = true;  ///< loss fused with the head: no whole logits, a bounded chunk
   double dropout = 0;
-  bool causal_skip = false;       ///< count only the lower triangle of causal attention
+  bool causal_skip = false;  ///< count only the lower triangle of causal attention
 
   std::uint64_t tokens() const { return micro_batch * sequence; }
 };
@@ -37,22 +37,22 @@ using TensorId = std::uint32_t;
 enum class TensorRole {
   weight,
   weight_gradient,
-  master,    ///< fp32 copy of a weight (mixed precision)
+  master,  ///< fp32 copy of a weight (mixed precision)
   momentum,
   variance,
   activation,
   activation_gradient,
-  logits,    ///< logits, softmax and their gradients
-  input,     ///< token ids, labels: never moved
+  logits,  ///< logits, softmax and their gradients
+  input,   ///< token ids, labels: never moved
 };
 
 struct Tensor {
   std::string name;
   TensorRole role = TensorRole::activation;
-  Bytes bytes;                            ///< of one rank
+  Bytes bytes;  ///< of one rank
   std::uint64_t elements = 0;
-  std::uint32_t layer = 0;                ///< whose forward makes it; of a gradient: of its tensor
-  std::optional<std::uint32_t> weight;    ///< index into Model::weights, for weights and their states
+  std::uint32_t layer = 0;              ///< whose forward makes it; of a gradient: of its tensor
+  std::optional<std::uint32_t> weight;  ///< index into Model::weights, for weights and their states
   bool is_residual = false;  ///< a block's input or T5's encoder output: what checkpointing keeps
 };
 
@@ -69,8 +69,8 @@ enum class OperatorKind {
   attention,    ///< scores, softmax and values, flash or materialized
   elementwise,  ///< rope, activation, residual addition, dropout
   loss,
-  all_reduce,   ///< tensor-parallel sum of its read_write operand
-  update,       ///< optimizer step of one weight
+  all_reduce,  ///< tensor-parallel sum of its read_write operand
+  update,      ///< optimizer step of one weight
 };
 
 /// Rows x columns x inner of a GEMM, `batch` of them: out[m,n] = a[m,k] b[k,n]
@@ -85,10 +85,10 @@ struct Operator {
   std::uint32_t layer = 0;
   std::vector<Operand> operands;
   std::vector<TensorId> saved;  ///< forward only: what its backward will read (subset of operands)
-  Bytes workspace;              ///< scratch while it runs (materialized scores that nobody saves, ...)
-  Flops flops;                  ///< of matrix products; 0 for memory-bound work
-  Bytes bytes;                  ///< device memory traffic, read + written
-  GemmShape gemm;               ///< matmul, and the loss that has the head's matmul inside
+  Bytes workspace;  ///< scratch while it runs (materialized scores that nobody saves, ...)
+  Flops flops;      ///< of matrix products; 0 for memory-bound work
+  Bytes bytes;      ///< device memory traffic, read + written
+  GemmShape gemm;   ///< matmul, and the loss that has the head's matmul inside
 };
 
 /// Operators [first, last) of StepProgram::operators.
@@ -100,13 +100,13 @@ struct Span {
 struct LayerSpan {
   Span forward;
   Span backward;
-  std::optional<TensorId> input;   ///< hidden states that enter (none for the embedding)
-  std::optional<TensorId> output;  ///< hidden states that leave (none for the head)
+  std::optional<TensorId> input;            ///< hidden states that enter (none for the embedding)
+  std::optional<TensorId> output;           ///< hidden states that leave (none for the head)
   std::optional<TensorId> output_gradient;  ///< what the layer's backward starts from
 };
 
-/// One training step of one rank and one micro-batch: forward, backward, update, operators in order.
-/// Every size and cost of spillway derives from this one description.
+/// One training step of one rank and one micro-batch: forward, backward, update, operators in
+/// order. Every size and cost of spillway derives from this one description.
 ///   Layout      tensor i is the weight i of the model, for all i < Model::weights.size()
 ///   Invariants  an operand is written before it is read, but for weights, their gradients and
 ///               states, and inputs; `saved` tensors are read by some backward operator of the same
@@ -128,7 +128,8 @@ struct StepProgram {
 };
 
 /// Builds the step program of `model` under `workload`.
-///   Throws  ScenarioError when heads, kv heads or ffn do not divide by `tensor`, or the sequence is
+///   Throws  ScenarioError when heads, kv heads or ffn do not divide by `tensor`, or the sequence
+///   is
 ///           longer than a learned position table (rotary positions have no end)
 StepProgram build_step_program(const Model& model, const Workload& workload);
 

@@ -41,8 +41,7 @@ void Tape::add_weights() {
   add_states(TensorRole::weight_gradient, ".gradient", element_);
   const Workload& w = program_.workload;
   // With 16-bit states the 16-bit weight itself is what the optimizer updates.
-  if (is_mixed(w.precision) && w.state_bytes == 4)
-    add_states(TensorRole::master, ".master", 4);
+  if (is_mixed(w.precision) && w.state_bytes == 4) add_states(TensorRole::master, ".master", 4);
   if (w.optimizer != Optimizer::adam) return;
   add_states(TensorRole::momentum, ".momentum", w.state_bytes);
   add_states(TensorRole::variance, ".variance", w.state_bytes);
@@ -180,8 +179,7 @@ StepProgram Tape::finish() {
     LayerSpan& span = program_.layers[layer];
     span.backward.first = here();
     if (outputs_[layer]) span.output_gradient = gradient(*outputs_[layer]).tensor;
-    for (; !steps_.empty() && steps_.back().layer == layer; steps_.pop_back())
-      steps_.back().run();
+    for (; !steps_.empty() && steps_.back().layer == layer; steps_.pop_back()) steps_.back().run();
     span.backward.last = here();
   }
   program_.backward = {program_.forward.last, here()};

@@ -63,7 +63,7 @@ class Tape {
 
  private:
   struct Slot {
-    TensorId tensor = 0;    ///< whose gradient
+    TensorId tensor = 0;  ///< whose gradient
     TensorId gradient = 0;
     enum class State { none, passed, own } state = State::none;
     bool partial = false;  ///< before its sum over the tensor ranks

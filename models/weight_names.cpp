@@ -11,7 +11,8 @@ WeightNames llama_names() {
   n.tokens = "model.embed_tokens.weight";
   n.block_prefix = "model.layers.";
   n.attention_prefix = "self_attn.";
-  n.qkv = {{"q_proj", WeightKind::query}, {"k_proj", WeightKind::key}, {"v_proj", WeightKind::value}};
+  n.qkv = {
+      {"q_proj", WeightKind::query}, {"k_proj", WeightKind::key}, {"v_proj", WeightKind::value}};
   n.attention_output = "o_proj";
   n.feed_forward_prefix = "mlp.";
   n.gate = "gate_proj";
@@ -31,7 +32,8 @@ WeightNames opt_names() {
   n.project_out = "model.decoder.project_out";
   n.block_prefix = "model.decoder.layers.";
   n.attention_prefix = "self_attn.";
-  n.qkv = {{"k_proj", WeightKind::key}, {"v_proj", WeightKind::value}, {"q_proj", WeightKind::query}};
+  n.qkv = {
+      {"k_proj", WeightKind::key}, {"v_proj", WeightKind::value}, {"q_proj", WeightKind::query}};
   n.attention_output = "out_proj";
   n.up = "fc1";
   n.down = "fc2";

@@ -37,7 +37,8 @@ struct LocatedJson {
 LocatedJson located_at(const nlohmann::json& value, const Place& place);
 
 /// Reads JSON text in which `//` and `/* */` comments may stand.
-///   Throws  ScenarioError: the syntax error with its line and column, or every key that an object has twice;
+///   Throws  ScenarioError: the syntax error with its line and column, or every key that an object
+///   has twice;
 ///           nesting beyond 64 levels and text beyond 64 MiB are refused
 LocatedJson parse_located(std::string_view text, const std::string& file);
 

@@ -16,12 +16,13 @@ struct BoundOperand {
 /// One kernel on a rank's compute stream: the operator, its cost, its operands in GPU memory.
 ///   The simulator uses the cost, the counting machine the demand, the real machine the operator.
 struct GpuKernel {
-  std::string_view name;                      ///< outlives the run
-  const models::Operator* operation = nullptr;  ///< of the step program; null for conversions and copies
-  double flops = 0;                           ///< of matrix products
-  double bytes = 0;                           ///< GPU memory traffic, read + written
+  std::string_view name;  ///< outlives the run
+  /// Of the step program; null for conversions and copies.
+  const models::Operator* operation = nullptr;
+  double flops = 0;     ///< of matrix products
+  double bytes = 0;     ///< GPU memory traffic, read + written
   bool matrix = false;  ///< bounded by the compute rate; else by memory (see ElementwiseCost)
-  bool in_pass = false;    ///< part of forward or backward, whose memory-bound time `compute` may include
+  bool in_pass = false;  ///< in forward or backward, whose memory-bound time `compute` may include
   bool recompute = false;
   std::vector<BoundOperand> operands;
 };
@@ -31,9 +32,12 @@ enum class CpuWork {
   convert,        ///< change of element type, or widening and adding
   check_chained,  ///< abs, isinf, any, isnan, any: one thread, 20 B per fp32 element
   check_fused,    ///< one pass over the bits, all cores
+  initialize,     ///< first values of weights and states, at the rate of `convert`
 };
+inline constexpr std::size_t cpu_work_count = static_cast<std::size_t>(CpuWork::initialize) + 1;
 
-/// Work on a node's cores: bounded by its rate in the machine file and by DRAM, shared with everything else there.
+/// Work on a node's cores: bounded by its rate in the machine file and by DRAM, shared with
+/// everything else there.
 struct CpuKernel {
   CpuWork work = CpuWork::adam;
   std::uint64_t elements = 0;

@@ -36,12 +36,15 @@ struct MachineSetup {
   bool trace = false;
 };
 
-/// What strategies run on: the same verbs on a counting machine, in simulated time and on a real server.
-/// Single-threaded: coroutines resume only in the machine's loop, in (time, start order). Verbs return at once.
-///   Always checked (InternalError)   operands exist, lie on the right tier and inside their buffer, views 64-byte
-///       aligned, storage ranges aligned; no operation in flight conflicts: two that overlap, one of them writing,
-///       must be ordered by `After`, by an await, or by an in-order stream
-///   Zero bytes   finish at once and touch no device
+/// What strategies run on: the same verbs on a counting machine, in simulated time and on a real
+/// server. Single-threaded: coroutines resume only in the machine's loop, in (time, start order).
+/// Verbs return at once.
+///   Always checked (InternalError)   operands exist, lie on the right tier and inside their
+///       buffer, views 64-byte aligned, storage ranges aligned; no operation in flight conflicts:
+///       two that overlap, one of them writing, must be ordered by `After`, by an await, or by an
+///       in-order stream. A conflict ends the run
+///   Zero bytes   transfers of nothing finish as soon as their `After` is done, and touch no device
+///   Lifetime     outlives every buffer, Op and coroutine made with it
 class Machine : public BlockOwner {
  public:
   explicit Machine(MachineSetup setup);
@@ -51,7 +54,7 @@ class Machine : public BlockOwner {
   const Topology& topology() const { return setup_.topology; }
   Scheduler& scheduler() { return scheduler_; }
 
-  // ---- Transfers. Each starts when its `After` is done; co_await waits for it and rethrows its error.
+  // ---- Transfers. Each starts when its `After` is done; co_await waits and rethrows its error.
 
   /// Storage to memory.  `into` pinned or pageable; GPU memory only with GPUDirect
   Op read(Rank rank, const Stored& from, Range range, View into, const After& after = {});
@@ -70,14 +73,16 @@ class Machine : public BlockOwner {
   Op run(Rank rank, CpuKernel kernel, const After& after = {});
   /// Near-storage processing inside `storage`.
   Op run(Rank rank, StorageId storage, StorageKernel kernel, const After& after = {});
-  /// Each member of `group` calls it, in the same order; on the rank's collective stream; done when all are.
-  ///   bytes   of the whole (see Collective): the views may be padded, and are only checked and kept alive
+  /// Each member of `group` calls it, in the same order; on the rank's collective stream; done when
+  /// all are.
+  ///   Throws  InternalError when the members' kinds or sizes (of the whole, see Collective) differ
   Op collective(Rank rank, Group group, Collective what, View in, View out,
                 const After& after = {});
 
   // ---- Memory
 
   /// Waits first come, first served, while the tier is full.
+  ///   Kept    a block that a caching allocator kept for this class is given at once, whoever waits
   ///   Throws  OutOfMemory when the tier can never give it
   Task<Buffer> allocate(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
                         std::optional<Rounding> rounding = {});
@@ -97,7 +102,8 @@ class Machine : public BlockOwner {
 
   // ---- Phases
 
-  /// The rank's further allocations and operations belong to `phase`. A node leaves a phase with its last rank.
+  /// The rank's further allocations and operations belong to `phase`. A node leaves a phase with
+  /// its last rank.
   void enter(Rank rank, result::Phase phase);
 
   // ---- Coroutines
@@ -109,9 +115,10 @@ class Machine : public BlockOwner {
 
   // ---- For the driver (run.hpp), not for strategies
 
-  /// Runs one coroutine per rank to the end.
-  ///   Throws  the first error; on the way out every frame, buffer and operation is gone. When nothing can happen any
-  ///           more: OutOfMemory of the longest-waiting allocation, else InternalError
+  /// Runs one coroutine per rank to the end, and the operations that nobody awaited.
+  ///   Throws  the first error; on the way out every frame, buffer and operation is gone. When
+  ///           nothing can happen any more: OutOfMemory of the longest-waiting allocation, else
+  ///           InternalError
   void run_ranks(std::vector<Task<>> ranks);
   void step_ended() { recorder_.step_ended(now_s()); }
   Recorder& recorder() { return recorder_; }
@@ -125,11 +132,13 @@ class Machine : public BlockOwner {
   virtual std::unique_ptr<Operation> make_operation() const {
     return std::make_unique<Operation>();
   }
-  /// Dependencies are done: begin. Calls `finish`, now or from the loop; never resumes a coroutine itself.
+  /// Dependencies are done: begin. Calls `finish`, now or from the loop; never resumes a coroutine
+  /// itself.
   virtual void start(Operation& operation) = 0;
-  /// All members are ready: begin, and finish each member.
+  /// All members are ready: begin, and `finish` the round.
   virtual void start(CollectiveRound& round) = 0;
-  /// Turns events into `finish` and drains the scheduler until `stopped()` or nothing can happen any more.
+  /// Turns events into `finish` and drains the scheduler until `stopped()` or nothing can happen
+  /// any more.
   virtual void loop() = 0;
   /// Forgets everything in flight; the base releases the operations afterwards.
   virtual void cancel_all() = 0;
@@ -141,6 +150,8 @@ class Machine : public BlockOwner {
   bool stopped() const;
   /// Wakes who waits, begins what depended on it.
   void finish(Operation& operation, std::exception_ptr error = {});
+  /// Finishes every member, in rank order; the round is gone afterwards.
+  void finish(CollectiveRound& round, std::exception_ptr error = {});
 
   Scheduler scheduler_;
 
@@ -150,6 +161,8 @@ class Machine : public BlockOwner {
   struct Waiting;
 
   void take_back(Block& block) override;
+  Block* fresh_block();
+  bool head_wants(const Block& block) const;
   MemoryTier& memory(TierId tier, Rank rank) const;
   Rounding rounding_of(TierId tier, std::optional<Rounding> asked) const;
   Buffer finish_allocation(TierId tier, Rank rank, Bytes bytes, Purpose purpose, Rounding rounding,
@@ -163,11 +176,17 @@ class Machine : public BlockOwner {
   Op launch(Operation& operation, const After& after);
   void depend(Operation& operation, Operation& on);
   void join_stream(Operation& operation, std::uint64_t stream);
-  void check_operand(const BoundOperand& operand, bool on_gpu, Rank rank) const;
-  void check_range(const Stored& stored, Range range, const View& view) const;
+  void check_operand(const View& view, bool on_gpu, Rank rank) const;
+  void check_range(const Stored& stored, Range range, const View& view, Rank rank) const;
+  CollectiveRound& join_round(Group group, std::size_t position, Collective what,
+                              std::uint64_t bytes);
   void check_hazards(Operation& operation);
+  [[noreturn]] void conflict(const Block& block, const Operation& one, const Operation& other);
   bool ordered(const Operation& earlier, Operation& later);
   void begin(Operation& operation);
+  void begin(CollectiveRound& round);
+  void begin_ready();
+  void release_everything();
   void forget_operands(Operation& operation);
   void recycle(Operation& operation);
 
@@ -184,7 +203,11 @@ class Machine : public BlockOwner {
   std::vector<std::uint64_t> stream_lengths_;
   std::vector<std::vector<std::unique_ptr<CollectiveRound>>> rounds_;
   std::uint64_t next_number_ = 1;
+  std::uint64_t unfinished_ = 0;   ///< operations issued and not finished
+  std::vector<Operation*> ready_;  ///< to begin, once `finish` has unwound: chains must not recurse
+  bool beginning_ = false;
   std::uint64_t search_ = 0;
+  std::vector<Operation*> open_;  ///< of the ordering search
   Pending<>* root_ = nullptr;
 };
 

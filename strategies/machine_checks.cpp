@@ -7,10 +7,14 @@ namespace spillway::strategies {
 
 namespace {
 
+bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size) {
+  return offset <= size && bytes <= size - offset;
+}
+
 bool writes(models::Access access) { return access != models::Access::read; }
 
-/// Joins operands of one block that touch or overlap and have the same kind of access, so that a batch of kernels
-/// leaves a few marks instead of hundreds.
+/// Joins operands of one block that touch or overlap and have the same kind of access, so that a
+/// batch of kernels leaves a few marks instead of hundreds.
 void merge(std::vector<BoundOperand>& operands) {
   if (operands.size() < 8) return;
   std::sort(operands.begin(), operands.end(), [](const BoundOperand& a, const BoundOperand& b) {
@@ -36,69 +40,78 @@ void merge(std::vector<BoundOperand>& operands) {
 
 }  // namespace
 
-void Machine::check_operand(const BoundOperand& operand, bool on_gpu, Rank rank) const {
-  const View& view = operand.view;
+void Machine::check_operand(const View& view, bool on_gpu, Rank rank) const {
   ENSURE(view, "an operand without a buffer");
   const Block& block = *view.block.get();
   ENSURE((block.tier == TierId::gpu) == on_gpu && block.tier != TierId::storage,
          "an operand lies on the wrong tier: " + std::string(to_string(block.purpose)));
   ENSURE(!on_gpu || block.rank == rank,
          "an operand lies on another rank's GPU: " + std::string(to_string(block.purpose)));
-  ENSURE(view.offset + view.bytes <= block.asked,
+  ENSURE(inside(view.offset, view.bytes, block.asked),
          "a view exceeds its buffer: " + std::string(to_string(block.purpose)));
   ENSURE(view.offset % setup_.topology.view_alignment == 0,
          "a view is not aligned: " + std::string(to_string(block.purpose)));
 }
 
-void Machine::check_range(const Stored& stored, Range range, const View& view) const {
+void Machine::check_range(const Stored& stored, Range range, const View& view, Rank rank) const {
   ENSURE(stored, "a transfer without an extent");
   ENSURE(view, "a storage transfer without a buffer");
   ENSURE(range.bytes == view.bytes, "a storage range and its view differ in length");
   ENSURE(range.offset % setup_.topology.storage_alignment == 0 &&
              range.bytes % setup_.topology.storage_alignment == 0,
          "a storage range is not aligned");
-  ENSURE(range.offset + range.bytes <= stored.block()->charged, "a range exceeds its extent");
+  ENSURE(inside(range.offset, range.bytes, stored.block()->charged), "a range exceeds its extent");
   const Block& block = *view.block.get();
-  ENSURE(block.tier != TierId::storage, "a transfer from storage to storage");
   ENSURE(block.tier != TierId::gpu || setup_.topology.gpudirect,
-         "a storage transfer to GPU memory without GPUDirect");
-  ENSURE(view.offset + view.bytes <= block.asked, "a view exceeds its buffer");
-  ENSURE(view.offset % setup_.topology.view_alignment == 0, "a view is not aligned");
+         "a storage transfer of GPU memory without GPUDirect");
+  check_operand(view, block.tier == TierId::gpu, rank);
 }
 
 void Machine::check_hazards(Operation& operation) {
   merge(operation.operands);
   for (const BoundOperand& operand : operation.operands) {
+    if (operand.view.bytes == 0) continue;
     Block& block = *operand.view.block.get();
     const std::uint64_t first = operand.view.offset;
     const std::uint64_t last = first + operand.view.bytes;
     const bool writing = writes(operand.access);
     for (const InFlight& other : block.in_flight) {
       if (other.last <= first || last <= other.first || !(writing || other.writes)) continue;
-      if (other.operation == &operation) continue;
-      ENSURE(ordered(*other.operation, operation),
-             "operations in flight conflict on " + std::string(to_string(block.purpose)) + ": #" +
-                 std::to_string(other.operation->number) + " and #" +
-                 std::to_string(operation.number) + " are not ordered");
+      if (other.operation == &operation || ordered(*other.operation, operation)) continue;
+      conflict(block, *other.operation, operation);
     }
     block.in_flight.push_back({&operation, first, last, writing});
   }
 }
 
-/// True when `later` cannot begin before `earlier` is done: the same in-order stream, or a path of dependencies.
+/// Two operations already issued: nothing that the caller does now repairs that, so the run ends.
+void Machine::conflict(const Block& block, const Operation& one, const Operation& other) {
+  try {
+    ENSURE(false, "operations in flight conflict on " + std::string(to_string(block.purpose)) +
+                      ": #" + std::to_string(one.number) + " and #" + std::to_string(other.number) +
+                      " are not ordered");
+  } catch (...) {
+    scheduler_.fail(std::current_exception());
+    throw;
+  }
+}
+
+/// True when `later` cannot begin before `earlier` is done: the same in-order stream, or a path of
+/// dependencies.
 bool Machine::ordered(const Operation& earlier, Operation& later) {
   ++search_;
-  std::vector<Operation*> open{&later};
-  while (!open.empty()) {
-    Operation& at = *open.back();
-    open.pop_back();
+  open_.assign(1, &later);
+  while (!open_.empty()) {
+    Operation& at = *open_.back();
+    open_.pop_back();
     if (&at == &earlier) return true;
-    if (at.visited == search_ || at.state == Operation::State::done) continue;
+    if (at.visited == search_ || at.number < earlier.number) continue;
+    if (at.state == Operation::State::done) continue;
     at.visited = search_;
     if (earlier.stream && at.stream == earlier.stream &&
         at.stream_position > earlier.stream_position)
       return true;
-    open.insert(open.end(), at.dependencies.begin(), at.dependencies.end());
+    open_.insert(open_.end(), at.dependencies.begin(), at.dependencies.end());
   }
   return false;
 }

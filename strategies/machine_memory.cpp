@@ -8,6 +8,11 @@ std::string in_words(const result::Infeasible& request) {
          request.purpose + " asks for " + std::to_string(request.asked_bytes) + " B in " +
          request.phase + ", " + std::to_string(request.free_bytes) + " B are free";
 }
+
+/// Only pinned memory is kept: the pageable and the GPU allocator give back what they round.
+bool caches(TierId tier, Rounding rounding, Bytes bytes) {
+  return tier == TierId::pinned && rounding == Rounding::power_of_two && bytes.value() > 0;
+}
 }  // namespace
 
 OutOfMemory::OutOfMemory(result::Infeasible request)
@@ -15,16 +20,21 @@ OutOfMemory::OutOfMemory(result::Infeasible request)
 
 Machine::MemoryTier& Machine::memory(TierId tier, Rank rank) const {
   ENSURE(tier != TierId::storage, "storage is reserved with store()");
+  ENSURE(rank.index < setup_.topology.ranks, "no such rank");
   return *tiers_[tier == TierId::gpu ? gpu_tier(rank) : host_tier()];
 }
 
 Rounding Machine::rounding_of(TierId tier, std::optional<Rounding> asked) const {
   if (asked) return *asked;
   switch (tier) {
-    case TierId::gpu: return setup_.gpu;
-    case TierId::pinned: return setup_.pinned;
-    case TierId::pageable: return Rounding::none;
-    case TierId::storage: return Rounding::sector;
+    case TierId::gpu:
+      return setup_.gpu;
+    case TierId::pinned:
+      return setup_.pinned;
+    case TierId::pageable:
+      return Rounding::none;
+    case TierId::storage:
+      return Rounding::sector;
   }
   return Rounding::none;
 }
@@ -32,14 +42,17 @@ Rounding Machine::rounding_of(TierId tier, std::optional<Rounding> asked) const 
 void Machine::out_of_memory(std::uint32_t tier, Rank rank, Purpose purpose, Bytes bytes) {
   const auto& capacity = tiers_[tier]->capacity;
   const std::uint32_t ranks = setup_.topology.ranks;
-  throw OutOfMemory({tier < ranks ? "gpu" : tier == ranks ? "host" : "ssd", rank.index,
-                     std::string(to_string(purpose)), std::string(to_string(recorder_.phase(rank))),
-                     bytes.value(), capacity.free(), capacity.capacity()});
+  throw OutOfMemory({tier < ranks    ? "gpu"
+                     : tier == ranks ? "host"
+                                     : "ssd",
+                     rank.index, std::string(to_string(purpose)),
+                     std::string(to_string(recorder_.phase(rank))), bytes.value(), capacity.free(),
+                     capacity.capacity()});
 }
 
 std::optional<Buffer> Machine::from_cache(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
                                           Rounding rounding) {
-  if (rounding != Rounding::power_of_two || bytes.value() == 0) return std::nullopt;
+  if (!caches(tier, rounding, bytes)) return std::nullopt;
   Block* block = pinned_cache_[rank.index].take(rounded(rounding, bytes.value()));
   if (!block) return std::nullopt;
   block->asked = bytes.value();
@@ -51,23 +64,24 @@ std::optional<Buffer> Machine::from_cache(TierId tier, Rank rank, Bytes bytes, P
   return Buffer(BlockRef(block));
 }
 
+Block* Machine::fresh_block() {
+  if (spare_blocks_.empty()) spare_blocks_.push_back(std::make_unique<Block>());
+  Block* block = spare_blocks_.back().release();
+  spare_blocks_.pop_back();
+  block->owner = this;
+  return block;
+}
+
 Buffer Machine::finish_allocation(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
                                   Rounding rounding, Semaphore::Lock capacity) {
-  Block* block = nullptr;
-  if (spare_blocks_.empty()) {
-    block = new Block;
-  } else {
-    block = spare_blocks_.back().release();
-    spare_blocks_.pop_back();
-  }
+  Block* block = fresh_block();
   BlockRef reference(block);
-  block->owner = this;
   block->tier = tier;
   block->rank = rank;
   block->purpose = purpose;
   block->asked = bytes.value();
   block->charged = capacity.amount();
-  block->keeps = rounding == Rounding::power_of_two && bytes.value() > 0;
+  block->keeps = caches(tier, rounding, bytes);
   block->capacity = std::move(capacity);
   block->ledger_entry =
       ledger_.add({tier == TierId::gpu ? gpu_tier(rank) : host_tier(), rank, purpose, block->asked,
@@ -85,9 +99,11 @@ Task<Buffer> Machine::allocate(TierId tier, Rank rank, Bytes bytes, Purpose purp
   const std::uint64_t charged = rounded(rounding, bytes.value());
   const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier();
   if (charged > where.capacity.capacity()) out_of_memory(index, rank, purpose, bytes);
-  Waiting waiting(index, rank, purpose, bytes);
+  Semaphore::Awaiter turn = where.capacity.acquire(charged);
+  Waiting waiting(index, rank, purpose, bytes, turn);
+  if (caches(tier, rounding, bytes)) waiting.kept_class = charged;
   waiting_allocations_.push_back(waiting);
-  Semaphore::Lock capacity = co_await where.capacity.acquire(charged);
+  Semaphore::Lock capacity = co_await turn;
   waiting.unlink();
   co_return finish_allocation(tier, rank, bytes, purpose, rounding, std::move(capacity));
 }
@@ -119,12 +135,13 @@ Task<Stored> Machine::store(StorageId storage, Rank rank, Bytes bytes, Purpose p
   Semaphore& capacity = tiers_[tier]->capacity;
   const std::uint64_t charged = rounded(Rounding::sector, bytes.value());
   if (charged > capacity.capacity()) out_of_memory(tier, rank, purpose, bytes);
-  Waiting waiting(tier, rank, purpose, bytes);
+  Semaphore::Awaiter turn = capacity.acquire(charged);
+  Waiting waiting(tier, rank, purpose, bytes, turn);
   waiting_allocations_.push_back(waiting);
-  Semaphore::Lock lock = co_await capacity.acquire(charged);
+  Semaphore::Lock lock = co_await turn;
   waiting.unlink();
-  BlockRef block(new Block);
-  block->owner = this;
+  BlockRef block(fresh_block());
+  block->keeps = false;
   block->tier = TierId::storage;
   block->rank = rank;
   block->storage = storage;
@@ -138,9 +155,21 @@ Task<Stored> Machine::store(StorageId storage, Rank rank, Bytes bytes, Purpose p
   co_return Stored(std::move(block));
 }
 
+/// True when the first in the queue for host memory asks for exactly such a block.
+bool Machine::head_wants(const Block& block) const {
+  if (!tiers_[host_tier()]->capacity.has_waiters()) return false;
+  const Waiting* head = nullptr;
+  waiting_allocations_.each([&](const Waiter& waiter) {
+    const auto& waiting = static_cast<const Waiting&>(waiter);
+    if (!head && waiting.tier == host_tier() && !waiting.turn->granted) head = &waiting;
+  });
+  return head && head->rank == block.rank && head->kept_class == block.charged;
+}
+
 void Machine::take_back(Block& block) {
   block.in_flight.clear();
-  if (block.keeps) return pinned_cache_[block.rank.index].keep(block);
+  // given back for real it goes to the head of the queue at once, by way of the tier's capacity
+  if (block.keeps && !head_wants(block)) return pinned_cache_[block.rank.index].keep(block);
   withdraw(block);
   ledger_.remove(block.ledger_entry, now_s());
   block.capacity.release();

@@ -8,7 +8,8 @@ namespace spillway::strategies {
 struct Machine::MemoryTier {
   Semaphore capacity;
   Event room;
-  MemoryTier(Scheduler& scheduler, std::uint64_t bytes) : capacity(scheduler, bytes), room(scheduler) {}
+  MemoryTier(Scheduler& scheduler, std::uint64_t bytes)
+      : capacity(scheduler, bytes), room(scheduler) {}
 };
 
 /// An allocation that waits its turn; lives in its coroutine's frame.
@@ -17,8 +18,10 @@ struct Machine::Waiting : Waiter {
   Rank rank;
   Purpose purpose;
   Bytes bytes;
-  Waiting(std::uint32_t where, Rank who, Purpose what, Bytes size)
-      : tier(where), rank(who), purpose(what), bytes(size) {}
+  const Semaphore::Awaiter* turn;
+  std::uint64_t kept_class = 0;  ///< bytes of the caching allocator's class that would do; 0: none
+  Waiting(std::uint32_t where, Rank who, Purpose what, Bytes size, const Semaphore::Awaiter& its)
+      : tier(where), rank(who), purpose(what), bytes(size), turn(&its) {}
 };
 
 }  // namespace spillway::strategies

@@ -1,11 +1,12 @@
 #pragma once
 
+#include "scenarios/description/errors.hpp"
 #include "strategies/kernel.hpp"
 #include "strategies/waiting.hpp"
 
 #include <array>
-#include <initializer_list>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 
 namespace spillway::strategies {
@@ -17,12 +18,11 @@ struct Operation;
 struct CollectiveRound {
   Group group;
   Collective what = Collective::all_gather;
-  std::uint64_t bytes = 0;            ///< of the whole: gathered, scattered or reduced
-  std::vector<Operation*> members;    ///< in rank order, null until it joined
-  std::size_t ready = 0;              ///< joined and past their dependencies
+  std::uint64_t bytes = 0;          ///< of the whole: gathered, scattered or reduced
+  std::vector<Operation*> members;  ///< in rank order, null until it joined
+  std::size_t ready = 0;            ///< joined and past their dependencies
   std::size_t joined = 0;
 };
-
 
 enum class OperationKind : std::uint8_t {
   read,
@@ -84,19 +84,21 @@ struct Operation {
   Timing timing;
   std::exception_ptr error;
   std::uint32_t unfinished_dependencies = 0;
-  std::vector<Operation*> dependencies;  ///< not yet done when this one was issued; counted references
+  std::vector<Operation*>
+      dependencies;  ///< not yet done when this one was issued; counted references
   std::vector<Operation*> dependents;
-  std::vector<BoundOperand> operands;    ///< keeps the memory alive; bytes in flight
+  std::vector<BoundOperand> operands;  ///< keeps the memory alive; bytes in flight
   WaitList waiters;
-  std::uint64_t stream = 0;          ///< 0: none, else id of the in-order stream
+  std::uint64_t stream = 0;  ///< 0: none, else id of the in-order stream
   std::uint64_t stream_position = 0;
-  std::uint64_t visited = 0;         ///< mark of the last ordering search
+  std::uint64_t visited = 0;  ///< mark of the last ordering search
 };
 
 void retain(Operation& operation);
 void release(Operation& operation);
 
-/// Handle of an operation that was started (or waits for its `After`). Copies refer to the same operation.
+/// Handle of an operation that was started (or waits for its `After`). Copies refer to the same
+/// operation.
 ///   co_await   waits until it is done; rethrows its error
 ///   Dropping   does not cancel; an error that nobody awaits fails the run
 class [[nodiscard]] Op {
@@ -123,9 +125,7 @@ class [[nodiscard]] Op {
   struct Awaiter {
     Operation* operation;
     Waiter waiter;
-    explicit Awaiter(Operation* awaited) : operation(awaited) {
-      retain(*operation);
-    }
+    explicit Awaiter(Operation* awaited) : operation(awaited) { retain(*operation); }
     Awaiter(const Awaiter&) = delete;
     ~Awaiter() {
       waiter.unlink();
@@ -166,7 +166,7 @@ class After {
 
  private:
   void add(const Op& one) {
-    if (count_ == inline_.size()) throw std::length_error("more than 6 operations: pass a vector");
+    ENSURE(count_ < inline_.size(), "more than 6 operations: pass a vector");
     inline_[count_++] = one.get();
   }
   std::array<Operation*, 6> inline_{};

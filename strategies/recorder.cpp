@@ -9,27 +9,44 @@ std::size_t index(result::Phase phase) { return static_cast<std::size_t>(phase);
 
 std::string_view name_of(OperationKind kind) {
   switch (kind) {
-    case OperationKind::read: return "read";
-    case OperationKind::write: return "write";
-    case OperationKind::copy_to_gpu: return "h2d";
-    case OperationKind::copy_to_host: return "d2h";
-    case OperationKind::copy_on_gpu: return "copy";
-    case OperationKind::copy_on_host: return "memcpy";
-    case OperationKind::gpu_kernels: return "kernels";
-    case OperationKind::cpu_kernel: return "cpu";
-    case OperationKind::storage_kernel: return "near storage";
-    case OperationKind::collective: return "collective";
-    case OperationKind::send: return "send";
+    case OperationKind::read:
+      return "read";
+    case OperationKind::write:
+      return "write";
+    case OperationKind::copy_to_gpu:
+      return "h2d";
+    case OperationKind::copy_to_host:
+      return "d2h";
+    case OperationKind::copy_on_gpu:
+      return "copy";
+    case OperationKind::copy_on_host:
+      return "memcpy";
+    case OperationKind::gpu_kernels:
+      return "kernels";
+    case OperationKind::cpu_kernel:
+      return "cpu";
+    case OperationKind::storage_kernel:
+      return "near storage";
+    case OperationKind::collective:
+      return "collective";
+    case OperationKind::send:
+      return "send";
   }
   return "?";
 }
 
 std::string_view name_of(CpuWork work) {
   switch (work) {
-    case CpuWork::adam: return "adam";
-    case CpuWork::convert: return "convert";
-    case CpuWork::check_chained: return "overflow check (chained)";
-    case CpuWork::check_fused: return "overflow check (fused)";
+    case CpuWork::adam:
+      return "adam";
+    case CpuWork::convert:
+      return "convert";
+    case CpuWork::check_chained:
+      return "overflow check (chained)";
+    case CpuWork::check_fused:
+      return "overflow check (fused)";
+    case CpuWork::initialize:
+      return "initialize";
   }
   return "?";
 }
@@ -146,16 +163,20 @@ void Recorder::use(const Operation& operation, int by, double now_s) {
       if (any_storage_.users + by == 0 || any_storage_.users == 0) flush_idle(now_s);
       change(any_storage_, by, now_s);
       return change(storages_[operation.storage.index], by, now_s);
-    case OperationKind::copy_to_gpu: return change(rank.h2d, by, now_s);
-    case OperationKind::copy_to_host: return change(rank.d2h, by, now_s);
+    case OperationKind::copy_to_gpu:
+      return change(rank.h2d, by, now_s);
+    case OperationKind::copy_to_host:
+      return change(rank.d2h, by, now_s);
     case OperationKind::gpu_kernels:
       flush_idle(now_s);
       return change(rank.gpu, by, now_s);
     case OperationKind::cpu_kernel:
-    case OperationKind::copy_on_host: return change(cpu_, by, now_s);
+    case OperationKind::copy_on_host:
+      return change(cpu_, by, now_s);
     case OperationKind::copy_on_gpu:
     case OperationKind::collective:
-    case OperationKind::send: return;
+    case OperationKind::send:
+      return;
   }
 }
 
@@ -177,19 +198,26 @@ void Recorder::count(const Operation& operation) {
       step_.by_storage[operation.storage.index].read += operation.near_storage.read;
       step_.by_storage[operation.storage.index].write += operation.near_storage.written;
       return;
-    case OperationKind::copy_to_gpu: bytes.h2d += amount; return;
-    case OperationKind::copy_to_host: bytes.d2h += amount; return;
+    case OperationKind::copy_to_gpu:
+      bytes.h2d += amount;
+      return;
+    case OperationKind::copy_to_host:
+      bytes.d2h += amount;
+      return;
     case OperationKind::collective: {
       const std::uint64_t members = operation.round->members.size();
-      const std::uint64_t share = amount / members * (members - 1);
+      const std::uint64_t share = amount * (members - 1) / members;
       step_.network += operation.round->what == Collective::all_reduce ? 2 * share : share;
       return;
     }
-    case OperationKind::send: step_.network += amount; return;
+    case OperationKind::send:
+      step_.network += amount;
+      return;
     case OperationKind::copy_on_gpu:
     case OperationKind::copy_on_host:
     case OperationKind::gpu_kernels:
-    case OperationKind::cpu_kernel: return;
+    case OperationKind::cpu_kernel:
+      return;
   }
 }
 
@@ -236,20 +264,23 @@ void Recorder::add_spans(const Operation& operation) {
       const Purpose purpose = operation.operands.empty()
                                   ? Purpose::optimizer_states
                                   : operation.operands.back().view.block->purpose;
-      return add(storage_names_[operation.storage.index],
-                 std::string(name_of(operation.kind)) + " " +
-                     std::string(result::to_string(purpose)));
+      return add(
+          storage_names_[operation.storage.index],
+          std::string(name_of(operation.kind)) + " " + std::string(result::to_string(purpose)));
     }
     case OperationKind::copy_to_gpu:
     case OperationKind::copy_to_host:
       return add(rank + std::string(name_of(operation.kind)),
                  operation.pageable ? "pageable copy" : "copy");
-    case OperationKind::cpu_kernel: return add("cpu", name_of(operation.cpu.work));
-    case OperationKind::copy_on_host: return add("cpu", "memcpy");
+    case OperationKind::cpu_kernel:
+      return add("cpu", name_of(operation.cpu.work));
+    case OperationKind::copy_on_host:
+      return add("cpu", "memcpy");
     case OperationKind::collective:
       return add(rank + "collectives", to_string(operation.round->what));
     case OperationKind::copy_on_gpu:
-    case OperationKind::send: return add(rank + "copies", name_of(operation.kind));
+    case OperationKind::send:
+      return add(rank + "copies", name_of(operation.kind));
   }
 }
 

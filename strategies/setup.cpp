@@ -69,10 +69,13 @@ Group tensor_group(const description::Scenario& scenario, Rank rank) {
 const char* compute_type(description::Precision precision) {
   switch (precision) {
     case description::Precision::fp16_mixed:
-    case description::Precision::fp16: return "fp16";
+    case description::Precision::fp16:
+      return "fp16";
     case description::Precision::bf16_mixed:
-    case description::Precision::bf16: return "bf16";
-    case description::Precision::fp32: return "fp32";
+    case description::Precision::bf16:
+      return "bf16";
+    case description::Precision::fp32:
+      return "fp32";
   }
   return "fp16";
 }

@@ -5,17 +5,22 @@
 
 namespace spillway::strategies {
 
-/// Topology and allocator rules that every machine derives from the resolved scenario in the same way.
-///   ranks    of one node: data x tensor x pipeline; rank = (pipeline x data + data index) x tensor + tensor index
-///   groups   0 all ranks; 1..tensor: data-parallel groups; then the tensor-parallel ones
+/// Topology and allocator rules that every machine derives from the resolved scenario in the same
+/// way.
+///   ranks    of one node: data x tensor x pipeline;
+///            rank = (pipeline index x data + data index) x tensor + tensor index
+///   groups   0 all ranks; then the data-parallel groups, by stage and tensor index; then the
+///            tensor-parallel ones, by first rank
 MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace);
 
-/// The data-parallel group of `rank` (its gradients are reduced in it, its states partitioned over it).
+/// The data-parallel group of `rank` (its gradients are reduced in it, its states partitioned over
+/// it).
 Group data_group(const description::Scenario& scenario, Rank rank);
 /// The ranks that hold the other parts of `rank`'s tensors.
 Group tensor_group(const description::Scenario& scenario, Rank rank);
 
-/// Name of the element type whose `gpu.compute` rate the kernels of this training reach: fp16, bf16, fp32.
+/// Name of the element type whose `gpu.compute` rate the kernels of this training reach: fp16,
+/// bf16, fp32.
 const char* compute_type(description::Precision precision);
 
 }  // namespace spillway::strategies

@@ -37,8 +37,10 @@ class Event {
   WaitList waiters_;
 };
 
-/// A counted resource, first come first served: semaphores and locks here, and the capacity of a memory tier.
-///   Invariant  used() <= capacity(); nobody overtakes the head of the queue, however small the request
+/// A counted resource, first come first served: semaphores and locks here, and the capacity of a
+/// memory tier.
+///   Invariant  used() <= capacity(); nobody overtakes the head of the queue, however small
+///   Lifetime   outlives its Locks
 class Semaphore {
  public:
   Semaphore(Scheduler& scheduler, std::uint64_t capacity)
@@ -83,7 +85,12 @@ class Semaphore {
     bool granted = false;
     Awaiter(Semaphore& semaphore, std::uint64_t wanted) : owner(semaphore), amount(wanted) {}
     ~Awaiter() {
-      if (granted) owner.give(amount);
+      if (granted) {
+        owner.give(amount);
+      } else if (linked()) {
+        unlink();  // who gives up at the head of the queue lets the next ones in
+        owner.admit();
+      }
     }
     bool await_ready() {
       granted = owner.take_now(amount);
@@ -99,9 +106,9 @@ class Semaphore {
     }
   };
 
-  /// Waits its turn.  Throws  std::length_error when `amount` exceeds the capacity
+  /// Waits its turn.  Throws  InternalError when `amount` exceeds the capacity
   Awaiter acquire(std::uint64_t amount = 1) {
-    if (amount > capacity_) throw std::length_error("asks for more than the capacity");
+    ENSURE(amount <= capacity_, "asks for more than the capacity");
     return Awaiter(*this, amount);
   }
   /// An empty Lock when somebody waits or too little is free.
@@ -123,6 +130,9 @@ class Semaphore {
   }
   void give(std::uint64_t amount) {
     used_ -= amount;
+    admit();
+  }
+  void admit() {
     while (!waiters_.empty()) {
       auto& head = static_cast<Awaiter&>(waiters_.front());
       if (head.amount > free()) break;
@@ -173,24 +183,36 @@ class Barrier {
  public:
   Barrier(Scheduler& scheduler, std::size_t members) : scheduler_(&scheduler), members_(members) {}
 
-  struct Awaiter {
+  struct Awaiter : Waiter {
     Barrier& barrier;
-    Waiter waiter{};
+    bool released = false;
+    explicit Awaiter(Barrier& where) : barrier(where) {}
+    ~Awaiter() {
+      if (linked() && !released) --barrier.arrived_;  // cancelled: it has not arrived after all
+    }
     bool await_ready() {
       if (++barrier.arrived_ < barrier.members_) return false;
-      barrier.arrived_ = 0;
-      while (!barrier.waiters_.empty()) barrier.scheduler_->post(barrier.waiters_.front());
+      barrier.release();
       return true;
     }
     void await_suspend(std::coroutine_handle<> parent) {
-      waiter.frame = parent;
-      barrier.waiters_.push_back(waiter);
+      frame = parent;
+      barrier.waiters_.push_back(*this);
     }
     void await_resume() {}
   };
-  Awaiter arrive() { return Awaiter{*this}; }
+  Awaiter arrive() { return Awaiter(*this); }
 
  private:
+  void release() {
+    arrived_ = 0;
+    while (!waiters_.empty()) {
+      auto& next = static_cast<Awaiter&>(waiters_.front());
+      next.released = true;
+      scheduler_->post(next);
+    }
+  }
+
   Scheduler* scheduler_;
   std::size_t members_;
   std::size_t arrived_ = 0;
@@ -226,8 +248,10 @@ inline Task<> when_all(Scheduler& scheduler, std::vector<Task<>> tasks) {
   detail::AllState state(scheduler, tasks.size());
   std::vector<Pending<>> members;
   members.reserve(tasks.size());
-  for (Task<>& task : tasks)
+  for (Task<>& task : tasks) {
     members.push_back(detail::run_member(scheduler, &state, std::move(task)));
+    if (state.error) break;
+  }
   if (state.left != 0 && !state.error) co_await state.settled;
   if (state.error) {
     const bool stopping = scheduler.stopping();

@@ -1,15 +1,17 @@
 #pragma once
 
+#include "scenarios/description/errors.hpp"
 #include "strategies/waiting.hpp"
 
+#include <exception>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 #include <variant>
 
 /// Coroutines of a strategy. Everything runs on one thread, inside Scheduler::drain().
-///   Parameters   values, but for Machine& and const Model& (STYLE): a frame outlives the call that made it
-///   g++ 12.2     `co_await f(Aggregate{..., shared_ptr})` corrupts the aggregate: give such types constructors
+///   Parameters   values, but for Machine& and const Model&: a frame outlives the call that made it
+///   g++ 12.2     `co_await f(Aggregate{..., shared_ptr})` corrupts the aggregate: give such types
+///                constructors
 namespace spillway::strategies {
 
 namespace detail {
@@ -48,7 +50,8 @@ class Outcome<void> {
 
 }  // namespace detail
 
-/// A coroutine that starts when it is awaited, and belongs to who holds it. Destroying it cancels it.
+/// A coroutine that starts when it is awaited, and belongs to who holds it. Destroying it cancels
+/// it.
 template <class T = void>
 class [[nodiscard]] Task {
  public:
@@ -83,12 +86,14 @@ class [[nodiscard]] Task {
     if (frame_) frame_.destroy();
   }
 
+  /// Throws  InternalError for a Task that was moved from
   auto operator co_await() && {
+    ENSURE(frame_, "awaits an empty Task");
     struct Awaiter {
       Frame frame;
       bool await_ready() { return false; }
-      // Resumed here and not by symmetric transfer: g++ makes no tail call at -O0 and under sanitizers, and a
-      // loop over tasks that never suspend would grow the stack.
+      // Resumed here and not by symmetric transfer: g++ makes no tail call at -O0 and under
+      // sanitizers, and a loop over tasks that never suspend would grow the stack.
       bool await_suspend(std::coroutine_handle<> parent) {
         promise_type& promise = frame.promise();
         promise.continuation = parent;
@@ -108,18 +113,23 @@ class [[nodiscard]] Task {
 };
 
 /// A coroutine that was started at once and is joined later.
+///   Joining    by one coroutine at a time; a second one, or an empty Pending, is an InternalError
 ///   Dropping   one that still runs fails the run; its frame is destroyed
 ///   Errors     one that nobody waits for when it fails ends the run at once
 template <class T = void>
 class [[nodiscard]] Pending {
  public:
+  struct Awaiter;
   struct promise_type : detail::Outcome<T> {
     Scheduler* scheduler;
-    Waiter* consumer = nullptr;
+    Awaiter* consumer = nullptr;
     bool done = false;
 
     template <class... Rest>
     explicit promise_type(Scheduler& owner, Rest&&...) : scheduler(&owner) {}
+    ~promise_type() {
+      if (consumer) consumer->frame = {};  // both go in one cancellation, in any order
+    }
 
     struct Final {
       bool await_ready() noexcept { return false; }
@@ -127,7 +137,7 @@ class [[nodiscard]] Pending {
         promise_type& promise = frame.promise();
         promise.done = true;
         if (promise.consumer)
-          promise.scheduler->post(*promise.consumer);
+          promise.scheduler->post(promise.consumer->waiter);
         else if (auto failed = promise.error())
           promise.scheduler->fail(failed);
       }
@@ -157,23 +167,26 @@ class [[nodiscard]] Pending {
     Frame frame = std::exchange(frame_, {});
     Scheduler& scheduler = *frame.promise().scheduler;
     if (!frame.promise().done && !scheduler.stopping() && !std::uncaught_exceptions())
-      scheduler.fail(std::make_exception_ptr(
-          std::logic_error("a Pending was dropped while its coroutine was still running")));
+      scheduler.fail(std::make_exception_ptr(description::InternalError(
+          "a Pending was dropped while its coroutine was still running")));
     frame.destroy();
   }
 
   struct Awaiter {
     Frame frame;
     Waiter waiter;
-    explicit Awaiter(Frame joined) : frame(joined) {}
+    explicit Awaiter(Frame joined) : frame(joined) {
+      ENSURE(frame, "joins an empty Pending");
+      ENSURE(!frame.promise().consumer, "two coroutines join one Pending");
+    }
     Awaiter(const Awaiter&) = delete;
     ~Awaiter() {
-      if (frame && frame.promise().consumer == &waiter) frame.promise().consumer = nullptr;
+      if (frame && frame.promise().consumer == this) frame.promise().consumer = nullptr;
     }
     bool await_ready() { return frame.promise().done; }
     void await_suspend(std::coroutine_handle<> parent) {
       waiter.frame = parent;
-      frame.promise().consumer = &waiter;
+      frame.promise().consumer = this;
     }
     T await_resume() {
       frame.promise().consumer = nullptr;
@@ -188,8 +201,8 @@ class [[nodiscard]] Pending {
   Frame frame_;
 };
 
-/// Starts `task` now. It is moved into the frame's own local, so that its leases die when it ends and not when
-/// the Pending is dropped.
+/// Starts `task` now. It is moved into the frame's own local, so that its leases die when it ends
+/// and not when the Pending is dropped.
 template <class T>
 Pending<T> spawn(Scheduler&, Task<T> task) {
   Task<T> own = std::move(task);

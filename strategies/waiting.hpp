@@ -7,8 +7,8 @@
 
 namespace spillway::strategies {
 
-/// A node of an intrusive ring: it takes itself out when it dies, so that a destroyed coroutine frame leaves no
-/// trace in any list.
+/// A node of an intrusive ring: it takes itself out when it dies, so that a destroyed coroutine
+/// frame leaves no trace in any list.
 class Ring {
  public:
   Ring() = default;
@@ -43,6 +43,12 @@ class WaitList {
   }
   bool empty() const { return !anchor_.linked(); }
   Waiter& front() { return static_cast<Waiter&>(*anchor_.next_); }
+  /// Calls visit(waiter) for each, first come first.
+  template <class Visit>
+  void each(Visit visit) const {
+    for (const Ring* node = anchor_.next_; node != &anchor_; node = node->next_)
+      visit(static_cast<const Waiter&>(*node));
+  }
   void push_back(Waiter& waiter) {
     Ring& node = waiter;
     node.unlink();
@@ -76,8 +82,11 @@ class Scheduler {
     if (!failure_) failure_ = std::move(error);
   }
   const std::exception_ptr& failure() const { return failure_; }
+  /// The failed run is over; the next one starts clean.
+  void forget_failure() { failure_ = nullptr; }
 
-  /// While frames are destroyed on purpose (cancellation, end of a failed run) nothing counts as dropped.
+  /// While frames are destroyed on purpose (cancellation, end of a failed run) nothing counts as
+  /// dropped.
   bool stopping() const { return stopping_; }
   void set_stopping(bool stopping) { stopping_ = stopping; }
 

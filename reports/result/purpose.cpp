@@ -35,8 +35,8 @@ constexpr std::array<std::string_view, purpose_count> purpose_names = {
     "process_base",
     "runtime_base",
 };
-constexpr std::array<std::string_view, phase_count> phase_names = {
-    "init", "forward", "backward", "overflow_check", "update"};
+constexpr std::array<std::string_view, phase_count> phase_names = {"init", "forward", "backward",
+                                                                   "overflow_check", "update"};
 }  // namespace
 
 std::string_view to_string(Purpose purpose) {

@@ -7,7 +7,8 @@
 
 namespace spillway::result {
 
-/// What a buffer is for: the keys of `peak_bytes.<tier>.by_purpose`. One list for all machines and systems.
+/// What a buffer is for: the keys of `peak_bytes.<tier>.by_purpose`. One list for all machines and
+/// systems.
 enum class Purpose : unsigned char {
   // GPU
   weights,

@@ -119,21 +119,23 @@ void check_schema(const json& in) {
 }  // namespace
 
 void to_json(json& out, const Result& r) {
-  out = times(r);
-  out["peak_bytes"] = {{"gpu", r.gpu}, {"host", r.host}, {"ssd", r.ssd}};
-  out["io_bytes_per_step"] = r.io;
-  out["wear"] = r.wear ? json(*r.wear) : json();
-  if (r.price_usd) out["price_usd"] = *r.price_usd;
-  if (!r.plan.is_null()) out["plan"] = r.plan;
-  if (!r.io_bench.is_null()) out["io_bench"] = r.io_bench;
-  ensure_finite(out, "result");
-  out["schema"] = schema_name;
-  out["backend"] = r.backend;
-  out["scenario"] = r.scenario;
-  out["system"] = r.system;
-  out["feasible"] = r.feasible();
-  out["infeasible"] = r.infeasible ? json(*r.infeasible) : json();
-  out["notes"] = r.notes;
+  // Not in `out`: a constructor of json calls this, and would leak what is in it on a throw.
+  json all = times(r);
+  all["peak_bytes"] = {{"gpu", r.gpu}, {"host", r.host}, {"ssd", r.ssd}};
+  all["io_bytes_per_step"] = r.io;
+  all["wear"] = r.wear ? json(*r.wear) : json();
+  if (r.price_usd) all["price_usd"] = *r.price_usd;
+  if (!r.plan.is_null()) all["plan"] = r.plan;
+  if (!r.io_bench.is_null()) all["io_bench"] = r.io_bench;
+  ensure_finite(all, "result");
+  all["schema"] = schema_name;
+  all["backend"] = r.backend;
+  all["scenario"] = r.scenario;
+  all["system"] = r.system;
+  all["feasible"] = r.feasible();
+  all["infeasible"] = r.infeasible ? json(*r.infeasible) : json();
+  all["notes"] = r.notes;
+  out = std::move(all);
 }
 
 void from_json(const json& in, Result& r) {

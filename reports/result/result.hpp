@@ -13,7 +13,7 @@ namespace spillway::result {
 
 /// The request that ended an infeasible run.
 struct Infeasible {
-  std::string tier;     ///< gpu host ssd
+  std::string tier;  ///< gpu host ssd
   std::uint64_t rank = 0;
   std::string purpose;
   std::string phase;
@@ -37,7 +37,8 @@ struct PeakBytes {
   std::uint64_t total = 0;
   std::uint64_t capacity = 0;  ///< 0: unlimited
   std::string phase;
-  std::map<std::string, std::uint64_t> by_purpose;  ///< asked bytes; rounding has a purpose of its own
+  std::map<std::string, std::uint64_t>
+      by_purpose;  ///< asked bytes; rounding has a purpose of its own
   std::vector<PeakEntry> entries;
 };
 
@@ -80,7 +81,8 @@ struct PhaseBytes {
                 gpu_direct_write = 0;
 };
 
-/// The answer to one scenario (FORMATS, "Result"): means over the measured, steady steps of one node.
+/// The answer to one scenario (FORMATS, "Result"): means over the measured, steady steps of one
+/// node.
 struct Result {
   std::string backend;  ///< counting sim real
   nlohmann::json scenario;
@@ -102,7 +104,7 @@ struct Result {
   nlohmann::json plan;      ///< what a planner decided, an object; null: the system plans nothing
   nlohmann::json io_bench;  ///< answer of a `run.io_bench` scenario, an object; null: not one
   bool steady = true;
-  double step_spread = 0;  ///< (longest - shortest) / mean of the measured steps
+  double step_spread = 0;        ///< (longest - shortest) / mean of the measured steps
   std::uint64_t operations = 0;  ///< of one steady step, all ranks
   std::vector<std::string> notes;
   double simulated_in_s = 0, planned_in_s = 0;

@@ -58,10 +58,12 @@ void read_bench(const json& object, IoBench& bench) {
 
 void to_json(json& object, const Scenario& scenario) {
   object = json{{"name", scenario.name},
-                {"model", scenario.model},
                 {"machine", scenario.machine},
                 {"strategy", scenario.strategy}};
-  if (scenario.model.is_object()) object["model"]["_name_or_path"] = scenario.model_name;
+  if (scenario.model.is_object()) {
+    object["model"] = scenario.model;
+    object["model"]["_name_or_path"] = scenario.model_name;
+  }
   if (scenario.nominal_params) object["nominal_params"] = to_text(*scenario.nominal_params);
   FieldWriter training(object["training"]);
   training_fields(training, scenario.training);

@@ -34,8 +34,8 @@ struct InFlight {
   bool writes;
 };
 
-/// One piece of memory, or one extent of a storage. Lives until nobody refers to it: neither a strategy nor an operation
-/// in flight.
+/// One piece of memory, or one extent of a storage. Lives until nobody refers to it: neither a
+/// strategy nor an operation in flight.
 struct Block {
   BlockOwner* owner = nullptr;
   std::uint32_t references = 0;
@@ -46,10 +46,10 @@ struct Block {
   std::uint32_t ledger_entry = 0;
   std::uint64_t asked = 0;
   std::uint64_t charged = 0;
-  std::uint64_t offset = 0;      ///< tier storage: where the extent begins (RealMachine)
-  bool keeps = false;            ///< a caching allocator keeps it when it is freed
-  Semaphore::Lock capacity;      ///< its share of the tier
-  std::byte* data = nullptr;     ///< null where no real memory stands behind it
+  std::uint64_t offset = 0;   ///< tier storage: where the extent begins (RealMachine)
+  bool keeps = false;         ///< a caching allocator keeps it when it is freed
+  Semaphore::Lock capacity;   ///< its share of the tier
+  std::byte* data = nullptr;  ///< null where no real memory stands behind it
   std::vector<InFlight> in_flight;
 };
 
@@ -102,9 +102,7 @@ class [[nodiscard]] Buffer {
   explicit Buffer(BlockRef block) : block_(std::move(block)) {}
   Bytes size() const { return Bytes(block_ ? block_->asked : 0); }
   View view() const { return View(block_, 0, block_ ? block_->asked : 0); }
-  View view(std::uint64_t offset, std::uint64_t bytes) const {
-    return View(block_, offset, bytes);
-  }
+  View view(std::uint64_t offset, std::uint64_t bytes) const { return View(block_, offset, bytes); }
   explicit operator bool() const { return static_cast<bool>(block_); }
   void reset() { block_ = BlockRef(); }
 

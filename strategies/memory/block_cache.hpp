@@ -6,8 +6,8 @@
 
 namespace spillway::strategies {
 
-/// The free lists of a caching pinned allocator, one per size class. What lies here stays charged to its last
-/// purpose, and keeps its memory.
+/// The free lists of a caching pinned allocator, one per size class. What lies here stays charged
+/// to its last purpose, and keeps its memory.
 class BlockCache {
  public:
   ~BlockCache() {

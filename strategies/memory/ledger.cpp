@@ -1,5 +1,7 @@
 #include "strategies/memory/ledger.hpp"
 
+#include "scenarios/description/errors.hpp"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -53,6 +55,8 @@ void Ledger::remove(std::uint32_t id, double now_s) {
 }
 
 void Ledger::recharge(std::uint32_t id, const Entry& entry, double now_s) {
+  ENSURE(entry.tier == entries_[id].tier && entry.charged == entries_[id].charged,
+         "a block changed its size or tier while it was kept");
   if (tiers_[entry.tier].peak_is_now) settle_peak(entry.tier);
   entries_[id] = entry;
   entries_[id].born_s = now_s;

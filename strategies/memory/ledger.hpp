@@ -18,9 +18,10 @@ struct Peak {
   std::vector<result::PeakEntry> entries;  ///< equal buffers counted, largest first
 };
 
-/// Every byte of every tier is an entry here: rank, purpose, asked and charged bytes, pinned or not, phase.
-///   Invariant  a tier's use is the sum of its live entries' charged bytes; its peak is the largest such sum, with the
-///              entries that were alive then
+/// Every byte of every tier is an entry here: rank, purpose, asked and charged bytes, pinned or
+/// not, phase.
+///   Invariant  a tier's use is the sum of its live entries' charged bytes; its peak is the largest
+///              such sum, with the entries that were alive then
 class Ledger {
  public:
   /// Tiers are numbered by the caller; `name` and `capacity` (0: unlimited) go into results.
@@ -61,7 +62,8 @@ class Ledger {
     std::uint64_t capacity = 0;
     std::uint64_t used = 0;
     Peak peak;
-    bool peak_is_now = false;  ///< the peak's entries are the live ones; taken down before the first release
+    bool peak_is_now =
+        false;  ///< the peak's entries are the live ones; taken down before the first release
     std::vector<std::uint32_t> live;  ///< entry ids, unordered
   };
   void settle_peak(std::uint32_t tier);

@@ -13,10 +13,13 @@ constexpr std::uint64_t up_to(std::uint64_t bytes, std::uint64_t unit) {
 std::uint64_t rounded(Rounding rounding, std::uint64_t asked) {
   if (asked == 0) return 0;
   switch (rounding) {
-    case Rounding::none: return asked;
-    case Rounding::power_of_two: return std::bit_ceil(asked);
+    case Rounding::none:
+      return asked;
+    case Rounding::power_of_two:
+      return std::bit_ceil(asked);
     case Rounding::page:
-    case Rounding::sector: return up_to(asked, 4096);
+    case Rounding::sector:
+      return up_to(asked, 4096);
     case Rounding::cuda_caching:
       return asked < (1u << 20) ? up_to(asked, 512) : up_to(asked, 2u << 20);
   }

@@ -1,0 +1,92 @@
+#include "models/operators.hpp"
+
+namespace spillway::models {
+
+namespace {
+
+/// What an attention saves beside queries, keys and values, and its scratch.
+struct AttentionSizes {
+  std::vector<TensorId> saved;
+  Bytes workspace;      ///< forward
+  Bytes extra_traffic;  ///< forward, beyond one pass over the operands
+  Bytes backward_workspace;
+  Bytes backward_traffic;
+};
+
+AttentionSizes flash_sizes(Tape& tape, const AttentionCall& call, const std::string& prefix) {
+  AttentionSizes sizes;
+  const std::uint64_t heads = tape.split(tape.architecture().heads);
+  sizes.saved = {call.output.tensor,
+                 tape.tensor(prefix + ".log_sum_exp", tape.tokens() * heads, 4)};
+  // 16-bit kernels sum the gradient of the queries in fp32.
+  if (tape.element() < 4) {
+    sizes.backward_workspace = Bytes(tape.elements(call.query) * 4);
+    sizes.backward_traffic = sizes.backward_workspace * 2;
+  }
+  return sizes;
+}
+
+// Scores are scratch; their softmax, and with dropout the mask and the dropped softmax, are kept.
+AttentionSizes materialized_sizes(Tape& tape, const std::string& prefix) {
+  AttentionSizes sizes;
+  const Workload& w = tape.workload();
+  const std::uint64_t scores = w.tokens() * w.sequence * tape.split(tape.architecture().heads);
+  const Bytes bytes(scores * tape.element());
+  sizes.saved = {tape.tensor(prefix + ".softmax", scores, tape.element())};
+  if (w.dropout > 0) {
+    sizes.saved.push_back(tape.tensor(prefix + ".dropout_mask", scores, 1));
+    sizes.saved.push_back(tape.tensor(prefix + ".dropped_softmax", scores, tape.element()));
+  }
+  sizes.workspace = bytes;
+  // Scores are written and read, the softmax is read, by dropout once more.
+  sizes.extra_traffic = bytes * (w.dropout > 0 ? 4u : 3u);
+  // The gradients of softmax and of scores: each written and read, the latter read twice.
+  sizes.backward_workspace = bytes * 2u;
+  sizes.backward_traffic = bytes * 5u;
+  return sizes;
+}
+
+Flops attention_flops(const Tape& tape, bool causal) {
+  const Workload& w = tape.workload();
+  const double square = 4 * static_cast<double>(w.tokens()) * static_cast<double>(w.sequence) *
+                        static_cast<double>(tape.split(tape.architecture().query_width()));
+  return Flops(causal && w.causal_skip ? square / 2 : square);
+}
+
+}  // namespace
+
+void attention(Tape& tape, const AttentionCall& call) {
+  const std::string& prefix = call.prefix;
+  const bool flash = tape.workload().attention == Attention::flash;
+  const AttentionSizes sizes =
+      flash ? flash_sizes(tape, call, prefix) : materialized_sizes(tape, prefix);
+  const Flops flops = attention_flops(tape, call.causal);
+  std::vector<TensorId> saved{call.query.tensor, call.key.tensor, call.value.tensor};
+  std::vector<Operand> operands;
+  for (const TensorId input : saved) operands.push_back({input, Access::read});
+  if (call.relative_positions) operands.push_back({*call.relative_positions, Access::read});
+  operands.push_back({call.output.tensor, Access::write});
+  for (const TensorId tensor : sizes.saved)
+    if (tensor != call.output.tensor) operands.push_back({tensor, Access::write});
+  saved.insert(saved.end(), sizes.saved.begin(), sizes.saved.end());
+  Operator& forward = tape.add(prefix, OperatorKind::attention, std::move(operands), saved);
+  forward.flops = flops;
+  forward.workspace = sizes.workspace;
+  forward.bytes += sizes.extra_traffic;
+  tape.on_backward([&tape, call, flops, sizes, saved = std::move(saved)] {
+    std::vector<Operand> back{tape.gradient(call.output)};
+    for (const TensorId tensor : saved) back.push_back({tensor, Access::read});
+    for (const Value& input : {call.query, call.key, call.value}) tape.accumulate(back, input);
+    if (call.relative_positions) {
+      back.push_back({*call.relative_positions, Access::read});
+      back.push_back(tape.weight_gradient(*call.relative_positions));
+    }
+    Operator& backward =
+        tape.add(call.prefix + ".backward", OperatorKind::attention, std::move(back));
+    backward.flops = flops * 2.0;
+    backward.workspace = sizes.backward_workspace;
+    backward.bytes += sizes.backward_traffic;
+  });
+}
+
+}  // namespace spillway::models

@@ -1,0 +1,116 @@
+#include "models/layers.hpp"
+#include "models/operators.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace spillway::models {
+
+namespace {
+
+struct LossCall {
+  Value hidden;
+  std::uint32_t weight = 0;      ///< the head's matrix, or the embedding it is tied to
+  std::uint64_t width = 0;       ///< inner width of the product
+  std::uint64_t vocabulary = 0;  ///< one rank's
+  TensorId labels = 0;
+};
+
+bool is_pure_16_bit(Precision precision) {
+  return precision == Precision::fp16 || precision == Precision::bf16;
+}
+
+/// Product and loss in one, over chunks of tokens, so that whole logits never exist.
+///   Chunk   so many tokens that its logits are about as large as the hidden states: a power of
+///           two near tokens x width / vocabulary, as the fused loss of the Liger kernels has it
+void fused_loss(Tape& tape, const LossCall& call) {
+  const std::uint64_t parts = description::divide_up(call.vocabulary, call.width);
+  const std::uint64_t chunk =
+      std::min(tape.tokens(), std::bit_ceil(description::divide_up(tape.tokens(), parts)));
+  const Bytes workspace(chunk * call.vocabulary * (tape.element() + 4));
+  const Flops flops(2 * static_cast<double>(tape.tokens()) * static_cast<double>(call.vocabulary) *
+                    static_cast<double>(call.width));
+  const Bytes logits(tape.tokens() * call.vocabulary * tape.element());
+  Operator& forward = tape.add("loss", OperatorKind::loss,
+                               {{call.hidden.tensor, Access::read},
+                                {call.weight, Access::read},
+                                {call.labels, Access::read}},
+                               {call.hidden.tensor});
+  forward.flops = flops;
+  forward.bytes += logits * 2u;
+  forward.workspace = workspace;
+  forward.gemm = {tape.tokens(), call.vocabulary, call.width, 1};
+  tape.on_backward([&tape, call, flops, workspace, logits] {
+    std::vector<Operand> back{{call.hidden.tensor, Access::read},
+                              {call.weight, Access::read},
+                              {call.labels, Access::read},
+                              tape.weight_gradient(call.weight)};
+    tape.accumulate(back, call.hidden);
+    Operator& backward = tape.add("loss.backward", OperatorKind::loss, std::move(back));
+    backward.flops = flops * 2.0;
+    backward.bytes += logits * 2u;
+    backward.workspace = workspace;
+    backward.gemm = {tape.tokens(), call.width, call.vocabulary, 2};
+  });
+}
+
+/// Whole logits, their softmax in fp32 (in pure 16-bit training: in 16 bit), and a gradient.
+void whole_loss(Tape& tape, const LossCall& call) {
+  const std::uint64_t elements = tape.tokens() * call.vocabulary;
+  const Value logits = tape.value("logits", elements, TensorRole::logits);
+  matmul(tape, "lm_head", call.hidden, {{call.weight}, {}}, tape.tokens(), call.width, {logits});
+  const std::uint64_t width = is_pure_16_bit(tape.workload().precision) ? 2 : 4;
+  const TensorId softmax = tape.tensor("softmax", elements, width, TensorRole::logits);
+  tape.add("loss", OperatorKind::loss,
+           {{logits.tensor, Access::read}, {call.labels, Access::read}, {softmax, Access::write}},
+           {logits.tensor, softmax});
+  tape.on_backward([&tape, logits, softmax, call] {
+    std::vector<Operand> back{
+        {logits.tensor, Access::read}, {softmax, Access::read}, {call.labels, Access::read}};
+    tape.accumulate(back, logits);
+    tape.add("loss.backward", OperatorKind::loss, std::move(back));
+  });
+}
+
+/// BERT's h x h product before the vocabulary, with its activation and norm. The model's pooler,
+/// of the same shape, stands for it.
+Value transform(Tape& tape, const LayerWeights& weights, Value hidden) {
+  const std::uint64_t width = tape.architecture().hidden;
+  const Value dense = tape.value("transform", tape.tokens() * width);
+  matmul(tape, "transform", hidden, weights.of(WeightKind::other_matrix).front(), tape.tokens(),
+         width, {dense});
+  const Value active = tape.value("transform.activation", tape.tokens() * width);
+  elementwise(tape, "transform.activation", {dense}, {active}, {dense.tensor});
+  return norm(tape, "transform.norm", active, nullptr);
+}
+
+}  // namespace
+
+void head(Tape& tape, std::uint32_t layer, Value hidden) {
+  const Architecture& a = tape.architecture();
+  const LayerWeights weights(tape.model(), layer);
+  tape.begin_layer(layer, hidden);
+  Value x = hidden;
+  if (a.final_norm) x = norm(tape, "norm", x, &weights.of(WeightKind::norm).front());
+  if (a.pooler) x = transform(tape, weights, x);
+  if (a.embedding_width != a.hidden) {
+    const Value narrow = tape.value("projected", tape.tokens() * a.embedding_width);
+    matmul(tape, "project_out", x, weights.of(WeightKind::other_matrix).front(), tape.tokens(),
+           a.hidden, {narrow});
+    x = narrow;
+  }
+  LossCall call;
+  call.hidden = enter_split(tape, x);
+  call.weight = a.tied_embeddings ? tape.model().layers.front().weights.front()
+                                  : weights.of(WeightKind::lm_head).front().matrices.front();
+  call.width = a.embedding_width;
+  call.vocabulary = tape.split(a.vocabulary);
+  call.labels = tape.tensor("labels", tape.tokens(), 8, TensorRole::input);
+  if (tape.workload().fused_kernels)
+    fused_loss(tape, call);
+  else
+    whole_loss(tape, call);
+  tape.end_layer(std::nullopt);
+}
+
+}  // namespace spillway::models

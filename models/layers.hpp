@@ -1,0 +1,26 @@
+#pragma once
+
+#include "models/tape.hpp"
+
+namespace spillway::models {
+
+/// Hidden states of a step, as they leave the embedding: T5 embeds its decoder's tokens as well.
+struct Embedded {
+  Value first;
+  std::optional<Value> decoder;
+};
+
+// Each appends one layer of the model, `layer` its index.
+
+Embedded embedding(Tape& tape, std::uint32_t layer);
+/// A transformer block.
+///   causal   the self-attention sees no later token
+///   encoder  T5's encoder output, for the cross-attention of a decoder block
+Value block(Tape& tape, std::uint32_t layer, Value hidden, bool causal,
+            std::optional<Value> encoder);
+/// T5's norm between encoder and decoder; the result is what all cross-attentions read.
+Value encoder_norm(Tape& tape, std::uint32_t layer, Value hidden);
+/// Final norm, BERT's transform, vocabulary product and loss.
+void head(Tape& tape, std::uint32_t layer, Value hidden);
+
+}  // namespace spillway::models

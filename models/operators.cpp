@@ -1,0 +1,166 @@
+#include "models/operators.hpp"
+
+namespace spillway::models {
+
+namespace {
+
+void append(std::vector<Operand>& operands, const Linear& weights) {
+  for (const std::uint32_t matrix : weights.matrices) operands.push_back({matrix, Access::read});
+  for (const std::uint32_t bias : weights.biases) operands.push_back({bias, Access::read});
+}
+
+void append_gradients(const Tape& tape, std::vector<Operand>& operands, const Linear& weights) {
+  for (const std::uint32_t matrix : weights.matrices)
+    operands.push_back(tape.weight_gradient(matrix));
+  for (const std::uint32_t bias : weights.biases) operands.push_back(tape.weight_gradient(bias));
+}
+
+Flops product(std::uint64_t m, std::uint64_t n, std::uint64_t k) {
+  return Flops(2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+}
+
+}  // namespace
+
+LayerWeights::LayerWeights(const Model& model, std::uint32_t layer) {
+  std::vector<Linear>* last = nullptr;
+  for (const std::uint32_t index : model.layers[layer].weights) {
+    const WeightKind kind = model.weights[index].kind;
+    if (kind == WeightKind::bias) {  // belongs to the weight before it
+      last->back().biases.push_back(index);
+      continue;
+    }
+    last = &by_kind_[static_cast<std::size_t>(kind)];
+    last->push_back({{index}, {}});
+  }
+}
+
+Linear LayerWeights::group(WeightKind kind) const {
+  Linear group;
+  for (const Linear& linear : of(kind)) {
+    group.matrices.insert(group.matrices.end(), linear.matrices.begin(), linear.matrices.end());
+    group.biases.insert(group.biases.end(), linear.biases.begin(), linear.biases.end());
+  }
+  return group;
+}
+
+bool drops_hidden(const Tape& tape) {
+  const Architecture& a = tape.architecture();
+  return tape.workload().dropout > 0 && (a.layer_norm || a.stack != Stack::decoder);
+}
+
+void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, std::uint64_t rows,
+            std::uint64_t inputs, const std::vector<Value>& outputs) {
+  std::uint64_t width = 0;
+  std::vector<Operand> operands{{x.tensor, Access::read}};
+  append(operands, weights);
+  for (const Value& output : outputs) {
+    operands.push_back({output.tensor, Access::write});
+    width += tape.elements(output) / rows;
+  }
+  const std::uint64_t batch = weights.matrices.size();
+  const std::uint64_t m = description::divide_up(rows, batch);
+  const Flops flops = product(rows, width, inputs);
+  Operator& forward = tape.add(name, OperatorKind::matmul, std::move(operands), {x.tensor});
+  forward.flops = flops;
+  forward.gemm = {m, width, inputs, batch};
+  tape.on_backward(
+      [&tape, name = std::string(name), x, weights, outputs, flops, m, width, inputs, batch] {
+        std::vector<Operand> to_input;
+        for (const Value& output : outputs) to_input.push_back(tape.gradient(output));
+        std::vector<Operand> to_weight = to_input;
+        for (const std::uint32_t matrix : weights.matrices)
+          to_input.push_back({matrix, Access::read});
+        tape.accumulate(to_input, x);
+        Operator& input = tape.add(name + ".dgrad", OperatorKind::matmul, std::move(to_input));
+        input.flops = flops;
+        input.gemm = {m, inputs, width, batch};
+        to_weight.push_back({x.tensor, Access::read});
+        append_gradients(tape, to_weight, weights);
+        Operator& weight = tape.add(name + ".wgrad", OperatorKind::matmul, std::move(to_weight));
+        weight.flops = flops;
+        weight.gemm = {width, inputs, m, batch};
+      });
+}
+
+Value norm(Tape& tape, std::string_view name, Value x, const Linear* weights) {
+  const std::string base(name);
+  const std::uint64_t statistics = tape.architecture().layer_norm ? 2 : 1;  // mean and deviation
+  const TensorId stats = tape.tensor(base + ".statistics", statistics * tape.tokens(), 4);
+  const Value y = tape.value(base + ".output", tape.elements(x));
+  const Linear own = weights == nullptr ? Linear{} : *weights;
+  std::vector<Operand> operands{{x.tensor, Access::read}};
+  append(operands, own);
+  operands.push_back({stats, Access::write});
+  operands.push_back({y.tensor, Access::write});
+  tape.add(name, OperatorKind::norm, std::move(operands), {x.tensor, stats});
+  tape.on_backward([&tape, base, x, y, stats, own] {
+    std::vector<Operand> back{tape.gradient(y), {x.tensor, Access::read}, {stats, Access::read}};
+    for (const std::uint32_t weight : own.matrices) back.push_back({weight, Access::read});
+    append_gradients(tape, back, own);
+    tape.accumulate(back, x);
+    tape.add(base + ".backward", OperatorKind::norm, std::move(back));
+  });
+  return y;
+}
+
+void elementwise(Tape& tape, std::string_view name, const std::vector<Value>& inputs,
+                 const std::vector<Value>& outputs, std::vector<TensorId> saved) {
+  std::vector<Operand> operands;
+  for (const Value& input : inputs) operands.push_back({input.tensor, Access::read});
+  for (const Value& output : outputs) operands.push_back({output.tensor, Access::write});
+  tape.add(name, OperatorKind::elementwise, std::move(operands), saved);
+  tape.on_backward([&tape, name = std::string(name), inputs, outputs, saved = std::move(saved)] {
+    std::vector<Operand> back;
+    for (const Value& output : outputs) back.push_back(tape.gradient(output));
+    for (const TensorId tensor : saved) back.push_back({tensor, Access::read});
+    for (const Value& input : inputs) tape.accumulate(back, input);
+    tape.add(name + ".backward", OperatorKind::elementwise, std::move(back));
+  });
+}
+
+Value residual(Tape& tape, std::string_view name, Value x, Value f) {
+  const std::string base(name);
+  const Value y = tape.value(base + ".output", tape.elements(x));
+  std::vector<Operand> operands{{x.tensor, Access::read}, {f.tensor, Access::read}};
+  std::optional<TensorId> mask;
+  if (drops_hidden(tape)) {
+    mask = tape.tensor(base + ".dropout_mask", tape.elements(x), 1);
+    operands.push_back({*mask, Access::write});
+  }
+  operands.push_back({y.tensor, Access::write});
+  Operator& forward = tape.add(name, OperatorKind::elementwise, std::move(operands));
+  if (mask) forward.saved = {*mask};
+  tape.on_backward([&tape, base, x, f, y, mask] {
+    tape.pass_gradient(y, x);
+    if (!mask) return tape.pass_gradient(y, f);
+    std::vector<Operand> back{tape.gradient(y), {*mask, Access::read}};
+    tape.accumulate(back, f);
+    tape.add(base + ".backward", OperatorKind::elementwise, std::move(back));
+  });
+  return y;
+}
+
+void dropout(Tape& tape, std::string_view name, Value x) {
+  const std::string base(name);
+  const TensorId mask = tape.tensor(base + ".dropout_mask", tape.elements(x), 1);
+  tape.add(name, OperatorKind::elementwise, {{x.tensor, Access::read_write}, {mask, Access::write}},
+           {mask});
+  tape.on_backward([&tape, base, x, mask] {
+    std::vector<Operand> back{{mask, Access::read}};
+    tape.accumulate(back, x);
+    tape.add(base + ".backward", OperatorKind::elementwise, std::move(back));
+  });
+}
+
+void rope(Tape& tape, Value query, Value key) {
+  tape.add("rope", OperatorKind::elementwise,
+           {{query.tensor, Access::read_write}, {key.tensor, Access::read_write}});
+  tape.on_backward([&tape, query, key] {
+    std::vector<Operand> back;
+    tape.accumulate(back, query);
+    tape.accumulate(back, key);
+    tape.add("rope.backward", OperatorKind::elementwise, std::move(back));
+  });
+}
+
+}  // namespace spillway::models

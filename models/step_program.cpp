@@ -1,0 +1,109 @@
+#include "models/step_program.hpp"
+
+#include "models/layers.hpp"
+#include "scenarios/description/errors.hpp"
+
+#include <algorithm>
+
+namespace spillway::models {
+
+namespace {
+
+class WorkloadCheck {
+ public:
+  WorkloadCheck(const Model& model, const Workload& workload)
+      : a_(model.architecture), w_(workload) {
+    at_least_one("training.micro_batch", w_.micro_batch);
+    at_least_one("training.sequence", w_.sequence);
+    at_least_one("parallel.tensor", w_.tensor);
+    if (!complaints_.empty()) return;
+    divides("attention heads", a_.heads);
+    divides("key and value heads", a_.kv_heads);
+    divides("feed-forward columns", a_.ffn);
+    const std::uint64_t offset = a_.model_type == "opt" ? 2 : 0;
+    if (a_.learned_positions > 0 && w_.sequence > a_.learned_positions - offset)
+      complain("training.sequence", std::to_string(w_.sequence) + " tokens are more than the " +
+                                        std::to_string(a_.learned_positions - offset) +
+                                        " positions of " + a_.name);
+    refuse_absurd_sizes();
+  }
+
+  void throw_complaints() const {
+    if (!complaints_.empty()) throw description::ScenarioError(complaints_);
+  }
+
+ private:
+  void complain(const char* path, std::string message) {
+    description::Complaint complaint;
+    complaint.path = path;
+    complaint.message = std::move(message);
+    complaints_.push_back(std::move(complaint));
+  }
+
+  void at_least_one(const char* path, std::uint64_t value) {
+    if (value == 0) complain(path, "must be at least 1");
+  }
+
+  // Keeps every product of sizes inside 64 bits; far above any machine.
+  void refuse_absurd_sizes() {
+    const auto number = [](std::uint64_t count) { return static_cast<double>(count); };
+    const double copies = number(std::max<std::uint64_t>(a_.experts_per_token, 1));
+    const double widest = number(w_.sequence) * number(a_.heads) + number(a_.vocabulary) +
+                          number(a_.query_width()) + copies * number(a_.ffn + a_.hidden);
+    if (number(w_.micro_batch) * number(w_.sequence) * widest > 1e17)
+      complain("training.micro_batch", "more tokens than any machine has room for");
+  }
+
+  void divides(const char* what, std::uint64_t count) {
+    if (count % w_.tensor != 0)
+      complain("parallel.tensor", std::to_string(w_.tensor) + " ranks cannot share the " +
+                                      std::to_string(count) + " " + what + " of " + a_.name);
+  }
+
+  const Architecture& a_;
+  const Workload& w_;
+  std::vector<description::Complaint> complaints_;
+};
+
+}  // namespace
+
+std::uint64_t element_bytes(Precision precision) { return precision == Precision::fp32 ? 4 : 2; }
+
+Flops StepProgram::flops(Span span) const {
+  Flops sum;
+  for (std::uint32_t i = span.first; i < span.last; ++i) sum += operators[i].flops;
+  return sum;
+}
+
+Flops StepProgram::forward_flops() const { return flops(forward); }
+
+std::vector<TensorId> StepProgram::saved_by(std::uint32_t layer) const {
+  std::vector<TensorId> saved;
+  const Span span = layers.at(layer).forward;
+  for (std::uint32_t i = span.first; i < span.last; ++i)
+    for (const TensorId tensor : operators[i].saved)
+      if (std::find(saved.begin(), saved.end(), tensor) == saved.end()) saved.push_back(tensor);
+  return saved;
+}
+
+StepProgram build_step_program(const Model& model, const Workload& workload) {
+  WorkloadCheck(model, workload).throw_complaints();
+  Tape tape(model, workload);
+  std::uint32_t layer = 0;
+  const Embedded embedded = embedding(tape, layer++);
+  Value hidden = embedded.first;
+  std::optional<Value> encoder;
+  const Architecture& a = model.architecture;
+  if (embedded.decoder) {
+    for (std::uint64_t i = 0; i < a.encoder_layers; ++i)
+      hidden = block(tape, layer++, hidden, false, std::nullopt);
+    encoder = encoder_norm(tape, layer++, hidden);
+    hidden = *embedded.decoder;
+  }
+  for (std::uint64_t i = 0; i < a.layers; ++i)
+    hidden = block(tape, layer++, hidden, a.stack != Stack::encoder, encoder);
+  head(tape, layer, hidden);
+  return tape.finish();
+}
+
+}  // namespace spillway::models

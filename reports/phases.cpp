@@ -1,0 +1,57 @@
+#include "reports/phases.hpp"
+
+#include "reports/human.hpp"
+#include "reports/table.hpp"
+
+#include <fmt/format.h>
+
+namespace spillway::reports {
+
+using result::PhaseBusy;
+using result::Result;
+
+std::vector<PhaseTime> phases_of(const Result& r) {
+  const auto phase = [&](const char* name, double seconds, bool part_of_update) {
+    const auto found = r.phase_busy.find(name);
+    return PhaseTime{name, seconds, found == r.phase_busy.end() ? nullptr : &found->second,
+                     part_of_update};
+  };
+  std::vector<PhaseTime> phases = {phase("forward", r.forward_s, false),
+                                   phase("backward", r.backward_s, false),
+                                   phase("update", r.update_s, false)};
+  if (r.overflow_check_s > 0) phases.push_back(phase("overflow_check", r.overflow_check_s, true));
+  return phases;
+}
+
+std::string waits_for(const PhaseTime& phase) {
+  if (!phase.busy || phase.seconds <= 0) return "";
+  const std::pair<const char*, double> resources[] = {{"gpu", phase.busy->gpu},
+                                                      {"h2d", phase.busy->h2d},
+                                                      {"d2h", phase.busy->d2h},
+                                                      {"ssd", phase.busy->ssd},
+                                                      {"cpu", phase.busy->cpu}};
+  const auto* longest = &resources[0];
+  for (const auto& resource : resources)
+    if (resource.second > longest->second) longest = &resource;
+  if (longest->second <= 0) return "";
+  const double share = longest->second / phase.seconds;
+  return fmt::format(fmt::runtime(share < 0.5 ? "latency ({} {})" : "{} ({})"), longest->first,
+                     human_share(share));
+}
+
+std::string stalls_sentence(const Result& r, const Screen& screen) {
+  std::vector<std::string> parts;
+  const auto add = [&](double seconds, const char* what) {
+    if (seconds > 0) parts.push_back(fmt::format("{} for {}", human_time(seconds), what));
+  };
+  add(r.stalls.gpu_waits_for_ssd, "the SSD");
+  add(r.stalls.gpu_waits_for_host, "the host");
+  add(r.stalls.gpu_waits_for_update, "the update");
+  if (parts.empty()) return "";
+  std::string text = "The GPU waits ";
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return paragraph(text + ".", screen);
+}
+
+}  // namespace spillway::reports

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "reports/result/result.hpp"
+#include "reports/screen.hpp"
+
+#include <string>
+#include <vector>
+
+namespace spillway::reports {
+
+/// A phase of the steady step. `busy` points into the result, null when it says nothing of it.
+struct PhaseTime {
+  std::string name;
+  double seconds = 0;
+  const result::PhaseBusy* busy = nullptr;
+  bool part_of_update = false;
+};
+
+/// Forward, backward, update and, where there is one, the overflow check inside the update.
+std::vector<PhaseTime> phases_of(const result::Result& result);
+
+/// The resource that works longest in the phase, "ssd (96.2 %)", the first of equals; "" when
+/// nothing is known.  Below half of the phase nothing is waited for alone: "latency (ssd 31.0 %)".
+std::string waits_for(const PhaseTime& phase);
+
+/// "The GPU waits 3.2 s for the SSD and 1.1 s for the update.", or "" when it does not.
+std::string stalls_sentence(const result::Result& result, const Screen& screen);
+
+}  // namespace spillway::reports

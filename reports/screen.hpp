@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+
+namespace spillway::reports {
+
+/// What text is written for.
+struct Screen {
+  std::size_t width = 100;  ///< columns; lines are kept below it where words allow
+  bool colour = false;      ///< a terminal that shows bold and colour
+};
+
+/// The terminal behind `stream`: its width, or $COLUMNS where that is set; colour unless
+/// $NO_COLOR is set or $TERM is dumb.  A file or pipe is the default Screen, whatever runs it.
+Screen screen_of(std::FILE* stream);
+
+}  // namespace spillway::reports

@@ -1,0 +1,179 @@
+#include "reports/simulate_report.hpp"
+
+#include "reports/human.hpp"
+#include "reports/phases.hpp"
+#include "reports/table.hpp"
+#include "reports/verdict.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::reports {
+
+using result::PeakBytes;
+using result::Result;
+
+namespace {
+
+constexpr std::size_t buffers_named = 4;
+
+std::string share_of(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "";
+  return human_share(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+/// "gradient_flat_buffer 28.3 GiB, parameter_pool 12.1 GiB, ...": the biggest first.
+std::string biggest_buffers(const std::string& tier, const PeakBytes& peak) {
+  std::vector<std::pair<std::string, std::uint64_t>> buffers;
+  for (const auto& buffer : peak.by_purpose)
+    if (buffer.second > 0) buffers.push_back(buffer);
+  std::stable_sort(buffers.begin(), buffers.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(buffers.size(), buffers_named); ++i)
+    text +=
+        (i ? ", " : "") + unbroken(buffers[i].first + " " + tier_bytes(tier, buffers[i].second));
+  if (buffers.size() > buffers_named)
+    text += ", " + unbroken(fmt::format("{} more", buffers.size() - buffers_named));
+  return text;
+}
+
+std::string tiers(const Result& r, const Screen& screen) {
+  Table table{{{"tier", Align::left},
+               {"peak"},
+               {"of"},
+               {"full"},
+               {"in phase", Align::left},
+               {"biggest buffers", Align::left}},
+              {}};
+  const std::pair<std::string, const PeakBytes*> all[] = {
+      {"gpu", &r.gpu}, {"host", &r.host}, {"ssd", &r.ssd}};
+  for (const auto& [tier, peak] : all)
+    if (peak->total > 0 || peak->capacity > 0)
+      table.rows.push_back({tier, tier_bytes(tier, peak->total),
+                            peak->capacity > 0 ? tier_bytes(tier, peak->capacity) : "no limit",
+                            share_of(peak->total, peak->capacity), peak->phase,
+                            biggest_buffers(tier, *peak)});
+  return table.rows.empty() ? "" : to_text(table, screen) + "\n";
+}
+
+std::string phase_table(const Result& r, const Screen& screen) {
+  Table table{{{"phase", Align::left},
+               {"time"},
+               {"of step"},
+               {"GPU busy"},
+               {"mostly waits for", Align::left}},
+              {}};
+  for (const PhaseTime& phase : phases_of(r))
+    table.rows.push_back(
+        {(phase.part_of_update ? "  " : "") + phase.name, human_time(phase.seconds),
+         human_share(r.step_time_s > 0 ? phase.seconds / r.step_time_s : 0),
+         phase.busy && phase.seconds > 0 ? human_share(phase.busy->gpu / phase.seconds) : "-",
+         waits_for(phase)});
+  table.rows.push_back({"step", human_time(r.step_time_s), human_share(1),
+                        human_share(r.utilization.gpu), r.bottleneck});
+  return to_text(table, screen);
+}
+
+std::string traffic(const Result& r, const Screen& screen) {
+  Table table{{{"traffic per step", Align::left}, {"bytes"}, {"link busy"}}, {}};
+  const auto add = [&](const std::string& name, std::uint64_t bytes, const std::string& busy) {
+    if (bytes > 0) table.rows.push_back({name, human_bytes(static_cast<double>(bytes)), busy});
+  };
+  for (const auto& [name, bytes] : r.io.by_storage) {
+    const auto found = r.utilization.storage.find(name);
+    const std::string busy = found == r.utilization.storage.end() ? "" : human_share(found->second);
+    add(name + " read", bytes.read, busy);
+    add(name + " written", bytes.write, busy);
+  }
+  if (r.io.by_storage.empty()) {
+    add("SSD read", r.io.ssd_read, "");
+    add("SSD written", r.io.ssd_write, "");
+  }
+  add("host to GPU", r.io.h2d, human_share(r.utilization.h2d));
+  add("GPU to host", r.io.d2h, human_share(r.utilization.d2h));
+  add("GPU direct", r.io.gpu_direct, "");
+  add("network", r.io.network, "");
+  return table.rows.empty() ? "" : to_text(table, screen) + "\n";
+}
+
+std::string wear(const Result& r, const Screen& screen) {
+  if (!r.wear || r.wear->write_bytes_per_day <= 0) return "";
+  const result::Wear& w = *r.wear;
+  std::string text = fmt::format("Wear: {} a day on {}", human_bytes(w.write_bytes_per_day),
+                                 w.storage.empty() ? "the SSD" : w.storage);
+  if (w.waf != 1) text += fmt::format(", each byte written {} times inside", human_number(w.waf));
+  if (w.rated_write_bytes > 0)
+    text += fmt::format(", rated for {}", human_bytes(w.rated_write_bytes));
+  text += w.lifetime_years ? ": lasts " + human_years(*w.lifetime_years) + "." : ".";
+  return paragraph(text, screen) + "\n";
+}
+
+/// "-12.5 %", "no change", or "" when one of the two does not fit.
+std::string change_to(const result::WhatIf& what_if, double step_time_s) {
+  if (!what_if.step_time_s || step_time_s <= 0) return "";
+  const double change = *what_if.step_time_s / step_time_s - 1;
+  return std::abs(change) < 0.0005 ? "no change" : fmt::format("{:+.1f} %", 100 * change);
+}
+
+std::string what_ifs(const Result& r, const Screen& screen) {
+  std::vector<std::pair<std::string, result::WhatIf>> sorted(r.next.begin(), r.next.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    if (!a.second.step_time_s || !b.second.step_time_s)
+      return a.second.step_time_s.has_value() > b.second.step_time_s.has_value();
+    return *a.second.step_time_s < *b.second.step_time_s;
+  });
+  Table table{{{"what if", Align::left}, {"step"}, {"time"}}, {}};
+  for (const auto& [name, what_if] : sorted)
+    table.rows.push_back({name,
+                          what_if.step_time_s ? human_time(*what_if.step_time_s) : "does not fit",
+                          change_to(what_if, r.step_time_s)});
+  drop_silent_columns(table);
+  return table.rows.empty() ? "" : to_text(table, screen) + "\n";
+}
+
+std::string remarks(const Result& r, const Screen& screen) {
+  std::string out;
+  if (r.price_usd) {
+    std::string text = "Price: " + human_price(*r.price_usd);
+    if (r.feasible() && *r.price_usd > 0)
+      text += fmt::format(", {} tokens/s per 1000 USD",
+                          human_number(r.tokens_per_s / (*r.price_usd / 1000)));
+    out += paragraph(text + ".", screen);
+  }
+  if (!r.steady)
+    out += paragraph(fmt::format("Not steady: the longest and the shortest step differ by {} of "
+                                 "their mean.",
+                                 human_share(r.step_spread)),
+                     screen);
+  for (const std::string& note : r.notes) out += paragraph("Note: " + note, screen);
+  return out;
+}
+
+std::string title(const Result& r) {
+  const std::string scenario = scenario_title(r);
+  return fmt::format("{}{}{} ({})", scenario, scenario.empty() ? "" : ": ", r.system, r.backend);
+}
+
+}  // namespace
+
+std::string simulate_report(const Result& r, const Screen& screen) {
+  std::string out;
+  for (const std::string& line : wrapped(title(r), screen.width)) out += bold(line, screen) + "\n";
+  out += paragraph(headline(r), screen) + "\n";
+  out += tiers(r, screen);
+  const bool trains = r.feasible() && !r.io_bench.is_object();
+  if (trains) {
+    out += phase_table(r, screen);
+    out += stalls_sentence(r, screen) + "\n";
+    out += traffic(r, screen);
+    out += wear(r, screen);
+  }
+  out += what_ifs(r, screen);
+  out += remarks(r, screen);
+  out.erase(out.find_last_not_of('\n') + 1);
+  return out + "\n";
+}
+
+}  // namespace spillway::reports

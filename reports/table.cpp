@@ -1,0 +1,255 @@
+#include "reports/table.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <numeric>
+
+namespace spillway::reports {
+
+namespace {
+
+constexpr std::size_t gap = 2;
+constexpr std::size_t narrowest_column = 14;
+constexpr std::string_view no_break_space = "\u00a0";
+
+bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
+/// Bytes of the longest beginning of `text` that is whole characters and at most `width` wide;
+/// one character at least.
+std::size_t fitting(std::string_view text, std::size_t width) {
+  std::size_t end = 0;
+  for (std::size_t at = 1; at <= text.size(); ++at) {
+    if (at < text.size() && !starts_character(text[at])) continue;
+    if (end > 0 && display_width(text.substr(0, at)) > width) break;
+    end = at;
+  }
+  return end;
+}
+
+/// Control characters as spaces: they would move the cursor. None at the end.
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  out.erase(out.find_last_not_of(' ') + 1);
+  return out;
+}
+
+/// No-break spaces have done their work when lines are cut; as spaces they can be searched for.
+std::string with_spaces(std::string_view line) {
+  std::string out(line);
+  for (std::size_t at = 0; (at = out.find(no_break_space, at)) != std::string::npos; ++at)
+    out.replace(at, no_break_space.size(), " ");
+  return out;
+}
+
+/// The columns of one block and how wide each is, marks included.
+struct Block {
+  std::vector<std::size_t> columns;
+  std::vector<std::size_t> widths;
+};
+
+class Layout {
+ public:
+  Layout(const Table& table, const Screen& screen) : table_(table), screen_(screen) {
+    for (std::size_t c = 0; c < table.columns.size(); ++c) measure(c);
+    narrow();
+  }
+
+  std::string text() const {
+    std::string out;
+    for (const Block& block : blocks()) out += (out.empty() ? "" : "\n") + text_of(block);
+    return out;
+  }
+
+ private:
+  void measure(std::size_t c) {
+    const Column& column = table_.columns[c];
+    std::size_t width = display_width(column.title);
+    bool marked = false;
+    for (const auto& row : table_.rows) {
+      if (c >= row.size()) continue;
+      width = std::max(width, display_width(row[c].text));
+      marked = marked || row[c].best;
+    }
+    if (column.widest > 0) width = std::min(width, column.widest);
+    widths_.push_back(width);
+    marks_.push_back(marked ? 1 : 0);
+  }
+
+  std::size_t total() const {
+    return std::accumulate(widths_.begin(), widths_.end(), std::size_t{0}) +
+           std::accumulate(marks_.begin(), marks_.end(), std::size_t{0}) +
+           gap * (widths_.size() - std::min<std::size_t>(widths_.size(), 1));
+  }
+
+  /// Takes what is too much from the left-aligned columns, always from the widest. When that is
+  /// not enough the table is cut anyway, and words keep their room, up to half of the screen.
+  void narrow() {
+    const std::vector<std::size_t> natural = widths_;
+    while (total() > screen_.width)
+      if (!narrow_widest()) break;
+    if (total() <= screen_.width) return;
+    widths_ = natural;
+    for (std::size_t c = 0; c < widths_.size(); ++c)
+      if (table_.columns[c].align == Align::left)
+        widths_[c] = std::min(widths_[c], std::max(narrowest_column, screen_.width / 2));
+  }
+
+  bool narrow_widest() {
+    std::size_t widest = widths_.size();
+    for (std::size_t c = 0; c < widths_.size(); ++c)
+      if (table_.columns[c].align == Align::left && widths_[c] > narrowest_column &&
+          (widest == widths_.size() || widths_[c] > widths_[widest]))
+        widest = c;
+    if (widest == widths_.size()) return false;
+    --widths_[widest];
+    return true;
+  }
+
+  std::vector<Block> blocks() const {
+    std::vector<Block> result;
+    std::size_t used = 0;
+    for (std::size_t c = 0; c < widths_.size(); ++c) {
+      const std::size_t width = widths_[c] + marks_[c];
+      const bool full = used + gap + width > screen_.width && result.back().columns.size() > 1;
+      if (result.empty() || full) {
+        result.emplace_back();
+        used = 0;
+        if (c > 0) used = add(result.back(), 0, used);
+      }
+      used = add(result.back(), c, used);
+    }
+    return result;
+  }
+
+  std::size_t add(Block& block, std::size_t c, std::size_t used) const {
+    block.columns.push_back(c);
+    block.widths.push_back(widths_[c] + marks_[c]);
+    return used + (used > 0 ? gap : 0) + block.widths.back();
+  }
+
+  std::string text_of(const Block& block) const {
+    std::vector<Cell> titles;
+    for (const Column& column : table_.columns) titles.emplace_back(column.title);
+    std::string out = row_text(block, titles, true);
+    const std::size_t gaps = gap * (block.widths.size() - 1);
+    out += std::string(std::accumulate(block.widths.begin(), block.widths.end(), gaps), '-') + "\n";
+    for (const auto& row : table_.rows) out += row_text(block, row, false);
+    return out;
+  }
+
+  std::string row_text(const Block& block, const std::vector<Cell>& row, bool title) const {
+    std::vector<std::vector<std::string>> cells;
+    std::size_t height = 1;
+    for (std::size_t c : block.columns) {
+      cells.push_back(wrapped(c < row.size() ? row[c].text : "", widths_[c]));
+      height = std::max(height, cells.back().size());
+    }
+    std::string out;
+    for (std::size_t line = 0; line < height; ++line) {
+      std::string text;
+      std::size_t owed = 0;  // spaces that stand only before something
+      for (std::size_t i = 0; i < cells.size(); ++i)
+        add_cell(text, owed, block, i, cells[i], line, row, title);
+      out += text + "\n";
+    }
+    return out;
+  }
+
+  void add_cell(std::string& text, std::size_t& owed, const Block& block, std::size_t i,
+                const std::vector<std::string>& lines, std::size_t line,
+                const std::vector<Cell>& row, bool title) const {
+    const std::size_t c = block.columns[i];
+    const std::string& words = line < lines.size() ? lines[line] : "";
+    const bool best = c < row.size() && row[c].best && !title;
+    const std::size_t free = widths_[c] - std::min(widths_[c], display_width(words));
+    const bool right = table_.columns[c].align == Align::right;
+    const std::string mark = best && line + 1 == lines.size() ? "*" : "";
+    if (!words.empty()) {
+      text += std::string(owed + (right ? free : 0), ' ');
+      text += styled(words + mark, best, title);
+      owed = (right ? 0 : free) + marks_[c] - mark.size();
+    } else {
+      owed += widths_[c] + marks_[c];
+    }
+    owed += gap;
+  }
+
+  std::string styled(const std::string& words, bool best, bool title) const {
+    if (!screen_.colour) return words;
+    if (title) return "\033[1m" + words + "\033[0m";
+    return best ? "\033[1;32m" + words + "\033[0m" : words;
+  }
+
+  const Table& table_;
+  const Screen& screen_;
+  std::vector<std::size_t> widths_;
+  std::vector<std::size_t> marks_;  ///< 1 where a cell of the column carries a mark
+};
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) {
+  // fmt pads by display width: what it adds to reach `size` columns is what the text is short of.
+  return 2 * text.size() - fmt::formatted_size("{:{}}", text, text.size());
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  const std::string clean = printable(text);
+  std::string_view rest = clean;
+  std::vector<std::string> lines;
+  while (display_width(rest) > width) {
+    std::size_t end = fitting(rest, width);
+    std::size_t next = end;
+    if (end < rest.size() && rest[end] == ' ') {
+      next = end + 1;
+    } else if (const std::size_t space = rest.substr(0, end).rfind(' ');
+               space != std::string_view::npos && rest.find_first_not_of(' ') < space) {
+      end = space;
+      next = space + 1;
+    }
+    if (next == rest.size()) break;
+    lines.push_back(with_spaces(rest.substr(0, end)));
+    rest.remove_prefix(next);
+  }
+  lines.push_back(with_spaces(rest));
+  return lines;
+}
+
+std::string unbroken(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == ' ' ? std::string(no_break_space) : std::string(1, c);
+  return out;
+}
+
+void drop_silent_columns(Table& table) {
+  for (std::size_t c = table.columns.size(); c-- > 0;) {
+    const bool silent = std::all_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+      return c >= row.size() || row[c].text.empty() || row[c].text == "-";
+    });
+    if (!silent) continue;
+    const auto at = static_cast<std::ptrdiff_t>(c);
+    table.columns.erase(table.columns.begin() + at);
+    for (auto& row : table.rows)
+      if (c < row.size()) row.erase(row.begin() + at);
+  }
+}
+
+std::string paragraph(std::string_view text, const Screen& screen, std::size_t indent) {
+  std::string out;
+  const std::size_t width = screen.width - std::min(indent, screen.width - 1);
+  for (const std::string& line : wrapped(text, width))
+    out += std::string(indent, ' ') + line + "\n";
+  return out;
+}
+
+std::string bold(std::string_view text, const Screen& screen) {
+  return screen.colour ? fmt::format("\033[1m{}\033[0m", text) : std::string(text);
+}
+
+std::string to_text(const Table& table, const Screen& screen) {
+  return Layout(table, screen).text();
+}
+
+}  // namespace spillway::reports

@@ -1,0 +1,93 @@
+#include "reports/verdict.hpp"
+
+#include "reports/human.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace spillway::reports {
+
+using result::Infeasible;
+using result::Result;
+
+namespace {
+
+std::uint64_t shortage(const Infeasible& why) {
+  return why.asked_bytes - std::min(why.asked_bytes, why.free_bytes);
+}
+
+/// How much room is missing; a request that is smaller than what is free lacks one piece of it.
+std::string missing(const Infeasible& why) {
+  if (const std::uint64_t bytes = shortage(why); bytes > 0)
+    return tier_bytes(why.tier, bytes) + " short";
+  return "no " + tier_bytes(why.tier, why.asked_bytes) + " in one piece";
+}
+
+std::string why_not(const Result& r) {
+  const Infeasible& why = *r.infeasible;
+  const std::string capacity =
+      why.capacity_bytes > 0 ? fmt::format(" of {}", tier_bytes(why.tier, why.capacity_bytes)) : "";
+  return fmt::format(
+      "Does not fit: {} has no room for {} of rank {} in {}, {}. It asks for {} where {}{} are "
+      "free.",
+      tier_name(why.tier), why.purpose, why.rank, why.phase, missing(why),
+      tier_bytes(why.tier, why.asked_bytes), tier_bytes(why.tier, why.free_bytes), capacity);
+}
+
+/// "6.50 GB/s (4.00 GB/s read, 2.50 GB/s written), 85.0 us per request."
+std::string io_bench(const nlohmann::json& bench) {
+  const double read = bench.value("read_bytes_per_s", 0.0);
+  const double written = bench.value("write_bytes_per_s", 0.0);
+  const std::string both =
+      read > 0 && written > 0
+          ? fmt::format(" ({} read, {} written)", human_rate(read), human_rate(written))
+          : "";
+  return fmt::format("{}{}, {} per request.", human_rate(bench.value("rate_bytes_per_s", 0.0)),
+                     both, human_time(bench.value("latency_s", 0.0)));
+}
+
+/// `value[key]` when it is text, or the name of the object there.
+std::string name_in(const nlohmann::json& value, const char* key) {
+  if (!value.is_object() || !value.contains(key)) return "";
+  const nlohmann::json& found = value.at(key);
+  if (found.is_string()) return found.get<std::string>();
+  return found.is_object() ? name_in(found, "name") : "";
+}
+
+}  // namespace
+
+std::string tier_bytes(const std::string& tier, std::uint64_t bytes) {
+  const bool memory = tier == "gpu" || tier == "host";
+  return memory ? human_memory(bytes) : human_bytes(static_cast<double>(bytes));
+}
+
+std::string tier_name(const std::string& tier) {
+  if (tier == "gpu") return "GPU memory";
+  if (tier == "host") return "host memory";
+  return tier == "ssd" ? "the SSD" : tier;
+}
+
+std::string verdict(const Result& r) {
+  if (r.feasible()) return "yes";
+  return fmt::format("no: {}, {}, {} in {}", r.infeasible->tier, r.infeasible->purpose,
+                     missing(*r.infeasible), r.infeasible->phase);
+}
+
+std::string headline(const Result& r) {
+  if (!r.feasible()) return why_not(r);
+  if (r.io_bench.is_object()) return io_bench(r.io_bench);
+  std::string text =
+      fmt::format("Fits: {} per step, {} tokens/s, {} TFLOPS per GPU.", human_time(r.step_time_s),
+                  human_number(r.tokens_per_s), human_number(r.model_tflops_per_gpu));
+  if (!r.bottleneck.empty()) text += fmt::format(" What limits it is {}.", r.bottleneck);
+  return text;
+}
+
+std::string scenario_title(const Result& r) {
+  if (const std::string name = name_in(r.scenario, "name"); !name.empty()) return name;
+  const std::string model = name_in(r.scenario, "model");
+  const std::string machine = name_in(r.scenario, "machine");
+  return model + (model.empty() || machine.empty() ? "" : " on ") + machine;
+}
+
+}  // namespace spillway::reports

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "reports/result/result.hpp"
+
+#include <string>
+
+namespace spillway::reports {
+
+/// "yes", or "no: host, gradient_flat_buffer, 12.3 GiB short in init".
+std::string verdict(const result::Result& result);
+
+/// The answer in one or two sentences: how fast and what limits it, or which buffer does not fit
+/// where, in which phase and by how much; of an I/O bench its rate.
+std::string headline(const result::Result& result);
+
+/// The scenario's name, else its model's and machine's, else "".
+std::string scenario_title(const result::Result& result);
+
+/// Bytes of a tier as it is sold: memory in GiB, storage in GB.
+std::string tier_bytes(const std::string& tier, std::uint64_t bytes);
+
+/// "GPU memory", "host memory", "SSD".
+std::string tier_name(const std::string& tier);
+
+}  // namespace spillway::reports

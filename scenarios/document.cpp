@@ -1,0 +1,299 @@
+#include "scenarios/document.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "scenarios/schema_check.hpp"
+#include "scenarios/shipped.hpp"
+
+namespace spillway::scenarios {
+
+using description::Complaint;
+using description::ScenarioError;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view set_option = "--set ";
+
+/// The directory that a relative path at `place` is relative to.
+fs::path directory_of(const Place& place) {
+  if (place.file.empty() || place.file.starts_with(set_option)) return {};
+  return fs::path(place.file).parent_path();
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code error;  // what cannot be looked at cannot be read
+  return fs::is_regular_file(path, error);
+}
+
+std::vector<std::string> json_files(const fs::path& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  const fs::path folder = directory.empty() ? fs::path(".") : directory;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".json") names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Complaint no_file(const Place& place, const std::string& path, const fs::path& file) {
+  const std::string near =
+      description::nearest_name(file.filename().string(), json_files(file.parent_path()));
+  const std::string hint = near.empty() ? "" : "did you mean \"" + near + "\"?";
+  return {place.file, place.line, place.column, path, "no file \"" + file.string() + "\"", hint};
+}
+
+void append(std::vector<Complaint>& all, const std::vector<Complaint>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+void merge_at(LocatedJson& base, const LocatedJson& top, const std::string& pointer,
+              const std::string& whole) {
+  const json* above = top.find(pointer);
+  const json* below = base.find(pointer);
+  if (above->is_object() && below && below->is_object() && pointer != whole) {
+    for (const auto& [key, value] : above->items())
+      merge_at(base, top, pointer_to(pointer, key), whole);
+    return;
+  }
+  base.put(pointer, part_of(top, pointer));
+  if (const auto key = top.keys.find(pointer); key != top.keys.end())
+    base.keys[pointer] = key->second;
+}
+
+/// Replaces `extends` by what it names, from the outermost file inwards.
+class Heritage {
+ public:
+  explicit Heritage(std::vector<Complaint>& complaints) : complaints_(complaints) {}
+
+  LocatedJson resolve(LocatedJson document) {
+    if (!document.value.is_object() || !document.value.contains("extends")) return document;
+    const json parent = document.value["extends"];
+    const Place place = document.place("/extends");
+    if (!parent.is_string()) return document;  // the schema says what is wrong
+    remember(document);
+    document.value.erase("extends");
+    document.forget("/extends");
+    const fs::path file = directory_of(place) / parent.get<std::string>();
+    if (!is_file(file)) {
+      complaints_.push_back(no_file(place, "extends", file));
+      return document;
+    }
+    if (comes_again(file)) {
+      complaints_.push_back(
+          {place.file, place.line, place.column, "extends",
+           "the files extend each other in a circle: " + chain() + " -> " + file.string(), ""});
+      return document;
+    }
+    LocatedJson base;
+    try {
+      base = read_located(file.string());
+    } catch (const ScenarioError& error) {
+      append(complaints_, error.complaints());
+      return document;
+    }
+    base = resolve(std::move(base));
+    merge_over(base, document, "/strategy");
+    return base;
+  }
+
+ private:
+  void remember(const LocatedJson& document) { files_.emplace_back(document.place("").file); }
+  bool comes_again(const fs::path& file) const {
+    return std::any_of(files_.begin(), files_.end(), [&](const fs::path& earlier) {
+      std::error_code error;  // a scenario without a file is equivalent to none
+      return fs::equivalent(earlier, file, error);
+    });
+  }
+  std::string chain() const {
+    std::string text;
+    for (const fs::path& file : files_) text += (text.empty() ? "" : " -> ") + file.string();
+    return text;
+  }
+
+  std::vector<Complaint>& complaints_;
+  std::vector<fs::path> files_;
+};
+
+/// One "--set path=value".
+struct Override {
+  Place place;
+  std::vector<std::string> steps;
+  LocatedJson value;
+};
+
+std::vector<std::string> split_path(const std::string& text) {
+  std::vector<std::string> steps(1);
+  for (const char c : text) {
+    if (c == '.' || c == '[')
+      steps.emplace_back();
+    else if (c != ']')
+      steps.back() += c;
+  }
+  return steps;
+}
+
+std::optional<Override> read_override(const std::string& text, std::vector<Complaint>& complaints) {
+  Override result;
+  result.place.file = std::string(set_option) + text;
+  const std::size_t equals = text.find('=');
+  result.steps = split_path(text.substr(0, equals));
+  const bool empty_step =
+      std::find(result.steps.begin(), result.steps.end(), "") != result.steps.end();
+  if (equals == std::string::npos || empty_step) {
+    complaints.push_back({result.place.file, 0, 0, "", "not of the form path=value",
+                          "write for example --set training.micro_batch=8"});
+    return std::nullopt;
+  }
+  const std::string value = text.substr(equals + 1);
+  json parsed = value;
+  try {
+    parsed = parse_located(value, "").value;
+  } catch (const ScenarioError&) {
+    parsed = value;  // a word such as fp16_mixed is no JSON, it is text
+  }
+  result.value = located_at(parsed, result.place);
+  return result;
+}
+
+/// Index of the list item that `step` means, by number or by `name`.
+std::optional<std::size_t> item_named(const json& list, const std::string& step,
+                                      std::vector<std::string>& known) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const bool named =
+        list[i].is_object() && list[i].contains("name") && list[i]["name"].is_string();
+    known.push_back(named ? list[i]["name"].get<std::string>() : std::to_string(i));
+    if (step == known.back() || step == std::to_string(i)) return i;
+  }
+  return std::nullopt;
+}
+
+/// Sets the value behind steps [first, end) of `document`.
+void apply(LocatedJson& document, const Override& change, std::size_t first,
+           std::vector<Complaint>& complaints) {
+  std::string pointer;
+  for (std::size_t i = first; i < change.steps.size(); ++i) {
+    const json* at = document.find(pointer);
+    const std::string& step = change.steps[i];
+    if (at->is_array()) {
+      std::vector<std::string> known;
+      const auto index = item_named(*at, step, known);
+      if (!index) {
+        complaints.push_back(unknown_name(change.place, dotted(pointer), step, known));
+        return;
+      }
+      pointer = pointer_to(pointer, std::to_string(*index));
+    } else if (at->is_object()) {
+      pointer = pointer_to(pointer, step);
+      if (!document.find(pointer)) {
+        document.put(pointer, located_at(json::object(), change.place));
+        document.keys[pointer] = change.place;
+      }
+    } else {
+      complaints.push_back(
+          {change.place.file, 0, 0, dotted(pointer), "has nothing inside that could be set", ""});
+      return;
+    }
+  }
+  document.put(pointer, change.value);
+}
+
+/// Applies what concerns the scenario itself; the rest is for the model or the machine it names.
+void apply_to_scenario(Document& document, const std::vector<Override>& changes) {
+  for (const Override& change : changes) {
+    const bool carried = change.steps.front() == "model" || change.steps.front() == "machine";
+    if (carried && change.steps.size() > 1) continue;
+    apply(document.scenario, change, 0, document.complaints);
+  }
+}
+
+void apply_to_carried(Document& document, const std::vector<Override>& changes, const char* key,
+                      Carried& carried) {
+  for (const Override& change : changes)
+    if (change.steps.front() == key && change.steps.size() > 1 && carried.present)
+      apply(carried.json, change, 1, document.complaints);
+}
+
+Carried carry(Document& document, const char* key, const std::string& folder) {
+  const std::string pointer = pointer_to("", key);
+  const json* value = document.scenario.find(pointer);
+  Carried carried;
+  if (!value) return carried;
+  if (value->is_string())
+    return bring_in(value->get<std::string>(), folder, document.scenario.place(pointer), key,
+                    document.complaints);
+  if (!value->is_object()) return carried;  // the schema says what is wrong
+  carried.json = part_of(document.scenario, pointer);
+  carried.present = true;
+  return carried;
+}
+
+}  // namespace
+
+LocatedJson part_of(const LocatedJson& document, const std::string& pointer) {
+  LocatedJson part;
+  part.value = *document.find(pointer);
+  const auto copy = [&](const std::map<std::string, Place>& from,
+                        std::map<std::string, Place>& to) {
+    for (auto at = from.lower_bound(pointer); at != from.end(); ++at) {
+      if (at->first.compare(0, pointer.size(), pointer) != 0) break;
+      if (at->first.size() == pointer.size() || at->first[pointer.size()] == '/')
+        to[at->first.substr(pointer.size())] = at->second;
+    }
+  };
+  copy(document.values, part.values);
+  copy(document.keys, part.keys);
+  part.keys.erase("");
+  if (!part.values.contains("")) part.values[""] = document.place(pointer);
+  return part;
+}
+
+void merge_over(LocatedJson& base, const LocatedJson& top, const std::string& strategy) {
+  merge_at(base, top, "", strategy + "/optimizer/paths");
+}
+
+Carried bring_in(const std::string& text, const std::string& folder, const Place& place,
+                 const std::string& path, std::vector<Complaint>& complaints) {
+  Carried carried;
+  fs::path file = directory_of(place) / text;
+  std::error_code error;
+  if (fs::is_directory(file, error) && is_file(file / "config.json")) file /= "config.json";
+  const bool is_path = text.find('/') != std::string::npos || text.ends_with(".json");
+  if (!is_path && !is_file(file)) file = shipped_file(folder, text);
+  if (!is_file(file)) {
+    complaints.push_back(is_path ? no_file(place, path, file)
+                                 : unknown_name(place, path, text, shipped_names(folder)));
+    return carried;
+  }
+  try {
+    carried.json = read_located(file.string());
+  } catch (const ScenarioError& failure) {
+    append(complaints, failure.complaints());
+    return carried;
+  }
+  carried.file = file.string();
+  carried.name = file.filename() == "config.json" ? file.parent_path().filename().string()
+                                                  : file.stem().string();
+  carried.present = true;
+  return carried;
+}
+
+Document assemble(LocatedJson scenario, const std::vector<std::string>& overrides) {
+  Document document;
+  document.scenario = Heritage(document.complaints).resolve(std::move(scenario));
+  std::vector<Override> changes;
+  for (const std::string& text : overrides)
+    if (auto change = read_override(text, document.complaints))
+      changes.push_back(std::move(*change));
+  if (!document.scenario.value.is_object()) return document;
+  apply_to_scenario(document, changes);
+  document.model = carry(document, "model", "models/library");
+  document.machine = carry(document, "machine", "scenarios/machines");
+  apply_to_carried(document, changes, "model", document.model);
+  apply_to_carried(document, changes, "machine", document.machine);
+  return document;
+}
+
+}  // namespace spillway::scenarios

@@ -1,0 +1,92 @@
+#include "scenarios/read_machine.hpp"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/description/quantity.hpp"
+#include "scenarios/document.hpp"
+#include "scenarios/schema_check.hpp"
+
+namespace spillway::scenarios {
+
+using description::Bytes;
+using description::Complaint;
+using nlohmann::json;
+
+namespace {
+
+/// Checks beyond the schema, on a machine that passed it.
+class MachineCheck {
+ public:
+  MachineCheck(const LocatedJson& document, const std::string& prefix)
+      : document_(document), prefix_(prefix) {}
+
+  std::vector<Complaint> run() {
+    const json& machine = document_.value;
+    if (machine["gpu"]["compute"].empty())
+      complain("/gpu/compute", "no element type has a rate", "write \"fp16\": \"149 TFLOPS\"");
+    if (machine.value("nodes", 1) > 1 && !machine.contains("network"))
+      complain("/nodes", "several nodes need a network", "add \"network\": {\"per_gpu\": ...}");
+    if (const json* storages = document_.find("/storage"))
+      for (std::size_t i = 0; i < storages->size(); ++i)
+        check_storage((*storages)[i], pointer_to("/storage", std::to_string(i)));
+    return std::move(complaints_);
+  }
+
+ private:
+  void complain(const std::string& pointer, const std::string& message, const std::string& hint) {
+    const Place place = document_.place(pointer);
+    complaints_.push_back(
+        {place.file, place.line, place.column, prefix_ + dotted(pointer), message, hint});
+  }
+
+  void check_storage(const json& storage, const std::string& pointer) {
+    const std::string name = storage["name"].get<std::string>();
+    if (const auto [first, fresh] = names_.emplace(name, pointer); !fresh)
+      complain(pointer + "/name",
+               "\"" + name + "\" is the name of " + dotted(first->second) + " too",
+               "give each storage a name of its own");
+    check_capacity(storage, pointer);
+    const std::uint64_t gpus = document_.value["gpu"].value("count", std::uint64_t{1});
+    if (!storage.contains("gpus")) return;
+    for (std::size_t i = 0; i < storage["gpus"].size(); ++i)
+      if (storage["gpus"][i].get<std::uint64_t>() >= gpus)
+        complain(pointer + "/gpus/" + std::to_string(i),
+                 "there is no GPU " + storage["gpus"][i].dump(),
+                 "a node has " + std::to_string(gpus) + ", counted from 0");
+  }
+
+  void check_capacity(const json& storage, const std::string& pointer) {
+    if (!storage.contains("capacity")) {
+      if (storage.value("kind", "ssd") == "ssd")
+        complain(pointer, "an SSD needs a capacity", "write \"capacity\": \"3.84 TB\"");
+      return;
+    }
+    const Bytes one = description::quantity_from<Bytes>(storage["capacity"].get<std::string>());
+    const std::uint64_t count = storage.value("count", std::uint64_t{1});
+    if (one.value() > (std::uint64_t{1} << 62) / count)
+      complain(pointer + "/count", "the drives together are larger than 4 EiB", "");
+  }
+
+  const LocatedJson& document_;
+  const std::string& prefix_;
+  std::map<std::string, std::string> names_;
+  std::vector<Complaint> complaints_;
+};
+
+}  // namespace
+
+std::vector<Complaint> check_machine(const LocatedJson& document, const std::string& prefix) {
+  std::vector<Complaint> complaints = check_schema(document, "machine", prefix);
+  return complaints.empty() ? MachineCheck(document, prefix).run() : complaints;
+}
+
+description::MachineFile read_machine(const std::string& name_or_path) {
+  std::vector<Complaint> complaints;
+  const Carried carried = bring_in(name_or_path, "scenarios/machines", {}, "machine", complaints);
+  if (carried.present) complaints = check_machine(carried.json);
+  if (!complaints.empty()) throw description::ScenarioError(complaints);
+  return carried.json.value.get<description::MachineFile>();
+}
+
+}  // namespace spillway::scenarios

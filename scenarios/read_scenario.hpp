@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "scenarios/description/errors.hpp"
+#include "scenarios/description/scenario.hpp"
+#include "scenarios/located_json.hpp"
+
+namespace spillway::scenarios {
+
+/// A system of the catalogue and the parts it has when a scenario says nothing.
+struct SystemInfo {
+  std::string name;
+  description::Strategy defaults;
+};
+
+/// One resolved value and who decided it.
+struct Setting {
+  std::string path;    ///< "strategy.optimizer.buffers"
+  std::string value;   ///< as people write it
+  std::string source;  ///< "a.json:12", "--set ...", "preset NAME", "default of SYSTEM", "default",
+                       ///< the machine file's own source, or the rule that settled it
+};
+
+struct Resolved {
+  description::Scenario scenario;
+  std::vector<Setting> settings;      ///< by path; all but the model's keys
+  std::vector<std::string> warnings;  ///< legal, but hardly meant
+};
+
+/// Complaints of a system about parts it cannot combine; only path, message and hint are filled in,
+/// the reader adds where the path stands.
+using PartsCheck =
+    std::function<std::vector<description::Complaint>(const description::Scenario& scenario)>;
+
+/// Reads and resolves the scenario in `file`: `extends`, `overrides` ("path=value"), model,
+/// machine, preset and defaults.
+///   Throws  ScenarioError with everything that is wrong
+Resolved read_scenario(const std::filesystem::path& file, const std::vector<std::string>& overrides,
+                       const std::vector<SystemInfo>& systems, const PartsCheck& check = {});
+
+/// The same for a scenario that was parsed already (a line of `worker`, a point of `explore`).
+Resolved read_scenario(const LocatedJson& scenario, const std::vector<std::string>& overrides,
+                       const std::vector<SystemInfo>& systems, const PartsCheck& check = {});
+Resolved read_scenario(const nlohmann::json& scenario, const std::vector<std::string>& overrides,
+                       const std::vector<SystemInfo>& systems, const PartsCheck& check = {});
+
+}  // namespace spillway::scenarios

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "scenarios/document.hpp"
+#include "scenarios/read_scenario.hpp"
+#include "scenarios/settle.hpp"
+
+namespace spillway::scenarios {
+
+/// Every value of the resolved scenario with who decided it, by path; the model's keys stay out.
+///   preset  the strategy object of the preset; null without one
+std::vector<Setting> settings_of(const description::Scenario& scenario, const Document& document,
+                                 const nlohmann::json& preset, const Settled& settled);
+
+}  // namespace spillway::scenarios

@@ -1,0 +1,241 @@
+#include "sim/platform.hpp"
+
+#include "scenarios/description/errors.hpp"
+#include "scenarios/description/names.hpp"
+#include "sim/engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <simgrid/kernel/routing/NetPoint.hpp>
+
+namespace spillway::sim {
+
+namespace s4u = simgrid::s4u;
+using strategies::Rank;
+
+namespace {
+
+// Levels of the cores: one for each class of CPU work, then Adam at 1, 2, .. bytes a parameter.
+constexpr std::size_t convert_level = 0, fused_level = 1, chained_level = 2, memcpy_level = 3,
+                      adam_level = 4;
+constexpr std::size_t adam_levels = 64;
+
+}  // namespace
+
+ArrayRates array_rates(const description::MachineFile& machine, std::uint32_t storage) {
+  const description::StorageSpec& spec = machine.storage[storage];
+  const double share = spec.shared_by_nodes ? 1.0 / static_cast<double>(machine.nodes) : 1.0;
+  return {spec.total_read().value() * share, spec.total_write().value() * share};
+}
+
+bool dram_can_bind(const description::MachineFile& machine, std::uint64_t ranks) {
+  double demand = 0;
+  for (std::uint32_t i = 0; i < machine.storage.size(); ++i) {
+    const ArrayRates rates = array_rates(machine, i);
+    demand += std::max(rates.read, rates.write);
+  }
+  demand += static_cast<double>(ranks) * (machine.pcie.h2d.value() + machine.pcie.d2h.value());
+  const description::HostSpec& host = machine.host;
+  constexpr double adam_bytes = 28;  // 14 read and 14 written a parameter: mixed precision, fp32 states
+  const double threads = static_cast<double>(std::min(ranks, host.cores));
+  demand += std::max({adam_bytes * host.adam.value(), host.convert.value(),
+                      host.check_fused.value(), threads * host.check_chained.value()});
+  return demand > host.memory_rate.value();
+}
+
+Platform::Platform(const description::Scenario& scenario)
+    : machine_(scenario.machine),
+      ranks_(static_cast<std::uint32_t>(scenario.parallel.ranks())),
+      engine_(
+          description::names_of<description::IoEngine>[static_cast<std::size_t>(
+              scenario.strategy.io_engine)]) {
+  root_ = s4u::create_full_zone("root");
+  box_ = s4u::create_full_zone("box");
+  box_->set_parent(root_);
+  if (dram_can_bind(machine_, ranks_)) dram_ = link("dram", machine_.host.memory_rate.value());
+  gpus_.resize(ranks_);
+  storages_.resize(machine_.storage.size());
+  for (std::uint32_t i = 0; i < storages_.size(); ++i) build_storage(i);
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    // a zone each: SimGrid's table of routes grows with the square of a zone's hosts
+    Zone* zone = s4u::create_full_zone("rank" + std::to_string(rank));
+    zone->set_parent(root_);
+    build_gpu(zone, rank);
+    for (std::uint32_t i = 0; i < storages_.size(); ++i) build_access(zone, i, rank);
+  }
+  if (ranks_ > 1) {
+    Zone* zone = s4u::create_full_zone("peers");
+    zone->set_parent(root_);
+    build_peers(zone);
+  }
+  build_cpu(box_);
+  root_->seal();
+}
+
+/// A plain link. A rate that the machine file leaves at 0 would divide by zero in SimGrid: 1 B/s instead.
+Platform::Link* Platform::link(const std::string& name, double bytes_per_s) {
+  Link* made = box_->create_link(name, std::max(bytes_per_s, 1.0) / unit_bytes);
+  made->seal();
+  return made;
+}
+
+/// Something whose time is shared, whoever uses it at whatever rate: a WIFI link, where a transfer weighs the
+/// inverse of its level. It can only be first or last on a route.
+Platform::Link* Platform::device_time(const std::string& name,
+                                      const std::vector<double>& bytes_per_s, Mix* mix) {
+  Zone* zone = s4u::create_wifi_zone(name + " zone");
+  zone->set_parent(root_);
+  std::vector<double> levels;
+  for (const double rate : bytes_per_s) levels.push_back(std::max(rate, 1.0) / unit_bytes);
+  Link* made = zone->create_link(name, levels);
+  if (mix && mix->efficiency < 1)
+    made->set_sharing_policy(Link::SharingPolicy::NONLINEAR, [mix](double capacity, int) {
+      return mix->reads > 0 && mix->writes > 0 ? capacity * mix->efficiency : capacity;
+    });
+  made->seal();
+  return made;
+}
+
+/// A new pair of hosts with these links between them; those that are null are not there.
+Path Platform::path(Zone* zone, std::vector<Link*> links) {
+  const std::string number = std::to_string(next_host_++);
+  const Path made{zone->create_host("a" + number, 1.0), zone->create_host("b" + number, 1.0)};
+  std::vector<s4u::LinkInRoute> route;
+  for (Link* each : links)
+    if (each) route.emplace_back(each);
+  zone->add_route(made.from->get_netpoint(), made.to->get_netpoint(), nullptr, nullptr, route,
+                  false);
+  return made;
+}
+
+/// The same over `device_time` links, at one of their levels.
+Path Platform::timed(Zone* zone, std::vector<Link*> links, std::size_t level) {
+  const Path made = path(zone, links);
+  for (Link* each : links)
+    if (each && each->get_sharing_policy() == Link::SharingPolicy::WIFI)
+      for (const s4u::Host* host : {made.from, made.to})
+        each->set_host_wifi_rate(host, static_cast<int>(level));
+  return made;
+}
+
+void Platform::build_gpu(Zone* zone, std::uint32_t rank) {
+  GpuLinks& gpu = gpus_[rank];
+  const description::PcieSpec& pcie = machine_.pcie;
+  const std::string name = "gpu" + std::to_string(rank);
+  gpu.in = link(name + " h2d", pcie.h2d.value());
+  gpu.out = link(name + " d2h", pcie.d2h.value());
+  if (pcie.link) {
+    gpu.all_in = link(name + " in", pcie.link->value());
+    gpu.all_out = link(name + " out", pcie.link->value());
+  }
+  Link* slow_in = link(name + " pageable h2d", pcie.pageable_h2d.value());
+  Link* slow_out = link(name + " pageable d2h", pcie.pageable_d2h.value());
+  gpu.in_pinned = path(zone, {dram_, gpu.in, gpu.all_in});
+  gpu.in_pageable = path(zone, {dram_, slow_in, gpu.in, gpu.all_in});
+  gpu.out_pinned = path(zone, {gpu.all_out, gpu.out, dram_});
+  gpu.out_pageable = path(zone, {gpu.all_out, gpu.out, slow_out, dram_});
+}
+
+double Platform::process_share(std::uint32_t storage) const {
+  const auto& shares = machine_.storage[storage].process_efficiency;
+  const auto found = shares.find(engine_);
+  return found == shares.end() ? 1.0 : found->second;
+}
+
+void Platform::build_storage(std::uint32_t storage) {
+  const ArrayRates rates = array_rates(machine_, storage);
+  Mix& mix = mixes_.emplace_back(Mix{machine_.storage[storage].mixed_efficiency});
+  const std::string name = "storage" + std::to_string(storage);
+  storages_[storage].device = device_time(name, {rates.read, rates.write}, &mix);
+  storages_[storage].inside = timed(box_, {storages_[storage].device}, 0);
+  storages_[storage].by_rank.resize(ranks_);
+  for (StorageAccess& access : storages_[storage].by_rank) access.storage = &mix;
+}
+
+void Platform::build_access(Zone* zone, std::uint32_t storage, std::uint32_t rank) {
+  Link* device = storages_[storage].device;
+  StorageAccess& access = storages_[storage].by_rank[rank];
+  Link* process = nullptr;
+  if (const double share = process_share(storage); share < 1) {
+    const ArrayRates rates = array_rates(machine_, storage);
+    access.process = &mixes_.emplace_back(Mix{machine_.storage[storage].mixed_efficiency});
+    process = device_time("storage" + std::to_string(storage) + " process" + std::to_string(rank),
+                          {rates.read * share, rates.write * share}, access.process);
+  }
+  constexpr std::size_t read = 0, write = 1;
+  access.read = timed(zone, {device, dram_, process}, read);
+  access.write = timed(zone, {process, dram_, device}, write);
+  if (!machine_.gpu.gpudirect) return;
+  const GpuLinks& gpu = gpus_[rank];
+  access.direct_read = timed(zone, {device, gpu.all_in ? gpu.all_in : gpu.in, process}, read);
+  access.direct_write = timed(zone, {process, gpu.all_out ? gpu.all_out : gpu.out, device}, write);
+}
+
+void Platform::build_peers(Zone* zone) {
+  std::optional<description::BytesPerSecond> rate = machine_.gpu.peer_rate;
+  if (!rate) rate = machine_.network.intra_node_per_gpu;
+  std::vector<std::vector<Link*>> out(ranks_), in(ranks_);
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    GpuLinks& gpu = gpus_[rank];
+    const std::string name = "peer" + std::to_string(rank);
+    gpu.sends = zone->create_host(name + " sends", 1.0);
+    gpu.receives = zone->create_host(name + " receives", 1.0);
+    if (rate) {
+      out[rank] = {link(name + " out", rate->value())};
+      in[rank] = {link(name + " in", rate->value())};
+    } else {
+      out[rank] = {gpu.out, gpu.all_out};
+      in[rank] = {gpu.all_in, gpu.in};
+    }
+  }
+  for (std::uint32_t from = 0; from < ranks_; ++from)
+    for (std::uint32_t to = 0; to < ranks_; ++to) {
+      if (from == to) continue;
+      std::vector<s4u::LinkInRoute> route;
+      for (const auto& links : {out[from], in[to]})
+        for (Link* each : links)
+          if (each) route.emplace_back(each);
+      zone->add_route(gpus_[from].sends->get_netpoint(), gpus_[to].receives->get_netpoint(),
+                      nullptr, nullptr, route, false);
+    }
+}
+
+void Platform::build_cpu(Zone* zone) {
+  const description::HostSpec& host = machine_.host;
+  const double cores = static_cast<double>(host.cores);
+  std::vector<double> levels(adam_level + adam_levels);
+  levels[convert_level] = host.convert.value();
+  levels[fused_level] = host.check_fused.value();
+  levels[chained_level] = host.check_chained.value() * cores;
+  levels[memcpy_level] = host.memory_rate.value();
+  for (std::size_t bytes = 1; bytes <= adam_levels; ++bytes)
+    levels[adam_level + bytes - 1] = host.adam.value() * static_cast<double>(bytes);
+  cores_ = device_time("cores", levels, nullptr);
+  adam_ = timed(zone, {cores_, dram_}, adam_level);
+  convert_ = timed(zone, {cores_, dram_}, convert_level);
+  fused_ = timed(zone, {cores_, dram_}, fused_level);
+  memcpy_ = timed(zone, {cores_, dram_}, memcpy_level);
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    Link* thread = link("thread" + std::to_string(rank), host.check_chained.value());
+    chained_.push_back(timed(zone, {cores_, thread, dram_}, chained_level));
+  }
+}
+
+Platform::CpuPath Platform::cpu(const strategies::CpuKernel& kernel, Rank rank) {
+  const double traffic = static_cast<double>(kernel.traffic);
+  switch (kernel.work) {
+    case strategies::CpuWork::convert:
+    case strategies::CpuWork::initialize: return {convert_, traffic};
+    case strategies::CpuWork::check_fused: return {fused_, traffic};
+    case strategies::CpuWork::check_chained: return {chained_[rank.index], traffic};
+    case strategies::CpuWork::adam: break;
+  }
+  const double elements = static_cast<double>(kernel.elements);
+  const double bytes = std::clamp(std::round(traffic / elements), 1.0, double{adam_levels});
+  // the weight is read when a transfer starts, so one pair of hosts serves every level
+  for (const s4u::Host* host : {adam_.from, adam_.to})
+    cores_->set_host_wifi_rate(host, static_cast<int>(adam_level + bytes) - 1);
+  return {adam_, elements * bytes};
+}
+
+}  // namespace spillway::sim

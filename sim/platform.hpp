@@ -1,0 +1,120 @@
+#pragma once
+
+#include "scenarios/description/scenario.hpp"
+#include "strategies/kernel.hpp"
+
+#include <deque>
+#include <simgrid/s4u.hpp>
+#include <vector>
+
+namespace spillway::sim {
+
+/// Where a transfer runs: SimGrid knows the links between the two hosts.
+struct Path {
+  simgrid::s4u::Host* from = nullptr;
+  simgrid::s4u::Host* to = nullptr;
+};
+
+/// Reads and writes in flight on something simplex: together they reach `efficiency` of its device time.
+struct Mix {
+  double efficiency = 1;
+  int reads = 0, writes = 0;
+};
+
+/// One rank's way to one storage.
+struct StorageAccess {
+  Path read, write;
+  Path direct_read, direct_write;  ///< to and from GPU memory; empty without GPUDirect
+  Mix* storage = nullptr;
+  Mix* process = nullptr;  ///< null where one process reaches all of the storage
+};
+
+/// A machine as SimGrid sees it: links, and the pairs of hosts between which transfers run.
+///   storage   device time, simplex: r/R + w/W <= mixed efficiency
+///   PCIe      a link each way and GPU, pageable copies through a slower one before it
+///   cores     device time: the classes of CPU work share it, each at its own rate
+///   DRAM      one link under all of these; left out where their rates together cannot fill it
+class Platform {
+ public:
+  /// `scenario` outlives it; an engine must exist.
+  explicit Platform(const description::Scenario& scenario);
+  Platform(const Platform&) = delete;
+
+  const StorageAccess& storage(strategies::StorageId storage, strategies::Rank rank) const {
+    return storages_[storage.index].by_rank[rank.index];
+  }
+  /// Occupies the storage as a read of so many bytes would, and nothing else.
+  Path near_storage(strategies::StorageId storage) const { return storages_[storage.index].inside; }
+  Path to_gpu(strategies::Rank rank, bool pageable) const {
+    return pageable ? gpus_[rank.index].in_pageable : gpus_[rank.index].in_pinned;
+  }
+  Path to_host(strategies::Rank rank, bool pageable) const {
+    return pageable ? gpus_[rank.index].out_pageable : gpus_[rank.index].out_pinned;
+  }
+  /// GPU to GPU inside the node, from != to.
+  Path peer(strategies::Rank from, strategies::Rank to) const {
+    return {gpus_[from.index].sends, gpus_[to.index].receives};
+  }
+  /// A CPU kernel and the bytes that it moves on its path: its DRAM traffic.
+  ///   elements > 0 for `adam`, whose rate counts parameters: it may move 1..64 whole bytes a parameter
+  struct CpuPath {
+    Path path;
+    double bytes;
+  };
+  CpuPath cpu(const strategies::CpuKernel& kernel, strategies::Rank rank);
+  /// Memory to memory on the host: twice its bytes of traffic.
+  Path host_copy() const { return memcpy_; }
+
+ private:
+  using Link = simgrid::s4u::Link;
+  using Zone = simgrid::s4u::NetZone;
+  struct StorageLinks {
+    Link* device = nullptr;
+    Path inside;
+    std::vector<StorageAccess> by_rank;
+  };
+  struct GpuLinks {
+    Link *in = nullptr, *out = nullptr;            ///< copies
+    Link *all_in = nullptr, *all_out = nullptr;    ///< everything that crosses the slot; null: not capped
+    Path in_pinned, in_pageable, out_pinned, out_pageable;
+    simgrid::s4u::Host *sends = nullptr, *receives = nullptr;
+  };
+
+  Link* link(const std::string& name, double bytes_per_s);
+  Link* device_time(const std::string& name, const std::vector<double>& bytes_per_s, Mix* mix);
+  Path path(Zone* zone, std::vector<Link*> links);
+  Path timed(Zone* zone, std::vector<Link*> links, std::size_t level);
+  void build_gpu(Zone* zone, std::uint32_t rank);
+  void build_storage(std::uint32_t storage);
+  void build_access(Zone* zone, std::uint32_t storage, std::uint32_t rank);
+  void build_peers(Zone* zone);
+  void build_cpu(Zone* zone);
+
+  double process_share(std::uint32_t storage) const;
+
+  const description::MachineFile& machine_;  ///< outlives the platform
+  std::uint32_t ranks_;
+  std::string engine_;
+  Zone* root_ = nullptr;
+  Zone* box_ = nullptr;
+  Link* dram_ = nullptr;
+  Link* cores_ = nullptr;
+  std::vector<StorageLinks> storages_;
+  std::vector<GpuLinks> gpus_;
+  std::deque<Mix> mixes_;  ///< addresses stay: SimGrid's callbacks and operations hold them
+  Path adam_, convert_, fused_, memcpy_;
+  std::vector<Path> chained_;
+  int next_host_ = 0;
+};
+
+/// Rates of an array as one node sees it: a file system shared by n nodes gives each 1/n.
+struct ArrayRates {
+  double read, write;  ///< bytes per second
+};
+ArrayRates array_rates(const description::MachineFile& machine, std::uint32_t storage);
+
+/// False when SSDs, PCIe and CPU work at full rate together stay below the node's memory rate.
+///   Host copies are not counted: they alone could always fill it, and are short
+bool dram_can_bind(const description::MachineFile& machine, std::uint64_t ranks);
+
+}  // namespace spillway::sim

@@ -1,0 +1,156 @@
+#include "sim/sim_machine.hpp"
+
+#include "scenarios/description/errors.hpp"
+#include "strategies/setup.hpp"
+
+#include <algorithm>
+
+namespace spillway::sim {
+
+using strategies::Operation;
+
+namespace {
+
+void count(const StorageAccess& access, bool reads, int by) {
+  for (Mix* mix : {access.storage, access.process})
+    if (mix) (reads ? mix->reads : mix->writes) += by;
+}
+
+}  // namespace
+
+SimMachine::SimMachine(const description::Scenario& scenario, bool trace)
+    : Machine(strategies::setup_for(scenario, true, trace)),
+      scenario_(scenario),
+      engine_(static_cast<Listener&>(*this)),
+      platform_(scenario_) {}
+
+SimMachine::~SimMachine() { cancel_all(); }
+
+std::unique_ptr<Operation> SimMachine::make_operation() const {
+  return std::make_unique<SimOperation>();
+}
+
+// ---- Time passes
+
+void SimMachine::loop() {
+  engine_.run();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+double SimMachine::before_jump(double now_s) noexcept {
+  now_s_ = now_s;
+  try {
+    for (;;) {
+      if (stopped()) {
+        engine_.stop();
+        return 0;
+      }
+      fire_timers();
+      if (ended_.empty() && scheduler_.idle()) break;
+      if (ended_.size() > 1)
+        std::sort(ended_.begin(), ended_.end(),
+                  [](const auto* a, const auto* b) { return a->number < b->number; });
+      std::vector<SimOperation*> now;
+      now.swap(ended_);
+      for (SimOperation* operation : now) settle(*operation);
+      now.clear();
+      if (ended_.empty()) ended_.swap(now);  // keeps its capacity
+      scheduler_.drain();
+    }
+  } catch (...) {
+    // through SimGrid's frames it would end the process later on
+    failure_ = std::current_exception();
+    engine_.stop();
+    return 0;
+  }
+  return timers_.empty() ? -1.0 : std::max(0.0, timers_.front().at_s - now_s);
+}
+
+void SimMachine::fire_timers() {
+  while (!timers_.empty() && timers_.front().at_s <= now_s_) {
+    std::pop_heap(timers_.begin(), timers_.end());
+    SimOperation& operation = *timers_.back().operation;
+    timers_.pop_back();
+    if (operation.planned.empty())
+      ended_.push_back(&operation);
+    else
+      start_transfers(operation);
+  }
+}
+
+void SimMachine::completed(void* tag) noexcept {
+  auto& operation = *static_cast<SimOperation*>(tag);
+  if (--operation.transfers_left == 0) ended_.push_back(&operation);
+}
+
+/// The operation, or the round that it stands for, is over: releases what it used of the model.
+void SimMachine::settle(SimOperation& operation) {
+  take_off(operation);
+  if (operation.round)
+    finish(*operation.round);
+  else
+    finish(operation);
+}
+
+void SimMachine::take_off(SimOperation& operation) {
+  if (std::exchange(operation.counted, false))
+    count(*operation.access, operation.kind == strategies::OperationKind::read, -1);
+  operation.access = nullptr;
+  operation.transfers.clear();
+  operation.planned.clear();
+  SimOperation* last = in_flight_.back();
+  last->slot = operation.slot;
+  in_flight_[operation.slot] = last;
+  in_flight_.pop_back();
+}
+
+void SimMachine::cancel_all() {
+  timers_.clear();
+  ended_.clear();
+  while (!in_flight_.empty()) {
+    SimOperation& operation = *in_flight_.back();
+    for (auto& transfer : operation.transfers) {
+      transfer->set_data(nullptr);
+      if (transfer->get_state() == simgrid::s4u::Activity::State::STARTED) transfer->cancel();
+      cancelled_.push_back(std::move(transfer));
+    }
+    operation.transfers_left = 0;
+    take_off(operation);
+  }
+}
+
+// ---- Timers and transfers
+
+void SimMachine::put_on(SimOperation& operation) {
+  operation.slot = in_flight_.size();
+  in_flight_.push_back(&operation);
+}
+
+/// Ends in `seconds`, or starts then what is planned.
+void SimMachine::set_timer(SimOperation& operation, double seconds) {
+  put_on(operation);
+  timers_.push_back({now_s_ + seconds, operation.number, &operation});
+  std::push_heap(timers_.begin(), timers_.end());
+}
+
+/// Starts what is planned, `seconds` from now.
+void SimMachine::transfer_after(SimOperation& operation, double seconds) {
+  if (seconds > 0) return set_timer(operation, seconds);
+  put_on(operation);
+  start_transfers(operation);
+}
+
+void SimMachine::start_transfers(SimOperation& operation) {
+  if (operation.access) {
+    count(*operation.access, operation.kind == strategies::OperationKind::read, 1);
+    operation.counted = true;
+  }
+  operation.transfers_left = operation.planned.size();
+  for (const PlannedTransfer& planned : operation.planned)
+    operation.transfers.push_back(engine_.transfer(planned.path.from, planned.path.to,
+                                                   planned.bytes, planned.bound_bytes_per_s,
+                                                   static_cast<void*>(&operation)));
+  operation.planned.clear();
+}
+
+}  // namespace spillway::sim

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "scenarios/description/scenario.hpp"
+#include "sim/engine.hpp"
+#include "sim/platform.hpp"
+#include "strategies/machine.hpp"
+
+#include <vector>
+
+namespace spillway::sim {
+
+/// A transfer that starts once the operation's latency is over.
+struct PlannedTransfer {
+  Path path;
+  double bytes = 0;
+  double bound_bytes_per_s = 0;  ///< 0: none
+};
+
+/// An operation and what SimGrid does for it.
+struct SimOperation : strategies::Operation {
+  std::vector<PlannedTransfer> planned;
+  std::vector<simgrid::s4u::ActivityPtr> transfers;
+  std::size_t transfers_left = 0;
+  const StorageAccess* access = nullptr;  ///< of the storage that it reads or writes
+  bool counted = false;                   ///< among the reads and writes of `access`
+  std::size_t slot = 0;                   ///< where it stands among those in flight
+};
+
+/// Virtual time: SimGrid shares links, cores and drives; latencies and GPU kernels are timers of our own.
+///   Ties   what ends at one instant is finished in start order; the same input gives the same bytes out
+///   One    lives in a process at a time
+class SimMachine final : public strategies::Machine, private Listener {
+ public:
+  SimMachine(const description::Scenario& scenario, bool trace);
+  ~SimMachine() override;
+
+ private:
+  std::unique_ptr<strategies::Operation> make_operation() const override;
+  void start(strategies::Operation& operation) override;
+  void start(strategies::CollectiveRound& round) override;
+  void loop() override;
+  void cancel_all() override;
+  double now_s() const override { return now_s_; }
+
+  double before_jump(double now_s) noexcept override;
+  void completed(void* tag) noexcept override;
+
+  void start_storage(SimOperation& operation);
+  void start_copy(SimOperation& operation);
+  void start_cpu(SimOperation& operation);
+  void start_near_storage(SimOperation& operation);
+  void start_kernels(SimOperation& operation);
+  double compute_rate() const;
+  double kernel_seconds(const strategies::LoggedKernel& kernel) const;
+  void plan_ring(SimOperation& first, const strategies::CollectiveRound& round);
+
+  void put_on(SimOperation& operation);
+  void set_timer(SimOperation& operation, double seconds);
+  void transfer_after(SimOperation& operation, double seconds);
+  void start_transfers(SimOperation& operation);
+  void fire_timers();
+  void settle(SimOperation& operation);
+  void take_off(SimOperation& operation);
+
+  struct Timer {
+    double at_s;
+    std::uint64_t number;
+    SimOperation* operation;
+    bool operator<(const Timer& other) const {
+      return at_s != other.at_s ? at_s > other.at_s : number > other.number;
+    }
+  };
+
+  description::Scenario scenario_;
+  EngineLease engine_;
+  Platform platform_;
+  double now_s_ = 0;
+  std::vector<Timer> timers_;             ///< a heap, the earliest in front
+  std::vector<SimOperation*> ended_;      ///< at this instant, not yet finished
+  std::vector<SimOperation*> in_flight_;  ///< all that are started and not finished
+  std::vector<simgrid::s4u::ActivityPtr> cancelled_;  ///< SimGrid still knows them
+  std::exception_ptr failure_;
+};
+
+}  // namespace spillway::sim

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "scenarios/description/errors.hpp"
+#include "strategies/job.hpp"
+
+#include <span>
+
+namespace spillway::strategies {
+
+/// One system: a schedule over parts, from one paper. Adding one is its file, its test and one line in the catalogue.
+struct System {
+  const char* name;
+  const char* summary;
+  const char* source;
+  /// The parts and knobs it has when a scenario says nothing.
+  description::Strategy (*defaults)();
+  /// One rank of it, set-up and all steps.
+  Task<> (*train)(Machine& machine, Rank rank, const Job& job);
+};
+
+/// All systems, in the order of their papers.
+std::span<const System> catalogue();
+/// Null when there is none of this name.
+const System* find_system(const std::string& name);
+
+/// What this version's schedules cannot run, as complaints with JSON paths (file and line are the caller's to add).
+std::vector<description::Complaint> unsupported(const description::Scenario& scenario);
+
+}  // namespace spillway::strategies

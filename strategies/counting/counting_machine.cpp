@@ -1,0 +1,109 @@
+#include "strategies/counting/counting_machine.hpp"
+
+#include "strategies/setup.hpp"
+
+namespace spillway::strategies {
+
+CountingMachine::CountingMachine(const description::Scenario& scenario)
+    : CountingMachine(setup_for(scenario, false, false)) {}
+
+CountingMachine::CountingMachine(MachineSetup setup) : Machine(std::move(setup)) {}
+
+void CountingMachine::start(Operation& operation) {
+  Demand& step = running_step();
+  ++step.operations;
+  count(operation, step.of(operation.phase));
+  running_.push_back(&operation);
+}
+
+void CountingMachine::start(CollectiveRound& round) {
+  Demand& step = running_step();
+  for (const Operation* member : round.members) {
+    ++step.operations;
+    step.of(member->phase).ranks[member->rank.index].collectives += round.bytes;
+  }
+  // the round runs as one: its first member stands for it
+  running_.push_back(round.members.front());
+}
+
+void CountingMachine::loop() {
+  scheduler_.drain();
+  while (!stopped() && !running_.empty()) {
+    Operation& next = *running_.front();
+    running_.pop_front();
+    if (next.round)
+      finish(*next.round);
+    else
+      finish(next);
+    scheduler_.drain();
+  }
+}
+
+Demand& CountingMachine::running_step() {
+  const std::size_t step = recorder().steps().size();
+  while (demands_.size() <= step) {
+    Demand& demand = demands_.emplace_back();
+    for (PhaseDemand& phase : demand.phases) {
+      phase.ranks.resize(topology().ranks);
+      phase.storages.resize(topology().storages.size());
+    }
+  }
+  return demands_[step];
+}
+
+void CountingMachine::count(const Operation& operation, PhaseDemand& demand) {
+  RankDemand& rank = demand.ranks[operation.rank.index];
+  const std::uint64_t bytes = operation.bytes;
+  switch (operation.kind) {
+    case OperationKind::read: {
+      StorageDemand& storage = demand.storages[operation.storage.index];
+      ++storage.reads;
+      storage.read += bytes;
+      return;
+    }
+    case OperationKind::write: {
+      StorageDemand& storage = demand.storages[operation.storage.index];
+      ++storage.writes;
+      storage.written += bytes;
+      return;
+    }
+    case OperationKind::storage_kernel: {
+      StorageDemand& storage = demand.storages[operation.storage.index];
+      storage.inside_read += operation.near_storage.read;
+      storage.inside_written += operation.near_storage.written;
+      storage.elements += operation.near_storage.elements;
+      return;
+    }
+    case OperationKind::copy_to_gpu:
+      (operation.pageable ? rank.pageable_h2d : rank.h2d) += bytes;
+      return;
+    case OperationKind::copy_to_host:
+      (operation.pageable ? rank.pageable_d2h : rank.d2h) += bytes;
+      return;
+    case OperationKind::copy_on_gpu:
+      rank.gpu_copies += bytes;
+      return;
+    case OperationKind::copy_on_host:
+      demand.host_copies += bytes;
+      return;
+    case OperationKind::gpu_kernels:
+      rank.kernels += operation.kernels.size();
+      for (const LoggedKernel& kernel : operation.kernels) {
+        rank.flops += kernel.flops;
+        if (kernel.recompute) rank.recompute_flops += kernel.flops;
+        if (!kernel.matrix) (kernel.in_pass ? rank.pass_bytes : rank.other_bytes) += kernel.bytes;
+      }
+      return;
+    case OperationKind::cpu_kernel:
+      demand.cpu_elements[static_cast<std::size_t>(operation.cpu.work)] += operation.cpu.elements;
+      demand.cpu_traffic[static_cast<std::size_t>(operation.cpu.work)] += operation.cpu.traffic;
+      return;
+    case OperationKind::send:
+      rank.sent += bytes;
+      return;
+    case OperationKind::collective:
+      return;  // counted when its round starts
+  }
+}
+
+}  // namespace spillway::strategies

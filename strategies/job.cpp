@@ -1,0 +1,104 @@
+#include "strategies/job.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::strategies {
+
+namespace {
+
+constexpr std::uint64_t most_steps = 20;
+constexpr double drift = 1e-3;  // relative; a steady schedule repeats to rounding
+
+Partition partition_of(const description::Scenario& scenario) {
+  const std::uint64_t stage = scenario.parallel.zero_stage;
+  return {scenario.parallel.data, stage >= 3, stage >= 2, stage >= 1};
+}
+
+}  // namespace
+
+// ---- Steps
+
+Steps::Steps(Machine& machine, const description::Scenario& scenario)
+    : machine_(machine),
+      barrier_(machine.scheduler(), scenario.parallel.ranks()),
+      ranks_(scenario.parallel.ranks()),
+      warmup_(scenario.run.warmup_steps),
+      measured_(std::max<std::uint64_t>(1, scenario.run.steps)) {}
+
+void Steps::at_least_warmup(std::uint64_t steps) { warmup_ = std::max(warmup_, steps); }
+
+Task<bool> Steps::next() {
+  // the last rank to arrive closes the step, before anybody goes on
+  if (++arrived_ == ranks_) {
+    arrived_ = 0;
+    machine_.step_ended();
+    more_ = go_on();
+    ++begun_;
+  }
+  co_await barrier_.arrive();
+  co_return more_;
+}
+
+/// Steps done so far: begun_ counts the set-up as well.
+bool Steps::go_on() {
+  const std::uint64_t done = begun_;
+  if (done < warmup_ + measured_) {
+    first_measured_ = warmup_ + 1;
+    return true;
+  }
+  const auto& steps = machine_.recorder().steps();
+  first_measured_ = steps.size() - measured_;
+  double shortest = steps.back().seconds(), longest = shortest;
+  for (std::size_t i = first_measured_; i < steps.size(); ++i) {
+    shortest = std::min(shortest, steps[i].seconds());
+    longest = std::max(longest, steps[i].seconds());
+  }
+  steady_ = longest - shortest <= drift * longest;
+  return !steady_ && done < most_steps;
+}
+
+// ---- Job
+
+Job::Job(const description::Scenario& the_scenario, const models::Model& the_model,
+         const models::StepProgram& the_program)
+    : scenario(the_scenario),
+      model(the_model),
+      program(the_program),
+      partition(partition_of(the_scenario)),
+      weight_bytes(models::element_bytes(the_program.workload.precision)),
+      elements_(the_model.weights.size()) {
+  for (const models::Tensor& tensor : program.tensors)
+    if (tensor.weight && tensor.role == models::TensorRole::weight)
+      elements_[*tensor.weight] = tensor.elements;
+  plans = plan_layers(model, program, partition.weight_ways(), partition.gradient_ways());
+  const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
+  subgroups = make_subgroups(model, optimizer.subgroup.value(), optimizer.grouping,
+                             [this](std::uint32_t weight) {
+                               return share(weight, partition.state_ways());
+                             });
+}
+
+std::uint64_t Job::total_share(std::uint64_t ways) const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t weight = 0; weight < elements_.size(); ++weight) sum += share(weight, ways);
+  return sum;
+}
+
+std::uint64_t Job::largest_share(std::uint64_t ways) const {
+  std::uint64_t largest = 0;
+  for (std::uint32_t weight = 0; weight < elements_.size(); ++weight)
+    largest = std::max(largest, share(weight, ways));
+  return largest;
+}
+
+bool Job::mixed() const {
+  return scenario.training.precision == description::Precision::fp16_mixed ||
+         scenario.training.precision == description::Precision::bf16_mixed;
+}
+
+bool Job::fp32_states() const {
+  return scenario.training.optimizer_state == description::StateWidth::fp32;
+}
+
+}  // namespace spillway::strategies

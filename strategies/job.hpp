@@ -1,0 +1,79 @@
+#pragma once
+
+#include "models/step_program.hpp"
+#include "scenarios/description/scenario.hpp"
+#include "strategies/layer_plan.hpp"
+#include "strategies/machine.hpp"
+#include "strategies/subgroups.hpp"
+
+namespace spillway::strategies {
+
+/// Counts the steps of a run and lets all ranks begin each one together.
+class Steps {
+ public:
+  Steps(Machine& machine, const description::Scenario& scenario);
+
+  /// Waits for all ranks; false when the run has its steady, measured steps.
+  Task<bool> next();
+  bool steady() const { return steady_; }
+  /// Index into Recorder::steps() of the first measured step.
+  std::size_t first_measured() const { return first_measured_; }
+  /// A system that needs more warm-up (profiling, cache order) than the scenario asks for says so before the first
+  /// step.
+  void at_least_warmup(std::uint64_t steps);
+
+ private:
+  bool go_on();
+
+  Machine& machine_;
+  Barrier barrier_;
+  std::uint64_t ranks_, warmup_, measured_;
+  std::uint64_t begun_ = 0;    ///< steps begun, the set-up counted as step 0
+  std::uint64_t arrived_ = 0;
+  std::size_t first_measured_ = 0;
+  bool more_ = true;
+  bool steady_ = true;
+};
+
+/// How ZeRO spreads one rank's tensors over its data-parallel group.
+struct Partition {
+  std::uint64_t ways = 1;     ///< members of the data-parallel group
+  bool weights = false;       ///< stage 3
+  bool gradients = false;     ///< stage 2
+  bool states = false;        ///< stage 1
+  std::uint64_t weight_ways() const { return weights ? ways : 1; }
+  std::uint64_t gradient_ways() const { return gradients ? ways : 1; }
+  std::uint64_t state_ways() const { return states ? ways : 1; }
+};
+
+/// What all ranks of a run share: the scenario and what follows from it. Outlives the run.
+struct Job {
+  const description::Scenario& scenario;
+  const models::Model& model;
+  const models::StepProgram& program;
+  LayerPlans plans;                  ///< parallel to model.layers
+  Partition partition;
+  std::vector<Subgroup> subgroups;   ///< of one rank, in the order of `optimizer.grouping`
+  std::uint64_t weight_bytes = 2;    ///< of one element of the weights that kernels read
+  Steps* steps = nullptr;
+
+  Job(const description::Scenario& scenario, const models::Model& model,
+      const models::StepProgram& program);
+
+  /// Elements of weight `index` on one tensor-parallel rank.
+  std::uint64_t elements(std::uint32_t index) const { return elements_[index]; }
+  /// ceil(elements / ways): what one of `ways` ranks holds.
+  std::uint64_t share(std::uint32_t index, std::uint64_t ways) const {
+    return description::divide_up(elements_[index], ways);
+  }
+  /// Sum of the shares of all weights.
+  std::uint64_t total_share(std::uint64_t ways) const;
+  std::uint64_t largest_share(std::uint64_t ways) const;
+  bool mixed() const;
+  bool fp32_states() const;
+
+ private:
+  std::vector<std::uint64_t> elements_;  ///< by weight
+};
+
+}  // namespace spillway::strategies

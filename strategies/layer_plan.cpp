@@ -1,0 +1,320 @@
+#include "strategies/layer_plan.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace spillway::strategies {
+
+namespace {
+
+using models::Access;
+using models::Operator;
+using models::OperatorKind;
+using models::StepProgram;
+using models::Tensor;
+using models::TensorId;
+using models::TensorRole;
+
+constexpr std::uint64_t placement = 512;   // CUDA's allocation granularity; a multiple of 64
+constexpr std::uint64_t sector = 4096;
+constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) {
+  return description::divide_up(bytes, unit) * unit;
+}
+
+/// First and last moment a tensor is touched, in passes: forward of layer i is i, its backward 2 L - 1 - i.
+struct Use {
+  std::uint32_t first = none;
+  std::uint32_t last = 0;
+  std::uint32_t layer = none;
+  bool several_layers = false;
+  bool in_backward = false;
+  std::uint32_t first_layer = 0, last_forward_layer = 0, last_layer = 0;
+};
+
+/// Where tensors of one pass lie: first fit by lifetime.
+class FirstFit {
+ public:
+  std::uint64_t place(std::uint64_t bytes, std::uint32_t from, std::uint32_t to) {
+    std::vector<Slot> busy;
+    for (const Slot& slot : slots_)
+      if (slot.from <= to && from <= slot.to) busy.push_back(slot);
+    std::sort(busy.begin(), busy.end(),
+              [](const Slot& a, const Slot& b) { return a.offset < b.offset; });
+    std::uint64_t offset = 0;
+    for (const Slot& slot : busy) {
+      if (offset + bytes <= slot.offset) break;
+      offset = std::max(offset, slot.offset + slot.bytes);
+    }
+    slots_.push_back({offset, bytes, from, to});
+    end_ = std::max(end_, offset + bytes);
+    return offset;
+  }
+  std::uint64_t end() const { return end_; }
+
+ private:
+  struct Slot {
+    std::uint64_t offset, bytes;
+    std::uint32_t from, to;
+  };
+  std::vector<Slot> slots_;
+  std::uint64_t end_ = 0;
+};
+
+class Planner {
+ public:
+  Planner(const models::Model& model, const StepProgram& program, std::uint64_t weight_ways,
+          std::uint64_t gradient_ways)
+      : model_(model),
+        program_(program),
+        weight_ways_(weight_ways),
+        gradient_ways_(gradient_ways),
+        layers_(static_cast<std::uint32_t>(model.layers.size())),
+        uses_(program.tensors.size()),
+        hidden_index_(program.tensors.size(), none),
+        saved_offset_(program.tensors.size(), none) {}
+
+  LayerPlans plan() {
+    for (const models::LayerSpan& layer : program_.layers) {
+      note_uses(layer.forward, false);
+      note_uses(layer.backward, true);
+    }
+    find_hidden();
+    for (std::uint32_t layer = 0; layer < layers_; ++layer) plan_layer(layer);
+    share_out_hidden();
+    return std::move(plans_);
+  }
+
+ private:
+  void note_uses(models::Span span, bool backward) {
+    for (std::uint32_t i = span.first; i < span.last; ++i) {
+      const Operator& op = program_.operators[i];
+      for (const models::Operand& operand : op.operands) note_use(operand, op.layer, backward);
+    }
+  }
+
+  void note_use(const models::Operand& operand, std::uint32_t layer, bool backward) {
+    Use& use = uses_[operand.tensor];
+    if (use.layer != none && use.layer != layer) use.several_layers = true;
+    use.layer = layer;
+    const std::uint32_t at = backward ? 2 * layers_ - 1 - layer : layer;
+    if (use.first == none) use.first_layer = layer;
+    use.first = std::min(use.first, at);
+    if (!backward) use.last_forward_layer = std::max(use.last_forward_layer, layer);
+    use.in_backward |= backward;
+    // what a block's forward reads, its recomputation reads again
+    const bool again = !backward && model_.layers[layer].is_block;
+    const std::uint32_t last = again ? 2 * layers_ - 1 - layer : at;
+    if (last >= use.last) {
+      use.last = last;
+      use.last_layer = layer;
+    }
+  }
+
+  void find_hidden() {
+    for (TensorId id = 0; id < program_.tensors.size(); ++id) {
+      const Use& use = uses_[id];
+      const TensorRole role = program_.tensors[id].role;
+      if (!use.several_layers ||
+          (role != TensorRole::activation && role != TensorRole::activation_gradient))
+        continue;
+      hidden_index_[id] = static_cast<std::uint32_t>(plans_.hidden.size());
+      plans_.hidden.push_back({id, program_.tensors[id].bytes.value(),
+                               role == TensorRole::activation_gradient, use.first_layer,
+                               use.last_forward_layer, use.last_layer, use.in_backward});
+    }
+  }
+
+  void share_out_hidden() {
+    for (std::uint32_t i = 0; i < plans_.hidden.size(); ++i) {
+      const Use& use = uses_[plans_.hidden[i].tensor];
+      auto& first = plans_.layers[use.first_layer];
+      (use.first < layers_ ? first.produced : first.produced_backward).push_back(i);
+      auto& last = plans_.layers[use.last_layer];
+      (use.last < layers_ ? last.released_forward : last.released_backward).push_back(i);
+    }
+  }
+
+  void plan_layer(std::uint32_t index) {
+    LayerPlan& plan = plans_.layers.emplace_back();
+    plan.layer = index;
+    logits_offset_.clear();
+    logits_end_ = 0;
+    place_weights(plan);
+    place_saved(plan);
+    const models::LayerSpan& span = program_.layers[index];
+    plan.forward = plan_pass(plan, span.forward, false);
+    if (model_.layers[index].is_block) plan.recompute = plan_pass(plan, span.forward, true);
+    plan.backward = plan_pass(plan, span.backward, false);
+  }
+
+  void place_weights(LayerPlan& plan) {
+    const auto& owned = model_.layers[plan.layer].weights;
+    weight_slot_.clear();
+    for (const std::uint32_t weight : model_.used_by(plan.layer)) {
+      const Tensor& tensor = *find_weight(weight, TensorRole::weight);
+      const Tensor& gradient = *find_weight(weight, TensorRole::weight_gradient);
+      LayerWeight slot{};
+      slot.weight = weight;
+      slot.offset = plan.weight_bytes;
+      slot.share_bytes = up(description::divide_up(tensor.bytes.value(), weight_ways_), sector);
+      slot.gradient_offset = plan.gradient_bytes;
+      slot.gradient_share_bytes =
+          up(description::divide_up(gradient.bytes.value(), gradient_ways_), sector);
+      slot.owned = std::find(owned.begin(), owned.end(), weight) != owned.end();
+      plan.weight_bytes += slot.share_bytes * weight_ways_;
+      plan.gradient_bytes += slot.gradient_share_bytes * gradient_ways_;
+      weight_slot_.push_back(weight);
+      plan.weights.push_back(slot);
+    }
+  }
+
+  const Tensor* find_weight(std::uint32_t weight, TensorRole role) {
+    if (weight_tensor_.empty()) {
+      weight_tensor_.resize(model_.weights.size());
+      gradient_tensor_.resize(model_.weights.size());
+      for (const Tensor& tensor : program_.tensors) {
+        if (!tensor.weight) continue;
+        if (tensor.role == TensorRole::weight) weight_tensor_[*tensor.weight] = &tensor;
+        if (tensor.role == TensorRole::weight_gradient) gradient_tensor_[*tensor.weight] = &tensor;
+      }
+    }
+    return (role == TensorRole::weight ? weight_tensor_ : gradient_tensor_)[weight];
+  }
+
+  void place_saved(LayerPlan& plan) {
+    for (const TensorId id : program_.saved_by(plan.layer)) {
+      const Tensor& tensor = program_.tensors[id];
+      if (hidden_index_[id] != none || tensor.role != TensorRole::activation) continue;
+      saved_offset_[id] = static_cast<std::uint64_t>(plan.saved_bytes);
+      plan.saved_bytes += up(tensor.bytes.value(), placement);
+    }
+  }
+
+  PassPlan plan_pass(const LayerPlan& plan, models::Span span, bool recompute) {
+    PassPlan pass;
+    place_transients(span, recompute, pass);
+    pass.segments.emplace_back();
+    for (std::uint32_t i = span.first; i < span.last; ++i) {
+      const Operator& op = program_.operators[i];
+      PlannedKernel kernel{&op, recompute, {}};
+      for (const models::Operand& operand : op.operands) {
+        PlannedOperand placed = place(operand, plan.layer, recompute);
+        if (placed.area != Area::nowhere && placed.bytes > 0) kernel.operands.push_back(placed);
+      }
+      if (op.workspace.value() > 0) {
+        kernel.operands.push_back({Area::scratch, Access::read_write, 0, op.workspace.value()});
+        pass.scratch_bytes = std::max(pass.scratch_bytes, up(op.workspace.value(), placement));
+      }
+      if (op.kind == OperatorKind::all_reduce) {
+        pass.segments.back().then_all_reduce = true;
+        pass.segments.back().reduced = kernel.operands.front();
+        pass.segments.emplace_back();
+      } else {
+        pass.segments.back().kernels.push_back(std::move(kernel));
+      }
+    }
+    if (pass.segments.size() > 1 && pass.segments.back().kernels.empty())
+      pass.segments.pop_back(), pass.segments.back().then_all_reduce |= true;
+    return pass;
+  }
+
+  bool is_transient(TensorId id, std::uint32_t layer, bool recompute) const {
+    const TensorRole role = program_.tensors[id].role;
+    if (role != TensorRole::activation && role != TensorRole::activation_gradient) return false;
+    if (hidden_index_[id] != none)
+      return recompute && uses_[id].first_layer == layer && uses_[id].first < layers_;
+    return saved_offset_[id] == none;
+  }
+
+  void place_transients(models::Span span, bool recompute, PassPlan& pass) {
+    transient_offset_.clear();
+    struct Life {
+      TensorId id;
+      std::uint32_t from, to;
+    };
+    std::vector<Life> lives;
+    for (std::uint32_t i = span.first; i < span.last; ++i) {
+      const Operator& op = program_.operators[i];
+      for (const models::Operand& operand : op.operands) {
+        const TensorId id = operand.tensor;
+        if (program_.tensors[id].role == TensorRole::logits && !logits_placed(id)) {
+          logits_offset_.push_back({id, logits_end_});
+          logits_end_ += up(program_.tensors[id].bytes.value(), placement);
+        }
+        if (!is_transient(id, op.layer, recompute)) continue;
+        auto life = std::find_if(lives.begin(), lives.end(),
+                                 [&](const Life& known) { return known.id == id; });
+        if (life == lives.end())
+          lives.push_back({id, i, i});
+        else
+          life->to = i;
+      }
+    }
+    FirstFit fit;
+    for (const Life& life : lives)
+      transient_offset_.push_back(
+          {life.id, fit.place(up(program_.tensors[life.id].bytes.value(), placement), life.from,
+                              life.to)});
+    pass.transient_bytes = fit.end();
+    pass.logits_bytes = logits_end_;
+  }
+
+  bool logits_placed(TensorId id) const {
+    return std::any_of(logits_offset_.begin(), logits_offset_.end(),
+                       [&](const auto& known) { return known.first == id; });
+  }
+
+  PlannedOperand place(const models::Operand& operand, std::uint32_t layer, bool recompute) {
+    const TensorId id = operand.tensor;
+    const Tensor& tensor = program_.tensors[id];
+    const std::uint64_t bytes = tensor.bytes.value();
+    switch (tensor.role) {
+      case TensorRole::weight:
+      case TensorRole::weight_gradient: {
+        const bool gradient = tensor.role == TensorRole::weight_gradient;
+        for (std::size_t slot = 0; slot < weight_slot_.size(); ++slot)
+          if (weight_slot_[slot] == *tensor.weight)
+            return {gradient ? Area::gradients : Area::weights, operand.access, slot, bytes};
+        return {Area::nowhere, operand.access, 0, 0};
+      }
+      case TensorRole::logits:
+        for (const auto& [known, offset] : logits_offset_)
+          if (known == id) return {Area::logits, operand.access, offset, bytes};
+        return {Area::nowhere, operand.access, 0, 0};
+      case TensorRole::activation:
+      case TensorRole::activation_gradient:
+        if (is_transient(id, layer, recompute)) {
+          for (const auto& [known, offset] : transient_offset_)
+            if (known == id) return {Area::transient, operand.access, offset, bytes};
+        }
+        if (hidden_index_[id] != none)
+          return {Area::hidden, operand.access, hidden_index_[id], bytes};
+        return {Area::saved, operand.access, saved_offset_[id], bytes};
+      default: return {Area::nowhere, operand.access, 0, 0};
+    }
+  }
+
+  const models::Model& model_;
+  const StepProgram& program_;
+  std::uint64_t weight_ways_, gradient_ways_;
+  std::uint32_t layers_;
+  std::vector<Use> uses_;
+  std::vector<std::uint32_t> hidden_index_;
+  std::vector<std::uint64_t> saved_offset_;
+  std::vector<const Tensor*> weight_tensor_, gradient_tensor_;
+  std::vector<std::uint32_t> weight_slot_;  ///< of the layer being planned
+  std::vector<std::pair<TensorId, std::uint64_t>> transient_offset_, logits_offset_;
+  std::uint64_t logits_end_ = 0;
+  LayerPlans plans_;
+};
+
+}  // namespace
+
+LayerPlans plan_layers(const models::Model& model, const StepProgram& program,
+                       std::uint64_t weight_ways, std::uint64_t gradient_ways) {
+  return Planner(model, program, weight_ways, gradient_ways).plan();
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,77 @@
+#include "strategies/parts/gpu_optimizer.hpp"
+
+#include "strategies/setup.hpp"
+
+namespace spillway::strategies {
+
+namespace {
+constexpr std::uint64_t line = 64;
+
+std::uint64_t up(std::uint64_t bytes) { return description::divide_up(bytes, line) * line; }
+
+/// Bytes of optimizer state per parameter: Adam's momentum and variance, and an fp32 master in mixed precision.
+std::uint64_t state_bytes(const Job& job) {
+  if (job.scenario.training.optimizer == description::OptimizerKind::sgd) return 0;
+  const std::uint64_t width = job.fp32_states() ? 4 : 2;
+  return 2 * width + (job.mixed() && job.fp32_states() ? 4 : 0);
+}
+}  // namespace
+
+GpuOptimizer::GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,
+                           const Gradients& gradients)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      weights_(weights),
+      gradients_(gradients),
+      state_width_(state_bytes(job)),
+      offset_(job.model.weights.size()) {}
+
+void GpuOptimizer::init() {
+  std::uint64_t total = 0, elements = 0;
+  for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    offset_[weight] = total;
+    const std::uint64_t share = job_.share(weight, job_.partition.state_ways());
+    total += up(share * state_width_);
+    elements += share;
+  }
+  if (total)
+    states_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(total), Purpose::optimizer_states);
+  if (job_.scenario.training.ema)
+    ema_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(4 * elements),
+                                 Purpose::optimizer_states);
+}
+
+Task<> GpuOptimizer::update() {
+  std::vector<GpuKernel> kernels;
+  const std::uint64_t ways = job_.partition.state_ways();
+  const models::Span span = job_.program.update;
+  for (std::uint32_t i = span.first; i < span.last; ++i) {
+    const models::Operator& op = job_.program.operators[i];
+    const models::Tensor& tensor = job_.program.tensors[op.operands.front().tensor];
+    const std::uint32_t weight = *tensor.weight;
+    GpuKernel kernel;
+    kernel.name = op.name;
+    kernel.operation = &op;
+    kernel.bytes = static_cast<double>(op.bytes.value()) / static_cast<double>(ways);
+    kernel.operands.emplace_back(weights_.updated_share(weight, ways), models::Access::write);
+    kernel.operands.emplace_back(gradients_.resident(weight), models::Access::read);
+    if (state_width_)
+      kernel.operands.emplace_back(
+          states_.view(offset_[weight], job_.share(weight, ways) * state_width_),
+          models::Access::read_write);
+    kernels.push_back(std::move(kernel));
+  }
+  const Op updated = machine_.run(rank_, kernels);
+  std::vector<Op> gathers;
+  for (std::uint32_t weight = 0; weight < offset_.size() && ways > 1; ++weight)
+    if (weights_.whole(weight))
+      gathers.push_back(machine_.collective(rank_, data_group(job_.scenario, rank_),
+                                            Collective::all_gather,
+                                            weights_.updated_share(weight, ways),
+                                            weights_.whole_view(weight), updated));
+  co_await updated;
+  for (const Op& gather : gathers) co_await gather;
+}
+
+}  // namespace spillway::strategies

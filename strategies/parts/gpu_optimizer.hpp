@@ -1,0 +1,28 @@
+#pragma once
+
+#include "strategies/parts/gradients.hpp"
+
+namespace spillway::strategies {
+
+/// One rank's optimizer step on the GPU: states resident, one kernel a weight, over this rank's share under ZeRO; then
+/// renewed weights are gathered where every rank holds them whole.
+class GpuOptimizer {
+ public:
+  GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,
+               const Gradients& gradients);
+  /// Throws  OutOfMemory
+  void init();
+  Task<> update();
+
+ private:
+  Machine& machine_;
+  Rank rank_;
+  const Job& job_;
+  Weights& weights_;
+  const Gradients& gradients_;
+  std::uint64_t state_width_ = 0;  ///< bytes of states per parameter, masters included
+  std::vector<std::uint64_t> offset_;
+  Buffer states_, ema_;
+};
+
+}  // namespace spillway::strategies

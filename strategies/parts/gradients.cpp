@@ -1,0 +1,321 @@
+#include "strategies/parts/gradients.hpp"
+
+#include "strategies/parts/cpu_kernels.hpp"
+#include "strategies/setup.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+
+using description::ConvertOn;
+using description::CopyMemory;
+using description::GradientPolicy;
+
+constexpr std::uint64_t sector = 4096;
+constexpr std::uint64_t line = 64;
+
+std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) {
+  return description::divide_up(bytes, unit) * unit;
+}
+
+}  // namespace
+
+Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* optimizer)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      part_(job.scenario.strategy.gradients),
+      optimizer_(optimizer),
+      group_(data_group(job.scenario, rank)),
+      width_(job.weight_bytes),
+      flat_width_(width_ == 4 || part_.accumulation == description::Width::fp32 ? 4 : 2),
+      offset_(job.model.weights.size()),
+      tied_(job.model.weights.size()),
+      on_gpu_(machine.scheduler(), 2),
+      delivering_(machine.scheduler(), 1),
+      staging_(machine.scheduler(), 1) {
+  if (part_.policy == GradientPolicy::host_fp16 && width_ == 2) flat_width_ = 2;
+}
+
+Task<> Gradients::init() {
+  const std::uint64_t ways = job_.partition.gradient_ways();
+  const std::uint64_t width = optimizer_ ? flat_width_ : width_;
+  std::uint64_t total = 0;
+  for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    offset_[weight] = total;
+    total += up(job_.share(weight, ways) * width, optimizer_ ? line : sector);
+  }
+  if (const std::uint64_t bucket = part_.reduce_bucket.value() * width_)
+    reduce_bucket_ =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(bucket), Purpose::reduce_buckets);
+  if (!optimizer_) {
+    resident_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(total), Purpose::gradients);
+    co_return;
+  }
+  std::optional<Rounding> rounding;
+  if (part_.pinned)
+    rounding = *part_.pinned == description::PinnedPolicy::exact ? Rounding::page
+                                                                 : Rounding::power_of_two;
+  Buffer pageable;  // built pageable, then copied into pinned memory: both alive for a moment
+  if (part_.init_copy)
+    pageable =
+        machine_.allocate_now(TierId::pageable, rank_, Bytes(total), Purpose::init_copy);
+  flat_ = machine_.allocate_now(TierId::pinned, rank_, Bytes(total),
+                                Purpose::gradient_flat_buffer, rounding);
+  if (pageable) co_await machine_.copy(rank_, flat_.view(), pageable.view());
+  const std::uint64_t largest = job_.largest_share(ways);
+  if (part_.staging_buffer)
+    pinned_staging_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, 1,
+                                                   Bytes(4 * largest),
+                                                   Purpose::pinned_gradient_buffer);
+  const bool lands_elsewhere =
+      part_.d2h == CopyMemory::pageable ||
+      (part_.convert == ConvertOn::cpu &&
+       (flat_width_ != width_ || job_.scenario.training.gradient_accumulation > 1));
+  if (lands_elsewhere)
+    landing_ = std::make_unique<BufferPool>(
+        machine_, part_.d2h == CopyMemory::pageable ? TierId::pageable : TierId::pinned, rank_, 2,
+        Bytes(up(width_ * largest, sector)), Purpose::bounce_buffers);
+}
+
+View Gradients::flat(std::uint32_t weight) const {
+  return flat_.view(offset_[weight],
+                    job_.share(weight, job_.partition.gradient_ways()) * flat_width_);
+}
+
+View Gradients::resident(std::uint32_t weight) const {
+  return resident_.view(offset_[weight],
+                        up(job_.share(weight, job_.partition.gradient_ways()) * width_, sector));
+}
+
+// ---- On the GPU
+
+Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer) {
+  OnGpu gradients;
+  const bool in_place = !optimizer_ && job_.partition.gradient_ways() == 1;
+  gradients.slot = co_await on_gpu_.acquire();
+  const LayerPlan& plan = job_.plans.layers[layer];
+  const std::uint64_t ways = job_.partition.gradient_ways();
+  std::uint64_t bytes = 0;
+  for (const LayerWeight& slot : plan.weights)
+    if (!in_place && slot.owned && !tied_[slot.weight]) bytes += slot.gradient_share_bytes * ways;
+  if (bytes)
+    gradients.buffer =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
+  std::uint64_t offset = 0;
+  for (const LayerWeight& slot : plan.weights) {
+    const std::uint64_t size = slot.gradient_share_bytes * ways;
+    if (in_place) {
+      gradients.views.push_back(resident(slot.weight));
+    } else if (!slot.owned || tied_[slot.weight]) {
+      // made by the head, completed and sent away by the embedding
+      if (!tied_[slot.weight])
+        tied_[slot.weight] =
+            machine_.allocate_now(TierId::gpu, rank_, Bytes(size), Purpose::gradients);
+      gradients.views.push_back(tied_[slot.weight].view());
+    } else {
+      gradients.views.push_back(gradients.buffer.view(offset, size));
+      offset += size;
+    }
+  }
+  co_return gradients;
+}
+
+View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
+  if (job_.partition.gradient_ways() == 1) return whole;
+  const std::uint64_t member = rank_.index / job_.scenario.parallel.tensor % job_.partition.ways;
+  return whole.part(member * slot.gradient_share_bytes, slot.gradient_share_bytes);
+}
+
+/// ZeRO-2 and 3 leave each rank its share; below, all ranks get the sum, once a step.
+Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, bool last_micro) {
+  if (job_.partition.ways == 1) return computed;
+  if (job_.partition.gradient_ways() > 1)
+    return machine_.collective(rank_, group_, Collective::reduce_scatter, whole,
+                               own_part(slot, whole), computed);
+  if (!last_micro) return computed;
+  return machine_.collective(rank_, group_, Collective::all_reduce, whole, whole, computed);
+}
+
+std::vector<Gradients::Share> Gradients::reduce_layer(const LayerPlan& plan,
+                                                      const OnGpu& gradients, const Op& computed,
+                                                      bool last_micro) {
+  std::vector<Share> shares;
+  for (std::size_t i = 0; i < plan.weights.size(); ++i) {
+    const LayerWeight& slot = plan.weights[i];
+    if (!slot.owned) continue;
+    Op reduced = reduce(slot, gradients.views[i], computed, last_micro);
+    shares.push_back({slot.weight, job_.share(slot.weight, job_.partition.gradient_ways()),
+                      own_part(slot, gradients.views[i]), std::move(reduced)});
+  }
+  return shares;
+}
+
+Op Gradients::convert_kernel(std::string_view name, View into, std::vector<View> from,
+                             const After& after) {
+  GpuKernel kernel;
+  kernel.name = name;
+  kernel.bytes = static_cast<double>(into.bytes);
+  for (View& source : from) {
+    kernel.bytes += static_cast<double>(source.bytes);
+    kernel.operands.emplace_back(std::move(source), models::Access::read);
+  }
+  kernel.operands.emplace_back(std::move(into), models::Access::write);
+  return machine_.run(rank_, std::span<const GpuKernel>(&kernel, 1), after);
+}
+
+/// Adds reduced shares to those that stay here (ZeRO-2 and 3 without offloading).
+Task<> Gradients::keep_resident(std::vector<Share> shares, OnGpu keep, bool first_micro) {
+  std::vector<Op> kept;
+  for (const Share& share : shares) {
+    co_await share.ready;  // the compute stream must not stand still behind a reduction
+    if (job_.partition.gradient_ways() == 1) continue;
+    const View into = resident(share.weight);
+    std::vector<View> from{share.on_gpu.part(0, into.bytes)};
+    if (!first_micro) from.push_back(into);
+    kept.push_back(convert_kernel("keep gradient", into, std::move(from), {}));
+  }
+  for (const Op& op : kept) co_await op;
+  keep.buffer.reset();
+}
+
+Task<> Gradients::leave(std::uint32_t layer, OnGpu gradients, Op computed, bool first_micro,
+                        bool last_micro) {
+  const LayerPlan& plan = job_.plans.layers[layer];
+  std::vector<Share> shares = reduce_layer(plan, gradients, computed, last_micro);
+  for (const Share& share : shares) tied_[share.weight].reset();
+  leaving_.push_back(machine_.spawn(
+      optimizer_ ? offload(std::move(shares), std::move(gradients), first_micro, last_micro)
+                 : keep_resident(std::move(shares), std::move(gradients), first_micro)));
+  if (part_.overlap) co_return;
+  co_await leaving_.back();
+  leaving_.pop_back();
+  while (!storage_writes_.empty()) {
+    co_await storage_writes_.front();
+    storage_writes_.pop_front();
+  }
+}
+
+// ---- On their way down
+
+Task<> Gradients::offload(std::vector<Share> shares, OnGpu keep, bool first_micro,
+                          bool last_micro) {
+  std::vector<Op> down;
+  for (const Share& share : shares) down.push_back(co_await bring_down(share, first_micro));
+  for (const Op& copy : down) co_await copy;
+  for (Share& share : shares) share.on_gpu = View();
+  keep.buffer.reset();
+  keep.views.clear();
+  keep.slot.release();
+  if (!last_micro) co_return;
+  // one layer at a time, so that the room for norms on the GPU is one layer's
+  const Semaphore::Lock turn = co_await delivering_.acquire();
+  std::vector<Task<>> deliveries;
+  for (const Share& share : shares) deliveries.push_back(deliver(share));
+  co_await when_all(machine_.scheduler(), std::move(deliveries));
+  storage_staging_.reset();
+}
+
+/// GPU to the flat buffer, widened or added as the knobs say.  Result  what finishes last
+Task<Op> Gradients::bring_down(const Share& share, bool first_micro) {
+  // a copy of the same width needs no kernel
+  if (part_.convert == ConvertOn::gpu && (flat_width_ > width_ || !first_micro))
+    co_return co_await widen_on_gpu(share, first_micro);
+  const View into = flat(share.weight);
+  const std::uint64_t bytes = share.elements * width_;
+  const View from = share.on_gpu.part(0, bytes);
+  if (!landing_) co_return machine_.copy(rank_, into, from, share.ready);
+  const Buffer landing = co_await landing_->take();
+  const View there = landing.view(0, bytes);
+  const Op copied = machine_.copy(rank_, there, from, share.ready);
+  if (flat_width_ == width_ && first_micro)
+    co_return machine_.copy(rank_, into, there, copied);
+  co_return machine_.run(rank_,
+                         convert(into, there, share.elements, width_, flat_width_, !first_micro),
+                         copied);
+}
+
+Task<Op> Gradients::widen_on_gpu(const Share& share, bool first_micro) {
+  const View into = flat(share.weight);
+  const Buffer wide =
+      machine_.allocate_now(TierId::gpu, rank_, Bytes(into.bytes), Purpose::gradients);
+  const View narrow = share.on_gpu.part(0, share.elements * width_);
+  if (first_micro) {
+    co_await share.ready;
+    const Op widened = convert_kernel("widen gradient", wide.view(), {narrow}, {});
+    co_return machine_.copy(rank_, into, wide.view(), widened);
+  }
+  const Buffer sum =
+      machine_.allocate_now(TierId::gpu, rank_, Bytes(into.bytes), Purpose::gradients);
+  const Op back = machine_.copy(rank_, sum.view(), into);
+  co_await share.ready;
+  co_await back;
+  const Op added = convert_kernel("add gradient", wide.view(), {narrow, sum.view()}, {});
+  co_return machine_.copy(rank_, into, wide.view(), added);
+}
+
+/// The flat buffer's slice to where the optimizer reads it. With convert on the GPU it goes up once more for its norm,
+/// and down into its place; else the CPU widens it.
+Task<> Gradients::deliver(Share share) {
+  const CpuOptimizer::GradientHome home = optimizer_->gradient_home(share.weight);
+  const View from = flat(share.weight);
+  View place = home.memory;
+  Buffer staging;
+  if (home.extent) {
+    staging = co_await storage_staging(home.range.bytes);
+    place = staging.view(staged_ - home.range.bytes, home.range.bytes);
+  }
+  Op staged;
+  if (part_.convert == ConvertOn::gpu) {
+    const Buffer norm =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(from.bytes), Purpose::gradients);
+    co_await machine_.copy(rank_, norm.view(), from);
+    const View result = norm.view().part(0, std::min(line, from.bytes));
+    const Op normed = convert_kernel("gradient norm", result, {norm.view()}, {});
+    if (!place) {
+      co_await normed;
+      co_return;
+    }
+    staged = machine_.copy(rank_, place.part(0, from.bytes), norm.view(), normed);
+  } else if (place) {
+    staged = machine_.run(
+        rank_, convert(place.part(0, 4 * share.elements), from, share.elements, flat_width_, 4,
+                       false));
+  } else {
+    co_return;
+  }
+  if (home.extent) {
+    Op written = machine_.write(rank_, *home.extent, home.range, place, staged);
+    optimizer_->gradient_written(share.weight, written);
+    storage_writes_.push_back(std::move(written));
+  }
+  co_await staged;
+}
+
+/// A swap buffer with room for `bytes` more, behind what was staged in it.
+Task<Buffer> Gradients::storage_staging(std::uint64_t bytes) {
+  const Semaphore::Lock turn = co_await staging_.acquire();
+  if (!storage_staging_ || staged_ + bytes > storage_staging_.view().bytes) {
+    storage_staging_.reset();
+    storage_staging_ = co_await optimizer_->staging();
+    staged_ = 0;
+  }
+  staged_ += bytes;
+  co_return storage_staging_;
+}
+
+Task<> Gradients::drain() {
+  for (Pending<>& leaving : leaving_) co_await leaving;
+  leaving_.clear();
+  std::uint64_t outstanding = 0;
+  for (const Op& write : storage_writes_) outstanding += write.timing().bytes;
+  while (!storage_writes_.empty() && outstanding > part_.flush_tail.value()) {
+    outstanding -= storage_writes_.front().timing().bytes;
+    co_await storage_writes_.front();
+    storage_writes_.pop_front();
+  }
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,87 @@
+#include "strategies/parts/passes.hpp"
+
+namespace spillway::strategies {
+
+namespace {
+
+View view_of(const PlannedOperand& planned, const LayerOperands& at) {
+  switch (planned.area) {
+    case Area::weights: return at.weights->views[planned.offset].part(0, planned.bytes);
+    case Area::gradients: return (*at.gradients)[planned.offset].part(0, planned.bytes);
+    case Area::saved: return at.saved.part(planned.offset, planned.bytes);
+    case Area::transient: return at.transient.part(planned.offset, planned.bytes);
+    case Area::logits: return at.logits.part(planned.offset, planned.bytes);
+    case Area::scratch: return at.scratch.part(0, planned.bytes);
+    case Area::hidden: return (*at.hidden)[planned.offset].view(0, planned.bytes);
+    case Area::nowhere: break;
+  }
+  return View();
+}
+
+GpuKernel bind(const PlannedKernel& planned, const LayerOperands& at) {
+  const models::Operator& op = *planned.operation;
+  GpuKernel kernel;
+  kernel.name = op.name;
+  kernel.operation = &op;
+  kernel.flops = op.flops.value();
+  kernel.bytes = static_cast<double>(op.bytes.value());
+  kernel.matrix = op.flops.value() > 0;
+  kernel.in_pass = true;
+  kernel.recompute = planned.recompute;
+  kernel.operands.reserve(planned.operands.size());
+  for (const PlannedOperand& operand : planned.operands)
+    kernel.operands.emplace_back(view_of(operand, at), operand.access);
+  return kernel;
+}
+
+/// Adds the copies of the weights that `kernel` reads and that nothing before it waited for.
+///   Result  true when there were any
+bool await_weights(const PlannedKernel& kernel, const GatheredWeights& weights,
+                   std::vector<bool>& awaited, std::vector<Op>& after) {
+  bool added = false;
+  for (const PlannedOperand& operand : kernel.operands) {
+    if (operand.area != Area::weights || awaited[operand.offset]) continue;
+    awaited[operand.offset] = true;
+    if (!weights.ready[operand.offset]) continue;
+    after.push_back(weights.ready[operand.offset]);
+    added = true;
+  }
+  return added;
+}
+
+}  // namespace
+
+Op issue_pass(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
+              const LayerOperands& operands, std::vector<Op> after, bool as_they_come) {
+  const GatheredWeights& weights = *operands.weights;
+  const auto& first = as_they_come ? weights.reads : weights.ready;
+  after.insert(after.end(), first.begin(), first.end());
+  std::vector<bool> awaited(weights.ready.size(), !as_they_come);
+  Op last;
+  std::vector<GpuKernel> kernels;
+  const auto flush = [&] {
+    if (kernels.empty() && after.empty()) return;
+    last = machine.run(rank, kernels, after);
+    kernels.clear();
+    after.clear();
+  };
+  for (const PassPlan::Segment& segment : pass.segments) {
+    for (const PlannedKernel& planned : segment.kernels) {
+      std::vector<Op> copies;
+      if (as_they_come && await_weights(planned, weights, awaited, copies)) {
+        if (!kernels.empty()) flush();
+        after.insert(after.end(), copies.begin(), copies.end());
+      }
+      kernels.push_back(bind(planned, operands));
+    }
+    flush();
+    if (!segment.then_all_reduce) continue;
+    const View sum = view_of(segment.reduced, operands);
+    last = machine.collective(rank, tensor_group, Collective::all_reduce, sum, sum, last);
+    after.push_back(last);
+  }
+  if (!after.empty()) flush();
+  return last;
+}
+
+}  // namespace spillway::strategies

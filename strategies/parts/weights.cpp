@@ -1,0 +1,238 @@
+#include "strategies/parts/weights.hpp"
+
+#include "strategies/parts/cpu_kernels.hpp"
+#include "strategies/setup.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+
+using description::Home;
+using models::WeightKind;
+
+constexpr std::uint64_t sector = 4096;
+constexpr std::uint64_t smallest_swapped = 1u << 20;  // bytes of a share; DeepSpeed swaps nothing below
+
+/// Shapes that share a class of the adaptive pool (MemAscend, IV-B).
+std::size_t shape_class(WeightKind kind) {
+  switch (kind) {
+    case WeightKind::embedding:
+    case WeightKind::lm_head: return 0;
+    case WeightKind::ffn_gate:
+    case WeightKind::ffn_up:
+    case WeightKind::ffn_down: return 1;
+    case WeightKind::key:
+    case WeightKind::value: return 2;
+    case WeightKind::query:
+    case WeightKind::attention_output: return 3;
+    default: return 4 + static_cast<std::size_t>(kind);
+  }
+}
+
+std::optional<Rounding> rounding_of(std::optional<description::PinnedPolicy> policy) {
+  if (!policy) return std::nullopt;
+  return *policy == description::PinnedPolicy::exact ? Rounding::page : Rounding::power_of_two;
+}
+
+}  // namespace
+
+Weights::Weights(Machine& machine, Rank rank, const Job& job)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      group_(data_group(job.scenario, rank)),
+      residence_(job.model.weights.size()),
+      whole_(job.model.weights.size()),
+      share_bytes_(job.model.weights.size()),
+      flat_offset_(job.model.weights.size()),
+      extents_(job.model.weights.size()),
+      pool_of_(job.model.weights.size()) {}
+
+bool Weights::persistent(std::uint32_t weight) const {
+  const auto& part = job_.scenario.strategy.weights;
+  if (job_.elements(weight) <= part.persistence_threshold.value()) return true;
+  if (part.home != Home::ssd) return false;
+  return !job_.model.weights[weight].decays() ||
+         job_.share(weight, job_.partition.weight_ways()) * job_.weight_bytes < smallest_swapped;
+}
+
+void Weights::choose_residence() {
+  const auto& part = job_.scenario.strategy.weights;
+  const std::uint64_t ways = job_.partition.weight_ways();
+  std::uint64_t host_room = part.max_in_host.value();
+  for (std::uint32_t weight = 0; weight < residence_.size(); ++weight) {
+    whole_[weight] = ways == 1 || persistent(weight);
+    const std::uint64_t elements = job_.share(weight, ways);
+    share_bytes_[weight] = description::divide_up(elements * job_.weight_bytes, sector) * sector;
+    if (part.home == Home::gpu || persistent(weight)) {
+      residence_[weight] = Residence::gpu;
+    } else if (part.home == Home::host || elements <= host_room) {
+      residence_[weight] = Residence::host;
+      if (part.home == Home::ssd) host_room -= elements;
+    } else {
+      residence_[weight] = Residence::storage;
+    }
+  }
+}
+
+Task<> Weights::init() {
+  choose_residence();
+  const std::uint64_t ways = job_.partition.weight_ways();
+  std::uint64_t gpu = 0, host = 0;
+  for (std::uint32_t weight = 0; weight < residence_.size(); ++weight) {
+    if (residence_[weight] == Residence::gpu) {
+      flat_offset_[weight] = gpu;
+      gpu += share_bytes_[weight] * (whole_[weight] ? ways : 1);
+    } else if (residence_[weight] == Residence::host) {
+      flat_offset_[weight] = host;
+      host += share_bytes_[weight];
+    }
+  }
+  if (gpu) gpu_flat_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(gpu), Purpose::weights);
+  if (host) {
+    host_flat_ = machine_.allocate_now(TierId::pinned, rank_, Bytes(host),
+                                       Purpose::parameter_flat_buffer,
+                                       rounding_of(job_.scenario.strategy.weights.pinned));
+    co_await machine_.run(rank_, first_values(host_flat_.view(), job_.weight_bytes));
+  }
+  if (job_.scenario.strategy.weights.home == Home::ssd) {
+    make_pools();
+    co_await make_extents();
+  }
+}
+
+void Weights::make_pools() {
+  const auto& part = job_.scenario.strategy.weights;
+  const std::uint64_t ways = job_.partition.weight_ways();
+  const std::uint64_t ahead = part.prefetch_blocks;
+  const auto add = [&](std::uint64_t count, std::uint64_t elements) {
+    pools_.push_back(std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, count,
+                                                  Bytes(elements * job_.weight_bytes),
+                                                  Purpose::parameter_pool));
+  };
+  if (part.pool != description::PoolKind::adaptive) {
+    const std::uint64_t elements =
+        part.buffer_size ? part.buffer_size->value() : job_.largest_share(ways);
+    add(part.buffer_count.value_or(2 + 7 * ahead), elements);
+    return;
+  }
+  struct Class {
+    std::uint64_t elements = 0, per_layer = 0;
+  };
+  std::map<std::size_t, Class> classes;
+  for (const models::Layer& layer : job_.model.layers) {
+    std::map<std::size_t, std::uint64_t> here;
+    for (const std::uint32_t weight : layer.weights) {
+      if (residence_[weight] != Residence::storage) continue;
+      const std::size_t kind = shape_class(job_.model.weights[weight].kind);
+      Class& known = classes[kind];
+      known.elements = std::max(known.elements, job_.share(weight, ways));
+      known.per_layer = std::max(known.per_layer, ++here[kind]);
+    }
+  }
+  std::map<std::size_t, std::size_t> index;
+  for (const auto& [kind, shape] : classes) {
+    index[kind] = pools_.size();
+    add(kind == 0 ? 2 : shape.per_layer * ahead, shape.elements);
+  }
+  for (std::uint32_t weight = 0; weight < residence_.size(); ++weight)
+    if (residence_[weight] == Residence::storage)
+      pool_of_[weight] = index.at(shape_class(job_.model.weights[weight].kind));
+}
+
+Task<> Weights::make_extents() {
+  const std::vector<StorageId> drives = machine_.topology().drives();
+  ENSURE(!drives.empty(), "weights on SSD without a drive");
+  for (std::uint32_t weight = 0; weight < residence_.size(); ++weight) {
+    if (residence_[weight] != Residence::storage) continue;
+    extents_[weight] = co_await machine_.store(drives.front(), rank_, Bytes(share_bytes_[weight]),
+                                               Purpose::weights);
+    Buffer staging = co_await pool_for(weight).take();
+    const View view = staging.view(0, share_bytes_[weight]);
+    const Op made = machine_.run(rank_, first_values(view, job_.weight_bytes));
+    co_await machine_.write(rank_, extents_[weight], {0, view.bytes}, view, made);
+  }
+}
+
+BufferPool& Weights::pool_for(std::uint32_t weight) { return *pools_[pool_of_[weight]]; }
+
+View Weights::share(std::uint32_t weight) const {
+  const bool gpu = residence_[weight] == Residence::gpu;
+  const std::uint64_t own = gpu && whole_[weight] && job_.partition.weight_ways() > 1
+                                ? rank_.index % job_.partition.ways * share_bytes_[weight]
+                                : 0;
+  return (gpu ? gpu_flat_ : host_flat_).view(flat_offset_[weight] + own, share_bytes_[weight]);
+}
+
+View Weights::whole_view(std::uint32_t weight) const {
+  return gpu_flat_.view(flat_offset_[weight],
+                        share_bytes_[weight] * job_.partition.weight_ways());
+}
+
+View Weights::updated_share(std::uint32_t weight, std::uint64_t ways) const {
+  if (ways == 1 || job_.partition.weight_ways() > 1) return share(weight);
+  const View whole = whole_view(weight);
+  const std::uint64_t each = whole.bytes / ways / 64 * 64;
+  return whole.part(rank_.index / job_.scenario.parallel.tensor % ways * each, each);
+}
+
+bool Weights::has_room(std::uint32_t layer) const {
+  const Usage usage = machine_.usage(TierId::gpu, rank_);
+  return usage.free >= rounded(Rounding::cuda_caching, job_.plans.layers[layer].weight_bytes);
+}
+
+Op Weights::gather_weight(const LayerWeight& slot, View region, Op own_share_is_there) {
+  if (job_.partition.weight_ways() == 1) return own_share_is_there;
+  const std::uint64_t member = rank_.index / job_.scenario.parallel.tensor % job_.partition.ways;
+  View own = residence_[slot.weight] == Residence::gpu
+                 ? share(slot.weight)
+                 : region.part(member * slot.share_bytes, slot.share_bytes);
+  return machine_.collective(rank_, group_, Collective::all_gather, std::move(own), region,
+                             own_share_is_there);
+}
+
+Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
+  const LayerPlan& plan = job_.plans.layers[layer];
+  const std::uint64_t ways = job_.partition.weight_ways();
+  const std::uint64_t member = rank_.index / job_.scenario.parallel.tensor % job_.partition.ways;
+  GatheredWeights gathered;
+  std::uint64_t bytes = 0;
+  for (const LayerWeight& slot : plan.weights)
+    if (residence_[slot.weight] != Residence::gpu || !whole_[slot.weight])
+      bytes += slot.share_bytes * ways;
+  if (bytes)
+    gathered.buffer =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gathered_weights);
+  const bool one_by_one = !job_.scenario.strategy.weights.overlap;
+  std::uint64_t offset = 0;
+  for (const LayerWeight& slot : plan.weights) {
+    if (residence_[slot.weight] == Residence::gpu && whole_[slot.weight]) {
+      gathered.views.push_back(whole_view(slot.weight));
+      gathered.ready.emplace_back();
+      continue;
+    }
+    View region = gathered.buffer.view(offset, slot.share_bytes * ways);
+    offset += region.bytes;
+    Op there;
+    if (residence_[slot.weight] == Residence::host) {
+      there = machine_.copy(rank_, region.part(member * slot.share_bytes, slot.share_bytes),
+                            share(slot.weight));
+    } else if (residence_[slot.weight] == Residence::storage) {
+      Buffer staging = co_await pool_for(slot.weight).take();
+      const View view = staging.view(0, slot.share_bytes);
+      After before;
+      if (one_by_one && !gathered.reads.empty()) before = After(gathered.reads.back());
+      gathered.reads.push_back(
+          machine_.read(rank_, extents_[slot.weight], {0, slot.share_bytes}, view, before));
+      there = machine_.copy(rank_, region.part(member * slot.share_bytes, slot.share_bytes), view,
+                            gathered.reads.back());
+    }
+    gathered.ready.push_back(gather_weight(slot, region, there));
+    gathered.views.push_back(std::move(region));
+  }
+  co_return gathered;
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,214 @@
+#include "strategies/run.hpp"
+
+#include "strategies/catalogue.hpp"
+#include "strategies/endurance.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+
+using result::Phase;
+
+models::Workload workload_of(const description::Scenario& scenario) {
+  const description::Training& training = scenario.training;
+  models::Workload workload;
+  workload.precision = training.precision;
+  workload.optimizer = training.optimizer;
+  workload.state_bytes = training.optimizer_state == description::StateWidth::fp32 ? 4 : 2;
+  workload.micro_batch = training.micro_batch;
+  workload.sequence = training.sequence;
+  workload.tensor = scenario.parallel.tensor;
+  workload.attention = training.attention;
+  workload.fused_kernels = training.fused_kernels;
+  workload.dropout = training.dropout;
+  workload.causal_skip = training.causal_skip;
+  return workload;
+}
+
+/// Sums and means of the measured steps, and of the ledger.
+class Summary {
+ public:
+  Summary(Machine& machine, const description::Scenario& scenario, const Job& job)
+      : machine_(machine), scenario_(scenario), job_(job) {}
+
+  void add_steps(result::Result& result) {
+    const auto& steps = machine_.recorder().steps();
+    first_ = std::min(job_.steps->first_measured(), steps.size());
+    count_ = static_cast<double>(steps.size() - first_);
+    if (count_ == 0) return;
+    result.steady = job_.steps->steady();
+    double shortest = steps.back().seconds(), longest = shortest;
+    for (std::size_t i = first_; i < steps.size(); ++i) {
+      const StepRecord& step = steps[i];
+      result.step_time_s += step.seconds() / count_;
+      shortest = std::min(shortest, step.seconds());
+      longest = std::max(longest, step.seconds());
+      add_phases(result, step);
+    }
+    const StepRecord& last = steps.back();
+    result.operations = last.operations;
+    if (result.step_time_s > 0) result.step_spread = (longest - shortest) / result.step_time_s;
+    add_bytes(result, last);
+    add_rates(result);
+    result.wear = wear_of(scenario_.machine, last.by_storage, result.step_time_s);
+  }
+
+  void add_peaks(result::Result& result) {
+    std::uint32_t fullest = 0;
+    for (std::uint32_t rank = 1; rank < machine_.topology().ranks; ++rank)
+      if (machine_.ledger().peak_bytes(rank) > machine_.ledger().peak_bytes(fullest))
+        fullest = rank;
+    add_peak(result.gpu, fullest, Purpose::gpu_rounding);
+    add_peak(result.host, machine_.host_tier(), Purpose::pinned_rounding);
+    for (std::uint32_t i = 0; i < machine_.topology().storages.size(); ++i)
+      add_peak(result.ssd, machine_.storage_tier(StorageId{i}), std::nullopt);
+  }
+
+ private:
+  void add_peak(result::PeakBytes& peak, std::uint32_t tier,
+                std::optional<Purpose> rounding_purpose) {
+    const Peak fullest = machine_.ledger().peak(tier);
+    peak.total += fullest.charged;
+    peak.capacity += machine_.ledger().capacity(tier);
+    peak.phase = std::string(to_string(fullest.phase));
+    std::uint64_t rounding = 0;
+    for (const result::PeakEntry& entry : fullest.entries) {
+      peak.by_purpose[entry.purpose] += entry.count * entry.asked_bytes;
+      rounding += entry.count * (entry.charged_bytes - entry.asked_bytes);
+      peak.entries.push_back(entry);
+    }
+    if (rounding_purpose && rounding)
+      peak.by_purpose[std::string(to_string(*rounding_purpose))] += rounding;
+  }
+
+  void add_phases(result::Result& result, const StepRecord& step) {
+    const auto phase = [&](Phase which) {
+      return step.phase_s[static_cast<std::size_t>(which)] / count_;
+    };
+    result.forward_s += phase(Phase::forward);
+    result.backward_s += phase(Phase::backward);
+    result.overflow_check_s += phase(Phase::overflow_check);
+    result.update_s += phase(Phase::update) + phase(Phase::overflow_check);
+    result.stalls.gpu_waits_for_ssd += step.stalls.gpu_waits_for_ssd / count_;
+    result.stalls.gpu_waits_for_host += step.stalls.gpu_waits_for_host / count_;
+    result.stalls.gpu_waits_for_update += step.stalls.gpu_waits_for_update / count_;
+    for (std::size_t i = 1; i < result::phase_count; ++i) {
+      const result::PhaseBusy& from = step.busy[i];
+      result::PhaseBusy& into = result.phase_busy[name(i)];
+      into.gpu += from.gpu / count_;
+      into.gpu_recompute += from.gpu_recompute / count_;
+      into.h2d += from.h2d / count_;
+      into.d2h += from.d2h / count_;
+      into.ssd += from.ssd / count_;
+      into.cpu += from.cpu / count_;
+    }
+    const auto& storages = machine_.topology().storages;
+    for (std::size_t i = 0; i < storages.size(); ++i)
+      storage_busy_s_[storages[i].name] += step.storage_busy_s[i] / count_;
+  }
+
+  static std::string name(std::size_t phase) {
+    return std::string(to_string(static_cast<Phase>(phase)));
+  }
+
+  void add_bytes(result::Result& result, const StepRecord& step) {
+    for (std::size_t i = 1; i < result::phase_count; ++i) {
+      result.phase_bytes[name(i)] = step.bytes[i];
+      result.io.h2d += step.bytes[i].h2d;
+      result.io.d2h += step.bytes[i].d2h;
+    }
+    const auto& storages = machine_.topology().storages;
+    for (std::size_t i = 0; i < storages.size(); ++i) {
+      result.io.by_storage[storages[i].name] = step.by_storage[i];
+      if (!storages[i].wears) continue;
+      result.io.ssd_read += step.by_storage[i].read;
+      result.io.ssd_write += step.by_storage[i].write;
+    }
+    result.io.gpu_direct = step.gpu_direct;
+    result.io.network = step.network;
+  }
+
+  void add_rates(result::Result& result) {
+    if (result.step_time_s <= 0) return;
+    const description::Training& training = scenario_.training;
+    const double samples = static_cast<double>(training.micro_batch) *
+                           static_cast<double>(training.gradient_accumulation) *
+                           static_cast<double>(scenario_.parallel.data);
+    result.samples_per_s = samples / result.step_time_s;
+    result.tokens_per_s = result.samples_per_s * static_cast<double>(training.sequence);
+    result.model_tflops_per_gpu = 3 * job_.program.forward_flops().value() *
+                                  static_cast<double>(training.gradient_accumulation) /
+                                  result.step_time_s / 1e12;
+    for (const auto& [phase, busy] : result.phase_busy) {
+      result.utilization.gpu += busy.gpu / result.step_time_s;
+      result.utilization.h2d += busy.h2d / result.step_time_s;
+      result.utilization.d2h += busy.d2h / result.step_time_s;
+      result.utilization.cpu += busy.cpu / result.step_time_s;
+    }
+    for (const auto& [storage, seconds] : storage_busy_s_)
+      result.utilization.storage[storage] = seconds / result.step_time_s;
+    name_bottleneck(result);
+  }
+
+  /// The resource that works for the largest part of the step.
+  static void name_bottleneck(result::Result& result) {
+    double most = 0;
+    const auto consider = [&](const std::string& resource, double share) {
+      if (share > most) most = share, result.bottleneck = resource;
+    };
+    consider("gpu", result.utilization.gpu);
+    for (const auto& [storage, share] : result.utilization.storage) consider(storage, share);
+    consider("h2d", result.utilization.h2d);
+    consider("d2h", result.utilization.d2h);
+    consider("cpu", result.utilization.cpu);
+  }
+
+  Machine& machine_;
+  const description::Scenario& scenario_;
+  const Job& job_;
+  std::size_t first_ = 0;
+  double count_ = 0;
+  std::map<std::string, double> storage_busy_s_;
+};
+
+}  // namespace
+
+Prepared prepare(const description::Scenario& scenario) {
+  if (auto complaints = unsupported(scenario); !complaints.empty())
+    throw description::ScenarioError(std::move(complaints));
+  const models::Architecture architecture =
+      models::read_architecture(scenario.model, scenario.model_name, scenario.model_name);
+  Prepared prepared{models::build_model(architecture), {}};
+  prepared.program = models::build_step_program(prepared.model, workload_of(scenario));
+  return prepared;
+}
+
+result::Result run(Machine& machine, const description::Scenario& scenario,
+                   const Prepared& prepared, const std::string& backend) {
+  const System* system = find_system(scenario.strategy.system);
+  ENSURE(system, "no system " + scenario.strategy.system);
+  result::Result result;
+  result.backend = backend;
+  result.system = scenario.strategy.system;
+  result.scenario = scenario;
+  result.price_usd = scenario.machine.price();
+  Job job(scenario, prepared.model, prepared.program);
+  Steps steps(machine, scenario);
+  job.steps = &steps;
+  std::vector<Task<>> ranks;
+  for (std::uint32_t rank = 0; rank < machine.topology().ranks; ++rank)
+    ranks.push_back(system->train(machine, Rank{rank}, job));
+  Summary summary(machine, scenario, job);
+  try {
+    machine.run_ranks(std::move(ranks));
+    summary.add_steps(result);
+  } catch (const OutOfMemory& failure) {
+    result.infeasible = failure.request();
+  }
+  summary.add_peaks(result);
+  return result;
+}
+
+}  // namespace spillway::strategies

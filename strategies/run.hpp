@@ -1,0 +1,26 @@
+#pragma once
+
+#include "models/model.hpp"
+#include "reports/result/result.hpp"
+#include "scenarios/description/scenario.hpp"
+#include "strategies/machine.hpp"
+
+namespace spillway::strategies {
+
+/// What is computed once for a scenario: the model and its step program. Movable, kept as long as the run.
+struct Prepared {
+  models::Model model;
+  models::StepProgram program;
+};
+
+/// Builds model and step program of a resolved scenario.  Throws  ScenarioError, all complaints of model and parts
+Prepared prepare(const description::Scenario& scenario);
+
+/// Runs the scenario's system on `machine`, one coroutine per rank, and sums up its measured steps.
+///   backend   name of the machine in the result: counting, sim, real
+///   Result    infeasible runs are results: the request that failed, and the peaks until then
+///   Throws    what a strategy or machine throws otherwise (InternalError, DeviceError)
+result::Result run(Machine& machine, const description::Scenario& scenario,
+                   const Prepared& prepared, const std::string& backend);
+
+}  // namespace spillway::strategies

@@ -1,0 +1,204 @@
+#include "strategies/streaming.hpp"
+
+#include "strategies/parts/activations.hpp"
+#include "strategies/parts/gpu_optimizer.hpp"
+#include "strategies/parts/overflow_check.hpp"
+#include "strategies/parts/passes.hpp"
+#include "strategies/setup.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+
+using result::Phase;
+
+/// One rank of a streaming system: its parts, and the order in which they work.
+class Streaming {
+ public:
+  Streaming(Machine& machine, Rank rank, const Job& job)
+      : machine_(machine),
+        rank_(rank),
+        job_(job),
+        layers_(static_cast<std::uint32_t>(job.plans.layers.size())),
+        weights_(machine, rank, job),
+        activations_(machine, rank, job),
+        on_cpu_(job.scenario.strategy.optimizer.device == description::OptimizerDevice::cpu
+                    ? std::make_unique<CpuOptimizer>(machine, rank, job, weights_)
+                    : nullptr),
+        gradients_(machine, rank, job, on_cpu_.get()),
+        on_gpu_(machine, rank, job, weights_, gradients_),
+        overlap_(job.scenario.strategy.weights.overlap),
+        ahead_(std::max<std::uint64_t>(1, job.scenario.strategy.weights.prefetch_blocks)) {}
+
+  Task<> init() {
+    const description::MachineFile& box = job_.scenario.machine;
+    hold(TierId::pageable, Purpose::process_base,
+         rank_.index == 0 ? box.host.process_base : box.host.process_base_next);
+    if (rank_.index == 0) hold(TierId::pageable, Purpose::runtime_base, box.host.runtime_base);
+    hold(TierId::gpu, Purpose::context, box.gpu.context);
+    co_await weights_.init();
+    co_await gradients_.init();
+    if (on_cpu_)
+      co_await on_cpu_->init();
+    else
+      on_gpu_.init();
+    hold_initialisation_blocks();
+  }
+
+  Task<> step() {
+    const std::uint64_t micro_batches = job_.scenario.training.gradient_accumulation;
+    for (std::uint64_t micro = 0; micro < micro_batches; ++micro) {
+      activations_.begin_micro_batch();
+      machine_.enter(rank_, Phase::forward);
+      co_await forward();
+      machine_.enter(rank_, Phase::backward);
+      co_await backward(micro == 0, micro + 1 == micro_batches);
+      activations_.end_micro_batch();
+    }
+    if (on_cpu_ && job_.scenario.strategy.overflow_check != description::OverflowCheck::none) {
+      machine_.enter(rank_, Phase::overflow_check);
+      co_await check_overflow(machine_, rank_, job_, gradients_);
+    }
+    machine_.enter(rank_, Phase::update);
+    if (on_cpu_)
+      co_await on_cpu_->update([this](std::uint32_t weight) { return gradients_.flat(weight); });
+    else
+      co_await on_gpu_.update();
+  }
+
+ private:
+  void hold(TierId tier, Purpose purpose, Bytes bytes) {
+    if (bytes.value()) held_.push_back(machine_.allocate_now(tier, rank_, bytes, purpose));
+  }
+
+  /// Casting the parameters goes through a pinned block each, which a caching allocator keeps for ever.
+  void hold_initialisation_blocks() {
+    const auto& strategy = job_.scenario.strategy;
+    if (strategy.weights.home != description::Home::host || !job_.mixed() ||
+        strategy.pinned != description::PinnedPolicy::power_of_two)
+      return;
+    for (std::uint32_t weight = 0; weight < job_.model.weights.size(); ++weight)
+      hold(TierId::pinned, Purpose::allocator_cache,
+           Bytes(job_.share(weight, job_.partition.weight_ways()) * job_.weight_bytes));
+  }
+
+  /// The layer that runs as number `turn` of a pass.
+  std::uint32_t layer_at(std::uint32_t turn, bool backward) const {
+    return backward ? layers_ - 1 - turn : turn;
+  }
+
+  void fetch(std::uint32_t layer) {
+    if (!fetches_[layer]) fetches_[layer] = machine_.spawn(weights_.gather(layer));
+  }
+
+  /// The hook of the layer that begins to run as number `turn`: fetches the next ones, while the GPU has room.
+  void prefetch_behind(std::uint32_t turn, bool backward) {
+    if (!overlap_) return;
+    for (std::uint64_t i = turn + 1; i <= turn + ahead_ && i < layers_; ++i) {
+      const std::uint32_t layer = layer_at(static_cast<std::uint32_t>(i), backward);
+      if (!fetches_[layer] && !weights_.has_room(layer)) return;
+      fetch(layer);
+    }
+  }
+
+  /// The layer's weights; with overlap their fetch began a layer ago.
+  Task<GatheredWeights> arrive(std::uint32_t layer) {
+    fetch(layer);
+    GatheredWeights weights = co_await std::move(fetches_[layer]);
+    fetches_[layer].reset();
+    co_return weights;
+  }
+
+  LayerOperands operands(std::uint32_t layer, const GatheredWeights& weights) const {
+    LayerOperands at;
+    at.weights = &weights;
+    at.saved = activations_.saved(layer);
+    at.transient = activations_.transient();
+    at.scratch = activations_.scratch();
+    at.logits = activations_.logits(layer);
+    at.hidden = &activations_.hidden();
+    return at;
+  }
+
+  Op issue(const PassPlan& pass, const LayerOperands& at, std::vector<Op> after) {
+    return issue_pass(machine_, rank_, tensor_group(job_.scenario, rank_), pass, at,
+                      std::move(after), !overlap_);
+  }
+
+  Task<> forward() {
+    fetches_.clear();
+    fetches_.resize(layers_);
+    Op before;
+    for (std::uint32_t layer = 0; layer < layers_; ++layer) {
+      if (!overlap_ && before) co_await before;
+      const GatheredWeights weights = co_await arrive(layer);
+      activations_.before_forward(layer);
+      const Op computed =
+          issue(job_.plans.layers[layer].forward, operands(layer, weights), {});
+      activations_.after_forward(layer, computed);
+      // the hook of this layer runs when the layer before it has left the GPU
+      if (before) co_await before;
+      prefetch_behind(layer, false);
+      before = computed;
+    }
+    co_await before;
+  }
+
+  Task<> backward(bool first_micro, bool last_micro) {
+    fetches_.clear();
+    fetches_.resize(layers_);
+    Op before;
+    activations_.prefetch_backward(layers_ - 1);
+    for (std::uint32_t turn = 0; turn < layers_; ++turn) {
+      const std::uint32_t layer = layer_at(turn, true);
+      const LayerPlan& plan = job_.plans.layers[layer];
+      if (!overlap_ && before) co_await before;
+      const GatheredWeights weights = co_await arrive(layer);
+      Gradients::OnGpu gradients = co_await gradients_.begin_layer(layer);
+      activations_.before_backward(layer);
+      LayerOperands at = operands(layer, weights);
+      at.gradients = &gradients.views;
+      std::vector<Op> arrivals = activations_.arrivals(layer);
+      if (activations_.recomputes(layer)) {
+        const Op recomputed = issue(plan.recompute, at, std::move(arrivals));
+        arrivals = {recomputed};
+      }
+      const Op computed = issue(plan.backward, at, std::move(arrivals));
+      activations_.after_backward(layer);
+      if (before) co_await before;
+      if (layer > 0) activations_.prefetch_backward(layer - 1);
+      prefetch_behind(turn, true);
+      at = LayerOperands();
+      co_await gradients_.leave(layer, std::move(gradients), computed, first_micro, last_micro);
+      before = computed;
+    }
+    co_await before;
+    co_await gradients_.drain();
+  }
+
+  Machine& machine_;
+  Rank rank_;
+  const Job& job_;
+  std::uint32_t layers_;
+  Weights weights_;
+  Activations activations_;
+  std::unique_ptr<CpuOptimizer> on_cpu_;
+  Gradients gradients_;
+  GpuOptimizer on_gpu_;
+  bool overlap_;
+  std::uint64_t ahead_;
+  std::vector<Buffer> held_;
+  std::vector<Pending<GatheredWeights>> fetches_;
+};
+
+}  // namespace
+
+Task<> train_streaming(Machine& machine, Rank rank, const Job& job) {
+  Streaming rank_state(machine, rank, job);
+  co_await rank_state.init();
+  while (co_await job.steps->next()) co_await rank_state.step();
+}
+
+}  // namespace spillway::strategies

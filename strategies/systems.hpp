@@ -1,0 +1,12 @@
+#pragma once
+
+#include "strategies/job.hpp"
+
+/// What the catalogue lists: defaults of each system's own file.
+namespace spillway::strategies {
+
+description::Strategy resident_defaults();
+description::Strategy zero_offload_defaults();
+description::Strategy zero_infinity_defaults();
+
+}  // namespace spillway::strategies

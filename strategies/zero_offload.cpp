@@ -1,0 +1,23 @@
+#include "strategies/systems.hpp"
+
+namespace spillway::strategies {
+
+/// Weights, gradients and optimizer states in host memory, no SSD: ZeRO-3 with CPU offload, as DeepSpeed runs it. The
+/// original form is `weights.home: gpu` with `parallel.zero_stage: 2`.
+///   Source  ZeRO-Offload (USENIX ATC'21); DeepSpeed stage3.py; MemAscend section II
+description::Strategy zero_offload_defaults() {
+  description::Strategy strategy;
+  strategy.system = "zero_offload";
+  strategy.weights.home = description::Home::host;
+  strategy.weights.persistence_threshold = description::Params(100'000);
+  strategy.activations.policy = description::ActivationPolicy::checkpoint_gpu;
+  strategy.gradients.policy = description::GradientPolicy::host_fp32;
+  strategy.gradients.staging_buffer = true;
+  strategy.optimizer.device = description::OptimizerDevice::cpu;
+  strategy.optimizer.home = description::Home::host;
+  strategy.overflow_check = description::OverflowCheck::chained;
+  strategy.pinned = description::PinnedPolicy::power_of_two;
+  return strategy;
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,48 @@
+// The checks, on this tree itself.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/house/architecture.hpp"
+#include "tests/house/repository.hpp"
+#include "tests/house/sizes.hpp"
+
+namespace spillway::house {
+namespace {
+
+const std::filesystem::path root = SPILLWAY_SOURCE_DIR;
+
+const std::vector<SourceFile>& tree() {
+  static const auto files = repository_files(root);
+  return files;
+}
+
+std::string architecture_text() {
+  for (const auto& file : tree()) {
+    if (file.path == "ARCHITECTURE.md") return file.text;
+  }
+  return "";
+}
+
+void expect_none(const Findings& findings) {
+  for (const auto& finding : findings) ADD_FAILURE() << finding;
+}
+
+TEST(House, HasFilesToCheck) { EXPECT_GT(tree().size(), 20U); }
+
+TEST(House, EveryIncludeIsAnEdgeOfTheArchitecture) {
+  expect_none(include_findings(parse_architecture(architecture_text()), tree()));
+}
+
+TEST(House, EverySourceIsCompiled) { expect_none(orphan_findings(tree())); }
+
+TEST(House, NoFileIsTooLong) { expect_none(file_findings(tree())); }
+
+TEST(House, NoFunctionIsTooLong) { expect_none(function_findings(tree())); }
+
+TEST(House, NoLineIsTooWide) { expect_none(line_findings(tree())); }
+
+TEST(House, TheLayoutIsTheFormatters) { expect_none(layout_findings(root, tree())); }
+
+}  // namespace
+}  // namespace spillway::house

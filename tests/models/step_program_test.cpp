@@ -1,0 +1,242 @@
+#include "models/step_program.hpp"
+
+#include "models/check.hpp"
+#include "scenarios/description/errors.hpp"
+#include "tests/models/configs.hpp"
+
+#include <gmock/gmock.h>
+
+namespace spillway::models {
+namespace {
+
+Workload workload(std::uint64_t micro_batch, std::uint64_t sequence, std::uint64_t tensor = 1) {
+  Workload w;
+  w.micro_batch = micro_batch;
+  w.sequence = sequence;
+  w.tensor = tensor;
+  return w;
+}
+
+Bytes total(const StepProgram& program, TensorRole role) {
+  Bytes sum;
+  for (const Tensor& tensor : program.tensors)
+    if (tensor.role == role) sum += tensor.bytes;
+  return sum;
+}
+
+const Tensor& named(const StepProgram& program, const std::string& name) {
+  for (const Tensor& tensor : program.tensors)
+    if (tensor.name == name) return tensor;
+  throw std::runtime_error("no tensor " + name);
+}
+
+TEST(StepProgram, ForwardFlopsOfLohans13B) {
+  // T = 32 x 1024, h 5120, L 40, V 50257: 24 T h^2 L + 4 T s h L + 2 T h V
+  const double tokens = 32 * 1024, h = 5120, layers = 40, words = 50257;
+  const double expected =
+      24 * tokens * h * h * layers + 4 * tokens * 1024 * h * layers + 2 * tokens * h * words;
+  const StepProgram program = build_step_program(from_library("lohan-13b"), workload(32, 1024));
+  EXPECT_DOUBLE_EQ(program.forward_flops().value(), expected);
+  EXPECT_DOUBLE_EQ(program.flops(program.backward).value(), 2 * expected);
+  EXPECT_DOUBLE_EQ(program.flops(program.update).value(), 0);
+}
+
+TEST(StepProgram, ForwardFlopsOfLlama8BCountEveryMatrixOnce) {
+  // 2 (P - E) T + 4 L T s Q: all weights but the embedding (looked up) and the norms
+  const Model model = from_library("llama-3.1-8b");
+  const double tokens = 4096;
+  const double multiplied = 8030261248.0 - 128256.0 * 4096 - 65.0 * 4096;
+  EXPECT_DOUBLE_EQ(build_step_program(model, workload(1, 4096)).forward_flops().value(),
+                   2 * multiplied * tokens + 4 * 32 * tokens * 4096 * 4096);
+}
+
+TEST(StepProgram, CausalSkipHalvesTheAttentionOfDecodersOnly) {
+  // 4 L T s h = 4 x 2 x 32 x 16 x 64; half of it is saved
+  Workload skip = workload(2, 16);
+  skip.causal_skip = true;
+  const auto saved = [&](const char* config) {
+    const Model model = from_config(config);
+    return build_step_program(model, workload(2, 16)).forward_flops().value() -
+           build_step_program(model, skip).forward_flops().value();
+  };
+  EXPECT_DOUBLE_EQ(saved(tiny_gpt2), 4 * 2 * 32 * 16 * 64 / 2);
+  EXPECT_DOUBLE_EQ(saved(tiny_bert), 0);
+  EXPECT_DOUBLE_EQ(saved(tiny_t5), 4 * 2 * 32 * 16 * 64 / 2);  // the decoder's self-attention
+}
+
+TEST(StepProgram, T5DecoderLayersCost32Th2And8Tsh) {
+  // encoder 24 T h^2 + 4 T s h, decoder 32 T h^2 + 8 T s h, two of each; head 2 T h V
+  const double t = 32, h = 64, s = 16;
+  EXPECT_DOUBLE_EQ(
+      build_step_program(from_config(tiny_t5), workload(2, 16)).forward_flops().value(),
+      2 * (24 * t * h * h + 4 * t * s * h) + 2 * (32 * t * h * h + 8 * t * s * h) +
+          2 * t * h * 100);
+}
+
+TEST(StepProgram, BertsHeadHasATransformThatNoRankShares) {
+  // per rank: (24 T h^2 + 4 T s h) L / t + 2 T h V / t + 2 T h^2
+  const double t = 32, h = 64, s = 16;
+  EXPECT_DOUBLE_EQ(
+      build_step_program(from_config(tiny_bert), workload(2, 16, 2)).forward_flops().value(),
+      2 * (24 * t * h * h + 4 * t * s * h) / 2 + 2 * t * h * 100 / 2 + 2 * t * h * h);
+}
+
+TEST(StepProgram, ExpertsCountTheFlopsOfThoseUsedAndTheBytesOfAll) {
+  const Model model = from_config(tiny_mixtral);
+  const StepProgram program = build_step_program(model, workload(2, 16));
+  const double t = 32, h = 64;
+  // q and o h^2, k and v h x 32, router h x 4, 2 experts of three h x 96; attention; head
+  EXPECT_DOUBLE_EQ(
+      program.forward_flops().value(),
+      2 * (2 * t * (2 * h * h + 2 * h * 32 + 4 * h + 2 * 3 * h * 96) + 4 * t * 16 * h) +
+          2 * t * h * 100);
+  EXPECT_EQ(total(program, TensorRole::weight).value(), 2 * model.parameters.value());
+}
+
+TEST(StepProgram, SixteenBytesAParameterInMixedPrecisionWithAdam) {
+  const Model model = from_config(tiny_gpt2);
+  const StepProgram program = build_step_program(model, workload(1, 16));
+  const std::uint64_t p = model.parameters.value();
+  EXPECT_EQ(total(program, TensorRole::weight).value(), 2 * p);
+  EXPECT_EQ(total(program, TensorRole::weight_gradient).value(), 2 * p);
+  EXPECT_EQ(total(program, TensorRole::master).value(), 4 * p);
+  EXPECT_EQ(total(program, TensorRole::momentum).value(), 4 * p);
+  EXPECT_EQ(total(program, TensorRole::variance).value(), 4 * p);
+}
+
+Bytes update_traffic(const StepProgram& program) {
+  Bytes sum;
+  for (std::uint32_t i = program.update.first; i < program.update.last; ++i)
+    sum += program.operators[i].bytes;
+  return sum;
+}
+
+TEST(StepProgram, UpdateTrafficPerParameter) {
+  const Model model = from_config(tiny_gpt2);
+  const std::uint64_t p = model.parameters.value();
+  const auto traffic = [&](Precision precision, Optimizer optimizer, std::uint64_t state) {
+    Workload w = workload(1, 16);
+    w.precision = precision;
+    w.optimizer = optimizer;
+    w.state_bytes = state;
+    return update_traffic(build_step_program(model, w)).value();
+  };
+  // mixed: gradient 2, master, momentum, variance 12 in; the same states and the weight 2 out
+  EXPECT_EQ(traffic(Precision::fp16_mixed, Optimizer::adam, 4), 28 * p);
+  // bf16 states: weight, gradient, two states in, all but the gradient out: 2 x 7
+  EXPECT_EQ(traffic(Precision::bf16_mixed, Optimizer::adam, 2), 14 * p);
+  // fp32: weight, gradient, two states in, all but the gradient out: 4 x 7
+  EXPECT_EQ(traffic(Precision::fp32, Optimizer::adam, 4), 28 * p);
+  // fp16 SGD without momentum: 4 in, 2 out
+  EXPECT_EQ(traffic(Precision::fp16, Optimizer::sgd, 4), 6 * p);
+}
+
+TEST(StepProgram, StatesBelongToTheirWeight) {
+  const Model model = from_config(tiny_gpt2);
+  const StepProgram program = build_step_program(model, workload(1, 16));
+  for (std::uint32_t i = 0; i < model.weights.size(); ++i) {
+    EXPECT_EQ(program.tensors[i].name, model.weights[i].name);
+    const Tensor& master = named(program, model.weights[i].name + ".master");
+    EXPECT_EQ(master.weight, i);
+    EXPECT_EQ(master.layer, model.weights[i].layer);
+  }
+}
+
+TEST(StepProgram, WholeLogitsTakeTwoAndFourBytesAndAGradient) {
+  Workload w = workload(2, 16);
+  w.fused_kernels = false;
+  const StepProgram mixed = build_step_program(from_config(tiny_gpt2), w);
+  const std::uint64_t words = 32 * 100;
+  EXPECT_EQ(total(mixed, TensorRole::logits).value(), (2 + 4 + 2) * words);
+  EXPECT_EQ(named(mixed, "head.logits").bytes.value(), 2 * words);
+  EXPECT_EQ(named(mixed, "head.softmax").bytes.value(), 4 * words);
+  w.precision = Precision::fp16;  // the loss in 16 bit too
+  EXPECT_EQ(total(build_step_program(from_config(tiny_gpt2), w), TensorRole::logits).value(),
+            (2 + 2 + 2) * words);
+  w.precision = Precision::fp32;
+  EXPECT_EQ(total(build_step_program(from_config(tiny_gpt2), w), TensorRole::logits).value(),
+            (4 + 4 + 4) * words);
+}
+
+TEST(StepProgram, TheFusedLossHasTheSameFlopsAndNoLogits) {
+  const Model model = from_config(tiny_gpt2);
+  Workload whole = workload(2, 16);
+  whole.fused_kernels = false;
+  const StepProgram fused = build_step_program(model, workload(2, 16));
+  EXPECT_EQ(total(fused, TensorRole::logits), Bytes(0));
+  EXPECT_EQ(fused.forward_flops(), build_step_program(model, whole).forward_flops());
+  // chunks: 100 words / 64 wide, up: 2; 32 tokens / 2 = 16; 16 x 100 x (2 + 4) bytes
+  const Operator& loss = fused.operators[fused.forward.last - 1];
+  EXPECT_EQ(loss.kind, OperatorKind::loss);
+  EXPECT_EQ(loss.workspace.value(), 16u * 100 * 6);
+}
+
+TEST(StepProgram, OneTokenWorks) {
+  const StepProgram program = build_step_program(from_config(tiny_mixtral), workload(1, 1));
+  EXPECT_NO_THROW(check(program));
+}
+
+TEST(StepProgram, ASequenceMayFillALearnedTableButNotPassIt) {
+  EXPECT_NO_THROW(build_step_program(from_config(tiny_gpt2), workload(1, 16)));
+  EXPECT_THROW(build_step_program(from_config(tiny_gpt2), workload(1, 17)),
+               description::ScenarioError);
+  EXPECT_NO_THROW(build_step_program(from_config(narrow_opt), workload(1, 16)));
+  EXPECT_THROW(build_step_program(from_config(narrow_opt), workload(1, 17)),
+               description::ScenarioError);
+  // llama's rotary positions have no table
+  EXPECT_NO_THROW(build_step_program(from_config(tiny_llama), workload(1, 4096)));
+}
+
+TEST(StepProgram, ZeroSizesAreRefused) {
+  EXPECT_THROW(build_step_program(from_config(tiny_gpt2), workload(0, 16)),
+               description::ScenarioError);
+  EXPECT_THROW(build_step_program(from_config(tiny_gpt2), workload(1, 0)),
+               description::ScenarioError);
+  EXPECT_THROW(build_step_program(from_config(tiny_gpt2), workload(1, 16, 0)),
+               description::ScenarioError);
+}
+
+TEST(StepProgram, SizesThatWouldOverflowAreRefused) {
+  EXPECT_THROW(build_step_program(from_config(tiny_llama), workload(1, 1'000'000'000'000)),
+               description::ScenarioError);
+  EXPECT_THROW(build_step_program(from_config(tiny_llama), workload(UINT64_MAX, 16)),
+               description::ScenarioError);
+}
+
+TEST(StepProgram, ABlocksBackwardStartsFromTheGradientOfItsOutput) {
+  const StepProgram program = build_step_program(from_config(tiny_llama), workload(1, 16));
+  for (std::uint32_t layer = 0; layer + 1 < program.layers.size(); ++layer) {
+    const LayerSpan& span = program.layers[layer];
+    const TensorId output = span.output.value();
+    EXPECT_EQ(program.layers[layer + 1].input, output);
+    const TensorId gradient = span.output_gradient.value();
+    EXPECT_EQ(program.tensors[gradient].name, program.tensors[output].name + ".gradient");
+  }
+  EXPECT_FALSE(program.layers.back().output_gradient.has_value());
+}
+
+TEST(StepProgram, FlashAttentionSumsTheQueryGradientInFp32) {
+  const StepProgram program = build_step_program(from_config(tiny_gpt2), workload(2, 16));
+  for (std::uint32_t i = program.backward.first; i < program.backward.last; ++i) {
+    const Operator& op = program.operators[i];
+    if (op.kind == OperatorKind::attention) {
+      EXPECT_EQ(op.workspace.value(), 32u * 64 * 4);
+    }
+  }
+}
+
+TEST(StepProgram, MaterializedScoresAreScratch) {
+  Workload w = workload(2, 16);
+  w.attention = Attention::materialized;
+  const StepProgram program = build_step_program(from_config(tiny_gpt2), w);
+  int found = 0;
+  for (std::uint32_t i = 0; i < program.forward.last; ++i)
+    if (program.operators[i].kind == OperatorKind::attention) {
+      EXPECT_EQ(program.operators[i].workspace.value(), 2u * 4 * 16 * 16 * 2);  // a s^2 b, 16 bit
+      ++found;
+    }
+  EXPECT_EQ(found, 2);
+}
+
+}  // namespace
+}  // namespace spillway::models

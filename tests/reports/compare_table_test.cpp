@@ -1,0 +1,100 @@
+#include "reports/compare_table.hpp"
+
+#include "tests/reports/samples.hpp"
+
+#include <gmock/gmock.h>
+#include <sstream>
+
+namespace spillway::reports {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// The words of the row that starts with `title`, after it, joined with one space; "" for none.
+std::string row(const std::string& table, const std::string& title) {
+  std::istringstream in(table);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(title + " ")) continue;
+    std::istringstream words(line.substr(title.size()));
+    std::string joined;
+    for (std::string word; words >> word;) joined += (joined.empty() ? "" : " ") + word;
+    return joined;
+  }
+  return "";
+}
+
+/// Labels "a", "b", ... on a wide screen.
+std::string table_of(const std::vector<result::Result>& results, Screen screen = {400}) {
+  std::vector<Contender> contenders;
+  for (const result::Result& result : results)
+    contenders.push_back({std::string(1, static_cast<char>('a' + contenders.size())), &result});
+  return compare_table(contenders, screen);
+}
+
+TEST(CompareTable, MarksTheBestOfEachRow) {
+  result::Result slow = sample_that_fits(), fast = slow;
+  fast.step_time_s = 30, fast.tokens_per_s = 2000, fast.host.total = 80 * gib;
+  fast.wear->lifetime_years = 3.2;
+  const std::string table = table_of({slow, fast});
+  EXPECT_EQ(row(table, "step time"), "40.0 s 30.0 s*");
+  EXPECT_EQ(row(table, "tokens/s"), "1,638 2,000*");
+  EXPECT_EQ(row(table, "host peak of 128.0 GiB"), "64.0 GiB* 80.0 GiB");
+  EXPECT_EQ(row(table, "SSD lifetime"), "47 days 3.2 years*");
+  EXPECT_EQ(row(table, "tokens/s per $1000"), "200 244*");  // 1638.4 and 2000 / 8.192
+}
+
+TEST(CompareTable, MarksNothingWhereAllReadTheSame) {
+  result::Result one = sample_that_fits(), other = one;
+  other.step_time_s = 40.0001;
+  EXPECT_EQ(row(table_of({one, other}), "step time"), "40.0 s 40.0 s");
+  EXPECT_THAT(table_of({one}), Not(HasSubstr("*")));
+}
+
+TEST(CompareTable, MarksAllThatTie) {
+  result::Result one = sample_that_fits(), other = one, slow = one;
+  slow.step_time_s = 50;
+  EXPECT_EQ(row(table_of({slow, one, other}), "step time"), "50.0 s 40.0 s* 40.0 s*");
+}
+
+TEST(CompareTable, DoesNotLetARunThatDoesNotFitWin) {
+  result::Result big = sample_that_fits();
+  big.gpu.total = 20 * gib;
+  const std::string table = table_of({sample_that_does_not_fit(), sample_that_fits(), big});
+  EXPECT_EQ(row(table, "GPU peak of 24.0 GiB"), "2.00 GiB 18.0 GiB* 20.0 GiB");
+  EXPECT_EQ(row(table, "step time"), "- 40.0 s 40.0 s");
+  EXPECT_EQ(row(table, "fits"), "no: host, yes yes");
+  EXPECT_THAT(table, HasSubstr("12.0 GiB short in init"));
+}
+
+TEST(CompareTable, PutsTheCapacityBesideThePeakWhereMachinesDiffer) {
+  result::Result small = sample_that_fits(), large = small;
+  large.host.capacity = 256 * gib;
+  EXPECT_EQ(row(table_of({small, large}), "host peak"),
+            "64.0 GiB of 128.0 GiB 64.0 GiB of 256.0 GiB");
+}
+
+TEST(CompareTable, LeavesOutRowsThatNobodyAnswers) {
+  result::Result plain = sample_that_fits();
+  EXPECT_EQ(row(table_of({plain}), "price"), "$8,192");
+  plain.price_usd.reset(), plain.wear.reset();
+  const std::string table = table_of({plain});
+  for (const char* title : {"price", "tokens/s per", "SSD lifetime", "GPU direct", "network"})
+    EXPECT_THAT(table, Not(HasSubstr(title)));
+}
+
+TEST(CompareTable, IsCutIntoBlocksOnANarrowScreen) {
+  const std::vector<result::Result> six(6, sample_that_fits());
+  std::istringstream in(table_of(six, {60}));
+  std::size_t blocks = 0;
+  for (std::string line; std::getline(in, line);) {
+    EXPECT_LE(line.size(), 60u) << line;
+    blocks += line.starts_with("step time");
+  }
+  EXPECT_EQ(blocks, 2u);  // 22 + 3 x (2 + 8): three of the six beside the titles
+}
+
+TEST(CompareTable, OfNothingHasNoRows) { EXPECT_EQ(table_of({}), "\n\n"); }
+
+}  // namespace
+}  // namespace spillway::reports

@@ -1,0 +1,91 @@
+#include "reports/explain.hpp"
+
+#include "tests/reports/samples.hpp"
+
+#include <gmock/gmock.h>
+
+namespace spillway::reports {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Explain, ListsSettingsWithTheirSources) {
+  const std::vector<Setting> settings = {{"training.micro_batch", "4", "scenario"},
+                                         {"strategy.pinned", "exact", "default"}};
+  EXPECT_THAT(explain({}, settings, {100}), HasSubstr("setting               value  from\n"
+                                                      "-------------------------------------\n"
+                                                      "training.micro_batch  4      scenario\n"
+                                                      "strategy.pinned       exact  default\n"));
+}
+
+TEST(Explain, SaysWhereEachGigabyteComesFrom) {
+  // 2 ranks x 1 x 15 GiB, each charged 16 GiB: 30 of 64 GiB = 46.9 %, rounding 2 GiB
+  EXPECT_THAT(explain(sample_that_fits(), {}, {100}),
+              HasSubstr("gradient_flat_buffer             30.0 GiB  46.9 %\n"
+                        "  ranks 0-1: each 1 x 15.0 GiB   30.0 GiB  46.9 %  + 2.00 GiB  pinned\n"
+                        "parameter_pool                   20.0 GiB  31.2 %\n"
+                        "  ranks 0-1: each 10 x 1.00 GiB  20.0 GiB  31.2 %              pinned\n"
+                        "optimizer_swap_buffers           6.00 GiB   9.4 %\n"
+                        "  rank 0: 2 x 3.00 GiB           6.00 GiB   9.4 %  + 2.00 GiB  pinned\n"));
+}
+
+TEST(Explain, NamesRanksThatAreNotInARow) {
+  result::Result result;
+  result.host.total = 3;
+  result.host.by_purpose = {{"host_pool", 3}};
+  for (const std::uint64_t rank : {0, 2, 3})
+    result.host.entries.push_back({rank, "host_pool", 1, 1, 1, false});
+  EXPECT_THAT(explain(result, {}, {100}), HasSubstr("  ranks 0, 2, 3: each 1 x 1 B"));
+}
+
+TEST(Explain, KeepsEqualBuffersOfOneRankApart) {
+  result::Result result;
+  result.host.total = 2;
+  result.host.by_purpose = {{"host_pool", 2}};
+  result.host.entries = {{0, "host_pool", 1, 1, 1, false}, {0, "host_pool", 1, 1, 1, false}};
+  EXPECT_THAT(explain(result, {}, {100}), HasSubstr("  rank 0: 1 x 1 B    1 B   50.0 %\n"
+                                                    "  rank 0: 1 x 1 B    1 B   50.0 %\n"));
+}
+
+TEST(Explain, SumsWhatIsTooMuchToList) {
+  // sizes 1 .. 11 KiB: the eight largest are listed, 1 + 2 + 3 = 6 KiB are not
+  result::Result result;
+  for (std::uint64_t size = 1; size <= 11; ++size)
+    result.gpu.entries.push_back({0, "activations", 1, size << 10, size << 10, false});
+  result.gpu.total = 66 << 10;
+  result.gpu.by_purpose = {{"activations", 66 << 10}};
+  const std::string text = explain(result, {}, {100});
+  EXPECT_THAT(text, HasSubstr("  rank 0: 1 x 4.00 KiB"));
+  EXPECT_THAT(text, Not(HasSubstr("1 x 3.00 KiB")));
+  EXPECT_THAT(text, HasSubstr("  3 smaller lines       6.00 KiB    9.1 %\n"));
+}
+
+TEST(Explain, PrintsWhatThePlannerDecided) {
+  result::Result result = sample_that_fits();
+  EXPECT_THAT(explain(result, {}, {100}), Not(HasSubstr("planner")));
+  result.plan = {{"swap_bytes", 3 * gib}, {"stall_s", 0.25}, {"case", "gpu bound"}, {"moved", 12}};
+  EXPECT_THAT(explain(result, {}, {100}), HasSubstr("the planner decided\n"
+                                                    "------------------------------\n"
+                                                    "case                 gpu bound\n"
+                                                    "moved                       12\n"
+                                                    "stall_s                 250 ms\n"
+                                                    "swap_bytes            3.00 GiB\n"));
+}
+
+TEST(Explain, SaysWhereEachSecondGoes) {
+  const std::string text = explain(sample_that_fits(), {}, {140});
+  EXPECT_THAT(text, HasSubstr("Where the 40.0 s of a step go"));
+  EXPECT_THAT(text, HasSubstr("backward          20.0 s  15.0 s (75 %)      5.00 s (25 %)  2.00 s "
+                              "(10 %)  4.00 s (20 %)   18.0 s (90 %)   1.00 s (5 %)\n"));
+  EXPECT_THAT(text, HasSubstr("update     90.0 GB      90.0 GB            -            -\n"));
+}
+
+TEST(Explain, OfARunThatDoesNotFitIsAboutMemory) {
+  const std::string text = explain(sample_that_does_not_fit(), {}, {100});
+  EXPECT_THAT(text, HasSubstr("Where the 108.0 GiB of host memory come from"));
+  EXPECT_THAT(text, Not(HasSubstr("of a step")));
+}
+
+}  // namespace
+}  // namespace spillway::reports

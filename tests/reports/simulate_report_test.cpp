@@ -1,0 +1,114 @@
+#include "reports/simulate_report.hpp"
+
+#include "reports/phases.hpp"
+#include "tests/reports/samples.hpp"
+
+#include <gmock/gmock.h>
+#include <sstream>
+
+namespace spillway::reports {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+TEST(SimulateReport, BeginsWithTheAnswer) {
+  EXPECT_THAT(simulate_report(sample_that_fits(), {100}),
+              StartsWith("7B on a small box: memascend (sim)\nFits: 40.0 s per step"));
+}
+
+TEST(SimulateReport, NamesTheBiggestBuffersOfEachTier) {
+  EXPECT_THAT(simulate_report(sample_that_fits(), {200}),
+              HasSubstr("host  64.0 GiB  128.0 GiB  50.0 %  update    gradient_flat_buffer 30.0 "
+                        "GiB, parameter_pool 20.0 GiB, optimizer_swap_buffers 6.00 GiB, "
+                        "pinned_rounding 4.00 GiB, 1 more\n"));
+}
+
+TEST(SimulateReport, SaysWhatEachPhaseWaitsFor) {
+  const std::string report = simulate_report(sample_that_fits(), {100});
+  // 20 s of a 40 s step, the GPU busy 15 s of them, the SSD 18 s
+  EXPECT_THAT(report, HasSubstr("backward          20.0 s   50.0 %    75.0 %  ssd (90.0 %)\n"));
+  EXPECT_THAT(report,
+              HasSubstr("  overflow_check  1.00 s    2.5 %     0.0 %  latency (cpu 25.0 %)"));
+  EXPECT_THAT(report, HasSubstr("The GPU waits 3.50 s for the SSD, 250 ms for the host and "
+                                "12.0 s for the update.\n"));
+}
+
+TEST(SimulateReport, SortsWhatWouldHelpByWhatItBrings) {
+  EXPECT_THAT(simulate_report(sample_that_fits(), {100}),
+              HasSubstr("one more ssd                 30.0 s    -25.0 %\n"
+                        "twice the host memory        40.0 s  no change\n"
+                        "half the host memory   does not fit\n"));
+}
+
+TEST(SimulateReport, SaysHowLongTheDrivesLast) {
+  const std::string report = simulate_report(sample_that_fits(), {200});
+  EXPECT_THAT(report, HasSubstr("Wear: 194.4 TB a day on nvme, each byte written 1.50 times "
+                                "inside, rated for 14.0 PB: lasts 47 days.\n"));
+  result::Result dry = sample_that_fits();
+  dry.wear->write_bytes_per_day = 0;
+  EXPECT_THAT(simulate_report(dry, {100}), Not(HasSubstr("Wear")));
+}
+
+TEST(SimulateReport, OfARunThatDoesNotFitHasNoTimes) {
+  const std::string report = simulate_report(sample_that_does_not_fit(), {100});
+  EXPECT_THAT(report, HasSubstr("Does not fit: host memory has no room"));
+  EXPECT_THAT(report, HasSubstr("host  108.0 GiB  128.0 GiB  84.4 %  init"));
+  for (const char* absent : {"mostly waits", "backward", "traffic", "Wear", "what if"})
+    EXPECT_THAT(report, Not(HasSubstr(absent)));
+}
+
+TEST(SimulateReport, WarnsOfStepsThatDrift) {
+  result::Result drifting = sample_that_fits();
+  drifting.steady = false, drifting.step_spread = 0.081;
+  EXPECT_THAT(simulate_report(drifting, {200}),
+              HasSubstr("Not steady: the longest and the shortest "
+                        "step differ by 8.1 % of their mean.\n"));
+}
+
+TEST(SimulateReport, FitsTheScreen) {
+  for (const std::size_t width : {60, 80, 140}) {
+    std::istringstream in(simulate_report(sample_that_fits(), {width}));
+    for (std::string line; std::getline(in, line);) EXPECT_LE(line.size(), width) << line;
+  }
+}
+
+TEST(SimulateReport, OfAnIoBenchIsItsRates) {
+  result::Result bench;
+  bench.system = "io_bench", bench.backend = "sim";
+  bench.io_bench = {{"latency_s", 85e-6}, {"rate_bytes_per_s", 6.5e9}};
+  EXPECT_EQ(simulate_report(bench, {100}), "io_bench (sim)\n6.50 GB/s, 85.0 us per request.\n");
+  bench.io_bench["read_bytes_per_s"] = 4e9;
+  bench.io_bench["write_bytes_per_s"] = 2.5e9;
+  EXPECT_EQ(
+      simulate_report(bench, {100}),
+      "io_bench (sim)\n6.50 GB/s (4.00 GB/s read, 2.50 GB/s written), 85.0 us per request.\n");
+}
+
+TEST(SimulateReport, OfAnEmptyResultIsStillText) {
+  EXPECT_THAT(simulate_report({}, {80}), HasSubstr("Fits: 0 s per step"));
+}
+
+TEST(WaitsFor, IsEmptyWhereNothingWorks) {
+  const result::PhaseBusy idle;
+  EXPECT_EQ(waits_for({"forward", 1, nullptr, false}), "");
+  EXPECT_EQ(waits_for({"forward", 0, &idle, false}), "");
+  EXPECT_EQ(waits_for({"forward", 1, &idle, false}), "");
+}
+
+TEST(WaitsFor, TakesTheFirstOfEqualsAndCallsLittleWorkLatency) {
+  const result::PhaseBusy tie{0.5, 0, 0, 0, 0.5, 0};
+  EXPECT_EQ(waits_for({"forward", 1, &tie, false}), "gpu (50.0 %)");
+  EXPECT_EQ(waits_for({"forward", 2, &tie, false}), "latency (gpu 25.0 %)");
+}
+
+TEST(StallsSentence, NamesOnlyWhatIsWaitedFor) {
+  result::Result result;
+  EXPECT_EQ(stalls_sentence(result, {80}), "");
+  result.stalls.gpu_waits_for_host = 2;
+  EXPECT_EQ(stalls_sentence(result, {80}), "The GPU waits 2.00 s for the host.\n");
+}
+
+}  // namespace
+}  // namespace spillway::reports

@@ -1,0 +1,49 @@
+#include "reports/verdict.hpp"
+
+#include "tests/reports/samples.hpp"
+
+#include <gtest/gtest.h>
+
+namespace spillway::reports {
+namespace {
+
+TEST(Verdict, SaysHowMuchIsMissing) {
+  EXPECT_EQ(verdict(sample_that_fits()), "yes");
+  // asked 32 GiB, free 20 GiB
+  EXPECT_EQ(verdict(sample_that_does_not_fit()),
+            "no: host, gradient_flat_buffer, 12.0 GiB short in init");
+}
+
+TEST(Verdict, SaysThatRoomIsInPiecesWhenEnoughIsFree) {
+  result::Result result = sample_that_does_not_fit();
+  result.infeasible->free_bytes = 32 * gib;
+  EXPECT_EQ(verdict(result), "no: host, gradient_flat_buffer, no 32.0 GiB in one piece in init");
+}
+
+TEST(Headline, IsTheAnswerInWords) {
+  EXPECT_EQ(headline(sample_that_fits()),
+            "Fits: 40.0 s per step, 1,638 tokens/s, 62.1 TFLOPS per GPU. What limits it is nvme.");
+  EXPECT_EQ(headline(sample_that_does_not_fit()),
+            "Does not fit: host memory has no room for gradient_flat_buffer of rank 1 in init, "
+            "12.0 GiB short. It asks for 32.0 GiB where 20.0 GiB of 128.0 GiB are free.");
+}
+
+TEST(Headline, CountsStorageAsDrivesAreSold) {
+  result::Result result = sample_that_does_not_fit();
+  result.infeasible = {"ssd", 0, "optimizer_states", "init", 90 * gigabyte, 20 * gigabyte, 0};
+  EXPECT_EQ(headline(result),
+            "Does not fit: the SSD has no room for optimizer_states of rank 0 in init, "
+            "70.0 GB short. It asks for 90.0 GB where 20.0 GB are free.");
+}
+
+TEST(ScenarioTitle, IsTheNameOrWhatStandsForIt) {
+  EXPECT_EQ(scenario_title(sample_that_fits()), "7B on a small box");
+  EXPECT_EQ(scenario_title(sample_that_does_not_fit()), "qwen2.5-7b on small_box");
+  result::Result result;
+  EXPECT_EQ(scenario_title(result), "");
+  result.scenario = {{"name", ""}, {"model", "gpt2"}, {"machine", 3}};
+  EXPECT_EQ(scenario_title(result), "gpt2");
+}
+
+}  // namespace
+}  // namespace spillway::reports

@@ -1,0 +1,183 @@
+#include "reports/result/result.hpp"
+
+#include "scenarios/description/errors.hpp"
+#include "tests/reports/samples.hpp"
+
+#include <gtest/gtest.h>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+namespace spillway::result {
+namespace {
+
+using nlohmann::json;
+using reports::sample_that_does_not_fit;
+using reports::sample_that_fits;
+
+/// Through text, as between two processes.
+Result read_back(const Result& result) { return json::parse(json(result).dump()).get<Result>(); }
+
+/// Every name in `pattern` is in `found`, with a value of the same kind.
+void expect_names(const json& pattern, const json& found, const std::string& path) {
+  for (const auto& [key, value] : pattern.items()) {
+    ASSERT_TRUE(found.contains(key)) << path << "." << key;
+    if (value.is_object())
+      expect_names(value, found.at(key), path + "." + key);
+    else if (value.is_number())
+      EXPECT_TRUE(found.at(key).is_number()) << path << "." << key;
+    else
+      EXPECT_EQ(found.at(key).type(), value.type()) << path << "." << key;
+  }
+}
+
+TEST(ResultJson, HasEveryNameOfTheFormat) {
+  const json pattern = json::parse(R"({
+    "schema": "", "backend": "", "scenario": {}, "system": "", "feasible": true,
+    "infeasible": null, "step_time_s": 0.0,
+    "phases": {"forward_s": 0, "backward_s": 0, "update_s": 0, "overflow_check_s": 0},
+    "throughput": {"tokens_per_s": 0, "samples_per_s": 0, "model_tflops_per_gpu": 0},
+    "peak_bytes": {
+      "gpu": {"total": 0, "phase": "", "by_purpose": {"weights": 0, "activations": 0}},
+      "host": {"total": 0, "phase": "", "by_purpose": {"parameter_pool": 0}},
+      "ssd": {"total": 0, "by_purpose": {"optimizer_states": 0}}},
+    "io_bytes_per_step": {"ssd_read": 0, "ssd_write": 0, "h2d": 0, "d2h": 0, "gpu_direct": 0,
+      "network": 0, "by_storage": {"nvme": {"read": 0, "write": 0}}},
+    "wear": {"write_bytes_per_day": 0, "waf": 0, "rated_write_bytes": 0, "lifetime_years": 0},
+    "utilization": {"gpu": 0, "h2d": 0, "d2h": 0, "cpu": 0, "storage": {"nvme": 0}},
+    "stall_s": {"gpu_waits_for_ssd": 0, "gpu_waits_for_host": 0, "gpu_waits_for_update": 0},
+    "bottleneck": {"resource": "", "next": {"one more ssd": {"step_time_s": 0}}},
+    "phase_busy_s": {"backward": {"gpu": 0, "gpu_recompute": 0, "h2d": 0, "d2h": 0, "ssd": 0,
+      "cpu": 0}},
+    "phase_bytes": {"forward": {"ssd_read": 0, "ssd_write": 0, "h2d": 0, "d2h": 0,
+      "gpu_direct_read": 0, "gpu_direct_write": 0}},
+    "price_usd": 0, "steady": true, "operations": 0,
+    "wall": {"simulated_in_s": 0, "planned_in_s": 0}})");
+  const json found = sample_that_fits();
+  expect_names(pattern, found, "result");
+  EXPECT_EQ(found.at("schema"), "spillway/result/1");
+  EXPECT_EQ(found.at("/peak_bytes/host/entries/0/purpose"_json_pointer), "gradient_flat_buffer");
+}
+
+TEST(ResultJson, SaysWhatDidNotFit) {
+  const json found = sample_that_does_not_fit();
+  EXPECT_EQ(found.at("feasible"), false);
+  const json expected = {{"tier", "host"},
+                         {"rank", 1},
+                         {"purpose", "gradient_flat_buffer"},
+                         {"phase", "init"},
+                         {"asked_bytes", 32 * reports::gib},
+                         {"free_bytes", 20 * reports::gib},
+                         {"capacity_bytes", 128 * reports::gib}};
+  EXPECT_EQ(found.at("infeasible"), expected);
+}
+
+TEST(ResultJson, IsNullWhereThereIsNoValueAndLeavesOutWhatDoesNotApply) {
+  Result result = sample_that_fits();
+  result.wear->lifetime_years.reset();
+  json found = result;
+  EXPECT_TRUE(found.at("infeasible").is_null());
+  EXPECT_TRUE(found.at("/wear/lifetime_years"_json_pointer).is_null());
+  EXPECT_TRUE(found.at("/bottleneck/next/half the host memory/step_time_s"_json_pointer).is_null());
+  result.wear.reset();
+  result.price_usd.reset();
+  found = result;
+  EXPECT_TRUE(found.at("wear").is_null());
+  for (const char* name : {"price_usd", "plan", "io_bench"})
+    EXPECT_FALSE(found.contains(name)) << name;
+}
+
+TEST(ResultJson, ComesBackAsItWas) {
+  Result result = sample_that_fits();
+  result.plan = {{"swap_bytes", 5}, {"case", "gpu bound"}};
+  result.io_bench = {{"latency_s", 85e-6}};
+  result.steady = false, result.step_spread = 0.25;
+  const Result back = read_back(result);
+  EXPECT_EQ(json(back), json(result));
+  EXPECT_TRUE(back.feasible());
+  EXPECT_EQ(back.host.entries.at(4).charged_bytes, 4 * reports::gib);
+  EXPECT_EQ(back.next.at("one more ssd").step_time_s, 30.0);
+  EXPECT_EQ(back.next.at("half the host memory").step_time_s, std::nullopt);
+  EXPECT_EQ(back.wear->storage, "nvme");
+  EXPECT_EQ(back.plan.at("case"), "gpu bound");
+}
+
+TEST(ResultJson, ComesBackInfeasible) {
+  const Result back = read_back(sample_that_does_not_fit());
+  ASSERT_FALSE(back.feasible());
+  EXPECT_EQ(back.infeasible->purpose, "gradient_flat_buffer");
+  EXPECT_EQ(back.infeasible->free_bytes, 20 * reports::gib);
+  EXPECT_EQ(back.wear.has_value(), false);
+  EXPECT_EQ(json(back), json(sample_that_does_not_fit()));
+}
+
+TEST(ResultJson, ReadsIntoAResultThatHeldAnother) {
+  Result result = sample_that_fits();
+  from_json(json(sample_that_does_not_fit()), result);
+  EXPECT_EQ(json(result), json(sample_that_does_not_fit()));
+}
+
+TEST(ResultJson, KeepsEveryBitOfADouble) {
+  std::mt19937_64 random(7);
+  std::vector<double> numbers = {
+      0.1, 1.0 / 3, -0.0, 5e-324, 1e22, 123456789012345680.0, std::numeric_limits<double>::max()};
+  while (numbers.size() < 1000) {
+    const std::uint64_t bits = random();
+    double number = 0;
+    std::memcpy(&number, &bits, sizeof number);
+    if (std::isfinite(number)) numbers.push_back(number);
+  }
+  for (const double number : numbers) {
+    Result result;
+    result.step_time_s = number;
+    const double back = read_back(result).step_time_s;
+    EXPECT_EQ(std::memcmp(&back, &number, sizeof number), 0) << number;
+  }
+}
+
+TEST(ResultJson, KeepsTheLargestByteCount) {
+  Result result;
+  result.ssd.total = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_EQ(read_back(result).ssd.total, 18446744073709551615u);
+}
+
+TEST(ResultJson, IsTheSameTextForTheSameResult) {
+  EXPECT_EQ(json(sample_that_fits()).dump(), json(sample_that_fits()).dump());
+  EXPECT_EQ(json(read_back(sample_that_fits())).dump(), json(sample_that_fits()).dump());
+}
+
+TEST(ResultJson, RefusesANumberThatIsNotFinite) {
+  Result result = sample_that_fits();
+  result.wear->lifetime_years = std::numeric_limits<double>::infinity();
+  EXPECT_THROW(json{result}, description::InternalError);
+  result = sample_that_fits();
+  result.next["one more ssd"].step_time_s = std::nan("");
+  EXPECT_THROW(json{result}, description::InternalError);
+}
+
+TEST(ResultJson, SkipsNamesItDoesNotKnow) {
+  json with_more = sample_that_fits();
+  with_more["carbon_kg"] = 3;
+  with_more["peak_bytes"]["tape"] = {{"total", 0}};
+  EXPECT_EQ(json(with_more.get<Result>()), json(sample_that_fits()));
+}
+
+TEST(ResultJson, RefusesAnotherSchemaAMissingNameAndAWrongType) {
+  json other = sample_that_fits();
+  other["schema"] = "spillway/result/2";
+  EXPECT_THROW(other.get<Result>(), json::exception);
+  json wrong = sample_that_fits();
+  wrong["throughput"]["tokens_per_s"] = "fast";
+  EXPECT_THROW(wrong.get<Result>(), json::exception);
+  const json whole = sample_that_fits();
+  for (const auto& [name, value] : whole.items()) {
+    if (name == "price_usd" || name == "feasible") continue;
+    json without = whole;
+    without.erase(name);
+    EXPECT_THROW(without.get<Result>(), json::exception) << name;
+  }
+}
+
+}  // namespace
+}  // namespace spillway::result

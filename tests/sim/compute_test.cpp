@@ -1,0 +1,151 @@
+#include "tests/sim/fixture.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+namespace spillway::sim::test {
+namespace {
+
+using description::BytesPerSecond;
+using description::Seconds;
+
+// ---- CPU: adam 1 G parameters/s, convert 50 GB/s, fused 80 GB/s, chained 10 GB/s a thread, 10 cores
+
+TEST(SimCpu, EachClassRunsAtItsOwnRate) {
+  run(one_gpu(), [](Machine& machine, Rank rank) -> Task<> {
+    Op adam = machine.run(rank, cpu(CpuWork::adam, GB, 28 * GB));
+    co_await adam;
+    EXPECT_SECONDS(adam, 1.0);
+    Op convert = machine.run(rank, cpu(CpuWork::convert, 0, 50 * GB));
+    co_await convert;
+    EXPECT_SECONDS(convert, 1.0);
+    Op fused = machine.run(rank, cpu(CpuWork::check_fused, 0, 80 * GB));
+    co_await fused;
+    EXPECT_SECONDS(fused, 1.0);
+    Op chained = machine.run(rank, cpu(CpuWork::check_chained, 0, 10 * GB));
+    co_await chained;
+    EXPECT_SECONDS(chained, 1.0);
+    Op first = machine.run(rank, cpu(CpuWork::initialize, 0, 50 * GB));
+    co_await first;
+    EXPECT_SECONDS(first, 1.0);
+  });
+}
+
+TEST(SimCpu, AdamCountsParametersWhateverTheirTraffic) {
+  run(one_gpu(), [](Machine& machine, Rank rank) -> Task<> {
+    for (const std::uint64_t traffic : {0 * GB, 14 * GB, 28 * GB + 1, 100 * GB}) {
+      Op adam = machine.run(rank, cpu(CpuWork::adam, GB, traffic));
+      co_await adam;
+      EXPECT_SECONDS(adam, 1.0);
+    }
+  });
+}
+
+TEST(SimCpu, ClassesAndRanksShareTheCores) {
+  run(with_ranks(2), [](Machine& machine, Rank rank) -> Task<> {
+    // r/28 + r/50 = 1: 17.949 GB/s each; the 28 GB of both end after 28/28 + 28/50 = 1.56 s
+    Op work = rank.index == 0 ? machine.run(rank, cpu(CpuWork::adam, GB, 28 * GB))
+                              : machine.run(rank, cpu(CpuWork::convert, 0, 28 * GB));
+    co_await work;
+    EXPECT_SECONDS(work, 1.56);
+  });
+}
+
+TEST(SimCpu, AChainedCheckHoldsOneCoreOfTheNode) {
+  run(with_ranks(2), [](Machine& machine, Rank rank) -> Task<> {
+    if (rank.index == 0) {
+      Op chained = machine.run(rank, cpu(CpuWork::check_chained, 0, 20 * GB));
+      co_await chained;
+      EXPECT_SECONDS(chained, 2.0);
+    } else {
+      // 9 of 10 cores: .9 G parameters/s
+      Op adam = machine.run(rank, cpu(CpuWork::adam, GB, 28 * GB));
+      co_await adam;
+      EXPECT_SECONDS(adam, 1 / 0.9);
+    }
+  });
+}
+
+TEST(SimCpu, ChainedChecksOfMoreRanksThanCoresTakeTurns) {
+  run(with_ranks(12), [](Machine& machine, Rank rank) -> Task<> {
+    Op chained = machine.run(rank, cpu(CpuWork::check_chained, 0, 10 * GB));
+    co_await chained;
+    EXPECT_SECONDS(chained, 1.2);  // 12 ranks on 10 cores
+  });
+}
+
+TEST(SimCpu, NoClassOutrunsDram) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.host.memory_rate = BytesPerSecond(40e9);
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    Op fused = machine.run(rank, cpu(CpuWork::check_fused, 0, 40 * GB));
+    co_await fused;
+    EXPECT_SECONDS(fused, 1.0);
+  });
+}
+
+// ---- GPU: 100 TFLOPS fp16, 1000 GB/s
+
+double seconds_of(const description::Scenario& scenario, const std::vector<GpuKernel>& kernels) {
+  double seconds = 0;
+  SimMachine machine(scenario, false);
+  const auto body = [](Machine& on, Rank rank, std::vector<GpuKernel> batch,
+                       double* result) -> Task<> {
+    Op op = on.run(rank, batch);
+    co_await op;
+    *result = op.timing().seconds();
+  };
+  std::vector<Task<>> ranks;
+  ranks.push_back(body(machine, Rank{0}, kernels, &seconds));
+  machine.run_ranks(std::move(ranks));
+  return seconds;
+}
+
+TEST(SimGpu, AProductIsBoundByComputeOrByMemory) {
+  EXPECT_DOUBLE_EQ(seconds_of(one_gpu(), {matmul(100e12, 1e9)}), 1.0);
+  EXPECT_DOUBLE_EQ(seconds_of(one_gpu(), {matmul(1e12, 500e9)}), 0.5);
+}
+
+TEST(SimGpu, ABatchIsTheSumOfItsKernelsAndTheirLaunches) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.gpu.launch = Seconds(0.01);
+  EXPECT_DOUBLE_EQ(seconds_of(scenario, {matmul(100e12, 0), matmul(50e12, 0)}), 1.52);
+  EXPECT_EQ(seconds_of(scenario, {}), 0);
+}
+
+TEST(SimGpu, ElementwiseTimeOfAPassIsChargedOnlyWhenSeparate) {
+  GpuKernel kernel = matmul(0, 1000e9);
+  kernel.matrix = false;
+  kernel.in_pass = true;
+  description::Scenario scenario = one_gpu();
+  scenario.machine.gpu.launch = Seconds(0.01);
+  EXPECT_DOUBLE_EQ(seconds_of(scenario, {kernel}), 0.01);  // inside gpu.compute
+  scenario.machine.gpu.elementwise = description::ElementwiseCost::separate;
+  EXPECT_DOUBLE_EQ(seconds_of(scenario, {kernel}), 1.01);
+  scenario.machine.gpu.elementwise = description::ElementwiseCost::included;
+  kernel.in_pass = false;
+  EXPECT_DOUBLE_EQ(seconds_of(scenario, {kernel}), 1.01);  // an optimizer's, say
+}
+
+TEST(SimGpu, SinglePrecisionMultipliesInTf32WhereThatIsAllTheMachineSays) {
+  description::Scenario scenario = one_gpu();
+  scenario.training.precision = description::Precision::fp32;
+  EXPECT_THROW(seconds_of(scenario, {matmul(1e12, 0)}), description::ScenarioError);
+  scenario.machine.gpu.compute["tf32"] = description::FlopsPerSecond(50e12);
+  EXPECT_DOUBLE_EQ(seconds_of(scenario, {matmul(100e12, 0)}), 2.0);
+}
+
+TEST(SimGpu, AKernelStartsWhenTheCopyBeforeItIsDone) {
+  run(one_gpu(), [](Machine& machine, Rank rank) -> Task<> {
+    Buffer a = on_gpu(machine, rank, 20 * GB), b = pinned(machine, rank, 20 * GB);
+    Op copy = machine.copy(rank, a.view(), b.view());
+    const GpuKernel kernel = matmul(100e12, 0);
+    Op first = machine.run(rank, std::span(&kernel, 1), copy);
+    Op second = machine.run(rank, std::span(&kernel, 1));  // in order behind the first
+    co_await second;
+    EXPECT_NEAR(first.timing().started_s, 1.0, 1e-6);
+    EXPECT_NEAR(second.timing().finished_s, 3.0, 1e-6);
+  });
+}
+
+}  // namespace
+}  // namespace spillway::sim::test

@@ -1,0 +1,247 @@
+#include "tests/sim/fixture.hpp"
+
+namespace spillway::sim::test {
+namespace {
+
+using description::Bytes;
+using description::BytesPerSecond;
+using description::Seconds;
+
+TEST(SimStorage, ReadsAtItsReadRateAndWritesAtItsWriteRate) {
+  run(one_gpu(), [](Machine& machine, Rank rank) -> Task<> {
+    const std::uint64_t bytes = sectors(6 * GB);
+    Stored extent = co_await machine.store(ssd, rank, Bytes(bytes), Purpose::optimizer_states);
+    Buffer buffer = pinned(machine, rank, bytes);
+    Op write = machine.write(rank, extent, {0, bytes}, buffer.view());
+    co_await write;
+    Op read = machine.read(rank, extent, {0, bytes}, buffer.view());
+    co_await read;
+    EXPECT_SECONDS(write, static_cast<double>(bytes) / 3e9);
+    EXPECT_SECONDS(read, static_cast<double>(bytes) / 6e9);
+  });
+}
+
+/// One read and one write of these sizes, started together.
+struct Pair {
+  Op read, write;
+};
+Task<> together(Machine& machine, Rank rank, std::uint64_t read_bytes, std::uint64_t write_bytes,
+                Pair* result, TierId tier = TierId::pinned) {
+  Stored from = co_await machine.store(ssd, rank, Bytes(read_bytes), Purpose::optimizer_states);
+  Stored into = co_await machine.store(ssd, rank, Bytes(write_bytes), Purpose::optimizer_states);
+  Buffer a = machine.allocate_now(tier, rank, Bytes(read_bytes), Purpose::workspace);
+  Buffer b = machine.allocate_now(tier, rank, Bytes(write_bytes), Purpose::workspace);
+  result->read = machine.read(rank, from, {0, read_bytes}, a.view());
+  result->write = machine.write(rank, into, {0, write_bytes}, b.view());
+  co_await result->read;
+  co_await result->write;
+}
+
+TEST(SimStorage, ReadsAndWritesShareDeviceTimeUpToTheMixedEfficiency) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.storage[0].mixed_efficiency = 0.8;
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    Pair pair;
+    co_await together(machine, rank, sectors(6 * GB), sectors(3 * GB), &pair);
+    // r/6 + w/3 = .8 with r = w: 1.6 GB/s each. The write ends after 3/1.6 = 1.875 s;
+    // the read, alone and no longer mixed, moves its other 3 GB at 6 GB/s: 2.375 s
+    EXPECT_NEAR(pair.write.timing().seconds(), 1.875, 2e-6);
+    EXPECT_NEAR(pair.read.timing().seconds(), 2.375, 2e-6);
+  });
+}
+
+TEST(SimStorage, ARemoteOneIsSimplexToo) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.storage[0].kind = description::StorageKind::remote;
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    Pair pair;
+    co_await together(machine, rank, sectors(2 * GB), sectors(2 * GB), &pair);
+    // r/6 + w/3 = 1: 2 GB/s each
+    EXPECT_NEAR(pair.read.timing().seconds(), 1.0, 2e-6);
+    EXPECT_NEAR(pair.write.timing().seconds(), 1.0, 2e-6);
+  });
+}
+
+/// Seconds of one transfer of `bytes`.
+struct Alone {
+  double read_s = 0, write_s = 0;
+};
+Task<> one_by_one(Machine& machine, Rank rank, std::uint64_t bytes, Alone* result) {
+  Stored extent = co_await machine.store(ssd, rank, Bytes(bytes), Purpose::optimizer_states);
+  Buffer buffer = pinned(machine, rank, bytes);
+  Op write = machine.write(rank, extent, {0, bytes}, buffer.view());
+  co_await write;
+  Op read = machine.read(rank, extent, {0, bytes}, buffer.view());
+  co_await read;
+  *result = {read.timing().seconds(), write.timing().seconds()};
+}
+
+Alone alone(const description::Scenario& scenario, std::uint64_t bytes) {
+  Alone result;
+  SimMachine machine(scenario, false);
+  std::vector<Task<>> ranks;
+  ranks.push_back(one_by_one(machine, Rank{0}, bytes, &result));
+  machine.run_ranks(std::move(ranks));
+  return result;
+}
+
+TEST(SimStorage, DrivesAddUpToTheCapOfTheirArray) {
+  for (const auto engine : {description::IoEngine::file, description::IoEngine::direct}) {
+    description::Scenario scenario = one_gpu();
+    scenario.strategy.io_engine = engine;
+    scenario.machine.storage[0].count = 4;
+    scenario.machine.storage[0].array_read = BytesPerSecond(10e9);
+    const double bytes = static_cast<double>(sectors(12 * GB));
+    const Alone seconds = alone(scenario, sectors(12 * GB));
+    EXPECT_NEAR(seconds.read_s, bytes / 10e9, 2e-6);   // 4 x 6 = 24, capped at 10
+    EXPECT_NEAR(seconds.write_s, bytes / 12e9, 2e-6);  // 4 x 3 = 12, no cap
+  }
+}
+
+TEST(SimStorage, ATransferOfOneSectorKeepsOneDriveBusy) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.storage[0].count = 4;
+  EXPECT_NEAR(alone(scenario, 4096).read_s, 4096 / 6e9, 1e-12);
+  EXPECT_NEAR(alone(scenario, 4 * 4096).read_s, 4 * 4096 / 24e9, 1e-12);
+}
+
+TEST(SimStorage, EachTransferPaysLatencyAndAFileItsOverhead) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.storage[0].latency = Seconds(100e-6);
+  scenario.machine.storage[0].file_overhead = Seconds(700e-6);
+  const double bytes = static_cast<double>(sectors(3'000'000));
+  const Alone file = alone(scenario, sectors(3'000'000));
+  EXPECT_NEAR(file.read_s, 100e-6 + bytes / 6e9, 1e-9);
+  EXPECT_NEAR(file.write_s, 800e-6 + bytes / 3e9, 1e-9);
+  scenario.strategy.io_engine = description::IoEngine::direct;
+  EXPECT_NEAR(alone(scenario, sectors(3'000'000)).write_s, 100e-6 + bytes / 3e9, 1e-9);
+}
+
+TEST(SimStorage, OneProcessReachesItsShareAndSeveralTheWhole) {
+  for (const std::uint64_t ranks : {1, 2, 4}) {
+    description::Scenario scenario = with_ranks(ranks);
+    scenario.machine.storage[0].process_efficiency["file"] = 0.5;
+    std::vector<Alone> seconds(ranks);
+    SimMachine machine(scenario, false);
+    std::vector<Task<>> bodies;
+    for (std::uint32_t i = 0; i < ranks; ++i)
+      bodies.push_back(one_by_one(machine, Rank{i}, sectors(3 * GB), &seconds[i]));
+    machine.run_ranks(std::move(bodies));
+    // 6 GB/s in all, 3 a process: 1 and 2 processes get 3 each, 4 get 1.5 each
+    const double rate = ranks == 4 ? 1.5e9 : 3e9;
+    for (const Alone& rank : seconds)
+      EXPECT_NEAR(rank.read_s, static_cast<double>(sectors(3 * GB)) / rate, 4e-6) << ranks;
+  }
+}
+
+TEST(SimStorage, AnotherEngineIsNotHeldToThatShare) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.storage[0].process_efficiency["file"] = 0.5;
+  scenario.strategy.io_engine = description::IoEngine::direct;
+  EXPECT_NEAR(alone(scenario, sectors(6 * GB)).read_s, 1.0, 2e-6);
+}
+
+TEST(SimStorage, AProcessSharesItsShareBetweenItsReadsAndWrites) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.storage[0].process_efficiency["file"] = 0.5;
+  scenario.machine.storage[0].mixed_efficiency = 0.8;
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    Pair pair;
+    co_await together(machine, rank, sectors(GB), sectors(GB), &pair);
+    // r/3 + w/1.5 = .8 with r = w: .8 GB/s each
+    EXPECT_NEAR(pair.read.timing().seconds(), 1.25, 2e-6);
+    EXPECT_NEAR(pair.write.timing().seconds(), 1.25, 2e-6);
+  });
+}
+
+TEST(SimStorage, AFileSystemOfAllNodesGivesEachItsPart) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.nodes = 3;
+  scenario.machine.storage[0].shared_by_nodes = true;
+  EXPECT_NEAR(alone(scenario, sectors(2 * GB)).read_s, 1.0, 2e-6);  // 6 / 3 = 2 GB/s
+}
+
+description::Scenario with_gpudirect() {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.gpu.gpudirect = true;
+  scenario.machine.storage[0].read = BytesPerSecond(16e9);
+  return scenario;
+}
+
+/// A read to GPU memory beside a copy to it.
+Task<> read_beside_copy(Machine& machine, Rank rank, std::uint64_t bytes, Op* read, Op* copy) {
+  Stored from = co_await machine.store(ssd, rank, Bytes(bytes), Purpose::weights);
+  Buffer direct = on_gpu(machine, rank, bytes);
+  Buffer host = pinned(machine, rank, bytes);
+  Buffer copied = on_gpu(machine, rank, bytes);
+  *read = machine.read(rank, from, {0, bytes}, direct.view());
+  *copy = machine.copy(rank, copied.view(), host.view());
+  co_await *read;
+  co_await *copy;
+}
+
+TEST(SimStorage, AReadToTheGpuSharesPcieWithCopies) {
+  run(with_gpudirect(), [](Machine& machine, Rank rank) -> Task<> {
+    Op read, copy;
+    co_await read_beside_copy(machine, rank, sectors(10 * GB), &read, &copy);
+    EXPECT_NEAR(read.timing().seconds(), 1.0, 2e-6);  // 10 GB/s each of 20
+    EXPECT_NEAR(copy.timing().seconds(), 1.0, 2e-6);
+  });
+}
+
+TEST(SimStorage, WithALinkCapStorageAndCopiesShareThatAlone) {
+  description::Scenario scenario = with_gpudirect();
+  scenario.machine.pcie.link = BytesPerSecond(32e9);
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    Op read, copy;
+    co_await read_beside_copy(machine, rank, sectors(16 * GB), &read, &copy);
+    EXPECT_NEAR(read.timing().seconds(), 1.0, 2e-6);  // 16 of 32: its drive's own rate
+    EXPECT_NEAR(copy.timing().seconds(), 1.0, 2e-6);  // the other 16, below its 20
+  });
+}
+
+TEST(SimStorage, AWriteFromTheGpuDoesNotSlowCopiesToIt) {
+  run(with_gpudirect(), [](Machine& machine, Rank rank) -> Task<> {
+    Pair pair;
+    co_await together(machine, rank, sectors(16 * GB), 0, &pair, TierId::gpu);
+    EXPECT_NEAR(pair.read.timing().seconds(), 1.0, 2e-6);
+    EXPECT_EQ(pair.write.timing().seconds(), 0);  // zero bytes
+    const std::uint64_t bytes = sectors(3 * GB);
+    Stored into = co_await machine.store(ssd, rank, Bytes(bytes), Purpose::activations);
+    Buffer gpu = on_gpu(machine, rank, bytes), host = pinned(machine, rank, 20 * GB),
+           copied = on_gpu(machine, rank, 20 * GB);
+    Op write = machine.write(rank, into, {0, bytes}, gpu.view());
+    Op copy = machine.copy(rank, copied.view(), host.view());
+    co_await write;
+    co_await copy;
+    EXPECT_NEAR(write.timing().seconds(), 1.0, 2e-6);
+    EXPECT_NEAR(copy.timing().seconds(), 1.0, 2e-6);
+  });
+}
+
+TEST(SimStorage, NearStorageWorkTakesAsLongAsItsSlowestPart) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.storage[0].count = 2;
+  scenario.machine.storage[0].near_storage = description::NearStorageSpec{
+      BytesPerSecond(4e9), BytesPerSecond(2e9), description::ParamsPerSecond(0.5e9)};
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    // two drives: 8 GB at 8 GB/s 1 s, 6 GB at 4 GB/s 1.5 s, 1 G elements at 1 G/s 1 s
+    Op work = machine.run(rank, ssd, strategies::StorageKernel{1 * GB, 8 * GB, 6 * GB});
+    co_await work;
+    EXPECT_SECONDS(work, 1.5);
+    // beside a read of 12 GB at 12 GB/s: both want the drives' time, 1.5 s + 1 s; equal shares until
+    // the read has had its second
+    const std::uint64_t bytes = sectors(12 * GB);
+    Stored from = co_await machine.store(ssd, rank, Bytes(bytes), Purpose::weights);
+    Buffer buffer = pinned(machine, rank, bytes);
+    Op again = machine.run(rank, ssd, strategies::StorageKernel{1 * GB, 8 * GB, 6 * GB});
+    Op read = machine.read(rank, from, {0, bytes}, buffer.view());
+    co_await again;
+    co_await read;
+    EXPECT_NEAR(read.timing().seconds(), 2.0, 4e-6);
+    EXPECT_NEAR(again.timing().seconds(), 2.5, 4e-6);
+  });
+}
+
+}  // namespace
+}  // namespace spillway::sim::test
