@@ -96,6 +96,7 @@ class Heritage {
     }
     base = resolve(std::move(base));
     merge_over(base, document, "/strategy");
+    base.values[""] = document.place("");
     return base;
   }
 
@@ -198,6 +199,7 @@ void apply(LocatedJson& document, const Override& change, std::size_t first,
     }
   }
   document.put(pointer, change.value);
+  if (document.find(parent_of(pointer))->is_object()) document.keys[pointer] = change.place;
 }
 
 /// Applies what concerns the scenario itself; the rest is for the model or the machine it names.

@@ -5,12 +5,14 @@
 
 #include "scenarios/deepspeed_keys.hpp"
 #include "scenarios/description/quantity.hpp"
+#include "scenarios/document.hpp"
 #include "scenarios/read_machine.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/schema_check.hpp"
 
 namespace spillway::scenarios {
 
+using description::Complaint;
 using description::Params;
 using description::ScenarioError;
 using nlohmann::json;
@@ -43,10 +45,23 @@ const std::vector<std::string> without_effect = {
     "zero_optimization.reduce_scatter",
     "zero_optimization.stage3_max_reuse_distance",
     "zero_optimization.stage3_gather_16bit_weights_on_model_save",
+    "zero_optimization.offload_param.pin_memory",
+    "zero_optimization.offload_optimizer.pin_memory",
     "zero_optimization.offload_param.nvme_path",
     "zero_optimization.offload_optimizer.nvme_path",
     "zero_optimization.offload_optimizer.fast_init",
     "zero_optimization.round_robin_gradients",
+    "zero_optimization.sub_group_size",
+    "zero_optimization.stage3_prefetch_bucket_size",
+    "zero_optimization.stage3_param_persistence_threshold",
+    "zero_optimization.stage3_max_live_parameters",
+    "zero_optimization.offload_param.buffer_count",
+    "zero_optimization.offload_param.buffer_size",
+    "zero_optimization.offload_param.max_in_cpu",
+    "zero_optimization.offload_optimizer.buffer_count",
+    "zero_optimization.offload_optimizer.pipeline_read",
+    "zero_optimization.offload_optimizer.pipeline_write",
+    "zero_optimization.offload_optimizer.ratio",
     "gradient_clipping",
     "steps_per_print",
     "wall_clock_breakdown",
@@ -61,12 +76,11 @@ class Import {
       : config_(config),
         keys_(config),
         options_(options),
-        model_(read_model(options.model)),
+        model_(whole_model(options.model)),
         machine_(read_machine(options.machine)) {}
 
   Imported run() {
     refuse_partial_training();
-    refuse_model();
     read_offload();
     imported_.scenario = {{"name", options_.model + " from a DeepSpeed configuration"},
                           {"model", options_.model},
@@ -97,11 +111,21 @@ class Import {
         keys_.complain(zero + key, "quantized transfers are not described", "set it to false");
   }
 
-  void refuse_model() {
-    const auto quantized = [&](const std::string& what) {
-      keys_.complain("", what, "spillway describes full fine-tuning only; name the base model");
-    };
-    if (model_.model_type.empty()) quantized("the model is no transformer configuration");
+  static models::Architecture whole_model(const std::string& name) {
+    std::vector<Complaint> complaints;
+    const Carried carried = bring_in(name, "models/library", {}, "model", complaints);
+    const std::string only = "spillway describes full fine-tuning only; name the base model";
+    const json& config = carried.json.value;
+    for (const char* key : {"quantization_config", "peft_type"})
+      if (config.is_object() && config.contains(key)) {
+        const Place place = carried.json.key_place(pointer_to("", key));
+        complaints.push_back({place.file, place.line, place.column, key,
+                              "a quantized model or an adapter is not described", only});
+      }
+    if (!complaints.empty()) throw ScenarioError(complaints);
+    models::Architecture architecture = read_config(carried.json, carried.name, "", complaints);
+    if (!complaints.empty()) throw ScenarioError(complaints);
+    return architecture;
   }
 
   void read_offload() {
@@ -166,17 +190,29 @@ class Import {
     return "adam";
   }
 
+  std::optional<std::uint64_t> batch(const char* key) {
+    const auto value = keys_.count(key, 1);
+    if (!keys_.is_auto(key) && value && (*value == 0 || *value > 1'000'000)) {
+      keys_.complain(key, "a batch is 1 to 1000000");
+      return 1;
+    }
+    return keys_.is_auto(key) && has_total() ? std::nullopt : value;
+  }
+  bool has_total() {
+    return keys_.find("/train_batch_size") && !keys_.is_auto("/train_batch_size");
+  }
+
   json training() {
     precision_ = precision();
     json training{{"precision", precision_}, {"optimizer", optimizer_kind()}};
     const std::uint64_t ranks = data_ranks();
-    auto micro = keys_.count("/train_micro_batch_size_per_gpu");
-    auto steps = keys_.count("/gradient_accumulation_steps");
+    auto micro = batch("/train_micro_batch_size_per_gpu");
+    auto steps = batch("/gradient_accumulation_steps");
     const auto total = keys_.count("/train_batch_size");
-    if (total && micro && !steps && *micro > 0) steps = *total / (*micro * ranks);
+    if (total && micro && !steps) steps = *total / (*micro * ranks);
     if (total && !micro) micro = *total / (steps.value_or(1) * ranks);
     for (const char* key : {"/train_micro_batch_size_per_gpu", "/gradient_accumulation_steps"})
-      if (keys_.is_auto(key) && !total)
+      if (keys_.is_auto(key) && !has_total())
         note(dotted(key) + ": \"auto\" follows the trainer's arguments, taken as 1");
     training["micro_batch"] = micro.value_or(1);
     training["gradient_accumulation"] = steps.value_or(1);
@@ -234,7 +270,7 @@ class Import {
       const auto size = [&](const char* key, std::uint64_t otherwise, std::uint64_t automatic) {
         return params(keys_.count_or(zero + key, otherwise, automatic));
       };
-      weights["prefetch_bucket"] = size("stage3_prefetch_bucket_size", 50'000'000, h * h / 10 * 9);
+      weights["prefetch_bucket"] = size("stage3_prefetch_bucket_size", 50'000'000, h * h * 9 / 10);
       weights["persistence_threshold"] =
           size("stage3_param_persistence_threshold", 100'000, 10 * h);
       weights["max_live"] = size("stage3_max_live_parameters", 1'000'000'000, 1'000'000'000);
@@ -242,9 +278,15 @@ class Import {
     if (param_ != "nvme") return weights;
     weights["pool"] = "monolithic";
     weights["buffer_count"] = pool_setting("buffer_count", "5");
+    if (weights["buffer_count"].is_number() && weights["buffer_count"] < 9) {
+      note(
+          "weights.prefetch_blocks: 0, a block ahead needs 9 buffers in "
+          "offload_param.buffer_count");
+      weights["prefetch_blocks"] = 0;
+    }
     weights["buffer_size"] = pool_setting("buffer_size", "1e8");
     weights["max_in_host"] =
-        params(keys_.count_or(offload_param + "/max_in_cpu", 1'000'000'000, 0));
+        params(keys_.count_or(offload_param + "/max_in_cpu", 1'000'000'000, 1'000'000'000));
     if (!keys_.flag(offload_param + "/pin_memory", true))
       note(
           "zero_optimization.offload_param.pin_memory: NVMe swapping pins its buffers all the "
@@ -321,7 +363,7 @@ class Import {
       const bool loss_scale =
           path.starts_with("fp16.") || path.starts_with("bf16.") || path.starts_with("scheduler.");
       note(path + (known || loss_scale ? ": no effect on memory, bytes or time here"
-                                       : ": ignored, not a setting that is read"));
+                                       : ": ignored, spillway does not read it"));
     }
   }
 

@@ -183,8 +183,10 @@ class Translator {
       if (value.contains(key)) continue;
       const json* wanted = child_schema(&node, value, key);
       const auto dimension = description::dimension_of_format(wanted->value("format", ""));
-      const std::string hint = dimension ? description::parse_quantity(*dimension, "").hint
-                                         : "write " + expected_types(*wanted);
+      std::string hint = "write " + expected_types(*wanted);
+      if (dimension) hint = description::parse_quantity(*dimension, "").hint;
+      if (wanted->contains("enum"))
+        hint = fmt::format("write one of {}", fmt::join(strings((*wanted)["enum"]), ", "));
       add(document_.place(pointer), pointer_to(pointer, key), "missing", hint);
     }
   }

@@ -6,7 +6,8 @@
 
 namespace spillway::sim {
 
-/// A transfer of this many bytes is one unit of SimGrid: its solver wants weights well above its precision.
+/// A transfer of this many bytes is one unit of SimGrid: its solver wants weights well above its
+/// precision.
 inline constexpr double unit_bytes = 4096;
 
 /// What the engine asks and tells while virtual time passes. Neither call lets an exception out.
@@ -22,11 +23,14 @@ class Listener {
   ~Listener() = default;
 };
 
-/// Creates the engine, unless there is one that nobody has used. Forked children then start without its cost.
-///   Leaves signal handlers, the alternate stack and std::terminate as they were; SimGrid's log is silent
+/// Creates the engine, unless there is one that nobody has used. Forked children then start without
+/// its cost.
+///   Leaves signal handlers, the alternate stack and std::terminate as they were; SimGrid's log is
+///   silent
 void prepare_engine();
 
-/// The process's one SimGrid engine, in the hands of one listener, with virtual time at 0 and an empty platform.
+/// The process's one SimGrid engine, in the hands of one listener, with virtual time at 0 and an
+/// empty platform.
 class EngineLease {
  public:
   explicit EngineLease(Listener& listener);

@@ -31,9 +31,9 @@ const Plugin& plugin() {
       throw description::DeviceError("dlopen: the simulator cannot be opened: " +
                                      std::string(why ? why : file));
     }
-    return Plugin{symbol<decltype(spillway_make_sim_machine)>(library, "spillway_make_sim_machine",
-                                                              file),
-                  symbol<decltype(spillway_sim_prepare)>(library, "spillway_sim_prepare", file)};
+    return Plugin{
+        symbol<decltype(spillway_make_sim_machine)>(library, "spillway_make_sim_machine", file),
+        symbol<decltype(spillway_sim_prepare)>(library, "spillway_sim_prepare", file)};
   }();
   return opened;
 }

@@ -1,11 +1,11 @@
 #include "sim/platform.hpp"
 
-#include "scenarios/description/errors.hpp"
 #include "scenarios/description/names.hpp"
 #include "sim/engine.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <simgrid/kernel/routing/NetPoint.hpp>
 
 namespace spillway::sim {
@@ -36,19 +36,19 @@ bool dram_can_bind(const description::MachineFile& machine, std::uint64_t ranks)
   }
   demand += static_cast<double>(ranks) * (machine.pcie.h2d.value() + machine.pcie.d2h.value());
   const description::HostSpec& host = machine.host;
-  constexpr double adam_bytes = 28;  // 14 read and 14 written a parameter: mixed precision, fp32 states
+  constexpr double adam_bytes =
+      28;  // 14 read and 14 written a parameter: mixed precision, fp32 states
   const double threads = static_cast<double>(std::min(ranks, host.cores));
   demand += std::max({adam_bytes * host.adam.value(), host.convert.value(),
                       host.check_fused.value(), threads * host.check_chained.value()});
   return demand > host.memory_rate.value();
 }
 
-Platform::Platform(const description::Scenario& scenario)
+Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks)
     : machine_(scenario.machine),
-      ranks_(static_cast<std::uint32_t>(scenario.parallel.ranks())),
-      engine_(
-          description::names_of<description::IoEngine>[static_cast<std::size_t>(
-              scenario.strategy.io_engine)]) {
+      ranks_(ranks),
+      engine_(description::names_of<description::IoEngine>[static_cast<std::size_t>(
+          scenario.strategy.io_engine)]) {
   root_ = s4u::create_full_zone("root");
   box_ = s4u::create_full_zone("box");
   box_->set_parent(root_);
@@ -72,15 +72,16 @@ Platform::Platform(const description::Scenario& scenario)
   root_->seal();
 }
 
-/// A plain link. A rate that the machine file leaves at 0 would divide by zero in SimGrid: 1 B/s instead.
+/// A plain link. A rate that the machine file leaves at 0 would divide by zero in SimGrid: 1 B/s
+/// instead.
 Platform::Link* Platform::link(const std::string& name, double bytes_per_s) {
   Link* made = box_->create_link(name, std::max(bytes_per_s, 1.0) / unit_bytes);
   made->seal();
   return made;
 }
 
-/// Something whose time is shared, whoever uses it at whatever rate: a WIFI link, where a transfer weighs the
-/// inverse of its level. It can only be first or last on a route.
+/// Something whose time is shared, whoever uses it at whatever rate: a WIFI link, where a transfer
+/// weighs the inverse of its level. It can only be first or last on a route.
 Platform::Link* Platform::device_time(const std::string& name,
                                       const std::vector<double>& bytes_per_s, Mix* mix) {
   Zone* zone = s4u::create_wifi_zone(name + " zone");
@@ -225,10 +226,14 @@ Platform::CpuPath Platform::cpu(const strategies::CpuKernel& kernel, Rank rank) 
   const double traffic = static_cast<double>(kernel.traffic);
   switch (kernel.work) {
     case strategies::CpuWork::convert:
-    case strategies::CpuWork::initialize: return {convert_, traffic};
-    case strategies::CpuWork::check_fused: return {fused_, traffic};
-    case strategies::CpuWork::check_chained: return {chained_[rank.index], traffic};
-    case strategies::CpuWork::adam: break;
+    case strategies::CpuWork::initialize:
+      return {convert_, traffic};
+    case strategies::CpuWork::check_fused:
+      return {fused_, traffic};
+    case strategies::CpuWork::check_chained:
+      return {chained_[rank.index], traffic};
+    case strategies::CpuWork::adam:
+      break;
   }
   const double elements = static_cast<double>(kernel.elements);
   const double bytes = std::clamp(std::round(traffic / elements), 1.0, double{adam_levels});

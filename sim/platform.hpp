@@ -15,7 +15,8 @@ struct Path {
   simgrid::s4u::Host* to = nullptr;
 };
 
-/// Reads and writes in flight on something simplex: together they reach `efficiency` of its device time.
+/// Reads and writes in flight on something simplex: together they reach `efficiency` of its device
+/// time.
 struct Mix {
   double efficiency = 1;
   int reads = 0, writes = 0;
@@ -37,7 +38,7 @@ struct StorageAccess {
 class Platform {
  public:
   /// `scenario` outlives it; an engine must exist.
-  explicit Platform(const description::Scenario& scenario);
+  Platform(const description::Scenario& scenario, std::uint32_t ranks);
   Platform(const Platform&) = delete;
 
   const StorageAccess& storage(strategies::StorageId storage, strategies::Rank rank) const {
@@ -56,7 +57,8 @@ class Platform {
     return {gpus_[from.index].sends, gpus_[to.index].receives};
   }
   /// A CPU kernel and the bytes that it moves on its path: its DRAM traffic.
-  ///   elements > 0 for `adam`, whose rate counts parameters: it may move 1..64 whole bytes a parameter
+  ///   elements > 0 for `adam`, whose rate counts parameters: it may move 1..64 whole bytes a
+  ///   parameter
   struct CpuPath {
     Path path;
     double bytes;
@@ -74,8 +76,9 @@ class Platform {
     std::vector<StorageAccess> by_rank;
   };
   struct GpuLinks {
-    Link *in = nullptr, *out = nullptr;            ///< copies
-    Link *all_in = nullptr, *all_out = nullptr;    ///< everything that crosses the slot; null: not capped
+    Link *in = nullptr, *out = nullptr;  ///< copies
+    Link *all_in = nullptr,
+         *all_out = nullptr;  ///< everything that crosses the slot; null: not capped
     Path in_pinned, in_pageable, out_pinned, out_pageable;
     simgrid::s4u::Host *sends = nullptr, *receives = nullptr;
   };

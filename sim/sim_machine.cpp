@@ -1,6 +1,5 @@
 #include "sim/sim_machine.hpp"
 
-#include "scenarios/description/errors.hpp"
 #include "strategies/setup.hpp"
 
 #include <algorithm>
@@ -22,7 +21,7 @@ SimMachine::SimMachine(const description::Scenario& scenario, bool trace)
     : Machine(strategies::setup_for(scenario, true, trace)),
       scenario_(scenario),
       engine_(static_cast<Listener&>(*this)),
-      platform_(scenario_) {}
+      platform_(scenario_, topology().ranks) {}
 
 SimMachine::~SimMachine() { cancel_all(); }
 

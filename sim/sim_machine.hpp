@@ -26,9 +26,10 @@ struct SimOperation : strategies::Operation {
   std::size_t slot = 0;                   ///< where it stands among those in flight
 };
 
-/// Virtual time: SimGrid shares links, cores and drives; latencies and GPU kernels are timers of our own.
-///   Ties   what ends at one instant is finished in start order; the same input gives the same bytes out
-///   One    lives in a process at a time
+/// Virtual time: SimGrid shares links, cores and drives; latencies and GPU kernels are timers of
+/// our own.
+///   Ties   what ends at one instant is finished in start order; the same input gives the same
+///   bytes out One    lives in a process at a time
 class SimMachine final : public strategies::Machine, private Listener {
  public:
   SimMachine(const description::Scenario& scenario, bool trace);
@@ -75,9 +76,9 @@ class SimMachine final : public strategies::Machine, private Listener {
   EngineLease engine_;
   Platform platform_;
   double now_s_ = 0;
-  std::vector<Timer> timers_;             ///< a heap, the earliest in front
-  std::vector<SimOperation*> ended_;      ///< at this instant, not yet finished
-  std::vector<SimOperation*> in_flight_;  ///< all that are started and not finished
+  std::vector<Timer> timers_;                         ///< a heap, the earliest in front
+  std::vector<SimOperation*> ended_;                  ///< at this instant, not yet finished
+  std::vector<SimOperation*> in_flight_;              ///< all that are started and not finished
   std::vector<simgrid::s4u::ActivityPtr> cancelled_;  ///< SimGrid still knows them
   std::exception_ptr failure_;
 };

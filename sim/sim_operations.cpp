@@ -25,13 +25,15 @@ double seconds_of(double amount, double rate, const char* what) {
 
 bool nothing_to_do(const Operation& operation) {
   switch (operation.kind) {
-    case OperationKind::gpu_kernels: return false;  // a launch takes time too
+    case OperationKind::gpu_kernels:
+      return false;  // a launch takes time too
     case OperationKind::cpu_kernel:
       return operation.cpu.work == strategies::CpuWork::adam ? operation.cpu.elements == 0
                                                              : operation.cpu.traffic == 0;
     case OperationKind::storage_kernel:
       return operation.bytes == 0 && operation.near_storage.elements == 0;
-    default: return operation.bytes == 0;
+    default:
+      return operation.bytes == 0;
   }
 }
 
@@ -42,16 +44,22 @@ void SimMachine::start(Operation& base) {
   SimOperation& operation = simulated(base);
   switch (operation.kind) {
     case OperationKind::read:
-    case OperationKind::write: return start_storage(operation);
+    case OperationKind::write:
+      return start_storage(operation);
     case OperationKind::copy_to_gpu:
     case OperationKind::copy_to_host:
     case OperationKind::copy_on_host:
     case OperationKind::copy_on_gpu:
-    case OperationKind::send: return start_copy(operation);
-    case OperationKind::gpu_kernels: return start_kernels(operation);
-    case OperationKind::cpu_kernel: return start_cpu(operation);
-    case OperationKind::storage_kernel: return start_near_storage(operation);
-    case OperationKind::collective: break;
+    case OperationKind::send:
+      return start_copy(operation);
+    case OperationKind::gpu_kernels:
+      return start_kernels(operation);
+    case OperationKind::cpu_kernel:
+      return start_cpu(operation);
+    case OperationKind::storage_kernel:
+      return start_near_storage(operation);
+    case OperationKind::collective:
+      break;
   }
   ENSURE(false, "a collective starts with its round");
 }
@@ -81,8 +89,8 @@ void SimMachine::start_copy(SimOperation& operation) {
   Path path;
   switch (operation.kind) {
     case OperationKind::copy_on_gpu:
-      return set_timer(operation, seconds_of(2 * bytes, machine.gpu.memory_rate.value(),
-                                             "gpu.memory_rate"));
+      return set_timer(operation,
+                       seconds_of(2 * bytes, machine.gpu.memory_rate.value(), "gpu.memory_rate"));
     case OperationKind::copy_on_host:
       operation.planned.push_back({platform_.host_copy(), 2 * bytes});
       return transfer_after(operation, 0);
@@ -94,8 +102,8 @@ void SimMachine::start_copy(SimOperation& operation) {
       break;
     default:
       if (operation.peer == operation.rank)
-        return set_timer(operation, seconds_of(2 * bytes, machine.gpu.memory_rate.value(),
-                                               "gpu.memory_rate"));
+        return set_timer(operation,
+                         seconds_of(2 * bytes, machine.gpu.memory_rate.value(), "gpu.memory_rate"));
       path = platform_.peer(operation.rank, operation.peer);
       seconds = machine.network.latency.value();
   }
@@ -109,7 +117,8 @@ void SimMachine::start_cpu(SimOperation& operation) {
   transfer_after(operation, 0);
 }
 
-/// Reads, writes and computes at once inside the drives, and keeps them busy for as long as the slowest takes.
+/// Reads, writes and computes at once inside the drives, and keeps them busy for as long as the
+/// slowest takes.
 void SimMachine::start_near_storage(SimOperation& operation) {
   const std::uint32_t storage = operation.storage.index;
   const description::StorageSpec& spec = scenario_.machine.storage[storage];
@@ -117,13 +126,12 @@ void SimMachine::start_near_storage(SimOperation& operation) {
   const double drives = static_cast<double>(spec.count);
   const description::NearStorageSpec& near = *spec.near_storage;
   const auto& work = operation.near_storage;
-  const double seconds =
-      std::max({seconds_of(static_cast<double>(work.read), drives * near.read.value(),
-                           "near_storage.read"),
-                seconds_of(static_cast<double>(work.written), drives * near.write.value(),
-                           "near_storage.write"),
-                seconds_of(static_cast<double>(work.elements), drives * near.adam.value(),
-                           "near_storage.adam")});
+  const double seconds = std::max(
+      {seconds_of(static_cast<double>(work.read), drives * near.read.value(), "near_storage.read"),
+       seconds_of(static_cast<double>(work.written), drives * near.write.value(),
+                  "near_storage.write"),
+       seconds_of(static_cast<double>(work.elements), drives * near.adam.value(),
+                  "near_storage.adam")});
   operation.planned.push_back({platform_.near_storage(operation.storage),
                                seconds * array_rates(scenario_.machine, storage).read});
   transfer_after(operation, spec.latency.value());
@@ -135,16 +143,15 @@ double SimMachine::compute_rate() const {
   auto found = rates.find(type);
   if (found == rates.end() && type == "fp32") found = rates.find("tf32");
   if (found == rates.end())
-    throw description::ScenarioError({{"", 0, 0, "machine.gpu.compute",
-                                       "no rate for " + type,
+    throw description::ScenarioError({{"", 0, 0, "machine.gpu.compute", "no rate for " + type,
                                        "add \"" + type + "\" to gpu.compute"}});
   return found->second.value();
 }
 
 double SimMachine::kernel_seconds(const strategies::LoggedKernel& kernel) const {
   const description::GpuSpec& gpu = scenario_.machine.gpu;
-  const bool included = !kernel.matrix && kernel.in_pass &&
-                        gpu.elementwise == description::ElementwiseCost::included;
+  const bool included =
+      !kernel.matrix && kernel.in_pass && gpu.elementwise == description::ElementwiseCost::included;
   double seconds = 0;
   if (!included) seconds = seconds_of(kernel.bytes, gpu.memory_rate.value(), "gpu.memory_rate");
   if (kernel.matrix && kernel.flops > 0)
@@ -174,9 +181,8 @@ void SimMachine::plan_ring(SimOperation& first, const CollectiveRound& round) {
   if (round.what == Collective::all_reduce) bytes *= 2;
   const std::size_t senders = round.what == Collective::broadcast ? members - 1 : members;
   for (std::size_t i = 0; i < senders; ++i)
-    first.planned.push_back({platform_.peer(round.members[i]->rank,
-                                            round.members[(i + 1) % members]->rank),
-                             bytes});
+    first.planned.push_back(
+        {platform_.peer(round.members[i]->rank, round.members[(i + 1) % members]->rank), bytes});
 }
 
 /// The first member stands for all of them until the round is over.
@@ -185,8 +191,8 @@ void SimMachine::start(CollectiveRound& round) {
   if (members == 1 || round.bytes == 0) return finish(round);
   SimOperation& first = simulated(*round.members.front());
   plan_ring(first, round);
-  const double steps = static_cast<double>(members - 1) *
-                       (round.what == Collective::all_reduce ? 2 : 1);
+  const double steps =
+      static_cast<double>(members - 1) * (round.what == Collective::all_reduce ? 2 : 1);
   transfer_after(first, steps * scenario_.machine.network.latency.value());
 }
 

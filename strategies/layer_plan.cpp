@@ -99,8 +99,10 @@ class Planner {
     if (use.layer != none && use.layer != layer) use.several_layers = true;
     use.layer = layer;
     const std::uint32_t at = backward ? 2 * layers_ - 1 - layer : layer;
-    if (use.first == none) use.first_layer = layer;
-    use.first = std::min(use.first, at);
+    if (at < use.first) {
+      use.first = at;
+      use.first_layer = layer;
+    }
     if (!backward) use.last_forward_layer = std::max(use.last_forward_layer, layer);
     use.in_backward |= backward;
     // what a block's forward reads, its recomputation reads again

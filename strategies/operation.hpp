@@ -5,8 +5,7 @@
 #include "strategies/waiting.hpp"
 
 #include <array>
-#include <functional>
-#include <initializer_list>
+#include <concepts>
 #include <memory>
 
 namespace spillway::strategies {
@@ -151,9 +150,11 @@ class After {
  public:
   After() = default;
   After(const Op& one) : inline_{one.get()}, count_(1) {}
-  After(std::initializer_list<std::reference_wrapper<const Op>> several) {
-    for (const Op& one : several) add(one);
-  }
+  /// Up to 6. No initializer_list: g++ 12 refuses one inside a co_await.
+  template <class... More>
+    requires(sizeof...(More) <= 4 && (std::same_as<More, Op> && ...))
+  After(const Op& first, const Op& second, const More&... more)
+      : inline_{first.get(), second.get(), more.get()...}, count_(2 + sizeof...(More)) {}
   After(const std::vector<Op>& many) : many_(many.data()), many_count_(many.size()) {}
 
   template <class Visit>
@@ -165,10 +166,6 @@ class After {
   }
 
  private:
-  void add(const Op& one) {
-    ENSURE(count_ < inline_.size(), "more than 6 operations: pass a vector");
-    inline_[count_++] = one.get();
-  }
   std::array<Operation*, 6> inline_{};
   std::size_t count_ = 0;
   const Op* many_ = nullptr;  ///< the caller's vector, read before the verb returns

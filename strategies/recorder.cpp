@@ -240,7 +240,7 @@ void Recorder::finished(const Operation& operation, double now_s) {
 }
 
 void Recorder::add_spans(const Operation& operation) {
-  const std::string rank = "gpu " + std::to_string(operation.rank.index) + " ";
+  const std::string rank = "rank " + std::to_string(operation.rank.index) + " ";
   const std::string phase(result::to_string(operation.phase));
   const double start = operation.timing.started_s;
   const double end = operation.timing.finished_s;

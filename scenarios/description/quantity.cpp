@@ -187,7 +187,7 @@ std::string print_quantity(Dimension dimension, long double value) {
   for (const Unit& unit : which.units) {
     // People write numbers between 1 and some thousands: "850 us", not "0.85 ms".
     const long double scaled = value / unit.scale;
-    const bool natural = (scaled >= 0.1L && scaled < 10000) || value == 0;
+    const bool natural = (scaled >= 1 && scaled < 10000) || value == 0;
     if (!natural || !(unit.printed || value == unit.scale)) continue;
     const std::string text = exact_decimal(dimension, value, unit);
     if (!text.empty() && (best.empty() || text.size() <= best.size())) best = text;

@@ -57,9 +57,8 @@ void read_bench(const json& object, IoBench& bench) {
 }  // namespace
 
 void to_json(json& object, const Scenario& scenario) {
-  object = json{{"name", scenario.name},
-                {"machine", scenario.machine},
-                {"strategy", scenario.strategy}};
+  object =
+      json{{"name", scenario.name}, {"machine", scenario.machine}, {"strategy", scenario.strategy}};
   if (scenario.model.is_object()) {
     object["model"] = scenario.model;
     object["model"]["_name_or_path"] = scenario.model_name;

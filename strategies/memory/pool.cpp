@@ -1,43 +1,69 @@
 #include "strategies/memory/pool.hpp"
 
+#include <algorithm>
+#include <deque>
+
 namespace spillway::strategies {
 
-BufferPool::BufferPool(Machine& machine, TierId tier, Rank rank, std::uint64_t count, Bytes bytes,
-                       Purpose purpose, std::optional<Rounding> rounding)
-    : free_count_(machine.scheduler(), count) {
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Slot& slot = slots_.emplace_back();
-    slot.memory = machine.allocate_now(tier, rank, bytes, purpose, rounding);
-    const View whole = slot.memory.view();
-    buffer_bytes_ = whole.block->charged;
+/// Owns the pool's memory as long as the pool or a lent buffer lives.
+class BufferPool::Lender final : public BlockOwner {
+ public:
+  explicit Lender(Scheduler& scheduler, std::uint64_t count) : free_count(scheduler, count) {}
+  virtual ~Lender() = default;
+
+  struct Slot {
+    Buffer memory;
+    Block lent;
+    Semaphore::Lock lock;
+  };
+
+  void add(Buffer memory) {
+    Slot& slot = slots.emplace_back();
+    const Block& whole = *memory.view().block.get();
     slot.lent.owner = this;
-    slot.lent.tier = tier;
-    slot.lent.rank = rank;
-    slot.lent.purpose = purpose;
-    slot.lent.asked = slot.lent.charged = buffer_bytes_;
-    slot.lent.data = whole.block->data;
+    slot.lent.tier = whole.tier;
+    slot.lent.rank = whole.rank;
+    slot.lent.purpose = whole.purpose;
+    slot.lent.asked = slot.lent.charged = whole.charged;
+    slot.lent.data = whole.data;
+    slot.memory = std::move(memory);
   }
-  for (auto slot = slots_.rbegin(); slot != slots_.rend(); ++slot) free_.push_back(&*slot);
+
+  void take_back(Block& block) override {
+    const auto slot = std::find_if(slots.begin(), slots.end(),
+                                   [&](const Slot& known) { return &known.lent == &block; });
+    free.push_back(&*slot);
+    slot->lock.release();
+    if (orphaned && free.size() == slots.size()) delete this;
+  }
+
+  Semaphore free_count;
+  std::deque<Slot> slots;
+  std::vector<Slot*> free;
+  bool orphaned = false;
+};
+
+BufferPool::BufferPool(Machine& machine, TierId tier, Rank rank, std::uint64_t count, Bytes bytes,
+                       Purpose purpose, std::optional<Rounding> rounding) {
+  auto lender = std::make_unique<Lender>(machine.scheduler(), count);
+  for (std::uint64_t i = 0; i < count; ++i)
+    lender->add(machine.allocate_now(tier, rank, bytes, purpose, rounding));
+  for (auto slot = lender->slots.rbegin(); slot != lender->slots.rend(); ++slot)
+    lender->free.push_back(&*slot);
+  lender_ = lender.release();
 }
 
-BufferPool::~BufferPool() = default;
+BufferPool::~BufferPool() {
+  lender_->orphaned = true;
+  if (lender_->free.size() == lender_->slots.size()) delete lender_;
+}
 
 Task<Buffer> BufferPool::take() {
-  Semaphore::Lock lock = co_await free_count_.acquire();
-  Slot* slot = free_.back();
-  free_.pop_back();
+  Semaphore::Lock lock = co_await lender_->free_count.acquire();
+  Lender::Slot* slot = lender_->free.back();
+  lender_->free.pop_back();
   slot->lock = std::move(lock);
   co_return Buffer(BlockRef(&slot->lent));
-}
-
-void BufferPool::take_back(Block& block) {
-  for (Slot& slot : slots_) {
-    if (&slot.lent != &block) continue;
-    block.in_flight.clear();
-    free_.push_back(&slot);
-    slot.lock.release();
-    return;
-  }
 }
 
 }  // namespace spillway::strategies

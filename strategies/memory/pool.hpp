@@ -2,13 +2,11 @@
 
 #include "strategies/machine.hpp"
 
-#include <deque>
-
 namespace spillway::strategies {
 
-/// Equal buffers, allocated once, lent first come first served. A lent buffer comes back by itself
-/// when the last reference to it is gone: the strategy's and those of operations in flight.
-class BufferPool : public BlockOwner {
+/// Equal buffers, allocated once, lent first come first served. A lent buffer comes back by itself when the last
+/// reference to it is gone: the strategy's and those of operations in flight, which may outlive the pool.
+class BufferPool {
  public:
   /// Takes `count` buffers of `bytes` each from the machine, now.
   ///   Throws  OutOfMemory
@@ -19,21 +17,10 @@ class BufferPool : public BlockOwner {
 
   /// Waits for a free buffer. Its size is what was really allocated, rounding included.
   Task<Buffer> take();
-  std::uint64_t count() const { return slots_.size(); }
-  std::uint64_t buffer_bytes() const { return buffer_bytes_; }
 
  private:
-  struct Slot {
-    Buffer memory;
-    Block lent;
-    Semaphore::Lock lock;
-  };
-  void take_back(Block& block) override;
-
-  std::uint64_t buffer_bytes_ = 0;
-  Semaphore free_count_;
-  std::deque<Slot> slots_;
-  std::vector<Slot*> free_;
+  class Lender;
+  Lender* lender_;  ///< deletes itself when the pool is gone and every buffer is back
 };
 
 }  // namespace spillway::strategies

@@ -21,7 +21,7 @@ std::uint64_t rounded(Rounding rounding, std::uint64_t asked) {
     case Rounding::sector:
       return up_to(asked, 4096);
     case Rounding::cuda_caching:
-      return asked < (1u << 20) ? up_to(asked, 512) : up_to(asked, 2u << 20);
+      return asked <= (1u << 20) ? up_to(asked, 512) : up_to(asked, 2u << 20);
   }
   return asked;
 }

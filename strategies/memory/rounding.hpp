@@ -9,7 +9,7 @@ enum class Rounding : std::uint8_t {
   none,          ///< pageable memory: as asked
   power_of_two,  ///< PyTorch's caching pinned allocator: next power of two, never given back
   page,          ///< exact pinned allocation: next multiple of 4096
-  cuda_caching,  ///< PyTorch's CUDA allocator: 512 B below 1 MiB, then 2 MiB
+  cuda_caching,  ///< PyTorch's CUDA allocator: 512 B up to 1 MiB, then 2 MiB
   sector,        ///< storage extents: next multiple of 4096
 };
 

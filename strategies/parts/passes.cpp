@@ -29,8 +29,12 @@ GpuKernel bind(const PlannedKernel& planned, const LayerOperands& at) {
   kernel.in_pass = true;
   kernel.recompute = planned.recompute;
   kernel.operands.reserve(planned.operands.size());
-  for (const PlannedOperand& operand : planned.operands)
+  for (const PlannedOperand& operand : planned.operands) {
     kernel.operands.emplace_back(view_of(operand, at), operand.access);
+    ENSURE(kernel.operands.back().view,
+           op.name + " has an operand that is not on the GPU, area " +
+               std::to_string(static_cast<int>(operand.area)));
+  }
   return kernel;
 }
 

@@ -8,7 +8,8 @@ namespace {
 using description::BytesPerSecond;
 using description::Seconds;
 
-// ---- CPU: adam 1 G parameters/s, convert 50 GB/s, fused 80 GB/s, chained 10 GB/s a thread, 10 cores
+// ---- CPU: adam 1 G parameters/s, convert 50 GB/s, fused 80 GB/s, chained 10 GB/s a thread, 10
+// cores
 
 TEST(SimCpu, EachClassRunsAtItsOwnRate) {
   run(one_gpu(), [](Machine& machine, Rank rank) -> Task<> {
@@ -132,6 +133,12 @@ TEST(SimGpu, SinglePrecisionMultipliesInTf32WhereThatIsAllTheMachineSays) {
   EXPECT_THROW(seconds_of(scenario, {matmul(1e12, 0)}), description::ScenarioError);
   scenario.machine.gpu.compute["tf32"] = description::FlopsPerSecond(50e12);
   EXPECT_DOUBLE_EQ(seconds_of(scenario, {matmul(100e12, 0)}), 2.0);
+}
+
+TEST(SimGpu, AHostDeviceTakesItsRatesLikeAnother) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.gpu.shares_host = true;
+  EXPECT_DOUBLE_EQ(seconds_of(scenario, {matmul(100e12, 0)}), 1.0);
 }
 
 TEST(SimGpu, AKernelStartsWhenTheCopyBeforeItIsDone) {

@@ -2,8 +2,8 @@
 
 #include "sim/sim_machine.hpp"
 
-#include <functional>
 #include <gtest/gtest.h>
+#include <functional>
 #include <vector>
 
 namespace spillway::sim::test {
@@ -28,7 +28,8 @@ using strategies::TierId;
 inline constexpr std::uint64_t GB = 1'000'000'000;
 inline constexpr StorageId ssd{0};
 
-/// One GPU, one SSD of 6 GB/s read and 3 GB/s write, PCIe 20 GB/s each way, no latencies, roomy memory.
+/// One GPU, one SSD of 6 GB/s read and 3 GB/s write, PCIe 20 GB/s each way, no latencies, roomy
+/// memory.
 description::Scenario one_gpu();
 /// The same with so many ranks, one GPU each.
 description::Scenario with_ranks(std::uint64_t ranks);

@@ -1,8 +1,8 @@
-#include "scenarios/description/errors.hpp"
 #include "sim/plugin.hpp"
+#include "scenarios/description/errors.hpp"
 
-#include <cstdlib>
 #include <gtest/gtest.h>
+#include <cstdlib>
 
 namespace spillway::sim::test {
 namespace {

@@ -1,9 +1,11 @@
 #include "tests/sim/fixture.hpp"
 
-#include <array>
-#include <csignal>
+#include "scenarios/description/errors.hpp"
+
 #include <sys/wait.h>
 #include <unistd.h>
+#include <array>
+#include <csignal>
 
 namespace spillway::sim::test {
 namespace {
@@ -50,7 +52,8 @@ TEST(SimRun, WhatEndsAtOneInstantIsFinishedInStartOrder) {
   std::vector<int> order;
   SimMachine machine(with_ranks(3), false);
   const auto body = [](Machine& on, Rank rank, std::vector<int>* seen) -> Task<> {
-    // rank 0: a kernel of 1 s; 1: a copy of 20 GB at 20 GB/s; 2: a send of nothing but time: a kernel
+    // rank 0: a kernel of 1 s; 1: a copy of 20 GB at 20 GB/s; 2: a send of nothing but time: a
+    // kernel
     if (rank.index == 1) {
       Buffer a = on_gpu(on, rank, 20 * GB), b = pinned(on, rank, 20 * GB);
       co_await on.copy(rank, a.view(), b.view());
@@ -91,6 +94,7 @@ TEST(SimRun, ATierTakesExactlyItsCapacityAndOneByteMoreWaits) {
     all.reset();
     EXPECT_EQ(machine.usage(TierId::pinned, rank).free, 1 << 20);
     EXPECT_THROW(pageable(machine, rank, (1 << 20) + 1), strategies::OutOfMemory);
+    co_return;
   });
 }
 
@@ -99,7 +103,7 @@ Task<> busy(Machine& machine, Rank rank) {
   Stored extent = co_await machine.store(ssd, rank, Bytes(sectors(GB)), Purpose::weights);
   Buffer host = pinned(machine, rank, sectors(GB)), gpu = on_gpu(machine, rank, sectors(GB));
   const GpuKernel kernel = matmul(50e12, 0);
-  for (;;) {
+  for (int round = 0; round < 1000; ++round) {
     Op read = machine.read(rank, extent, {0, sectors(GB)}, host.view());
     Op copy = machine.copy(rank, gpu.view(), host.view(), read);
     Op work = machine.run(rank, std::span(&kernel, 1), copy);

@@ -42,11 +42,24 @@ TEST(SimStorage, ReadsAndWritesShareDeviceTimeUpToTheMixedEfficiency) {
   scenario.machine.storage[0].mixed_efficiency = 0.8;
   run(scenario, [](Machine& machine, Rank rank) -> Task<> {
     Pair pair;
-    co_await together(machine, rank, sectors(6 * GB), sectors(3 * GB), &pair);
-    // r/6 + w/3 = .8 with r = w: 1.6 GB/s each. The write ends after 3/1.6 = 1.875 s;
-    // the read, alone and no longer mixed, moves its other 3 GB at 6 GB/s: 2.375 s
-    EXPECT_NEAR(pair.write.timing().seconds(), 1.875, 2e-6);
-    EXPECT_NEAR(pair.read.timing().seconds(), 2.375, 2e-6);
+    co_await together(machine, rank, 16 * GB, 8 * GB, &pair);
+    // r/6 + w/3 = .8 with r = w: 1.6 GB/s each. The write ends after 8/1.6 = 5 s;
+    // the read, alone and no longer mixed, moves its other 8 GB at 6 GB/s: 1.333 s more
+    EXPECT_SECONDS(pair.write, 5.0);
+    EXPECT_SECONDS(pair.read, 5.0 + 8.0 / 6);
+  });
+}
+
+TEST(SimStorage, StaysExactWithManyInFlight) {
+  description::Scenario scenario = with_ranks(64);
+  scenario.machine.storage[0].mixed_efficiency = 0.87;
+  scenario.machine.pcie.h2d = BytesPerSecond(100e9);
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    Pair pair;
+    co_await together(machine, rank, 1'024'000'000, 1'024'000'000, &pair);
+    // 64 reads and 64 writes of 1.024 GB: 64 x 1.024 x (1/6 + 1/3) / .87, here with DRAM in the way
+    EXPECT_SECONDS(pair.read, 64 * 1.024 * 0.5 / 0.87);
+    EXPECT_SECONDS(pair.write, 64 * 1.024 * 0.5 / 0.87);
   });
 }
 
@@ -55,10 +68,10 @@ TEST(SimStorage, ARemoteOneIsSimplexToo) {
   scenario.machine.storage[0].kind = description::StorageKind::remote;
   run(scenario, [](Machine& machine, Rank rank) -> Task<> {
     Pair pair;
-    co_await together(machine, rank, sectors(2 * GB), sectors(2 * GB), &pair);
+    co_await together(machine, rank, 8 * GB, 8 * GB, &pair);
     // r/6 + w/3 = 1: 2 GB/s each
-    EXPECT_NEAR(pair.read.timing().seconds(), 1.0, 2e-6);
-    EXPECT_NEAR(pair.write.timing().seconds(), 1.0, 2e-6);
+    EXPECT_SECONDS(pair.read, 4.0);
+    EXPECT_SECONDS(pair.write, 4.0);
   });
 }
 
@@ -91,10 +104,9 @@ TEST(SimStorage, DrivesAddUpToTheCapOfTheirArray) {
     scenario.strategy.io_engine = engine;
     scenario.machine.storage[0].count = 4;
     scenario.machine.storage[0].array_read = BytesPerSecond(10e9);
-    const double bytes = static_cast<double>(sectors(12 * GB));
-    const Alone seconds = alone(scenario, sectors(12 * GB));
-    EXPECT_NEAR(seconds.read_s, bytes / 10e9, 2e-6);   // 4 x 6 = 24, capped at 10
-    EXPECT_NEAR(seconds.write_s, bytes / 12e9, 2e-6);  // 4 x 3 = 12, no cap
+    const Alone seconds = alone(scenario, 24 * GB);
+    EXPECT_NEAR(seconds.read_s, 2.4, 2.4e-6);  // 4 x 6 = 24, capped at 10
+    EXPECT_NEAR(seconds.write_s, 2.0, 2e-6);   // 4 x 3 = 12, no cap
   }
 }
 
@@ -147,10 +159,10 @@ TEST(SimStorage, AProcessSharesItsShareBetweenItsReadsAndWrites) {
   scenario.machine.storage[0].mixed_efficiency = 0.8;
   run(scenario, [](Machine& machine, Rank rank) -> Task<> {
     Pair pair;
-    co_await together(machine, rank, sectors(GB), sectors(GB), &pair);
+    co_await together(machine, rank, 8 * GB, 8 * GB, &pair);
     // r/3 + w/1.5 = .8 with r = w: .8 GB/s each
-    EXPECT_NEAR(pair.read.timing().seconds(), 1.25, 2e-6);
-    EXPECT_NEAR(pair.write.timing().seconds(), 1.25, 2e-6);
+    EXPECT_SECONDS(pair.read, 10.0);
+    EXPECT_SECONDS(pair.write, 10.0);
   });
 }
 
@@ -229,8 +241,8 @@ TEST(SimStorage, NearStorageWorkTakesAsLongAsItsSlowestPart) {
     Op work = machine.run(rank, ssd, strategies::StorageKernel{1 * GB, 8 * GB, 6 * GB});
     co_await work;
     EXPECT_SECONDS(work, 1.5);
-    // beside a read of 12 GB at 12 GB/s: both want the drives' time, 1.5 s + 1 s; equal shares until
-    // the read has had its second
+    // beside a read of 12 GB at 12 GB/s: both want the drives' time, 1.5 s + 1 s; equal shares
+    // until the read has had its second
     const std::uint64_t bytes = sectors(12 * GB);
     Stored from = co_await machine.store(ssd, rank, Bytes(bytes), Purpose::weights);
     Buffer buffer = pinned(machine, rank, bytes);

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "explore/outcomes.hpp"
+#include "scenarios/read_scenario.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace spillway::cli {
+
+/// {"errors": [...]} as FORMATS has it.
+nlohmann::json errors_json(const std::vector<description::Complaint>& complaints);
+
+/// Reads and resolves a scenario against this version's catalogue; warnings go to standard error.
+scenarios::Resolved read(const std::string& file, const std::vector<std::string>& overrides);
+
+/// Prints `json` indented, with a line end.
+void print_json(const nlohmann::json& json);
+void print(const std::string& text);
+
+/// Writes `text` to `path` whole or not at all: to a temporary beside it, then renamed.
+///   Throws  ScenarioError naming the path and the system's reason
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace spillway::cli

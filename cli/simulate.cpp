@@ -1,0 +1,108 @@
+#include "cli/common.hpp"
+#include "cli/verbs.hpp"
+#include "explore/planning.hpp"
+#include "reports/chrome_trace.hpp"
+#include "reports/csv.hpp"
+#include "reports/explain.hpp"
+#include "reports/human.hpp"
+#include "reports/simulate_report.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <memory>
+#include <sstream>
+
+namespace spillway::cli {
+
+namespace {
+
+struct Options {
+  std::string scenario;
+  std::vector<std::string> overrides;
+  std::string trace_file;
+  bool json = false, csv = false, explain = false;
+};
+
+/// The scenario with further overrides, or nothing when they contradict it.
+explore::Resolve resolver(const Options& options) {
+  return [options](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
+    std::vector<std::string> overrides = options.overrides;
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    try {
+      return scenarios::read_scenario(std::filesystem::path(options.scenario), overrides, explore::known_systems(),
+                                      strategies::unsupported)
+          .scenario;
+    } catch (const description::ScenarioError&) {
+      return std::nullopt;  // this change does not go with the scenario; the others may
+    }
+  };
+}
+
+std::string remedy_text(const std::optional<explore::Remedy>& remedy) {
+  if (!remedy)
+    return "\nNo smaller micro-batch, further checkpointing, smaller sub-group or other system (nor "
+           "two of them) makes it fit.\n";
+  std::string text = "\nIt fits with " + remedy->words + ": " +
+                     reports::human_time(remedy->result.step_time_s) + " a step, " +
+                     reports::human_number(remedy->result.tokens_per_s) + " tokens/s\n ";
+  for (const std::string& override_ : remedy->overrides) text += " --set '" + override_ + "'";
+  return text + "\n";
+}
+
+void print_human(const Options& options, const scenarios::Resolved& resolved,
+                 const result::Result& result) {
+  const reports::Screen screen = reports::screen_of(stdout);
+  print(reports::simulate_report(result, screen));
+  if (options.explain) {
+    std::vector<reports::Setting> settings;
+    for (const scenarios::Setting& setting : resolved.settings)
+      settings.push_back({setting.path, setting.value, setting.source});
+    print(reports::explain(result, settings, screen));
+  }
+  if (!result.feasible())
+    print(remedy_text(explore::cheapest_remedy(resolved.scenario, resolver(options))));
+}
+
+void simulate(const Options& options) {
+  const scenarios::Resolved resolved = read(options.scenario, options.overrides);
+  result::Trace trace;
+  // children first: they start from a process in which nothing was simulated yet
+  std::map<std::string, result::WhatIf> next = explore::what_next(resolved.scenario);
+  result::Result result =
+      explore::simulate(resolved.scenario, options.trace_file.empty() ? nullptr : &trace);
+  if (result.feasible()) result.next = std::move(next);
+  if (!options.trace_file.empty()) {
+    std::ostringstream text;
+    reports::write_chrome_trace(text, trace);
+    write_file(options.trace_file, text.str());
+  }
+  if (options.json) return print_json(nlohmann::json(result));
+  if (options.csv) {
+    std::ostringstream text;
+    const nlohmann::json row = result;
+    reports::write_csv(text, std::span<const nlohmann::json>(&row, 1));
+    return print(text.str());
+  }
+  print_human(options, resolved, result);
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "simulate", "peak memory, traffic, wear and time per step of one scenario");
+  verb->add_option("scenario", options->scenario, "scenario file")->required();
+  verb->add_option("--set", options->overrides,
+                   "override one value: --set training.micro_batch=8 (repeatable)");
+  verb->add_option("--trace", options->trace_file, "write a Chrome/Perfetto trace of the run");
+  verb->add_flag("--explain", options->explain,
+                 "where each setting, gigabyte and second comes from");
+  CLI::Option* json = verb->add_flag("--json", options->json, "the result as JSON");
+  verb->add_flag("--csv", options->csv, "the result as CSV")->excludes(json);
+  verb->footer(
+      "Example:\n  spillway simulate scenarios/examples/qwen7b_memascend_c1.json --set "
+      "training.micro_batch=2 --explain");
+  verb->callback([options] { simulate(*options); });
+}
+
+}  // namespace spillway::cli

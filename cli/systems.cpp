@@ -1,0 +1,41 @@
+#include "cli/common.hpp"
+#include "cli/verbs.hpp"
+#include "reports/table.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <memory>
+
+namespace spillway::cli {
+
+namespace {
+
+void systems(bool json) {
+  nlohmann::json all = nlohmann::json::array();
+  reports::Table table;
+  table.columns = {{"system", reports::Align::left},
+                   {"what it does", reports::Align::left},
+                   {"source", reports::Align::left}};
+  for (const strategies::System& system : strategies::catalogue()) {
+    all.push_back({{"system", system.name},
+                   {"summary", system.summary},
+                   {"source", system.source},
+                   {"parts", nlohmann::json(system.defaults())},
+                   {"backends", {"sim"}},
+                   {"notes", nlohmann::json::array()}});
+    table.rows.push_back({{system.name}, {system.summary}, {system.source}});
+  }
+  if (json) return print_json(all);
+  print(reports::to_text(table, reports::screen_of(stdout)));
+}
+
+}  // namespace
+
+void add_systems(CLI::App& app) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* verb = app.add_subcommand("systems", "the systems that can be simulated");
+  verb->add_flag("--json", *json, "with their parts and defaults, as JSON");
+  verb->footer("Example:\n  spillway systems --json");
+  verb->callback([json] { systems(*json); });
+}
+
+}  // namespace spillway::cli

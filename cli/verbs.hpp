@@ -1,0 +1,17 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace spillway::cli {
+
+/// Each verb adds its subcommand to `app`; its callback throws what goes wrong, and answers on standard output.
+void add_systems(CLI::App& app);
+void add_simulate(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_model(CLI::App& app);
+void add_machine(CLI::App& app);
+void add_import(CLI::App& app);
+void add_export(CLI::App& app);
+void add_worker(CLI::App& app);
+
+}  // namespace spillway::cli

@@ -1,0 +1,160 @@
+#include "explore/planning.hpp"
+
+#include "strategies/catalogue.hpp"
+
+#include <algorithm>
+
+namespace spillway::explore {
+
+namespace {
+
+using description::ActivationPolicy;
+using description::Scenario;
+
+struct Change {
+  std::string words;
+  std::vector<std::string> overrides;
+};
+
+void faster_storage(Scenario& scenario) {
+  for (description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.kind == description::StorageKind::ssd) {
+      ++storage.count;
+      return;
+    }
+}
+
+void faster_pcie(Scenario& scenario) {
+  description::PcieSpec& pcie = scenario.machine.pcie;
+  for (auto* rate : {&pcie.h2d, &pcie.d2h, &pcie.pageable_h2d, &pcie.pageable_d2h})
+    *rate = *rate * 2;
+  if (pcie.link) pcie.link = *pcie.link * 2;
+}
+
+void faster_cpu(Scenario& scenario) {
+  description::HostSpec& host = scenario.machine.host;
+  host.adam = host.adam * 2;
+  for (auto* rate : {&host.convert, &host.check_chained, &host.check_fused}) *rate = *rate * 2;
+}
+
+void faster_gpu(Scenario& scenario) {
+  for (auto& [type, rate] : scenario.machine.gpu.compute) rate = rate * 2;
+  scenario.machine.gpu.memory_rate = scenario.machine.gpu.memory_rate * 2;
+}
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+/// The same global batch in smaller pieces.
+void add_smaller_batches(const Scenario& scenario, std::vector<Change>& changes) {
+  const std::uint64_t batch = scenario.training.micro_batch;
+  for (std::uint64_t smaller = batch / 2; smaller >= 1; smaller /= 2) {
+    if (batch % smaller != 0) continue;
+    const std::uint64_t steps = scenario.training.gradient_accumulation * (batch / smaller);
+    changes.push_back({"training.micro_batch " + number(smaller) +
+                           " with training.gradient_accumulation " + number(steps),
+                       {"training.micro_batch=" + number(smaller),
+                        "training.gradient_accumulation=" + number(steps)}});
+  }
+}
+
+void add_checkpointing(const Scenario& scenario, std::vector<Change>& changes) {
+  const ActivationPolicy policy = scenario.strategy.activations.policy;
+  for (const auto& [stronger, name] :
+       {std::pair{ActivationPolicy::checkpoint_gpu, "checkpoint_gpu"},
+        std::pair{ActivationPolicy::checkpoint_host, "checkpoint_host"}})
+    if (policy < stronger)
+      changes.push_back({std::string("strategy.activations.policy ") + name,
+                         {std::string("strategy.activations.policy=") + name}});
+}
+
+void add_smaller_subgroups(const Scenario& scenario, std::vector<Change>& changes) {
+  if (scenario.strategy.optimizer.device != description::OptimizerDevice::cpu) return;
+  const std::uint64_t size = scenario.strategy.optimizer.subgroup.value();
+  for (const std::uint64_t divisor : {2, 10, 100}) {
+    const std::string smaller = number(size / divisor) + " params";
+    if (size / divisor >= 1'000'000)
+      changes.push_back({"strategy.optimizer.subgroup \"" + smaller + "\"",
+                         {"strategy.optimizer.subgroup=\"" + smaller + "\""}});
+  }
+}
+
+void add_other_systems(const Scenario& scenario, std::vector<Change>& changes) {
+  for (const strategies::System& system : strategies::catalogue())
+    if (scenario.strategy.system != system.name)
+      changes.push_back({std::string("system ") + system.name,
+                         {std::string("strategy={\"system\": \"") + system.name + "\"}"}});
+}
+
+std::optional<Remedy> best_of(const std::vector<Change>& changes, const Resolve& resolve) {
+  std::vector<Scenario> scenarios;
+  std::vector<const Change*> tried;
+  for (const Change& change : changes) {
+    auto scenario = resolve(change.overrides);
+    if (!scenario) continue;
+    scenarios.push_back(std::move(*scenario));
+    tried.push_back(&change);
+  }
+  const std::vector<Outcome> outcomes = simulate_all(scenarios);
+  std::optional<Remedy> best;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const auto& result = outcomes[i].result;
+    if (!result || !result->feasible()) continue;
+    if (best && result->tokens_per_s <= best->result.tokens_per_s) continue;
+    best = Remedy{tried[i]->words, tried[i]->overrides, *result};
+  }
+  return best;
+}
+
+std::vector<Change> pairs_of(const std::vector<std::vector<Change>>& kinds) {
+  std::vector<Change> pairs;
+  for (std::size_t a = 0; a < kinds.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      for (const Change& one : kinds[a])
+        for (const Change& other : kinds[b]) {
+          Change both{one.words + " and " + other.words, one.overrides};
+          both.overrides.insert(both.overrides.end(), other.overrides.begin(),
+                                other.overrides.end());
+          pairs.push_back(std::move(both));
+        }
+  return pairs;
+}
+
+}  // namespace
+
+std::map<std::string, result::WhatIf> what_next(const Scenario& scenario) {
+  std::vector<std::pair<std::string, void (*)(Scenario&)>> steps = {
+      {"twice the gpu rate", faster_gpu},
+      {"twice the pcie rate", faster_pcie},
+      {"twice the cpu rate", faster_cpu},
+  };
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.kind == description::StorageKind::ssd) {
+      steps.emplace_back("one more ssd", faster_storage);
+      break;
+    }
+  std::vector<Scenario> scenarios;
+  for (const auto& [name, change] : steps) change(scenarios.emplace_back(scenario));
+  const std::vector<Outcome> outcomes = simulate_all(scenarios);
+  std::map<std::string, result::WhatIf> next;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!outcomes[i].result) continue;
+    result::WhatIf& answer = next[steps[i].first];
+    if (outcomes[i].result->feasible()) answer.step_time_s = outcomes[i].result->step_time_s;
+  }
+  return next;
+}
+
+std::optional<Remedy> cheapest_remedy(const Scenario& scenario, const Resolve& resolve) {
+  // a pair applies the later kind first: the system replaces the whole strategy, the others parts of it
+  std::vector<std::vector<Change>> kinds(4);
+  add_smaller_subgroups(scenario, kinds[0]);
+  add_checkpointing(scenario, kinds[1]);
+  add_smaller_batches(scenario, kinds[2]);
+  add_other_systems(scenario, kinds[3]);
+  std::vector<Change> single;
+  for (const auto& kind : kinds) single.insert(single.end(), kind.begin(), kind.end());
+  if (auto best = best_of(single, resolve)) return best;
+  return best_of(pairs_of(kinds), resolve);
+}
+
+}  // namespace spillway::explore

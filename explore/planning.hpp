@@ -1,0 +1,30 @@
+#pragma once
+
+#include "explore/outcomes.hpp"
+
+#include <functional>
+
+namespace spillway::explore {
+
+/// Resolves the scenario at hand with further overrides ("path=value"); nothing when they do not go together.
+using Resolve =
+    std::function<std::optional<description::Scenario>(const std::vector<std::string>& overrides)>;
+
+/// Simulates what each next piece of hardware would bring: one more drive, a faster link, a faster CPU, a faster GPU.
+///   Result  by name, for FORMATS' bottleneck.next
+std::map<std::string, result::WhatIf> what_next(const description::Scenario& scenario);
+
+/// A change of settings that makes an infeasible scenario fit.
+struct Remedy {
+  std::string words;                   ///< "training.micro_batch 2 with gradient_accumulation 4"
+  std::vector<std::string> overrides;  ///< for --set
+  result::Result result;
+};
+
+/// The change among {smaller micro-batch, more checkpointing, smaller sub-group, other system} that makes the scenario
+/// fit with the most tokens per second; if no single one does, the best pair of them.
+///   Result  nothing when none of them helps
+std::optional<Remedy> cheapest_remedy(const description::Scenario& scenario,
+                                      const Resolve& resolve);
+
+}  // namespace spillway::explore

@@ -1,0 +1,103 @@
+#include "scenarios/description/machine_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace spillway::description {
+namespace {
+
+using nlohmann::json;
+
+/// The least that a machine says.
+json least() {
+  return json::parse(R"({"name": "m",
+    "gpu": {"memory": "24 GiB", "compute": {"fp16": "100 TFLOPS"}, "memory_rate": "1 TB/s"},
+    "pcie": {"h2d": "24 GB/s", "d2h": "20 GB/s"},
+    "host": {"memory": "64 GiB", "memory_rate": "112 GB/s"},
+    "storage": [{"name": "nvme", "count": 4, "capacity": "2 TB", "read": "7 GB/s", "write": "5 GB/s",
+                 "array_read": "16 GB/s"}]})");
+}
+
+TEST(MachineFile, FillsDefaultsAndSaysSo) {
+  const auto machine = least().get<MachineFile>();
+  EXPECT_EQ(machine.gpu.compute.at("bf16").value(), 100e12);  // as fp16
+  EXPECT_EQ(machine.host.adam.value(), 1e9);                  // 112e9 / 4 / 28
+  EXPECT_EQ(machine.host.check_chained.value(), 7.84e9);      // 0.07 x 112e9
+  EXPECT_EQ(machine.host.check_fused.value(), 52.64e9);       // 0.47 x 112e9
+  EXPECT_EQ(machine.pcie.pageable_h2d, machine.pcie.pageable_d2h);
+  EXPECT_EQ(machine.pcie.pageable_d2h.value(), 8.2e9);
+  EXPECT_EQ(machine.network.per_gpu.value(), 20e9);
+  EXPECT_EQ(machine.sources.at("host.check_fused"), "default: 0.47 x host.memory_rate");
+  EXPECT_EQ(machine.sources.at("storage.nvme.latency"), "default: 85 us");
+  EXPECT_FALSE(machine.sources.contains("host.memory"));
+}
+
+TEST(MachineFile, KeepsWhatIsSaid) {
+  json object = least();
+  object["host"]["check_fused"] = "1 GB/s";
+  object["gpu"]["compute"]["bf16"] = "50 TFLOPS";
+  const auto machine = object.get<MachineFile>();
+  EXPECT_EQ(machine.host.check_fused.value(), 1e9);
+  EXPECT_EQ(machine.gpu.compute.at("bf16").value(), 50e12);
+  EXPECT_FALSE(machine.sources.contains("host.check_fused"));
+}
+
+TEST(MachineFile, TrainsFp32AtTheRateOfTf32) {
+  json object = least();
+  object["gpu"]["compute"] = {{"tf32", "40 TFLOPS"}};
+  const auto machine = object.get<MachineFile>();
+  EXPECT_EQ(machine.gpu.compute.at("fp32").value(), 40e12);
+  EXPECT_FALSE(machine.gpu.compute.contains("fp16"));
+}
+
+TEST(MachineFile, AHostDeviceHasNoContext) {
+  json object = least();
+  EXPECT_EQ(object.get<MachineFile>().gpu.context, 1_GiB);
+  object["gpu"]["shares_host"] = true;
+  EXPECT_EQ(object.get<MachineFile>().gpu.context, 0_B);
+}
+
+TEST(MachineFile, CapsDrivesByTheirArray) {
+  const StorageSpec storage = least().get<MachineFile>().storage.at(0);
+  EXPECT_EQ(storage.total_read().value(), 16e9);   // min(4 x 7, 16)
+  EXPECT_EQ(storage.total_write().value(), 20e9);  // 4 x 5
+  EXPECT_EQ(storage.total_capacity().value(), 8'000'000'000'000u);
+}
+
+TEST(MachineFile, AddsUpThePrice) {
+  json object = least();
+  EXPECT_FALSE(object.get<MachineFile>().price());
+  object["nodes"] = 2;
+  object["gpu"]["count"] = 3;
+  object["prices_usd"] = {{"server", 1000}, {"gpu", 100}, {"ssd", 10}, {"dram_per_gib", 1}};
+  // 2 x (1000 + 3 x 100 + 4 x 10 + 64 x 1) = 2808
+  EXPECT_DOUBLE_EQ(object.get<MachineFile>().price().value(), 2808);
+}
+
+TEST(MachineFile, RelaxesRetentionFromThreeYears) {
+  json object = least();
+  object["storage"][0]["endurance"] = {{"rated", "1.2 PB"}};
+  const auto endurance = object.get<MachineFile>().storage.at(0).endurance.value();
+  EXPECT_EQ(endurance.rated_retention.value(), 3 * 365 * 86400.0);
+  EXPECT_EQ(endurance.retention, endurance.rated_retention);
+  EXPECT_EQ(endurance.waf, 1);
+}
+
+TEST(MachineFile, WritesWhatItReads) {
+  json object = least();
+  object["gpu"]["peer_rate"] = "200 GB/s";
+  object["storage"][0]["gpus"] = {0};
+  object["storage"][0]["near_storage"] = {
+      {"read", "3 GB/s"}, {"write", "2 GB/s"}, {"adam", "1 Gparam/s"}};
+  object["storage"][0]["slc_cache"] = {{"size", "100 GB"}, {"folded_write", "1 GB/s"}};
+  object["storage"][0]["process_efficiency"] = {{"file", 0.44}};
+  const json once = object.get<MachineFile>();
+  EXPECT_EQ(once["storage"][0]["near_storage"], object["storage"][0]["near_storage"]);
+  EXPECT_EQ(once["storage"][0]["slc_cache"], object["storage"][0]["slc_cache"]);
+  EXPECT_EQ(once["gpu"]["peer_rate"], "200 GB/s");
+  EXPECT_EQ(json(once.get<MachineFile>()), once);
+}
+
+}  // namespace
+}  // namespace spillway::description

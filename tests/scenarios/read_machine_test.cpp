@@ -1,0 +1,80 @@
+#include "scenarios/read_machine.hpp"
+
+#include <gtest/gtest.h>
+
+#include "scenarios/shipped.hpp"
+#include "tests/scenarios/complaints.hpp"
+
+namespace spillway::scenarios {
+namespace {
+
+using namespace description;
+
+/// The complaints about a machine that is fine but for `rest`, the keys behind its host.
+std::string about(const std::string& rest) {
+  const std::string text =
+      R"({"name": "m", "gpu": {"memory": "24 GiB", "compute": {"fp16": "1 TFLOPS"},
+"memory_rate": "1 TB/s"}, "pcie": {"h2d": "24 GB/s", "d2h": "20 GB/s"},
+"host": {"memory": "64 GiB", "memory_rate": "100 GB/s"})" +
+      rest + "}";
+  std::string lines;
+  for (const Complaint& complaint : check_machine(parse_located(text, "m.json")))
+    lines += (lines.empty() ? "" : "\n") + to_string(complaint);
+  return lines;
+}
+
+TEST(ReadMachine, ReadsEveryShippedMachine) {
+  const std::vector<std::string> names = shipped_names("scenarios/machines");
+  EXPECT_GE(names.size(), 23u);
+  for (const std::string& name : names)
+    EXPECT_EQ(complaints_of([&] { read_machine(name); }), "") << name;
+}
+
+TEST(ReadMachine, WritesWhatReadsBackAsTheSame) {
+  for (const std::string& name : shipped_names("scenarios/machines")) {
+    const nlohmann::json once = read_machine(name);
+    EXPECT_TRUE(check_machine(located_at(once, {})).empty()) << name;
+    const nlohmann::json twice = once.get<MachineFile>();
+    EXPECT_EQ(once, twice) << name;
+  }
+}
+
+TEST(ReadMachine, OffersTheNearestName) {
+  const std::string text = complaints_of([] { read_machine("memascend_c"); });
+  EXPECT_EQ(text.substr(0, 54), "machine: no \"memascend_c\"; did you mean \"memascend_c1\"");
+}
+
+TEST(CheckMachine, RefusesTwoStoragesOfOneName) {
+  const std::string one = R"({"name": "a", "kind": "remote", "read": "1 GB/s", "write": "1 GB/s"})";
+  EXPECT_EQ(
+      about(",\n\"storage\": [" + one + ",\n" + one + "]"),
+      "m.json:5:10: storage[1].name: \"a\" is the name of storage[0] too; give each storage a name "
+      "of its own");
+}
+
+TEST(CheckMachine, RefusesGpusThatAreNotThere) {
+  EXPECT_EQ(about(",\n\"storage\": [{\"name\": \"a\", \"kind\": \"remote\", \"read\": \"1 GB/s\", "
+                  "\"write\": \"1 GB/s\",\n\"gpus\": [0, 1]}]"),
+            "m.json:5:13: storage[0].gpus[1]: there is no GPU 1; a node has 1, counted from 0");
+}
+
+TEST(CheckMachine, WantsTheCapacityOfADriveOnly) {
+  EXPECT_EQ(
+      about(",\n\"storage\": [{\"name\": \"a\", \"read\": \"1 GB/s\", \"write\": \"1 GB/s\"}]"),
+      "m.json:4:13: storage[0]: an SSD needs a capacity; write \"capacity\": \"3.84 TB\"");
+}
+
+TEST(CheckMachine, RefusesDrivesThatOverflowTheByteCount) {
+  EXPECT_EQ(about(",\n\"storage\": [{\"name\": \"a\", \"read\": \"1 GB/s\", \"write\": \"1 GB/s\", "
+                  "\"capacity\": \"1 EiB\",\n\"count\": 5}]"),
+            "m.json:5:10: storage[0].count: the drives together are larger than 4 EiB");
+}
+
+TEST(CheckMachine, WantsANetworkBetweenNodes) {
+  EXPECT_EQ(
+      about(",\n\"nodes\": 2"),
+      "m.json:4:10: nodes: several nodes need a network; add \"network\": {\"per_gpu\": ...}");
+}
+
+}  // namespace
+}  // namespace spillway::scenarios

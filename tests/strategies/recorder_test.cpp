@@ -1,0 +1,172 @@
+#include "strategies/recorder.hpp"
+
+#include <gtest/gtest.h>
+
+namespace spillway::strategies {
+namespace {
+
+using result::Phase;
+
+constexpr Rank rank0{0}, rank1{1};
+
+std::size_t index(Phase phase) { return static_cast<std::size_t>(phase); }
+
+/// An operation of `kind` in the phase in which `recorder` sees its rank.
+struct Made : Operation {
+  Made(const Recorder& recorder, OperationKind its_kind, Rank its_rank,
+       std::uint64_t its_bytes = 0) {
+    kind = its_kind;
+    rank = its_rank;
+    bytes = its_bytes;
+    phase = recorder.phase(its_rank);
+  }
+};
+
+Recorder two_ranks(bool clock = true, bool trace = false) {
+  return Recorder(2, {"nvme", "pfs"}, clock, trace);
+}
+
+TEST(Recorder, APhaseOfTheNodeEndsWhenItsLastRankLeavesIt) {
+  Recorder recorder = two_ranks();
+  recorder.enter(rank0, Phase::forward, 0);
+  recorder.enter(rank1, Phase::forward, 1);
+  recorder.enter(rank0, Phase::backward, 4);
+  recorder.enter(rank1, Phase::backward, 6);
+  recorder.enter(rank1, Phase::update, 7);
+  recorder.enter(rank0, Phase::update, 9);
+  recorder.step_ended(10);
+  const StepRecord& step = recorder.steps().at(0);
+  EXPECT_EQ(step.phase_s[index(Phase::init)], 1);  // until the last rank began
+  EXPECT_EQ(step.phase_s[index(Phase::forward)], 5);
+  EXPECT_EQ(step.phase_s[index(Phase::backward)], 3);
+  EXPECT_EQ(step.phase_s[index(Phase::update)], 1);
+  EXPECT_EQ(step.seconds(), 10);
+}
+
+TEST(Recorder, ARankMayRunAheadThroughSeveralPhases) {
+  Recorder recorder = two_ranks();
+  for (const Phase phase : {Phase::forward, Phase::backward, Phase::update})
+    recorder.enter(rank0, phase, 2);
+  for (const Phase phase : {Phase::forward, Phase::backward, Phase::update})
+    recorder.enter(rank1, phase, 5);
+  recorder.step_ended(6);
+  const StepRecord& step = recorder.steps().at(0);
+  EXPECT_EQ(step.phase_s[index(Phase::init)], 5);
+  EXPECT_EQ(step.phase_s[index(Phase::forward)], 0);
+  EXPECT_EQ(step.phase_s[index(Phase::update)], 1);
+  EXPECT_EQ(recorder.phase(rank0), Phase::update);
+}
+
+TEST(Recorder, AResourceIsBusyWhileAtLeastOneOperationRuns) {
+  Recorder recorder = two_ranks();
+  for (const Rank rank : {rank0, rank1}) recorder.enter(rank, Phase::forward, 0);
+  Made a(recorder, OperationKind::read, rank0, 10);
+  Made b(recorder, OperationKind::read, rank1, 20);
+  b.storage = StorageId{1};
+  recorder.started(a, 0);
+  recorder.started(b, 1);
+  recorder.finished(a, 3);
+  recorder.finished(b, 4);
+  Made up(recorder, OperationKind::copy_to_gpu, rank0, 5);
+  recorder.started(up, 4);
+  recorder.finished(up, 6);
+  recorder.step_ended(10);
+  const StepRecord& step = recorder.steps().at(0);
+  const result::PhaseBusy& busy = step.busy[index(Phase::forward)];
+  EXPECT_EQ(busy.ssd, 4);  // 0-3 and 1-4 together
+  EXPECT_EQ(busy.h2d, 1);  // 2 s of one rank in two
+  EXPECT_EQ(busy.d2h, 0);
+  EXPECT_EQ(step.storage_busy_s.at(0), 3);
+  EXPECT_EQ(step.storage_busy_s.at(1), 3);
+  EXPECT_EQ(step.bytes[index(Phase::forward)].ssd_read, 30u);
+  EXPECT_EQ(step.by_storage.at(1).read, 20u);
+}
+
+TEST(Recorder, WorkThatCrossesPhasesIsBusyInEachAndCountedWhereItWasIssued) {
+  Recorder recorder = two_ranks();
+  for (const Rank rank : {rank0, rank1}) recorder.enter(rank, Phase::forward, 0);
+  Made write(recorder, OperationKind::write, rank0, 7);
+  recorder.started(write, 1);
+  for (const Rank rank : {rank0, rank1}) recorder.enter(rank, Phase::backward, 3);
+  recorder.finished(write, 8);
+  recorder.step_ended(9);
+  const StepRecord& step = recorder.steps().at(0);
+  EXPECT_EQ(step.busy[index(Phase::forward)].ssd, 2);
+  EXPECT_EQ(step.busy[index(Phase::backward)].ssd, 5);
+  EXPECT_EQ(step.bytes[index(Phase::forward)].ssd_write, 7u);
+  EXPECT_EQ(step.bytes[index(Phase::backward)].ssd_write, 0u);
+}
+
+TEST(Recorder, AnIdleGpuWaitsForStorageHostOrUpdate) {
+  Recorder recorder(1, {"nvme"}, true, false);
+  recorder.enter(rank0, Phase::forward, 0);
+  Made read(recorder, OperationKind::read, rank0, 1);
+  Made kernel(recorder, OperationKind::gpu_kernels, rank0);
+  kernel.kernels.push_back({"recomputed", 1, 1, true, true, true, 1.5});
+  recorder.started(read, 0);
+  recorder.started(kernel, 1);  // 0-1 waits for the SSD
+  recorder.finished(read, 2);
+  recorder.finished(kernel, 4);
+  recorder.enter(rank0, Phase::update, 7);  // 4-7 waits for the host
+  recorder.step_ended(12);                  // 7-12 waits for the update
+  const StepRecord& step = recorder.steps().at(0);
+  EXPECT_EQ(step.stalls.gpu_waits_for_ssd, 1);
+  EXPECT_EQ(step.stalls.gpu_waits_for_host, 3);
+  EXPECT_EQ(step.stalls.gpu_waits_for_update, 5);
+  EXPECT_EQ(step.busy[index(Phase::forward)].gpu, 3);
+  EXPECT_EQ(step.busy[index(Phase::forward)].gpu_recompute, 1.5);
+}
+
+TEST(Recorder, EachStepBeginsWithNothing) {
+  Recorder recorder(1, {"nvme"}, true, false);
+  recorder.enter(rank0, Phase::forward, 0);
+  Made read(recorder, OperationKind::read, rank0, 9);
+  recorder.started(read, 0);
+  recorder.step_ended(4);
+  recorder.finished(read, 5);  // began in the first step: its bytes are there, its time in both
+  recorder.enter(rank0, Phase::forward, 6);
+  recorder.step_ended(8);
+  const StepRecord& second = recorder.steps().at(1);
+  EXPECT_EQ(second.start_s, 4);
+  EXPECT_EQ(second.operations, 0u);
+  EXPECT_EQ(second.by_storage.at(0).read, 0u);
+  EXPECT_EQ(recorder.steps().at(0).busy[index(Phase::forward)].ssd, 4);
+  EXPECT_EQ(second.busy[index(Phase::forward)].ssd, 1);
+}
+
+TEST(Recorder, CollectivesSendTheirShareOfTheWhole) {
+  Recorder recorder = two_ranks(false);
+  CollectiveRound round;
+  round.members.resize(3);
+  Made member(recorder, OperationKind::collective, rank0, 100);
+  member.round = &round;
+  round.what = Collective::all_gather;
+  recorder.started(member, 0);  // 100 x 2 / 3 = 66
+  round.what = Collective::all_reduce;
+  recorder.started(member, 0);  // a reduce-scatter and an all-gather: 132
+  recorder.step_ended(0);
+  EXPECT_EQ(recorder.steps().at(0).network, 198u);
+}
+
+TEST(Recorder, ATraceHasASpanForEachKernelAndTransfer) {
+  Recorder recorder = two_ranks(true, true);
+  recorder.enter(rank1, Phase::forward, 0);
+  Made kernels(recorder, OperationKind::gpu_kernels, rank1);
+  kernels.kernels.push_back({"norm", 0, 1, false, true, false, 1});
+  kernels.kernels.push_back({"matmul", 1, 1, true, true, false, 2});
+  kernels.timing.started_s = 1;
+  kernels.timing.finished_s = 4;
+  recorder.started(kernels, 1);
+  recorder.finished(kernels, 4);
+  const auto& spans = recorder.trace().spans;
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_EQ(spans[0].name, "norm");
+  EXPECT_EQ(spans[0].track, "rank 1 compute");
+  EXPECT_EQ(spans[0].end_s, 2);
+  EXPECT_EQ(spans[1].start_s, 2);
+  EXPECT_EQ(spans[1].end_s, 4);
+  EXPECT_EQ(spans[1].phase, "forward");
+}
+
+}  // namespace
+}  // namespace spillway::strategies
