@@ -2,11 +2,11 @@
 
 #include "strategies/catalogue.hpp"
 
+#include <unistd.h>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <unistd.h>
 
 namespace spillway::cli {
 

@@ -47,8 +47,8 @@ void add_import(CLI::App& app) {
       "Example:\n  spillway import tests/data/ds_config_zero3_nvme_auto.json --model qwen2.5-7b "
       "--machine workstation_2gpu -o my.json");
   verb->callback([options] {
-    const auto imported = scenarios::import_deepspeed(scenarios::read_located(options->file),
-                                                      options->import);
+    const auto imported =
+        scenarios::import_deepspeed(scenarios::read_located(options->file), options->import);
     deliver(imported.scenario, options->output, imported.notes);
   });
 }

@@ -51,7 +51,8 @@ void add_machine(CLI::App& app) {
   auto name = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   CLI::App* verb = app.add_subcommand(
-      "machine", "a machine file with defaults filled in and sources; without a name: those shipped");
+      "machine",
+      "a machine file with defaults filled in and sources; without a name: those shipped");
   verb->add_option("machine", *name, "shipped name or machine file");
   verb->add_flag("--json", *json, "as JSON, complete: it can be edited and used as a machine file");
   verb->footer("Example:\n  spillway machine gaming_4090");

@@ -70,9 +70,8 @@ nlohmann::json model_json(const Options& options, const models::Model& model,
   if (!options.activations) return json;
   json["activations"] = nlohmann::json::array();
   for (LayerActivations& layer : activations_of(model, program))
-    json["activations"].push_back({{"layer", layer.layer},
-                                   {"bytes", layer.bytes},
-                                   {"tensors", std::move(layer.tensors)}});
+    json["activations"].push_back(
+        {{"layer", layer.layer}, {"bytes", layer.bytes}, {"tensors", std::move(layer.tensors)}});
   return json;
 }
 
@@ -150,17 +149,17 @@ void print_model(const Options& options, const models::Model& model,
   const models::Workload& workload = program.workload;
   std::uint64_t saved = 0;
   for (const LayerActivations& layer : activations_of(model, program)) saved += layer.bytes;
-  print(model.name() + " (" + model.architecture.model_type + "): " +
-        reports::human_count(model.parameters.value()) + " parameters in " +
-        std::to_string(model.weights.size()) + " tensors, " +
-        std::to_string(model.layers.size()) + " layers\n");
+  print(model.name() + " (" + model.architecture.model_type +
+        "): " + reports::human_count(model.parameters.value()) + " parameters in " +
+        std::to_string(model.weights.size()) + " tensors, " + std::to_string(model.layers.size()) +
+        " layers\n");
   print("Micro-batch " + std::to_string(workload.micro_batch) + " x " +
         std::to_string(workload.sequence) + " tokens, tensor split " +
         std::to_string(workload.tensor) + ": " +
         reports::human_number(program.forward_flops().value() / 1e12) +
         " TFLOP forward per rank, " + reports::human_memory(saved) +
-        " of activations saved without recomputation, " +
-        std::to_string(program.operators.size()) + " operators a step\n\n");
+        " of activations saved without recomputation, " + std::to_string(program.operators.size()) +
+        " operators a step\n\n");
   print(reports::to_text(weight_table(model), screen));
   if (options.activations) {
     print("\n");
@@ -170,8 +169,7 @@ void print_model(const Options& options, const models::Model& model,
 
 void show_model(const Options& options) {
   if (options.model.empty()) {
-    for (const std::string& name : scenarios::shipped_names("models/library"))
-      print(name + "\n");
+    for (const std::string& name : scenarios::shipped_names("models/library")) print(name + "\n");
     return;
   }
   const models::Model model = models::build_model(scenarios::read_model(options.model));
@@ -186,7 +184,8 @@ void add_model(CLI::App& app) {
   auto options = std::make_shared<Options>();
   options->workload.sequence = 1024;
   CLI::App* verb = app.add_subcommand(
-      "model", "parameters, tensors, FLOPs and activations of a model; without a name: the library");
+      "model",
+      "parameters, tensors, FLOPs and activations of a model; without a name: the library");
   const std::map<std::string, Precision> precisions{{"fp16_mixed", Precision::fp16_mixed},
                                                     {"bf16_mixed", Precision::bf16_mixed},
                                                     {"fp16", Precision::fp16},
@@ -199,8 +198,7 @@ void add_model(CLI::App& app) {
   verb->add_option("model", options->model, "shipped name or Hugging Face config.json");
   verb->add_option("--micro-batch", workload.micro_batch, "samples")->check(CLI::PositiveNumber);
   verb->add_option("--sequence", workload.sequence, "tokens")->check(CLI::PositiveNumber);
-  verb->add_option("--tensor", workload.tensor, "tensor-parallel ways")
-      ->check(CLI::PositiveNumber);
+  verb->add_option("--tensor", workload.tensor, "tensor-parallel ways")->check(CLI::PositiveNumber);
   verb->add_option("--precision", workload.precision, "element types")
       ->transform(CLI::CheckedTransformer(precisions));
   verb->add_option("--attention", workload.attention, "flash or materialized")
@@ -209,7 +207,8 @@ void add_model(CLI::App& app) {
       ->check(CLI::Range(0.0, 1.0));
   verb->add_flag("--activations", options->activations, "every tensor saved for backward");
   verb->add_flag("--json", options->json, "as JSON");
-  verb->footer("Example:\n  spillway model qwen2.5-7b --micro-batch 4 --sequence 4096 --activations");
+  verb->footer(
+      "Example:\n  spillway model qwen2.5-7b --micro-batch 4 --sequence 4096 --activations");
   verb->callback([options] { show_model(*options); });
 }
 

@@ -14,7 +14,8 @@ namespace {
 enum Exit { answer = 0, users_input = 2, device = 3, our_bug = 4 };
 
 constexpr const char* description_text =
-    "Predicts what training a model larger than the GPU needs when weights, activations, gradients and optimizer "
+    "Predicts what training a model larger than the GPU needs when weights, activations, gradients "
+    "and optimizer "
     "states are spilled to DRAM and SSD: memory, traffic, wear and time.";
 constexpr const char* footer_text =
     "Examples:\n"
@@ -43,11 +44,11 @@ int run_program(int argc, const char* const* argv) {
   app.footer(footer_text);
   app.require_subcommand(1);
   app.set_version_flag("--version", "spillway 0.1");
-  for (const auto add : {add_simulate, add_compare, add_model, add_machine, add_systems,
-                         add_import, add_export, add_worker})
+  for (const auto add : {add_simulate, add_compare, add_model, add_machine, add_systems, add_import,
+                         add_export, add_worker})
     add(app);
-  const bool json = std::any_of(argv + 1, argv + argc,
-                                [](const char* word) { return std::string_view(word) == "--json"; });
+  const bool json = std::any_of(
+      argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
   try {
     app.parse(argc, argv);
     return std::fflush(stdout) == 0 ? answer : device;

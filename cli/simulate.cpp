@@ -28,8 +28,8 @@ explore::Resolve resolver(const Options& options) {
     std::vector<std::string> overrides = options.overrides;
     overrides.insert(overrides.end(), more.begin(), more.end());
     try {
-      return scenarios::read_scenario(std::filesystem::path(options.scenario), overrides, explore::known_systems(),
-                                      strategies::unsupported)
+      return scenarios::read_scenario(std::filesystem::path(options.scenario), overrides,
+                                      explore::known_systems(), strategies::unsupported)
           .scenario;
     } catch (const description::ScenarioError&) {
       return std::nullopt;  // this change does not go with the scenario; the others may
@@ -39,7 +39,8 @@ explore::Resolve resolver(const Options& options) {
 
 std::string remedy_text(const std::optional<explore::Remedy>& remedy) {
   if (!remedy)
-    return "\nNo smaller micro-batch, further checkpointing, smaller sub-group or other system (nor "
+    return "\nNo smaller micro-batch, further checkpointing, smaller sub-group or other system "
+           "(nor "
            "two of them) makes it fit.\n";
   std::string text = "\nIt fits with " + remedy->words + ": " +
                      reports::human_time(remedy->result.step_time_s) + " a step, " +

@@ -4,7 +4,8 @@
 
 namespace spillway::cli {
 
-/// Each verb adds its subcommand to `app`; its callback throws what goes wrong, and answers on standard output.
+/// Each verb adds its subcommand to `app`; its callback throws what goes wrong, and answers on
+/// standard output.
 void add_systems(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_compare(CLI::App& app);

@@ -13,16 +13,16 @@ nlohmann::json without_answer(const std::string& message) {
   return errors_json({{"", 0, 0, "", message, ""}});
 }
 
-/// The answer to one line: a child of its own runs the scenario, so that nothing it does ends the worker.
+/// The answer to one line: a child of its own runs the scenario, so that nothing it does ends the
+/// worker.
 nlohmann::json answer_to(const std::string& line, double limit_s) {
   nlohmann::json reply = nlohmann::json::object();
   const nlohmann::json request = nlohmann::json::parse(line, nullptr, false);
   if (!request.is_object() || !request.contains("scenario"))
     return without_answer(R"(a request is one line {"id": ..., "scenario": {...}})");
   try {
-    const auto resolved = scenarios::read_scenario(request["scenario"], {},
-                                                   explore::known_systems(),
-                                                   strategies::unsupported);
+    const auto resolved = scenarios::read_scenario(
+        request["scenario"], {}, explore::known_systems(), strategies::unsupported);
     const std::vector<explore::Outcome> outcomes = explore::simulate_all(
         std::span<const description::Scenario>(&resolved.scenario, 1), 1, limit_s);
     const explore::Outcome& outcome = outcomes.front();
@@ -55,7 +55,8 @@ void add_worker(CLI::App& app) {
   verb->add_option("--limit", *limit_s, "seconds after which a scenario is given up")
       ->check(CLI::PositiveNumber);
   verb->footer(
-      "Example:\n  echo '{\"id\": 1, \"scenario\": {\"model\": \"gpt2\", \"machine\": \"gaming_4090\", "
+      "Example:\n  echo '{\"id\": 1, \"scenario\": {\"model\": \"gpt2\", \"machine\": "
+      "\"gaming_4090\", "
       "\"strategy\": {\"system\": \"resident\"}}}' | spillway worker");
   verb->callback([limit_s] { worker(*limit_s); });
 }

@@ -32,8 +32,13 @@ function(_spillway_sources result target)
 endfunction()
 
 # Headers too slow to parse in every source. One target compiles them, the others reuse the result.
+# A target with heavy headers of its own compiles both.
 function(_spillway_pch target kind)
-  if(SPILLWAY_PCH)
+  if(NOT SPILLWAY_PCH)
+    return()
+  elseif(ARGN)
+    target_precompile_headers(${target} PRIVATE <nlohmann/json.hpp> ${ARGN})
+  else()
     target_precompile_headers(${target} REUSE_FROM pch_${kind})
   endif()
 endfunction()
@@ -55,17 +60,18 @@ if(NOT SPILLWAY_FUZZ)
     LINKS nlohmann_json::nlohmann_json GTest::gtest GTest::gmock)
 endif()
 
-# spillway_library(<name> SOURCES <file>... [LINKS <target>...] [PRIVATE_LINKS <target>...])
-# A folder's static library.
+# spillway_library(<name> SOURCES <file>... [LINKS <target>...] [PRIVATE_LINKS <target>...]
+#                  [HEADERS <header>...])
+# A folder's static library; HEADERS are precompiled for it, beside the usual ones.
 function(spillway_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;PRIVATE_LINKS;HEADERS" ${ARGN})
   _spillway_sources(sources ${name} ${arg_SOURCES})
   add_library(${name} STATIC ${sources})
   target_link_libraries(
     ${name}
     PUBLIC nlohmann_json::nlohmann_json fmt::fmt ${arg_LINKS}
     PRIVATE ${arg_PRIVATE_LINKS})
-  _spillway_pch(${name} json)
+  _spillway_pch(${name} json ${arg_HEADERS})
 endfunction()
 
 # spillway_hosts_plugins(<executable>): the executable carries the exported libraries whole and

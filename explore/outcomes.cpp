@@ -36,9 +36,8 @@ struct Child {
 };
 
 nlohmann::json complaint_json(const description::Complaint& complaint) {
-  return {{"file", complaint.file},       {"line", complaint.line},
-          {"column", complaint.column},   {"path", complaint.path},
-          {"message", complaint.message}, {"hint", complaint.hint}};
+  return {{"file", complaint.file}, {"line", complaint.line},       {"column", complaint.column},
+          {"path", complaint.path}, {"message", complaint.message}, {"hint", complaint.hint}};
 }
 
 nlohmann::json outcome_of(const description::Scenario& scenario) {
@@ -70,10 +69,9 @@ Outcome read_outcome(const std::string& text, int status) {
   Outcome outcome;
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object()) {
-    outcome.failure = WIFSIGNALED(status)
-                          ? "the simulation was ended by signal " +
-                                std::string(::strsignal(WTERMSIG(status)))
-                          : "the simulation ended without a result";
+    outcome.failure = WIFSIGNALED(status) ? "the simulation was ended by signal " +
+                                                std::string(::strsignal(WTERMSIG(status)))
+                                          : "the simulation ended without a result";
     return outcome;
   }
   if (json.contains("result")) outcome.result = json["result"].get<result::Result>();

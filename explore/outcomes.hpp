@@ -14,7 +14,7 @@ namespace spillway::explore {
 struct Outcome {
   std::optional<result::Result> result;
   std::vector<description::Complaint> complaints;  ///< the user's errors
-  std::string failure;                             ///< a device's, a bug's, a crash's or a time-out's
+  std::string failure;  ///< a device's, a bug's, a crash's or a time-out's
 };
 
 /// The catalogue as the reader of scenarios wants it.
@@ -25,8 +25,9 @@ std::vector<scenarios::SystemInfo> known_systems();
 ///   Throws  ScenarioError, DeviceError, InternalError
 result::Result simulate(const description::Scenario& scenario, result::Trace* trace = nullptr);
 
-/// Simulates each scenario in a child process of its own, `jobs` at a time; the simulator is loaded once, before the
-/// first fork. A child that crashes or exceeds `limit_s` is an Outcome with its failure.
+/// Simulates each scenario in a child process of its own, `jobs` at a time; the simulator is loaded
+/// once, before the first fork. A child that crashes or exceeds `limit_s` is an Outcome with its
+/// failure.
 ///   Result  parallel to `scenarios`
 std::vector<Outcome> simulate_all(std::span<const description::Scenario> scenarios,
                                   std::size_t jobs = 0, double limit_s = 600);

@@ -145,7 +145,8 @@ std::map<std::string, result::WhatIf> what_next(const Scenario& scenario) {
 }
 
 std::optional<Remedy> cheapest_remedy(const Scenario& scenario, const Resolve& resolve) {
-  // a pair applies the later kind first: the system replaces the whole strategy, the others parts of it
+  // a pair applies the later kind first: the system replaces the whole strategy, the others parts
+  // of it
   std::vector<std::vector<Change>> kinds(4);
   add_smaller_subgroups(scenario, kinds[0]);
   add_checkpointing(scenario, kinds[1]);

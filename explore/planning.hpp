@@ -6,11 +6,13 @@
 
 namespace spillway::explore {
 
-/// Resolves the scenario at hand with further overrides ("path=value"); nothing when they do not go together.
+/// Resolves the scenario at hand with further overrides ("path=value"); nothing when they do not go
+/// together.
 using Resolve =
     std::function<std::optional<description::Scenario>(const std::vector<std::string>& overrides)>;
 
-/// Simulates what each next piece of hardware would bring: one more drive, a faster link, a faster CPU, a faster GPU.
+/// Simulates what each next piece of hardware would bring: one more drive, a faster link, a faster
+/// CPU, a faster GPU.
 ///   Result  by name, for FORMATS' bottleneck.next
 std::map<std::string, result::WhatIf> what_next(const description::Scenario& scenario);
 
@@ -21,8 +23,9 @@ struct Remedy {
   result::Result result;
 };
 
-/// The change among {smaller micro-batch, more checkpointing, smaller sub-group, other system} that makes the scenario
-/// fit with the most tokens per second; if no single one does, the best pair of them.
+/// The change among {smaller micro-batch, more checkpointing, smaller sub-group, other system} that
+/// makes the scenario fit with the most tokens per second; if no single one does, the best pair of
+/// them.
 ///   Result  nothing when none of them helps
 std::optional<Remedy> cheapest_remedy(const description::Scenario& scenario,
                                       const Resolve& resolve);

@@ -36,8 +36,7 @@ class Limits {
 
  private:
   void refuse(bool condition, const char* path, std::string message, std::string hint) {
-    if (condition)
-      complaints_.push_back({"", 0, 0, path, std::move(message), std::move(hint)});
+    if (condition) complaints_.push_back({"", 0, 0, path, std::move(message), std::move(hint)});
   }
 
   void parallelism() {
@@ -45,8 +44,7 @@ class Limits {
     refuse(parallel.pipeline > 1, "parallel.pipeline",
            scenario_.strategy.system + " has no pipeline schedule",
            "use tensor or data parallelism, with parallel.pipeline 1");
-    refuse(parallel.ranks() > scenario_.machine.gpu.count && parallel.pipeline == 1,
-           "parallel",
+    refuse(parallel.ranks() > scenario_.machine.gpu.count && parallel.pipeline == 1, "parallel",
            std::to_string(parallel.ranks()) + " ranks do not fit the " +
                std::to_string(scenario_.machine.gpu.count) + " GPUs of one node",
            "several nodes are not simulated yet; lower parallel.data or parallel.tensor");
@@ -67,9 +65,8 @@ class Limits {
                strategy.gradients.policy == GradientPolicy::active_naive,
            "strategy.gradients.policy", "no system of this version has active gradients",
            "use resident, host_fp16, host_fp32 or ssd_fp32");
-    refuse(strategy.optimizer.device == OptimizerDevice::near_storage,
-           "strategy.optimizer.device", "no system of this version updates inside the storage",
-           "use gpu or cpu");
+    refuse(strategy.optimizer.device == OptimizerDevice::near_storage, "strategy.optimizer.device",
+           "no system of this version updates inside the storage", "use gpu or cpu");
     refuse(strategy.optimizer.staleness > 0, "strategy.optimizer.staleness",
            "no system of this version delays its update", "use 0");
     refuse(strategy.optimizer.paths.size() > 1 || strategy.optimizer.tier_lock,

@@ -7,7 +7,8 @@
 
 namespace spillway::strategies {
 
-/// One system: a schedule over parts, from one paper. Adding one is its file, its test and one line in the catalogue.
+/// One system: a schedule over parts, from one paper. Adding one is its file, its test and one line
+/// in the catalogue.
 struct System {
   const char* name;
   const char* summary;
@@ -23,7 +24,8 @@ std::span<const System> catalogue();
 /// Null when there is none of this name.
 const System* find_system(const std::string& name);
 
-/// What this version's schedules cannot run, as complaints with JSON paths (file and line are the caller's to add).
+/// What this version's schedules cannot run, as complaints with JSON paths (file and line are the
+/// caller's to add).
 std::vector<description::Complaint> unsupported(const description::Scenario& scenario);
 
 }  // namespace spillway::strategies

@@ -43,9 +43,9 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
     const std::optional<double> total = lifetime_writes(storage);
     if (total && wear.write_bytes_per_day > 0)
       wear.lifetime_years = *total / (wear.write_bytes_per_day * 365);
-    const bool sooner = !worst || (wear.lifetime_years && (!worst->lifetime_years ||
-                                                           *wear.lifetime_years <
-                                                               *worst->lifetime_years));
+    const bool sooner =
+        !worst || (wear.lifetime_years &&
+                   (!worst->lifetime_years || *wear.lifetime_years < *worst->lifetime_years));
     if (sooner) worst = wear;
   }
   return worst;

@@ -73,10 +73,9 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
       elements_[*tensor.weight] = tensor.elements;
   plans = plan_layers(model, program, partition.weight_ways(), partition.gradient_ways());
   const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
-  subgroups = make_subgroups(model, optimizer.subgroup.value(), optimizer.grouping,
-                             [this](std::uint32_t weight) {
-                               return share(weight, partition.state_ways());
-                             });
+  subgroups = make_subgroups(
+      model, optimizer.subgroup.value(), optimizer.grouping,
+      [this](std::uint32_t weight) { return share(weight, partition.state_ways()); });
 }
 
 std::uint64_t Job::total_share(std::uint64_t ways) const {

@@ -18,8 +18,8 @@ class Steps {
   bool steady() const { return steady_; }
   /// Index into Recorder::steps() of the first measured step.
   std::size_t first_measured() const { return first_measured_; }
-  /// A system that needs more warm-up (profiling, cache order) than the scenario asks for says so before the first
-  /// step.
+  /// A system that needs more warm-up (profiling, cache order) than the scenario asks for says so
+  /// before the first step.
   void at_least_warmup(std::uint64_t steps);
 
  private:
@@ -28,7 +28,7 @@ class Steps {
   Machine& machine_;
   Barrier barrier_;
   std::uint64_t ranks_, warmup_, measured_;
-  std::uint64_t begun_ = 0;    ///< steps begun, the set-up counted as step 0
+  std::uint64_t begun_ = 0;  ///< steps begun, the set-up counted as step 0
   std::uint64_t arrived_ = 0;
   std::size_t first_measured_ = 0;
   bool more_ = true;
@@ -37,10 +37,10 @@ class Steps {
 
 /// How ZeRO spreads one rank's tensors over its data-parallel group.
 struct Partition {
-  std::uint64_t ways = 1;     ///< members of the data-parallel group
-  bool weights = false;       ///< stage 3
-  bool gradients = false;     ///< stage 2
-  bool states = false;        ///< stage 1
+  std::uint64_t ways = 1;  ///< members of the data-parallel group
+  bool weights = false;    ///< stage 3
+  bool gradients = false;  ///< stage 2
+  bool states = false;     ///< stage 1
   std::uint64_t weight_ways() const { return weights ? ways : 1; }
   std::uint64_t gradient_ways() const { return gradients ? ways : 1; }
   std::uint64_t state_ways() const { return states ? ways : 1; }
@@ -51,10 +51,10 @@ struct Job {
   const description::Scenario& scenario;
   const models::Model& model;
   const models::StepProgram& program;
-  LayerPlans plans;                  ///< parallel to model.layers
+  LayerPlans plans;  ///< parallel to model.layers
   Partition partition;
-  std::vector<Subgroup> subgroups;   ///< of one rank, in the order of `optimizer.grouping`
-  std::uint64_t weight_bytes = 2;    ///< of one element of the weights that kernels read
+  std::vector<Subgroup> subgroups;  ///< of one rank, in the order of `optimizer.grouping`
+  std::uint64_t weight_bytes = 2;   ///< of one element of the weights that kernels read
   Steps* steps = nullptr;
 
   Job(const description::Scenario& scenario, const models::Model& model,

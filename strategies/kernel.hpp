@@ -19,9 +19,9 @@ struct GpuKernel {
   std::string_view name;  ///< outlives the run
   /// Of the step program; null for conversions and copies.
   const models::Operator* operation = nullptr;
-  double flops = 0;     ///< of matrix products
-  double bytes = 0;     ///< GPU memory traffic, read + written
-  bool matrix = false;  ///< bounded by the compute rate; else by memory (see ElementwiseCost)
+  double flops = 0;      ///< of matrix products
+  double bytes = 0;      ///< GPU memory traffic, read + written
+  bool matrix = false;   ///< bounded by the compute rate; else by memory (see ElementwiseCost)
   bool in_pass = false;  ///< in forward or backward, whose memory-bound time `compute` may include
   bool recompute = false;
   std::vector<BoundOperand> operands;

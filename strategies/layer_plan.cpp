@@ -15,7 +15,7 @@ using models::Tensor;
 using models::TensorId;
 using models::TensorRole;
 
-constexpr std::uint64_t placement = 512;   // CUDA's allocation granularity; a multiple of 64
+constexpr std::uint64_t placement = 512;  // CUDA's allocation granularity; a multiple of 64
 constexpr std::uint64_t sector = 4096;
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
@@ -23,7 +23,8 @@ std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) {
   return description::divide_up(bytes, unit) * unit;
 }
 
-/// First and last moment a tensor is touched, in passes: forward of layer i is i, its backward 2 L - 1 - i.
+/// First and last moment a tensor is touched, in passes: forward of layer i is i, its backward 2 L
+/// - 1 - i.
 struct Use {
   std::uint32_t first = none;
   std::uint32_t last = 0;
@@ -257,8 +258,8 @@ class Planner {
     FirstFit fit;
     for (const Life& life : lives)
       transient_offset_.push_back(
-          {life.id, fit.place(up(program_.tensors[life.id].bytes.value(), placement), life.from,
-                              life.to)});
+          {life.id,
+           fit.place(up(program_.tensors[life.id].bytes.value(), placement), life.from, life.to)});
     pass.transient_bytes = fit.end();
     pass.logits_bytes = logits_end_;
   }
@@ -294,7 +295,8 @@ class Planner {
         if (hidden_index_[id] != none)
           return {Area::hidden, operand.access, hidden_index_[id], bytes};
         return {Area::saved, operand.access, saved_offset_[id], bytes};
-      default: return {Area::nowhere, operand.access, 0, 0};
+      default:
+        return {Area::nowhere, operand.access, 0, 0};
     }
   }
 

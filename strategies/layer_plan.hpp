@@ -14,17 +14,17 @@ enum class Area : std::uint8_t {
   saved,      ///< activations kept from the layer's forward (or its recomputation) to its backward
   transient,  ///< activations and their gradients inside one pass of the layer
   logits,
-  hidden,     ///< tensors that more than one layer touches
-  scratch,    ///< an operator's workspace
-  nowhere,    ///< token ids and labels: too small to place
+  hidden,   ///< tensors that more than one layer touches
+  scratch,  ///< an operator's workspace
+  nowhere,  ///< token ids and labels: too small to place
 };
 inline constexpr std::size_t area_count = static_cast<std::size_t>(Area::nowhere) + 1;
 
 struct PlannedOperand {
   Area area;
   models::Access access;
-  std::uint64_t offset;  ///< bytes inside the area; weights, gradients: index into LayerPlan::weights;
-                         ///< hidden: index into LayerPlans::hidden
+  std::uint64_t offset;  ///< bytes inside the area; weights, gradients: index into
+                         ///< LayerPlan::weights; hidden: index into LayerPlans::hidden
   std::uint64_t bytes;
 };
 
@@ -34,8 +34,8 @@ struct PlannedKernel {
   std::vector<PlannedOperand> operands;
 };
 
-/// Kernels of one pass of a layer, cut where tensor-parallel ranks must meet: after each segment but the last comes an
-/// all-reduce of `reduced`.
+/// Kernels of one pass of a layer, cut where tensor-parallel ranks must meet: after each segment
+/// but the last comes an all-reduce of `reduced`.
 struct PassPlan {
   struct Segment {
     std::vector<PlannedKernel> kernels;
@@ -48,7 +48,8 @@ struct PassPlan {
   std::uint64_t logits_bytes = 0;
 };
 
-/// A weight of a layer and where it lies in the layer's gathered weights (and gradients): `ways` equal shares.
+/// A weight of a layer and where it lies in the layer's gathered weights (and gradients): `ways`
+/// equal shares.
 struct LayerWeight {
   std::uint32_t weight;
   std::uint64_t offset;       ///< bytes, of the gathered tensor
@@ -58,25 +59,28 @@ struct LayerWeight {
   bool owned;  ///< false for a tied weight that another layer owns
 };
 
-/// A tensor that leaves its layer: hidden states between layers, their gradients, an encoder's output.
+/// A tensor that leaves its layer: hidden states between layers, their gradients, an encoder's
+/// output.
 struct HiddenTensor {
   models::TensorId tensor;
   std::uint64_t bytes;
   bool gradient;
-  std::uint32_t first_layer;          ///< that writes it
-  std::uint32_t last_forward_layer;   ///< that reads it in forward
-  std::uint32_t last_layer;           ///< whose pass is its last use (forward order, or backward order below it)
+  std::uint32_t first_layer;         ///< that writes it
+  std::uint32_t last_forward_layer;  ///< that reads it in forward
+  std::uint32_t
+      last_layer;  ///< whose pass is its last use (forward order, or backward order below it)
   bool used_in_backward;
 };
 
-/// How a streaming system runs one layer: its kernels with their operands laid out, computed once for all ranks.
+/// How a streaming system runs one layer: its kernels with their operands laid out, computed once
+/// for all ranks.
 struct LayerPlan {
   std::uint32_t layer;
   PassPlan forward;
   PassPlan recompute;  ///< empty segments where the layer is not a block
   PassPlan backward;
   std::vector<LayerWeight> weights;
-  std::uint64_t weight_bytes = 0;    ///< of the gathered weights
+  std::uint64_t weight_bytes = 0;  ///< of the gathered weights
   std::uint64_t gradient_bytes = 0;
   std::uint64_t saved_bytes = 0;
   std::vector<std::uint32_t> produced;           ///< hidden tensors first written by its forward
@@ -90,8 +94,8 @@ struct LayerPlans {
   std::vector<HiddenTensor> hidden;
 };
 
-/// Lays out every layer of `program` for ranks that hold 1/`weight_ways` of each weight and 1/`gradient_ways` of each
-/// gradient. Offsets are multiples of 512 B, shares of 4096 B.
+/// Lays out every layer of `program` for ranks that hold 1/`weight_ways` of each weight and
+/// 1/`gradient_ways` of each gradient. Offsets are multiples of 512 B, shares of 4096 B.
 LayerPlans plan_layers(const models::Model& model, const models::StepProgram& program,
                        std::uint64_t weight_ways, std::uint64_t gradient_ways);
 

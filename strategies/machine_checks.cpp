@@ -69,6 +69,7 @@ void Machine::check_range(const Stored& stored, Range range, const View& view, R
 
 void Machine::check_hazards(Operation& operation) {
   merge(operation.operands);
+  const Operation* known = &operation;  // needs no search: itself, or just found to be ordered
   for (const BoundOperand& operand : operation.operands) {
     if (operand.view.bytes == 0) continue;
     Block& block = *operand.view.block.get();
@@ -77,8 +78,9 @@ void Machine::check_hazards(Operation& operation) {
     const bool writing = writes(operand.access);
     for (const InFlight& other : block.in_flight) {
       if (other.last <= first || last <= other.first || !(writing || other.writes)) continue;
-      if (other.operation == &operation || ordered(*other.operation, operation)) continue;
-      conflict(block, *other.operation, operation);
+      if (other.operation == known || other.operation == &operation) continue;
+      if (!ordered(*other.operation, operation)) conflict(block, *other.operation, operation);
+      known = other.operation;
     }
     block.in_flight.push_back({&operation, first, last, writing});
   }
@@ -117,10 +119,13 @@ bool Machine::ordered(const Operation& earlier, Operation& later) {
 }
 
 void Machine::forget_operands(Operation& operation) {
+  const Block* cleared = nullptr;
   for (const BoundOperand& operand : operation.operands) {
-    if (!operand.view) continue;
-    std::erase_if(operand.view.block->in_flight,
+    Block* block = operand.view.block.get();
+    if (!block || block == cleared) continue;
+    std::erase_if(block->in_flight,
                   [&](const InFlight& mark) { return mark.operation == &operation; });
+    cleared = block;
   }
   operation.operands.clear();
 }

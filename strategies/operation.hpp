@@ -152,8 +152,8 @@ class After {
   After(const Op& one) : inline_{one.get()}, count_(1) {}
   /// Up to 6. No initializer_list: g++ 12 refuses one inside a co_await.
   template <class... More>
-    requires(sizeof...(More) <= 4 && (std::same_as<More, Op> && ...))
-  After(const Op& first, const Op& second, const More&... more)
+  requires(sizeof...(More) <= 4 && (std::same_as<More, Op> && ...))
+      After(const Op& first, const Op& second, const More&... more)
       : inline_{first.get(), second.get(), more.get()...}, count_(2 + sizeof...(More)) {}
   After(const std::vector<Op>& many) : many_(many.data()), many_count_(many.size()) {}
 

@@ -2,8 +2,9 @@
 
 namespace spillway::strategies {
 
-/// Everything on the GPU: what all offloading systems are compared with. Data parallelism with ZeRO stages 0-3 and
-/// tensor parallelism; activations kept or, with `checkpoint_gpu`, recomputed block by block.
+/// Everything on the GPU: what all offloading systems are compared with. Data parallelism with ZeRO
+/// stages 0-3 and tensor parallelism; activations kept or, with `checkpoint_gpu`, recomputed block
+/// by block.
 ///   Source  Megatron-LM (arXiv 1909.08053), ZeRO (SC'20) sections 5 and 7
 description::Strategy resident_defaults() {
   description::Strategy strategy;

@@ -7,13 +7,15 @@
 
 namespace spillway::strategies {
 
-/// What is computed once for a scenario: the model and its step program. Movable, kept as long as the run.
+/// What is computed once for a scenario: the model and its step program. Movable, kept as long as
+/// the run.
 struct Prepared {
   models::Model model;
   models::StepProgram program;
 };
 
-/// Builds model and step program of a resolved scenario.  Throws  ScenarioError, all complaints of model and parts
+/// Builds model and step program of a resolved scenario.  Throws  ScenarioError, all complaints of
+/// model and parts
 Prepared prepare(const description::Scenario& scenario);
 
 /// Runs the scenario's system on `machine`, one coroutine per rank, and sums up its measured steps.

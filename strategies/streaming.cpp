@@ -29,7 +29,8 @@ class Streaming {
                     : nullptr),
         gradients_(machine, rank, job, on_cpu_.get()),
         on_gpu_(machine, rank, job, weights_, gradients_),
-        overlap_(job.scenario.strategy.weights.overlap),
+        overlap_(job.scenario.strategy.weights.overlap ||
+                 job.scenario.strategy.weights.home != description::Home::ssd),
         ahead_(std::max<std::uint64_t>(1, job.scenario.strategy.weights.prefetch_blocks)) {}
 
   Task<> init() {
@@ -73,7 +74,8 @@ class Streaming {
     if (bytes.value()) held_.push_back(machine_.allocate_now(tier, rank_, bytes, purpose));
   }
 
-  /// Casting the parameters goes through a pinned block each, which a caching allocator keeps for ever.
+  /// Casting the parameters goes through a pinned block each, which a caching allocator keeps for
+  /// ever.
   void hold_initialisation_blocks() {
     const auto& strategy = job_.scenario.strategy;
     if (strategy.weights.home != description::Home::host || !job_.mixed() ||
@@ -93,7 +95,8 @@ class Streaming {
     if (!fetches_[layer]) fetches_[layer] = machine_.spawn(weights_.gather(layer));
   }
 
-  /// The hook of the layer that begins to run as number `turn`: fetches the next ones, while the GPU has room.
+  /// The hook of the layer that begins to run as number `turn`: fetches the next ones, while the
+  /// GPU has room.
   void prefetch_behind(std::uint32_t turn, bool backward) {
     if (!overlap_) return;
     for (std::uint64_t i = turn + 1; i <= turn + ahead_ && i < layers_; ++i) {
@@ -135,8 +138,7 @@ class Streaming {
       if (!overlap_ && before) co_await before;
       const GatheredWeights weights = co_await arrive(layer);
       activations_.before_forward(layer);
-      const Op computed =
-          issue(job_.plans.layers[layer].forward, operands(layer, weights), {});
+      const Op computed = issue(job_.plans.layers[layer].forward, operands(layer, weights), {});
       activations_.after_forward(layer, computed);
       // the hook of this layer runs when the layer before it has left the GPU
       if (before) co_await before;
@@ -187,7 +189,7 @@ class Streaming {
   std::unique_ptr<CpuOptimizer> on_cpu_;
   Gradients gradients_;
   GpuOptimizer on_gpu_;
-  bool overlap_;
+  bool overlap_;  ///< false: reads from SSD begin when the layer before has left the GPU
   std::uint64_t ahead_;
   std::vector<Buffer> held_;
   std::vector<Pending<GatheredWeights>> fetches_;

@@ -20,12 +20,11 @@ struct Subgroup {
   std::uint64_t span = 0;      ///< offset behind the last member, elements
 };
 
-/// DeepSpeed's greedy grouping: weights are appended until their sum reaches `target` or they are the last. A weight
-/// is never split, so one larger than `target` makes a sub-group of its own.
-///   parameter_groups   first those that decay (matrices), then norms and biases, each in model order
-///   model_order        all in one
-///   share   elements of a weight on one rank; weights with 0 are left out
-///   Source  DeepSpeed runtime/zero/stage3.py, _create_fp16_sub_groups
+/// DeepSpeed's greedy grouping: weights are appended until their sum reaches `target` or they are
+/// the last. A weight is never split, so one larger than `target` makes a sub-group of its own.
+///   parameter_groups   first those that decay (matrices), then norms and biases, each in model
+///   order model_order        all in one share   elements of a weight on one rank; weights with 0
+///   are left out Source  DeepSpeed runtime/zero/stage3.py, _create_fp16_sub_groups
 std::vector<Subgroup> make_subgroups(const models::Model& model, std::uint64_t target,
                                      description::Grouping grouping,
                                      const std::function<std::uint64_t(std::uint32_t)>& share);

@@ -2,8 +2,9 @@
 
 namespace spillway::strategies {
 
-/// Weights, gradients and optimizer states on SSD, host memory as a buffer: ZeRO-3 with NVMe offload. Weights pass through
-/// a monolithic pool of pinned buffers, states through sub-groups and swap buffers.
+/// Weights, gradients and optimizer states on SSD, host memory as a buffer: ZeRO-3 with NVMe
+/// offload. Weights pass through a monolithic pool of pinned buffers, states through sub-groups and
+/// swap buffers.
 ///   Source  ZeRO-Infinity (SC'21); DeepSpeed stage3.py, swap_tensor/; MemAscend section II
 description::Strategy zero_infinity_defaults() {
   description::Strategy strategy;

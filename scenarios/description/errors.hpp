@@ -7,11 +7,12 @@
 
 namespace spillway::description {
 
-/// One thing a person wrote that cannot be used: where it stands, what is wrong, what would be right.
+/// One thing a person wrote that cannot be used: where it stands, what is wrong, what would be
+/// right.
 struct Complaint {
   std::string file;
-  int line = 0;    ///< 1-based; 0 when the complaint is about the whole file or the command line
-  int column = 0;  ///< 1-based
+  int line = 0;      ///< 1-based; 0 when the complaint is about the whole file or the command line
+  int column = 0;    ///< 1-based
   std::string path;  ///< JSON path, dotted: "strategy.optimizer.buffers", "storage[1].read"
   std::string message;
   std::string hint;  ///< the nearest fix; may be empty

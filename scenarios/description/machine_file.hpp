@@ -10,21 +10,23 @@
 
 namespace spillway::description {
 
-/// How memory-bound kernels between the GEMMs are charged: `included` when `gpu.compute` is a rate achieved
-/// over whole passes (a paper's TFLOPS, an MFU), `separate` when it is the rate of the GEMMs alone.
+/// How memory-bound kernels between the GEMMs are charged: `included` when `gpu.compute` is a rate
+/// achieved over whole passes (a paper's TFLOPS, an MFU), `separate` when it is the rate of the
+/// GEMMs alone.
 enum class ElementwiseCost { included, separate };
 
 struct GpuSpec {
   std::uint64_t count = 1;  ///< per node
   Bytes memory;
-  std::map<std::string, FlopsPerSecond> compute;  ///< achieved, by element type: fp16, bf16, tf32, fp32
-  std::map<std::string, FlopsPerSecond> peak;     ///< data sheet's dense peak, optional
+  std::map<std::string, FlopsPerSecond>
+      compute;  ///< achieved, by element type: fp16, bf16, tf32, fp32
+  std::map<std::string, FlopsPerSecond> peak;  ///< data sheet's dense peak, optional
   BytesPerSecond memory_rate;
   bool gpudirect = false;
-  bool shares_host = false;             ///< host device: kernels and copies use the host's cores and DRAM
+  bool shares_host = false;  ///< host device: kernels and copies use the host's cores and DRAM
   ElementwiseCost elementwise = ElementwiseCost::included;
-  Seconds launch;                       ///< overhead per kernel
-  Bytes context;                        ///< GPU memory of context and libraries
+  Seconds launch;                           ///< overhead per kernel
+  Bytes context;                            ///< GPU memory of context and libraries
   std::optional<BytesPerSecond> peer_rate;  ///< GPU to GPU inside the node, per GPU and direction
   std::optional<ParamsPerSecond> adam;      ///< measured rate of a GPU Adam
 };
@@ -40,21 +42,22 @@ struct HostSpec {
   Bytes memory;
   BytesPerSecond memory_rate;
   std::uint64_t cores = 1;
-  ParamsPerSecond adam;          ///< per node, fp32 states
-  BytesPerSecond convert;        ///< per node, bytes read + written
-  BytesPerSecond check_chained;  ///< per rank, bytes of tensor traffic (20 B per element of an fp32 buffer)
-  BytesPerSecond check_fused;    ///< per node, bytes read
-  Bytes process_base;            ///< first rank
-  Bytes process_base_next;       ///< each further rank
-  Bytes runtime_base;            ///< once a node
+  ParamsPerSecond adam;    ///< per node, fp32 states
+  BytesPerSecond convert;  ///< per node, bytes read + written
+  BytesPerSecond
+      check_chained;  ///< per rank, bytes of tensor traffic (20 B per element of an fp32 buffer)
+  BytesPerSecond check_fused;  ///< per node, bytes read
+  Bytes process_base;          ///< first rank
+  Bytes process_base_next;     ///< each further rank
+  Bytes runtime_base;          ///< once a node
 };
 
 struct EnduranceSpec {
-  Bytes rated;                    ///< host writes under the rating's workload, per drive
-  double rating_waf = 1;          ///< write amplification the rating assumes
-  double waf = 1;                 ///< write amplification of our large sequential writes
-  Seconds retention;              ///< how long data must last after power-off
-  Seconds rated_retention;        ///< what the rating assumes
+  Bytes rated;              ///< host writes under the rating's workload, per drive
+  double rating_waf = 1;    ///< write amplification the rating assumes
+  double waf = 1;           ///< write amplification of our large sequential writes
+  Seconds retention;        ///< how long data must last after power-off
+  Seconds rated_retention;  ///< what the rating assumes
 };
 
 enum class StorageKind { ssd, remote };
@@ -72,13 +75,13 @@ struct StorageSpec {
   std::string name;
   StorageKind kind = StorageKind::ssd;
   std::uint64_t count = 1;
-  Bytes capacity;  ///< per drive; 0: unlimited (remote)
+  Bytes capacity;              ///< per drive; 0: unlimited (remote)
   BytesPerSecond read, write;  ///< per drive
   std::optional<BytesPerSecond> array_read, array_write;
   double mixed_efficiency = 1;
   std::map<std::string, double> process_efficiency;  ///< by io_engine, default 1
   Seconds latency;
-  Seconds file_overhead;  ///< per file written by the `file` engine
+  Seconds file_overhead;            ///< per file written by the `file` engine
   std::vector<std::uint64_t> gpus;  ///< private to these GPUs; empty: all
   bool shared_by_nodes = false;
   std::optional<EnduranceSpec> endurance;
@@ -100,8 +103,9 @@ struct Prices {
   double server = 0, gpu = 0, ssd = 0, dram_per_gib = 0;
 };
 
-/// A box or cluster: data with units and provenance (FORMATS, "Machine"). Absent optional numbers are filled with
-/// their defaults when the file is read; `sources` then says `default: ...` for them.
+/// A box or cluster: data with units and provenance (FORMATS, "Machine"). Absent optional numbers
+/// are filled with their defaults when the file is read; `sources` then says `default: ...` for
+/// them.
 struct MachineFile {
   std::string name;
   std::uint64_t nodes = 1;
@@ -120,8 +124,8 @@ struct MachineFile {
 
 /// JSON as people write it: quantities with units, absent options left out.
 void to_json(nlohmann::json& json, const MachineFile& machine);
-/// Reads a complete, schema-checked machine object into an empty `machine`. Optional numbers that are
-/// absent get their defaults, each with an entry "default: ..." in `sources`.
+/// Reads a complete, schema-checked machine object into an empty `machine`. Optional numbers that
+/// are absent get their defaults, each with an entry "default: ..." in `sources`.
 ///   Throws  nlohmann::json::exception or std::invalid_argument when the schema was not checked
 void from_json(const nlohmann::json& json, MachineFile& machine);
 

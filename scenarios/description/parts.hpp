@@ -10,9 +10,9 @@
 
 namespace spillway::description {
 
-/// The parts of a strategy, each a value of the scenario ("strategy" in FORMATS). An empty optional is "auto"
-/// and is settled when the run starts. What each knob does to schedule and ledger stands in the docstring of the part
-/// that reads it, under strategies/parts/.
+/// The parts of a strategy, each a value of the scenario ("strategy" in FORMATS). An empty optional
+/// is "auto" and is settled when the run starts. What each knob does to schedule and ledger stands
+/// in the docstring of the part that reads it, under strategies/parts/.
 
 enum class Home { gpu, host, ssd };
 enum class PoolKind { none, monolithic, adaptive };
@@ -33,7 +33,7 @@ enum class OverflowCheck { none, chained, fused };
 enum class PinnedPolicy { power_of_two, exact };
 enum class IoEngine { file, direct, gds };
 enum class GpuAllocator { caching, exact };
-enum class Width { fp16, fp32 };          ///< element type of a host gradient buffer
+enum class Width { fp16, fp32 };  ///< element type of a host gradient buffer
 enum class ConvertOn { gpu, cpu };
 enum class CopyMemory { pinned, pageable };
 
@@ -42,13 +42,13 @@ struct WeightsPart {
   PoolKind pool = PoolKind::none;
   std::uint64_t prefetch_blocks = 1;          ///< blocks fetched ahead of the one that computes
   std::optional<std::uint64_t> buffer_count;  ///< monolithic pool; auto: 2 + 7 prefetch_blocks
-  std::optional<Params> buffer_size;          ///< elements; auto: a rank's share of the largest tensor
-  Params max_in_host;                         ///< DeepSpeed's max_in_cpu: elements kept in host memory
-  bool overlap = true;                        ///< false: a block's kernels wait for its SSD read, issued late
-  std::optional<PinnedPolicy> pinned;         ///< of the flat host buffer; auto: Strategy::pinned
-  Params persistence_threshold;  ///< DeepSpeed: tensors up to this stay whole on every GPU
-  Params max_live;               ///< DeepSpeed: gathered parameters kept on the GPU at most
-  Params prefetch_bucket;        ///< DeepSpeed: elements gathered ahead
+  std::optional<Params> buffer_size;  ///< elements; auto: a rank's share of the largest tensor
+  Params max_in_host;                 ///< DeepSpeed's max_in_cpu: elements kept in host memory
+  bool overlap = true;  ///< false: a block's kernels wait for its SSD read, issued late
+  std::optional<PinnedPolicy> pinned;  ///< of the flat host buffer; auto: Strategy::pinned
+  Params persistence_threshold;        ///< DeepSpeed: tensors up to this stay whole on every GPU
+  Params max_live;                     ///< DeepSpeed: gathered parameters kept on the GPU at most
+  Params prefetch_bucket;              ///< DeepSpeed: elements gathered ahead
 };
 
 struct ActivationsPart {
@@ -78,7 +78,8 @@ struct OptimizerPart {
   Grouping grouping = Grouping::parameter_groups;
   bool fused_tensors = false;
   std::optional<std::uint64_t> buffers;
-  std::map<std::string, std::optional<double>> paths;  ///< storage -> share weight, empty: by bandwidth
+  std::map<std::string, std::optional<double>>
+      paths;  ///< storage -> share weight, empty: by bandwidth
   bool pipeline_read = false;
   bool pipeline_write = false;
   bool tier_lock = false;
@@ -98,7 +99,8 @@ struct Strategy {
   IoEngine io_engine = IoEngine::file;
   GpuAllocator gpu_allocator = GpuAllocator::caching;
   bool unlimited_gpu = false;  ///< "gpu_capacity": "unlimited", an ideal without a memory wall
-  /// Knobs of the schema that no field above holds, dotted, as JSON text: "activations.keep_last" ->
+  /// Knobs of the schema that no field above holds, dotted, as JSON text: "activations.keep_last"
+  /// ->
   /// "\"module\"". The system that has such a knob reads it from here.
   std::map<std::string, std::string> further;
 };

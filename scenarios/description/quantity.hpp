@@ -11,15 +11,16 @@ namespace spillway::description {
 
 /// What a quantity measures; decides which units a person may write behind the number.
 enum class Dimension {
-  bytes,              ///< B, kB .. EB, KiB .. EiB
-  bytes_per_second,   ///< the same "/s"
-  seconds,            ///< ns, us, ms, s, min, hours, days, weeks, months (year / 12), years (365 days)
+  bytes,             ///< B, kB .. EB, KiB .. EiB
+  bytes_per_second,  ///< the same "/s"
+  seconds,  ///< ns, us, ms, s, min, hours, days, weeks, months (year / 12), years (365 days)
   flops_per_second,   ///< FLOPS .. EFLOPS
   params,             ///< params, Mparams, Gparams
   params_per_second,  ///< param/s .. Tparam/s
 };
 
-/// The dimension that a schema's `format` names: "bytes", "bytes-per-second", ...; none for other formats.
+/// The dimension that a schema's `format` names: "bytes", "bytes-per-second", ...; none for other
+/// formats.
 std::optional<Dimension> dimension_of_format(std::string_view format);
 
 /// A number read from text, or why it could not be.
@@ -31,13 +32,15 @@ struct ParsedQuantity {
 
 /// Reads "6.9 GB/s": a decimal number, spaces if wanted, a unit of `dimension`.
 ///   Accepts  0 for bytes, seconds and params; rates start at 1 per second
-///   Refuses  no unit, another unit, negative, not finite, beyond 2^60 B, 1e18 params, 1e11 s or 1e24 per s
+///   Refuses  no unit, another unit, negative, not finite, beyond 2^60 B, 1e18 params, 1e11 s or
+///   1e24 per s
 ParsedQuantity parse_quantity(Dimension dimension, std::string_view text);
 
 /// The complaint about a JSON number where a quantity is wanted: `6.8 has no unit`.
 ParsedQuantity missing_unit(Dimension dimension, const std::string& number);
 
-/// Text that parse_quantity reads back as exactly `value`, in the unit that needs the fewest characters.
+/// Text that parse_quantity reads back as exactly `value`, in the unit that needs the fewest
+/// characters.
 std::string print_quantity(Dimension dimension, long double value);
 
 template <class Q>

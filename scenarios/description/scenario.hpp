@@ -13,7 +13,8 @@ struct Scenario {
   std::string name;
   std::string model_name;
   nlohmann::json model;  ///< a Hugging Face config; models/ reads it
-  std::optional<Params> nominal_params;  ///< what a paper computes with instead of the model's count
+  std::optional<Params>
+      nominal_params;  ///< what a paper computes with instead of the model's count
   Training training;
   Parallel parallel;
   MachineFile machine;

@@ -4,8 +4,9 @@
 
 namespace spillway::strategies {
 
-/// Equal buffers, allocated once, lent first come first served. A lent buffer comes back by itself when the last
-/// reference to it is gone: the strategy's and those of operations in flight, which may outlive the pool.
+/// Equal buffers, allocated once, lent first come first served. A lent buffer comes back by itself
+/// when the last reference to it is gone: the strategy's and those of operations in flight, which
+/// may outlive the pool.
 class BufferPool {
  public:
   /// Takes `count` buffers of `bytes` each from the machine, now.

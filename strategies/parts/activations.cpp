@@ -64,8 +64,8 @@ void Activations::end_micro_batch() {
 void Activations::before_forward(std::uint32_t layer) {
   const LayerPlan& plan = job_.plans.layers[layer];
   if (!recomputes(layer) && plan.saved_bytes)
-    saved_[layer] = machine_.allocate_now(TierId::gpu, rank_, Bytes(plan.saved_bytes),
-                                          Purpose::activations);
+    saved_[layer] =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(plan.saved_bytes), Purpose::activations);
   const std::uint64_t logits = std::max(plan.forward.logits_bytes, plan.backward.logits_bytes);
   if (logits)
     logits_[layer] = machine_.allocate_now(TierId::gpu, rank_, Bytes(logits), Purpose::logits);

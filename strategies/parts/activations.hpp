@@ -6,9 +6,10 @@ namespace spillway::strategies {
 
 /// One rank's activations of one micro-batch at a time.
 ///   keep              every saved tensor stays on the GPU from forward to backward
-///   checkpoint_gpu    blocks keep their input only and are computed again in backward; one block's saved tensors live
-///   checkpoint_host   the inputs go to pinned host memory while later blocks compute, and come back one block ahead
-///   Source  MemAscend IV-D, steps 4 and 6; "Training Deep Nets with Sublinear Memory Cost"
+///   checkpoint_gpu    blocks keep their input only and are computed again in backward; one block's
+///   saved tensors live checkpoint_host   the inputs go to pinned host memory while later blocks
+///   compute, and come back one block ahead Source  MemAscend IV-D, steps 4 and 6; "Training Deep
+///   Nets with Sublinear Memory Cost"
 class Activations {
  public:
   Activations(Machine& machine, Rank rank, const Job& job);
@@ -22,7 +23,8 @@ class Activations {
 
   /// Buffers for what the layer's forward writes.
   void before_forward(std::uint32_t layer);
-  /// `computed`: the layer's forward. Offloads its input where the policy says so; releases what nobody needs again.
+  /// `computed`: the layer's forward. Offloads its input where the policy says so; releases what
+  /// nobody needs again.
   void after_forward(std::uint32_t layer, const Op& computed);
   /// Starts to bring back the layer's input; called one layer ahead.
   void prefetch_backward(std::uint32_t layer);
@@ -45,10 +47,10 @@ class Activations {
   const Job& job_;
   description::ActivationPolicy policy_;
   Buffer transient_, scratch_, block_saved_;
-  std::vector<Buffer> saved_, logits_;               ///< by layer
-  std::vector<Buffer> hidden_, host_copies_;         ///< by hidden tensor
-  std::vector<Op> offloaded_, restored_;             ///< by hidden tensor
-  std::vector<std::vector<std::uint32_t>> offloads_; ///< by consuming layer: hidden tensors
+  std::vector<Buffer> saved_, logits_;                ///< by layer
+  std::vector<Buffer> hidden_, host_copies_;          ///< by hidden tensor
+  std::vector<Op> offloaded_, restored_;              ///< by hidden tensor
+  std::vector<std::vector<std::uint32_t>> offloads_;  ///< by consuming layer: hidden tensors
 };
 
 }  // namespace spillway::strategies

@@ -16,7 +16,8 @@ inline CpuKernel first_values(View into, std::uint64_t width) {
   return kernel;
 }
 
-/// Change of element type, `elements` of `from_width` to `to_width` bytes; `add`: into what is there.
+/// Change of element type, `elements` of `from_width` to `to_width` bytes; `add`: into what is
+/// there.
 ///   Traffic   read from + written to (+ read to, when adding)
 inline CpuKernel convert(View into, View from, std::uint64_t elements, std::uint64_t from_width,
                          std::uint64_t to_width, bool add) {

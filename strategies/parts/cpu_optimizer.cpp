@@ -33,11 +33,16 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       member_of_[job.subgroups[group].members[i].weight] = {group, i};
 }
 
-/// Bytes of a sub-group's new weights in the swap-out buffer, each share padded as storage wants it.
+/// Bytes of a weight's new values in the swap-out buffer, padded as storage wants it; those that
+/// live in host memory are written in place.
+std::uint64_t CpuOptimizer::out_bytes(const Subgroup::Member& member) const {
+  if (!weights_.on_gpu(member.weight) && !weights_.on_storage(member.weight)) return 0;
+  return description::divide_up(member.elements * job_.weight_bytes, sector) * sector;
+}
+
 std::uint64_t CpuOptimizer::out_bytes(const Subgroup& group) const {
   std::uint64_t bytes = 0;
-  for (const Subgroup::Member& member : group.members)
-    bytes += description::divide_up(member.elements * job_.weight_bytes, sector) * sector;
+  for (const Subgroup::Member& member : group.members) bytes += out_bytes(member);
   return bytes;
 }
 
@@ -60,14 +65,12 @@ Task<> CpuOptimizer::init() {
     host_elements += group.span;
   }
   if (part_.home == Home::ssd)
-    swap_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_,
-                                         part_.buffers.value_or(4), Bytes(4 * largest),
-                                         Purpose::optimizer_swap_buffers);
-  const auto weights_home = job_.scenario.strategy.weights.home;
-  if (weights_home == Home::ssd || weights_home == Home::gpu)
-    swap_out_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_,
-                                             weights_home == Home::gpu ? 2 : 1, Bytes(largest_out),
-                                             Purpose::swap_out_buffer);
+    swap_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, part_.buffers.value_or(4),
+                                         Bytes(4 * largest), Purpose::optimizer_swap_buffers);
+  if (largest_out)
+    swap_out_ = std::make_unique<BufferPool>(
+        machine_, TierId::pinned, rank_, job_.scenario.strategy.weights.home == Home::gpu ? 2 : 1,
+        Bytes(largest_out), Purpose::swap_out_buffer);
   if (host_elements) {
     master_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(4 * host_elements),
                                     Purpose::master_weights);
@@ -98,8 +101,7 @@ Task<> CpuOptimizer::init_extents() {
     if (!state.swapped) continue;
     const std::uint64_t bytes = fp32_bytes(job_.subgroups[i].span);
     for (Stored* extent : {&state.master, &state.momentum, &state.variance}) {
-      *extent =
-          co_await machine_.store(drive, rank_, Bytes(bytes), Purpose::optimizer_states);
+      *extent = co_await machine_.store(drive, rank_, Bytes(bytes), Purpose::optimizer_states);
       Buffer staging = co_await swap_->take();
       const View view = staging.view(0, bytes);
       const Op made = machine_.run(rank_, first_values(view, 4));
@@ -133,9 +135,8 @@ void CpuOptimizer::gradient_written(std::uint32_t weight, Op written) {
 std::vector<std::uint32_t> CpuOptimizer::order() {
   std::vector<std::uint32_t> groups(states_.size());
   for (std::uint32_t i = 0; i < groups.size(); ++i) groups[i] = i;
-  const bool reversed =
-      part_.order == description::SubgroupOrder::descending ||
-      (part_.order == description::SubgroupOrder::alternating && step_ % 2 == 1);
+  const bool reversed = part_.order == description::SubgroupOrder::descending ||
+                        (part_.order == description::SubgroupOrder::alternating && step_ % 2 == 1);
   if (reversed) std::reverse(groups.begin(), groups.end());
   return groups;
 }
@@ -154,8 +155,8 @@ Task<CpuOptimizer::Loaded> CpuOptimizer::load(std::uint32_t group) {
   for (const auto& [buffer, extent] : tensors) {
     if (!*extent) continue;
     *buffer = co_await swap_->take();
-    reads.push_back(machine_.read(rank_, *extent, {0, bytes}, buffer->view(0, bytes),
-                                  state.gradient_writes));
+    reads.push_back(
+        machine_.read(rank_, *extent, {0, bytes}, buffer->view(0, bytes), state.gradient_writes));
   }
   for (const Op& read : reads) co_await read;
   state.gradient_writes.clear();
@@ -195,8 +196,7 @@ Op CpuOptimizer::adam(Loaded& loaded, const std::function<View(std::uint32_t)>& 
     if (loaded.gradient) use(loaded.gradient.view(), models::Access::read);
   } else {
     use(master_.view(4 * state.host_offset, 4 * group.span), models::Access::read_write);
-    use(momentum_variance_.view(8 * state.host_offset, 8 * group.span),
-        models::Access::read_write);
+    use(momentum_variance_.view(8 * state.host_offset, 8 * group.span), models::Access::read_write);
   }
   for (const Subgroup::Member& member : group.members) {
     const GradientHome home = gradient_home(member.weight);
@@ -211,18 +211,19 @@ Op CpuOptimizer::adam(Loaded& loaded, const std::function<View(std::uint32_t)>& 
   return machine_.run(rank_, std::move(kernel));
 }
 
-/// New weights to where they live: extents, or the GPU. Those in host memory were written by the kernel.
+/// New weights to where they live: extents, or the GPU. Those in host memory were written by the
+/// kernel.
 Task<> CpuOptimizer::publish(std::uint32_t group, Op updated, Buffer out) {
   std::vector<Op> copies;
   std::uint64_t offset = 0;
   for (const Subgroup::Member& member : job_.subgroups[group].members) {
-    const std::uint64_t bytes =
-        description::divide_up(member.elements * job_.weight_bytes, sector) * sector;
-    const View from = out ? out.view(offset, bytes) : View();
+    const std::uint64_t bytes = out_bytes(member);
+    if (bytes == 0) continue;
+    const View from = out.view(offset, bytes);
     offset += bytes;
     if (weights_.on_storage(member.weight)) {
-      copies.push_back(machine_.write(rank_, weights_.extent(member.weight), {0, bytes}, from,
-                                      updated));
+      copies.push_back(
+          machine_.write(rank_, weights_.extent(member.weight), {0, bytes}, from, updated));
     } else if (weights_.on_gpu(member.weight)) {
       const View into = weights_.updated_share(member.weight, job_.partition.state_ways());
       copies.push_back(machine_.copy(rank_, into, from.part(0, into.bytes), updated));
@@ -249,7 +250,7 @@ Task<> CpuOptimizer::update(const std::function<View(std::uint32_t)>& flat) {
     const bool more = i + 1 < groups.size();
     if (part_.pipeline_read && more) next = fetch(i + 1);
     Buffer out;
-    if (swap_out_) out = co_await swap_out_->take();
+    if (out_bytes(job_.subgroups[groups[i]])) out = co_await swap_out_->take();
     const Op updated = adam(loaded, flat, out);
     co_await updated;
     loaded.gradient.reset();
@@ -258,8 +259,7 @@ Task<> CpuOptimizer::update(const std::function<View(std::uint32_t)>& flat) {
     const bool gpu_home = job_.scenario.strategy.weights.home == Home::gpu;
     // the 16-bit weights are written and waited for before the states are
     if (!part_.pipeline_write && !gpu_home) co_await saving.back();
-    if (states_[groups[i]].swapped)
-      saving.push_back(machine_.spawn(save(std::move(loaded))));
+    if (states_[groups[i]].swapped) saving.push_back(machine_.spawn(save(std::move(loaded))));
     if (part_.pipeline_write || gpu_home) {
       for (Pending<>& save : saving) writing.push_back(std::move(save));
     } else {

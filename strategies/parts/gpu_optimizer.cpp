@@ -9,7 +9,8 @@ constexpr std::uint64_t line = 64;
 
 std::uint64_t up(std::uint64_t bytes) { return description::divide_up(bytes, line) * line; }
 
-/// Bytes of optimizer state per parameter: Adam's momentum and variance, and an fp32 master in mixed precision.
+/// Bytes of optimizer state per parameter: Adam's momentum and variance, and an fp32 master in
+/// mixed precision.
 std::uint64_t state_bytes(const Job& job) {
   if (job.scenario.training.optimizer == description::OptimizerKind::sgd) return 0;
   const std::uint64_t width = job.fp32_states() ? 4 : 2;
@@ -38,8 +39,8 @@ void GpuOptimizer::init() {
   if (total)
     states_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(total), Purpose::optimizer_states);
   if (job_.scenario.training.ema)
-    ema_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(4 * elements),
-                                 Purpose::optimizer_states);
+    ema_ =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(4 * elements), Purpose::optimizer_states);
 }
 
 Task<> GpuOptimizer::update() {
@@ -66,10 +67,9 @@ Task<> GpuOptimizer::update() {
   std::vector<Op> gathers;
   for (std::uint32_t weight = 0; weight < offset_.size() && ways > 1; ++weight)
     if (weights_.whole(weight))
-      gathers.push_back(machine_.collective(rank_, data_group(job_.scenario, rank_),
-                                            Collective::all_gather,
-                                            weights_.updated_share(weight, ways),
-                                            weights_.whole_view(weight), updated));
+      gathers.push_back(machine_.collective(
+          rank_, data_group(job_.scenario, rank_), Collective::all_gather,
+          weights_.updated_share(weight, ways), weights_.whole_view(weight), updated));
   co_await updated;
   for (const Op& gather : gathers) co_await gather;
 }

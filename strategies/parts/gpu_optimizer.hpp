@@ -4,8 +4,8 @@
 
 namespace spillway::strategies {
 
-/// One rank's optimizer step on the GPU: states resident, one kernel a weight, over this rank's share under ZeRO; then
-/// renewed weights are gathered where every rank holds them whole.
+/// One rank's optimizer step on the GPU: states resident, one kernel a weight, over this rank's
+/// share under ZeRO; then renewed weights are gathered where every rank holds them whole.
 class GpuOptimizer {
  public:
   GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,

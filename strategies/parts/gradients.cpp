@@ -56,20 +56,18 @@ Task<> Gradients::init() {
   }
   std::optional<Rounding> rounding;
   if (part_.pinned)
-    rounding = *part_.pinned == description::PinnedPolicy::exact ? Rounding::page
-                                                                 : Rounding::power_of_two;
+    rounding =
+        *part_.pinned == description::PinnedPolicy::exact ? Rounding::page : Rounding::power_of_two;
   Buffer pageable;  // built pageable, then copied into pinned memory: both alive for a moment
   if (part_.init_copy)
-    pageable =
-        machine_.allocate_now(TierId::pageable, rank_, Bytes(total), Purpose::init_copy);
-  flat_ = machine_.allocate_now(TierId::pinned, rank_, Bytes(total),
-                                Purpose::gradient_flat_buffer, rounding);
+    pageable = machine_.allocate_now(TierId::pageable, rank_, Bytes(total), Purpose::init_copy);
+  flat_ = machine_.allocate_now(TierId::pinned, rank_, Bytes(total), Purpose::gradient_flat_buffer,
+                                rounding);
   if (pageable) co_await machine_.copy(rank_, flat_.view(), pageable.view());
   const std::uint64_t largest = job_.largest_share(ways);
   if (part_.staging_buffer)
-    pinned_staging_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, 1,
-                                                   Bytes(4 * largest),
-                                                   Purpose::pinned_gradient_buffer);
+    pinned_staging_ = std::make_unique<BufferPool>(
+        machine_, TierId::pinned, rank_, 1, Bytes(4 * largest), Purpose::pinned_gradient_buffer);
   const bool lands_elsewhere =
       part_.d2h == CopyMemory::pageable ||
       (part_.convert == ConvertOn::cpu &&
@@ -102,8 +100,7 @@ Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer) {
   for (const LayerWeight& slot : plan.weights)
     if (!in_place && slot.owned && !tied_[slot.weight]) bytes += slot.gradient_share_bytes * ways;
   if (bytes)
-    gradients.buffer =
-        machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
+    gradients.buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
   std::uint64_t offset = 0;
   for (const LayerWeight& slot : plan.weights) {
     const std::uint64_t size = slot.gradient_share_bytes * ways;
@@ -139,9 +136,8 @@ Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, bo
   return machine_.collective(rank_, group_, Collective::all_reduce, whole, whole, computed);
 }
 
-std::vector<Gradients::Share> Gradients::reduce_layer(const LayerPlan& plan,
-                                                      const OnGpu& gradients, const Op& computed,
-                                                      bool last_micro) {
+std::vector<Gradients::Share> Gradients::reduce_layer(const LayerPlan& plan, const OnGpu& gradients,
+                                                      const Op& computed, bool last_micro) {
   std::vector<Share> shares;
   for (std::size_t i = 0; i < plan.weights.size(); ++i) {
     const LayerWeight& slot = plan.weights[i];
@@ -202,39 +198,55 @@ Task<> Gradients::leave(std::uint32_t layer, OnGpu gradients, Op computed, bool 
 
 Task<> Gradients::offload(std::vector<Share> shares, OnGpu keep, bool first_micro,
                           bool last_micro) {
-  std::vector<Op> down;
-  for (const Share& share : shares) down.push_back(co_await bring_down(share, first_micro));
-  for (const Op& copy : down) co_await copy;
+  std::vector<Op> copied, arrived;
+  for (const Share& share : shares) {
+    Down down = co_await bring_down(share, first_micro);
+    copied.push_back(std::move(down.copied));
+    arrived.push_back(std::move(down.arrived));
+  }
   for (Share& share : shares) share.on_gpu = View();
+  Pending<> delivery;
+  if (last_micro) delivery = machine_.spawn(deliver_layer(std::move(shares), copied, arrived));
+  for (const Op& copy : copied) co_await copy;
   keep.buffer.reset();
   keep.views.clear();
   keep.slot.release();
-  if (!last_micro) co_return;
-  // one layer at a time, so that the room for norms on the GPU is one layer's
+  for (const Op& arrival : arrived) co_await arrival;
+  if (delivery) co_await delivery;
+}
+
+/// One layer at a time, so that the room for norms on the GPU is one layer's.
+Task<> Gradients::deliver_layer(std::vector<Share> shares, std::vector<Op> copied,
+                                std::vector<Op> arrived) {
   const Semaphore::Lock turn = co_await delivering_.acquire();
   std::vector<Task<>> deliveries;
-  for (const Share& share : shares) deliveries.push_back(deliver(share));
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    // without overlap storage begins when the copies from the GPU are through
+    deliveries.push_back(
+        deliver(shares[i], arrived[i], part_.overlap ? std::vector<Op>() : copied));
+  }
   co_await when_all(machine_.scheduler(), std::move(deliveries));
   storage_staging_.reset();
 }
 
-/// GPU to the flat buffer, widened or added as the knobs say.  Result  what finishes last
-Task<Op> Gradients::bring_down(const Share& share, bool first_micro) {
+/// GPU to the flat buffer, widened or added as the knobs say.
+Task<Gradients::Down> Gradients::bring_down(const Share& share, bool first_micro) {
   // a copy of the same width needs no kernel
   if (part_.convert == ConvertOn::gpu && (flat_width_ > width_ || !first_micro))
-    co_return co_await widen_on_gpu(share, first_micro);
+    co_return Down(co_await widen_on_gpu(share, first_micro));
   const View into = flat(share.weight);
   const std::uint64_t bytes = share.elements * width_;
   const View from = share.on_gpu.part(0, bytes);
-  if (!landing_) co_return machine_.copy(rank_, into, from, share.ready);
+  if (!landing_) co_return Down(machine_.copy(rank_, into, from, share.ready));
   const Buffer landing = co_await landing_->take();
   const View there = landing.view(0, bytes);
   const Op copied = machine_.copy(rank_, there, from, share.ready);
   if (flat_width_ == width_ && first_micro)
-    co_return machine_.copy(rank_, into, there, copied);
-  co_return machine_.run(rank_,
-                         convert(into, there, share.elements, width_, flat_width_, !first_micro),
-                         copied);
+    co_return Down(copied, machine_.copy(rank_, into, there, copied));
+  co_return Down(
+      copied,
+      machine_.run(rank_, convert(into, there, share.elements, width_, flat_width_, !first_micro),
+                   copied));
 }
 
 Task<Op> Gradients::widen_on_gpu(const Share& share, bool first_micro) {
@@ -256,9 +268,10 @@ Task<Op> Gradients::widen_on_gpu(const Share& share, bool first_micro) {
   co_return machine_.copy(rank_, into, wide.view(), added);
 }
 
-/// The flat buffer's slice to where the optimizer reads it. With convert on the GPU it goes up once more for its norm,
-/// and down into its place; else the CPU widens it.
-Task<> Gradients::deliver(Share share) {
+/// The flat buffer's slice to where the optimizer reads it. With convert on the GPU it goes up once
+/// more for its norm, and down into its place; else the CPU widens it. A write to storage also
+/// waits for `before_write`.
+Task<> Gradients::deliver(Share share, Op arrived, std::vector<Op> before_write) {
   const CpuOptimizer::GradientHome home = optimizer_->gradient_home(share.weight);
   const View from = flat(share.weight);
   View place = home.memory;
@@ -271,23 +284,21 @@ Task<> Gradients::deliver(Share share) {
   if (part_.convert == ConvertOn::gpu) {
     const Buffer norm =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(from.bytes), Purpose::gradients);
-    co_await machine_.copy(rank_, norm.view(), from);
+    co_await machine_.copy(rank_, norm.view(), from, arrived);
     const View result = norm.view().part(0, std::min(line, from.bytes));
-    const Op normed = convert_kernel("gradient norm", result, {norm.view()}, {});
-    if (!place) {
-      co_await normed;
-      co_return;
-    }
-    staged = machine_.copy(rank_, place.part(0, from.bytes), norm.view(), normed);
+    staged = convert_kernel("gradient norm", result, {norm.view()}, {});
+    if (place) staged = machine_.copy(rank_, place.part(0, from.bytes), norm.view(), staged);
   } else if (place) {
     staged = machine_.run(
-        rank_, convert(place.part(0, 4 * share.elements), from, share.elements, flat_width_, 4,
-                       false));
+        rank_,
+        convert(place.part(0, 4 * share.elements), from, share.elements, flat_width_, 4, false),
+        arrived);
   } else {
     co_return;
   }
   if (home.extent) {
-    Op written = machine_.write(rank_, *home.extent, home.range, place, staged);
+    before_write.push_back(staged);
+    Op written = machine_.write(rank_, *home.extent, home.range, place, before_write);
     optimizer_->gradient_written(share.weight, written);
     storage_writes_.push_back(std::move(written));
   }

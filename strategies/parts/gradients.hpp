@@ -8,14 +8,15 @@ namespace spillway::strategies {
 
 /// One rank's weight gradients, from the kernels that make them to where the optimizer finds them.
 ///   resident     stay on the GPU, reduced over the data-parallel group
-///   host_fp16, host_fp32   to the flat host buffer; after the last micro-batch to the optimizer's buffers
-///   ssd_fp32     like that, then to each sub-group's gradient extent through the swap buffers
-///   convert gpu  widened on the GPU, 4 B/param down; later micro-batches read back, add there and write again
-///   convert cpu  as computed, 2 B/param down; the CPU widens and adds
+///   host_fp16, host_fp32   to the flat host buffer; after the last micro-batch to the optimizer's
+///   buffers ssd_fp32     like that, then to each sub-group's gradient extent through the swap
+///   buffers convert gpu  widened on the GPU, 4 B/param down; later micro-batches read back, add
+///   there and write again convert cpu  as computed, 2 B/param down; the CPU widens and adds
 ///   overlap      false: the next layer waits until this one's gradients are where they belong
 ///   flush_tail   bytes that may still be on their way to storage when backward ends
 ///   Holds        at most two layers' gradients on the GPU
-///   Source       DeepSpeed stage3.py partition_grads; MemAscend, steps 8-10; the knobs: scenarios/presets/README.md
+///   Source       DeepSpeed stage3.py partition_grads; MemAscend, steps 8-10; the knobs:
+///   scenarios/presets/README.md
 class Gradients {
  public:
   /// `optimizer` null: gradients stay on the GPU.
@@ -32,7 +33,8 @@ class Gradients {
   /// Waits until fewer than two layers' gradients are on the GPU.
   Task<OnGpu> begin_layer(std::uint32_t layer);
   /// `computed`: the layer's backward. Returns when the next layer may go on.
-  Task<> leave(std::uint32_t layer, OnGpu gradients, Op computed, bool first_micro, bool last_micro);
+  Task<> leave(std::uint32_t layer, OnGpu gradients, Op computed, bool first_micro,
+               bool last_micro);
   /// End of a micro-batch's backward: everything is down, but for the flush tail.
   Task<> drain();
 
@@ -48,8 +50,15 @@ class Gradients {
   struct Share {
     std::uint32_t weight;
     std::uint64_t elements;
-    View on_gpu;   ///< this rank's share, as computed
-    Op ready;      ///< reduced
+    View on_gpu;  ///< this rank's share, as computed
+    Op ready;     ///< reduced
+  };
+  /// A share's way off the GPU: `copied`, its GPU bytes may go; `arrived`, it is in the flat
+  /// buffer.
+  struct Down {
+    Op copied, arrived;
+    explicit Down(Op both) : copied(both), arrived(std::move(both)) {}
+    Down(Op off_gpu, Op in_place) : copied(std::move(off_gpu)), arrived(std::move(in_place)) {}
   };
   Op reduce(const LayerWeight& slot, const View& whole, Op computed, bool last_micro);
   View own_part(const LayerWeight& slot, const View& whole) const;
@@ -57,9 +66,10 @@ class Gradients {
                                   bool last_micro);
   Task<> offload(std::vector<Share> shares, OnGpu keep, bool first_micro, bool last_micro);
   Task<> keep_resident(std::vector<Share> shares, OnGpu keep, bool first_micro);
-  Task<Op> bring_down(const Share& share, bool first_micro);
+  Task<Down> bring_down(const Share& share, bool first_micro);
   Task<Op> widen_on_gpu(const Share& share, bool first_micro);
-  Task<> deliver(Share share);
+  Task<> deliver_layer(std::vector<Share> shares, std::vector<Op> copied, std::vector<Op> arrived);
+  Task<> deliver(Share share, Op arrived, std::vector<Op> before_write);
   Task<Buffer> storage_staging(std::uint64_t bytes);
   Op convert_kernel(std::string_view name, View into, std::vector<View> from, const After& after);
 
@@ -69,15 +79,16 @@ class Gradients {
   const description::GradientsPart& part_;
   CpuOptimizer* optimizer_;
   Group group_;
-  std::uint64_t width_, flat_width_;  ///< bytes of a gradient element as computed, and in the flat buffer
-  std::vector<std::uint64_t> offset_; ///< by weight, bytes in the flat (or resident) buffer
+  std::uint64_t width_,
+      flat_width_;  ///< bytes of a gradient element as computed, and in the flat buffer
+  std::vector<std::uint64_t> offset_;  ///< by weight, bytes in the flat (or resident) buffer
   Buffer flat_, resident_, reduce_bucket_;
   std::unique_ptr<BufferPool> pinned_staging_, landing_;
-  Buffer storage_staging_;            ///< swap buffer being filled
+  Buffer storage_staging_;  ///< swap buffer being filled
   std::uint64_t staged_ = 0;
-  std::vector<Buffer> tied_;          ///< by weight: a tied weight's gradient, between its two layers
-  Semaphore on_gpu_;      ///< layers whose gradients are on the GPU: two
-  Semaphore delivering_;  ///< one layer at a time
+  std::vector<Buffer> tied_;  ///< by weight: a tied weight's gradient, between its two layers
+  Semaphore on_gpu_;          ///< layers whose gradients are on the GPU: two
+  Semaphore delivering_;      ///< one layer at a time
   Semaphore staging_;
   std::vector<Pending<>> leaving_;
   std::deque<Op> storage_writes_;

@@ -4,8 +4,10 @@
 
 namespace spillway::strategies {
 
-/// Looks for inf and NaN in the flat host buffer, elements of w bytes; then one flag is agreed on by all ranks.
-///   chained   a = abs(g) [+w], b = (a == inf) [+1], any(b), isnan(g) [+1], any: peak w + 1 B per element beside the
+/// Looks for inf and NaN in the flat host buffer, elements of w bytes; then one flag is agreed on
+/// by all ranks.
+///   chained   a = abs(g) [+w], b = (a == inf) [+1], any(b), isnan(g) [+1], any: peak w + 1 B per
+///   element beside the
 ///             buffer, traffic 2w + (w+1) + 1 + (w+1) + 1, on one thread of each rank
 ///   fused     one pass over the exponent bits: no extra memory, traffic w, all cores
 ///   none      nothing happens

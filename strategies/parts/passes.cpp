@@ -6,14 +6,22 @@ namespace {
 
 View view_of(const PlannedOperand& planned, const LayerOperands& at) {
   switch (planned.area) {
-    case Area::weights: return at.weights->views[planned.offset].part(0, planned.bytes);
-    case Area::gradients: return (*at.gradients)[planned.offset].part(0, planned.bytes);
-    case Area::saved: return at.saved.part(planned.offset, planned.bytes);
-    case Area::transient: return at.transient.part(planned.offset, planned.bytes);
-    case Area::logits: return at.logits.part(planned.offset, planned.bytes);
-    case Area::scratch: return at.scratch.part(0, planned.bytes);
-    case Area::hidden: return (*at.hidden)[planned.offset].view(0, planned.bytes);
-    case Area::nowhere: break;
+    case Area::weights:
+      return at.weights->views[planned.offset].part(0, planned.bytes);
+    case Area::gradients:
+      return (*at.gradients)[planned.offset].part(0, planned.bytes);
+    case Area::saved:
+      return at.saved.part(planned.offset, planned.bytes);
+    case Area::transient:
+      return at.transient.part(planned.offset, planned.bytes);
+    case Area::logits:
+      return at.logits.part(planned.offset, planned.bytes);
+    case Area::scratch:
+      return at.scratch.part(0, planned.bytes);
+    case Area::hidden:
+      return (*at.hidden)[planned.offset].view(0, planned.bytes);
+    case Area::nowhere:
+      break;
   }
   return View();
 }
@@ -31,9 +39,8 @@ GpuKernel bind(const PlannedKernel& planned, const LayerOperands& at) {
   kernel.operands.reserve(planned.operands.size());
   for (const PlannedOperand& operand : planned.operands) {
     kernel.operands.emplace_back(view_of(operand, at), operand.access);
-    ENSURE(kernel.operands.back().view,
-           op.name + " has an operand that is not on the GPU, area " +
-               std::to_string(static_cast<int>(operand.area)));
+    ENSURE(kernel.operands.back().view, op.name + " has an operand that is not on the GPU, area " +
+                                            std::to_string(static_cast<int>(operand.area)));
   }
   return kernel;
 }

@@ -13,21 +13,27 @@ using description::Home;
 using models::WeightKind;
 
 constexpr std::uint64_t sector = 4096;
-constexpr std::uint64_t smallest_swapped = 1u << 20;  // bytes of a share; DeepSpeed swaps nothing below
+constexpr std::uint64_t smallest_swapped =
+    1u << 20;  // bytes of a share; DeepSpeed swaps nothing below
 
 /// Shapes that share a class of the adaptive pool (MemAscend, IV-B).
 std::size_t shape_class(WeightKind kind) {
   switch (kind) {
     case WeightKind::embedding:
-    case WeightKind::lm_head: return 0;
+    case WeightKind::lm_head:
+      return 0;
     case WeightKind::ffn_gate:
     case WeightKind::ffn_up:
-    case WeightKind::ffn_down: return 1;
+    case WeightKind::ffn_down:
+      return 1;
     case WeightKind::key:
-    case WeightKind::value: return 2;
+    case WeightKind::value:
+      return 2;
     case WeightKind::query:
-    case WeightKind::attention_output: return 3;
-    default: return 4 + static_cast<std::size_t>(kind);
+    case WeightKind::attention_output:
+      return 3;
+    default:
+      return 4 + static_cast<std::size_t>(kind);
   }
 }
 
@@ -92,9 +98,9 @@ Task<> Weights::init() {
   }
   if (gpu) gpu_flat_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(gpu), Purpose::weights);
   if (host) {
-    host_flat_ = machine_.allocate_now(TierId::pinned, rank_, Bytes(host),
-                                       Purpose::parameter_flat_buffer,
-                                       rounding_of(job_.scenario.strategy.weights.pinned));
+    host_flat_ =
+        machine_.allocate_now(TierId::pinned, rank_, Bytes(host), Purpose::parameter_flat_buffer,
+                              rounding_of(job_.scenario.strategy.weights.pinned));
     co_await machine_.run(rank_, first_values(host_flat_.view(), job_.weight_bytes));
   }
   if (job_.scenario.strategy.weights.home == Home::ssd) {
@@ -167,8 +173,7 @@ View Weights::share(std::uint32_t weight) const {
 }
 
 View Weights::whole_view(std::uint32_t weight) const {
-  return gpu_flat_.view(flat_offset_[weight],
-                        share_bytes_[weight] * job_.partition.weight_ways());
+  return gpu_flat_.view(flat_offset_[weight], share_bytes_[weight] * job_.partition.weight_ways());
 }
 
 View Weights::updated_share(std::uint32_t weight, std::uint64_t ways) const {
@@ -205,7 +210,6 @@ Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
   if (bytes)
     gathered.buffer =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gathered_weights);
-  const bool one_by_one = !job_.scenario.strategy.weights.overlap;
   std::uint64_t offset = 0;
   for (const LayerWeight& slot : plan.weights) {
     if (residence_[slot.weight] == Residence::gpu && whole_[slot.weight]) {
@@ -222,10 +226,10 @@ Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
     } else if (residence_[slot.weight] == Residence::storage) {
       Buffer staging = co_await pool_for(slot.weight).take();
       const View view = staging.view(0, slot.share_bytes);
-      After before;
-      if (one_by_one && !gathered.reads.empty()) before = After(gathered.reads.back());
-      gathered.reads.push_back(
-          machine_.read(rank_, extents_[slot.weight], {0, slot.share_bytes}, view, before));
+      // one I/O queue a process: a layer's reads do not slow those of the layer before it
+      last_read_ =
+          machine_.read(rank_, extents_[slot.weight], {0, slot.share_bytes}, view, last_read_);
+      gathered.reads.push_back(last_read_);
       there = machine_.copy(rank_, region.part(member * slot.share_bytes, slot.share_bytes), view,
                             gathered.reads.back());
     }

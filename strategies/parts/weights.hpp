@@ -8,21 +8,23 @@
 
 namespace spillway::strategies {
 
-/// A layer's weights on the GPU, or on their way there. The bytes are free when it and the kernels that use them are
-/// gone.
+/// A layer's weights on the GPU, or on their way there. The bytes are free when it and the kernels
+/// that use them are gone.
 struct GatheredWeights {
   Buffer buffer;
   std::vector<View> views;  ///< parallel to LayerPlan::weights: the whole tensors
-  std::vector<Op> ready;  ///< parallel to LayerPlan::weights: after it, that weight is whole
-  std::vector<Op> reads;  ///< from storage, of the whole layer
+  std::vector<Op> ready;    ///< parallel to LayerPlan::weights: after it, that weight is whole
+  std::vector<Op> reads;    ///< from storage, of the whole layer
 };
 
 /// Where one rank's share of the 16-bit weights lives, and how a layer comes to the GPU.
-///   weights.home gpu    shares on the GPU; gathered by an all-gather when ZeRO-3 spreads them, else used in place
-///   weights.home host   shares in one pinned flat buffer; host to GPU, then all-gather
-///   weights.home ssd    an extent per tensor; SSD to a pool buffer, host to GPU, all-gather. The pool buffer is free
-///                       when its copy ends. Tensors up to the persistence threshold, 1-D ones and shares below
-///                       1 MiB are not swapped: they stay on the GPU; the first `max_in_host` elements in host memory
+///   weights.home gpu    shares on the GPU; gathered by an all-gather when ZeRO-3 spreads them,
+///   else used in place weights.home host   shares in one pinned flat buffer; host to GPU, then
+///   all-gather weights.home ssd    an extent per tensor; SSD to a pool buffer, host to GPU,
+///   all-gather. The pool buffer is free
+///                       when its copy ends. Tensors up to the persistence threshold, 1-D ones and
+///                       shares below 1 MiB are not swapped: they stay on the GPU; the first
+///                       `max_in_host` elements in host memory
 ///   Source  DeepSpeed partition_parameters.py, partitioned_param_swapper.py; MemAscend IV-B
 class Weights {
  public:
@@ -30,7 +32,8 @@ class Weights {
 
   /// Set-up: memory, extents and what they hold.
   Task<> init();
-  /// Starts to bring `layer` to the GPU; returns when all its operations are issued (it may wait for pool buffers).
+  /// Starts to bring `layer` to the GPU; returns when all its operations are issued (it may wait
+  /// for pool buffers).
   ///   Throws  OutOfMemory when the GPU has no room for it
   Task<GatheredWeights> gather(std::uint32_t layer);
   /// Room for `layer` on the GPU without pushing anything else out: a prefetch may start.
@@ -45,7 +48,8 @@ class Weights {
   const Stored& extent(std::uint32_t weight) const { return extents_[weight]; }
   /// This rank's share, of what lives in host or GPU memory.
   View share(std::uint32_t weight) const;
-  /// Where the part of a weight on this GPU lies that an optimizer spread over `ways` ranks renews here.
+  /// Where the part of a weight on this GPU lies that an optimizer spread over `ways` ranks renews
+  /// here.
   View updated_share(std::uint32_t weight, std::uint64_t ways) const;
   std::uint64_t share_bytes(std::uint32_t weight) const { return share_bytes_[weight]; }
 
@@ -67,6 +71,7 @@ class Weights {
   std::vector<std::uint64_t> share_bytes_, flat_offset_;
   Buffer gpu_flat_, host_flat_;
   std::vector<Stored> extents_;
+  Op last_read_;
   std::vector<std::unique_ptr<BufferPool>> pools_;
   std::vector<std::size_t> pool_of_;  ///< by weight
 };

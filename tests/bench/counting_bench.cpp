@@ -59,5 +59,36 @@ void counting_allocations(benchmark::State& state) {
 }
 BENCHMARK(counting_allocations)->Unit(benchmark::kMillisecond);
 
+/// What a streaming system issues for a layer's pass: one operation of 12 kernels with 4 operands
+/// each.
+Task<> layers(Machine& machine, std::uint64_t count) {
+  constexpr std::uint64_t tensor = 1 << 20;
+  Buffer memory =
+      machine.allocate_now(TierId::gpu, Rank{0}, Bytes(64 * tensor), Purpose::activations);
+  std::vector<GpuKernel> batch(12);
+  for (std::uint64_t i = 0; i < batch.size(); ++i)
+    for (std::uint64_t operand = 0; operand < 4; ++operand)
+      batch[i].operands.emplace_back(memory.view((4 * i + operand) * tensor, tensor),
+                                     operand == 3 ? models::Access::write : models::Access::read);
+  Op before;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Op layer = machine.run(Rank{0}, batch);
+    if (before) co_await before;
+    before = layer;
+  }
+  co_await before;
+}
+
+void counting_layers(benchmark::State& state) {
+  CountingMachine machine(bench_box(1));
+  for (auto _ : state) {
+    std::vector<Task<>> ranks;
+    ranks.push_back(layers(machine, rounds));
+    machine.run_ranks(std::move(ranks));
+  }
+  report(state, rounds);
+}
+BENCHMARK(counting_layers)->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace spillway::bench

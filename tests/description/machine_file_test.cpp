@@ -15,7 +15,8 @@ json least() {
     "gpu": {"memory": "24 GiB", "compute": {"fp16": "100 TFLOPS"}, "memory_rate": "1 TB/s"},
     "pcie": {"h2d": "24 GB/s", "d2h": "20 GB/s"},
     "host": {"memory": "64 GiB", "memory_rate": "112 GB/s"},
-    "storage": [{"name": "nvme", "count": 4, "capacity": "2 TB", "read": "7 GB/s", "write": "5 GB/s",
+    "storage": [{"name": "nvme", "count": 4, "capacity": "2 TB",
+                 "read": "7 GB/s", "write": "5 GB/s",
                  "array_read": "16 GB/s"}]})");
 }
 

@@ -48,7 +48,8 @@ TEST(ImportDeepSpeed, ResolvesAutoFromTheModelsWidth) {
 TEST(ImportDeepSpeed, ReadsNumbersWrittenAsFloats) {
   const json strategy = import(R"({"zero_optimization": {"stage": 3, "sub_group_size": 1e8,
     "offload_optimizer": {"device": "nvme", "pipeline_read": true, "pipeline_write": true},
-    "offload_param": {"device": "nvme", "buffer_count": 5, "buffer_size": 4e7, "max_in_cpu": 1e9}}})")
+    "offload_param": {"device": "nvme", "buffer_count": 5, "buffer_size": 4e7,
+                      "max_in_cpu": 1e9}}})")
                             .scenario["strategy"];
   EXPECT_EQ(strategy["optimizer"]["subgroup"], "1e8 params");
   EXPECT_EQ(strategy["optimizer"]["buffers"], 8);

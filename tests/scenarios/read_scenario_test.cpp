@@ -184,7 +184,8 @@ TEST(Extends, MergesKeyByKeyAndReplacesListsAndPathsWhole) {
   const TemporaryFiles files;
   files.write("base.json", R"({"model": "gpt2", "machine": "mlp_offload_t1",
     "training": {"micro_batch": 2, "sequence": 512},
-    "strategy": {"system": "zero_infinity", "optimizer": {"buffers": 9, "paths": {"nvme": 1, "pfs": 2}},
+    "strategy": {"system": "zero_infinity",
+                 "optimizer": {"buffers": 9, "paths": {"nvme": 1, "pfs": 2}},
                  "activations": {"homes": ["host", "ssd"]}}})");
   const std::string top = files.write("sub/top.json", R"({"extends": "../base.json",
     "training": {"micro_batch": 4},
