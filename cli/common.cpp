@@ -1,5 +1,6 @@
 #include "cli/common.hpp"
 
+#include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <unistd.h>
@@ -20,6 +21,11 @@ nlohmann::json errors_json(const std::vector<description::Complaint>& complaints
                       {"message", complaint.message},
                       {"hint", complaint.hint}});
   return {{"errors", std::move(errors)}};
+}
+
+const explore::Backend& simulator() {
+  static const explore::Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
+  return backend;
 }
 
 scenarios::Resolved read(const std::string& file, const std::vector<std::string>& overrides) {

@@ -13,6 +13,9 @@ namespace spillway::cli {
 /// {"errors": [...]} as FORMATS has it.
 nlohmann::json errors_json(const std::vector<description::Complaint>& complaints);
 
+/// SimMachine, from its plugin.
+const explore::Backend& simulator();
+
 /// Reads and resolves a scenario against this version's catalogue; warnings go to standard error.
 scenarios::Resolved read(const std::string& file, const std::vector<std::string>& overrides);
 

@@ -53,7 +53,7 @@ std::vector<result::Result> results_of(const std::vector<Entry>& entries) {
   std::vector<description::Scenario> scenarios;
   for (const Entry& entry : entries) scenarios.push_back(entry.scenario);
   std::vector<result::Result> results;
-  for (explore::Outcome& outcome : explore::simulate_all(scenarios)) {
+  for (explore::Outcome& outcome : explore::simulate_all(simulator(), scenarios)) {
     if (!outcome.complaints.empty())
       throw description::ScenarioError(std::move(outcome.complaints));
     if (!outcome.result) throw description::InternalError(outcome.failure);

@@ -60,16 +60,16 @@ void print_human(const Options& options, const scenarios::Resolved& resolved,
     print(reports::explain(result, settings, screen));
   }
   if (!result.feasible())
-    print(remedy_text(explore::cheapest_remedy(resolved.scenario, resolver(options))));
+    print(remedy_text(explore::cheapest_remedy(simulator(), resolved.scenario, resolver(options))));
 }
 
 void simulate(const Options& options) {
   const scenarios::Resolved resolved = read(options.scenario, options.overrides);
   result::Trace trace;
   // children first: they start from a process in which nothing was simulated yet
-  std::map<std::string, result::WhatIf> next = explore::what_next(resolved.scenario);
-  result::Result result =
-      explore::simulate(resolved.scenario, options.trace_file.empty() ? nullptr : &trace);
+  std::map<std::string, result::WhatIf> next = explore::what_next(simulator(), resolved.scenario);
+  result::Result result = explore::simulate(simulator(), resolved.scenario,
+                                            options.trace_file.empty() ? nullptr : &trace);
   if (result.feasible()) result.next = std::move(next);
   if (!options.trace_file.empty()) {
     std::ostringstream text;

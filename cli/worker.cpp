@@ -24,7 +24,7 @@ nlohmann::json answer_to(const std::string& line, double limit_s) {
     const auto resolved = scenarios::read_scenario(
         request["scenario"], {}, explore::known_systems(), strategies::unsupported);
     const std::vector<explore::Outcome> outcomes = explore::simulate_all(
-        std::span<const description::Scenario>(&resolved.scenario, 1), 1, limit_s);
+        simulator(), std::span<const description::Scenario>(&resolved.scenario, 1), 1, limit_s);
     const explore::Outcome& outcome = outcomes.front();
     if (outcome.result)
       reply["result"] = *outcome.result;

@@ -11,7 +11,12 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g -fno-omit-frame-pointer")
+# Line numbers are all that a sanitizer's report needs. g++ takes three times as long over
+# instrumented code at -O1 as at -O0, and only ThreadSanitizer's tests are slow enough to mind.
+set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer")
+if(SPILLWAY_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(CMAKE_CXX_FLAGS_SANITIZE "-O0 -g1")
+endif()
 
 # Includes are written from the root of the tree, everywhere.
 include_directories(${PROJECT_SOURCE_DIR})
@@ -24,7 +29,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # g++ 12 at -O2 sees overlaps and overflows in std::string's moves and sums that are not there
     # (GCC bugs 105329 and 105651); the preset asan looks for real ones.
-    list(APPEND spillway_warnings -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+    list(APPEND spillway_warnings -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
+         -Wno-stringop-overread)
   endif()
   if(SPILLWAY_SANITIZE)
     # The instrumentation hides initialisations from this analysis.

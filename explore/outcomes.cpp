@@ -1,6 +1,5 @@
 #include "explore/outcomes.hpp"
 
-#include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/run.hpp"
 
@@ -40,10 +39,10 @@ nlohmann::json complaint_json(const description::Complaint& complaint) {
           {"path", complaint.path}, {"message", complaint.message}, {"hint", complaint.hint}};
 }
 
-nlohmann::json outcome_of(const description::Scenario& scenario) {
+nlohmann::json outcome_of(const Backend& backend, const description::Scenario& scenario) {
   nlohmann::json outcome;
   try {
-    outcome["result"] = simulate(scenario);
+    outcome["result"] = simulate(backend, scenario);
   } catch (const description::ScenarioError& error) {
     for (const auto& complaint : error.complaints())
       outcome["errors"].push_back(complaint_json(complaint));
@@ -53,8 +52,9 @@ nlohmann::json outcome_of(const description::Scenario& scenario) {
   return outcome;
 }
 
-[[noreturn]] void run_child(const description::Scenario& scenario, int pipe) {
-  const std::string text = outcome_of(scenario).dump();
+[[noreturn]] void run_child(const Backend& backend, const description::Scenario& scenario,
+                            int pipe) {
+  const std::string text = outcome_of(backend, scenario).dump();
   std::size_t written = 0;
   while (written < text.size()) {
     const ssize_t count = ::write(pipe, text.data() + written, text.size() - written);
@@ -86,8 +86,13 @@ Outcome read_outcome(const std::string& text, int status) {
 /// Keeps up to `jobs` children busy and collects what they write.
 class Crew {
  public:
-  Crew(std::span<const description::Scenario> scenarios, std::size_t jobs, double limit_s)
-      : scenarios_(scenarios), jobs_(jobs), limit_s_(limit_s), outcomes_(scenarios.size()) {}
+  Crew(const Backend& backend, std::span<const description::Scenario> scenarios, std::size_t jobs,
+       double limit_s)
+      : backend_(backend),
+        scenarios_(scenarios),
+        jobs_(jobs),
+        limit_s_(limit_s),
+        outcomes_(scenarios.size()) {}
 
   std::vector<Outcome> work() {
     while (next_ < scenarios_.size() || !children_.empty()) {
@@ -107,7 +112,7 @@ class Crew {
     const pid_t pid = ::fork();
     if (pid == 0) {
       ::close(ends[0]);
-      run_child(scenarios_[index], ends[1]);
+      run_child(backend_, scenarios_[index], ends[1]);
     }
     ::close(ends[1]);
     if (pid < 0) {
@@ -156,6 +161,7 @@ class Crew {
     outcomes_[index] = read_outcome(text, reap(i));
   }
 
+  const Backend& backend_;
   std::span<const description::Scenario> scenarios_;
   std::size_t jobs_;
   double limit_s_;
@@ -173,21 +179,23 @@ std::vector<scenarios::SystemInfo> known_systems() {
   return systems;
 }
 
-result::Result simulate(const description::Scenario& scenario, result::Trace* trace) {
+result::Result simulate(const Backend& backend, const description::Scenario& scenario,
+                        result::Trace* trace) {
   const auto start = Clock::now();
   const strategies::Prepared prepared = strategies::prepare(scenario);
-  const auto machine = sim::open_sim_machine(scenario, trace != nullptr);
-  result::Result result = strategies::run(*machine, scenario, prepared, "sim");
+  const auto machine = backend.open(scenario, trace != nullptr);
+  result::Result result = strategies::run(*machine, scenario, prepared, backend.name);
   if (trace) *trace = std::move(machine->recorder().trace());
   result.simulated_in_s = seconds_since(start);
   return result;
 }
 
-std::vector<Outcome> simulate_all(std::span<const description::Scenario> scenarios,
+std::vector<Outcome> simulate_all(const Backend& backend,
+                                  std::span<const description::Scenario> scenarios,
                                   std::size_t jobs, double limit_s) {
   if (jobs == 0) jobs = std::max(1u, std::thread::hardware_concurrency());
-  sim::prepare_sim();
-  return Crew(scenarios, jobs, limit_s).work();
+  backend.prepare();
+  return Crew(backend, scenarios, jobs, limit_s).work();
 }
 
 }  // namespace spillway::explore

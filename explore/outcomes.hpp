@@ -2,7 +2,10 @@
 
 #include "reports/result/result.hpp"
 #include "scenarios/read_scenario.hpp"
+#include "strategies/machine.hpp"
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,16 +23,26 @@ struct Outcome {
 /// The catalogue as the reader of scenarios wants it.
 std::vector<scenarios::SystemInfo> known_systems();
 
+/// How scenarios are run; whoever links a simulator provides one.
+struct Backend {
+  std::string name;  ///< in results: "sim"
+  std::function<std::unique_ptr<strategies::Machine>(const description::Scenario&, bool trace)>
+      open;
+  std::function<void()> prepare;  ///< loads what children forked afterwards then share
+};
+
 /// Simulates `scenario` in this process.
 ///   trace   receives all spans when not null
 ///   Throws  ScenarioError, DeviceError, InternalError
-result::Result simulate(const description::Scenario& scenario, result::Trace* trace = nullptr);
+result::Result simulate(const Backend& backend, const description::Scenario& scenario,
+                        result::Trace* trace = nullptr);
 
 /// Simulates each scenario in a child process of its own, `jobs` at a time; the simulator is loaded
 /// once, before the first fork. A child that crashes or exceeds `limit_s` is an Outcome with its
 /// failure.
 ///   Result  parallel to `scenarios`
-std::vector<Outcome> simulate_all(std::span<const description::Scenario> scenarios,
+std::vector<Outcome> simulate_all(const Backend& backend,
+                                  std::span<const description::Scenario> scenarios,
                                   std::size_t jobs = 0, double limit_s = 600);
 
 }  // namespace spillway::explore

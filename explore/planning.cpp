@@ -85,7 +85,8 @@ void add_other_systems(const Scenario& scenario, std::vector<Change>& changes) {
                          {std::string("strategy={\"system\": \"") + system.name + "\"}"}});
 }
 
-std::optional<Remedy> best_of(const std::vector<Change>& changes, const Resolve& resolve) {
+std::optional<Remedy> best_of(const Backend& backend, const std::vector<Change>& changes,
+                              const Resolve& resolve) {
   std::vector<Scenario> scenarios;
   std::vector<const Change*> tried;
   for (const Change& change : changes) {
@@ -94,7 +95,7 @@ std::optional<Remedy> best_of(const std::vector<Change>& changes, const Resolve&
     scenarios.push_back(std::move(*scenario));
     tried.push_back(&change);
   }
-  const std::vector<Outcome> outcomes = simulate_all(scenarios);
+  const std::vector<Outcome> outcomes = simulate_all(backend, scenarios);
   std::optional<Remedy> best;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const auto& result = outcomes[i].result;
@@ -121,7 +122,7 @@ std::vector<Change> pairs_of(const std::vector<std::vector<Change>>& kinds) {
 
 }  // namespace
 
-std::map<std::string, result::WhatIf> what_next(const Scenario& scenario) {
+std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Scenario& scenario) {
   std::vector<std::pair<std::string, void (*)(Scenario&)>> steps = {
       {"twice the gpu rate", faster_gpu},
       {"twice the pcie rate", faster_pcie},
@@ -134,7 +135,7 @@ std::map<std::string, result::WhatIf> what_next(const Scenario& scenario) {
     }
   std::vector<Scenario> scenarios;
   for (const auto& [name, change] : steps) change(scenarios.emplace_back(scenario));
-  const std::vector<Outcome> outcomes = simulate_all(scenarios);
+  const std::vector<Outcome> outcomes = simulate_all(backend, scenarios);
   std::map<std::string, result::WhatIf> next;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!outcomes[i].result) continue;
@@ -144,7 +145,8 @@ std::map<std::string, result::WhatIf> what_next(const Scenario& scenario) {
   return next;
 }
 
-std::optional<Remedy> cheapest_remedy(const Scenario& scenario, const Resolve& resolve) {
+std::optional<Remedy> cheapest_remedy(const Backend& backend, const Scenario& scenario,
+                                      const Resolve& resolve) {
   // a pair applies the later kind first: the system replaces the whole strategy, the others parts
   // of it
   std::vector<std::vector<Change>> kinds(4);
@@ -154,8 +156,8 @@ std::optional<Remedy> cheapest_remedy(const Scenario& scenario, const Resolve& r
   add_other_systems(scenario, kinds[3]);
   std::vector<Change> single;
   for (const auto& kind : kinds) single.insert(single.end(), kind.begin(), kind.end());
-  if (auto best = best_of(single, resolve)) return best;
-  return best_of(pairs_of(kinds), resolve);
+  if (auto best = best_of(backend, single, resolve)) return best;
+  return best_of(backend, pairs_of(kinds), resolve);
 }
 
 }  // namespace spillway::explore

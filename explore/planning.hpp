@@ -14,7 +14,8 @@ using Resolve =
 /// Simulates what each next piece of hardware would bring: one more drive, a faster link, a faster
 /// CPU, a faster GPU.
 ///   Result  by name, for FORMATS' bottleneck.next
-std::map<std::string, result::WhatIf> what_next(const description::Scenario& scenario);
+std::map<std::string, result::WhatIf> what_next(const Backend& backend,
+                                                const description::Scenario& scenario);
 
 /// A change of settings that makes an infeasible scenario fit.
 struct Remedy {
@@ -27,7 +28,7 @@ struct Remedy {
 /// makes the scenario fit with the most tokens per second; if no single one does, the best pair of
 /// them.
 ///   Result  nothing when none of them helps
-std::optional<Remedy> cheapest_remedy(const description::Scenario& scenario,
+std::optional<Remedy> cheapest_remedy(const Backend& backend, const description::Scenario& scenario,
                                       const Resolve& resolve);
 
 }  // namespace spillway::explore

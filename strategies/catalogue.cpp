@@ -44,10 +44,12 @@ class Limits {
     refuse(parallel.pipeline > 1, "parallel.pipeline",
            scenario_.strategy.system + " has no pipeline schedule",
            "use tensor or data parallelism, with parallel.pipeline 1");
-    refuse(parallel.ranks() > scenario_.machine.gpu.count && parallel.pipeline == 1, "parallel",
-           std::to_string(parallel.ranks()) + " ranks do not fit the " +
+    refuse(parallel.ranks() > scenario_.machine.gpu.count &&
+               parallel.ranks() <= scenario_.machine.gpus(),
+           "parallel",
+           std::to_string(parallel.ranks()) + " ranks need more than the " +
                std::to_string(scenario_.machine.gpu.count) + " GPUs of one node",
-           "several nodes are not simulated yet; lower parallel.data or parallel.tensor");
+           "this version simulates one node; lower parallel.data or parallel.tensor");
     refuse(parallel.zero_stage < 3 && scenario_.strategy.weights.home != Home::gpu &&
                parallel.data > 1,
            "parallel.zero_stage", "weights outside the GPU need ZeRO stage 3",

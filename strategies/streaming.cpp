@@ -108,6 +108,7 @@ class Streaming {
 
   /// The layer's weights; with overlap their fetch began a layer ago.
   Task<GatheredWeights> arrive(std::uint32_t layer) {
+    weights_.demand(layer);
     fetch(layer);
     GatheredWeights weights = co_await std::move(fetches_[layer]);
     fetches_[layer].reset();
@@ -133,6 +134,7 @@ class Streaming {
   Task<> forward() {
     fetches_.clear();
     fetches_.resize(layers_);
+    weights_.begin_pass();
     Op before;
     for (std::uint32_t layer = 0; layer < layers_; ++layer) {
       if (!overlap_ && before) co_await before;
@@ -151,6 +153,7 @@ class Streaming {
   Task<> backward(bool first_micro, bool last_micro) {
     fetches_.clear();
     fetches_.resize(layers_);
+    weights_.begin_pass();
     Op before;
     activations_.prefetch_backward(layers_ - 1);
     for (std::uint32_t turn = 0; turn < layers_; ++turn) {

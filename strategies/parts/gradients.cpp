@@ -35,7 +35,8 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* 
       tied_(job.model.weights.size()),
       on_gpu_(machine.scheduler(), 2),
       delivering_(machine.scheduler(), 1),
-      staging_(machine.scheduler(), 1) {
+      staging_(machine.scheduler(), 1),
+      norms_(machine.scheduler(), 2) {
   if (part_.policy == GradientPolicy::host_fp16 && width_ == 2) flat_width_ = 2;
 }
 
@@ -200,6 +201,8 @@ Task<> Gradients::offload(std::vector<Share> shares, OnGpu keep, bool first_micr
                           bool last_micro) {
   std::vector<Op> copied, arrived;
   for (const Share& share : shares) {
+    // two tensors' fp32 copies on the GPU at most
+    if (part_.convert == ConvertOn::gpu && copied.size() >= 2) co_await copied[copied.size() - 2];
     Down down = co_await bring_down(share, first_micro);
     copied.push_back(std::move(down.copied));
     arrived.push_back(std::move(down.arrived));
@@ -215,7 +218,7 @@ Task<> Gradients::offload(std::vector<Share> shares, OnGpu keep, bool first_micr
   if (delivery) co_await delivery;
 }
 
-/// One layer at a time, so that the room for norms on the GPU is one layer's.
+/// One layer at a time, so that the staging buffer fills in order.
 Task<> Gradients::deliver_layer(std::vector<Share> shares, std::vector<Op> copied,
                                 std::vector<Op> arrived) {
   const Semaphore::Lock turn = co_await delivering_.acquire();
@@ -281,7 +284,9 @@ Task<> Gradients::deliver(Share share, Op arrived, std::vector<Op> before_write)
     place = staging.view(staged_ - home.range.bytes, home.range.bytes);
   }
   Op staged;
+  Semaphore::Lock room;
   if (part_.convert == ConvertOn::gpu) {
+    room = co_await norms_.acquire();
     const Buffer norm =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(from.bytes), Purpose::gradients);
     co_await machine_.copy(rank_, norm.view(), from, arrived);

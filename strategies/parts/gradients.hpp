@@ -90,6 +90,7 @@ class Gradients {
   Semaphore on_gpu_;          ///< layers whose gradients are on the GPU: two
   Semaphore delivering_;      ///< one layer at a time
   Semaphore staging_;
+  Semaphore norms_;  ///< tensors on the GPU once more for their norm: two
   std::vector<Pending<>> leaving_;
   std::deque<Op> storage_writes_;
 };

@@ -54,7 +54,10 @@ Weights::Weights(Machine& machine, Rank rank, const Job& job)
       share_bytes_(job.model.weights.size()),
       flat_offset_(job.model.weights.size()),
       extents_(job.model.weights.size()),
-      pool_of_(job.model.weights.size()) {}
+      pool_of_(job.model.weights.size()) {
+  for (std::size_t layer = 0; layer < job.model.layers.size(); ++layer)
+    demanded_.emplace_back(machine.scheduler());
+}
 
 bool Weights::persistent(std::uint32_t weight) const {
   const auto& part = job_.scenario.strategy.weights;
@@ -198,43 +201,58 @@ Op Weights::gather_weight(const LayerWeight& slot, View region, Op own_share_is_
                              own_share_is_there);
 }
 
-Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
-  const LayerPlan& plan = job_.plans.layers[layer];
-  const std::uint64_t ways = job_.partition.weight_ways();
+void Weights::begin_pass() {
+  for (Event& event : demanded_) event.reset();
+}
+
+/// DeepSpeed's limits of what is gathered before its turn; 0 is no limit. One tensor always may.
+bool Weights::may_go_ahead(std::uint64_t gathered, std::uint64_t elements) const {
+  const auto& part = job_.scenario.strategy.weights;
+  const std::uint64_t bucket = part.prefetch_bucket.value();
+  const std::uint64_t most = part.max_live.value();
+  if (bucket && gathered && gathered + elements > bucket) return false;
+  return !most || live_ + elements <= most;
+}
+
+/// Own share of a weight into its place on the GPU, then the others' shares.
+///   Result  the whole tensor; `gathered` gets the operations
+Task<View> Weights::bring(const LayerWeight& slot, GatheredWeights& gathered) {
   const std::uint64_t member = rank_.index / job_.scenario.parallel.tensor % job_.partition.ways;
+  const std::uint64_t ways = job_.partition.weight_ways();
+  const Buffer memory = machine_.allocate_now(TierId::gpu, rank_, Bytes(slot.share_bytes * ways),
+                                              Purpose::gathered_weights);
+  View region = memory.view();
+  const View own = region.part(ways > 1 ? member * slot.share_bytes : 0, slot.share_bytes);
+  Op there;
+  if (residence_[slot.weight] == Residence::host) {
+    there = machine_.copy(rank_, own, share(slot.weight));
+  } else if (residence_[slot.weight] == Residence::storage) {
+    const Buffer staging = co_await pool_for(slot.weight).take();
+    const View view = staging.view(0, slot.share_bytes);
+    // one I/O queue a process: a layer's reads do not slow those of the layer before it
+    last_read_ =
+        machine_.read(rank_, extents_[slot.weight], {0, slot.share_bytes}, view, last_read_);
+    gathered.reads.push_back(last_read_);
+    there = machine_.copy(rank_, own, view, last_read_);
+  }
+  gathered.ready.push_back(gather_weight(slot, region, there));
+  co_return region;
+}
+
+Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
   GatheredWeights gathered;
-  std::uint64_t bytes = 0;
-  for (const LayerWeight& slot : plan.weights)
-    if (residence_[slot.weight] != Residence::gpu || !whole_[slot.weight])
-      bytes += slot.share_bytes * ways;
-  if (bytes)
-    gathered.buffer =
-        machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gathered_weights);
-  std::uint64_t offset = 0;
-  for (const LayerWeight& slot : plan.weights) {
+  std::uint64_t elements = 0;
+  for (const LayerWeight& slot : job_.plans.layers[layer].weights) {
     if (residence_[slot.weight] == Residence::gpu && whole_[slot.weight]) {
       gathered.views.push_back(whole_view(slot.weight));
       gathered.ready.emplace_back();
       continue;
     }
-    View region = gathered.buffer.view(offset, slot.share_bytes * ways);
-    offset += region.bytes;
-    Op there;
-    if (residence_[slot.weight] == Residence::host) {
-      there = machine_.copy(rank_, region.part(member * slot.share_bytes, slot.share_bytes),
-                            share(slot.weight));
-    } else if (residence_[slot.weight] == Residence::storage) {
-      Buffer staging = co_await pool_for(slot.weight).take();
-      const View view = staging.view(0, slot.share_bytes);
-      // one I/O queue a process: a layer's reads do not slow those of the layer before it
-      last_read_ =
-          machine_.read(rank_, extents_[slot.weight], {0, slot.share_bytes}, view, last_read_);
-      gathered.reads.push_back(last_read_);
-      there = machine_.copy(rank_, region.part(member * slot.share_bytes, slot.share_bytes), view,
-                            gathered.reads.back());
-    }
-    gathered.ready.push_back(gather_weight(slot, region, there));
-    gathered.views.push_back(std::move(region));
+    const std::uint64_t more = job_.elements(slot.weight);
+    if (!may_go_ahead(elements, more)) co_await demanded_[layer];
+    elements += more;
+    gathered.live.emplace_back(live_, more);
+    gathered.views.push_back(co_await bring(slot, gathered));
   }
   co_return gathered;
 }

@@ -3,18 +3,42 @@
 #include "strategies/job.hpp"
 #include "strategies/memory/pool.hpp"
 
-#include <map>
+#include <deque>
 #include <memory>
 
 namespace spillway::strategies {
 
+/// Elements of gathered weights that are alive; counts down when the layer that holds it is
+/// dropped.
+class LiveElements {
+ public:
+  LiveElements() = default;
+  LiveElements(std::uint64_t& total, std::uint64_t elements) : total_(&total), elements_(elements) {
+    *total_ += elements;
+  }
+  LiveElements(LiveElements&& other) noexcept
+      : total_(std::exchange(other.total_, nullptr)), elements_(other.elements_) {}
+  LiveElements& operator=(LiveElements&& other) noexcept {
+    std::swap(total_, other.total_);
+    std::swap(elements_, other.elements_);
+    return *this;
+  }
+  ~LiveElements() {
+    if (total_) *total_ -= elements_;
+  }
+
+ private:
+  std::uint64_t* total_ = nullptr;
+  std::uint64_t elements_ = 0;
+};
+
 /// A layer's weights on the GPU, or on their way there. The bytes are free when it and the kernels
 /// that use them are gone.
 struct GatheredWeights {
-  Buffer buffer;
   std::vector<View> views;  ///< parallel to LayerPlan::weights: the whole tensors
   std::vector<Op> ready;    ///< parallel to LayerPlan::weights: after it, that weight is whole
   std::vector<Op> reads;    ///< from storage, of the whole layer
+  std::vector<LiveElements> live;
 };
 
 /// Where one rank's share of the 16-bit weights lives, and how a layer comes to the GPU.
@@ -33,9 +57,14 @@ class Weights {
   /// Set-up: memory, extents and what they hold.
   Task<> init();
   /// Starts to bring `layer` to the GPU; returns when all its operations are issued (it may wait
-  /// for pool buffers).
+  /// for pool buffers). Ahead of its turn it goes no further than `prefetch_bucket` and `max_live`
+  /// allow, and waits there for `demand`.
   ///   Throws  OutOfMemory when the GPU has no room for it
   Task<GatheredWeights> gather(std::uint32_t layer);
+  /// `layer` is the next to run: what is missing of it is fetched whatever the limits say.
+  void demand(std::uint32_t layer) { demanded_[layer].set(); }
+  /// Nothing is demanded: a pass begins.
+  void begin_pass();
   /// Room for `layer` on the GPU without pushing anything else out: a prefetch may start.
   bool has_room(std::uint32_t layer) const;
 
@@ -60,6 +89,8 @@ class Weights {
   void make_pools();
   Task<> make_extents();
   BufferPool& pool_for(std::uint32_t weight);
+  bool may_go_ahead(std::uint64_t gathered, std::uint64_t elements) const;
+  Task<View> bring(const LayerWeight& slot, GatheredWeights& gathered);
   Op gather_weight(const LayerWeight& slot, View region, Op own_share_is_there);
 
   Machine& machine_;
@@ -72,6 +103,8 @@ class Weights {
   Buffer gpu_flat_, host_flat_;
   std::vector<Stored> extents_;
   Op last_read_;
+  std::deque<Event> demanded_;  ///< by layer
+  std::uint64_t live_ = 0;      ///< elements of gathered weights on the GPU
   std::vector<std::unique_ptr<BufferPool>> pools_;
   std::vector<std::size_t> pool_of_;  ///< by weight
 };
