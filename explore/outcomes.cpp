@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <thread>
@@ -195,6 +196,7 @@ std::vector<Outcome> simulate_all(const Backend& backend,
                                   std::size_t jobs, double limit_s) {
   if (jobs == 0) jobs = std::max(1u, std::thread::hardware_concurrency());
   backend.prepare();
+  std::fflush(nullptr);  // a child must not print what waits in the parent's buffers
   return Crew(backend, scenarios, jobs, limit_s).work();
 }
 

@@ -19,6 +19,12 @@ struct Change {
 void faster_storage(Scenario& scenario) {
   for (description::StorageSpec& storage : scenario.machine.storage)
     if (storage.kind == description::StorageKind::ssd) {
+      // a cap that binds stays: the controller or link behind it does not grow with the drives
+      const auto drives = static_cast<double>(storage.count);
+      if (storage.array_read && *storage.array_read >= storage.read * drives)
+        storage.array_read.reset();
+      if (storage.array_write && *storage.array_write >= storage.write * drives)
+        storage.array_write.reset();
       ++storage.count;
       return;
     }
