@@ -6,6 +6,15 @@ namespace {
 
 constexpr std::uint64_t element_alignment = 1024;  // a sector of fp32
 
+/// True when `next` is stored in one tensor with `weight`, where implementations fuse them.
+bool fused_with(const models::WeightTensor& weight, const models::WeightTensor& next) {
+  using models::WeightKind;
+  if (weight.layer != next.layer || weight.decays() != next.decays()) return false;
+  return (weight.kind == WeightKind::query && next.kind == WeightKind::key) ||
+         (weight.kind == WeightKind::key && next.kind == WeightKind::value) ||
+         (weight.kind == WeightKind::ffn_gate && next.kind == WeightKind::ffn_up);
+}
+
 void append(Subgroup& group, std::uint32_t weight, std::uint64_t elements) {
   group.members.push_back({weight, elements, group.span});
   group.elements += elements;
@@ -15,7 +24,7 @@ void append(Subgroup& group, std::uint32_t weight, std::uint64_t elements) {
 }  // namespace
 
 std::vector<Subgroup> make_subgroups(const models::Model& model, std::uint64_t target,
-                                     description::Grouping grouping,
+                                     description::Grouping grouping, bool fused_tensors,
                                      const std::function<std::uint64_t(std::uint32_t)>& share) {
   std::vector<std::vector<std::uint32_t>> parameter_groups(
       grouping == description::Grouping::parameter_groups ? 2 : 1);
@@ -25,11 +34,11 @@ std::vector<Subgroup> make_subgroups(const models::Model& model, std::uint64_t t
   std::vector<Subgroup> groups;
   for (const auto& weights : parameter_groups) {
     Subgroup open;
-    for (const std::uint32_t weight : weights) {
-      const std::uint64_t elements = share(weight);
-      if (elements == 0) continue;
-      append(open, weight, elements);
-      if (open.elements < target) continue;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      if (const std::uint64_t elements = share(weights[i])) append(open, weights[i], elements);
+      const bool goes_on = fused_tensors && i + 1 < weights.size() &&
+                           fused_with(model.weights[weights[i]], model.weights[weights[i + 1]]);
+      if (goes_on || open.elements < target || open.members.empty()) continue;
       groups.push_back(std::move(open));
       open = Subgroup{};
     }

@@ -26,7 +26,7 @@ struct Subgroup {
 ///   order model_order        all in one share   elements of a weight on one rank; weights with 0
 ///   are left out Source  DeepSpeed runtime/zero/stage3.py, _create_fp16_sub_groups
 std::vector<Subgroup> make_subgroups(const models::Model& model, std::uint64_t target,
-                                     description::Grouping grouping,
+                                     description::Grouping grouping, bool fused_tensors,
                                      const std::function<std::uint64_t(std::uint32_t)>& share);
 
 }  // namespace spillway::strategies
