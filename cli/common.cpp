@@ -40,6 +40,12 @@ void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), s
 
 void print_json(const nlohmann::json& json) { print(json.dump(2) + "\n"); }
 
+void add_set(CLI::App& verb, std::vector<std::string>& overrides, const std::string& help) {
+  verb.add_option("--set", overrides, help + " (repeatable)")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE");
+}
+
 void write_file(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".part" + std::to_string(::getpid());
   {

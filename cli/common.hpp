@@ -3,6 +3,7 @@
 #include "explore/outcomes.hpp"
 #include "scenarios/read_scenario.hpp"
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <string>
@@ -22,6 +23,9 @@ scenarios::Resolved read(const std::string& file, const std::vector<std::string>
 /// Prints `json` indented, with a line end.
 void print_json(const nlohmann::json& json);
 void print(const std::string& text);
+
+/// `--set path=value`, repeatable, one value each, so that what follows can be a file.
+void add_set(CLI::App& verb, std::vector<std::string>& overrides, const std::string& help);
 
 /// Writes `text` to `path` whole or not at all: to a temporary beside it, then renamed.
 ///   Throws  ScenarioError naming the path and the system's reason

@@ -2,6 +2,7 @@
 #include "cli/verbs.hpp"
 #include "reports/compare_table.hpp"
 #include "reports/csv.hpp"
+#include "scenarios/schema_check.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -45,6 +46,7 @@ std::vector<Entry> entries_of(const Options& options) {
       add(file, std::move(overrides), several ? stem + " " + system : system);
     }
   }
+  scenarios::tidy(complaints);  // what is wrong in a file is wrong for each system
   if (!complaints.empty()) throw description::ScenarioError(std::move(complaints));
   return entries;
 }
@@ -86,12 +88,13 @@ void add_compare(CLI::App& app) {
   verb->add_option("scenarios", options->scenarios, "scenario files")->required();
   verb->add_option("--system", options->systems,
                    "run each scenario with these systems' own parts instead of its strategy")
-      ->delimiter(',');
-  verb->add_option("--set", options->overrides, "override one value in all of them (repeatable)");
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  add_set(*verb, options->overrides, "override one value in all of them");
   CLI::Option* json = verb->add_flag("--json", options->json, "an array of results");
   verb->add_flag("--csv", options->csv, "one line per result")->excludes(json);
   verb->footer(
-      "Example:\n  spillway compare scenarios/examples/qwen7b_memascend_c1.json --system "
+      "Example:\n  spillway compare scenarios/examples/llama8b_memascend_c1.json --system "
       "resident,zero_offload,zero_infinity");
   verb->callback([options] { compare(*options); });
 }

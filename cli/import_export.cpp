@@ -26,6 +26,7 @@ void deliver(const nlohmann::json& json, const std::string& output,
 
 void add_output(CLI::App& verb, Options& options) {
   verb.add_option("-o,--output", options.output, "file to write; default: standard output");
+  verb.add_flag("--json", "errors as JSON too; the answer always is");
 }
 
 }  // namespace
@@ -58,9 +59,9 @@ void add_export(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "export", "a DeepSpeed configuration with the sizes and counts that a scenario needs");
   verb->add_option("scenario", options->file, "scenario file")->required();
-  verb->add_option("--set", options->overrides, "override one value (repeatable)");
+  add_set(*verb, options->overrides, "override one value");
   add_output(*verb, *options);
-  verb->footer("Example:\n  spillway export scenarios/examples/qwen7b_memascend_c1.json");
+  verb->footer("Example:\n  spillway export scenarios/examples/llama8b_memascend_c1.json");
   verb->callback([options] {
     const auto resolved = read(options->file, options->overrides);
     const auto exported = scenarios::export_deepspeed(resolved.scenario);

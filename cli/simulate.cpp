@@ -6,6 +6,7 @@
 #include "reports/explain.hpp"
 #include "reports/human.hpp"
 #include "reports/simulate_report.hpp"
+#include "reports/table.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <memory>
@@ -37,15 +38,32 @@ explore::Resolve resolver(const Options& options) {
   };
 }
 
-std::string remedy_text(const std::optional<explore::Remedy>& remedy) {
+/// As a shell reads it: in single quotes where it is more than letters, digits and punctuation that
+/// no shell minds.
+std::string shell_word(const std::string& word) {
+  constexpr auto plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+/// In words, and as a command to paste.
+std::string remedy_text(const Options& options, const std::optional<explore::Remedy>& remedy,
+                        const reports::Screen& screen) {
   if (!remedy)
-    return "\nNo smaller micro-batch, further checkpointing, smaller sub-group or other system "
-           "(nor "
-           "two of them) makes it fit.\n";
-  std::string text = "\nIt fits with " + remedy->words + ": " +
-                     reports::human_time(remedy->result.step_time_s) + " a step, " +
-                     reports::human_number(remedy->result.tokens_per_s) + " tokens/s\n ";
-  for (const std::string& override_ : remedy->overrides) text += " --set '" + override_ + "'";
+    return "\n" + reports::paragraph("No smaller micro-batch, further checkpointing, smaller "
+                                     "sub-group or other system, nor two of them, makes it fit.",
+                                     screen);
+  std::string text =
+      "\n" + reports::paragraph("It fits with " + remedy->words + ": " +
+                                    reports::human_time(remedy->result.step_time_s) + " a step, " +
+                                    reports::human_number(remedy->result.tokens_per_s) +
+                                    " tokens/s",
+                                screen);
+  text += "  spillway simulate " + shell_word(options.scenario);
+  for (const auto* overrides : {&options.overrides, &remedy->overrides})
+    for (const std::string& override_ : *overrides) text += " --set " + shell_word(override_);
   return text + "\n";
 }
 
@@ -60,7 +78,9 @@ void print_human(const Options& options, const scenarios::Resolved& resolved,
     print(reports::explain(result, settings, screen));
   }
   if (!result.feasible())
-    print(remedy_text(explore::cheapest_remedy(simulator(), resolved.scenario, resolver(options))));
+    print(remedy_text(
+        options, explore::cheapest_remedy(simulator(), resolved.scenario, resolver(options)),
+        screen));
 }
 
 void simulate(const Options& options) {
@@ -93,15 +113,14 @@ void add_simulate(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "simulate", "peak memory, traffic, wear and time per step of one scenario");
   verb->add_option("scenario", options->scenario, "scenario file")->required();
-  verb->add_option("--set", options->overrides,
-                   "override one value: --set training.micro_batch=8 (repeatable)");
+  add_set(*verb, options->overrides, "override one value: --set training.micro_batch=8");
   verb->add_option("--trace", options->trace_file, "write a Chrome/Perfetto trace of the run");
   verb->add_flag("--explain", options->explain,
                  "where each setting, gigabyte and second comes from");
   CLI::Option* json = verb->add_flag("--json", options->json, "the result as JSON");
   verb->add_flag("--csv", options->csv, "the result as CSV")->excludes(json);
   verb->footer(
-      "Example:\n  spillway simulate scenarios/examples/qwen7b_memascend_c1.json --set "
+      "Example:\n  spillway simulate scenarios/examples/llama8b_memascend_c1.json --set "
       "training.micro_batch=2 --explain");
   verb->callback([options] { simulate(*options); });
 }

@@ -13,28 +13,32 @@ nlohmann::json without_answer(const std::string& message) {
   return errors_json({{"", 0, 0, "", message, ""}});
 }
 
-/// The answer to one line: a child of its own runs the scenario, so that nothing it does ends the
-/// worker.
-nlohmann::json answer_to(const std::string& line, double limit_s) {
-  nlohmann::json reply = nlohmann::json::object();
-  const nlohmann::json request = nlohmann::json::parse(line, nullptr, false);
-  if (!request.is_object() || !request.contains("scenario"))
-    return without_answer(R"(a request is one line {"id": ..., "scenario": {...}})");
+/// {"result": ...} or {"errors": [...]}. A child of its own runs the scenario, so that nothing it
+/// does ends the worker.
+nlohmann::json outcome_of(const nlohmann::json& scenario, double limit_s) {
   try {
-    const auto resolved = scenarios::read_scenario(
-        request["scenario"], {}, explore::known_systems(), strategies::unsupported);
+    const auto resolved = scenarios::read_scenario(scenario, {}, explore::known_systems(),
+                                                   strategies::unsupported);
     const std::vector<explore::Outcome> outcomes = explore::simulate_all(
         simulator(), std::span<const description::Scenario>(&resolved.scenario, 1), 1, limit_s);
     const explore::Outcome& outcome = outcomes.front();
-    if (outcome.result)
-      reply["result"] = *outcome.result;
-    else
-      reply = outcome.complaints.empty() ? without_answer(outcome.failure)
-                                         : errors_json(outcome.complaints);
+    if (outcome.result) return {{"result", *outcome.result}};
+    return outcome.complaints.empty() ? without_answer(outcome.failure)
+                                      : errors_json(outcome.complaints);
   } catch (const description::ScenarioError& error) {
-    reply = errors_json(error.complaints());
+    return errors_json(error.complaints());
+  } catch (const description::InternalError& error) {
+    return without_answer(std::string("a bug of spillway: ") + error.what());
   }
-  if (request.contains("id")) reply["id"] = request["id"];
+}
+
+nlohmann::json answer_to(const std::string& line, double limit_s) {
+  const nlohmann::json request = nlohmann::json::parse(line, nullptr, false);
+  const bool complete = request.is_object() && request.contains("scenario");
+  nlohmann::json reply =
+      complete ? outcome_of(request["scenario"], limit_s)
+               : without_answer(R"(a request is one line {"id": ..., "scenario": {...}})");
+  if (request.is_object() && request.contains("id")) reply["id"] = request["id"];
   return reply;
 }
 

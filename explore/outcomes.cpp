@@ -4,6 +4,7 @@
 #include "strategies/run.hpp"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -55,6 +57,7 @@ nlohmann::json outcome_of(const Backend& backend, const description::Scenario& s
 
 [[noreturn]] void run_child(const Backend& backend, const description::Scenario& scenario,
                             int pipe) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever stops the program stops its simulations
   const std::string text = outcome_of(backend, scenario).dump();
   std::size_t written = 0;
   while (written < text.size()) {
@@ -110,6 +113,7 @@ class Crew {
       outcomes_[index].failure = std::string("pipe: ") + std::strerror(errno);
       return;
     }
+    std::fflush(nullptr);  // what is still buffered here would be written by the child as well
     const pid_t pid = ::fork();
     if (pid == 0) {
       ::close(ends[0]);
