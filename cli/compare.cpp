@@ -94,7 +94,7 @@ void add_compare(CLI::App& app) {
   CLI::Option* json = verb->add_flag("--json", options->json, "an array of results");
   verb->add_flag("--csv", options->csv, "one line per result")->excludes(json);
   verb->footer(
-      "Example:\n  spillway compare scenarios/examples/llama8b_memascend_c1.json --system "
+      "Example:\n  spillway compare scenarios/examples/qwen7b_memascend_c1.json --system "
       "resident,zero_offload,zero_infinity");
   verb->callback([options] { compare(*options); });
 }

@@ -61,7 +61,7 @@ void add_export(CLI::App& app) {
   verb->add_option("scenario", options->file, "scenario file")->required();
   add_set(*verb, options->overrides, "override one value");
   add_output(*verb, *options);
-  verb->footer("Example:\n  spillway export scenarios/examples/llama8b_memascend_c1.json");
+  verb->footer("Example:\n  spillway export scenarios/examples/qwen7b_memascend_c1.json");
   verb->callback([options] {
     const auto resolved = read(options->file, options->overrides);
     const auto exported = scenarios::export_deepspeed(resolved.scenario);

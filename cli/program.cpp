@@ -19,8 +19,8 @@ constexpr const char* description_text =
     "states are spilled to DRAM and SSD: memory, traffic, wear and time.";
 constexpr const char* footer_text =
     "Examples:\n"
-    "  spillway simulate scenarios/examples/llama8b_memascend_c1.json --explain\n"
-    "  spillway compare scenarios/examples/llama8b_memascend_c1.json --system "
+    "  spillway simulate scenarios/examples/qwen7b_memascend_c1.json --explain\n"
+    "  spillway compare scenarios/examples/qwen7b_memascend_c1.json --system "
     "resident,zero_offload,zero_infinity\n"
     "  spillway model qwen2.5-7b";
 

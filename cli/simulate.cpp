@@ -120,7 +120,7 @@ void add_simulate(CLI::App& app) {
   CLI::Option* json = verb->add_flag("--json", options->json, "the result as JSON");
   verb->add_flag("--csv", options->csv, "the result as CSV")->excludes(json);
   verb->footer(
-      "Example:\n  spillway simulate scenarios/examples/llama8b_memascend_c1.json --set "
+      "Example:\n  spillway simulate scenarios/examples/qwen7b_memascend_c1.json --set "
       "training.micro_batch=2 --explain");
   verb->callback([options] { simulate(*options); });
 }

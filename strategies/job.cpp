@@ -74,7 +74,7 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
   plans = plan_layers(model, program, partition.weight_ways(), partition.gradient_ways());
   const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
   subgroups = make_subgroups(
-      model, optimizer.subgroup.value(), optimizer.grouping,
+      model, optimizer.subgroup.value(), optimizer.grouping, optimizer.fused_tensors,
       [this](std::uint32_t weight) { return share(weight, partition.state_ways()); });
 }
 
