@@ -14,6 +14,7 @@ struct Options {
   scenarios::ImportOptions import;
   std::vector<std::string> overrides;
   std::string output;
+  bool json = false;  ///< run_program() looks at the word itself
 };
 
 /// To `output`, or to standard output when it is empty; notes go to standard error.
@@ -26,7 +27,7 @@ void deliver(const nlohmann::json& json, const std::string& output,
 
 void add_output(CLI::App& verb, Options& options) {
   verb.add_option("-o,--output", options.output, "file to write; default: standard output");
-  verb.add_flag("--json", "errors as JSON too; the answer always is");
+  verb.add_flag("--json", options.json, "errors as JSON too; the answer always is");
 }
 
 }  // namespace

@@ -3,17 +3,18 @@
 #include "models/step_program.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "scenarios/description/names.hpp"
 #include "scenarios/read_model.hpp"
+#include "scenarios/schema_check.hpp"
 #include "scenarios/shipped.hpp"
 
+#include <fmt/format.h>
 #include <map>
 #include <memory>
 
 namespace spillway::cli {
 
 namespace {
-
-using description::Precision;
 
 struct Options {
   std::string model;
@@ -149,17 +150,19 @@ void print_model(const Options& options, const models::Model& model,
   const models::Workload& workload = program.workload;
   std::uint64_t saved = 0;
   for (const LayerActivations& layer : activations_of(model, program)) saved += layer.bytes;
-  print(model.name() + " (" + model.architecture.model_type +
-        "): " + reports::human_count(model.parameters.value()) + " parameters in " +
-        std::to_string(model.weights.size()) + " tensors, " + std::to_string(model.layers.size()) +
-        " layers\n");
-  print("Micro-batch " + std::to_string(workload.micro_batch) + " x " +
-        std::to_string(workload.sequence) + " tokens, tensor split " +
-        std::to_string(workload.tensor) + ": " +
-        reports::human_number(program.forward_flops().value() / 1e12) +
-        " TFLOP forward per rank, " + reports::human_memory(saved) +
-        " of activations saved without recomputation, " + std::to_string(program.operators.size()) +
-        " operators a step\n\n");
+  print(reports::paragraph(
+      fmt::format("{} ({}): {} parameters in {} tensors, {} layers", model.name(),
+                  model.architecture.model_type, reports::human_count(model.parameters.value()),
+                  model.weights.size(), model.layers.size()),
+      screen));
+  print(reports::paragraph(
+      fmt::format("Micro-batch {} x {} tokens, tensor split {}: {} TFLOP forward per rank, {} of "
+                  "activations saved without recomputation, {} operators a step",
+                  workload.micro_batch, workload.sequence, workload.tensor,
+                  reports::human_number(program.forward_flops().value() / 1e12),
+                  reports::human_memory(saved), program.operators.size()),
+      screen));
+  print("\n");
   print(reports::to_text(weight_table(model), screen));
   if (options.activations) {
     print("\n");
@@ -178,6 +181,31 @@ void show_model(const Options& options) {
   print_model(options, model, program);
 }
 
+/// Accepts 1, 2, 3, ...
+CLI::Validator count() {
+  const auto check = [](const std::string& text) {
+    const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+    const bool above_zero = text.find_first_not_of('0') != std::string::npos;
+    return digits && above_zero ? "" : "\"" + text + "\" is not a count of 1 or more";
+  };
+  return CLI::Validator(check, "");
+}
+
+/// An option whose values are the words of an enum.
+template <class E>
+void add_word(CLI::App& verb, const std::string& name, E& value) {
+  std::vector<std::string> words(description::names_of<E>.begin(), description::names_of<E>.end());
+  const auto read = [&value, name, words](const std::string& word) {
+    const auto found = description::value_named<E>(word);
+    if (!found) {
+      const auto complaint = scenarios::unknown_name({}, "", word, words);
+      throw CLI::ValidationError(name, complaint.message + "; " + complaint.hint);
+    }
+    value = *found;
+  };
+  verb.add_option_function<std::string>(name, read, fmt::format("{}", fmt::join(words, ", ")));
+}
+
 }  // namespace
 
 void add_model(CLI::App& app) {
@@ -186,23 +214,13 @@ void add_model(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "model",
       "parameters, tensors, FLOPs and activations of a model; without a name: the library");
-  const std::map<std::string, Precision> precisions{{"fp16_mixed", Precision::fp16_mixed},
-                                                    {"bf16_mixed", Precision::bf16_mixed},
-                                                    {"fp16", Precision::fp16},
-                                                    {"bf16", Precision::bf16},
-                                                    {"fp32", Precision::fp32}};
-  const std::map<std::string, description::AttentionKind> attentions{
-      {"flash", description::AttentionKind::flash},
-      {"materialized", description::AttentionKind::materialized}};
   models::Workload& workload = options->workload;
   verb->add_option("model", options->model, "shipped name or Hugging Face config.json");
-  verb->add_option("--micro-batch", workload.micro_batch, "samples")->check(CLI::PositiveNumber);
-  verb->add_option("--sequence", workload.sequence, "tokens")->check(CLI::PositiveNumber);
-  verb->add_option("--tensor", workload.tensor, "tensor-parallel ways")->check(CLI::PositiveNumber);
-  verb->add_option("--precision", workload.precision, "element types")
-      ->transform(CLI::CheckedTransformer(precisions));
-  verb->add_option("--attention", workload.attention, "flash or materialized")
-      ->transform(CLI::CheckedTransformer(attentions));
+  verb->add_option("--micro-batch", workload.micro_batch, "samples")->check(count());
+  verb->add_option("--sequence", workload.sequence, "tokens; default: 1024")->check(count());
+  verb->add_option("--tensor", workload.tensor, "tensor-parallel ways")->check(count());
+  add_word(*verb, "--precision", workload.precision);
+  add_word(*verb, "--attention", workload.attention);
   verb->add_option("--dropout", workload.dropout, "probability; masks are saved when above 0")
       ->check(CLI::Range(0.0, 1.0));
   verb->add_flag("--activations", options->activations, "every tensor saved for backward");

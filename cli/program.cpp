@@ -3,8 +3,11 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string_view>
 
 namespace spillway::cli {
@@ -14,9 +17,8 @@ namespace {
 enum Exit { answer = 0, users_input = 2, device = 3, our_bug = 4 };
 
 constexpr const char* description_text =
-    "Predicts what training a model larger than the GPU needs when weights, activations, gradients "
-    "and optimizer "
-    "states are spilled to DRAM and SSD: memory, traffic, wear and time.";
+    "Predicts what training a model larger than the GPU needs when weights, activations,\n"
+    "gradients and optimizer states are spilled to DRAM and SSD: memory, traffic, wear and time.";
 constexpr const char* footer_text =
     "Examples:\n"
     "  spillway simulate scenarios/examples/qwen7b_memascend_c1.json --explain\n"
@@ -30,11 +32,56 @@ void report(const std::vector<description::Complaint>& complaints, bool json) {
     std::fprintf(stderr, "%s\n", to_string(complaint).c_str());
 }
 
+std::vector<std::string> verbs_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(verb->get_name());
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
+  const std::string nearest = description::nearest_name(word, known);
+  return nearest.empty() ? "" : "did you mean \"" + nearest + "\"? ";
+}
+
+/// What is wrong with the words of the command, and the nearest ones that are right.
+description::Complaint usage_complaint(const CLI::App& app, const CLI::ParseError& error) {
+  description::Complaint complaint{"command line", 0, 0, "", error.what(), "see spillway --help"};
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  const CLI::App& verb = chosen.empty() ? app : *chosen.front();
+  if (!chosen.empty()) complaint.hint = "see spillway " + verb.get_name() + " --help";
+  const std::vector<std::string> extra = app.remaining(true);
+  if (extra.empty()) {
+    if (chosen.empty())
+      complaint.message = "a verb is missing: " + fmt::format("{}", fmt::join(verbs_of(app), ", "));
+    return complaint;
+  }
+  const std::string& word = extra.front();
+  const bool option = word.starts_with("-");
+  if (!option && !chosen.empty()) return complaint;
+  complaint.message = (option ? "no option \"" : "no verb \"") + word + "\"";
+  complaint.hint = did_you_mean(word, option ? options_of(verb) : verbs_of(app)) + complaint.hint;
+  return complaint;
+}
+
 int usage_error(const CLI::App& app, const CLI::ParseError& error, bool json) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help
-  const std::string message = error.what();
-  report({{"command line", 0, 0, "", message, "see spillway --help"}}, json);
+  report({usage_complaint(app, error)}, json);
   return users_input;
+}
+
+/// What was printed reaches its reader, or the device that took it is at fault.
+int delivered() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return answer;
+  std::fprintf(stderr, "standard output: %s\n", std::strerror(errno));
+  return device;
 }
 
 }  // namespace
@@ -51,7 +98,7 @@ int run_program(int argc, const char* const* argv) {
       argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
   try {
     app.parse(argc, argv);
-    return std::fflush(stdout) == 0 ? answer : device;
+    return delivered();
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error, json);
   } catch (const description::ScenarioError& error) {

@@ -52,15 +52,16 @@ std::string shell_word(const std::string& word) {
 std::string remedy_text(const Options& options, const std::optional<explore::Remedy>& remedy,
                         const reports::Screen& screen) {
   if (!remedy)
-    return "\n" + reports::paragraph("No smaller micro-batch, further checkpointing, smaller "
-                                     "sub-group or other system, nor two of them, makes it fit.",
-                                     screen);
+    return "\n" + reports::paragraph(
+                      "No smaller micro-batch, further checkpointing, smaller "
+                      "sub-group or other system, nor two of them, makes it fit.",
+                      screen);
   std::string text =
-      "\n" + reports::paragraph("It fits with " + remedy->words + ": " +
-                                    reports::human_time(remedy->result.step_time_s) + " a step, " +
-                                    reports::human_number(remedy->result.tokens_per_s) +
-                                    " tokens/s",
-                                screen);
+      "\n" +
+      reports::paragraph("It fits with " + remedy->words + ": " +
+                             reports::human_time(remedy->result.step_time_s) + " a step, " +
+                             reports::human_number(remedy->result.tokens_per_s) + " tokens/s",
+                         screen);
   text += "  spillway simulate " + shell_word(options.scenario);
   for (const auto* overrides : {&options.overrides, &remedy->overrides})
     for (const std::string& override_ : *overrides) text += " --set " + shell_word(override_);
@@ -78,9 +79,9 @@ void print_human(const Options& options, const scenarios::Resolved& resolved,
     print(reports::explain(result, settings, screen));
   }
   if (!result.feasible())
-    print(remedy_text(
-        options, explore::cheapest_remedy(simulator(), resolved.scenario, resolver(options)),
-        screen));
+    print(remedy_text(options,
+                      explore::cheapest_remedy(simulator(), resolved.scenario, resolver(options)),
+                      screen));
 }
 
 void simulate(const Options& options) {

@@ -17,8 +17,8 @@ nlohmann::json without_answer(const std::string& message) {
 /// does ends the worker.
 nlohmann::json outcome_of(const nlohmann::json& scenario, double limit_s) {
   try {
-    const auto resolved = scenarios::read_scenario(scenario, {}, explore::known_systems(),
-                                                   strategies::unsupported);
+    const auto resolved =
+        scenarios::read_scenario(scenario, {}, explore::known_systems(), strategies::unsupported);
     const std::vector<explore::Outcome> outcomes = explore::simulate_all(
         simulator(), std::span<const description::Scenario>(&resolved.scenario, 1), 1, limit_s);
     const explore::Outcome& outcome = outcomes.front();

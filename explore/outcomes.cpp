@@ -13,7 +13,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <thread>

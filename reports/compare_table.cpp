@@ -16,7 +16,7 @@ using result::Result;
 
 namespace {
 
-constexpr std::size_t widest_cell = 22;
+constexpr std::size_t widest_cell = 24;
 
 enum class Best : unsigned char { none, lowest, highest };
 

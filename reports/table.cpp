@@ -208,6 +208,9 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
                space != std::string_view::npos && rest.find_first_not_of(' ') < space) {
       end = space;
       next = space + 1;
+    } else if (const std::size_t joint = rest.substr(0, end).find_last_of("_./,");
+               joint != std::string_view::npos && joint >= end / 3) {
+      end = next = joint + 1;  // a long name is cut where it has a seam
     }
     if (next == rest.size()) break;
     lines.push_back(with_spaces(rest.substr(0, end)));

@@ -73,7 +73,7 @@ class Machine : public BlockOwner {
   Op run(Rank rank, CpuKernel kernel, const After& after = {});
   /// Near-storage processing inside `storage`.
   Op run(Rank rank, StorageId storage, StorageKernel kernel, const After& after = {});
-  /// Each member of `group` calls it, in the same order; on the rank's collective stream; done when
+  /// Each member of `group` calls it, in the same order; on a stream of that group's own; done when
   /// all are.
   ///   Throws  InternalError when the members' kinds or sizes (of the whole, see Collective) differ
   Op collective(Rank rank, Group group, Collective what, View in, View out,
@@ -199,7 +199,7 @@ class Machine : public BlockOwner {
   WaitList waiting_allocations_;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<Operation*> spare_operations_;
-  std::vector<Operation*> stream_tails_;  ///< per rank: compute, collective
+  std::vector<Operation*> stream_tails_;  ///< compute streams by rank, then those of each group
   std::vector<std::uint64_t> stream_lengths_;
   std::vector<std::vector<std::unique_ptr<CollectiveRound>>> rounds_;
   std::uint64_t next_number_ = 1;

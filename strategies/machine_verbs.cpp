@@ -67,7 +67,7 @@ Op Machine::run(Rank rank, std::span<const GpuKernel> kernels, const After& afte
     operation.operands.insert(operation.operands.end(), kernel.operands.begin(),
                               kernel.operands.end());
   }
-  join_stream(operation, 2 * std::uint64_t{rank.index});
+  join_stream(operation, rank.index);
   return launch(operation, after);
 }
 
@@ -111,7 +111,7 @@ Op Machine::collective(Rank rank, Group group, Collective what, View in, View ou
   round.members[position] = &operation;
   ++round.joined;
   operation.round = &round;
-  join_stream(operation, 2 * std::uint64_t{rank.index} + 1);
+  join_stream(operation, (1 + std::uint64_t{group.index}) * setup_.topology.ranks + rank.index);
   return launch(operation, after);
 }
 

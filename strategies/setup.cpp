@@ -21,6 +21,8 @@ std::vector<std::vector<Rank>> groups_of(const description::Parallel& parallel) 
     auto& group = groups.emplace_back();
     for (std::uint32_t t = 0; t < tensor; ++t) group.push_back(Rank{first + t});
   }
+  for (std::uint32_t i = 0; i < stages * tensor; ++i)  // reduce groups
+    groups.push_back(std::vector<Rank>(groups[1 + i]));
   return groups;
 }
 
@@ -64,6 +66,13 @@ Group tensor_group(const description::Scenario& scenario, Rank rank) {
   const auto tensor = static_cast<std::uint32_t>(scenario.parallel.tensor);
   const auto stages = static_cast<std::uint32_t>(scenario.parallel.pipeline);
   return Group{1 + stages * tensor + rank.index / tensor};
+}
+
+Group reduce_group(const description::Scenario& scenario, Rank rank) {
+  const auto& parallel = scenario.parallel;
+  const auto data_and_tensor_groups = static_cast<std::uint32_t>(
+      parallel.pipeline * parallel.tensor + parallel.pipeline * parallel.data);
+  return Group{data_group(scenario, rank).index + data_and_tensor_groups};
 }
 
 const char* compute_type(description::Precision precision) {

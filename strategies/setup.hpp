@@ -10,12 +10,16 @@ namespace spillway::strategies {
 ///   ranks    of one node: data x tensor x pipeline;
 ///            rank = (pipeline index x data + data index) x tensor + tensor index
 ///   groups   0 all ranks; then the data-parallel groups, by stage and tensor index; then the
-///            tensor-parallel ones, by first rank
+///            tensor-parallel ones, by first rank; then the data-parallel ones again, for
+///            reductions
 MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace);
 
 /// The data-parallel group of `rank` (its gradients are reduced in it, its states partitioned over
 /// it).
 Group data_group(const description::Scenario& scenario, Rank rank);
+/// The same ranks as data_group, with an order of their own: reductions and gathers overtake each
+/// other, and how differs from rank to rank.
+Group reduce_group(const description::Scenario& scenario, Rank rank);
 /// The ranks that hold the other parts of `rank`'s tensors.
 Group tensor_group(const description::Scenario& scenario, Rank rank);
 

@@ -28,7 +28,7 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* 
       job_(job),
       part_(job.scenario.strategy.gradients),
       optimizer_(optimizer),
-      group_(data_group(job.scenario, rank)),
+      group_(reduce_group(job.scenario, rank)),
       width_(job.weight_bytes),
       flat_width_(width_ == 4 || part_.accumulation == description::Width::fp32 ? 4 : 2),
       offset_(job.model.weights.size()),

@@ -54,6 +54,7 @@ Weights::Weights(Machine& machine, Rank rank, const Job& job)
       share_bytes_(job.model.weights.size()),
       flat_offset_(job.model.weights.size()),
       extents_(job.model.weights.size()),
+      turn_(machine.scheduler(), 1),
       pool_of_(job.model.weights.size()) {
   for (std::size_t layer = 0; layer < job.model.layers.size(); ++layer)
     demanded_.emplace_back(machine.scheduler());
@@ -240,6 +241,7 @@ Task<View> Weights::bring(const LayerWeight& slot, GatheredWeights& gathered) {
 }
 
 Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
+  const Semaphore::Lock turn = co_await turn_.acquire();
   GatheredWeights gathered;
   std::uint64_t elements = 0;
   for (const LayerWeight& slot : job_.plans.layers[layer].weights) {

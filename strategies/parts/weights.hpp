@@ -102,6 +102,7 @@ class Weights {
   std::vector<std::uint64_t> share_bytes_, flat_offset_;
   Buffer gpu_flat_, host_flat_;
   std::vector<Stored> extents_;
+  Semaphore turn_;  ///< one layer is fetched at a time: all ranks gather in the same order
   Op last_read_;
   std::deque<Event> demanded_;  ///< by layer
   std::uint64_t live_ = 0;      ///< elements of gathered weights on the GPU

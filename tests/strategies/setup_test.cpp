@@ -15,7 +15,7 @@ TEST(Setup, GroupsAreAllRanksThenDataParallelThenTensorParallelOnes) {
   box.parallel.pipeline = 2;
   const Topology topology = setup_for(box, false, false).topology;
   EXPECT_EQ(topology.ranks, 8u);
-  ASSERT_EQ(topology.groups.size(), 1 + 4 + 4u);
+  ASSERT_EQ(topology.groups.size(), 1 + 4 + 4 + 4u);
   EXPECT_EQ(topology.groups[0].size(), 8u);
   // rank = (pipeline index x 2 + data index) x 2 + tensor index
   EXPECT_THAT(topology.groups[1], ElementsAre(Rank{0}, Rank{2}));

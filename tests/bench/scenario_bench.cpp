@@ -1,0 +1,71 @@
+#include "scenarios/read_scenario.hpp"
+#include "sim/plugin.hpp"
+#include "strategies/catalogue.hpp"
+#include "strategies/counting/counting_machine.hpp"
+#include "strategies/run.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <nlohmann/json.hpp>
+
+namespace spillway::bench {
+namespace {
+
+/// ZeRO-Infinity on 4 ranks, 100 layers and 400 sub-groups a node: one step after the set-up.
+description::Scenario large_scenario() {
+  const nlohmann::json scenario = {
+      {"name", "bench"},
+      {"model",
+       {{"model_type", "llama"},
+        {"hidden_size", 4096},
+        {"num_hidden_layers", 100},
+        {"num_attention_heads", 32},
+        {"num_key_value_heads", 8},
+        {"intermediate_size", 14336},
+        {"vocab_size", 32000},
+        {"max_position_embeddings", 4096},
+        {"tie_word_embeddings", false}}},
+      {"training", {{"precision", "bf16_mixed"}, {"micro_batch", 1}, {"sequence", 2048}}},
+      {"parallel", {{"data", 4}}},
+      {"machine", "a100_40_4gpu"},
+      {"strategy", {{"system", "zero_infinity"}, {"optimizer", {{"subgroup", "5.45e7 params"}}}}},
+      {"run", {{"warmup_steps", 0}, {"steps", 1}}}};
+  std::vector<scenarios::SystemInfo> systems;
+  for (const strategies::System& system : strategies::catalogue())
+    systems.push_back({system.name, system.defaults()});
+  return scenarios::read_scenario(scenario, {}, systems, strategies::unsupported).scenario;
+}
+
+/// From the resolved scenario to the result: model, machine, set-up and one step.
+template <class Open>
+void whole_scenario(benchmark::State& state, Open open) {
+  const description::Scenario scenario = large_scenario();
+  double step_operations = 0, all_operations = 0;
+  for (auto _ : state) {
+    const strategies::Prepared prepared = strategies::prepare(scenario);
+    const auto machine = open(scenario);
+    const result::Result result = strategies::run(*machine, scenario, prepared, "bench");
+    step_operations = static_cast<double>(result.operations);
+    for (const strategies::StepRecord& step : machine->recorder().steps())
+      all_operations += static_cast<double>(step.operations);
+  }
+  state.counters["operations/step"] = step_operations;
+  state.counters["operations/s"] = benchmark::Counter(all_operations, benchmark::Counter::kIsRate);
+}
+
+void sim_zero_infinity(benchmark::State& state) {
+  whole_scenario(state, [](const description::Scenario& scenario) {
+    return sim::open_sim_machine(scenario, false);
+  });
+}
+BENCHMARK(sim_zero_infinity)->Unit(benchmark::kMillisecond)->Iterations(10);
+
+void counting_zero_infinity(benchmark::State& state) {
+  whole_scenario(state, [](const description::Scenario& scenario) {
+    return std::make_unique<strategies::CountingMachine>(scenario);
+  });
+}
+BENCHMARK(counting_zero_infinity)->Unit(benchmark::kMillisecond)->Iterations(10);
+
+}  // namespace
+}  // namespace spillway::bench
