@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 namespace spillway::cli {
@@ -46,24 +47,43 @@ void add_set(CLI::App& verb, std::vector<std::string>& overrides, const std::str
       ->type_name("PATH=VALUE");
 }
 
+namespace {
+
+[[noreturn]] void fail_to_write(const std::string& path) {
+  throw description::ScenarioError(
+      {{path, 0, 0, "", std::string("cannot be written: ") + std::strerror(errno),
+        "name a file in a folder that you may write to"}});
+}
+
+bool put(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.flush();
+  return out.good();
+}
+
+}  // namespace
+
 void write_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".part" + std::to_string(::getpid());
-  {
-    std::ofstream out(temporary, std::ios::binary);
-    out << text;
-    out.flush();
-    if (!out) {
-      const std::string reason = std::strerror(errno);
-      std::remove(temporary.c_str());
-      throw description::ScenarioError({{path, 0, 0, "", "cannot be written: " + reason,
-                                         "name a file in a folder that you may write to"}});
-    }
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path target = fs::weakly_canonical(path, error);  // a link is followed, not replaced
+  if (error) {
+    errno = error.value();
+    fail_to_write(path);
   }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string reason = std::strerror(errno);
-    std::remove(temporary.c_str());
-    throw description::ScenarioError({{path, 0, 0, "", "cannot be written: " + reason, ""}});
+  const fs::file_status status = fs::status(target, error);
+  if (fs::exists(status) &&
+      !fs::is_regular_file(status)) {  // a pipe, /dev/null: no file to replace
+    if (!put(target, text)) fail_to_write(path);
+    return;
   }
+  const std::string temporary = target.string() + ".part" + std::to_string(::getpid());
+  if (put(temporary, text) && std::rename(temporary.c_str(), target.c_str()) == 0) return;
+  const int reason = errno;
+  std::remove(temporary.c_str());
+  errno = reason;
+  fail_to_write(path);
 }
 
 }  // namespace spillway::cli

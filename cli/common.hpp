@@ -27,7 +27,7 @@ void print(const std::string& text);
 /// `--set path=value`, repeatable, one value each, so that what follows can be a file.
 void add_set(CLI::App& verb, std::vector<std::string>& overrides, const std::string& help);
 
-/// Writes `text` to `path` whole or not at all: to a temporary beside it, then renamed.
+/// Writes `text` to `path`; a file whole or not at all: to a temporary beside it, then renamed.
 ///   Throws  ScenarioError naming the path and the system's reason
 void write_file(const std::string& path, const std::string& text);
 

@@ -4,7 +4,5 @@ install(TARGETS sim LIBRARY DESTINATION lib/spillway)
 foreach(folder IN ITEMS models/library scenarios/machines scenarios/presets scenarios/schemas
                         scenarios/examples)
   get_filename_component(parent ${folder} DIRECTORY)
-  if(SPILLWAY_STRICT OR EXISTS ${PROJECT_SOURCE_DIR}/${folder})
-    install(DIRECTORY ${folder} DESTINATION share/spillway/${parent})
-  endif()
+  install(DIRECTORY ${folder} DESTINATION share/spillway/${parent})
 endforeach()

@@ -93,6 +93,12 @@ class Limits {
            "strategy.gradients.policy",
            "ssd_fp32 stages gradients in the swap buffers of an optimizer on SSD",
            "use host_fp32, or optimizer.home ssd");
+    const std::uint64_t set = strategy.gradients.policy == GradientPolicy::ssd_fp32 ? 4 : 3;
+    refuse(cpu && strategy.optimizer.home == Home::ssd &&
+               strategy.optimizer.buffers.value_or(set) < set,
+           "strategy.optimizer.buffers",
+           "a sub-group needs " + std::to_string(set) + " buffers to be updated",
+           "use " + std::to_string(set) + " or more, or auto");
     refuse(!cpu && strategy.weights.home != Home::gpu, "strategy.weights.home",
            "the GPU optimizer needs its weights on the GPU", "use weights.home gpu");
     refuse(cpu && scenario_.training.optimizer_state == description::StateWidth::bf16,

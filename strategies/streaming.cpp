@@ -136,15 +136,21 @@ class Streaming {
     fetches_.resize(layers_);
     weights_.begin_pass();
     Op before;
+    GatheredWeights in_use;  // of `before`: live until it is done, not only issued
     for (std::uint32_t layer = 0; layer < layers_; ++layer) {
-      if (!overlap_ && before) co_await before;
-      const GatheredWeights weights = co_await arrive(layer);
+      if (!overlap_ && before) {
+        co_await before;
+        in_use = GatheredWeights();
+      }
+      GatheredWeights weights = co_await arrive(layer);
       activations_.before_forward(layer);
       const Op computed = issue(job_.plans.layers[layer].forward, operands(layer, weights), {});
       activations_.after_forward(layer, computed);
       // the hook of this layer runs when the layer before it has left the GPU
       if (before) co_await before;
+      in_use = GatheredWeights();
       prefetch_behind(layer, false);
+      in_use = std::move(weights);
       before = computed;
     }
     co_await before;
@@ -155,12 +161,16 @@ class Streaming {
     fetches_.resize(layers_);
     weights_.begin_pass();
     Op before;
+    GatheredWeights in_use;
     activations_.prefetch_backward(layers_ - 1);
     for (std::uint32_t turn = 0; turn < layers_; ++turn) {
       const std::uint32_t layer = layer_at(turn, true);
       const LayerPlan& plan = job_.plans.layers[layer];
-      if (!overlap_ && before) co_await before;
-      const GatheredWeights weights = co_await arrive(layer);
+      if (!overlap_ && before) {
+        co_await before;
+        in_use = GatheredWeights();
+      }
+      GatheredWeights weights = co_await arrive(layer);
       Gradients::OnGpu gradients = co_await gradients_.begin_layer(layer);
       activations_.before_backward(layer);
       LayerOperands at = operands(layer, weights);
@@ -173,9 +183,11 @@ class Streaming {
       const Op computed = issue(plan.backward, at, std::move(arrivals));
       activations_.after_backward(layer);
       if (before) co_await before;
+      in_use = GatheredWeights();
       if (layer > 0) activations_.prefetch_backward(layer - 1);
       prefetch_behind(turn, true);
       at = LayerOperands();
+      in_use = std::move(weights);
       co_await gradients_.leave(layer, std::move(gradients), computed, first_micro, last_micro);
       before = computed;
     }

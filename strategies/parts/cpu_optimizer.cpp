@@ -91,11 +91,18 @@ Task<> CpuOptimizer::init_host_states() {
                               Purpose::optimizer_gradient_buffers);
 }
 
+/// The one storage that `optimizer.paths` names; without it the first drive.
+StorageId CpuOptimizer::state_storage() const {
+  const auto& storages = machine_.topology().storages;
+  for (std::uint32_t i = 0; i < storages.size(); ++i)
+    if (part_.paths.empty() ? storages[i].wears : part_.paths.contains(storages[i].name))
+      return StorageId{i};
+  ENSURE(false, "optimizer states on SSD without a storage");
+}
+
 Task<> CpuOptimizer::init_extents() {
   if (part_.home != Home::ssd) co_return;
-  const StorageId drive = machine_.topology().drives().front();
-  const bool gradients =
-      job_.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32;
+  const StorageId drive = state_storage();
   for (std::uint32_t i = 0; i < states_.size(); ++i) {
     State& state = states_[i];
     if (!state.swapped) continue;
@@ -107,7 +114,10 @@ Task<> CpuOptimizer::init_extents() {
       const Op made = machine_.run(rank_, first_values(view, 4));
       co_await machine_.write(rank_, *extent, {0, bytes}, view, made);
     }
-    if (gradients)
+    const auto& members = job_.subgroups[i].members;
+    if (std::any_of(members.begin(), members.end(), [this](const Subgroup::Member& member) {
+          return gradient_on_storage(member.weight);
+        }))
       state.gradient = co_await machine_.store(drive, rank_, Bytes(bytes), Purpose::gradients);
   }
 }

@@ -51,6 +51,7 @@ class CpuOptimizer {
 
   Task<> init_host_states();
   Task<> init_extents();
+  StorageId state_storage() const;
   Task<Loaded> load(std::uint32_t group);
   Task<> save(Loaded loaded);
   Op adam(Loaded& loaded, const std::function<View(std::uint32_t)>& flat, const Buffer& out);

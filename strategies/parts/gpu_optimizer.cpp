@@ -12,9 +12,9 @@ std::uint64_t up(std::uint64_t bytes) { return description::divide_up(bytes, lin
 /// Bytes of optimizer state per parameter: Adam's momentum and variance, and an fp32 master in
 /// mixed precision.
 std::uint64_t state_bytes(const Job& job) {
-  if (job.scenario.training.optimizer == description::OptimizerKind::sgd) return 0;
+  const bool adam = job.scenario.training.optimizer == description::OptimizerKind::adam;
   const std::uint64_t width = job.fp32_states() ? 4 : 2;
-  return 2 * width + (job.mixed() && job.fp32_states() ? 4 : 0);
+  return (adam ? 2 * width : 0) + (job.mixed() && job.fp32_states() ? 4 : 0);
 }
 }  // namespace
 

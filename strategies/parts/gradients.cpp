@@ -29,6 +29,7 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* 
       part_(job.scenario.strategy.gradients),
       optimizer_(optimizer),
       group_(reduce_group(job.scenario, rank)),
+      ways_(optimizer ? job.partition.state_ways() : job.partition.gradient_ways()),
       width_(job.weight_bytes),
       flat_width_(width_ == 4 || part_.accumulation == description::Width::fp32 ? 4 : 2),
       offset_(job.model.weights.size()),
@@ -41,12 +42,11 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* 
 }
 
 Task<> Gradients::init() {
-  const std::uint64_t ways = job_.partition.gradient_ways();
   const std::uint64_t width = optimizer_ ? flat_width_ : width_;
   std::uint64_t total = 0;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     offset_[weight] = total;
-    total += up(job_.share(weight, ways) * width, optimizer_ ? line : sector);
+    total += up(job_.share(weight, ways_) * width, optimizer_ ? line : sector);
   }
   if (const std::uint64_t bucket = part_.reduce_bucket.value() * width_)
     reduce_bucket_ =
@@ -65,7 +65,8 @@ Task<> Gradients::init() {
   flat_ = machine_.allocate_now(TierId::pinned, rank_, Bytes(total), Purpose::gradient_flat_buffer,
                                 rounding);
   if (pageable) co_await machine_.copy(rank_, flat_.view(), pageable.view());
-  const std::uint64_t largest = job_.largest_share(ways);
+  pageable.reset();
+  const std::uint64_t largest = job_.largest_share(ways_);
   if (part_.staging_buffer)
     pinned_staging_ = std::make_unique<BufferPool>(
         machine_, TierId::pinned, rank_, 1, Bytes(4 * largest), Purpose::pinned_gradient_buffer);
@@ -80,13 +81,11 @@ Task<> Gradients::init() {
 }
 
 View Gradients::flat(std::uint32_t weight) const {
-  return flat_.view(offset_[weight],
-                    job_.share(weight, job_.partition.gradient_ways()) * flat_width_);
+  return flat_.view(offset_[weight], job_.share(weight, ways_) * flat_width_);
 }
 
 View Gradients::resident(std::uint32_t weight) const {
-  return resident_.view(offset_[weight],
-                        up(job_.share(weight, job_.partition.gradient_ways()) * width_, sector));
+  return resident_.view(offset_[weight], up(job_.share(weight, ways_) * width_, sector));
 }
 
 // ---- On the GPU
@@ -122,18 +121,22 @@ Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer) {
 }
 
 View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
-  if (job_.partition.gradient_ways() == 1) return whole;
+  if (ways_ == 1) return whole;
   const std::uint64_t member = rank_.index / job_.scenario.parallel.tensor % job_.partition.ways;
-  return whole.part(member * slot.gradient_share_bytes, slot.gradient_share_bytes);
+  if (job_.partition.gradient_ways() > 1)
+    return whole.part(member * slot.gradient_share_bytes, slot.gradient_share_bytes);
+  const std::uint64_t bytes = up(job_.share(slot.weight, ways_) * width_, line);
+  return whole.part(std::min(member * bytes, whole.bytes - bytes), bytes);
 }
 
-/// ZeRO-2 and 3 leave each rank its share; below, all ranks get the sum, once a step.
+/// ZeRO-2 and 3 leave each rank its share; below, all ranks get the sum: once a step when
+/// micro-batches add up on the GPU, each time when they do so in host memory.
 Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, bool last_micro) {
   if (job_.partition.ways == 1) return computed;
   if (job_.partition.gradient_ways() > 1)
     return machine_.collective(rank_, group_, Collective::reduce_scatter, whole,
                                own_part(slot, whole), computed);
-  if (!last_micro) return computed;
+  if (!last_micro && !optimizer_) return computed;
   return machine_.collective(rank_, group_, Collective::all_reduce, whole, whole, computed);
 }
 
@@ -144,7 +147,7 @@ std::vector<Gradients::Share> Gradients::reduce_layer(const LayerPlan& plan, con
     const LayerWeight& slot = plan.weights[i];
     if (!slot.owned) continue;
     Op reduced = reduce(slot, gradients.views[i], computed, last_micro);
-    shares.push_back({slot.weight, job_.share(slot.weight, job_.partition.gradient_ways()),
+    shares.push_back({slot.weight, job_.share(slot.weight, ways_),
                       own_part(slot, gradients.views[i]), std::move(reduced)});
   }
   return shares;
@@ -292,7 +295,16 @@ Task<> Gradients::deliver(Share share, Op arrived, std::vector<Op> before_write)
     co_await machine_.copy(rank_, norm.view(), from, arrived);
     const View result = norm.view().part(0, std::min(line, from.bytes));
     staged = convert_kernel("gradient norm", result, {norm.view()}, {});
-    if (place) staged = machine_.copy(rank_, place.part(0, from.bytes), norm.view(), staged);
+    if (place) {
+      const std::uint64_t bytes = 4 * share.elements;
+      Buffer wide;  // the optimizer reads fp32, whatever the flat buffer keeps
+      if (flat_width_ < 4) {
+        wide = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
+        staged = convert_kernel("widen gradient", wide.view(), {norm.view()}, staged);
+      }
+      const View whole = wide ? wide.view() : norm.view();
+      staged = machine_.copy(rank_, place.part(0, bytes), whole, staged);
+    }
   } else if (place) {
     staged = machine_.run(
         rank_,

@@ -145,7 +145,7 @@ void Weights::make_pools() {
   std::map<std::size_t, std::size_t> index;
   for (const auto& [kind, shape] : classes) {
     index[kind] = pools_.size();
-    add(kind == 0 ? 2 : shape.per_layer * ahead, shape.elements);
+    add(kind == 0 ? 2 : shape.per_layer * std::max<std::uint64_t>(1, ahead), shape.elements);
   }
   for (std::uint32_t weight = 0; weight < residence_.size(); ++weight)
     if (residence_[weight] == Residence::storage)
@@ -168,10 +168,14 @@ Task<> Weights::make_extents() {
 
 BufferPool& Weights::pool_for(std::uint32_t weight) { return *pools_[pool_of_[weight]]; }
 
+std::uint64_t Weights::member() const {
+  return rank_.index / job_.scenario.parallel.tensor % job_.partition.ways;
+}
+
 View Weights::share(std::uint32_t weight) const {
   const bool gpu = residence_[weight] == Residence::gpu;
   const std::uint64_t own = gpu && whole_[weight] && job_.partition.weight_ways() > 1
-                                ? rank_.index % job_.partition.ways * share_bytes_[weight]
+                                ? member() * share_bytes_[weight]
                                 : 0;
   return (gpu ? gpu_flat_ : host_flat_).view(flat_offset_[weight] + own, share_bytes_[weight]);
 }
@@ -184,7 +188,7 @@ View Weights::updated_share(std::uint32_t weight, std::uint64_t ways) const {
   if (ways == 1 || job_.partition.weight_ways() > 1) return share(weight);
   const View whole = whole_view(weight);
   const std::uint64_t each = whole.bytes / ways / 64 * 64;
-  return whole.part(rank_.index / job_.scenario.parallel.tensor % ways * each, each);
+  return whole.part(member() * each, each);
 }
 
 bool Weights::has_room(std::uint32_t layer) const {
@@ -194,10 +198,9 @@ bool Weights::has_room(std::uint32_t layer) const {
 
 Op Weights::gather_weight(const LayerWeight& slot, View region, Op own_share_is_there) {
   if (job_.partition.weight_ways() == 1) return own_share_is_there;
-  const std::uint64_t member = rank_.index / job_.scenario.parallel.tensor % job_.partition.ways;
   View own = residence_[slot.weight] == Residence::gpu
                  ? share(slot.weight)
-                 : region.part(member * slot.share_bytes, slot.share_bytes);
+                 : region.part(member() * slot.share_bytes, slot.share_bytes);
   return machine_.collective(rank_, group_, Collective::all_gather, std::move(own), region,
                              own_share_is_there);
 }
@@ -218,12 +221,11 @@ bool Weights::may_go_ahead(std::uint64_t gathered, std::uint64_t elements) const
 /// Own share of a weight into its place on the GPU, then the others' shares.
 ///   Result  the whole tensor; `gathered` gets the operations
 Task<View> Weights::bring(const LayerWeight& slot, GatheredWeights& gathered) {
-  const std::uint64_t member = rank_.index / job_.scenario.parallel.tensor % job_.partition.ways;
   const std::uint64_t ways = job_.partition.weight_ways();
   const Buffer memory = machine_.allocate_now(TierId::gpu, rank_, Bytes(slot.share_bytes * ways),
                                               Purpose::gathered_weights);
   View region = memory.view();
-  const View own = region.part(ways > 1 ? member * slot.share_bytes : 0, slot.share_bytes);
+  const View own = region.part(ways > 1 ? member() * slot.share_bytes : 0, slot.share_bytes);
   Op there;
   if (residence_[slot.weight] == Residence::host) {
     there = machine_.copy(rank_, own, share(slot.weight));

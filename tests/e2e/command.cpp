@@ -63,9 +63,7 @@ Ended shell(const Workplace& place, const std::string& line, const std::string& 
   return ended;
 }
 
-Ended spillway(const std::string& arguments) {
-  return shell(Workplace(), "spillway " + arguments);
-}
+Ended spillway(const std::string& arguments) { return shell(Workplace(), "spillway " + arguments); }
 
 std::string file_text(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -22,32 +22,42 @@ const std::string tiny = "simulate scenarios/examples/tiny.json ";
 
 const std::vector<Wrong> wrongs = {
     {"missing_file", "simulate gone.json", {"gone.json: the file cannot be read"}},
-    {"unknown_key", tiny + "--set training.micro_batchs=8",
+    {"unknown_key",
+     tiny + "--set training.micro_batchs=8",
      {"--set training.micro_batchs=8: training.micro_batchs: no such key",
       "did you mean \"micro_batch\"?"}},
-    {"unknown_system", tiny + "--set strategy.system=zero_infinty",
+    {"unknown_system",
+     tiny + "--set strategy.system=zero_infinty",
      {"strategy.system: no \"zero_infinty\"", "did you mean \"zero_infinity\"?"}},
     {"unknown_model", tiny + "--set model=qwen2.5-8b", {"did you mean \"qwen2.5-7b\"?"}},
     {"unknown_machine", "machine gaming4090", {"did you mean \"gaming_4090\"?"}},
-    {"wrong_unit", tiny + "--set 'machine.gpu.memory=24 GB/s'",
+    {"wrong_unit",
+     tiny + "--set 'machine.gpu.memory=24 GB/s'",
      {"machine.gpu.memory: \"24 GB/s\"", "write a size such as \"24 GiB\""}},
-    {"no_unit", tiny + "--set machine.pcie.h2d='\"24\"'",
+    {"no_unit",
+     tiny + "--set machine.pcie.h2d='\"24\"'",
      {"machine.pcie.h2d: \"24\" has no unit", "write a rate such as"}},
     {"negative_size", tiny + "--set 'machine.gpu.memory=-3 GiB'", {"\"-3 GiB\" is negative"}},
     {"negative_count", tiny + "--set training.micro_batch=-1", {"training.micro_batch: -1"}},
-    {"more_ranks_than_gpus", tiny + "--set parallel.data=3",
+    {"more_ranks_than_gpus",
+     tiny + "--set parallel.data=3",
      {"parallel: data 3 x tensor 1 x pipeline 1 makes 3 ranks, but gaming_4090 has 1 GPU"}},
-    {"sequence_over_the_limit", tiny + "--set training.sequence=513",
+    {"sequence_over_the_limit",
+     tiny + "--set training.sequence=513",
      {"training.sequence: 513 tokens", "512 positions"}},
-    {"contradictory_parts", tiny + "--set strategy.optimizer.home=gpu",
+    {"contradictory_parts",
+     tiny + "--set strategy.optimizer.home=gpu",
      {"strategy.optimizer.home: states on the GPU cannot be updated by the CPU"}},
-    {"gds_without_gpudirect", tiny + "--set strategy.io_engine=gds",
+    {"gds_without_gpudirect",
+     tiny + "--set strategy.io_engine=gds",
      {"io_engine \"gds\" contradicts machine.gpu.gpudirect false"}},
     {"not_an_override", tiny + "--set training.micro_batch", {"not of the form path=value"}},
     {"unknown_verb", "simulat x.json", {"no verb \"simulat\"; did you mean \"simulate\"?"}},
-    {"unknown_option", tiny + "--explian", {"no option \"--explian\"; did you mean \"--explain\"?"}},
-    {"no_verb", "", {"a verb is missing: simulate, compare, "}},
-    {"model_without_such_precision", "model gpt2 --precision bf15",
+    {"unknown_option",
+     tiny + "--explian",
+     {"no option \"--explian\"; did you mean \"--explain\"?"}},
+    {"model_without_such_precision",
+     "model gpt2 --precision bf15",
      {"--precision: no \"bf15\"; did you mean \"bf16\"?"}},
     {"model_with_no_tokens", "model gpt2 --sequence 0", {"\"0\" is not a count of 1 or more"}},
     {"model_longer_than_it_can", "model gpt2 --sequence 1025", {"1024 positions"}},
@@ -66,7 +76,6 @@ TEST_P(Errors, ExitWithTwoAndSayWhatWouldBeRight) {
 }
 
 TEST_P(Errors, AreJsonOnStandardOutputWhenAskedFor) {
-  if (GetParam().name == "no_verb") GTEST_SKIP() << "--json belongs to a verb";
   const Ended ended = spillway(GetParam().arguments + " --json");
   EXPECT_EQ(ended.exit, 2);
   EXPECT_EQ(ended.err, "");
@@ -79,6 +88,12 @@ TEST_P(Errors, AreJsonOnStandardOutputWhenAskedFor) {
 
 INSTANTIATE_TEST_SUITE_P(OfTheUser, Errors, testing::ValuesIn(wrongs),
                          [](const auto& wrong) { return wrong.param.name; });
+
+TEST(ErrorsOfTheCommand, NameTheVerbsWhenThereIsNone) {
+  const Ended ended = spillway("");
+  EXPECT_EQ(ended.exit, 2);
+  EXPECT_THAT(ended.err, HasSubstr("a verb is missing: simulate, compare, "));
+}
 
 TEST(ErrorsOfAFile, AreAllToldAtOnceWithTheirPlaces) {
   const Workplace place;

@@ -43,8 +43,8 @@ INSTANTIATE_TEST_SUITE_P(Verbs, Help,
 
 TEST(HelpOfTheProgram, NamesEachVerb) {
   const Ended help = spillway("--help");
-  for (const char* verb : {"simulate", "compare", "model", "machine", "systems", "import",
-                           "export", "worker"})
+  for (const char* verb :
+       {"simulate", "compare", "model", "machine", "systems", "import", "export", "worker"})
     EXPECT_NE(line_of(help.out, verb), "") << verb;
 }
 

@@ -129,6 +129,14 @@ TEST(Wrapped, BreaksAtSpacesAndOnlyThenInsideWords) {
   EXPECT_THAT(wrapped("abc  ", 3), ElementsAre("abc"));
 }
 
+TEST(Wrapped, CutsALongNameAtItsLastSeamThatIsNotTooFarLeft) {
+  EXPECT_THAT(wrapped("endurance.rated_retention", 17),
+              ElementsAre("endurance.rated_", "retention"));
+  EXPECT_THAT(wrapped("a b_c", 3), ElementsAre("a", "b_c"));  // a space comes first
+  // after two of nine is too early
+  EXPECT_THAT(wrapped("a_bcdefghijk", 9), ElementsAre("a_bcdefgh", "ijk"));
+}
+
 TEST(Wrapped, NeverCutsACharacter) {
   EXPECT_THAT(wrapped("ééé", 2), ElementsAre("éé", "é"));
   EXPECT_THAT(wrapped("模型模", 5), ElementsAre("模型", "模"));

@@ -74,6 +74,43 @@ TYPED_TEST(MachineCollective, HasItsOwnInOrderStreamAndWaitsForItsAfter) {
   this->run(after_and_stream(m, rank0), after_and_stream(m, rank1));
 }
 
+Task<> two_groups(Machine& m, Event* both_called) {
+  Buffer one = gpu_buffer(m, rank0, mib);
+  Buffer two = gpu_buffer(m, rank0, mib);
+  Op everybody =
+      m.collective(rank0, m.topology().world(), Collective::all_reduce, one.view(), one.view());
+  co_await m.collective(rank0, Group{2}, Collective::all_reduce, two.view(), two.view());
+  EXPECT_FALSE(everybody.done());  // rank 1 has not called yet
+  both_called->set();
+  co_await everybody;
+}
+
+Task<> joins_when(Machine& m, Event* called) {
+  Buffer gpu = gpu_buffer(m, rank1, mib);
+  co_await *called;
+  co_await m.collective(rank1, m.topology().world(), Collective::all_reduce, gpu.view(),
+                        gpu.view());
+}
+
+TYPED_TEST(MachineCollective, AGroupThatWaitsHoldsUpNoOtherGroup) {
+  Machine& m = this->machine();
+  Event called(m.scheduler());
+  this->run(two_groups(m, &called), joins_when(m, &called));
+}
+
+Task<> same_bytes_in_two_groups(Machine& m) {
+  Buffer gpu = gpu_buffer(m, rank0, mib);
+  Op everybody =
+      m.collective(rank0, m.topology().world(), Collective::all_reduce, gpu.view(), gpu.view());
+  co_await m.collective(rank0, Group{2}, Collective::all_reduce, gpu.view(), gpu.view());
+}
+
+TYPED_TEST(MachineCollective, StreamsOfTwoGroupsOrderNothingBetweenThem) {
+  EXPECT_THAT(
+      message_of<InternalError>([&] { this->run(same_bytes_in_two_groups(this->machine())); }),
+      HasSubstr("conflict"));
+}
+
 Task<> call(Machine& m, Rank rank, Collective what, std::uint64_t bytes) {
   Buffer gpu = gpu_buffer(m, rank, bytes);
   co_await m.collective(rank, m.topology().world(), what, gpu.view(), gpu.view());

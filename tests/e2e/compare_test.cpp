@@ -1,0 +1,86 @@
+#include "tests/e2e/command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace spillway::e2e {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const std::string three_systems = " --system resident,zero_offload,zero_infinity";
+
+std::string scenario(const std::string& model, const std::string& machine, int gpus) {
+  return json{{"model", model},
+              {"machine", machine},
+              {"parallel", {{"data", gpus}}},
+              {"training", {{"micro_batch", 1}, {"sequence", 1024}, {"precision", "bf16_mixed"}}},
+              {"strategy", {{"system", "resident"}}}}
+      .dump();
+}
+
+/// What must hold of the three systems on any box: what is kept nearer to the GPU is faster and
+/// takes more room there, and what fits nearer fits farther away when the drives are large enough.
+void expect_order(const json& resident, const json& offload, const json& infinity) {
+  const auto bytes = [](const json& result, const char* tier) {
+    return result.at("peak_bytes").at(tier).at("total").get<std::uint64_t>();
+  };
+  if (offload.at("feasible")) {
+    ASSERT_TRUE(infinity.at("feasible")) << infinity.at("infeasible");
+    EXPECT_LT(offload.at("step_time_s"), infinity.at("step_time_s"));
+    EXPECT_EQ(bytes(offload, "ssd"), 0u);
+    EXPECT_GT(bytes(infinity, "ssd"), 0u);
+  }
+  if (resident.at("feasible") && offload.at("feasible")) {
+    EXPECT_LT(resident.at("step_time_s"), offload.at("step_time_s"));
+    EXPECT_LT(bytes(resident, "host"), bytes(offload, "host"));
+  }
+}
+
+TEST(Compare, OrdersTheSystemsAlikeOnEachBoxAndModel) {
+  const Workplace place;
+  std::string files;
+  const std::vector<std::pair<std::string, int>> boxes{
+      {"gaming_4090", 1}, {"workstation_2gpu", 2}, {"a100_40_4gpu", 4}};
+  const std::vector<std::string> models{"gpt2", "llama-3.2-3b", "llama-3.1-8b"};
+  for (const auto& [box, gpus] : boxes)
+    for (const std::string& model : models) {
+      place.write(model + "." + box + ".json", scenario(model, box, gpus));
+      files += " " + model + "." + box + ".json";
+    }
+  const Ended ended = shell(place, "spillway compare" + files + three_systems + " --json");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  const json results = ended.json();
+  ASSERT_EQ(results.size(), 3 * boxes.size() * models.size());
+  for (std::size_t i = 0; i < results.size(); i += 3) {
+    SCOPED_TRACE(results[i].at("scenario").at("name").get<std::string>());
+    expect_order(results[i], results[i + 1], results[i + 2]);
+  }
+  // 16 bytes a parameter: 2 GB of GPT-2 fit everywhere, 128 GB of 8e9 parameters on no 24 GiB
+  EXPECT_EQ(results[0].at("feasible"), true);
+  EXPECT_EQ(results[6].at("feasible"), false);
+}
+
+TEST(Compare, MarksTheBestOfARowAndSaysWhyOneDoesNotFit) {
+  const Ended ended =
+      spillway("compare scenarios/examples/llama8b_memascend_c1.json" + three_systems);
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("optimizer_states"));
+  EXPECT_THAT(line_of(ended.out, "fits"), HasSubstr("no: gpu"));
+  const std::string time = line_of(ended.out, "step time");
+  EXPECT_EQ(std::count(time.begin(), time.end(), '*'), 1) << time;
+  EXPECT_LT(time.find('*'), time.rfind(' ')) << "zero_offload is faster: " << time;
+}
+
+TEST(Compare, GivesARowOfCsvForEachResult) {
+  const Ended ended = spillway(
+      "compare scenarios/examples/tiny.json scenarios/examples/gpt2_resident.json --csv --system "
+      "zero_offload,zero_infinity");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 5);
+  EXPECT_THAT(ended.out, HasSubstr("\n\"GPT-2 small, everything on the GPU\",zero_infinity,sim,"));
+}
+
+}  // namespace
+}  // namespace spillway::e2e

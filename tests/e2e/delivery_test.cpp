@@ -1,0 +1,134 @@
+#include "tests/e2e/command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+namespace spillway::e2e {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string tiny = "spillway simulate scenarios/examples/tiny.json ";
+const std::string refused = "tests/data/ds_config_onebit_adam_refused.json";
+
+TEST(Delivery, WritesNothingAfterAnError) {
+  const Workplace place;
+  EXPECT_EQ(shell(place, tiny + "--trace out.json --set training.micro_batch=0").exit, 2);
+  EXPECT_EQ(
+      shell(place, "spillway import " + refused + " --model gpt2 --machine gaming_4090 -o out.json")
+          .exit,
+      2);
+  EXPECT_EQ(shell(place, "spillway export gone.json -o out.json").exit, 2);
+  EXPECT_THAT(place.files(), IsEmpty());
+}
+
+TEST(Delivery, LeavesTheFileThatWasThereAfterAnError) {
+  const Workplace place;
+  place.write("out.json", "old");
+  EXPECT_EQ(shell(place, "spillway export gone.json -o out.json").exit, 2);
+  EXPECT_EQ(file_text(place.path() / "out.json"), "old");
+  EXPECT_EQ(shell(place, "spillway export scenarios/examples/tiny.json -o out.json").exit, 0);
+  EXPECT_THAT(file_text(place.path() / "out.json"), HasSubstr("zero_optimization"));
+}
+
+TEST(Delivery, SaysThatAFileCannotBeWrittenAndPrintsNoReport) {
+  const Workplace place;
+  std::filesystem::create_directory(place.path() / "folder");
+  for (const char* target : {"gone/out.json", "folder"}) {
+    const Ended trace = shell(place, tiny + "--trace " + target);
+    EXPECT_EQ(trace.exit, 2) << target;
+    EXPECT_EQ(trace.out, "") << target;
+    EXPECT_THAT(trace.err, HasSubstr(std::string(target) + ": cannot be written")) << target;
+  }
+  EXPECT_THAT(place.files(), testing::ElementsAre("folder"));
+  EXPECT_TRUE(std::filesystem::is_empty(place.path() / "folder"));
+}
+
+TEST(Delivery, IsADevicesErrorWhenStandardOutputIsFull) {
+  const Ended ended = shell(Workplace(), "spillway systems >/dev/full");
+  EXPECT_EQ(ended.exit, 3);
+  EXPECT_THAT(ended.err, HasSubstr("standard output: No space left on device"));
+}
+
+TEST(Delivery, IsADevicesErrorWhenTheSimulatorIsMissing) {
+  const Ended ended = shell(Workplace(), "SPILLWAY_PLUGINS=/nowhere " + tiny);
+  EXPECT_EQ(ended.exit, 3);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.err, HasSubstr("/nowhere/spillway_sim.so"));
+}
+
+TEST(Delivery, FollowsALinkAndWritesIntoADevice) {
+  const Workplace place;
+  const std::string command = "spillway export scenarios/examples/tiny.json -o ";
+  place.write("target.json", "old");
+  std::filesystem::create_symlink("target.json", place.path() / "link.json");
+  EXPECT_EQ(shell(place, command + "link.json").exit, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(place.path() / "link.json"));
+  EXPECT_THAT(file_text(place.path() / "target.json"), HasSubstr("zero_optimization"));
+  EXPECT_EQ(shell(place, "mkfifo pipe; cat pipe >read & " + command + "pipe; wait").exit, 0);
+  EXPECT_EQ(file_text(place.path() / "read"), file_text(place.path() / "target.json"));
+  EXPECT_TRUE(std::filesystem::is_fifo(place.path() / "pipe"));
+}
+
+// The limit on CPU time ends the simulation, a child, as a crash would; the program itself computes
+// next to nothing.
+TEST(Delivery, IsABugOfOursWhenASimulationCrashes) {
+  const std::string compare =
+      "spillway compare scenarios/examples/tiny.json --set run.steps=100000 --system zero_infinity";
+  const Ended ended = shell(Workplace(), "ulimit -c 0; ulimit -t 2; " + compare);
+  EXPECT_EQ(ended.exit, 4);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.err, HasSubstr("a bug of spillway: the simulation was ended by signal"));
+}
+
+/// Waits until `done` or ten seconds are over.
+template <class Done>
+bool in_time(Done done) {
+  for (int i = 0; i < 1000; ++i) {
+    if (done()) return true;
+    ::usleep(10'000);
+  }
+  return false;
+}
+
+// Steps enough for minutes. A terminal sends Ctrl-C to the simulations as well; here the program
+// alone hears it and its simulations must end all the same.
+TEST(Delivery, StopsAtCtrlCAndLeavesNoFileAndNoProcess) {
+  const Workplace place;
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans of the program become ours
+  const pid_t program = ::fork();
+  if (program == 0) {
+    ::setpgid(0, 0);
+    std::signal(SIGINT, SIG_DFL);
+    const std::string scenario = std::string(SPILLWAY_SOURCE_DIR) + "/scenarios/examples/tiny.json";
+    if (::chdir(place.path().c_str()) == 0 && std::freopen("report", "w", stdout))
+      ::execl(SPILLWAY_PROGRAM, "spillway", "simulate", scenario.c_str(), "--trace", "out.json",
+              "--set", "run.steps=100000", nullptr);
+    ::_exit(127);
+  }
+  ::usleep(500'000);
+  ::kill(program, SIGINT);
+  int status = 0;
+  const bool stopped = in_time([&] { return ::waitpid(program, &status, WNOHANG) == program; });
+  const bool alone = in_time([&] {
+    while (::waitpid(-program, nullptr, WNOHANG) > 0) {
+    }
+    return ::kill(-program, 0) != 0;
+  });
+  ::kill(-program, SIGKILL);
+  EXPECT_TRUE(stopped);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
+  EXPECT_TRUE(alone);
+  EXPECT_THAT(place.files(), testing::ElementsAre("report"));
+  EXPECT_EQ(file_text(place.path() / "report"), "");
+}
+
+}  // namespace
+}  // namespace spillway::e2e

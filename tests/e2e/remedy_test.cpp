@@ -1,0 +1,98 @@
+#include "tests/e2e/command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace spillway::e2e {
+namespace {
+
+using testing::HasSubstr;
+
+/// A scenario that does not fit: the words for what is missing, and for the change that helps.
+struct TooLarge {
+  std::string name;
+  std::string arguments;
+  std::string misses;
+  std::string helps;
+};
+
+std::ostream& operator<<(std::ostream& out, const TooLarge& large) { return out << large.name; }
+
+/// A box with the keys that differ from the shipped one.
+const std::string resident =
+    R"({"model": "llama-3.2-1b", "machine": "gaming_4090", "strategy": {"system": "resident"},
+        "training": {"micro_batch": 8, "sequence": 4096, "precision": "bf16_mixed"}})";
+
+const std::vector<TooLarge> larges = {
+    // 13.8 GiB of states and 4.6 GiB of weights and gradients leave little for activations
+    {"activations_of_a_large_batch", "large.json",
+     "GPU memory has no room for activations of rank 0 in forward", "system zero_offload"},
+    {"activations_without_recomputation", "large.json --set training.micro_batch=4",
+     "GPU memory has no room for activations of rank 0 in forward",
+     "strategy.activations.policy checkpoint_gpu"},
+    {"a_batch_of_small_samples",
+     "large.json --set model=gpt2 --set training.sequence=1024 --set training.micro_batch=128",
+     "GPU memory has no room for", "training.micro_batch 32 with training.gradient_accumulation 4"},
+    // a name with a blank must be quoted in the command to paste
+    {"a_file_with_a_blank", "'my box.json'",
+     "GPU memory has no room for activations of rank 0 in forward", "system zero_offload"},
+};
+
+class Remedy : public testing::TestWithParam<TooLarge> {};
+
+TEST_P(Remedy, IsACommandThatFitsAsPasted) {
+  const Workplace place;
+  place.write("large.json", resident);
+  place.write("my box.json", resident);
+  const Ended ended = shell(place, "spillway simulate " + GetParam().arguments);
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("Does not fit: " + GetParam().misses));
+  EXPECT_THAT(ended.out, HasSubstr("are free."));
+  EXPECT_THAT(ended.out, HasSubstr("It fits with " + GetParam().helps));
+  const std::string command = line_of(ended.out, "spillway simulate ");
+  ASSERT_NE(command, "") << ended.out;
+  const Ended after = shell(place, command);
+  EXPECT_THAT(after.out, HasSubstr("\nFits: ")) << command;
+  EXPECT_EQ(after.exit, 0) << after.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Remedy, testing::ValuesIn(larges),
+                         [](const auto& large) { return large.param.name; });
+
+TEST(RemedyOfNothing, IsSaidWhenNoChangeHelps) {
+  const Workplace place;
+  place.write("large.json", resident);
+  const Ended ended = shell(place, "spillway simulate large.json --set model=llama-3-70b");
+  EXPECT_EQ(ended.exit, 0);
+  EXPECT_THAT(ended.out, HasSubstr("Does not fit: "));
+  EXPECT_THAT(ended.out, HasSubstr("No smaller micro-batch, further checkpointing, smaller"));
+  EXPECT_EQ(ended.out.find("It fits with"), std::string::npos);
+}
+
+// One report and not one more from each child that tried a remedy, though it goes to a pipe.
+TEST(RemedyOfNothing, DoesNotRepeatTheReport) {
+  const Workplace place;
+  place.write("large.json", resident);
+  const Ended ended = shell(place, "spillway simulate large.json | cat");
+  const std::size_t first = ended.out.find("Does not fit");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(ended.out.find("Does not fit", first + 1), std::string::npos) << ended.out;
+}
+
+TEST(InfeasibleAsJson, IsAnAnswerThatNamesBufferTierAndBytes) {
+  const Workplace place;
+  place.write("large.json", resident);
+  const Ended ended = shell(place, "spillway simulate large.json --json");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  const nlohmann::json result = ended.json();
+  EXPECT_EQ(result.at("feasible"), false);
+  const nlohmann::json& why = result.at("infeasible");
+  EXPECT_EQ(why.at("tier"), "gpu");
+  EXPECT_EQ(why.at("purpose"), "activations");
+  EXPECT_EQ(why.at("phase"), "forward");
+  EXPECT_EQ(why.at("rank"), 0);
+  EXPECT_GT(why.at("asked_bytes"), why.at("free_bytes"));
+}
+
+}  // namespace
+}  // namespace spillway::e2e

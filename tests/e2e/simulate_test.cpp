@@ -1,0 +1,134 @@
+#include "tests/e2e/command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+
+namespace spillway::e2e {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const std::string four_gpus =
+    "spillway simulate scenarios/examples/llama8b_four_gpus.json --set model=gpt2 "
+    "--set training.sequence=1024 ";
+const std::string tiny = "spillway simulate scenarios/examples/tiny.json ";
+
+TEST(Simulate, GivesTheSameBytesEachTimeButForTheWallClock) {
+  const Workplace place;
+  json first = shell(place, four_gpus + "--json --trace a.json").json();
+  json second = shell(place, four_gpus + "--json --trace b.json").json();
+  EXPECT_TRUE(first.contains("wall"));
+  first.erase("wall");
+  second.erase("wall");
+  EXPECT_EQ(first.dump(), second.dump());
+  const std::string trace = file_text(place.path() / "a.json");
+  EXPECT_FALSE(trace.empty());
+  EXPECT_TRUE(trace == file_text(place.path() / "b.json"));
+}
+
+TEST(Simulate, TakesOverridesInFrontOfTheFileAndBehindIt) {
+  const Workplace place;
+  const json behind = shell(place, tiny + "--set training.micro_batch=1 --json").json();
+  const json before =
+      shell(place,
+            "spillway simulate --set training.micro_batch=1 scenarios/examples/tiny.json "
+            "--json")
+          .json();
+  EXPECT_EQ(behind.at("scenario").at("training").at("micro_batch"), 1);
+  EXPECT_EQ(behind.at("step_time_s"), before.at("step_time_s"));
+}
+
+TEST(Simulate, CountsTheMicroBatchesOfAStep) {
+  const Workplace place;
+  const json one = shell(place, tiny + "--json").json();
+  const json four = shell(place, tiny + "--set training.gradient_accumulation=4 --json").json();
+  // tokens of a step: 2 samples of 64 tokens, times the accumulation
+  const auto tokens = [](const json& r) {
+    return r.at("throughput").at("tokens_per_s").get<double>() * r.at("step_time_s").get<double>();
+  };
+  EXPECT_NEAR(tokens(one), 128, 1e-6);
+  EXPECT_NEAR(tokens(four), 512, 1e-6);
+  EXPECT_GT(four.at("step_time_s"), one.at("step_time_s"));
+}
+
+TEST(Simulate, PrintsCsvThatAgreesWithItsJson) {
+  const Workplace place;
+  const json result = shell(place, tiny + "--json").json();
+  std::istringstream lines(shell(place, tiny + "--csv").out);
+  std::string header, row, more;
+  std::getline(lines, header);
+  std::getline(lines, row);
+  EXPECT_FALSE(std::getline(lines, more));
+  EXPECT_THAT(header, testing::StartsWith("scenario.name,system,backend,feasible,step_time_s,"));
+  // the name holds a comma, so it is quoted
+  EXPECT_THAT(row, testing::StartsWith("\"a tiny llama, for real in seconds\",zero_infinity,sim,"
+                                       "true," +
+                                       result.at("step_time_s").dump() + ","));
+}
+
+TEST(Simulate, WritesATraceWithTracksAndMemoryCounters) {
+  const Workplace place;
+  ASSERT_EQ(shell(place, tiny + "--trace out.json").exit, 0);
+  const json trace = json::parse(file_text(place.path() / "out.json"));
+  const json& events = trace.is_array() ? trace : trace.at("traceEvents");
+  std::map<std::string, int> kinds;
+  for (const json& event : events) ++kinds[event.at("ph").get<std::string>()];
+  EXPECT_GT(kinds["M"], 4);   // names of processes and tracks
+  EXPECT_GT(kinds["C"], 10);  // memory of a tier over time
+  for (const auto& [kind, count] : kinds) EXPECT_GT(count, 0) << kind;
+  for (const char* track : {"\"gpu", "host", "nvme"}) EXPECT_THAT(events.dump(), HasSubstr(track));
+}
+
+TEST(Simulate, ExplainsSettingsBytesAndSeconds) {
+  const Ended ended = shell(Workplace(), tiny + "--explain --set training.micro_batch=1");
+  EXPECT_EQ(ended.exit, 0);
+  EXPECT_THAT(line_of(ended.out, "training.micro_batch "),
+              HasSubstr("--set training.micro_batch=1"));
+  EXPECT_THAT(line_of(ended.out, "training.sequence "), HasSubstr("tiny.json:"));
+  EXPECT_THAT(line_of(ended.out, "training.optimizer "), HasSubstr("default"));
+  EXPECT_THAT(line_of(ended.out, "strategy.pinned "), HasSubstr("default of zero_infinity"));
+  EXPECT_THAT(line_of(ended.out, "machine.gpu.memory_rate "), HasSubstr("datasheet"));
+  EXPECT_THAT(ended.out, HasSubstr("of host memory come from"));
+  EXPECT_THAT(ended.out, HasSubstr("of a step go"));
+}
+
+TEST(Machine, PrintsAFileThatSimulatesToTheSameResult) {
+  const Workplace place;
+  ASSERT_EQ(shell(place, "spillway machine gaming_4090 --json >box.json").exit, 0);
+  json shipped = shell(place, tiny + "--json").json();
+  const Ended printed = shell(place, tiny + "--set machine=box.json --json");
+  ASSERT_EQ(printed.exit, 0) << printed.err;
+  for (const char* key : {"step_time_s", "peak_bytes", "wear", "price_usd"})
+    EXPECT_EQ(shipped.at(key), printed.json().at(key)) << key;
+}
+
+TEST(Systems, AreEachSimulatedByTheNameTheyAreListedUnder) {
+  const Workplace place;
+  const json systems = shell(place, "spillway systems --json").json();
+  ASSERT_GE(systems.size(), 3u);
+  for (const json& system : systems) {
+    const std::string name = system.at("system");
+    const Ended ended =
+        shell(place, tiny + "--json --set 'strategy={\"system\": \"" + name + "\"}'");
+    ASSERT_EQ(ended.exit, 0) << ended.err;
+    EXPECT_EQ(ended.json().at("system"), name);
+    EXPECT_EQ(ended.json().at("feasible"), true);
+  }
+}
+
+TEST(Model, ListsTensorsThatSumUpToItsParameters) {
+  const json model = spillway("model llama-3.2-1b --json --activations").json();
+  std::uint64_t sum = 0;
+  for (const json& tensor : model.at("tensors"))
+    sum += tensor.at("parameters").get<std::uint64_t>();
+  EXPECT_EQ(model.at("parameters"), 1235814400u);  // Hugging Face's count
+  EXPECT_EQ(sum, 1235814400u);
+  EXPECT_EQ(model.at("activations").size(), model.at("layers"));
+}
+
+}  // namespace
+}  // namespace spillway::e2e

@@ -1,0 +1,119 @@
+#include "explore/planning.hpp"
+#include "sim/plugin.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <gtest/gtest.h>
+
+namespace spillway::explore {
+namespace {
+
+using nlohmann::json;
+
+const Backend& sim() {
+  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
+  return backend;
+}
+
+Resolve resolver(const json& scenario) {
+  return [scenario](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
+    try {
+      return scenarios::read_scenario(scenario, more, known_systems(), strategies::unsupported)
+          .scenario;
+    } catch (const description::ScenarioError&) {
+      return std::nullopt;
+    }
+  };
+}
+
+json on_gaming_box(const std::string& model, const std::string& system) {
+  return {{"model", model},
+          {"machine", "gaming_4090"},
+          {"training", {{"micro_batch", 8}, {"sequence", 1024}, {"precision", "bf16_mixed"}}},
+          {"strategy", {{"system", system}}}};
+}
+
+std::map<std::string, result::WhatIf> next_of(const json& scenario) {
+  return what_next(sim(), *resolver(scenario)({}));
+}
+
+std::optional<Remedy> remedy_of(const json& scenario) {
+  return cheapest_remedy(sim(), *resolver(scenario)({}), resolver(scenario));
+}
+
+TEST(WhatNext, HalvesAStepOfTheGpuAloneWithTwiceTheGpu) {
+  const json scenario = on_gaming_box("gpt2", "resident");
+  const double now = simulate(sim(), *resolver(scenario)({})).step_time_s;
+  auto next = next_of(scenario);
+  EXPECT_NEAR(*next.at("twice the gpu rate").step_time_s, now / 2, 1e-9);
+  for (const char* elsewhere : {"twice the pcie rate", "twice the cpu rate", "one more ssd"})
+    EXPECT_NEAR(*next.at(elsewhere).step_time_s, now, 1e-12) << elsewhere;
+}
+
+TEST(WhatNext, ShortensAStepThatWaitsForTheDriveWithOneMoreDrive) {
+  const json scenario = on_gaming_box("gpt2", "zero_infinity");
+  const double now = simulate(sim(), *resolver(scenario)({})).step_time_s;
+  auto next = next_of(scenario);
+  // twice the drives cannot more than halve it
+  EXPECT_LT(*next.at("one more ssd").step_time_s, now);
+  EXPECT_GE(*next.at("one more ssd").step_time_s, now / 2);
+  EXPECT_LT(*next.at("one more ssd").step_time_s, *next.at("twice the gpu rate").step_time_s);
+}
+
+TEST(WhatNext, OffersNoDriveToABoxWithoutDrives) {
+  description::Scenario bare = *resolver(on_gaming_box("gpt2", "resident"))({});
+  bare.machine.storage.clear();
+  const auto next = what_next(sim(), bare);
+  EXPECT_EQ(next.size(), 3u);
+  EXPECT_FALSE(next.contains("one more ssd"));
+}
+
+TEST(WhatNext, HasNoTimeForWhatStillDoesNotFit) {
+  const auto next = next_of(on_gaming_box("llama-3.1-8b", "resident"));
+  for (const auto& [name, what_if] : next) EXPECT_FALSE(what_if.step_time_s) << name;
+}
+
+TEST(CheapestRemedy, IsTheFastestOfTheSingleChanges) {
+  // 1.56e9 parameters x 16 bytes = 23.2 of 24 GiB, context and activations come on top
+  const json scenario = on_gaming_box("gpt2-xl", "resident");
+  const auto remedy = remedy_of(scenario);
+  ASSERT_TRUE(remedy);
+  EXPECT_EQ(remedy->words, "system zero_offload");
+  ASSERT_TRUE(remedy->result.feasible());
+  const auto infinity = resolver(scenario)({R"(strategy={"system": "zero_infinity"})"});
+  EXPECT_GT(remedy->result.tokens_per_s, simulate(sim(), *infinity).tokens_per_s);
+  const auto pasted = resolver(scenario)(remedy->overrides);
+  ASSERT_TRUE(pasted);
+  EXPECT_EQ(simulate(sim(), *pasted).step_time_s, remedy->result.step_time_s);
+}
+
+TEST(CheapestRemedy, KeepsTheGlobalBatchInSmallerPieces) {
+  json scenario = on_gaming_box("gpt2", "resident");
+  scenario["training"]["micro_batch"] = 128;
+  scenario["training"]["gradient_accumulation"] = 2;
+  const auto remedy = remedy_of(scenario);
+  ASSERT_TRUE(remedy);
+  const auto fits = resolver(scenario)(remedy->overrides);
+  EXPECT_LT(fits->training.micro_batch, 128u);
+  EXPECT_EQ(fits->training.micro_batch * fits->training.gradient_accumulation, 256u);
+}
+
+TEST(CheapestRemedy, TakesTwoChangesWhenOneIsNotEnough) {
+  // The states of 3.2e9 parameters fit only with the system that has the drive, and with it 64
+  // samples of 4096 tokens only in smaller pieces.
+  json scenario = on_gaming_box("llama-3.2-3b", "resident");
+  scenario["training"]["micro_batch"] = 64;
+  scenario["training"]["sequence"] = 4096;
+  const auto remedy = remedy_of(scenario);
+  ASSERT_TRUE(remedy);
+  EXPECT_NE(remedy->words.find(" and "), std::string::npos) << remedy->words;
+  const auto pasted = resolver(scenario)(remedy->overrides);
+  ASSERT_TRUE(pasted);
+  EXPECT_TRUE(simulate(sim(), *pasted).feasible());
+}
+
+TEST(CheapestRemedy, IsNothingWhenNothingHelps) {
+  EXPECT_FALSE(remedy_of(on_gaming_box("llama-3-70b", "zero_infinity")));
+}
+
+}  // namespace
+}  // namespace spillway::explore

@@ -1,0 +1,171 @@
+#include "strategies/layer_plan.hpp"
+#include "tests/strategies/systems.hpp"
+
+#include <limits>
+#include <map>
+
+namespace spillway::strategies {
+namespace {
+
+using models::TensorId;
+using models::TensorRole;
+
+struct Planned {
+  Prepared prepared;
+  LayerPlans plans;
+};
+
+Planned plan(const std::string& model, std::uint64_t ways = 1) {
+  Planned planned{prepare(small_model(model, "resident")), {}};
+  planned.plans = plan_layers(planned.prepared.model, planned.prepared.program, ways, ways);
+  return planned;
+}
+
+/// Where a tensor lies during a pass, and from which kernel to which.
+struct Placed {
+  PlannedOperand at;
+  std::size_t first, last;
+};
+
+/// Operands of a pass by tensor: a kernel's planned operands follow its operator's, but for those
+/// that lie nowhere.
+std::map<TensorId, Placed> placed(const models::StepProgram& program, const PassPlan& pass) {
+  std::map<TensorId, Placed> tensors;
+  std::size_t number = 0;
+  for (const PassPlan::Segment& segment : pass.segments)
+    for (const PlannedKernel& kernel : segment.kernels) {
+      std::size_t next = 0;
+      for (const models::Operand& operand : kernel.operation->operands) {
+        const models::Tensor& tensor = program.tensors[operand.tensor];
+        if (tensor.role == TensorRole::input || tensor.bytes.value() == 0) continue;
+        const PlannedOperand& at = kernel.operands.at(next++);
+        EXPECT_EQ(at.bytes, tensor.bytes.value()) << tensor.name;
+        const auto [known, fresh] = tensors.try_emplace(operand.tensor, Placed{at, number, number});
+        known->second.last = number;
+        EXPECT_EQ(known->second.at.area, at.area) << tensor.name;
+        EXPECT_EQ(known->second.at.offset, at.offset) << tensor.name;
+      }
+      ++number;
+    }
+  return tensors;
+}
+
+bool share_bytes(const Placed& a, const Placed& b) {
+  return a.at.offset < b.at.offset + b.at.bytes && b.at.offset < a.at.offset + a.at.bytes;
+}
+
+class LayerPlanOf : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(LayerPlanOf, AreasOfLiveTensorsNeverOverlap) {
+  const auto [prepared, plans] = plan(GetParam());
+  for (const LayerPlan& layer : plans.layers)
+    for (const PassPlan* pass : {&layer.forward, &layer.recompute, &layer.backward}) {
+      const std::map<TensorId, Placed> tensors = placed(prepared.program, *pass);
+      const std::map<Area, std::uint64_t> ends{{Area::transient, pass->transient_bytes},
+                                               {Area::saved, layer.saved_bytes},
+                                               {Area::logits, pass->logits_bytes}};
+      for (const auto& [id, one] : tensors) {
+        if (!ends.contains(one.at.area)) continue;
+        EXPECT_EQ(one.at.offset % 512, 0u);
+        EXPECT_LE(one.at.offset + one.at.bytes, ends.at(one.at.area));
+        for (const auto& [other_id, other] : tensors) {
+          if (other_id <= id || other.at.area != one.at.area) continue;
+          const bool together = one.at.area != Area::transient ||
+                                (one.first <= other.last && other.first <= one.last);
+          EXPECT_FALSE(together && share_bytes(one, other))
+              << prepared.program.tensors[id].name << " and "
+              << prepared.program.tensors[other_id].name;
+        }
+      }
+    }
+}
+
+TEST_P(LayerPlanOf, HiddenTensorsLiveFromTheirFirstWriteToTheirLastUse) {
+  const auto [prepared, plans] = plan(GetParam());
+  const auto layers = static_cast<std::uint32_t>(plans.layers.size());
+  for (std::uint32_t i = 0; i < plans.hidden.size(); ++i) {
+    const HiddenTensor& hidden = plans.hidden[i];
+    // passes in order: forward of layer l is l, its backward, with the recomputation, 2 L - 1 - l
+    std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
+    for (std::uint32_t l = 0; l < layers; ++l)
+      for (const bool backward : {false, true}) {
+        const models::LayerSpan& span = prepared.program.layers[l];
+        const auto [from, to] = backward ? span.backward : span.forward;
+        for (std::uint32_t op = from; op < to; ++op)
+          for (const models::Operand& operand : prepared.program.operators[op].operands) {
+            if (operand.tensor != hidden.tensor) continue;
+            const std::uint32_t at = backward ? 2 * layers - 1 - l : l;
+            first = std::min(first, at);
+            last = std::max(last, at);
+            if (!backward && prepared.model.layers[l].is_block)
+              last = std::max(last, 2 * layers - 1 - l);
+          }
+      }
+    const auto layer_of = [&](std::uint32_t at) { return at < layers ? at : 2 * layers - 1 - at; };
+    const LayerPlan& born = plans.layers[layer_of(first)];
+    const LayerPlan& died = plans.layers[layer_of(last)];
+    EXPECT_EQ(hidden.first_layer, layer_of(first));
+    EXPECT_EQ(hidden.last_layer, layer_of(last));
+    const auto has = [i](const std::vector<std::uint32_t>& list) {
+      return std::count(list.begin(), list.end(), i) == 1;
+    };
+    EXPECT_TRUE(has(first < layers ? born.produced : born.produced_backward));
+    EXPECT_TRUE(has(last < layers ? died.released_forward : died.released_backward));
+  }
+}
+
+TEST_P(LayerPlanOf, RecomputationNeverWritesHiddenStates) {
+  const auto [prepared, plans] = plan(GetParam());
+  for (const LayerPlan& layer : plans.layers) {
+    EXPECT_EQ(layer.recompute.segments.empty(), !prepared.model.layers[layer.layer].is_block);
+    for (const PassPlan::Segment& segment : layer.recompute.segments)
+      for (const PlannedKernel& kernel : segment.kernels)
+        for (const PlannedOperand& operand : kernel.operands)
+          EXPECT_FALSE(operand.area == Area::hidden && operand.access != models::Access::read)
+              << kernel.operation->name;
+  }
+}
+
+TEST_P(LayerPlanOf, SharesAreSectorsAndTiedWeightsHaveOneOwner) {
+  const auto [prepared, plans] = plan(GetParam(), 3);
+  std::vector<int> owners(prepared.model.weights.size());
+  for (const LayerPlan& layer : plans.layers) {
+    std::uint64_t sum = 0;
+    for (const LayerWeight& slot : layer.weights) {
+      const std::uint64_t bytes = prepared.program.tensors[slot.weight].bytes.value();
+      EXPECT_EQ(slot.share_bytes, sectors(description::divide_up(bytes, 3)));
+      EXPECT_EQ(slot.offset, sum);
+      sum += 3 * slot.share_bytes;
+      owners[slot.weight] += slot.owned;
+    }
+    EXPECT_EQ(layer.weight_bytes, sum);
+  }
+  for (const int count : owners) EXPECT_EQ(count, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, LayerPlanOf, ::testing::ValuesIn(small_models()),
+                         [](const auto& model) { return model.param; });
+
+TEST(LayerPlan, EncoderOutputOfT5LivesUntilTheFirstDecoderBlockIsBack) {
+  const auto [prepared, plans] = plan("t5");
+  std::uint32_t first_decoder = 0, last_decoder = 0;
+  for (const LayerPlan& layer : plans.layers)
+    if (prepared.model.layers[layer.layer].name.starts_with("layers.")) {
+      if (!first_decoder) first_decoder = layer.layer;
+      last_decoder = layer.layer;
+    }
+  ASSERT_GT(first_decoder, 0u);
+  int outputs = 0;
+  for (const HiddenTensor& hidden : plans.hidden) {
+    if (hidden.gradient || !prepared.program.tensors[hidden.tensor].is_residual ||
+        hidden.first_layer >= first_decoder || hidden.last_forward_layer != last_decoder)
+      continue;
+    ++outputs;
+    EXPECT_TRUE(hidden.used_in_backward);
+    EXPECT_LE(hidden.last_layer, first_decoder);
+  }
+  EXPECT_EQ(outputs, 1);
+}
+
+}  // namespace
+}  // namespace spillway::strategies

@@ -1,0 +1,107 @@
+#include "strategies/job.hpp"
+#include "tests/strategies/machines.hpp"
+
+namespace spillway::strategies {
+namespace {
+
+/// Step `i`, counted from 0, takes seconds[i]; those behind the list take the last's time.
+Task<> train(Machine* machine, Rank rank, Steps* steps, std::vector<double> seconds, int* count) {
+  while (co_await steps->next()) {
+    const auto i = static_cast<std::size_t>(*count);
+    GpuKernel kernel = kernel_of(1e12 * seconds[std::min(i, seconds.size() - 1)]);
+    co_await machine->run(rank, std::span<const GpuKernel>(&kernel, 1));
+    if (rank.index == 0) ++*count;
+  }
+}
+
+struct Taken {
+  int steps = 0;
+  bool steady = false;
+  std::size_t first_measured = 0, recorded = 0;
+};
+
+Taken take(std::uint64_t warmup, std::uint64_t measured, const std::vector<double>& seconds,
+           std::uint64_t at_least = 0) {
+  description::Scenario box = small_box();
+  box.parallel.data = 1;
+  box.run.warmup_steps = warmup;
+  box.run.steps = measured;
+  const auto machine = Simulated::make(box);
+  Steps steps(*machine, box);
+  if (at_least) steps.at_least_warmup(at_least);
+  Taken taken;
+  std::vector<Task<>> ranks;
+  ranks.push_back(train(machine.get(), rank0, &steps, seconds, &taken.steps));
+  machine->run_ranks(std::move(ranks));
+  taken.steady = steps.steady();
+  taken.first_measured = steps.first_measured();
+  taken.recorded = machine->recorder().steps().size();
+  return taken;
+}
+
+TEST(Steps, SteadyRunTakesWarmUpAndMeasuredSteps) {
+  const Taken taken = take(1, 2, {5, 1});
+  EXPECT_EQ(taken.steps, 3);
+  EXPECT_TRUE(taken.steady);
+  EXPECT_EQ(taken.recorded, 4u);  // the set-up is number 0
+  EXPECT_EQ(taken.first_measured, 2u);
+}
+
+TEST(Steps, NoWarmUpAndNoStepsStillMeasureOne) {
+  EXPECT_EQ(take(0, 0, {1}).steps, 1);
+  EXPECT_EQ(take(0, 1, {1}).first_measured, 1u);
+}
+
+TEST(Steps, UnsteadyRunGoesOnUntilTheLastStepsAgree) {
+  // 4, 3, 2 drift; the last two of 4 3 2 2 agree
+  const Taken taken = take(1, 2, {4, 3, 2, 2});
+  EXPECT_EQ(taken.steps, 4);
+  EXPECT_TRUE(taken.steady);
+  EXPECT_EQ(taken.first_measured, 3u);
+}
+
+TEST(Steps, ThousandthIsSteadyAndMoreIsNot) {
+  EXPECT_EQ(take(1, 2, {1, 1, 1.0009}).steps, 3);
+  EXPECT_EQ(take(1, 2, {1, 1, 1.0011}).steps, 4);
+}
+
+TEST(Steps, DriftEndsAfterTwentySteps) {
+  std::vector<double> growing;
+  for (int i = 1; i <= 30; ++i) growing.push_back(i);
+  const Taken taken = take(1, 2, growing);
+  EXPECT_EQ(taken.steps, 20);
+  EXPECT_FALSE(taken.steady);
+  EXPECT_EQ(taken.first_measured, 19u);
+}
+
+TEST(Steps, ScenarioMayAskForMoreThanTwenty) { EXPECT_EQ(take(5, 20, {1}).steps, 25); }
+
+TEST(Steps, SystemMayAskForMoreWarmUp) {
+  EXPECT_EQ(take(1, 2, {1}, 4).steps, 6);
+  EXPECT_EQ(take(5, 2, {1}, 4).steps, 7);
+}
+
+Task<> count_steps(Machine* machine, Steps* steps, Rank rank, std::vector<int>* log) {
+  while (co_await steps->next()) {
+    GpuKernel kernel = kernel_of(rank.index == 0 ? 1e12 : 3e12);
+    co_await machine->run(rank, std::span<const GpuKernel>(&kernel, 1));
+    log->push_back(static_cast<int>(rank.index));
+  }
+}
+
+TEST(Steps, RanksBeginEachStepTogether) {
+  description::Scenario box = small_box();
+  box.run.steps = 2;
+  const auto machine = Simulated::make(box);
+  Steps steps(*machine, box);
+  std::vector<int> log;
+  std::vector<Task<>> ranks;
+  for (const Rank rank : {rank0, rank1})
+    ranks.push_back(count_steps(machine.get(), &steps, rank, &log));
+  machine->run_ranks(std::move(ranks));
+  EXPECT_EQ(log, (std::vector{0, 1, 0, 1, 0, 1}));
+  EXPECT_DOUBLE_EQ(machine->recorder().steps().back().seconds(), 3);
+}
+
+}  // namespace
+}  // namespace spillway::strategies
