@@ -263,14 +263,18 @@ Carried bring_in(const std::string& text, const std::string& folder, const Place
   std::error_code error;
   if (fs::is_directory(file, error) && is_file(file / "config.json")) file /= "config.json";
   const bool is_path = text.find('/') != std::string::npos || text.ends_with(".json");
-  if (!is_path && !is_file(file)) file = shipped_file(folder, text);
+  std::string shown;
+  if (!is_path && !is_file(file)) {
+    file = shipped_file(folder, text);
+    shown = folder + "/" + text + ".json";
+  }
   if (!is_file(file)) {
     complaints.push_back(is_path ? no_file(place, path, file)
                                  : unknown_name(place, path, text, shipped_names(folder)));
     return carried;
   }
   try {
-    carried.json = read_located(file.string());
+    carried.json = read_located(file.string(), shown);
   } catch (const ScenarioError& failure) {
     append(complaints, failure.complaints());
     return carried;

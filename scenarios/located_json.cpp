@@ -3,6 +3,7 @@
 #include "scenarios/description/errors.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <set>
@@ -326,13 +327,17 @@ LocatedJson parse_located(std::string_view text, const std::string& file) {
   return builder.finish();
 }
 
-LocatedJson read_located(const std::string& path) {
+LocatedJson read_located(const std::string& path, const std::string& shown) {
+  const std::string& file = shown.empty() ? path : shown;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    throw ScenarioError({{file, 0, 0, "", "is a folder, not a file", "name a file inside it"}});
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream text;
   if (stream) text << stream.rdbuf();
   if (!stream || (!text && stream.peek() != std::ifstream::traits_type::eof()))
-    throw ScenarioError({{path, 0, 0, "", "the file cannot be read", ""}});
-  return parse_located(text.str(), path);
+    throw ScenarioError({{file, 0, 0, "", "the file cannot be read", ""}});
+  return parse_located(text.str(), file);
 }
 
 }  // namespace spillway::scenarios

@@ -42,9 +42,9 @@ LocatedJson located_at(const nlohmann::json& value, const Place& place);
 ///           nesting beyond 64 levels and text beyond 64 MiB are refused
 LocatedJson parse_located(std::string_view text, const std::string& file);
 
-/// parse_located of a file's content.
+/// parse_located of a file's content, whose places say `shown` when that is not empty.
 ///   Throws  ScenarioError also when the file cannot be read
-LocatedJson read_located(const std::string& path);
+LocatedJson read_located(const std::string& path, const std::string& shown = "");
 
 /// "/storage/1" + "read" -> "/storage/1/read", escaped as JSON pointers are.
 std::string pointer_to(const std::string& parent, std::string_view key);

@@ -58,6 +58,10 @@ class Limits {
 
   void parts() {
     const auto& strategy = scenario_.strategy;
+    refuse(scenario_.run.io_bench.has_value(), "run.io_bench",
+           "this version trains only, and measures no I/O stream", "leave it out");
+    refuse(strategy.optimizer.subgroup.value() == 0, "strategy.optimizer.subgroup",
+           "a sub-group of no parameters", "write a size such as \"1e8 params\"");
     const ActivationPolicy policy = strategy.activations.policy;
     refuse(policy != ActivationPolicy::keep && policy != ActivationPolicy::checkpoint_gpu &&
                policy != ActivationPolicy::checkpoint_host,

@@ -95,14 +95,11 @@ class Streaming {
     if (!fetches_[layer]) fetches_[layer] = machine_.spawn(weights_.gather(layer));
   }
 
-  /// The hook of the layer that begins to run as number `turn`: fetches the next ones, while the
-  /// GPU has room.
+  /// The hook of the layer that begins to run as number `turn`: fetches the next ones.
   void prefetch_behind(std::uint32_t turn, bool backward) {
     if (!overlap_) return;
     for (std::uint64_t i = turn + 1; i <= turn + ahead_ && i < layers_; ++i) {
-      const std::uint32_t layer = layer_at(static_cast<std::uint32_t>(i), backward);
-      if (!fetches_[layer] && !weights_.has_room(layer)) return;
-      fetch(layer);
+      fetch(layer_at(static_cast<std::uint32_t>(i), backward));
     }
   }
 

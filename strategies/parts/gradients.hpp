@@ -79,10 +79,9 @@ class Gradients {
   const description::GradientsPart& part_;
   CpuOptimizer* optimizer_;
   Group group_;
-  std::uint64_t
-      ways_;  ///< ranks that share what one keeps: ZeRO-1 offloads no more than it updates
-  std::uint64_t width_,
-      flat_width_;  ///< bytes of a gradient element as computed, and in the flat buffer
+  std::uint64_t ways_;        ///< ranks that share one gradient; ZeRO-1 offloads what it updates
+  std::uint64_t width_;       ///< bytes of a gradient element as computed
+  std::uint64_t flat_width_;  ///< bytes of one in the flat buffer
   std::vector<std::uint64_t> offset_;  ///< by weight, bytes in the flat (or resident) buffer
   Buffer flat_, resident_, reduce_bucket_;
   std::unique_ptr<BufferPool> pinned_staging_, landing_;

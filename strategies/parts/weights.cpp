@@ -191,11 +191,6 @@ View Weights::updated_share(std::uint32_t weight, std::uint64_t ways) const {
   return whole.part(member() * each, each);
 }
 
-bool Weights::has_room(std::uint32_t layer) const {
-  const Usage usage = machine_.usage(TierId::gpu, rank_);
-  return usage.free >= rounded(Rounding::cuda_caching, job_.plans.layers[layer].weight_bytes);
-}
-
 Op Weights::gather_weight(const LayerWeight& slot, View region, Op own_share_is_there) {
   if (job_.partition.weight_ways() == 1) return own_share_is_there;
   View own = residence_[slot.weight] == Residence::gpu
@@ -209,11 +204,16 @@ void Weights::begin_pass() {
   for (Event& event : demanded_) event.reset();
 }
 
-/// DeepSpeed's limits of what is gathered before its turn; 0 is no limit. One tensor always may.
-bool Weights::may_go_ahead(std::uint64_t gathered, std::uint64_t elements) const {
+/// Before its turn a layer takes no room that is not free, and no more than DeepSpeed's limits (0
+/// is none; of the bucket, one tensor always may).
+bool Weights::may_go_ahead(std::uint64_t gathered, const LayerWeight& slot) const {
   const auto& part = job_.scenario.strategy.weights;
+  const std::uint64_t elements = job_.elements(slot.weight);
   const std::uint64_t bucket = part.prefetch_bucket.value();
   const std::uint64_t most = part.max_live.value();
+  const std::uint64_t bytes = slot.share_bytes * job_.partition.weight_ways();
+  if (machine_.usage(TierId::gpu, rank_).free < rounded(Rounding::cuda_caching, bytes))
+    return false;
   if (bucket && gathered && gathered + elements > bucket) return false;
   return !most || live_ + elements <= most;
 }
@@ -253,7 +253,7 @@ Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
       continue;
     }
     const std::uint64_t more = job_.elements(slot.weight);
-    if (!may_go_ahead(elements, more)) co_await demanded_[layer];
+    if (!may_go_ahead(elements, slot)) co_await demanded_[layer];
     elements += more;
     gathered.live.emplace_back(live_, more);
     gathered.views.push_back(co_await bring(slot, gathered));

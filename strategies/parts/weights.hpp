@@ -57,16 +57,14 @@ class Weights {
   /// Set-up: memory, extents and what they hold.
   Task<> init();
   /// Starts to bring `layer` to the GPU; returns when all its operations are issued (it may wait
-  /// for pool buffers). Ahead of its turn it goes no further than `prefetch_bucket` and `max_live`
-  /// allow, and waits there for `demand`.
+  /// for pool buffers). Ahead of its turn it goes no further than free memory, `prefetch_bucket`
+  /// and `max_live` allow, and waits there for `demand`.
   ///   Throws  OutOfMemory when the GPU has no room for it
   Task<GatheredWeights> gather(std::uint32_t layer);
   /// `layer` is the next to run: what is missing of it is fetched whatever the limits say.
   void demand(std::uint32_t layer) { demanded_[layer].set(); }
   /// Nothing is demanded: a pass begins.
   void begin_pass();
-  /// Room for `layer` on the GPU without pushing anything else out: a prefetch may start.
-  bool has_room(std::uint32_t layer) const;
 
   /// Where the optimizer puts new weights of its share: host memory or an extent.
   bool on_gpu(std::uint32_t weight) const { return residence_[weight] == Residence::gpu; }
@@ -89,7 +87,7 @@ class Weights {
   void make_pools();
   Task<> make_extents();
   BufferPool& pool_for(std::uint32_t weight);
-  bool may_go_ahead(std::uint64_t gathered, std::uint64_t elements) const;
+  bool may_go_ahead(std::uint64_t gathered, const LayerWeight& slot) const;
   Task<View> bring(const LayerWeight& slot, GatheredWeights& gathered);
   Op gather_weight(const LayerWeight& slot, View region, Op own_share_is_there);
   /// This rank's place in its data-parallel group.
