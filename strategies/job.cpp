@@ -78,12 +78,6 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
       [this](std::uint32_t weight) { return share(weight, partition.state_ways()); });
 }
 
-std::uint64_t Job::total_share(std::uint64_t ways) const {
-  std::uint64_t sum = 0;
-  for (std::uint32_t weight = 0; weight < elements_.size(); ++weight) sum += share(weight, ways);
-  return sum;
-}
-
 std::uint64_t Job::largest_share(std::uint64_t ways) const {
   std::uint64_t largest = 0;
   for (std::uint32_t weight = 0; weight < elements_.size(); ++weight)

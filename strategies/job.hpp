@@ -66,8 +66,6 @@ struct Job {
   std::uint64_t share(std::uint32_t index, std::uint64_t ways) const {
     return description::divide_up(elements_[index], ways);
   }
-  /// Sum of the shares of all weights.
-  std::uint64_t total_share(std::uint64_t ways) const;
   std::uint64_t largest_share(std::uint64_t ways) const;
   bool mixed() const;
   bool fp32_states() const;

@@ -162,12 +162,10 @@ class Planner {
       slot.weight = weight;
       slot.offset = plan.weight_bytes;
       slot.share_bytes = up(description::divide_up(tensor.bytes.value(), weight_ways_), sector);
-      slot.gradient_offset = plan.gradient_bytes;
       slot.gradient_share_bytes =
           up(description::divide_up(gradient.bytes.value(), gradient_ways_), sector);
       slot.owned = std::find(owned.begin(), owned.end(), weight) != owned.end();
       plan.weight_bytes += slot.share_bytes * weight_ways_;
-      plan.gradient_bytes += slot.gradient_share_bytes * gradient_ways_;
       weight_slot_.push_back(weight);
       plan.weights.push_back(slot);
     }

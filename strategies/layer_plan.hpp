@@ -54,7 +54,6 @@ struct LayerWeight {
   std::uint32_t weight;
   std::uint64_t offset;       ///< bytes, of the gathered tensor
   std::uint64_t share_bytes;  ///< of one rank, padded to sectors
-  std::uint64_t gradient_offset;
   std::uint64_t gradient_share_bytes;
   bool owned;  ///< false for a tied weight that another layer owns
 };
@@ -81,7 +80,6 @@ struct LayerPlan {
   PassPlan backward;
   std::vector<LayerWeight> weights;
   std::uint64_t weight_bytes = 0;  ///< of the gathered weights
-  std::uint64_t gradient_bytes = 0;
   std::uint64_t saved_bytes = 0;
   std::vector<std::uint32_t> produced;           ///< hidden tensors first written by its forward
   std::vector<std::uint32_t> produced_backward;  ///< ... by its backward
