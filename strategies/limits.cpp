@@ -1,0 +1,112 @@
+#include "strategies/catalogue.hpp"
+
+/// What the schedules of this version cannot run.
+namespace spillway::strategies {
+
+namespace {
+
+using description::ActivationPolicy;
+using description::GradientPolicy;
+using description::Home;
+using description::OptimizerDevice;
+
+class Limits {
+ public:
+  explicit Limits(const description::Scenario& scenario) : scenario_(scenario) {}
+
+  std::vector<description::Complaint> find() {
+    parallelism();
+    parts();
+    homes();
+    return std::move(complaints_);
+  }
+
+ private:
+  void refuse(bool condition, const char* path, std::string message, std::string hint) {
+    if (condition) complaints_.push_back({"", 0, 0, path, std::move(message), std::move(hint)});
+  }
+
+  void parallelism() {
+    const auto& parallel = scenario_.parallel;
+    refuse(parallel.pipeline > 1, "parallel.pipeline",
+           scenario_.strategy.system + " has no pipeline schedule",
+           "use tensor or data parallelism, with parallel.pipeline 1");
+    refuse(parallel.ranks() > scenario_.machine.gpu.count &&
+               parallel.ranks() <= scenario_.machine.gpus(),
+           "parallel",
+           std::to_string(parallel.ranks()) + " ranks need more than the " +
+               std::to_string(scenario_.machine.gpu.count) + " GPUs of one node",
+           "this version simulates one node; lower parallel.data or parallel.tensor");
+    refuse(parallel.zero_stage < 3 && scenario_.strategy.weights.home != Home::gpu &&
+               parallel.data > 1,
+           "parallel.zero_stage", "weights outside the GPU need ZeRO stage 3",
+           "set parallel.zero_stage to 3 or strategy.weights.home to gpu");
+  }
+
+  void parts() {
+    const auto& strategy = scenario_.strategy;
+    refuse(scenario_.run.io_bench.has_value(), "run.io_bench",
+           "this version trains only, and measures no I/O stream", "leave it out");
+    refuse(strategy.optimizer.subgroup.value() == 0, "strategy.optimizer.subgroup",
+           "a sub-group of no parameters", "write a size such as \"1e8 params\"");
+    const ActivationPolicy policy = strategy.activations.policy;
+    refuse(policy != ActivationPolicy::keep && policy != ActivationPolicy::checkpoint_gpu &&
+               policy != ActivationPolicy::checkpoint_host,
+           "strategy.activations.policy", "no system of this version has this policy",
+           "use keep, checkpoint_gpu or checkpoint_host");
+    refuse(strategy.gradients.policy == GradientPolicy::active ||
+               strategy.gradients.policy == GradientPolicy::active_naive,
+           "strategy.gradients.policy", "no system of this version has active gradients",
+           "use resident, host_fp16, host_fp32 or ssd_fp32");
+    refuse(strategy.optimizer.device == OptimizerDevice::near_storage, "strategy.optimizer.device",
+           "no system of this version updates inside the storage", "use gpu or cpu");
+    refuse(strategy.optimizer.staleness > 0, "strategy.optimizer.staleness",
+           "no system of this version delays its update", "use 0");
+    refuse(strategy.optimizer.paths.size() > 1 || strategy.optimizer.tier_lock,
+           "strategy.optimizer.paths", "no system of this version spreads states over paths",
+           "name one storage, with tier_lock false");
+  }
+
+  void homes() {
+    const auto& strategy = scenario_.strategy;
+    const bool cpu = strategy.optimizer.device == OptimizerDevice::cpu;
+    refuse(cpu != (strategy.optimizer.home != Home::gpu), "strategy.optimizer.home",
+           cpu ? "states on the GPU cannot be updated by the CPU"
+               : "states outside the GPU cannot be updated by the GPU",
+           "let optimizer.device and optimizer.home agree");
+    refuse(cpu == (strategy.gradients.policy == GradientPolicy::resident),
+           "strategy.gradients.policy",
+           cpu ? "gradients that stay on the GPU never reach the CPU optimizer"
+               : "the GPU optimizer needs its gradients on the GPU",
+           cpu ? "use host_fp16, host_fp32 or ssd_fp32" : "use resident");
+    refuse(strategy.gradients.policy == GradientPolicy::ssd_fp32 &&
+               strategy.optimizer.home != Home::ssd,
+           "strategy.gradients.policy",
+           "ssd_fp32 stages gradients in the swap buffers of an optimizer on SSD",
+           "use host_fp32, or optimizer.home ssd");
+    const std::uint64_t set = strategy.gradients.policy == GradientPolicy::ssd_fp32 ? 4 : 3;
+    refuse(cpu && strategy.optimizer.home == Home::ssd &&
+               strategy.optimizer.buffers.value_or(set) < set,
+           "strategy.optimizer.buffers",
+           "a sub-group needs " + std::to_string(set) + " buffers to be updated",
+           "use " + std::to_string(set) + " or more, or auto");
+    refuse(!cpu && strategy.weights.home != Home::gpu, "strategy.weights.home",
+           "the GPU optimizer needs its weights on the GPU", "use weights.home gpu");
+    refuse(cpu && scenario_.training.optimizer_state == description::StateWidth::bf16,
+           "training.optimizer_state", "the CPU optimizer of this version keeps fp32 states",
+           "use fp32");
+    refuse(cpu && scenario_.training.optimizer == description::OptimizerKind::sgd,
+           "training.optimizer", "the CPU optimizer of this version is Adam", "use adam");
+  }
+
+  const description::Scenario& scenario_;
+  std::vector<description::Complaint> complaints_;
+};
+
+}  // namespace
+
+std::vector<description::Complaint> unsupported(const description::Scenario& scenario) {
+  return Limits(scenario).find();
+}
+
+}  // namespace spillway::strategies
