@@ -1,5 +1,6 @@
 #include "explore/outcomes.hpp"
 
+#include "strategies/automatic.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/run.hpp"
 
@@ -183,10 +184,11 @@ std::vector<scenarios::SystemInfo> known_systems() {
   return systems;
 }
 
-result::Result simulate(const Backend& backend, const description::Scenario& scenario,
+result::Result simulate(const Backend& backend, const description::Scenario& written,
                         result::Trace* trace) {
   const auto start = Clock::now();
-  const strategies::Prepared prepared = strategies::prepare(scenario);
+  const strategies::Prepared prepared = strategies::prepare(written);
+  const description::Scenario scenario = strategies::resolve_automatic(written, prepared);
   const auto machine = backend.open(scenario, trace != nullptr);
   result::Result result = strategies::run(*machine, scenario, prepared, backend.name);
   if (trace) *trace = std::move(machine->recorder().trace());

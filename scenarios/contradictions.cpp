@@ -144,14 +144,19 @@ class Checks {
 
   void optimizer() {
     const OptimizerPart& optimizer = parts_.optimizer;
-    if (optimizer.home == Home::ssd && optimizer.buffers && *optimizer.buffers < 8)
+    const std::uint64_t set = parts_.gradients.policy == GradientPolicy::ssd_fp32 ? 4 : 3;
+    const std::uint64_t paths = std::max<std::size_t>(1, optimizer.paths.size());
+    if (optimizer.home == Home::ssd && optimizer.buffers && *optimizer.buffers * paths < 2 * set)
       for (const auto& [path, on] :
            {std::pair{"optimizer.pipeline_read", optimizer.pipeline_read},
             std::pair{"optimizer.pipeline_write", optimizer.pipeline_write}})
         if (on)
-          exclude(part(path, true), part("optimizer.buffers", *optimizer.buffers),
-                  "a sub-group in flight needs a set of 4 buffers beside the one being updated",
-                  "set optimizer.buffers to 8 or more");
+          exclude(
+              part(path, true), part("optimizer.buffers", *optimizer.buffers),
+              fmt::format("a sub-group in flight needs a set of {} buffers beside the one being "
+                          "updated",
+                          set),
+              fmt::format("set optimizer.buffers to {} or more", divide_up(2 * set, paths)));
     const Training& training = scenario_.training;
     const bool mixed = name_of(training.precision).ends_with("_mixed");
     if (training.optimizer == OptimizerKind::sgd && !mixed && optimizer.home == Home::ssd)

@@ -66,6 +66,7 @@ class Rules {
   void paths() {
     OptimizerPart& optimizer = parts().optimizer;
     if (optimizer.paths.empty()) return;
+    every_storage(optimizer);
     const bool asked = written("optimizer.paths");
     if (optimizer.home != Home::ssd) {
       if (asked)
@@ -75,6 +76,17 @@ class Rules {
     } else if (!asked) {
       drop_unknown_paths(optimizer);
     }
+  }
+
+  /// "*" stands for each storage that has no weight of its own.
+  void every_storage(OptimizerPart& optimizer) {
+    const auto all = optimizer.paths.find("*");
+    if (all == optimizer.paths.end()) return;
+    auto named = optimizer.paths;
+    named.erase("*");
+    for (const StorageSpec& storage : scenario_.machine.storage)
+      named.try_emplace(storage.name, all->second);
+    set("optimizer.paths", optimizer.paths, named, "\"*\" is every storage of the machine");
   }
 
   void drop_unknown_paths(OptimizerPart& optimizer) {

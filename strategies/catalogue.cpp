@@ -16,6 +16,11 @@ constexpr System systems[] = {
     {"zero_infinity", "weights, gradients and optimizer states on SSD, Adam on the CPU",
      "ZeRO-Infinity (SC'21); DeepSpeed ZeRO-3 with NVMe offload", zero_infinity_defaults,
      train_streaming},
+    {"memascend",
+     "ZeRO-Infinity with half its host memory: pool by shape, exact pinning, direct I/O",
+     "MemAscend (see its section IV)", memascend_defaults, train_streaming},
+    {"mlp_offload", "optimizer states over several storage paths, sub-groups cached in host memory",
+     "MLP-Offload (SC'25)", mlp_offload_defaults, train_streaming},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@ namespace spillway::strategies {
 
 namespace {
 
+constexpr std::uint64_t sector = 4096;
 constexpr std::uint64_t most_steps = 20;
 constexpr double drift = 1e-3;  // relative; a steady schedule repeats to rounding
 
@@ -27,6 +28,11 @@ Steps::Steps(Machine& machine, const description::Scenario& scenario)
       measured_(std::max<std::uint64_t>(1, scenario.run.steps)) {}
 
 void Steps::at_least_warmup(std::uint64_t steps) { warmup_ = std::max(warmup_, steps); }
+
+void Steps::period(std::uint64_t steps) {
+  period_ = std::max(period_, steps);
+  measured_ = description::divide_up(measured_, period_) * period_;
+}
 
 Task<bool> Steps::next() {
   // the last rank to arrive closes the step, before anybody goes on
@@ -49,13 +55,27 @@ bool Steps::go_on() {
   }
   const auto& steps = machine_.recorder().steps();
   first_measured_ = steps.size() - measured_;
-  double shortest = steps.back().seconds(), longest = shortest;
-  for (std::size_t i = first_measured_; i < steps.size(); ++i) {
-    shortest = std::min(shortest, steps[i].seconds());
-    longest = std::max(longest, steps[i].seconds());
+  // each like its fellow of the first period; a single period is compared with the one before it
+  const std::size_t first = measured_ > period_ || period_ == 1 || first_measured_ <= period_
+                                ? first_measured_
+                                : first_measured_ - period_;
+  steady_ = true;
+  for (std::size_t i = first + period_; i < steps.size(); ++i) {
+    const double now = steps[i].seconds(), then = steps[first + (i - first) % period_].seconds();
+    steady_ = steady_ && std::abs(now - then) <= drift * std::max(now, then);
   }
-  steady_ = longest - shortest <= drift * longest;
   return !steady_ && done < most_steps;
+}
+
+// ---- NodeShared
+
+NodeShared::NodeShared(Machine& machine, const description::Scenario& scenario)
+    : states(machine.topology().ranks), checkpoints(machine.topology().ranks) {
+  const auto& wanted = scenario.strategy.optimizer.lanes;
+  for (const StorageInfo& storage : machine.topology().storages) {
+    const auto found = wanted.find(storage.name);
+    lanes.emplace_back(machine.scheduler(), found == wanted.end() ? 1 : found->second);
+  }
 }
 
 // ---- Job
@@ -75,6 +95,7 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
   const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
   subgroups = make_subgroups(
       model, optimizer.subgroup.value(), optimizer.grouping, optimizer.fused_tensors,
+      sector / state_width(),
       [this](std::uint32_t weight) { return share(weight, partition.state_ways()); });
 }
 

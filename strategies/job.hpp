@@ -1,10 +1,13 @@
 #pragma once
 
 #include "models/step_program.hpp"
+#include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
 #include "strategies/layer_plan.hpp"
 #include "strategies/machine.hpp"
 #include "strategies/subgroups.hpp"
+
+#include <deque>
 
 namespace spillway::strategies {
 
@@ -21,6 +24,9 @@ class Steps {
   /// A system that needs more warm-up (profiling, cache order) than the scenario asks for says so
   /// before the first step.
   void at_least_warmup(std::uint64_t steps);
+  /// Says, before the first step, that steps repeat only every `steps`: so many, or a multiple, are
+  /// measured.
+  void period(std::uint64_t steps);
 
  private:
   bool go_on();
@@ -28,6 +34,7 @@ class Steps {
   Machine& machine_;
   Barrier barrier_;
   std::uint64_t ranks_, warmup_, measured_;
+  std::uint64_t period_ = 1;
   std::uint64_t begun_ = 0;  ///< steps begun, the set-up counted as step 0
   std::uint64_t arrived_ = 0;
   std::size_t first_measured_ = 0;
@@ -46,6 +53,17 @@ struct Partition {
   std::uint64_t state_ways() const { return states ? ways : 1; }
 };
 
+/// What the ranks of a node share while they run.
+struct NodeShared {
+  /// `optimizer.lanes` of each storage, one without; made when the run starts.
+  NodeShared(Machine& machine, const description::Scenario& scenario);
+
+  std::deque<Semaphore> lanes;  ///< by storage
+  /// What each rank's optimizer says of its last step.
+  std::vector<result::OptimizerStates> states;
+  std::vector<result::Checkpoint> checkpoints;
+};
+
 /// What all ranks of a run share: the scenario and what follows from it. Outlives the run.
 struct Job {
   const description::Scenario& scenario;
@@ -56,6 +74,7 @@ struct Job {
   std::vector<Subgroup> subgroups;  ///< of one rank, in the order of `optimizer.grouping`
   std::uint64_t weight_bytes = 2;   ///< of one element of the weights that kernels read
   Steps* steps = nullptr;
+  NodeShared* shared = nullptr;
 
   Job(const description::Scenario& scenario, const models::Model& model,
       const models::StepProgram& program);
@@ -69,6 +88,8 @@ struct Job {
   std::uint64_t largest_share(std::uint64_t ways) const;
   bool mixed() const;
   bool fp32_states() const;
+  /// Bytes of one element of a state: master, momentum or variance.
+  std::uint64_t state_width() const { return fp32_states() ? 4 : 2; }
 
  private:
   std::vector<std::uint64_t> elements_;  ///< by weight

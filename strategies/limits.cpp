@@ -18,6 +18,7 @@ class Limits {
     parallelism();
     parts();
     homes();
+    paths();
     return std::move(complaints_);
   }
 
@@ -62,9 +63,6 @@ class Limits {
            "no system of this version updates inside the storage", "use gpu or cpu");
     refuse(strategy.optimizer.staleness > 0, "strategy.optimizer.staleness",
            "no system of this version delays its update", "use 0");
-    refuse(strategy.optimizer.paths.size() > 1 || strategy.optimizer.tier_lock,
-           "strategy.optimizer.paths", "no system of this version spreads states over paths",
-           "name one storage, with tier_lock false");
   }
 
   void homes() {
@@ -92,11 +90,30 @@ class Limits {
            "use " + std::to_string(set) + " or more, or auto");
     refuse(!cpu && strategy.weights.home != Home::gpu, "strategy.weights.home",
            "the GPU optimizer needs its weights on the GPU", "use weights.home gpu");
-    refuse(cpu && scenario_.training.optimizer_state == description::StateWidth::bf16,
-           "training.optimizer_state", "the CPU optimizer of this version keeps fp32 states",
-           "use fp32");
+    refuse(scenario_.training.optimizer_state == description::StateWidth::bf16 &&
+               strategy.gradients.policy == GradientPolicy::ssd_fp32,
+           "strategy.gradients.policy",
+           "ssd_fp32 gradients do not fit the swap buffers of bf16 optimizer states",
+           "use host_fp32, or training.optimizer_state fp32");
     refuse(cpu && scenario_.training.optimizer == description::OptimizerKind::sgd,
            "training.optimizer", "the CPU optimizer of this version is Adam", "use adam");
+  }
+
+  /// Weights of several storages are all numbers or all `auto`, and not all 0.
+  void paths() {
+    const auto& paths = scenario_.strategy.optimizer.paths;
+    if (paths.empty()) return;
+    double sum = 0;
+    std::size_t automatic = 0;
+    for (const auto& [name, weight] : paths) {
+      automatic += !weight;
+      sum += weight.value_or(1);
+    }
+    refuse(automatic > 0 && automatic < paths.size(), "strategy.optimizer.paths",
+           "a weight such as 2 cannot be compared with a bandwidth, which auto stands for",
+           "write a number for each storage or \"auto\" for each");
+    refuse(sum <= 0, "strategy.optimizer.paths", "no storage has a share of the states",
+           "give at least one a weight above 0");
   }
 
   const description::Scenario& scenario_;

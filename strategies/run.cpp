@@ -52,6 +52,7 @@ class Summary {
     if (result.step_time_s > 0) result.step_spread = (longest - shortest) / result.step_time_s;
     add_bytes(result, last);
     add_rates(result);
+    add_states(result);
     result.wear = wear_of(scenario_.machine, last.by_storage, result.step_time_s);
   }
 
@@ -152,6 +153,28 @@ class Summary {
     name_bottleneck(result);
   }
 
+  /// What the ranks' optimizers said, summed up; estimates are means.
+  void add_states(result::Result& result) {
+    const double ranks = static_cast<double>(job_.shared->states.size());
+    result::OptimizerStates all;
+    result::Checkpoint checkpoint;
+    for (const result::OptimizerStates& one : job_.shared->states) {
+      all.subgroups += one.subgroups;
+      all.cache_hits += one.cache_hits;
+      for (const auto& [name, path] : one.paths) {
+        all.paths[name].subgroups += path.subgroups;
+        all.paths[name].estimate_bytes_per_s += path.estimate_bytes_per_s / ranks;
+      }
+    }
+    for (const result::Checkpoint& one : job_.shared->checkpoints) {
+      checkpoint.bytes += one.bytes;
+      checkpoint.prestaged_bytes += one.prestaged_bytes;
+    }
+    if (all.subgroups == 0) return;
+    result.optimizer_states = all;
+    result.checkpoint = checkpoint;
+  }
+
   /// The resource that works for the largest part of the step.
   static void name_bottleneck(result::Result& result) {
     double most = 0;
@@ -196,7 +219,9 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
   result.price_usd = scenario.machine.price();
   Job job(scenario, prepared.model, prepared.program);
   Steps steps(machine, scenario);
+  NodeShared shared(machine, scenario);
   job.steps = &steps;
+  job.shared = &shared;
   std::vector<Task<>> ranks;
   for (std::uint32_t rank = 0; rank < machine.topology().ranks; ++rank)
     ranks.push_back(system->train(machine, Rank{rank}, job));

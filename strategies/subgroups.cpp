@@ -4,8 +4,6 @@ namespace spillway::strategies {
 
 namespace {
 
-constexpr std::uint64_t element_alignment = 1024;  // a sector of fp32
-
 /// True when `next` is stored in one tensor with `weight`, where implementations fuse them.
 bool fused_with(const models::WeightTensor& weight, const models::WeightTensor& next) {
   using models::WeightKind;
@@ -15,16 +13,18 @@ bool fused_with(const models::WeightTensor& weight, const models::WeightTensor& 
          (weight.kind == WeightKind::ffn_gate && next.kind == WeightKind::ffn_up);
 }
 
-void append(Subgroup& group, std::uint32_t weight, std::uint64_t elements) {
+void append(Subgroup& group, std::uint32_t weight, std::uint64_t elements,
+            std::uint64_t alignment) {
   group.members.push_back({weight, elements, group.span});
   group.elements += elements;
-  group.span += description::divide_up(elements, element_alignment) * element_alignment;
+  group.span += description::divide_up(elements, alignment) * alignment;
 }
 
 }  // namespace
 
 std::vector<Subgroup> make_subgroups(const models::Model& model, std::uint64_t target,
                                      description::Grouping grouping, bool fused_tensors,
+                                     std::uint64_t alignment,
                                      const std::function<std::uint64_t(std::uint32_t)>& share) {
   std::vector<std::vector<std::uint32_t>> parameter_groups(
       grouping == description::Grouping::parameter_groups ? 2 : 1);
@@ -35,7 +35,8 @@ std::vector<Subgroup> make_subgroups(const models::Model& model, std::uint64_t t
   for (const auto& weights : parameter_groups) {
     Subgroup open;
     for (std::size_t i = 0; i < weights.size(); ++i) {
-      if (const std::uint64_t elements = share(weights[i])) append(open, weights[i], elements);
+      if (const std::uint64_t elements = share(weights[i]))
+        append(open, weights[i], elements, alignment);
       const bool goes_on = fused_tensors && i + 1 < weights.size() &&
                            fused_with(model.weights[weights[i]], model.weights[weights[i + 1]]);
       if (goes_on || open.elements < target || open.members.empty()) continue;

@@ -13,7 +13,7 @@ struct Subgroup {
   struct Member {
     std::uint32_t weight;
     std::uint64_t elements;  ///< of one rank
-    std::uint64_t offset;    ///< in elements, inside the sub-group; a multiple of 1024
+    std::uint64_t offset;    ///< in elements, inside the sub-group; a multiple of `alignment`
   };
   std::vector<Member> members;
   std::uint64_t elements = 0;  ///< sum over members
@@ -23,10 +23,14 @@ struct Subgroup {
 /// DeepSpeed's greedy grouping: weights are appended until their sum reaches `target` or they are
 /// the last. A weight is never split, so one larger than `target` makes a sub-group of its own.
 ///   parameter_groups   first those that decay (matrices), then norms and biases, each in model
-///   order model_order        all in one share   elements of a weight on one rank; weights with 0
-///   are left out Source  DeepSpeed runtime/zero/stage3.py, _create_fp16_sub_groups
+///   order
+///   model_order        all in one
+///   alignment          of members, elements: a sector of a state
+///   share              elements of a weight on one rank; weights with 0 are left out
+///   Source  DeepSpeed runtime/zero/stage3.py, _create_fp16_sub_groups
 std::vector<Subgroup> make_subgroups(const models::Model& model, std::uint64_t target,
                                      description::Grouping grouping, bool fused_tensors,
+                                     std::uint64_t alignment,
                                      const std::function<std::uint64_t(std::uint32_t)>& share);
 
 }  // namespace spillway::strategies

@@ -38,8 +38,8 @@ class Event {
 };
 
 /// A counted resource, first come first served: semaphores and locks here, and the capacity of a
-/// memory tier.
-///   Invariant  used() <= capacity(); nobody overtakes the head of the queue, however small
+/// memory tier. Those who are urgent form a queue of their own, served before the other.
+///   Invariant  used() <= capacity(); nobody overtakes the head of its queue, however small
 ///   Lifetime   outlives its Locks
 class Semaphore {
  public:
@@ -50,7 +50,7 @@ class Semaphore {
   std::uint64_t capacity() const { return capacity_; }
   std::uint64_t used() const { return used_; }
   std::uint64_t free() const { return capacity_ - used_; }
-  bool has_waiters() const { return !waiters_.empty(); }
+  bool has_waiters() const { return !urgent_.empty() || !waiters_.empty(); }
 
   /// Holds its amount until it dies.
   class [[nodiscard]] Lock {
@@ -71,6 +71,12 @@ class Semaphore {
     }
     std::uint64_t amount() const { return amount_; }
     explicit operator bool() const { return owner_ != nullptr; }
+    /// `part` of it as a lock of its own.
+    Lock split(std::uint64_t part) {
+      ENSURE(part <= amount_, "splits off more than the lock holds");
+      amount_ -= part;
+      return Lock(owner_, part);
+    }
 
    private:
     friend class Semaphore;
@@ -82,8 +88,10 @@ class Semaphore {
   struct Awaiter : Waiter {
     Semaphore& owner;
     std::uint64_t amount;
+    bool urgent;
     bool granted = false;
-    Awaiter(Semaphore& semaphore, std::uint64_t wanted) : owner(semaphore), amount(wanted) {}
+    Awaiter(Semaphore& semaphore, std::uint64_t wanted, bool goes_first)
+        : owner(semaphore), amount(wanted), urgent(goes_first) {}
     ~Awaiter() {
       if (granted) {
         owner.give(amount);
@@ -93,12 +101,12 @@ class Semaphore {
       }
     }
     bool await_ready() {
-      granted = owner.take_now(amount);
+      granted = urgent ? owner.take_first(amount) : owner.take_now(amount);
       return granted;
     }
     void await_suspend(std::coroutine_handle<> parent) {
       frame = parent;
-      owner.waiters_.push_back(*this);
+      (urgent ? owner.urgent_ : owner.waiters_).push_back(*this);
     }
     Lock await_resume() {
       granted = false;
@@ -109,7 +117,12 @@ class Semaphore {
   /// Waits its turn.  Throws  InternalError when `amount` exceeds the capacity
   Awaiter acquire(std::uint64_t amount = 1) {
     ENSURE(amount <= capacity_, "asks for more than the capacity");
-    return Awaiter(*this, amount);
+    return Awaiter(*this, amount, false);
+  }
+  /// Waits its turn among the urgent.  Throws  InternalError when `amount` exceeds the capacity
+  Awaiter acquire_urgent(std::uint64_t amount = 1) {
+    ENSURE(amount <= capacity_, "asks for more than the capacity");
+    return Awaiter(*this, amount, true);
   }
   /// An empty Lock when somebody waits or too little is free.
   Lock try_acquire(std::uint64_t amount = 1) {
@@ -123,8 +136,9 @@ class Semaphore {
   }
 
  private:
-  bool take_now(std::uint64_t amount) {
-    if (!waiters_.empty() || amount > free()) return false;
+  bool take_now(std::uint64_t amount) { return waiters_.empty() && take_first(amount); }
+  bool take_first(std::uint64_t amount) {
+    if (!urgent_.empty() || amount > free()) return false;
     used_ += amount;
     return true;
   }
@@ -133,8 +147,9 @@ class Semaphore {
     admit();
   }
   void admit() {
-    while (!waiters_.empty()) {
-      auto& head = static_cast<Awaiter&>(waiters_.front());
+    while (has_waiters()) {
+      WaitList& queue = urgent_.empty() ? waiters_ : urgent_;
+      auto& head = static_cast<Awaiter&>(queue.front());
       if (head.amount > free()) break;
       used_ += head.amount;
       head.granted = true;
@@ -145,7 +160,7 @@ class Semaphore {
   Scheduler* scheduler_;
   std::uint64_t capacity_;
   std::uint64_t used_ = 0;
-  WaitList waiters_;
+  WaitList urgent_, waiters_;
 };
 
 /// Values handed over in order; `pop` gives nothing once it is closed and empty.

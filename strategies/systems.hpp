@@ -8,5 +8,7 @@ namespace spillway::strategies {
 description::Strategy resident_defaults();
 description::Strategy zero_offload_defaults();
 description::Strategy zero_infinity_defaults();
+description::Strategy memascend_defaults();
+description::Strategy mlp_offload_defaults();
 
 }  // namespace spillway::strategies

@@ -18,6 +18,7 @@ description::Strategy zero_infinity_defaults() {
   strategy.optimizer.device = description::OptimizerDevice::cpu;
   strategy.optimizer.home = description::Home::ssd;
   strategy.optimizer.buffers = 4;
+  strategy.optimizer.host_cache = description::Bytes(0);
   strategy.overflow_check = description::OverflowCheck::chained;
   strategy.pinned = description::PinnedPolicy::power_of_two;
   strategy.io_engine = description::IoEngine::file;

@@ -17,6 +17,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakBytes, total, capacity, phase, by_purpose
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StorageBytes, read, write)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IoBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct, network,
                                    by_storage)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StatePath, subgroups, estimate_bytes_per_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizerStates, subgroups, cache_hits, paths)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Checkpoint, bytes, prestaged_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Utilization, gpu, h2d, d2h, cpu, storage)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stalls, gpu_waits_for_ssd, gpu_waits_for_host,
                                    gpu_waits_for_update)
@@ -125,6 +128,8 @@ void to_json(json& out, const Result& r) {
   all["io_bytes_per_step"] = r.io;
   all["wear"] = r.wear ? json(*r.wear) : json();
   if (r.price_usd) all["price_usd"] = *r.price_usd;
+  if (r.optimizer_states) all["optimizer_states"] = *r.optimizer_states;
+  if (r.checkpoint) all["checkpoint"] = *r.checkpoint;
   if (!r.plan.is_null()) all["plan"] = r.plan;
   if (!r.io_bench.is_null()) all["io_bench"] = r.io_bench;
   ensure_finite(all, "result");
@@ -152,6 +157,9 @@ void from_json(const json& in, Result& r) {
   in.at("io_bytes_per_step").get_to(r.io);
   if (const json& wear = in.at("wear"); !wear.is_null()) r.wear = wear.get<Wear>();
   if (in.contains("price_usd")) r.price_usd = in.at("price_usd").get<double>();
+  if (in.contains("optimizer_states"))
+    r.optimizer_states = in.at("optimizer_states").get<OptimizerStates>();
+  if (in.contains("checkpoint")) r.checkpoint = in.at("checkpoint").get<Checkpoint>();
   r.plan = in.value("plan", json());
   r.io_bench = in.value("io_bench", json());
   in.at("notes").get_to(r.notes);

@@ -59,6 +59,25 @@ struct Wear {
   std::string storage;                   ///< the one that wears out first
 };
 
+/// One storage of several that share the optimizer states.
+struct StatePath {
+  std::uint64_t subgroups = 0;      ///< that lie on it at the end of a step, all ranks
+  double estimate_bytes_per_s = 0;  ///< what shares are computed with, mean over ranks
+};
+
+/// Where a CPU optimizer's states are, in the last step, all ranks of a node.
+struct OptimizerStates {
+  std::uint64_t subgroups = 0;
+  std::uint64_t cache_hits = 0;  ///< sub-groups that were still in host memory
+  std::map<std::string, StatePath> paths;
+};
+
+/// What a checkpoint of weights and optimizer states would write, one node.
+struct Checkpoint {
+  std::uint64_t bytes = 0;            ///< of the whole
+  std::uint64_t prestaged_bytes = 0;  ///< lie on storage that outlives the node already
+};
+
 struct Utilization {
   double gpu = 0, h2d = 0, d2h = 0, cpu = 0;
   std::map<std::string, double> storage;
@@ -101,6 +120,8 @@ struct Result {
   std::map<std::string, PhaseBusy> phase_busy;
   std::map<std::string, PhaseBytes> phase_bytes;
   std::optional<double> price_usd;
+  std::optional<OptimizerStates> optimizer_states;  ///< absent: not on storage
+  std::optional<Checkpoint> checkpoint;             ///< absent: not on storage
   nlohmann::json plan;      ///< what a planner decided, an object; null: the system plans nothing
   nlohmann::json io_bench;  ///< answer of a `run.io_bench` scenario, an object; null: not one
   bool steady = true;
@@ -115,7 +136,8 @@ struct Result {
 /// `schema` of the JSON below; changes when a name in it changes its meaning.
 inline constexpr const char* schema_name = "spillway/result/1";
 
-/// Every name is always there, but `price_usd`, `plan` and `io_bench`, which need a reason to be.
+/// Every name is always there, but `price_usd`, `optimizer_states`, `checkpoint`, `plan` and
+/// `io_bench`, which need a reason to be.
 /// What has no value is null: `infeasible`, `wear`, its `lifetime_years`, a what-if's step time.
 ///   Throws  InternalError when a number is not finite: JSON cannot carry it
 void to_json(nlohmann::json& json, const Result& result);

@@ -50,6 +50,9 @@ void optimizer_fields(Io& io, Part& part) {
   io("pipeline_write", part.pipeline_write);
   io("tier_lock", part.tier_lock);
   io.automatic("host_cache", part.host_cache);
+  io.map("lanes", part.lanes);
+  io("adapt", part.adapt);
+  io("host_fill", part.host_fill);
   io("staleness", part.staleness);
 }
 

@@ -78,8 +78,12 @@ struct OptimizerPart {
   Grouping grouping = Grouping::parameter_groups;
   bool fused_tensors = false;
   std::optional<std::uint64_t> buffers;
-  std::map<std::string, std::optional<double>>
-      paths;  ///< storage -> share weight, empty: by bandwidth
+  /// Storage -> weight of its share of the sub-groups; auto: by bandwidth. Empty: the node's
+  /// drives as one stripe. In what people write "*" stands for every storage.
+  std::map<std::string, std::optional<double>> paths;
+  std::map<std::string, std::uint64_t> lanes;  ///< storage -> workers that use it at once; 1
+  bool adapt = true;        ///< estimate the bandwidths of `auto` paths anew after each step
+  double host_fill = 0.78;  ///< share of host memory that `buffers` auto may fill
   bool pipeline_read = false;
   bool pipeline_write = false;
   bool tier_lock = false;

@@ -29,6 +29,13 @@ class BufferPool::Lender final : public BlockOwner {
     slot.memory = std::move(memory);
   }
 
+  Buffer lend(Semaphore::Lock lock) {
+    Slot* slot = free.back();
+    free.pop_back();
+    slot->lock = std::move(lock);
+    return Buffer(BlockRef(&slot->lent));
+  }
+
   void take_back(Block& block) override {
     const auto slot = std::find_if(slots.begin(), slots.end(),
                                    [&](const Slot& known) { return &known.lent == &block; });
@@ -60,10 +67,16 @@ BufferPool::~BufferPool() {
 
 Task<Buffer> BufferPool::take() {
   Semaphore::Lock lock = co_await lender_->free_count.acquire();
-  Lender::Slot* slot = lender_->free.back();
-  lender_->free.pop_back();
-  slot->lock = std::move(lock);
-  co_return Buffer(BlockRef(&slot->lent));
+  co_return lender_->lend(std::move(lock));
 }
+
+Task<std::vector<Buffer>> BufferPool::take(std::uint64_t count) {
+  Semaphore::Lock all = co_await lender_->free_count.acquire(count);
+  std::vector<Buffer> buffers;
+  for (std::uint64_t i = 0; i < count; ++i) buffers.push_back(lender_->lend(all.split(1)));
+  co_return buffers;
+}
+
+std::uint64_t BufferPool::size() const { return lender_->slots.size(); }
 
 }  // namespace spillway::strategies

@@ -18,6 +18,10 @@ class BufferPool {
 
   /// Waits for a free buffer. Its size is what was really allocated, rounding included.
   Task<Buffer> take();
+  /// Waits for `count` free buffers, and takes them together: two who want several cannot block
+  /// each other halfway.
+  Task<std::vector<Buffer>> take(std::uint64_t count);
+  std::uint64_t size() const;
 
  private:
   class Lender;

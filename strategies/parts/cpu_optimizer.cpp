@@ -1,6 +1,5 @@
 #include "strategies/parts/cpu_optimizer.hpp"
 
-#include "strategies/parts/cpu_kernels.hpp"
 #include "strategies/setup.hpp"
 
 #include <algorithm>
@@ -10,13 +9,9 @@ namespace spillway::strategies {
 namespace {
 
 using description::Home;
+using models::Access;
 
 constexpr std::uint64_t sector = 4096;
-constexpr std::uint64_t smallest_swapped = 1u << 20;  // bytes of fp32
-
-std::uint64_t fp32_bytes(std::uint64_t elements) {
-  return description::divide_up(4 * elements, sector) * sector;
-}
 
 }  // namespace
 
@@ -26,17 +21,13 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       job_(job),
       weights_(weights),
       part_(job.scenario.strategy.optimizer),
-      states_(job.subgroups.size()),
-      member_of_(job.model.weights.size()) {
-  for (std::uint32_t group = 0; group < job.subgroups.size(); ++group)
-    for (std::uint32_t i = 0; i < job.subgroups[group].members.size(); ++i)
-      member_of_[job.subgroups[group].members[i].weight] = {group, i};
-}
+      weights_on_gpu_(job.scenario.strategy.weights.home == Home::gpu),
+      states_(machine, rank, job, weights) {}
 
-/// Bytes of a weight's new values in the swap-out buffer, padded as storage wants it; those that
-/// live in host memory are written in place.
+/// Bytes of a weight's new values in the swap-out buffer, padded as storage wants it. None where
+/// they are written in place (host memory, a bf16 master) or take the place of their gradient.
 std::uint64_t CpuOptimizer::out_bytes(const Subgroup::Member& member) const {
-  if (!weights_.on_gpu(member.weight) && !weights_.on_storage(member.weight)) return 0;
+  if (weights_on_gpu_ || !job_.fp32_states() || weights_.in_host(member.weight)) return 0;
   return description::divide_up(member.elements * job_.weight_bytes, sector) * sector;
 }
 
@@ -46,238 +37,200 @@ std::uint64_t CpuOptimizer::out_bytes(const Subgroup& group) const {
   return bytes;
 }
 
-bool CpuOptimizer::gradient_on_storage(std::uint32_t weight) const {
-  const auto& [group, index] = member_of_[weight];
-  return job_.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32 &&
-         states_[group].swapped &&
-         4 * job_.subgroups[group].members[index].elements >= smallest_swapped;
-}
-
 Task<> CpuOptimizer::init() {
-  std::uint64_t largest = 0, largest_out = 0, host_elements = 0;
-  for (std::uint32_t i = 0; i < states_.size(); ++i) {
-    const Subgroup& group = job_.subgroups[i];
-    largest = std::max(largest, group.span);
+  if (part_.order == description::SubgroupOrder::alternating) job_.steps->period(2);
+  co_await states_.init();
+  std::uint64_t largest_out = 0;
+  for (const Subgroup& group : job_.subgroups)
     largest_out = std::max(largest_out, out_bytes(group));
-    states_[i].swapped = part_.home == Home::ssd && 4 * group.elements >= smallest_swapped;
-    if (states_[i].swapped) continue;
-    states_[i].host_offset = host_elements;
-    host_elements += group.span;
-  }
-  if (part_.home == Home::ssd)
-    swap_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, part_.buffers.value_or(4),
-                                         Bytes(4 * largest), Purpose::optimizer_swap_buffers);
   if (largest_out)
-    swap_out_ = std::make_unique<BufferPool>(
-        machine_, TierId::pinned, rank_, job_.scenario.strategy.weights.home == Home::gpu ? 2 : 1,
-        Bytes(largest_out), Purpose::swap_out_buffer);
-  if (host_elements) {
-    master_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(4 * host_elements),
-                                    Purpose::master_weights);
-    momentum_variance_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(8 * host_elements),
-                                               Purpose::optimizer_states);
-    co_await init_host_states();
-  }
-  co_await init_extents();
+    swap_out_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, 1, Bytes(largest_out),
+                                             Purpose::swap_out_buffer);
 }
 
-Task<> CpuOptimizer::init_host_states() {
-  co_await machine_.run(rank_, first_values(master_.view(), 4));
-  co_await machine_.run(rank_, first_values(momentum_variance_.view(), 4));
-  if (part_.home != Home::host || !job_.mixed()) co_return;
-  for (std::uint32_t i = 0; i < states_.size(); ++i)
-    states_[i].host_gradient =
-        machine_.allocate_now(TierId::pinned, rank_, Bytes(4 * job_.subgroups[i].span),
-                              Purpose::optimizer_gradient_buffers);
-}
+// ---- Order and fetching
 
-/// The one storage that `optimizer.paths` names; without it the first drive.
-StorageId CpuOptimizer::state_storage() const {
-  const auto& storages = machine_.topology().storages;
-  for (std::uint32_t i = 0; i < storages.size(); ++i)
-    if (part_.paths.empty() ? storages[i].wears : part_.paths.contains(storages[i].name))
-      return StorageId{i};
-  ENSURE(false, "optimizer states on SSD without a storage");
-}
-
-Task<> CpuOptimizer::init_extents() {
-  if (part_.home != Home::ssd) co_return;
-  const StorageId drive = state_storage();
-  for (std::uint32_t i = 0; i < states_.size(); ++i) {
-    State& state = states_[i];
-    if (!state.swapped) continue;
-    const std::uint64_t bytes = fp32_bytes(job_.subgroups[i].span);
-    for (Stored* extent : {&state.master, &state.momentum, &state.variance}) {
-      *extent = co_await machine_.store(drive, rank_, Bytes(bytes), Purpose::optimizer_states);
-      Buffer staging = co_await swap_->take();
-      const View view = staging.view(0, bytes);
-      const Op made = machine_.run(rank_, first_values(view, 4));
-      co_await machine_.write(rank_, *extent, {0, bytes}, view, made);
-    }
-    const auto& members = job_.subgroups[i].members;
-    if (std::any_of(members.begin(), members.end(), [this](const Subgroup::Member& member) {
-          return gradient_on_storage(member.weight);
-        }))
-      state.gradient = co_await machine_.store(drive, rank_, Bytes(bytes), Purpose::gradients);
-  }
-}
-
-CpuOptimizer::GradientHome CpuOptimizer::gradient_home(std::uint32_t weight) const {
-  const auto& [group, index] = member_of_[weight];
-  const Subgroup::Member& member = job_.subgroups[group].members[index];
-  const State& state = states_[group];
-  GradientHome home;
-  if (gradient_on_storage(weight)) {
-    home.extent = &state.gradient;
-    home.range = {member.offset * 4, fp32_bytes(member.elements)};
-  } else if (state.host_gradient) {
-    home.memory = state.host_gradient.view(member.offset * 4, member.elements * 4);
-  }
-  return home;
-}
-
-void CpuOptimizer::gradient_written(std::uint32_t weight, Op written) {
-  states_[member_of_[weight].first].gradient_writes.push_back(std::move(written));
-}
-
-// ---- Update
-
-std::vector<std::uint32_t> CpuOptimizer::order() {
-  std::vector<std::uint32_t> groups(states_.size());
-  for (std::uint32_t i = 0; i < groups.size(); ++i) groups[i] = i;
+CpuOptimizer::Pass CpuOptimizer::begin_pass() {
+  Pass pass;
+  pass.order.resize(states_.count());
+  for (std::uint32_t i = 0; i < pass.order.size(); ++i) pass.order[i] = i;
   const bool reversed = part_.order == description::SubgroupOrder::descending ||
                         (part_.order == description::SubgroupOrder::alternating && step_ % 2 == 1);
-  if (reversed) std::reverse(groups.begin(), groups.end());
-  return groups;
+  if (reversed) std::reverse(pass.order.begin(), pass.order.end());
+  ++step_;
+  pass.fetches.resize(pass.order.size());
+  pass.fetched.resize(pass.order.size());
+  return pass;
 }
 
-Task<CpuOptimizer::Loaded> CpuOptimizer::load(std::uint32_t group) {
-  Loaded loaded;
-  loaded.group = group;
-  State& state = states_[group];
-  if (!state.swapped) co_return loaded;
-  const std::uint64_t bytes = fp32_bytes(job_.subgroups[group].span);
-  std::vector<Op> reads;
-  const std::pair<Buffer*, Stored*> tensors[] = {{&loaded.master, &state.master},
-                                                 {&loaded.momentum, &state.momentum},
-                                                 {&loaded.variance, &state.variance},
-                                                 {&loaded.gradient, &state.gradient}};
-  for (const auto& [buffer, extent] : tensors) {
-    if (!*extent) continue;
-    *buffer = co_await swap_->take();
-    reads.push_back(
-        machine_.read(rank_, *extent, {0, bytes}, buffer->view(0, bytes), state.gradient_writes));
+void CpuOptimizer::fetch(Pass& pass, std::size_t position) {
+  if (pass.fetched[position]) return;
+  pass.fetched[position] = true;
+  pass.fetches[position] = machine_.spawn(states_.load(pass.order[position]));
+}
+
+/// The next sub-group of each path that has nothing to read, or of any path when its own have none
+/// left. No further than the buffers reach if all up to there hold theirs: else one far ahead could
+/// take what the next one needs.
+void CpuOptimizer::fetch_ahead(Pass& pass, std::size_t position) {
+  const std::size_t end = std::min(pass.order.size(), position + states_.most_loaded());
+  for (std::size_t path = 0; path < states_.paths(); ++path) {
+    if (states_.reading(path)) continue;
+    std::size_t other = end, own = end;
+    for (std::size_t i = position; i < end && own == end; ++i) {
+      if (pass.fetched[i] || !states_.must_read(pass.order[i])) continue;
+      if (states_.path(pass.order[i]) == path) own = i;
+      if (other == end) other = i;
+    }
+    if (std::min(own, other) < end) fetch(pass, own < end ? own : other);
   }
-  for (const Op& read : reads) co_await read;
-  state.gradient_writes.clear();
-  co_return loaded;
 }
 
-Task<> CpuOptimizer::save(Loaded loaded) {
-  State& state = states_[loaded.group];
-  const std::uint64_t bytes = fp32_bytes(job_.subgroups[loaded.group].span);
-  std::vector<Op> writes;
-  writes.push_back(machine_.write(rank_, state.master, {0, bytes}, loaded.master.view(0, bytes)));
-  writes.push_back(
-      machine_.write(rank_, state.momentum, {0, bytes}, loaded.momentum.view(0, bytes)));
-  writes.push_back(
-      machine_.write(rank_, state.variance, {0, bytes}, loaded.variance.view(0, bytes)));
-  loaded.master.reset();
-  loaded.momentum.reset();
-  loaded.variance.reset();
-  for (const Op& write : writes) co_await write;
+Task<> CpuOptimizer::update(Flat flat) {
+  flat_ = std::move(flat);
+  Pass pass = begin_pass();
+  std::uint64_t to_come = 0, hits = 0;  // swapped sub-groups
+  for (const std::uint32_t group : pass.order) {
+    to_come += states_.swapped(group);
+    hits += states_.kept(group);
+  }
+  if (part_.pipeline_read) fetch_ahead(pass, 0);
+  for (std::size_t i = 0; i < pass.order.size(); ++i) {
+    fetch(pass, i);
+    StateStore::Loaded loaded = co_await std::move(pass.fetches[i]);
+    pass.fetches[i].reset();
+    if (part_.pipeline_read) fetch_ahead(pass, i + 1);
+    const bool swapped = states_.swapped(pass.order[i]);
+    to_come -= swapped;
+    const bool keep = swapped && to_come < states_.most_kept();
+    co_await update_group(std::move(loaded), keep);
+  }
+  for (Pending<>& write : writing_) co_await write;
+  writing_.clear();
+  widened_.reset();
+  states_.end_step(hits);
 }
 
-/// Traffic: master, momentum, variance read and written, gradient read, new weights written.
-Op CpuOptimizer::adam(Loaded& loaded, const std::function<View(std::uint32_t)>& flat,
-                      const Buffer& out) {
-  const Subgroup& group = job_.subgroups[loaded.group];
-  const State& state = states_[loaded.group];
+/// Widens, updates, publishes; what may overlap the next sub-group goes to `writing_`.
+Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
+  const Op widened = widen(job_.subgroups[loaded.group]);
+  Buffer out;
+  if (out_bytes(job_.subgroups[loaded.group])) out = co_await swap_out_->take();
+  const Op updated = adam(loaded, out, widened);
+  co_await updated;
+  loaded.gradient.reset();
+  Pending<> published = machine_.spawn(publish(loaded, updated, std::move(out)));
+  if (weights_on_gpu_ || part_.pipeline_write)
+    writing_.push_back(std::move(published));
+  else
+    co_await published;  // the 16-bit weights are written and waited for before the states are
+  if (!states_.swapped(loaded.group)) co_return;
+  if (keep) {
+    states_.keep(std::move(loaded));
+    co_return;
+  }
+  Pending<> saved = machine_.spawn(states_.save(std::move(loaded)));
+  if (part_.pipeline_write)
+    writing_.push_back(std::move(saved));
+  else
+    co_await saved;
+}
+
+// ---- Work on one sub-group
+
+/// True for a 16-bit gradient in the flat buffer that an fp32 Adam is to read.
+bool CpuOptimizer::widens(const View& gradient, const Subgroup::Member& member) const {
+  return job_.fp32_states() && gradient.bytes == 2 * member.elements;
+}
+
+/// 16-bit gradients to fp32, into one buffer that all sub-groups use in turn.
+///   Result  done when they are wide; empty: none was narrow
+Op CpuOptimizer::widen(const Subgroup& group) {
   CpuKernel kernel;
-  kernel.work = CpuWork::adam;
-  kernel.elements = group.elements;
-  kernel.traffic = group.elements * (28 + (job_.mixed() ? job_.weight_bytes : 0));
-  const auto use = [&](View view, models::Access access) {
-    kernel.operands.emplace_back(std::move(view), access);
-  };
-  if (state.swapped) {
-    for (const Buffer* buffer : {&loaded.master, &loaded.momentum, &loaded.variance})
-      use(buffer->view(), models::Access::read_write);
-    if (loaded.gradient) use(loaded.gradient.view(), models::Access::read);
-  } else {
-    use(master_.view(4 * state.host_offset, 4 * group.span), models::Access::read_write);
-    use(momentum_variance_.view(8 * state.host_offset, 8 * group.span), models::Access::read_write);
-  }
+  kernel.work = CpuWork::convert;
   for (const Subgroup::Member& member : group.members) {
-    const GradientHome home = gradient_home(member.weight);
-    if (home.memory)
-      use(home.memory, models::Access::read);
-    else if (!home.extent)
-      use(flat(member.weight), models::Access::read);
-    if (!weights_.on_gpu(member.weight) && !weights_.on_storage(member.weight))
-      use(weights_.share(member.weight), models::Access::write);
+    const StateStore::GradientHome home = states_.gradient_home(member.weight);
+    if (home.extent || home.memory || !widens(flat_(member.weight), member)) continue;
+    if (!widened_) {
+      std::uint64_t largest = 0;
+      for (const Subgroup& any : job_.subgroups) largest = std::max(largest, any.span);
+      widened_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(4 * largest),
+                                       Purpose::optimizer_gradient_buffers);
+    }
+    kernel.elements += member.elements;
+    kernel.operands.emplace_back(flat_(member.weight), Access::read);
+    kernel.operands.emplace_back(widened_.view(4 * member.offset, 4 * member.elements),
+                                 Access::write);
   }
-  if (out) use(out.view(), models::Access::write);
+  if (kernel.elements == 0) return Op();
+  kernel.traffic = 6 * kernel.elements;
   return machine_.run(rank_, std::move(kernel));
 }
 
-/// New weights to where they live: extents, or the GPU. Those in host memory were written by the
-/// kernel.
-Task<> CpuOptimizer::publish(std::uint32_t group, Op updated, Buffer out) {
-  std::vector<Op> copies;
-  std::uint64_t offset = 0;
-  for (const Subgroup::Member& member : job_.subgroups[group].members) {
-    const std::uint64_t bytes = out_bytes(member);
-    if (bytes == 0) continue;
-    const View from = out.view(offset, bytes);
-    offset += bytes;
-    if (weights_.on_storage(member.weight)) {
-      copies.push_back(
-          machine_.write(rank_, weights_.extent(member.weight), {0, bytes}, from, updated));
-    } else if (weights_.on_gpu(member.weight)) {
-      const View into = weights_.updated_share(member.weight, job_.partition.state_ways());
-      copies.push_back(machine_.copy(rank_, into, from.part(0, into.bytes), updated));
-      if (job_.partition.state_ways() > 1 && weights_.whole(member.weight))
-        copies.push_back(machine_.collective(rank_, data_group(job_.scenario, rank_),
-                                             Collective::all_gather, into,
-                                             weights_.whole_view(member.weight), copies.back()));
-    }
+/// Traffic: states read and written, gradient read, new 16-bit weights written beside an fp32
+/// master.
+Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const Op& widened) {
+  const Subgroup& group = job_.subgroups[loaded.group];
+  const std::uint64_t width = job_.state_width();
+  CpuKernel kernel;
+  kernel.work = CpuWork::adam;
+  kernel.elements = group.elements;
+  kernel.traffic =
+      group.elements * (6 * width + 4 + (width == 4 && job_.mixed() ? job_.weight_bytes : 0));
+  const auto use = [&](View view, Access access) {
+    kernel.operands.emplace_back(std::move(view), access);
+  };
+  for (View& view : states_.operands(loaded)) use(std::move(view), Access::read_write);
+  if (loaded.gradient) use(loaded.gradient.view(), Access::read);
+  for (const Subgroup::Member& member : group.members) {
+    const StateStore::GradientHome home = states_.gradient_home(member.weight);
+    const View narrow = flat_(member.weight);
+    if (home.memory) use(home.memory, Access::read);
+    if (weights_on_gpu_ && width == 4)
+      use(narrow, Access::read_write);  // the gradient gives way to the new weights
+    else if (!home.memory && !home.extent && !widens(narrow, member))
+      use(narrow, Access::read);
+    if (!home.memory && !home.extent && widens(narrow, member))
+      use(widened_.view(4 * member.offset, 4 * member.elements), Access::read);
+    if (weights_.in_host(member.weight)) use(weights_.share(member.weight), Access::read_write);
   }
-  out.reset();
-  for (const Op& copy : copies) co_await copy;
+  if (out) use(out.view(), Access::write);
+  return machine_.run(rank_, std::move(kernel), widened);
 }
 
-Task<> CpuOptimizer::update(const std::function<View(std::uint32_t)>& flat) {
-  const std::vector<std::uint32_t> groups = order();
-  ++step_;
-  const auto fetch = [&](std::size_t i) { return machine_.spawn(load(groups[i])); };
-  Pending<Loaded> next;
-  std::vector<Pending<>> writing;
-  if (!groups.empty()) next = fetch(0);
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    Loaded loaded = co_await std::move(next);
-    next.reset();
-    const bool more = i + 1 < groups.size();
-    if (part_.pipeline_read && more) next = fetch(i + 1);
-    Buffer out;
-    if (out_bytes(job_.subgroups[groups[i]])) out = co_await swap_out_->take();
-    const Op updated = adam(loaded, flat, out);
-    co_await updated;
-    loaded.gradient.reset();
-    std::vector<Pending<>> saving;
-    saving.push_back(machine_.spawn(publish(groups[i], updated, std::move(out))));
-    const bool gpu_home = job_.scenario.strategy.weights.home == Home::gpu;
-    // the 16-bit weights are written and waited for before the states are
-    if (!part_.pipeline_write && !gpu_home) co_await saving.back();
-    if (states_[groups[i]].swapped) saving.push_back(machine_.spawn(save(std::move(loaded))));
-    if (part_.pipeline_write || gpu_home) {
-      for (Pending<>& save : saving) writing.push_back(std::move(save));
-    } else {
-      for (Pending<>& save : saving) co_await save;
+std::vector<Op> CpuOptimizer::send_to_gpu(const Subgroup::Member& member, const View& from,
+                                          const Op& updated) {
+  const View into = weights_.updated_share(member.weight, job_.partition.state_ways());
+  const std::uint64_t bytes = std::min(into.bytes, member.elements * job_.weight_bytes);
+  std::vector<Op> ops{machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes), updated)};
+  if (job_.partition.state_ways() > 1 && weights_.whole(member.weight))
+    ops.push_back(machine_.collective(rank_, data_group(job_.scenario, rank_),
+                                      Collective::all_gather, into,
+                                      weights_.whole_view(member.weight), ops.back()));
+  return ops;
+}
+
+/// New weights to where they live: extents, or the GPU. Those in host memory were written by the
+/// kernel, and a bf16 master that is the weight is written with the states.
+Task<> CpuOptimizer::publish(StateStore::Loaded loaded, Op updated, Buffer out) {
+  std::vector<Op> ops;
+  std::uint64_t offset = 0;
+  const bool narrow = !job_.fp32_states();
+  for (const Subgroup::Member& member : job_.subgroups[loaded.group].members) {
+    View from = out ? out.view(offset, out_bytes(member)) : flat_(member.weight);
+    offset += out_bytes(member);
+    if (narrow) from = states_.narrow_master(loaded, member);
+    if (weights_.on_gpu(member.weight)) {
+      for (Op& op : send_to_gpu(member, from, updated)) ops.push_back(std::move(op));
+    } else if (weights_.on_storage(member.weight) && !(narrow && states_.swapped(loaded.group))) {
+      const std::uint64_t bytes = weights_.share_bytes(member.weight);
+      ops.push_back(machine_.write(rank_, weights_.extent(member.weight), {0, bytes},
+                                   from.part(0, bytes), updated));
     }
-    if (!part_.pipeline_read && more) next = fetch(i + 1);
   }
-  for (Pending<>& save : writing) co_await save;
+  loaded = StateStore::Loaded();
+  out.reset();
+  for (const Op& op : ops) co_await op;
 }
 
 }  // namespace spillway::strategies

@@ -278,7 +278,7 @@ Task<Op> Gradients::widen_on_gpu(const Share& share, bool first_micro) {
 /// more for its norm, and down into its place; else the CPU widens it. A write to storage also
 /// waits for `before_write`.
 Task<> Gradients::deliver(Share share, Op arrived, std::vector<Op> before_write) {
-  const CpuOptimizer::GradientHome home = optimizer_->gradient_home(share.weight);
+  const StateStore::GradientHome home = optimizer_->states().gradient_home(share.weight);
   const View from = flat(share.weight);
   View place = home.memory;
   Buffer staging;
@@ -315,8 +315,10 @@ Task<> Gradients::deliver(Share share, Op arrived, std::vector<Op> before_write)
   }
   if (home.extent) {
     before_write.push_back(staged);
+    before_write.push_back(last_write_);  // one I/O queue a process
     Op written = machine_.write(rank_, *home.extent, home.range, place, before_write);
-    optimizer_->gradient_written(share.weight, written);
+    optimizer_->states().gradient_written(share.weight, written);
+    last_write_ = written;
     storage_writes_.push_back(std::move(written));
   }
   co_await staged;
@@ -327,7 +329,7 @@ Task<Buffer> Gradients::storage_staging(std::uint64_t bytes) {
   const Semaphore::Lock turn = co_await staging_.acquire();
   if (!storage_staging_ || staged_ + bytes > storage_staging_.view().bytes) {
     storage_staging_.reset();
-    storage_staging_ = co_await optimizer_->staging();
+    storage_staging_ = co_await optimizer_->states().staging();
     staged_ = 0;
   }
   staged_ += bytes;

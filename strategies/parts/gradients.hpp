@@ -94,6 +94,7 @@ class Gradients {
   Semaphore norms_;  ///< tensors on the GPU once more for their norm: two
   std::vector<Pending<>> leaving_;
   std::deque<Op> storage_writes_;
+  Op last_write_;
 };
 
 }  // namespace spillway::strategies

@@ -71,6 +71,7 @@ class Weights {
   /// On the GPU in full although ZeRO-3 spreads the others: an updated share must be gathered.
   bool whole(std::uint32_t weight) const { return whole_[weight]; }
   View whole_view(std::uint32_t weight) const;
+  bool in_host(std::uint32_t weight) const { return residence_[weight] == Residence::host; }
   bool on_storage(std::uint32_t weight) const { return residence_[weight] == Residence::storage; }
   const Stored& extent(std::uint32_t weight) const { return extents_[weight]; }
   /// This rank's share, of what lives in host or GPU memory.

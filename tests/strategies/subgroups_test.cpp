@@ -26,7 +26,7 @@ models::Model weights(const std::vector<int>& sizes) {
 std::vector<Subgroup> group(const models::Model& model, std::uint64_t target,
                             Grouping grouping = Grouping::parameter_groups, bool fused = false,
                             std::uint64_t ways = 1) {
-  return make_subgroups(model, target, grouping, fused, [&](std::uint32_t weight) {
+  return make_subgroups(model, target, grouping, fused, 1024, [&](std::uint32_t weight) {
     return description::divide_up(model.weights[weight].parameters.value(), ways);
   });
 }

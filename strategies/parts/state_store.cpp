@@ -1,0 +1,322 @@
+#include "strategies/parts/state_store.hpp"
+
+#include "strategies/parts/cpu_kernels.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+
+using description::Home;
+
+constexpr std::uint64_t sector = 4096;
+constexpr std::uint64_t smallest_swapped = 1u << 20;  // bytes of fp32
+
+std::uint64_t padded(std::uint64_t bytes) { return description::divide_up(bytes, sector) * sector; }
+
+}  // namespace
+
+StateStore::StateStore(Machine& machine, Rank rank, const Job& job, Weights& weights)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      weights_(weights),
+      part_(job.scenario.strategy.optimizer),
+      width_(job.state_width()),
+      set_(job.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32 ? 4 : 3),
+      groups_(job.subgroups.size()),
+      member_of_(job.model.weights.size()) {
+  for (std::uint32_t group = 0; group < job.subgroups.size(); ++group)
+    for (std::uint32_t i = 0; i < job.subgroups[group].members.size(); ++i)
+      member_of_[job.subgroups[group].members[i].weight] = {group, i};
+}
+
+/// A master besides the weight that the kernels read.
+bool StateStore::own_master(std::uint32_t weight) const {
+  if (width_ == 4 || weights_.on_gpu(weight)) return true;
+  return part_.home != Home::ssd && weights_.on_storage(weight);
+}
+
+/// Bytes of the sub-group's own masters, as storage wants them.
+std::uint64_t StateStore::own_master_bytes(const Subgroup& group) const {
+  std::uint64_t bytes = 0;
+  for (const Subgroup::Member& member : group.members)
+    if (own_master(member.weight)) bytes += padded(width_ * member.elements);
+  return bytes;
+}
+
+bool StateStore::gradient_on_storage(std::uint32_t weight) const {
+  const auto& [group, index] = member_of_[weight];
+  return job_.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32 &&
+         groups_[group].swapped &&
+         4 * job_.subgroups[group].members[index].elements >= smallest_swapped;
+}
+
+Task<> StateStore::init() {
+  std::uint64_t host_elements = 0;
+  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+    const Subgroup& group = job_.subgroups[i];
+    groups_[i].swapped = part_.home == Home::ssd && 4 * group.elements >= smallest_swapped;
+    if (groups_[i].swapped) continue;
+    groups_[i].host_offset = host_elements;
+    host_elements += group.span;
+  }
+  if (part_.home == Home::ssd) make_buffers();
+  if (host_elements) co_await init_host_states(host_elements);
+  if (part_.home == Home::ssd) co_await init_extents();
+}
+
+void StateStore::make_buffers() {
+  paths_ = std::make_unique<StatePaths>(machine_, rank_, job_);
+  reading_.resize(paths_->count());
+  std::uint64_t largest = 0, swapped = 0;
+  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+    largest = std::max(largest, bytes(job_.subgroups[i]));
+    swapped += groups_[i].swapped;
+  }
+  // being read, being updated, being written; see automatic.hpp for what replaces `auto`
+  const std::uint64_t each = part_.buffers.value_or(3 * set_);
+  swap_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, paths_->count() * each,
+                                       Bytes(largest), Purpose::optimizer_swap_buffers);
+  most_kept_ = paths_->count() * (each / set_);
+  if (part_.host_cache)
+    most_kept_ =
+        std::min(most_kept_, part_.host_cache->value() / std::max<std::uint64_t>(1, 3 * largest));
+  if (part_.order != description::SubgroupOrder::alternating && most_kept_ < swapped)
+    most_kept_ = 0;
+}
+
+std::uint64_t StateStore::most_loaded() const { return swap_ ? swap_->size() / set_ : 1; }
+
+Task<> StateStore::init_host_states(std::uint64_t elements) {
+  std::uint64_t masters = 0;
+  for (std::uint32_t i = 0; i < groups_.size(); ++i)
+    if (!groups_[i].swapped && own_master_bytes(job_.subgroups[i])) masters = elements;
+  if (masters) {
+    master_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(width_ * masters),
+                                    Purpose::master_weights);
+    co_await machine_.run(rank_, first_values(master_.view(), width_));
+  }
+  momentum_variance_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(2 * width_ * elements),
+                                             Purpose::optimizer_states);
+  co_await machine_.run(rank_, first_values(momentum_variance_.view(), width_));
+  if (part_.home != Home::host || !job_.mixed() || !job_.fp32_states()) co_return;
+  for (std::uint32_t i = 0; i < groups_.size(); ++i)
+    groups_[i].host_gradient =
+        machine_.allocate_now(TierId::pinned, rank_, Bytes(4 * job_.subgroups[i].span),
+                              Purpose::optimizer_gradient_buffers);
+}
+
+Task<> StateStore::init_extents() {
+  std::uint64_t swapped = 0, largest = 0;
+  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+    if (!groups_[i].swapped) continue;
+    ++swapped;
+    largest = std::max(largest, set_ * padded(bytes(job_.subgroups[i])));
+  }
+  if (swapped == 0) co_return;
+  paths_->place(swapped, largest);
+  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+    if (!groups_[i].swapped) continue;
+    groups_[i].path = paths_->next();
+    co_await make_extents(i);
+    Loaded first;
+    first.group = i;
+    if (groups_[i].master) first.master = co_await swap_->take();
+    first.momentum = co_await swap_->take();
+    first.variance = co_await swap_->take();
+    for (const Transfer& transfer : transfers(first)) {
+      if (transfer.extent->block()->purpose != Purpose::optimizer_states) continue;
+      const Op made = machine_.run(rank_, first_values(transfer.memory, width_));
+      co_await machine_.write(rank_, *transfer.extent, transfer.range, transfer.memory, made);
+    }
+  }
+}
+
+/// New extents for all that `group` has on storage, on its path.
+Task<> StateStore::make_extents(std::uint32_t group) {
+  Group& state = groups_[group];
+  const Subgroup& subgroup = job_.subgroups[group];
+  const StorageId storage = paths_->storage(state.path);
+  const Bytes size(padded(bytes(subgroup)));
+  if (const std::uint64_t own = own_master_bytes(subgroup))
+    state.master = co_await machine_.store(storage, rank_, Bytes(own), Purpose::optimizer_states);
+  state.momentum = co_await machine_.store(storage, rank_, size, Purpose::optimizer_states);
+  state.variance = co_await machine_.store(storage, rank_, size, Purpose::optimizer_states);
+  const auto& members = subgroup.members;
+  if (std::any_of(members.begin(), members.end(), [this](const Subgroup::Member& member) {
+        return gradient_on_storage(member.weight);
+      }))
+    state.gradient = co_await machine_.store(storage, rank_, size, Purpose::gradients);
+}
+
+/// What lies where on storage of a sub-group's states: whole extents, but for masters that are the
+/// weights themselves.
+std::vector<StateStore::Transfer> StateStore::transfers(const Loaded& loaded) const {
+  const Group& state = groups_[loaded.group];
+  const Subgroup& subgroup = job_.subgroups[loaded.group];
+  const std::uint64_t whole = padded(bytes(subgroup));
+  std::vector<Transfer> all;
+  if (width_ == 4) {
+    all.push_back({&state.master, {0, whole}, loaded.master.view(0, whole)});
+  } else if (loaded.master) {
+    std::uint64_t own_offset = 0;
+    for (const Subgroup::Member& member : subgroup.members) {
+      if (weights_.in_host(member.weight)) continue;
+      const std::uint64_t length = padded(width_ * member.elements);
+      const View memory = loaded.master.view(width_ * member.offset, length);
+      if (own_master(member.weight)) {
+        all.push_back({&state.master, {own_offset, length}, memory});
+        own_offset += length;
+      } else {
+        all.push_back({&weights_.extent(member.weight), {0, length}, memory});
+      }
+    }
+  }
+  all.push_back({&state.momentum, {0, whole}, loaded.momentum.view(0, whole)});
+  all.push_back({&state.variance, {0, whole}, loaded.variance.view(0, whole)});
+  return all;
+}
+
+// ---- Between updates
+
+StateStore::GradientHome StateStore::gradient_home(std::uint32_t weight) const {
+  const auto& [group, index] = member_of_[weight];
+  const Subgroup::Member& member = job_.subgroups[group].members[index];
+  const Group& state = groups_[group];
+  GradientHome home;
+  if (gradient_on_storage(weight)) {
+    home.extent = &state.gradient;
+    home.range = {member.offset * 4, padded(4 * member.elements)};
+  } else if (state.host_gradient) {
+    home.memory = state.host_gradient.view(member.offset * 4, member.elements * 4);
+  }
+  return home;
+}
+
+void StateStore::gradient_written(std::uint32_t weight, Op written) {
+  groups_[member_of_[weight].first].gradient_writes.push_back(std::move(written));
+}
+
+// ---- In an update
+
+bool StateStore::must_read(std::uint32_t group) const {
+  return groups_[group].swapped && (!kept(group) || groups_[group].gradient);
+}
+
+Task<StateStore::Loaded> StateStore::load(std::uint32_t group) {
+  Group& state = groups_[group];
+  Loaded loaded = std::exchange(state.kept, Loaded());
+  loaded.group = group;
+  const bool fresh = state.swapped && !loaded.momentum;
+  if (!fresh && !state.gradient) co_return loaded;
+  const auto& members = job_.subgroups[group].members;
+  const bool master =
+      fresh && std::any_of(members.begin(), members.end(), [this](const Subgroup::Member& member) {
+        return width_ == 4 || !weights_.in_host(member.weight);
+      });
+  std::vector<Buffer*> wanted;
+  if (master) wanted.push_back(&loaded.master);
+  if (fresh) wanted.insert(wanted.end(), {&loaded.momentum, &loaded.variance});
+  if (state.gradient) wanted.push_back(&loaded.gradient);
+  ++reading_[state.path];
+  std::vector<Buffer> buffers = co_await swap_->take(wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) *wanted[i] = std::move(buffers[i]);
+  const Semaphore::Lock turn = co_await paths_->turn(state.path, false);
+  std::vector<Op> reads;
+  if (fresh)
+    for (Transfer& transfer : transfers(loaded))
+      reads.push_back(
+          machine_.read(rank_, *transfer.extent, transfer.range, std::move(transfer.memory)));
+  if (state.gradient) {
+    const std::uint64_t bytes = state.gradient.size().value();
+    reads.push_back(machine_.read(rank_, state.gradient, {0, bytes}, loaded.gradient.view(0, bytes),
+                                  state.gradient_writes));
+  }
+  for (const Op& read : reads) co_await read;
+  --reading_[state.path];
+  state.gradient_writes.clear();
+  paths_->measured(state.path, false, reads);
+  co_return loaded;
+}
+
+Task<> StateStore::save(Loaded loaded) {
+  Group& state = groups_[loaded.group];
+  const std::size_t path = paths_->next();
+  Stored old[3];
+  if (path != state.path) {
+    state.path = path;
+    old[0] = std::move(state.master);
+    old[1] = std::move(state.momentum);
+    old[2] = std::move(state.variance);
+    co_await make_extents(loaded.group);
+  }
+  const Semaphore::Lock turn = co_await paths_->turn(path, true);
+  std::vector<Op> writes;
+  for (Transfer& transfer : transfers(loaded))
+    writes.push_back(
+        machine_.write(rank_, *transfer.extent, transfer.range, std::move(transfer.memory)));
+  loaded.master.reset();
+  loaded.momentum.reset();
+  loaded.variance.reset();
+  for (const Op& write : writes) co_await write;
+  paths_->measured(path, true, writes);
+}
+
+void StateStore::keep(Loaded loaded) {
+  const std::uint32_t group = loaded.group;
+  groups_[group].kept = std::move(loaded);
+}
+
+std::vector<View> StateStore::operands(const Loaded& loaded) const {
+  const Group& state = groups_[loaded.group];
+  const Subgroup& subgroup = job_.subgroups[loaded.group];
+  std::vector<View> views;
+  if (state.swapped) {
+    for (const Buffer* buffer : {&loaded.master, &loaded.momentum, &loaded.variance})
+      if (*buffer) views.push_back(buffer->view());
+  } else {
+    const std::uint64_t bytes = width_ * subgroup.span, offset = width_ * state.host_offset;
+    if (own_master_bytes(subgroup)) views.push_back(master_.view(offset, bytes));
+    views.push_back(momentum_variance_.view(2 * offset, 2 * bytes));
+  }
+  return views;
+}
+
+View StateStore::narrow_master(const Loaded& loaded, const Subgroup::Member& member) const {
+  if (width_ == 4) return View();
+  const std::uint64_t offset = width_ * member.offset, bytes = padded(width_ * member.elements);
+  if (groups_[loaded.group].swapped) return loaded.master.view(offset, bytes);
+  if (!own_master(member.weight)) return View();
+  return master_.view(width_ * groups_[loaded.group].host_offset + offset, bytes);
+}
+
+void StateStore::end_step(std::uint64_t cache_hits) {
+  result::OptimizerStates& says = job_.shared->states[rank_.index];
+  result::Checkpoint& checkpoint = job_.shared->checkpoints[rank_.index];
+  says = {};
+  checkpoint = {};
+  if (!paths_) return;
+  says.cache_hits = cache_hits;
+  const auto& storages = machine_.topology().storages;
+  for (std::size_t path = 0; path < paths_->count(); ++path) {
+    const StorageInfo& storage = storages[paths_->storage(path).index];
+    says.paths[storage.name].estimate_bytes_per_s = paths_->estimate(path);
+  }
+  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+    const std::uint64_t states = 3 * width_ * job_.subgroups[i].elements;
+    checkpoint.bytes += states;
+    if (!groups_[i].swapped) continue;
+    ++says.subgroups;
+    if (kept(i)) continue;
+    const StorageInfo& storage = storages[paths_->storage(groups_[i].path).index];
+    ++says.paths[storage.name].subgroups;
+    if (!storage.wears) checkpoint.prestaged_bytes += states;
+  }
+  for (std::uint32_t weight = 0; width_ == 4 && weight < job_.model.weights.size(); ++weight)
+    checkpoint.bytes += job_.share(weight, job_.partition.state_ways()) * job_.weight_bytes;
+  paths_->end_step();
+}
+
+}  // namespace spillway::strategies
