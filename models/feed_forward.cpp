@@ -4,8 +4,27 @@ namespace spillway::models {
 
 namespace {
 
+/// product = silu(gate) * up in one kernel each way: silu(gate) is computed again, and the
+/// gradients take the place of gate and up.
+///   Source  Liger Kernel, ops/swiglu.py
+Value fused_gated_product(Tape& tape, Value gate, Value up) {
+  const Value product = tape.value("ffn.product", tape.elements(gate));
+  tape.add(
+      "ffn.product", OperatorKind::elementwise,
+      {{gate.tensor, Access::read}, {up.tensor, Access::read}, {product.tensor, Access::write}},
+      {gate.tensor, up.tensor});
+  tape.on_backward([&tape, gate, up, product] {
+    std::vector<Operand> back{tape.gradient(product)};
+    tape.replace_by_gradient(back, gate);
+    tape.replace_by_gradient(back, up);
+    tape.add("ffn.product.backward", OperatorKind::elementwise, std::move(back));
+  });
+  return product;
+}
+
 /// product = silu(gate) * up; saves gate, up and silu(gate), as an unfused implementation does.
 Value gated_product(Tape& tape, Value gate, Value up) {
+  if (tape.workload().fused_kernels) return fused_gated_product(tape, gate, up);
   const TensorId silu = tape.tensor("ffn.activated_gate", tape.elements(gate), tape.element());
   const Value product = tape.value("ffn.product", tape.elements(gate));
   const std::vector<TensorId> saved{gate.tensor, up.tensor, silu};

@@ -157,6 +157,15 @@ void Tape::accumulate(std::vector<Operand>& operands, Value value) {
   operands.push_back({slot.gradient, Access::write});
 }
 
+void Tape::replace_by_gradient(std::vector<Operand>& operands, Value value) {
+  Slot& slot = slots_[value.slot];
+  ENSURE(slot.state == Slot::State::none,
+         "a gradient of " + program_.tensors[value.tensor].name + " is there already");
+  slot.gradient = value.tensor;
+  slot.state = Slot::State::own;
+  operands.push_back({value.tensor, Access::read_write});
+}
+
 void Tape::pass_gradient(Value from, Value to) {
   const Operand source = gradient(from);
   Slot& slot = slots_[to.slot];

@@ -55,6 +55,9 @@ class Tape {
   Operand gradient(Value value) const;
   /// Adds to `operands` what summing into the gradient of `value` takes.
   void accumulate(std::vector<Operand>& operands, Value value);
+  /// Adds to `operands` that the gradient of `value`, which nobody has added to, takes the place of
+  /// the value itself.
+  void replace_by_gradient(std::vector<Operand>& operands, Value value);
   /// The gradient of `to` is that of `from`, which nobody changes.
   void pass_gradient(Value from, Value to);
 

@@ -91,7 +91,8 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
   for (const models::Tensor& tensor : program.tensors)
     if (tensor.weight && tensor.role == models::TensorRole::weight)
       elements_[*tensor.weight] = tensor.elements;
-  plans = plan_layers(model, program, partition.weight_ways(), partition.gradient_ways());
+  plans = plan_layers(model, program, partition.weight_ways(), partition.gradient_ways(),
+                      scenario.strategy.activations.policy != description::ActivationPolicy::keep);
   const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
   subgroups = make_subgroups(
       model, optimizer.subgroup.value(), optimizer.grouping, optimizer.fused_tensors,

@@ -66,11 +66,12 @@ class FirstFit {
 class Planner {
  public:
   Planner(const models::Model& model, const StepProgram& program, std::uint64_t weight_ways,
-          std::uint64_t gradient_ways)
+          std::uint64_t gradient_ways, bool recomputes)
       : model_(model),
         program_(program),
         weight_ways_(weight_ways),
         gradient_ways_(gradient_ways),
+        recomputes_(recomputes),
         layers_(static_cast<std::uint32_t>(model.layers.size())),
         uses_(program.tensors.size()),
         hidden_index_(program.tensors.size(), none),
@@ -145,11 +146,18 @@ class Planner {
     logits_offset_.clear();
     logits_end_ = 0;
     place_weights(plan);
-    place_saved(plan);
+    const bool recomputed = recomputes_ && model_.layers[index].is_block;
+    if (!recomputed) place_saved(plan);
     const models::LayerSpan& span = program_.layers[index];
-    plan.forward = plan_pass(plan, span.forward, false);
-    if (model_.layers[index].is_block) plan.recompute = plan_pass(plan, span.forward, true);
-    plan.backward = plan_pass(plan, span.backward, false);
+    place_transients({{span.forward, false}});
+    plan.forward = plan_pass(plan, {span.forward, false});
+    if (recomputed) {
+      place_transients({{span.forward, true}, {span.backward, false}});
+      plan.recompute = plan_pass(plan, {span.forward, true});
+    } else {
+      place_transients({{span.backward, false}});
+    }
+    plan.backward = plan_pass(plan, {span.backward, false});
   }
 
   void place_weights(LayerPlan& plan) {
@@ -193,9 +201,17 @@ class Planner {
     }
   }
 
-  PassPlan plan_pass(const LayerPlan& plan, models::Span span, bool recompute) {
+  struct Pass {
+    models::Span span;
+    bool recompute;
+  };
+
+  /// `place_transients` has placed what this pass uses.
+  PassPlan plan_pass(const LayerPlan& plan, Pass which) {
+    const auto& [span, recompute] = which;
     PassPlan pass;
-    place_transients(span, recompute, pass);
+    pass.transient_bytes = transient_end_;
+    pass.logits_bytes = logits_end_;
     pass.segments.emplace_back();
     for (std::uint32_t i = span.first; i < span.last; ++i) {
       const Operator& op = program_.operators[i];
@@ -229,37 +245,39 @@ class Planner {
     return saved_offset_[id] == none;
   }
 
-  void place_transients(models::Span span, bool recompute, PassPlan& pass) {
-    transient_offset_.clear();
+  /// Passes that follow each other in one space: a tensor lives from its first use to its last.
+  void place_transients(const std::vector<Pass>& passes) {
     struct Life {
       TensorId id;
       std::uint32_t from, to;
     };
     std::vector<Life> lives;
-    for (std::uint32_t i = span.first; i < span.last; ++i) {
-      const Operator& op = program_.operators[i];
-      for (const models::Operand& operand : op.operands) {
-        const TensorId id = operand.tensor;
-        if (program_.tensors[id].role == TensorRole::logits && !logits_placed(id)) {
-          logits_offset_.push_back({id, logits_end_});
-          logits_end_ += up(program_.tensors[id].bytes.value(), placement);
+    std::uint32_t now = 0;
+    for (const Pass& pass : passes)
+      for (std::uint32_t i = pass.span.first; i < pass.span.last; ++i, ++now) {
+        const Operator& op = program_.operators[i];
+        for (const models::Operand& operand : op.operands) {
+          const TensorId id = operand.tensor;
+          if (program_.tensors[id].role == TensorRole::logits && !logits_placed(id)) {
+            logits_offset_.push_back({id, logits_end_});
+            logits_end_ += up(program_.tensors[id].bytes.value(), placement);
+          }
+          if (!is_transient(id, op.layer, pass.recompute)) continue;
+          auto life = std::find_if(lives.begin(), lives.end(),
+                                   [&](const Life& known) { return known.id == id; });
+          if (life == lives.end())
+            lives.push_back({id, now, now});
+          else
+            life->to = now;
         }
-        if (!is_transient(id, op.layer, recompute)) continue;
-        auto life = std::find_if(lives.begin(), lives.end(),
-                                 [&](const Life& known) { return known.id == id; });
-        if (life == lives.end())
-          lives.push_back({id, i, i});
-        else
-          life->to = i;
       }
-    }
     FirstFit fit;
+    transient_offset_.clear();
     for (const Life& life : lives)
       transient_offset_.push_back(
           {life.id,
            fit.place(up(program_.tensors[life.id].bytes.value(), placement), life.from, life.to)});
-    pass.transient_bytes = fit.end();
-    pass.logits_bytes = logits_end_;
+    transient_end_ = fit.end();
   }
 
   bool logits_placed(TensorId id) const {
@@ -301,6 +319,7 @@ class Planner {
   const models::Model& model_;
   const StepProgram& program_;
   std::uint64_t weight_ways_, gradient_ways_;
+  bool recomputes_;
   std::uint32_t layers_;
   std::vector<Use> uses_;
   std::vector<std::uint32_t> hidden_index_;
@@ -308,15 +327,15 @@ class Planner {
   std::vector<const Tensor*> weight_tensor_, gradient_tensor_;
   std::vector<std::uint32_t> weight_slot_;  ///< of the layer being planned
   std::vector<std::pair<TensorId, std::uint64_t>> transient_offset_, logits_offset_;
-  std::uint64_t logits_end_ = 0;
+  std::uint64_t logits_end_ = 0, transient_end_ = 0;
   LayerPlans plans_;
 };
 
 }  // namespace
 
 LayerPlans plan_layers(const models::Model& model, const StepProgram& program,
-                       std::uint64_t weight_ways, std::uint64_t gradient_ways) {
-  return Planner(model, program, weight_ways, gradient_ways).plan();
+                       std::uint64_t weight_ways, std::uint64_t gradient_ways, bool recomputes) {
+  return Planner(model, program, weight_ways, gradient_ways, recomputes).plan();
 }
 
 }  // namespace spillway::strategies

@@ -11,8 +11,9 @@ namespace spillway::strategies {
 enum class Area : std::uint8_t {
   weights,    ///< the layer's gathered weights
   gradients,  ///< the layer's weight gradients
-  saved,      ///< activations kept from the layer's forward (or its recomputation) to its backward
-  transient,  ///< activations and their gradients inside one pass of the layer
+  saved,      ///< activations kept from the layer's forward to its backward
+  transient,  ///< activations and their gradients inside one pass of the layer, or from its
+              ///< recomputation to the end of its backward
   logits,
   hidden,   ///< tensors that more than one layer touches
   scratch,  ///< an operator's workspace
@@ -76,7 +77,7 @@ struct HiddenTensor {
 struct LayerPlan {
   std::uint32_t layer;
   PassPlan forward;
-  PassPlan recompute;  ///< empty segments where the layer is not a block
+  PassPlan recompute;  ///< empty segments where nothing is recomputed
   PassPlan backward;
   std::vector<LayerWeight> weights;
   std::uint64_t weight_bytes = 0;  ///< of the gathered weights
@@ -94,7 +95,9 @@ struct LayerPlans {
 
 /// Lays out every layer of `program` for ranks that hold 1/`weight_ways` of each weight and
 /// 1/`gradient_ways` of each gradient. Offsets are multiples of 512 B, shares of 4096 B.
+///   recomputes   blocks save nothing in forward; what their recomputation makes lives until its
+///                last use in backward, as autograd frees it
 LayerPlans plan_layers(const models::Model& model, const models::StepProgram& program,
-                       std::uint64_t weight_ways, std::uint64_t gradient_ways);
+                       std::uint64_t weight_ways, std::uint64_t gradient_ways, bool recomputes);
 
 }  // namespace spillway::strategies

@@ -51,7 +51,6 @@ class Streaming {
   Task<> step() {
     const std::uint64_t micro_batches = job_.scenario.training.gradient_accumulation;
     for (std::uint64_t micro = 0; micro < micro_batches; ++micro) {
-      activations_.begin_micro_batch();
       machine_.enter(rank_, Phase::forward);
       co_await forward();
       machine_.enter(rank_, Phase::backward);
@@ -140,6 +139,11 @@ class Streaming {
         in_use = GatheredWeights();
       }
       GatheredWeights weights = co_await arrive(layer);
+      if (!activations_.has_room(layer, false)) {
+        if (before) co_await before;
+        in_use = GatheredWeights();
+        activations_.make_room(layer, false);
+      }
       activations_.before_forward(layer);
       const Op computed = issue(job_.plans.layers[layer].forward, operands(layer, weights), {});
       activations_.after_forward(layer, computed);
@@ -169,6 +173,11 @@ class Streaming {
       }
       GatheredWeights weights = co_await arrive(layer);
       Gradients::OnGpu gradients = co_await gradients_.begin_layer(layer);
+      if (!activations_.has_room(layer, true)) {
+        if (before) co_await before;
+        in_use = GatheredWeights();
+        activations_.make_room(layer, true);
+      }
       activations_.before_backward(layer);
       LayerOperands at = operands(layer, weights);
       at.gradients = &gradients.views;

@@ -34,26 +34,36 @@ bool Activations::recomputes(std::uint32_t layer) const {
   return policy_ != ActivationPolicy::keep && job_.model.layers[layer].is_block;
 }
 
-void Activations::begin_micro_batch() {
-  std::uint64_t transient = 0, scratch = 0, saved = 0;
-  for (const LayerPlan& plan : job_.plans.layers) {
-    for (const PassPlan* pass : {&plan.forward, &plan.recompute, &plan.backward}) {
-      transient = std::max(transient, pass->transient_bytes);
-      scratch = std::max(scratch, pass->scratch_bytes);
-    }
-    if (recomputes(plan.layer)) saved = std::max(saved, plan.saved_bytes);
-  }
-  const auto on_gpu = [&](std::uint64_t bytes, Purpose purpose) {
-    return bytes ? machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), purpose) : Buffer();
+Activations::Room Activations::room_for(std::uint32_t layer, bool backward) const {
+  const LayerPlan& plan = job_.plans.layers[layer];
+  Room room;
+  const auto holds = [&](const PassPlan& pass) {
+    room.transient = std::max(room.transient, pass.transient_bytes);
+    room.scratch = std::max(room.scratch, pass.scratch_bytes);
   };
-  transient_ = on_gpu(transient, Purpose::activations);
-  block_saved_ = on_gpu(saved, Purpose::activations);
-  scratch_ = on_gpu(scratch, Purpose::workspace);
+  if (!backward) holds(plan.forward);
+  if (backward) holds(plan.recompute), holds(plan.backward);
+  return room;
+}
+
+bool Activations::has_room(std::uint32_t layer, bool backward) const {
+  const Room room = room_for(layer, backward);
+  return room.transient == transient_.size().value() && room.scratch == scratch_.size().value();
+}
+
+void Activations::make_room(std::uint32_t layer, bool backward) {
+  const Room room = room_for(layer, backward);
+  if (transient_.size().value() != room.transient) transient_.reset();
+  if (scratch_.size().value() != room.scratch) scratch_.reset();
+  if (room.transient && !transient_)
+    transient_ =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(room.transient), Purpose::activations);
+  if (room.scratch && !scratch_)
+    scratch_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(room.scratch), Purpose::workspace);
 }
 
 void Activations::end_micro_batch() {
   transient_.reset();
-  block_saved_.reset();
   scratch_.reset();
   for (auto* buffers : {&saved_, &logits_, &hidden_, &host_copies_})
     for (Buffer& buffer : *buffers) buffer.reset();
@@ -114,7 +124,6 @@ std::vector<Op> Activations::arrivals(std::uint32_t layer) const {
 }
 
 View Activations::saved(std::uint32_t layer) const {
-  if (recomputes(layer)) return block_saved_ ? block_saved_.view() : View();
   return saved_[layer] ? saved_[layer].view() : View();
 }
 

@@ -16,10 +16,13 @@ class Activations {
 
   bool recomputes(std::uint32_t layer) const;
 
-  /// Room that a micro-batch needs throughout: passes' temporaries, one block's saved tensors.
-  ///   Throws  OutOfMemory
-  void begin_micro_batch();
   void end_micro_batch();
+
+  /// Temporaries and workspace are those of the pass that runs; the next pass takes them over when
+  /// it needs as much. Where it does not, the pass before must be done when `make_room` is called.
+  ///   Throws  OutOfMemory
+  bool has_room(std::uint32_t layer, bool backward) const;
+  void make_room(std::uint32_t layer, bool backward);
 
   /// Buffers for what the layer's forward writes.
   void before_forward(std::uint32_t layer);
@@ -34,19 +37,23 @@ class Activations {
   /// What a pass of `layer` must wait for.
   std::vector<Op> arrivals(std::uint32_t layer) const;
   View saved(std::uint32_t layer) const;
-  View transient() const { return transient_.view(); }
+  View transient() const { return transient_ ? transient_.view() : View(); }
   View scratch() const { return scratch_ ? scratch_.view() : View(); }
   View logits(std::uint32_t layer) const { return logits_[layer].view(); }
   const std::vector<Buffer>& hidden() const { return hidden_; }
 
  private:
+  struct Room {
+    std::uint64_t transient = 0, scratch = 0;
+  };
+  Room room_for(std::uint32_t layer, bool backward) const;
   bool offloads(const HiddenTensor& tensor) const;
 
   Machine& machine_;
   Rank rank_;
   const Job& job_;
   description::ActivationPolicy policy_;
-  Buffer transient_, scratch_, block_saved_;
+  Buffer transient_, scratch_;
   std::vector<Buffer> saved_, logits_;                ///< by layer
   std::vector<Buffer> hidden_, host_copies_;          ///< by hidden tensor
   std::vector<Op> offloaded_, restored_;              ///< by hidden tensor

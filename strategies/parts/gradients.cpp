@@ -257,11 +257,11 @@ Task<Gradients::Down> Gradients::bring_down(const Share& share, bool first_micro
 
 Task<Op> Gradients::widen_on_gpu(const Share& share, bool first_micro) {
   const View into = flat(share.weight);
-  const Buffer wide =
-      machine_.allocate_now(TierId::gpu, rank_, Bytes(into.bytes), Purpose::gradients);
   const View narrow = share.on_gpu.part(0, share.elements * width_);
   if (first_micro) {
     co_await share.ready;
+    const Buffer wide =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(into.bytes), Purpose::gradients);
     const Op widened = convert_kernel("widen gradient", wide.view(), {narrow}, {});
     co_return machine_.copy(rank_, into, wide.view(), widened);
   }
@@ -270,6 +270,8 @@ Task<Op> Gradients::widen_on_gpu(const Share& share, bool first_micro) {
   const Op back = machine_.copy(rank_, sum.view(), into);
   co_await share.ready;
   co_await back;
+  const Buffer wide =
+      machine_.allocate_now(TierId::gpu, rank_, Bytes(into.bytes), Purpose::gradients);
   const Op added = convert_kernel("add gradient", wide.view(), {narrow, sum.view()}, {});
   co_return machine_.copy(rank_, into, wide.view(), added);
 }
@@ -290,9 +292,10 @@ Task<> Gradients::deliver(Share share, Op arrived, std::vector<Op> before_write)
   Semaphore::Lock room;
   if (part_.convert == ConvertOn::gpu) {
     room = co_await norms_.acquire();
+    co_await arrived;
     const Buffer norm =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(from.bytes), Purpose::gradients);
-    co_await machine_.copy(rank_, norm.view(), from, arrived);
+    co_await machine_.copy(rank_, norm.view(), from);
     const View result = norm.view().part(0, std::min(line, from.bytes));
     staged = convert_kernel("gradient norm", result, {norm.view()}, {});
     if (place) {

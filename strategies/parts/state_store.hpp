@@ -35,7 +35,8 @@ class StateStore {
   bool must_read(std::uint32_t group) const;
   bool kept(std::uint32_t group) const { return groups_[group].kept.momentum ? true : false; }
   std::size_t path(std::uint32_t group) const { return groups_[group].path; }
-  std::size_t paths() const { return paths_ ? paths_->count() : 1; }
+  /// 0 where no states are on storage.
+  std::size_t paths() const { return reading_.size(); }
   /// A read on this path has begun and not ended.
   bool reading(std::size_t path) const { return reading_[path] > 0; }
 

@@ -81,16 +81,36 @@ TEST(Activations, ALlamaBlockSavesTheListOfItsPaperInFp32) {
   // residual, norm output, gate, up, silu(gate), product
   Workload w = workload(1, 0);
   w.precision = Precision::fp32;
+  w.fused_kernels = false;
   EXPECT_EQ(first_block(tiny_llama, w), batch * sequence * 4 * (6 * 64 + 2 * 32 + 4 * 96));
   // dropout drops attention weights only, of which flash keeps no mask
   w.dropout = 0.1;
   EXPECT_EQ(first_block(tiny_llama, w), batch * sequence * 4 * (6 * 64 + 2 * 32 + 4 * 96));
 }
 
+TEST(Activations, AFusedGateSavesNoActivatedGate) {
+  EXPECT_EQ(first_block(tiny_llama, workload(1, 0)),
+            batch * sequence * 2 * (6 * 64 + 2 * 32 + 3 * 96));
+}
+
+TEST(Activations, AFusedGatesGradientsTakeThePlaceOfGateAndUp) {
+  const StepProgram program = build_step_program(from_config(tiny_llama), workload(1, 0));
+  for (const Operator& op : program.operators) {
+    if (!op.name.ends_with("layers.0.ffn.product.backward")) continue;
+    ASSERT_EQ(op.operands.size(), 3u);  // gradient of the product, gate, up
+    EXPECT_EQ(op.operands[1].access, Access::read_write);
+    EXPECT_EQ(program.tensors[op.operands[1].tensor].name, "layers.0.ffn.gate");
+    EXPECT_EQ(op.operands[2].access, Access::read_write);
+    EXPECT_EQ(program.tensors[op.operands[2].tensor].name, "layers.0.ffn.up");
+    return;
+  }
+  FAIL() << "no backward of the product";
+}
+
 TEST(Activations, TensorRanksShareALlamasInnerTensors) {
   // residual and norm output twice stay whole: 4H; the rest is halved
   EXPECT_EQ(first_block(tiny_llama, workload(2, 0)),
-            batch * sequence * 2 * (4 * 64 + (2 * 64 + 2 * 32 + 4 * 96) / 2));
+            batch * sequence * 2 * (4 * 64 + (2 * 64 + 2 * 32 + 3 * 96) / 2));
 }
 
 TEST(Activations, Llama8BNeeds335872BytesATokenAndLayer) {
@@ -98,6 +118,7 @@ TEST(Activations, Llama8BNeeds335872BytesATokenAndLayer) {
   Workload w;
   w.precision = Precision::fp32;
   w.sequence = 128;
+  w.fused_kernels = false;
   const StepProgram program = build_step_program(from_library("llama-3.1-8b"), w);
   EXPECT_EQ(saved_bytes(program, {1}), 128u * 335872);
 }
@@ -127,8 +148,8 @@ TEST(Activations, T5sPublishedSumsForThreeAndTwoLayers) {
 
 TEST(Activations, AnExpertBlockSavesTheCopiesOfTheExpertsUsed) {
   // 16-bit, per token: residual, norm output twice; q, k, v, attention output; 2 copies of
-  // input and output; gate, up, silu(gate), product for 2 of 4 experts; and 2 fp32 shares
-  const std::uint64_t token = 2 * (6 * 64 + 2 * 32 + 2 * 2 * 64 + 4 * 2 * 96) + 2 * 4;
+  // input and output; gate, up, product for 2 of 4 experts; and 2 fp32 shares
+  const std::uint64_t token = 2 * (6 * 64 + 2 * 32 + 2 * 2 * 64 + 3 * 2 * 96) + 2 * 4;
   EXPECT_EQ(first_block(tiny_mixtral, workload(1, 0)), batch * sequence * token);
 }
 
