@@ -11,6 +11,10 @@
 
 namespace spillway::cli {
 
+/// Exit code of a verb that compares, when what should hold does not; thrown as CLI::RuntimeError
+/// after the answer is printed.
+inline constexpr int does_not_hold = 1;
+
 /// {"errors": [...]} as FORMATS has it.
 nlohmann::json errors_json(const std::vector<description::Complaint>& complaints);
 

@@ -14,5 +14,6 @@ void add_machine(CLI::App& app);
 void add_import(CLI::App& app);
 void add_export(CLI::App& app);
 void add_worker(CLI::App& app);
+void add_fidelity(CLI::App& app);
 
 }  // namespace spillway::cli

@@ -2,7 +2,8 @@
 install(TARGETS spillway RUNTIME DESTINATION bin)
 install(TARGETS sim LIBRARY DESTINATION lib/spillway)
 foreach(folder IN ITEMS models/library scenarios/machines scenarios/presets scenarios/schemas
-                        scenarios/examples)
+                        scenarios/examples scenarios/published)
   get_filename_component(parent ${folder} DIRECTORY)
   install(DIRECTORY ${folder} DESTINATION share/spillway/${parent})
 endforeach()
+install(FILES tests/fidelity/open.json DESTINATION share/spillway/tests/fidelity)

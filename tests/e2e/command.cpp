@@ -31,6 +31,7 @@ Workplace::~Workplace() {
 }
 
 void Workplace::write(const std::string& name, const std::string& text) const {
+  fs::create_directories((path_ / name).parent_path());
   std::ofstream(path_ / name) << text;
 }
 

@@ -36,15 +36,15 @@ TEST_P(Help, ShowsAnExampleThatWorksAsPasted) {
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Help,
                          testing::Values("", "simulate", "compare", "model", "machine", "systems",
-                                         "import", "export", "worker"),
+                                         "import", "export", "worker", "fidelity"),
                          [](const auto& verb) {
                            return verb.param.empty() ? "program" : verb.param;
                          });
 
 TEST(HelpOfTheProgram, NamesEachVerb) {
   const Ended help = spillway("--help");
-  for (const char* verb :
-       {"simulate", "compare", "model", "machine", "systems", "import", "export", "worker"})
+  for (const char* verb : {"simulate", "compare", "model", "machine", "systems", "import", "export",
+                           "worker", "fidelity"})
     EXPECT_NE(line_of(help.out, verb), "") << verb;
 }
 

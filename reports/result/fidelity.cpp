@@ -1,0 +1,107 @@
+#include "reports/result/fidelity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace spillway::result {
+
+namespace {
+
+template <class Value>
+nlohmann::json or_null(const std::optional<Value>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json();
+}
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+void count(FidelitySummary& summary, const JudgedFigure& figure) {
+  ++summary.figures;
+  if (figure.verdict == Verdict::ok) ++summary.ok;
+  if (figure.verdict == Verdict::open) ++summary.open;
+  if (figure.verdict == Verdict::skip) ++summary.skipped;
+  if (figure.fails()) ++summary.failed;
+  if (!figure.ordering) return;
+  ++summary.orderings;
+  if (*figure.ordering) ++summary.orderings_right;
+}
+
+}  // namespace
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::ok:
+      return "ok";
+    case Verdict::open:
+      return "open";
+    case Verdict::skip:
+      return "SKIP";
+    case Verdict::miss:
+      return "MISS";
+    case Verdict::drift:
+      return "DRIFT";
+    case Verdict::closed:
+      return "CLOSED";
+  }
+  return "";
+}
+
+FidelitySummary summary_of(const std::string& paper, const std::vector<JudgedFigure>& figures) {
+  FidelitySummary summary;
+  summary.paper = paper;
+  std::vector<double> errors;
+  for (const JudgedFigure& figure : figures) {
+    count(summary, figure);
+    if (!figure.error || figure.truth || figure.relation != "==") continue;
+    errors.push_back(std::abs(*figure.error));
+    if (errors.back() < summary.worst_error.value_or(-1)) continue;
+    summary.worst_error = errors.back();
+    summary.worst = figure.id;
+  }
+  if (!errors.empty()) summary.median_error = median_of(std::move(errors));
+  return summary;
+}
+
+void to_json(nlohmann::json& json, const JudgedFigure& figure) {
+  json = {{"id", figure.id},
+          {"paper", figure.paper},
+          {"source", figure.source},
+          {"metric", figure.metric},
+          {"published", figure.published},
+          {"simulated", or_null(figure.simulated)},
+          {"unit", figure.unit},
+          {"relation", figure.relation},
+          {"error", or_null(figure.error)},
+          {"tolerance", figure.tolerance},
+          {"role", figure.role},
+          {"ordering", or_null(figure.ordering)},
+          {"verdict", to_string(figure.verdict)},
+          {"reason", figure.reason}};
+}
+
+void to_json(nlohmann::json& json, const FidelitySummary& summary) {
+  json = {{"paper", summary.paper},
+          {"figures", summary.figures},
+          {"ok", summary.ok},
+          {"open", summary.open},
+          {"skipped", summary.skipped},
+          {"failed", summary.failed},
+          {"median_error", or_null(summary.median_error)},
+          {"worst_error", or_null(summary.worst_error)},
+          {"worst", summary.worst},
+          {"orderings", summary.orderings},
+          {"orderings_right", summary.orderings_right}};
+}
+
+void to_json(nlohmann::json& json, const Fidelity& fidelity) {
+  json = {{"schema", "spillway/fidelity/1"},
+          {"figures", fidelity.figures},
+          {"papers", fidelity.papers},
+          {"overall", fidelity.overall}};
+}
+
+}  // namespace spillway::result

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::result {
+
+/// What became of a published figure. Those from `miss` on should not be.
+enum class Verdict : unsigned char {
+  ok,     ///< within its tolerance
+  open,   ///< known not to be, and where it was
+  skip,   ///< cannot be run yet
+  miss,   ///< outside its tolerance
+  drift,  ///< known to be open, but no longer where it was
+  closed  ///< known to be open, but within its tolerance now
+};
+
+/// "ok", "open", "SKIP", "MISS", "DRIFT", "CLOSED".
+const char* to_string(Verdict verdict);
+
+/// A published figure and what is simulated for it, both in `unit`.
+struct JudgedFigure {
+  std::string id, paper, source, metric, unit, relation, role;
+  double published = 0;
+  double tolerance = 0;
+  std::optional<double> simulated;
+  std::optional<double> error;   ///< (simulated - published) / published; the difference when that
+                                 ///< is 0; absent without a value
+  bool truth = false;            ///< yes or no, as 1 or 0
+  std::optional<bool> ordering;  ///< it compares setups: whether the better one is the better one
+  Verdict verdict = Verdict::ok;
+  std::string reason;  ///< of everything but ok
+
+  bool fails() const { return verdict >= Verdict::miss; }
+};
+
+/// Counts over the figures of one paper. Errors are those of figures that are to be equal and are
+/// no yes or no.
+struct FidelitySummary {
+  std::string paper;
+  std::size_t figures = 0, ok = 0, open = 0, skipped = 0, failed = 0;
+  std::optional<double> median_error, worst_error;  ///< absolute, relative
+  std::string worst;                                ///< id
+  std::size_t orderings = 0, orderings_right = 0;
+};
+
+struct Fidelity {
+  std::vector<JudgedFigure> figures;
+  std::vector<FidelitySummary> papers;  ///< in the order of their first figures
+  FidelitySummary overall;
+};
+
+/// Counts of `figures`, which may be of several papers.
+FidelitySummary summary_of(const std::string& paper, const std::vector<JudgedFigure>& figures);
+
+void to_json(nlohmann::json& json, const JudgedFigure& figure);
+void to_json(nlohmann::json& json, const FidelitySummary& summary);
+void to_json(nlohmann::json& json, const Fidelity& fidelity);
+
+}  // namespace spillway::result

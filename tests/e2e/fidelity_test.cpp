@@ -1,0 +1,77 @@
+#include "tests/e2e/command.hpp"
+
+#include <gtest/gtest.h>
+
+namespace spillway::e2e {
+namespace {
+
+/// Figures over gpt2 without offloading: it fits on its GPU, which has 24 GiB.
+std::string figures(const std::string& memory) {
+  return R"([
+  { "id": "own.fits", "source": "own notes", "setups": { "a": "runs/gpt2.json" },
+    "metric": "a.feasible", "value": 1, "unit": "bool", "tolerance": 0, "role": "check" },
+  { "id": "own.memory", "source": "own notes", "setups": { "a": "runs/gpt2.json" },
+    "metric": "a.peak_bytes.gpu.capacity", "value": )" +
+         memory + R"(, "unit": "GiB", "tolerance": 0.01, "role": "check" }
+])";
+}
+
+constexpr const char* gpt2 = R"({ "model": "gpt2", "machine": "gaming_4090",
+  "training": { "precision": "bf16_mixed" }, "strategy": { "system": "resident" } })";
+
+struct Own {
+  explicit Own(const std::string& memory) {
+    place.write("runs/gpt2.json", gpt2);
+    place.write("own.json", figures(memory));
+  }
+  Workplace place;
+};
+
+TEST(Fidelity, ExitsWithZeroWhenEveryFigureHolds) {
+  const Own own("24.1");
+  const Ended ended = shell(own.place, "spillway fidelity own.json");
+  EXPECT_EQ(ended.exit, 0) << ended.out << ended.err;
+  EXPECT_NE(ended.out.find("2 figures: 2 ok, 0 open, 0 SKIP\n"), std::string::npos) << ended.out;
+  const auto json = shell(own.place, "spillway fidelity own.json --json").json();
+  EXPECT_EQ(json["schema"], "spillway/fidelity/1");
+  EXPECT_EQ(json["overall"]["ok"], 2);
+  EXPECT_EQ(json["figures"][1]["simulated"], 24);
+}
+
+TEST(Fidelity, ExitsWithOneWhenAFigureDoesNotHold) {
+  const Own own("20");
+  const Ended ended = shell(own.place, "spillway fidelity own.json");
+  EXPECT_EQ(ended.exit, 1);
+  EXPECT_NE(ended.out.find("MISS    own.memory"), std::string::npos) << ended.out;
+  EXPECT_EQ(shell(own.place, "spillway fidelity own.json --filter own.fits").exit, 0);
+}
+
+TEST(Fidelity, RecordsWhatIsOpenAndAsksForAReason) {
+  const Own own("20");
+  const Ended recorded = shell(own.place, "spillway fidelity own.json --open open.json --record");
+  EXPECT_EQ(recorded.exit, 0) << recorded.err;
+  EXPECT_EQ(recorded.out, "open.json: 1 open figures\n  needs a reason: own.memory\n");
+  EXPECT_EQ(shell(own.place, "spillway fidelity own.json --open open.json").exit, 1);
+  const Ended open = shell(own.place,
+                           "sed -i 's/\"\"/\"counts a bias\"/' open.json; "
+                           "spillway fidelity own.json --open open.json");
+  EXPECT_EQ(open.exit, 0) << open.out;
+  EXPECT_NE(open.out.find("open  own.memory: counts a bias"), std::string::npos) << open.out;
+}
+
+TEST(Fidelity, RefusesWhatCannotBeMeant) {
+  const Own own("20");
+  own.place.write("open.json", R"([{ "id": "own.memroy", "simulated": 1, "reason": "typo" }])");
+  const Ended stale = shell(own.place, "spillway fidelity own.json --open open.json");
+  EXPECT_EQ(stale.exit, 2);
+  EXPECT_EQ(stale.err,
+            "open.json:1:2: id: no figure \"own.memroy\"; did you mean \"own.memory\"?\n");
+  const Ended none = shell(own.place, "spillway fidelity own.json --filter nothing");
+  EXPECT_EQ(none.exit, 2);
+  EXPECT_NE(none.err.find("no figure has \"nothing\""), std::string::npos) << none.err;
+  EXPECT_EQ(shell(own.place, "spillway fidelity own.json --open away.json").exit, 2);
+  EXPECT_EQ(shell(own.place, "spillway fidelity away.json").exit, 2);
+}
+
+}  // namespace
+}  // namespace spillway::e2e

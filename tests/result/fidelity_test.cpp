@@ -1,0 +1,65 @@
+#include "reports/result/fidelity.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace spillway::result {
+namespace {
+
+JudgedFigure figure(const std::string& id, Verdict verdict, std::optional<double> error) {
+  JudgedFigure figure;
+  figure.id = id;
+  figure.relation = "==";
+  figure.verdict = verdict;
+  figure.error = error;
+  return figure;
+}
+
+TEST(FidelitySummary, TakesTheMedianAndTheWorstOfAbsoluteErrors) {
+  const auto summary =
+      summary_of("p", {figure("a", Verdict::ok, -0.02), figure("b", Verdict::miss, 0.3),
+                       figure("c", Verdict::ok, 0.04), figure("d", Verdict::skip, {})});
+  EXPECT_EQ(summary.figures, 4u);
+  EXPECT_EQ(summary.ok, 2u);
+  EXPECT_EQ(summary.failed, 1u);
+  EXPECT_EQ(summary.skipped, 1u);
+  EXPECT_EQ(summary.median_error, 0.04);  // of 0.02 0.04 0.3
+  EXPECT_EQ(summary.worst_error, 0.3);
+  EXPECT_EQ(summary.worst, "b");
+}
+
+TEST(FidelitySummary, LeavesBoundsAndTruthsOutOfTheErrors) {
+  JudgedFigure bound = figure("bound", Verdict::ok, 5);
+  bound.relation = ">=";
+  bound.ordering = true;
+  JudgedFigure truth = figure("truth", Verdict::open, -1);
+  truth.truth = true;
+  const auto summary = summary_of("p", {bound, truth});
+  EXPECT_EQ(summary.median_error, std::nullopt);
+  EXPECT_EQ(summary.worst_error, std::nullopt);
+  EXPECT_EQ(summary.open, 1u);
+  EXPECT_EQ(summary.orderings, 1u);
+  EXPECT_EQ(summary.orderings_right, 1u);
+}
+
+TEST(FidelitySummary, CountsDriftedAndClosedFiguresAsFailed) {
+  const auto summary =
+      summary_of("p", {figure("a", Verdict::drift, 0.1), figure("b", Verdict::closed, 0.3)});
+  EXPECT_EQ(summary.failed, 2u);
+  EXPECT_DOUBLE_EQ(*summary.median_error, 0.2);  // between two
+}
+
+TEST(Fidelity, SaysNullWhereThereIsNoValue) {
+  Fidelity fidelity;
+  fidelity.figures.push_back(figure("a", Verdict::skip, {}));
+  fidelity.overall = summary_of("all", fidelity.figures);
+  const nlohmann::json json = fidelity;
+  EXPECT_EQ(json["schema"], "spillway/fidelity/1");
+  EXPECT_EQ(json["figures"][0]["verdict"], "SKIP");
+  EXPECT_TRUE(json["figures"][0]["simulated"].is_null());
+  EXPECT_TRUE(json["overall"]["median_error"].is_null());
+  EXPECT_EQ(json["overall"]["skipped"], 1);
+}
+
+}  // namespace
+}  // namespace spillway::result
