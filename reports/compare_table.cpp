@@ -117,7 +117,8 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
       moved("host to GPU/step", &IoBytes::h2d),
       moved("GPU to host/step", &IoBytes::d2h),
       moved("GPU direct/step", &IoBytes::gpu_direct),
-      moved("network/step", &IoBytes::network),
+      moved("GPU to GPU/step", &IoBytes::network),
+      moved("between nodes/step", &IoBytes::between_nodes),
       measured(
           "step time", Best::lowest, [](auto& r) { return r.step_time_s; }, human_time),
       measured(

@@ -119,14 +119,15 @@ std::string time_table(const Result& r, const Screen& screen) {
                {"host to GPU"},
                {"GPU to host"},
                {"SSD"},
-               {"CPU"}},
+               {"CPU"},
+               {"network"}},
               {}};
   for (const PhaseTime& phase : phases_of(r)) {
     table.rows.push_back(
         {(phase.part_of_update ? "  " : "") + phase.name, human_time(phase.seconds)});
     if (!phase.busy) continue;
     const result::PhaseBusy& b = *phase.busy;
-    for (const double busy : {b.gpu, b.gpu_recompute, b.h2d, b.d2h, b.ssd, b.cpu})
+    for (const double busy : {b.gpu, b.gpu_recompute, b.h2d, b.d2h, b.ssd, b.cpu, b.network})
       table.rows.back().emplace_back(seconds_of(busy, phase.seconds));
   }
   drop_silent_columns(table);

@@ -25,11 +25,9 @@ std::vector<PhaseTime> phases_of(const Result& r) {
 
 std::string waits_for(const PhaseTime& phase) {
   if (!phase.busy || phase.seconds <= 0) return "";
-  const std::pair<const char*, double> resources[] = {{"gpu", phase.busy->gpu},
-                                                      {"h2d", phase.busy->h2d},
-                                                      {"d2h", phase.busy->d2h},
-                                                      {"ssd", phase.busy->ssd},
-                                                      {"cpu", phase.busy->cpu}};
+  const std::pair<const char*, double> resources[] = {
+      {"gpu", phase.busy->gpu}, {"h2d", phase.busy->h2d}, {"d2h", phase.busy->d2h},
+      {"ssd", phase.busy->ssd}, {"cpu", phase.busy->cpu}, {"network", phase.busy->network}};
   const auto* longest = &resources[0];
   for (const auto& resource : resources)
     if (resource.second > longest->second) longest = &resource;

@@ -94,7 +94,8 @@ std::string traffic(const Result& r, const Screen& screen) {
   add("host to GPU", r.io.h2d, human_share(r.utilization.h2d));
   add("GPU to host", r.io.d2h, human_share(r.utilization.d2h));
   add("GPU direct", r.io.gpu_direct, "");
-  add("network", r.io.network, "");
+  add("GPU to GPU", r.io.network, "");
+  add("of it between nodes", r.io.between_nodes, human_share(r.utilization.network));
   return table.rows.empty() ? "" : to_text(table, screen) + "\n";
 }
 

@@ -69,7 +69,7 @@ class Checks {
                fmt::format("data {} x tensor {} x pipeline {} makes {} ranks, but {} has {} GPU{}",
                            parallel.data, parallel.tensor, parallel.pipeline, parallel.ranks(),
                            scenario_.machine.name, gpus, gpus == 1 ? "" : "s"),
-               "lower one of them or raise machine.gpu.count");
+               "lower one of them or raise machine.gpu.count or machine.nodes");
   }
 
   void shape(const models::Model& model) {

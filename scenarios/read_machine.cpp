@@ -25,8 +25,9 @@ class MachineCheck {
     const json& machine = document_.value;
     if (machine["gpu"]["compute"].empty())
       complain("/gpu/compute", "no element type has a rate", "write \"fp16\": \"149 TFLOPS\"");
-    if (machine.value("nodes", 1) > 1 && !machine.contains("network"))
-      complain("/nodes", "several nodes need a network", "add \"network\": {\"per_gpu\": ...}");
+    if (machine.value("nodes", 1) > 1 && !document_.find("/network/per_gpu"))
+      complain("/nodes", "several nodes need network.per_gpu, each GPU's rate to other nodes",
+               "add \"network\": {\"per_gpu\": \"12.5 GB/s\"}, which is 100 Gb/s");
     if (const json* storages = document_.find("/storage"))
       for (std::size_t i = 0; i < storages->size(); ++i)
         check_storage((*storages)[i], pointer_to("/storage", std::to_string(i)));

@@ -135,6 +135,10 @@ void Platform::build_gpu(Zone* zone, std::uint32_t rank) {
   gpu.in_pageable = path(zone, {dram_, slow_in, gpu.in, gpu.all_in});
   gpu.out_pinned = path(zone, {gpu.all_out, gpu.out, dram_});
   gpu.out_pageable = path(zone, {gpu.all_out, gpu.out, slow_out, dram_});
+  if (machine_.nodes > 1) {
+    Link* nic = link(name + " nic", machine_.network.per_gpu.value());
+    gpu.other_node = path(zone, {gpu.all_out, gpu.out, nic, gpu.in, gpu.all_in});
+  }
 }
 
 double Platform::process_share(std::uint32_t storage) const {

@@ -35,9 +35,10 @@ struct StorageAccess {
 ///   PCIe      a link each way and GPU, pageable copies through a slower one before it
 ///   cores     device time: the classes of CPU work share it, each at its own rate
 ///   DRAM      one link under all of these; left out where their rates together cannot fill it
+///   network   a link per GPU, behind its PCIe
 class Platform {
  public:
-  /// `scenario` outlives it; an engine must exist.
+  /// `scenario` outlives it, and its machine has no nodes but those in use; an engine must exist.
   Platform(const description::Scenario& scenario, std::uint32_t ranks);
   Platform(const Platform&) = delete;
 
@@ -56,6 +57,9 @@ class Platform {
   Path peer(strategies::Rank from, strategies::Rank to) const {
     return {gpus_[from.index].sends, gpus_[to.index].receives};
   }
+  /// GPU to its like on the next node. Nodes are equal: what leaves here arrives there as the same
+  /// arrives here, so that the way out of the one and into the other are this GPU's own.
+  Path other_node(strategies::Rank rank) const { return gpus_[rank.index].other_node; }
   /// A CPU kernel and the bytes that it moves on its path: its DRAM traffic.
   ///   elements > 0 for `adam`, whose rate counts parameters: it may move 1..64 whole bytes a
   ///   parameter
@@ -79,7 +83,7 @@ class Platform {
     Link *in = nullptr, *out = nullptr;  ///< copies
     Link *all_in = nullptr,
          *all_out = nullptr;  ///< everything that crosses the slot; null: not capped
-    Path in_pinned, in_pageable, out_pinned, out_pageable;
+    Path in_pinned, in_pageable, out_pinned, out_pageable, other_node;
     simgrid::s4u::Host *sends = nullptr, *receives = nullptr;
   };
 
@@ -110,7 +114,8 @@ class Platform {
   int next_host_ = 0;
 };
 
-/// Rates of an array as one node sees it: a file system shared by n nodes gives each 1/n.
+/// Rates of an array as one node sees it: a file system shared by n nodes, all in use, gives each
+/// 1/n.
 struct ArrayRates {
   double read, write;  ///< bytes per second
 };

@@ -15,11 +15,17 @@ void count(const StorageAccess& access, bool reads, int by) {
     if (mix) (reads ? mix->reads : mix->writes) += by;
 }
 
+/// With the nodes that the run uses: they alone share the machine's file systems.
+description::Scenario in_use(description::Scenario scenario) {
+  scenario.machine.nodes = scenario.nodes_in_use();
+  return scenario;
+}
+
 }  // namespace
 
 SimMachine::SimMachine(const description::Scenario& scenario, bool trace)
     : Machine(strategies::setup_for(scenario, true, trace)),
-      scenario_(scenario),
+      scenario_(in_use(scenario)),
       engine_(static_cast<Listener&>(*this)),
       platform_(scenario_, topology().ranks) {}
 

@@ -53,7 +53,6 @@ class SimMachine final : public strategies::Machine, private Listener {
   void start_kernels(SimOperation& operation);
   double compute_rate() const;
   double kernel_seconds(const strategies::LoggedKernel& kernel) const;
-  void plan_ring(SimOperation& first, const strategies::CollectiveRound& round);
 
   void put_on(SimOperation& operation);
   void set_timer(SimOperation& operation, double seconds);

@@ -7,7 +7,6 @@
 /// What each kind of operation costs.
 namespace spillway::sim {
 
-using strategies::Collective;
 using strategies::CollectiveRound;
 using strategies::Operation;
 using strategies::OperationKind;
@@ -169,31 +168,23 @@ void SimMachine::start_kernels(SimOperation& operation) {
   set_timer(operation, seconds);
 }
 
-/// A ring: every member passes on what it gets, so that each link carries the same.
-///   all_gather, reduce_scatter   bytes (G-1)/G from each member to the next, in G-1 rounds
-///   all_reduce                   the one after the other: twice that
-///   broadcast                    all bytes along the ring, the last member sends nothing
-void SimMachine::plan_ring(SimOperation& first, const CollectiveRound& round) {
-  const std::size_t members = round.members.size();
-  const double size = static_cast<double>(members);
-  double bytes = static_cast<double>(round.bytes);
-  if (round.what != Collective::broadcast) bytes *= (size - 1) / size;
-  if (round.what == Collective::all_reduce) bytes *= 2;
-  const std::size_t senders = round.what == Collective::broadcast ? members - 1 : members;
-  for (std::size_t i = 0; i < senders; ++i)
-    first.planned.push_back(
-        {platform_.peer(round.members[i]->rank, round.members[(i + 1) % members]->rank), bytes});
-}
-
-/// The first member stands for all of them until the round is over.
+/// Every member sends to the next GPU of its node and to the next node at once: the chunks of a
+/// ring or tree follow each other. The first member stands for all of them until the round is over.
 void SimMachine::start(CollectiveRound& round) {
+  const strategies::CollectiveCost& cost = round.cost;
   const std::size_t members = round.members.size();
-  if (members == 1 || round.bytes == 0) return finish(round);
   SimOperation& first = simulated(*round.members.front());
-  plan_ring(first, round);
-  const double steps =
-      static_cast<double>(members - 1) * (round.what == Collective::all_reduce ? 2 : 1);
-  transfer_after(first, steps * scenario_.machine.network.latency.value());
+  for (std::size_t i = 0; i < members; ++i) {
+    const strategies::Rank rank = round.members[i]->rank;
+    const bool silent = cost.last_is_silent && i + 1 == members;
+    if (cost.to_peer > 0 && !silent)
+      first.planned.push_back({platform_.peer(rank, round.members[(i + 1) % members]->rank),
+                               static_cast<double>(cost.to_peer)});
+    if (cost.to_node > 0)
+      first.planned.push_back({platform_.other_node(rank), static_cast<double>(cost.to_node)});
+  }
+  if (first.planned.empty()) return finish(round);
+  transfer_after(first, static_cast<double>(cost.hops) * scenario_.machine.network.latency.value());
 }
 
 }  // namespace spillway::sim

@@ -33,7 +33,7 @@ description::Scenario resolve_automatic(description::Scenario scenario, const Pr
       each = entry.charged_bytes;
     }
   const std::uint64_t paths = std::max<std::size_t>(1, optimizer.paths.size());
-  const std::uint64_t columns = scenario.parallel.ranks() * paths;  // of one buffer each
+  const std::uint64_t columns = scenario.node_ranks() * paths;  // of one buffer each
   if (buffers == 0) return scenario;
   const double room =
       optimizer.host_fill * static_cast<double>(scenario.machine.host.memory.value());

@@ -7,7 +7,6 @@ namespace spillway::strategies {
 
 namespace {
 
-constexpr std::uint64_t sector = 4096;
 constexpr std::uint64_t most_steps = 20;
 constexpr double drift = 1e-3;  // relative; a steady schedule repeats to rounding
 
@@ -22,8 +21,8 @@ Partition partition_of(const description::Scenario& scenario) {
 
 Steps::Steps(Machine& machine, const description::Scenario& scenario)
     : machine_(machine),
-      barrier_(machine.scheduler(), scenario.parallel.ranks()),
-      ranks_(scenario.parallel.ranks()),
+      barrier_(machine.scheduler(), machine.topology().ranks),
+      ranks_(machine.topology().ranks),
       warmup_(scenario.run.warmup_steps),
       measured_(std::max<std::uint64_t>(1, scenario.run.steps)) {}
 
@@ -96,7 +95,7 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
   const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
   subgroups = make_subgroups(
       model, optimizer.subgroup.value(), optimizer.grouping, optimizer.fused_tensors,
-      sector / state_width(),
+      storage_sector / state_width(),
       [this](std::uint32_t weight) { return share(weight, partition.state_ways()); });
 }
 

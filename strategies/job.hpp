@@ -42,9 +42,9 @@ class Steps {
   bool steady_ = true;
 };
 
-/// How ZeRO spreads one rank's tensors over its data-parallel group.
+/// How ZeRO spreads one rank's tensors over its data-parallel group, which may span nodes.
 struct Partition {
-  std::uint64_t ways = 1;  ///< members of the data-parallel group
+  std::uint64_t ways = 1;  ///< members of the data-parallel group, on all nodes
   bool weights = false;    ///< stage 3
   bool gradients = false;  ///< stage 2
   bool states = false;     ///< stage 1
@@ -75,6 +75,8 @@ struct Job {
   std::uint64_t weight_bytes = 2;   ///< of one element of the weights that kernels read
   Steps* steps = nullptr;
   NodeShared* shared = nullptr;
+  /// Bytes of a share below which it stays in memory: DeepSpeed swaps nothing smaller.
+  static constexpr std::uint64_t smallest_swapped = 1u << 20;
 
   Job(const description::Scenario& scenario, const models::Model& model,
       const models::StepProgram& program);
@@ -86,6 +88,11 @@ struct Job {
     return description::divide_up(elements_[index], ways);
   }
   std::uint64_t largest_share(std::uint64_t ways) const;
+  /// The place of one of the simulated node's ranks in its data-parallel group. That node is the
+  /// first, so its members are.
+  std::uint64_t member(Rank rank) const {
+    return rank.index / scenario.parallel.tensor % partition.ways;
+  }
   bool mixed() const;
   bool fp32_states() const;
   /// Bytes of one element of a state: master, momentum or variance.

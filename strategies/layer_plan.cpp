@@ -16,7 +16,6 @@ using models::TensorId;
 using models::TensorRole;
 
 constexpr std::uint64_t placement = 512;  // CUDA's allocation granularity; a multiple of 64
-constexpr std::uint64_t sector = 4096;
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
 std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) {
@@ -169,9 +168,10 @@ class Planner {
       LayerWeight slot{};
       slot.weight = weight;
       slot.offset = plan.weight_bytes;
-      slot.share_bytes = up(description::divide_up(tensor.bytes.value(), weight_ways_), sector);
+      slot.share_bytes =
+          up(description::divide_up(tensor.bytes.value(), weight_ways_), storage_sector);
       slot.gradient_share_bytes =
-          up(description::divide_up(gradient.bytes.value(), gradient_ways_), sector);
+          up(description::divide_up(gradient.bytes.value(), gradient_ways_), storage_sector);
       slot.owned = std::find(owned.begin(), owned.end(), weight) != owned.end();
       plan.weight_bytes += slot.share_bytes * weight_ways_;
       weight_slot_.push_back(weight);

@@ -7,6 +7,9 @@
 
 namespace spillway::strategies {
 
+/// Storage transfers, and so the shares of tensors, are whole sectors: bytes.
+inline constexpr std::uint64_t storage_sector = 4096;
+
 /// Where an operand of a layer's kernels lies on the GPU.
 enum class Area : std::uint8_t {
   weights,    ///< the layer's gathered weights

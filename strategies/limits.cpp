@@ -32,16 +32,32 @@ class Limits {
     refuse(parallel.pipeline > 1, "parallel.pipeline",
            scenario_.strategy.system + " has no pipeline schedule",
            "use tensor or data parallelism, with parallel.pipeline 1");
-    refuse(parallel.ranks() > scenario_.machine.gpu.count &&
-               parallel.ranks() <= scenario_.machine.gpus(),
-           "parallel",
-           std::to_string(parallel.ranks()) + " ranks need more than the " +
-               std::to_string(scenario_.machine.gpu.count) + " GPUs of one node",
-           "this version simulates one node; lower parallel.data or parallel.tensor");
+    nodes();
     refuse(parallel.zero_stage < 3 && scenario_.strategy.weights.home != Home::gpu &&
                parallel.data > 1,
            "parallel.zero_stage", "weights outside the GPU need ZeRO stage 3",
            "set parallel.zero_stage to 3 or strategy.weights.home to gpu");
+  }
+
+  /// Nodes that are filled equally fold into one; tensor-parallel groups stay inside.
+  void nodes() {
+    const auto& parallel = scenario_.parallel;
+    const std::uint64_t gpus = scenario_.machine.gpu.count;
+    if (parallel.pipeline > 1 || parallel.ranks() <= gpus) return;
+    const std::string of_a_node = std::to_string(gpus) + " GPUs of a node";
+    const std::string tensor = std::to_string(parallel.tensor);
+    if (gpus % parallel.tensor != 0) {
+      refuse(true, "parallel.tensor",
+             tensor + (parallel.tensor > gpus ? " exceeds the " : " does not divide the ") +
+                 of_a_node + ": its ranks would exchange activations between nodes",
+             "use a divisor of " + std::to_string(gpus) + ", and parallel.data across nodes");
+      return;
+    }
+    refuse(parallel.ranks() % gpus != 0, "parallel.data",
+           std::to_string(parallel.ranks()) + " ranks do not fill nodes of " +
+               std::to_string(gpus) + " GPUs equally",
+           "use a multiple of " + std::to_string(gpus / parallel.tensor) +
+               ", or set machine.gpu.count to the GPUs that are used of each node");
   }
 
   void parts() {

@@ -23,6 +23,11 @@ std::vector<StorageId> Topology::drives() const {
   return ids;
 }
 
+std::uint64_t Topology::size(Group group) const {
+  const bool spans = group.index < spans_nodes.size() && spans_nodes[group.index];
+  return groups[group.index].size() * (spans ? nodes : 1);
+}
+
 std::string_view to_string(Collective collective) {
   switch (collective) {
     case Collective::all_gather:

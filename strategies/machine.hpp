@@ -74,8 +74,10 @@ class Machine : public BlockOwner {
   /// Near-storage processing inside `storage`.
   Op run(Rank rank, StorageId storage, StorageKernel kernel, const After& after = {});
   /// Each member of `group` calls it, in the same order; on a stream of that group's own; done when
-  /// all are.
-  ///   Throws  InternalError when the members' kinds or sizes (of the whole, see Collective) differ
+  /// all are. Members on other nodes do what this node's do.
+  ///   Throws  InternalError when the members' kinds or sizes (of the whole, see Collective)
+  ///   differ,
+  ///           or a shard is not the whole divided by Topology::size (less than an alignment short)
   Op collective(Rank rank, Group group, Collective what, View in, View out,
                 const After& after = {});
 
@@ -177,6 +179,7 @@ class Machine : public BlockOwner {
   void depend(Operation& operation, Operation& on);
   void join_stream(Operation& operation, std::uint64_t stream);
   void check_operand(const View& view, bool on_gpu, Rank rank) const;
+  void check_shards(Collective what, const View& in, const View& out, std::uint64_t members) const;
   void check_range(const Stored& stored, Range range, const View& view, Rank rank) const;
   CollectiveRound& join_round(Group group, std::size_t position, Collective what,
                               std::uint64_t bytes);

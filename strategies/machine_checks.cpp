@@ -53,6 +53,19 @@ void Machine::check_operand(const View& view, bool on_gpu, Rank rank) const {
          "a view is not aligned: " + std::string(to_string(block.purpose)));
 }
 
+void Machine::check_shards(Collective what, const View& in, const View& out,
+                           std::uint64_t members) const {
+  if (what == Collective::broadcast) return;
+  ENSURE(in && out, std::string(to_string(what)) + " without a buffer");
+  const bool gathers = what == Collective::all_gather;
+  const std::uint64_t ways = what == Collective::all_reduce ? 1 : members;
+  const std::uint64_t whole = gathers ? out.bytes : in.bytes;
+  const std::uint64_t shard = gathers ? in.bytes : out.bytes;
+  ENSURE(shard <= whole / ways && whole / ways - shard < setup_.topology.view_alignment,
+         std::string(to_string(what)) + ": " + std::to_string(shard) + " B are no shard of " +
+             std::to_string(whole) + " B among " + std::to_string(ways));
+}
+
 void Machine::check_range(const Stored& stored, Range range, const View& view, Rank rank) const {
   ENSURE(stored, "a transfer without an extent");
   ENSURE(view, "a storage transfer without a buffer");

@@ -101,6 +101,7 @@ Op Machine::collective(Rank rank, Group group, Collective what, View in, View ou
   const std::uint64_t bytes = out_is_whole ? out.bytes : in.bytes;
   if (in) check_operand(in, true, rank);
   if (out) check_operand(out, true, rank);
+  check_shards(what, in, out, setup_.topology.size(group));
   CollectiveRound& round = join_round(group, position, what, bytes);
   Operation& operation = issue(OperationKind::collective, rank, bytes);
   if (out) operation.operands.emplace_back(std::move(out), models::Access::write);
@@ -124,9 +125,13 @@ CollectiveRound& Machine::join_round(Group group, std::size_t position, Collecti
   });
   if (open == rounds.end()) {
     auto& round = rounds.emplace_back(std::make_unique<CollectiveRound>());
-    *round = {group, what,
-              bytes, std::vector<Operation*>(setup_.topology.groups[group.index].size()),
-              0,     0};
+    *round = {group,
+              what,
+              bytes,
+              std::vector<Operation*>(setup_.topology.groups[group.index].size()),
+              0,
+              0,
+              collective_cost(what, bytes, group, setup_.topology)};
     return *round;
   }
   CollectiveRound& round = **open;

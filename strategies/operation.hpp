@@ -1,7 +1,7 @@
 #pragma once
 
 #include "scenarios/description/errors.hpp"
-#include "strategies/kernel.hpp"
+#include "strategies/collectives.hpp"
 #include "strategies/waiting.hpp"
 
 #include <array>
@@ -18,9 +18,10 @@ struct CollectiveRound {
   Group group;
   Collective what = Collective::all_gather;
   std::uint64_t bytes = 0;          ///< of the whole: gathered, scattered or reduced
-  std::vector<Operation*> members;  ///< in rank order, null until it joined
+  std::vector<Operation*> members;  ///< of this node, in rank order, null until it joined
   std::size_t ready = 0;            ///< joined and past their dependencies
   std::size_t joined = 0;
+  CollectiveCost cost;
 };
 
 enum class OperationKind : std::uint8_t {

@@ -91,6 +91,7 @@ void Recorder::flush_everything(double now_s) {
     flush(rank.gpu, now_s);
     flush(rank.h2d, now_s);
     flush(rank.d2h, now_s);
+    flush(rank.network, now_s);
   }
   for (Gauge& gauge : storages_) flush(gauge, now_s);
   flush(any_storage_, now_s);
@@ -126,6 +127,7 @@ void Recorder::step_ended(double now_s) {
       busy.gpu_recompute += rank.recompute_s[phase] / ranks;
       busy.h2d += rank.h2d.busy_s[phase] / ranks;
       busy.d2h += rank.d2h.busy_s[phase] / ranks;
+      busy.network += rank.network.busy_s[phase] / ranks;
     }
     busy.ssd = any_storage_.busy_s[phase];
     busy.cpu = cpu_.busy_s[phase];
@@ -140,7 +142,7 @@ void Recorder::step_ended(double now_s) {
     step_.stalls.gpu_waits_for_host += rank.waits_host / ranks;
     step_.stalls.gpu_waits_for_update += rank.waits_update / ranks;
     rank.waits_ssd = rank.waits_host = rank.waits_update = 0;
-    for (Gauge* gauge : {&rank.gpu, &rank.h2d, &rank.d2h}) gauge->busy_s = {};
+    for (Gauge* gauge : {&rank.gpu, &rank.h2d, &rank.d2h, &rank.network}) gauge->busy_s = {};
     rank.recompute_s = {};
     rank.entered = 0;
   }
@@ -173,8 +175,10 @@ void Recorder::use(const Operation& operation, int by, double now_s) {
     case OperationKind::cpu_kernel:
     case OperationKind::copy_on_host:
       return change(cpu_, by, now_s);
-    case OperationKind::copy_on_gpu:
     case OperationKind::collective:
+      if (operation.round->cost.to_node > 0) change(rank.network, by, now_s);
+      return;
+    case OperationKind::copy_on_gpu:
     case OperationKind::send:
       return;
   }
@@ -205,9 +209,9 @@ void Recorder::count(const Operation& operation) {
       bytes.d2h += amount;
       return;
     case OperationKind::collective: {
-      const std::uint64_t members = operation.round->members.size();
-      const std::uint64_t share = amount * (members - 1) / members;
-      step_.network += operation.round->what == Collective::all_reduce ? 2 * share : share;
+      const CollectiveRound& round = *operation.round;
+      step_.network += round.cost.sent(round.members.back() == &operation);
+      step_.between_nodes += round.cost.to_node;
       return;
     }
     case OperationKind::send:

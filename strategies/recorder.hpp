@@ -14,13 +14,14 @@ struct StepRecord {
   double end_s = 0;
   std::uint64_t operations = 0;
   std::array<double, result::phase_count> phase_s{};
-  std::array<result::PhaseBusy, result::phase_count> busy{};    ///< GPU and PCIe: mean over ranks
+  std::array<result::PhaseBusy, result::phase_count> busy{};  ///< but SSD and CPU: mean over ranks
   std::array<result::PhaseBytes, result::phase_count> bytes{};  ///< of the phase that started them
   std::vector<result::StorageBytes> by_storage;
   std::vector<double> storage_busy_s;
   std::uint64_t gpu_direct = 0;
-  std::uint64_t network = 0;
-  result::Stalls stalls;  ///< mean over ranks
+  std::uint64_t network = 0;        ///< sent by GPUs to GPUs
+  std::uint64_t between_nodes = 0;  ///< of it, to other nodes
+  result::Stalls stalls;            ///< mean over ranks
 
   double seconds() const { return end_s - start_s; }
 };
@@ -54,7 +55,7 @@ class Recorder {
   struct RankState {
     result::Phase phase = result::Phase::init;
     std::uint64_t entered = 0;
-    Gauge gpu, h2d, d2h;
+    Gauge gpu, h2d, d2h, network;
     double idle_since_s = 0;
     std::array<double, result::phase_count> recompute_s{};
     double waits_ssd = 0, waits_host = 0, waits_update = 0;

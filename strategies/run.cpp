@@ -104,6 +104,7 @@ class Summary {
       into.d2h += from.d2h / count_;
       into.ssd += from.ssd / count_;
       into.cpu += from.cpu / count_;
+      into.network += from.network / count_;
     }
     const auto& storages = machine_.topology().storages;
     for (std::size_t i = 0; i < storages.size(); ++i)
@@ -129,6 +130,7 @@ class Summary {
     }
     result.io.gpu_direct = step.gpu_direct;
     result.io.network = step.network;
+    result.io.between_nodes = step.between_nodes;
   }
 
   void add_rates(result::Result& result) {
@@ -147,6 +149,7 @@ class Summary {
       result.utilization.h2d += busy.h2d / result.step_time_s;
       result.utilization.d2h += busy.d2h / result.step_time_s;
       result.utilization.cpu += busy.cpu / result.step_time_s;
+      result.utilization.network += busy.network / result.step_time_s;
     }
     for (const auto& [storage, seconds] : storage_busy_s_)
       result.utilization.storage[storage] = seconds / result.step_time_s;
@@ -186,6 +189,7 @@ class Summary {
     consider("h2d", result.utilization.h2d);
     consider("d2h", result.utilization.d2h);
     consider("cpu", result.utilization.cpu);
+    consider("network", result.utilization.network);
   }
 
   Machine& machine_;
@@ -225,6 +229,11 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
   std::vector<Task<>> ranks;
   for (std::uint32_t rank = 0; rank < machine.topology().ranks; ++rank)
     ranks.push_back(system->train(machine, Rank{rank}, job));
+  if (const std::uint32_t nodes = machine.topology().nodes; nodes > 1)
+    result.notes.push_back(std::to_string(nodes) + " equal nodes of " +
+                           std::to_string(machine.topology().ranks) +
+                           " GPUs: one is simulated and stands for all. Memory, traffic and wear "
+                           "are those of one node");
   Summary summary(machine, scenario, job);
   try {
     machine.run_ranks(std::move(ranks));

@@ -1,29 +1,68 @@
 #include "strategies/setup.hpp"
 
+#include "scenarios/description/errors.hpp"
+
+#include <algorithm>
+
 namespace spillway::strategies {
 
 namespace {
 
-std::vector<std::vector<Rank>> groups_of(const description::Parallel& parallel) {
-  const auto ranks = static_cast<std::uint32_t>(parallel.ranks());
-  const auto tensor = static_cast<std::uint32_t>(parallel.tensor);
-  const auto data = static_cast<std::uint32_t>(parallel.data);
-  std::vector<std::vector<Rank>> groups(1);
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) groups[0].push_back(Rank{rank});
-  const std::uint32_t stages = ranks / (tensor * data);
+/// Groups of ranks on this node.
+struct Groups {
+  std::vector<std::vector<Rank>> members;
+  std::vector<bool> spans_nodes;
+};
+
+Groups groups_of(const description::Scenario& scenario) {
+  const auto ranks = static_cast<std::uint32_t>(scenario.node_ranks());
+  const auto tensor = static_cast<std::uint32_t>(scenario.parallel.tensor);
+  const auto stages = static_cast<std::uint32_t>(scenario.parallel.pipeline);
+  const bool across = scenario.nodes_in_use() > 1;
+  const std::uint32_t data = ranks / (tensor * stages);  // of each group's members, on this node
+  ENSURE(tensor * stages * data == ranks && scenario.parallel.ranks() % ranks == 0,
+         "nodes that are not filled equally");
+  ENSURE(!across || stages == 1, "pipeline stages on several nodes");
+  Groups groups;
+  const auto add = [&](std::vector<Rank> members, bool spans) {
+    groups.members.push_back(std::move(members));
+    groups.spans_nodes.push_back(spans);
+  };
+  std::vector<Rank> world;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) world.push_back(Rank{rank});
+  add(world, across);
   for (std::uint32_t stage = 0; stage < stages; ++stage)
     for (std::uint32_t t = 0; t < tensor; ++t) {
-      auto& group = groups.emplace_back();
+      std::vector<Rank> group;
       for (std::uint32_t d = 0; d < data; ++d)
         group.push_back(Rank{(stage * data + d) * tensor + t});
+      add(std::move(group), across);
     }
-  for (std::uint32_t first = 0; first < ranks; first += tensor) {
-    auto& group = groups.emplace_back();
-    for (std::uint32_t t = 0; t < tensor; ++t) group.push_back(Rank{first + t});
-  }
+  for (std::uint32_t first = 0; first < ranks; first += tensor)
+    add({world.begin() + first, world.begin() + first + tensor}, false);
   for (std::uint32_t i = 0; i < stages * tensor; ++i)  // reduce groups
-    groups.push_back(std::vector<Rank>(groups[1 + i]));
+    add(std::vector<Rank>(groups.members[1 + i]), across);
   return groups;
+}
+
+description::BytesPerSecond peer_rate(const description::MachineFile& machine) {
+  if (machine.gpu.peer_rate) return *machine.gpu.peer_rate;
+  if (machine.network.intra_node_per_gpu) return *machine.network.intra_node_per_gpu;
+  const auto pcie = std::min(machine.pcie.h2d, machine.pcie.d2h);
+  return machine.pcie.link ? std::min(pcie, *machine.pcie.link) : pcie;
+}
+
+StorageInfo as_one_node_sees(const description::StorageSpec& storage, std::uint64_t nodes) {
+  const std::uint64_t users = storage.shared_by_nodes ? nodes : 1;
+  const auto part = [&](description::BytesPerSecond rate) {
+    return description::BytesPerSecond(rate.value() / static_cast<double>(users));
+  };
+  return {storage.name,
+          storage.count,
+          description::Bytes(storage.total_capacity().value() / users),
+          part(storage.total_read()),
+          part(storage.total_write()),
+          storage.kind == description::StorageKind::ssd};
 }
 
 }  // namespace
@@ -40,26 +79,30 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
                   ? Rounding::none
                   : Rounding::cuda_caching;
   Topology& topology = setup.topology;
-  topology.ranks = static_cast<std::uint32_t>(scenario.parallel.ranks());
-  topology.groups = groups_of(scenario.parallel);
+  topology.ranks = static_cast<std::uint32_t>(scenario.node_ranks());
+  topology.nodes = static_cast<std::uint32_t>(scenario.nodes_in_use());
+  Groups groups = groups_of(scenario);
+  topology.groups = std::move(groups.members);
+  topology.spans_nodes = std::move(groups.spans_nodes);
   topology.gpu_memory =
       scenario.strategy.unlimited_gpu ? description::Bytes(0) : machine.gpu.memory;
   topology.host_memory = machine.host.memory;
   topology.h2d = machine.pcie.h2d;
   topology.d2h = machine.pcie.d2h;
+  topology.peer_rate = peer_rate(machine);
+  topology.network_rate = machine.network.per_gpu;
+  topology.network_latency = machine.network.latency;
   topology.gpudirect = machine.gpu.gpudirect;
   for (const description::StorageSpec& storage : machine.storage)
-    topology.storages.push_back({storage.name, storage.count, storage.total_capacity(),
-                                 storage.total_read(), storage.total_write(),
-                                 storage.kind == description::StorageKind::ssd});
+    topology.storages.push_back(as_one_node_sees(storage, topology.nodes));
   return setup;
 }
 
 Group data_group(const description::Scenario& scenario, Rank rank) {
   const auto tensor = static_cast<std::uint32_t>(scenario.parallel.tensor);
-  const auto data = static_cast<std::uint32_t>(scenario.parallel.data);
-  const std::uint32_t stage = rank.index / (tensor * data);
-  return Group{1 + stage * tensor + rank.index % tensor};
+  const auto stages = static_cast<std::uint32_t>(scenario.parallel.pipeline);
+  const auto of_a_stage = static_cast<std::uint32_t>(scenario.node_ranks()) / stages;
+  return Group{1 + rank.index / of_a_stage * tensor + rank.index % tensor};
 }
 
 Group tensor_group(const description::Scenario& scenario, Rank rank) {
@@ -71,7 +114,7 @@ Group tensor_group(const description::Scenario& scenario, Rank rank) {
 Group reduce_group(const description::Scenario& scenario, Rank rank) {
   const auto& parallel = scenario.parallel;
   const auto data_and_tensor_groups = static_cast<std::uint32_t>(
-      parallel.pipeline * parallel.tensor + parallel.pipeline * parallel.data);
+      parallel.pipeline * parallel.tensor + scenario.node_ranks() / parallel.tensor);
   return Group{data_group(scenario, rank).index + data_and_tensor_groups};
 }
 

@@ -7,11 +7,14 @@ namespace spillway::strategies {
 
 /// Topology and allocator rules that every machine derives from the resolved scenario in the same
 /// way.
-///   ranks    of one node: data x tensor x pipeline;
+///   ranks    of the first of the equal nodes in use, which stands for all;
 ///            rank = (pipeline index x data + data index) x tensor + tensor index
 ///   groups   0 all ranks; then the data-parallel groups, by stage and tensor index; then the
 ///            tensor-parallel ones, by first rank; then the data-parallel ones again, for
-///            reductions
+///            reductions. Data-parallel groups and the first span all nodes, tensor-parallel ones
+///            none
+///   rates    of peers: gpu.peer_rate, else network.intra_node_per_gpu, else PCIe; a storage that
+///            nodes share gives each its part of rate and capacity
 MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace);
 
 /// The data-parallel group of `rank` (its gradients are reduced in it, its states partitioned over

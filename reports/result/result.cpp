@@ -16,14 +16,14 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakEntry, rank, purpose, count, asked_bytes,
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakBytes, total, capacity, phase, by_purpose, entries)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StorageBytes, read, write)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IoBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct, network,
-                                   by_storage)
+                                   by_storage, between_nodes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StatePath, subgroups, estimate_bytes_per_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizerStates, subgroups, cache_hits, paths)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Checkpoint, bytes, prestaged_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Utilization, gpu, h2d, d2h, cpu, storage)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Utilization, gpu, h2d, d2h, cpu, storage, network)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stalls, gpu_waits_for_ssd, gpu_waits_for_host,
                                    gpu_waits_for_update)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PhaseBusy, gpu, gpu_recompute, h2d, d2h, ssd, cpu)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PhaseBusy, gpu, gpu_recompute, h2d, d2h, ssd, cpu, network)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PhaseBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct_read,
                                    gpu_direct_write)
 

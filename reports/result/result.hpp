@@ -47,8 +47,10 @@ struct StorageBytes {
 };
 
 struct IoBytes {
-  std::uint64_t ssd_read = 0, ssd_write = 0, h2d = 0, d2h = 0, gpu_direct = 0, network = 0;
+  std::uint64_t ssd_read = 0, ssd_write = 0, h2d = 0, d2h = 0, gpu_direct = 0;
+  std::uint64_t network = 0;  ///< what the node's GPUs send to other GPUs, wherever those are
   std::map<std::string, StorageBytes> by_storage;
+  std::uint64_t between_nodes = 0;  ///< of `network`, to GPUs of other nodes
 };
 
 struct Wear {
@@ -81,6 +83,7 @@ struct Checkpoint {
 struct Utilization {
   double gpu = 0, h2d = 0, d2h = 0, cpu = 0;
   std::map<std::string, double> storage;
+  double network = 0;  ///< time with a collective between nodes; mean over the GPUs
 };
 
 struct Stalls {
@@ -94,6 +97,7 @@ struct WhatIf {
 /// Seconds a resource works in one phase of a steady step, and bytes started in it.
 struct PhaseBusy {
   double gpu = 0, gpu_recompute = 0, h2d = 0, d2h = 0, ssd = 0, cpu = 0;
+  double network = 0;  ///< as in Utilization
 };
 struct PhaseBytes {
   std::uint64_t ssd_read = 0, ssd_write = 0, h2d = 0, d2h = 0, gpu_direct_read = 0,

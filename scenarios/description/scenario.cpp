@@ -2,6 +2,8 @@
 
 #include "scenarios/description/json_fields.hpp"
 
+#include <algorithm>
+
 namespace spillway::description {
 
 namespace {
@@ -77,6 +79,10 @@ void to_json(json& object, const Scenario& scenario) {
     bench["bytes"] = to_text(scenario.run.io_bench->bytes);
   }
 }
+
+std::uint64_t Scenario::node_ranks() const { return std::min(parallel.ranks(), machine.gpu.count); }
+
+std::uint64_t Scenario::nodes_in_use() const { return divide_up(parallel.ranks(), node_ranks()); }
 
 void from_json(const json& object, Training& training) {
   FieldReader read(object);

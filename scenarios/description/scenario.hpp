@@ -20,6 +20,11 @@ struct Scenario {
   MachineFile machine;
   Strategy strategy;
   RunLength run;
+
+  /// Ranks on each node in use: all of them on one node while it has enough GPUs.
+  std::uint64_t node_ranks() const;
+  /// Nodes that hold ranks.
+  std::uint64_t nodes_in_use() const;
 };
 
 /// Complete JSON of the resolved scenario, in the form people write (it can be run again).

@@ -20,7 +20,10 @@ void CountingMachine::start(CollectiveRound& round) {
   Demand& step = running_step();
   for (const Operation* member : round.members) {
     ++step.operations;
-    step.of(member->phase).ranks[member->rank.index].collectives += round.bytes;
+    RankDemand& rank = step.of(member->phase).ranks[member->rank.index];
+    rank.collectives += round.bytes;
+    rank.to_peers += round.cost.sent(member == round.members.back()) - round.cost.to_node;
+    rank.to_nodes += round.cost.to_node;
   }
   // the round runs as one: its first member stands for it
   running_.push_back(round.members.front());

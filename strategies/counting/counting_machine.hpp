@@ -20,6 +20,7 @@ struct RankDemand {
   std::uint64_t pageable_h2d = 0, pageable_d2h = 0;  ///< bytes
   std::uint64_t gpu_copies = 0;                      ///< inside GPU memory, bytes
   std::uint64_t collectives = 0, sent = 0;           ///< bytes: of the whole; of the view
+  std::uint64_t to_peers = 0, to_nodes = 0;          ///< bytes sent in collectives
 };
 
 /// What all ranks of a node ask of one storage in one phase.

@@ -11,8 +11,6 @@ namespace {
 using description::Home;
 using models::Access;
 
-constexpr std::uint64_t sector = 4096;
-
 }  // namespace
 
 CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights)
@@ -28,7 +26,8 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
 /// they are written in place (host memory, a bf16 master) or take the place of their gradient.
 std::uint64_t CpuOptimizer::out_bytes(const Subgroup::Member& member) const {
   if (weights_on_gpu_ || !job_.fp32_states() || weights_.in_host(member.weight)) return 0;
-  return description::divide_up(member.elements * job_.weight_bytes, sector) * sector;
+  return description::divide_up(member.elements * job_.weight_bytes, storage_sector) *
+         storage_sector;
 }
 
 std::uint64_t CpuOptimizer::out_bytes(const Subgroup& group) const {

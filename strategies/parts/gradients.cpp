@@ -13,7 +13,6 @@ using description::ConvertOn;
 using description::CopyMemory;
 using description::GradientPolicy;
 
-constexpr std::uint64_t sector = 4096;
 constexpr std::uint64_t line = 64;
 
 std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) {
@@ -46,7 +45,7 @@ Task<> Gradients::init() {
   std::uint64_t total = 0;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     offset_[weight] = total;
-    total += up(job_.share(weight, ways_) * width, optimizer_ ? line : sector);
+    total += up(job_.share(weight, ways_) * width, optimizer_ ? line : storage_sector);
   }
   if (const std::uint64_t bucket = part_.reduce_bucket.value() * width_)
     reduce_bucket_ =
@@ -77,7 +76,7 @@ Task<> Gradients::init() {
   if (lands_elsewhere)
     landing_ = std::make_unique<BufferPool>(
         machine_, part_.d2h == CopyMemory::pageable ? TierId::pageable : TierId::pinned, rank_, 2,
-        Bytes(up(width_ * largest, sector)), Purpose::bounce_buffers);
+        Bytes(up(width_ * largest, storage_sector)), Purpose::bounce_buffers);
 }
 
 View Gradients::flat(std::uint32_t weight) const {
@@ -85,7 +84,7 @@ View Gradients::flat(std::uint32_t weight) const {
 }
 
 View Gradients::resident(std::uint32_t weight) const {
-  return resident_.view(offset_[weight], up(job_.share(weight, ways_) * width_, sector));
+  return resident_.view(offset_[weight], up(job_.share(weight, ways_) * width_, storage_sector));
 }
 
 // ---- On the GPU
@@ -122,7 +121,7 @@ Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer) {
 
 View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
   if (ways_ == 1) return whole;
-  const std::uint64_t member = rank_.index / job_.scenario.parallel.tensor % job_.partition.ways;
+  const std::uint64_t member = job_.member(rank_);
   if (job_.partition.gradient_ways() > 1)
     return whole.part(member * slot.gradient_share_bytes, slot.gradient_share_bytes);
   const std::uint64_t bytes = up(job_.share(slot.weight, ways_) * width_, line);

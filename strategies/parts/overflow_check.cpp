@@ -4,9 +4,9 @@ namespace spillway::strategies {
 
 namespace {
 
+/// All ranks of all nodes skip the update when one of them found an overflow.
 Task<> agree(Machine& machine, Rank rank) {
-  const std::uint32_t ranks = machine.topology().ranks;
-  if (ranks == 1) co_return;
+  if (machine.topology().size(machine.topology().world()) == 1) co_return;
   const Buffer flag = machine.allocate_now(TierId::gpu, rank, Bytes(64), Purpose::workspace);
   co_await machine.collective(rank, machine.topology().world(), Collective::all_reduce, flag.view(),
                               flag.view());

@@ -10,10 +10,9 @@ namespace {
 
 using description::Home;
 
-constexpr std::uint64_t sector = 4096;
-constexpr std::uint64_t smallest_swapped = 1u << 20;  // bytes of fp32
-
-std::uint64_t padded(std::uint64_t bytes) { return description::divide_up(bytes, sector) * sector; }
+std::uint64_t padded(std::uint64_t bytes) {
+  return description::divide_up(bytes, storage_sector) * storage_sector;
+}
 
 }  // namespace
 
@@ -50,14 +49,14 @@ bool StateStore::gradient_on_storage(std::uint32_t weight) const {
   const auto& [group, index] = member_of_[weight];
   return job_.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32 &&
          groups_[group].swapped &&
-         4 * job_.subgroups[group].members[index].elements >= smallest_swapped;
+         4 * job_.subgroups[group].members[index].elements >= Job::smallest_swapped;
 }
 
 Task<> StateStore::init() {
   std::uint64_t host_elements = 0;
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
     const Subgroup& group = job_.subgroups[i];
-    groups_[i].swapped = part_.home == Home::ssd && 4 * group.elements >= smallest_swapped;
+    groups_[i].swapped = part_.home == Home::ssd && 4 * group.elements >= Job::smallest_swapped;
     if (groups_[i].swapped) continue;
     groups_[i].host_offset = host_elements;
     host_elements += group.span;

@@ -12,10 +12,6 @@ namespace {
 using description::Home;
 using models::WeightKind;
 
-constexpr std::uint64_t sector = 4096;
-constexpr std::uint64_t smallest_swapped =
-    1u << 20;  // bytes of a share; DeepSpeed swaps nothing below
-
 /// Shapes that share a class of the adaptive pool (MemAscend, IV-B).
 std::size_t shape_class(WeightKind kind) {
   switch (kind) {
@@ -65,7 +61,8 @@ bool Weights::persistent(std::uint32_t weight) const {
   if (job_.elements(weight) <= part.persistence_threshold.value()) return true;
   if (part.home != Home::ssd) return false;
   return !job_.model.weights[weight].decays() ||
-         job_.share(weight, job_.partition.weight_ways()) * job_.weight_bytes < smallest_swapped;
+         job_.share(weight, job_.partition.weight_ways()) * job_.weight_bytes <
+             Job::smallest_swapped;
 }
 
 void Weights::choose_residence() {
@@ -75,7 +72,8 @@ void Weights::choose_residence() {
   for (std::uint32_t weight = 0; weight < residence_.size(); ++weight) {
     whole_[weight] = ways == 1 || persistent(weight);
     const std::uint64_t elements = job_.share(weight, ways);
-    share_bytes_[weight] = description::divide_up(elements * job_.weight_bytes, sector) * sector;
+    share_bytes_[weight] =
+        description::divide_up(elements * job_.weight_bytes, storage_sector) * storage_sector;
     if (part.home == Home::gpu || persistent(weight)) {
       residence_[weight] = Residence::gpu;
     } else if (part.home == Home::host || elements <= host_room) {
@@ -168,14 +166,10 @@ Task<> Weights::make_extents() {
 
 BufferPool& Weights::pool_for(std::uint32_t weight) { return *pools_[pool_of_[weight]]; }
 
-std::uint64_t Weights::member() const {
-  return rank_.index / job_.scenario.parallel.tensor % job_.partition.ways;
-}
-
 View Weights::share(std::uint32_t weight) const {
   const bool gpu = residence_[weight] == Residence::gpu;
   const std::uint64_t own = gpu && whole_[weight] && job_.partition.weight_ways() > 1
-                                ? member() * share_bytes_[weight]
+                                ? job_.member(rank_) * share_bytes_[weight]
                                 : 0;
   return (gpu ? gpu_flat_ : host_flat_).view(flat_offset_[weight] + own, share_bytes_[weight]);
 }
@@ -188,14 +182,14 @@ View Weights::updated_share(std::uint32_t weight, std::uint64_t ways) const {
   if (ways == 1 || job_.partition.weight_ways() > 1) return share(weight);
   const View whole = whole_view(weight);
   const std::uint64_t each = whole.bytes / ways / 64 * 64;
-  return whole.part(member() * each, each);
+  return whole.part(job_.member(rank_) * each, each);
 }
 
 Op Weights::gather_weight(const LayerWeight& slot, View region, Op own_share_is_there) {
   if (job_.partition.weight_ways() == 1) return own_share_is_there;
   View own = residence_[slot.weight] == Residence::gpu
                  ? share(slot.weight)
-                 : region.part(member() * slot.share_bytes, slot.share_bytes);
+                 : region.part(job_.member(rank_) * slot.share_bytes, slot.share_bytes);
   return machine_.collective(rank_, group_, Collective::all_gather, std::move(own), region,
                              own_share_is_there);
 }
@@ -225,7 +219,8 @@ Task<View> Weights::bring(const LayerWeight& slot, GatheredWeights& gathered) {
   const Buffer memory = machine_.allocate_now(TierId::gpu, rank_, Bytes(slot.share_bytes * ways),
                                               Purpose::gathered_weights);
   View region = memory.view();
-  const View own = region.part(ways > 1 ? member() * slot.share_bytes : 0, slot.share_bytes);
+  const View own =
+      region.part(ways > 1 ? job_.member(rank_) * slot.share_bytes : 0, slot.share_bytes);
   Op there;
   if (residence_[slot.weight] == Residence::host) {
     there = machine_.copy(rank_, own, share(slot.weight));

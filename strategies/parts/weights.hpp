@@ -91,8 +91,6 @@ class Weights {
   bool may_go_ahead(std::uint64_t gathered, const LayerWeight& slot) const;
   Task<View> bring(const LayerWeight& slot, GatheredWeights& gathered);
   Op gather_weight(const LayerWeight& slot, View region, Op own_share_is_there);
-  /// This rank's place in its data-parallel group.
-  std::uint64_t member() const;
 
   Machine& machine_;
   Rank rank_;

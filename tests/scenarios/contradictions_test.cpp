@@ -29,7 +29,8 @@ TEST(Contradictions, MoreRanksThanGpus) {
   EXPECT_EQ(refusal("resident", {"parallel.data=2"}), "");
   EXPECT_EQ(refusal("resident", {"parallel.data=3"}),
             "--set parallel.data=3: parallel: data 3 x tensor 1 x pipeline 1 makes 3 ranks, but "
-            "memascend_c1 has 2 GPUs; lower one of them or raise machine.gpu.count");
+            "memascend_c1 has 2 GPUs; lower one of them or raise machine.gpu.count or "
+            "machine.nodes");
 }
 
 TEST(Contradictions, ASequenceLongerThanTheModelsPositions) {

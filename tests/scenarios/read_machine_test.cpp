@@ -71,9 +71,11 @@ TEST(CheckMachine, RefusesDrivesThatOverflowTheByteCount) {
 }
 
 TEST(CheckMachine, WantsANetworkBetweenNodes) {
-  EXPECT_EQ(
-      about(",\n\"nodes\": 2"),
-      "m.json:4:10: nodes: several nodes need a network; add \"network\": {\"per_gpu\": ...}");
+  const char* missing =
+      "m.json:4:10: nodes: several nodes need network.per_gpu, each GPU's rate to other nodes; add "
+      "\"network\": {\"per_gpu\": \"12.5 GB/s\"}, which is 100 Gb/s";
+  EXPECT_EQ(about(",\n\"nodes\": 2"), missing);
+  EXPECT_EQ(about(",\n\"nodes\": 2, \"network\": {\"latency\": \"5 us\"}"), missing);
 }
 
 }  // namespace

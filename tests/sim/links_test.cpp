@@ -113,10 +113,11 @@ description::Scenario four_peers() {
 double seconds_of(const description::Scenario& scenario, strategies::Collective what,
                   std::uint64_t bytes) {
   SimMachine machine(scenario, false);
-  const std::uint32_t members = machine.topology().ranks;
-  std::vector<double> seconds(members);
+  const std::uint32_t here = machine.topology().ranks;
+  const std::uint64_t members = machine.topology().size(machine.topology().world());
+  std::vector<double> seconds(here);
   const auto body = [](Machine& on, Rank rank, strategies::Collective kind, std::uint64_t whole,
-                       std::uint32_t count, double* result) -> Task<> {
+                       std::uint64_t count, double* result) -> Task<> {
     const std::uint64_t shard = whole / count;
     const bool gathers = kind == strategies::Collective::all_gather;
     const bool scatters = kind == strategies::Collective::reduce_scatter;
@@ -127,7 +128,7 @@ double seconds_of(const description::Scenario& scenario, strategies::Collective 
     *result = op.timing().seconds();
   };
   std::vector<Task<>> ranks;
-  for (std::uint32_t i = 0; i < members; ++i)
+  for (std::uint32_t i = 0; i < here; ++i)
     ranks.push_back(body(machine, Rank{i}, what, bytes, members, &seconds[i]));
   machine.run_ranks(std::move(ranks));
   for (const double each : seconds) EXPECT_EQ(each, seconds[0]);
@@ -165,6 +166,53 @@ TEST(SimCollectives, GoThroughPcieWhereThereIsNeitherAndShareItWithCopies) {
     co_await gather;
     co_await copy;
     EXPECT_SECONDS(gather, 1.0);  // each sends 10 GB; into each GPU 10 GB/s for it ..
+    EXPECT_SECONDS(copy, 1.0);    // .. and 10 GB/s for the copy
+  });
+}
+
+/// Two nodes of two GPUs; 30 GB/s inside, 10 GB/s between, hops of 1 ms.
+description::Scenario two_nodes() {
+  description::Scenario scenario = with_ranks(2);
+  scenario.parallel.data = 4;
+  scenario.machine.nodes = 2;
+  scenario.machine.gpu.peer_rate = BytesPerSecond(30e9);
+  scenario.machine.network.latency = Seconds(1e-3);
+  return scenario;
+}
+
+TEST(SimCollectives, AcrossNodesTakeAsLongAsTheSlowerOfNicAndPeerLink) {
+  using strategies::Collective;
+  // 4 GB among 2 x 2: each sends 1.5 GB to its neighbour (50 ms) and 1.5 GB over its NIC in 3 hops
+  EXPECT_NEAR(seconds_of(two_nodes(), Collective::all_gather, 4 * GB), 0.153, 1e-6);
+  EXPECT_NEAR(seconds_of(two_nodes(), Collective::reduce_scatter, 4 * GB), 0.153, 1e-6);
+  EXPECT_NEAR(seconds_of(two_nodes(), Collective::all_reduce, 4 * GB), 0.306, 1e-6);
+  // half of 4 GB over each NIC
+  EXPECT_NEAR(seconds_of(two_nodes(), Collective::broadcast, 4 * GB), 0.203, 1e-6);
+  description::Scenario slow_inside = two_nodes();
+  slow_inside.machine.gpu.peer_rate = BytesPerSecond(5e9);
+  EXPECT_NEAR(seconds_of(slow_inside, Collective::all_gather, 4 * GB), 0.303, 1e-6);
+}
+
+TEST(SimCollectives, AcrossNodesReduceSmallTensorsOverATree) {
+  // 4 MB: a ring takes 6 hops and 0.3 ms, a tree 2 x (1 + 1) hops and 4 MB over each NIC
+  EXPECT_NEAR(seconds_of(two_nodes(), strategies::Collective::all_reduce, 4 * GB / 1000), 4.4e-3,
+              1e-8);
+}
+
+TEST(SimCollectives, AcrossNodesCrossTheGpusPcieBesideItsCopies) {
+  description::Scenario scenario = with_ranks(1);
+  scenario.parallel.data = 2;
+  scenario.machine.nodes = 2;
+  scenario.machine.network.per_gpu = BytesPerSecond(20e9);
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    Buffer shard = on_gpu(machine, rank, 10 * GB), all = on_gpu(machine, rank, 20 * GB);
+    Buffer copied = on_gpu(machine, rank, 10 * GB), host = pinned(machine, rank, 10 * GB);
+    Op gather = machine.collective(rank, machine.topology().world(),
+                                   strategies::Collective::all_gather, shard.view(), all.view());
+    Op copy = machine.copy(rank, copied.view(), host.view());
+    co_await gather;
+    co_await copy;
+    EXPECT_SECONDS(gather, 1.0);  // 10 GB from the other node, 10 of 20 GB/s for it ..
     EXPECT_SECONDS(copy, 1.0);    // .. and 10 GB/s for the copy
   });
 }

@@ -166,9 +166,10 @@ TEST(SimStorage, AProcessSharesItsShareBetweenItsReadsAndWrites) {
   });
 }
 
-TEST(SimStorage, AFileSystemOfAllNodesGivesEachItsPart) {
+TEST(SimStorage, AFileSystemOfAllNodesGivesEachInUseItsPart) {
   description::Scenario scenario = one_gpu();
-  scenario.machine.nodes = 3;
+  scenario.machine.nodes = 8;
+  scenario.parallel.data = 3;  // five nodes are idle
   scenario.machine.storage[0].shared_by_nodes = true;
   EXPECT_NEAR(alone(scenario, sectors(2 * GB)).read_s, 1.0, 2e-6);  // 6 / 3 = 2 GB/s
 }

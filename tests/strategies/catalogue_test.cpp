@@ -68,6 +68,27 @@ std::vector<std::string> complaints(const char* system,
   return paths;
 }
 
+TEST(Catalogue, RefusesNodesThatAreNotFilledAlike) {
+  using namespace description;
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  const auto of = [](std::uint64_t data, std::uint64_t tensor) {
+    return complaints("resident", [&](Scenario& s) {
+      s.machine.gpu.count = 4;
+      s.parallel.data = data;
+      s.parallel.tensor = tensor;
+    });
+  };
+  EXPECT_THAT(of(3, 1), IsEmpty());  // of one node any number
+  EXPECT_THAT(of(8, 1), IsEmpty());
+  EXPECT_THAT(of(6, 2), IsEmpty());
+  EXPECT_THAT(of(2, 4), IsEmpty());
+  EXPECT_THAT(of(5, 1), ElementsAre("parallel.data"));
+  EXPECT_THAT(of(3, 2), ElementsAre("parallel.data"));
+  EXPECT_THAT(of(4, 3), ElementsAre("parallel.tensor"));  // 12 ranks, but groups of 3 in 4
+  EXPECT_THAT(of(1, 8), ElementsAre("parallel.tensor"));
+}
+
 TEST(Catalogue, RefusesPartsThatNoScheduleCombines) {
   using namespace description;
   using ::testing::ElementsAre;

@@ -113,7 +113,10 @@ TYPED_TEST(MachineCollective, StreamsOfTwoGroupsOrderNothingBetweenThem) {
 
 Task<> call(Machine& m, Rank rank, Collective what, std::uint64_t bytes) {
   Buffer gpu = gpu_buffer(m, rank, bytes);
-  co_await m.collective(rank, m.topology().world(), what, gpu.view(), gpu.view());
+  const std::uint64_t shard = bytes / m.topology().size(m.topology().world());
+  const View in = gpu.view(0, what == Collective::all_gather ? shard : bytes);
+  const View out = gpu.view(0, what == Collective::reduce_scatter ? shard : bytes);
+  co_await m.collective(rank, m.topology().world(), what, in, out);
 }
 
 TYPED_TEST(MachineCollective, MembersThatCallDifferentThingsAreABug) {
@@ -138,6 +141,65 @@ TYPED_TEST(MachineCollective, AMissingMemberIsABugThatSaysWhatItLacks) {
   // and the machine is as good as new
   this->run(call(m, rank0, Collective::all_reduce, mib),
             call(m, rank1, Collective::all_reduce, mib));
+}
+
+Task<> odd_shards(Machine& m) {
+  Buffer gpu = gpu_buffer(m, rank0, mib);
+  const Group world = m.topology().world();
+  const auto message = [&](Collective what, std::uint64_t in, std::uint64_t out) {
+    return message_of<InternalError>(
+        [&] { (void)m.collective(rank0, world, what, gpu.view(0, in), gpu.view(0, out)); });
+  };
+  EXPECT_THAT(message(Collective::all_gather, 512, 512), HasSubstr("512 B are no shard of 512 B"));
+  EXPECT_THAT(message(Collective::all_gather, 64, 256), HasSubstr("no shard"));
+  EXPECT_THAT(message(Collective::reduce_scatter, 512, 512), HasSubstr("among 2"));
+  EXPECT_THAT(message(Collective::all_reduce, 512, 256), HasSubstr("all_reduce"));
+  EXPECT_THAT(message_of<InternalError>([&] {
+                (void)m.collective(rank0, world, Collective::all_gather, gpu.view(), {});
+              }),
+              HasSubstr("all_gather without a buffer"));
+  co_return;
+}
+
+TYPED_TEST(MachineCollective, AShardIsTheWholeDividedByTheMembers) {
+  this->run(odd_shards(this->machine()));
+}
+
+Task<> shards_with_a_remainder(Machine& m, Rank rank) {
+  Buffer gpu = gpu_buffer(m, rank, 4096);
+  // 4096 / 3 = 1365; views are whole lines of 64 B: 1344
+  co_await m.collective(rank, m.topology().world(), Collective::all_gather, gpu.view(0, 1344),
+                        gpu.view());
+}
+
+TYPED_TEST(MachineCollective, AShardMayLackLessThanAnAlignment) {
+  this->box.parallel.data = 3;
+  this->box.machine.gpu.count = 1;
+  this->box.machine.nodes = 3;
+  this->run(shards_with_a_remainder(this->machine(), rank0));
+}
+
+TYPED_TEST(MachineCollective, MembersOnOtherNodesDoAsTheseDo) {
+  this->box.parallel.data = 4;
+  this->box.machine.nodes = 2;
+  Machine& m = this->machine();
+  this->run(call(m, rank0, Collective::all_gather, 4 * mib),
+            call(m, rank1, Collective::all_gather, 4 * mib));
+  m.step_ended();
+  // each of both sends 3/4 of 4 MiB; half of it over its NIC, as there are two rings
+  EXPECT_EQ(m.recorder().steps()[0].network, 2 * 3 * mib);
+  EXPECT_EQ(m.recorder().steps()[0].between_nodes, 3 * mib);
+}
+
+TYPED_TEST(MachineCollective, AGroupOfOneInThisNodeStillSendsToTheOthers) {
+  this->box.parallel.data = 3;
+  this->box.machine.gpu.count = 1;
+  this->box.machine.nodes = 3;
+  Machine& m = this->machine();
+  this->run(call(m, rank0, Collective::all_reduce, 3 * mib));
+  m.step_ended();
+  EXPECT_EQ(m.recorder().steps()[0].network, 4 * mib);
+  EXPECT_EQ(m.recorder().steps()[0].between_nodes, 4 * mib);
 }
 
 Task<> joins_without_waiting(Machine& m) {

@@ -137,15 +137,39 @@ TEST(Recorder, EachStepBeginsWithNothing) {
 TEST(Recorder, CollectivesSendTheirShareOfTheWhole) {
   Recorder recorder = two_ranks(false);
   CollectiveRound round;
-  round.members.resize(3);
-  Made member(recorder, OperationKind::collective, rank0, 100);
-  member.round = &round;
-  round.what = Collective::all_gather;
-  recorder.started(member, 0);  // 100 x 2 / 3 = 66
-  round.what = Collective::all_reduce;
-  recorder.started(member, 0);  // a reduce-scatter and an all-gather: 132
+  Made first(recorder, OperationKind::collective, rank0, 100);
+  Made last(recorder, OperationKind::collective, rank1, 100);
+  first.round = last.round = &round;
+  round.members = {&first, &last};
+  round.cost.to_peer = 40;
+  round.cost.to_node = 25;
+  recorder.started(first, 0);
+  recorder.started(last, 0);
+  round.cost = {1, 100, 0, true};  // a broadcast that ends at the last of the node
+  recorder.started(first, 0);
+  recorder.started(last, 0);
   recorder.step_ended(0);
-  EXPECT_EQ(recorder.steps().at(0).network, 198u);
+  EXPECT_EQ(recorder.steps().at(0).network, 2 * (40 + 25) + 100u);
+  EXPECT_EQ(recorder.steps().at(0).between_nodes, 50u);
+}
+
+TEST(Recorder, TheNetworkIsBusyWhileACollectiveLeavesTheNode) {
+  Recorder recorder = two_ranks(true);
+  recorder.enter(rank0, Phase::forward, 0);
+  recorder.enter(rank1, Phase::forward, 0);
+  CollectiveRound inside, across;
+  Made one(recorder, OperationKind::collective, rank0, 100);
+  Made other(recorder, OperationKind::collective, rank0, 100);
+  one.round = &inside, other.round = &across;
+  inside.members = {&one}, across.members = {&other};
+  inside.cost.to_peer = across.cost.to_node = 50;
+  recorder.started(one, 0);
+  recorder.started(other, 3);
+  recorder.finished(other, 5);
+  recorder.finished(one, 9);
+  recorder.step_ended(10);
+  // 2 s of one of two ranks
+  EXPECT_EQ(recorder.steps().at(0).busy[index(Phase::forward)].network, 1);
 }
 
 TEST(Recorder, ATraceHasASpanForEachKernelAndTransfer) {

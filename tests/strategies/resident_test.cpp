@@ -6,17 +6,6 @@ namespace {
 
 using result::Phase;
 
-/// Sum over weights of n x width, each padded to `unit`, for a rank that holds 1/ways.
-std::uint64_t padded(const models::Model& model, std::uint64_t width, std::uint64_t unit,
-                     std::uint64_t ways = 1) {
-  std::uint64_t bytes = 0;
-  for (const models::WeightTensor& weight : model.weights) {
-    const std::uint64_t share = description::divide_up(weight.parameters.value(), ways);
-    bytes += description::divide_up(share * width, unit) * unit;
-  }
-  return bytes;
-}
-
 TEST(Resident, SixteenBytesPerParameterOfGpt2) {
   const description::Scenario scenario = example("gpt2_resident");
   const models::Model model = model_of(scenario);

@@ -96,6 +96,16 @@ std::uint64_t at_peak(const result::PeakBytes& peak, const std::string& purpose)
 
 models::Model model_of(const description::Scenario& scenario) { return prepare(scenario).model; }
 
+std::uint64_t padded(const models::Model& model, std::uint64_t width, std::uint64_t unit,
+                     std::uint64_t ways) {
+  std::uint64_t bytes = 0;
+  for (const models::WeightTensor& weight : model.weights) {
+    const std::uint64_t share = description::divide_up(weight.parameters.value(), ways);
+    bytes += description::divide_up(share * width, unit) * unit;
+  }
+  return bytes;
+}
+
 std::uint64_t power(std::uint64_t bytes) { return std::bit_ceil(bytes); }
 std::uint64_t sectors(std::uint64_t bytes) { return description::divide_up(bytes, 4096) * 4096; }
 

@@ -40,6 +40,10 @@ std::uint64_t at_peak(const result::PeakBytes& peak, const std::string& purpose)
 
 models::Model model_of(const description::Scenario& scenario);
 
+/// Sum over weights of n x width, each padded to `unit`, for a rank that holds 1/ways.
+std::uint64_t padded(const models::Model& model, std::uint64_t width, std::uint64_t unit,
+                     std::uint64_t ways = 1);
+
 /// The next power of two.
 std::uint64_t power(std::uint64_t bytes);
 std::uint64_t sectors(std::uint64_t bytes);

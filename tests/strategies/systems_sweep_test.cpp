@@ -52,6 +52,11 @@ std::vector<Case> cases() {
   add("zero_infinity", {"parallel.tensor=2"}, "2");
   add("zero_offload", {"parallel.tensor=4"}, "2");
   add("zero_infinity", {"strategy.weights.home=gpu", "parallel.zero_stage=1"}, "2");
+  for (const char* stage : {"1", "3"})
+    add("resident",
+        {std::string("parallel.zero_stage=") + stage, "machine.gpu.count=2", "machine.nodes=3"},
+        "6");
+  add("zero_infinity", {"parallel.tensor=2", "machine.gpu.count=4", "machine.nodes=2"}, "4");
   return all;
 }
 
@@ -74,6 +79,7 @@ TEST_P(Sweep, RunsOnBothMachinesAlike) {
     EXPECT_EQ(counted.io.h2d, simulated.io.h2d);
     EXPECT_EQ(counted.io.d2h, simulated.io.d2h);
     EXPECT_EQ(counted.io.network, simulated.io.network);
+    EXPECT_EQ(counted.io.between_nodes, simulated.io.between_nodes);
     EXPECT_EQ(counted.operations, simulated.operations);
     EXPECT_EQ(counted.ssd.total, simulated.ssd.total);
     EXPECT_EQ(counted.host.phase, simulated.host.phase);
