@@ -48,10 +48,14 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
   topology.h2d = machine.pcie.h2d;
   topology.d2h = machine.pcie.d2h;
   topology.gpudirect = machine.gpu.gpudirect;
-  for (const description::StorageSpec& storage : machine.storage)
+  for (const description::StorageSpec& storage : machine.storage) {
+    const bool ssd = storage.kind == description::StorageKind::ssd;
     topology.storages.push_back({storage.name, storage.count, storage.total_capacity(),
-                                 storage.total_read(), storage.total_write(),
-                                 storage.kind == description::StorageKind::ssd});
+                                 storage.total_read(), storage.total_write(), ssd, storage.gpus});
+    // a parallel file system stays one, whatever engine the drives have
+    setup.raw_drives.push_back(ssd && scenario.strategy.io_engine == description::IoEngine::direct);
+  }
+  find_homes(topology);
   return setup;
 }
 
