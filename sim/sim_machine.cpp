@@ -98,9 +98,9 @@ void SimMachine::settle(SimOperation& operation) {
 }
 
 void SimMachine::take_off(SimOperation& operation) {
-  if (std::exchange(operation.counted, false))
-    count(*operation.access, operation.kind == strategies::OperationKind::read, -1);
-  operation.access = nullptr;
+  for (const StorageAccess* access : operation.counted)
+    count(*access, operation.kind == strategies::OperationKind::read, -1);
+  operation.counted.clear();
   operation.transfers.clear();
   operation.planned.clear();
   SimOperation* last = in_flight_.back();
@@ -146,9 +146,11 @@ void SimMachine::transfer_after(SimOperation& operation, double seconds) {
 }
 
 void SimMachine::start_transfers(SimOperation& operation) {
-  if (operation.access) {
-    count(*operation.access, operation.kind == strategies::OperationKind::read, 1);
-    operation.counted = true;
+  // all of them first: a mix counts when its transfers' rates are shared out
+  for (const PlannedTransfer& planned : operation.planned) {
+    if (!planned.access) continue;
+    count(*planned.access, operation.kind == strategies::OperationKind::read, 1);
+    operation.counted.push_back(planned.access);
   }
   operation.transfers_left = operation.planned.size();
   for (const PlannedTransfer& planned : operation.planned)

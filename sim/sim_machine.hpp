@@ -13,7 +13,8 @@ namespace spillway::sim {
 struct PlannedTransfer {
   Path path;
   double bytes = 0;
-  double bound_bytes_per_s = 0;  ///< 0: none
+  double bound_bytes_per_s = 0;           ///< 0: none
+  const StorageAccess* access = nullptr;  ///< of the storage that it reads or writes
 };
 
 /// An operation and what SimGrid does for it.
@@ -21,9 +22,8 @@ struct SimOperation : strategies::Operation {
   std::vector<PlannedTransfer> planned;
   std::vector<simgrid::s4u::ActivityPtr> transfers;
   std::size_t transfers_left = 0;
-  const StorageAccess* access = nullptr;  ///< of the storage that it reads or writes
-  bool counted = false;                   ///< among the reads and writes of `access`
-  std::size_t slot = 0;                   ///< where it stands among those in flight
+  std::vector<const StorageAccess*> counted;  ///< it is among their reads or writes
+  std::size_t slot = 0;                       ///< where it stands among those in flight
 };
 
 /// Virtual time: SimGrid shares links, cores and drives; latencies and GPU kernels are timers of

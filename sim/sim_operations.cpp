@@ -63,21 +63,26 @@ void SimMachine::start(Operation& base) {
   ENSURE(false, "a collective starts with its round");
 }
 
+/// A transfer a storage: parts are equal and on all its drives, so that one flow over the array
+/// takes as long as one flow a drive, unless sectors are too few to keep all drives as busy.
 void SimMachine::start_storage(SimOperation& operation) {
-  const description::StorageSpec& spec = scenario_.machine.storage[operation.storage.index];
   const bool reads = operation.kind == OperationKind::read;
-  const StorageAccess& access = platform_.storage(operation.storage, operation.rank);
-  const Path path = operation.gpu_direct ? (reads ? access.direct_read : access.direct_write)
-                                         : (reads ? access.read : access.write);
-  double seconds = spec.latency.value();
-  if (!reads && scenario_.strategy.io_engine == description::IoEngine::file)
-    seconds += spec.file_overhead.value();
-  operation.access = &access;
-  // stripes are sectors: a transfer of fewer sectors than drives keeps only so many drives busy
-  const std::uint64_t sectors = description::divide_up(operation.bytes, 4096);
-  const double drive = (reads ? spec.read : spec.write).value();
-  const double bound = sectors < spec.count ? static_cast<double>(sectors) * drive : 0;
-  operation.planned.push_back({path, static_cast<double>(operation.bytes), bound});
+  double seconds = 0;
+  for (const strategies::StoragePiece& piece : operation.pieces) {
+    const description::StorageSpec& spec = scenario_.machine.storage[piece.storage.index];
+    const StorageAccess& access = platform_.storage(piece.storage, operation.rank);
+    const Path path = operation.gpu_direct ? (reads ? access.direct_read : access.direct_write)
+                                           : (reads ? access.read : access.write);
+    double latency = spec.latency.value();
+    if (!reads && scenario_.strategy.io_engine == description::IoEngine::file)
+      latency += spec.file_overhead.value();
+    seconds = std::max(seconds, latency);
+    const double bytes = static_cast<double>(piece.bytes);
+    const double busiest = static_cast<double>(strategies::busiest_drive(piece.bytes, spec.count));
+    const double drive = (reads ? spec.read : spec.write).value();
+    const bool even = busiest * static_cast<double>(spec.count) <= bytes;
+    operation.planned.push_back({path, bytes, even ? 0 : drive * bytes / busiest, &access});
+  }
   transfer_after(operation, seconds);
 }
 

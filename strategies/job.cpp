@@ -75,6 +75,8 @@ NodeShared::NodeShared(Machine& machine, const description::Scenario& scenario)
     const auto found = wanted.find(storage.name);
     lanes.emplace_back(machine.scheduler(), found == wanted.end() ? 1 : found->second);
   }
+  for (std::size_t i = 0; i < machine.topology().stripes.size(); ++i)
+    lanes.emplace_back(machine.scheduler(), 1);
 }
 
 // ---- Job

@@ -58,7 +58,7 @@ struct NodeShared {
   /// `optimizer.lanes` of each storage, one without; made when the run starts.
   NodeShared(Machine& machine, const description::Scenario& scenario);
 
-  std::deque<Semaphore> lanes;  ///< by storage
+  std::deque<Semaphore> lanes;  ///< by storage, then by stripe
   /// What each rank's optimizer says of its last step.
   std::vector<result::OptimizerStates> states;
   std::vector<result::Checkpoint> checkpoints;

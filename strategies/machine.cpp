@@ -12,21 +12,7 @@ std::vector<std::string> storage_names(const Topology& topology) {
   for (const StorageInfo& storage : topology.storages) names.push_back(storage.name);
   return names;
 }
-
-constexpr std::uint64_t unlimited = ~std::uint64_t{0} >> 1;
 }  // namespace
-
-std::vector<StorageId> Topology::drives() const {
-  std::vector<StorageId> ids;
-  for (std::uint32_t i = 0; i < storages.size(); ++i)
-    if (storages[i].wears) ids.push_back(StorageId{i});
-  return ids;
-}
-
-std::uint64_t Topology::size(Group group) const {
-  const bool spans = group.index < spans_nodes.size() && spans_nodes[group.index];
-  return groups[group.index].size() * (spans ? nodes : 1);
-}
 
 std::string_view to_string(Collective collective) {
   switch (collective) {
@@ -51,12 +37,19 @@ Machine::Machine(MachineSetup setup)
   const Topology& topology = setup_.topology;
   const auto add = [this](std::string name, std::uint64_t capacity) {
     ledger_.add_tier(std::move(name), capacity);
-    tiers_.push_back(std::make_unique<MemoryTier>(scheduler_, capacity ? capacity : unlimited));
+    tiers_.push_back(
+        std::make_unique<MemoryTier>(scheduler_, capacity ? capacity : unlimited_bytes));
   };
   for (std::uint32_t rank = 0; rank < topology.ranks; ++rank)
     add("gpu " + std::to_string(rank), topology.gpu_memory.value());
   add("host", topology.host_memory.value());
-  for (const StorageInfo& storage : topology.storages) add(storage.name, storage.capacity.value());
+  raw_arrays_.resize(topology.storages.size());
+  for (std::size_t i = 0; i < topology.storages.size(); ++i) {
+    const StorageInfo& storage = topology.storages[i];
+    add(storage.name, storage.capacity.value());
+    if (i < setup_.raw_drives.size() && setup_.raw_drives[i])
+      raw_arrays_[i] = std::make_unique<RawArray>(storage, topology.ranks);
+  }
   rounds_.resize(topology.groups.size());
   if (setup_.trace) {
     ledger_.on_change = [this](std::uint32_t tier, double now, std::uint64_t used) {

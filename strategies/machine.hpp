@@ -16,6 +16,7 @@ namespace spillway::strategies {
 class OutOfMemory : public std::runtime_error {
  public:
   explicit OutOfMemory(result::Infeasible request);
+  OutOfMemory(result::Infeasible request, const std::string& why);
   const result::Infeasible& request() const { return request_; }
 
  private:
@@ -32,6 +33,9 @@ struct MachineSetup {
   Topology topology;
   Rounding pinned = Rounding::power_of_two;
   Rounding gpu = Rounding::cuda_caching;
+  /// Arrays whose drives the I/O engine addresses itself, by storage; the others have a file
+  /// system. Shorter than the topology's storages: the rest have one.
+  std::vector<bool> raw_drives;
   bool clock = true;
   bool trace = false;
 };
@@ -94,10 +98,14 @@ class Machine : public BlockOwner {
   /// For prefetch: nothing when somebody waits or too little is free.
   std::optional<Buffer> try_allocate(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
                                      std::optional<Rounding> rounding = {});
-  /// An extent on a storage, rounded to sectors; freed when its last reference is gone.
+  /// An extent on a storage or stripe, rounded to sectors; freed when its last reference is gone.
+  ///   Raw drives  its parts lie on all drives of the array, part i on drive i mod drives; no two
+  ///               extents overlap, of whatever ranks
+  ///   Throws      OutOfMemory when the storage can never give it, or one of its drives has no room
   Task<Stored> store(StorageId storage, Rank rank, Bytes bytes, Purpose purpose);
 
   Usage usage(TierId tier, Rank rank) const;
+  /// Of a stripe: what its members hold together; free is what it can still give.
   Usage usage(StorageId storage) const;
   /// Set whenever bytes of the tier are given back; reset it before waiting for the next time.
   Event& room(TierId tier, Rank rank);
@@ -161,10 +169,16 @@ class Machine : public BlockOwner {
   friend void release(Operation& operation);
   struct MemoryTier;
   struct Waiting;
+  struct RawArray;
 
   void take_back(Block& block) override;
   Block* fresh_block();
   bool head_wants(const Block& block) const;
+  Task<Semaphore::Lock> wait_for(std::uint32_t tier, Rank rank, Bytes bytes, Purpose purpose,
+                                 std::uint64_t charged);
+  void place(Block& block);
+  void release_extent(Block& block);
+  void cut(Operation& operation, const Block& extent);
   MemoryTier& memory(TierId tier, Rank rank) const;
   Rounding rounding_of(TierId tier, std::optional<Rounding> asked) const;
   Buffer finish_allocation(TierId tier, Rank rank, Bytes bytes, Purpose purpose, Rounding rounding,
@@ -197,7 +211,9 @@ class Machine : public BlockOwner {
   Recorder recorder_;
   Ledger ledger_;
   std::vector<std::unique_ptr<MemoryTier>> tiers_;
-  std::vector<BlockCache> pinned_cache_;  ///< per rank
+  std::vector<BlockCache> pinned_cache_;               ///< per rank
+  std::vector<std::unique_ptr<RawArray>> raw_arrays_;  ///< by storage; null: a file system
+  std::uint64_t next_tensor_ = 0;
   std::vector<std::unique_ptr<Block>> spare_blocks_;
   WaitList waiting_allocations_;
   std::vector<std::unique_ptr<Operation>> operations_;

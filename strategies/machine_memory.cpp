@@ -1,5 +1,7 @@
 #include "strategies/machine_memory.hpp"
 
+#include <algorithm>
+
 namespace spillway::strategies {
 
 namespace {
@@ -17,6 +19,9 @@ bool caches(TierId tier, Rounding rounding, Bytes bytes) {
 
 OutOfMemory::OutOfMemory(result::Infeasible request)
     : std::runtime_error(in_words(request)), request_(std::move(request)) {}
+
+OutOfMemory::OutOfMemory(result::Infeasible request, const std::string& why)
+    : std::runtime_error(in_words(request) + " (" + why + ")"), request_(std::move(request)) {}
 
 Machine::MemoryTier& Machine::memory(TierId tier, Rank rank) const {
   ENSURE(tier != TierId::storage, "storage is reserved with store()");
@@ -129,17 +134,23 @@ std::optional<Buffer> Machine::try_allocate(TierId tier, Rank rank, Bytes bytes,
   return finish_allocation(tier, rank, bytes, purpose, rounding, std::move(capacity));
 }
 
-Task<Stored> Machine::store(StorageId storage, Rank rank, Bytes bytes, Purpose purpose) {
-  ENSURE(storage.index < setup_.topology.storages.size(), "no such storage");
-  const std::uint32_t tier = storage_tier(storage);
+/// Waits its turn for capacity of a storage.
+Task<Semaphore::Lock> Machine::wait_for(std::uint32_t tier, Rank rank, Bytes bytes, Purpose purpose,
+                                        std::uint64_t charged) {
   Semaphore& capacity = tiers_[tier]->capacity;
-  const std::uint64_t charged = rounded(Rounding::sector, bytes.value());
   if (charged > capacity.capacity()) out_of_memory(tier, rank, purpose, bytes);
   Semaphore::Awaiter turn = capacity.acquire(charged);
   Waiting waiting(tier, rank, purpose, bytes, turn);
   waiting_allocations_.push_back(waiting);
   Semaphore::Lock lock = co_await turn;
   waiting.unlink();
+  co_return std::move(lock);
+}
+
+Task<Stored> Machine::store(StorageId storage, Rank rank, Bytes bytes, Purpose purpose) {
+  ENSURE(storage.index < setup_.topology.storages.size() + setup_.topology.stripes.size(),
+         "no such storage");
+  const std::uint64_t charged = rounded(Rounding::sector, bytes.value());
   BlockRef block(fresh_block());
   block->keeps = false;
   block->tier = TierId::storage;
@@ -148,11 +159,52 @@ Task<Stored> Machine::store(StorageId storage, Rank rank, Bytes bytes, Purpose p
   block->purpose = purpose;
   block->asked = bytes.value();
   block->charged = charged;
-  block->capacity = std::move(lock);
-  block->ledger_entry = ledger_.add(
-      {tier, rank, purpose, block->asked, charged, false, recorder_.phase(rank)}, now_s());
+  std::vector<StoragePiece> pieces;
+  setup_.topology.each_piece(storage, charged,
+                             [&](const StoragePiece& piece) { pieces.push_back(piece); });
+  // in the order of the storages, so that two ranks never wait for each other
+  for (const StoragePiece& piece : pieces) {
+    const std::uint32_t tier = storage_tier(piece.storage);
+    Semaphore::Lock lock = co_await wait_for(tier, rank, bytes, purpose, piece.bytes);
+    // the padding is in the last piece
+    const std::uint64_t padding = &piece == &pieces.back() ? charged - bytes.value() : 0;
+    const std::uint32_t entry = ledger_.add(
+        {tier, rank, purpose, piece.bytes - padding, piece.bytes, false, recorder_.phase(rank)},
+        now_s());
+    block->pieces.push_back({piece.storage, std::move(lock), entry, {}});
+  }
+  place(*block.get());
   block->data = provide(*block.get());
   co_return Stored(std::move(block));
+}
+
+/// Finds room on the drives that the I/O engine addresses itself.
+void Machine::place(Block& block) {
+  for (StoredPiece& piece : block.pieces) {
+    RawArray* array = raw_arrays_[piece.storage.index].get();
+    if (!array) continue;
+    if (block.tensor.empty())
+      block.tensor = "rank" + std::to_string(block.rank.index) + "." +
+                     std::string(to_string(block.purpose)) + "." + std::to_string(next_tensor_++);
+    try {
+      piece.extents = array->by_rank[block.rank.index].place(block.tensor, piece.capacity.amount());
+    } catch (const DriveFull& full) {
+      throw OutOfMemory({"ssd", block.rank.index, std::string(to_string(block.purpose)),
+                         std::string(to_string(recorder_.phase(block.rank))), full.asked(),
+                         full.free(), full.capacity()},
+                        full.what());
+    }
+  }
+}
+
+void Machine::release_extent(Block& block) {
+  for (StoredPiece& piece : block.pieces) {
+    if (RawArray* array = raw_arrays_[piece.storage.index].get())
+      array->by_rank[block.rank.index].forget(block.tensor);
+    ledger_.remove(piece.ledger_entry, now_s());
+  }
+  block.tensor.clear();
+  block.pieces.clear();  // and with them the capacity
 }
 
 /// True when the first in the queue for host memory asks for exactly such a block.
@@ -171,9 +223,13 @@ void Machine::take_back(Block& block) {
   // given back for real it goes to the head of the queue at once, by way of the tier's capacity
   if (block.keeps && !head_wants(block)) return pinned_cache_[block.rank.index].keep(block);
   withdraw(block);
-  ledger_.remove(block.ledger_entry, now_s());
-  block.capacity.release();
-  if (block.tier != TierId::storage) memory(block.tier, block.rank).room.set();
+  if (block.tier == TierId::storage) {
+    release_extent(block);
+  } else {
+    ledger_.remove(block.ledger_entry, now_s());
+    block.capacity.release();
+    memory(block.tier, block.rank).room.set();
+  }
   block.data = nullptr;
   spare_blocks_.emplace_back(&block);
 }
@@ -184,8 +240,27 @@ Usage Machine::usage(TierId tier, Rank rank) const {
 }
 
 Usage Machine::usage(StorageId storage) const {
-  const std::uint32_t index = storage_tier(storage);
-  return {ledger_.used(index), ledger_.peak_bytes(index), tiers_[index]->capacity.free()};
+  Usage all;
+  const auto add = [&](StorageId id, double share) {
+    const std::uint32_t index = storage_tier(id);
+    const double free = static_cast<double>(tiers_[index]->capacity.free()) / share;
+    all.used += ledger_.used(index);
+    all.peak += ledger_.peak_bytes(index);
+    all.free = std::min(all.free, static_cast<std::uint64_t>(free));
+  };
+  all.free = unlimited_bytes;
+  const Topology& topology = setup_.topology;
+  if (!topology.is_stripe(storage)) {
+    add(storage, 1);
+    return all;
+  }
+  const Stripe& stripe = topology.stripes.at(storage.index - topology.storages.size());
+  double before = 0;
+  for (std::size_t i = 0; i < stripe.members.size(); ++i) {
+    add(stripe.members[i], stripe.ends[i] - before);
+    before = stripe.ends[i];
+  }
+  return all;
 }
 
 Event& Machine::room(TierId tier, Rank rank) { return memory(tier, rank).room; }

@@ -58,6 +58,7 @@ void Machine::recycle(Operation& operation) {
   operation.error = nullptr;
   operation.unfinished_dependencies = 0;
   operation.kernels.clear();
+  operation.pieces.clear();
   operation.cpu.operands.clear();
   operation.round = nullptr;
   operation.stream = operation.stream_position = 0;

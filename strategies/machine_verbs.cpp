@@ -5,10 +5,16 @@
 /// What strategies call: each checks its operands, then issues one operation.
 namespace spillway::strategies {
 
+/// What each storage of the extent transfers of the operation.
+void Machine::cut(Operation& operation, const Block& extent) {
+  setup_.topology.each_piece(extent.storage, operation.bytes,
+                             [&](const StoragePiece& piece) { operation.pieces.push_back(piece); });
+}
+
 Op Machine::read(Rank rank, const Stored& from, Range range, View into, const After& after) {
   check_range(from, range, into, rank);
   Operation& operation = issue(OperationKind::read, rank, range.bytes);
-  operation.storage = from.block()->storage;
+  cut(operation, *from.block().get());
   operation.gpu_direct = into.block->tier == TierId::gpu;
   operation.operands.emplace_back(std::move(into), models::Access::write);
   operation.operands.emplace_back(View(from.block(), range.offset, range.bytes),
@@ -19,7 +25,7 @@ Op Machine::read(Rank rank, const Stored& from, Range range, View into, const Af
 Op Machine::write(Rank rank, const Stored& into, Range range, View from, const After& after) {
   check_range(into, range, from, rank);
   Operation& operation = issue(OperationKind::write, rank, range.bytes);
-  operation.storage = into.block()->storage;
+  cut(operation, *into.block().get());
   operation.gpu_direct = from.block->tier == TierId::gpu;
   operation.operands.emplace_back(std::move(from), models::Access::read);
   operation.operands.emplace_back(View(into.block(), range.offset, range.bytes),

@@ -2,6 +2,8 @@
 
 #include "scenarios/description/errors.hpp"
 #include "strategies/collectives.hpp"
+#include "strategies/kernel.hpp"
+#include "strategies/topology.hpp"
 #include "strategies/waiting.hpp"
 
 #include <array>
@@ -69,8 +71,9 @@ struct Operation {
   OperationKind kind = OperationKind::read;
   State state = State::free;
   Rank rank;
-  StorageId storage;
-  bool pageable = false;  ///< a copy whose host side is pageable
+  StorageId storage;                 ///< of a storage kernel
+  std::vector<StoragePiece> pieces;  ///< of a read or write: what each storage transfers
+  bool pageable = false;             ///< a copy whose host side is pageable
   bool gpu_direct = false;
   bool recorded = false;  ///< the recorder saw it start
   result::Phase phase = result::Phase::init;

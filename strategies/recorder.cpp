@@ -164,7 +164,11 @@ void Recorder::use(const Operation& operation, int by, double now_s) {
     case OperationKind::storage_kernel:
       if (any_storage_.users + by == 0 || any_storage_.users == 0) flush_idle(now_s);
       change(any_storage_, by, now_s);
-      return change(storages_[operation.storage.index], by, now_s);
+      if (operation.kind == OperationKind::storage_kernel)
+        return change(storages_[operation.storage.index], by, now_s);
+      for (const StoragePiece& piece : operation.pieces)
+        change(storages_[piece.storage.index], by, now_s);
+      return;
     case OperationKind::copy_to_gpu:
       return change(rank.h2d, by, now_s);
     case OperationKind::copy_to_host:
@@ -191,12 +195,14 @@ void Recorder::count(const Operation& operation) {
     case OperationKind::read:
       (operation.gpu_direct ? bytes.gpu_direct_read : bytes.ssd_read) += amount;
       if (operation.gpu_direct) step_.gpu_direct += amount;
-      step_.by_storage[operation.storage.index].read += amount;
+      for (const StoragePiece& piece : operation.pieces)
+        step_.by_storage[piece.storage.index].read += piece.bytes;
       return;
     case OperationKind::write:
       (operation.gpu_direct ? bytes.gpu_direct_write : bytes.ssd_write) += amount;
       if (operation.gpu_direct) step_.gpu_direct += amount;
-      step_.by_storage[operation.storage.index].write += amount;
+      for (const StoragePiece& piece : operation.pieces)
+        step_.by_storage[piece.storage.index].write += piece.bytes;
       return;
     case OperationKind::storage_kernel:
       step_.by_storage[operation.storage.index].read += operation.near_storage.read;
@@ -263,15 +269,19 @@ void Recorder::add_spans(const Operation& operation) {
       return;
     }
     case OperationKind::read:
-    case OperationKind::write:
-    case OperationKind::storage_kernel: {
-      const Purpose purpose = operation.operands.empty()
-                                  ? Purpose::optimizer_states
-                                  : operation.operands.back().view.block->purpose;
-      return add(
-          storage_names_[operation.storage.index],
-          std::string(name_of(operation.kind)) + " " + std::string(result::to_string(purpose)));
+    case OperationKind::write: {
+      const std::string name =
+          std::string(name_of(operation.kind)) + " " +
+          std::string(result::to_string(operation.operands.back().view.block->purpose));
+      for (const StoragePiece& piece : operation.pieces)
+        trace_.spans.push_back(
+            {storage_names_[piece.storage.index], name, phase, start, end, piece.bytes});
+      return;
     }
+    case OperationKind::storage_kernel:
+      return add(storage_names_[operation.storage.index],
+                 std::string(name_of(operation.kind)) + " " +
+                     std::string(result::to_string(Purpose::optimizer_states)));
     case OperationKind::copy_to_gpu:
     case OperationKind::copy_to_host:
       return add(rank + std::string(name_of(operation.kind)),

@@ -62,7 +62,8 @@ StorageInfo as_one_node_sees(const description::StorageSpec& storage, std::uint6
           description::Bytes(storage.total_capacity().value() / users),
           part(storage.total_read()),
           part(storage.total_write()),
-          storage.kind == description::StorageKind::ssd};
+          storage.kind == description::StorageKind::ssd,
+          storage.gpus};
 }
 
 }  // namespace
@@ -93,8 +94,13 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
   topology.network_rate = machine.network.per_gpu;
   topology.network_latency = machine.network.latency;
   topology.gpudirect = machine.gpu.gpudirect;
-  for (const description::StorageSpec& storage : machine.storage)
+  for (const description::StorageSpec& storage : machine.storage) {
+    const bool ssd = storage.kind == description::StorageKind::ssd;
     topology.storages.push_back(as_one_node_sees(storage, topology.nodes));
+    // a parallel file system stays one, whatever engine the drives have
+    setup.raw_drives.push_back(ssd && scenario.strategy.io_engine == description::IoEngine::direct);
+  }
+  find_homes(topology);
   return setup;
 }
 

@@ -58,18 +58,18 @@ void CountingMachine::count(const Operation& operation, PhaseDemand& demand) {
   RankDemand& rank = demand.ranks[operation.rank.index];
   const std::uint64_t bytes = operation.bytes;
   switch (operation.kind) {
-    case OperationKind::read: {
-      StorageDemand& storage = demand.storages[operation.storage.index];
-      ++storage.reads;
-      storage.read += bytes;
+    case OperationKind::read:
+      for (const StoragePiece& piece : operation.pieces) {
+        ++demand.storages[piece.storage.index].reads;
+        demand.storages[piece.storage.index].read += piece.bytes;
+      }
       return;
-    }
-    case OperationKind::write: {
-      StorageDemand& storage = demand.storages[operation.storage.index];
-      ++storage.writes;
-      storage.written += bytes;
+    case OperationKind::write:
+      for (const StoragePiece& piece : operation.pieces) {
+        ++demand.storages[piece.storage.index].writes;
+        demand.storages[piece.storage.index].written += piece.bytes;
+      }
       return;
-    }
     case OperationKind::storage_kernel: {
       StorageDemand& storage = demand.storages[operation.storage.index];
       storage.inside_read += operation.near_storage.read;

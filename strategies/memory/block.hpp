@@ -3,6 +3,7 @@
 #include "reports/result/purpose.hpp"
 #include "scenarios/description/units.hpp"
 #include "strategies/ids.hpp"
+#include "strategies/memory/extents.hpp"
 #include "strategies/sync.hpp"
 
 #include <cstddef>
@@ -34,6 +35,14 @@ struct InFlight {
   bool writes;
 };
 
+/// What one storage holds of an extent.
+struct StoredPiece {
+  StorageId storage;
+  Semaphore::Lock capacity;  ///< its share of the storage
+  std::uint32_t ledger_entry = 0;
+  std::vector<Extent> extents;  ///< on the drives, in order; empty where a file system places it
+};
+
 /// One piece of memory, or one extent of a storage. Lives until nobody refers to it: neither a
 /// strategy nor an operation in flight.
 struct Block {
@@ -41,15 +50,16 @@ struct Block {
   std::uint32_t references = 0;
   TierId tier = TierId::gpu;
   Rank rank;
-  StorageId storage;  ///< tier storage only
+  StorageId storage;  ///< tier storage only: a storage or a stripe
   Purpose purpose = Purpose::workspace;
   std::uint32_t ledger_entry = 0;
   std::uint64_t asked = 0;
   std::uint64_t charged = 0;
-  std::uint64_t offset = 0;   ///< tier storage: where the extent begins (RealMachine)
-  bool keeps = false;         ///< a caching allocator keeps it when it is freed
-  Semaphore::Lock capacity;   ///< its share of the tier
-  std::byte* data = nullptr;  ///< null where no real memory stands behind it
+  std::string tensor;               ///< tier storage: its name in the location dictionaries
+  std::vector<StoredPiece> pieces;  ///< tier storage: one, or one a member of its stripe
+  bool keeps = false;               ///< a caching allocator keeps it when it is freed
+  Semaphore::Lock capacity;         ///< its share of the tier
+  std::byte* data = nullptr;        ///< null where no real memory stands behind it
   std::vector<InFlight> in_flight;
 };
 

@@ -209,12 +209,13 @@ Task<> Gradients::offload(std::vector<Share> shares, OnGpu keep, bool first_micr
     copied.push_back(std::move(down.copied));
     arrived.push_back(std::move(down.arrived));
   }
+  // the operations hold what they still read
   for (Share& share : shares) share.on_gpu = View();
+  keep.buffer.reset();
+  keep.views.clear();
   Pending<> delivery;
   if (last_micro) delivery = machine_.spawn(deliver_layer(std::move(shares), copied, arrived));
   for (const Op& copy : copied) co_await copy;
-  keep.buffer.reset();
-  keep.views.clear();
   keep.slot.release();
   for (const Op& arrival : arrived) co_await arrival;
   if (delivery) co_await delivery;

@@ -18,9 +18,7 @@ StatePaths::StatePaths(Machine& machine, Rank rank, const Job& job)
     path.bandwidth = named->second.value_or(nominal);
   }
   if (!paths_.empty()) return;
-  const std::vector<StorageId> drives = machine.topology().drives();
-  ENSURE(!drives.empty(), "optimizer states on SSD without a storage");
-  paths_.emplace_back().storage = drives.front();
+  paths_.emplace_back().storage = machine.topology().home(rank);
   paths_.back().bandwidth = 1;
 }
 

@@ -8,8 +8,8 @@ namespace spillway::strategies {
 /// The storages that one rank spreads its optimizer states over, which sub-group goes where, and
 /// whose turn it is on them.
 ///   optimizer.paths       several storages, weighted by a number or (auto) by bandwidth; empty:
-///   one optimizer.adapt       bandwidths of auto paths are estimated anew after each step: the
-///   slower
+///                         the rank's home
+///   optimizer.adapt       bandwidths of auto paths are estimated anew after each step: the slower
 ///                         of read and write as this rank saw it, waiting for locks not counted
 ///   optimizer.tier_lock   `lanes` ranks of a node at a time use a storage, for one sub-group;
 ///                         those who write, and free memory by it, before those who read

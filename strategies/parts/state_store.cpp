@@ -298,9 +298,9 @@ void StateStore::end_step(std::uint64_t cache_hits) {
   checkpoint = {};
   if (!paths_) return;
   says.cache_hits = cache_hits;
-  const auto& storages = machine_.topology().storages;
+  const Topology& topology = machine_.topology();
   for (std::size_t path = 0; path < paths_->count(); ++path) {
-    const StorageInfo& storage = storages[paths_->storage(path).index];
+    const StorageInfo& storage = topology.info(paths_->storage(path));
     says.paths[storage.name].estimate_bytes_per_s = paths_->estimate(path);
   }
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
@@ -309,7 +309,7 @@ void StateStore::end_step(std::uint64_t cache_hits) {
     if (!groups_[i].swapped) continue;
     ++says.subgroups;
     if (kept(i)) continue;
-    const StorageInfo& storage = storages[paths_->storage(groups_[i].path).index];
+    const StorageInfo& storage = topology.info(paths_->storage(groups_[i].path));
     ++says.paths[storage.name].subgroups;
     if (!storage.wears) checkpoint.prestaged_bytes += states;
   }

@@ -151,12 +151,11 @@ void Weights::make_pools() {
 }
 
 Task<> Weights::make_extents() {
-  const std::vector<StorageId> drives = machine_.topology().drives();
-  ENSURE(!drives.empty(), "weights on SSD without a drive");
+  const StorageId home = machine_.topology().home(rank_);
   for (std::uint32_t weight = 0; weight < residence_.size(); ++weight) {
     if (residence_[weight] != Residence::storage) continue;
-    extents_[weight] = co_await machine_.store(drives.front(), rank_, Bytes(share_bytes_[weight]),
-                                               Purpose::weights);
+    extents_[weight] =
+        co_await machine_.store(home, rank_, Bytes(share_bytes_[weight]), Purpose::weights);
     Buffer staging = co_await pool_for(weight).take();
     const View view = staging.view(0, share_bytes_[weight]);
     const Op made = machine_.run(rank_, first_values(view, job_.weight_bytes));

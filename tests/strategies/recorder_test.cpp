@@ -19,6 +19,7 @@ struct Made : Operation {
     rank = its_rank;
     bytes = its_bytes;
     phase = recorder.phase(its_rank);
+    pieces.push_back({StorageId{0}, its_bytes});
   }
 };
 
@@ -62,7 +63,7 @@ TEST(Recorder, AResourceIsBusyWhileAtLeastOneOperationRuns) {
   for (const Rank rank : {rank0, rank1}) recorder.enter(rank, Phase::forward, 0);
   Made a(recorder, OperationKind::read, rank0, 10);
   Made b(recorder, OperationKind::read, rank1, 20);
-  b.storage = StorageId{1};
+  b.pieces[0].storage = StorageId{1};
   recorder.started(a, 0);
   recorder.started(b, 1);
   recorder.finished(a, 3);
