@@ -1,5 +1,6 @@
 #include "scenarios/read_machine.hpp"
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,7 @@ namespace spillway::scenarios {
 
 using description::Bytes;
 using description::Complaint;
+using description::Seconds;
 using nlohmann::json;
 
 namespace {
@@ -48,6 +50,7 @@ class MachineCheck {
                "\"" + name + "\" is the name of " + dotted(first->second) + " too",
                "give each storage a name of its own");
     check_capacity(storage, pointer);
+    if (storage.contains("endurance")) check_endurance(storage, pointer + "/endurance");
     const std::uint64_t gpus = document_.value["gpu"].value("count", std::uint64_t{1});
     if (!storage.contains("gpus")) return;
     for (std::size_t i = 0; i < storage["gpus"].size(); ++i)
@@ -55,6 +58,35 @@ class MachineCheck {
         complain(pointer + "/gpus/" + std::to_string(i),
                  "there is no GPU " + storage["gpus"][i].dump(),
                  "a node has " + std::to_string(gpus) + ", counted from 0");
+  }
+
+  /// A rating is bytes, or drive writes a day over years; where it is both they must agree.
+  void check_endurance(const json& storage, const std::string& pointer) {
+    const json& endurance = storage["endurance"];
+    const bool daily = endurance.contains("dwpd") && endurance.contains("warranty");
+    if (!endurance.contains("rated") && !daily)
+      return complain(pointer, "no rating",
+                      "write \"rated\": \"1.2 PB\", or \"dwpd\": 0.3 and \"warranty\": \"5 "
+                      "years\"");
+    if (const json& unit = endurance.value("mapping_unit", json("4 KiB"));
+        quantity<Bytes>(unit).value() == 0)
+      complain(pointer + "/mapping_unit", "a unit of no bytes", "write \"4 KiB\"");
+    if (!endurance.contains("rated") || !daily || !storage.contains("capacity")) return;
+    const double years = quantity<Seconds>(endurance["warranty"]).value() / (365 * 86400.0);
+    const double written = static_cast<double>(quantity<Bytes>(endurance["rated"]).value());
+    const double by_days = endurance["dwpd"].get<double>() * 365 * years *
+                           static_cast<double>(quantity<Bytes>(storage["capacity"]).value());
+    constexpr double rounding = 0.05;  // data sheets print two digits
+    if (std::abs(by_days - written) > rounding * written)
+      complain(pointer + "/dwpd",
+               "with capacity and warranty it is " +
+                   description::to_text(Bytes(static_cast<std::uint64_t>(by_days))) +
+                   ", but rated says " + endurance["rated"].get<std::string>(),
+               "keep one of the two");
+  }
+  template <class Q>
+  static Q quantity(const json& text) {
+    return description::quantity_from<Q>(text.get<std::string>());
   }
 
   void check_capacity(const json& storage, const std::string& pointer) {

@@ -22,6 +22,12 @@ constexpr std::size_t adam_levels = 64;
 
 }  // namespace
 
+double folded_write_rate(const description::StorageSpec& storage) {
+  const double drives = static_cast<double>(storage.count);
+  const double rate = storage.slc_cache ? drives * storage.slc_cache->folded_write.value() : 0;
+  return std::min(rate, storage.total_write().value());
+}
+
 ArrayRates array_rates(const description::MachineFile& machine, std::uint32_t storage) {
   const description::StorageSpec& spec = machine.storage[storage];
   const double share = spec.shared_by_nodes ? 1.0 / static_cast<double>(machine.nodes) : 1.0;
@@ -48,7 +54,9 @@ Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks)
     : machine_(scenario.machine),
       ranks_(ranks),
       engine_(description::names_of<description::IoEngine>[static_cast<std::size_t>(
-          scenario.strategy.io_engine)]) {
+          scenario.strategy.io_engine)]),
+      // training has gone on for hours; a stream of requests begins on a drive at rest
+      caches_start_full_(!scenario.run.io_bench) {
   root_ = s4u::create_full_zone("root");
   box_ = s4u::create_full_zone("box");
   box_->set_parent(root_);
@@ -151,10 +159,22 @@ void Platform::build_storage(std::uint32_t storage) {
   const ArrayRates rates = array_rates(machine_, storage);
   Mix& mix = mixes_.emplace_back(Mix{machine_.storage[storage].mixed_efficiency});
   const std::string name = "storage" + std::to_string(storage);
-  storages_[storage].device = device_time(name, {rates.read, rates.write}, &mix);
+  const description::StorageSpec& spec = machine_.storage[storage];
+  const double folded = folded_write_rate(spec);
+  storages_[storage].device = device_time(name, {rates.read, rates.write, folded}, &mix);
+  SlcCache* cache = nullptr;
+  if (spec.slc_cache) {
+    const double drives = static_cast<double>(spec.count);
+    cache =
+        &caches_.emplace_back(drives * static_cast<double>(spec.slc_cache->size.value()),
+                              drives * spec.slc_cache->folded_write.value(), caches_start_full_);
+  }
   storages_[storage].inside = timed(box_, {storages_[storage].device}, 0);
   storages_[storage].by_rank.resize(ranks_);
-  for (StorageAccess& access : storages_[storage].by_rank) access.storage = &mix;
+  for (StorageAccess& access : storages_[storage].by_rank) {
+    access.storage = &mix;
+    access.cache = cache;
+  }
 }
 
 void Platform::build_access(Zone* zone, std::uint32_t storage, std::uint32_t rank) {
@@ -164,16 +184,20 @@ void Platform::build_access(Zone* zone, std::uint32_t storage, std::uint32_t ran
   if (const double share = process_share(storage); share < 1) {
     const ArrayRates rates = array_rates(machine_, storage);
     access.process = &mixes_.emplace_back(Mix{machine_.storage[storage].mixed_efficiency});
-    process = device_time("storage" + std::to_string(storage) + " process" + std::to_string(rank),
-                          {rates.read * share, rates.write * share}, access.process);
+    process =
+        device_time("storage" + std::to_string(storage) + " process" + std::to_string(rank),
+                    {rates.read * share, rates.write * share, rates.write * share}, access.process);
   }
-  constexpr std::size_t read = 0, write = 1;
+  constexpr std::size_t read = 0, write = 1, folded = 2;
   access.read = timed(zone, {device, dram_, process}, read);
   access.write = timed(zone, {process, dram_, device}, write);
+  if (access.cache) access.slow_write = timed(zone, {process, dram_, device}, folded);
   if (!machine_.gpu.gpudirect) return;
   const GpuLinks& gpu = gpus_[rank];
   access.direct_read = timed(zone, {device, gpu.all_in ? gpu.all_in : gpu.in, process}, read);
-  access.direct_write = timed(zone, {process, gpu.all_out ? gpu.all_out : gpu.out, device}, write);
+  Link* out = gpu.all_out ? gpu.all_out : gpu.out;
+  access.direct_write = timed(zone, {process, out, device}, write);
+  if (access.cache) access.slow_direct_write = timed(zone, {process, out, device}, folded);
 }
 
 void Platform::build_peers(Zone* zone) {

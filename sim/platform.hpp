@@ -1,6 +1,7 @@
 #pragma once
 
 #include "scenarios/description/scenario.hpp"
+#include "sim/slc_cache.hpp"
 #include "strategies/kernel.hpp"
 
 #include <deque>
@@ -25,7 +26,9 @@ struct Mix {
 /// One rank's way to one storage.
 struct StorageAccess {
   Path read, write;
-  Path direct_read, direct_write;  ///< to and from GPU memory; empty without GPUDirect
+  Path direct_read, direct_write;      ///< to and from GPU memory; empty without GPUDirect
+  Path slow_write, slow_direct_write;  ///< past a full `cache`
+  SlcCache* cache = nullptr;           ///< null: all writes are equally fast
   Mix* storage = nullptr;
   Mix* process = nullptr;  ///< null where one process reaches all of the storage
 };
@@ -109,6 +112,8 @@ class Platform {
   std::vector<StorageLinks> storages_;
   std::vector<GpuLinks> gpus_;
   std::deque<Mix> mixes_;  ///< addresses stay: SimGrid's callbacks and operations hold them
+  std::deque<SlcCache> caches_;
+  bool caches_start_full_;
   Path adam_, convert_, fused_, memcpy_;
   std::vector<Path> chained_;
   int next_host_ = 0;
@@ -119,6 +124,8 @@ class Platform {
 struct ArrayRates {
   double read, write;  ///< bytes per second
 };
+/// Of all drives once their `slc_cache` is full, bytes per second.
+double folded_write_rate(const description::StorageSpec& storage);
 ArrayRates array_rates(const description::MachineFile& machine, std::uint32_t storage);
 
 /// False when SSDs, PCIe and CPU work at full rate together stay below the node's memory rate.

@@ -10,11 +10,6 @@ using strategies::Operation;
 
 namespace {
 
-void count(const StorageAccess& access, bool reads, int by) {
-  for (Mix* mix : {access.storage, access.process})
-    if (mix) (reads ? mix->reads : mix->writes) += by;
-}
-
 /// With the nodes that the run uses: they alone share the machine's file systems.
 description::Scenario in_use(description::Scenario scenario) {
   scenario.machine.nodes = scenario.nodes_in_use();
@@ -90,6 +85,10 @@ void SimMachine::completed(void* tag) noexcept {
 
 /// The operation, or the round that it stands for, is over: releases what it used of the model.
 void SimMachine::settle(SimOperation& operation) {
+  if (!operation.later.empty()) {
+    operation.planned.swap(operation.later);
+    return transfer(operation);
+  }
   take_off(operation);
   if (operation.round)
     finish(*operation.round);
@@ -103,6 +102,7 @@ void SimMachine::take_off(SimOperation& operation) {
   operation.counted.clear();
   operation.transfers.clear();
   operation.planned.clear();
+  operation.later.clear();
   SimOperation* last = in_flight_.back();
   last->slot = operation.slot;
   in_flight_[operation.slot] = last;
@@ -152,12 +152,41 @@ void SimMachine::start_transfers(SimOperation& operation) {
     count(*planned.access, operation.kind == strategies::OperationKind::read, 1);
     operation.counted.push_back(planned.access);
   }
+  if (operation.kind == strategies::OperationKind::write) take_from_cache(operation);
+  transfer(operation);
+}
+
+/// What finds no room in an SLC cache is written after the rest, and slowly.
+void SimMachine::take_from_cache(SimOperation& operation) {
+  for (PlannedTransfer& planned : operation.planned) {
+    if (!planned.access->cache) continue;
+    const double fast = planned.access->cache->admit(planned.bytes);
+    if (fast == planned.bytes) continue;
+    PlannedTransfer slow = planned;
+    slow.path = planned.slow;
+    slow.bound_bytes_per_s = planned.slow_bound_bytes_per_s;
+    slow.bytes = planned.bytes - fast;
+    planned.bytes = fast;
+    operation.later.push_back(slow);
+  }
+  std::erase_if(operation.planned, [](const PlannedTransfer& each) { return each.bytes == 0; });
+  if (operation.planned.empty()) operation.planned.swap(operation.later);
+}
+
+void SimMachine::transfer(SimOperation& operation) {
+  operation.transfers.clear();
   operation.transfers_left = operation.planned.size();
   for (const PlannedTransfer& planned : operation.planned)
     operation.transfers.push_back(engine_.transfer(planned.path.from, planned.path.to,
                                                    planned.bytes, planned.bound_bytes_per_s,
                                                    static_cast<void*>(&operation)));
   operation.planned.clear();
+}
+
+void SimMachine::count(const StorageAccess& access, bool reads, int by) {
+  for (Mix* mix : {access.storage, access.process})
+    if (mix) (reads ? mix->reads : mix->writes) += by;
+  if (access.cache) by > 0 ? access.cache->started(now_s_) : access.cache->ended(now_s_);
 }
 
 }  // namespace spillway::sim

@@ -15,6 +15,8 @@ struct PlannedTransfer {
   double bytes = 0;
   double bound_bytes_per_s = 0;           ///< 0: none
   const StorageAccess* access = nullptr;  ///< of the storage that it reads or writes
+  Path slow{};                            ///< of a write: past a full SLC cache
+  double slow_bound_bytes_per_s = 0;
 };
 
 /// An operation and what SimGrid does for it.
@@ -22,6 +24,7 @@ struct SimOperation : strategies::Operation {
   std::vector<PlannedTransfer> planned;
   std::vector<simgrid::s4u::ActivityPtr> transfers;
   std::size_t transfers_left = 0;
+  std::vector<PlannedTransfer> later;         ///< follow once those in flight have ended
   std::vector<const StorageAccess*> counted;  ///< it is among their reads or writes
   std::size_t slot = 0;                       ///< where it stands among those in flight
 };
@@ -58,6 +61,9 @@ class SimMachine final : public strategies::Machine, private Listener {
   void set_timer(SimOperation& operation, double seconds);
   void transfer_after(SimOperation& operation, double seconds);
   void start_transfers(SimOperation& operation);
+  void take_from_cache(SimOperation& operation);
+  void transfer(SimOperation& operation);
+  void count(const StorageAccess& access, bool reads, int by);
   void fire_timers();
   void settle(SimOperation& operation);
   void take_off(SimOperation& operation);

@@ -81,7 +81,13 @@ void SimMachine::start_storage(SimOperation& operation) {
     const double busiest = static_cast<double>(strategies::busiest_drive(piece.bytes, spec.count));
     const double drive = (reads ? spec.read : spec.write).value();
     const bool even = busiest * static_cast<double>(spec.count) <= bytes;
-    operation.planned.push_back({path, bytes, even ? 0 : drive * bytes / busiest, &access});
+    PlannedTransfer planned{path, bytes, even ? 0 : drive * bytes / busiest, &access, {}, 0};
+    if (!reads && access.cache) {
+      planned.slow = operation.gpu_direct ? access.slow_direct_write : access.slow_write;
+      const double folded = std::min(drive, spec.slc_cache->folded_write.value());
+      if (!even) planned.slow_bound_bytes_per_s = folded * bytes / busiest;
+    }
+    operation.planned.push_back(planned);
   }
   transfer_after(operation, seconds);
 }

@@ -1,13 +1,55 @@
 #include "strategies/endurance.hpp"
 
+#include "scenarios/description/errors.hpp"
+#include "strategies/memory/extents.hpp"
+
 #include <cmath>
 
 namespace spillway::strategies {
 
 namespace {
+
 constexpr double day_s = 86400;
 constexpr double year_s = 365 * day_s;
 constexpr double relaxation_of_one_day = 86;
+
+double bytes_of(const WriteSizes& writes) {
+  double bytes = 0;
+  for (const WriteSize& size : writes.all())
+    bytes += static_cast<double>(size.bytes) * static_cast<double>(size.count);
+  return bytes;
+}
+
+result::Wear wear_of_one(const description::StorageSpec& storage, double written, double waf,
+                         double step_s) {
+  result::Wear wear;
+  wear.storage = storage.name;
+  wear.drives = storage.count;
+  wear.write_bytes_per_step = written;
+  wear.waf = waf;
+  if (step_s > 0) wear.write_bytes_per_day = written * day_s / step_s;
+  const double drives = static_cast<double>(storage.count);
+  const double capacity = static_cast<double>(storage.capacity.value());
+  wear.write_bytes_per_day_per_drive = wear.write_bytes_per_day / drives;
+  if (capacity > 0) wear.drive_writes_per_day = wear.write_bytes_per_day_per_drive / capacity;
+  if (storage.endurance) {
+    const description::EnduranceSpec& endurance = *storage.endurance;
+    wear.rated_write_bytes = static_cast<double>(endurance.rated.value()) * drives;
+    if (endurance.warranty && endurance.warranty->value() > 0 && capacity > 0)
+      wear.rated_drive_writes_per_day = static_cast<double>(endurance.rated.value()) / capacity /
+                                        (endurance.warranty->value() / day_s);
+  }
+  wear.lifetime_write_bytes = lifetime_writes(storage, waf);
+  if (wear.lifetime_write_bytes && wear.write_bytes_per_day > 0)
+    wear.lifetime_years = *wear.lifetime_write_bytes / (wear.write_bytes_per_day * 365);
+  return wear;
+}
+
+bool sooner(const result::Wear& one, const result::Wear& other) {
+  return one.lifetime_years &&
+         (!other.lifetime_years || *one.lifetime_years < *other.lifetime_years);
+}
+
 }  // namespace
 
 double retention_relaxation(description::Seconds retention, description::Seconds rated) {
@@ -16,38 +58,70 @@ double retention_relaxation(description::Seconds retention, description::Seconds
                   std::log(rated / retention) / std::log(3 * year_s / day_s));
 }
 
-std::optional<double> lifetime_writes(const description::StorageSpec& storage) {
+double random_write_waf(double over_provisioning) {
+  ENSURE(over_provisioning > 0, "a drive without spare flash cannot be overwritten");
+  // x = -W(-a exp(-a)) is the root below 1 of x exp(-x) = a exp(-a), that is of x - ln x = a - ln
+  // a; the left side is convex and falls, so Newton's steps from a smaller x never pass the root
+  const double a = 1 + over_provisioning;
+  const double goal = a - std::log(a);
+  double x = a * std::exp(-a);
+  for (int step = 0; step < 200; ++step) {
+    const double next = x + (x - std::log(x) - goal) * x / (1 - x);
+    if (next - x <= 1e-15 * x) break;
+    x = next;
+  }
+  return a / (a - x);
+}
+
+double workload_waf(const description::StorageSpec& storage, const WriteSizes& writes) {
+  if (!storage.endurance) return 1;
+  const description::EnduranceSpec& endurance = *storage.endurance;
+  if (endurance.waf) return *endurance.waf;
+  const double written = bytes_of(writes);
+  if (written == 0) return 1;
+  const double small = random_write_waf(endurance.over_provisioning);
+  double flash = 0;
+  for (const WriteSize& size : writes.all()) {
+    const std::uint64_t part = busiest_drive(size.bytes, storage.count);
+    const std::uint64_t unit = endurance.mapping_unit.value();
+    const double padding =
+        static_cast<double>(description::divide_up(part, unit) * unit) / static_cast<double>(part);
+    flash += static_cast<double>(size.bytes) * static_cast<double>(size.count) * padding *
+             (part >= endurance.large_write.value() ? 1 : small);
+  }
+  return flash / written;
+}
+
+std::optional<double> lifetime_writes(const description::StorageSpec& storage, double waf) {
   if (!storage.endurance) return std::nullopt;
   const description::EnduranceSpec& endurance = *storage.endurance;
   return static_cast<double>(endurance.rated.value()) * static_cast<double>(storage.count) *
-         endurance.rating_waf / endurance.waf *
+         endurance.rating_waf / waf *
          retention_relaxation(endurance.retention, endurance.rated_retention);
 }
 
 std::optional<result::Wear> wear_of(const description::MachineFile& machine,
-                                    const std::vector<result::StorageBytes>& written,
-                                    double step_time_s) {
+                                    const StepWrites& step) {
   std::optional<result::Wear> worst;
+  const double price = machine.prices_usd ? machine.prices_usd->ssd : 0;
+  double worn_usd = 0;  // by one step
+  bool priced = price > 0 && step.tokens > 0;
   for (std::size_t i = 0; i < machine.storage.size(); ++i) {
     const description::StorageSpec& storage = machine.storage[i];
     if (storage.kind != description::StorageKind::ssd) continue;
-    result::Wear wear;
-    wear.storage = storage.name;
-    if (step_time_s > 0)
-      wear.write_bytes_per_day = static_cast<double>(written[i].write) * day_s / step_time_s;
-    if (storage.endurance) {
-      wear.waf = storage.endurance->waf;
-      wear.rated_write_bytes = static_cast<double>(storage.endurance->rated.value()) *
-                               static_cast<double>(storage.count);
-    }
-    const std::optional<double> total = lifetime_writes(storage);
-    if (total && wear.write_bytes_per_day > 0)
-      wear.lifetime_years = *total / (wear.write_bytes_per_day * 365);
-    const bool sooner =
-        !worst || (wear.lifetime_years &&
-                   (!worst->lifetime_years || *wear.lifetime_years < *worst->lifetime_years));
-    if (sooner) worst = wear;
+    const WriteSizes& writes = step.by_storage.at(i);
+    const double waf = workload_waf(storage, writes);
+    const double written = bytes_of(writes);
+    const result::Wear wear = wear_of_one(storage, written, waf, step.seconds);
+    if (!worst || sooner(wear, *worst)) worst = wear;
+    if (written == 0) continue;
+    const std::optional<double>& total = wear.lifetime_write_bytes;
+    if (total && *total > 0)
+      worn_usd += price * static_cast<double>(storage.count) * step.nodes * written / *total;
+    else
+      priced = false;
   }
+  if (worst && priced && worn_usd > 0) worst->usd_per_million_tokens = worn_usd / step.tokens * 1e6;
   return worst;
 }
 

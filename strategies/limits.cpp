@@ -1,5 +1,7 @@
 #include "strategies/catalogue.hpp"
 
+#include <algorithm>
+
 /// What the schedules of this version cannot run.
 namespace spillway::strategies {
 
@@ -15,9 +17,13 @@ class Limits {
   explicit Limits(const description::Scenario& scenario) : scenario_(scenario) {}
 
   std::vector<description::Complaint> find() {
+    refuse(scenario_.run.io_bench && scenario_.machine.storage.empty(), "run.io_bench",
+           scenario_.machine.name + " has no storage", "add one to machine.storage");
+    if (scenario_.run.io_bench) return std::move(complaints_);  // no schedule runs
     parallelism();
     parts();
     homes();
+    private_arrays();
     paths();
     return std::move(complaints_);
   }
@@ -62,8 +68,6 @@ class Limits {
 
   void parts() {
     const auto& strategy = scenario_.strategy;
-    refuse(scenario_.run.io_bench.has_value(), "run.io_bench",
-           "this version trains only, and measures no I/O stream", "leave it out");
     refuse(strategy.optimizer.subgroup.value() == 0, "strategy.optimizer.subgroup",
            "a sub-group of no parameters", "write a size such as \"1e8 params\"");
     const ActivationPolicy policy = strategy.activations.policy;
@@ -130,6 +134,24 @@ class Limits {
            "write a number for each storage or \"auto\" for each");
     refuse(sum <= 0, "strategy.optimizer.paths", "no storage has a share of the states",
            "give at least one a weight above 0");
+  }
+
+  /// What lies on SSD needs one that the rank's GPU reaches.
+  void private_arrays() {
+    const auto& strategy = scenario_.strategy;
+    const bool states = strategy.optimizer.home == Home::ssd && strategy.optimizer.paths.empty();
+    if (!states && strategy.weights.home != Home::ssd) return;
+    const auto& storages = scenario_.machine.storage;
+    const std::uint64_t ranks = std::min(scenario_.parallel.ranks(), scenario_.machine.gpu.count);
+    for (std::uint64_t gpu = 0; gpu < ranks; ++gpu) {
+      const bool reaches = std::any_of(storages.begin(), storages.end(), [&](const auto& storage) {
+        return storage.kind == description::StorageKind::ssd &&
+               (storage.gpus.empty() ||
+                std::find(storage.gpus.begin(), storage.gpus.end(), gpu) != storage.gpus.end());
+      });
+      refuse(!reaches, "machine.storage", "GPU " + std::to_string(gpu) + " reaches no drive",
+             "give it an array, or use fewer ranks");
+    }
   }
 
   const description::Scenario& scenario_;

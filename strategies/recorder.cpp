@@ -59,6 +59,7 @@ Recorder::Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool 
       clock_(clock),
       tracing_(trace) {
   step_.by_storage.resize(storage_names_.size());
+  step_.write_sizes.resize(storage_names_.size());
 }
 
 void Recorder::flush(Gauge& gauge, double now_s) {
@@ -154,6 +155,7 @@ void Recorder::step_ended(double now_s) {
   step_ = StepRecord{};
   step_.start_s = now_s;
   step_.by_storage.resize(storage_names_.size());
+  step_.write_sizes.resize(storage_names_.size());
 }
 
 void Recorder::use(const Operation& operation, int by, double now_s) {
@@ -201,12 +203,15 @@ void Recorder::count(const Operation& operation) {
     case OperationKind::write:
       (operation.gpu_direct ? bytes.gpu_direct_write : bytes.ssd_write) += amount;
       if (operation.gpu_direct) step_.gpu_direct += amount;
-      for (const StoragePiece& piece : operation.pieces)
+      for (const StoragePiece& piece : operation.pieces) {
         step_.by_storage[piece.storage.index].write += piece.bytes;
+        step_.write_sizes[piece.storage.index].add(piece.bytes);
+      }
       return;
     case OperationKind::storage_kernel:
       step_.by_storage[operation.storage.index].read += operation.near_storage.read;
       step_.by_storage[operation.storage.index].write += operation.near_storage.written;
+      step_.write_sizes[operation.storage.index].add(operation.near_storage.written);
       return;
     case OperationKind::copy_to_gpu:
       bytes.h2d += amount;

@@ -2,6 +2,7 @@
 
 #include "reports/result/result.hpp"
 #include "strategies/operation.hpp"
+#include "strategies/write_sizes.hpp"
 
 #include <array>
 #include <vector>
@@ -17,6 +18,7 @@ struct StepRecord {
   std::array<result::PhaseBusy, result::phase_count> busy{};  ///< but SSD and CPU: mean over ranks
   std::array<result::PhaseBytes, result::phase_count> bytes{};  ///< of the phase that started them
   std::vector<result::StorageBytes> by_storage;
+  std::vector<WriteSizes> write_sizes;  ///< by storage
   std::vector<double> storage_busy_s;
   std::uint64_t gpu_direct = 0;
   std::uint64_t network = 0;        ///< sent by GPUs to GPUs

@@ -2,6 +2,7 @@
 
 #include "strategies/catalogue.hpp"
 #include "strategies/endurance.hpp"
+#include "strategies/io_bench.hpp"
 
 #include <algorithm>
 
@@ -53,7 +54,14 @@ class Summary {
     add_bytes(result, last);
     add_rates(result);
     add_states(result);
-    result.wear = wear_of(scenario_.machine, last.by_storage, result.step_time_s);
+    const description::Training& training = scenario_.training;
+    const std::uint64_t tokens = training.micro_batch * training.gradient_accumulation *
+                                 training.sequence * scenario_.parallel.data;
+    const std::uint64_t nodes =
+        description::divide_up(scenario_.parallel.ranks(), machine_.topology().ranks);
+    result.wear =
+        wear_of(scenario_.machine, {last.write_sizes, result.step_time_s,
+                                    static_cast<double>(tokens), static_cast<double>(nodes)});
   }
 
   void add_peaks(result::Result& result) {
@@ -205,6 +213,7 @@ class Summary {
 Prepared prepare(const description::Scenario& scenario) {
   if (auto complaints = unsupported(scenario); !complaints.empty())
     throw description::ScenarioError(std::move(complaints));
+  if (scenario.run.io_bench) return {};
   const models::Architecture architecture =
       models::read_architecture(scenario.model, scenario.model_name, scenario.model_name);
   Prepared prepared{models::build_model(architecture), {}};
@@ -214,6 +223,7 @@ Prepared prepare(const description::Scenario& scenario) {
 
 result::Result run(Machine& machine, const description::Scenario& scenario,
                    const Prepared& prepared, const std::string& backend) {
+  if (scenario.run.io_bench) return measure_io(machine, scenario, backend);
   const System* system = find_system(scenario.strategy.system);
   ENSURE(system, "no system " + scenario.strategy.system);
   result::Result result;

@@ -14,11 +14,13 @@ struct Prepared {
   models::StepProgram program;
 };
 
-/// Builds model and step program of a resolved scenario.  Throws  ScenarioError, all complaints of
+/// Builds model and step program of a resolved scenario; nothing for one that trains nothing
+/// (`run.io_bench`).  Throws  ScenarioError, all complaints of
 /// model and parts
 Prepared prepare(const description::Scenario& scenario);
 
-/// Runs the scenario's system on `machine`, one coroutine per rank, and sums up its measured steps.
+/// Runs the scenario's system on `machine`, one coroutine per rank, and sums up its measured steps;
+/// or the stream of `run.io_bench`.
 ///   backend   name of the machine in the result: counting, sim, real
 ///   Result    infeasible runs are results: the request that failed, and the peaks until then
 ///   Throws    what a strategy or machine throws otherwise (InternalError, DeviceError)

@@ -40,7 +40,14 @@ void to_json(json& out, const Wear& wear) {
          {"waf", wear.waf},
          {"rated_write_bytes", wear.rated_write_bytes},
          {"lifetime_years", number_or_null(wear.lifetime_years)},
-         {"storage", wear.storage}};
+         {"storage", wear.storage},
+         {"write_bytes_per_step", wear.write_bytes_per_step},
+         {"drives", wear.drives},
+         {"write_bytes_per_day_per_drive", wear.write_bytes_per_day_per_drive},
+         {"drive_writes_per_day", wear.drive_writes_per_day},
+         {"rated_drive_writes_per_day", number_or_null(wear.rated_drive_writes_per_day)},
+         {"lifetime_write_bytes", number_or_null(wear.lifetime_write_bytes)},
+         {"usd_per_million_tokens", number_or_null(wear.usd_per_million_tokens)}};
 }
 
 void from_json(const json& in, Wear& wear) {
@@ -49,6 +56,13 @@ void from_json(const json& in, Wear& wear) {
   in.at("rated_write_bytes").get_to(wear.rated_write_bytes);
   wear.lifetime_years = optional_number(in.at("lifetime_years"));
   in.at("storage").get_to(wear.storage);
+  in.at("write_bytes_per_step").get_to(wear.write_bytes_per_step);
+  in.at("drives").get_to(wear.drives);
+  in.at("write_bytes_per_day_per_drive").get_to(wear.write_bytes_per_day_per_drive);
+  in.at("drive_writes_per_day").get_to(wear.drive_writes_per_day);
+  wear.rated_drive_writes_per_day = optional_number(in.at("rated_drive_writes_per_day"));
+  wear.lifetime_write_bytes = optional_number(in.at("lifetime_write_bytes"));
+  wear.usd_per_million_tokens = optional_number(in.at("usd_per_million_tokens"));
 }
 
 void to_json(json& out, const WhatIf& what_if) {

@@ -53,12 +53,23 @@ struct IoBytes {
   std::uint64_t between_nodes = 0;  ///< of `network`, to GPUs of other nodes
 };
 
+/// Of one storage, all its drives together unless it says otherwise.
 struct Wear {
   double write_bytes_per_day = 0;
-  double waf = 1;
+  double waf = 1;  ///< bytes that flash takes for each that the run writes
   double rated_write_bytes = 0;
   std::optional<double> lifetime_years;  ///< absent: nothing is written, or the drive has no rating
   std::string storage;                   ///< the one that wears out first
+  double write_bytes_per_step = 0;
+  std::uint64_t drives = 1;
+  double write_bytes_per_day_per_drive = 0;
+  double drive_writes_per_day = 0;                     ///< capacities written a day
+  std::optional<double> rated_drive_writes_per_day{};  ///< absent: no warranty is known
+  /// What the run may write until the drives are worn out, their rating in its own terms of write
+  /// amplification and retention; absent: no rating.
+  std::optional<double> lifetime_write_bytes{};
+  /// What all drives of the run lose in value; absent: no price, no rating, or nothing written.
+  std::optional<double> usd_per_million_tokens{};
 };
 
 /// One storage of several that share the optimizer states.

@@ -3,6 +3,7 @@
 #include "scenarios/description/json_fields.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace spillway::description {
 
@@ -53,8 +54,13 @@ void host_fields(Io& io, Spec& host) {
 template <class Io, class Spec>
 void endurance_fields(Io& io, Spec& endurance) {
   io("rated", endurance.rated);
+  io.optional("dwpd", endurance.dwpd);
+  io.optional("warranty", endurance.warranty);
   io("rating_waf", endurance.rating_waf);
-  io("waf", endurance.waf);
+  io.optional("waf", endurance.waf);
+  io("over_provisioning", endurance.over_provisioning);
+  io("large_write", endurance.large_write);
+  io("mapping_unit", endurance.mapping_unit);
   io("retention", endurance.retention);
   io("rated_retention", endurance.rated_retention);
 }
@@ -210,13 +216,28 @@ void read_host(const json& object, MachineFile& machine) {
   fill("runtime_base", host.runtime_base, Bytes(0), "nothing beyond the process bases");
 }
 
+Bytes writes_of(double dwpd, Bytes capacity, Seconds warranty) {
+  constexpr double day_s = 86400;
+  return Bytes(static_cast<std::uint64_t>(
+      std::llround(dwpd * static_cast<double>(capacity.value()) * warranty.value() / day_s)));
+}
+
 void read_endurance(const json& object, StorageSpec& storage, MachineFile& machine) {
   EnduranceSpec& endurance = storage.endurance.emplace();
   FieldReader read(object);
   endurance_fields(read, endurance);
   const Defaults fill(object, "storage." + storage.name + ".endurance.", machine);
   fill("rating_waf", endurance.rating_waf, 1.0, "the rating counts host writes only");
-  fill("waf", endurance.waf, 1.0, "large sequential writes are not amplified");
+  if (endurance.dwpd && endurance.warranty)
+    fill("rated", endurance.rated,
+         writes_of(*endurance.dwpd, storage.capacity, *endurance.warranty),
+         "dwpd x capacity x 365 x years of warranty");
+  fill("over_provisioning", endurance.over_provisioning, 0.0737,
+       "flash counted in GiB behind a capacity in GB");
+  fill("large_write", endurance.large_write, Bytes(32u << 20),
+       "assumed 32 MiB, an erase unit across the drive's chips; SFS (FAST 2012) finds random "
+       "writes of whole such units as good as sequential ones");
+  fill("mapping_unit", endurance.mapping_unit, Bytes(4096), "4 KiB, as most drives map");
   const Seconds three_years(3 * 365 * 86400.0);
   fill("rated_retention", endurance.rated_retention, three_years, "3 years");
   fill("retention", endurance.retention, endurance.rated_retention, "as rated_retention");

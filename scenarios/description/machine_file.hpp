@@ -52,12 +52,18 @@ struct HostSpec {
   Bytes runtime_base;          ///< once a node
 };
 
+/// What a drive is rated for, and what its write amplification follows from.
 struct EnduranceSpec {
-  Bytes rated;              ///< host writes under the rating's workload, per drive
-  double rating_waf = 1;    ///< write amplification the rating assumes
-  double waf = 1;           ///< write amplification of our large sequential writes
-  Seconds retention;        ///< how long data must last after power-off
-  Seconds rated_retention;  ///< what the rating assumes
+  Bytes rated;                      ///< host writes under the rating's workload, per drive; TBW
+  std::optional<double> dwpd;       ///< the same as drive writes a day over the warranty
+  std::optional<Seconds> warranty;  ///< years of 365 days
+  double rating_waf = 1;            ///< write amplification the rating assumes
+  std::optional<double> waf;        ///< of the workload; absent: follows from its writes
+  double over_provisioning = 0;     ///< (flash - capacity) / capacity
+  Bytes large_write;                ///< writes from this size on are not amplified
+  Bytes mapping_unit;               ///< what the drive maps; less of it is padded
+  Seconds retention;                ///< how long data must last after power-off
+  Seconds rated_retention;          ///< what the rating assumes
 };
 
 enum class StorageKind { ssd, remote };
@@ -66,9 +72,10 @@ struct NearStorageSpec {
   BytesPerSecond read, write;
   ParamsPerSecond adam;
 };
+/// Flash that is first written with one bit a cell, and moved to denser cells when the drive idles.
 struct SlcCacheSpec {
-  Bytes size;
-  BytesPerSecond folded_write;
+  Bytes size;                   ///< per drive
+  BytesPerSecond folded_write;  ///< per drive, while the cache is full; also how fast it empties
 };
 
 struct StorageSpec {

@@ -82,7 +82,22 @@ TEST(MachineFile, RelaxesRetentionFromThreeYears) {
   const auto endurance = object.get<MachineFile>().storage.at(0).endurance.value();
   EXPECT_EQ(endurance.rated_retention.value(), 3 * 365 * 86400.0);
   EXPECT_EQ(endurance.retention, endurance.rated_retention);
-  EXPECT_EQ(endurance.waf, 1);
+  EXPECT_FALSE(endurance.waf);  // follows from what is written
+  EXPECT_EQ(endurance.large_write.value(), 32u << 20);
+}
+
+TEST(MachineFile, RatesADriveByDaysOrByBytes) {
+  json object = least();  // drives of 2 TB
+  object["storage"][0]["endurance"] = {{"dwpd", 0.3}, {"warranty", "5 years"}};
+  const MachineFile machine = object.get<MachineFile>();
+  // 0.3 x 2 TB x 365 x 5 = 1095 TB
+  EXPECT_EQ(machine.storage.at(0).endurance->rated.value(), 1'095'000'000'000'000u);
+  EXPECT_EQ(machine.sources.at("storage.nvme.endurance.rated").substr(0, 30),
+            "default: dwpd x capacity x 365");
+  EXPECT_EQ(json(json(machine).get<MachineFile>()), json(machine));
+  object["storage"][0]["endurance"]["rated"] = "1.1 PB";  // as a data sheet rounds
+  EXPECT_EQ(object.get<MachineFile>().storage.at(0).endurance->rated.value(),
+            1'100'000'000'000'000u);
 }
 
 TEST(MachineFile, WritesWhatItReads) {

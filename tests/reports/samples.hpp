@@ -34,7 +34,8 @@ inline result::Result sample_that_fits() {
   r.ssd = {84 * gigabyte, 7680 * gigabyte, "", {{"optimizer_states", 84 * gigabyte}}, {}};
   r.io = {120 * gigabyte, 90 * gigabyte, 45 * gigabyte, 15 * gigabyte, 0, 0, {}};
   r.io.by_storage["nvme"] = {120 * gigabyte, 90 * gigabyte};
-  r.wear = result::Wear{194.4e12, 1.5, 14e15, 0.13, "nvme"};
+  r.wear = result::Wear{194.4e12, 1.5,     14e15, 0.13, "nvme", 90e9,
+                        2,        97.2e12, 12.6,  0.33, 9.2e15, 0.01234};
   r.utilization = {0.525, 0.1, 0.05, 0.2, {{"nvme", 0.9}}};
   r.stalls = {3.5, 0.25, 12};
   r.bottleneck = "nvme";

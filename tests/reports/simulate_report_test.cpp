@@ -44,8 +44,16 @@ TEST(SimulateReport, SortsWhatWouldHelpByWhatItBrings) {
 
 TEST(SimulateReport, SaysHowLongTheDrivesLast) {
   const std::string report = simulate_report(sample_that_fits(), {200});
-  EXPECT_THAT(report, HasSubstr("Wear: 194.4 TB a day on nvme, each byte written 1.50 times "
-                                "inside, rated for 14.0 PB: lasts 47 days.\n"));
+  EXPECT_THAT(report,
+              HasSubstr("Wear: 90.0 GB a step, 194.4 TB a day on nvme (97.2 TB on each of 2 "
+                        "drives), each byte written 1.50 times inside; 12.6 drive writes a day "
+                        "where 0.33 are rated; rated for 14.0 PB, good for 9.20 PB of these "
+                        "writes: lasts 47 days. A million tokens "
+                        "wear off $0.0123 of SSD.\n"));
+  result::Result plain = sample_that_fits();
+  plain.wear = result::Wear{1e12, 1, 0, {}, "nvme"};
+  EXPECT_THAT(simulate_report(plain, {200}),
+              HasSubstr("Wear: 0 B a step, 1.00 TB a day on nvme.\n"));
   result::Result dry = sample_that_fits();
   dry.wear->write_bytes_per_day = 0;
   EXPECT_THAT(simulate_report(dry, {100}), Not(HasSubstr("Wear")));

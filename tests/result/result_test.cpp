@@ -79,6 +79,8 @@ TEST(ResultJson, IsNullWhereThereIsNoValueAndLeavesOutWhatDoesNotApply) {
   json found = result;
   EXPECT_TRUE(found.at("infeasible").is_null());
   EXPECT_TRUE(found.at("/wear/lifetime_years"_json_pointer).is_null());
+  result.wear->usd_per_million_tokens.reset();
+  EXPECT_TRUE(json(result).at("/wear/usd_per_million_tokens"_json_pointer).is_null());
   EXPECT_TRUE(found.at("/bottleneck/next/half the host memory/step_time_s"_json_pointer).is_null());
   result.wear.reset();
   result.price_usd.reset();
@@ -100,6 +102,13 @@ TEST(ResultJson, ComesBackAsItWas) {
   EXPECT_EQ(back.next.at("one more ssd").step_time_s, 30.0);
   EXPECT_EQ(back.next.at("half the host memory").step_time_s, std::nullopt);
   EXPECT_EQ(back.wear->storage, "nvme");
+  EXPECT_EQ(back.wear->drives, 2u);
+  EXPECT_EQ(back.wear->write_bytes_per_step, 90e9);
+  EXPECT_EQ(back.wear->write_bytes_per_day_per_drive, 97.2e12);
+  EXPECT_EQ(back.wear->drive_writes_per_day, 12.6);
+  EXPECT_EQ(back.wear->rated_drive_writes_per_day, 0.33);
+  EXPECT_EQ(back.wear->lifetime_write_bytes, 9.2e15);
+  EXPECT_EQ(back.wear->usd_per_million_tokens, 0.01234);
   EXPECT_EQ(back.plan.at("case"), "gpu bound");
 }
 

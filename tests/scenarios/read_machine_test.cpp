@@ -70,6 +70,28 @@ TEST(CheckMachine, RefusesDrivesThatOverflowTheByteCount) {
             "m.json:5:10: storage[0].count: the drives together are larger than 4 EiB");
 }
 
+std::string about_rating(const std::string& endurance) {
+  return about(
+      ",\n\"storage\": [{\"name\": \"a\", \"read\": \"1 GB/s\", \"write\": \"1 GB/s\", "
+      "\"capacity\": \"1 TB\",\n\"endurance\": " +
+      endurance + "}]");
+}
+
+TEST(CheckMachine, WantsARatingInBytesOrInDrivesADay) {
+  EXPECT_EQ(about_rating("{\"rated\": \"600 TB\"}"), "");
+  EXPECT_EQ(about_rating("{\"dwpd\": 0.33, \"warranty\": \"5 years\"}"), "");
+  // 0.33 x 1 TB x 365 x 5 = 602 TB: what the data sheet rounds to 600
+  EXPECT_EQ(about_rating("{\"rated\": \"600 TB\", \"dwpd\": 0.33, \"warranty\": \"5 years\"}"), "");
+  EXPECT_EQ(about_rating("{\"dwpd\": 0.33}"),
+            "m.json:5:14: storage[0].endurance: no rating; write \"rated\": \"1.2 PB\", or "
+            "\"dwpd\": 0.3 and \"warranty\": \"5 years\"");
+  EXPECT_EQ(about_rating("{\"rated\": \"600 TB\", \"dwpd\": 1, \"warranty\": \"5 years\"}"),
+            "m.json:5:34: storage[0].endurance.dwpd: with capacity and warranty it is 1825 TB, but "
+            "rated says 600 TB; keep one of the two");
+  EXPECT_EQ(about_rating("{\"rated\": \"600 TB\", \"mapping_unit\": \"0 B\"}"),
+            "m.json:5:34: storage[0].endurance.mapping_unit: a unit of no bytes; write \"4 KiB\"");
+}
+
 TEST(CheckMachine, WantsANetworkBetweenNodes) {
   const char* missing =
       "m.json:4:10: nodes: several nodes need network.per_gpu, each GPU's rate to other nodes; add "

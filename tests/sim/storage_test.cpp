@@ -117,6 +117,38 @@ TEST(SimStorage, ATransferOfOneSectorKeepsOneDriveBusy) {
   EXPECT_NEAR(alone(scenario, 4 * 4096).read_s, 4 * 4096 / 24e9, 1e-12);
 }
 
+TEST(SimStorage, TheBusiestDriveOfASmallRequestBoundsIt) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.storage[0].count = 4;
+  for (const auto engine : {description::IoEngine::file, description::IoEngine::direct}) {
+    scenario.strategy.io_engine = engine;
+    // 5 sectors on 4 drives: one has two of them
+    EXPECT_NEAR(alone(scenario, 5 * 4096).read_s, 2 * 4096 / 6e9, 1e-12);
+    EXPECT_NEAR(alone(scenario, 3 * 4096).write_s, 4096 / 3e9, 1e-12);
+  }
+  scenario.machine.storage[0].array_read = BytesPerSecond(10e9);  // a lower cap decides
+  EXPECT_NEAR(alone(scenario, 5 * 4096).read_s, 5 * 4096 / 10e9, 1e-12);
+}
+
+TEST(SimStorage, ATransferOverAStripeTakesItsMembersTogether) {
+  description::Scenario scenario = with_ranks(2);
+  scenario.machine.storage.push_back(scenario.machine.storage[0]);
+  scenario.machine.storage[1].name = "private";
+  scenario.machine.storage[1].gpus = {0};
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    const std::uint64_t bytes = sectors(12 * GB) / 2 * 2;
+    const StorageId home = machine.topology().home(rank);
+    EXPECT_EQ(machine.topology().is_stripe(home), rank.index == 0);
+    Stored from = co_await machine.store(home, rank, Bytes(bytes), Purpose::weights);
+    Buffer buffer = pinned(machine, rank, bytes);
+    Op read = machine.read(rank, from, {0, bytes}, buffer.view());
+    co_await read;
+    // rank 0 has 6 GB on each; rank 1 has 12 GB on the shared one, 18 in all there, at 6 GB/s:
+    // 3 GB/s each until rank 0 is done after 2 s, and the other 6 GB alone
+    EXPECT_NEAR(read.timing().seconds(), rank.index == 0 ? 2.0 : 3.0, 1e-4);
+  });
+}
+
 TEST(SimStorage, EachTransferPaysLatencyAndAFileItsOverhead) {
   description::Scenario scenario = one_gpu();
   scenario.machine.storage[0].latency = Seconds(100e-6);

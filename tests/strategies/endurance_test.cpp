@@ -28,40 +28,175 @@ description::MachineFile ssdtrain() {
       scenarios::shipped_file("scenarios/machines", "ssdtrain_estimate"));
 }
 
+/// One step of a second and a million tokens that wrote so much on each storage, in one write.
+StepWrites writing(const std::vector<std::uint64_t>& bytes, double seconds = 1) {
+  StepWrites step{{}, seconds, 1e6, 1};
+  for (const std::uint64_t each : bytes) step.by_storage.emplace_back().add(each);
+  return step;
+}
+
 TEST(Endurance, SsdTrainsDrivesTake516PetabytesAndLast2Point7Years) {
   const description::MachineFile machine = ssdtrain();
   // 4 x 600 TB x 2.5 x 86 = 516 PB
-  EXPECT_NEAR(lifetime_writes(machine.storage[0]).value(), 516 * pb, 1e-6 * pb);
+  EXPECT_NEAR(lifetime_writes(machine.storage[0], 1).value(), 516 * pb, 1e-6 * pb);
   // 12.1 GB/s, half of it writing: 516 PB / 6.05 GB/s = 85.3e6 s = 2.70 years of 365 days
-  const auto step = static_cast<std::uint64_t>(6.05e9);
-  const std::optional<result::Wear> wear = wear_of(machine, {{step, step}}, 1.0);
+  const std::optional<result::Wear> wear = wear_of(machine, writing({6'050'000'000}));
   ASSERT_TRUE(wear);
   EXPECT_NEAR(wear->lifetime_years.value(), 2.70, 0.005);
   EXPECT_NEAR(wear->write_bytes_per_day, 6.05e9 * day, 1);
   EXPECT_NEAR(wear->rated_write_bytes, 2.4 * pb, 1);
   EXPECT_EQ(wear->storage, "nvme");
+  EXPECT_EQ(wear->waf, 1);  // stated, whatever the sizes
+  EXPECT_EQ(wear->drives, 4u);
+  EXPECT_NEAR(wear->lifetime_write_bytes.value(), 516 * pb, 1e-6 * pb);
+  EXPECT_NEAR(wear->write_bytes_per_day_per_drive, 6.05e9 * day / 4, 1);
+  EXPECT_NEAR(wear->drive_writes_per_day, 6.05e9 * day / 4 / 1e12, 1e-9);
+  EXPECT_FALSE(wear->rated_drive_writes_per_day);
+  // four drives of 90 USD wear off 6.05 GB / 516 PB of themselves in a step of a million tokens
+  EXPECT_NEAR(wear->usd_per_million_tokens.value(), 4 * 90 * 6.05e9 / (516 * pb), 1e-12);
+}
+
+TEST(Endurance, TeraIosDrivesTakeTheStatesOf11300Steps) {
+  description::MachineFile machine =
+      scenarios::read_machine(scenarios::shipped_file("scenarios/machines", "teraio_2xh100"));
+  for (description::StorageSpec& array : machine.storage) {
+    array.endurance->rated = description::Bytes(1'200'000'000'000'000);  // its four drives, each
+    array.endurance->rating_waf = 1;                                     // bytes as rated
+    array.endurance->waf = 1;
+    array.endurance->retention = array.endurance->rated_retention;
+  }
+  // 12 B a parameter of Llama3-70B in all, half of it on each array: 4.8 PB / 423 GB = 11,340
+  const auto half = static_cast<std::uint64_t>(6 * 70.55e9);
+  const result::Wear wear = *wear_of(machine, writing({half, half}));
+  EXPECT_NEAR(*wear.lifetime_write_bytes / wear.write_bytes_per_step, 11'300, 50);
 }
 
 TEST(Endurance, NothingWrittenOrNothingRatedHasNoLifetime) {
   description::MachineFile machine = ssdtrain();
-  EXPECT_FALSE(wear_of(machine, {{5, 0}}, 1.0)->lifetime_years);
-  EXPECT_FALSE(wear_of(machine, {{5, 5}}, 0.0)->lifetime_years);
+  EXPECT_FALSE(wear_of(machine, writing({0}))->lifetime_years);
+  EXPECT_FALSE(wear_of(machine, writing({0}))->usd_per_million_tokens);
+  EXPECT_FALSE(wear_of(machine, writing({5}, 0))->lifetime_years);
+  machine.prices_usd->ssd = 0;  // inside the server's price
+  EXPECT_FALSE(wear_of(machine, writing({5}))->usd_per_million_tokens);
+  machine.prices_usd->ssd = 90;
   machine.storage[0].endurance.reset();
-  EXPECT_FALSE(lifetime_writes(machine.storage[0]));
-  EXPECT_FALSE(wear_of(machine, {{5, 5}}, 1.0)->lifetime_years);
+  EXPECT_FALSE(lifetime_writes(machine.storage[0], 1));
+  EXPECT_FALSE(wear_of(machine, writing({5}))->lifetime_years);
+  EXPECT_FALSE(wear_of(machine, writing({5}))->usd_per_million_tokens);
   machine.storage.clear();
-  EXPECT_FALSE(wear_of(machine, {}, 1.0));
+  EXPECT_FALSE(wear_of(machine, {}));
 }
 
 TEST(Endurance, TheStorageThatWearsOutFirstIsReported) {
   description::MachineFile machine = ssdtrain();
   machine.storage.push_back(machine.storage[0]);
   machine.storage[1].name = "second";
-  EXPECT_EQ(wear_of(machine, {{0, 10}, {0, 20}}, 1.0)->storage, "second");
-  EXPECT_EQ(wear_of(machine, {{0, 20}, {0, 10}}, 1.0)->storage, "nvme");
-  EXPECT_EQ(wear_of(machine, {{0, 20}, {0, 20}}, 1.0)->storage, "nvme");  // a tie
+  EXPECT_EQ(wear_of(machine, writing({10, 20}))->storage, "second");
+  EXPECT_EQ(wear_of(machine, writing({20, 10}))->storage, "nvme");
+  EXPECT_EQ(wear_of(machine, writing({20, 20}))->storage, "nvme");  // a tie
+  // the price is that of both: four drives of 90 USD each, 30 bytes of 516 PB
+  EXPECT_NEAR(wear_of(machine, writing({20, 10}))->usd_per_million_tokens.value(),
+              4 * 90 * 30 / (516 * pb), 1e-22);
   machine.storage[0].kind = description::StorageKind::remote;
-  EXPECT_EQ(wear_of(machine, {{0, 20}, {0, 10}}, 1.0)->storage, "second");
+  EXPECT_EQ(wear_of(machine, writing({20, 10}))->storage, "second");
+}
+
+TEST(Endurance, EachNodeThatWritesWearsOffItsOwnDrives) {
+  StepWrites step = writing({6'050'000'000});
+  step.nodes = 8;
+  EXPECT_NEAR(wear_of(ssdtrain(), step)->usd_per_million_tokens.value(),
+              8 * 4 * 90 * 6.05e9 / (516 * pb), 1e-11);
+}
+
+// ---- Write amplification
+
+TEST(Waf, OfRandomWritesFollowsTheOverProvisioning) {
+  EXPECT_NEAR(random_write_waf(0.3), 2.36, 0.005);  // the paper's value
+  // a = 2: x exp(-x) = 2 exp(-2) has x = 0.40637574, and 2 / (2 - x) = 1.25500
+  EXPECT_NEAR(random_write_waf(1), 2 / (2 - 0.40637574), 1e-7);
+  EXPECT_NEAR(random_write_waf(100), 1, 1e-12);
+  EXPECT_GT(random_write_waf(0.07), random_write_waf(0.28));
+  // the equation holds wherever it is solved
+  for (const double spare : {0.001, 0.01, 0.07, 0.5, 3.0}) {
+    const double a = 1 + spare, x = a - a / random_write_waf(spare);
+    EXPECT_LT(x, 1);
+    EXPECT_NEAR(x * std::exp(-x), a * std::exp(-a), 1e-12) << spare;
+  }
+  EXPECT_THROW(random_write_waf(0), description::InternalError);
+}
+
+/// A drive of 30 % spare flash without a stated amplification.
+description::StorageSpec drive() {
+  description::StorageSpec storage;
+  storage.capacity = description::Bytes(1'000'000'000'000);
+  description::EnduranceSpec& endurance = storage.endurance.emplace();
+  endurance.rated = description::Bytes(600'000'000'000'000);
+  endurance.over_provisioning = 0.3;
+  endurance.large_write = 32_MiB;
+  endurance.mapping_unit = description::Bytes(4096);
+  return storage;
+}
+
+double waf_of(const description::StorageSpec& storage, const std::vector<std::uint64_t>& writes) {
+  WriteSizes sizes;
+  for (const std::uint64_t bytes : writes) sizes.add(bytes);
+  return workload_waf(storage, sizes);
+}
+
+TEST(Waf, OfLargeWritesIsOneAndOfSmallOnesThatOfRandomWrites) {
+  const double small = random_write_waf(0.3);
+  EXPECT_EQ(waf_of(drive(), {}), 1);
+  EXPECT_EQ(waf_of(drive(), {32 * mib}), 1);
+  EXPECT_DOUBLE_EQ(waf_of(drive(), {32 * mib - 4096}), small);
+  // 96 MiB large, 32 MiB small: a quarter of the bytes
+  EXPECT_NEAR(waf_of(drive(), {96 * mib, 16 * mib, 16 * mib}), (3 + small) / 4, 1e-12);
+}
+
+TEST(Waf, CountsWhatOneDriveSeesOfAWrite) {
+  description::StorageSpec two = drive();
+  two.count = 2;
+  EXPECT_DOUBLE_EQ(waf_of(two, {32 * mib}), random_write_waf(0.3));
+  EXPECT_EQ(waf_of(two, {64 * mib}), 1);
+}
+
+TEST(Waf, PadsWritesToTheUnitThatTheDriveMaps) {
+  description::StorageSpec coarse = drive();
+  coarse.endurance->mapping_unit = description::Bytes(16384);
+  const double small = random_write_waf(0.3);
+  EXPECT_DOUBLE_EQ(waf_of(coarse, {4096}), 4 * small);  // one sector rewrites four
+  EXPECT_DOUBLE_EQ(waf_of(coarse, {16384}), small);
+  EXPECT_DOUBLE_EQ(waf_of(coarse, {20480}), 1.6 * small);
+}
+
+TEST(Waf, ThatTheMachineFileStatesWins) {
+  description::StorageSpec stated = drive();
+  stated.endurance->waf = 1.25;
+  EXPECT_EQ(waf_of(stated, {4096}), 1.25);
+  stated.endurance.reset();
+  EXPECT_EQ(waf_of(stated, {4096}), 1);
+}
+
+TEST(Waf, ShortensTheLifeOfWhatItIsWrittenWith) {
+  description::MachineFile machine = ssdtrain();
+  machine.storage[0] = drive();
+  machine.storage[0].endurance->warranty = Seconds(5 * year);
+  StepWrites step = writing({0});
+  for (int i = 0; i < 1000; ++i) step.by_storage[0].add(1 * mib);
+  const result::Wear wear = *wear_of(machine, step);
+  EXPECT_DOUBLE_EQ(wear.waf, random_write_waf(0.3));
+  EXPECT_NEAR(wear.lifetime_years.value(),
+              600e12 / random_write_waf(0.3) / (1000 * 1048576.0 * day * 365), 1e-9);
+  EXPECT_NEAR(wear.rated_drive_writes_per_day.value(), 600.0 / 365 / 5, 1e-12);  // 0.33
+}
+
+TEST(WriteSizes, CountsEqualSizesTogetherInAscendingOrder) {
+  WriteSizes sizes;
+  for (const std::uint64_t bytes : {8, 4, 8, 8, 2, 4, 0}) sizes.add(bytes);
+  ASSERT_EQ(sizes.all().size(), 3u);
+  EXPECT_EQ(sizes.all()[0].bytes, 2u);
+  EXPECT_EQ(sizes.all()[1].count, 2u);
+  EXPECT_EQ(sizes.all()[2].bytes, 8u);
+  EXPECT_EQ(sizes.all()[2].count, 3u);
 }
 
 }  // namespace
