@@ -71,6 +71,7 @@ struct Operation {
   StorageId storage;
   bool pageable = false;  ///< a copy whose host side is pageable
   bool gpu_direct = false;
+  GpuStream gpu_stream = GpuStream::compute;
   bool recorded = false;  ///< the recorder saw it start
   result::Phase phase = result::Phase::init;
   std::uint64_t bytes = 0;
