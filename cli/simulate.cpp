@@ -9,6 +9,7 @@
 #include "reports/table.hpp"
 #include "strategies/catalogue.hpp"
 
+#include <fmt/ranges.h>
 #include <memory>
 #include <sstream>
 
@@ -20,7 +21,8 @@ struct Options {
   std::string scenario;
   std::vector<std::string> overrides;
   std::string trace_file;
-  bool json = false, csv = false, explain = false;
+  bool json = false, csv = false;
+  std::optional<reports::Topic> explain;
 };
 
 /// The scenario with further overrides, or nothing when they contradict it.
@@ -76,12 +78,26 @@ void print_human(const Options& options, const scenarios::Resolved& resolved,
     std::vector<reports::Setting> settings;
     for (const scenarios::Setting& setting : resolved.settings)
       settings.push_back({setting.path, setting.value, setting.source});
-    print(reports::explain(result, settings, screen));
+    print(reports::explain(result, settings, screen, *options.explain));
   }
   if (!result.feasible())
     print(remedy_text(options,
                       explore::cheapest_remedy(simulator(), resolved.scenario, resolver(options)),
                       screen));
+}
+
+/// `--explain` may stand before the scenario, whose name is then taken for a topic.
+void read_explain(Options& options, const std::string& word) {
+  for (std::size_t i = 0; i < reports::topic_names.size(); ++i)
+    if (word == reports::topic_names[i]) options.explain = static_cast<reports::Topic>(i);
+  if (!options.explain && options.scenario.empty()) {
+    options.scenario = word;
+    options.explain = reports::Topic::all;
+  }
+  if (!options.explain)
+    throw CLI::ValidationError(
+        "--explain", "no \"" + word + "\"; write " +
+                         fmt::format("{}", fmt::join(reports::topic_names, ", ")) + " or nothing");
 }
 
 void simulate(const Options& options) {
@@ -113,17 +129,26 @@ void add_simulate(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
       "simulate", "peak memory, traffic, wear and time per step of one scenario");
-  verb->add_option("scenario", options->scenario, "scenario file")->required();
+  verb->add_option("scenario", options->scenario, "scenario file (required)");
   add_set(*verb, options->overrides, "override one value: --set training.micro_batch=8");
   verb->add_option("--trace", options->trace_file, "write a Chrome/Perfetto trace of the run");
-  verb->add_flag("--explain", options->explain,
-                 "where each setting, gigabyte and second comes from");
+  auto topic = std::make_shared<std::string>();
+  CLI::Option* explain =
+      verb->add_option("--explain", *topic,
+                       "where each setting, gigabyte and second comes from: all, memory, time or "
+                       "settings")
+          ->expected(0, 1)
+          ->type_name("[TOPIC]");
   CLI::Option* json = verb->add_flag("--json", options->json, "the result as JSON");
   verb->add_flag("--csv", options->csv, "the result as CSV")->excludes(json);
   verb->footer(
       "Example:\n  spillway simulate scenarios/examples/qwen7b_memascend_c1.json --set "
-      "training.micro_batch=2 --explain");
-  verb->callback([options] { simulate(*options); });
+      "training.micro_batch=2 --explain memory");
+  verb->callback([options, topic, explain] {
+    if (*explain) read_explain(*options, topic->empty() ? "all" : *topic);
+    if (options->scenario.empty()) throw CLI::RequiredError("scenario");
+    simulate(*options);
+  });
 }
 
 }  // namespace spillway::cli

@@ -47,7 +47,7 @@ struct Place {
   }
   std::string process() const { return of_rank ? fmt::format("rank {}", rank) : "node"; }
 
-  static constexpr std::string_view first_threads[] = {"compute", "h2d", "d2h"};
+  static constexpr std::string_view first_threads[] = {"compute", "side", "h2d", "d2h"};
 };
 
 Place place_of(const std::string& track) {

@@ -2,6 +2,7 @@
 
 #include "reports/human.hpp"
 #include "reports/phases.hpp"
+#include "reports/result/control.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
 
@@ -26,22 +27,25 @@ struct Line {
   PeakEntry entry;
   std::set<std::uint64_t> ranks;
   std::uint64_t bytes() const { return ranks.size() * entry.count * entry.asked_bytes; }
-  std::uint64_t rounding() const {
-    const std::uint64_t charged = std::max(entry.charged_bytes, entry.asked_bytes);
-    return ranks.size() * entry.count * (charged - entry.asked_bytes);
+  std::uint64_t charged() const {
+    return ranks.size() * entry.count * std::max(entry.charged_bytes, entry.asked_bytes);
   }
+  std::uint64_t rounding() const { return charged() - bytes(); }
 };
+
+auto kind_of(const PeakEntry& e) {
+  return std::tie(e.purpose, e.count, e.asked_bytes, e.charged_bytes, e.pinned, e.phase, e.kept);
+}
 
 /// Lines per purpose, the biggest first, then as the ledger had them.
 std::map<std::string, std::vector<Line>> lines_of(const PeakBytes& peak) {
   std::map<std::string, std::vector<Line>> all;
-  std::map<std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, bool>, std::size_t>
-      seen;
   for (const PeakEntry& e : peak.entries) {
     std::vector<Line>& lines = all[e.purpose];
-    const auto [at, is_new] = seen.try_emplace(
-        {e.purpose, e.count, e.asked_bytes, e.charged_bytes, e.pinned}, lines.size());
-    if (is_new || !lines[at->second].ranks.insert(e.rank).second) lines.push_back({e, {e.rank}});
+    const auto same = std::find_if(lines.rbegin(), lines.rend(), [&](const Line& line) {
+      return kind_of(line.entry) == kind_of(e);
+    });
+    if (same == lines.rend() || !same->ranks.insert(e.rank).second) lines.push_back({e, {e.rank}});
   }
   for (auto& [purpose, lines] : all)
     std::stable_sort(lines.begin(), lines.end(),
@@ -60,50 +64,119 @@ std::string share_of(std::uint64_t part, std::uint64_t whole) {
   return whole ? human_share(static_cast<double>(part) / static_cast<double>(whole)) : "";
 }
 
-void add_lines(Table& table, const std::string& tier, std::uint64_t total,
-               const std::vector<Line>& lines) {
-  const std::size_t shown = std::min(lines.size(), lines_of_a_purpose);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const Line& line = lines[i];
-    const std::string what =
-        fmt::format("  {}: {}{} x {}", words(line.ranks), line.ranks.size() > 1 ? "each " : "",
-                    human_count(line.entry.count), tier_bytes(tier, line.entry.asked_bytes));
-    table.rows.push_back({what, tier_bytes(tier, line.bytes()), share_of(line.bytes(), total),
-                          line.rounding() ? "+ " + tier_bytes(tier, line.rounding()) : "",
-                          line.entry.pinned ? "pinned" : ""});
-  }
-  std::uint64_t rest = 0;
-  std::uint64_t rounding = 0;
-  for (std::size_t i = shown; i < lines.size(); ++i)
-    rest += lines[i].bytes(), rounding += lines[i].rounding();
-  if (shown < lines.size())
-    table.rows.push_back({fmt::format("  {} smaller lines", lines.size() - shown),
-                          tier_bytes(tier, rest), share_of(rest, total),
-                          rounding ? "+ " + tier_bytes(tier, rounding) : "", ""});
+std::string plus(const std::string& tier, std::uint64_t rounding) {
+  return rounding ? "+ " + tier_bytes(tier, rounding) : "";
 }
 
-/// The tree of one tier: purposes, the biggest first, and under each its buffers.
-std::string memory_tree(const std::string& tier, const PeakBytes& peak, const Screen& screen) {
-  if (peak.total == 0) return "";
-  const std::string when = peak.phase.empty() ? "" : ", in " + peak.phase;
-  const std::string title = fmt::format("Where the {} of {} come from, at the fullest instant{}:",
-                                        tier_bytes(tier, peak.total), tier_name(tier), when);
-  Table table{{{"purpose", Align::left}, {"bytes"}, {"share"}, {"rounding"}, {"", Align::left}},
-              {}};
-  std::vector<std::pair<std::string, std::uint64_t>> purposes(peak.by_purpose.begin(),
-                                                              peak.by_purpose.end());
-  std::stable_sort(purposes.begin(), purposes.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  const auto lines = lines_of(peak);
-  for (const auto& [purpose, bytes] : purposes) {
-    if (bytes == 0) continue;
-    table.rows.push_back({purpose, tier_bytes(tier, bytes), share_of(bytes, peak.total)});
-    if (const auto found = lines.find(purpose); found != lines.end())
-      add_lines(table, tier, peak.total, found->second);
+/// Its "path = value" parts, each of which stays on one line.
+std::string pieces_of(const std::string& setting) {
+  constexpr std::string_view comma = ", ";
+  std::string out;
+  std::size_t first = 0;
+  for (std::size_t end = 0; end != std::string::npos; first = end + comma.size()) {
+    end = setting.find(comma, first);
+    out += (first > 0 ? comma : "");
+    out += unbroken(setting.substr(first, end - first));
   }
-  drop_silent_columns(table);
-  return paragraph(title, screen) + to_text(table, screen) + "\n";
+  return out;
 }
+
+/// The tree of one tier: purposes, the biggest first, and under each its buffers and its settings.
+class MemoryTree {
+ public:
+  MemoryTree(std::string tier, const PeakBytes& peak, const nlohmann::json& scenario, bool in_full)
+      : tier_(std::move(tier)),
+        peak_(peak),
+        scenario_(scenario),
+        most_lines_(in_full ? ~std::size_t{0} : lines_of_a_purpose),
+        lines_(lines_of(peak)) {}
+
+  std::string text(const Screen& screen) {
+    if (peak_.total == 0) return "";
+    const std::string when = peak_.phase.empty() ? "" : ", in " + peak_.phase;
+    std::vector<std::pair<std::string, std::uint64_t>> purposes(peak_.by_purpose.begin(),
+                                                                peak_.by_purpose.end());
+    std::stable_sort(purposes.begin(), purposes.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    for (const auto& [purpose, bytes] : purposes)
+      if (bytes > 0) add(purpose, bytes);
+    drop_silent_columns(table_);
+    return paragraph(fmt::format("Where the {} of {} come from, at the fullest instant{}:",
+                                 tier_bytes(tier_, peak_.total), tier_name(tier_), when),
+                     screen) +
+           to_text(table_, screen) + by_rank(screen) + "\n";
+  }
+
+ private:
+  void add(const std::string& purpose, std::uint64_t bytes) {
+    table_.rows.push_back({purpose, tier_bytes(tier_, bytes), share_of(bytes, peak_.total)});
+    const auto found = lines_.find(purpose);
+    if (found != lines_.end()) add_lines(found->second);
+    const std::uint64_t count = found == lines_.end() ? 0 : found->second.front().entry.count;
+    const std::string setting = result::setting_of(tier_, purpose, scenario_, count);
+    if (setting.empty()) return;
+    table_.remarks[table_.rows.size() - 1] =
+        "set by " + pieces_of(setting) + "; shrinks with " +
+        std::string(result::control_of(tier_, purpose)->smaller);
+  }
+
+  void add_lines(const std::vector<Line>& lines) {
+    const std::size_t shown = std::min(lines.size(), most_lines_);
+    for (std::size_t i = 0; i < shown; ++i) add_line(lines[i]);
+    std::uint64_t rest = 0, rounding = 0;
+    for (std::size_t i = shown; i < lines.size(); ++i)
+      rest += lines[i].bytes(), rounding += lines[i].rounding();
+    if (shown < lines.size())
+      table_.rows.push_back({fmt::format("  {} smaller lines", lines.size() - shown),
+                             tier_bytes(tier_, rest), share_of(rest, peak_.total),
+                             plus(tier_, rounding)});
+  }
+
+  void add_line(const Line& line) {
+    const PeakEntry& entry = line.entry;
+    const bool host = tier_ == "host";
+    table_.rows.push_back(
+        {fmt::format("  {}: {}{} x {}", words(line.ranks), line.ranks.size() > 1 ? "each " : "",
+                     human_count(entry.count), tier_bytes(tier_, entry.asked_bytes)),
+         tier_bytes(tier_, line.bytes()), share_of(line.bytes(), peak_.total),
+         plus(tier_, line.rounding()),
+         entry.kept     ? "kept, unused"
+         : entry.pinned ? "pinned"
+         : host         ? "pageable"
+                        : "",
+         entry.phase});
+  }
+
+  /// What every rank of the node takes for itself.
+  std::string by_rank(const Screen& screen) const {
+    std::map<std::uint64_t, std::uint64_t> of_rank;
+    for (const auto& [purpose, lines] : lines_)
+      for (const Line& line : lines)
+        for (const std::uint64_t rank : line.ranks)
+          of_rank[rank] += line.charged() / line.ranks.size();
+    if (of_rank.size() < 2) return "";
+    std::map<std::uint64_t, std::set<std::uint64_t>, std::greater<>> ranks_with;
+    for (const auto& [rank, bytes] : of_rank) ranks_with[bytes].insert(rank);
+    std::string text;
+    for (const auto& [bytes, ranks] : ranks_with)
+      text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", words(ranks),
+                          tier_bytes(tier_, bytes), ranks.size() > 1 ? " each" : "");
+    return paragraph("Of it: " + text + ".", screen);
+  }
+
+  std::string tier_;
+  const PeakBytes& peak_;
+  const nlohmann::json& scenario_;
+  std::size_t most_lines_;
+  std::map<std::string, std::vector<Line>> lines_;
+  Table table_{{{"purpose", Align::left},
+                {"bytes"},
+                {"share"},
+                {"rounding"},
+                {"memory", Align::left},
+                {"since", Align::left}},
+               {}};
+};
 
 std::string seconds_of(double busy, double phase) {
   if (busy <= 0) return "-";
@@ -186,13 +259,19 @@ std::string settings_table(std::span<const Setting> settings, const Screen& scre
 
 }  // namespace
 
-std::string explain(const Result& r, std::span<const Setting> settings, const Screen& screen) {
-  std::string out = settings_table(settings, screen);
-  out += plan_table(r, screen);
-  out += memory_tree("gpu", r.gpu, screen);
-  out += memory_tree("host", r.host, screen);
-  out += memory_tree("ssd", r.ssd, screen);
-  if (r.feasible()) out += time_table(r, screen) + bytes_table(r, screen);
+std::string explain(const Result& r, std::span<const Setting> settings, const Screen& screen,
+                    Topic topic) {
+  const bool all = topic == Topic::all;
+  std::string out;
+  if (all || topic == Topic::settings) out += settings_table(settings, screen);
+  if (all || topic == Topic::settings) out += plan_table(r, screen);
+  if (all || topic == Topic::memory)
+    for (const auto& [tier, peak] : {std::pair<const char*, const PeakBytes*>{"gpu", &r.gpu},
+                                     {"host", &r.host},
+                                     {"ssd", &r.ssd}})
+      out += MemoryTree(tier, *peak, r.scenario, topic == Topic::memory).text(screen);
+  if (r.feasible() && (all || topic == Topic::time))
+    out += time_table(r, screen) + bytes_table(r, screen);
   out.erase(out.find_last_not_of('\n') + 1);
   return out + "\n";
 }

@@ -3,8 +3,10 @@
 #include "reports/result/result.hpp"
 #include "reports/screen.hpp"
 
+#include <array>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace spillway::reports {
 
@@ -15,9 +17,16 @@ struct Setting {
   std::string source;  ///< "scenario", "preset deepspeed_0.9.3", "default", ...
 };
 
+/// What `explain` tells of: all of it in short, or one thing in full.
+enum class Topic : unsigned char { all, memory, time, settings };
+/// The words for them, in that order.
+inline constexpr std::array<std::string_view, 4> topic_names{"all", "memory", "time", "settings"};
+
 /// Where each setting, each gigabyte and each second comes from.
 ///   settings  in the order in which they are to be printed
+///   memory    a tree of each tier at its fullest instant: purposes, the buffers of each with their
+///             ranks, and the settings that decide how large they are
 std::string explain(const result::Result& result, std::span<const Setting> settings,
-                    const Screen& screen);
+                    const Screen& screen, Topic topic = Topic::all);
 
 }  // namespace spillway::reports

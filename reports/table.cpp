@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t gap = 2;
 constexpr std::size_t narrowest_column = 14;
+constexpr std::size_t remark_indent = 4;
 constexpr std::string_view no_break_space = "\u00a0";
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
@@ -135,8 +136,18 @@ class Layout {
     std::string out = row_text(block, titles, true);
     const std::size_t gaps = gap * (block.widths.size() - 1);
     out += std::string(std::accumulate(block.widths.begin(), block.widths.end(), gaps), '-') + "\n";
-    for (const auto& row : table_.rows) out += row_text(block, row, false);
+    for (std::size_t i = 0; i < table_.rows.size(); ++i) {
+      out += row_text(block, table_.rows[i], false);
+      const auto remark = table_.remarks.find(i);
+      if (remark != table_.remarks.end() && first_block(block))
+        out += paragraph(remark->second, screen_, remark_indent);
+    }
     return out;
+  }
+
+  /// A table that is cut says its remarks once.
+  static bool first_block(const Block& block) {
+    return block.columns.size() == 1 || block.columns[1] == 1;
   }
 
   std::string row_text(const Block& block, const std::vector<Cell>& row, bool title) const {

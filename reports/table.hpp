@@ -2,6 +2,7 @@
 
 #include "reports/screen.hpp"
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ struct Cell {
 struct Table {
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
+  /// Sentences of which each is printed below the row of its number, over the whole width.
+  std::map<std::size_t, std::string> remarks = {};
 };
 
 /// Titles, a rule, the rows; two spaces between columns and none at the end of a line.

@@ -147,17 +147,6 @@ void SimMachine::start_near_storage(SimOperation& operation) {
   transfer_after(operation, spec.latency.value());
 }
 
-double SimMachine::compute_rate() const {
-  const auto& rates = scenario_.machine.gpu.compute;
-  const std::string type = strategies::compute_type(scenario_.training.precision);
-  auto found = rates.find(type);
-  if (found == rates.end() && type == "fp32") found = rates.find("tf32");
-  if (found == rates.end())
-    throw description::ScenarioError({{"", 0, 0, "machine.gpu.compute", "no rate for " + type,
-                                       "add \"" + type + "\" to gpu.compute"}});
-  return found->second.value();
-}
-
 double SimMachine::kernel_seconds(const strategies::LoggedKernel& kernel) const {
   const description::GpuSpec& gpu = scenario_.machine.gpu;
   const bool included =
@@ -165,10 +154,15 @@ double SimMachine::kernel_seconds(const strategies::LoggedKernel& kernel) const 
   double seconds = 0;
   if (!included) seconds = seconds_of(kernel.bytes, gpu.memory_rate.value(), "gpu.memory_rate");
   if (kernel.matrix && kernel.flops > 0)
-    seconds = std::max(seconds, seconds_of(kernel.flops, compute_rate(), "gpu.compute"));
+    seconds = std::max(
+        seconds, seconds_of(kernel.flops, strategies::compute_rate(scenario_), "gpu.compute"));
   return seconds + gpu.launch.value();
 }
 
+/// A kernel of the side stream takes its own time, and the passes beside it theirs. Side kernels
+/// are bound by memory and leave the multipliers alone; a pass is mostly products, which leave most
+/// of the memory rate unused. Where both streams are bound by memory they would share its rate:
+/// then this is too fast, by at most the side kernels' time.
 void SimMachine::start_kernels(SimOperation& operation) {
   double seconds = 0;
   for (strategies::LoggedKernel& kernel : operation.kernels) {

@@ -21,6 +21,10 @@ struct Group {
   auto operator<=>(const Group&) const = default;
 };
 
+/// In-order streams of one GPU. The side stream carries what must not hold up the passes:
+/// conversions, norms and sums of gradients.
+enum class GpuStream : std::uint8_t { compute, side };
+
 /// Where memory comes from. Pinned and pageable share the node's host memory.
 enum class TierId : std::uint8_t { gpu, pinned, pageable, storage };
 

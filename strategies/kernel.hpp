@@ -13,7 +13,7 @@ struct BoundOperand {
   BoundOperand(View bound, models::Access how) : view(std::move(bound)), access(how) {}
 };
 
-/// One kernel on a rank's compute stream: the operator, its cost, its operands in GPU memory.
+/// One kernel on a stream of a rank's GPU: the operator, its cost, its operands in GPU memory.
 ///   The simulator uses the cost, the counting machine the demand, the real machine the operator.
 struct GpuKernel {
   std::string_view name;  ///< outlives the run

@@ -32,7 +32,7 @@ Machine::Machine(MachineSetup setup)
     : setup_(std::move(setup)),
       recorder_(setup_.topology.ranks, storage_names(setup_.topology), setup_.clock, setup_.trace),
       pinned_cache_(setup_.topology.ranks),
-      stream_tails_((1 + setup_.topology.groups.size()) * setup_.topology.ranks),
+      stream_tails_((2 + setup_.topology.groups.size()) * setup_.topology.ranks),
       stream_lengths_(stream_tails_.size()) {
   const Topology& topology = setup_.topology;
   const auto add = [this](std::string name, std::uint64_t capacity) {

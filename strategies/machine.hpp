@@ -71,8 +71,10 @@ class Machine : public BlockOwner {
 
   // ---- Work
 
-  /// In order on the rank's compute stream; one operation, one entry each in the log.
-  Op run(Rank rank, std::span<const GpuKernel> kernels, const After& after = {});
+  /// In order on the rank's compute stream, or on its side stream; one operation, one entry each in
+  /// the log. The two streams run beside each other: what orders them is `After`.
+  Op run(Rank rank, std::span<const GpuKernel> kernels, const After& after = {},
+         GpuStream stream = GpuStream::compute);
   /// Shares the node's cores and DRAM with all ranks.
   Op run(Rank rank, CpuKernel kernel, const After& after = {});
   /// Near-storage processing inside `storage`.
@@ -218,7 +220,7 @@ class Machine : public BlockOwner {
   WaitList waiting_allocations_;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<Operation*> spare_operations_;
-  std::vector<Operation*> stream_tails_;  ///< compute streams by rank, then those of each group
+  std::vector<Operation*> stream_tails_;  ///< by rank: compute, side, then those of each group
   std::vector<std::uint64_t> stream_lengths_;
   std::vector<std::vector<std::unique_ptr<CollectiveRound>>> rounds_;
   std::uint64_t next_number_ = 1;

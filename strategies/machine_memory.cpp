@@ -221,7 +221,10 @@ bool Machine::head_wants(const Block& block) const {
 void Machine::take_back(Block& block) {
   block.in_flight.clear();
   // given back for real it goes to the head of the queue at once, by way of the tier's capacity
-  if (block.keeps && !head_wants(block)) return pinned_cache_[block.rank.index].keep(block);
+  if (block.keeps && !head_wants(block)) {
+    ledger_.keep(block.ledger_entry);
+    return pinned_cache_[block.rank.index].keep(block);
+  }
   withdraw(block);
   if (block.tier == TierId::storage) {
     release_extent(block);

@@ -63,7 +63,8 @@ Op Machine::send(Rank rank, Rank peer, View from, View into, const After& after)
   return launch(operation, after);
 }
 
-Op Machine::run(Rank rank, std::span<const GpuKernel> kernels, const After& after) {
+Op Machine::run(Rank rank, std::span<const GpuKernel> kernels, const After& after,
+                GpuStream stream) {
   for (const GpuKernel& kernel : kernels)
     for (const BoundOperand& operand : kernel.operands) check_operand(operand.view, true, rank);
   Operation& operation = issue(OperationKind::gpu_kernels, rank, 0);
@@ -73,7 +74,8 @@ Op Machine::run(Rank rank, std::span<const GpuKernel> kernels, const After& afte
     operation.operands.insert(operation.operands.end(), kernel.operands.begin(),
                               kernel.operands.end());
   }
-  join_stream(operation, rank.index);
+  operation.gpu_stream = stream;
+  join_stream(operation, static_cast<std::uint64_t>(stream) * setup_.topology.ranks + rank.index);
   return launch(operation, after);
 }
 
@@ -118,7 +120,7 @@ Op Machine::collective(Rank rank, Group group, Collective what, View in, View ou
   round.members[position] = &operation;
   ++round.joined;
   operation.round = &round;
-  join_stream(operation, (1 + std::uint64_t{group.index}) * setup_.topology.ranks + rank.index);
+  join_stream(operation, (2 + std::uint64_t{group.index}) * setup_.topology.ranks + rank.index);
   return launch(operation, after);
 }
 

@@ -75,6 +75,7 @@ struct Operation {
   std::vector<StoragePiece> pieces;  ///< of a read or write: what each storage transfers
   bool pageable = false;             ///< a copy whose host side is pageable
   bool gpu_direct = false;
+  GpuStream gpu_stream = GpuStream::compute;
   bool recorded = false;  ///< the recorder saw it start
   result::Phase phase = result::Phase::init;
   std::uint64_t bytes = 0;

@@ -239,10 +239,12 @@ void Recorder::count(const Operation& operation) {
 void Recorder::started(const Operation& operation, double now_s) {
   ++step_.operations;
   count(operation);
+  if (watch_) watch_->started(operation);
   if (clock_) use(operation, 1, now_s);
 }
 
 void Recorder::finished(const Operation& operation, double now_s) {
+  if (watch_) watch_->finished(operation);
   if (!clock_) return;
   use(operation, -1, now_s);
   if (operation.kind == OperationKind::gpu_kernels) {
@@ -265,10 +267,11 @@ void Recorder::add_spans(const Operation& operation) {
   };
   switch (operation.kind) {
     case OperationKind::gpu_kernels: {
+      const char* stream = operation.gpu_stream == GpuStream::side ? "side" : "compute";
       double at = start;
       for (const LoggedKernel& kernel : operation.kernels) {
         trace_.spans.push_back(
-            {rank + "compute", std::string(kernel.name), phase, at, at + kernel.seconds, 0});
+            {rank + stream, std::string(kernel.name), phase, at, at + kernel.seconds, 0});
         at += kernel.seconds;
       }
       return;

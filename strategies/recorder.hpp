@@ -28,6 +28,15 @@ struct StepRecord {
   double seconds() const { return end_s - start_s; }
 };
 
+/// Sees every operation as it starts and as it ends, its operands still alive: checks that a test
+/// adds to those of the machine.
+class OperationWatch {
+ public:
+  virtual ~OperationWatch() = default;
+  virtual void started(const Operation& operation) = 0;
+  virtual void finished(const Operation& operation) = 0;
+};
+
 /// Watches operations and phases and keeps one StepRecord a step; with `trace`, every span too.
 ///   Phase of the node   the earliest that some rank has not left
 ///   Busy                a resource works while at least one operation on it runs
@@ -40,6 +49,8 @@ class Recorder {
   /// Every rank is here: closes the running step and begins the next.
   void step_ended(double now_s);
 
+  /// Outlives the run.
+  void set_watch(OperationWatch* watch) { watch_ = watch; }
   void started(const Operation& operation, double now_s);
   void finished(const Operation& operation, double now_s);
 
@@ -76,6 +87,7 @@ class Recorder {
   std::vector<std::string> storage_names_;
   std::vector<Gauge> storages_;
   Gauge any_storage_, cpu_;
+  OperationWatch* watch_ = nullptr;
   bool clock_, tracing_;
   result::Phase node_phase_ = result::Phase::init;
   double phase_since_s_ = 0;

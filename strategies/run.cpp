@@ -1,5 +1,6 @@
 #include "strategies/run.hpp"
 
+#include "reports/result/control.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/endurance.hpp"
 #include "strategies/io_bench.hpp"
@@ -69,15 +70,16 @@ class Summary {
     for (std::uint32_t rank = 1; rank < machine_.topology().ranks; ++rank)
       if (machine_.ledger().peak_bytes(rank) > machine_.ledger().peak_bytes(fullest))
         fullest = rank;
-    add_peak(result.gpu, fullest, Purpose::gpu_rounding);
-    add_peak(result.host, machine_.host_tier(), Purpose::pinned_rounding);
+    const nlohmann::json& settings = result.scenario;
+    add_peak(result.gpu, fullest, "gpu", settings, Purpose::gpu_rounding);
+    add_peak(result.host, machine_.host_tier(), "host", settings, Purpose::pinned_rounding);
     for (std::uint32_t i = 0; i < machine_.topology().storages.size(); ++i)
-      add_peak(result.ssd, machine_.storage_tier(StorageId{i}), std::nullopt);
+      add_peak(result.ssd, machine_.storage_tier(StorageId{i}), "ssd", settings, std::nullopt);
   }
 
  private:
-  void add_peak(result::PeakBytes& peak, std::uint32_t tier,
-                std::optional<Purpose> rounding_purpose) {
+  void add_peak(result::PeakBytes& peak, std::uint32_t tier, std::string_view tier_name,
+                const nlohmann::json& settings, std::optional<Purpose> rounding_purpose) {
     const Peak fullest = machine_.ledger().peak(tier);
     peak.total += fullest.charged;
     peak.capacity += machine_.ledger().capacity(tier);
@@ -87,6 +89,8 @@ class Summary {
       peak.by_purpose[entry.purpose] += entry.count * entry.asked_bytes;
       rounding += entry.count * (entry.charged_bytes - entry.asked_bytes);
       peak.entries.push_back(entry);
+      peak.entries.back().setting =
+          result::setting_of(tier_name, entry.purpose, settings, entry.count);
     }
     if (rounding_purpose && rounding)
       peak.by_purpose[std::string(to_string(*rounding_purpose))] += rounding;

@@ -138,4 +138,15 @@ const char* compute_type(description::Precision precision) {
   return "fp16";
 }
 
+double compute_rate(const description::Scenario& scenario) {
+  const auto& rates = scenario.machine.gpu.compute;
+  const std::string type = compute_type(scenario.training.precision);
+  auto found = rates.find(type);
+  if (found == rates.end() && type == "fp32") found = rates.find("tf32");
+  if (found == rates.end())
+    throw description::ScenarioError({{"", 0, 0, "machine.gpu.compute", "no rate for " + type,
+                                       "add \"" + type + "\" to gpu.compute"}});
+  return found->second.value();
+}
+
 }  // namespace spillway::strategies

@@ -12,7 +12,7 @@ using nlohmann::json;
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Infeasible, tier, rank, purpose, phase, asked_bytes, free_bytes,
                                    capacity_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakEntry, rank, purpose, count, asked_bytes, charged_bytes,
-                                   pinned)
+                                   pinned, phase, kept, setting)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakBytes, total, capacity, phase, by_purpose, entries)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StorageBytes, read, write)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IoBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct, network,

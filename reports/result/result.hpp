@@ -30,6 +30,9 @@ struct PeakEntry {
   std::uint64_t asked_bytes = 0;    ///< of one
   std::uint64_t charged_bytes = 0;  ///< of one, after rounding
   bool pinned = false;
+  std::string phase = {};    ///< in which they were born; "" unknown
+  bool kept = false;         ///< nobody's, but a caching allocator does not give them back
+  std::string setting = {};  ///< what decides how large they are: see control.hpp
 };
 
 /// The fullest instant of a tier.

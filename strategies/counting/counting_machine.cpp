@@ -90,6 +90,11 @@ void CountingMachine::count(const Operation& operation, PhaseDemand& demand) {
       demand.host_copies += bytes;
       return;
     case OperationKind::gpu_kernels:
+      if (operation.gpu_stream == GpuStream::side) {
+        rank.side_kernels += operation.kernels.size();
+        for (const LoggedKernel& kernel : operation.kernels) rank.side_bytes += kernel.bytes;
+        return;
+      }
       rank.kernels += operation.kernels.size();
       for (const LoggedKernel& kernel : operation.kernels) {
         rank.flops += kernel.flops;

@@ -15,7 +15,9 @@ struct RankDemand {
   double recompute_flops = 0;  ///< of the above
   double pass_bytes = 0;       ///< GPU memory traffic of memory-bound kernels inside passes
   double other_bytes = 0;      ///< the same, of all other memory-bound kernels
-  std::uint64_t kernels = 0;
+  std::uint64_t kernels = 0;   ///< of the compute stream, as all above
+  double side_bytes = 0;       ///< GPU memory traffic of the side stream
+  std::uint64_t side_kernels = 0;
   std::uint64_t h2d = 0, d2h = 0;                    ///< pinned copies, bytes
   std::uint64_t pageable_h2d = 0, pageable_d2h = 0;  ///< bytes
   std::uint64_t gpu_copies = 0;                      ///< inside GPU memory, bytes

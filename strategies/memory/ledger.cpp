@@ -62,20 +62,35 @@ void Ledger::recharge(std::uint32_t id, const Entry& entry, double now_s) {
   entries_[id].born_s = now_s;
 }
 
+void Ledger::keep(std::uint32_t id) {
+  const std::uint32_t tier = entries_[id].tier;
+  if (tiers_[tier].peak_is_now) settle_peak(tier);
+  entries_[id].kept = true;
+}
+
+std::uint64_t Ledger::kept(std::uint32_t tier) const {
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t id : tiers_[tier].live)
+    if (entries_[id].kept) bytes += entries_[id].charged;
+  return bytes;
+}
+
 void Ledger::settle_peak(std::uint32_t tier_index) {
   Tier& tier = tiers_[tier_index];
   tier.peak_is_now = false;
-  using Key = std::tuple<std::uint32_t, Purpose, std::uint64_t, std::uint64_t, bool>;
+  using Key =
+      std::tuple<std::uint32_t, Purpose, std::uint64_t, std::uint64_t, bool, result::Phase, bool>;
   std::map<Key, std::uint64_t> counts;
   for (const std::uint32_t id : tier.live) {
     const Entry& entry = entries_[id];
-    ++counts[{entry.rank.index, entry.purpose, entry.asked, entry.charged, entry.pinned}];
+    ++counts[{entry.rank.index, entry.purpose, entry.asked, entry.charged, entry.pinned,
+              entry.phase, entry.kept}];
   }
   tier.peak.entries.clear();
   for (const auto& [key, count] : counts) {
-    const auto& [rank, purpose, asked, charged, pinned] = key;
-    tier.peak.entries.push_back(
-        {rank, std::string(result::to_string(purpose)), count, asked, charged, pinned});
+    const auto& [rank, purpose, asked, charged, pinned, phase, kept] = key;
+    tier.peak.entries.push_back({rank, std::string(result::to_string(purpose)), count, asked,
+                                 charged, pinned, std::string(result::to_string(phase)), kept, ""});
   }
   std::stable_sort(tier.peak.entries.begin(), tier.peak.entries.end(),
                    [](const result::PeakEntry& a, const result::PeakEntry& b) {

@@ -36,21 +36,26 @@ class Ledger {
     bool pinned = false;
     result::Phase phase = result::Phase::init;  ///< in which it was born
     double born_s = 0;
+    bool kept = false;  ///< nobody's: a caching allocator holds it
   };
 
   /// Result  id of the entry, for `remove` and `recharge`
   std::uint32_t add(const Entry& entry, double now_s);
   void remove(std::uint32_t id, double now_s);
+  /// Its last user is gone, and a caching allocator keeps the block: still charged to its purpose.
+  void keep(std::uint32_t id);
   /// A caching allocator hands a block it kept to another buffer: same charge, new purpose.
   void recharge(std::uint32_t id, const Entry& entry, double now_s);
 
+  /// Charged bytes that caching allocators keep, of `used`.
+  std::uint64_t kept(std::uint32_t tier) const;
   std::uint64_t used(std::uint32_t tier) const { return tiers_[tier].used; }
   std::uint64_t peak_bytes(std::uint32_t tier) const { return tiers_[tier].peak.charged; }
   std::uint64_t capacity(std::uint32_t tier) const { return tiers_[tier].capacity; }
   const std::string& name(std::uint32_t tier) const { return tiers_[tier].name; }
   std::size_t tiers() const { return tiers_.size(); }
 
-  /// The peak so far, its entries merged by rank, purpose and size.
+  /// The peak so far, its entries merged by rank, purpose, size and phase.
   Peak peak(std::uint32_t tier);
 
   /// Called with (tier, now, used) after every change, for traces.

@@ -162,14 +162,16 @@ Op Gradients::convert_kernel(std::string_view name, View into, std::vector<View>
     kernel.operands.emplace_back(std::move(source), models::Access::read);
   }
   kernel.operands.emplace_back(std::move(into), models::Access::write);
-  return machine_.run(rank_, std::span<const GpuKernel>(&kernel, 1), after);
+  // DeepSpeed: reduce_and_partition_stream with overlap_comm, else the default stream
+  return machine_.run(rank_, std::span<const GpuKernel>(&kernel, 1), after,
+                      part_.overlap ? GpuStream::side : GpuStream::compute);
 }
 
 /// Adds reduced shares to those that stay here (ZeRO-2 and 3 without offloading).
 Task<> Gradients::keep_resident(std::vector<Share> shares, OnGpu keep, bool first_micro) {
   std::vector<Op> kept;
   for (const Share& share : shares) {
-    co_await share.ready;  // the compute stream must not stand still behind a reduction
+    co_await share.ready;  // the stream must not stand still behind a reduction
     if (job_.partition.gradient_ways() == 1) continue;
     const View into = resident(share.weight);
     std::vector<View> from{share.on_gpu.part(0, into.bytes)};

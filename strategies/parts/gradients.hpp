@@ -12,7 +12,8 @@ namespace spillway::strategies {
 ///   buffers ssd_fp32     like that, then to each sub-group's gradient extent through the swap
 ///   buffers convert gpu  widened on the GPU, 4 B/param down; later micro-batches read back, add
 ///   there and write again convert cpu  as computed, 2 B/param down; the CPU widens and adds
-///   overlap      false: the next layer waits until this one's gradients are where they belong
+///   overlap      widening, adding and norms have the side stream; false: they share the passes'
+///   stream, and the next layer waits until this one's gradients are where they belong
 ///   flush_tail   bytes that may still be on their way to storage when backward ends
 ///   Holds        at most two layers' gradients on the GPU
 ///   Source       DeepSpeed stage3.py partition_grads; MemAscend, steps 8-10; the knobs:

@@ -11,6 +11,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string four_gpus =
     "spillway simulate scenarios/examples/llama8b_four_gpus.json --set model=gpt2 "
@@ -94,6 +95,29 @@ TEST(Simulate, ExplainsSettingsBytesAndSeconds) {
   EXPECT_THAT(line_of(ended.out, "machine.gpu.memory_rate "), HasSubstr("datasheet"));
   EXPECT_THAT(ended.out, HasSubstr("of host memory come from"));
   EXPECT_THAT(ended.out, HasSubstr("of a step go"));
+}
+
+TEST(Simulate, ExplainsMemoryWithTheSettingsThatDecideIt) {
+  const Workplace place;
+  const Ended ended = shell(place, tiny + "--explain memory");
+  EXPECT_EQ(ended.exit, 0);
+  EXPECT_THAT(ended.out, HasSubstr("set by strategy.weights.buffer_count = "));
+  EXPECT_THAT(ended.out, HasSubstr("set by machine.host.process_base = "));
+  EXPECT_THAT(ended.out, Not(HasSubstr("of a step go")));
+  // the topic may be left out, and the scenario may stand behind
+  const std::string all = shell(place, tiny + "--explain").out;
+  EXPECT_THAT(all, HasSubstr("of a step go"));
+  EXPECT_EQ(shell(place, "spillway simulate --explain " + tiny.substr(18)).out, all);
+  EXPECT_EQ(shell(place, tiny + "--explain all").out, all);
+}
+
+TEST(Simulate, GivesEveryBufferOfAPeakItsSetting) {
+  const json peaks = shell(Workplace(), tiny + "--json").json().at("peak_bytes");
+  for (const char* tier : {"gpu", "host", "ssd"})
+    for (const json& entry : peaks.at(tier).at("entries")) {
+      EXPECT_THAT(entry.at("setting").get<std::string>(), HasSubstr(" = ")) << entry;
+      EXPECT_NE(entry.at("phase"), "") << entry;
+    }
 }
 
 TEST(Machine, PrintsAFileThatSimulatesToTheSameResult) {

@@ -48,6 +48,7 @@ std::size_t widest_line(const std::string& text) {
 const std::vector<std::string> reports = {
     "simulate scenarios/examples/tiny.json",
     "simulate scenarios/examples/tiny.json --explain",
+    "simulate scenarios/examples/llama8b_four_gpus.json --explain memory",
     "simulate scenarios/examples/qwen7b_one_box.json",
     "compare scenarios/examples/qwen7b_one_box.json scenarios/examples/tiny.json "
     "--system zero_offload,zero_infinity",

@@ -53,13 +53,14 @@ TEST(ChromeTrace, GivesEachRankAProcessAndEachEngineAThread) {
                      {"rank 2 d2h", "k", "forward", 0, 1, 0},
                      {"rank 2 collective", "k", "forward", 0, 1, 0},
                      {"rank 2 h2d", "k", "forward", 0, 1, 0},
+                     {"rank 2 side", "k", "forward", 0, 1, 0},
                      {"rank 2 compute", "k", "forward", 0, 1, 0},
                      {"rank x", "k", "forward", 0, 1, 0},
                      {"nvme", "read", "forward", 0, 1, 0}},
                     {}};
-  EXPECT_THAT(threads_of(trace),
-              ElementsAre("rank 2/compute", "rank 2/h2d", "rank 2/d2h", "rank 2/collective",
-                          "rank 10/compute", "node/cpu", "node/nvme", "node/rank x"));
+  EXPECT_THAT(threads_of(trace), ElementsAre("rank 2/compute", "rank 2/side", "rank 2/h2d",
+                                             "rank 2/d2h", "rank 2/collective", "rank 10/compute",
+                                             "node/cpu", "node/nvme", "node/rank x"));
 }
 
 TEST(ChromeTrace, PutsOverlappingBarsOntoLanes) {

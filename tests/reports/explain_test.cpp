@@ -30,6 +30,54 @@ TEST(Explain, SaysWhereEachGigabyteComesFrom) {
                         "  rank 0: 2 x 3.00 GiB           6.00 GiB   9.4 %  + 2.00 GiB  pinned\n"));
 }
 
+TEST(Explain, SaysWhatEachRankTakes) {
+  // rank 0: 16 + 10 + 2 x 4 + 4, rank 1: 16 + 10; rounding included
+  EXPECT_THAT(explain(sample_that_fits(), {}, {100}),
+              HasSubstr("Of it: rank 0 38.0 GiB, rank 1 26.0 GiB.\n"));
+  result::Result one = sample_that_fits();
+  std::erase_if(one.host.entries, [](const result::PeakEntry& entry) { return entry.rank == 1; });
+  EXPECT_THAT(explain(one, {}, {100}), Not(HasSubstr("Of it:")));
+}
+
+TEST(Explain, NamesTheSettingBehindAPurposeAndHowItShrinks) {
+  result::Result result = sample_that_fits();
+  result.scenario["strategy"] = {{"pinned", "power_of_two"},
+                                 {"optimizer", {{"buffers", "auto"}, {"subgroup", "1e8 params"}}}};
+  const std::string text = explain(result, {}, {140});
+  EXPECT_THAT(text,
+              HasSubstr("6.00 GiB   9.4 %  + 2.00 GiB  pinned\n"
+                        "    set by strategy.optimizer.buffers = 2 (auto), "
+                        "strategy.optimizer.subgroup = 1e8 params; shrinks with fewer buffers, "
+                        "smaller sub-groups\n"));
+  EXPECT_THAT(text, HasSubstr("    set by strategy.pinned = power_of_two; shrinks with the exact "
+                              "allocator\n"));
+}
+
+TEST(Explain, TellsWhenABufferWasBornAndWhetherItIsOnlyKept) {
+  result::Result result;
+  result.host.total = 3;
+  result.host.by_purpose = {{"host_pool", 3}};
+  result.host.entries = {{0, "host_pool", 1, 2, 2, true, "init", false},
+                         {0, "host_pool", 1, 1, 1, true, "backward", true}};
+  EXPECT_THAT(explain(result, {}, {100}),
+              HasSubstr("  rank 0: 1 x 2 B    2 B   66.7 %  pinned        init\n"
+                        "  rank 0: 1 x 1 B    1 B   33.3 %  kept, unused  backward\n"));
+}
+
+TEST(Explain, OfOneTopicIsAboutNothingElse) {
+  const std::vector<Setting> settings = {{"strategy.pinned", "exact", "default"}};
+  const auto text = [&](Topic topic) {
+    return explain(sample_that_fits(), settings, {140}, topic);
+  };
+  EXPECT_THAT(text(Topic::memory), HasSubstr("of host memory come from"));
+  EXPECT_THAT(text(Topic::memory), Not(HasSubstr("of a step go")));
+  EXPECT_THAT(text(Topic::memory), Not(HasSubstr("strategy.pinned  exact")));
+  EXPECT_THAT(text(Topic::time), HasSubstr("of a step go"));
+  EXPECT_THAT(text(Topic::time), Not(HasSubstr("come from")));
+  EXPECT_THAT(text(Topic::settings), HasSubstr("strategy.pinned  exact"));
+  EXPECT_THAT(text(Topic::settings), Not(HasSubstr("come from")));
+}
+
 TEST(Explain, NamesRanksThatAreNotInARow) {
   result::Result result;
   result.host.total = 3;
@@ -44,8 +92,9 @@ TEST(Explain, KeepsEqualBuffersOfOneRankApart) {
   result.host.total = 2;
   result.host.by_purpose = {{"host_pool", 2}};
   result.host.entries = {{0, "host_pool", 1, 1, 1, false}, {0, "host_pool", 1, 1, 1, false}};
-  EXPECT_THAT(explain(result, {}, {100}), HasSubstr("  rank 0: 1 x 1 B    1 B   50.0 %\n"
-                                                    "  rank 0: 1 x 1 B    1 B   50.0 %\n"));
+  EXPECT_THAT(explain(result, {}, {100}),
+              HasSubstr("  rank 0: 1 x 1 B    1 B   50.0 %  pageable\n"
+                        "  rank 0: 1 x 1 B    1 B   50.0 %  pageable\n"));
 }
 
 TEST(Explain, SumsWhatIsTooMuchToList) {
@@ -59,6 +108,9 @@ TEST(Explain, SumsWhatIsTooMuchToList) {
   EXPECT_THAT(text, HasSubstr("  rank 0: 1 x 4.00 KiB"));
   EXPECT_THAT(text, Not(HasSubstr("1 x 3.00 KiB")));
   EXPECT_THAT(text, HasSubstr("  3 smaller lines       6.00 KiB    9.1 %\n"));
+  const std::string in_full = explain(result, {}, {100}, Topic::memory);
+  EXPECT_THAT(in_full, HasSubstr("  rank 0: 1 x 1.00 KiB"));
+  EXPECT_THAT(in_full, Not(HasSubstr("smaller lines")));
 }
 
 TEST(Explain, PrintsWhatThePlannerDecided) {

@@ -92,6 +92,23 @@ TEST(Table, CutsColumnsOfNumbersIntoBlocksAndRepeatsTheFirst) {
   EXPECT_EQ(lines_of(to_text(table, {28})).size(), 3u);
 }
 
+TEST(Table, SaysARemarkOnceBelowItsRowOverTheWholeWidth) {
+  const Table table{{{"what", Align::left}, {"first_____"}, {"second____"}},
+                    {{"x", "1", "2"}, {"y", "3", "4"}},
+                    {{0, "longer than the columns"}}};
+  EXPECT_EQ(to_text(table, {27}),
+            "what  first_____\n"
+            "----------------\n"
+            "x              1\n"
+            "    longer than the columns\n"
+            "y              3\n"
+            "\n"
+            "what  second____\n"
+            "----------------\n"
+            "x              2\n"
+            "y              4\n");
+}
+
 TEST(Table, KeepsEveryLineOnTheScreenAndEveryWordInTheTable) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {

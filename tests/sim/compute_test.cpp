@@ -141,6 +141,25 @@ TEST(SimGpu, AHostDeviceTakesItsRatesLikeAnother) {
   EXPECT_DOUBLE_EQ(seconds_of(scenario, {matmul(100e12, 0)}), 1.0);
 }
 
+TEST(SimGpu, SideKernelsTakeTheirTimeBesideThePasses) {
+  run(one_gpu(), [](Machine& machine, Rank rank) -> Task<> {
+    using strategies::GpuStream;
+    const GpuKernel product = matmul(100e12, 0);  // 1 s
+    GpuKernel widening = matmul(0, 400e9);        // 0.4 s of memory
+    widening.matrix = false;
+    Op pass = machine.run(rank, std::span(&product, 1));
+    Op first = machine.run(rank, std::span(&widening, 1), {}, GpuStream::side);
+    Op second = machine.run(rank, std::span(&widening, 1), {}, GpuStream::side);
+    Op third = machine.run(rank, std::span(&widening, 1), pass, GpuStream::side);
+    co_await third;
+    EXPECT_SECONDS(pass, 1.0);
+    EXPECT_NEAR(first.timing().finished_s, 0.4, 1e-9);
+    EXPECT_NEAR(second.timing().finished_s, 0.8, 1e-9);
+    EXPECT_NEAR(third.timing().started_s, 1.0, 1e-9);  // the side stream waited for the pass
+    EXPECT_NEAR(third.timing().finished_s, 1.4, 1e-9);
+  });
+}
+
 TEST(SimGpu, AKernelStartsWhenTheCopyBeforeItIsDone) {
   run(one_gpu(), [](Machine& machine, Rank rank) -> Task<> {
     Buffer a = on_gpu(machine, rank, 20 * GB), b = pinned(machine, rank, 20 * GB);

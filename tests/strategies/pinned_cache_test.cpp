@@ -63,6 +63,7 @@ TYPED_TEST(PinnedCache, KeptBlocksStayChargedToTheirLastPurposeUntilTheyAreTaken
   const auto purpose_of_peak = [&] { return m.ledger().peak(m.host_tier()).entries.at(0).purpose; };
   this->take(4 * mib).reset();
   EXPECT_EQ(purpose_of_peak(), "host_pool");
+  EXPECT_FALSE(m.ledger().peak(m.host_tier()).entries.at(0).kept);  // the peak was before
   m.enter(rank0, Phase::update);
   Buffer reused =
       m.allocate_now(TierId::pinned, rank0, Bytes(3 * mib), Purpose::optimizer_swap_buffers);
@@ -73,6 +74,18 @@ TYPED_TEST(PinnedCache, KeptBlocksStayChargedToTheirLastPurposeUntilTheyAreTaken
   EXPECT_EQ(peak.entries.at(0).purpose, "optimizer_swap_buffers");
   EXPECT_EQ(peak.entries.at(0).asked_bytes, 3 * mib);
   EXPECT_EQ(peak.entries.at(0).charged_bytes, 4 * mib);
+  EXPECT_EQ(peak.entries.at(0).phase, "update");  // born anew with its purpose
+  EXPECT_FALSE(peak.entries.at(0).kept);
+}
+
+TYPED_TEST(PinnedCache, AKeptBlockIsNobodysAtALaterPeak) {
+  Machine& m = this->machine();
+  this->take(4 * mib).reset();
+  Buffer other = this->take(1);
+  const Peak peak = m.ledger().peak(m.host_tier());
+  ASSERT_EQ(peak.entries.size(), 2u);
+  EXPECT_TRUE(peak.entries[0].kept);
+  EXPECT_FALSE(peak.entries[1].kept);
 }
 
 TYPED_TEST(PinnedCache, AnAllocatorOfOnesOwnIsNotCached) {

@@ -118,6 +118,45 @@ TEST(Recorder, AnIdleGpuWaitsForStorageHostOrUpdate) {
   EXPECT_EQ(step.busy[index(Phase::forward)].gpu_recompute, 1.5);
 }
 
+TEST(Recorder, AGpuThatWorksOnTwoStreamsIsBusyOnce) {
+  Recorder recorder(1, {"nvme"}, true, true);
+  recorder.enter(rank0, Phase::backward, 0);
+  Made pass(recorder, OperationKind::gpu_kernels, rank0);
+  Made widening(recorder, OperationKind::gpu_kernels, rank0);
+  widening.gpu_stream = GpuStream::side;
+  for (Made* made : {&pass, &widening}) made->kernels.push_back({"k", 0, 1, false, true, false, 3});
+  recorder.started(pass, 1);
+  recorder.started(widening, 2);
+  recorder.finished(pass, 4);
+  recorder.finished(widening, 5);
+  recorder.step_ended(6);
+  const StepRecord& step = recorder.steps().at(0);
+  EXPECT_EQ(step.busy[index(Phase::backward)].gpu, 4);  // 1-4 and 2-5 together
+  EXPECT_EQ(step.stalls.gpu_waits_for_host, 2);         // 0-1 and 5-6
+  const auto& spans = recorder.trace().spans;
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_EQ(spans[0].track, "rank 0 compute");
+  EXPECT_EQ(spans[1].track, "rank 0 side");
+}
+
+TEST(Recorder, AWatchSeesWhatStartsAndWhatEnds) {
+  struct Watch final : OperationWatch {
+    std::string seen;
+    void started(const Operation& operation) override { seen += std::to_string(operation.bytes); }
+    void finished(const Operation& operation) override {
+      seen += "/" + std::to_string(operation.bytes);
+    }
+  } watch;
+  Recorder recorder = two_ranks(false);
+  recorder.set_watch(&watch);
+  Made first(recorder, OperationKind::read, rank0, 1);
+  Made second(recorder, OperationKind::write, rank1, 2);
+  recorder.started(first, 0);
+  recorder.started(second, 0);
+  recorder.finished(first, 0);
+  EXPECT_EQ(watch.seen, "12/1");
+}
+
 TEST(Recorder, EachStepBeginsWithNothing) {
   Recorder recorder(1, {"nvme"}, true, false);
   recorder.enter(rank0, Phase::forward, 0);

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "strategies/counting/counting_machine.hpp"
+
+#include <string>
+#include <vector>
+
+namespace spillway::strategies {
+
+/// Seconds for which each resource works at least in one step, at the rates of the machine file and
+/// with nothing in its way: no schedule of the same demand is faster.
+///   Leaves out   latencies, mixed traffic, sends and collectives, whose way depends on the machine
+struct Bounds {
+  double gpu = 0;  ///< of the busiest rank: the longer of its two streams
+  double h2d = 0;  ///< of the busiest rank
+  double d2h = 0;  ///< of the busiest rank
+  double cpu = 0;  ///< the cores of the node
+  double host_memory = 0;
+  std::vector<double> storages;  ///< as Topology::storages
+
+  /// The longest of them.
+  double step() const;
+};
+
+/// Lower bounds of one step's demand on the scenario's machine.
+///   Throws  ScenarioError when it has no compute rate for the training's element type
+Bounds bounds_of(const Demand& demand, const description::Scenario& scenario);
+
+}  // namespace spillway::strategies
