@@ -146,12 +146,13 @@ TensorId Tape::new_gradient(const Slot& slot) {
 
 void Tape::accumulate(std::vector<Operand>& operands, Value value) {
   Slot& slot = slots_[value.slot];
-  if (slot.state == Slot::State::own) {
+  // Whoever read a passed gradient has done so: its tensor came later in forward. As autograd does,
+  // the sum takes its place, so that one tensor carries the gradient down the residual stream.
+  if (slot.state != Slot::State::none) {
+    slot.state = Slot::State::own;
     operands.push_back({slot.gradient, Access::read_write});
     return;
   }
-  // A passed gradient is still another tensor's: the sum goes to a new one.
-  if (slot.state == Slot::State::passed) operands.push_back({slot.gradient, Access::read});
   slot.gradient = new_gradient(slot);
   slot.state = Slot::State::own;
   operands.push_back({slot.gradient, Access::write});

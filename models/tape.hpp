@@ -58,7 +58,7 @@ class Tape {
   /// Adds to `operands` that the gradient of `value`, which nobody has added to, takes the place of
   /// the value itself.
   void replace_by_gradient(std::vector<Operand>& operands, Value value);
-  /// The gradient of `to` is that of `from`, which nobody changes.
+  /// The gradient of `to` is that of `from`; what is added to it later takes its place.
   void pass_gradient(Value from, Value to);
 
   /// Backward and update operators; the tape is empty afterwards.

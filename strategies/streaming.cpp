@@ -102,6 +102,14 @@ class Streaming {
     }
   }
 
+  /// The layer's weights are still to come and find no room. A caching allocator reuses in stream
+  /// order what the pass before gives back: they wait for that pass.
+  bool waits_for_room(std::uint32_t layer) {
+    if (!overlap_) return false;
+    fetch(layer);
+    return !fetches_[layer].done() && !weights_.has_room(layer);
+  }
+
   /// The layer's weights; with overlap their fetch began a layer ago.
   Task<GatheredWeights> arrive(std::uint32_t layer) {
     weights_.demand(layer);
@@ -134,7 +142,7 @@ class Streaming {
     Op before;
     GatheredWeights in_use;  // of `before`: live until it is done, not only issued
     for (std::uint32_t layer = 0; layer < layers_; ++layer) {
-      if (!overlap_ && before) {
+      if (before && (!overlap_ || waits_for_room(layer))) {
         co_await before;
         in_use = GatheredWeights();
       }
@@ -167,7 +175,7 @@ class Streaming {
     for (std::uint32_t turn = 0; turn < layers_; ++turn) {
       const std::uint32_t layer = layer_at(turn, true);
       const LayerPlan& plan = job_.plans.layers[layer];
-      if (!overlap_ && before) {
+      if (before && (!overlap_ || waits_for_room(layer))) {
         co_await before;
         in_use = GatheredWeights();
       }

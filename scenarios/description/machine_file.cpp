@@ -180,8 +180,10 @@ void read_gpu(const json& object, MachineFile& machine) {
   fill("elementwise", gpu.elementwise, ElementwiseCost::included,
        "gpu.compute is a rate achieved over whole passes");
   fill("launch", gpu.launch, Seconds(0), "inside gpu.compute");
-  fill("context", gpu.context, gpu.shares_host ? Bytes(0) : Bytes(1ull << 30),
-       gpu.shares_host ? "the host device has no context" : "1 GiB for context and libraries");
+  fill("context", gpu.context, gpu.shares_host ? Bytes(0) : Bytes(1ull << 29),
+       gpu.shares_host
+           ? "the host device has no context"
+           : "0.5 GiB, a CUDA context whose libraries load kernels when used (12.2 on)");
 }
 
 void read_pcie(const json& object, MachineFile& machine) {

@@ -211,6 +211,14 @@ bool Weights::may_go_ahead(std::uint64_t gathered, const LayerWeight& slot) cons
   return !most || live_ + elements <= most;
 }
 
+bool Weights::has_room(std::uint32_t layer) const {
+  std::uint64_t bytes = 0;
+  for (const LayerWeight& slot : job_.plans.layers[layer].weights)
+    if (residence_[slot.weight] != Residence::gpu || !whole_[slot.weight])
+      bytes += rounded(Rounding::cuda_caching, slot.share_bytes * job_.partition.weight_ways());
+  return bytes <= machine_.usage(TierId::gpu, rank_).free;
+}
+
 /// Own share of a weight into its place on the GPU, then the others' shares.
 ///   Result  the whole tensor; `gathered` gets the operations
 Task<View> Weights::bring(const LayerWeight& slot, GatheredWeights& gathered) {

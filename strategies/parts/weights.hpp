@@ -61,6 +61,8 @@ class Weights {
   /// and `max_live` allow, and waits there for `demand`.
   ///   Throws  OutOfMemory when the GPU has no room for it
   Task<GatheredWeights> gather(std::uint32_t layer);
+  /// All that `layer` must gather would fit into the GPU memory that is free now.
+  bool has_room(std::uint32_t layer) const;
   /// `layer` is the next to run: what is missing of it is fetched whatever the limits say.
   void demand(std::uint32_t layer) { demanded_[layer].set(); }
   /// Nothing is demanded: a pass begins.
