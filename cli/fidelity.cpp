@@ -115,7 +115,8 @@ void add_fidelity(CLI::App& app) {
       "ok: within its tolerance; open: known not to be, where the list says; SKIP: cannot run "
       "yet.\n"
       "Exit code 1: a figure misses, an open one moved by 2 % (DRIFT) or holds now (CLOSED).\n"
-      "Example:\n  spillway fidelity --filter MemAscend");
+      "Examples:\n  spillway fidelity --filter memascend.qwen7b\n  spillway fidelity --fit "
+      "lohan_4090");
   verb->callback([options] { fidelity(*options); });
 }
 
