@@ -1,7 +1,9 @@
 #include "explore/fidelity.hpp"
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
+#include "explore/fit.hpp"
 #include "reports/fidelity_table.hpp"
+#include "reports/fit_table.hpp"
 #include "scenarios/schema_check.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +17,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> files;
-  std::string filter, open;
+  std::string filter, open, fit, write;
   std::size_t jobs = 0;
   bool json = false, record = false;
 };
@@ -55,10 +57,22 @@ void record(const Options& options, const result::Fidelity& fidelity,
   print(text);
 }
 
+void fit(const Options& options, const std::vector<scenarios::Figure>& figures) {
+  const explore::Fitted found =
+      explore::fit_machine(simulator(), figures, options.fit, options.jobs);
+  if (options.json) {
+    print_json(found.fit);
+  } else {
+    print(reports::fit_table(found.fit, reports::screen_of(stdout)));
+  }
+  if (!options.write.empty()) write_file(options.write, found.machine_file);
+}
+
 void fidelity(const Options& options) {
   const bool shipped = options.files.empty();
   const auto figures =
       scenarios::read_figures(shipped ? scenarios::published_files() : options.files);
+  if (!options.fit.empty()) return fit(options, explore::filtered(figures, options.filter));
   // the shipped list is about the shipped figures
   const auto open =
       shipped || !options.open.empty() ? open_list(options) : std::vector<scenarios::OpenFigure>{};
@@ -93,11 +107,16 @@ void add_fidelity(CLI::App& app) {
   verb->add_flag("--record", options->record,
                  "write what does not hold into the open list, reasons kept")
       ->excludes(json);
+  CLI::Option* fit = verb->add_option(
+      "--fit", options->fit, "fit this machine's parameters again, and say what they rest on");
+  verb->add_option("--write", options->write, "with --fit: write the fitted machine file here")
+      ->needs(fit);
   verb->footer(
       "ok: within its tolerance; open: known not to be, where the list says; SKIP: cannot run "
       "yet.\n"
       "Exit code 1: a figure misses, an open one moved by 2 % (DRIFT) or holds now (CLOSED).\n"
-      "Example:\n  spillway fidelity --filter MemAscend");
+      "Examples:\n  spillway fidelity --filter memascend.qwen7b\n  spillway fidelity --fit "
+      "lohan_4090");
   verb->callback([options] { fidelity(*options); });
 }
 

@@ -54,7 +54,8 @@ void fused_loss(Tape& tape, const LossCall& call) {
   });
 }
 
-/// Whole logits, their softmax in fp32 (in pure 16-bit training: in 16 bit), and a gradient.
+/// Whole logits and their softmax in fp32 (in pure 16-bit training: in 16 bit). Their gradient needs
+/// the softmax alone and takes the logits' place.
 void whole_loss(Tape& tape, const LossCall& call) {
   const std::uint64_t elements = tape.tokens() * call.vocabulary;
   const Value logits = tape.value("logits", elements, TensorRole::logits);
@@ -65,9 +66,8 @@ void whole_loss(Tape& tape, const LossCall& call) {
            {{logits.tensor, Access::read}, {call.labels, Access::read}, {softmax, Access::write}},
            {logits.tensor, softmax});
   tape.on_backward([&tape, logits, softmax, call] {
-    std::vector<Operand> back{
-        {logits.tensor, Access::read}, {softmax, Access::read}, {call.labels, Access::read}};
-    tape.accumulate(back, logits);
+    std::vector<Operand> back{{softmax, Access::read}, {call.labels, Access::read}};
+    tape.replace_by_gradient(back, logits);
     tape.add("loss.backward", OperatorKind::loss, std::move(back));
   });
 }
