@@ -11,6 +11,13 @@
 namespace spillway::bench {
 namespace {
 
+description::Scenario resolved(const nlohmann::json& scenario) {
+  std::vector<scenarios::SystemInfo> systems;
+  for (const strategies::System& system : strategies::catalogue())
+    systems.push_back({system.name, system.defaults()});
+  return scenarios::read_scenario(scenario, {}, systems, strategies::unsupported).scenario;
+}
+
 /// ZeRO-Infinity on 4 ranks, 100 layers and 400 sub-groups a node: one step after the set-up.
 description::Scenario large_scenario() {
   const nlohmann::json scenario = {
@@ -30,16 +37,25 @@ description::Scenario large_scenario() {
       {"machine", "a100_40_4gpu"},
       {"strategy", {{"system", "zero_infinity"}, {"optimizer", {{"subgroup", "5.45e7 params"}}}}},
       {"run", {{"warmup_steps", 0}, {"steps", 1}}}};
-  std::vector<scenarios::SystemInfo> systems;
-  for (const strategies::System& system : strategies::catalogue())
-    systems.push_back({system.name, system.defaults()});
-  return scenarios::read_scenario(scenario, {}, systems, strategies::unsupported).scenario;
+  return resolved(scenario);
+}
+
+/// 32 ranks on eight nodes: tensor parallel inside, data parallel across; a step after the set-up.
+description::Scenario eight_nodes() {
+  const nlohmann::json scenario = {
+      {"name", "eight nodes"},
+      {"model", "mlp-offload-280b"},
+      {"training", {{"precision", "bf16_mixed"}, {"micro_batch", 1}, {"sequence", 2048}}},
+      {"parallel", {{"data", 8}, {"tensor", 4}}},
+      {"machine", "mlp_offload_t2"},
+      {"strategy", {{"system", "zero_infinity"}, {"preset", "deepspeed_zero3_nvme_optimizer"}}},
+      {"run", {{"warmup_steps", 0}, {"steps", 1}}}};
+  return resolved(scenario);
 }
 
 /// From the resolved scenario to the result: model, machine, set-up and one step.
 template <class Open>
-void whole_scenario(benchmark::State& state, Open open) {
-  const description::Scenario scenario = large_scenario();
+void whole_scenario(benchmark::State& state, const description::Scenario& scenario, Open open) {
   double step_operations = 0, all_operations = 0;
   for (auto _ : state) {
     const strategies::Prepared prepared = strategies::prepare(scenario);
@@ -54,14 +70,21 @@ void whole_scenario(benchmark::State& state, Open open) {
 }
 
 void sim_zero_infinity(benchmark::State& state) {
-  whole_scenario(state, [](const description::Scenario& scenario) {
+  whole_scenario(state, large_scenario(), [](const description::Scenario& scenario) {
     return sim::open_sim_machine(scenario, false);
   });
 }
 BENCHMARK(sim_zero_infinity)->Unit(benchmark::kMillisecond)->Iterations(10);
 
+void sim_eight_nodes(benchmark::State& state) {
+  whole_scenario(state, eight_nodes(), [](const description::Scenario& scenario) {
+    return sim::open_sim_machine(scenario, false);
+  });
+}
+BENCHMARK(sim_eight_nodes)->Unit(benchmark::kMillisecond)->Iterations(10);
+
 void counting_zero_infinity(benchmark::State& state) {
-  whole_scenario(state, [](const description::Scenario& scenario) {
+  whole_scenario(state, large_scenario(), [](const description::Scenario& scenario) {
     return std::make_unique<strategies::CountingMachine>(scenario);
   });
 }

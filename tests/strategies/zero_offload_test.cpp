@@ -37,7 +37,7 @@ TEST(ZeroOffload, HostLedgerOfLlama1bByPurpose) {
   for (const models::WeightTensor& weight : model.weights)
     rounding += power(2 * weight.parameters.value()) - 2 * weight.parameters.value();
   for (const Subgroup& group : make_subgroups(
-           model, 100'000'000, description::Grouping::parameter_groups, false,
+           model, 100'000'000, description::Grouping::parameter_groups, false, 1024,
            [&](std::uint32_t weight) { return model.weights[weight].parameters.value(); }))
     rounding += power(4 * group.elements) - 4 * group.elements;
   // and the norms' new values on their way to the GPU
