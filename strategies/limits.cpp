@@ -41,7 +41,9 @@ class Limits {
     nodes();
     refuse(parallel.zero_stage < 3 && scenario_.strategy.weights.home != Home::gpu &&
                parallel.data > 1,
-           "parallel.zero_stage", "weights outside the GPU need ZeRO stage 3",
+           "parallel.zero_stage",
+           "weights outside the GPU need ZeRO stage 3 where parallel.data is " +
+               std::to_string(parallel.data),
            "set parallel.zero_stage to 3 or strategy.weights.home to gpu");
   }
 
