@@ -10,17 +10,17 @@ namespace {
 using namespace description;
 
 template <class E>
-Part named(const char* path) {
-  Part part{path, {}};
+Knob named(const char* path) {
+  Knob part{path, {}};
   for (const std::string_view name : names_of<E>) part.values.emplace_back(name);
   return part;
 }
 
 }  // namespace
 
-const std::vector<Part>& parts() {
+const std::vector<Knob>& parts() {
   const std::vector<std::string> either{"true", "false"};
-  static const std::vector<Part> all{
+  static const std::vector<Knob> all{
       named<Home>("strategy.weights.home"),
       named<PoolKind>("strategy.weights.pool"),
       {"strategy.weights.prefetch_blocks", {"2"}},
