@@ -1,5 +1,6 @@
 #include "cli/common.hpp"
 
+#include "scenarios/description/complaint_json.hpp"
 #include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
 
@@ -13,15 +14,7 @@
 namespace spillway::cli {
 
 nlohmann::json errors_json(const std::vector<description::Complaint>& complaints) {
-  nlohmann::json errors = nlohmann::json::array();
-  for (const description::Complaint& complaint : complaints)
-    errors.push_back({{"file", complaint.file},
-                      {"line", complaint.line},
-                      {"column", complaint.column},
-                      {"path", complaint.path},
-                      {"message", complaint.message},
-                      {"hint", complaint.hint}});
-  return {{"errors", std::move(errors)}};
+  return {{"errors", complaints}};
 }
 
 const explore::Backend& simulator() {

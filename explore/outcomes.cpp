@@ -1,5 +1,6 @@
 #include "explore/outcomes.hpp"
 
+#include "scenarios/description/complaint_json.hpp"
 #include "strategies/automatic.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/run.hpp"
@@ -37,18 +38,12 @@ struct Child {
   Clock::time_point started;
 };
 
-nlohmann::json complaint_json(const description::Complaint& complaint) {
-  return {{"file", complaint.file}, {"line", complaint.line},       {"column", complaint.column},
-          {"path", complaint.path}, {"message", complaint.message}, {"hint", complaint.hint}};
-}
-
 nlohmann::json outcome_of(const Backend& backend, const description::Scenario& scenario) {
   nlohmann::json outcome;
   try {
     outcome["result"] = simulate(backend, scenario);
   } catch (const description::ScenarioError& error) {
-    for (const auto& complaint : error.complaints())
-      outcome["errors"].push_back(complaint_json(complaint));
+    outcome["errors"] = error.complaints();
   } catch (const std::exception& error) {
     outcome["failure"] = error.what();
   }
@@ -80,10 +75,7 @@ Outcome read_outcome(const std::string& text, int status) {
   }
   if (json.contains("result")) outcome.result = json["result"].get<result::Result>();
   if (json.contains("failure")) outcome.failure = json["failure"];
-  if (json.contains("errors"))
-    for (const auto& error : json["errors"])
-      outcome.complaints.push_back({error["file"], error["line"], error["column"], error["path"],
-                                    error["message"], error["hint"]});
+  if (json.contains("errors")) json["errors"].get_to(outcome.complaints);
   return outcome;
 }
 

@@ -10,17 +10,17 @@ namespace {
 using namespace description;
 
 template <class E>
-Knob named(const char* path) {
-  Knob part{path, {}};
+Choice named(const char* path) {
+  Choice part{path, {}};
   for (const std::string_view name : names_of<E>) part.values.emplace_back(name);
   return part;
 }
 
 }  // namespace
 
-const std::vector<Knob>& parts() {
+const std::vector<Choice>& parts() {
   const std::vector<std::string> either{"true", "false"};
-  static const std::vector<Knob> all{
+  static const std::vector<Choice> all{
       named<Home>("strategy.weights.home"),
       named<PoolKind>("strategy.weights.pool"),
       {"strategy.weights.prefetch_blocks", {"2"}},
@@ -58,6 +58,8 @@ const std::vector<Knob>& parts() {
       {"strategy.optimizer.tier_lock", either},
       {"strategy.optimizer.host_cache", {"0 B", "100 MiB"}},
       {"strategy.optimizer.staleness", {"1"}},
+      {"strategy.optimizer.adapt", either},
+      {"strategy.optimizer.host_fill", {"0.1"}},
       named<OverflowCheck>("strategy.overflow_check"),
       named<PinnedPolicy>("strategy.pinned"),
       named<IoEngine>("strategy.io_engine"),

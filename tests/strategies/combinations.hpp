@@ -9,13 +9,13 @@
 namespace spillway::strategies {
 
 /// One part and the values that a scenario may give it.
-struct Knob {
+struct Choice {
   std::string path;
   std::vector<std::string> values;
 };
 
 /// Parts with a list of names have all of them, so that one that is added is tested.
-const std::vector<Knob>& parts();
+const std::vector<Choice>& parts();
 
 /// Two values of different parts, as overrides.
 struct Pair {
