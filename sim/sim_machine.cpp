@@ -10,6 +10,11 @@ using strategies::Operation;
 
 namespace {
 
+void count(const StorageAccess& access, bool reads, int by) {
+  for (Mix* mix : {access.storage, access.process})
+    if (mix) (reads ? mix->reads : mix->writes) += by;
+}
+
 /// With the nodes that the run uses: they alone share the machine's file systems.
 description::Scenario in_use(description::Scenario scenario) {
   scenario.machine.nodes = scenario.nodes_in_use();
@@ -100,6 +105,8 @@ void SimMachine::take_off(SimOperation& operation) {
   for (const StorageAccess* access : operation.counted)
     count(*access, operation.kind == strategies::OperationKind::read, -1);
   operation.counted.clear();
+  for (SlcCache* cache : operation.caches) cache->ended(now_s_);
+  operation.caches.clear();
   operation.transfers.clear();
   operation.planned.clear();
   operation.later.clear();
@@ -181,12 +188,6 @@ void SimMachine::transfer(SimOperation& operation) {
                                                    planned.bytes, planned.bound_bytes_per_s,
                                                    static_cast<void*>(&operation)));
   operation.planned.clear();
-}
-
-void SimMachine::count(const StorageAccess& access, bool reads, int by) {
-  for (Mix* mix : {access.storage, access.process})
-    if (mix) (reads ? mix->reads : mix->writes) += by;
-  if (access.cache) by > 0 ? access.cache->started(now_s_) : access.cache->ended(now_s_);
 }
 
 }  // namespace spillway::sim

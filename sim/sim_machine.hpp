@@ -25,6 +25,7 @@ struct SimOperation : strategies::Operation {
   std::vector<simgrid::s4u::ActivityPtr> transfers;
   std::size_t transfers_left = 0;
   std::vector<PlannedTransfer> later;         ///< follow once those in flight have ended
+  std::vector<SlcCache*> caches;              ///< it keeps them from emptying, its latency included
   std::vector<const StorageAccess*> counted;  ///< it is among their reads or writes
   std::size_t slot = 0;                       ///< where it stands among those in flight
 };
@@ -62,7 +63,6 @@ class SimMachine final : public strategies::Machine, private Listener {
   void start_transfers(SimOperation& operation);
   void take_from_cache(SimOperation& operation);
   void transfer(SimOperation& operation);
-  void count(const StorageAccess& access, bool reads, int by);
   void fire_timers();
   void settle(SimOperation& operation);
   void take_off(SimOperation& operation);

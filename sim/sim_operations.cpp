@@ -82,6 +82,10 @@ void SimMachine::start_storage(SimOperation& operation) {
     const double drive = (reads ? spec.read : spec.write).value();
     const bool even = busiest * static_cast<double>(spec.count) <= bytes;
     PlannedTransfer planned{path, bytes, even ? 0 : drive * bytes / busiest, &access, {}, 0};
+    if (access.cache) {
+      access.cache->started(now_s_);
+      operation.caches.push_back(access.cache);
+    }
     if (!reads && access.cache) {
       planned.slow = operation.gpu_direct ? access.slow_direct_write : access.slow_write;
       const double folded = std::min(drive, spec.slc_cache->folded_write.value());

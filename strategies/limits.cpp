@@ -138,18 +138,19 @@ class Limits {
            "give at least one a weight above 0");
   }
 
-  /// What lies on SSD needs one that the rank's GPU reaches.
+  /// What lies on SSD needs one that the rank's GPU reaches; that there is one is checked before.
   void private_arrays() {
     const auto& strategy = scenario_.strategy;
     const bool states = strategy.optimizer.home == Home::ssd && strategy.optimizer.paths.empty();
     if (!states && strategy.weights.home != Home::ssd) return;
-    const auto& storages = scenario_.machine.storage;
-    const std::uint64_t ranks = std::min(scenario_.parallel.ranks(), scenario_.machine.gpu.count);
-    for (std::uint64_t gpu = 0; gpu < ranks; ++gpu) {
-      const bool reaches = std::any_of(storages.begin(), storages.end(), [&](const auto& storage) {
-        return storage.kind == description::StorageKind::ssd &&
-               (storage.gpus.empty() ||
-                std::find(storage.gpus.begin(), storage.gpus.end(), gpu) != storage.gpus.end());
+    std::vector<description::StorageSpec> drives = scenario_.machine.storage;
+    std::erase_if(
+        drives, [](const auto& storage) { return storage.kind != description::StorageKind::ssd; });
+    if (drives.empty()) return;
+    for (std::uint64_t gpu = 0; gpu < scenario_.node_ranks(); ++gpu) {
+      const bool reaches = std::any_of(drives.begin(), drives.end(), [&](const auto& drive) {
+        return drive.gpus.empty() ||
+               std::find(drive.gpus.begin(), drive.gpus.end(), gpu) != drive.gpus.end();
       });
       refuse(!reaches, "machine.storage", "GPU " + std::to_string(gpu) + " reaches no drive",
              "give it an array, or use fewer ranks");

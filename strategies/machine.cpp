@@ -47,7 +47,7 @@ Machine::Machine(MachineSetup setup)
   for (std::size_t i = 0; i < topology.storages.size(); ++i) {
     const StorageInfo& storage = topology.storages[i];
     add(storage.name, storage.capacity.value());
-    if (i < setup_.raw_drives.size() && setup_.raw_drives[i])
+    if (i < setup_.raw_drives.size() && setup_.raw_drives[i] && storage.capacity.value() > 0)
       raw_arrays_[i] = std::make_unique<RawArray>(storage, topology.ranks);
   }
   rounds_.resize(topology.groups.size());

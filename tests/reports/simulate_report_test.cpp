@@ -43,7 +43,7 @@ TEST(SimulateReport, SortsWhatWouldHelpByWhatItBrings) {
 }
 
 TEST(SimulateReport, SaysHowLongTheDrivesLast) {
-  const std::string report = simulate_report(sample_that_fits(), {200});
+  const std::string report = simulate_report(sample_that_fits(), {300});
   EXPECT_THAT(report,
               HasSubstr("Wear: 90.0 GB a step, 194.4 TB a day on nvme (97.2 TB on each of 2 "
                         "drives), each byte written 1.50 times inside; 12.6 drive writes a day "

@@ -86,10 +86,10 @@ TEST(CheckMachine, WantsARatingInBytesOrInDrivesADay) {
             "m.json:5:14: storage[0].endurance: no rating; write \"rated\": \"1.2 PB\", or "
             "\"dwpd\": 0.3 and \"warranty\": \"5 years\"");
   EXPECT_EQ(about_rating("{\"rated\": \"600 TB\", \"dwpd\": 1, \"warranty\": \"5 years\"}"),
-            "m.json:5:34: storage[0].endurance.dwpd: with capacity and warranty it is 1825 TB, but "
+            "m.json:5:42: storage[0].endurance.dwpd: with capacity and warranty it is 1825 TB, but "
             "rated says 600 TB; keep one of the two");
   EXPECT_EQ(about_rating("{\"rated\": \"600 TB\", \"mapping_unit\": \"0 B\"}"),
-            "m.json:5:34: storage[0].endurance.mapping_unit: a unit of no bytes; write \"4 KiB\"");
+            "m.json:5:50: storage[0].endurance.mapping_unit: a unit of no bytes; write \"4 KiB\"");
 }
 
 TEST(CheckMachine, WantsANetworkBetweenNodes) {
