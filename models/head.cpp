@@ -54,8 +54,8 @@ void fused_loss(Tape& tape, const LossCall& call) {
   });
 }
 
-/// Whole logits and their softmax in fp32 (in pure 16-bit training: in 16 bit). Their gradient needs
-/// the softmax alone and takes the logits' place.
+/// Whole logits and their softmax in fp32 (in pure 16-bit training: in 16 bit). Their gradient
+/// needs the softmax alone and takes the logits' place.
 void whole_loss(Tape& tape, const LossCall& call) {
   const std::uint64_t elements = tape.tokens() * call.vocabulary;
   const Value logits = tape.value("logits", elements, TensorRole::logits);
