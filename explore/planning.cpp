@@ -48,6 +48,10 @@ void faster_gpu(Scenario& scenario) {
   scenario.machine.gpu.memory_rate = scenario.machine.gpu.memory_rate * 2;
 }
 
+void faster_network(Scenario& scenario) {
+  scenario.machine.network.per_gpu = scenario.machine.network.per_gpu * 2;
+}
+
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
 /// The same global batch in smaller pieces.
@@ -140,6 +144,7 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
       steps.emplace_back("one more ssd", faster_storage);
       break;
     }
+  if (scenario.nodes_in_use() > 1) steps.emplace_back("twice the network rate", faster_network);
   std::vector<Scenario> scenarios;
   for (const auto& [name, change] : steps) change(scenarios.emplace_back(scenario));
   const std::vector<Outcome> outcomes = simulate_all(backend, scenarios);

@@ -56,10 +56,21 @@ class Sums {
     bounds.gpu = std::max({bounds.gpu, compute, side});
     const description::PcieSpec& pcie = machine_.pcie;
     const double up = of(&RankDemand::pageable_h2d), down = of(&RankDemand::pageable_d2h);
-    bounds.h2d = std::max({bounds.h2d, seconds(of(&RankDemand::h2d) + up, pcie.h2d.value()),
-                           seconds(up, pcie.pageable_h2d.value())});
-    bounds.d2h = std::max({bounds.d2h, seconds(of(&RankDemand::d2h) + down, pcie.d2h.value()),
-                           seconds(down, pcie.pageable_d2h.value())});
+    // a member of a ring or tree gets as much as it sends
+    const double collectives = of(&RankDemand::to_nodes) + pcie_peers(of(&RankDemand::to_peers));
+    bounds.h2d =
+        std::max({bounds.h2d, seconds(of(&RankDemand::h2d) + up + collectives, pcie.h2d.value()),
+                  seconds(up, pcie.pageable_h2d.value())});
+    bounds.d2h =
+        std::max({bounds.d2h, seconds(of(&RankDemand::d2h) + down + collectives, pcie.d2h.value()),
+                  seconds(down, pcie.pageable_d2h.value())});
+    bounds.network = std::max(bounds.network,
+                              seconds(of(&RankDemand::to_nodes), machine_.network.per_gpu.value()));
+  }
+
+  /// Of bytes to GPUs of the same node, what goes through PCIe: all, where they have no other way.
+  double pcie_peers(double bytes) const {
+    return machine_.gpu.peer_rate || machine_.network.intra_node_per_gpu ? 0 : bytes;
   }
 
   double storage(std::size_t index, double ranks) const {
@@ -67,7 +78,7 @@ class Sums {
       return sum([&](const PhaseDemand& phase) { return phase.storages[index].*member; });
     };
     const description::StorageSpec& spec = machine_.storage[index];
-    const double nodes = spec.shared_by_nodes ? static_cast<double>(machine_.nodes) : 1;
+    const double nodes = spec.shared_by_nodes ? static_cast<double>(scenario_.nodes_in_use()) : 1;
     const auto engine =
         spec.process_efficiency.find(std::string(name_of(scenario_.strategy.io_engine)));
     const double share = engine == spec.process_efficiency.end() ? 1 : engine->second;
@@ -130,7 +141,7 @@ class Sums {
 }  // namespace
 
 double Bounds::step() const {
-  double longest = std::max({gpu, h2d, d2h, cpu, host_memory});
+  double longest = std::max({gpu, h2d, d2h, cpu, host_memory, network});
   for (const double storage : storages) longest = std::max(longest, storage);
   return longest;
 }

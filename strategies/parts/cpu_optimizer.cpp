@@ -118,7 +118,7 @@ Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
   const Op updated = adam(loaded, out, widened);
   co_await updated;
   loaded.gradient.reset();
-  Pending<> published = machine_.spawn(publish(loaded, updated, std::move(out)));
+  Pending<> published = machine_.spawn(publish(loaded, keep, updated, std::move(out)));
   if (weights_on_gpu_ || part_.pipeline_write)
     writing_.push_back(std::move(published));
   else
@@ -210,8 +210,8 @@ std::vector<Op> CpuOptimizer::send_to_gpu(const Subgroup::Member& member, const 
 }
 
 /// New weights to where they live: extents, or the GPU. Those in host memory were written by the
-/// kernel, and a bf16 master that is the weight is written with the states.
-Task<> CpuOptimizer::publish(StateStore::Loaded loaded, Op updated, Buffer out) {
+/// kernel, and a bf16 master that is the weight is written with the states, unless these are kept.
+Task<> CpuOptimizer::publish(StateStore::Loaded loaded, bool keep, Op updated, Buffer out) {
   std::vector<Op> ops;
   std::uint64_t offset = 0;
   const bool narrow = !job_.fp32_states();
@@ -221,7 +221,8 @@ Task<> CpuOptimizer::publish(StateStore::Loaded loaded, Op updated, Buffer out) 
     if (narrow) from = states_.narrow_master(loaded, member);
     if (weights_.on_gpu(member.weight)) {
       for (Op& op : send_to_gpu(member, from, updated)) ops.push_back(std::move(op));
-    } else if (weights_.on_storage(member.weight) && !(narrow && states_.swapped(loaded.group))) {
+    } else if (weights_.on_storage(member.weight) &&
+               (!narrow || keep || !states_.swapped(loaded.group))) {
       const std::uint64_t bytes = weights_.share_bytes(member.weight);
       ops.push_back(machine_.write(rank_, weights_.extent(member.weight), {0, bytes},
                                    from.part(0, bytes), updated));

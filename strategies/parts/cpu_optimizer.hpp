@@ -43,7 +43,7 @@ class CpuOptimizer {
   Task<> update_group(StateStore::Loaded loaded, bool keep);
   Op widen(const Subgroup& group);
   Op adam(const StateStore::Loaded& loaded, const Buffer& out, const Op& widened);
-  Task<> publish(StateStore::Loaded loaded, Op updated, Buffer out);
+  Task<> publish(StateStore::Loaded loaded, bool keep, Op updated, Buffer out);
   std::vector<Op> send_to_gpu(const Subgroup::Member& member, const View& from, const Op& updated);
   std::uint64_t out_bytes(const Subgroup::Member& member) const;
   std::uint64_t out_bytes(const Subgroup& group) const;

@@ -67,6 +67,19 @@ TEST(WhatNext, OffersNoDriveToABoxWithoutDrives) {
   EXPECT_FALSE(next.contains("one more ssd"));
 }
 
+TEST(WhatNext, OffersAFasterNetworkToSeveralNodes) {
+  json scenario = on_gaming_box("gpt2", "resident");
+  EXPECT_FALSE(next_of(scenario).contains("twice the network rate"));
+  scenario["machine"] = "mlp_offload_t2";
+  scenario["parallel"] = {{"data", 8}};
+  const auto resolve = resolver(scenario);
+  // so slow that nothing else counts
+  const description::Scenario slow = *resolve({"machine.network.per_gpu=1 MB/s"});
+  const double now = simulate(sim(), slow).step_time_s;
+  EXPECT_NEAR(*what_next(sim(), slow).at("twice the network rate").step_time_s, now / 2,
+              0.01 * now);
+}
+
 TEST(WhatNext, HasNoTimeForWhatStillDoesNotFit) {
   const auto next = next_of(on_gaming_box("llama-3.1-8b", "resident"));
   for (const auto& [name, what_if] : next) EXPECT_FALSE(what_if.step_time_s) << name;

@@ -51,6 +51,22 @@ TEST(Bounds, TheBusiestRankCounts) {
   EXPECT_DOUBLE_EQ(bounds.step(), 4);
 }
 
+TEST(Bounds, WhatLeavesTheNodeCrossesNicAndPcie) {
+  Demand demand = nothing(2);
+  RankDemand& rank = demand.of(Phase::backward).ranks[1];
+  rank.to_nodes = 30'000'000'000;  // 6 s at 5 GB/s, 3 s at 10 GB/s beside 1 s of copies
+  rank.to_peers = 20'000'000'000;  // over PCIe too, where there is no other way: 2 s
+  rank.h2d = 10'000'000'000;
+  description::Scenario box = small_box();
+  box.machine.network.per_gpu = 5_GBps;
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).network, 6);
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).h2d, 6);
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).d2h, 5);
+  box.machine.gpu.peer_rate = 100_GBps;
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).h2d, 4);
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).step(), 6);
+}
+
 TEST(Bounds, AStorageReadsAndWritesByTurns) {
   // 4 GB / 2 GB/s + 3 GB / 1 GB/s = 5 s; one process of two reaches a quarter of the array: twice
   Demand demand = nothing(2);
@@ -63,7 +79,8 @@ TEST(Bounds, AStorageReadsAndWritesByTurns) {
   box.strategy.io_engine = description::IoEngine::direct;
   EXPECT_DOUBLE_EQ(bounds_of(demand, box).storages.at(0), 5);
   box.machine.storage[0].shared_by_nodes = true;
-  box.machine.nodes = 3;
+  box.machine.nodes = 8;
+  box.parallel.data = 6;  // on three of them
   EXPECT_DOUBLE_EQ(bounds_of(demand, box).storages.at(0), 15);
 }
 

@@ -1,3 +1,4 @@
+#include "strategies/counting/bounds.hpp"
 #include "strategies/job.hpp"
 #include "tests/strategies/systems.hpp"
 
@@ -179,6 +180,12 @@ TEST(Nodes, AreLimitedByASlowNetwork) {
   const result::Result run = simulate(
       small_model("llama", "resident", with(two_by_two, {"machine.network.per_gpu=10 MB/s"})));
   EXPECT_EQ(run.bottleneck, "network");
+  const description::Scenario scenario =
+      small_model("llama", "resident", with(two_by_two, {"machine.network.per_gpu=10 MB/s"}));
+  const Bounds bounds = bounds_of(count(scenario).demands.back(), scenario);
+  EXPECT_EQ(bounds.step(), bounds.network);
+  EXPECT_LE(bounds.network, run.step_time_s);
+  EXPECT_NEAR(bounds.network, run.utilization.network * run.step_time_s, 0.03 * run.step_time_s);
   // 3 x 3/4 x 2 B of each parameter, half of it over each NIC
   const double parameters = static_cast<double>(
       model_of(small_model("llama", "resident", two_by_two)).parameters.value());
