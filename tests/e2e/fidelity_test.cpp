@@ -59,6 +59,22 @@ TEST(Fidelity, RecordsWhatIsOpenAndAsksForAReason) {
   EXPECT_NE(open.out.find("open  own.memory: counts a bias"), std::string::npos) << open.out;
 }
 
+TEST(FidelityFit, WritesAMachineFileThatCanBeReadWhenAskedTo) {
+  const Workplace place;
+  const Ended shown = shell(place, "spillway fidelity --fit lohan_4090");
+  EXPECT_EQ(shown.exit, 0) << shown.err;
+  EXPECT_NE(line_of(shown.out, "pcie.pageable_d2h"), "") << shown.out;
+  EXPECT_TRUE(place.files().empty());
+  const Ended ended = shell(place, "spillway fidelity --fit lohan_4090 --json --write box.json");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_EQ(ended.json()["schema"], "spillway/fit/1");
+  const auto machine = nlohmann::json::parse(file_text(place.path() / "box.json"));
+  EXPECT_EQ(machine["pcie"]["pageable_d2h"], ended.json()["parameters"][1]["after"]);
+  EXPECT_EQ(shell(place, "spillway machine box.json").exit, 0);
+  EXPECT_EQ(shell(place, "spillway fidelity --fit no_such_box").exit, 2);
+  EXPECT_EQ(shell(place, "spillway fidelity --write box.json").exit, 2);  // needs --fit
+}
+
 TEST(Fidelity, RefusesWhatCannotBeMeant) {
   const Own own("20");
   own.place.write("open.json", R"([{ "id": "own.memroy", "simulated": 1, "reason": "typo" }])");
