@@ -80,7 +80,7 @@ void print_human(const Options& options, const scenarios::Resolved& resolved,
       settings.push_back({setting.path, setting.value, setting.source});
     print(reports::explain(result, settings, screen, *options.explain));
   }
-  if (!result.feasible())
+  if (!result.feasible() && !resolved.scenario.run.io_bench)
     print(remedy_text(options,
                       explore::cheapest_remedy(simulator(), resolved.scenario, resolver(options)),
                       screen));

@@ -86,6 +86,21 @@ std::optional<Answer> written_a_day(const Result& r) {
   return Answer{r.wear->write_bytes_per_day, human_bytes(r.wear->write_bytes_per_day)};
 }
 
+std::optional<Answer> worn_off(const Result& r) {
+  if (!r.feasible() || !r.wear || !r.wear->usd_per_million_tokens) return std::nullopt;
+  const double usd = *r.wear->usd_per_million_tokens;
+  return Answer{usd, fmt::format("${:.3g}", usd)};
+}
+
+/// A number of a `run.io_bench`.
+std::function<std::optional<Answer>(const Result&)> of_stream(const char* key, Words words) {
+  return [=](const Result& r) -> std::optional<Answer> {
+    if (!r.feasible() || !r.io_bench.is_object()) return std::nullopt;
+    const double number = r.io_bench.value(key, 0.0);
+    return Answer{number, words(number)};
+  };
+}
+
 std::optional<Answer> price(const Result& r) {
   if (!r.price_usd) return std::nullopt;
   return Answer{*r.price_usd, human_price(*r.price_usd)};
@@ -137,6 +152,9 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
       {"bottleneck", Best::none, bottleneck},
       {"SSD written/day", Best::lowest, written_a_day},
       {"SSD lifetime", Best::highest, lifetime},
+      {"SSD per 1M tokens", Best::lowest, worn_off},
+      {"request latency", Best::lowest, of_stream("latency_s", human_time)},
+      {"request rate", Best::highest, of_stream("rate_bytes_per_s", human_rate)},
       {"price", Best::lowest, price},
       {"tokens/s per $1000", Best::highest, value_for_money},
   };

@@ -176,7 +176,7 @@ class Checks {
     const bool drives = std::any_of(storage.begin(), storage.end(), [](const StorageSpec& one) {
       return one.kind == StorageKind::ssd;
     });
-    if (drives) return;
+    if (drives || scenario_.run.io_bench) return;  // a stream goes to any storage
     const bool paths = !parts_.optimizer.paths.empty() && !storage.empty();
     needs_drive(part("weights.home", parts_.weights.home), parts_.weights.home == Home::ssd);
     needs_drive(part("optimizer.home", parts_.optimizer.home),

@@ -9,7 +9,8 @@ namespace spillway::sim {
 ///   Filled    by every byte written while there is room; a write that finds less goes on slowly,
 ///             past the cache
 ///   Emptied   at `fold_bytes_per_s` while no read or write is in flight: drives move data when the
-///             host leaves them alone (assumed: no maker states the rule)
+///             host leaves them alone (assumed: no maker states the rule). What was overwritten
+///             meanwhile is moved like the rest
 class SlcCache {
  public:
   SlcCache(double size_bytes, double fold_bytes_per_s, bool full)

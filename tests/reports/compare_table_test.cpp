@@ -83,6 +83,19 @@ TEST(CompareTable, LeavesOutRowsThatNobodyAnswers) {
     EXPECT_THAT(table, Not(HasSubstr(title)));
 }
 
+TEST(CompareTable, SaysWhatTokensWearOffAndHowFastAStreamWas) {
+  result::Result cheap = sample_that_fits(), stream;
+  cheap.wear->usd_per_million_tokens = 0.005;
+  const std::string table = table_of({sample_that_fits(), cheap});
+  EXPECT_EQ(row(table, "SSD per 1M tokens"), "$0.0123 $0.005*");
+  EXPECT_THAT(table, Not(HasSubstr("request")));
+  stream.io_bench = {{"latency_s", 220e-6}, {"rate_bytes_per_s", 9.5e9}};
+  result::Result slow = stream;
+  slow.io_bench = {{"latency_s", 1e-3}, {"rate_bytes_per_s", 2.1e9}};
+  EXPECT_EQ(row(table_of({stream, slow}), "request latency"), "220 us* 1.00 ms");
+  EXPECT_EQ(row(table_of({stream, slow}), "request rate"), "9.50 GB/s* 2.10 GB/s");
+}
+
 TEST(CompareTable, IsCutIntoBlocksOnANarrowScreen) {
   const std::vector<result::Result> six(6, sample_that_fits());
   std::istringstream in(table_of(six, {60}));
