@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace spillway::strategies {
 
@@ -36,7 +37,7 @@ struct Use {
 /// Where tensors of one pass lie: first fit by lifetime.
 class FirstFit {
  public:
-  std::uint64_t place(std::uint64_t bytes, std::uint32_t from, std::uint32_t to) {
+  std::uint64_t find(std::uint64_t bytes, std::uint32_t from, std::uint32_t to) const {
     std::vector<Slot> busy;
     for (const Slot& slot : slots_)
       if (slot.from <= to && from <= slot.to) busy.push_back(slot);
@@ -47,6 +48,10 @@ class FirstFit {
       if (offset + bytes <= slot.offset) break;
       offset = std::max(offset, slot.offset + slot.bytes);
     }
+    return offset;
+  }
+  std::uint64_t place(std::uint64_t bytes, std::uint32_t from, std::uint32_t to) {
+    const std::uint64_t offset = find(bytes, from, to);
     slots_.push_back({offset, bytes, from, to});
     end_ = std::max(end_, offset + bytes);
     return offset;
@@ -221,8 +226,12 @@ class Planner {
         if (placed.area != Area::nowhere && placed.bytes > 0) kernel.operands.push_back(placed);
       }
       if (op.workspace.value() > 0) {
-        kernel.operands.push_back({Area::scratch, Access::read_write, 0, op.workspace.value()});
-        pass.scratch_bytes = std::max(pass.scratch_bytes, up(op.workspace.value(), placement));
+        const auto inside = workspace_offset_.find(i);
+        const bool fits = inside != workspace_offset_.end();
+        kernel.operands.push_back({fits ? Area::transient : Area::scratch, Access::read_write,
+                                   fits ? inside->second : 0, op.workspace.value()});
+        if (!fits)
+          pass.scratch_bytes = std::max(pass.scratch_bytes, up(op.workspace.value(), placement));
       }
       if (op.kind == OperatorKind::all_reduce) {
         pass.segments.back().then_all_reduce = true;
@@ -278,6 +287,20 @@ class Planner {
           {life.id,
            fit.place(up(program_.tensors[life.id].bytes.value(), placement), life.from, life.to)});
     transient_end_ = fit.end();
+    place_workspaces(passes, fit);
+  }
+
+  /// An operator's workspace lies where tensors leave room while it runs; what finds none has room
+  /// of its own.
+  void place_workspaces(const std::vector<Pass>& passes, const FirstFit& fit) {
+    workspace_offset_.clear();
+    std::uint32_t now = 0;
+    for (const Pass& pass : passes)
+      for (std::uint32_t i = pass.span.first; i < pass.span.last; ++i, ++now) {
+        const std::uint64_t bytes = up(program_.operators[i].workspace.value(), placement);
+        const std::uint64_t offset = bytes ? fit.find(bytes, now, now) : 0;
+        if (bytes && offset + bytes <= transient_end_) workspace_offset_[i] = offset;
+      }
   }
 
   bool logits_placed(TensorId id) const {
@@ -327,6 +350,7 @@ class Planner {
   std::vector<const Tensor*> weight_tensor_, gradient_tensor_;
   std::vector<std::uint32_t> weight_slot_;  ///< of the layer being planned
   std::vector<std::pair<TensorId, std::uint64_t>> transient_offset_, logits_offset_;
+  std::map<std::uint32_t, std::uint64_t> workspace_offset_;  ///< by operator, of those that fit
   std::uint64_t logits_end_ = 0, transient_end_ = 0;
   LayerPlans plans_;
 };

@@ -19,7 +19,7 @@ enum class Area : std::uint8_t {
               ///< recomputation to the end of its backward
   logits,
   hidden,   ///< tensors that more than one layer touches
-  scratch,  ///< an operator's workspace
+  scratch,  ///< an operator's workspace that finds no room among the transients
   nowhere,  ///< token ids and labels: too small to place
 };
 inline constexpr std::size_t area_count = static_cast<std::size_t>(Area::nowhere) + 1;
