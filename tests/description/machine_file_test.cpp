@@ -54,7 +54,7 @@ TEST(MachineFile, TrainsFp32AtTheRateOfTf32) {
 
 TEST(MachineFile, AHostDeviceHasNoContext) {
   json object = least();
-  EXPECT_EQ(object.get<MachineFile>().gpu.context, 1_GiB);
+  EXPECT_EQ(object.get<MachineFile>().gpu.context, 512_MiB);
   object["gpu"]["shares_host"] = true;
   EXPECT_EQ(object.get<MachineFile>().gpu.context, 0_B);
 }

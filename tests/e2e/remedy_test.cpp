@@ -26,8 +26,10 @@ const std::string resident =
 const std::vector<TooLarge> larges = {
     // 13.8 GiB of states and 4.6 GiB of weights and gradients leave little for activations
     {"activations_of_a_large_batch", "large.json",
-     "GPU memory has no room for activations of rank 0 in forward", "system zero_offload"},
-    {"activations_without_recomputation", "large.json --set training.micro_batch=4",
+     "GPU memory has no room for activations of rank 0 in forward",
+     "training.micro_batch 1 with training.gradient_accumulation 8"},
+    {"activations_without_recomputation",
+     "large.json --set training.micro_batch=1 --set training.sequence=16384",
      "GPU memory has no room for activations of rank 0 in forward",
      "strategy.activations.policy checkpoint_gpu"},
     {"a_batch_of_small_samples",
@@ -35,7 +37,11 @@ const std::vector<TooLarge> larges = {
      "GPU memory has no room for", "training.micro_batch 32 with training.gradient_accumulation 4"},
     // a name with a blank must be quoted in the command to paste
     {"a_file_with_a_blank", "'my box.json'",
-     "GPU memory has no room for activations of rank 0 in forward", "system zero_offload"},
+     "GPU memory has no room for activations of rank 0 in forward",
+     "training.micro_batch 1 with training.gradient_accumulation 8"},
+    // 16 B of each of 3.2e9 parameters, and 64 GiB of host memory: more than ZeRO-Offload has
+    {"states_of_a_large_model", "large.json --set model=llama-3.2-3b --set training.micro_batch=1",
+     "GPU memory has no room for optimizer_states of rank 0 in init", "system mlp_offload"},
 };
 
 class Remedy : public testing::TestWithParam<TooLarge> {};

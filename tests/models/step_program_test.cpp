@@ -209,8 +209,10 @@ TEST(StepProgram, ABlocksBackwardStartsFromTheGradientOfItsOutput) {
     const LayerSpan& span = program.layers[layer];
     const TensorId output = span.output.value();
     EXPECT_EQ(program.layers[layer + 1].input, output);
+    // of the residual stream, which one tensor carries from the last block to the embedding
     const TensorId gradient = span.output_gradient.value();
-    EXPECT_EQ(program.tensors[gradient].name, program.tensors[output].name + ".gradient");
+    EXPECT_EQ(program.tensors[gradient].name, "layers.1.ffn.residual.output.gradient");
+    EXPECT_EQ(program.tensors[gradient].bytes, program.tensors[output].bytes);
   }
   EXPECT_FALSE(program.layers.back().output_gradient.has_value());
 }

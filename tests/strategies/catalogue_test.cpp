@@ -121,7 +121,23 @@ TEST(Catalogue, RefusesPartsThatNoScheduleCombines) {
               IsEmpty());
   EXPECT_THAT(complaints("zero_infinity",
                          [](Scenario& s) { s.training.optimizer_state = StateWidth::bf16; }),
-              ElementsAre("training.optimizer_state"));
+              ElementsAre("strategy.gradients.policy"));  // fp32 gradients in bf16 buffers
+  EXPECT_THAT(complaints("zero_infinity",
+                         [](Scenario& s) {
+                           s.training.optimizer_state = StateWidth::bf16;
+                           s.strategy.gradients.policy = GradientPolicy::host_fp32;
+                         }),
+              IsEmpty());
+  const auto weights = [](std::optional<double> one, std::optional<double> other) {
+    return complaints("mlp_offload", [&](Scenario& s) {
+      s.strategy.optimizer.paths = {{"nvme", one}, {"pfs", other}};
+    });
+  };
+  EXPECT_THAT(weights(2, 1), IsEmpty());
+  EXPECT_THAT(weights(0, 1), IsEmpty());
+  EXPECT_THAT(weights(std::nullopt, std::nullopt), IsEmpty());
+  EXPECT_THAT(weights(2, std::nullopt), ElementsAre("strategy.optimizer.paths"));
+  EXPECT_THAT(weights(0, 0), ElementsAre("strategy.optimizer.paths"));
 }
 
 }  // namespace
