@@ -28,10 +28,6 @@ double forward_s(double batch) {
 }
 double blocks_s(double batch) { return forward_s(batch) - 2 * e * batch * 4096 / gpu; }
 
-/// What the drive waits for when backward ends, all else being done: the embedding goes up, its
-/// gradient is widened (2 + 4 B), comes down, goes up once more for its norm (4 B) and down again.
-constexpr double last_gradient_s = 2 * e / pcie + 6 * e / hbm + 3 * 4 * e / pcie + 4 * e / hbm;
-
 constexpr double within = 0.05;
 #define EXPECT_CLOSE(value, expected) EXPECT_NEAR((value) / (expected), 1, within)
 
@@ -39,7 +35,8 @@ TEST(ZeroInfinityTime, SsdBoundPhasesFollowTheFormulas) {
   const result::Result run = simulate(ideal());
   ASSERT_LT(forward_s(1), 2 * p / r / 4);  // the drive dominates
   EXPECT_CLOSE(run.forward_s, 2 * p / r);
-  EXPECT_NEAR(run.backward_s / (2 * p / r + 4 * p / w + last_gradient_s), 1, 0.01);
+  // the drive is never idle: the embedding comes down while writes queue
+  EXPECT_NEAR(run.backward_s / (2 * p / r + 4 * p / w), 1, 0.01);
   EXPECT_CLOSE(run.overflow_check_s, 20 * p / 29.2e9);
   EXPECT_CLOSE(run.update_s - run.overflow_check_s, 16 * p / r + 14 * p / w + p / adam);
   EXPECT_TRUE(run.steady);
@@ -99,7 +96,7 @@ TEST(ZeroInfinityTime, StepIsTheSumOfItsPhases) {
   // forward and backward twice; gradients go to SSD in the last micro-step only
   EXPECT_CLOSE(run.forward_s, 2 * 2 * p / r);
   const double first_end = 2 * e / pcie + 6 * e / hbm + 4 * e / pcie;  // up, widened, down
-  EXPECT_NEAR(run.backward_s / (2 * 2 * p / r + 4 * p / w + first_end + last_gradient_s), 1, 0.02);
+  EXPECT_NEAR(run.backward_s / (2 * 2 * p / r + 4 * p / w + first_end), 1, 0.02);
 }
 
 TEST(ZeroInfinityTime, WithoutOverlapOfWeightsForwardIsASum) {
@@ -127,7 +124,7 @@ TEST(ZeroInfinityTime, WithoutOverlapOfGradientsBackwardIsASum) {
   // head and embedding are one tensor each, and hide nothing; the embedding has no kernel, and goes
   // up while its gradient comes down
   const double ends = 2 * (2 * e / pcie + 14 * e / convert) + 2 * e / pcie;
-  EXPECT_NEAR(run.backward_s / (kernels + 2 * p / r + 4 * p / w + blocks + ends), 1, 0.03);
+  EXPECT_NEAR(run.backward_s / (kernels + 2 * p / r + 4 * p / w + blocks + ends), 1, within);
   EXPECT_GT(run.backward_s, simulate(ideal(cpu)).backward_s + 2 * p / pcie);
 }
 
