@@ -131,6 +131,27 @@ std::string wear(const Result& r, const Screen& screen) {
   return paragraph(text, screen) + "\n";
 }
 
+/// Where the optimizer's states are, once they are in more than one place; and what that spares a
+/// checkpoint.
+std::string states(const Result& r, const Screen& screen) {
+  if (!r.optimizer_states) return "";
+  const result::OptimizerStates& s = *r.optimizer_states;
+  if (s.cache_hits == 0 && s.paths.size() < 2) return "";
+  std::vector<std::string> places;
+  if (s.cache_hits > 0)
+    places.push_back(fmt::format("{} stay in host memory from one update to the next",
+                                 human_count(s.cache_hits)));
+  for (const auto& [name, path] : s.paths)
+    places.push_back(fmt::format("{} on {}", human_count(path.subgroups), name));
+  std::string text = fmt::format("Optimizer states: of {} sub-groups {}.", human_count(s.subgroups),
+                                 fmt::join(places, ", "));
+  if (r.checkpoint && r.checkpoint->prestaged_bytes > 0)
+    text += fmt::format(" Of a checkpoint's {} {} lie on remote storage already.",
+                        human_bytes(static_cast<double>(r.checkpoint->bytes)),
+                        human_bytes(static_cast<double>(r.checkpoint->prestaged_bytes)));
+  return paragraph(text, screen) + "\n";
+}
+
 /// "-12.5 %", "no change", or "" when one of the two does not fit.
 std::string change_to(const result::WhatIf& what_if, double step_time_s) {
   if (!what_if.step_time_s || step_time_s <= 0) return "";
@@ -189,6 +210,7 @@ std::string simulate_report(const Result& r, const Screen& screen) {
     out += phase_table(r, screen);
     out += stalls_sentence(r, screen) + "\n";
     out += traffic(r, screen);
+    out += states(r, screen);
     out += wear(r, screen);
   }
   out += what_ifs(r, screen);

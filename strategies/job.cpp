@@ -8,7 +8,8 @@ namespace spillway::strategies {
 namespace {
 
 constexpr std::uint64_t most_steps = 20;
-constexpr double drift = 1e-3;  // relative; a steady schedule repeats to rounding
+constexpr std::uint64_t longest_period = 9;  // must be seen twice
+constexpr double drift = 1e-3;               // relative; a steady schedule repeats to rounding
 
 Partition partition_of(const description::Scenario& scenario) {
   const std::uint64_t stage = scenario.parallel.zero_stage;
@@ -48,22 +49,30 @@ Task<bool> Steps::next() {
 /// Steps done so far: begun_ counts the set-up as well.
 bool Steps::go_on() {
   const std::uint64_t done = begun_;
-  if (done < warmup_ + measured_) {
-    first_measured_ = warmup_ + 1;
+  first_measured_ = warmup_ + 1;
+  if (done < warmup_ + measured_) return true;
+  first_measured_ = done + 1 - measured_;
+  steady_ = (measured_ == 1 && period_ == 1) || repeats();
+  return !steady_ && done < most_steps;
+}
+
+/// Steps repeat with a period of their own, a multiple of the one they have by design: then whole
+/// periods are measured.
+bool Steps::repeats() {
+  const auto& steps = machine_.recorder().steps();  // the set-up first
+  for (std::uint64_t period = period_; period <= longest_period; period += period_) {
+    const std::uint64_t window = std::max(measured_, 2 * period);
+    if (steps.size() < window + 1) continue;
+    bool alike = true;
+    for (std::size_t i = steps.size() - window + period; i < steps.size(); ++i) {
+      const double now = steps[i].seconds(), then = steps[i - period].seconds();
+      alike = alike && std::abs(now - then) <= drift * std::max(now, then);
+    }
+    if (!alike) continue;
+    first_measured_ = steps.size() - description::divide_up(measured_, period) * period;
     return true;
   }
-  const auto& steps = machine_.recorder().steps();
-  first_measured_ = steps.size() - measured_;
-  // each like its fellow of the first period; a single period is compared with the one before it
-  const std::size_t first = measured_ > period_ || period_ == 1 || first_measured_ <= period_
-                                ? first_measured_
-                                : first_measured_ - period_;
-  steady_ = true;
-  for (std::size_t i = first + period_; i < steps.size(); ++i) {
-    const double now = steps[i].seconds(), then = steps[first + (i - first) % period_].seconds();
-    steady_ = steady_ && std::abs(now - then) <= drift * std::max(now, then);
-  }
-  return !steady_ && done < most_steps;
+  return false;
 }
 
 // ---- NodeShared

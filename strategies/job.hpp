@@ -24,12 +24,13 @@ class Steps {
   /// A system that needs more warm-up (profiling, cache order) than the scenario asks for says so
   /// before the first step.
   void at_least_warmup(std::uint64_t steps);
-  /// Says, before the first step, that steps repeat only every `steps`: so many, or a multiple, are
+  /// Says, before the first step, that steps repeat every `steps`, or a multiple of it: so many are
   /// measured.
   void period(std::uint64_t steps);
 
  private:
   bool go_on();
+  bool repeats();
 
   Machine& machine_;
   Barrier barrier_;

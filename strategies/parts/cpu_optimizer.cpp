@@ -23,9 +23,9 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       states_(machine, rank, job, weights) {}
 
 /// Bytes of a weight's new values in the swap-out buffer, padded as storage wants it. None where
-/// they are written in place (host memory, a bf16 master) or take the place of their gradient.
+/// they are written in place (host memory) or take the place of their gradient.
 std::uint64_t CpuOptimizer::out_bytes(const Subgroup::Member& member) const {
-  if (weights_on_gpu_ || !job_.fp32_states() || weights_.in_host(member.weight)) return 0;
+  if (weights_on_gpu_ || weights_.in_host(member.weight)) return 0;
   return description::divide_up(member.elements * job_.weight_bytes, storage_sector) *
          storage_sector;
 }
@@ -42,7 +42,7 @@ Task<> CpuOptimizer::init() {
   std::uint64_t largest_out = 0;
   for (const Subgroup& group : job_.subgroups)
     largest_out = std::max(largest_out, out_bytes(group));
-  if (largest_out)
+  if (largest_out)  // with bf16 states nothing passes it; DeepSpeed reserves it all the same
     swap_out_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, 1, Bytes(largest_out),
                                              Purpose::swap_out_buffer);
 }
@@ -114,7 +114,8 @@ Task<> CpuOptimizer::update(Flat flat) {
 Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
   const Op widened = widen(job_.subgroups[loaded.group]);
   Buffer out;
-  if (out_bytes(job_.subgroups[loaded.group])) out = co_await swap_out_->take();
+  if (job_.fp32_states() && out_bytes(job_.subgroups[loaded.group]))
+    out = co_await swap_out_->take();
   const Op updated = adam(loaded, out, widened);
   co_await updated;
   loaded.gradient.reset();
@@ -217,7 +218,7 @@ Task<> CpuOptimizer::publish(StateStore::Loaded loaded, bool keep, Op updated, B
   const bool narrow = !job_.fp32_states();
   for (const Subgroup::Member& member : job_.subgroups[loaded.group].members) {
     View from = out ? out.view(offset, out_bytes(member)) : flat_(member.weight);
-    offset += out_bytes(member);
+    if (out) offset += out_bytes(member);
     if (narrow) from = states_.narrow_master(loaded, member);
     if (weights_.on_gpu(member.weight)) {
       for (Op& op : send_to_gpu(member, from, updated)) ops.push_back(std::move(op));

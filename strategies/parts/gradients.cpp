@@ -61,8 +61,10 @@ Task<> Gradients::init() {
   Buffer pageable;  // built pageable, then copied into pinned memory: both alive for a moment
   if (part_.init_copy)
     pageable = machine_.allocate_now(TierId::pageable, rank_, Bytes(total), Purpose::init_copy);
-  flat_ = machine_.allocate_now(TierId::pinned, rank_, Bytes(total), Purpose::gradient_flat_buffer,
-                                rounding);
+  const bool sums = flat_width_ == 2 && part_.convert == ConvertOn::cpu;  // 16-bit, by the CPU
+  flat_ = machine_.allocate_now(
+      TierId::pinned, rank_, Bytes(total),
+      sums ? Purpose::gradient_accumulation : Purpose::gradient_flat_buffer, rounding);
   if (pageable) co_await machine_.copy(rank_, flat_.view(), pageable.view());
   pageable.reset();
   const std::uint64_t largest = job_.largest_share(ways_);

@@ -68,12 +68,15 @@ void StatePaths::end_step() {
   bool changed = false;
   for (Path& path : paths_) {
     const Rate read = std::exchange(path.read, {}), write = std::exchange(path.write, {});
-    if (!path.estimated || read.count == 0 || write.count == 0) continue;
+    const bool adapts = path.estimated && job_.scenario.strategy.optimizer.adapt;
+    if (!adapts || read.count == 0 || write.count == 0) continue;
     path.bandwidth = std::min(read.sum / static_cast<double>(read.count),
                               write.sum / static_cast<double>(write.count));
     changed = true;
   }
-  if (changed && job_.scenario.strategy.optimizer.adapt && paths_.size() > 1) share_out();
+  // the order goes on over the steps: begun anew, it could give one path the large sub-groups
+  // always
+  if (changed && paths_.size() > 1) share_out();
 }
 
 }  // namespace spillway::strategies

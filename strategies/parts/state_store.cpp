@@ -198,6 +198,20 @@ void StateStore::gradient_written(std::uint32_t weight, Op written) {
   groups_[member_of_[weight].first].gradient_writes.push_back(std::move(written));
 }
 
+/// Where gradients lie in a sub-group's extent; those of small tensors stay in host memory.
+std::vector<Range> StateStore::gradient_ranges(const Subgroup& group) const {
+  std::vector<Range> ranges;
+  for (const Subgroup::Member& member : group.members) {
+    if (!gradient_on_storage(member.weight)) continue;
+    const Range range = gradient_home(member.weight).range;
+    if (!ranges.empty() && ranges.back().offset + ranges.back().bytes == range.offset)
+      ranges.back().bytes += range.bytes;
+    else
+      ranges.push_back(range);
+  }
+  return ranges;
+}
+
 // ---- In an update
 
 bool StateStore::must_read(std::uint32_t group) const {
@@ -228,11 +242,11 @@ Task<StateStore::Loaded> StateStore::load(std::uint32_t group) {
     for (Transfer& transfer : transfers(loaded))
       reads.push_back(
           machine_.read(rank_, *transfer.extent, transfer.range, std::move(transfer.memory)));
-  if (state.gradient) {
-    const std::uint64_t bytes = state.gradient.size().value();
-    reads.push_back(machine_.read(rank_, state.gradient, {0, bytes}, loaded.gradient.view(0, bytes),
-                                  state.gradient_writes));
-  }
+  if (state.gradient)
+    for (const Range& range : gradient_ranges(job_.subgroups[group]))
+      reads.push_back(machine_.read(rank_, state.gradient, range,
+                                    loaded.gradient.view(range.offset, range.bytes),
+                                    state.gradient_writes));
   for (const Op& read : reads) co_await read;
   --reading_[state.path];
   state.gradient_writes.clear();

@@ -91,6 +91,7 @@ class StateStore {
   bool own_master(std::uint32_t weight) const;
   std::uint64_t own_master_bytes(const Subgroup& group) const;
   bool gradient_on_storage(std::uint32_t weight) const;
+  std::vector<Range> gradient_ranges(const Subgroup& group) const;
   void make_buffers();
   Task<> init_host_states(std::uint64_t elements);
   Task<> init_extents();

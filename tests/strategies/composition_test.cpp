@@ -104,8 +104,6 @@ result::Result run_watched(Machine& machine, const Scenario& scenario, const Pre
                            const char* backend) {
   Contents contents(machine);
   contents.allow_staleness(scenario.strategy.optimizer.staleness);
-  // a sub-group's gradients are read in one piece, and its small tensors' were never written there
-  contents.allow_holes(Purpose::gradients);
   machine.recorder().set_watch(&contents);
   const result::Result result = run(machine, scenario, prepared, backend);
   EXPECT_TRUE(result.feasible());

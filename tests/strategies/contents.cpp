@@ -46,12 +46,12 @@ void Contents::check(const Operation& operation, const View& view) {
   std::uint64_t covered = view.offset;
   for (; piece != pieces.end() && piece->first < end; ++piece) {
     if (piece->second.last <= view.offset) continue;
-    if (piece->first > covered && purpose != holes_in_) break;
+    if (piece->first > covered) break;
     if (piece->second.step < oldest)
       return fault("bytes of step " + std::to_string(piece->second.step));
     covered = piece->second.last;
   }
-  if (covered < end && purpose != holes_in_)
+  if (covered < end)
     fault("bytes " + std::to_string(covered) + " to " + std::to_string(end) +
           ", which nobody wrote,");
 }

@@ -21,8 +21,6 @@ class Contents final : public OperationWatch {
 
   /// The first few, in words.
   const std::vector<std::string>& faults() const { return faults_; }
-  /// Reads of this purpose may cross bytes that nobody wrote.
-  void allow_holes(Purpose purpose) { holes_in_ = purpose; }
   /// Steps that may lie between an update and the pass that reads it (`optimizer.staleness`).
   void allow_staleness(std::uint64_t steps) { staleness_ = steps; }
 
@@ -40,7 +38,6 @@ class Contents final : public OperationWatch {
 
   Machine& machine_;
   std::uint64_t staleness_ = 0;
-  std::optional<Purpose> holes_in_;
   std::map<const Block*, Pieces> extents_;
   std::vector<std::string> faults_;
 };
