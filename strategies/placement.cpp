@@ -20,7 +20,9 @@ std::vector<std::uint64_t> split_freely(std::uint64_t groups, std::span<const do
     const double ideal = static_cast<double>(groups) * each / all;
     // a product that should be whole may fall short by its last digit
     shares.push_back(static_cast<std::uint64_t>(std::floor(ideal * (1 + 1e-12))));
-    remainder.push_back(each > 0 ? ideal - static_cast<double>(shares.back()) : -1);
+    // and halves of 0.1 : 0.2 : 0.3 are equal but for theirs
+    const double over = std::round(1e9 * (ideal - static_cast<double>(shares.back())));
+    remainder.push_back(each > 0 ? over : -1);
     rest -= shares.back();
   }
   std::vector<std::size_t> by_claim(bandwidth.size());

@@ -107,6 +107,58 @@ TYPED_TEST(Pool, BuffersAreAsLargeAsWhatTheAllocatorGave) {
   EXPECT_EQ(bytes, 8192u);  // exact allocators round to pages
 }
 
+struct Several {
+  std::vector<int> log;  ///< id when taken, -id when given back
+};
+
+/// Takes `count` buffers, reads into the first, and gives all back when that is done.
+Task<> borrow_several(Machine* machine, BufferPool* pool, Stored* from, Several* several,
+                      std::uint64_t count, int id) {
+  std::vector<Buffer> buffers = co_await pool->take(count);
+  several->log.push_back(id);
+  EXPECT_EQ(buffers.size(), count);
+  const Op read = machine->read(rank0, *from, {0, mib}, buffers[0].view(0, mib));
+  co_await read;
+  several->log.push_back(-id);
+}
+
+Task<> borrow_three_of_four(Machine* machine, Several* several) {
+  BufferPool pool = host_pool(*machine, 4, mib);
+  Stored from = co_await extent(*machine, mib);
+  std::vector<Pending<>> borrowers;
+  for (const auto& [count, id] : {std::pair{3, 1}, {3, 2}, {1, 3}, {4, 4}})
+    borrowers.push_back(machine->spawn(
+        borrow_several(machine, &pool, &from, several, static_cast<std::uint64_t>(count), id)));
+  for (Pending<>& each : borrowers) co_await each;
+}
+
+TYPED_TEST(Pool, WhoWantsSeveralTakesThemTogetherOrWaits) {
+  // 1 leaves one buffer: with it, 2 would have some of what it wants and so block 1's like. It
+  // waits for all three, and 3, for whom the one would do, waits behind it
+  Several several;
+  this->run(borrow_three_of_four(&this->machine(), &several));
+  EXPECT_EQ(std::vector<int>(several.log.begin(), several.log.begin() + 2), (std::vector{1, -1}));
+  std::vector<int> taken;
+  for (const int id : several.log)
+    if (id > 0) taken.push_back(id);
+  EXPECT_THAT(taken, ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(several.log, ElementsAre(1, -1, 2, 3, -2, -3, 4, -4));
+  EXPECT_EQ(this->machine().usage(TierId::pinned, rank0).used, 0u);
+}
+
+Task<> too_many(Machine* machine) {
+  BufferPool pool = host_pool(*machine, 4, mib);
+  EXPECT_EQ((co_await pool.take(0)).size(), 0u);
+  const std::vector<Buffer> all = co_await pool.take(4);
+  EXPECT_EQ(all.size(), 4u);
+  EXPECT_EQ((co_await pool.take(0)).size(), 0u);  // nothing is always there
+  const std::vector<Buffer> never = co_await pool.take(5);
+}
+
+TYPED_TEST(Pool, MoreThanItHoldsIsAnErrorNotAHang) {
+  EXPECT_THROW(this->run(too_many(&this->machine())), InternalError);
+}
+
 Task<> nothing_to_lend(Machine* machine) {
   BufferPool pool = host_pool(*machine, 0, mib);
   const Buffer never = co_await pool.take();

@@ -21,7 +21,7 @@ struct Taken {
 };
 
 Taken take(std::uint64_t warmup, std::uint64_t measured, const std::vector<double>& seconds,
-           std::uint64_t at_least = 0) {
+           std::uint64_t at_least = 0, std::uint64_t period = 1) {
   description::Scenario box = small_box();
   box.parallel.data = 1;
   box.run.warmup_steps = warmup;
@@ -29,6 +29,7 @@ Taken take(std::uint64_t warmup, std::uint64_t measured, const std::vector<doubl
   const auto machine = Simulated::make(box);
   Steps steps(*machine, box);
   if (at_least) steps.at_least_warmup(at_least);
+  steps.period(period);
   Taken taken;
   std::vector<Task<>> ranks;
   ranks.push_back(train(machine.get(), rank0, &steps, seconds, &taken.steps));
@@ -79,6 +80,43 @@ TEST(Steps, ScenarioMayAskForMoreThanTwenty) { EXPECT_EQ(take(5, 20, {1}).steps,
 TEST(Steps, SystemMayAskForMoreWarmUp) {
   EXPECT_EQ(take(1, 2, {1}, 4).steps, 6);
   EXPECT_EQ(take(5, 2, {1}, 4).steps, 7);
+}
+
+// ---- Steps that repeat every other one
+
+Taken take_pairs(std::uint64_t warmup, std::uint64_t measured, const std::vector<double>& seconds) {
+  return take(warmup, measured, seconds, 0, 2);
+}
+
+TEST(Steps, APeriodIsMeasuredWhole) {
+  EXPECT_EQ(take_pairs(1, 1, {1}).steps, 3);  // 1 and 2
+  EXPECT_EQ(take_pairs(1, 2, {1}).steps, 3);
+  EXPECT_EQ(take_pairs(1, 3, {1}).steps, 5);  // 1 and 4
+  EXPECT_EQ(take(1, 4, {1}, 0, 3).steps, 7);  // 1 and 6
+}
+
+TEST(Steps, EachIsComparedWithItsFellowOfTheFirstPeriod) {
+  const std::vector<double> by_turns{1, 2, 1, 2, 1, 2, 1, 2};
+  const Taken taken = take_pairs(1, 4, by_turns);
+  EXPECT_TRUE(taken.steady);
+  EXPECT_EQ(taken.steps, 5);
+  // one by one it would go on until four in a row are 2: the eighth to the eleventh
+  EXPECT_EQ(take(1, 4, by_turns).steps, 11);
+  // 5 is no fellow of the 1 that comes two steps later: of 2 5 2 1 2 1 the last four agree
+  const Taken later = take_pairs(1, 4, {9, 2, 5, 2, 1, 2, 1, 2, 1});
+  EXPECT_TRUE(later.steady);
+  EXPECT_EQ(later.first_measured, 4u);
+  EXPECT_EQ(later.steps, 7);
+}
+
+TEST(Steps, ASinglePeriodIsComparedWithTheOneBeforeIt) {
+  EXPECT_EQ(take_pairs(2, 2, {1, 2, 1, 2}).steps, 4);
+  // 5 and 1 differ; of 5 2 1 2 1 the last two are like the two before
+  const Taken taken = take_pairs(2, 2, {5, 2, 1, 2, 1, 2});
+  EXPECT_EQ(taken.steps, 5);
+  EXPECT_EQ(taken.first_measured, 4u);
+  // the set-up is no step: there is nothing to compare with
+  EXPECT_EQ(take_pairs(1, 2, {5, 2, 1}).steps, 3);
 }
 
 Task<> count_steps(Machine* machine, Steps* steps, Rank rank, std::vector<int>* log) {
