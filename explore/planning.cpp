@@ -54,11 +54,15 @@ void faster_network(Scenario& scenario) {
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
+/// Pieces of a batch that a remedy tries at most: each costs a pass to simulate.
+constexpr std::uint64_t most_pieces = 32;
+
 /// The same global batch in smaller pieces.
 void add_smaller_batches(const Scenario& scenario, std::vector<Change>& changes) {
   const std::uint64_t batch = scenario.training.micro_batch;
   for (std::uint64_t smaller = batch / 2; smaller >= 1; smaller /= 2) {
     if (batch % smaller != 0) continue;
+    if (batch / smaller > most_pieces) break;
     const std::uint64_t steps = scenario.training.gradient_accumulation * (batch / smaller);
     changes.push_back({"training.micro_batch " + number(smaller) +
                            " with training.gradient_accumulation " + number(steps),

@@ -171,8 +171,8 @@ class Checks {
     const auto& storage = scenario_.machine.storage;
     std::vector<std::string> known;
     for (const StorageSpec& one : storage) known.push_back(one.name);
-    for (const auto& [name, share] : parts_.optimizer.paths)
-      if (std::find(known.begin(), known.end(), name) == known.end()) unknown_path(name, known);
+    for (const auto& [name, share] : parts_.optimizer.paths) known_storage("paths", name, known);
+    for (const auto& [name, count] : parts_.optimizer.lanes) known_storage("lanes", name, known);
     const bool drives = std::any_of(storage.begin(), storage.end(), [](const StorageSpec& one) {
       return one.kind == StorageKind::ssd;
     });
@@ -186,8 +186,10 @@ class Checks {
     needs_drive(part("activations.policy", parts_.activations.policy),
                 parts_.activations.policy == ActivationPolicy::checkpoint_ssd);
   }
-  void unknown_path(const std::string& name, const std::vector<std::string>& known) {
-    const std::string path = "strategy.optimizer.paths." + name;
+  void known_storage(const std::string& knob, const std::string& name,
+                     const std::vector<std::string>& known) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    const std::string path = "strategy.optimizer." + knob + "." + name;
     Complaint complaint = unknown_name({}, path, name, known);
     if (known.empty()) complaint.hint = scenario_.machine.name + " has no storage";
     complaints_.push_back(placed_in(written_, std::move(complaint)));

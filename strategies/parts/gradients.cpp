@@ -61,7 +61,10 @@ Task<> Gradients::init() {
   Buffer pageable;  // built pageable, then copied into pinned memory: both alive for a moment
   if (part_.init_copy)
     pageable = machine_.allocate_now(TierId::pageable, rank_, Bytes(total), Purpose::init_copy);
-  const bool sums = flat_width_ == 2 && part_.convert == ConvertOn::cpu;  // 16-bit, by the CPU
+  // where only states leave the GPUs, host memory sums 16-bit gradients; else it is DeepSpeed's
+  // flat buffer
+  const bool sums = flat_width_ == 2 && part_.convert == ConvertOn::cpu &&
+                    job_.scenario.strategy.weights.home == description::Home::gpu;
   flat_ = machine_.allocate_now(
       TierId::pinned, rank_, Bytes(total),
       sums ? Purpose::gradient_accumulation : Purpose::gradient_flat_buffer, rounding);

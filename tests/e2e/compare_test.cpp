@@ -73,6 +73,21 @@ TEST(Compare, MarksTheBestOfARowAndSaysWhyOneDoesNotFit) {
   EXPECT_LT(time.find('*'), time.rfind(' ')) << "zero_offload is faster: " << time;
 }
 
+// Each step of MLP-Offload's ablation is a setting more on DeepSpeed's run; none may lose.
+TEST(Compare, ShowsTheCumulativeAblationOfMlpOffload) {
+  const Ended ended = spillway("compare scenarios/examples/mlp_offload_ablation/*.json --json");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  const json steps = ended.json();
+  ASSERT_EQ(steps.size(), 5u);
+  const auto of = [&](std::size_t i) { return steps[i].at("step_time_s").get<double>(); };
+  EXPECT_LT(of(1), 0.95 * of(0));              // caching: fewer reads and writes
+  EXPECT_LT(of(2), 0.8 * of(1));               // no gradients on the drive
+  EXPECT_LT(of(3), 1.001 * of(2));             // a lock must not cost
+  EXPECT_LT(of(4), 0.75 * of(3));              // a second path
+  EXPECT_NEAR(of(0) / of(3), 1.6, 0.1 * 1.6);  // "up to" in the paper, without the second path
+  EXPECT_NEAR(of(0) / of(4), 2.5, 0.1 * 2.5);
+}
+
 TEST(Compare, GivesARowOfCsvForEachResult) {
   const Ended ended = spillway(
       "compare scenarios/examples/tiny.json scenarios/examples/gpt2_resident.json --csv --system "

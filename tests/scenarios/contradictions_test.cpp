@@ -145,6 +145,10 @@ TEST(Contradictions, HomesOnSsdWithoutADrive) {
 
 TEST(Contradictions, APathToAStorageThatIsNotThere) {
   EXPECT_EQ(
+      refusal("memascend", {"strategy.optimizer.lanes.nvm=2"}),
+      "--set strategy.optimizer.lanes.nvm=2: strategy.optimizer.lanes.nvm: no \"nvm\"; did you "
+      "mean \"nvme\"? known: nvme");
+  EXPECT_EQ(
       refusal("memascend", {"strategy.optimizer.paths.nvm=1"}),
       "--set strategy.optimizer.paths.nvm=1: strategy.optimizer.paths.nvm: no \"nvm\"; did you "
       "mean \"nvme\"? known: nvme");
@@ -214,6 +218,16 @@ TEST(Settle, PresetFieldsWithoutUseAreIgnored) {
   const Resolved resolved = read("zero_infinity", {"strategy.preset=deepspeed_zero3_nvme_optimizer",
                                                    "machine.storage.nvme.name=scratch"});
   EXPECT_TRUE(resolved.scenario.strategy.optimizer.paths.empty());
+}
+
+TEST(Settle, AStarIsEveryStorageThatHasNoWeightOfItsOwn) {
+  const auto paths = [](const char* written) {
+    return read("zero_infinity", {std::string("strategy.optimizer.paths=") + written})
+        .scenario.strategy.optimizer.paths;
+  };
+  using Paths = std::map<std::string, std::optional<double>>;
+  EXPECT_EQ(paths(R"({"*": "auto"})"), (Paths{{"nvme", std::nullopt}}));
+  EXPECT_EQ(paths(R"({"*": 1, "nvme": 3})"), (Paths{{"nvme", 3.0}}));
 }
 
 TEST(Settle, WarnsAboutAKnobThatTheSystemDoesNotHave) {

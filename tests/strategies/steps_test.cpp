@@ -89,19 +89,21 @@ Taken take_pairs(std::uint64_t warmup, std::uint64_t measured, const std::vector
 }
 
 TEST(Steps, APeriodIsMeasuredWhole) {
-  EXPECT_EQ(take_pairs(1, 1, {1}).steps, 3);  // 1 and 2
-  EXPECT_EQ(take_pairs(1, 2, {1}).steps, 3);
+  EXPECT_EQ(take_pairs(1, 1, {1}).steps, 4);  // two periods of two: each is seen twice
+  EXPECT_EQ(take_pairs(1, 2, {1}).steps, 4);
+  EXPECT_EQ(take_pairs(1, 2, {1}).first_measured, 3u);
   EXPECT_EQ(take_pairs(1, 3, {1}).steps, 5);  // 1 and 4
   EXPECT_EQ(take(1, 4, {1}, 0, 3).steps, 7);  // 1 and 6
 }
 
-TEST(Steps, EachIsComparedWithItsFellowOfTheFirstPeriod) {
+TEST(Steps, EachIsComparedWithItsFellowOfThePeriodBefore) {
   const std::vector<double> by_turns{1, 2, 1, 2, 1, 2, 1, 2};
   const Taken taken = take_pairs(1, 4, by_turns);
   EXPECT_TRUE(taken.steady);
   EXPECT_EQ(taken.steps, 5);
-  // one by one it would go on until four in a row are 2: the eighth to the eleventh
-  EXPECT_EQ(take(1, 4, by_turns).steps, 11);
+  // a period that nobody announced is found as well
+  EXPECT_EQ(take(1, 4, by_turns).steps, 5);
+  EXPECT_TRUE(take(1, 4, by_turns).steady);
   // 5 is no fellow of the 1 that comes two steps later: of 2 5 2 1 2 1 the last four agree
   const Taken later = take_pairs(1, 4, {9, 2, 5, 2, 1, 2, 1, 2, 1});
   EXPECT_TRUE(later.steady);
@@ -115,8 +117,17 @@ TEST(Steps, ASinglePeriodIsComparedWithTheOneBeforeIt) {
   const Taken taken = take_pairs(2, 2, {5, 2, 1, 2, 1, 2});
   EXPECT_EQ(taken.steps, 5);
   EXPECT_EQ(taken.first_measured, 4u);
-  // the set-up is no step: there is nothing to compare with
-  EXPECT_EQ(take_pairs(1, 2, {5, 2, 1}).steps, 3);
+  // the set-up is no step: of 5 2 1 1 1 1 the last four are two periods
+  EXPECT_EQ(take_pairs(1, 2, {5, 2, 1}).steps, 6);
+}
+
+TEST(Steps, APeriodThatIsTooLongToBeSeenTwiceIsNotSteady) {
+  // 1 to 10 again and again: 20 steps show it twice, but a period of 9 is the longest looked for
+  std::vector<double> rising;
+  for (int i = 0; i < 20; ++i) rising.push_back(1 + i % 10);
+  const Taken taken = take(1, 2, rising);
+  EXPECT_FALSE(taken.steady);
+  EXPECT_EQ(taken.steps, 20);
 }
 
 Task<> count_steps(Machine* machine, Steps* steps, Rank rank, std::vector<int>* log) {
