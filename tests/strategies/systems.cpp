@@ -3,6 +3,7 @@
 #include "scenarios/description/data_files.hpp"
 #include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
+#include "strategies/job.hpp"
 
 #include <bit>
 
@@ -95,6 +96,15 @@ std::uint64_t at_peak(const result::PeakBytes& peak, const std::string& purpose)
 }
 
 models::Model model_of(const description::Scenario& scenario) { return prepare(scenario).model; }
+
+std::vector<std::uint64_t> state_bytes(const description::Scenario& scenario) {
+  const Prepared prepared = prepare(scenario);
+  const Job job(scenario, prepared.model, prepared.program);
+  std::vector<std::uint64_t> bytes;
+  for (const Subgroup& group : job.subgroups)
+    bytes.push_back(3 * sectors(job.state_width() * group.span));
+  return bytes;
+}
 
 std::uint64_t padded(const models::Model& model, std::uint64_t width, std::uint64_t unit,
                      std::uint64_t ways) {

@@ -40,6 +40,9 @@ std::uint64_t at_peak(const result::PeakBytes& peak, const std::string& purpose)
 
 models::Model model_of(const description::Scenario& scenario);
 
+/// Bytes of storage that the states of each of a rank's sub-groups take, in its order.
+std::vector<std::uint64_t> state_bytes(const description::Scenario& scenario);
+
 /// Sum over weights of n x width, each padded to `unit`, for a rank that holds 1/ways.
 std::uint64_t padded(const models::Model& model, std::uint64_t width, std::uint64_t unit,
                      std::uint64_t ways = 1);
