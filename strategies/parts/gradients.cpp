@@ -251,6 +251,7 @@ Task<Gradients::Down> Gradients::bring_down(const Share& share, bool first_micro
   const std::uint64_t bytes = share.elements * width_;
   const View from = share.on_gpu.part(0, bytes);
   if (!landing_) co_return Down(machine_.copy(rank_, into, from, share.ready));
+  co_await share.ready;  // no landing buffer for a layer that still computes
   const Buffer landing = co_await landing_->take();
   const View there = landing.view(0, bytes);
   const Op copied = machine_.copy(rank_, there, from, share.ready);

@@ -43,7 +43,8 @@ void StatePaths::share_out() {
 std::size_t StatePaths::next() { return order_->next(); }
 
 Task<Semaphore::Lock> StatePaths::turn(std::size_t path, bool writes) {
-  if (!job_.scenario.strategy.optimizer.tier_lock) co_return Semaphore::Lock();
+  const bool alone = machine_.topology().ranks == 1;
+  if (alone || !job_.scenario.strategy.optimizer.tier_lock) co_return Semaphore::Lock();
   Semaphore& lanes = job_.shared->lanes[paths_[path].storage.index];
   // what is written frees memory for what is to be read
   if (writes) co_return co_await lanes.acquire_urgent();

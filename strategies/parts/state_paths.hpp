@@ -12,7 +12,8 @@ namespace spillway::strategies {
 ///   optimizer.adapt       bandwidths of auto paths are estimated anew after each step: the slower
 ///                         of read and write as this rank saw it, waiting for locks not counted
 ///   optimizer.tier_lock   `lanes` ranks of a node at a time use a storage, for one sub-group;
-///                         those who write, and free memory by it, before those who read
+///                         those who write, and free memory by it, before those who read. A rank
+///                         alone waits for nobody
 ///   Source  MLP-Offload, sections 3.2 and 3.3
 class StatePaths {
  public:

@@ -230,7 +230,9 @@ Task<View> Weights::bring(const LayerWeight& slot, GatheredWeights& gathered) {
       region.part(ways > 1 ? job_.member(rank_) * slot.share_bytes : 0, slot.share_bytes);
   Op there;
   if (residence_[slot.weight] == Residence::host) {
-    there = machine_.copy(rank_, own, share(slot.weight));
+    // one copy stream: a block's tensors follow each other, and leave peers half of the link
+    last_copy_ = machine_.copy(rank_, own, share(slot.weight), last_copy_);
+    there = last_copy_;
   } else if (residence_[slot.weight] == Residence::storage) {
     const Buffer staging = co_await pool_for(slot.weight).take();
     const View view = staging.view(0, slot.share_bytes);

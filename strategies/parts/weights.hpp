@@ -104,7 +104,7 @@ class Weights {
   Buffer gpu_flat_, host_flat_;
   std::vector<Stored> extents_;
   Semaphore turn_;  ///< one layer is fetched at a time: all ranks gather in the same order
-  Op last_read_;
+  Op last_read_, last_copy_;
   std::deque<Event> demanded_;  ///< by layer
   std::uint64_t live_ = 0;      ///< elements of gathered weights on the GPU
   std::vector<std::unique_ptr<BufferPool>> pools_;
