@@ -150,7 +150,10 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
     }
   if (scenario.nodes_in_use() > 1) steps.emplace_back("twice the network rate", faster_network);
   std::vector<Scenario> scenarios;
-  for (const auto& [name, change] : steps) change(scenarios.emplace_back(scenario));
+  for (const auto& [name, change] : steps) {
+    change(scenarios.emplace_back(scenario));
+    scenarios.back().run.steps = 1;  // equal steps repeat to 0.1 %
+  }
   const std::vector<Outcome> outcomes = simulate_all(backend, scenarios);
   std::map<std::string, result::WhatIf> next;
   for (std::size_t i = 0; i < steps.size(); ++i) {

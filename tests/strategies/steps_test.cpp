@@ -88,46 +88,44 @@ Taken take_pairs(std::uint64_t warmup, std::uint64_t measured, const std::vector
   return take(warmup, measured, seconds, 0, 2);
 }
 
-TEST(Steps, APeriodIsMeasuredWhole) {
-  EXPECT_EQ(take_pairs(1, 1, {1}).steps, 4);  // two periods of two: each is seen twice
+TEST(Steps, APeriodIsMeasuredWholeAndSeenTwice) {
+  EXPECT_EQ(take_pairs(1, 1, {1}).steps, 4);  // two by two; the set-up is none of them
+  EXPECT_EQ(take_pairs(1, 1, {1}).first_measured, 3u);
   EXPECT_EQ(take_pairs(1, 2, {1}).steps, 4);
-  EXPECT_EQ(take_pairs(1, 2, {1}).first_measured, 3u);
   EXPECT_EQ(take_pairs(1, 3, {1}).steps, 5);  // 1 and 4
+  EXPECT_EQ(take_pairs(1, 3, {1}).first_measured, 2u);
   EXPECT_EQ(take(1, 4, {1}, 0, 3).steps, 7);  // 1 and 6
 }
 
 TEST(Steps, EachIsComparedWithItsFellowOfThePeriodBefore) {
-  const std::vector<double> by_turns{1, 2, 1, 2, 1, 2, 1, 2};
-  const Taken taken = take_pairs(1, 4, by_turns);
-  EXPECT_TRUE(taken.steady);
-  EXPECT_EQ(taken.steps, 5);
-  // a period that nobody announced is found as well
-  EXPECT_EQ(take(1, 4, by_turns).steps, 5);
-  EXPECT_TRUE(take(1, 4, by_turns).steady);
-  // 5 is no fellow of the 1 that comes two steps later: of 2 5 2 1 2 1 the last four agree
-  const Taken later = take_pairs(1, 4, {9, 2, 5, 2, 1, 2, 1, 2, 1});
-  EXPECT_TRUE(later.steady);
-  EXPECT_EQ(later.first_measured, 4u);
-  EXPECT_EQ(later.steps, 7);
-}
-
-TEST(Steps, ASinglePeriodIsComparedWithTheOneBeforeIt) {
   EXPECT_EQ(take_pairs(2, 2, {1, 2, 1, 2}).steps, 4);
   // 5 and 1 differ; of 5 2 1 2 1 the last two are like the two before
   const Taken taken = take_pairs(2, 2, {5, 2, 1, 2, 1, 2});
   EXPECT_EQ(taken.steps, 5);
   EXPECT_EQ(taken.first_measured, 4u);
-  // the set-up is no step: of 5 2 1 1 1 1 the last four are two periods
-  EXPECT_EQ(take_pairs(1, 2, {5, 2, 1}).steps, 6);
+  // 9 2 5 2 1 2 1: the last four
+  const Taken later = take_pairs(1, 4, {9, 2, 5, 2, 1, 2, 1, 2, 1});
+  EXPECT_TRUE(later.steady);
+  EXPECT_EQ(later.steps, 7);
+  EXPECT_EQ(later.first_measured, 4u);
 }
 
-TEST(Steps, APeriodThatIsTooLongToBeSeenTwiceIsNotSteady) {
-  // 1 to 10 again and again: 20 steps show it twice, but a period of 9 is the longest looked for
-  std::vector<double> rising;
-  for (int i = 0; i < 20; ++i) rising.push_back(1 + i % 10);
-  const Taken taken = take(1, 2, rising);
-  EXPECT_FALSE(taken.steady);
-  EXPECT_EQ(taken.steps, 20);
+/// 1, 2, ... `period` seconds, again and again.
+Taken take_cycle(int period, std::uint64_t by_design = 1) {
+  std::vector<double> seconds;
+  for (int i = 0; i < 40; ++i) seconds.push_back(1 + i % period);
+  return take(1, 2, seconds, 0, by_design);
+}
+
+TEST(Steps, APeriodThatNobodySpokeOfIsFound) {
+  const Taken three = take_cycle(3);
+  EXPECT_TRUE(three.steady);
+  EXPECT_EQ(three.steps, 6);
+  EXPECT_EQ(three.first_measured, 4u);  // two are asked for, three measured
+  EXPECT_EQ(take_cycle(9).steps, 18);
+  EXPECT_TRUE(take_cycle(9).steady);
+  EXPECT_FALSE(take_cycle(10).steady);    // no more than nine are tried
+  EXPECT_EQ(take_cycle(3, 2).steps, 12);  // with two by design it takes six
 }
 
 Task<> count_steps(Machine* machine, Steps* steps, Rank rank, std::vector<int>* log) {
