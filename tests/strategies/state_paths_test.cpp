@@ -32,7 +32,7 @@ Task<> crowd(Machine* machine, StatePaths* paths, std::vector<int>* log) {
 }
 
 std::vector<int> order(const Overrides& more = {}) {
-  Overrides overrides{"machine=mlp_offload_t1", "training.precision=bf16_mixed"};
+  Overrides overrides{"machine=mlp_offload_t1", "training.precision=bf16_mixed", "parallel.data=2"};
   overrides.insert(overrides.end(), more.begin(), more.end());
   const description::Scenario scenario = small_model("llama", "mlp_offload", overrides);
   const Prepared prepared = prepare(scenario);
@@ -60,6 +60,10 @@ TEST(StatePaths, LanesLetSoManyIn) {
 
 TEST(StatePaths, WithoutLocksNobodyWaits) {
   EXPECT_THAT(order({"strategy.optimizer.tier_lock=false"}), ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST(StatePaths, ARankAloneOnItsNodeNeedsNoLock) {
+  EXPECT_THAT(order({"parallel.data=1"}), ElementsAre(1, 2, 3, 4, 5));
 }
 
 }  // namespace
