@@ -53,7 +53,10 @@ bool Steps::go_on() {
   if (done < warmup_ + measured_) return true;
   first_measured_ = done + 1 - measured_;
   steady_ = (measured_ == 1 && period_ == 1) || repeats();
-  return !steady_ && done < most_steps;
+  if (steady_ || done < most_steps) return !steady_;
+  // the mean of many says more than that of the last few
+  first_measured_ = std::min(first_measured_, std::max(warmup_, done - most_steps / 2) + 1);
+  return false;
 }
 
 /// Steps repeat with a period of their own, a multiple of the one they have by design: then whole
