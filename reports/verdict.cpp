@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <bit>
 
 namespace spillway::reports {
 
@@ -16,10 +17,19 @@ std::uint64_t shortage(const Infeasible& why) {
   return why.asked_bytes - std::min(why.asked_bytes, why.free_bytes);
 }
 
-/// How much room is missing; a request that is smaller than what is free lacks one piece of it.
+/// What a caching allocator takes of host memory for a request that would fit unrounded, else 0.
+std::uint64_t rounded_up(const Infeasible& why) {
+  const std::uint64_t block = std::bit_ceil(why.asked_bytes);
+  return why.tier == "host" && shortage(why) == 0 && block > why.free_bytes ? block : 0;
+}
+
+/// How much room is missing; a request that is smaller than what is free is rounded beyond that,
+/// or lacks one piece of it.
 std::string missing(const Infeasible& why) {
   if (const std::uint64_t bytes = shortage(why); bytes > 0)
     return tier_bytes(why.tier, bytes) + " short";
+  if (const std::uint64_t block = rounded_up(why))
+    return tier_bytes(why.tier, block - why.free_bytes) + " short once rounded to a power of two";
   return "no " + tier_bytes(why.tier, why.asked_bytes) + " in one piece";
 }
 
@@ -27,11 +37,14 @@ std::string why_not(const Result& r) {
   const Infeasible& why = *r.infeasible;
   const std::string capacity =
       why.capacity_bytes > 0 ? fmt::format(" of {}", tier_bytes(why.tier, why.capacity_bytes)) : "";
+  const std::uint64_t block = rounded_up(why);
+  const std::string taken =
+      block > 0 ? fmt::format(" and takes {}", tier_bytes(why.tier, block)) : "";
   return fmt::format(
-      "Does not fit: {} has no room for {} of rank {} in {}, {}. It asks for {} where {}{} are "
+      "Does not fit: {} has no room for {} of rank {} in {}, {}. It asks for {}{} where {}{} are "
       "free.",
       tier_name(why.tier), why.purpose, why.rank, why.phase, missing(why),
-      tier_bytes(why.tier, why.asked_bytes), tier_bytes(why.tier, why.free_bytes), capacity);
+      tier_bytes(why.tier, why.asked_bytes), taken, tier_bytes(why.tier, why.free_bytes), capacity);
 }
 
 /// "6.50 GB/s (4.00 GB/s read, 2.50 GB/s written), 85.0 us per request."

@@ -60,8 +60,10 @@ constexpr Knob master_weights[] = {{"strategy.optimizer.home"},
                                    {"strategy.optimizer.host_cache"},
                                    {"training.precision"},
                                    {"parallel.zero_stage"}};
-constexpr Knob optimizer_gradients[] = {
-    {"strategy.optimizer.home"}, {"strategy.gradients.policy"}, {"training.precision"}};
+constexpr Knob optimizer_gradients[] = {{"strategy.optimizer.home"},
+                                        {"strategy.optimizer.subgroup"},
+                                        {"strategy.gradients.policy"},
+                                        {"training.precision"}};
 constexpr Knob staging_buffer[] = {{"strategy.gradients.staging_buffer"}};
 constexpr Knob swap_out[] = {{"strategy.optimizer.subgroup"}, {"strategy.optimizer.fused_tensors"}};
 constexpr Knob swapped[] = {{"strategy.activations.swap_bytes"}, {"training.micro_batch"}};
@@ -101,7 +103,8 @@ constexpr Control all[] = {
     {"host", P::optimizer_swap_buffers, swap_buffers, "fewer buffers, smaller sub-groups"},
     {"host", P::optimizer_states, host_states, "optimizer states at home on SSD, in bf16"},
     {"host", P::master_weights, master_weights, "optimizer states at home on SSD"},
-    {"host", P::optimizer_gradient_buffers, optimizer_gradients, "optimizer states on SSD"},
+    {"host", P::optimizer_gradient_buffers, optimizer_gradients,
+     "optimizer states on SSD, smaller sub-groups"},
     {"host", P::pinned_gradient_buffer, staging_buffer, "no staging buffer"},
     {"host", P::swap_out_buffer, swap_out, "smaller sub-groups"},
     {"host", P::offloaded_checkpoints, activations, "checkpoints on the GPU or on SSD"},

@@ -59,6 +59,26 @@ TEST(SimulateReport, SaysHowLongTheDrivesLast) {
   EXPECT_THAT(simulate_report(dry, {100}), Not(HasSubstr("Wear")));
 }
 
+TEST(SimulateReport, SaysWhereSharedOptimizerStatesLie) {
+  result::Result result = sample_that_fits();
+  result.optimizer_states = result::OptimizerStates{100, 20, {{"nvme", {50, 2}}, {"pfs", {30, 1}}}};
+  result.checkpoint = result::Checkpoint{200'000'000'000, 50'000'000'000};
+  EXPECT_THAT(
+      simulate_report(result, {300}),
+      HasSubstr("Optimizer states: of 100 sub-groups 20 stay in host memory from one update "
+                "to the next, 50 on nvme, 30 on pfs. Of a checkpoint's 200.0 GB 50.0 GB lie "
+                "on remote storage already.\n"));
+}
+
+TEST(SimulateReport, SaysNothingOfStatesOnOnePathThatAreNeverCached) {
+  result::Result result = sample_that_fits();
+  result.optimizer_states = result::OptimizerStates{100, 0, {{"nvme", {100, 0}}}};
+  result.checkpoint = result::Checkpoint{200, 0};
+  const std::string report = simulate_report(result, {300});
+  EXPECT_THAT(report, Not(HasSubstr("Optimizer states")));
+  EXPECT_THAT(report, Not(HasSubstr("checkpoint")));
+}
+
 TEST(SimulateReport, OfARunThatDoesNotFitHasNoTimes) {
   const std::string report = simulate_report(sample_that_does_not_fit(), {100});
   EXPECT_THAT(report, HasSubstr("Does not fit: host memory has no room"));

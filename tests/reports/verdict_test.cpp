@@ -20,6 +20,28 @@ TEST(Verdict, SaysThatRoomIsInPiecesWhenEnoughIsFree) {
   EXPECT_EQ(verdict(result), "no: host, gradient_flat_buffer, no 32.0 GiB in one piece in init");
 }
 
+TEST(Verdict, SaysThatACachingAllocatorRoundsBeyondWhatIsFree) {
+  result::Result result = sample_that_does_not_fit();
+  result.infeasible->asked_bytes = 33 * gib;
+  result.infeasible->free_bytes = 40 * gib;
+  // 33 GiB take 64 GiB; 64 - 40 = 24
+  EXPECT_EQ(
+      verdict(result),
+      "no: host, gradient_flat_buffer, 24.0 GiB short once rounded to a power of two in init");
+  EXPECT_EQ(
+      headline(result),
+      "Does not fit: host memory has no room for gradient_flat_buffer of rank 1 in init, "
+      "24.0 GiB short once rounded to a power of two. It asks for 33.0 GiB and takes 64.0 GiB "
+      "where 40.0 GiB of 128.0 GiB are free.");
+}
+
+TEST(Verdict, SpeaksOfNoRoundingWhereTheRoundedBlockFits) {
+  result::Result result = sample_that_does_not_fit();
+  result.infeasible->asked_bytes = 33 * gib;
+  result.infeasible->free_bytes = 64 * gib;
+  EXPECT_EQ(verdict(result), "no: host, gradient_flat_buffer, no 33.0 GiB in one piece in init");
+}
+
 TEST(Headline, IsTheAnswerInWords) {
   EXPECT_EQ(headline(sample_that_fits()),
             "Fits: 40.0 s per step, 1,638 tokens/s, 62.1 TFLOPS per GPU. What limits it is nvme.");
