@@ -54,15 +54,16 @@ void faster_network(Scenario& scenario) {
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
-/// Pieces of a batch that a remedy tries at most: each costs a pass to simulate.
+/// Pieces of a batch that a remedy of two changes tries at most: each costs a pass to simulate.
 constexpr std::uint64_t most_pieces = 32;
 
-/// The same global batch in smaller pieces.
-void add_smaller_batches(const Scenario& scenario, std::vector<Change>& changes) {
+/// The same global batch in smaller pieces, the largest first.
+void add_smaller_batches(const Scenario& scenario, std::uint64_t pieces,
+                         std::vector<Change>& changes) {
   const std::uint64_t batch = scenario.training.micro_batch;
-  for (std::uint64_t smaller = batch / 2; smaller >= 1; smaller /= 2) {
+  for (std::uint64_t smaller = batch / 2; smaller >= 1; --smaller) {
     if (batch % smaller != 0) continue;
-    if (batch / smaller > most_pieces) break;
+    if (batch / smaller > pieces) break;
     const std::uint64_t steps = scenario.training.gradient_accumulation * (batch / smaller);
     changes.push_back({"training.micro_batch " + number(smaller) +
                            " with training.gradient_accumulation " + number(steps),
@@ -120,6 +121,22 @@ std::optional<Remedy> best_of(const Backend& backend, const std::vector<Change>&
   return best;
 }
 
+/// The first of `batches`, the largest, that fits. Memory does not depend on how many pieces follow
+/// the second one: only what fits is simulated with all of them.
+std::optional<Remedy> largest_batch(const Backend& backend, const std::vector<Change>& batches,
+                                    const Resolve& resolve) {
+  for (const Change& change : batches) {
+    auto trial = resolve(change.overrides);
+    if (!trial) continue;
+    std::uint64_t& pieces = trial->training.gradient_accumulation;
+    pieces = std::min<std::uint64_t>(pieces, 2);
+    const Outcome outcome = simulate_all(backend, std::span(&*trial, 1)).front();
+    if (!outcome.result || !outcome.result->feasible()) continue;
+    if (auto remedy = best_of(backend, {change}, resolve)) return remedy;
+  }
+  return std::nullopt;
+}
+
 std::vector<Change> pairs_of(const std::vector<std::vector<Change>>& kinds) {
   std::vector<Change> pairs;
   for (std::size_t a = 0; a < kinds.size(); ++a)
@@ -171,11 +188,15 @@ std::optional<Remedy> cheapest_remedy(const Backend& backend, const Scenario& sc
   std::vector<std::vector<Change>> kinds(4);
   add_smaller_subgroups(scenario, kinds[0]);
   add_checkpointing(scenario, kinds[1]);
-  add_smaller_batches(scenario, kinds[2]);
   add_other_systems(scenario, kinds[3]);
-  std::vector<Change> single;
+  std::vector<Change> single, batches;
   for (const auto& kind : kinds) single.insert(single.end(), kind.begin(), kind.end());
-  if (auto best = best_of(backend, single, resolve)) return best;
+  add_smaller_batches(scenario, scenario.training.micro_batch, batches);
+  std::optional<Remedy> best = best_of(backend, single, resolve);
+  std::optional<Remedy> batch = largest_batch(backend, batches, resolve);
+  if (!best || (batch && batch->result.tokens_per_s > best->result.tokens_per_s)) best = batch;
+  if (best) return best;
+  add_smaller_batches(scenario, most_pieces, kinds[2]);
   return best_of(backend, pairs_of(kinds), resolve);
 }
 

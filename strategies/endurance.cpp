@@ -111,7 +111,7 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
     if (storage.kind != description::StorageKind::ssd) continue;
     const WriteSizes& writes = step.by_storage.at(i);
     const double waf = workload_waf(storage, writes);
-    const double written = bytes_of(writes);
+    const double written = bytes_of(writes) / step.steps;
     const result::Wear wear = wear_of_one(storage, written, waf, step.seconds);
     if (!worst || sooner(wear, *worst)) worst = wear;
     if (written == 0) continue;

@@ -32,12 +32,13 @@ double workload_waf(const description::StorageSpec& storage, const WriteSizes& w
 /// WAF / workload WAF x relaxation x drives.  Result  absent without a rating
 std::optional<double> lifetime_writes(const description::StorageSpec& storage, double waf);
 
-/// What one step of a node wrote, and what it trained.
+/// What steps of a node wrote, and what each of them trained.
 struct StepWrites {
-  std::vector<WriteSizes> by_storage;  ///< parallel to machine.storage
-  double seconds = 0;
-  double tokens = 0;  ///< of all nodes together
-  double nodes = 1;   ///< that write alike
+  std::vector<WriteSizes> by_storage;  ///< of all `steps`, parallel to machine.storage
+  double seconds = 0;                  ///< of one
+  double tokens = 0;                   ///< of one, all nodes together
+  double nodes = 1;                    ///< that write alike
+  double steps = 1;
 };
 
 /// Wear of the storage that wears out first; the price of what all of them lose.

@@ -19,6 +19,8 @@ class Limits {
   std::vector<description::Complaint> find() {
     refuse(scenario_.run.io_bench && scenario_.machine.storage.empty(), "run.io_bench",
            scenario_.machine.name + " has no storage", "add one to machine.storage");
+    refuse(scenario_.run.io_bench && scenario_.run.io_bench->bytes.value() == 0,
+           "run.io_bench.bytes", "requests of no bytes", "write a size such as \"2 MiB\"");
     if (scenario_.run.io_bench) return std::move(complaints_);  // no schedule runs
     parallelism();
     parts();

@@ -6,6 +6,7 @@
 #include "strategies/io_bench.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace spillway::strategies {
 
@@ -29,6 +30,14 @@ models::Workload workload_of(const description::Scenario& scenario) {
   return workload;
 }
 
+constexpr std::uint64_t result::PhaseBytes::*phase_bytes[] = {
+    &result::PhaseBytes::ssd_read,
+    &result::PhaseBytes::ssd_write,
+    &result::PhaseBytes::h2d,
+    &result::PhaseBytes::d2h,
+    &result::PhaseBytes::gpu_direct_read,
+    &result::PhaseBytes::gpu_direct_write};
+
 /// Sums and means of the measured steps, and of the ledger.
 class Summary {
  public:
@@ -49,10 +58,10 @@ class Summary {
       longest = std::max(longest, step.seconds());
       add_phases(result, step);
     }
-    const StepRecord& last = steps.back();
-    result.operations = last.operations;
+    const StepRecord all = sum_of_steps();
+    result.operations = each(all.operations);
     if (result.step_time_s > 0) result.step_spread = (longest - shortest) / result.step_time_s;
-    add_bytes(result, last);
+    add_bytes(result, all);
     add_rates(result);
     add_states(result);
     const description::Training& training = scenario_.training;
@@ -60,9 +69,9 @@ class Summary {
                                  training.sequence * scenario_.parallel.data;
     const std::uint64_t nodes =
         description::divide_up(scenario_.parallel.ranks(), machine_.topology().ranks);
-    result.wear =
-        wear_of(scenario_.machine, {last.write_sizes, result.step_time_s,
-                                    static_cast<double>(tokens), static_cast<double>(nodes)});
+    result.wear = wear_of(scenario_.machine,
+                          {all.write_sizes, result.step_time_s, static_cast<double>(tokens),
+                           static_cast<double>(nodes), count_});
   }
 
   void add_peaks(result::Result& result) {
@@ -127,22 +136,51 @@ class Summary {
     return std::string(to_string(static_cast<Phase>(phase)));
   }
 
-  void add_bytes(result::Result& result, const StepRecord& step) {
+  /// Bytes, writes and operations of the measured steps together: a period's steps may differ.
+  StepRecord sum_of_steps() const {
+    const auto& steps = machine_.recorder().steps();
+    StepRecord all = steps[first_];
+    for (std::size_t i = first_ + 1; i < steps.size(); ++i) {
+      const StepRecord& step = steps[i];
+      all.operations += step.operations;
+      all.gpu_direct += step.gpu_direct;
+      all.network += step.network;
+      all.between_nodes += step.between_nodes;
+      for (std::size_t phase = 0; phase < result::phase_count; ++phase)
+        for (const auto part : phase_bytes) all.bytes[phase].*part += step.bytes[phase].*part;
+      for (std::size_t storage = 0; storage < all.by_storage.size(); ++storage) {
+        all.by_storage[storage].read += step.by_storage[storage].read;
+        all.by_storage[storage].write += step.by_storage[storage].write;
+        for (const WriteSize& size : step.write_sizes[storage].all())
+          for (std::uint64_t n = 0; n < size.count; ++n) all.write_sizes[storage].add(size.bytes);
+      }
+    }
+    return all;
+  }
+
+  /// Of one step, when all measured ones have `sum`.
+  std::uint64_t each(std::uint64_t sum) const {
+    return static_cast<std::uint64_t>(std::llround(static_cast<double>(sum) / count_));
+  }
+
+  void add_bytes(result::Result& result, const StepRecord& all) {
     for (std::size_t i = 1; i < result::phase_count; ++i) {
-      result.phase_bytes[name(i)] = step.bytes[i];
-      result.io.h2d += step.bytes[i].h2d;
-      result.io.d2h += step.bytes[i].d2h;
+      result::PhaseBytes& bytes = result.phase_bytes[name(i)];
+      for (const auto part : phase_bytes) bytes.*part = each(all.bytes[i].*part);
+      result.io.h2d += bytes.h2d;
+      result.io.d2h += bytes.d2h;
     }
     const auto& storages = machine_.topology().storages;
     for (std::size_t i = 0; i < storages.size(); ++i) {
-      result.io.by_storage[storages[i].name] = step.by_storage[i];
+      result::StorageBytes& bytes = result.io.by_storage[storages[i].name];
+      bytes = {each(all.by_storage[i].read), each(all.by_storage[i].write)};
       if (!storages[i].wears) continue;
-      result.io.ssd_read += step.by_storage[i].read;
-      result.io.ssd_write += step.by_storage[i].write;
+      result.io.ssd_read += bytes.read;
+      result.io.ssd_write += bytes.write;
     }
-    result.io.gpu_direct = step.gpu_direct;
-    result.io.network = step.network;
-    result.io.between_nodes = step.between_nodes;
+    result.io.gpu_direct = each(all.gpu_direct);
+    result.io.network = each(all.network);
+    result.io.between_nodes = each(all.between_nodes);
   }
 
   void add_rates(result::Result& result) {

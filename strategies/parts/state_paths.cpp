@@ -19,6 +19,7 @@ StatePaths::StatePaths(Machine& machine, Rank rank, const Job& job)
   }
   if (!paths_.empty()) return;
   paths_.emplace_back().storage = machine.topology().home(rank);
+  paths_.back().estimated = false;
   paths_.back().bandwidth = 1;
 }
 

@@ -32,7 +32,10 @@ class StatePaths {
   /// New shares from what was measured since the last time.
   void end_step();
 
-  double estimate(std::size_t path) const { return paths_[path].bandwidth; }
+  /// Bytes per second; 0 where the scenario gives weights, or there is but one path.
+  double estimate(std::size_t path) const {
+    return paths_[path].estimated ? paths_[path].bandwidth : 0;
+  }
 
  private:
   struct Rate {

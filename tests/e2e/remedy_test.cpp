@@ -34,7 +34,7 @@ const std::vector<TooLarge> larges = {
      "strategy.activations.policy checkpoint_gpu"},
     {"a_batch_of_small_samples",
      "large.json --set model=gpt2 --set training.sequence=1024 --set training.micro_batch=128",
-     "GPU memory has no room for", "training.micro_batch 32 with training.gradient_accumulation 4"},
+     "GPU memory has no room for", "training.micro_batch 64 with training.gradient_accumulation 2"},
     // a name with a blank must be quoted in the command to paste
     {"a_file_with_a_blank", "'my box.json'",
      "GPU memory has no room for activations of rank 0 in forward",
