@@ -174,7 +174,7 @@ void in_a_child(const std::function<void()>& work) {
 }
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t every = 5;  ///< of the pairs: they take five times as long
+constexpr std::size_t every = 20;  ///< of the pairs: they take ten times as long
 #else
 constexpr std::size_t every = 1;
 #endif
