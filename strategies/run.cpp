@@ -67,11 +67,9 @@ class Summary {
     const description::Training& training = scenario_.training;
     const std::uint64_t tokens = training.micro_batch * training.gradient_accumulation *
                                  training.sequence * scenario_.parallel.data;
-    const std::uint64_t nodes =
-        description::divide_up(scenario_.parallel.ranks(), machine_.topology().ranks);
     result.wear = wear_of(scenario_.machine,
                           {all.write_sizes, result.step_time_s, static_cast<double>(tokens),
-                           static_cast<double>(nodes), count_});
+                           static_cast<double>(machine_.topology().nodes), count_});
   }
 
   void add_peaks(result::Result& result) {

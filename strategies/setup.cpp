@@ -68,14 +68,16 @@ StorageInfo as_one_node_sees(const description::StorageSpec& storage, std::uint6
 
 }  // namespace
 
+Rounding rounding_of(description::PinnedPolicy policy) {
+  return policy == description::PinnedPolicy::exact ? Rounding::page : Rounding::power_of_two;
+}
+
 MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace) {
   const description::MachineFile& machine = scenario.machine;
   MachineSetup setup;
   setup.clock = clock;
   setup.trace = trace;
-  setup.pinned = scenario.strategy.pinned == description::PinnedPolicy::exact
-                     ? Rounding::page
-                     : Rounding::power_of_two;
+  setup.pinned = rounding_of(scenario.strategy.pinned);
   setup.gpu = scenario.strategy.gpu_allocator == description::GpuAllocator::exact
                   ? Rounding::none
                   : Rounding::cuda_caching;

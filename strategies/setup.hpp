@@ -17,6 +17,9 @@ namespace spillway::strategies {
 ///            nodes share gives each its part of rate and capacity
 MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace);
 
+/// How pinned memory is rounded under `policy`.
+Rounding rounding_of(description::PinnedPolicy policy);
+
 /// The data-parallel group of `rank` (its gradients are reduced in it, its states partitioned over
 /// it).
 Group data_group(const description::Scenario& scenario, Rank rank);

@@ -55,9 +55,7 @@ Task<> Gradients::init() {
     co_return;
   }
   std::optional<Rounding> rounding;
-  if (part_.pinned)
-    rounding =
-        *part_.pinned == description::PinnedPolicy::exact ? Rounding::page : Rounding::power_of_two;
+  if (part_.pinned) rounding = rounding_of(*part_.pinned);
   Buffer pageable;  // built pageable, then copied into pinned memory: both alive for a moment
   if (part_.init_copy)
     pageable = machine_.allocate_now(TierId::pageable, rank_, Bytes(total), Purpose::init_copy);

@@ -33,11 +33,6 @@ std::size_t shape_class(WeightKind kind) {
   }
 }
 
-std::optional<Rounding> rounding_of(std::optional<description::PinnedPolicy> policy) {
-  if (!policy) return std::nullopt;
-  return *policy == description::PinnedPolicy::exact ? Rounding::page : Rounding::power_of_two;
-}
-
 }  // namespace
 
 Weights::Weights(Machine& machine, Rank rank, const Job& job)
@@ -100,9 +95,10 @@ Task<> Weights::init() {
   }
   if (gpu) gpu_flat_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(gpu), Purpose::weights);
   if (host) {
+    const auto& pinned = job_.scenario.strategy.weights.pinned;
     host_flat_ =
         machine_.allocate_now(TierId::pinned, rank_, Bytes(host), Purpose::parameter_flat_buffer,
-                              rounding_of(job_.scenario.strategy.weights.pinned));
+                              pinned ? std::optional(rounding_of(*pinned)) : std::nullopt);
     co_await machine_.run(rank_, first_values(host_flat_.view(), job_.weight_bytes));
   }
   if (job_.scenario.strategy.weights.home == Home::ssd) {
