@@ -10,6 +10,11 @@ endif()
 find_package(CLI11 REQUIRED)
 find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
+find_package(Eigen3 3.4 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
+pkg_check_modules(libnvme REQUIRED IMPORTED_TARGET libnvme)
+pkg_check_modules(blkid REQUIRED IMPORTED_TARGET blkid)
 
 # SimGrid ships no CMake package.
 find_path(SIMGRID_INCLUDE_DIR simgrid/s4u.hpp REQUIRED)
