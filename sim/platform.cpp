@@ -255,6 +255,7 @@ Platform::CpuPath Platform::cpu(const strategies::CpuKernel& kernel, Rank rank) 
   switch (kernel.work) {
     case strategies::CpuWork::convert:
     case strategies::CpuWork::initialize:
+    case strategies::CpuWork::checkpoint:
       return {convert_, traffic};
     case strategies::CpuWork::check_fused:
       return {fused_, traffic};

@@ -52,7 +52,7 @@ bool Steps::go_on() {
   first_measured_ = warmup_ + 1;
   if (done < warmup_ + measured_) return true;
   first_measured_ = done + 1 - measured_;
-  steady_ = (measured_ == 1 && period_ == 1) || repeats();
+  steady_ = !machine_.exact_time() || (measured_ == 1 && period_ == 1) || repeats();
   if (steady_ || done < most_steps) return !steady_;
   // the mean of many says more than that of the last few
   first_measured_ = std::min(first_measured_, std::max(warmup_, done - most_steps / 2) + 1);
@@ -105,7 +105,8 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
     if (tensor.weight && tensor.role == models::TensorRole::weight)
       elements_[*tensor.weight] = tensor.elements;
   plans = plan_layers(model, program, partition.weight_ways(), partition.gradient_ways(),
-                      scenario.strategy.activations.policy != description::ActivationPolicy::keep);
+                      scenario.strategy.activations.policy != description::ActivationPolicy::keep,
+                      partition.state_ways());
   const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
   subgroups = make_subgroups(
       model, optimizer.subgroup.value(), optimizer.grouping, optimizer.fused_tensors,
@@ -123,6 +124,24 @@ std::uint64_t Job::largest_share(std::uint64_t ways) const {
 bool Job::mixed() const {
   return scenario.training.precision == description::Precision::fp16_mixed ||
          scenario.training.precision == description::Precision::bf16_mixed;
+}
+
+ElementType Job::weight_type() const {
+  switch (scenario.training.precision) {
+    case description::Precision::fp16_mixed:
+    case description::Precision::fp16:
+      return ElementType::fp16;
+    case description::Precision::bf16_mixed:
+    case description::Precision::bf16:
+      return ElementType::bf16;
+    case description::Precision::fp32:
+      break;
+  }
+  return ElementType::fp32;
+}
+
+ElementType Job::state_type() const {
+  return fp32_states() ? ElementType::fp32 : ElementType::bf16;
 }
 
 bool Job::fp32_states() const {

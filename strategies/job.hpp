@@ -84,9 +84,9 @@ struct Job {
 
   /// Elements of weight `index` on one tensor-parallel rank.
   std::uint64_t elements(std::uint32_t index) const { return elements_[index]; }
-  /// ceil(elements / ways): what one of `ways` ranks holds.
+  /// Elements that one of `ways` ranks holds (see share_of).
   std::uint64_t share(std::uint32_t index, std::uint64_t ways) const {
-    return description::divide_up(elements_[index], ways);
+    return share_of(elements_[index], ways, weight_bytes);
   }
   std::uint64_t largest_share(std::uint64_t ways) const;
   /// The place of one of the simulated node's ranks in its data-parallel group. That node is the
@@ -96,6 +96,10 @@ struct Job {
   }
   bool mixed() const;
   bool fp32_states() const;
+  /// Of the weights that kernels read, and of their gradients as computed.
+  ElementType weight_type() const;
+  /// Of masters, momenta and variances.
+  ElementType state_type() const;
   /// Bytes of one element of a state: master, momentum or variance.
   std::uint64_t state_width() const { return fp32_states() ? 4 : 2; }
 

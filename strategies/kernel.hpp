@@ -1,16 +1,63 @@
 #pragma once
 
 #include "models/step_program.hpp"
+#include "scenarios/description/training.hpp"
 #include "strategies/memory/block.hpp"
 
 #include <string_view>
 
 namespace spillway::strategies {
 
+struct Subgroup;
+
+using description::ElementType;
+
+/// What an operand is to the work that uses it; only a machine that computes asks.
+enum class Role : std::uint8_t {
+  any,        ///< nothing is computed with it
+  tensor,     ///< of a step program: `index` is its TensorId
+  workspace,  ///< of an operator
+  weight,     ///< 16-bit (or only) copy of a weight
+  master,
+  momentum,
+  variance,
+  states,    ///< master (if it is none of the weight's own), momentum and variance, in this order
+  gradient,  ///< of a weight
+  input,     ///< of a conversion; `index` pairs it with its output
+  output,
+};
+
 struct BoundOperand {
+  /// `index` of an operand that holds all members of a sub-group, each at its offset.
+  static constexpr std::uint32_t whole_group = ~std::uint32_t{0};
+
   View view;
   models::Access access = models::Access::read;
+  Role role = Role::any;
+  ElementType type = ElementType::fp32;
+  bool fresh = false;       ///< a sum begins here: what is in it is not added to
+  std::uint32_t index = 0;  ///< of a tensor, a weight, a sub-group's member, or a pair
   BoundOperand(View bound, models::Access how) : view(std::move(bound)), access(how) {}
+  BoundOperand(View bound, models::Access how, Role what, ElementType of, std::uint32_t number)
+      : view(std::move(bound)), access(how), role(what), type(of), index(number) {}
+};
+
+/// Where a training stands and what its kernels are to calculate with.
+struct Numbers {
+  std::uint64_t step = 0;         ///< from 0
+  std::uint64_t micro_batch = 0;  ///< of the step, from 0
+  std::uint64_t update = 0;       ///< from 1: steps that were not skipped, this one included
+  float loss_scale = 1;
+  float inverse_scale = 1;  ///< of a gradient: 1 / (loss scale x micro-batches x data ranks)
+};
+
+/// Kernels that are no operator of the step program.
+enum class GpuWork : std::uint8_t {
+  operation,   ///< `GpuKernel::operation`
+  sum,         ///< output = all inputs, in order; one input: a conversion
+  norm,        ///< reads its input
+  check,       ///< output (fp32) = 1 when an input has an inf or a NaN, else 0
+  initialize,  ///< first values of its outputs: weights, states
 };
 
 /// One kernel on a stream of a rank's GPU: the operator, its cost, its operands in GPU memory.
@@ -24,6 +71,9 @@ struct GpuKernel {
   bool matrix = false;   ///< bounded by the compute rate; else by memory (see ElementwiseCost)
   bool in_pass = false;  ///< in forward or backward, whose memory-bound time `compute` may include
   bool recompute = false;
+  GpuWork work = GpuWork::operation;
+  Numbers numbers{};
+  std::uint64_t first_element = 0;  ///< of the weight, where the operands begin
   std::vector<BoundOperand> operands;
 };
 
@@ -33,15 +83,20 @@ enum class CpuWork {
   check_chained,  ///< abs, isinf, any, isnan, any: one thread, 20 B per fp32 element
   check_fused,    ///< one pass over the bits, all cores
   initialize,     ///< first values of weights and states, at the rate of `convert`
+  checkpoint,     ///< reads masters, at the rate of `convert`
 };
-inline constexpr std::size_t cpu_work_count = static_cast<std::size_t>(CpuWork::initialize) + 1;
+inline constexpr std::size_t cpu_work_count = static_cast<std::size_t>(CpuWork::checkpoint) + 1;
 
 /// Work on a node's cores: bounded by its rate in the machine file and by DRAM, shared with
 /// everything else there.
 struct CpuKernel {
   CpuWork work = CpuWork::adam;
   std::uint64_t elements = 0;
-  std::uint64_t traffic = 0;  ///< bytes of DRAM traffic, read + written
+  std::uint64_t traffic = 0;        ///< bytes of DRAM traffic, read + written
+  const Subgroup* group = nullptr;  ///< of Adam and checkpoints: what the operands hold
+  std::uint64_t share = 0;          ///< of `group`: which of its ranks' equal shares of each weight
+  Numbers numbers{};
+  std::uint64_t first_element = 0;  ///< where there is no `group`: of the weight
   std::vector<BoundOperand> operands;
 };
 

@@ -70,12 +70,13 @@ class FirstFit {
 class Planner {
  public:
   Planner(const models::Model& model, const StepProgram& program, std::uint64_t weight_ways,
-          std::uint64_t gradient_ways, bool recomputes)
+          std::uint64_t gradient_ways, bool recomputes, std::uint64_t state_ways)
       : model_(model),
         program_(program),
         weight_ways_(weight_ways),
         gradient_ways_(gradient_ways),
         recomputes_(recomputes),
+        state_ways_(state_ways),
         layers_(static_cast<std::uint32_t>(model.layers.size())),
         uses_(program.tensors.size()),
         hidden_index_(program.tensors.size(), none),
@@ -173,15 +174,19 @@ class Planner {
       LayerWeight slot{};
       slot.weight = weight;
       slot.offset = plan.weight_bytes;
-      slot.share_bytes =
-          up(description::divide_up(tensor.bytes.value(), weight_ways_), storage_sector);
-      slot.gradient_share_bytes =
-          up(description::divide_up(gradient.bytes.value(), gradient_ways_), storage_sector);
+      slot.share_bytes = share_bytes(tensor, weight_ways_);
+      slot.gradient_share_bytes = share_bytes(gradient, gradient_ways_);
       slot.owned = std::find(owned.begin(), owned.end(), weight) != owned.end();
       plan.weight_bytes += slot.share_bytes * weight_ways_;
       weight_slot_.push_back(weight);
       plan.weights.push_back(slot);
     }
+  }
+
+  std::uint64_t share_bytes(const Tensor& tensor, std::uint64_t ways) const {
+    const std::uint64_t width = tensor.bytes.value() / tensor.elements;
+    if (ways > 1) return share_of(tensor.elements, ways, width) * width;
+    return up(share_of(tensor.elements, state_ways_, width) * state_ways_ * width, storage_sector);
   }
 
   const Tensor* find_weight(std::uint32_t weight, TensorRole role) {
@@ -201,7 +206,7 @@ class Planner {
     for (const TensorId id : program_.saved_by(plan.layer)) {
       const Tensor& tensor = program_.tensors[id];
       if (hidden_index_[id] != none || tensor.role != TensorRole::activation) continue;
-      saved_offset_[id] = static_cast<std::uint64_t>(plan.saved_bytes);
+      saved_offset_[id] = plan.saved_bytes;
       plan.saved_bytes += up(tensor.bytes.value(), placement);
     }
   }
@@ -223,13 +228,15 @@ class Planner {
       PlannedKernel kernel{&op, recompute, {}};
       for (const models::Operand& operand : op.operands) {
         PlannedOperand placed = place(operand, plan.layer, recompute);
+        placed.tensor = operand.tensor;
         if (placed.area != Area::nowhere && placed.bytes > 0) kernel.operands.push_back(placed);
       }
       if (op.workspace.value() > 0) {
         const auto inside = workspace_offset_.find(i);
         const bool fits = inside != workspace_offset_.end();
         kernel.operands.push_back({fits ? Area::transient : Area::scratch, Access::read_write,
-                                   fits ? inside->second : 0, op.workspace.value()});
+                                   fits ? inside->second : 0, op.workspace.value(),
+                                   PlannedOperand::no_tensor});
         if (!fits)
           pass.scratch_bytes = std::max(pass.scratch_bytes, up(op.workspace.value(), placement));
       }
@@ -343,6 +350,7 @@ class Planner {
   const StepProgram& program_;
   std::uint64_t weight_ways_, gradient_ways_;
   bool recomputes_;
+  std::uint64_t state_ways_;
   std::uint32_t layers_;
   std::vector<Use> uses_;
   std::vector<std::uint32_t> hidden_index_;
@@ -358,8 +366,9 @@ class Planner {
 }  // namespace
 
 LayerPlans plan_layers(const models::Model& model, const StepProgram& program,
-                       std::uint64_t weight_ways, std::uint64_t gradient_ways, bool recomputes) {
-  return Planner(model, program, weight_ways, gradient_ways, recomputes).plan();
+                       std::uint64_t weight_ways, std::uint64_t gradient_ways, bool recomputes,
+                       std::uint64_t state_ways) {
+  return Planner(model, program, weight_ways, gradient_ways, recomputes, state_ways).plan();
 }
 
 }  // namespace spillway::strategies

@@ -10,6 +10,18 @@ namespace spillway::strategies {
 /// Storage transfers, and so the shares of tensors, are whole sectors: bytes.
 inline constexpr std::uint64_t storage_sector = 4096;
 
+/// Shares of a tensor begin and end at such bytes on the GPU.
+inline constexpr std::uint64_t share_alignment = 64;
+
+/// Elements that one of `ways` ranks holds of a tensor of `elements`, each `width` bytes. Shares
+/// follow each other without gaps, so that gathered they are the tensor; the last ones are short of
+/// it by what they are padded with.
+inline std::uint64_t share_of(std::uint64_t elements, std::uint64_t ways, std::uint64_t width) {
+  if (ways == 1) return elements;
+  const std::uint64_t unit = share_alignment / width;
+  return description::divide_up(description::divide_up(elements, ways), unit) * unit;
+}
+
 /// Where an operand of a layer's kernels lies on the GPU.
 enum class Area : std::uint8_t {
   weights,    ///< the layer's gathered weights
@@ -30,6 +42,8 @@ struct PlannedOperand {
   std::uint64_t offset;  ///< bytes inside the area; weights, gradients: index into
                          ///< LayerPlan::weights; hidden: index into LayerPlans::hidden
   std::uint64_t bytes;
+  models::TensorId tensor = no_tensor;
+  static constexpr models::TensorId no_tensor = ~models::TensorId{0};  ///< a workspace
 };
 
 struct PlannedKernel {
@@ -57,7 +71,7 @@ struct PassPlan {
 struct LayerWeight {
   std::uint32_t weight;
   std::uint64_t offset;       ///< bytes, of the gathered tensor
-  std::uint64_t share_bytes;  ///< of one rank, padded to sectors
+  std::uint64_t share_bytes;  ///< of one rank; the last is padded
   std::uint64_t gradient_share_bytes;
   bool owned;  ///< false for a tied weight that another layer owns
 };
@@ -97,10 +111,12 @@ struct LayerPlans {
 };
 
 /// Lays out every layer of `program` for ranks that hold 1/`weight_ways` of each weight and
-/// 1/`gradient_ways` of each gradient. Offsets are multiples of 512 B, shares of 4096 B.
+/// 1/`gradient_ways` of each gradient. Offsets are multiples of 512 B. What is whole on each rank
+/// is padded to 4096 B and has room for the shares of `state_ways` ranks.
 ///   recomputes   blocks save nothing in forward; what their recomputation makes lives until its
 ///                last use in backward, as autograd frees it
 LayerPlans plan_layers(const models::Model& model, const models::StepProgram& program,
-                       std::uint64_t weight_ways, std::uint64_t gradient_ways, bool recomputes);
+                       std::uint64_t weight_ways, std::uint64_t gradient_ways, bool recomputes,
+                       std::uint64_t state_ways = 1);
 
 }  // namespace spillway::strategies

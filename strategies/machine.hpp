@@ -37,6 +37,7 @@ struct MachineSetup {
   /// system. Shorter than the topology's storages: the rest have one.
   std::vector<bool> raw_drives;
   bool clock = true;
+  bool exact_time = true;  ///< the same work takes the same time: steps can be seen to repeat
   bool trace = false;
 };
 
@@ -84,8 +85,12 @@ class Machine : public BlockOwner {
   ///   Throws  InternalError when the members' kinds or sizes (of the whole, see Collective)
   ///   differ,
   ///           or a shard is not the whole divided by Topology::size (less than an alignment short)
-  Op collective(Rank rank, Group group, Collective what, View in, View out,
-                const After& after = {});
+  ///   type  of the elements that a reduction adds: in fp32, in rank order, rounded once
+  Op collective(Rank rank, Group group, Collective what, View in, View out, const After& after = {},
+                ElementType type = ElementType::fp32);
+  /// The fp32 number at the beginning of host memory that no operation in flight writes; 0 where no
+  /// real memory stands behind it.
+  float number(const View& view) const;
 
   // ---- Memory
 
@@ -133,6 +138,7 @@ class Machine : public BlockOwner {
   ///           InternalError
   void run_ranks(std::vector<Task<>> ranks);
   void step_ended() { recorder_.step_ended(now_s()); }
+  bool exact_time() const { return setup_.exact_time; }
   Recorder& recorder() { return recorder_; }
   Ledger& ledger() { return ledger_; }
   std::uint32_t gpu_tier(Rank rank) const { return rank.index; }
@@ -155,6 +161,11 @@ class Machine : public BlockOwner {
   /// Forgets everything in flight; the base releases the operations afterwards.
   virtual void cancel_all() = 0;
   virtual double now_s() const = 0;
+  /// What the operation that was just issued computes, for machines that do. `forget` follows when
+  /// it is finished or cancelled, before its memory may go.
+  virtual void accept(Operation&, std::span<const GpuKernel>) {}
+  virtual void accept(Operation&, const CpuKernel&) {}
+  virtual void forget(Operation&) {}
   /// Real memory behind a block; the simulated machines have none.
   virtual std::byte* provide(Block&) { return nullptr; }
   virtual void withdraw(Block&) {}
@@ -198,7 +209,7 @@ class Machine : public BlockOwner {
   void check_shards(Collective what, const View& in, const View& out, std::uint64_t members) const;
   void check_range(const Stored& stored, Range range, const View& view, Rank rank) const;
   CollectiveRound& join_round(Group group, std::size_t position, Collective what,
-                              std::uint64_t bytes);
+                              std::uint64_t bytes, ElementType type);
   void check_hazards(Operation& operation);
   [[noreturn]] void conflict(const Block& block, const Operation& one, const Operation& other);
   bool ordered(const Operation& earlier, Operation& later);

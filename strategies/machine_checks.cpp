@@ -132,6 +132,7 @@ bool Machine::ordered(const Operation& earlier, Operation& later) {
 }
 
 void Machine::forget_operands(Operation& operation) {
+  forget(operation);
   const Block* cleared = nullptr;
   for (const BoundOperand& operand : operation.operands) {
     Block* block = operand.view.block.get();

@@ -1,6 +1,7 @@
 #include "strategies/machine.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 /// What strategies call: each checks its operands, then issues one operation.
 namespace spillway::strategies {
@@ -74,6 +75,7 @@ Op Machine::run(Rank rank, std::span<const GpuKernel> kernels, const After& afte
     operation.operands.insert(operation.operands.end(), kernel.operands.begin(),
                               kernel.operands.end());
   }
+  accept(operation, kernels);
   operation.gpu_stream = stream;
   join_stream(operation, static_cast<std::uint64_t>(stream) * setup_.topology.ranks + rank.index);
   return launch(operation, after);
@@ -82,6 +84,7 @@ Op Machine::run(Rank rank, std::span<const GpuKernel> kernels, const After& afte
 Op Machine::run(Rank rank, CpuKernel kernel, const After& after) {
   for (const BoundOperand& operand : kernel.operands) check_operand(operand.view, false, rank);
   Operation& operation = issue(OperationKind::cpu_kernel, rank, kernel.traffic);
+  accept(operation, kernel);
   // one by one: the pooled operation keeps its room
   for (BoundOperand& operand : kernel.operands) operation.operands.push_back(std::move(operand));
   operation.cpu.work = kernel.work;
@@ -99,7 +102,7 @@ Op Machine::run(Rank rank, StorageId storage, StorageKernel kernel, const After&
 }
 
 Op Machine::collective(Rank rank, Group group, Collective what, View in, View out,
-                       const After& after) {
+                       const After& after, ElementType type) {
   ENSURE(group.index < setup_.topology.groups.size(), "no such group");
   const auto& members = setup_.topology.groups[group.index];
   const auto self = std::find(members.begin(), members.end(), rank);
@@ -110,7 +113,7 @@ Op Machine::collective(Rank rank, Group group, Collective what, View in, View ou
   if (in) check_operand(in, true, rank);
   if (out) check_operand(out, true, rank);
   check_shards(what, in, out, setup_.topology.size(group));
-  CollectiveRound& round = join_round(group, position, what, bytes);
+  CollectiveRound& round = join_round(group, position, what, bytes, type);
   Operation& operation = issue(OperationKind::collective, rank, bytes);
   if (out) operation.operands.emplace_back(std::move(out), models::Access::write);
   if (in && !(operation.operands.size() == 1 &&
@@ -124,9 +127,16 @@ Op Machine::collective(Rank rank, Group group, Collective what, View in, View ou
   return launch(operation, after);
 }
 
+float Machine::number(const View& view) const {
+  check_operand(view, false, view.block->rank);
+  float value = 0;
+  if (view.data()) std::memcpy(&value, view.data(), sizeof value);
+  return value;
+}
+
 /// The oldest round of `group` that this member has not joined yet, else a new one.
 CollectiveRound& Machine::join_round(Group group, std::size_t position, Collective what,
-                                     std::uint64_t bytes) {
+                                     std::uint64_t bytes, ElementType type) {
   auto& rounds = rounds_[group.index];
   const auto open = std::find_if(rounds.begin(), rounds.end(), [&](const auto& round) {
     return round->members[position] == nullptr;
@@ -135,6 +145,7 @@ CollectiveRound& Machine::join_round(Group group, std::size_t position, Collecti
     auto& round = rounds.emplace_back(std::make_unique<CollectiveRound>());
     *round = {group,
               what,
+              type,
               bytes,
               std::vector<Operation*>(setup_.topology.groups[group.index].size()),
               0,

@@ -47,6 +47,8 @@ std::string_view name_of(CpuWork work) {
       return "overflow check (fused)";
     case CpuWork::initialize:
       return "initialize";
+    case CpuWork::checkpoint:
+      return "checkpoint";
   }
   return "?";
 }

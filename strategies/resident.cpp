@@ -12,6 +12,7 @@ description::Strategy resident_defaults() {
   strategy.weights.home = description::Home::gpu;
   strategy.activations.policy = description::ActivationPolicy::keep;
   strategy.gradients.policy = description::GradientPolicy::resident;
+  strategy.gradients.accumulation = description::Width::fp16;
   strategy.gradients.reduce_bucket = description::Params(0);
   strategy.optimizer.device = description::OptimizerDevice::gpu;
   strategy.optimizer.home = description::Home::gpu;

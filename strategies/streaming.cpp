@@ -4,6 +4,7 @@
 #include "strategies/parts/gpu_optimizer.hpp"
 #include "strategies/parts/overflow_check.hpp"
 #include "strategies/parts/passes.hpp"
+#include "strategies/parts/progress.hpp"
 #include "strategies/setup.hpp"
 
 #include <algorithm>
@@ -29,6 +30,7 @@ class Streaming {
                     : nullptr),
         gradients_(machine, rank, job, on_cpu_.get()),
         on_gpu_(machine, rank, job, weights_, gradients_),
+        progress_(job),
         overlap_(job.scenario.strategy.weights.overlap ||
                  job.scenario.strategy.weights.home != description::Home::ssd),
         ahead_(std::max<std::uint64_t>(1, job.scenario.strategy.weights.prefetch_blocks)) {}
@@ -44,31 +46,46 @@ class Streaming {
     if (on_cpu_)
       co_await on_cpu_->init();
     else
-      on_gpu_.init();
+      co_await on_gpu_.init();
     hold_initialisation_blocks();
   }
 
   Task<> step() {
     const std::uint64_t micro_batches = job_.scenario.training.gradient_accumulation;
     for (std::uint64_t micro = 0; micro < micro_batches; ++micro) {
+      numbers_ = progress_.numbers(micro);
       machine_.enter(rank_, Phase::forward);
       co_await forward();
       machine_.enter(rank_, Phase::backward);
       co_await backward(micro == 0, micro + 1 == micro_batches);
       activations_.end_micro_batch();
     }
-    if (on_cpu_ && job_.scenario.strategy.overflow_check != description::OverflowCheck::none) {
+    bool overflow = false;
+    if (job_.scenario.strategy.overflow_check != description::OverflowCheck::none) {
       machine_.enter(rank_, Phase::overflow_check);
-      co_await check_overflow(machine_, rank_, job_, gradients_);
+      overflow = co_await check_overflow(machine_, rank_, job_, gradients_);
     }
     machine_.enter(rank_, Phase::update);
+    if (!overflow) co_await update();
+    progress_.step_ended(overflow);
+  }
+
+  Task<> checkpoint() {
     if (on_cpu_)
-      co_await on_cpu_->update([this](std::uint32_t weight) { return gradients_.flat(weight); });
+      co_await on_cpu_->checkpoint();
     else
-      co_await on_gpu_.update();
+      co_await on_gpu_.checkpoint();
   }
 
  private:
+  Task<> update() {
+    if (on_cpu_)
+      co_await on_cpu_->update([this](std::uint32_t weight) { return gradients_.flat(weight); },
+                               numbers_);
+    else
+      co_await on_gpu_.update(numbers_);
+  }
+
   void hold(TierId tier, Purpose purpose, Bytes bytes) {
     if (bytes.value()) held_.push_back(machine_.allocate_now(tier, rank_, bytes, purpose));
   }
@@ -127,6 +144,8 @@ class Streaming {
     at.scratch = activations_.scratch();
     at.logits = activations_.logits(layer);
     at.hidden = &activations_.hidden();
+    at.type = job_.weight_type();
+    at.numbers = numbers_;
     return at;
   }
 
@@ -180,7 +199,7 @@ class Streaming {
         in_use = GatheredWeights();
       }
       GatheredWeights weights = co_await arrive(layer);
-      Gradients::OnGpu gradients = co_await gradients_.begin_layer(layer);
+      Gradients::OnGpu gradients = co_await gradients_.begin_layer(layer, first_micro);
       if (!activations_.has_room(layer, true)) {
         if (before) co_await before;
         in_use = GatheredWeights();
@@ -189,6 +208,7 @@ class Streaming {
       activations_.before_backward(layer);
       LayerOperands at = operands(layer, weights);
       at.gradients = &gradients.views;
+      at.fresh = &gradients.fresh;
       std::vector<Op> arrivals = activations_.arrivals(layer);
       if (activations_.recomputes(layer)) {
         const Op recomputed = issue(plan.recompute, at, std::move(arrivals));
@@ -218,6 +238,8 @@ class Streaming {
   std::unique_ptr<CpuOptimizer> on_cpu_;
   Gradients gradients_;
   GpuOptimizer on_gpu_;
+  Progress progress_;
+  Numbers numbers_;
   bool overlap_;  ///< false: reads from SSD begin when the layer before has left the GPU
   std::uint64_t ahead_;
   std::vector<Buffer> held_;
@@ -230,6 +252,7 @@ Task<> train_streaming(Machine& machine, Rank rank, const Job& job) {
   Streaming rank_state(machine, rank, job);
   co_await rank_state.init();
   while (co_await job.steps->next()) co_await rank_state.step();
+  if (job.scenario.run.checkpoint) co_await rank_state.checkpoint();
 }
 
 }  // namespace spillway::strategies

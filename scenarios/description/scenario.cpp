@@ -23,6 +23,8 @@ void training_fields(Io& io, T& training) {
   io("dropout", training.dropout);
   io("ema", training.ema);
   io("causal_skip", training.causal_skip);
+  io("learning_rate", training.learning_rate);
+  io("initial_scale_power", training.initial_scale_power);
 }
 
 template <class Io, class T>
@@ -46,6 +48,7 @@ void run_fields(Io& io, T& run) {
   io("warmup_steps", run.warmup_steps);
   io("steps", run.steps);
   io("seed", run.seed);
+  io("checkpoint", run.checkpoint);
 }
 
 void read_bench(const json& object, IoBench& bench) {

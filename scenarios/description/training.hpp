@@ -10,6 +10,10 @@ namespace spillway::description {
 enum class Precision { fp16_mixed, bf16_mixed, fp16, bf16, fp32 };
 enum class OptimizerKind { adam, sgd };
 enum class StateWidth { fp32, bf16 };  ///< element type of the optimizer states
+/// Of one number in memory.
+enum class ElementType : std::uint8_t { fp32, fp16, bf16 };
+inline std::uint64_t bytes_of(ElementType type) { return type == ElementType::fp32 ? 4 : 2; }
+
 enum class AttentionKind { flash, materialized };
 
 struct Training {
@@ -24,6 +28,9 @@ struct Training {
   double dropout = 0;
   bool ema = false;
   bool causal_skip = false;
+  double learning_rate = 1e-4;
+  /// fp16_mixed with an overflow check begins with a loss scale of 2 to this power.
+  std::uint64_t initial_scale_power = 16;
 };
 
 struct Parallel {
@@ -44,6 +51,7 @@ struct IoBench {
 
 struct RunLength {
   std::uint64_t warmup_steps = 1, steps = 2, seed = 1;
+  bool checkpoint = false;  ///< after the last step every master weight is read once more
   std::optional<IoBench> io_bench;
 };
 

@@ -110,7 +110,9 @@ class Sums {
     const double cores = static_cast<double>(host.cores);
     const double shared =
         seconds(adam, host.adam.value()) +
-        seconds(traffic(CpuWork::convert) + traffic(CpuWork::initialize), host.convert.value()) +
+        seconds(
+            traffic(CpuWork::convert) + traffic(CpuWork::initialize) + traffic(CpuWork::checkpoint),
+            host.convert.value()) +
         seconds(traffic(CpuWork::check_fused), host.check_fused.value()) +
         seconds(check, chained * cores) +
         seconds(2 * sum([](const PhaseDemand& phase) { return phase.host_copies; }),

@@ -85,8 +85,9 @@ void CpuOptimizer::fetch_ahead(Pass& pass, std::size_t position) {
   }
 }
 
-Task<> CpuOptimizer::update(Flat flat) {
+Task<> CpuOptimizer::update(Flat flat, const Numbers& numbers) {
   flat_ = std::move(flat);
+  numbers_ = numbers;
   Pass pass = begin_pass();
   std::uint64_t to_come = 0, hits = 0;  // swapped sub-groups
   for (const std::uint32_t group : pass.order) {
@@ -158,9 +159,11 @@ Op CpuOptimizer::widen(const Subgroup& group) {
                                        Purpose::optimizer_gradient_buffers);
     }
     kernel.elements += member.elements;
-    kernel.operands.emplace_back(flat_(member.weight), Access::read);
+    const auto pair = static_cast<std::uint32_t>(kernel.operands.size() / 2);
+    kernel.operands.emplace_back(flat_(member.weight), Access::read, Role::input,
+                                 job_.weight_type(), pair);
     kernel.operands.emplace_back(widened_.view(4 * member.offset, 4 * member.elements),
-                                 Access::write);
+                                 Access::write, Role::output, ElementType::fp32, pair);
   }
   if (kernel.elements == 0) return Op();
   kernel.traffic = 6 * kernel.elements;
@@ -177,25 +180,48 @@ Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const
   kernel.elements = group.elements;
   kernel.traffic =
       group.elements * (6 * width + 4 + (width == 4 && job_.mixed() ? job_.weight_bytes : 0));
-  const auto use = [&](View view, Access access) {
-    kernel.operands.emplace_back(std::move(view), access);
-  };
-  for (View& view : states_.operands(loaded)) use(std::move(view), Access::read_write);
-  if (loaded.gradient) use(loaded.gradient.view(), Access::read);
-  for (const Subgroup::Member& member : group.members) {
-    const StateStore::GradientHome home = states_.gradient_home(member.weight);
-    const View narrow = flat_(member.weight);
-    if (home.memory) use(home.memory, Access::read);
-    if (weights_on_gpu_ && width == 4)
-      use(narrow, Access::read_write);  // the gradient gives way to the new weights
-    else if (!home.memory && !home.extent && !widens(narrow, member))
-      use(narrow, Access::read);
-    if (!home.memory && !home.extent && widens(narrow, member))
-      use(widened_.view(4 * member.offset, 4 * member.elements), Access::read);
-    if (weights_.in_host(member.weight)) use(weights_.share(member.weight), Access::read_write);
+  kernel.group = &group;
+  kernel.numbers = numbers_;
+  kernel.operands = states_.operands(loaded);
+  if (loaded.gradient)
+    kernel.operands.emplace_back(loaded.gradient.view(), Access::read, Role::gradient,
+                                 ElementType::fp32, BoundOperand::whole_group);
+  std::uint64_t offset = 0;  // in the swap-out buffer
+  for (std::uint32_t i = 0; i < group.members.size(); ++i) {
+    add_member(kernel, group.members[i], i);
+    const std::uint64_t bytes = out ? out_bytes(group.members[i]) : 0;
+    if (bytes)
+      kernel.operands.emplace_back(out.view(offset, bytes), Access::write, Role::weight,
+                                   job_.weight_type(), i);
+    offset += bytes;
   }
-  if (out) use(out.view(), Access::write);
   return machine_.run(rank_, std::move(kernel), widened);
+}
+
+/// A member's gradient, where it is not in the sub-group's buffer, and its weight, where it is
+/// renewed in place.
+void CpuOptimizer::add_member(CpuKernel& kernel, const Subgroup::Member& member,
+                              std::uint32_t index) const {
+  const StateStore::GradientHome home = states_.gradient_home(member.weight);
+  const View narrow = flat_(member.weight);
+  const ElementType flat_type =
+      narrow.bytes == 4 * member.elements ? ElementType::fp32 : job_.weight_type();
+  const auto use = [&](View view, Access access, Role role, ElementType type) {
+    kernel.operands.emplace_back(std::move(view), access, role, type, index);
+  };
+  if (home.memory)
+    use(home.memory, Access::read, Role::gradient, ElementType::fp32);
+  else if (!home.extent && widens(narrow, member))
+    use(widened_.view(4 * member.offset, 4 * member.elements), Access::read, Role::gradient,
+        ElementType::fp32);
+  else if (!home.extent)
+    use(narrow, Access::read, Role::gradient, flat_type);
+  if (weights_on_gpu_ && job_.fp32_states())  // the gradient gives way to the new weights
+    use(narrow.part(0, member.elements * job_.weight_bytes), Access::read_write, Role::weight,
+        job_.weight_type());
+  if (weights_.in_host(member.weight))
+    use(weights_.share(member.weight), Access::read_write,
+        states_.has_own_master(member.weight) ? Role::weight : Role::master, job_.weight_type());
 }
 
 std::vector<Op> CpuOptimizer::send_to_gpu(const Subgroup::Member& member, const View& from,
@@ -204,9 +230,9 @@ std::vector<Op> CpuOptimizer::send_to_gpu(const Subgroup::Member& member, const 
   const std::uint64_t bytes = std::min(into.bytes, member.elements * job_.weight_bytes);
   std::vector<Op> ops{machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes), updated)};
   if (job_.partition.state_ways() > 1 && weights_.whole(member.weight))
-    ops.push_back(machine_.collective(rank_, data_group(job_.scenario, rank_),
-                                      Collective::all_gather, into,
-                                      weights_.whole_view(member.weight), ops.back()));
+    ops.push_back(machine_.collective(
+        rank_, data_group(job_.scenario, rank_), Collective::all_gather, into,
+        weights_.gathered_view(member.weight, job_.partition.state_ways()), ops.back()));
   return ops;
 }
 
@@ -224,7 +250,7 @@ Task<> CpuOptimizer::publish(StateStore::Loaded loaded, bool keep, Op updated, B
       for (Op& op : send_to_gpu(member, from, updated)) ops.push_back(std::move(op));
     } else if (weights_.on_storage(member.weight) &&
                (!narrow || keep || !states_.swapped(loaded.group))) {
-      const std::uint64_t bytes = weights_.share_bytes(member.weight);
+      const std::uint64_t bytes = weights_.stored_bytes(member.weight);
       ops.push_back(machine_.write(rank_, weights_.extent(member.weight), {0, bytes},
                                    from.part(0, bytes), updated));
     }
@@ -232,6 +258,29 @@ Task<> CpuOptimizer::publish(StateStore::Loaded loaded, bool keep, Op updated, B
   loaded = StateStore::Loaded();
   out.reset();
   for (const Op& op : ops) co_await op;
+}
+
+/// Reads every master as an update would, and writes nothing.
+Task<> CpuOptimizer::checkpoint() {
+  for (std::uint32_t i = 0; i < states_.count(); ++i) {
+    StateStore::Loaded loaded = co_await states_.load(i);
+    const Subgroup& group = job_.subgroups[i];
+    CpuKernel kernel;
+    kernel.work = CpuWork::checkpoint;
+    kernel.group = &group;
+    kernel.elements = group.elements;
+    kernel.traffic = group.elements * job_.state_width();
+    for (const BoundOperand& operand : states_.operands(loaded))
+      if (operand.role == Role::master) kernel.operands.push_back(operand);
+    for (BoundOperand& operand : kernel.operands) operand.access = Access::read;
+    for (std::uint32_t m = 0; m < group.members.size(); ++m)
+      if (weights_.in_host(group.members[m].weight) &&
+          !states_.has_own_master(group.members[m].weight))
+        kernel.operands.emplace_back(weights_.share(group.members[m].weight), Access::read,
+                                     Role::master, job_.weight_type(), m);
+    kernel.share = job_.partition.state_ways() > 1 ? job_.member(rank_) : 0;
+    co_await machine_.run(rank_, std::move(kernel));
+  }
 }
 
 }  // namespace spillway::strategies

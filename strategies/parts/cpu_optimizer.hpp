@@ -25,7 +25,9 @@ class CpuOptimizer {
   ///   flat   view of a weight's share in the flat gradient buffer, for gradients that are in host
   ///          memory
   using Flat = std::function<View(std::uint32_t)>;
-  Task<> update(Flat flat);
+  Task<> update(Flat flat, const Numbers& numbers);
+  /// Reads every master as an update would, and writes nothing; the last of a run.
+  Task<> checkpoint();
 
   StateStore& states() { return states_; }
 
@@ -42,6 +44,7 @@ class CpuOptimizer {
   void fetch_ahead(Pass& pass, std::size_t position);
   Task<> update_group(StateStore::Loaded loaded, bool keep);
   Op widen(const Subgroup& group);
+  void add_member(CpuKernel& kernel, const Subgroup::Member& member, std::uint32_t index) const;
   Op adam(const StateStore::Loaded& loaded, const Buffer& out, const Op& widened);
   Task<> publish(StateStore::Loaded loaded, bool keep, Op updated, Buffer out);
   std::vector<Op> send_to_gpu(const Subgroup::Member& member, const View& from, const Op& updated);
@@ -59,6 +62,7 @@ class CpuOptimizer {
   std::unique_ptr<BufferPool> swap_out_;
   // during an update
   Flat flat_;
+  Numbers numbers_;
   Buffer widened_;  ///< fp32 gradients of one sub-group
   std::vector<Pending<>> writing_;
   std::uint64_t step_ = 0;

@@ -28,7 +28,7 @@ GpuOptimizer::GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       state_width_(state_bytes(job)),
       offset_(job.model.weights.size()) {}
 
-void GpuOptimizer::init() {
+Task<> GpuOptimizer::init() {
   std::uint64_t total = 0, elements = 0;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     offset_[weight] = total;
@@ -41,9 +41,48 @@ void GpuOptimizer::init() {
   if (job_.scenario.training.ema)
     ema_ =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(4 * elements), Purpose::optimizer_states);
+  if (total) co_await first_states();
 }
 
-Task<> GpuOptimizer::update() {
+Task<> GpuOptimizer::first_states() {
+  const std::uint64_t ways = job_.partition.state_ways();
+  std::vector<GpuKernel> kernels;
+  for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    const std::uint64_t share = job_.share(weight, ways);
+    GpuKernel kernel;
+    kernel.name = "initialize";
+    kernel.work = GpuWork::initialize;
+    kernel.bytes = static_cast<double>(share * state_width_);
+    kernel.first_element = ways > 1 ? job_.member(rank_) * share : 0;
+    kernel.operands.emplace_back(states_.view(offset_[weight], share * state_width_),
+                                 models::Access::write, Role::states, job_.state_type(), weight);
+    kernels.push_back(std::move(kernel));
+  }
+  co_await machine_.run(rank_, kernels);
+}
+
+Task<> GpuOptimizer::checkpoint() {
+  const std::uint64_t ways = job_.partition.state_ways();
+  for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    const std::uint64_t share = job_.share(weight, ways);
+    const bool own = job_.mixed() && job_.fp32_states();
+    const View from =
+        own ? states_.view(offset_[weight], 4 * share) : weights_.updated_share(weight, ways);
+    const Buffer landing =
+        machine_.allocate_now(TierId::pageable, rank_, Bytes(from.bytes), Purpose::bounce_buffers);
+    const Op copied = machine_.copy(rank_, landing.view(), from);
+    CpuKernel kernel;
+    kernel.work = CpuWork::checkpoint;
+    kernel.elements = share;
+    kernel.traffic = from.bytes;
+    kernel.first_element = ways > 1 ? job_.member(rank_) * share : 0;
+    kernel.operands.emplace_back(landing.view(), models::Access::read, Role::master,
+                                 own ? ElementType::fp32 : job_.weight_type(), weight);
+    co_await machine_.run(rank_, std::move(kernel), copied);
+  }
+}
+
+Task<> GpuOptimizer::update(const Numbers& numbers) {
   std::vector<GpuKernel> kernels;
   const std::uint64_t ways = job_.partition.state_ways();
   const models::Span span = job_.program.update;
@@ -55,12 +94,15 @@ Task<> GpuOptimizer::update() {
     kernel.name = op.name;
     kernel.operation = &op;
     kernel.bytes = static_cast<double>(op.bytes.value()) / static_cast<double>(ways);
-    kernel.operands.emplace_back(weights_.updated_share(weight, ways), models::Access::write);
-    kernel.operands.emplace_back(gradients_.resident(weight), models::Access::read);
+    kernel.numbers = numbers;
+    kernel.operands.emplace_back(weights_.updated_share(weight, ways), models::Access::write,
+                                 Role::weight, job_.weight_type(), weight);
+    kernel.operands.emplace_back(gradients_.resident_share(weight), models::Access::read,
+                                 Role::gradient, gradients_.resident_type(), weight);
     if (state_width_)
       kernel.operands.emplace_back(
           states_.view(offset_[weight], job_.share(weight, ways) * state_width_),
-          models::Access::read_write);
+          models::Access::read_write, Role::states, job_.state_type(), weight);
     kernels.push_back(std::move(kernel));
   }
   const Op updated = machine_.run(rank_, kernels);
@@ -69,7 +111,7 @@ Task<> GpuOptimizer::update() {
     if (weights_.whole(weight))
       gathers.push_back(machine_.collective(
           rank_, data_group(job_.scenario, rank_), Collective::all_gather,
-          weights_.updated_share(weight, ways), weights_.whole_view(weight), updated));
+          weights_.updated_share(weight, ways), weights_.gathered_view(weight, ways), updated));
   co_await updated;
   for (const Op& gather : gathers) co_await gather;
 }

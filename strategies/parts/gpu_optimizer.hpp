@@ -11,10 +11,14 @@ class GpuOptimizer {
   GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,
                const Gradients& gradients);
   /// Throws  OutOfMemory
-  void init();
-  Task<> update();
+  Task<> init();
+  Task<> update(const Numbers& numbers);
+  /// Brings every master to host memory, one by one.
+  Task<> checkpoint();
 
  private:
+  Task<> first_states();
+
   Machine& machine_;
   Rank rank_;
   const Job& job_;

@@ -31,6 +31,7 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* 
       ways_(optimizer ? job.partition.state_ways() : job.partition.gradient_ways()),
       width_(job.weight_bytes),
       flat_width_(width_ == 4 || part_.accumulation == description::Width::fp32 ? 4 : 2),
+      resident_width_(job.scenario.training.gradient_accumulation > 1 ? flat_width_ : width_),
       offset_(job.model.weights.size()),
       tied_(job.model.weights.size()),
       on_gpu_(machine.scheduler(), 2),
@@ -41,11 +42,11 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* 
 }
 
 Task<> Gradients::init() {
-  const std::uint64_t width = optimizer_ ? flat_width_ : width_;
+  const std::uint64_t width = optimizer_ ? flat_width_ : resident_width_;
   std::uint64_t total = 0;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     offset_[weight] = total;
-    total += up(job_.share(weight, ways_) * width, optimizer_ ? line : storage_sector);
+    total += optimizer_ ? up(job_.share(weight, ways_) * width, line) : resident_bytes(weight);
   }
   if (const std::uint64_t bucket = part_.reduce_bucket.value() * width_)
     reduce_bucket_ =
@@ -66,6 +67,11 @@ Task<> Gradients::init() {
   flat_ = machine_.allocate_now(
       TierId::pinned, rank_, Bytes(total),
       sums ? Purpose::gradient_accumulation : Purpose::gradient_flat_buffer, rounding);
+  // what pads the shares must look like gradients without an overflow
+  View first = flat_.view();
+  if (pageable) first = pageable.view();
+  const Op cleared = machine_.run(rank_, zeros(std::move(first)));
+  co_await cleared;
   if (pageable) co_await machine_.copy(rank_, flat_.view(), pageable.view());
   pageable.reset();
   const std::uint64_t largest = job_.largest_share(ways_);
@@ -86,27 +92,58 @@ View Gradients::flat(std::uint32_t weight) const {
   return flat_.view(offset_[weight], job_.share(weight, ways_) * flat_width_);
 }
 
+/// Of a whole gradient with room for the shares of who updates from it, or of a share.
+std::uint64_t Gradients::resident_bytes(std::uint32_t weight) const {
+  const std::uint64_t states = ways_ == 1 ? job_.partition.state_ways() : 1;
+  const std::uint64_t shares =
+      ways_ == 1 ? job_.share(weight, states) * states : job_.share(weight, ways_);
+  return up(shares * resident_width_, storage_sector);
+}
+
 View Gradients::resident(std::uint32_t weight) const {
-  return resident_.view(offset_[weight], up(job_.share(weight, ways_) * width_, storage_sector));
+  return resident_.view(offset_[weight], resident_bytes(weight));
+}
+
+View Gradients::resident_share(std::uint32_t weight) const {
+  const std::uint64_t states = job_.partition.state_ways();
+  const std::uint64_t bytes = job_.share(weight, states) * resident_width_;
+  const std::uint64_t first = ways_ == 1 && states > 1 ? job_.member(rank_) * bytes : 0;
+  return resident(weight).part(first, bytes);
+}
+
+ElementType Gradients::flat_type() const {
+  return flat_width_ == 4 ? ElementType::fp32 : job_.weight_type();
+}
+
+ElementType Gradients::resident_type() const {
+  return resident_width_ == 4 ? ElementType::fp32 : job_.weight_type();
+}
+
+/// The kernels sum into the resident gradients themselves.
+bool Gradients::in_place() const {
+  return !optimizer_ && job_.partition.gradient_ways() == 1 && resident_width_ == width_;
 }
 
 // ---- On the GPU
 
-Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer) {
+Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer, bool first_micro) {
   OnGpu gradients;
-  const bool in_place = !optimizer_ && job_.partition.gradient_ways() == 1;
   gradients.slot = co_await on_gpu_.acquire();
   const LayerPlan& plan = job_.plans.layers[layer];
   const std::uint64_t ways = job_.partition.gradient_ways();
   std::uint64_t bytes = 0;
   for (const LayerWeight& slot : plan.weights)
-    if (!in_place && slot.owned && !tied_[slot.weight]) bytes += slot.gradient_share_bytes * ways;
+    if (!in_place() && slot.owned && !tied_[slot.weight]) bytes += slot.gradient_share_bytes * ways;
   if (bytes)
     gradients.buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
   std::uint64_t offset = 0;
   for (const LayerWeight& slot : plan.weights) {
     const std::uint64_t size = slot.gradient_share_bytes * ways;
-    if (in_place) {
+    // the head has begun the sum of the weights that it shares with the embedding
+    const bool begun = slot.owned && layer == 0 && job_.model.architecture.tied_embeddings &&
+                       slot.weight == job_.model.layers.front().weights.front();
+    gradients.fresh.push_back(!begun && (first_micro || !in_place()));
+    if (in_place()) {
       gradients.views.push_back(resident(slot.weight));
     } else if (!slot.owned || tied_[slot.weight]) {
       // made by the head, completed and sent away by the embedding
@@ -128,7 +165,7 @@ View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
   if (job_.partition.gradient_ways() > 1)
     return whole.part(member * slot.gradient_share_bytes, slot.gradient_share_bytes);
   const std::uint64_t bytes = up(job_.share(slot.weight, ways_) * width_, line);
-  return whole.part(std::min(member * bytes, whole.bytes - bytes), bytes);
+  return whole.part(member * bytes, bytes);
 }
 
 /// ZeRO-2 and 3 leave each rank its share; below, all ranks get the sum: once a step when
@@ -137,9 +174,10 @@ Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, bo
   if (job_.partition.ways == 1) return computed;
   if (job_.partition.gradient_ways() > 1)
     return machine_.collective(rank_, group_, Collective::reduce_scatter, whole,
-                               own_part(slot, whole), computed);
-  if (!last_micro && !optimizer_) return computed;
-  return machine_.collective(rank_, group_, Collective::all_reduce, whole, whole, computed);
+                               own_part(slot, whole), computed, job_.weight_type());
+  if (!last_micro && in_place()) return computed;
+  return machine_.collective(rank_, group_, Collective::all_reduce, whole, whole, computed,
+                             job_.weight_type());
 }
 
 std::vector<Gradients::Share> Gradients::reduce_layer(const LayerPlan& plan, const OnGpu& gradients,
@@ -155,16 +193,19 @@ std::vector<Gradients::Share> Gradients::reduce_layer(const LayerPlan& plan, con
   return shares;
 }
 
-Op Gradients::convert_kernel(std::string_view name, View into, std::vector<View> from,
-                             const After& after) {
+Op Gradients::gpu_kernel(std::string_view name, GpuWork work, Typed into, std::vector<Typed> from,
+                         const After& after) {
   GpuKernel kernel;
   kernel.name = name;
-  kernel.bytes = static_cast<double>(into.bytes);
-  for (View& source : from) {
-    kernel.bytes += static_cast<double>(source.bytes);
-    kernel.operands.emplace_back(std::move(source), models::Access::read);
+  kernel.work = work;
+  kernel.bytes = static_cast<double>(into.view.bytes);
+  for (Typed& source : from) {
+    kernel.bytes += static_cast<double>(source.view.bytes);
+    kernel.operands.emplace_back(std::move(source.view), models::Access::read, Role::input,
+                                 source.type, 0);
   }
-  kernel.operands.emplace_back(std::move(into), models::Access::write);
+  kernel.operands.emplace_back(std::move(into.view), models::Access::write, Role::output, into.type,
+                               0);
   // DeepSpeed: reduce_and_partition_stream with overlap_comm, else the default stream
   return machine_.run(rank_, std::span<const GpuKernel>(&kernel, 1), after,
                       part_.overlap ? GpuStream::side : GpuStream::compute);
@@ -175,11 +216,13 @@ Task<> Gradients::keep_resident(std::vector<Share> shares, OnGpu keep, bool firs
   std::vector<Op> kept;
   for (const Share& share : shares) {
     co_await share.ready;  // the stream must not stand still behind a reduction
-    if (job_.partition.gradient_ways() == 1) continue;
-    const View into = resident(share.weight);
-    std::vector<View> from{share.on_gpu.part(0, into.bytes)};
+    if (in_place()) continue;
+    const Typed into(resident(share.weight).part(0, share.elements * resident_width_),
+                     resident_type());
+    std::vector<Typed> from;
     if (!first_micro) from.push_back(into);
-    kept.push_back(convert_kernel("keep gradient", into, std::move(from), {}));
+    from.emplace_back(share.on_gpu.part(0, share.elements * width_), job_.weight_type());
+    kept.push_back(gpu_kernel("keep gradient", GpuWork::sum, into, std::move(from), {}));
   }
   for (const Op& op : kept) co_await op;
   keep.buffer.reset();
@@ -255,20 +298,21 @@ Task<Gradients::Down> Gradients::bring_down(const Share& share, bool first_micro
   const Op copied = machine_.copy(rank_, there, from, share.ready);
   if (flat_width_ == width_ && first_micro)
     co_return Down(copied, machine_.copy(rank_, into, there, copied));
-  co_return Down(
-      copied,
-      machine_.run(rank_, convert(into, there, share.elements, width_, flat_width_, !first_micro),
-                   copied));
+  co_return Down(copied, machine_.run(rank_,
+                                      convert({into, flat_type()}, {there, job_.weight_type()},
+                                              share.elements, !first_micro),
+                                      copied));
 }
 
 Task<Op> Gradients::widen_on_gpu(const Share& share, bool first_micro) {
   const View into = flat(share.weight);
-  const View narrow = share.on_gpu.part(0, share.elements * width_);
+  const Typed narrow(share.on_gpu.part(0, share.elements * width_), job_.weight_type());
   if (first_micro) {
     co_await share.ready;
     const Buffer wide =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(into.bytes), Purpose::gradients);
-    const Op widened = convert_kernel("widen gradient", wide.view(), {narrow}, {});
+    const Op widened =
+        gpu_kernel("widen gradient", GpuWork::sum, Typed(wide.view(), flat_type()), {narrow}, {});
     co_return machine_.copy(rank_, into, wide.view(), widened);
   }
   const Buffer sum =
@@ -278,7 +322,8 @@ Task<Op> Gradients::widen_on_gpu(const Share& share, bool first_micro) {
   co_await back;
   const Buffer wide =
       machine_.allocate_now(TierId::gpu, rank_, Bytes(into.bytes), Purpose::gradients);
-  const Op added = convert_kernel("add gradient", wide.view(), {narrow, sum.view()}, {});
+  const Op added = gpu_kernel("add gradient", GpuWork::sum, Typed(wide.view(), flat_type()),
+                              {Typed(sum.view(), flat_type()), narrow}, {});
   co_return machine_.copy(rank_, into, wide.view(), added);
 }
 
@@ -303,22 +348,24 @@ Task<> Gradients::deliver(Share share, Op arrived, std::vector<Op> before_write)
         machine_.allocate_now(TierId::gpu, rank_, Bytes(from.bytes), Purpose::gradients);
     co_await machine_.copy(rank_, norm.view(), from);
     const View result = norm.view().part(0, std::min(line, from.bytes));
-    staged = convert_kernel("gradient norm", result, {norm.view()}, {});
+    staged = gpu_kernel("gradient norm", GpuWork::norm, Typed(result, flat_type()),
+                        {Typed(norm.view(), flat_type())}, {});
     if (place) {
       const std::uint64_t bytes = 4 * share.elements;
       Buffer wide;  // the optimizer reads fp32, whatever the flat buffer keeps
       if (flat_width_ < 4) {
         wide = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
-        staged = convert_kernel("widen gradient", wide.view(), {norm.view()}, staged);
+        staged = gpu_kernel("widen gradient", GpuWork::sum, Typed(wide.view(), ElementType::fp32),
+                            {Typed(norm.view(), flat_type())}, staged);
       }
       const View whole = wide ? wide.view() : norm.view();
       staged = machine_.copy(rank_, place.part(0, bytes), whole, staged);
     }
   } else if (place) {
-    staged = machine_.run(
-        rank_,
-        convert(place.part(0, 4 * share.elements), from, share.elements, flat_width_, 4, false),
-        arrived);
+    staged = machine_.run(rank_,
+                          convert({place.part(0, 4 * share.elements), ElementType::fp32},
+                                  {from, flat_type()}, share.elements, false),
+                          arrived);
   } else {
     co_return;
   }

@@ -30,9 +30,10 @@ class Gradients {
     Semaphore::Lock slot;
     Buffer buffer;
     std::vector<View> views;  ///< parallel to LayerPlan::weights
+    std::vector<bool> fresh;  ///< nothing is in the view yet to add to
   };
   /// Waits until fewer than two layers' gradients are on the GPU.
-  Task<OnGpu> begin_layer(std::uint32_t layer);
+  Task<OnGpu> begin_layer(std::uint32_t layer, bool first_micro);
   /// `computed`: the layer's backward. Returns when the next layer may go on.
   Task<> leave(std::uint32_t layer, OnGpu gradients, Op computed, bool first_micro,
                bool last_micro);
@@ -44,8 +45,13 @@ class Gradients {
   View flat_view() const { return flat_.view(); }
   Bytes flat_bytes() const { return flat_.size(); }
   std::uint64_t flat_width() const { return flat_width_; }
+  ElementType flat_type() const;
   /// A weight's gradient on the GPU (policy resident).
   View resident(std::uint32_t weight) const;
+  View resident_view() const { return resident_.view(); }
+  /// The part of it that this rank's optimizer reads.
+  View resident_share(std::uint32_t weight) const;
+  ElementType resident_type() const;
 
  private:
   struct Share {
@@ -72,7 +78,16 @@ class Gradients {
   Task<> deliver_layer(std::vector<Share> shares, std::vector<Op> copied, std::vector<Op> arrived);
   Task<> deliver(Share share, Op arrived, std::vector<Op> before_write);
   Task<Buffer> storage_staging(std::uint64_t bytes);
-  Op convert_kernel(std::string_view name, View into, std::vector<View> from, const After& after);
+  /// A view with the type of what is in it.
+  struct Typed {
+    View view;
+    ElementType type;
+    Typed(View what, ElementType of) : view(std::move(what)), type(of) {}
+  };
+  Op gpu_kernel(std::string_view name, GpuWork work, Typed into, std::vector<Typed> from,
+                const After& after);
+  bool in_place() const;
+  std::uint64_t resident_bytes(std::uint32_t weight) const;
 
   Machine& machine_;
   Rank rank_;
@@ -83,6 +98,7 @@ class Gradients {
   std::uint64_t ways_;        ///< ranks that share one gradient; ZeRO-1 offloads what it updates
   std::uint64_t width_;       ///< bytes of a gradient element as computed
   std::uint64_t flat_width_;  ///< bytes of one in the flat buffer
+  std::uint64_t resident_width_;       ///< bytes of one in the buffer on the GPU
   std::vector<std::uint64_t> offset_;  ///< by weight, bytes in the flat (or resident) buffer
   Buffer flat_, resident_, reduce_bucket_;
   std::unique_ptr<BufferPool> pinned_staging_, landing_;

@@ -9,7 +9,7 @@ View view_of(const PlannedOperand& planned, const LayerOperands& at) {
     case Area::weights:
       return at.weights->views[planned.offset].part(0, planned.bytes);
     case Area::gradients:
-      return (*at.gradients)[planned.offset].part(0, planned.bytes);
+      return (*at.gradients)[planned.offset];  // and what pads its shares
     case Area::saved:
       return at.saved.part(planned.offset, planned.bytes);
     case Area::transient:
@@ -26,7 +26,8 @@ View view_of(const PlannedOperand& planned, const LayerOperands& at) {
   return View();
 }
 
-GpuKernel bind(const PlannedKernel& planned, const LayerOperands& at) {
+/// Binds one kernel.  written  by slot: gradients that a kernel of this pass has begun
+GpuKernel bind(const PlannedKernel& planned, const LayerOperands& at, std::vector<bool>& written) {
   const models::Operator& op = *planned.operation;
   GpuKernel kernel;
   kernel.name = op.name;
@@ -36,9 +37,17 @@ GpuKernel bind(const PlannedKernel& planned, const LayerOperands& at) {
   kernel.matrix = op.flops.value() > 0;
   kernel.in_pass = true;
   kernel.recompute = planned.recompute;
+  kernel.numbers = at.numbers;
   kernel.operands.reserve(planned.operands.size());
   for (const PlannedOperand& operand : planned.operands) {
-    kernel.operands.emplace_back(view_of(operand, at), operand.access);
+    const bool workspace = operand.tensor == PlannedOperand::no_tensor;
+    kernel.operands.emplace_back(view_of(operand, at), operand.access,
+                                 workspace ? Role::workspace : Role::tensor, at.type,
+                                 workspace ? 0 : operand.tensor);
+    if (operand.area == Area::gradients && at.fresh && !written[operand.offset]) {
+      kernel.operands.back().fresh = (*at.fresh)[operand.offset];
+      written[operand.offset] = true;
+    }
     ENSURE(kernel.operands.back().view, op.name + " has an operand that is not on the GPU, area " +
                                             std::to_string(static_cast<int>(operand.area)));
   }
@@ -68,6 +77,7 @@ Op issue_pass(Machine& machine, Rank rank, Group tensor_group, const PassPlan& p
   const auto& first = as_they_come ? weights.reads : weights.ready;
   after.insert(after.end(), first.begin(), first.end());
   std::vector<bool> awaited(weights.ready.size(), !as_they_come);
+  std::vector<bool> written(weights.ready.size(), false);
   Op last;
   std::vector<GpuKernel> kernels;
   const auto flush = [&] {
@@ -83,12 +93,13 @@ Op issue_pass(Machine& machine, Rank rank, Group tensor_group, const PassPlan& p
         if (!kernels.empty()) flush();
         after.insert(after.end(), copies.begin(), copies.end());
       }
-      kernels.push_back(bind(planned, operands));
+      kernels.push_back(bind(planned, operands, written));
     }
     flush();
     if (!segment.then_all_reduce) continue;
     const View sum = view_of(segment.reduced, operands);
-    last = machine.collective(rank, tensor_group, Collective::all_reduce, sum, sum, last);
+    last = machine.collective(rank, tensor_group, Collective::all_reduce, sum, sum, last,
+                              operands.type);
     after.push_back(last);
   }
   if (!after.empty()) flush();

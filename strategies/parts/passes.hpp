@@ -10,8 +10,11 @@ namespace spillway::strategies {
 struct LayerOperands {
   const GatheredWeights* weights = nullptr;
   const std::vector<View>* gradients = nullptr;  ///< parallel to LayerPlan::weights
+  const std::vector<bool>* fresh = nullptr;      ///< parallel to gradients: no sum to add to
   View saved, transient, logits, scratch;
   const std::vector<Buffer>* hidden = nullptr;  ///< by index into LayerPlans::hidden
+  ElementType type = ElementType::fp32;         ///< of weights and gradients
+  Numbers numbers{};
 };
 
 /// Issues one pass of a layer on the rank's compute stream: kernels in order, cut by the

@@ -3,6 +3,7 @@
 #include "strategies/parts/cpu_kernels.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace spillway::strategies {
 
@@ -31,8 +32,7 @@ StateStore::StateStore(Machine& machine, Rank rank, const Job& job, Weights& wei
       member_of_[job.subgroups[group].members[i].weight] = {group, i};
 }
 
-/// A master besides the weight that the kernels read.
-bool StateStore::own_master(std::uint32_t weight) const {
+bool StateStore::has_own_master(std::uint32_t weight) const {
   if (width_ == 4 || weights_.on_gpu(weight)) return true;
   return part_.home != Home::ssd && weights_.on_storage(weight);
 }
@@ -41,7 +41,7 @@ bool StateStore::own_master(std::uint32_t weight) const {
 std::uint64_t StateStore::own_master_bytes(const Subgroup& group) const {
   std::uint64_t bytes = 0;
   for (const Subgroup::Member& member : group.members)
-    if (own_master(member.weight)) bytes += padded(width_ * member.elements);
+    if (has_own_master(member.weight)) bytes += padded(width_ * member.elements);
   return bytes;
 }
 
@@ -95,16 +95,44 @@ Task<> StateStore::init_host_states(std::uint64_t elements) {
   if (masters) {
     master_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(width_ * masters),
                                     Purpose::master_weights);
-    co_await machine_.run(rank_, first_values(master_.view(), width_));
+    co_await machine_.run(rank_, zeros(master_.view()));
+    for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+      const Subgroup& group = job_.subgroups[i];
+      if (groups_[i].swapped) continue;
+      co_await first_masters(
+          group, master_.view(width_ * groups_[i].host_offset, width_ * group.span), true);
+    }
   }
   momentum_variance_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(2 * width_ * elements),
                                              Purpose::optimizer_states);
-  co_await machine_.run(rank_, first_values(momentum_variance_.view(), width_));
+  co_await machine_.run(rank_, zeros(momentum_variance_.view()));
   if (part_.home != Home::host || !job_.mixed() || !job_.fp32_states()) co_return;
   for (std::uint32_t i = 0; i < groups_.size(); ++i)
     groups_[i].host_gradient =
         machine_.allocate_now(TierId::pinned, rank_, Bytes(4 * job_.subgroups[i].span),
                               Purpose::optimizer_gradient_buffers);
+}
+
+/// The type of a master: with 16-bit states it is the weight itself.
+ElementType StateStore::master_type() const {
+  return width_ == 4 ? ElementType::fp32 : job_.weight_type();
+}
+
+std::uint64_t StateStore::first_element(std::uint32_t weight) const {
+  const std::uint64_t ways = job_.partition.state_ways();
+  return ways > 1 ? job_.member(rank_) * job_.share(weight, ways) : 0;
+}
+
+/// First values of a sub-group's masters, each at its place in `into`.
+Task<> StateStore::first_masters(const Subgroup& group, View into, bool own_only) {
+  for (const Subgroup::Member& member : group.members) {
+    if (own_only && !has_own_master(member.weight)) continue;
+    const Op made = machine_.run(
+        rank_,
+        first_values(into.part(width_ * member.offset, width_ * member.elements), master_type(),
+                     Role::master, member.weight, first_element(member.weight)));
+    co_await made;
+  }
 }
 
 Task<> StateStore::init_extents() {
@@ -125,11 +153,16 @@ Task<> StateStore::init_extents() {
     if (groups_[i].master) first.master = co_await swap_->take();
     first.momentum = co_await swap_->take();
     first.variance = co_await swap_->take();
-    for (const Transfer& transfer : transfers(first)) {
-      if (transfer.extent->block()->purpose != Purpose::optimizer_states) continue;
-      const Op made = machine_.run(rank_, first_values(transfer.memory, width_));
-      co_await machine_.write(rank_, *transfer.extent, transfer.range, transfer.memory, made);
+    const std::array<const Buffer*, 3> buffers{&first.master, &first.momentum, &first.variance};
+    for (const Buffer* buffer : buffers) {
+      if (!*buffer) continue;
+      const Op cleared = machine_.run(rank_, zeros(buffer->view()));
+      co_await cleared;
     }
+    if (first.master) co_await first_masters(job_.subgroups[i], first.master.view(), false);
+    for (const Transfer& transfer : transfers(first))
+      if (transfer.extent->block()->purpose == Purpose::optimizer_states)
+        co_await machine_.write(rank_, *transfer.extent, transfer.range, transfer.memory);
   }
 }
 
@@ -165,7 +198,7 @@ std::vector<StateStore::Transfer> StateStore::transfers(const Loaded& loaded) co
       if (weights_.in_host(member.weight)) continue;
       const std::uint64_t length = padded(width_ * member.elements);
       const View memory = loaded.master.view(width_ * member.offset, length);
-      if (own_master(member.weight)) {
+      if (has_own_master(member.weight)) {
         all.push_back({&state.master, {own_offset, length}, memory});
         own_offset += length;
       } else {
@@ -282,26 +315,33 @@ void StateStore::keep(Loaded loaded) {
   groups_[group].kept = std::move(loaded);
 }
 
-std::vector<View> StateStore::operands(const Loaded& loaded) const {
+std::vector<BoundOperand> StateStore::operands(const Loaded& loaded) const {
   const Group& state = groups_[loaded.group];
   const Subgroup& subgroup = job_.subgroups[loaded.group];
-  std::vector<View> views;
+  std::vector<BoundOperand> all;
+  const auto use = [&](View view, Role role) {
+    all.emplace_back(std::move(view), models::Access::read_write, role,
+                     role == Role::master ? master_type() : job_.state_type(),
+                     BoundOperand::whole_group);
+  };
   if (state.swapped) {
-    for (const Buffer* buffer : {&loaded.master, &loaded.momentum, &loaded.variance})
-      if (*buffer) views.push_back(buffer->view());
+    if (loaded.master) use(loaded.master.view(), Role::master);
+    use(loaded.momentum.view(), Role::momentum);
+    use(loaded.variance.view(), Role::variance);
   } else {
     const std::uint64_t bytes = width_ * subgroup.span, offset = width_ * state.host_offset;
-    if (own_master_bytes(subgroup)) views.push_back(master_.view(offset, bytes));
-    views.push_back(momentum_variance_.view(2 * offset, 2 * bytes));
+    if (own_master_bytes(subgroup)) use(master_.view(offset, bytes), Role::master);
+    use(momentum_variance_.view(2 * offset, bytes), Role::momentum);
+    use(momentum_variance_.view(2 * offset + bytes, bytes), Role::variance);
   }
-  return views;
+  return all;
 }
 
 View StateStore::narrow_master(const Loaded& loaded, const Subgroup::Member& member) const {
   if (width_ == 4) return View();
   const std::uint64_t offset = width_ * member.offset, bytes = padded(width_ * member.elements);
   if (groups_[loaded.group].swapped) return loaded.master.view(offset, bytes);
-  if (!own_master(member.weight)) return View();
+  if (!has_own_master(member.weight)) return View();
   return master_.view(width_ * groups_[loaded.group].host_offset + offset, bytes);
 }
 

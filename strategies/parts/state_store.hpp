@@ -52,9 +52,11 @@ class StateStore {
   std::uint64_t most_loaded() const;
   void end_step(std::uint64_t cache_hits);
 
-  /// What an update of `group` reads and writes of its states: views of `loaded`, host memory, or
-  /// weights.
-  std::vector<View> operands(const Loaded& loaded) const;
+  /// What an update of `group` reads and writes of its states: views of `loaded` or of host memory.
+  /// A master that is the weight itself, in host memory, is not among them.
+  std::vector<BoundOperand> operands(const Loaded& loaded) const;
+  /// A master besides the weight that the kernels read.
+  bool has_own_master(std::uint32_t weight) const;
   /// A member's new 16-bit values, where a master of its own has them; empty: the master is fp32,
   /// or the weight itself.
   View narrow_master(const Loaded& loaded, const Subgroup::Member& member) const;
@@ -88,7 +90,9 @@ class StateStore {
   };
 
   std::uint64_t bytes(const Subgroup& group) const { return width_ * group.span; }
-  bool own_master(std::uint32_t weight) const;
+  ElementType master_type() const;
+  std::uint64_t first_element(std::uint32_t weight) const;
+  Task<> first_masters(const Subgroup& group, View into, bool own_only);
   std::uint64_t own_master_bytes(const Subgroup& group) const;
   bool gradient_on_storage(std::uint32_t weight) const;
   std::vector<Range> gradient_ranges(const Subgroup& group) const;

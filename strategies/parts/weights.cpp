@@ -33,6 +33,10 @@ std::size_t shape_class(WeightKind kind) {
   }
 }
 
+std::uint64_t in_sectors(std::uint64_t bytes) {
+  return description::divide_up(bytes, storage_sector) * storage_sector;
+}
+
 }  // namespace
 
 Weights::Weights(Machine& machine, Rank rank, const Job& job)
@@ -67,8 +71,11 @@ void Weights::choose_residence() {
   for (std::uint32_t weight = 0; weight < residence_.size(); ++weight) {
     whole_[weight] = ways == 1 || persistent(weight);
     const std::uint64_t elements = job_.share(weight, ways);
-    share_bytes_[weight] =
-        description::divide_up(elements * job_.weight_bytes, storage_sector) * storage_sector;
+    share_bytes_[weight] = elements * job_.weight_bytes;
+    if (ways == 1) {  // whole, with room for the shares of who updates it
+      const std::uint64_t states = job_.partition.state_ways();
+      share_bytes_[weight] = in_sectors(job_.share(weight, states) * states * job_.weight_bytes);
+    }
     if (part.home == Home::gpu || persistent(weight)) {
       residence_[weight] = Residence::gpu;
     } else if (part.home == Home::host || elements <= host_room) {
@@ -94,16 +101,49 @@ Task<> Weights::init() {
     }
   }
   if (gpu) gpu_flat_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(gpu), Purpose::weights);
+  if (gpu) co_await init_gpu();
   if (host) {
     const auto& pinned = job_.scenario.strategy.weights.pinned;
     host_flat_ =
         machine_.allocate_now(TierId::pinned, rank_, Bytes(host), Purpose::parameter_flat_buffer,
                               pinned ? std::optional(rounding_of(*pinned)) : std::nullopt);
-    co_await machine_.run(rank_, first_values(host_flat_.view(), job_.weight_bytes));
+    co_await init_host();
   }
   if (job_.scenario.strategy.weights.home == Home::ssd) {
     make_pools();
     co_await make_extents();
+  }
+}
+
+/// Of this rank's share, in the whole weight.
+std::uint64_t Weights::first_element(std::uint32_t weight) const {
+  const std::uint64_t ways = job_.partition.weight_ways();
+  return ways > 1 ? job_.member(rank_) * job_.share(weight, ways) : 0;
+}
+
+Task<> Weights::init_gpu() {
+  std::vector<GpuKernel> kernels;
+  for (std::uint32_t weight = 0; weight < residence_.size(); ++weight) {
+    if (residence_[weight] != Residence::gpu) continue;
+    GpuKernel kernel;
+    kernel.name = "initialize";
+    kernel.work = GpuWork::initialize;
+    kernel.first_element = whole_[weight] ? 0 : first_element(weight);
+    View into = whole_[weight] ? whole_view(weight) : share(weight);
+    kernel.bytes = static_cast<double>(into.bytes);
+    kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,
+                                 job_.weight_type(), weight);
+    kernels.push_back(std::move(kernel));
+  }
+  co_await machine_.run(rank_, kernels);
+}
+
+Task<> Weights::init_host() {
+  for (std::uint32_t weight = 0; weight < residence_.size(); ++weight) {
+    if (residence_[weight] != Residence::host) continue;
+    const Op made = machine_.run(rank_, first_values(share(weight), job_.weight_type(),
+                                                     Role::weight, weight, first_element(weight)));
+    co_await made;
   }
 }
 
@@ -151,12 +191,17 @@ Task<> Weights::make_extents() {
   for (std::uint32_t weight = 0; weight < residence_.size(); ++weight) {
     if (residence_[weight] != Residence::storage) continue;
     extents_[weight] =
-        co_await machine_.store(home, rank_, Bytes(share_bytes_[weight]), Purpose::weights);
+        co_await machine_.store(home, rank_, Bytes(stored_bytes(weight)), Purpose::weights);
     Buffer staging = co_await pool_for(weight).take();
-    const View view = staging.view(0, share_bytes_[weight]);
-    const Op made = machine_.run(rank_, first_values(view, job_.weight_bytes));
+    const View view = staging.view(0, stored_bytes(weight));
+    const Op made = machine_.run(
+        rank_, first_values(view, job_.weight_type(), Role::weight, weight, first_element(weight)));
     co_await machine_.write(rank_, extents_[weight], {0, view.bytes}, view, made);
   }
+}
+
+std::uint64_t Weights::stored_bytes(std::uint32_t weight) const {
+  return in_sectors(share_bytes_[weight]);
 }
 
 BufferPool& Weights::pool_for(std::uint32_t weight) { return *pools_[pool_of_[weight]]; }
@@ -175,15 +220,14 @@ View Weights::whole_view(std::uint32_t weight) const {
 
 View Weights::updated_share(std::uint32_t weight, std::uint64_t ways) const {
   if (ways == 1 || job_.partition.weight_ways() > 1) return share(weight);
-  const View whole = whole_view(weight);
-  const std::uint64_t each = whole.bytes / ways / 64 * 64;
-  return whole.part(job_.member(rank_) * each, each);
+  const std::uint64_t each = job_.share(weight, ways) * job_.weight_bytes;
+  return whole_view(weight).part(job_.member(rank_) * each, each);
 }
 
 Op Weights::gather_weight(const LayerWeight& slot, View region, Op own_share_is_there) {
   if (job_.partition.weight_ways() == 1) return own_share_is_there;
   View own = residence_[slot.weight] == Residence::gpu
-                 ? share(slot.weight)
+                 ? share(slot.weight).part(0, slot.share_bytes)
                  : region.part(job_.member(rank_) * slot.share_bytes, slot.share_bytes);
   return machine_.collective(rank_, group_, Collective::all_gather, std::move(own), region,
                              own_share_is_there);
@@ -227,16 +271,16 @@ Task<View> Weights::bring(const LayerWeight& slot, GatheredWeights& gathered) {
   Op there;
   if (residence_[slot.weight] == Residence::host) {
     // one copy stream: a block's tensors follow each other, and leave peers half of the link
-    last_copy_ = machine_.copy(rank_, own, share(slot.weight), last_copy_);
+    last_copy_ =
+        machine_.copy(rank_, own, share(slot.weight).part(0, slot.share_bytes), last_copy_);
     there = last_copy_;
   } else if (residence_[slot.weight] == Residence::storage) {
     const Buffer staging = co_await pool_for(slot.weight).take();
-    const View view = staging.view(0, slot.share_bytes);
+    const View view = staging.view(0, stored_bytes(slot.weight));
     // one I/O queue a process: a layer's reads do not slow those of the layer before it
-    last_read_ =
-        machine_.read(rank_, extents_[slot.weight], {0, slot.share_bytes}, view, last_read_);
+    last_read_ = machine_.read(rank_, extents_[slot.weight], {0, view.bytes}, view, last_read_);
     gathered.reads.push_back(last_read_);
-    there = machine_.copy(rank_, own, view, last_read_);
+    there = machine_.copy(rank_, own, view.part(0, slot.share_bytes), last_read_);
   }
   gathered.ready.push_back(gather_weight(slot, region, there));
   co_return region;

@@ -73,6 +73,10 @@ class Weights {
   /// On the GPU in full although ZeRO-3 spreads the others: an updated share must be gathered.
   bool whole(std::uint32_t weight) const { return whole_[weight]; }
   View whole_view(std::uint32_t weight) const;
+  /// What gathering the shares of `ways` ranks fills of it.
+  View gathered_view(std::uint32_t weight, std::uint64_t ways) const {
+    return whole_view(weight).part(0, ways * job_.share(weight, ways) * job_.weight_bytes);
+  }
   bool in_host(std::uint32_t weight) const { return residence_[weight] == Residence::host; }
   bool on_storage(std::uint32_t weight) const { return residence_[weight] == Residence::storage; }
   const Stored& extent(std::uint32_t weight) const { return extents_[weight]; }
@@ -82,11 +86,16 @@ class Weights {
   /// here.
   View updated_share(std::uint32_t weight, std::uint64_t ways) const;
   std::uint64_t share_bytes(std::uint32_t weight) const { return share_bytes_[weight]; }
+  /// The same in whole sectors: its extent.
+  std::uint64_t stored_bytes(std::uint32_t weight) const;
 
  private:
   enum class Residence : std::uint8_t { gpu, host, storage };
   void choose_residence();
   bool persistent(std::uint32_t weight) const;
+  Task<> init_gpu();
+  Task<> init_host();
+  std::uint64_t first_element(std::uint32_t weight) const;
   void make_pools();
   Task<> make_extents();
   BufferPool& pool_for(std::uint32_t weight);
