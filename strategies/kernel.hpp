@@ -57,6 +57,7 @@ enum class GpuWork : std::uint8_t {
   sum,         ///< output = all inputs, in order; one input: a conversion
   norm,        ///< reads its input
   check,       ///< output (fp32) = 1 when an input has an inf or a NaN, else 0
+  set,         ///< output (fp32) = `value`
   initialize,  ///< first values of its outputs: weights, states
 };
 
@@ -73,6 +74,7 @@ struct GpuKernel {
   bool recompute = false;
   GpuWork work = GpuWork::operation;
   Numbers numbers{};
+  float value = 0;                  ///< that `set` sets
   std::uint64_t first_element = 0;  ///< of the weight, where the operands begin
   std::vector<BoundOperand> operands;
 };

@@ -88,9 +88,9 @@ class Machine : public BlockOwner {
   ///   type  of the elements that a reduction adds: in fp32, in rank order, rounded once
   Op collective(Rank rank, Group group, Collective what, View in, View out, const After& after = {},
                 ElementType type = ElementType::fp32);
-  /// The fp32 number at the beginning of host memory that no operation in flight writes; 0 where no
-  /// real memory stands behind it.
-  float number(const View& view) const;
+  /// The fp32 number at the beginning of memory that no operation in flight writes; 0 where no real
+  /// memory stands behind it.
+  float number(const View& view);
 
   // ---- Memory
 
@@ -166,6 +166,7 @@ class Machine : public BlockOwner {
   virtual void accept(Operation&, std::span<const GpuKernel>) {}
   virtual void accept(Operation&, const CpuKernel&) {}
   virtual void forget(Operation&) {}
+  virtual float fetch(const View&) { return 0; }
   /// Real memory behind a block; the simulated machines have none.
   virtual std::byte* provide(Block&) { return nullptr; }
   virtual void withdraw(Block&) {}

@@ -54,7 +54,7 @@ Operation& Machine::issue(OperationKind kind, Rank rank, std::uint64_t bytes) {
 
 void Machine::recycle(Operation& operation) {
   operation.state = Operation::State::free;
-  operation.pageable = operation.gpu_direct = operation.recorded = false;
+  operation.pageable = operation.gpu_direct = operation.recorded = operation.found = false;
   operation.error = nullptr;
   operation.unfinished_dependencies = 0;
   operation.kernels.clear();

@@ -1,7 +1,6 @@
 #include "strategies/machine.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 /// What strategies call: each checks its operands, then issues one operation.
 namespace spillway::strategies {
@@ -127,11 +126,9 @@ Op Machine::collective(Rank rank, Group group, Collective what, View in, View ou
   return launch(operation, after);
 }
 
-float Machine::number(const View& view) const {
-  check_operand(view, false, view.block->rank);
-  float value = 0;
-  if (view.data()) std::memcpy(&value, view.data(), sizeof value);
-  return value;
+float Machine::number(const View& view) {
+  ENSURE(view && view.bytes >= sizeof(float), "a number without a buffer");
+  return view.data() ? fetch(view) : 0;
 }
 
 /// The oldest round of `group` that this member has not joined yet, else a new one.

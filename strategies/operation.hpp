@@ -77,6 +77,7 @@ struct Operation {
   bool pageable = false;             ///< a copy whose host side is pageable
   bool gpu_direct = false;
   GpuStream gpu_stream = GpuStream::compute;
+  bool found = false;     ///< what an overflow check says
   bool recorded = false;  ///< the recorder saw it start
   result::Phase phase = result::Phase::init;
   std::uint64_t bytes = 0;
@@ -125,6 +126,8 @@ class [[nodiscard]] Op {
   explicit operator bool() const { return operation_ != nullptr; }
   bool done() const { return operation_->state == Operation::State::done; }
   const Timing& timing() const { return operation_->timing; }
+  /// Of an overflow check that is done: it found one. Machines that compute nothing never do.
+  bool found() const { return operation_->found; }
   Operation* get() const { return operation_; }
 
   struct Awaiter {

@@ -8,53 +8,51 @@ using models::Access;
 
 constexpr std::uint64_t line = 64;
 
-/// What the ranks pass around: an fp32 number, more than 0 where somebody found an overflow.
-struct Flag {
-  Machine& machine;
-  Rank rank;
-  Buffer host;
-  Flag(Machine& on, Rank of)
-      : machine(on),
-        rank(of),
-        host(on.allocate_now(TierId::pageable, of, Bytes(line),
-                             Purpose::overflow_check_temporaries)) {}
-
-  BoundOperand operand() const {
-    return BoundOperand(host.view(), Access::write, Role::output, ElementType::fp32, 0);
-  }
-};
-
 /// All ranks of all nodes skip the update when one of them found an overflow.
-///   found  on the GPU; empty: in the flag's host memory
-Task<bool> agree(Flag flag, Buffer found) {
-  Machine& machine = flag.machine;
-  const Rank rank = flag.rank;
-  const bool alone = machine.topology().size(machine.topology().world()) == 1;
-  if (!alone && !found) {
-    found = machine.allocate_now(TierId::gpu, rank, Bytes(line), Purpose::workspace);
-    co_await machine.copy(rank, found.view(), flag.host.view());
+///   flag  on the GPU: an fp32 number, more than 0 where this rank found one
+Task<bool> agree(Machine& machine, Rank rank, Buffer flag) {
+  if (machine.topology().size(machine.topology().world()) > 1) {
+    const Op agreed = machine.collective(rank, machine.topology().world(), Collective::all_reduce,
+                                         flag.view(), flag.view());
+    co_await agreed;
   }
-  if (!alone)
-    co_await machine.collective(rank, machine.topology().world(), Collective::all_reduce,
-                                found.view(), found.view());
-  if (found) co_await machine.copy(rank, flag.host.view(), found.view());
-  co_return machine.number(flag.host.view()) > 0;
+  co_return machine.number(flag.view()) > 0;
+}
+
+Buffer new_flag(Machine& machine, Rank rank) {
+  return machine.allocate_now(TierId::gpu, rank, Bytes(line), Purpose::workspace);
+}
+
+GpuKernel flag_kernel(GpuWork work, const Buffer& flag) {
+  GpuKernel kernel;
+  kernel.name = "overflow flag";
+  kernel.work = work;
+  kernel.bytes = static_cast<double>(line);
+  kernel.operands.emplace_back(flag.view(), Access::write, Role::output, ElementType::fp32, 0);
+  return kernel;
 }
 
 /// Where gradients stay on the GPU: one pass there.
 Task<bool> check_on_gpu(Machine& machine, Rank rank, const Gradients& gradients) {
-  Flag flag(machine, rank);
-  Buffer found = machine.allocate_now(TierId::gpu, rank, Bytes(line), Purpose::workspace);
-  GpuKernel kernel;
-  kernel.name = "overflow check";
-  kernel.work = GpuWork::check;
+  Buffer flag = new_flag(machine, rank);
+  GpuKernel kernel = flag_kernel(GpuWork::check, flag);
   const View all = gradients.resident_view();
-  kernel.bytes = static_cast<double>(all.bytes);
+  kernel.bytes += static_cast<double>(all.bytes);
   kernel.operands.emplace_back(all, Access::read, Role::input, gradients.resident_type(), 0);
-  kernel.operands.emplace_back(found.view(), Access::write, Role::output, ElementType::fp32, 0);
-  const std::span<const GpuKernel> kernels(&kernel, 1);
-  co_await machine.run(rank, kernels);
-  co_return co_await agree(std::move(flag), std::move(found));
+  const Op checked = machine.run(rank, std::span<const GpuKernel>(&kernel, 1));
+  co_await checked;
+  co_return co_await agree(machine, rank, std::move(flag));
+}
+
+/// What the CPU of this rank found, told to the others by way of their GPUs.
+Task<bool> tell(Machine& machine, Rank rank, bool found) {
+  if (machine.topology().size(machine.topology().world()) == 1) co_return found;
+  Buffer flag = new_flag(machine, rank);
+  GpuKernel kernel = flag_kernel(GpuWork::set, flag);
+  kernel.value = found ? 1.0F : 0.0F;
+  const Op set = machine.run(rank, std::span<const GpuKernel>(&kernel, 1));
+  co_await set;
+  co_return co_await agree(machine, rank, std::move(flag));
 }
 
 }  // namespace
@@ -65,13 +63,11 @@ Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const Gra
     co_return co_await check_on_gpu(machine, rank, gradients);
   const std::uint64_t width = gradients.flat_width();
   const std::uint64_t elements = gradients.flat_bytes().value() / width;
-  Flag flag(machine, rank);
   CpuKernel kernel;
   kernel.elements = elements;
   Buffer absolute, matches;
   kernel.operands.emplace_back(gradients.flat_view(), Access::read, Role::input,
                                gradients.flat_type(), 0);
-  kernel.operands.push_back(flag.operand());
   if (how == description::OverflowCheck::chained) {
     kernel.work = CpuWork::check_chained;
     kernel.traffic = elements * (4 * width + 4);
@@ -89,7 +85,7 @@ Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const Gra
   co_await checked;
   absolute.reset();
   matches.reset();
-  co_return co_await agree(std::move(flag), Buffer());
+  co_return co_await tell(machine, rank, checked.found());
 }
 
 }  // namespace spillway::strategies
