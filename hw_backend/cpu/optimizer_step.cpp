@@ -1,0 +1,51 @@
+#include "hw_backend/cpu/optimizer_step.hpp"
+
+#include <cmath>
+
+#include "hw_backend/cpu/parts.hpp"
+
+namespace spillway::hw_backend {
+
+AdamNumbers at_step(AdamNumbers numbers, std::uint64_t step) {
+  numbers.correction1 = 1 - std::pow(numbers.beta1, static_cast<double>(step));
+  numbers.correction2 = 1 - std::pow(numbers.beta2, static_cast<double>(step));
+  return numbers;
+}
+
+AdamScalars scalars(const AdamNumbers& numbers) {
+  AdamScalars result;
+  result.inverse_scale = static_cast<float>(numbers.inverse_scale);
+  result.beta1 = static_cast<float>(numbers.beta1);
+  result.rest1 = static_cast<float>(1 - numbers.beta1);
+  result.beta2 = static_cast<float>(numbers.beta2);
+  result.rest2 = static_cast<float>(1 - numbers.beta2);
+  result.inverse_root_correction2 = static_cast<float>(1 / std::sqrt(numbers.correction2));
+  result.epsilon = static_cast<float>(numbers.epsilon);
+  result.keep = static_cast<float>(1 - numbers.learning_rate * numbers.weight_decay);
+  result.step = static_cast<float>(numbers.learning_rate / numbers.correction1);
+  return result;
+}
+
+SgdScalars scalars(const SgdNumbers& numbers) {
+  SgdScalars result;
+  result.inverse_scale = static_cast<float>(numbers.inverse_scale);
+  result.keep = static_cast<float>(1 - numbers.learning_rate * numbers.weight_decay);
+  result.step = static_cast<float>(numbers.learning_rate);
+  return result;
+}
+
+void adam(const AdamArrays& arrays, const AdamNumbers& numbers, Team& team) {
+  const AdamScalars constants = scalars(numbers);
+  const std::size_t written = arrays.weight ? arrays.n * size_of(arrays.weight->type) : 0;
+  const auto kernel = kernels(team.isa()).adam;
+  in_parts(arrays.n, written, team, [&](Range range) { kernel(arrays, constants, range); });
+}
+
+void sgd(const SgdArrays& arrays, const SgdNumbers& numbers, Team& team) {
+  const SgdScalars constants = scalars(numbers);
+  const std::size_t written = arrays.weight ? arrays.n * size_of(arrays.weight->type) : 0;
+  const auto kernel = kernels(team.isa()).sgd;
+  in_parts(arrays.n, written, team, [&](Range range) { kernel(arrays, constants, range); });
+}
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "hw_backend/cpu/element.hpp"
+#include "hw_backend/cpu/team.hpp"
+
+namespace spillway::hw_backend {
+
+/// What an Adam step works on, n elements each.
+///   master, momentum, variance   read and written
+///   gradient                     read; still multiplied by the loss scale
+///   weight                       written when there is one: the new master, rounded once from fp32
+struct AdamArrays {
+  Array master, momentum, variance;
+  ConstArray gradient;
+  std::optional<Array> weight;
+  std::size_t n = 0;
+};
+
+/// The hyperparameters of one step.
+///   correction1, correction2   1 - beta^t of step t, counted from 1
+///   inverse_scale              1 / (loss scale x whatever else the gradient was multiplied by)
+struct AdamNumbers {
+  double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0;
+  double correction1 = 1, correction2 = 1, inverse_scale = 1;
+};
+
+/// `numbers` with the corrections of step `step`, counted from 1.
+AdamNumbers at_step(AdamNumbers numbers, std::uint64_t step);
+
+/// The constants of the arithmetic below: computed in fp64, rounded to fp32 once.
+struct AdamScalars {
+  float inverse_scale = 1;
+  float beta1 = 0, rest1 = 0;          ///< beta1 and 1 - beta1
+  float beta2 = 0, rest2 = 0;          ///< beta2 and 1 - beta2
+  float inverse_root_correction2 = 1;  ///< 1 / sqrt(correction2)
+  float epsilon = 0;
+  float keep = 1;  ///< 1 - learning_rate x weight_decay
+  float step = 0;  ///< learning_rate / correction1
+};
+AdamScalars scalars(const AdamNumbers& numbers);
+
+/// Adam with decoupled weight decay (Loshchilov and Hutter, AdamW), element by element. Every
+/// line is one or two fp32 operations, each rounded to nearest even, none fused; all devices
+/// repeat them in this order:
+///   g = gradient * inverse_scale
+///   m = (beta1 * momentum) + (rest1 * g)
+///   v = (beta2 * variance) + (rest2 * (g * g))
+///   d = (sqrt(v) * inverse_root_correction2) + epsilon
+///   w = (keep * master) - (step * (m / d))
+/// Then momentum = m, variance = v, master = w, weight = w, each rounded to its type; a NaN is
+/// stored as 0x7FC00000 (fp32), 0x7FC0 (bf16), 0x7E00 (fp16), whatever NaN came in.
+///   Traffic  each array once; fp32 states, fp16 gradient and weight: 28 B, 14 read + 14 written
+///   Arrays   do not overlap, except that `weight` may be `gradient` when both have one type
+void adam(const AdamArrays& arrays, const AdamNumbers& numbers, Team& team);
+
+/// What a step of plain gradient descent works on, n elements each, as in AdamArrays.
+struct SgdArrays {
+  Array master;
+  ConstArray gradient;
+  std::optional<Array> weight;
+  std::size_t n = 0;
+};
+
+struct SgdNumbers {
+  double learning_rate = 1e-3, weight_decay = 0, inverse_scale = 1;
+};
+
+/// learning_rate and 1 - learning_rate x weight_decay, rounded to fp32 once.
+struct SgdScalars {
+  float inverse_scale = 1, keep = 1, step = 0;
+};
+SgdScalars scalars(const SgdNumbers& numbers);
+
+/// Gradient descent without momentum; rounding, NaN and overlap as in `adam`:
+///   w = (keep * master) - (step * (gradient * inverse_scale))
+void sgd(const SgdArrays& arrays, const SgdNumbers& numbers, Team& team);
+
+}  // namespace spillway::hw_backend
