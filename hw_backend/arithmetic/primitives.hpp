@@ -38,8 +38,8 @@ struct MatrixOutput {
 /// c [rows, columns] = scale x a [rows, inner] b [inner, columns], `batch` times.
 struct Product {
   std::uint64_t rows = 0, columns = 0, inner = 0, batch = 1;
-  MatrixInput a, b;
-  MatrixOutput c;
+  MatrixInput a = {}, b = {};
+  MatrixOutput c = {};
   float scale = 1;
 };
 
