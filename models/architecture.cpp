@@ -8,11 +8,41 @@ namespace spillway::models {
 
 namespace {
 
+struct ActivationName {
+  const char* name;
+  Activation activation;
+};
+constexpr ActivationName activation_names[] = {
+    {"silu", Activation::silu},
+    {"swish", Activation::silu},
+    {"gelu", Activation::gelu},
+    {"gelu_new", Activation::gelu_tanh},
+    {"gelu_pytorch_tanh", Activation::gelu_tanh},
+    {"gelu_fast", Activation::gelu_tanh},
+    {"relu", Activation::relu},
+};
+
+Activation activation_named(ConfigKeys& keys, const char* key, const std::string& name) {
+  std::string known;
+  for (const ActivationName& row : activation_names) {
+    if (name == row.name) return row.activation;
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
+  }
+  keys.complain(key, "no activation \"" + name + "\"", "known: " + known);
+  return Activation::silu;
+}
+
+Activation read_activation(ConfigKeys& keys, const char* key, const char* otherwise) {
+  return activation_named(keys, key, keys.text(key, otherwise));
+}
+
 /// Defaults of Hugging Face's configuration class of one rotary decoder type.
 struct RotaryDefaults {
   std::uint64_t vocabulary, hidden, ffn, layers, heads;
   std::uint64_t kv_heads;  ///< 0: as many as heads
   std::uint64_t max_positions;
+  double norm_epsilon = 1e-6;
+  double rope_theta = 10000;
 };
 
 void read_rotary(ConfigKeys& keys, Architecture& a, const RotaryDefaults& d) {
@@ -26,6 +56,9 @@ void read_rotary(ConfigKeys& keys, Architecture& a, const RotaryDefaults& d) {
   a.max_positions = keys.count("max_position_embeddings", d.max_positions);
   a.tied_embeddings = keys.flag("tie_word_embeddings", false);
   a.gated_ffn = true;
+  a.activation = read_activation(keys, "hidden_act", "silu");
+  a.norm_epsilon = keys.positive("rms_norm_eps", d.norm_epsilon);
+  a.rope_theta = keys.positive("rope_theta", d.rope_theta);
 }
 
 void read_llama(ConfigKeys& keys, Architecture& a) {
@@ -44,7 +77,7 @@ void read_mistral(ConfigKeys& keys, Architecture& a) {
 }
 
 void read_mixtral(ConfigKeys& keys, Architecture& a) {
-  read_mistral(keys, a);
+  read_rotary(keys, a, {32000, 4096, 14336, 32, 32, 8, 131072, 1e-5, 1e6});
   a.experts = keys.count("num_local_experts", 8);
   a.experts_per_token = keys.count("num_experts_per_tok", 2);
   if (a.experts_per_token > a.experts)
@@ -64,10 +97,12 @@ void read_opt(ConfigKeys& keys, Architecture& a) {
   a.layers = keys.count("num_hidden_layers", 12);
   a.heads = a.kv_heads = keys.count("num_attention_heads", 12);
   a.max_positions = keys.count("max_position_embeddings", 2048);
-  a.learned_positions = a.max_positions + 2;
+  a.position_offset = 2;
+  a.learned_positions = a.max_positions + a.position_offset;
   a.embedding_width = keys.count("word_embed_proj_dim", a.hidden);
   a.tied_embeddings = keys.flag("tie_word_embeddings", true);
   use_biases(a, keys.flag("enable_bias", true));
+  a.activation = read_activation(keys, "activation_function", "relu");
   a.final_norm = keys.flag("do_layer_norm_before", true);
   if (a.final_norm && keys.flag("_remove_final_layer_norm", false))
     keys.complain("_remove_final_layer_norm", "not supported with do_layer_norm_before");
@@ -84,6 +119,18 @@ void read_gpt2(ConfigKeys& keys, Architecture& a) {
   a.max_positions = a.learned_positions = keys.count("n_positions", 1024);
   a.tied_embeddings = keys.flag("tie_word_embeddings", true);
   use_biases(a, true);
+  a.activation = read_activation(keys, "activation_function", "gelu_new");
+  a.norm_epsilon = keys.positive("layer_norm_epsilon", 1e-5);
+}
+
+/// "ACTIVATION" or "gated-ACTIVATION"; T5 means the tanh form by gated gelu.
+void read_t5_projection(ConfigKeys& keys, Architecture& a) {
+  const std::string name = keys.text("feed_forward_proj", "relu");
+  a.gated_ffn = name.starts_with("gated-");
+  const std::string function = a.gated_ffn ? name.substr(6) : name;
+  a.activation = a.gated_ffn && function == "gelu"
+                     ? Activation::gelu_tanh
+                     : activation_named(keys, "feed_forward_proj", function);
 }
 
 void read_t5(ConfigKeys& keys, Architecture& a) {
@@ -96,7 +143,8 @@ void read_t5(ConfigKeys& keys, Architecture& a) {
   a.layers = keys.count("num_decoder_layers", a.encoder_layers);
   a.heads = a.kv_heads = keys.count("num_heads", 8);
   a.relative_position_buckets = keys.count("relative_attention_num_buckets", 32);
-  a.gated_ffn = keys.text("feed_forward_proj", "relu").starts_with("gated-");
+  read_t5_projection(keys, a);
+  a.norm_epsilon = keys.positive("layer_norm_epsilon", 1e-6);
   a.tied_embeddings = keys.flag("tie_word_embeddings", true);
 }
 
@@ -111,6 +159,8 @@ void read_bert(ConfigKeys& keys, Architecture& a) {
   a.token_types = keys.count("type_vocab_size", 2);
   a.tied_embeddings = keys.flag("tie_word_embeddings", true);
   use_biases(a, true);
+  a.activation = read_activation(keys, "hidden_act", "gelu");
+  a.norm_epsilon = keys.positive("layer_norm_eps", 1e-12);
   a.embedding_norm = a.pooler = true;
   a.final_norm = false;
   if (!a.tied_embeddings)

@@ -9,6 +9,10 @@ namespace spillway::models {
 
 enum class Stack { decoder, encoder, encoder_decoder };
 
+/// Between the matrices of a feed-forward: x sigmoid(x); x Phi(x), by the error function or by
+/// tanh; max(x, 0).
+enum class Activation { silu, gelu, gelu_tanh, relu };
+
 /// What a Hugging Face `config.json` says about a transformer, in one vocabulary for all types.
 /// Plain counts; `model_type` is kept because a few rules (QKV bias of qwen2, the two extra
 /// positions of OPT, the pooler of BERT) follow from the type and from no key.
@@ -40,6 +44,10 @@ struct Architecture {
   std::uint64_t token_types = 0;                ///< BERT's segment embedding
   bool embedding_norm = false;                  ///< BERT: LayerNorm behind the embeddings
   bool pooler = false;                          ///< BERT's dense layer on the first token
+  std::uint64_t position_offset = 0;  ///< position p has row p + this of the learned table
+  Activation activation = Activation::silu;
+  double norm_epsilon = 1e-5;
+  double rope_theta = 10000;  ///< base of rotary positions; scaling of long contexts is left out
 
   std::uint64_t query_width() const { return heads * head_dim; }
   std::uint64_t kv_width() const { return kv_heads * head_dim; }

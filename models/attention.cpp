@@ -69,11 +69,14 @@ void attention(Tape& tape, const AttentionCall& call) {
   for (const TensorId tensor : sizes.saved)
     if (tensor != call.output.tensor) operands.push_back({tensor, Access::write});
   saved.insert(saved.end(), sizes.saved.begin(), sizes.saved.end());
-  Operator& forward = tape.add(prefix, OperatorKind::attention, std::move(operands), saved);
+  Operator& forward = tape.add(prefix, OperatorFunction::attention, std::move(operands), saved);
+  const std::uint32_t draw = tape.next_draw();
+  forward.causal = call.causal;
+  forward.draw = draw;
   forward.flops = flops;
   forward.workspace = sizes.workspace;
   forward.bytes += sizes.extra_traffic;
-  tape.on_backward([&tape, call, flops, sizes, saved = std::move(saved)] {
+  tape.on_backward([&tape, call, flops, sizes, draw, saved = std::move(saved)] {
     std::vector<Operand> back{tape.gradient(call.output)};
     for (const TensorId tensor : saved) back.push_back({tensor, Access::read});
     for (const Value& input : {call.query, call.key, call.value}) tape.accumulate(back, input);
@@ -82,7 +85,9 @@ void attention(Tape& tape, const AttentionCall& call) {
       back.push_back(tape.weight_gradient(*call.relative_positions));
     }
     Operator& backward =
-        tape.add(call.prefix + ".backward", OperatorKind::attention, std::move(back));
+        tape.add(call.prefix + ".backward", OperatorFunction::attention_backward, std::move(back));
+    backward.causal = call.causal;
+    backward.draw = draw;
     backward.flops = flops * 2.0;
     backward.workspace = sizes.backward_workspace;
     backward.bytes += sizes.backward_traffic;

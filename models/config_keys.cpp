@@ -1,5 +1,7 @@
 #include "models/config_keys.hpp"
 
+#include <cmath>
+
 namespace spillway::models {
 
 namespace {
@@ -48,6 +50,17 @@ std::string ConfigKeys::text(const char* key, const std::string& otherwise) {
   if (value == nullptr) return otherwise;
   if (value->is_string()) return value->get<std::string>();
   complain(key, shown(*value) + " is not a string");
+  return otherwise;
+}
+
+double ConfigKeys::positive(const char* key, double otherwise) {
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) return otherwise;
+  if (value->is_number()) {
+    const double number = value->get<double>();
+    if (number > 0 && std::isfinite(number)) return number;
+  }
+  complain(key, shown(*value) + " is not a number above 0");
   return otherwise;
 }
 

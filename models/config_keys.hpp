@@ -21,6 +21,9 @@ class ConfigKeys {
   /// A string; missing or null: `otherwise`.
   std::string text(const char* key, const std::string& otherwise);
 
+  /// A number > 0; missing or null: `otherwise`.
+  double positive(const char* key, double otherwise);
+
   void complain(const char* key, std::string message, std::string hint = "");
   /// Throws ScenarioError with everything collected, if there is anything.
   void throw_complaints() const;

@@ -10,14 +10,14 @@ namespace {
 Value fused_gated_product(Tape& tape, Value gate, Value up) {
   const Value product = tape.value("ffn.product", tape.elements(gate));
   tape.add(
-      "ffn.product", OperatorKind::elementwise,
+      "ffn.product", OperatorFunction::gated_product,
       {{gate.tensor, Access::read}, {up.tensor, Access::read}, {product.tensor, Access::write}},
       {gate.tensor, up.tensor});
   tape.on_backward([&tape, gate, up, product] {
     std::vector<Operand> back{tape.gradient(product)};
     tape.replace_by_gradient(back, gate);
     tape.replace_by_gradient(back, up);
-    tape.add("ffn.product.backward", OperatorKind::elementwise, std::move(back));
+    tape.add("ffn.product.backward", OperatorFunction::gated_product_backward, std::move(back));
   });
   return product;
 }
@@ -28,7 +28,7 @@ Value gated_product(Tape& tape, Value gate, Value up) {
   const TensorId silu = tape.tensor("ffn.activated_gate", tape.elements(gate), tape.element());
   const Value product = tape.value("ffn.product", tape.elements(gate));
   const std::vector<TensorId> saved{gate.tensor, up.tensor, silu};
-  tape.add("ffn.product", OperatorKind::elementwise,
+  tape.add("ffn.product", OperatorFunction::gated_product,
            {{gate.tensor, Access::read},
             {up.tensor, Access::read},
             {silu, Access::write},
@@ -39,7 +39,7 @@ Value gated_product(Tape& tape, Value gate, Value up) {
     for (const TensorId tensor : saved) back.push_back({tensor, Access::read});
     tape.accumulate(back, gate);
     tape.accumulate(back, up);
-    tape.add("ffn.product.backward", OperatorKind::elementwise, std::move(back));
+    tape.add("ffn.product.backward", OperatorFunction::gated_product_backward, std::move(back));
   });
   return product;
 }
@@ -58,7 +58,9 @@ Value matrices(Tape& tape, const LayerWeights& weights, Value x, std::uint64_t r
   } else {
     matmul(tape, "ffn.up", x, weights.group(WeightKind::ffn_up), rows, a.hidden, {up});
     inner = tape.value("ffn.activation", rows * width);
-    elementwise(tape, "ffn.activation", {up}, {inner}, {up.tensor});
+    elementwise(tape, "ffn.activation",
+                {OperatorFunction::activation, OperatorFunction::activation_backward}, {up},
+                {inner}, {up.tensor});
   }
   const Value output = tape.value("ffn.down", rows * a.hidden);
   matmul(tape, "ffn.down", inner, weights.group(WeightKind::ffn_down), rows, width, {output});
@@ -74,10 +76,14 @@ Value experts(Tape& tape, const LayerWeights& weights, Value x) {
          {logits});
   const Value shares = tape.value_of(tape.tensor("router.shares", rows, 4));
   const Value copies = tape.value("experts.input", rows * a.hidden);
-  elementwise(tape, "experts.scatter", {x, logits}, {shares, copies}, {shares.tensor});
+  elementwise(tape, "experts.scatter",
+              {OperatorFunction::scatter_experts, OperatorFunction::scatter_experts_backward},
+              {x, logits}, {shares, copies}, {shares.tensor});
   const Value parts = matrices(tape, weights, copies, rows);
   const Value output = tape.value("experts.output", tape.tokens() * a.hidden);
-  elementwise(tape, "experts.gather", {parts, shares}, {output}, {parts.tensor, shares.tensor});
+  elementwise(tape, "experts.gather",
+              {OperatorFunction::gather_experts, OperatorFunction::gather_experts_backward},
+              {parts, shares}, {output}, {parts.tensor, shares.tensor});
   return output;
 }
 

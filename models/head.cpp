@@ -31,7 +31,7 @@ void fused_loss(Tape& tape, const LossCall& call) {
   const Flops flops(2 * static_cast<double>(tape.tokens()) * static_cast<double>(call.vocabulary) *
                     static_cast<double>(call.width));
   const Bytes logits(tape.tokens() * call.vocabulary * tape.element());
-  Operator& forward = tape.add("loss", OperatorKind::loss,
+  Operator& forward = tape.add("loss", OperatorFunction::fused_loss,
                                {{call.hidden.tensor, Access::read},
                                 {call.weight, Access::read},
                                 {call.labels, Access::read}},
@@ -46,7 +46,8 @@ void fused_loss(Tape& tape, const LossCall& call) {
                               {call.labels, Access::read},
                               tape.weight_gradient(call.weight)};
     tape.accumulate(back, call.hidden);
-    Operator& backward = tape.add("loss.backward", OperatorKind::loss, std::move(back));
+    Operator& backward =
+        tape.add("loss.backward", OperatorFunction::fused_loss_backward, std::move(back));
     backward.flops = flops * 2.0;
     backward.bytes += logits * 2u;
     backward.workspace = workspace;
@@ -62,13 +63,13 @@ void whole_loss(Tape& tape, const LossCall& call) {
   matmul(tape, "lm_head", call.hidden, {{call.weight}, {}}, tape.tokens(), call.width, {logits});
   const std::uint64_t width = is_pure_16_bit(tape.workload().precision) ? 2 : 4;
   const TensorId softmax = tape.tensor("softmax", elements, width, TensorRole::logits);
-  tape.add("loss", OperatorKind::loss,
+  tape.add("loss", OperatorFunction::whole_loss,
            {{logits.tensor, Access::read}, {call.labels, Access::read}, {softmax, Access::write}},
            {logits.tensor, softmax});
   tape.on_backward([&tape, logits, softmax, call] {
     std::vector<Operand> back{{softmax, Access::read}, {call.labels, Access::read}};
     tape.replace_by_gradient(back, logits);
-    tape.add("loss.backward", OperatorKind::loss, std::move(back));
+    tape.add("loss.backward", OperatorFunction::whole_loss_backward, std::move(back));
   });
 }
 
@@ -80,7 +81,9 @@ Value transform(Tape& tape, const LayerWeights& weights, Value hidden) {
   matmul(tape, "transform", hidden, weights.of(WeightKind::other_matrix).front(), tape.tokens(),
          width, {dense});
   const Value active = tape.value("transform.activation", tape.tokens() * width);
-  elementwise(tape, "transform.activation", {dense}, {active}, {dense.tensor});
+  elementwise(tape, "transform.activation",
+              {OperatorFunction::activation, OperatorFunction::activation_backward}, {dense},
+              {active}, {dense.tensor});
   return norm(tape, "transform.norm", active, nullptr);
 }
 

@@ -84,11 +84,12 @@ Value look_up(Tape& tape, const std::string& name, const LayerWeights& weights,
   for (const std::uint32_t table : tables) operands.push_back({table, Access::read});
   operands.push_back({hidden.tensor, Access::write});
   const Bytes rows(tape.elements(hidden) * tape.element());
-  tape.add(name, OperatorKind::embedding, std::move(operands)).bytes = rows * (tables.size() + 1);
+  tape.add(name, OperatorFunction::embedding, std::move(operands)).bytes =
+      rows * (tables.size() + 1);
   tape.on_backward([&tape, name, tokens, hidden, tables, rows] {
     std::vector<Operand> back{{tokens, Access::read}, tape.gradient(hidden)};
     for (const std::uint32_t table : tables) back.push_back(tape.weight_gradient(table));
-    tape.add(name + ".backward", OperatorKind::embedding, std::move(back)).bytes =
+    tape.add(name + ".backward", OperatorFunction::embedding_backward, std::move(back)).bytes =
         rows * (2 * tables.size() + 1);
   });
   return hidden;

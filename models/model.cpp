@@ -38,10 +38,12 @@ class ModelWriter {
   /// A matrix and, if `bias`, its vector right behind it. Conv1D of gpt2 keeps inputs first.
   void linear(const std::string& name, WeightKind kind, std::uint64_t inputs, std::uint64_t outputs,
               Cut cut, bool bias) {
-    if (names_.inputs_first)
+    if (names_.inputs_first) {
       weight(name + ".weight", kind, {inputs, outputs}, cut);
-    else
+      model_.weights.back().inputs_first = true;
+    } else {
       weight(name + ".weight", kind, {outputs, inputs}, cut);
+    }
     const Cut bias_cut = cut == Cut::columns ? Cut::columns : Cut::none;
     if (bias) weight(name + ".bias", WeightKind::bias, {outputs}, bias_cut);
   }

@@ -40,6 +40,7 @@ struct WeightTensor {
   Params parameters;                 ///< product of `shape`
   std::uint32_t layer = 0;           ///< index into Model::layers
   Cut cut = Cut::none;
+  bool inputs_first = false;  ///< a matrix of shape {inputs, outputs}; else {outputs, inputs}
   bool decays() const { return shape.size() > 1; }  ///< DeepSpeed/HF: norms and biases do not
 };
 

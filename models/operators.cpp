@@ -60,26 +60,27 @@ void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, s
   const std::uint64_t batch = weights.matrices.size();
   const std::uint64_t m = description::divide_up(rows, batch);
   const Flops flops = product(rows, width, inputs);
-  Operator& forward = tape.add(name, OperatorKind::matmul, std::move(operands), {x.tensor});
+  Operator& forward = tape.add(name, OperatorFunction::product, std::move(operands), {x.tensor});
   forward.flops = flops;
   forward.gemm = {m, width, inputs, batch};
-  tape.on_backward(
-      [&tape, name = std::string(name), x, weights, outputs, flops, m, width, inputs, batch] {
-        std::vector<Operand> to_input;
-        for (const Value& output : outputs) to_input.push_back(tape.gradient(output));
-        std::vector<Operand> to_weight = to_input;
-        for (const std::uint32_t matrix : weights.matrices)
-          to_input.push_back({matrix, Access::read});
-        tape.accumulate(to_input, x);
-        Operator& input = tape.add(name + ".dgrad", OperatorKind::matmul, std::move(to_input));
-        input.flops = flops;
-        input.gemm = {m, inputs, width, batch};
-        to_weight.push_back({x.tensor, Access::read});
-        append_gradients(tape, to_weight, weights);
-        Operator& weight = tape.add(name + ".wgrad", OperatorKind::matmul, std::move(to_weight));
-        weight.flops = flops;
-        weight.gemm = {width, inputs, m, batch};
-      });
+  tape.on_backward([&tape, name = std::string(name), x, weights, outputs, flops, m, width, inputs,
+                    batch] {
+    std::vector<Operand> to_input;
+    for (const Value& output : outputs) to_input.push_back(tape.gradient(output));
+    std::vector<Operand> to_weight = to_input;
+    for (const std::uint32_t matrix : weights.matrices) to_input.push_back({matrix, Access::read});
+    tape.accumulate(to_input, x);
+    Operator& input =
+        tape.add(name + ".dgrad", OperatorFunction::product_input_gradient, std::move(to_input));
+    input.flops = flops;
+    input.gemm = {m, inputs, width, batch};
+    to_weight.push_back({x.tensor, Access::read});
+    append_gradients(tape, to_weight, weights);
+    Operator& weight =
+        tape.add(name + ".wgrad", OperatorFunction::product_weight_gradient, std::move(to_weight));
+    weight.flops = flops;
+    weight.gemm = {width, inputs, m, batch};
+  });
 }
 
 Value norm(Tape& tape, std::string_view name, Value x, const Linear* weights) {
@@ -92,30 +93,32 @@ Value norm(Tape& tape, std::string_view name, Value x, const Linear* weights) {
   append(operands, own);
   operands.push_back({stats, Access::write});
   operands.push_back({y.tensor, Access::write});
-  tape.add(name, OperatorKind::norm, std::move(operands), {x.tensor, stats});
+  tape.add(name, OperatorFunction::norm, std::move(operands), {x.tensor, stats});
   tape.on_backward([&tape, base, x, y, stats, own] {
     std::vector<Operand> back{tape.gradient(y), {x.tensor, Access::read}, {stats, Access::read}};
     for (const std::uint32_t weight : own.matrices) back.push_back({weight, Access::read});
     append_gradients(tape, back, own);
     tape.accumulate(back, x);
-    tape.add(base + ".backward", OperatorKind::norm, std::move(back));
+    tape.add(base + ".backward", OperatorFunction::norm_backward, std::move(back));
   });
   return y;
 }
 
-void elementwise(Tape& tape, std::string_view name, const std::vector<Value>& inputs,
-                 const std::vector<Value>& outputs, std::vector<TensorId> saved) {
+void elementwise(Tape& tape, std::string_view name, BothWays functions,
+                 const std::vector<Value>& inputs, const std::vector<Value>& outputs,
+                 std::vector<TensorId> saved) {
   std::vector<Operand> operands;
   for (const Value& input : inputs) operands.push_back({input.tensor, Access::read});
   for (const Value& output : outputs) operands.push_back({output.tensor, Access::write});
-  tape.add(name, OperatorKind::elementwise, std::move(operands), saved);
-  tape.on_backward([&tape, name = std::string(name), inputs, outputs, saved = std::move(saved)] {
-    std::vector<Operand> back;
-    for (const Value& output : outputs) back.push_back(tape.gradient(output));
-    for (const TensorId tensor : saved) back.push_back({tensor, Access::read});
-    for (const Value& input : inputs) tape.accumulate(back, input);
-    tape.add(name + ".backward", OperatorKind::elementwise, std::move(back));
-  });
+  tape.add(name, functions.forward, std::move(operands), saved);
+  tape.on_backward(
+      [&tape, name = std::string(name), functions, inputs, outputs, saved = std::move(saved)] {
+        std::vector<Operand> back;
+        for (const Value& output : outputs) back.push_back(tape.gradient(output));
+        for (const TensorId tensor : saved) back.push_back({tensor, Access::read});
+        for (const Value& input : inputs) tape.accumulate(back, input);
+        tape.add(name + ".backward", functions.backward, std::move(back));
+      });
 }
 
 Value residual(Tape& tape, std::string_view name, Value x, Value f) {
@@ -128,14 +131,17 @@ Value residual(Tape& tape, std::string_view name, Value x, Value f) {
     operands.push_back({*mask, Access::write});
   }
   operands.push_back({y.tensor, Access::write});
-  Operator& forward = tape.add(name, OperatorKind::elementwise, std::move(operands));
-  if (mask) forward.saved = {*mask};
+  Operator& forward = tape.add(name, OperatorFunction::residual, std::move(operands));
+  if (mask) {
+    forward.saved = {*mask};
+    forward.draw = tape.next_draw();
+  }
   tape.on_backward([&tape, base, x, f, y, mask] {
     tape.pass_gradient(y, x);
     if (!mask) return tape.pass_gradient(y, f);
     std::vector<Operand> back{tape.gradient(y), {*mask, Access::read}};
     tape.accumulate(back, f);
-    tape.add(base + ".backward", OperatorKind::elementwise, std::move(back));
+    tape.add(base + ".backward", OperatorFunction::residual_backward, std::move(back));
   });
   return y;
 }
@@ -143,23 +149,24 @@ Value residual(Tape& tape, std::string_view name, Value x, Value f) {
 void dropout(Tape& tape, std::string_view name, Value x) {
   const std::string base(name);
   const TensorId mask = tape.tensor(base + ".dropout_mask", tape.elements(x), 1);
-  tape.add(name, OperatorKind::elementwise, {{x.tensor, Access::read_write}, {mask, Access::write}},
-           {mask});
+  tape.add(name, OperatorFunction::dropout, {{x.tensor, Access::read_write}, {mask, Access::write}},
+           {mask})
+      .draw = tape.next_draw();
   tape.on_backward([&tape, base, x, mask] {
     std::vector<Operand> back{{mask, Access::read}};
     tape.accumulate(back, x);
-    tape.add(base + ".backward", OperatorKind::elementwise, std::move(back));
+    tape.add(base + ".backward", OperatorFunction::dropout_backward, std::move(back));
   });
 }
 
 void rope(Tape& tape, Value query, Value key) {
-  tape.add("rope", OperatorKind::elementwise,
+  tape.add("rope", OperatorFunction::rotation,
            {{query.tensor, Access::read_write}, {key.tensor, Access::read_write}});
   tape.on_backward([&tape, query, key] {
     std::vector<Operand> back;
     tape.accumulate(back, query);
     tape.accumulate(back, key);
-    tape.add("rope.backward", OperatorKind::elementwise, std::move(back));
+    tape.add("rope.backward", OperatorFunction::rotation_backward, std::move(back));
   });
 }
 

@@ -36,9 +36,13 @@ void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, s
 /// LayerNorm or RMSNorm over the hidden width; saves `x` and its statistics.
 ///   weights  none: a norm that the model has no weights for
 Value norm(Tape& tape, std::string_view name, Value x, const Linear* weights);
+struct BothWays {
+  OperatorFunction forward, backward;
+};
 /// Any point-wise operator that saves `saved`, a part of its operands.
-void elementwise(Tape& tape, std::string_view name, const std::vector<Value>& inputs,
-                 const std::vector<Value>& outputs, std::vector<TensorId> saved);
+void elementwise(Tape& tape, std::string_view name, BothWays functions,
+                 const std::vector<Value>& inputs, const std::vector<Value>& outputs,
+                 std::vector<TensorId> saved);
 /// y = x + dropout(f); saves the mask, one byte an element, when there is dropout.
 Value residual(Tape& tape, std::string_view name, Value x, Value f);
 /// Dropout of `x` where it lies.

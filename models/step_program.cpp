@@ -20,11 +20,10 @@ class WorkloadCheck {
     divides("attention heads", a_.heads);
     divides("key and value heads", a_.kv_heads);
     divides("feed-forward columns", a_.ffn);
-    const std::uint64_t offset = a_.model_type == "opt" ? 2 : 0;
-    if (a_.learned_positions > 0 && w_.sequence > a_.learned_positions - offset)
+    const std::uint64_t positions = a_.learned_positions - a_.position_offset;
+    if (a_.learned_positions > 0 && w_.sequence > positions)
       complain("training.sequence", std::to_string(w_.sequence) + " tokens are more than the " +
-                                        std::to_string(a_.learned_positions - offset) +
-                                        " positions of " + a_.name);
+                                        std::to_string(positions) + " positions of " + a_.name);
     refuse_absurd_sizes();
   }
 

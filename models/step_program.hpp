@@ -73,6 +73,44 @@ enum class OperatorKind {
   update,      ///< optimizer step of one weight
 };
 
+/// What an operator computes. Its operands stand in the order given, those in [] only where the
+/// model has them; w. is the tensor's weight gradient, g. the gradient of an activation.
+enum class OperatorFunction {
+  embedding,                ///< tokens, words, [positions], [types], hidden
+  embedding_backward,       ///< tokens, g.hidden, w.words, [w.positions], [w.types]
+  norm,                     ///< x, [weight, [bias]], statistics, y
+  norm_backward,            ///< g.y, x, statistics, [weight, w.weight, [w.bias]], g.x
+  product,                  ///< x, matrices, [biases], outputs (query, key and value of one matrix)
+  product_input_gradient,   ///< g.outputs, matrices, g.x
+  product_weight_gradient,  ///< g.outputs, x, w.matrices, [w.biases]
+  rotation,                 ///< query and key where they lie
+  rotation_backward,        ///< their gradients where they lie
+  attention,            ///< query, key, value, [relative table], output; flash: log_sum_exp; else
+                        ///< softmax, [dropout mask, dropped softmax]
+  attention_backward,   ///< g.output, query, key, value; flash: output, log_sum_exp; else softmax,
+                        ///< [mask, dropped]; g.query, g.key, g.value, [table, w.table]
+  activation,           ///< x, y
+  activation_backward,  ///< g.y, x, g.x
+  gated_product,        ///< gate, up, [activated gate], product
+  gated_product_backward,  ///< g.product, then fused: gate and up, which their gradients replace;
+                           ///< else gate, up, activated gate, g.gate, g.up
+  residual,                ///< x, f, [mask], y = x + f
+  residual_backward,       ///< with dropout only: g.y, mask, g.f
+  dropout,                 ///< x where it lies, mask
+  dropout_backward,        ///< mask, g.x where it lies
+  gradient_sum,            ///< g.from, g.to, which grows by it
+  scatter_experts,         ///< x, router's logits, shares, copies
+  scatter_experts_backward,
+  gather_experts,  ///< parts, shares, output
+  gather_experts_backward,
+  fused_loss,           ///< hidden, matrix, labels; the product of the head inside
+  fused_loss_backward,  ///< hidden, matrix, labels, w.matrix, g.hidden
+  whole_loss,           ///< logits, labels, softmax
+  whole_loss_backward,  ///< softmax, labels, logits, which their gradient replaces
+  all_reduce,           ///< what is summed
+  update,               ///< weight, w.weight, then its states
+};
+
 /// Rows x columns x inner of a GEMM, `batch` of them: out[m,n] = a[m,k] b[k,n]
 struct GemmShape {
   std::uint64_t m = 0, n = 0, k = 0, batch = 1;
@@ -82,13 +120,17 @@ struct GemmShape {
 struct Operator {
   std::string name;
   OperatorKind kind = OperatorKind::elementwise;
+  OperatorFunction function = OperatorFunction::update;
   std::uint32_t layer = 0;
   std::vector<Operand> operands;
   std::vector<TensorId> saved;  ///< forward only: what its backward will read (subset of operands)
-  Bytes workspace;  ///< scratch while it runs (materialized scores that nobody saves, ...)
-  Flops flops;      ///< of matrix products; 0 for memory-bound work
-  Bytes bytes;      ///< device memory traffic, read + written
-  GemmShape gemm;   ///< matmul, and the loss that has the head's matmul inside
+  Bytes workspace;         ///< scratch while it runs (materialized scores that nobody saves, ...)
+  Flops flops;             ///< of matrix products; 0 for memory-bound work
+  Bytes bytes;             ///< device memory traffic, read + written
+  GemmShape gemm;          ///< matmul, and the loss that has the head's matmul inside
+  bool causal = false;     ///< attention
+  std::uint32_t draw = 0;  ///< what drops elements: its number among those of its layer, backward
+                           ///< as forward
 };
 
 /// Operators [first, last) of StepProgram::operators.

@@ -13,6 +13,35 @@ Bytes traffic(const std::vector<Operand>& operands, const std::vector<Tensor>& t
   return bytes;
 }
 
+OperatorKind kind_of(OperatorFunction function) {
+  switch (function) {
+    case OperatorFunction::embedding:
+    case OperatorFunction::embedding_backward:
+      return OperatorKind::embedding;
+    case OperatorFunction::norm:
+    case OperatorFunction::norm_backward:
+      return OperatorKind::norm;
+    case OperatorFunction::product:
+    case OperatorFunction::product_input_gradient:
+    case OperatorFunction::product_weight_gradient:
+      return OperatorKind::matmul;
+    case OperatorFunction::attention:
+    case OperatorFunction::attention_backward:
+      return OperatorKind::attention;
+    case OperatorFunction::fused_loss:
+    case OperatorFunction::fused_loss_backward:
+    case OperatorFunction::whole_loss:
+    case OperatorFunction::whole_loss_backward:
+      return OperatorKind::loss;
+    case OperatorFunction::all_reduce:
+      return OperatorKind::all_reduce;
+    case OperatorFunction::update:
+      return OperatorKind::update;
+    default:
+      return OperatorKind::elementwise;
+  }
+}
+
 bool is_mixed(Precision precision) {
   return precision == Precision::fp16_mixed || precision == Precision::bf16_mixed;
 }
@@ -68,6 +97,7 @@ void Tape::add_states(TensorRole role, const char* suffix, std::uint64_t element
 
 void Tape::begin_layer(std::uint32_t layer, std::optional<Value> input) {
   layer_ = layer;
+  draws_ = 0;
   prefix_ = model_.layers[layer].name + ".";
   LayerSpan& span = program_.layers[layer];
   span.forward.first = static_cast<std::uint32_t>(program_.operators.size());
@@ -105,12 +135,13 @@ Value Tape::value_of(TensorId tensor) {
   return {tensor, static_cast<std::uint32_t>(slots_.size() - 1)};
 }
 
-Operator& Tape::add(std::string_view name, OperatorKind kind, std::vector<Operand> operands,
+Operator& Tape::add(std::string_view name, OperatorFunction function, std::vector<Operand> operands,
                     std::vector<TensorId> saved) {
   Operator& op = program_.operators.emplace_back();
   op.name.reserve(prefix_.size() + name.size());
   op.name.append(prefix_).append(name);
-  op.kind = kind;
+  op.kind = kind_of(function);
+  op.function = function;
   op.layer = layer_;
   op.bytes = traffic(operands, program_.tensors);
   op.operands = std::move(operands);
@@ -177,7 +208,7 @@ void Tape::pass_gradient(Value from, Value to) {
   }
   std::vector<Operand> operands{source};
   accumulate(operands, to);
-  add("gradient_sum", OperatorKind::elementwise, std::move(operands));
+  add("gradient_sum", OperatorFunction::gradient_sum, std::move(operands));
 }
 
 StepProgram Tape::finish() {
@@ -217,7 +248,7 @@ void Tape::add_updates() {
       operands.push_back({(2 + state) * weights + i, Access::read_write});
     layer_ = model_.weights[i].layer;
     prefix_ = model_.weights[i].name;
-    add(".update", OperatorKind::update, std::move(operands));
+    add(".update", OperatorFunction::update, std::move(operands));
   }
 }
 
@@ -227,7 +258,7 @@ Value enter_split(Tape& tape, Value value) {
   tape.slots_[inner.slot].partial = true;
   tape.on_backward([&tape, value, inner] {
     const TensorId partial = tape.gradient(inner).tensor;
-    tape.add("input_gradient.all_reduce", OperatorKind::all_reduce,
+    tape.add("input_gradient.all_reduce", OperatorFunction::all_reduce,
              {{partial, Access::read_write}});
     tape.pass_gradient(inner, value);
   });
@@ -236,7 +267,8 @@ Value enter_split(Tape& tape, Value value) {
 
 void leave_split(Tape& tape, Value value) {
   if (tape.is_split())
-    tape.add("output.all_reduce", OperatorKind::all_reduce, {{value.tensor, Access::read_write}});
+    tape.add("output.all_reduce", OperatorFunction::all_reduce,
+             {{value.tensor, Access::read_write}});
 }
 
 }  // namespace spillway::models

@@ -44,8 +44,10 @@ class Tape {
 
   /// Appends an operator whose traffic is that of its operands; what is returned can still be
   /// amended until the next call.
-  Operator& add(std::string_view name, OperatorKind kind, std::vector<Operand> operands,
+  Operator& add(std::string_view name, OperatorFunction function, std::vector<Operand> operands,
                 std::vector<TensorId> saved = {});
+  /// A number for what draws random numbers, from 0 in each layer.
+  std::uint32_t next_draw() { return draws_++; }
   /// `step` will append the backward of what was just added.
   void on_backward(std::function<void()> step);
 
@@ -86,6 +88,7 @@ class Tape {
   StepProgram program_;
   std::uint64_t element_;
   std::uint32_t layer_ = 0;
+  std::uint32_t draws_ = 0;  ///< of the layer
   std::string prefix_;
   std::vector<Slot> slots_;
   std::vector<Step> steps_;

@@ -68,6 +68,48 @@ TEST(Architecture, T5IsGatedWhenItsProjectionSaysSo) {
   EXPECT_TRUE(read(R"({"model_type": "t5", "feed_forward_proj": "gated-gelu"})").gated_ffn);
 }
 
+TEST(Architecture, ActivationsComeFromTheKeyOrTheDefaultOfTheType) {
+  EXPECT_EQ(read(tiny_llama).activation, Activation::silu);
+  EXPECT_EQ(read(R"({"model_type": "qwen2", "hidden_act": "gelu"})").activation, Activation::gelu);
+  EXPECT_EQ(read(R"({"model_type": "gpt2"})").activation, Activation::gelu_tanh);
+  EXPECT_EQ(read(R"({"model_type": "gpt2", "activation_function": "relu"})").activation,
+            Activation::relu);
+  EXPECT_EQ(read(R"({"model_type": "opt"})").activation, Activation::relu);
+  EXPECT_EQ(read(R"({"model_type": "bert"})").activation, Activation::gelu);
+  EXPECT_EQ(read(R"({"model_type": "t5"})").activation, Activation::relu);
+  EXPECT_EQ(read(R"({"model_type": "t5", "feed_forward_proj": "gated-gelu"})").activation,
+            Activation::gelu_tanh);
+}
+
+TEST(Architecture, AnUnknownActivationListsTheKnownOnes) {
+  const auto found = complaints(R"({"model_type": "llama", "hidden_act": "glue"})");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].path, "hidden_act");
+  EXPECT_EQ(found[0].message, "no activation \"glue\"");
+  EXPECT_THAT(found[0].hint, HasSubstr("silu, swish, gelu"));
+}
+
+TEST(Architecture, NormEpsilonAndRopeThetaComeFromTheKeyOrTheDefaultOfTheType) {
+  EXPECT_EQ(read(tiny_llama).norm_epsilon, 1e-6);
+  EXPECT_EQ(read(tiny_llama).rope_theta, 1e4);
+  const Architecture a =
+      read(R"({"model_type": "llama", "rms_norm_eps": 1e-05, "rope_theta": 500000})");
+  EXPECT_EQ(a.norm_epsilon, 1e-5);
+  EXPECT_EQ(a.rope_theta, 5e5);
+  EXPECT_EQ(read(R"({"model_type": "mixtral"})").norm_epsilon, 1e-5);
+  EXPECT_EQ(read(R"({"model_type": "mixtral"})").rope_theta, 1e6);
+  EXPECT_EQ(read(R"({"model_type": "gpt2"})").norm_epsilon, 1e-5);
+  EXPECT_EQ(read(R"({"model_type": "opt"})").norm_epsilon, 1e-5);
+  EXPECT_EQ(read(R"({"model_type": "bert"})").norm_epsilon, 1e-12);
+  EXPECT_EQ(complaints(R"({"model_type": "llama", "rms_norm_eps": 0})").size(), 1u);
+  EXPECT_EQ(complaints(R"({"model_type": "llama", "rope_theta": "10000"})").size(), 1u);
+}
+
+TEST(Architecture, OptKeepsTwoRowsBeforeItsPositions) {
+  EXPECT_EQ(read(R"({"model_type": "opt"})").position_offset, 2u);
+  EXPECT_EQ(read(R"({"model_type": "gpt2"})").position_offset, 0u);
+}
+
 TEST(Architecture, AnUnknownKeyIsIgnored) {
   EXPECT_EQ(read(R"({"model_type": "gpt2", "summary_type": "cls_index"})").hidden, 768u);
 }

@@ -164,6 +164,24 @@ TEST(Model, EveryWeightHasItsOwnNameAndStandsInItsLayerOnce) {
   }
 }
 
+TEST(Model, OnlyGpt2StoresInputsFirst) {
+  const Model gpt2 = from_config(tiny_gpt2);
+  const Model llama = from_config(tiny_llama);
+  for (const WeightTensor& weight : gpt2.weights)
+    if (weight.kind == WeightKind::query) {
+      EXPECT_TRUE(weight.inputs_first);  // [64, 3 x 64]
+      EXPECT_EQ(weight.shape, (std::vector<std::uint64_t>{64, 192}));
+    }
+  EXPECT_FALSE(gpt2.weights.front().inputs_first);  // the tied head: [words, width]
+  for (const WeightTensor& weight : llama.weights) EXPECT_FALSE(weight.inputs_first);
+}
+
+TEST(Model, TinyLlamaHasAMillionParameters) {
+  // 2 Vh + L (2 h^2 + 2 h kv + 3 h f + 2 h) + h of h 128, kv 64, f 352, V 1024, L 4
+  EXPECT_EQ(from_library("tiny-llama").parameters.value(),
+            2u * 1024 * 128 + 4 * (2 * 128 * 128 + 2 * 128 * 64 + 3 * 128 * 352 + 2 * 128) + 128);
+}
+
 TEST(Model, AnUntiedT5HasAHead) {
   const Model model = from_config(R"({"model_type": "t5", "tie_word_embeddings": false,
       "feed_forward_proj": "gated-gelu"})");

@@ -217,6 +217,46 @@ TEST(StepProgram, ABlocksBackwardStartsFromTheGradientOfItsOutput) {
   EXPECT_FALSE(program.layers.back().output_gradient.has_value());
 }
 
+TEST(StepProgram, EveryOperatorSaysWhatItComputes) {
+  // rotary, gated, untied, fused: embedding; a block; the head
+  const StepProgram program = build_step_program(from_config(tiny_llama), workload(1, 16));
+  using enum OperatorFunction;
+  const auto functions = [&](Span span) {
+    std::vector<OperatorFunction> found;
+    for (std::uint32_t i = span.first; i < span.last; ++i)
+      found.push_back(program.operators[i].function);
+    return found;
+  };
+  EXPECT_EQ(functions(program.layers[0].forward), (std::vector{embedding}));
+  EXPECT_EQ(functions(program.layers[1].forward),
+            (std::vector{norm, product, product, product, rotation, attention, product, residual,
+                         norm, product, product, gated_product, product, residual}));
+  EXPECT_EQ(functions(program.layers[3].forward), (std::vector{norm, fused_loss}));
+  EXPECT_EQ(functions(program.layers[3].backward),
+            (std::vector{fused_loss_backward, norm_backward}));
+}
+
+TEST(StepProgram, WhatDropsElementsHasANumberOfItsOwnInItsLayer) {
+  Workload w = workload(1, 16);
+  w.dropout = 0.1;
+  const StepProgram program = build_step_program(from_config(tiny_gpt2), w);
+  const Span block = program.layers[1].forward;
+  std::vector<std::uint32_t> draws;
+  for (std::uint32_t i = block.first; i < block.last; ++i) {
+    const Operator& op = program.operators[i];
+    if (op.function == OperatorFunction::attention || op.function == OperatorFunction::residual)
+      draws.push_back(op.draw);
+    EXPECT_EQ(op.causal, op.function == OperatorFunction::attention);
+  }
+  EXPECT_EQ(draws, (std::vector<std::uint32_t>{0, 1, 2}));
+  // flash keeps no mask: the backward draws the forward's numbers again
+  for (std::uint32_t i = program.backward.first; i < program.backward.last; ++i)
+    if (program.operators[i].function == OperatorFunction::attention_backward) {
+      EXPECT_EQ(program.operators[i].draw, 0u);
+      EXPECT_TRUE(program.operators[i].causal);
+    }
+}
+
 TEST(StepProgram, FlashAttentionSumsTheQueryGradientInFp32) {
   const StepProgram program = build_step_program(from_config(tiny_gpt2), workload(2, 16));
   for (std::uint32_t i = program.backward.first; i < program.backward.last; ++i) {

@@ -1,0 +1,292 @@
+#include "hw_backend/arithmetic/execute.hpp"
+
+#include "hw_backend/arithmetic/operands.hpp"
+#include "scenarios/description/errors.hpp"
+
+namespace spillway::hw_backend {
+
+namespace {
+
+/// A weight matrix, cut along its outputs: columns [first, first + outputs) of what it computes.
+struct Cut {
+  std::uint64_t inputs, all_outputs, first, outputs;
+  bool inputs_first;
+
+  std::uint64_t stride() const { return inputs_first ? all_outputs : inputs; }
+  std::uint64_t offset() const { return inputs_first ? first : first * inputs; }
+};
+
+Cut whole(const Operand& matrix) {
+  const auto& shape = matrix.weight->shape;
+  const bool first = matrix.weight->inputs_first;
+  return {shape[first ? 0 : 1], shape[first ? 1 : 0], 0, 0, first};
+}
+
+/// [rows, width] of a tensor as it lies.
+MatrixInput dense(Input x, std::uint64_t width, bool transposed = false) {
+  return {x, width, transposed, 0};
+}
+
+void product(const Call& call) {
+  OperandReader operands(call);
+  const Operand x = operands.take(), matrix = operands.take();
+  const Operand bias = operands.bias_next() ? operands.take() : Operand();
+  Cut cut = whole(matrix);
+  while (operands.left() > 0) {
+    const Operand y = operands.take();
+    cut.outputs = y.elements / call.tokens();
+    Product product{call.tokens(), cut.outputs, cut.inputs};
+    product.a = dense(x.read(), cut.inputs);
+    product.b = dense(from(matrix.read(), cut.offset()), cut.stride(), !cut.inputs_first);
+    product.c = {y.write(), cut.outputs};
+    call.device.product(product);
+    if (bias.data)
+      call.device.add_bias(call.tokens(), cut.outputs, from(bias.read(), cut.first), y.replace());
+    cut.first += cut.outputs;
+  }
+}
+
+void product_input_gradient(const Call& call) {
+  OperandReader operands(call);
+  std::vector<Operand> gradients;
+  while (operands.left() > 2) gradients.push_back(operands.take());
+  const Operand matrix = operands.take(), x = operands.take();
+  Cut cut = whole(matrix);
+  Output into = x.write();
+  for (const Operand& gradient : gradients) {
+    cut.outputs = gradient.elements / call.tokens();
+    Product product{call.tokens(), cut.inputs, cut.outputs};
+    product.a = dense(gradient.read(), cut.outputs);
+    product.b = dense(from(matrix.read(), cut.offset()), cut.stride(), cut.inputs_first);
+    product.c = {into, cut.inputs};
+    call.device.product(product);
+    into.add = true;
+    cut.first += cut.outputs;
+  }
+}
+
+void product_weight_gradient(const Call& call) {
+  OperandReader operands(call);
+  std::vector<Operand> activations;  // gradients of the outputs, then the input
+  std::vector<Operand> weights;      // of the matrix, then of its bias
+  while (operands.left() > 0) {
+    const Operand operand = operands.take();
+    (operand.weight ? weights : activations).push_back(operand);
+  }
+  const Operand x = activations.back();
+  activations.pop_back();
+  Cut cut = whole(weights[0]);
+  for (const Operand& gradient : activations) {
+    cut.outputs = gradient.elements / call.tokens();
+    const MatrixInput inputs = dense(x.read(), cut.inputs, cut.inputs_first);
+    const MatrixInput outputs = dense(gradient.read(), cut.outputs, !cut.inputs_first);
+    Product product{cut.outputs, cut.inputs, call.tokens()};
+    if (cut.inputs_first) std::swap(product.rows, product.columns);
+    product.a = cut.inputs_first ? inputs : outputs;
+    product.b = cut.inputs_first ? outputs : inputs;
+    product.c = {from(weights[0].write(), cut.offset()), cut.stride()};
+    call.device.product(product);
+    if (weights.size() > 1)
+      call.device.sum_rows(call.tokens(), cut.outputs, gradient.read(),
+                           from(weights[1].write(), cut.first));
+    cut.first += cut.outputs;
+  }
+}
+
+void norm(const Call& call) {
+  OperandReader operands(call);
+  const Operand x = operands.take(), weight = operands.take();
+  const Operand bias = operands.bias_next() ? operands.take() : Operand();
+  const Operand statistics = operands.take(), y = operands.take();
+  call.device.norm(call.norm(x.elements / call.tokens()), x.read(), weight.read(), bias.read(),
+                   statistics.floats(), y.write());
+}
+
+void norm_backward(const Call& call) {
+  OperandReader operands(call);
+  const Operand y = operands.take(), x = operands.take(), statistics = operands.take();
+  const Operand weight = operands.take(), weight_gradient = operands.take();
+  const Operand bias = operands.bias_next() ? operands.take() : Operand();
+  const Operand x_gradient = operands.take();
+  call.device.norm_backward(call.norm(x.elements / call.tokens()), y.read(), x.read(),
+                            statistics.floats(), weight.read(), x_gradient.write(),
+                            weight_gradient.write(), bias.write());
+}
+
+Embedding embedding_of(const Call& call, std::uint64_t elements) {
+  const models::Architecture& a = call.architecture();
+  return {call.text(), call.tokens(), elements / call.tokens(), a.learned_positions,
+          a.position_offset};
+}
+
+void embedding(const Call& call) {
+  OperandReader operands(call);
+  const Operand words = operands.take();
+  const Operand positions = operands.left() > 1 ? operands.take() : Operand();
+  const Operand hidden = operands.take();
+  call.device.embed(embedding_of(call, hidden.elements), words.read(), positions.read(),
+                    hidden.write());
+}
+
+void embedding_backward(const Call& call) {
+  OperandReader operands(call);
+  const Operand hidden = operands.take(), words = operands.take();
+  const Operand positions = operands.left() > 0 ? operands.take() : Operand();
+  call.device.embed_backward(embedding_of(call, hidden.elements), hidden.read(), words.write(),
+                             positions.write());
+}
+
+void rotation(const Call& call, bool back) {
+  const models::Architecture& a = call.architecture();
+  OperandReader operands(call);
+  for (const std::uint64_t heads : {a.heads, a.kv_heads})
+    call.device.rotate(
+        {call.tokens(), call.workload().sequence, heads, a.head_dim, a.rope_theta, back},
+        operands.take().replace());
+}
+
+void activation(const Call& call) {
+  OperandReader operands(call);
+  const Operand x = operands.take(), y = operands.take();
+  call.device.activate(call.architecture().activation, x.elements, x.read(), y.write());
+}
+
+void activation_backward(const Call& call) {
+  OperandReader operands(call);
+  const Operand y = operands.take(), x = operands.take(), x_gradient = operands.take();
+  call.device.activate_backward(call.architecture().activation, x.elements, y.read(), x.read(),
+                                x_gradient.write());
+}
+
+void gated_product(const Call& call) {
+  OperandReader operands(call);
+  const Operand gate = operands.take(), up = operands.take();
+  const Operand activated = operands.left() > 1 ? operands.take() : Operand();
+  const Operand y = operands.take();
+  call.device.gated_product({call.architecture().activation, y.elements}, gate.read(), up.read(),
+                            activated.write(), y.write());
+}
+
+void gated_product_backward(const Call& call) {
+  OperandReader operands(call);
+  const Operand y = operands.take(), gate = operands.take(), up = operands.take();
+  const GatedProduct shape{call.architecture().activation, y.elements};
+  if (operands.left() == 0)
+    return call.device.gated_product_backward(shape, y.read(), gate.read(), up.read(), Input(),
+                                              gate.replace(), up.replace());
+  const Operand activated = operands.take();
+  const Operand gate_gradient = operands.take(), up_gradient = operands.take();
+  call.device.gated_product_backward(shape, y.read(), gate.read(), up.read(), activated.read(),
+                                     gate_gradient.write(), up_gradient.write());
+}
+
+void residual(const Call& call) {
+  OperandReader operands(call);
+  const Operand x = operands.take(), f = operands.take();
+  if (operands.left() == 1)
+    return call.device.add(x.elements, x.read(), f.read(), operands.take().write());
+  const Operand mask = operands.take(), y = operands.take();
+  call.device.drop(call.dropout(), x.elements, x.read(), f.read(), mask.mask(), y.write());
+}
+
+void residual_backward(const Call& call) {
+  OperandReader operands(call);
+  const Operand y = operands.take(), mask = operands.take(), f = operands.take();
+  call.device.drop_backward(call.dropout(), y.elements, y.read(), mask.mask(), f.write());
+}
+
+void dropout(const Call& call) {
+  OperandReader operands(call);
+  const Operand x = operands.take(), mask = operands.take();
+  call.device.drop(call.dropout(), x.elements, Input(), x.read(), mask.mask(), x.replace());
+}
+
+void dropout_backward(const Call& call) {
+  OperandReader operands(call);
+  const Operand mask = operands.take(), x = operands.take();
+  call.device.drop_backward(call.dropout(), x.elements, x.read(), mask.mask(), x.replace());
+}
+
+void gradient_sum(const Call& call) {
+  OperandReader operands(call);
+  const Operand one = operands.take(), sum = operands.take();
+  call.device.convert(one.elements, one.read(), sum.write());
+}
+
+using Lower = void (*)(const Call&);
+
+/// Null: nothing that a device computes.
+Lower lowering_of(models::OperatorFunction function) {
+  using Function = models::OperatorFunction;
+  switch (function) {
+    case Function::embedding:
+      return embedding;
+    case Function::embedding_backward:
+      return embedding_backward;
+    case Function::norm:
+      return norm;
+    case Function::norm_backward:
+      return norm_backward;
+    case Function::product:
+      return product;
+    case Function::product_input_gradient:
+      return product_input_gradient;
+    case Function::product_weight_gradient:
+      return product_weight_gradient;
+    case Function::attention:
+      return attention;
+    case Function::attention_backward:
+      return attention_backward;
+    case Function::activation:
+      return activation;
+    case Function::activation_backward:
+      return activation_backward;
+    case Function::gated_product:
+      return gated_product;
+    case Function::gated_product_backward:
+      return gated_product_backward;
+    case Function::residual:
+      return residual;
+    case Function::residual_backward:
+      return residual_backward;
+    case Function::dropout:
+      return dropout;
+    case Function::dropout_backward:
+      return dropout_backward;
+    case Function::gradient_sum:
+      return gradient_sum;
+    case Function::fused_loss:
+      return fused_loss;
+    case Function::fused_loss_backward:
+      return fused_loss_backward;
+    case Function::whole_loss:
+      return whole_loss;
+    case Function::whole_loss_backward:
+      return whole_loss_backward;
+    case Function::rotation:
+      return [](const Call& call) { rotation(call, false); };
+    case Function::rotation_backward:
+      return [](const Call& call) { rotation(call, true); };
+    case Function::scatter_experts:
+    case Function::scatter_experts_backward:
+    case Function::gather_experts:
+    case Function::gather_experts_backward:
+    case Function::all_reduce:
+    case Function::update:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void execute(Primitives& device, const Lowering& lowering, const models::Operator& op,
+             std::span<const Bound> operands, std::byte* workspace, const Moment& moment,
+             double* loss) {
+  const Lower lower = lowering_of(op.function);
+  ENSURE(lower, op.name + " is nothing that a device computes");
+  ENSURE(workspace || op.workspace.value() == 0, op.name + " has no workspace");
+  lower(Call{device, lowering, op, operands, workspace, moment, loss});
+}
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,207 @@
+#include "hw_backend/arithmetic/host_map.hpp"
+#include "hw_backend/arithmetic/host_multiply.hpp"
+
+#include <cmath>
+
+namespace spillway::hw_backend {
+
+namespace {
+
+constexpr std::uint64_t query_block = 64;
+
+/// Queries [first, first + rows) of a head, and the keys [0, keys) that any of them sees.
+struct Queries {
+  std::uint64_t sample, head, first, rows, keys;
+};
+
+/// Calls work(queries) for all blocks of a head's queries, in order.
+template <class Work>
+void for_blocks(const AttentionShape& shape, std::uint64_t sample, std::uint64_t head,
+                const Work& work) {
+  for (std::uint64_t first = 0; first < shape.sequence; first += query_block) {
+    const std::uint64_t rows = std::min(query_block, shape.sequence - first);
+    work(Queries{sample, head, first, rows, shape.causal ? first + rows : shape.sequence});
+  }
+}
+
+/// Calls work(key, kept or not) for the keys [0, count) of one query.
+template <class Work>
+void for_kept(const AttentionShape& shape, const Queries& q, std::uint64_t row, const Work& work) {
+  const std::uint64_t query = (q.sample * shape.heads + q.head) * shape.sequence + q.first + row;
+  const std::uint64_t first = query * shape.sequence;
+  const std::uint32_t threshold = shape.dropout.threshold();
+  Words words{};
+  for (std::uint64_t key = 0; key < q.keys; ++key) {
+    const std::uint64_t element = first + key;
+    if (key == 0 || element % 4 == 0) words = random_words(shape.dropout.stream, element / 4);
+    work(key, words.word[element % 4] >= threshold);
+  }
+}
+
+std::uint64_t visible(const AttentionShape& shape, const Queries& q, std::uint64_t row) {
+  return shape.causal ? q.first + row + 1 : q.keys;
+}
+
+/// Scores, unscaled, become their softmax.
+///   Result  log of the sum of exp(scaled scores)
+float softmax_row(float* row, std::uint64_t seen, std::uint64_t width, float scale) {
+  float largest = row[0];
+  for (std::uint64_t i = 1; i < seen; ++i) largest = std::max(largest, row[i]);
+  largest *= scale;
+  for (std::uint64_t i = 0; i < seen; ++i) row[i] = std::exp(row[i] * scale - largest);
+  const float sum = sum_of(seen, [&](std::size_t i) { return row[i]; });
+  for (std::uint64_t i = 0; i < seen; ++i) row[i] /= sum;
+  std::fill(row + seen, row + width, 0.0f);
+  return largest + std::log(sum);
+}
+
+/// Where rows of one head begin in [samples x sequence, heads x head_dim].
+std::uint64_t at(const AttentionShape& shape, std::uint64_t sample, std::uint64_t row,
+                 std::uint64_t heads, std::uint64_t head) {
+  return ((sample * shape.sequence + row) * heads + head) * shape.head_dim;
+}
+
+}  // namespace
+
+void HostPrimitives::attention(const AttentionShape& shape, const AttentionForward& operands) {
+  const std::uint64_t s = shape.sequence, d = shape.head_dim, group = shape.heads / shape.kv_heads;
+  const std::uint64_t width = shape.heads * d, kv_width = shape.kv_heads * d;
+  const auto [keys, values, queries, scores, output] =
+      scratch_.take<5>({s * d, s * d, query_block * d, query_block * s, query_block * d});
+  for (std::uint64_t head = 0, sample = 0; sample < shape.samples;
+       head = (head + 1) % shape.heads, sample += head == 0) {
+    if (head % group == 0) {
+      const std::uint64_t first = at(shape, sample, 0, shape.kv_heads, head / group);
+      load_rows(operands.key, first, kv_width, s, d, keys);
+      load_rows(operands.value, first, kv_width, s, d, values);
+    }
+    for_blocks(shape, sample, head, [&](const Queries& q) {
+      const std::uint64_t first = at(shape, sample, q.first, shape.heads, head);
+      load_rows(operands.query, first, width, q.rows, d, queries);
+      multiply({{queries}, {keys, true}, scores, false, q.rows, q.keys, d});
+      for (std::uint64_t row = 0; row < q.rows; ++row) {
+        float* const p = scores + row * q.keys;
+        const std::uint64_t token = sample * s + q.first + row;
+        operands.log_sum_exp[token * shape.heads + head] =
+            softmax_row(p, visible(shape, q, row), q.keys, shape.scale);
+        if (shape.dropout.probability > 0)
+          for_kept(shape, q, row, [&, scale = shape.dropout.scale()](std::uint64_t key, bool kept) {
+            p[key] = kept ? p[key] * scale : 0.0f;
+          });
+      }
+      multiply({{scores}, {values}, output, false, q.rows, d, q.keys});
+      store_rows(output, operands.output, first, width, q.rows, d);
+    });
+  }
+}
+
+// P = softmax, M = mask / keep, dP = M (dO V^T), D = rows of dO O, dS = P (dP - D) scale:
+// dQ = dS K, dK = dS^T Q, dV = (P M)^T dO
+void HostPrimitives::attention_backward(const AttentionShape& shape,
+                                        const AttentionBackward& operands) {
+  const std::uint64_t s = shape.sequence, d = shape.head_dim, group = shape.heads / shape.kv_heads;
+  const std::uint64_t width = shape.heads * d, kv_width = shape.kv_heads * d;
+  const std::uint64_t block = query_block * d, square = query_block * s;
+  const auto [keys, values, key_sums, value_sums, queries, gradients, outputs, softmax, dropped,
+              slopes] =
+      scratch_.take<10>({s * d, s * d, s * d, s * d, block, block, block, square, square, square});
+  const auto softmax_slopes = [&, softmax = softmax, dropped = dropped, slopes = slopes,
+                               gradients = gradients, outputs = outputs](const Queries& q) {
+    for (std::uint64_t row = 0; row < q.rows; ++row) {
+      float* const p = softmax + row * q.keys;
+      float* const kept = dropped + row * q.keys;
+      float* const ds = slopes + row * q.keys;
+      const std::uint64_t token = q.sample * s + q.first + row;
+      const float log_sum = operands.log_sum_exp[token * shape.heads + q.head];
+      const std::uint64_t seen = visible(shape, q, row);
+      for (std::uint64_t i = 0; i < seen; ++i) p[i] = std::exp(p[i] * shape.scale - log_sum);
+      std::fill(p + seen, p + q.keys, 0.0f);
+      std::copy_n(p, q.keys, kept);
+      if (shape.dropout.probability > 0)
+        for_kept(shape, q, row, [&, scale = shape.dropout.scale()](std::uint64_t key, bool keeps) {
+          kept[key] = keeps ? kept[key] * scale : 0.0f;
+          ds[key] = keeps ? ds[key] * scale : 0.0f;
+        });
+      const float along =
+          sum_of(d, [&](std::size_t i) { return gradients[row * d + i] * outputs[row * d + i]; });
+      for (std::uint64_t i = 0; i < q.keys; ++i) ds[i] = p[i] * (ds[i] - along) * shape.scale;
+    }
+  };
+  for (std::uint64_t head = 0, sample = 0; sample < shape.samples;
+       head = (head + 1) % shape.heads, sample += head == 0) {
+    const std::uint64_t kv_first = at(shape, sample, 0, shape.kv_heads, head / group);
+    if (head % group == 0) {
+      load_rows(operands.key, kv_first, kv_width, s, d, keys);
+      load_rows(operands.value, kv_first, kv_width, s, d, values);
+      std::fill_n(key_sums, s * d, 0.0f);
+      std::fill_n(value_sums, s * d, 0.0f);
+    }
+    for_blocks(shape, sample, head, [&](const Queries& q) {
+      const std::uint64_t first = at(shape, sample, q.first, shape.heads, head);
+      load_rows(operands.query, first, width, q.rows, d, queries);
+      load_rows(operands.output_gradient, first, width, q.rows, d, gradients);
+      load_rows(operands.output, first, width, q.rows, d, outputs);
+      multiply({{queries}, {keys, true}, softmax, false, q.rows, q.keys, d});
+      multiply({{gradients}, {values, true}, slopes, false, q.rows, q.keys, d});
+      softmax_slopes(q);
+      multiply({{dropped, true}, {gradients}, value_sums, true, q.keys, d, q.rows});
+      multiply({{slopes, true}, {queries}, key_sums, true, q.keys, d, q.rows});
+      multiply({{slopes}, {keys}, outputs, false, q.rows, d, q.keys});
+      store_rows(outputs, operands.query_gradient, first, width, q.rows, d);
+    });
+    if (head % group == group - 1) {
+      store_rows(key_sums, operands.key_gradient, kv_first, kv_width, s, d);
+      store_rows(value_sums, operands.value_gradient, kv_first, kv_width, s, d);
+    }
+  }
+}
+
+void HostPrimitives::softmax(const Softmax& softmax, Input x, Output y) {
+  const std::size_t n = softmax.width;
+  const auto [values] = scratch_.take<1>({n});
+  for (std::uint64_t row = 0; row < softmax.rows; ++row) {
+    widen_into(x, row * n, n, values);
+    softmax_row(values, softmax.causal ? row % softmax.queries + 1 : n, n, 1);
+    narrow(values, y, row * n, n);
+  }
+}
+
+void HostPrimitives::softmax_backward(const Softmax& softmax, Input y_gradient, Input y,
+                                      Output x_gradient) {
+  const std::size_t n = softmax.width;
+  const auto [wide_gradient, wide_y, values] = scratch_.take<3>({n, n, n});
+  for (std::uint64_t row = 0; row < softmax.rows; ++row) {
+    const float* const dy = widen(y_gradient, row * n, n, wide_gradient);
+    const float* const p = widen(y, row * n, n, wide_y);
+    const float along = sum_of(n, [&](std::size_t i) { return dy[i] * p[i]; });
+    for (std::size_t i = 0; i < n; ++i) values[i] = p[i] * (dy[i] - along);
+    narrow(values, x_gradient, row * n, n);
+  }
+}
+
+void HostPrimitives::rotate(const Rotation& rotation, Output values) {
+  const std::uint64_t half = rotation.head_dim / 2, width = rotation.heads * rotation.head_dim;
+  const std::uint64_t samples = rotation.rows / rotation.sequence;
+  const auto [row, sines, cosines] = scratch_.take<3>({width, half, half});
+  for (std::uint64_t position = 0; position < rotation.sequence; ++position) {
+    for (std::uint64_t i = 0; i < half; ++i) {
+      const double power = -2.0 * static_cast<double>(i) / static_cast<double>(2 * half);
+      const double angle = static_cast<double>(position) * std::pow(rotation.theta, power);
+      sines[i] = static_cast<float>(rotation.back ? -std::sin(angle) : std::sin(angle));
+      cosines[i] = static_cast<float>(std::cos(angle));
+    }
+    for (std::uint64_t sample = 0; sample < samples; ++sample) {
+      const std::uint64_t first = (sample * rotation.sequence + position) * width;
+      widen_into(values.read(), first, width, row);
+      for (float* head = row; head < row + width; head += 2 * half)
+        for (std::uint64_t i = 0; i < half; ++i) {
+          const float a = head[i], b = head[i + half];
+          head[i] = a * cosines[i] - b * sines[i];
+          head[i + half] = b * cosines[i] + a * sines[i];
+        }
+      narrow(row, {values.data, values.type}, first, width);
+    }
+  }
+}
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,107 @@
+#pragma once
+
+#include "hw_backend/arithmetic/primitives.hpp"
+#include "hw_backend/cpu/team.hpp"
+
+#include <array>
+#include <memory>
+
+namespace spillway::hw_backend {
+
+/// fp32 memory for intermediate values; grows to the largest request and stays.
+class HostScratch {
+ public:
+  /// Arrays of the given sizes, each aligned to 64 bytes: valid until the next call.
+  template <std::size_t count>
+  std::array<float*, count> take(const std::array<std::size_t, count>& sizes) {
+    std::size_t total = 0;
+    for (const std::size_t size : sizes) total += padded(size);
+    float* next = reserve(total);
+    std::array<float*, count> parts{};
+    for (std::size_t i = 0; i < count; ++i, next += padded(sizes[i - 1])) parts[i] = next;
+    return parts;
+  }
+
+ private:
+  static constexpr std::size_t line = 16;  // elements of 64 bytes
+  static std::size_t padded(std::size_t size) { return (size + line - 1) / line * line; }
+  float* reserve(std::size_t total);
+
+  std::unique_ptr<float[]> memory_;
+  std::size_t size_ = 0;
+};
+
+/// The arithmetic on a processor: one object is one stream and computes on the thread that calls.
+///   Matrices  Eigen's products of blocks that were widened to fp32 in scratch of the object's own,
+///             so that the order of sums knows neither the operands' alignment nor their type
+///   Scratch   4 MiB, and for attention 6 x sequence x head_dim + 192 x sequence fp32 elements
+class HostPrimitives final : public Primitives {
+ public:
+  void product(const Product& call) override;
+  void add_bias(std::uint64_t rows, std::uint64_t width, Input bias, Output y) override;
+  void sum_rows(std::uint64_t rows, std::uint64_t width, Input x, Output sum) override;
+
+  void norm(const Norm& norm, Input x, Input weight, Input bias, float* statistics,
+            Output y) override;
+  void norm_backward(const Norm& norm, Input y_gradient, Input x, const float* statistics,
+                     Input weight, Output x_gradient, Output weight_gradient,
+                     Output bias_gradient) override;
+
+  void rotate(const Rotation& rotation, Output values) override;
+  void attention(const AttentionShape& shape, const AttentionForward& operands) override;
+  void attention_backward(const AttentionShape& shape, const AttentionBackward& operands) override;
+  void softmax(const Softmax& softmax, Input x, Output y) override;
+  void softmax_backward(const Softmax& softmax, Input y_gradient, Input y,
+                        Output x_gradient) override;
+
+  void activate(models::Activation activation, std::uint64_t count, Input x, Output y) override;
+  void activate_backward(models::Activation activation, std::uint64_t count, Input y_gradient,
+                         Input x, Output x_gradient) override;
+  void gated_product(const GatedProduct& call, Input gate, Input up, Output activated,
+                     Output y) override;
+  void gated_product_backward(const GatedProduct& call, Input y_gradient, Input gate, Input up,
+                              Input activated, Output gate_gradient, Output up_gradient) override;
+  void add(std::uint64_t count, Input a, Input b, Output y) override;
+  void convert(std::uint64_t count, Input x, Output y) override;
+  void drop(const Dropout& dropout, std::uint64_t count, Input x, Input f, std::uint8_t* mask,
+            Output y) override;
+  void drop_backward(const Dropout& dropout, std::uint64_t count, Input y_gradient,
+                     const std::uint8_t* mask, Output x_gradient) override;
+
+  void embed(const Embedding& call, Input words, Input positions, Output hidden) override;
+  void embed_backward(const Embedding& call, Input hidden_gradient, Output words,
+                      Output positions) override;
+  void cross_entropy(const CrossEntropy& call, Input logits, double* loss) override;
+  void cross_entropy_backward(const CrossEntropy& call, Input softmax, float scale,
+                              Output logits_gradient) override;
+
+  void adam(const AdamArrays& arrays, const AdamNumbers& numbers) override;
+  void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) override;
+  void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,
+                  std::uint64_t count, Output values) override;
+  void zero(std::byte* data, std::uint64_t bytes) override;
+
+ private:
+  /// Elements [first, first + count) in fp32: where they lie, or in `buffer`. Null when absent.
+  const float* widen(Input x, std::uint64_t first, std::size_t count, float* buffer);
+  /// The same, always in `into`.
+  void widen_into(Input x, std::uint64_t first, std::size_t count, float* into);
+  /// Rounds `values` into elements [first, first + count) of `y`.
+  void narrow(float* values, Output y, std::uint64_t first, std::size_t count);
+
+  /// work(first element, count, inputs, outputs) over pieces of `count` elements, all in fp32;
+  /// outputs are stored when a piece is done, so that they may take the place of inputs.
+  template <std::size_t ins, std::size_t outs, class Work>
+  void map(std::uint64_t count, const std::array<Input, ins>& inputs,
+           const std::array<Output, outs>& outputs, const Work& work);
+
+  void load_rows(Input x, std::uint64_t first, std::uint64_t stride, std::size_t rows,
+                 std::size_t width, float* into);
+  void store_rows(float* rows_of, Output y, std::uint64_t first, std::uint64_t stride,
+                  std::size_t rows, std::size_t width);
+
+  Team team_{1};
+  HostScratch scratch_;
+};
+
+}  // namespace spillway::hw_backend

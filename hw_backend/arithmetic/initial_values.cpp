@@ -1,0 +1,32 @@
+#include "hw_backend/arithmetic/execute.hpp"
+#include "hw_backend/arithmetic/host_primitives.hpp"
+
+#include <cmath>
+
+namespace spillway::hw_backend {
+
+InitialRule initial_rule(const models::Model& model, std::uint32_t weight) {
+  using models::WeightKind;
+  const WeightKind kind = model.weights.at(weight).kind;
+  if (kind == WeightKind::norm) return {1, 0};
+  if (kind == WeightKind::bias) return {0, 0};
+  constexpr float deviation = 0.02f;
+  if (kind != WeightKind::attention_output && kind != WeightKind::ffn_down) return {0, deviation};
+  // each block adds twice to the residual stream
+  return {0, deviation / std::sqrt(2 * static_cast<float>(model.architecture.layers))};
+}
+
+RandomStream initial_stream(std::uint64_t seed, std::uint32_t weight) {
+  RandomKey key;
+  key.seed = seed;
+  key.draw = weight;
+  return random_stream(RandomUse::initial_values, key);
+}
+
+void initial_values(const models::Model& model, std::uint64_t seed, std::uint32_t weight,
+                    std::uint64_t first, std::uint64_t count, Output values) {
+  HostPrimitives().initialize(initial_rule(model, weight), initial_stream(seed, weight), first,
+                              count, values);
+}
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,107 @@
+#include "hw_backend/arithmetic/operands.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::hw_backend {
+
+Element Call::element() const {
+  switch (workload().precision) {
+    case models::Precision::fp16:
+    case models::Precision::fp16_mixed:
+      return Element::fp16;
+    case models::Precision::bf16:
+    case models::Precision::bf16_mixed:
+      return Element::bf16;
+    case models::Precision::fp32:
+      break;
+  }
+  return Element::fp32;
+}
+
+SyntheticText Call::text() const {
+  RandomKey key;
+  key.seed = lowering.seed;
+  SyntheticText text;
+  text.successors = random_stream(RandomUse::successors, key);
+  key.step = moment.step;
+  key.micro_batch = moment.micro_batch;
+  key.rank = moment.rank;
+  text.tokens = random_stream(RandomUse::tokens, key);
+  text.vocabulary = architecture().vocabulary;
+  text.sequence = workload().sequence;
+  return text;
+}
+
+Dropout Call::dropout() const {
+  Dropout dropout;
+  dropout.probability = static_cast<float>(workload().dropout);
+  dropout.stream = random_stream(
+      RandomUse::dropout,
+      {lowering.seed, moment.step, moment.micro_batch, moment.rank, op.layer, op.draw});
+  return dropout;
+}
+
+Norm Call::norm(std::uint64_t width) const {
+  return {architecture().layer_norm ? NormKind::layer : NormKind::root_mean_square,
+          static_cast<float>(architecture().norm_epsilon), tokens(), width};
+}
+
+AttentionShape Call::attention_shape() const {
+  const models::Architecture& a = architecture();
+  AttentionShape shape;
+  shape.samples = workload().micro_batch;
+  shape.sequence = workload().sequence;
+  shape.heads = a.heads;
+  shape.kv_heads = a.kv_heads;
+  shape.head_dim = a.head_dim;
+  shape.causal = op.causal;
+  shape.scale = 1.0f / std::sqrt(static_cast<float>(a.head_dim));
+  shape.dropout = dropout();
+  return shape;
+}
+
+std::size_t OperandReader::left() const { return call_.op.operands.size() - next_; }
+
+bool OperandReader::bias_next() const {
+  if (left() == 0) return false;
+  const auto& tensor = call_.lowering.program->tensors[call_.op.operands[next_].tensor];
+  return tensor.weight &&
+         call_.lowering.model->weights[*tensor.weight].kind == models::WeightKind::bias;
+}
+
+void OperandReader::skip_inputs() {
+  const auto& tensors = call_.lowering.program->tensors;
+  while (left() > 0 && tensors[call_.op.operands[next_].tensor].role == models::TensorRole::input)
+    ++next_;
+}
+
+Operand OperandReader::take() {
+  ENSURE(left() > 0, call_.op.name + " has fewer operands than its function");
+  const models::Operand& operand = call_.op.operands[next_++];
+  skip_inputs();
+  const models::Tensor& tensor = call_.lowering.program->tensors[operand.tensor];
+  const auto bound = std::find_if(call_.bound.begin(), call_.bound.end(),
+                                  [&](const Bound& b) { return b.tensor == operand.tensor; });
+  ENSURE(bound != call_.bound.end() && bound->data,
+         call_.op.name + " has no memory for " + tensor.name);
+  Operand taken;
+  taken.data = bound->data;
+  taken.elements = tensor.elements;
+  taken.type = tensor.bytes.value() == 2 * tensor.elements ? call_.element() : Element::fp32;
+  taken.add = operand.access == models::Access::read_write && !bound->fresh;
+  if (tensor.weight) taken.weight = &call_.lowering.model->weights[*tensor.weight];
+  return taken;
+}
+
+Input from(Input x, std::uint64_t elements) {
+  return {x.data + elements * size_of(x.type), x.type};
+}
+
+Output from(Output x, std::uint64_t elements) {
+  return {x.data + elements * size_of(x.type), x.type, x.add};
+}
+
+}  // namespace spillway::hw_backend

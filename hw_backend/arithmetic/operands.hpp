@@ -1,0 +1,71 @@
+#pragma once
+
+#include "hw_backend/arithmetic/execute.hpp"
+
+namespace spillway::hw_backend {
+
+/// One call of `execute`.
+struct Call {
+  Primitives& device;
+  const Lowering& lowering;
+  const models::Operator& op;
+  std::span<const Bound> bound;
+  std::byte* workspace;
+  const Moment& moment;
+  double* loss;
+
+  const models::Architecture& architecture() const { return lowering.model->architecture; }
+  const models::Workload& workload() const { return lowering.program->workload; }
+  std::uint64_t tokens() const { return workload().tokens(); }
+  Element element() const;  ///< of weights, activations and gradients
+  SyntheticText text() const;
+  Dropout dropout() const;
+  Norm norm(std::uint64_t width) const;
+  AttentionShape attention_shape() const;
+};
+
+/// An operand bound to memory.
+struct Operand {
+  std::byte* data = nullptr;
+  Element type = Element::fp32;
+  std::uint64_t elements = 0;
+  bool add = false;                              ///< read_write and not fresh
+  const models::WeightTensor* weight = nullptr;  ///< of weights and their gradients
+
+  Input read() const { return {data, type}; }
+  /// Overwrites, or sums where the step program accumulates.
+  Output write() const { return {data, type, add}; }
+  /// Overwrites what was read here.
+  Output replace() const { return {data, type, false}; }
+  float* floats() const { return reinterpret_cast<float*>(data); }
+  std::uint8_t* mask() const { return reinterpret_cast<std::uint8_t*>(data); }
+};
+
+/// Takes an operator's operands one by one, in the order that models::OperatorFunction documents.
+class OperandReader {
+ public:
+  explicit OperandReader(const Call& call) : call_(call) { skip_inputs(); }
+
+  std::size_t left() const;
+  /// Whether the next operand is of a bias, or of its gradient.
+  bool bias_next() const;
+  Operand take();
+
+ private:
+  void skip_inputs();
+  const Call& call_;
+  std::size_t next_ = 0;
+};
+
+/// The value `elements` further on.
+Input from(Input x, std::uint64_t elements);
+Output from(Output x, std::uint64_t elements);
+
+void attention(const Call& call);
+void attention_backward(const Call& call);
+void fused_loss(const Call& call);
+void fused_loss_backward(const Call& call);
+void whole_loss(const Call& call);
+void whole_loss_backward(const Call& call);
+
+}  // namespace spillway::hw_backend

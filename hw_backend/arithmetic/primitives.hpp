@@ -1,0 +1,222 @@
+#pragma once
+
+#include "hw_backend/arithmetic/random.hpp"
+#include "hw_backend/cpu/element.hpp"
+#include "hw_backend/cpu/optimizer_step.hpp"
+#include "models/architecture.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace spillway::hw_backend {
+
+/// Values in device memory that are read. No data: the operand is not there (a bias nobody has).
+using Input = ConstArray;
+
+/// Values in device memory that are written.
+struct Output {
+  std::byte* data = nullptr;
+  Element type = Element::fp32;
+  bool add = false;  ///< sum in fp32 with what lies there, round once
+
+  Input read() const { return {data, type}; }
+};
+
+/// A matrix of row-major storage; `stride` elements from one row in memory to the next.
+struct MatrixInput {
+  Input values;
+  std::uint64_t stride = 0;
+  bool transposed = false;         ///< the product uses the transpose of what lies in memory
+  std::uint64_t batch_stride = 0;  ///< elements from one matrix to the next; 0: one for all
+};
+struct MatrixOutput {
+  Output values;
+  std::uint64_t stride = 0;
+  std::uint64_t batch_stride = 0;  ///< 0 with a batch of 1 only
+};
+
+/// c [rows, columns] = scale x a [rows, inner] b [inner, columns], `batch` times.
+struct Product {
+  std::uint64_t rows = 0, columns = 0, inner = 0, batch = 1;
+  MatrixInput a = {}, b = {};
+  MatrixOutput c = {};
+  float scale = 1;
+};
+
+enum class NormKind { layer, root_mean_square };
+
+/// Rows of one tensor, each normed over its width.
+struct Norm {
+  NormKind kind = NormKind::layer;
+  float epsilon = 1e-5f;
+  std::uint64_t rows = 0, width = 0;
+};
+
+/// Rotary positions of rows [samples x sequence, heads x head_dim]: in each head, element i turns
+/// with element i + head_dim / 2 by position x theta^(-2 i / head_dim).
+///   Source  Su et al.: RoFormer (2021), 3.2.2; halves instead of pairs as in Hugging Face's llama
+struct Rotation {
+  std::uint64_t rows = 0, sequence = 0, heads = 0, head_dim = 0;
+  double theta = 10000;
+  bool back = false;  ///< by the opposite angle: what gradients need
+};
+
+/// Queries [samples x sequence, heads x head_dim], keys and values [samples x sequence, kv_heads x
+/// head_dim]; query head h reads key head h / (heads / kv_heads).
+struct AttentionShape {
+  std::uint64_t samples = 0, sequence = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  bool causal = false;
+  float scale = 1;  ///< of the scores: 1 / sqrt(head_dim)
+  /// Of the softmax, element ((sample x heads + head) x sequence + query) x sequence + key.
+  Dropout dropout;
+};
+
+/// Operands of `attention`; log_sum_exp [samples x sequence, heads] fp32, of the scaled scores.
+struct AttentionForward {
+  Input query, key, value;
+  Output output;
+  float* log_sum_exp = nullptr;
+};
+struct AttentionBackward {
+  Input output_gradient, query, key, value, output;
+  const float* log_sum_exp = nullptr;
+  Output query_gradient, key_gradient, value_gradient;
+  /// fp32 [samples x sequence, heads x head_dim], to sum the gradient of queries; null when the
+  /// elements are fp32.
+  float* workspace = nullptr;
+};
+
+/// Rows of scores [rows, width], `rows` whole squares of `queries` rows each.
+struct Softmax {
+  std::uint64_t rows = 0, width = 0;
+  bool causal = false;  ///< row r sees columns 0 to r % queries; the others become 0
+  std::uint64_t queries = 1;
+};
+
+struct GatedProduct {
+  models::Activation activation = models::Activation::silu;
+  std::uint64_t count = 0;
+};
+
+/// The tables of an embedding: word rows [vocabulary, width], and position rows [positions, width]
+/// of which position p takes row p + position_offset.
+struct Embedding {
+  SyntheticText text;
+  std::uint64_t rows = 0;  ///< tokens of the micro-batch
+  std::uint64_t width = 0;
+  std::uint64_t positions = 0;  ///< 0: no such table
+  std::uint64_t position_offset = 0;
+};
+
+/// Rows [first_row, first_row + rows) of a micro-batch of `tokens`, each with `width` logits.
+struct CrossEntropy {
+  SyntheticText text;  ///< label of row r: text.label(first_row + r)
+  std::uint64_t first_row = 0, rows = 0, width = 0, tokens = 0;
+};
+
+/// What a device can compute: the arithmetic of training on plain device memory. One object stands
+/// for one stream: calls run in order, and return when they are enqueued.
+///   Arithmetic  in fp32 (wider where a device likes), rounded once to the element type of the
+///               output, to nearest even
+///   Sums        in an order that the shapes alone decide: never alignment, threads or time. The
+///               same call on the same device gives the same bits
+///   Memory      operands are aligned to 64 bytes where they begin a tensor, slices of rows to
+///   their
+///               element; an output is an input only where it says so; nothing is allocated but
+///               scratch that the object has from its beginning, or keeps below a fixed bound
+class Primitives {
+ public:
+  Primitives() = default;
+  virtual ~Primitives() = default;
+  Primitives(const Primitives&) = delete;
+
+  // ---- Matrices
+
+  virtual void product(const Product& call) = 0;
+  /// y [rows, width] += bias [width], in place.
+  virtual void add_bias(std::uint64_t rows, std::uint64_t width, Input bias, Output y) = 0;
+  /// sum [width] = over the rows of x [rows, width].
+  virtual void sum_rows(std::uint64_t rows, std::uint64_t width, Input x, Output sum) = 0;
+
+  // ---- Norms
+
+  /// layer: y = (x - mean) / sqrt(variance + epsilon) x weight + bias; root_mean_square: y = x /
+  /// sqrt(mean of squares + epsilon) x weight.
+  ///   statistics  fp32; layer: mean [rows], then 1 / deviation [rows]; else 1 / deviation [rows]
+  ///   bias        may be absent
+  virtual void norm(const Norm& norm, Input x, Input weight, Input bias, float* statistics,
+                    Output y) = 0;
+  /// bias_gradient may be absent.
+  virtual void norm_backward(const Norm& norm, Input y_gradient, Input x, const float* statistics,
+                             Input weight, Output x_gradient, Output weight_gradient,
+                             Output bias_gradient) = 0;
+
+  // ---- Attention
+
+  /// `values` in place.
+  virtual void rotate(const Rotation& rotation, Output values) = 0;
+  /// Scores, softmax, dropout and values without whole scores in memory.
+  ///   Source  Dao et al.: FlashAttention (2022), algorithms 1 and 4
+  virtual void attention(const AttentionShape& shape, const AttentionForward& operands) = 0;
+  virtual void attention_backward(const AttentionShape& shape,
+                                  const AttentionBackward& operands) = 0;
+  /// y may be x.
+  virtual void softmax(const Softmax& softmax, Input x, Output y) = 0;
+  /// x_gradient = y x (y_gradient - sum over the row of y x y_gradient); may be y_gradient.
+  virtual void softmax_backward(const Softmax& softmax, Input y_gradient, Input y,
+                                Output x_gradient) = 0;
+
+  // ---- Element by element; an output may be any input of the same element type
+
+  virtual void activate(models::Activation activation, std::uint64_t count, Input x, Output y) = 0;
+  virtual void activate_backward(models::Activation activation, std::uint64_t count,
+                                 Input y_gradient, Input x, Output x_gradient) = 0;
+  /// y = activation(gate) x up; `activated`, the activation of gate, may be absent.
+  virtual void gated_product(const GatedProduct& call, Input gate, Input up, Output activated,
+                             Output y) = 0;
+  /// `activated` absent: computed again from gate.
+  virtual void gated_product_backward(const GatedProduct& call, Input y_gradient, Input gate,
+                                      Input up, Input activated, Output gate_gradient,
+                                      Output up_gradient) = 0;
+  /// y = a + b
+  virtual void add(std::uint64_t count, Input a, Input b, Output y) = 0;
+  /// y = x in y's element type (y += x where y adds).
+  virtual void convert(std::uint64_t count, Input x, Output y) = 0;
+  /// mask = 1 where `dropout` keeps, else 0; y = x + mask x scale x f; x may be absent.
+  virtual void drop(const Dropout& dropout, std::uint64_t count, Input x, Input f,
+                    std::uint8_t* mask, Output y) = 0;
+  /// x_gradient = mask x scale x y_gradient
+  virtual void drop_backward(const Dropout& dropout, std::uint64_t count, Input y_gradient,
+                             const std::uint8_t* mask, Output x_gradient) = 0;
+
+  // ---- Both ends of the model
+
+  /// hidden [rows, width] = words[token] + positions[position]
+  virtual void embed(const Embedding& call, Input words, Input positions, Output hidden) = 0;
+  /// Sums into every row of both tables, also those that no token chose (where it does not add:
+  /// they become 0); tokens in ascending order.
+  virtual void embed_backward(const Embedding& call, Input hidden_gradient, Output words,
+                              Output positions) = 0;
+  /// *loss += sum over rows of (log of the sum of exp(logits) - logit of the label) / tokens.
+  ///   loss  memory that the device can write; on CUDA pinned host memory, valid once the stream
+  ///         has come past
+  virtual void cross_entropy(const CrossEntropy& call, Input logits, double* loss) = 0;
+  /// logits_gradient = scale x (softmax - 1 at the label); may be softmax when types are equal.
+  virtual void cross_entropy_backward(const CrossEntropy& call, Input softmax, float scale,
+                                      Output logits_gradient) = 0;
+
+  // ---- States
+
+  /// One step of Adam, in the order of operations that hw_backend/cpu/optimizer_step.hpp writes
+  /// down, digit for digit.
+  virtual void adam(const AdamArrays& arrays, const AdamNumbers& numbers) = 0;
+  /// Likewise of plain gradient descent.
+  virtual void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) = 0;
+  /// Elements [first, first + count) of a weight that begins by `rule`; `values` points to the
+  /// first of them.
+  virtual void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,
+                          std::uint64_t count, Output values) = 0;
+  virtual void zero(std::byte* data, std::uint64_t bytes) = 0;
+};
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "hw_backend/arithmetic/execute.hpp"
+#include "hw_backend/arithmetic/host_primitives.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace spillway::hw_backend {
+
+/// Bytes that begin `shift` bytes behind a multiple of 64.
+class Memory {
+ public:
+  explicit Memory(std::size_t bytes, std::size_t shift = 0)
+      : bytes_(bytes), memory_(bytes + shift + 64, std::byte{0xA5}) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+    begin_ = (64 - address % 64) % 64 + shift;
+  }
+  std::byte* data() { return memory_.data() + begin_; }
+  const std::byte* data() const { return memory_.data() + begin_; }
+  std::size_t size() const { return bytes_; }
+  std::vector<std::byte> copy() const { return {data(), data() + bytes_}; }
+
+ private:
+  std::size_t bytes_, begin_ = 0;
+  std::vector<std::byte> memory_;
+};
+
+models::Model model_of(const char* config);
+
+/// Runs a step program with memory of its own for every tensor and workspace.
+class Executor {
+ public:
+  Executor(const char* config, const models::Workload& workload, std::size_t shift = 0);
+
+  /// The forward; its loss.
+  double forward(Moment moment = {});
+  void backward(Moment moment = {}, bool fresh = true);
+  void run(models::Span span, Moment moment);
+  /// Adam on masters of the executor's own (in pure 16 bit: on the weights).
+  void update(std::uint64_t step, double learning_rate, double loss_scale);
+
+  const models::Model& model() const { return model_; }
+  const models::StepProgram& program() const { return program_; }
+  std::size_t weights() const { return model_.weights.size(); }
+  Memory& memory(models::TensorId tensor) { return *memory_[tensor]; }
+  Array weight(std::size_t index) { return {memory(id(index)).data(), element_}; }
+  Array gradient(std::size_t index) { return {memory(id(weights() + index)).data(), element_}; }
+  std::size_t elements(std::size_t index) const { return program_.tensors[index].elements; }
+  /// All weight gradients as fp32.
+  std::vector<std::vector<float>> gradients();
+
+ private:
+  bool is_fresh(const models::Tensor& tensor);
+  static models::TensorId id(std::size_t index) { return static_cast<models::TensorId>(index); }
+
+  models::Model model_;
+  models::StepProgram program_;
+  Lowering lowering_;
+  Element element_;
+  std::size_t shift_;
+  std::vector<std::unique_ptr<Memory>> memory_;
+  std::vector<Memory> masters_, momenta_, variances_;
+  HostPrimitives device_;
+  std::vector<bool> begun_;  ///< weights whose gradient holds something
+  double loss_ = 0;
+};
+
+/// Shapes of a few tokens: micro-batch 2, sequence 12 unless said otherwise.
+models::Workload small_workload(models::Precision precision = models::Precision::fp32);
+
+// Widths that no block of a product divides, two layers.
+inline constexpr const char* small_llama = R"({"model_type": "llama", "hidden_size": 24,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6,
+    "intermediate_size": 40, "vocab_size": 50})";
+inline constexpr const char* small_qwen = R"({"model_type": "qwen2", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 3, "num_key_value_heads": 1,
+    "intermediate_size": 40, "vocab_size": 50, "tie_word_embeddings": true,
+    "hidden_act": "gelu"})";
+inline constexpr const char* small_gpt2 = R"({"model_type": "gpt2", "n_embd": 24, "n_layer": 2,
+    "n_head": 4, "n_positions": 16, "vocab_size": 50})";
+inline constexpr const char* small_opt = R"({"model_type": "opt", "hidden_size": 24,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 40, "vocab_size": 50,
+    "max_position_embeddings": 16})";
+inline constexpr const char* norm_last_opt = R"({"model_type": "opt", "hidden_size": 24,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 40, "vocab_size": 50,
+    "max_position_embeddings": 16, "do_layer_norm_before": false})";
+
+}  // namespace spillway::hw_backend

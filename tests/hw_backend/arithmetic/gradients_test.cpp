@@ -1,0 +1,135 @@
+#include "tests/hw_backend/arithmetic/executor.hpp"
+
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::hw_backend {
+namespace {
+
+using models::Attention;
+
+struct Case {
+  const char* name;
+  const char* config;
+  Attention attention = Attention::flash;
+  bool fused = true;
+  double dropout = 0;
+};
+
+class Gradients : public testing::TestWithParam<Case> {
+ protected:
+  Gradients() {
+    workload_ = small_workload();
+    workload_.attention = GetParam().attention;
+    workload_.fused_kernels = GetParam().fused;
+    workload_.dropout = GetParam().dropout;
+  }
+
+  // Initial weights are so small that every function is nearly linear, and biases are 0: make all
+  // of them matter.
+  static void enlarge(Executor& run) {
+    const RandomStream noise = initial_stream(99, 0);
+    for (std::size_t index = 0; index < run.weights(); ++index)
+      for (std::size_t i = 0; i < run.elements(index); ++i)
+        store(run.weight(index), i,
+              5 * load(run.weight(index), i) * (run.elements(index) == 24 ? 0.2f : 1.0f) +
+                  initial_value({0, 0.1f}, noise, i));
+  }
+
+  /// The loss when `weight` has moved by `step` along `direction`.
+  static double loss_at(Executor& run, std::size_t weight, const std::vector<float>& direction,
+                        double step) {
+    std::vector<float> before(direction.size());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      before[i] = load(run.weight(weight), i);
+      store(run.weight(weight), i, before[i] + static_cast<float>(step) * direction[i]);
+    }
+    const double loss = run.forward();
+    for (std::size_t i = 0; i < before.size(); ++i) store(run.weight(weight), i, before[i]);
+    return loss;
+  }
+
+  /// The slope that the backward found lies between those below and above: they differ where a
+  /// ReLU has its kink.
+  static void expect_slope(Executor& run, std::size_t weight, const std::vector<float>& direction,
+                           double slope, double tolerance) {
+    constexpr double step = 1.5e-3;
+    const double here = run.forward();
+    const double above = (loss_at(run, weight, direction, step) - here) / step;
+    const double below = (here - loss_at(run, weight, direction, -step)) / step;
+    const std::string& name = run.model().weights[weight].name;
+    EXPECT_GT(slope, std::min(above, below) - tolerance) << name;
+    EXPECT_LT(slope, std::max(above, below) + tolerance) << name;
+  }
+
+  models::Workload workload_;
+};
+
+TEST_P(Gradients, EqualTheSlopeOfTheLossForEveryWeight) {
+  Executor run(GetParam().config, workload_);
+  enlarge(run);
+  run.forward();
+  run.backward();
+  const auto gradients = run.gradients();
+  const RandomStream noise = initial_stream(5, 5);
+  for (std::size_t weight = 0; weight < run.weights(); ++weight) {
+    // along the gradient itself, where the slope is its norm, and along a direction at random
+    const std::vector<float>& gradient = gradients[weight];
+    double square = 0, along = 0;
+    std::vector<float> steepest(gradient.size()), random(gradient.size());
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      const double g = gradient[i];
+      random[i] = initial_value({0, 1}, noise, i) / std::sqrt(static_cast<float>(gradient.size()));
+      square += g * g;
+      along += g * random[i];
+    }
+    const double norm = std::sqrt(square);
+    const std::string& name = run.model().weights[weight].name;
+    // keys' biases alone move no softmax
+    const bool flat = name.ends_with("k_proj.bias");
+    if (!flat) {
+      EXPECT_GT(norm, 2e-4) << name;
+    }
+    for (std::size_t i = 0; i < gradient.size(); ++i)
+      steepest[i] = norm > 1e-5 ? gradient[i] / static_cast<float>(norm) : 0;
+    expect_slope(run, weight, steepest, norm > 1e-5 ? norm : 0, 2e-4 + 0.01 * norm);
+    expect_slope(run, weight, random, along, 2e-4 + 0.01 * norm);
+  }
+}
+
+TEST_P(Gradients, AreAddedToWhatIsThereUnlessFresh) {
+  Executor run(GetParam().config, workload_);
+  run.forward();
+  run.backward();
+  const auto once = run.gradients();
+  run.forward();
+  run.backward({}, false);
+  const auto twice = run.gradients();
+  // a sum of parts that are rounded one by one may differ in its last bits
+  for (std::size_t weight = 0; weight < once.size(); ++weight)
+    for (std::size_t i = 0; i < once[weight].size(); ++i)
+      ASSERT_NEAR(twice[weight][i], 2 * once[weight][i], 1e-6 + 1e-5 * std::abs(once[weight][i]))
+          << run.model().weights[weight].name << " " << i;
+}
+
+constexpr const char* gelu_llama = R"({"model_type": "llama", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 40, "vocab_size": 50,
+    "hidden_act": "gelu_new", "attention_bias": true, "mlp_bias": true})";
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, Gradients,
+    testing::Values(Case{"llama", small_llama},
+                    Case{"llama_unfused", small_llama, Attention::materialized, false},
+                    Case{"llama_dropout", small_llama, Attention::flash, true, 0.2},
+                    Case{"llama_unfused_dropout", small_llama, Attention::materialized, false, 0.2},
+                    Case{"llama_with_biases", gelu_llama, Attention::materialized},
+                    Case{"qwen", small_qwen}, Case{"gpt2", small_gpt2},
+                    Case{"gpt2_unfused", small_gpt2, Attention::materialized, false},
+                    Case{"gpt2_dropout", small_gpt2, Attention::flash, true, 0.2},
+                    Case{"gpt2_unfused_dropout", small_gpt2, Attention::materialized, false, 0.2},
+                    Case{"opt", small_opt}, Case{"opt_norm_last", norm_last_opt}),
+    [](const auto& row) { return row.param.name; });
+
+}  // namespace
+}  // namespace spillway::hw_backend

@@ -1,0 +1,136 @@
+#include "tests/hw_backend/arithmetic/executor.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+#include <gtest/gtest.h>
+#include <cmath>
+
+namespace spillway::hw_backend {
+namespace {
+
+using models::Attention;
+
+struct Trained {
+  double loss;
+  std::vector<std::vector<float>> gradients;
+};
+
+Trained one_step(const char* config, Attention attention, bool fused, double dropout,
+                 models::Precision precision = models::Precision::fp32) {
+  models::Workload workload = small_workload(precision);
+  workload.attention = attention;
+  workload.fused_kernels = fused;
+  workload.dropout = dropout;
+  Executor run(config, workload);
+  const double loss = run.forward();
+  run.backward();
+  return {loss, run.gradients()};
+}
+
+/// Norm of the difference against the norm of the whole.
+double distance(const Trained& a, const Trained& b) {
+  double difference = 0, whole = 0;
+  for (std::size_t weight = 0; weight < a.gradients.size(); ++weight)
+    for (std::size_t i = 0; i < a.gradients[weight].size(); ++i) {
+      const double x = a.gradients[weight][i], y = b.gradients[weight][i];
+      difference += (x - y) * (x - y);
+      whole += x * x;
+    }
+  return std::sqrt(difference / whole);
+}
+
+TEST(Operators, MaterializedAttentionEqualsFlashEvenInWhatItDrops) {
+  for (const char* config : {small_llama, small_gpt2, small_qwen})
+    for (const double dropout : {0.0, 0.3}) {
+      const Trained flash = one_step(config, Attention::flash, true, dropout);
+      const Trained whole = one_step(config, Attention::materialized, true, dropout);
+      EXPECT_NEAR(flash.loss, whole.loss, 1e-5);
+      EXPECT_LT(distance(flash, whole), 1e-5);
+    }
+}
+
+TEST(Operators, TheFusedLossEqualsTheWholeOne) {
+  for (const char* config : {small_llama, small_gpt2}) {
+    const Trained fused = one_step(config, Attention::flash, true, 0);
+    const Trained whole = one_step(config, Attention::flash, false, 0);
+    EXPECT_NEAR(fused.loss, whole.loss, 1e-6);
+    EXPECT_LT(distance(fused, whole), 1e-5);
+  }
+}
+
+TEST(Operators, SixteenBitGradientsAreNearThoseOfFp32) {
+  using models::Precision;
+  for (const char* config : {small_llama, small_gpt2, norm_last_opt})
+    for (const Attention attention : {Attention::flash, Attention::materialized})
+      for (const bool fused : {true, false}) {
+        const Trained exact = one_step(config, attention, fused, 0);
+        // 8 and 11 bits of significand, a few roundings one after the other
+        const Trained bf16 = one_step(config, attention, fused, 0, Precision::bf16_mixed);
+        EXPECT_NEAR(bf16.loss, exact.loss, 0.01);
+        EXPECT_LT(distance(exact, bf16), 0.03);
+        const Trained pure = one_step(config, attention, fused, 0, Precision::bf16);
+        EXPECT_LT(distance(exact, pure), 0.03);
+        const Trained fp16 = one_step(config, attention, fused, 0, Precision::fp16_mixed);
+        EXPECT_NEAR(fp16.loss, exact.loss, 0.001);
+        EXPECT_LT(distance(exact, fp16), 0.005);
+      }
+}
+
+TEST(Operators, TheLossOfUntrainedWeightsIsNearTheLogarithmOfTheWords) {
+  EXPECT_NEAR(one_step(small_llama, Attention::flash, true, 0).loss, std::log(50), 0.1);
+}
+
+TEST(Operators, ALossScaleMultipliesEveryGradient) {
+  Executor run(small_llama, small_workload());
+  run.forward();
+  run.backward();
+  const auto plain = run.gradients();
+  Moment scaled;
+  scaled.loss_scale = 1024;
+  const double loss = run.forward(scaled);
+  run.backward(scaled);
+  const auto large = run.gradients();
+  EXPECT_NEAR(loss, std::log(50), 0.1);  // the loss itself is not scaled
+  // a power of two: exact
+  for (std::size_t weight = 0; weight < plain.size(); ++weight)
+    for (std::size_t i = 0; i < plain[weight].size(); ++i)
+      ASSERT_EQ(large[weight][i], 1024 * plain[weight][i]);
+}
+
+TEST(Operators, EveryMomentHasItsOwnText) {
+  Executor run(small_llama, small_workload());
+  const double first = run.forward({0, 0, 0, 1});
+  EXPECT_EQ(run.forward({0, 0, 0, 1}), first);
+  EXPECT_NE(run.forward({1, 0, 0, 1}), first);
+  EXPECT_NE(run.forward({0, 1, 0, 1}), first);
+  EXPECT_NE(run.forward({0, 0, 1, 1}), first);
+}
+
+TEST(Operators, AChunkOfTheFusedLossMayBeTheLastAndShort) {
+  // 24 tokens, 50 words, width 24: 50 / 24 rounded up is 3 parts, chunks of 8 tokens; with 20
+  // tokens the last has 4
+  models::Workload workload = small_workload();
+  workload.sequence = 10;
+  Executor fused(small_llama, workload);
+  workload.fused_kernels = false;
+  Executor whole(small_llama, workload);
+  EXPECT_NEAR(fused.forward(), whole.forward(), 1e-6);
+  fused.backward();
+  whole.backward();
+  EXPECT_LT(distance({0, whole.gradients()}, {0, fused.gradients()}), 1e-5);
+}
+
+TEST(Operators, AnUpdateOrAMissingOperandIsOurMistake) {
+  const models::Model model = model_of(small_llama);
+  const models::StepProgram program = models::build_step_program(model, small_workload());
+  HostPrimitives device;
+  const Lowering lowering{&model, &program, 1};
+  EXPECT_THROW(
+      execute(device, lowering, program.operators[program.update.first], {}, nullptr, {}, nullptr),
+      description::InternalError);
+  EXPECT_THROW(execute(device, lowering, program.operators[0], {}, nullptr, {}, nullptr),
+               description::InternalError);
+}
+
+}  // namespace
+}  // namespace spillway::hw_backend

@@ -1,0 +1,47 @@
+#include "tests/hw_backend/arithmetic/executor.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+#include <gtest/gtest.h>
+
+namespace spillway::hw_backend {
+namespace {
+
+std::vector<description::Complaint> complaints(const char* config, std::uint64_t tensor = 1,
+                                               double dropout = 0) {
+  models::Workload workload = small_workload();
+  workload.tensor = tensor;
+  workload.dropout = dropout;
+  try {
+    require_support(model_of(config), workload);
+  } catch (const description::ScenarioError& error) {
+    return error.complaints();
+  }
+  return {};
+}
+
+TEST(Support, DenseDecodersRun) {
+  for (const char* config : {small_llama, small_qwen, small_gpt2, small_opt, norm_last_opt})
+    EXPECT_TRUE(complaints(config).empty()) << config;
+}
+
+TEST(Support, WhatDoesNotRunSaysWhy) {
+  const auto bert = complaints(R"({"model_type": "bert"})");
+  ASSERT_EQ(bert.size(), 1u);
+  EXPECT_EQ(bert[0].message, "test has an encoder, which no device computes for real");
+  EXPECT_NE(bert[0].hint.find("llama"), std::string::npos);
+  EXPECT_EQ(complaints(R"({"model_type": "t5"})").size(), 1u);
+  EXPECT_EQ(complaints(R"({"model_type": "mixtral"})").size(), 1u);
+  EXPECT_EQ(complaints(R"({"model_type": "opt", "word_embed_proj_dim": 64})").size(), 1u);
+  EXPECT_EQ(complaints(R"({"model_type": "llama", "head_dim": 5})").size(), 1u);
+}
+
+TEST(Support, EveryReasonIsNamedAtOnce) {
+  const auto found = complaints(R"({"model_type": "mixtral"})", 2, 1.0);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[1].path, "parallel.tensor");
+  EXPECT_EQ(found[2].path, "training.dropout");
+}
+
+}  // namespace
+}  // namespace spillway::hw_backend
