@@ -1,0 +1,37 @@
+#pragma once
+
+#include "hw_backend/storage/decorator.hpp"
+#include "hw_backend/storage/sector_table.hpp"
+
+#include <map>
+
+namespace spillway::hw_backend {
+
+/// Keeps generation and hash of every sector written, and checks what is read against them.
+///   Throws  (in the completion of a read) DeviceError naming the target, the sector's offset, the
+///           generation expected and what was found: lost, stale, torn or changed
+class CheckedEngine final : public Decorator {
+ public:
+  /// may_read_unwritten  sectors that nobody wrote may be read, and hold anything
+  explicit CheckedEngine(std::unique_ptr<IoEngine> inner, bool may_read_unwritten = false);
+
+  void submit(const Transfer& transfer) override;
+  std::vector<Completion> wait(std::optional<double> timeout_s) override;
+  [[nodiscard]] bool cancel_all() noexcept override;
+  /// Forgets the target's sectors too.
+  void detach(Target& target) override;
+
+  /// Forgets what was written to [offset, offset + bytes): an extent was freed.
+  void forget(const Target& target, std::uint64_t offset, std::uint64_t bytes);
+  /// Bytes that reads have brought and that were compared with a hash.
+  std::uint64_t bytes_checked() const { return bytes_checked_; }
+
+ private:
+  bool may_read_unwritten_;
+  std::map<const Target*, SectorTable> tables_;
+  std::map<std::uint64_t, Transfer> transfers_;  ///< in flight, by the tag they have inside
+  std::uint64_t next_tag_ = 1;
+  std::uint64_t bytes_checked_ = 0;
+};
+
+}  // namespace spillway::hw_backend

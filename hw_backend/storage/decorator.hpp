@@ -1,0 +1,34 @@
+#pragma once
+
+#include "hw_backend/storage/io_engine.hpp"
+
+#include <memory>
+
+namespace spillway::hw_backend {
+
+/// An engine around another, which it owns; passes everything on.
+class Decorator : public IoEngine {
+ public:
+  explicit Decorator(std::unique_ptr<IoEngine> inner) : inner_(std::move(inner)) {}
+
+  void submit(const Transfer& transfer) override { inner_->submit(transfer); }
+  std::vector<Completion> wait(std::optional<double> timeout_s) override {
+    return inner_->wait(timeout_s);
+  }
+  void wake() noexcept override { inner_->wake(); }
+  [[nodiscard]] bool cancel_all() noexcept override { return inner_->cancel_all(); }
+  std::size_t in_flight() const override { return inner_->in_flight(); }
+  void register_memory(std::byte* base, std::uint64_t bytes) override {
+    inner_->register_memory(base, bytes);
+  }
+  void unregister_memory(std::byte* base) override { inner_->unregister_memory(base); }
+  void attach(Target& target) override { inner_->attach(target); }
+  void detach(Target& target) override { inner_->detach(target); }
+  IoCounters counters() const override { return inner_->counters(); }
+  std::vector<std::string> notes() const override { return inner_->notes(); }
+
+ protected:
+  std::unique_ptr<IoEngine> inner_;
+};
+
+}  // namespace spillway::hw_backend
