@@ -161,11 +161,9 @@ class Machine : public BlockOwner {
   /// Forgets everything in flight; the base releases the operations afterwards.
   virtual void cancel_all() = 0;
   virtual double now_s() const = 0;
-  /// What the operation that was just issued computes, for machines that do. `forget` follows when
-  /// it is finished or cancelled, before its memory may go.
+  /// What the operation that was just issued computes, for machines that do.
   virtual void accept(Operation&, std::span<const GpuKernel>) {}
   virtual void accept(Operation&, const CpuKernel&) {}
-  virtual void forget(Operation&) {}
   virtual float fetch(const View&) { return 0; }
   /// Real memory behind a block; the simulated machines have none.
   virtual std::byte* provide(Block&) { return nullptr; }

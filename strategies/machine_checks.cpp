@@ -132,7 +132,6 @@ bool Machine::ordered(const Operation& earlier, Operation& later) {
 }
 
 void Machine::forget_operands(Operation& operation) {
-  forget(operation);
   const Block* cleared = nullptr;
   for (const BoundOperand& operand : operation.operands) {
     Block* block = operand.view.block.get();

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "hw_backend/arithmetic/primitives.hpp"
+#include "strategies/kernel.hpp"
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::hw_backend {
+
+/// In-order queues of a device.
+enum class Stream : std::uint8_t { compute, side, to_device, to_host, peers };
+inline constexpr std::size_t stream_count = static_cast<std::size_t>(Stream::peers) + 1;
+
+/// Called once, from any thread, when all work that was enqueued for it has ended.
+using Done = std::function<void(std::exception_ptr)>;
+
+/// A collective of devices of one process, on raw memory: `in` and `out` by member, in rank order.
+struct PeerCall {
+  strategies::Collective what = strategies::Collective::all_gather;
+  Element type = Element::fp32;
+  std::uint64_t bytes = 0;  ///< of the whole
+  std::vector<const std::byte*> in;
+  std::vector<std::byte*> out;
+};
+
+/// A GPU, or what stands for one, of one rank. Its memory may or may not be the host's.
+///   Returns  every call at once, but for `fetch` and `quiesce`
+///   at_least_s  with pacing: the call ends no earlier than so long after its stream was free for
+///               it; devices that are what they are ignore it
+class Device {
+ public:
+  Device() = default;
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+
+  /// "host device: 2 threads of AMD EPYC", "NVIDIA H200, CUDA 13.0"
+  virtual std::string name() const = 0;
+  /// Device memory lies in the host's DRAM, and copies between them are the host's own.
+  virtual bool shares_host() const = 0;
+
+  /// Throws  DeviceError when there is none
+  virtual std::byte* allocate(std::uint64_t bytes) = 0;
+  virtual void free(std::byte* memory, std::uint64_t bytes) = 0;
+  /// Makes host memory known to the device, so that copies need no staging.
+  virtual void pin(std::byte* memory, std::uint64_t bytes) = 0;
+  virtual void unpin(std::byte* memory) = 0;
+
+  /// `work` enqueues kernels on the primitives of the stream.
+  virtual void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
+                   Done done) = 0;
+  /// Between any two memories of host and device.
+  virtual void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
+                    std::uint64_t bytes, Done done) = 0;
+  virtual void collective(double at_least_s, PeerCall call, Done done) = 0;
+
+  /// The fp32 number at `from`, which nothing writes now.
+  virtual float fetch(const std::byte* from) = 0;
+  /// Nothing that was enqueued runs or waits any more; what had not begun is dropped.
+  virtual void quiesce() = 0;
+};
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "hw_backend/device.hpp"
+#include "hw_backend/host_memory.hpp"
+#include "hw_backend/worker.hpp"
+
+#include <array>
+
+namespace spillway::hw_backend {
+
+/// A GPU's part played by the host: DRAM for its memory, one thread a stream, Eigen for its
+/// kernels. Everything is computed and copied for real; paced, it also takes the time that a GPU
+/// would.
+class HostDevice final : public Device {
+ public:
+  /// computes  false: kernels take their paced time and compute nothing (synthetic runs)
+  explicit HostDevice(bool computes);
+  ~HostDevice() override;
+
+  std::string name() const override;
+  bool shares_host() const override { return true; }
+  std::byte* allocate(std::uint64_t bytes) override { return memory_.take(bytes); }
+  void free(std::byte* memory, std::uint64_t bytes) override { memory_.give_back(memory, bytes); }
+  void pin(std::byte*, std::uint64_t) override {}
+  void unpin(std::byte*) override {}
+  void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
+           Done done) override;
+  void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
+            std::uint64_t bytes, Done done) override;
+  void collective(double at_least_s, PeerCall call, Done done) override;
+  float fetch(const std::byte* from) override;
+  void quiesce() override;
+
+  /// Of all streams together.
+  Worker::Pace pace() const;
+
+ private:
+  struct Lane;
+  bool computes_;
+  HostMemory memory_;
+  std::array<std::unique_ptr<Lane>, stream_count> lanes_;
+};
+
+/// "AMD EPYC 9355"
+std::string processor_name();
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,101 @@
+#include "hw_backend/host_memory.hpp"
+
+#include "hw_backend/storage/io_error.hpp"
+
+#include <sys/mman.h>
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <string>
+
+namespace spillway::hw_backend {
+
+namespace {
+
+constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t huge_page = 2u << 20;
+
+std::uint64_t in_pages(std::uint64_t bytes) {
+  return (std::max<std::uint64_t>(bytes, 1) + page - 1) / page * page;
+}
+
+/// The number of kB behind `key` in a file of /proc, as bytes; 0 where it is not.
+std::uint64_t field(const char* file, const std::string& key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key + ":")) return std::stoull(line.substr(key.size() + 1)) * 1024;
+  return 0;
+}
+
+}  // namespace
+
+HostMemory::~HostMemory() {
+  for (const auto& [bytes, kept] : kept_by_size_)
+    for (std::byte* memory : kept) munmap(memory, bytes);
+}
+
+std::byte* HostMemory::map(std::uint64_t bytes) {
+  // large pages save faults, and time in the page tables of pinned memory
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    throw io_error("mmap", errno, std::to_string(bytes) + " bytes of host memory");
+  if (bytes >= huge_page) madvise(memory, bytes, MADV_HUGEPAGE);
+  const int refused = locked_ ? mlock(memory, bytes) : madvise(memory, bytes, MADV_POPULATE_WRITE);
+  if (refused != 0) {
+    const int code = errno;
+    munmap(memory, bytes);
+    throw io_error(locked_ ? "mlock" : "madvise(MADV_POPULATE_WRITE)", code,
+                   std::to_string(bytes) + " bytes of host memory",
+                   locked_ ? "raise the limit: ulimit -l unlimited" : "free some memory first");
+  }
+  return static_cast<std::byte*>(memory);
+}
+
+/// Unmaps kept blocks, the smallest first, until `bytes` more do not make the process grow beyond
+/// what was in use at once.
+void HostMemory::make_room(std::uint64_t bytes) {
+  while (kept_ > 0 && used_ + kept_ + bytes > std::max(most_used_, used_ + bytes)) {
+    auto first = kept_by_size_.begin();
+    munmap(first->second.back(), first->first);
+    kept_ -= first->first;
+    first->second.pop_back();
+    if (first->second.empty()) kept_by_size_.erase(first);
+  }
+}
+
+std::byte* HostMemory::take(std::uint64_t asked) {
+  const std::uint64_t bytes = in_pages(asked);
+  const auto kept = kept_by_size_.find(bytes);
+  std::byte* memory = nullptr;
+  if (kept != kept_by_size_.end()) {
+    memory = kept->second.back();
+    kept->second.pop_back();
+    kept_ -= bytes;
+    if (kept->second.empty()) kept_by_size_.erase(kept);
+  } else {
+    make_room(bytes);
+    memory = map(bytes);
+  }
+  used_ += bytes;
+  most_used_ = std::max(most_used_, used_);
+  return memory;
+}
+
+void HostMemory::give_back(std::byte* memory, std::uint64_t asked) {
+  const std::uint64_t bytes = in_pages(asked);
+  used_ -= bytes;
+  kept_ += bytes;
+  kept_by_size_[bytes].push_back(memory);
+}
+
+ProcessMemory process_memory() {
+  return {field("/proc/self/smaps_rollup", "Rss"), field("/proc/self/smaps_rollup", "Locked"),
+          field("/proc/self/status", "VmHWM")};
+}
+
+void forget_most() {
+  std::ofstream refs("/proc/self/clear_refs");
+  refs << "5\n";
+}
+
+}  // namespace spillway::hw_backend

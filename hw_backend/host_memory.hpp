@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+namespace spillway::hw_backend {
+
+/// Whole pages of memory from the kernel, present from the start, locked where asked for. What is
+/// given back is kept for the next request of its size; before the process grows, others go.
+///   Invariant  kept and used bytes together never exceed the most that was ever used
+class HostMemory {
+ public:
+  explicit HostMemory(bool locked) : locked_(locked) {}
+  ~HostMemory();
+  HostMemory(const HostMemory&) = delete;
+
+  /// Aligned to pages. Contents: anything; zeros when the pages are new.
+  ///   Throws  DeviceError: mmap or mlock refuses
+  std::byte* take(std::uint64_t bytes);
+  void give_back(std::byte* memory, std::uint64_t bytes);
+
+ private:
+  std::byte* map(std::uint64_t bytes);
+  void make_room(std::uint64_t bytes);
+
+  bool locked_;
+  std::uint64_t used_ = 0, kept_ = 0, most_used_ = 0;
+  std::map<std::uint64_t, std::vector<std::byte*>> kept_by_size_;
+};
+
+/// What the kernel counts as this process's memory.
+struct ProcessMemory {
+  std::uint64_t resident = 0;  ///< Rss of /proc/self/smaps_rollup
+  std::uint64_t locked = 0;    ///< Locked of the same
+  std::uint64_t most = 0;      ///< VmHWM of /proc/self/status: the most that was resident
+};
+ProcessMemory process_memory();
+/// `most` counts anew from here, where the kernel allows it.
+void forget_most();
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,104 @@
+#include "hw_backend/worker.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace spillway::hw_backend {
+
+Worker::Worker() : thread_([this] { serve(); }) {}
+
+Worker::~Worker() {
+  quiesce();
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Worker::add(double at_least_s, std::function<void()> work, Done done) {
+  Job job;
+  if (at_least_s > 0)
+    job.at_least = std::chrono::nanoseconds(static_cast<std::int64_t>(at_least_s * 1e9));
+  job.queued = Clock::now();
+  job.work = std::move(work);
+  job.done = std::move(done);
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+  }
+  changed_.notify_all();
+}
+
+void Worker::quiesce() {
+  std::unique_lock lock(mutex_);
+  jobs_.clear();
+  dropping_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return !busy_; });
+  dropping_ = false;
+}
+
+Worker::Pace Worker::pace() const {
+  const std::lock_guard lock(mutex_);
+  return pace_;
+}
+
+void Worker::serve() {
+  Clock::time_point free_at = Clock::now();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+    if (jobs_.empty()) return;
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    do_job(std::move(job), free_at);
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+/// Not a sleep: who quiesces must not wait for the deadlines of a slow machine.
+void Worker::wait_until(Clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, deadline, [&] { return dropping_ || Clock::now() >= deadline; });
+}
+
+void Worker::do_job(Job job, Clock::time_point& free_at) {
+  const Clock::time_point began = Clock::now();
+  std::exception_ptr error;
+  try {
+    job.work();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const Clock::time_point ended = Clock::now();
+  Clock::time_point end = ended;
+  if (job.at_least) {
+    const Clock::time_point deadline = std::max(free_at, job.queued) + *job.at_least;
+    {
+      const std::lock_guard lock(mutex_);
+      const double work = std::chrono::duration<double>(ended - began).count();
+      const double paced = std::chrono::duration<double>(*job.at_least).count();
+      ++pace_.jobs;
+      pace_.overruns += ended > deadline;
+      pace_.largest_share = std::max(pace_.largest_share, work / paced);
+      pace_.work_s += work;
+      pace_.paced_s += paced;
+    }
+    if (ended < deadline) wait_until(deadline), end = deadline;
+  }
+  free_at = end;
+  bool told = true;
+  {
+    const std::lock_guard lock(mutex_);
+    told = !dropping_;
+  }
+  if (told) job.done(error);
+}
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "hw_backend/device.hpp"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace spillway::hw_backend {
+
+/// A thread that does one job after the other.
+///   Pacing  a job ends no earlier than `at_least_s` after the worker was free for it; the deadline
+///           of one is where the next may begin, so that waking late does not add up
+class Worker {
+ public:
+  Worker();
+  ~Worker();
+  Worker(const Worker&) = delete;
+
+  void add(double at_least_s, std::function<void()> work, Done done);
+  /// Drops what has not begun and waits for what has; nobody is told of either.
+  void quiesce();
+
+  /// How paced jobs went, of those that have a deadline.
+  struct Pace {
+    std::uint64_t jobs = 0;
+    std::uint64_t overruns = 0;   ///< real work took longer than the deadline allows
+    double largest_share = 0;     ///< of a deadline, that real work took
+    double work_s = 0, paced_s = 0;
+  };
+  Pace pace() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Job {
+    std::optional<std::chrono::nanoseconds> at_least;
+    Clock::time_point queued;
+    std::function<void()> work;
+    Done done;
+  };
+  void serve();
+  void wait_until(Clock::time_point deadline);
+  void do_job(Job job, Clock::time_point& free_at);
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  bool busy_ = false, stopping_ = false, dropping_ = false;
+  Pace pace_;
+  std::thread thread_;
+};
+
+}  // namespace spillway::hw_backend
