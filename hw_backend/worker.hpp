@@ -2,6 +2,8 @@
 
 #include "hw_backend/device.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -26,9 +28,18 @@ class Worker {
   /// How paced jobs went, of those that have a deadline.
   struct Pace {
     std::uint64_t jobs = 0;
-    std::uint64_t overruns = 0;   ///< real work took longer than the deadline allows
-    double largest_share = 0;     ///< of a deadline, that real work took
+    std::uint64_t overruns = 0;  ///< real work took longer than the deadline allows
+    double largest_share = 0;    ///< of a deadline, that real work took
     double work_s = 0, paced_s = 0;
+
+    Pace& operator+=(const Pace& other) {
+      jobs += other.jobs;
+      overruns += other.overruns;
+      largest_share = std::max(largest_share, other.largest_share);
+      work_s += other.work_s;
+      paced_s += other.paced_s;
+      return *this;
+    }
   };
   Pace pace() const;
 

@@ -55,7 +55,6 @@ class SimMachine final : public strategies::Machine, private Listener {
   void start_cpu(SimOperation& operation);
   void start_near_storage(SimOperation& operation);
   void start_kernels(SimOperation& operation);
-  double kernel_seconds(const strategies::LoggedKernel& kernel) const;
 
   void put_on(SimOperation& operation);
   void set_timer(SimOperation& operation, double seconds);

@@ -1,6 +1,6 @@
 #include "scenarios/description/errors.hpp"
 #include "sim/sim_machine.hpp"
-#include "strategies/setup.hpp"
+#include "strategies/kernel_time.hpp"
 
 #include <algorithm>
 
@@ -151,18 +151,6 @@ void SimMachine::start_near_storage(SimOperation& operation) {
   transfer_after(operation, spec.latency.value());
 }
 
-double SimMachine::kernel_seconds(const strategies::LoggedKernel& kernel) const {
-  const description::GpuSpec& gpu = scenario_.machine.gpu;
-  const bool included =
-      !kernel.matrix && kernel.in_pass && gpu.elementwise == description::ElementwiseCost::included;
-  double seconds = 0;
-  if (!included) seconds = seconds_of(kernel.bytes, gpu.memory_rate.value(), "gpu.memory_rate");
-  if (kernel.matrix && kernel.flops > 0)
-    seconds = std::max(
-        seconds, seconds_of(kernel.flops, strategies::compute_rate(scenario_), "gpu.compute"));
-  return seconds + gpu.launch.value();
-}
-
 /// A kernel of the side stream takes its own time, and the passes beside it theirs. Side kernels
 /// are bound by memory and leave the multipliers alone; a pass is mostly products, which leave most
 /// of the memory rate unused. Where both streams are bound by memory they would share its rate:
@@ -170,7 +158,7 @@ double SimMachine::kernel_seconds(const strategies::LoggedKernel& kernel) const 
 void SimMachine::start_kernels(SimOperation& operation) {
   double seconds = 0;
   for (strategies::LoggedKernel& kernel : operation.kernels) {
-    kernel.seconds = kernel_seconds(kernel);
+    kernel.seconds = strategies::kernel_seconds(kernel, scenario_);
     seconds += kernel.seconds;
   }
   if (seconds == 0) return finish(operation);

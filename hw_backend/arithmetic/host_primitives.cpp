@@ -1,6 +1,7 @@
 #include "hw_backend/arithmetic/host_primitives.hpp"
 
 #include "hw_backend/cpu/conversion.hpp"
+#include "hw_backend/cpu/overflow_check.hpp"
 
 #include <cstring>
 
@@ -47,5 +48,9 @@ void HostPrimitives::sgd(const SgdArrays& arrays, const SgdNumbers& numbers) {
 }
 
 void HostPrimitives::zero(std::byte* data, std::uint64_t bytes) { std::memset(data, 0, bytes); }
+
+void HostPrimitives::check(std::uint64_t count, Input values, float* found) {
+  *found = check_fused(values, count, team_) ? 1.0F : 0.0F;
+}
 
 }  // namespace spillway::hw_backend

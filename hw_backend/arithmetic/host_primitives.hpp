@@ -81,6 +81,9 @@ class HostPrimitives final : public Primitives {
                   std::uint64_t count, Output values) override;
   void zero(std::byte* data, std::uint64_t bytes) override;
 
+  void check(std::uint64_t count, Input values, float* found) override;
+  void set(float value, float* into) override { *into = value; }
+
  private:
   /// Elements [first, first + count) in fp32: where they lie, or in `buffer`. Null when absent.
   const float* widen(Input x, std::uint64_t first, std::size_t count, float* buffer);

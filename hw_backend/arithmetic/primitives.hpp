@@ -217,6 +217,12 @@ class Primitives {
   virtual void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,
                           std::uint64_t count, Output values) = 0;
   virtual void zero(std::byte* data, std::uint64_t bytes) = 0;
+
+  // ---- Flags
+
+  /// *found = 1 when one of `count` values is infinite or NaN, else 0.
+  virtual void check(std::uint64_t count, Input values, float* found) = 0;
+  virtual void set(float value, float* into) = 0;
 };
 
 }  // namespace spillway::hw_backend

@@ -119,14 +119,16 @@ ElementType Gradients::resident_type() const {
   return resident_width_ == 4 ? ElementType::fp32 : job_.weight_type();
 }
 
-/// The kernels sum into the resident gradients themselves.
+/// The kernels write the resident gradients themselves. Where micro-batches add up, each has
+/// tensors of its own, which are then added to the sum, as autograd does.
 bool Gradients::in_place() const {
-  return !optimizer_ && job_.partition.gradient_ways() == 1 && resident_width_ == width_;
+  return !optimizer_ && job_.partition.gradient_ways() == 1 &&
+         job_.scenario.training.gradient_accumulation == 1;
 }
 
 // ---- On the GPU
 
-Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer, bool first_micro) {
+Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer) {
   OnGpu gradients;
   gradients.slot = co_await on_gpu_.acquire();
   const LayerPlan& plan = job_.plans.layers[layer];
@@ -142,7 +144,7 @@ Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer, bool first_mi
     // the head has begun the sum of the weights that it shares with the embedding
     const bool begun = slot.owned && layer == 0 && job_.model.architecture.tied_embeddings &&
                        slot.weight == job_.model.layers.front().weights.front();
-    gradients.fresh.push_back(!begun && (first_micro || !in_place()));
+    gradients.fresh.push_back(!begun);
     if (in_place()) {
       gradients.views.push_back(resident(slot.weight));
     } else if (!slot.owned || tied_[slot.weight]) {

@@ -33,7 +33,7 @@ class Gradients {
     std::vector<bool> fresh;  ///< nothing is in the view yet to add to
   };
   /// Waits until fewer than two layers' gradients are on the GPU.
-  Task<OnGpu> begin_layer(std::uint32_t layer, bool first_micro);
+  Task<OnGpu> begin_layer(std::uint32_t layer);
   /// `computed`: the layer's backward. Returns when the next layer may go on.
   Task<> leave(std::uint32_t layer, OnGpu gradients, Op computed, bool first_micro,
                bool last_micro);

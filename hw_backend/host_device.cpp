@@ -1,0 +1,74 @@
+#include "hw_backend/host_device.hpp"
+
+#include "hw_backend/arithmetic/host_primitives.hpp"
+#include "hw_backend/peers.hpp"
+
+#include <cstring>
+#include <fstream>
+
+namespace spillway::hw_backend {
+
+/// A stream: its thread, and what computes on it.
+struct HostDevice::Lane {
+  HostPrimitives primitives;
+  Worker worker;
+};
+
+HostDevice::HostDevice(bool computes) : computes_(computes), memory_(false) {
+  for (auto& lane : lanes_) lane = std::make_unique<Lane>();
+}
+
+HostDevice::~HostDevice() = default;
+
+std::string HostDevice::name() const {
+  return "host device, " + std::to_string(usable_cores()) + " cores of " + processor_name();
+}
+
+void HostDevice::run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
+                     Done done) {
+  Lane& lane = *lanes_[static_cast<std::size_t>(stream)];
+  lane.worker.add(
+      at_least_s,
+      [computes = computes_, &lane, work = std::move(work)] {
+        if (computes) work(lane.primitives);
+      },
+      std::move(done));
+}
+
+void HostDevice::copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
+                      std::uint64_t bytes, Done done) {
+  lanes_[static_cast<std::size_t>(stream)]->worker.add(
+      at_least_s, [=] { std::memcpy(into, from, bytes); }, std::move(done));
+}
+
+void HostDevice::collective(double at_least_s, PeerCall call, Done done) {
+  lanes_[static_cast<std::size_t>(Stream::peers)]->worker.add(
+      at_least_s, [call = std::move(call)] { combine(call); }, std::move(done));
+}
+
+float HostDevice::fetch(const std::byte* from) {
+  float value = 0;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+void HostDevice::quiesce() {
+  for (auto& lane : lanes_) lane->worker.quiesce();
+}
+
+Worker::Pace HostDevice::pace() const {
+  Worker::Pace all;
+  for (const auto& lane : lanes_) all += lane->worker.pace();
+  return all;
+}
+
+std::string processor_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "an unnamed processor";
+}
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,173 @@
+#include "hw_backend/real_work.hpp"
+
+namespace spillway::hw_backend {
+
+using strategies::GpuWork;
+using strategies::Role;
+
+namespace {
+
+/// Elements of weight `index` that lie in [first, first + room).
+std::uint64_t elements_in(const Lowering& lowering, std::uint32_t index, std::uint64_t first,
+                          std::uint64_t room) {
+  const std::uint64_t all = lowering.model->weights.at(index).parameters.value();
+  return first >= all ? 0 : std::min(room, all - first);
+}
+
+/// First values, then zeros up to the end of the share.
+void initialize(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,
+                std::uint32_t weight, Output into, std::uint64_t room) {
+  const Lowering& lowering = *context.lowering;
+  const std::uint64_t count = elements_in(lowering, weight, kernel.first_element, room);
+  if (count)
+    device.initialize(initial_rule(*lowering.model, weight), initial_stream(lowering.seed, weight),
+                      kernel.first_element, count, into);
+  const std::uint64_t width = size_of(into.type);
+  if (count < room) device.zero(into.data + count * width, (room - count) * width);
+}
+
+bool has_master(const description::Scenario& scenario) {
+  const auto& training = scenario.training;
+  return training.optimizer_state == description::StateWidth::fp32 &&
+         (training.precision == description::Precision::fp16_mixed ||
+          training.precision == description::Precision::bf16_mixed);
+}
+
+/// Bytes of a parameter's states, a master of its own included.
+std::uint64_t state_bytes(const description::Scenario& scenario, std::uint64_t width) {
+  const bool adam = scenario.training.optimizer == description::OptimizerKind::adam;
+  return (adam ? 2 * width : 0) + (has_master(scenario) ? 4 : 0);
+}
+
+void first_values(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
+  for (const RawOperand& operand : kernel.operands) {
+    const std::uint64_t width = size_of(operand.type);
+    if (operand.role == Role::weight) {
+      initialize(device, context, kernel, operand.index, operand.output(), operand.bytes / width);
+      continue;
+    }
+    const std::uint64_t each = state_bytes(*context.scenario, width);
+    const std::uint64_t share = operand.bytes / each;
+    std::uint64_t master_bytes = 0;
+    if (has_master(*context.scenario)) {
+      initialize(device, context, kernel, operand.index, {operand.data, Element::fp32}, share);
+      master_bytes = 4 * share;
+    }
+    device.zero(operand.data + master_bytes, operand.bytes - master_bytes);
+  }
+}
+
+const RawOperand* find(const std::vector<RawOperand>& operands, Role role) {
+  for (const RawOperand& operand : operands)
+    if (operand.role == role) return &operand;
+  return nullptr;
+}
+
+/// The optimizer's step of one weight's share.
+void update(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
+  const RawOperand* weight = find(kernel.operands, Role::weight);
+  const RawOperand* gradient = find(kernel.operands, Role::gradient);
+  const RawOperand* states = find(kernel.operands, Role::states);
+  ENSURE(weight && gradient, "an update without a weight or its gradient");
+  const std::uint64_t n =
+      std::min(weight->bytes / size_of(weight->type), gradient->bytes / size_of(gradient->type));
+  const AdamNumbers numbers = adam_numbers(*context.scenario, kernel.numbers);
+  std::byte* next = states ? states->data : nullptr;
+  Array master{weight->data, weight->type};
+  std::optional<Array> narrow;
+  if (has_master(*context.scenario)) {
+    narrow = master;
+    master = {next, Element::fp32};
+    next += 4 * n;
+  }
+  if (context.scenario->training.optimizer == description::OptimizerKind::sgd) {
+    const SgdNumbers plain{numbers.learning_rate, numbers.weight_decay, numbers.inverse_scale};
+    return device.sgd({master, {gradient->data, gradient->type}, narrow, n}, plain);
+  }
+  ENSURE(states, "Adam without states");
+  const Array momentum{next, states->type};
+  const Array variance{next + n * size_of(states->type), states->type};
+  device.adam({master, momentum, variance, {gradient->data, gradient->type}, narrow, n}, numbers);
+}
+
+void sum(Primitives& device, const RawGpuKernel& kernel) {
+  const RawOperand* into = find(kernel.operands, Role::output);
+  const RawOperand *first = nullptr, *second = nullptr;
+  for (const RawOperand& operand : kernel.operands)
+    if (operand.role == Role::input) (first ? second : first) = &operand;
+  ENSURE(into && first, "a sum without operands");
+  const std::uint64_t count = into->bytes / size_of(into->type);
+  if (second)
+    device.add(count, first->input(), second->input(), into->output());
+  else
+    device.convert(count, first->input(), into->output());
+}
+
+void compute(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,
+             double* loss) {
+  const models::Operator& op = *kernel.operation;
+  if (op.kind == models::OperatorKind::update) return update(device, context, kernel);
+  std::vector<Bound> bound;
+  std::byte* workspace = nullptr;
+  for (const RawOperand& operand : kernel.operands) {
+    if (operand.role == Role::workspace) {
+      workspace = operand.data;
+      continue;
+    }
+    // what pads a gradient's shares is added up and checked with it
+    const std::uint64_t own = context.lowering->program->tensors[operand.index].bytes.value();
+    if (operand.fresh && operand.bytes > own) device.zero(operand.data + own, operand.bytes - own);
+    bound.push_back({operand.index, operand.data, operand.fresh});
+  }
+  const Moment moment{kernel.numbers.step, static_cast<std::uint32_t>(kernel.numbers.micro_batch),
+                      context.data_index, kernel.numbers.loss_scale};
+  execute(device, *context.lowering, op, bound, workspace, moment, loss);
+}
+
+}  // namespace
+
+RawGpuKernel::RawGpuKernel(const strategies::GpuKernel& kernel)
+    : operation(kernel.operation),
+      work(kernel.work),
+      numbers(kernel.numbers),
+      value(kernel.value),
+      first_element(kernel.first_element) {
+  operands.reserve(kernel.operands.size());
+  for (const strategies::BoundOperand& operand : kernel.operands) operands.emplace_back(operand);
+}
+
+AdamNumbers adam_numbers(const description::Scenario& scenario,
+                         const strategies::Numbers& numbers) {
+  AdamNumbers adam;
+  adam.learning_rate = scenario.training.learning_rate;
+  adam.inverse_scale = numbers.inverse_scale;
+  return at_step(adam, numbers.update);
+}
+
+void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,
+                double* loss) {
+  switch (kernel.work) {
+    case GpuWork::operation:
+      return compute(device, context, kernel, loss);
+    case GpuWork::sum:
+      return sum(device, kernel);
+    case GpuWork::norm:
+      return;  // nothing reads it: clipping is no part of any schedule yet
+    case GpuWork::check: {
+      const RawOperand* input = find(kernel.operands, Role::input);
+      const RawOperand* output = find(kernel.operands, Role::output);
+      ENSURE(input && output, "a check without operands");
+      return device.check(input->bytes / size_of(input->type), input->input(),
+                          reinterpret_cast<float*>(output->data));
+    }
+    case GpuWork::set: {
+      const RawOperand* output = find(kernel.operands, Role::output);
+      ENSURE(output, "nothing to set");
+      return device.set(kernel.value, reinterpret_cast<float*>(output->data));
+    }
+    case GpuWork::initialize:
+      return first_values(device, context, kernel);
+  }
+}
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,181 @@
+#include "hw_backend/real_machine.hpp"
+
+#include "hw_backend/real_operation.hpp"
+#include "strategies/setup.hpp"
+
+#include <algorithm>
+
+namespace spillway::hw_backend {
+
+using strategies::Operation;
+using strategies::Rank;
+
+namespace {
+
+strategies::MachineSetup real_setup(const description::Scenario& scenario, bool trace) {
+  strategies::MachineSetup setup = strategies::setup_for(scenario, true, trace);
+  setup.exact_time = false;
+  return setup;
+}
+
+/// Steps a run may have: those it asks for, and as many again while it looks for a steady state.
+std::size_t most_steps(const description::Scenario& scenario) {
+  return scenario.run.warmup_steps + scenario.run.steps + 32;
+}
+
+}  // namespace
+
+RealMachine::RealMachine(const description::Scenario& scenario,
+                         const strategies::Prepared& prepared, RealOptions options,
+                         IoEngine& engine, const std::vector<std::unique_ptr<Device>>& devices)
+    : Machine(real_setup(scenario, options.trace)),
+      scenario_(scenario),
+      prepared_(prepared),
+      options_(std::move(options)),
+      engine_(engine),
+      devices_(devices),
+      lowering_{&prepared.model, &prepared.program, scenario.run.seed},
+      losses_(most_steps(scenario) * topology().ranks * scenario.training.gradient_accumulation) {
+  ENSURE(devices_.size() == topology().ranks, "a device a rank");
+  for (const models::WeightTensor& weight : prepared_.model.weights)
+    trained_.masters.emplace_back(scenario_.run.checkpoint ? weight.parameters.value() : 0);
+  for (const auto& device : devices_)
+    device->pin(reinterpret_cast<std::byte*>(losses_.data()), losses_.size() * sizeof(double));
+  open_storages();
+}
+
+RealMachine::~RealMachine() {
+  cancel_all();
+  for (const auto& device : devices_) device->unpin(reinterpret_cast<std::byte*>(losses_.data()));
+  for (Storage& storage : storages_)
+    for (auto& file : storage.drives) engine_.detach(file->target());
+}
+
+std::unique_ptr<Operation> RealMachine::make_operation() const {
+  return std::make_unique<RealOperation>();
+}
+
+double RealMachine::now_s() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+std::uint32_t RealMachine::data_index(Rank rank) const {
+  return static_cast<std::uint32_t>(rank.index / scenario_.parallel.tensor %
+                                    scenario_.parallel.data);
+}
+
+// ---- The loop
+
+void RealMachine::loop() {
+  scheduler_.drain();
+  double last_news_s = now_s();
+  while (!stopped()) {
+    if (in_flight_ == 0) return;  // nothing can happen any more
+    const std::vector<Completion> completions = engine_.wait(1.0);
+    for (const Completion& completion : completions) {
+      auto& operation = *static_cast<RealOperation*>(completion.tag);
+      if (completion.error && !operation.failure) operation.failure = completion.error;
+      if (--operation.parts_left == 0) settling_.push_back({&operation, operation.failure});
+    }
+    take_ended();
+    const double now = now_s();
+    if (!settling_.empty() || !completions.empty()) last_news_s = now;
+    if (now - last_news_s > options_.answer_s) no_answer();
+    std::vector<Ended> settled;
+    settled.swap(settling_);
+    for (const Ended& each : settled) settle(*each.operation, each.error);
+    scheduler_.drain();
+    watch_memory();
+  }
+}
+
+void RealMachine::no_answer() const {
+  throw description::DeviceError("nothing ended for " +
+                                 std::to_string(static_cast<int>(options_.answer_s)) + " s while " +
+                                 std::to_string(in_flight_) +
+                                 " operations are under way: a device or worker stopped answering");
+}
+
+/// What workers and devices have ended since the last time, in that order.
+void RealMachine::take_ended() {
+  const std::lock_guard lock(ended_mutex_);
+  settling_.insert(settling_.end(), ended_.begin(), ended_.end());
+  ended_.clear();
+}
+
+void RealMachine::settle(RealOperation& operation, std::exception_ptr error) {
+  --in_flight_;
+  if (operation.round)
+    finish(*operation.round, error);
+  else
+    finish(operation, error);
+}
+
+/// For a thread to call when the operation has ended.
+Done RealMachine::done(RealOperation& operation) {
+  ++in_flight_;
+  return [this, &operation](std::exception_ptr error) {
+    {
+      const std::lock_guard lock(ended_mutex_);
+      ended_.push_back({&operation, error});
+    }
+    engine_.wake();
+  };
+}
+
+void RealMachine::cancel_all() {
+  if (!engine_.cancel_all()) memory_lost_ = true;
+  for (const auto& device : devices_) device->quiesce();
+  cores_.quiesce();
+  const std::lock_guard lock(ended_mutex_);
+  ended_.clear();
+  settling_.clear();
+  in_flight_ = 0;
+}
+
+// ---- What the kernel says of memory
+
+void RealMachine::watch_memory() {
+  if (!set_up_ && !recorder().steps().empty()) {
+    set_up_ = true;
+    forget_most();
+    after_set_up_ = process_memory();
+    locked_after_set_up_ = locked_bytes_;
+    ledger_after_set_up_ = ledger_most_ = real_bytes_;
+  }
+}
+
+MemoryCheck RealMachine::memory_check() const {
+  MemoryCheck check;
+  check.ledger = ledger_most_ - ledger_after_set_up_;
+  const std::uint64_t most = process_memory().most;
+  check.kernel = most - std::min(most, after_set_up_.resident);
+  check.locked_ledger = locked_after_set_up_;
+  check.locked_kernel = after_set_up_.locked;
+  return check;
+}
+
+// ---- Losses
+
+double* RealMachine::loss_of(Rank rank, const strategies::Numbers& numbers) {
+  const std::uint64_t micro_batches = scenario_.training.gradient_accumulation;
+  const std::uint64_t index =
+      (numbers.step * topology().ranks + rank.index) * micro_batches + numbers.micro_batch;
+  ENSURE(index < losses_.size(), "more steps than losses were kept for");
+  return &losses_[index];
+}
+
+Trained RealMachine::trained() {
+  Trained all = trained_;
+  const std::size_t each = topology().ranks * scenario_.training.gradient_accumulation;
+  const std::size_t steps =
+      std::max<std::size_t>(1, recorder().steps().size()) - 1;  // the set-up first
+  for (std::size_t step = 0; step < steps; ++step) {
+    double sum = 0;
+    for (std::size_t i = 0; i < each; ++i) sum += losses_[step * each + i];
+    all.losses.push_back(sum / static_cast<double>(each));
+  }
+  return all;
+}
+
+}  // namespace spillway::hw_backend

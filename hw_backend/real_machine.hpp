@@ -1,0 +1,147 @@
+#pragma once
+
+#include "hw_backend/arithmetic/execute.hpp"
+#include "hw_backend/host_device.hpp"
+#include "hw_backend/storage/disk_counts.hpp"
+#include "hw_backend/storage/io_engine.hpp"
+#include "hw_backend/storage/store_directory.hpp"
+#include "scenarios/description/scenario.hpp"
+#include "strategies/machine.hpp"
+#include "strategies/run.hpp"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+namespace spillway::hw_backend {
+
+/// Part of an extent: bytes of a target.
+struct Segment {
+  Target* target = nullptr;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t storage = 0;
+};
+
+/// A storage of the scenario on this server: a directory a drive.
+struct RealStorage {
+  std::vector<std::filesystem::path> directories;
+};
+
+struct RealOptions {
+  std::vector<RealStorage> storages;  ///< parallel to the scenario's
+  bool paced = false;      ///< kernels and copies also take the time that the scenario's GPU needs
+  bool synthetic = false;  ///< nothing is computed on the GPU
+  bool trace = false;
+  double answer_s = 300;  ///< a worker that ends nothing for so long has stopped answering
+};
+
+/// The masters of a run as its checkpoint found them, and the losses on the way.
+struct Trained {
+  std::vector<std::vector<float>> masters;  ///< by weight, all of its elements
+  std::vector<double> losses;               ///< by step: mean over micro-batches and ranks
+};
+
+/// How the ledger compares with the kernel's books, over the growth since the end of the set-up.
+struct MemoryCheck {
+  std::uint64_t ledger = 0, kernel = 0;
+  std::uint64_t locked_ledger = 0, locked_kernel = 0;  ///< at the end of the set-up
+};
+
+struct RealOperation;
+
+/// This server: io_uring for storage, one device a rank, the node's cores for the optimizer. Time
+/// is real, and so is every byte.
+///   Loop  one thread; engine, devices and cores wake it, and only it resumes coroutines
+class RealMachine final : public strategies::Machine {
+ public:
+  /// `prepared`, `engine` and `devices` (one a rank) outlive it.
+  ///   Throws  DeviceError, ScenarioError: a directory that cannot be used
+  RealMachine(const description::Scenario& scenario, const strategies::Prepared& prepared,
+              RealOptions options, IoEngine& engine,
+              const std::vector<std::unique_ptr<Device>>& devices);
+  ~RealMachine() override;
+
+  /// Of a run that is over.
+  Trained trained();
+  /// Of a run that is over.
+  MemoryCheck memory_check() const;
+  /// Bytes that the engine was asked for of one storage, set-up included: read, written.
+  std::pair<std::uint64_t, std::uint64_t> moved(std::size_t storage) const;
+  const std::vector<std::unique_ptr<StoreDirectory>>& directories(std::size_t storage) const {
+    return storages_[storage].directories;
+  }
+
+ private:
+  struct Storage {
+    std::vector<std::unique_ptr<StoreDirectory>> directories;
+    std::vector<std::unique_ptr<StoreFile>> drives;  ///< io_engine direct: one file a drive
+    std::uint64_t read = 0, written = 0;
+  };
+  struct Placed {
+    std::vector<Segment> segments;
+    std::vector<std::unique_ptr<StoreFile>> files;  ///< io_engine file
+  };
+  struct Ended {
+    RealOperation* operation;
+    std::exception_ptr error;
+  };
+
+  std::unique_ptr<strategies::Operation> make_operation() const override;
+  void accept(strategies::Operation& operation,
+              std::span<const strategies::GpuKernel> kernels) override;
+  void accept(strategies::Operation& operation, const strategies::CpuKernel& kernel) override;
+  void start(strategies::Operation& operation) override;
+  void start(strategies::CollectiveRound& round) override;
+  void loop() override;
+  void cancel_all() override;
+  double now_s() const override;
+  std::byte* provide(strategies::Block& block) override;
+  void withdraw(strategies::Block& block) override;
+  float fetch(const strategies::View& view) override;
+
+  void open_storages();
+  void place_extent(strategies::Block& block);
+  void start_transfer(RealOperation& operation);
+  void start_copy(RealOperation& operation);
+  void start_kernels(RealOperation& operation);
+  void start_cpu(RealOperation& operation);
+  void give_up_extent(const strategies::Block& block);
+  Done done(RealOperation& operation);
+  void take_ended();
+  void settle(RealOperation& operation, std::exception_ptr error);
+  [[noreturn]] void no_answer() const;
+  void watch_memory();
+  double* loss_of(strategies::Rank rank, const strategies::Numbers& numbers);
+  std::uint32_t data_index(strategies::Rank rank) const;
+
+  description::Scenario scenario_;
+  const strategies::Prepared& prepared_;
+  RealOptions options_;
+  IoEngine& engine_;
+  const std::vector<std::unique_ptr<Device>>& devices_;
+  Lowering lowering_;
+  std::vector<Storage> storages_;
+  std::unordered_map<const strategies::Block*, Placed> placed_;
+  std::uint64_t next_file_ = 0;
+  std::set<const std::byte*> registered_;  ///< with the engine
+  HostMemory pinned_{true}, pageable_{false};
+  Team team_;
+  Worker cores_;  ///< one piece of CPU work at a time, on all cores
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::size_t in_flight_ = 0;
+  std::mutex ended_mutex_;
+  std::vector<Ended> ended_;
+  std::vector<Ended> settling_;
+  std::vector<double> losses_;  ///< by step, rank, micro-batch
+  Trained trained_;
+  bool memory_lost_ = false;  ///< the kernel may still write to it: never freed
+  bool set_up_ = false;
+  ProcessMemory after_set_up_;
+  std::uint64_t real_bytes_ = 0, locked_bytes_ = 0;  ///< provided now
+  std::uint64_t ledger_after_set_up_ = 0, locked_after_set_up_ = 0, ledger_most_ = 0;
+};
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,129 @@
+#include "hw_backend/cpu/conversion.hpp"
+#include "hw_backend/real_machine.hpp"
+#include "hw_backend/real_operation.hpp"
+#include "strategies/kernel_time.hpp"
+
+/// How operations begin on devices and cores.
+namespace spillway::hw_backend {
+
+using strategies::CollectiveRound;
+using strategies::GpuStream;
+using strategies::Operation;
+using strategies::OperationKind;
+
+namespace {
+
+RealOperation& real(Operation& operation) { return static_cast<RealOperation&>(operation); }
+
+/// Seconds of a ring or tree among this node's GPUs.
+double peer_seconds(const strategies::CollectiveCost& cost, const strategies::Topology& topology) {
+  const double rate = topology.peer_rate.value();
+  const double transfer = cost.to_peer && rate > 0 ? static_cast<double>(cost.to_peer) / rate : 0;
+  return transfer + static_cast<double>(cost.hops) * topology.network_latency.value();
+}
+
+}  // namespace
+
+void RealMachine::accept(Operation& operation, std::span<const strategies::GpuKernel> kernels) {
+  auto& mine = real(operation).gpu_kernels;
+  mine.clear();
+  for (const strategies::GpuKernel& kernel : kernels) mine.emplace_back(kernel);
+}
+
+void RealMachine::accept(Operation& operation, const strategies::CpuKernel& kernel) {
+  real(operation).cpu_kernel = RawCpuKernel(kernel);
+}
+
+void RealMachine::start(Operation& base) {
+  RealOperation& operation = real(base);
+  switch (operation.kind) {
+    case OperationKind::read:
+    case OperationKind::write:
+      return start_transfer(operation);
+    case OperationKind::copy_to_gpu:
+    case OperationKind::copy_to_host:
+    case OperationKind::copy_on_gpu:
+    case OperationKind::copy_on_host:
+    case OperationKind::send:
+      return start_copy(operation);
+    case OperationKind::gpu_kernels:
+      return start_kernels(operation);
+    case OperationKind::cpu_kernel:
+      return start_cpu(operation);
+    case OperationKind::storage_kernel:
+      ENSURE(false, "storage of this machine computes nothing");
+      return;
+    case OperationKind::collective:
+      break;
+  }
+  ENSURE(false, "a collective starts with its round");
+}
+
+void RealMachine::start_copy(RealOperation& operation) {
+  std::byte* into = operation.operands[0].view.data();
+  const std::byte* from = operation.operands[1].view.data();
+  const std::uint64_t bytes = operation.bytes;
+  const bool to_gpu = operation.kind == OperationKind::copy_to_gpu;
+  if (operation.kind == OperationKind::copy_on_host)
+    return cores_.add(
+        0, [this, into, from, bytes] { hw_backend::copy(into, from, bytes, team_); },
+        done(operation));
+  double at_least_s = 0;
+  Stream stream = Stream::side;
+  if (to_gpu || operation.kind == OperationKind::copy_to_host) {
+    stream = to_gpu ? Stream::to_device : Stream::to_host;
+    if (options_.paced)
+      at_least_s = strategies::copy_seconds(bytes, to_gpu, operation.pageable, scenario_.machine);
+  } else if (operation.kind == OperationKind::send) {
+    stream = Stream::peers;
+    if (options_.paced) at_least_s = static_cast<double>(bytes) / topology().peer_rate.value();
+  }
+  devices_[operation.rank.index]->copy(stream, at_least_s, into, from, bytes, done(operation));
+}
+
+void RealMachine::start_kernels(RealOperation& operation) {
+  double at_least_s = 0;
+  for (strategies::LoggedKernel& kernel : operation.kernels) {
+    if (options_.paced) kernel.seconds = strategies::kernel_seconds(kernel, scenario_);
+    at_least_s += kernel.seconds;
+  }
+  const WorkContext context{&lowering_, &scenario_, data_index(operation.rank)};
+  double* loss = loss_of(operation.rank, operation.gpu_kernels.front().numbers);
+  const Stream stream = operation.gpu_stream == GpuStream::side ? Stream::side : Stream::compute;
+  devices_[operation.rank.index]->run(
+      stream, at_least_s,
+      [&operation, context, loss](Primitives& device) {
+        for (const RawGpuKernel& kernel : operation.gpu_kernels)
+          run_kernel(device, context, kernel, loss);
+      },
+      done(operation));
+}
+
+void RealMachine::start_cpu(RealOperation& operation) {
+  const WorkContext context{&lowering_, &scenario_, data_index(operation.rank)};
+  cores_.add(
+      0,
+      [this, &operation, context] {
+        operation.found = run_work(context, operation.cpu_kernel, team_, trained_.masters);
+      },
+      done(operation));
+}
+
+void RealMachine::start(CollectiveRound& round) {
+  PeerCall call;
+  call.what = round.what;
+  call.type = element(round.type);
+  call.bytes = round.bytes;
+  for (const Operation* member : round.members) {
+    std::byte *in = nullptr, *out = nullptr;
+    for (const strategies::BoundOperand& operand : member->operands)
+      (operand.access == models::Access::write ? out : in) = operand.view.data();
+    call.in.push_back(in ? in : out);
+    call.out.push_back(out);
+  }
+  RealOperation& first = real(*round.members.front());
+  const double at_least_s = options_.paced ? peer_seconds(round.cost, topology()) : 0;
+  devices_[first.rank.index]->collective(at_least_s, std::move(call), done(first));
+}
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,147 @@
+#include "hw_backend/real_machine.hpp"
+#include "hw_backend/real_operation.hpp"
+#include "strategies/memory/extents.hpp"
+
+#include <algorithm>
+
+/// Memory and storage of the real machine.
+namespace spillway::hw_backend {
+
+using strategies::Block;
+using strategies::Purpose;
+using strategies::TierId;
+
+namespace {
+
+/// Entries of the ledger that stand for what the process or a driver has anyway.
+bool is_of_the_process(Purpose purpose) {
+  return purpose == Purpose::process_base || purpose == Purpose::runtime_base ||
+         purpose == Purpose::context;
+}
+
+}  // namespace
+
+void RealMachine::open_storages() {
+  const auto& storages = topology().storages;
+  ENSURE(options_.storages.size() == storages.size(), "directories for every storage");
+  for (std::size_t i = 0; i < storages.size(); ++i) {
+    Storage& storage = storages_.emplace_back();
+    ENSURE(options_.storages[i].directories.size() == storages[i].drives, "a directory a drive");
+    for (const auto& directory : options_.storages[i].directories)
+      storage.directories.push_back(std::make_unique<StoreDirectory>(directory));
+    const bool direct = scenario_.strategy.io_engine == description::IoEngine::direct &&
+                        scenario_.machine.storage[i].kind == description::StorageKind::ssd;
+    if (!direct) continue;
+    for (auto& directory : storage.directories) {
+      storage.drives.push_back(
+          directory->create("drive.data", scenario_.machine.storage[i].capacity.value()));
+      engine_.attach(storage.drives.back()->target());
+    }
+  }
+}
+
+// ---- Memory
+
+std::byte* RealMachine::provide(Block& block) {
+  if (block.tier == TierId::storage) {
+    place_extent(block);
+    return nullptr;
+  }
+  if (is_of_the_process(block.purpose) || block.charged == 0) return nullptr;
+  real_bytes_ += block.charged;
+  ledger_most_ = std::max(ledger_most_, real_bytes_);
+  if (block.tier == TierId::gpu) return devices_[block.rank.index]->allocate(block.charged);
+  if (block.tier == TierId::pageable) return pageable_.take(block.charged);
+  locked_bytes_ += block.charged;
+  std::byte* memory = pinned_.take(block.charged);
+  for (const auto& device : devices_) device->pin(memory, block.charged);
+  // what comes and goes during steps would be registered again each time
+  if (!set_up_) {
+    engine_.register_memory(memory, block.charged);
+    registered_.insert(memory);
+  }
+  return memory;
+}
+
+void RealMachine::withdraw(Block& block) {
+  if (block.tier == TierId::storage) return give_up_extent(block);
+  if (!block.data) return;
+  real_bytes_ -= block.charged;
+  if (block.tier == TierId::pinned) locked_bytes_ -= block.charged;
+  if (memory_lost_) return;
+  if (block.tier == TierId::gpu) return devices_[block.rank.index]->free(block.data, block.charged);
+  if (block.tier == TierId::pageable) return pageable_.give_back(block.data, block.charged);
+  if (registered_.erase(block.data)) engine_.unregister_memory(block.data);
+  for (const auto& device : devices_) device->unpin(block.data);
+  pinned_.give_back(block.data, block.charged);
+}
+
+float RealMachine::fetch(const strategies::View& view) {
+  return devices_[view.block->rank.index]->fetch(view.data());
+}
+
+// ---- Extents
+
+/// Where the block's bytes lie, in order: parts of the drives that the allocator found, or files of
+/// its own, one a drive.
+void RealMachine::place_extent(Block& block) {
+  Placed& placed = placed_[&block];
+  for (const strategies::StoredPiece& piece : block.pieces) {
+    Storage& storage = storages_[piece.storage.index];
+    for (const strategies::Extent& extent : piece.extents)
+      placed.segments.push_back({&storage.drives[extent.drive]->target(), extent.offset,
+                                 extent.bytes, piece.storage.index});
+    if (!piece.extents.empty()) continue;
+    const std::uint64_t drives = storage.directories.size();
+    for (const strategies::Part& part :
+         strategies::parts_of(piece.capacity.amount(), drives, drives)) {
+      placed.files.push_back(storage.directories[part.drive]->create(
+          "tensor." + std::to_string(next_file_++), part.bytes));
+      engine_.attach(placed.files.back()->target());
+      placed.segments.push_back(
+          {&placed.files.back()->target(), 0, part.bytes, piece.storage.index});
+    }
+  }
+}
+
+void RealMachine::give_up_extent(const Block& block) {
+  const auto found = placed_.find(&block);
+  if (found == placed_.end()) return;
+  for (const Segment& segment : found->second.segments)
+    engine_.forget(*segment.target, segment.offset, segment.bytes);
+  for (const auto& file : found->second.files) engine_.detach(file->target());
+  placed_.erase(found);
+}
+
+void RealMachine::start_transfer(RealOperation& operation) {
+  const bool write = operation.kind == strategies::OperationKind::write;
+  const strategies::View& memory = operation.operands[0].view;
+  const strategies::View& range = operation.operands[1].view;
+  const auto placed = placed_.find(range.block.get());
+  ENSURE(placed != placed_.end(), "a transfer of an extent that lies nowhere");
+  const std::uint64_t end = range.offset + range.bytes;
+  std::vector<Transfer> transfers;
+  std::uint64_t before = 0;  // bytes of the extent in the segments so far
+  for (const Segment& segment : placed->second.segments) {
+    const std::uint64_t first = std::max(before, range.offset);
+    const std::uint64_t last = std::min(before + segment.bytes, end);
+    if (first < last) {
+      transfers.push_back({segment.target, write, segment.offset + first - before,
+                           memory.data() + (first - range.offset), last - first, &operation});
+      Storage& storage = storages_[segment.storage];
+      (write ? storage.written : storage.read) += last - first;
+    }
+    before += segment.bytes;
+  }
+  ENSURE(!transfers.empty() && before >= end, "a transfer beyond its extent");
+  operation.parts_left = transfers.size();
+  operation.failure = nullptr;
+  ++in_flight_;
+  for (const Transfer& transfer : transfers) engine_.submit(transfer);
+}
+
+std::pair<std::uint64_t, std::uint64_t> RealMachine::moved(std::size_t storage) const {
+  return {storages_.at(storage).read, storages_.at(storage).written};
+}
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,79 @@
+#pragma once
+
+#include "hw_backend/arithmetic/execute.hpp"
+#include "hw_backend/cpu/team.hpp"
+#include "scenarios/description/scenario.hpp"
+#include "strategies/kernel.hpp"
+
+#include <vector>
+
+/// Kernels as threads see them: raw memory instead of views, which count references and belong to
+/// the loop's thread.
+namespace spillway::hw_backend {
+
+inline Element element(strategies::ElementType type) { return static_cast<Element>(type); }
+
+struct RawOperand {
+  std::byte* data = nullptr;
+  std::uint64_t bytes = 0;
+  strategies::Role role = strategies::Role::any;
+  Element type = Element::fp32;
+  bool fresh = false;
+  std::uint32_t index = 0;
+
+  explicit RawOperand(const strategies::BoundOperand& bound)
+      : data(bound.view.data()),
+        bytes(bound.view.bytes),
+        role(bound.role),
+        type(element(bound.type)),
+        fresh(bound.fresh),
+        index(bound.index) {}
+  Output output() const { return {data, type}; }
+  Input input() const { return {data, type}; }
+};
+
+struct RawGpuKernel {
+  const models::Operator* operation = nullptr;
+  strategies::GpuWork work = strategies::GpuWork::operation;
+  strategies::Numbers numbers;
+  float value = 0;
+  std::uint64_t first_element = 0;
+  std::vector<RawOperand> operands;
+
+  explicit RawGpuKernel(const strategies::GpuKernel& kernel);
+};
+
+struct RawCpuKernel {
+  strategies::CpuWork work = strategies::CpuWork::adam;
+  std::uint64_t elements = 0;
+  const strategies::Subgroup* group = nullptr;
+  std::uint64_t share = 0;
+  strategies::Numbers numbers;
+  std::uint64_t first_element = 0;
+  bool adds = false;  ///< a conversion into what is there
+  std::vector<RawOperand> operands;
+
+  RawCpuKernel() = default;
+  explicit RawCpuKernel(const strategies::CpuKernel& kernel);
+};
+
+/// What a run's kernels have in common.
+struct WorkContext {
+  const Lowering* lowering = nullptr;
+  const description::Scenario* scenario = nullptr;
+  std::uint32_t data_index = 0;  ///< of the rank in its data-parallel group
+};
+
+AdamNumbers adam_numbers(const description::Scenario& scenario, const strategies::Numbers& numbers);
+
+/// Enqueues the kernel.  loss  memory that the device can write; see execute.hpp
+void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,
+                double* loss);
+
+/// Does the work on the calling thread and the team's.
+///   masters  of checkpoints: by weight, all elements
+///   Result   of an overflow check: it found one
+bool run_work(const WorkContext& context, const RawCpuKernel& kernel, Team& team,
+              std::vector<std::vector<float>>& masters);
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,40 @@
+#include "strategies/kernel_time.hpp"
+
+#include "strategies/setup.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+
+/// `amount / rate`; nothing takes no time, whatever the rate.
+double seconds_of(double amount, double rate, const char* what) {
+  if (amount == 0) return 0;
+  ENSURE(rate > 0, std::string("the machine has no rate for ") + what);
+  return amount / rate;
+}
+
+}  // namespace
+
+double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& scenario) {
+  const description::GpuSpec& gpu = scenario.machine.gpu;
+  const bool included =
+      !kernel.matrix && kernel.in_pass && gpu.elementwise == description::ElementwiseCost::included;
+  double seconds = 0;
+  if (!included) seconds = seconds_of(kernel.bytes, gpu.memory_rate.value(), "gpu.memory_rate");
+  if (kernel.matrix && kernel.flops > 0)
+    seconds = std::max(seconds, seconds_of(kernel.flops, compute_rate(scenario), "gpu.compute"));
+  return seconds + gpu.launch.value();
+}
+
+double copy_seconds(std::uint64_t bytes, bool to_gpu, bool pageable,
+                    const description::MachineFile& machine) {
+  description::BytesPerSecond rate = to_gpu ? machine.pcie.h2d : machine.pcie.d2h;
+  if (pageable)
+    rate = std::min(rate, to_gpu ? machine.pcie.pageable_h2d : machine.pcie.pageable_d2h);
+  return machine.pcie.latency.value() +
+         seconds_of(static_cast<double>(bytes), rate.value(), to_gpu ? "pcie.h2d" : "pcie.d2h");
+}
+
+}  // namespace spillway::strategies
