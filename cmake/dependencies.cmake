@@ -13,6 +13,7 @@ find_package(benchmark REQUIRED)
 find_package(Eigen3 3.4 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(libnvme REQUIRED IMPORTED_TARGET libnvme)
 pkg_check_modules(blkid REQUIRED IMPORTED_TARGET blkid)
 

@@ -3,8 +3,6 @@
 #include "hw_backend/storage/decorator.hpp"
 #include "hw_backend/storage/sector_table.hpp"
 
-#include <map>
-
 namespace spillway::hw_backend {
 
 /// Keeps generation and hash of every sector written, and checks what is read against them.
@@ -21,16 +19,13 @@ class CheckedEngine final : public Decorator {
   /// Forgets the target's sectors too.
   void detach(Target& target) override;
 
-  /// Forgets what was written to [offset, offset + bytes): an extent was freed.
-  void forget(const Target& target, std::uint64_t offset, std::uint64_t bytes);
-  /// Bytes that reads have brought and that were compared with a hash.
-  std::uint64_t bytes_checked() const { return bytes_checked_; }
+  void forget(const Target& target, std::uint64_t offset, std::uint64_t bytes) override;
+  IoCounters counters() const override;
 
  private:
   bool may_read_unwritten_;
   std::map<const Target*, SectorTable> tables_;
-  std::map<std::uint64_t, Transfer> transfers_;  ///< in flight, by the tag they have inside
-  std::uint64_t next_tag_ = 1;
+  PassedOn transfers_;
   std::uint64_t bytes_checked_ = 0;
 };
 

@@ -45,11 +45,14 @@ class FaultyEngine final : public Decorator {
   const std::map<Fault, std::uint64_t>& struck() const { return struck_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Struck;
   struct Late {
     Completion completion;
-    std::chrono::steady_clock::time_point due;
+    Clock::time_point due;
   };
+
+  void came_back(const Completion& completion);
 
   FaultPlan plan_;
   std::map<std::string, std::uint64_t> seen_;  ///< how often a transfer came, by what it is

@@ -22,6 +22,9 @@ struct Transfer {
 /// "write /mnt/a/spillway.5f/0.data, 4096 bytes at 8192"
 std::string to_string(const Transfer& transfer);
 
+/// Throws  InternalError: past the target's end, or a write to what was opened for reading
+void check_transfer(const Transfer& transfer);
+
 /// A transfer has ended, and the kernel touches its memory no more.
 struct Completion {
   void* tag = nullptr;
@@ -65,6 +68,9 @@ class IoEngine {
   /// Lets the kernel look the file up once. An attached target must be detached before it dies.
   virtual void attach(Target& target) = 0;
   virtual void detach(Target& target) = 0;
+
+  /// What lies in [offset, offset + bytes) is of no use any more, as of an extent that was freed.
+  virtual void forget(const Target& target, std::uint64_t offset, std::uint64_t bytes) = 0;
 
   /// Of all targets, since the start.
   virtual IoCounters counters() const = 0;

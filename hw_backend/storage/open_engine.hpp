@@ -6,11 +6,11 @@
 namespace spillway::hw_backend {
 
 struct EngineOptions {
-  UringOptions uring;
+  UringOptions uring{};
   double watchdog_s = 60;  ///< without progress for that long, transfers fail
   bool checked = false;    ///< generation and hash of every sector; always on with faults
   bool may_read_unwritten = false;
-  std::optional<FaultPlan> faults;
+  std::optional<FaultPlan> faults{};
 };
 
 /// Checked(Watched(Faulty(Uring))), those that are asked for.

@@ -21,6 +21,7 @@ struct IoCounters {
   std::uint64_t bytes_written = 0;  ///< likewise
   std::uint64_t requests = 0;       ///< ended, each resubmission included
   std::uint64_t resubmissions = 0;  ///< after a short transfer, EAGAIN, EBUSY or EINTR
+  std::uint64_t bytes_checked = 0;  ///< read and compared with a hash; of an engine, not a target
 };
 
 enum class Access { read, read_write };

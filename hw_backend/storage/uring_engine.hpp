@@ -18,7 +18,8 @@ struct UringOptions {
   unsigned retries = 1000;  ///< of one request, without progress in between
   /// Between the kernel and the engine, for tests: the transfer, the request's offset and bytes,
   /// what the kernel answered (bytes, or a negative code) to what the engine shall believe.
-  std::function<int(const Transfer&, std::uint64_t offset, std::uint64_t bytes, int result)> answer;
+  std::function<int(const Transfer&, std::uint64_t offset, std::uint64_t bytes, int result)>
+      answer{};
 };
 
 /// An engine on io_uring. Transfers are split into blocks; those of one device take turns for its
@@ -44,12 +45,13 @@ class UringEngine final : public IoEngine {
   void unregister_memory(std::byte* base) override;
   void attach(Target& target) override;
   void detach(Target& target) override;
+  void forget(const Target&, std::uint64_t /*offset*/, std::uint64_t /*bytes*/) override {}
   IoCounters counters() const override;
   std::vector<std::string> notes() const override;
 
  private:
-  class Ring;
-  std::unique_ptr<Ring> ring_;
+  class State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace spillway::hw_backend

@@ -2,13 +2,10 @@
 
 #include "hw_backend/storage/decorator.hpp"
 
-#include <chrono>
-#include <map>
-
 namespace spillway::hw_backend {
 
-/// Ends transfers that make no progress: when no request has ended for `watchdog_s` while transfers
-/// are in flight, all of them fail, with a DeviceError that names target, offset and how long.
+/// Ends transfers that make no progress: when `wait` has waited `watchdog_s` and no request has
+/// ended, all of them fail, with a DeviceError that names target and offset.
 ///   Memory   the kernel is made to let go of it first; where it does not, the error says so, and
 ///            `cancel_all` returns false from then on
 class WatchedEngine final : public Decorator {
@@ -18,16 +15,15 @@ class WatchedEngine final : public Decorator {
   void submit(const Transfer& transfer) override;
   std::vector<Completion> wait(std::optional<double> timeout_s) override;
   [[nodiscard]] bool cancel_all() noexcept override;
+  std::size_t in_flight() const override { return transfers_.all().size(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
   std::vector<Completion> give_up();
 
   double watchdog_s_;
-  std::map<std::uint64_t, Transfer> transfers_;  ///< in flight, by the tag they have inside
-  std::uint64_t next_tag_ = 1;
+  PassedOn transfers_;
   std::uint64_t requests_seen_ = 0;
-  Clock::time_point progress_;
+  double waited_s_ = 0;  ///< since a request ended; time outside of `wait` does not count
   bool kernel_holds_memory_ = false;
 };
 

@@ -1,0 +1,218 @@
+#include "hw_backend/storage/store_directory.hpp"
+#include "scenarios/description/errors.hpp"
+#include "tests/hw_backend/storage/fixture.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <csignal>
+#include <fstream>
+
+namespace spillway::hw_backend {
+namespace {
+
+namespace fs = std::filesystem;
+using description::DeviceError;
+using description::ScenarioError;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class StoreDirectoryTest : public testing::Test {
+ protected:
+  const fs::path& dir() const { return scratch_.path(); }
+  std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(dir()), {}));
+  }
+  /// A store with one file that its process left behind when it was killed.
+  fs::path abandoned() {
+    const pid_t child = fork();
+    if (child == 0) {
+      StoreDirectory store(dir(), 0);
+      const auto file = store.create("left", 8192);
+      raise(SIGKILL);
+    }
+    waitpid(child, nullptr, 0);
+    for (const auto& entry : fs::directory_iterator(dir())) {
+      if (fs::exists(entry.path() / "left.data")) return entry.path();
+    }
+    return {};
+  }
+
+ private:
+  ScratchDirectory scratch_;
+};
+
+TEST_F(StoreDirectoryTest, LeavesNothingBehind) {
+  {
+    StoreDirectory store(dir(), 0);
+    EXPECT_EQ(entries(), 1u);
+    const auto file = store.create("rank0", 5000);
+    EXPECT_EQ(file->path(), store.path() / "rank0.data");
+    EXPECT_EQ(file->target().size(), 8192u);
+    struct stat status {};
+    ASSERT_EQ(stat(file->path().c_str(), &status), 0);
+    EXPECT_GE(status.st_blocks * 512, 8192);
+  }
+  EXPECT_EQ(entries(), 0u);
+}
+
+TEST_F(StoreDirectoryTest, DeletesAFileWithItsOwner) {
+  StoreDirectory store(dir(), 0);
+  auto file = store.create("tensor", 4096);
+  const fs::path path = file->path();
+  EXPECT_TRUE(fs::exists(path));
+  EXPECT_THAT([&] { store.create("tensor", 4096); },
+              ThrowsMessage<DeviceError>(HasSubstr("EEXIST")));
+  file.reset();
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_NO_THROW(store.create("tensor", 4096));
+}
+
+TEST_F(StoreDirectoryTest, RemovesWhatAKilledProcessLeft) {
+  const fs::path left = abandoned();
+  ASSERT_FALSE(left.empty());
+  const StoreDirectory store(dir(), 0);
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_EQ(store.removed().directories, 1u);
+  EXPECT_GE(store.removed().bytes, 8192u);
+}
+
+TEST_F(StoreDirectoryTest, LeavesAloneWhatAProcessHolds) {
+  const StoreDirectory first(dir(), 0);
+  const StoreDirectory second(dir(), 0);
+  EXPECT_TRUE(fs::exists(first.path()));
+  EXPECT_EQ(second.removed().directories, 0u);
+}
+
+TEST_F(StoreDirectoryTest, TouchesNothingThatIsNotOurs) {
+  const std::string line =
+      "spillway store: the next start removes it once no process locks this "
+      "file\n";
+  // Our name without LOCK, with another LOCK, with a file of somebody else; another name; a link.
+  for (const char* name : {"spillway.0123456789abcdef", "spillway.0123456789abcde0",
+                           "spillway.0123456789abcde1", "spillway.mine", "other"}) {
+    fs::create_directory(dir() / name);
+    std::ofstream(dir() / name / "a.data") << "keep";
+  }
+  std::ofstream(dir() / "spillway.0123456789abcde0" / "LOCK") << "something else";
+  std::ofstream(dir() / "spillway.0123456789abcde1" / "LOCK") << line;
+  std::ofstream(dir() / "spillway.0123456789abcde1" / "notes.txt") << "keep";
+  std::ofstream(dir() / "spillway.mine" / "LOCK") << line;
+  std::ofstream(dir() / "other" / "LOCK") << line;
+  fs::create_directory_symlink(dir() / "other", dir() / "spillway.0123456789abcde2");
+  const StoreDirectory store(dir(), 0);
+  for (const char* name : {"spillway.0123456789abcdef", "spillway.0123456789abcde0",
+                           "spillway.0123456789abcde1", "spillway.mine", "other"}) {
+    EXPECT_TRUE(fs::exists(dir() / name / "a.data")) << name;
+  }
+  ASSERT_EQ(store.removed().kept.size(), 1u);
+  EXPECT_THAT(store.removed().kept[0], HasSubstr("holds notes.txt, which no run of ours made"));
+}
+
+TEST_F(StoreDirectoryTest, FollowsNoLinkOutOfALeftover) {
+  const fs::path left = abandoned();
+  std::ofstream(dir() / "precious") << "keep";
+  fs::create_symlink(dir() / "precious", left / "link.data");
+  const StoreDirectory store(dir(), 0);
+  EXPECT_TRUE(fs::exists(dir() / "precious"));
+  EXPECT_THAT(store.removed().kept, testing::ElementsAre(HasSubstr("holds link.data")));
+}
+
+TEST_F(StoreDirectoryTest, AMistypedPathGetsTheNearestOne) {
+  fs::create_directory(dir() / "nvme0");
+  EXPECT_THAT([&] { StoreDirectory(dir() / "nmve0"); },
+              ThrowsMessage<ScenarioError>(
+                  HasSubstr("did you mean \"" + (dir() / "nvme0").string() + "\"?")));
+  EXPECT_THAT([&] { StoreDirectory(dir() / "x" / "y" / "z"); },
+              ThrowsMessage<ScenarioError>(HasSubstr("\"" + dir().string() + "\" does; name")));
+  std::ofstream(dir() / "file") << "x";
+  EXPECT_THAT([&] { StoreDirectory(dir() / "file"); },
+              ThrowsMessage<ScenarioError>(HasSubstr("is no directory")));
+  EXPECT_EQ(entries(), 2u);
+}
+
+TEST_F(StoreDirectoryTest, DevicesAreNoDirectories) {
+  EXPECT_THAT([] { StoreDirectory("/dev/nvme9n9"); },
+              ThrowsMessage<ScenarioError>(HasSubstr("lsblk")));
+  EXPECT_THAT([] { StoreDirectory("/dev"); },
+              ThrowsMessage<ScenarioError>(HasSubstr("where devices are named")));
+  EXPECT_THAT([] { StoreDirectory("/dev/null"); },
+              ThrowsMessage<ScenarioError>(HasSubstr("no directory")));
+  for (const auto& entry : fs::directory_iterator("/dev")) {
+    if (!entry.is_block_file()) continue;
+    EXPECT_THAT([&] { StoreDirectory{entry.path()}; },
+                ThrowsMessage<ScenarioError>(HasSubstr("--allow-raw SERIAL")));
+    break;
+  }
+}
+
+TEST_F(StoreDirectoryTest, NoRoomIsSaidBeforeAnythingIsWritten) {
+  StoreDirectory store(dir(), std::uint64_t{1} << 30);
+  EXPECT_THAT([&] { store.require_room(store.room() + (1 << 30)); },
+              ThrowsMessage<DeviceError>(HasSubstr("1.00 GiB of the file system being kept free")));
+  EXPECT_THROW(store.create("big", std::uint64_t{1} << 50), DeviceError);
+  EXPECT_FALSE(fs::exists(store.path() / "big.data"));
+}
+
+TEST_F(StoreDirectoryTest, AFullDiskIsAnErrorThatLeavesNothing) {
+  const std::string said = in_child([&] {
+    if (!mount_tmpfs(dir(), 1 << 20)) return std::string("SKIP");
+    std::string out;
+    StoreDirectory store(dir(), 0);
+    try {
+      // What statvfs promises, a second file takes first.
+      const auto first = store.create("first", 512 * 1024);
+      store.create("second", 768 * 1024);
+    } catch (const DeviceError& error) {
+      out = error.what();
+    }
+    const auto left = std::distance(fs::directory_iterator(store.path()), {});
+    return out + "; files: " + std::to_string(left) + (store.in_memory() ? ", in memory" : "");
+  });
+  if (said == "SKIP") GTEST_SKIP() << "no mount namespaces here";
+  EXPECT_THAT(said, HasSubstr("ENOSPC"));
+  EXPECT_THAT(said, HasSubstr("free space there, or name another directory"));
+  EXPECT_THAT(said, testing::EndsWith("files: 1, in memory"));  // LOCK
+}
+
+TEST_F(StoreDirectoryTest, AFileSystemFullToTheLastByteHasNoPlaceForAStore) {
+  const std::string said = in_child([&]() -> std::string {
+    if (!mount_tmpfs(dir(), 1 << 16)) return "SKIP";
+    std::ofstream(dir() / "all") << std::string(1 << 16, 'x');
+    try {
+      StoreDirectory(dir(), 0);
+    } catch (const DeviceError& error) {
+      return error.what() + std::string(entries() == 1 ? "; nothing left" : "; left");
+    }
+    return "made";
+  });
+  if (said == "SKIP") GTEST_SKIP() << "no mount namespaces here";
+  EXPECT_THAT(said, HasSubstr("ENOSPC"));
+  EXPECT_THAT(said, testing::EndsWith("; nothing left"));
+}
+
+TEST_F(StoreDirectoryTest, AReadOnlyDirectoryNamesTheRemedy) {
+  const std::string said = in_child([&]() -> std::string {
+    if (!mount_tmpfs(dir(), 1 << 20, true)) return "SKIP";
+    StoreDirectory store(dir(), 0);
+    return "made";
+  });
+  if (said == "SKIP") GTEST_SKIP() << "no mount namespaces here";
+  EXPECT_THAT(said, HasSubstr("mkdir: " + dir().string()));
+  EXPECT_THAT(said, HasSubstr("EROFS"));
+  EXPECT_THAT(said, HasSubstr("remount,rw"));
+}
+
+TEST_F(StoreDirectoryTest, ADirectoryOfSomebodyElseNamesTheRemedy) {
+  const std::string said = in_child([&]() -> std::string {
+    chmod(dir().c_str(), 0555);
+    if (getuid() == 0 && setuid(65534) != 0) return "cannot give up root";
+    StoreDirectory store(dir(), 0);
+    return "made";
+  });
+  EXPECT_THAT(said, HasSubstr("EACCES"));
+  EXPECT_THAT(said, HasSubstr("name a directory that you may write to"));
+}
+
+}  // namespace
+}  // namespace spillway::hw_backend
