@@ -285,6 +285,9 @@ void execute(Primitives& device, const Lowering& lowering, const models::Operato
              double* loss) {
   const Lower lower = lowering_of(op.function);
   ENSURE(lower, op.name + " is nothing that a device computes");
+  const bool reports = op.function == models::OperatorFunction::fused_loss ||
+                       op.function == models::OperatorFunction::whole_loss;
+  ENSURE(loss || !reports, op.name + " has nowhere to report the loss");
   ENSURE(workspace || op.workspace.value() == 0, op.name + " has no workspace");
   lower(Call{device, lowering, op, operands, workspace, moment, loss});
 }

@@ -1,5 +1,4 @@
 #include "hw_backend/arithmetic/host_map.hpp"
-#include "hw_backend/arithmetic/host_multiply.hpp"
 
 #include <cmath>
 
@@ -78,7 +77,7 @@ void HostPrimitives::attention(const AttentionShape& shape, const AttentionForwa
     for_blocks(shape, sample, head, [&](const Queries& q) {
       const std::uint64_t first = at(shape, sample, q.first, shape.heads, head);
       load_rows(operands.query, first, width, q.rows, d, queries);
-      multiply({{queries}, {keys, true}, scores, false, q.rows, q.keys, d});
+      multiply_({{queries}, {keys, true}, scores, false, q.rows, q.keys, d});
       for (std::uint64_t row = 0; row < q.rows; ++row) {
         float* const p = scores + row * q.keys;
         const std::uint64_t token = sample * s + q.first + row;
@@ -89,7 +88,7 @@ void HostPrimitives::attention(const AttentionShape& shape, const AttentionForwa
             p[key] = kept ? p[key] * scale : 0.0f;
           });
       }
-      multiply({{scores}, {values}, output, false, q.rows, d, q.keys});
+      multiply_({{scores}, {values}, output, false, q.rows, d, q.keys});
       store_rows(output, operands.output, first, width, q.rows, d);
     });
   }
@@ -141,12 +140,12 @@ void HostPrimitives::attention_backward(const AttentionShape& shape,
       load_rows(operands.query, first, width, q.rows, d, queries);
       load_rows(operands.output_gradient, first, width, q.rows, d, gradients);
       load_rows(operands.output, first, width, q.rows, d, outputs);
-      multiply({{queries}, {keys, true}, softmax, false, q.rows, q.keys, d});
-      multiply({{gradients}, {values, true}, slopes, false, q.rows, q.keys, d});
+      multiply_({{queries}, {keys, true}, softmax, false, q.rows, q.keys, d});
+      multiply_({{gradients}, {values, true}, slopes, false, q.rows, q.keys, d});
       softmax_slopes(q);
-      multiply({{dropped, true}, {gradients}, value_sums, true, q.keys, d, q.rows});
-      multiply({{slopes, true}, {queries}, key_sums, true, q.keys, d, q.rows});
-      multiply({{slopes}, {keys}, outputs, false, q.rows, d, q.keys});
+      multiply_({{dropped, true}, {gradients}, value_sums, true, q.keys, d, q.rows});
+      multiply_({{slopes, true}, {queries}, key_sums, true, q.keys, d, q.rows});
+      multiply_({{slopes}, {keys}, outputs, false, q.rows, d, q.keys});
       store_rows(outputs, operands.query_gradient, first, width, q.rows, d);
     });
     if (head % group == group - 1) {

@@ -1,5 +1,4 @@
 #include "hw_backend/arithmetic/host_map.hpp"
-#include "hw_backend/arithmetic/host_multiply.hpp"
 
 namespace spillway::hw_backend {
 
@@ -60,13 +59,13 @@ void HostPrimitives::product(const Product& call) {
           const Range inner = part(k, inner_block, call.inner);
           load(call.a, matrix, rows, inner, a);
           load(call.b, matrix, inner, columns, b);
-          multiply({{a, call.a.transposed},
-                    {b, call.b.transposed},
-                    c,
-                    k > 0,
-                    rows.count,
-                    columns.count,
-                    inner.count});
+          multiply_({{a, call.a.transposed},
+                     {b, call.b.transposed},
+                     c,
+                     k > 0,
+                     rows.count,
+                     columns.count,
+                     inner.count});
         }
         if (call.scale != 1)
           for (std::uint64_t i = 0; i < rows.count * columns.count; ++i) c[i] *= call.scale;

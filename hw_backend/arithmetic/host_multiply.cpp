@@ -1,46 +1,26 @@
 #include "hw_backend/arithmetic/host_multiply.hpp"
 
-// One thread computes; more would be other objects.
-#define EIGEN_DONT_PARALLELIZE
-#include <Eigen/Core>
-
 namespace spillway::hw_backend {
 
 namespace {
 
-using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Operand = Eigen::Map<const Matrix, Eigen::Aligned64>;
-using Result = Eigen::Map<Matrix, Eigen::Aligned64>;
-
-Eigen::Index size(std::uint64_t count) { return static_cast<Eigen::Index>(count); }
-
-// Eigen would ask the processor for its caches and cut its products, and so its sums, to them.
-void fix_blocks() {
-  static const bool fixed = [] {
-    Eigen::setCpuCacheSizes(32 * 1024, 512 * 1024, 4 * 1024 * 1024);
-    return true;
-  }();
-  static_cast<void>(fixed);
+// best_isa asks for what conversions need; products also multiply and add in one.
+bool has_fma() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("fma") != 0;
+#else
+  return false;
+#endif
 }
 
 }  // namespace
 
-void multiply(const Multiply& call) {
-  fix_blocks();
-  const Eigen::Index m = size(call.rows), n = size(call.columns), k = size(call.inner);
-  const bool at = call.a.transposed, bt = call.b.transposed;
-  const Operand a(call.a.data, at ? k : m, at ? m : k);
-  const Operand b(call.b.data, bt ? n : k, bt ? k : n);
-  Result c(call.c, m, n);
-  if (!call.add) c.setZero();
-  if (at && bt)
-    c.noalias() += a.transpose() * b.transpose();
-  else if (at)
-    c.noalias() += a.transpose() * b;
-  else if (bt)
-    c.noalias() += a * b.transpose();
-  else
-    c.noalias() += a * b;
+MultiplyKernel* multiply_kernel(Isa isa) {
+  if (isa > best_isa()) isa = best_isa();
+  MultiplyKernel* kernel = nullptr;
+  if (isa == Isa::avx512 && has_fma()) kernel = avx512_multiply();
+  if (isa == Isa::avx2 && has_fma()) kernel = avx2_multiply();
+  return kernel ? kernel : portable_multiply();
 }
 
 }  // namespace spillway::hw_backend

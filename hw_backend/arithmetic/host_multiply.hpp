@@ -1,5 +1,7 @@
 #pragma once
 
+#include "hw_backend/cpu/isa.hpp"
+
 #include <cstdint>
 
 namespace spillway::hw_backend {
@@ -11,13 +13,21 @@ struct Dense {
 };
 
 /// c [rows, columns] = a [rows, inner] b [inner, columns], or += ; c dense, aligned to 64 bytes.
-/// The order of the sums follows from the sizes.
+/// The order of the sums follows from the sizes and the instruction set.
 struct Multiply {
   Dense a, b;
   float* c = nullptr;
   bool add = false;
   std::uint64_t rows = 0, columns = 0, inner = 0;
 };
-void multiply(const Multiply& call);
+using MultiplyKernel = void(const Multiply& call);
+
+// Null where the compiler does not know the instruction set.
+MultiplyKernel* portable_multiply();
+MultiplyKernel* avx2_multiply();
+MultiplyKernel* avx512_multiply();
+
+/// The fastest that this processor runs among those up to `isa`.
+MultiplyKernel* multiply_kernel(Isa isa);
 
 }  // namespace spillway::hw_backend

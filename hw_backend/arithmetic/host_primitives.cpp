@@ -17,6 +17,8 @@ float* HostScratch::reserve(std::size_t total) {
   return memory_.get() + (64 - address % 64) % 64 / sizeof(float);
 }
 
+HostPrimitives::HostPrimitives(Isa isa) : team_(1, isa), multiply_(multiply_kernel(isa)) {}
+
 const float* HostPrimitives::widen(Input x, std::uint64_t first, std::size_t count, float* buffer) {
   if (!x.data) return nullptr;
   if (x.type == Element::fp32) return reinterpret_cast<const float*>(x.data) + first;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "hw_backend/arithmetic/host_multiply.hpp"
 #include "hw_backend/arithmetic/primitives.hpp"
 #include "hw_backend/cpu/team.hpp"
 
@@ -33,10 +34,13 @@ class HostScratch {
 
 /// The arithmetic on a processor: one object is one stream and computes on the thread that calls.
 ///   Matrices  Eigen's products of blocks that were widened to fp32 in scratch of the object's own,
-///             so that the order of sums knows neither the operands' alignment nor their type
+///             so that the order of sums knows neither the operands' alignment nor their type;
+///             it is another one on each instruction set
 ///   Scratch   4 MiB, and for attention 6 x sequence x head_dim + 192 x sequence fp32 elements
 class HostPrimitives final : public Primitives {
  public:
+  explicit HostPrimitives(Isa isa = best_isa());
+
   void product(const Product& call) override;
   void add_bias(std::uint64_t rows, std::uint64_t width, Input bias, Output y) override;
   void sum_rows(std::uint64_t rows, std::uint64_t width, Input x, Output sum) override;
@@ -103,7 +107,8 @@ class HostPrimitives final : public Primitives {
   void store_rows(float* rows_of, Output y, std::uint64_t first, std::uint64_t stride,
                   std::size_t rows, std::size_t width);
 
-  Team team_{1};
+  Team team_;
+  MultiplyKernel* multiply_;
   HostScratch scratch_;
 };
 

@@ -36,7 +36,7 @@ struct Shape {
   std::uint64_t rows, columns, inner;
 };
 
-void check(Shape shape, Element type, bool a_transposed, bool b_transposed, bool add) {
+void check(Isa isa, Shape shape, Element type, bool a_transposed, bool b_transposed, bool add) {
   // rows in memory are 3 elements longer than what is used
   const std::uint64_t a_stride = (a_transposed ? shape.rows : shape.inner) + 3;
   const std::uint64_t b_stride = (b_transposed ? shape.inner : shape.columns) + 3;
@@ -51,7 +51,7 @@ void check(Shape shape, Element type, bool a_transposed, bool b_transposed, bool
   p.c = {{c.memory.data(), type, add}, c_stride, c_size};
   p.scale = 0.5f;
   before.memory = c.memory;
-  HostPrimitives().product(p);
+  HostPrimitives(isa).product(p);
   const double precision = type == Element::fp32 ? 1e-6 : type == Element::fp16 ? 1e-3 : 8e-3;
   const double largest = std::sqrt(static_cast<double>(shape.inner)) + 1;
   for (std::uint64_t batch = 0; batch < 2; ++batch)
@@ -68,43 +68,48 @@ void check(Shape shape, Element type, bool a_transposed, bool b_transposed, bool
       }
 }
 
-TEST(Product, OfAnyTransposesAndTypesIsRight) {
+class EveryProduct : public testing::TestWithParam<Isa> {};
+
+TEST_P(EveryProduct, OfAnyTransposesAndTypesIsRight) {
   for (const Element type : {Element::fp32, Element::fp16, Element::bf16})
     for (const bool a : {false, true})
       for (const bool b : {false, true})
-        for (const bool add : {false, true}) check({19, 23, 31}, type, a, b, add);
+        for (const bool add : {false, true}) check(GetParam(), {19, 23, 31}, type, a, b, add);
 }
 
-TEST(Product, OfOneElementARowOrAColumnIsRight) {
+TEST_P(EveryProduct, OfOneElementARowOrAColumnIsRight) {
   for (const bool transposed : {false, true}) {
-    check({1, 1, 1}, Element::fp32, transposed, transposed, false);
-    check({1, 40, 70}, Element::fp32, transposed, transposed, false);
-    check({40, 1, 70}, Element::bf16, transposed, transposed, true);
-    check({40, 50, 1}, Element::fp32, transposed, transposed, true);
+    check(GetParam(), {1, 1, 1}, Element::fp32, transposed, transposed, false);
+    check(GetParam(), {1, 40, 70}, Element::fp32, transposed, transposed, false);
+    check(GetParam(), {40, 1, 70}, Element::bf16, transposed, transposed, true);
+    check(GetParam(), {40, 50, 1}, Element::fp32, transposed, transposed, true);
   }
 }
 
-TEST(Product, OfSeveralBlocksIsRight) {
+TEST_P(EveryProduct, OfSeveralBlocksIsRight) {
   // blocks are 256 rows, 512 columns and 1024 inner elements: two of each, the last of one element
-  check({257, 513, 9}, Element::bf16, false, true, false);
-  check({5, 7, 1025}, Element::fp32, true, false, true);
-  check({257, 2, 1025}, Element::fp16, false, false, false);
+  check(GetParam(), {257, 513, 9}, Element::bf16, false, true, false);
+  check(GetParam(), {5, 7, 1025}, Element::fp32, true, false, true);
+  check(GetParam(), {257, 2, 1025}, Element::fp16, false, false, false);
 }
 
-TEST(Product, HasTheSameBitsAtAnyAlignment) {
+TEST_P(EveryProduct, HasTheSameBitsAtAnyAlignment) {
   const auto bits = [](Element type, std::size_t shift) {
     Values a(70 * 90, type, 1, shift), b(90 * 50, type, 2, 2 * shift), c(70 * 50, type, 3, shift);
     Product p{70, 50, 90};
     p.a = {a.array(), 90};
     p.b = {b.array(), 50};
     p.c = {{c.memory.data(), type, false}, 50};
-    HostPrimitives().product(p);
+    HostPrimitives(GetParam()).product(p);
     return c.memory.copy();
   };
   for (const Element type : {Element::fp32, Element::fp16, Element::bf16})
     for (const std::size_t shift : {4u, 12u, 28u, 32u, 60u})
       EXPECT_EQ(bits(type, shift), bits(type, 0));
 }
+
+INSTANTIATE_TEST_SUITE_P(InstructionSets, EveryProduct, testing::ValuesIn(available_isas()),
+                         [](const auto& row) { return std::string(to_string(row.param)); });
 
 TEST(SumRows, AddsUpColumns) {
   // 1 2 3 / 4 5 6
