@@ -1,0 +1,117 @@
+#include "tests/hw_backend/training.hpp"
+
+#include "scenarios/read_scenario.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <unistd.h>
+#include <bit>
+#include <nlohmann/json.hpp>
+
+namespace spillway::hw_backend {
+
+namespace {
+
+using nlohmann::json;
+
+std::vector<scenarios::SystemInfo> known_systems() {
+  std::vector<scenarios::SystemInfo> known;
+  for (const strategies::System& system : strategies::catalogue())
+    known.push_back({system.name, system.defaults()});
+  return known;
+}
+
+json machine() {
+  const auto storage = [](const char* name) {
+    return json{{"name", name},       {"kind", "ssd"},    {"count", 1},
+                {"capacity", "1 GB"}, {"read", "2 GB/s"}, {"write", "1 GB/s"}};
+  };
+  return {{"name", "this one"},
+          {"gpu",
+           {{"count", 2},
+            {"memory", "2 GiB"},
+            {"memory_rate", "20 GB/s"},
+            {"compute", {{"fp16", "50 GFLOPS"}, {"bf16", "50 GFLOPS"}, {"fp32", "50 GFLOPS"}}}}},
+          {"pcie", {{"h2d", "2 GB/s"}, {"d2h", "2 GB/s"}}},
+          {"host",
+           {{"memory", "8 GiB"},
+            {"memory_rate", "20 GB/s"},
+            {"cores", 2},
+            {"adam", "0.5 Gparam/s"},
+            {"convert", "10 GB/s"}}},
+          {"storage", {storage("nvme"), storage("second")}},
+          {"network", {{"per_gpu", "2 GB/s"}}}};
+}
+
+}  // namespace
+
+description::Scenario small_training(const std::string& system, const Overrides& overrides) {
+  const json scenario = {
+      {"name", "small training"},
+      {"model",
+       {{"model_type", "llama"},
+        {"hidden_size", 1024},
+        {"num_hidden_layers", 2},
+        {"num_attention_heads", 8},
+        {"num_key_value_heads", 4},
+        {"intermediate_size", 1024},
+        {"vocab_size", 1024},
+        {"tie_word_embeddings", false}}},
+      {"training",
+       {{"precision", "bf16_mixed"},
+        {"micro_batch", 1},
+        {"sequence", 32},
+        {"learning_rate", 1e-3}}},
+      {"machine", machine()},
+      {"run", {{"warmup_steps", 1}, {"steps", 2}, {"checkpoint", true}}},
+      {"strategy", {{"system", system}, {"optimizer", {{"subgroup", "3e6 params"}}}}}};
+  return scenarios::read_scenario(scenario, overrides, known_systems(), strategies::unsupported)
+      .scenario;
+}
+
+Real run_for_real(const description::Scenario& scenario, const RunOptions& options) {
+  static int number = 0;
+  const std::filesystem::path root =
+      std::filesystem::temp_directory_path() /
+      ("spillway_real_" + std::to_string(getpid()) + "_" + std::to_string(number++));
+  RealOptions real;
+  for (const auto& storage : scenario.machine.storage) {
+    RealStorage& directories = real.storages.emplace_back();
+    for (std::uint64_t drive = 0; drive < storage.count; ++drive) {
+      directories.directories.push_back(root / (storage.name + std::to_string(drive)));
+      std::filesystem::create_directories(directories.directories.back());
+    }
+  }
+  real.paced = options.paced;
+  real.synthetic = options.synthetic;
+  Real run;
+  {
+    const strategies::Prepared prepared = strategies::prepare(scenario);
+    const auto engine = open_engine(options.engine);
+    std::vector<std::unique_ptr<Device>> devices;
+    for (std::uint64_t rank = 0; rank < scenario.node_ranks(); ++rank)
+      devices.push_back(std::make_unique<HostDevice>(!options.synthetic));
+    RealMachine machine(scenario, prepared, real, *engine, devices);
+    try {
+      run.result = strategies::run(machine, scenario, prepared, "real");
+    } catch (...) {
+      std::filesystem::remove_all(root);
+      throw;
+    }
+    run.trained = machine.trained();
+    run.memory = machine.memory_check();
+    run.io = engine->counters();
+  }
+  std::filesystem::remove_all(root);
+  return run;
+}
+
+std::uint64_t different(const Trained& one, const Trained& other) {
+  std::uint64_t count = 0;
+  for (std::size_t weight = 0; weight < one.masters.size(); ++weight)
+    for (std::size_t i = 0; i < one.masters[weight].size(); ++i)
+      count += std::bit_cast<std::uint32_t>(one.masters[weight][i]) !=
+               std::bit_cast<std::uint32_t>(other.masters[weight][i]);
+  return count;
+}
+
+}  // namespace spillway::hw_backend
