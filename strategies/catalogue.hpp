@@ -2,6 +2,7 @@
 
 #include "scenarios/description/errors.hpp"
 #include "strategies/job.hpp"
+#include "strategies/numerics.hpp"
 
 #include <span>
 
@@ -17,6 +18,8 @@ struct System {
   description::Strategy (*defaults)();
   /// One rank of it, set-up and all steps.
   Task<> (*train)(Machine& machine, Rank rank, const Job& job);
+  /// What decides the bits of its masters.
+  Numerics (*numerics)(const description::Scenario& scenario);
 };
 
 /// All systems, in the order of their papers.

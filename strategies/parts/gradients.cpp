@@ -92,6 +92,11 @@ View Gradients::flat(std::uint32_t weight) const {
   return flat_.view(offset_[weight], job_.share(weight, ways_) * flat_width_);
 }
 
+/// Micro-batches add up in resident gradients before the ranks' sums do (ZeRO-0 and 1).
+bool Gradients::sums_locally() const {
+  return !optimizer_ && job_.partition.gradient_ways() == 1 && !in_place();
+}
+
 /// Of a whole gradient with room for the shares of who updates from it, or of a share.
 std::uint64_t Gradients::resident_bytes(std::uint32_t weight) const {
   const std::uint64_t states = ways_ == 1 ? job_.partition.state_ways() : 1;
@@ -172,23 +177,23 @@ View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
 
 /// ZeRO-2 and 3 leave each rank its share; below, all ranks get the sum: once a step when
 /// micro-batches add up on the GPU, each time when they do so in host memory.
-Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, bool last_micro) {
+Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed) {
   if (job_.partition.ways == 1) return computed;
   if (job_.partition.gradient_ways() > 1)
     return machine_.collective(rank_, group_, Collective::reduce_scatter, whole,
                                own_part(slot, whole), computed, job_.weight_type());
-  if (!last_micro && in_place()) return computed;
+  if (sums_locally()) return computed;  // at the end of the step
   return machine_.collective(rank_, group_, Collective::all_reduce, whole, whole, computed,
                              job_.weight_type());
 }
 
 std::vector<Gradients::Share> Gradients::reduce_layer(const LayerPlan& plan, const OnGpu& gradients,
-                                                      const Op& computed, bool last_micro) {
+                                                      const Op& computed) {
   std::vector<Share> shares;
   for (std::size_t i = 0; i < plan.weights.size(); ++i) {
     const LayerWeight& slot = plan.weights[i];
     if (!slot.owned) continue;
-    Op reduced = reduce(slot, gradients.views[i], computed, last_micro);
+    Op reduced = reduce(slot, gradients.views[i], computed);
     shares.push_back({slot.weight, job_.share(slot.weight, ways_),
                       own_part(slot, gradients.views[i]), std::move(reduced)});
   }
@@ -213,18 +218,34 @@ Op Gradients::gpu_kernel(std::string_view name, GpuWork work, Typed into, std::v
                       part_.overlap ? GpuStream::side : GpuStream::compute);
 }
 
-/// Adds reduced shares to those that stay here (ZeRO-2 and 3 without offloading).
+/// Adds a micro-batch's gradient to the sum that stays here.
+Op Gradients::keep(const Share& share, bool first_micro, const After& after) {
+  const Typed into(resident(share.weight).part(0, share.elements * resident_width_),
+                   resident_type());
+  std::vector<Typed> from;
+  if (!first_micro) from.push_back(into);
+  from.emplace_back(share.on_gpu.part(0, share.elements * width_), job_.weight_type());
+  return gpu_kernel("keep gradient", GpuWork::sum, into, std::move(from), after);
+}
+
+/// Micro-batches add up on each rank, and ranks once a step: their order is that of the layers.
+void Gradients::sum_locally(std::vector<Share>& shares, bool first_micro, bool last_micro) {
+  for (Share& share : shares) {
+    share.ready = keep(share, first_micro, share.ready);
+    if (!last_micro || job_.partition.ways == 1) continue;
+    const View whole = resident(share.weight);
+    share.ready = machine_.collective(rank_, group_, Collective::all_reduce, whole, whole,
+                                      share.ready, resident_type());
+  }
+}
+
+/// Waits for shares that are reduced (or summed) and adds them to those that stay here.
 Task<> Gradients::keep_resident(std::vector<Share> shares, OnGpu keep, bool first_micro) {
   std::vector<Op> kept;
   for (const Share& share : shares) {
     co_await share.ready;  // the stream must not stand still behind a reduction
-    if (in_place()) continue;
-    const Typed into(resident(share.weight).part(0, share.elements * resident_width_),
-                     resident_type());
-    std::vector<Typed> from;
-    if (!first_micro) from.push_back(into);
-    from.emplace_back(share.on_gpu.part(0, share.elements * width_), job_.weight_type());
-    kept.push_back(gpu_kernel("keep gradient", GpuWork::sum, into, std::move(from), {}));
+    if (in_place() || sums_locally()) continue;
+    kept.push_back(this->keep(share, first_micro, {}));
   }
   for (const Op& op : kept) co_await op;
   keep.buffer.reset();
@@ -233,7 +254,8 @@ Task<> Gradients::keep_resident(std::vector<Share> shares, OnGpu keep, bool firs
 Task<> Gradients::leave(std::uint32_t layer, OnGpu gradients, Op computed, bool first_micro,
                         bool last_micro) {
   const LayerPlan& plan = job_.plans.layers[layer];
-  std::vector<Share> shares = reduce_layer(plan, gradients, computed, last_micro);
+  std::vector<Share> shares = reduce_layer(plan, gradients, computed);
+  if (sums_locally()) sum_locally(shares, first_micro, last_micro);
   for (const Share& share : shares) tied_[share.weight].reset();
   leaving_.push_back(machine_.spawn(
       optimizer_ ? offload(std::move(shares), std::move(gradients), first_micro, last_micro)

@@ -45,33 +45,36 @@ json machine() {
 }  // namespace
 
 description::Scenario small_training(const std::string& system, const Overrides& overrides) {
-  const json scenario = {
-      {"name", "small training"},
-      {"model",
-       {{"model_type", "llama"},
-        {"hidden_size", 1024},
-        {"num_hidden_layers", 2},
-        {"num_attention_heads", 8},
-        {"num_key_value_heads", 4},
-        {"intermediate_size", 1024},
-        {"vocab_size", 1024},
-        {"tie_word_embeddings", false}}},
-      {"training",
-       {{"precision", "bf16_mixed"},
-        {"micro_batch", 1},
-        {"sequence", 32},
-        {"learning_rate", 1e-3}}},
-      {"machine", machine()},
-      {"run", {{"warmup_steps", 1}, {"steps", 2}, {"checkpoint", true}}},
-      {"strategy", {{"system", system}, {"optimizer", {{"subgroup", "3e6 params"}}}}}};
+  const json scenario = {{"name", "small training"},
+                         {"model",
+                          {{"model_type", "llama"},
+                           {"hidden_size", 1024},
+                           {"num_hidden_layers", 2},
+                           {"num_attention_heads", 8},
+                           {"num_key_value_heads", 4},
+                           {"intermediate_size", 1024},
+                           {"vocab_size", 1024},
+                           {"tie_word_embeddings", false}}},
+                         {"training",
+                          {{"precision", "bf16_mixed"},
+                           {"micro_batch", 1},
+                           {"sequence", 32},
+                           {"learning_rate", 1e-3}}},
+                         {"machine", machine()},
+                         {"run", {{"warmup_steps", 1}, {"steps", 2}, {"checkpoint", true}}},
+                         {"strategy",
+                          {{"system", system},
+                           {"optimizer", {{"subgroup", "3e6 params"}}},
+                           {"gradients", {{"reduce_bucket", "1e6 params"}}}}}};
   return scenarios::read_scenario(scenario, overrides, known_systems(), strategies::unsupported)
       .scenario;
 }
 
 Real run_for_real(const description::Scenario& scenario, const RunOptions& options) {
   static int number = 0;
+  const bool in_memory = !options.on_disk && std::filesystem::exists("/dev/shm");
   const std::filesystem::path root =
-      std::filesystem::temp_directory_path() /
+      (in_memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path()) /
       ("spillway_real_" + std::to_string(getpid()) + "_" + std::to_string(number++));
   RealOptions real;
   for (const auto& storage : scenario.machine.storage) {

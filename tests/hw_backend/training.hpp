@@ -27,6 +27,7 @@ struct RunOptions {
   EngineOptions engine{};
   bool paced = false;
   bool synthetic = false;
+  bool on_disk = false;  ///< else in memory, where there is such a file system: no O_DIRECT
 };
 /// Runs it in new directories, which are gone afterwards.
 Real run_for_real(const description::Scenario& scenario, const RunOptions& options = {});

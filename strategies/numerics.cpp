@@ -1,0 +1,64 @@
+#include "strategies/numerics.hpp"
+
+#include "strategies/catalogue.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+using description::ElementType;
+using description::GradientPolicy;
+using description::Precision;
+using description::Width;
+
+namespace {
+
+ElementType kernel_type(Precision precision) {
+  if (precision == Precision::fp32) return ElementType::fp32;
+  const bool half = precision == Precision::fp16 || precision == Precision::fp16_mixed;
+  return half ? ElementType::fp16 : ElementType::bf16;
+}
+
+}  // namespace
+
+Numerics streaming_numerics(const description::Scenario& scenario) {
+  const description::Strategy& strategy = scenario.strategy;
+  const bool offloads = strategy.optimizer.device == description::OptimizerDevice::cpu;
+  Numerics numerics;
+  numerics.precision = scenario.training.precision;
+  numerics.states = scenario.training.optimizer_state;
+  numerics.data = scenario.parallel.data;
+  numerics.tensor = scenario.parallel.tensor;
+  numerics.micro_batches = scenario.training.gradient_accumulation;
+  numerics.sum = kernel_type(numerics.precision);
+  const bool narrow = strategy.gradients.accumulation != Width::fp32 ||
+                      (offloads && strategy.gradients.policy == GradientPolicy::host_fp16);
+  if (numerics.micro_batches > 1) {
+    if (!narrow) numerics.sum = ElementType::fp32;
+    numerics.reduces_each = numerics.data > 1 && (offloads || scenario.parallel.zero_stage >= 2);
+  }
+  numerics.skips = strategy.overflow_check != description::OverflowCheck::none;
+  numerics.staleness = 0;
+  return numerics;
+}
+
+description::Scenario reference_of(const description::Scenario& scenario) {
+  const System* resident = find_system("resident");
+  const System* system = find_system(scenario.strategy.system);
+  ENSURE(resident && system, "no system " + scenario.strategy.system);
+  const Numerics wanted = system->numerics(scenario);
+  description::Scenario reference = scenario;
+  reference.strategy = resident->defaults();
+  reference.strategy.gradients.accumulation =
+      wanted.sum == ElementType::fp32 ? Width::fp32 : Width::fp16;
+  reference.strategy.overflow_check =
+      wanted.skips ? description::OverflowCheck::fused : description::OverflowCheck::none;
+  reference.strategy.unlimited_gpu = true;
+  if (wanted.reduces_each)
+    reference.parallel.zero_stage = std::max<std::uint64_t>(2, scenario.parallel.zero_stage);
+  ENSURE(resident->numerics(reference) == wanted,
+         "resident cannot train with the numerics of " + scenario.strategy.system);
+  return reference;
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "scenarios/description/scenario.hpp"
+
+namespace spillway::strategies {
+
+/// What decides the bits of a training beside model, seed and device: entries of the catalogue with
+/// equal numerics give equal masters.
+struct Numerics {
+  description::Precision precision = description::Precision::bf16_mixed;
+  description::StateWidth states = description::StateWidth::fp32;
+  std::uint64_t data = 1, tensor = 1;
+  std::uint64_t micro_batches = 1;
+  /// Type in which micro-batches add up; equal to the kernels' where there is one only.
+  description::ElementType sum = description::ElementType::fp32;
+  bool reduces_each =
+      false;           ///< ranks' gradients are added after each micro-batch, not once a step
+  bool skips = false;  ///< a step with an overflow changes nothing
+  std::uint64_t staleness = 0;  ///< steps that an update comes late
+
+  bool operator==(const Numerics&) const = default;
+};
+
+/// Those of the systems that stream layers and sub-groups, `resident` among them.
+Numerics streaming_numerics(const description::Scenario& scenario);
+
+/// The same training by `resident`, everything in GPU memory, with the numerics of `scenario`: what
+/// it must end with, bit for bit.
+description::Scenario reference_of(const description::Scenario& scenario);
+
+}  // namespace spillway::strategies
