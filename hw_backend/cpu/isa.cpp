@@ -59,12 +59,12 @@ const Kernels& kernels(Isa isa) {
 }
 
 std::size_t streamed_from() {
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-  static const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  static const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #else
   static const long cache = 0;
 #endif
-  return cache > 0 ? static_cast<std::size_t>(cache) / 2 : std::size_t(16) << 20;
+  return 4 * (cache > 0 ? static_cast<std::size_t>(cache) : std::size_t(1) << 20);
 }
 
 }  // namespace spillway::hw_backend

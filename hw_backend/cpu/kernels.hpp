@@ -42,8 +42,9 @@ const Kernels* portable_kernels();
 const Kernels* avx2_kernels();
 const Kernels* avx512_kernels();
 
-/// Bytes from which on a result is written past the caches: half of the last cache, as whoever
-/// reads it next would not find it there.
+/// Bytes from which on a result is written past the caches: four times a core's own, where whoever
+/// reads it next would hardly find it. The last cache does not count: it is shared, and virtual
+/// machines report one that they do not have.
 std::size_t streamed_from();
 
 }  // namespace spillway::hw_backend
