@@ -94,8 +94,47 @@ void HostPrimitives::attention(const AttentionShape& shape, const AttentionForwa
   }
 }
 
+namespace {
+
+/// What the backward of one block of queries works on: rows of keys that the block sees.
+struct Slopes {
+  float* softmax;    ///< unscaled scores, then P
+  float* dropped;    ///< P M
+  float* gradients;  ///< dO V^T, then dS
+  const float* output_gradients;
+  const float* outputs;
+};
+
 // P = softmax, M = mask / keep, dP = M (dO V^T), D = rows of dO O, dS = P (dP - D) scale:
 // dQ = dS K, dK = dS^T Q, dV = (P M)^T dO
+void to_slopes(const AttentionShape& shape, const Queries& q, const float* log_sum_exp,
+               const Slopes& at) {
+  const std::uint64_t d = shape.head_dim;
+  const float keep = shape.dropout.scale();
+  for (std::uint64_t row = 0; row < q.rows; ++row) {
+    float* const p = at.softmax + row * q.keys;
+    float* const kept = at.dropped + row * q.keys;
+    float* const ds = at.gradients + row * q.keys;
+    const std::uint64_t token = q.sample * shape.sequence + q.first + row;
+    const float log_sum = log_sum_exp[token * shape.heads + q.head];
+    const std::uint64_t seen = visible(shape, q, row);
+    for (std::uint64_t i = 0; i < seen; ++i) p[i] = std::exp(p[i] * shape.scale - log_sum);
+    std::fill(p + seen, p + q.keys, 0.0f);
+    std::copy_n(p, q.keys, kept);
+    if (shape.dropout.probability > 0)
+      for_kept(shape, q, row, [&](std::uint64_t key, bool keeps) {
+        kept[key] = keeps ? kept[key] * keep : 0.0f;
+        ds[key] = keeps ? ds[key] * keep : 0.0f;
+      });
+    const float along = sum_of(d, [&](std::size_t i) {
+      return at.output_gradients[row * d + i] * at.outputs[row * d + i];
+    });
+    for (std::uint64_t i = 0; i < q.keys; ++i) ds[i] = p[i] * (ds[i] - along) * shape.scale;
+  }
+}
+
+}  // namespace
+
 void HostPrimitives::attention_backward(const AttentionShape& shape,
                                         const AttentionBackward& operands) {
   const std::uint64_t s = shape.sequence, d = shape.head_dim, group = shape.heads / shape.kv_heads;
@@ -104,28 +143,6 @@ void HostPrimitives::attention_backward(const AttentionShape& shape,
   const auto [keys, values, key_sums, value_sums, queries, gradients, outputs, softmax, dropped,
               slopes] =
       scratch_.take<10>({s * d, s * d, s * d, s * d, block, block, block, square, square, square});
-  const auto softmax_slopes = [&, softmax = softmax, dropped = dropped, slopes = slopes,
-                               gradients = gradients, outputs = outputs](const Queries& q) {
-    for (std::uint64_t row = 0; row < q.rows; ++row) {
-      float* const p = softmax + row * q.keys;
-      float* const kept = dropped + row * q.keys;
-      float* const ds = slopes + row * q.keys;
-      const std::uint64_t token = q.sample * s + q.first + row;
-      const float log_sum = operands.log_sum_exp[token * shape.heads + q.head];
-      const std::uint64_t seen = visible(shape, q, row);
-      for (std::uint64_t i = 0; i < seen; ++i) p[i] = std::exp(p[i] * shape.scale - log_sum);
-      std::fill(p + seen, p + q.keys, 0.0f);
-      std::copy_n(p, q.keys, kept);
-      if (shape.dropout.probability > 0)
-        for_kept(shape, q, row, [&, scale = shape.dropout.scale()](std::uint64_t key, bool keeps) {
-          kept[key] = keeps ? kept[key] * scale : 0.0f;
-          ds[key] = keeps ? ds[key] * scale : 0.0f;
-        });
-      const float along =
-          sum_of(d, [&](std::size_t i) { return gradients[row * d + i] * outputs[row * d + i]; });
-      for (std::uint64_t i = 0; i < q.keys; ++i) ds[i] = p[i] * (ds[i] - along) * shape.scale;
-    }
-  };
   for (std::uint64_t head = 0, sample = 0; sample < shape.samples;
        head = (head + 1) % shape.heads, sample += head == 0) {
     const std::uint64_t kv_first = at(shape, sample, 0, shape.kv_heads, head / group);
@@ -142,7 +159,7 @@ void HostPrimitives::attention_backward(const AttentionShape& shape,
       load_rows(operands.output, first, width, q.rows, d, outputs);
       multiply_({{queries}, {keys, true}, softmax, false, q.rows, q.keys, d});
       multiply_({{gradients}, {values, true}, slopes, false, q.rows, q.keys, d});
-      softmax_slopes(q);
+      to_slopes(shape, q, operands.log_sum_exp, {softmax, dropped, slopes, gradients, outputs});
       multiply_({{dropped, true}, {gradients}, value_sums, true, q.keys, d, q.rows});
       multiply_({{slopes, true}, {queries}, key_sums, true, q.keys, d, q.rows});
       multiply_({{slopes}, {keys}, outputs, false, q.rows, d, q.keys});

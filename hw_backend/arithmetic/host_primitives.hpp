@@ -36,7 +36,8 @@ class HostScratch {
 ///   Matrices  Eigen's products of blocks that were widened to fp32 in scratch of the object's own,
 ///             so that the order of sums knows neither the operands' alignment nor their type;
 ///             it is another one on each instruction set
-///   Scratch   4 MiB, and for attention 6 x sequence x head_dim + 192 x sequence fp32 elements
+///   Scratch   3.5 MiB for products; for attention 4 x sequence x head_dim + 192 x (sequence +
+///             head_dim) elements of fp32; a few rows for the others
 class HostPrimitives final : public Primitives {
  public:
   explicit HostPrimitives(Isa isa = best_isa());

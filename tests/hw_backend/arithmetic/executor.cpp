@@ -31,7 +31,7 @@ models::Workload small_workload(models::Precision precision) {
 Executor::Executor(const char* config, const models::Workload& workload, std::size_t shift)
     : model_(model_of(config)),
       program_(models::build_step_program(model_, workload)),
-      lowering_{&model_, &program_, 7},
+      lowering_{&model_, &program_, seed},
       element_(element_of(workload.precision)),
       shift_(shift) {
   require_support(model_, workload);
@@ -40,13 +40,12 @@ Executor::Executor(const char* config, const models::Workload& workload, std::si
   for (std::uint32_t index = 0; index < weights(); ++index) {
     const std::size_t n = elements(index);
     const Array own = weight(index);
-    initial_values(model_, lowering_.seed, index, 0, n, {own.data, own.type, false});
+    initial_values(model_, seed, index, 0, n, {own.data, own.type, false});
     for (std::vector<Memory>* states : {&masters_, &momenta_, &variances_}) {
       states->emplace_back(4 * n);
       device_.zero(states->back().data(), 4 * n);
     }
-    initial_values(model_, lowering_.seed, index, 0, n,
-                   {masters_.back().data(), Element::fp32, false});
+    initial_values(model_, seed, index, 0, n, {masters_.back().data(), Element::fp32, false});
   }
 }
 

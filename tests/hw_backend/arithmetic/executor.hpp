@@ -31,6 +31,7 @@ models::Model model_of(const char* config);
 /// Runs a step program with memory of its own for every tensor and workspace.
 class Executor {
  public:
+  static constexpr std::uint64_t seed = 7;
   Executor(const char* config, const models::Workload& workload, std::size_t shift = 0);
 
   /// The forward; its loss.
@@ -47,6 +48,9 @@ class Executor {
   Array weight(std::size_t index) { return {memory(id(index)).data(), element_}; }
   Array gradient(std::size_t index) { return {memory(id(weights() + index)).data(), element_}; }
   std::size_t elements(std::size_t index) const { return program_.tensors[index].elements; }
+  std::vector<std::byte> gradient_bytes(std::size_t index) {
+    return memory(id(weights() + index)).copy();
+  }
   /// All weight gradients as fp32.
   std::vector<std::vector<float>> gradients();
 

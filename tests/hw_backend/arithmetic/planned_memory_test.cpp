@@ -1,0 +1,169 @@
+// Layers laid out by strategies/layer_plan, computed for real: what the plan lets share memory must
+// never be needed at the same time.
+#include "strategies/layer_plan.hpp"
+#include "tests/hw_backend/arithmetic/executor.hpp"
+
+#include <gtest/gtest.h>
+#include <map>
+
+namespace spillway::hw_backend {
+namespace {
+
+using models::Attention;
+using models::Precision;
+using strategies::Area;
+using strategies::LayerPlan;
+using strategies::PassPlan;
+
+/// Runs the plans of all layers, each area in memory of its own that holds garbage at first.
+class PlannedRun {
+ public:
+  PlannedRun(Executor& weights, bool recomputes)
+      : reference_(weights),
+        plans_(strategies::plan_layers(weights.model(), weights.program(), 1, 1, recomputes)),
+        lowering_{&weights.model(), &weights.program(), Executor::seed},
+        graded_(weights.weights(), false) {
+    for (const LayerPlan& plan : plans_.layers) {
+      saved_.emplace_back(plan.saved_bytes);
+      logits_.emplace_back(std::max(plan.forward.logits_bytes, plan.backward.logits_bytes));
+    }
+    for (std::size_t weight = 0; weight < weights.weights(); ++weight)
+      gradients_.emplace_back(weights.elements(weight) * size_of(weights.gradient(weight).type));
+  }
+
+  double run() {
+    for (const LayerPlan& plan : plans_.layers) {
+      produce(plan.produced);
+      Memory transient(plan.forward.transient_bytes);
+      pass(plan, plan.forward, transient);
+      release(plan.released_forward);
+    }
+    for (auto plan = plans_.layers.rbegin(); plan != plans_.layers.rend(); ++plan) {
+      produce(plan->produced_backward);
+      Memory transient(std::max(plan->recompute.transient_bytes, plan->backward.transient_bytes));
+      pass(*plan, plan->recompute, transient);
+      pass(*plan, plan->backward, transient);
+      release(plan->released_backward);
+    }
+    EXPECT_TRUE(hidden_.empty());
+    return loss_;
+  }
+
+  const Memory& gradient(std::size_t weight) const { return gradients_[weight]; }
+
+ private:
+  void produce(const std::vector<std::uint32_t>& tensors) {
+    for (const std::uint32_t index : tensors)
+      hidden_.emplace(index, Memory(plans_.hidden[index].bytes));
+  }
+  void release(const std::vector<std::uint32_t>& tensors) {
+    for (const std::uint32_t index : tensors) hidden_.erase(index);
+  }
+
+  void pass(const LayerPlan& plan, const PassPlan& which, Memory& transient) {
+    Memory scratch(which.scratch_bytes);
+    for (const PassPlan::Segment& segment : which.segments)
+      for (const strategies::PlannedKernel& kernel : segment.kernels) {
+        std::vector<Bound> bound;
+        std::byte* workspace = nullptr;
+        for (const strategies::PlannedOperand& operand : kernel.operands) {
+          std::byte* const data = place(plan, operand, transient, scratch);
+          if (operand.tensor == strategies::PlannedOperand::no_tensor)
+            workspace = data;
+          else
+            bound.push_back({operand.tensor, data, is_fresh(plan, operand)});
+        }
+        execute(device_, lowering_, *kernel.operation, bound, workspace, {}, &loss_);
+      }
+  }
+
+  std::byte* place(const LayerPlan& plan, const strategies::PlannedOperand& operand,
+                   Memory& transient, Memory& scratch) {
+    const auto inside = [&](Memory& area) {
+      EXPECT_LE(operand.offset + operand.bytes, area.size());
+      return area.data() + operand.offset;
+    };
+    switch (operand.area) {
+      case Area::weights:
+        return reference_.weight(plan.weights[operand.offset].weight).data;
+      case Area::gradients:
+        return gradients_[plan.weights[operand.offset].weight].data();
+      case Area::saved:
+        return inside(saved_[plan.layer]);
+      case Area::transient:
+        return inside(transient);
+      case Area::logits:
+        return inside(logits_[plan.layer]);
+      case Area::scratch:
+        return scratch.data();
+      case Area::hidden:
+        return hidden_.at(static_cast<std::uint32_t>(operand.offset)).data();
+      case Area::nowhere:
+        break;
+    }
+    return nullptr;
+  }
+
+  bool is_fresh(const LayerPlan& plan, const strategies::PlannedOperand& operand) {
+    if (operand.area != Area::gradients) return false;
+    std::vector<bool>::reference graded = graded_[plan.weights[operand.offset].weight];
+    if (graded) return false;
+    graded = true;
+    return true;
+  }
+
+  Executor& reference_;
+  strategies::LayerPlans plans_;
+  Lowering lowering_;
+  HostPrimitives device_;
+  std::vector<Memory> saved_, logits_, gradients_;
+  std::map<std::uint32_t, Memory> hidden_;
+  std::vector<bool> graded_;
+  double loss_ = 0;
+};
+
+struct Case {
+  const char* name;
+  const char* config;
+  Attention attention = Attention::flash;
+  bool fused = true;
+  double dropout = 0;
+  Precision precision = Precision::fp32;
+};
+
+class PlannedMemory : public testing::TestWithParam<Case> {
+ protected:
+  void expect_same_bits(bool recomputes) {
+    models::Workload workload = small_workload(GetParam().precision);
+    workload.attention = GetParam().attention;
+    workload.fused_kernels = GetParam().fused;
+    workload.dropout = GetParam().dropout;
+    Executor reference(GetParam().config, workload);
+    const double loss = reference.forward();
+    reference.backward();
+    PlannedRun planned(reference, recomputes);
+    EXPECT_EQ(planned.run(), loss);
+    for (std::size_t weight = 0; weight < reference.weights(); ++weight)
+      EXPECT_EQ(planned.gradient(weight).copy(), reference.gradient_bytes(weight))
+          << reference.model().weights[weight].name;
+  }
+};
+
+TEST_P(PlannedMemory, GivesTheBitsOfTensorsWithMemoryOfTheirOwn) { expect_same_bits(false); }
+
+TEST_P(PlannedMemory, GivesThemWithRecomputationToo) { expect_same_bits(true); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, PlannedMemory,
+    testing::Values(
+        Case{"llama", small_llama},
+        Case{"llama_bf16", small_llama, Attention::flash, true, 0, Precision::bf16_mixed},
+        Case{"llama_unfused", small_llama, Attention::materialized, false, 0.1},
+        Case{"qwen", small_qwen}, Case{"gpt2", small_gpt2},
+        Case{"gpt2_dropout", small_gpt2, Attention::flash, true, 0.1},
+        Case{"gpt2_unfused", small_gpt2, Attention::materialized, false, 0.1, Precision::fp16},
+        Case{"opt_norm_last", norm_last_opt}),
+    [](const auto& row) { return row.param.name; });
+
+}  // namespace
+}  // namespace spillway::hw_backend
