@@ -1,7 +1,6 @@
 #include "hw_backend/storage/store_directory.hpp"
 #include "hw_backend/storage/store_names.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -13,24 +12,19 @@
 namespace spillway::hw_backend {
 namespace {
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { closedir(directory); }
-};
-
 bool begins_with_our_line(int fd) {
   std::array<char, lock_line.size()> text{};
   return pread(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()) &&
          std::string_view(text.data(), text.size()) == lock_line;
 }
 
-/// The names in a directory, but for "." and "..".
+/// The names in an open directory.
 std::vector<std::string> names_in(int fd) {
   std::vector<std::string> out;
-  const std::unique_ptr<DIR, CloseDirectory> entries(
-      fdopendir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-  while (const dirent* entry = entries ? readdir(entries.get()) : nullptr) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") out.push_back(name);
+  std::error_code gone;
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  for (const auto& entry : std::filesystem::directory_iterator(path, gone)) {
+    out.push_back(entry.path().filename().string());
   }
   return out;
 }

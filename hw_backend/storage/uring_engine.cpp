@@ -19,6 +19,13 @@ using Wait = std::optional<double>;
 // A device moves whole sectors; that one ends in the middle is how a file's end shows.
 constexpr unsigned tries_within_sector = 3;
 
+/// A timeout of years is as good as one of a day, and cannot overflow a clock.
+Clock::time_point after(double seconds) {
+  constexpr double day_s = 86400;
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(std::min(seconds, day_s)));
+}
+
 double seconds_until(Clock::time_point due) {
   return std::max(0.0, std::chrono::duration<double>(due - Clock::now()).count());
 }
@@ -106,8 +113,7 @@ void UringEngine::State::submit(const Transfer& transfer) {
 }
 
 std::vector<Completion> UringEngine::State::wait(Wait timeout_s) {
-  const auto due = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                      std::chrono::duration<double>(timeout_s.value_or(0)));
+  const auto due = after(timeout_s.value_or(0));
   for (;;) {
     hand_to_kernel();
     Wait rest = timeout_s;
@@ -234,8 +240,7 @@ bool UringEngine::State::cancel_all() {
   for (Request* request : queue_.requests()) {
     if (!kernel_.push_cancel(request)) kernel_.submit(), kernel_.push_cancel(request);
   }
-  const auto due = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                      std::chrono::duration<double>(options_.cancel_s));
+  const auto due = after(options_.cancel_s);
   while (queue_.in_kernel() > 0 && Clock::now() < due) {
     kernel_.wait(seconds_until(due));
     for (const auto& [tag, result] : kernel_.take_answers()) {

@@ -3,9 +3,15 @@
 #include "tests/hw_backend/storage/fixture.hpp"
 
 #include <gmock/gmock.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <fstream>
 #include <thread>
 
 namespace spillway::hw_backend {
@@ -226,11 +232,10 @@ TEST_F(UringEngineTest, CancelledForgetsAllAndGoesOn) {
 }
 
 TEST_F(UringEngineTest, GoesOnWithoutRegistrationWhereItIsRefused) {
-  if (getuid() != 0) GTEST_SKIP() << "root's limits cannot be given up";
   const std::string said = in_child([&] {
     const rlimit little{mib, mib};  // for the rings; not for 4 MiB of buffers
     setrlimit(RLIMIT_MEMLOCK, &little);
-    if (setuid(65534) != 0) return std::string("cannot give up root");
+    if (getuid() == 0 && setuid(65534) != 0) return std::string("cannot give up root");
     UringEngine engine({});
     engine.register_memory(memory_.data(), memory_.size());
     engine.register_memory(memory_.data() + mib, mib);
@@ -241,6 +246,50 @@ TEST_F(UringEngineTest, GoesOnWithoutRegistrationWhereItIsRefused) {
   });
   EXPECT_THAT(said, testing::StartsWith("1 io_uring_register: buffers: ENOMEM"));
   EXPECT_THAT(said, testing::EndsWith("ulimit -l unlimited lifts the limit of locked memory"));
+}
+
+/// Makes the kernel answer io_uring_setup with `code`, in this process and for good.
+bool forbid_io_uring(std::uint32_t code) {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{std::size(program), program};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+TEST_F(UringEngineTest, WithoutIoUringTheRemedyIsNamed) {
+  const auto opened_after = [](std::uint32_t code) {
+    return in_child([code]() -> std::string {
+      if (!forbid_io_uring(code)) return "SKIP";
+      UringEngine engine({});
+      return "opened";
+    });
+  };
+  if (opened_after(EPERM) == "SKIP") GTEST_SKIP() << "no seccomp filters here";
+  EXPECT_THAT(opened_after(EPERM), testing::AllOf(HasSubstr("io_uring_setup"), HasSubstr("EPERM"),
+                                                  HasSubstr("sysctl kernel.io_uring_disabled=0")));
+  EXPECT_THAT(opened_after(ENOSYS), HasSubstr("this kernel has no io_uring; Linux 5.19"));
+}
+
+TEST_F(UringEngineTest, ADiskThatFillsUpUnderASparseFileIsAnError) {
+  const std::string said = in_child([&]() -> std::string {
+    if (!mount_tmpfs(scratch_.path(), mib)) return "SKIP";
+    const auto path = scratch_.path() / "sparse";
+    std::ofstream(path).close();
+    if (truncate(path.c_str(), 4 * mib) != 0) return "no file";
+    Target sparse = Target::open(path, Access::read_write, true);
+    UringEngine engine({.block_size = 65536});
+    const std::string error = move(engine, {&sparse, true, 0, memory_.data(), 4 * mib, nullptr});
+    return error + "; then: " + move(engine, {&sparse, false, 0, memory_.data(), 65536, nullptr});
+  });
+  if (said == "SKIP") GTEST_SKIP() << "no mount namespaces here";
+  EXPECT_THAT(said, testing::StartsWith("write: "));
+  EXPECT_THAT(said, HasSubstr("ENOSPC"));
+  EXPECT_THAT(said, testing::EndsWith("free space there, or name another directory; then: "));
 }
 
 TEST_F(UringEngineTest, RefusesBlocksThatAreNoMultipleOfAPage) {

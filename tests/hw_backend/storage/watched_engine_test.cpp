@@ -1,3 +1,4 @@
+#include "hw_backend/storage/watched_engine.hpp"
 #include "hw_backend/storage/open_engine.hpp"
 #include "tests/hw_backend/storage/fixture.hpp"
 
@@ -62,6 +63,41 @@ TEST_F(WatchedEngineTest, NothingInFlightMayWaitForLong) {
   });
   EXPECT_TRUE(engine->wait({}).empty());
   waker.join();
+}
+
+/// A kernel that neither ends transfers nor lets go of them.
+class HungEngine final : public IoEngine {
+ public:
+  void submit(const Transfer&) override {}
+  std::vector<Completion> wait(std::optional<double> timeout_s) override {
+    std::this_thread::sleep_for(std::chrono::duration<double>(timeout_s.value_or(0)));
+    return {};
+  }
+  void wake() noexcept override {}
+  [[nodiscard]] bool cancel_all() noexcept override { return false; }
+  std::size_t in_flight() const override { return 1; }
+  void register_memory(std::byte*, std::uint64_t) override {}
+  void unregister_memory(std::byte*) override {}
+  void attach(Target&) override {}
+  void detach(Target&) override {}
+  void forget(const Target&, std::uint64_t, std::uint64_t) override {}
+  IoCounters counters() const override { return {}; }
+  std::vector<std::string> notes() const override { return {}; }
+};
+
+TEST_F(WatchedEngineTest, SaysSoWhenTheKernelKeepsTheMemory) {
+  WatchedEngine engine(std::make_unique<HungEngine>(), 0.01);
+  engine.submit(write(4096));
+  EXPECT_THAT(finish(engine), ElementsAre(testing::HasSubstr("for 0.01 s, and no cancelling it")));
+  EXPECT_FALSE(engine.cancel_all());
+}
+
+TEST_F(WatchedEngineTest, ACallersShorterTimeoutsAddUp) {
+  WatchedEngine engine(std::make_unique<HungEngine>(), 0.02);
+  engine.submit(write(0));
+  std::size_t ended = 0;
+  for (int i = 0; i < 100 && ended == 0; ++i) ended = engine.wait(0.001).size();
+  EXPECT_EQ(ended, 1u);
 }
 
 }  // namespace
