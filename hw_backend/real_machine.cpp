@@ -1,5 +1,6 @@
 #include "hw_backend/real_machine.hpp"
 
+#include "hw_backend/interrupt.hpp"
 #include "hw_backend/real_operation.hpp"
 #include "strategies/setup.hpp"
 
@@ -72,6 +73,7 @@ void RealMachine::loop() {
   while (!stopped()) {
     if (in_flight_ == 0) return;  // nothing can happen any more
     const std::vector<Completion> completions = engine_.wait(1.0);
+    stop_if_interrupted();
     for (const Completion& completion : completions) {
       auto& operation = *static_cast<RealOperation*>(completion.tag);
       if (completion.error && !operation.failure) operation.failure = completion.error;
@@ -145,14 +147,10 @@ void RealMachine::watch_memory() {
   }
 }
 
-MemoryCheck RealMachine::memory_check() const {
-  MemoryCheck check;
-  check.ledger = ledger_most_ - ledger_after_set_up_;
+result::MemoryBooks RealMachine::memory_books() const {
   const std::uint64_t most = process_memory().most;
-  check.kernel = most - std::min(most, after_set_up_.resident);
-  check.locked_ledger = locked_after_set_up_;
-  check.locked_kernel = after_set_up_.locked;
-  return check;
+  return {ledger_most_ - ledger_after_set_up_, most - std::min(most, after_set_up_.resident),
+          locked_after_set_up_, after_set_up_.locked};
 }
 
 // ---- Losses

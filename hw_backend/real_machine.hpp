@@ -5,6 +5,7 @@
 #include "hw_backend/storage/disk_counts.hpp"
 #include "hw_backend/storage/io_engine.hpp"
 #include "hw_backend/storage/store_directory.hpp"
+#include "reports/result/validation.hpp"
 #include "scenarios/description/scenario.hpp"
 #include "strategies/machine.hpp"
 #include "strategies/run.hpp"
@@ -44,12 +45,6 @@ struct Trained {
   std::vector<double> losses;               ///< by step: mean over micro-batches and ranks
 };
 
-/// How the ledger compares with the kernel's books, over the growth since the end of the set-up.
-struct MemoryCheck {
-  std::uint64_t ledger = 0, kernel = 0;
-  std::uint64_t locked_ledger = 0, locked_kernel = 0;  ///< at the end of the set-up
-};
-
 struct RealOperation;
 
 /// This server: io_uring for storage, one device a rank, the node's cores for the optimizer. Time
@@ -67,7 +62,7 @@ class RealMachine final : public strategies::Machine {
   /// Of a run that is over.
   Trained trained();
   /// Of a run that is over.
-  MemoryCheck memory_check() const;
+  result::MemoryBooks memory_books() const;
   /// Bytes that the engine was asked for of one storage, set-up included: read, written.
   std::pair<std::uint64_t, std::uint64_t> moved(std::size_t storage) const;
   const std::vector<std::unique_ptr<StoreDirectory>>& directories(std::size_t storage) const {

@@ -70,42 +70,29 @@ description::Scenario small_training(const std::string& system, const Overrides&
       .scenario;
 }
 
-Real run_for_real(const description::Scenario& scenario, const RunOptions& options) {
+RealRun train_for_real(const description::Scenario& scenario, RealRunOptions options,
+                       bool on_disk) {
   static int number = 0;
-  const bool in_memory = !options.on_disk && std::filesystem::exists("/dev/shm");
+  const bool in_memory = !on_disk && std::filesystem::exists("/dev/shm");
   const std::filesystem::path root =
       (in_memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path()) /
       ("spillway_real_" + std::to_string(getpid()) + "_" + std::to_string(number++));
-  RealOptions real;
   for (const auto& storage : scenario.machine.storage) {
-    RealStorage& directories = real.storages.emplace_back();
+    RealStorage& directories = options.storages.emplace_back();
     for (std::uint64_t drive = 0; drive < storage.count; ++drive) {
       directories.directories.push_back(root / (storage.name + std::to_string(drive)));
       std::filesystem::create_directories(directories.directories.back());
     }
   }
-  real.paced = options.paced;
-  real.synthetic = options.synthetic;
-  Real run;
-  {
-    const strategies::Prepared prepared = strategies::prepare(scenario);
-    const auto engine = open_engine(options.engine);
-    std::vector<std::unique_ptr<Device>> devices;
-    for (std::uint64_t rank = 0; rank < scenario.node_ranks(); ++rank)
-      devices.push_back(std::make_unique<HostDevice>(!options.synthetic));
-    RealMachine machine(scenario, prepared, real, *engine, devices);
-    try {
-      run.result = strategies::run(machine, scenario, prepared, "real");
-    } catch (...) {
-      std::filesystem::remove_all(root);
-      throw;
-    }
-    run.trained = machine.trained();
-    run.memory = machine.memory_check();
-    run.io = engine->counters();
+  const strategies::Prepared prepared = strategies::prepare(scenario);
+  try {
+    RealRun run = run_for_real(scenario, prepared, options);
+    std::filesystem::remove_all(root);
+    return run;
+  } catch (...) {
+    std::filesystem::remove_all(root);
+    throw;
   }
-  std::filesystem::remove_all(root);
-  return run;
 }
 
 std::uint64_t different(const Trained& one, const Trained& other) {

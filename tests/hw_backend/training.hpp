@@ -1,7 +1,6 @@
 #pragma once
 
-#include "hw_backend/real_machine.hpp"
-#include "hw_backend/storage/open_engine.hpp"
+#include "hw_backend/real_run.hpp"
 
 #include <string>
 #include <vector>
@@ -15,22 +14,10 @@ using Overrides = std::vector<std::string>;
 /// storages `nvme` and `second`, each a directory.
 description::Scenario small_training(const std::string& system, const Overrides& overrides = {});
 
-/// A run and what it left.
-struct Real {
-  result::Result result;
-  Trained trained;
-  MemoryCheck memory;
-  IoCounters io;
-};
-
-struct RunOptions {
-  EngineOptions engine{};
-  bool paced = false;
-  bool synthetic = false;
-  bool on_disk = false;  ///< else in memory, where there is such a file system: no O_DIRECT
-};
 /// Runs it in new directories, which are gone afterwards.
-Real run_for_real(const description::Scenario& scenario, const RunOptions& options = {});
+///   on_disk  else in memory, where there is such a file system: without O_DIRECT
+RealRun train_for_real(const description::Scenario& scenario, RealRunOptions options = {},
+                       bool on_disk = false);
 
 /// Elements of all masters that differ in a bit.
 std::uint64_t different(const Trained& one, const Trained& other);

@@ -44,8 +44,8 @@ class Training : public ::testing::TestWithParam<Case> {};
 TEST_P(Training, EndsWhereTheReferenceDoesBitForBit) {
   const description::Scenario scenario =
       small_training(GetParam().system, GetParam().way.overrides);
-  const Real reference = run_for_real(strategies::reference_of(scenario));
-  const Real run = run_for_real(scenario);
+  const RealRun reference = train_for_real(strategies::reference_of(scenario));
+  const RealRun run = train_for_real(scenario);
   ASSERT_TRUE(reference.result.feasible());
   ASSERT_TRUE(run.result.feasible());
   EXPECT_LT(run.trained.losses.back(), run.trained.losses.front());

@@ -1,0 +1,89 @@
+#include "hw_backend/real_run.hpp"
+
+#include "hw_backend/storage/limits.hpp"
+
+namespace spillway::hw_backend {
+
+namespace {
+
+using DiskMarks = std::vector<std::optional<DiskCounts>>;  // by storage: of its first directory
+
+DiskMarks disk_marks(const RealRunOptions& options) {
+  DiskMarks marks;
+  for (const RealStorage& storage : options.storages)
+    marks.push_back(storage.directories.empty() ? std::nullopt
+                                                : read_disk_counts(storage.directories.front()));
+  return marks;
+}
+
+void add_storage_books(RealRun& run, const description::Scenario& scenario,
+                       const RealMachine& machine, const DiskMarks& before,
+                       const DiskMarks& after) {
+  for (std::size_t i = 0; i < scenario.machine.storage.size(); ++i) {
+    result::StorageBooks& books = run.storage[scenario.machine.storage[i].name];
+    const auto [read, written] = machine.moved(i);
+    books.asked = {read, written};
+    if (!before[i] || !after[i]) continue;
+    const DiskCounts counts = *after[i] - *before[i];
+    books.disk = result::StorageBytes{counts.bytes_read, counts.bytes_written};
+  }
+}
+
+void add_leftovers(RealRun& run, const RealMachine& machine, std::size_t storages) {
+  for (std::size_t i = 0; i < storages; ++i)
+    for (const auto& directory : machine.directories(i)) {
+      const Leftovers& removed = directory->removed();
+      if (removed.directories)
+        run.notes.push_back(
+            "removed what an earlier run had left: " + std::to_string(removed.bytes) +
+            " bytes beside " + directory->path().string());
+      for (const std::string& kept : removed.kept) run.notes.push_back(kept);
+    }
+}
+
+std::vector<std::unique_ptr<Device>> make_devices(const description::Scenario& scenario,
+                                                  const RealRunOptions& options) {
+  std::vector<std::unique_ptr<Device>> devices;
+  for (std::uint32_t rank = 0; rank < scenario.node_ranks(); ++rank)
+    devices.push_back(options.make_device ? options.make_device(rank)
+                                          : std::make_unique<HostDevice>(!options.synthetic));
+  return devices;
+}
+
+}  // namespace
+
+RealRun run_for_real(const description::Scenario& scenario, const strategies::Prepared& prepared,
+                     const RealRunOptions& options) {
+  if (!options.synthetic) require_support(prepared.model, prepared.program.workload);
+  check_limits(0, 64 + 4 * options.storages.size() +
+                      (scenario.strategy.io_engine == description::IoEngine::file
+                           ? 8 * prepared.model.weights.size() * scenario.node_ranks()
+                           : 0));
+  RealRun run;
+  const auto engine = open_engine(options.engine);
+  const auto devices = make_devices(scenario, options);
+  run.device = devices.front()->name();
+  const DiskMarks before = disk_marks(options);
+  {
+    RealOptions real{options.storages, options.paced, options.synthetic, options.trace,
+                     options.answer_s};
+    RealMachine machine(scenario, prepared, real, *engine, devices);
+    run.result = strategies::run(machine, scenario, prepared, "real");
+    run.trace = std::move(machine.recorder().trace());
+    run.trained = machine.trained();
+    run.memory = machine.memory_books();
+    add_storage_books(run, scenario, machine, before, disk_marks(options));
+    add_leftovers(run, machine, options.storages.size());
+  }
+  run.io = engine->counters();
+  for (const std::string& note : engine->notes()) run.notes.push_back(note);
+  if (options.paced) {
+    Worker::Pace pace;
+    for (const auto& device : devices)
+      if (const auto* host = dynamic_cast<const HostDevice*>(device.get())) pace += host->pace();
+    run.pacing = result::Pacing{pace.jobs, pace.overruns, pace.largest_share};
+  }
+  return run;
+}
+
+}  // namespace spillway::hw_backend

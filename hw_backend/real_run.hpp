@@ -1,0 +1,39 @@
+#pragma once
+
+#include "hw_backend/real_machine.hpp"
+#include "hw_backend/storage/open_engine.hpp"
+#include "reports/result/validation.hpp"
+
+namespace spillway::hw_backend {
+
+/// What stands for the GPUs of a run.
+using MakeDevice = std::function<std::unique_ptr<Device>(std::uint32_t rank)>;
+
+struct RealRunOptions {
+  std::vector<RealStorage> storages;  ///< parallel to the scenario's
+  EngineOptions engine{};
+  bool paced = false;
+  bool synthetic = false;
+  bool trace = false;
+  double answer_s = 300;
+  MakeDevice make_device{};  ///< absent: host devices
+};
+
+struct RealRun {
+  result::Result result;
+  result::Trace trace;
+  Trained trained;
+  std::string device;
+  std::optional<result::Pacing> pacing;
+  result::MemoryBooks memory;
+  std::map<std::string, result::StorageBooks> storage;
+  IoCounters io;
+  std::vector<std::string> notes;  ///< what was asked for and is not in use; what was removed
+};
+
+/// Runs a resolved scenario on this server. Whatever ends it, directories are left as they were.
+///   Throws  ScenarioError, DeviceError, InternalError, Interrupted
+RealRun run_for_real(const description::Scenario& scenario, const strategies::Prepared& prepared,
+                     const RealRunOptions& options);
+
+}  // namespace spillway::hw_backend

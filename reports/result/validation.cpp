@@ -1,0 +1,146 @@
+#include "reports/result/validation.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::result {
+
+namespace {
+
+/// Resources whose busy time the two sides can be asked for.
+struct Resource {
+  const char* name;
+  double PhaseBusy::*busy;
+  const char* assumption;
+};
+constexpr Resource resources[] = {
+    {"ssd", &PhaseBusy::ssd, "the storage's read, write and mixed rates"},
+    {"cpu", &PhaseBusy::cpu, "host.adam, host.convert and host.memory_rate"},
+    {"gpu", &PhaseBusy::gpu, "gpu.compute and gpu.memory_rate"},
+    {"h2d", &PhaseBusy::h2d, "pcie.h2d"},
+    {"d2h", &PhaseBusy::d2h, "pcie.d2h"},
+};
+
+class Comparison {
+ public:
+  explicit Comparison(std::map<std::string, double>& errors) : errors_(errors) {}
+  void add(const std::string& path, double predicted, double measured) {
+    if (measured != 0)
+      errors_[path] = (predicted - measured) / measured;
+    else if (predicted != 0)
+      errors_[path] = 1;
+  }
+  void add(const std::string& path, std::uint64_t predicted, std::uint64_t measured) {
+    add(path, static_cast<double>(predicted), static_cast<double>(measured));
+  }
+
+ private:
+  std::map<std::string, double>& errors_;
+};
+
+PhaseBusy busy_of(const Result& result, const std::string& phase) {
+  const auto found = result.phase_busy.find(phase);
+  return found == result.phase_busy.end() ? PhaseBusy{} : found->second;
+}
+
+/// The resource of `phase` whose busy time differs most, when that is a tenth of the phase's time.
+std::string suspect_of(const Validation& validation, const std::string& phase, double predicted_s,
+                       double measured_s) {
+  const double longest = std::max(predicted_s, measured_s);
+  if (longest <= 0 || std::abs(predicted_s - measured_s) < 0.05 * longest) return "";
+  const PhaseBusy predicted = busy_of(validation.predicted, phase);
+  const PhaseBusy measured = busy_of(validation.measured, phase);
+  const Resource* worst = nullptr;
+  double most = 0.1 * longest;
+  for (const Resource& resource : resources) {
+    const double gap = std::abs(predicted.*resource.busy - measured.*resource.busy);
+    if (gap > most) most = gap, worst = &resource;
+  }
+  if (!worst)
+    return fmt::format(
+        "{}: {:.3f} s predicted, {:.3f} s measured; every resource was as busy as predicted, so "
+        "the time lies between operations",
+        phase, predicted_s, measured_s);
+  return fmt::format(
+      "{}: {:.3f} s predicted, {:.3f} s measured; {} was busy {:.3f} s instead of "
+      "{:.3f} s: {}",
+      phase, predicted_s, measured_s, worst->name, measured.*worst->busy, predicted.*worst->busy,
+      worst->assumption);
+}
+
+nlohmann::json bytes_json(const StorageBytes& bytes) {
+  return {{"read", bytes.read}, {"write", bytes.write}};
+}
+
+}  // namespace
+
+double MemoryBooks::difference() const {
+  if (ledger_bytes == 0) return 0;
+  return (static_cast<double>(kernel_bytes) - static_cast<double>(ledger_bytes)) /
+         static_cast<double>(ledger_bytes);
+}
+
+void compare(Validation& validation) {
+  const Result& p = validation.predicted;
+  const Result& m = validation.measured;
+  validation.errors.clear();
+  Comparison errors(validation.errors);
+  errors.add("step_time_s", p.step_time_s, m.step_time_s);
+  errors.add("phases.forward_s", p.forward_s, m.forward_s);
+  errors.add("phases.backward_s", p.backward_s, m.backward_s);
+  errors.add("phases.update_s", p.update_s, m.update_s);
+  errors.add("peak_bytes.gpu.total", p.gpu.total, m.gpu.total);
+  errors.add("peak_bytes.host.total", p.host.total, m.host.total);
+  errors.add("peak_bytes.ssd.total", p.ssd.total, m.ssd.total);
+  errors.add("io_bytes_per_step.h2d", p.io.h2d, m.io.h2d);
+  errors.add("io_bytes_per_step.d2h", p.io.d2h, m.io.d2h);
+  for (const auto& [name, bytes] : m.io.by_storage) {
+    const auto found = p.io.by_storage.find(name);
+    const StorageBytes predicted = found == p.io.by_storage.end() ? StorageBytes{} : found->second;
+    const std::string path = "io_bytes_per_step.by_storage." + name;
+    errors.add(path + ".read", predicted.read, bytes.read);
+    errors.add(path + ".write", predicted.write, bytes.write);
+  }
+  validation.suspects.clear();
+  for (const auto& [phase, predicted_s, measured_s] :
+       {std::tuple{"forward", p.forward_s, m.forward_s},
+        std::tuple{"backward", p.backward_s, m.backward_s},
+        std::tuple{"update", p.update_s, m.update_s}}) {
+    std::string suspect = suspect_of(validation, phase, predicted_s, measured_s);
+    if (!suspect.empty()) validation.suspects.push_back(std::move(suspect));
+  }
+}
+
+void to_json(nlohmann::json& json, const Validation& v) {
+  json = {{"schema", validation_schema},
+          {"device", v.device},
+          {"real", v.real},
+          {"emulated", v.emulated},
+          {"notes", v.notes},
+          {"measured", v.measured},
+          {"predicted", v.predicted},
+          {"errors", v.errors},
+          {"suspects", v.suspects},
+          {"weights_equal", nullptr},
+          {"losses", v.losses},
+          {"memory",
+           {{"ledger_bytes", v.memory.ledger_bytes},
+            {"kernel_bytes", v.memory.kernel_bytes},
+            {"difference", v.memory.difference()},
+            {"locked_ledger_bytes", v.memory.locked_ledger_bytes},
+            {"locked_kernel_bytes", v.memory.locked_kernel_bytes}}},
+          {"storage", nlohmann::json::object()},
+          {"machine", v.machine}};
+  if (v.weights_equal) json["weights_equal"] = *v.weights_equal;
+  if (v.pacing)
+    json["pacing"] = {{"jobs", v.pacing->jobs},
+                      {"overruns", v.pacing->overruns},
+                      {"largest_share", v.pacing->largest_share}};
+  for (const auto& [name, books] : v.storage) {
+    json["storage"][name]["asked"] = bytes_json(books.asked);
+    json["storage"][name]["disk"] = books.disk ? bytes_json(*books.disk) : nlohmann::json(nullptr);
+  }
+}
+
+}  // namespace spillway::result

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "reports/result/result.hpp"
+
+namespace spillway::result {
+
+/// How emulated kernels and copies kept the time of the machine they stand for.
+struct Pacing {
+  std::uint64_t jobs = 0;
+  std::uint64_t overruns = 0;  ///< took longer than that machine would: the comparison is void
+  double largest_share = 0;    ///< of a deadline, that real work took
+};
+
+/// Growth of memory since the end of the set-up, host and emulated GPUs together: what the ledger
+/// says, and what the kernel does.
+struct MemoryBooks {
+  std::uint64_t ledger_bytes = 0, kernel_bytes = 0;
+  std::uint64_t locked_ledger_bytes = 0, locked_kernel_bytes = 0;  ///< at the end of the set-up
+
+  /// Relative to the ledger's; 0 when nothing grew.
+  double difference() const;
+};
+
+/// Bytes of one storage over the whole run: what the engine was asked for, and what the disk under
+/// it counted, of whomever.
+struct StorageBooks {
+  StorageBytes asked;
+  std::optional<StorageBytes> disk;
+};
+
+/// One scenario on the real server beside its simulation (FORMATS, "validate").
+struct Validation {
+  std::string device;
+  std::vector<std::string> real, emulated, notes;
+  Result measured, predicted;
+  std::map<std::string, double> errors;  ///< (predicted - measured) / measured, by path
+  std::vector<std::string> suspects;     ///< assumptions behind the largest errors, in words
+  std::optional<bool> weights_equal;     ///< absent: nothing to compare with
+  std::vector<double> losses;            ///< by step, the warm-up first
+  std::optional<Pacing> pacing;
+  MemoryBooks memory;
+  std::map<std::string, StorageBooks> storage;
+  nlohmann::json machine;
+};
+
+inline constexpr const char* validation_schema = "spillway/validation/1";
+
+void to_json(nlohmann::json& json, const Validation& validation);
+
+/// Fills `errors` and `suspects` from `measured` and `predicted`.
+///   errors    step and phase times, bytes by storage, h2d, d2h, peaks; those that are 0 on both
+///             sides are left out
+void compare(Validation& validation);
+
+}  // namespace spillway::result
