@@ -1,0 +1,88 @@
+#pragma once
+
+#include "hw_backend/device.hpp"
+#include "hw_backend/storage/uring_engine.hpp"
+#include "scenarios/description/machine_file.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <stdexcept>
+
+namespace spillway::hw_backend {
+
+/// A product whose rate is measured: c [rows, columns] = a [rows, inner] b [inner, columns].
+struct ProductShape {
+  std::uint64_t rows = 0, columns = 0, inner = 0;
+
+  double flops() const {
+    return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) *
+           static_cast<double>(inner);
+  }
+};
+
+/// The products of scenarios/examples/tiny.json, and larger ones.
+std::vector<ProductShape> usual_products();
+
+/// Called on the probing thread: the share that is done (0 to 1), and what is measured now.
+using ProbeProgress = std::function<void(double share, const std::string& what)>;
+
+struct ProbeOptions {
+  std::vector<std::filesystem::path> directories;  ///< a storage each
+  std::string name{};                              ///< of the machine; empty: the computer's
+  bool quick = false;     ///< some 15 s instead of one to two minutes, fewer bytes written
+  bool thorough = false;  ///< also writes until a drive slows down; `cliff_bytes` at most
+  std::uint64_t cliff_bytes = std::uint64_t{256} << 30;
+  std::uint64_t devices = 1;  ///< gpu.count
+  /// Opens device `index`; empty: host devices.
+  std::function<std::unique_ptr<Device>(std::size_t index)> open_device{};
+  /// What gpu.compute is achieved on: the sum of their work over the sum of their times.
+  std::vector<ProductShape> products = usual_products();
+  UringOptions uring{};  ///< of storage measurements: as the run will have them
+  /// Looked at several times a second; true ends the probe with `Interrupted`.
+  const std::atomic<bool>* stop = nullptr;
+};
+
+/// The user wants no more of it; nothing is left on any directory.
+struct Interrupted : std::runtime_error {
+  Interrupted() : std::runtime_error("interrupted") {}
+};
+
+/// A number of the machine file, measured.
+struct Measurement {
+  std::string path;   ///< in the machine file: "host.adam", "storage.nvme.read"
+  std::string what;   ///< how it was measured
+  double median = 0;  ///< SI base units
+  double least = 0, most = 0;
+  std::size_t runs = 0;
+
+  /// Half the range over the median.
+  double spread() const { return median > 0 ? (most - least) / 2 / median : 0; }
+};
+
+/// A product's achieved rate in one element type.
+struct ProductRate {
+  ProductShape shape;
+  Element type = Element::fp32;
+  Measurement flops_per_s;
+};
+
+struct Probed {
+  description::MachineFile machine;  ///< every number has a source
+  std::vector<Measurement> measurements;
+  std::vector<ProductRate> products;
+  std::vector<std::string> warnings;  ///< what the machine file cannot say
+  std::string device;                 ///< its name
+  std::uint64_t bytes_written = 0;    ///< to all directories
+};
+
+/// The most bytes that `probe` will write to each directory.
+std::uint64_t probe_writes(const ProbeOptions& options);
+
+/// Measures this machine. Storage rates are those of the engine that RealMachine uses, on files of
+/// random data that were allocated and written once before.
+///   Throws  ScenarioError, DeviceError: a directory that cannot be used, or is in memory;
+///   Interrupted.
+///           No file is left behind
+Probed probe(const ProbeOptions& options, const ProbeProgress& progress = {});
+
+}  // namespace spillway::hw_backend
