@@ -36,6 +36,7 @@ std::string microseconds(std::int64_t ns) {
 
 /// Where a track belongs: "rank 3 h2d" is "h2d" of rank 3, "nvme" is "nvme" of the node.
 struct Place {
+  std::string run;  ///< "" where there is but one
   bool of_rank = false;
   std::uint64_t rank = 0;
   std::string thread;
@@ -43,22 +44,24 @@ struct Place {
   /// Ranks by number, then the node; the compute stream, copies, then the rest by name.
   auto order() const {
     const auto known = std::find(std::begin(first_threads), std::end(first_threads), thread);
-    return std::make_tuple(!of_rank, rank, known - std::begin(first_threads), thread);
+    return std::make_tuple(run, !of_rank, rank, known - std::begin(first_threads), thread);
   }
-  std::string process() const { return of_rank ? fmt::format("rank {}", rank) : "node"; }
+  std::string process() const {
+    return (run.empty() ? "" : run + " ") + (of_rank ? fmt::format("rank {}", rank) : "node");
+  }
 
   static constexpr std::string_view first_threads[] = {"compute", "side", "h2d", "d2h"};
 };
 
-Place place_of(const std::string& track) {
+Place place_of(const std::string& run, const std::string& track) {
   constexpr std::string_view prefix = "rank ";
-  const Place shared{false, 0, track};
+  const Place shared{run, false, 0, track};
   if (!track.starts_with(prefix)) return shared;
   const std::size_t end = track.find_first_not_of("0123456789", prefix.size());
   const bool numbered = end != std::string::npos && end > prefix.size() &&
                         end - prefix.size() < 10 && track[end] == ' ' && end + 1 < track.size();
   if (!numbered) return shared;
-  return {true, std::stoull(track.substr(prefix.size(), end - prefix.size())),
+  return {run, true, std::stoull(track.substr(prefix.size(), end - prefix.size())),
           track.substr(end + 1)};
 }
 
@@ -75,11 +78,11 @@ Interval interval_of(const TraceSpan& span) {
 }
 
 std::vector<Track> tracks_of(const Trace& trace) {
-  std::map<std::string, Track> by_name;
-  for (const TraceSpan& span : trace.spans) by_name[span.track].spans.push_back(&span);
+  std::map<std::pair<std::string, std::string>, Track> by_name;
+  for (const TraceSpan& span : trace.spans) by_name[{span.run, span.track}].spans.push_back(&span);
   std::vector<Track> tracks;
   for (auto& [name, track] : by_name) {
-    track.place = place_of(name);
+    track.place = place_of(name.first, name.second);
     std::stable_sort(
         track.spans.begin(), track.spans.end(), [](const TraceSpan* a, const TraceSpan* b) {
           return a->start_s != b->start_s ? a->start_s < b->start_s : a->end_s > b->end_s;

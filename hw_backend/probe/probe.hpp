@@ -1,6 +1,7 @@
 #pragma once
 
 #include "hw_backend/device.hpp"
+#include "hw_backend/interrupt.hpp"
 #include "hw_backend/storage/uring_engine.hpp"
 #include "scenarios/description/machine_file.hpp"
 
@@ -40,11 +41,6 @@ struct ProbeOptions {
   UringOptions uring{};  ///< of storage measurements: as the run will have them
   /// Looked at several times a second; true ends the probe with `Interrupted`.
   const std::atomic<bool>* stop = nullptr;
-};
-
-/// The user wants no more of it; nothing is left on any directory.
-struct Interrupted : std::runtime_error {
-  Interrupted() : std::runtime_error("interrupted") {}
 };
 
 /// A number of the machine file, measured.

@@ -170,6 +170,7 @@ struct TraceSpan {
   std::string phase;
   double start_s = 0, end_s = 0;
   std::uint64_t bytes = 0;
+  std::string run = {};  ///< "measured", "predicted", where a trace shows several
 };
 /// Bytes in use on a tier from `at_s` on.
 struct TraceSample {

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "reports/result/validation.hpp"
+#include "reports/screen.hpp"
+
+namespace spillway::reports {
+
+/// Predicted against measured, for a person: what was real, the table, the books, the suspects.
+std::string validation_report(const result::Validation& validation, const Screen& screen);
+
+/// Both runs on one time line: tracks and counters of each under its own name, times from the
+/// beginning of its first step.
+///   starts  seconds at which each run's first step began
+result::Trace on_one_timeline(const result::Trace& measured, double measured_start_s,
+                              const result::Trace& predicted, double predicted_start_s);
+
+}  // namespace spillway::reports
