@@ -101,6 +101,7 @@ class RealMachine final : public strategies::Machine {
   void place_extent(strategies::Block& block);
   void start_transfer(RealOperation& operation);
   void start_copy(RealOperation& operation);
+  bool paces(const RealOperation& operation) const;
   void start_kernels(RealOperation& operation);
   void start_cpu(RealOperation& operation);
   void give_up_extent(const strategies::Block& block);

@@ -59,6 +59,12 @@ void RealMachine::start(Operation& base) {
   ENSURE(false, "a collective starts with its round");
 }
 
+/// The set-up is nobody's measurement, and its first values are slower made than any GPU makes
+/// them.
+bool RealMachine::paces(const RealOperation& operation) const {
+  return options_.paced && operation.phase != result::Phase::init;
+}
+
 void RealMachine::start_copy(RealOperation& operation) {
   std::byte* into = operation.operands[0].view.data();
   const std::byte* from = operation.operands[1].view.data();
@@ -72,11 +78,11 @@ void RealMachine::start_copy(RealOperation& operation) {
   Stream stream = Stream::side;
   if (to_gpu || operation.kind == OperationKind::copy_to_host) {
     stream = to_gpu ? Stream::to_device : Stream::to_host;
-    if (options_.paced)
+    if (paces(operation))
       at_least_s = strategies::copy_seconds(bytes, to_gpu, operation.pageable, scenario_.machine);
   } else if (operation.kind == OperationKind::send) {
     stream = Stream::peers;
-    if (options_.paced) at_least_s = static_cast<double>(bytes) / topology().peer_rate.value();
+    if (paces(operation)) at_least_s = static_cast<double>(bytes) / topology().peer_rate.value();
   }
   devices_[operation.rank.index]->copy(stream, at_least_s, into, from, bytes, done(operation));
 }
@@ -84,7 +90,7 @@ void RealMachine::start_copy(RealOperation& operation) {
 void RealMachine::start_kernels(RealOperation& operation) {
   double at_least_s = 0;
   for (strategies::LoggedKernel& kernel : operation.kernels) {
-    if (options_.paced) kernel.seconds = strategies::kernel_seconds(kernel, scenario_);
+    if (paces(operation)) kernel.seconds = strategies::kernel_seconds(kernel, scenario_);
     at_least_s += kernel.seconds;
   }
   const WorkContext context{&lowering_, &scenario_, data_index(operation.rank)};
@@ -122,7 +128,7 @@ void RealMachine::start(CollectiveRound& round) {
     call.out.push_back(out);
   }
   RealOperation& first = real(*round.members.front());
-  const double at_least_s = options_.paced ? peer_seconds(round.cost, topology()) : 0;
+  const double at_least_s = paces(first) ? peer_seconds(round.cost, topology()) : 0;
   devices_[first.rank.index]->collective(at_least_s, std::move(call), done(first));
 }
 
