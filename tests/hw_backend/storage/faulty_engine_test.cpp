@@ -20,7 +20,7 @@ class FaultyEngineTest : public testing::Test {
  protected:
   /// Writes `bytes` and reads them back with that fault on every transfer; the first error.
   std::string with(const FaultPlan& plan) {
-    const auto engine = open_engine({.watchdog_s = 0.2, .faults = plan});
+    const auto engine = open_engine({.watchdog_s = plan.never > 0 ? 0.2 : 60, .faults = plan});
     Pages memory(bytes), into(bytes);
     memory.fill(plan.seed + 1);
     std::string error = move(*engine, transfer(true, memory));
