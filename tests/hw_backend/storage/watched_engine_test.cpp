@@ -38,19 +38,19 @@ TEST_F(WatchedEngineTest, EndsTransfersThatNeverDo) {
 }
 
 TEST_F(WatchedEngineTest, IsPatientWhileRequestsEnd) {
-  // 20 transfers one after the other, each late by less than the watchdog's time: all together take
-  // longer than it.
-  EngineOptions options{.watchdog_s = 0.1};
+  // 40 transfers one after the other, each late by 10 ms on average: all together take 0.4 s,
+  // longer than the watchdog waits.
+  EngineOptions options{.watchdog_s = 0.3};
   options.faults = FaultPlan{.seed = 1, .slow = 1, .slow_s = 0.02};
   const auto engine = open_engine(options);
-  for (std::uint64_t i = 0; i < 20; ++i) EXPECT_EQ(move(*engine, write(4096 * i)), "");
+  for (std::uint64_t i = 0; i < 40; ++i) EXPECT_EQ(move(*engine, write(4096 * i)), "");
 }
 
 TEST_F(WatchedEngineTest, DoesNotCountTimeSpentElsewhere) {
-  EngineOptions options{.watchdog_s = 0.05};
+  EngineOptions options{.watchdog_s = 0.2};
   const auto engine = open_engine(options);
   engine->submit(write(0));
-  std::this_thread::sleep_for(std::chrono::milliseconds(80));
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
   EXPECT_TRUE(finish(*engine).empty());
 }
 
