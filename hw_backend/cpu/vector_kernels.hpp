@@ -57,7 +57,7 @@ void convert_typed(std::byte* into, const std::byte* from, std::size_t n) {
   constexpr std::size_t step = size_of(of), stride = size_of(to);
   std::size_t i = 0;
   for (; i + V::width <= n; i += V::width) {
-    if constexpr (way.fetched) fetch(from + i * step, V::width * step);
+    if constexpr (way.fetched && V::width > 1) fetch(from + i * step, V::width * step);
     V::template store<to, way.streamed>(into + i * stride, V::template load<of>(from + i * step));
   }
   for (; i < n; ++i) One::store<to, false>(into + i * stride, One::load<of>(from + i * step));
@@ -173,7 +173,7 @@ template <class V, Element type>
 template <class V, Element type>
 [[gnu::always_inline]] inline typename V::Float fetched(const std::byte* array, std::size_t i) {
   const std::byte* const from = array + i * size_of(type);
-  fetch(from, V::width * size_of(type));
+  if constexpr (V::width > 1) fetch(from, V::width * size_of(type));
   return V::template load<type>(from);
 }
 
@@ -290,10 +290,10 @@ void add_typed(std::byte* into, const std::byte* a, const std::byte* b, std::siz
   std::size_t i = 0;
   for (; i + V::width <= n; i += V::width) {
     V::template store_tamed<type, streamed>(into + i * size_of(type),
-                                            fetched<V, type>(a, i) + fetched<V, type>(b, i));
+                                            read<V, type>(a, i) + read<V, type>(b, i));
   }
   for (; i < n; ++i) {
-    put<One, type>(into, i, fetched<One, type>(a, i) + fetched<One, type>(b, i));
+    put<One, type>(into, i, read<One, type>(a, i) + read<One, type>(b, i));
   }
 }
 

@@ -210,7 +210,7 @@ void compare_checks(const Arena& arena, int rounds, Team& team, bool fresh) {
              ratio <= 0.1 ? "" : "  above 10 %");
 }
 
-/// bench_cpu [threads [million elements [rounds [instruction set]]]]
+/// bench_cpu [threads [million elements [rounds [instruction set [part of a row's name]]]]]
 int run(std::span<char*> arguments) {
   const auto number = [&](std::size_t i, std::size_t otherwise) {
     return arguments.size() > i ? std::strtoull(arguments[i], nullptr, 10) : otherwise;
@@ -230,7 +230,9 @@ int run(std::span<char*> arguments) {
   fmt::print("{:<38}{:>8}{:>8}{:>9}{:>9}{:>9}{:>8}\n", "", "ms", "GB/s", "memcpy", "streamed",
              "memcmp", "ratio");
   fill(arena.at(0), arena.n * 40);
+  const std::string wanted = arguments.size() > 5 ? arguments[5] : "";
   for (const Row& row : rows(arena, team)) {
+    if (row.name.find(wanted) == std::string::npos) continue;
     if (row.only_reads) fill(arena.at(0), arena.n * 40);
     measure(row, arena, rounds, team);
   }

@@ -93,9 +93,12 @@ TEST_F(RealLayer, SeesNothingOnZeros) { EXPECT_THAT(signatures_of_image(), Eleme
 TEST_F(RealLayer, SeesFileSystemsAndSwap) {
   if (output_of("mkfs.ext4 -q -L mine " + image.string()).empty()) GTEST_SKIP() << "no mkfs.ext4";
   EXPECT_THAT(signatures_of_image(), Contains(HasSubstr("ext4 (filesystem), label \"mine\"")));
-  // The same with a superblock whose checksum is wrong.
-  put(1024 + 0x3FC, "\x12\x34\x56\x78");
-  EXPECT_THAT(signatures_of_image(), Contains(HasSubstr("filesystem")));
+}
+
+TEST_F(RealLayer, SeesASuperblockWhoseChecksumIsWrong) {
+  // nilfs2 at byte 1024: revision 2, magic 0x3434, 280 bytes long, checksum 0.
+  put(1024, std::string("\x02\0\0\0\0\0\x34\x34\x18\x01", 10));
+  EXPECT_THAT(signatures_of_image(), Contains(HasSubstr("nilfs2")));
 }
 
 TEST_F(RealLayer, SeesSwapSpace) {
@@ -114,6 +117,37 @@ TEST_F(RealLayer, SeesAPartitionTableAndBothCopiesOfSignatures) {
   put(510, "\x55\xAA");
   put(4086, "SWAPSPACE2");
   EXPECT_THAT(signatures_of_image(), Contains(HasSubstr("partition table (dos)")));
+}
+
+/// CRC-32 of IEEE 802.3, as GPT headers carry it.
+std::uint32_t crc_of(const std::string& bytes) {
+  std::uint32_t crc = ~0u;
+  for (const char each : bytes) {
+    crc ^= static_cast<std::uint8_t>(each);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0u);
+  }
+  return ~crc;
+}
+
+std::string little_endian(std::uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i);
+  return text;
+}
+
+TEST_F(RealLayer, SeesThePartitionTableThatIsLeftWhenTheFirstSectorsWereWiped) {
+  // 16 MiB are sectors 0 ... 32767: the second header in the last, its 32 sectors of entries
+  // before.
+  const std::string entries(128 * 128, '\0');
+  const auto header = [&](std::uint32_t crc) {
+    return "EFI PART" + little_endian(0x10000, 4) + little_endian(92, 4) + little_endian(crc, 4) +
+           little_endian(0, 4) + little_endian(32767, 8) + little_endian(1, 8) +
+           little_endian(34, 8) + little_endian(32734, 8) + std::string(16, 'G') +
+           little_endian(32735, 8) + little_endian(128, 4) + little_endian(128, 4) +
+           little_endian(crc_of(entries), 4);
+  };
+  put(32767 * 512, header(crc_of(header(0))));
+  EXPECT_THAT(signatures_of_image(), Contains(HasSubstr("partition table (gpt)")));
 }
 
 TEST_F(RealLayer, RefusesALoopDevice) {
