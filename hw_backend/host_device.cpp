@@ -14,7 +14,8 @@ struct HostDevice::Lane {
   Worker worker;
 };
 
-HostDevice::HostDevice(bool computes) : computes_(computes), memory_(false) {
+HostDevice::HostDevice(bool computes, MemoryBudget* budget)
+    : computes_(computes), memory_(budget ? *budget : own_budget_, false) {
   for (auto& lane : lanes_) lane = std::make_unique<Lane>();
 }
 

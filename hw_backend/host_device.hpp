@@ -14,7 +14,8 @@ namespace spillway::hw_backend {
 class HostDevice final : public Device {
  public:
   /// computes  false: kernels take their paced time and compute nothing (synthetic runs)
-  explicit HostDevice(bool computes);
+  /// budget    of the machine that it is a part of, which outlives it; null: it has its own
+  explicit HostDevice(bool computes, MemoryBudget* budget = nullptr);
   ~HostDevice() override;
 
   std::string name() const override;
@@ -37,6 +38,7 @@ class HostDevice final : public Device {
  private:
   struct Lane;
   bool computes_;
+  MemoryBudget own_budget_;
   HostMemory memory_;
   std::array<std::unique_ptr<Lane>, stream_count> lanes_;
 };

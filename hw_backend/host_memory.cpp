@@ -29,9 +29,31 @@ std::uint64_t field(const char* file, const std::string& key) {
 
 }  // namespace
 
+HostMemory::HostMemory(MemoryBudget& budget, bool locked) : budget_(budget), locked_(locked) {
+  budget_.members_.push_back(this);
+}
+
 HostMemory::~HostMemory() {
-  for (const auto& [bytes, kept] : kept_by_size_)
-    for (std::byte* memory : kept) munmap(memory, bytes);
+  while (!kept_by_size_.empty()) budget_.kept_ -= unmap_one();
+  std::erase(budget_.members_, this);
+}
+
+/// Gives the smallest kept block back to the kernel: its bytes.
+std::uint64_t HostMemory::unmap_one() {
+  const auto first = kept_by_size_.begin();
+  const std::uint64_t bytes = first->first;
+  munmap(first->second.back(), bytes);
+  first->second.pop_back();
+  if (first->second.empty()) kept_by_size_.erase(first);
+  return bytes;
+}
+
+/// Until `bytes` more do not make the process grow beyond what was in use at once.
+void MemoryBudget::make_room(std::uint64_t bytes) {
+  const std::uint64_t most = std::max(most_used_, used_ + bytes);
+  for (HostMemory* member : members_)
+    while (used_ + kept_ + bytes > most && !member->kept_by_size_.empty())
+      kept_ -= member->unmap_one();
 }
 
 std::byte* HostMemory::map(std::uint64_t bytes) {
@@ -51,18 +73,6 @@ std::byte* HostMemory::map(std::uint64_t bytes) {
   return static_cast<std::byte*>(memory);
 }
 
-/// Unmaps kept blocks, the smallest first, until `bytes` more do not make the process grow beyond
-/// what was in use at once.
-void HostMemory::make_room(std::uint64_t bytes) {
-  while (kept_ > 0 && used_ + kept_ + bytes > std::max(most_used_, used_ + bytes)) {
-    auto first = kept_by_size_.begin();
-    munmap(first->second.back(), first->first);
-    kept_ -= first->first;
-    first->second.pop_back();
-    if (first->second.empty()) kept_by_size_.erase(first);
-  }
-}
-
 std::byte* HostMemory::take(std::uint64_t asked) {
   const std::uint64_t bytes = in_pages(asked);
   const auto kept = kept_by_size_.find(bytes);
@@ -70,21 +80,21 @@ std::byte* HostMemory::take(std::uint64_t asked) {
   if (kept != kept_by_size_.end()) {
     memory = kept->second.back();
     kept->second.pop_back();
-    kept_ -= bytes;
+    budget_.kept_ -= bytes;
     if (kept->second.empty()) kept_by_size_.erase(kept);
   } else {
-    make_room(bytes);
+    budget_.make_room(bytes);
     memory = map(bytes);
   }
-  used_ += bytes;
-  most_used_ = std::max(most_used_, used_);
+  budget_.used_ += bytes;
+  budget_.most_used_ = std::max(budget_.most_used_, budget_.used_);
   return memory;
 }
 
 void HostMemory::give_back(std::byte* memory, std::uint64_t asked) {
   const std::uint64_t bytes = in_pages(asked);
-  used_ -= bytes;
-  kept_ += bytes;
+  budget_.used_ -= bytes;
+  budget_.kept_ += bytes;
   kept_by_size_[bytes].push_back(memory);
 }
 

@@ -8,12 +8,30 @@
 
 namespace spillway::hw_backend {
 
+class HostMemory;
+
+/// What several allocators take from the kernel together.
+///   Invariant  what they use and keep never exceeds the most that was ever used at once
+class MemoryBudget {
+ public:
+  MemoryBudget() = default;
+  MemoryBudget(const MemoryBudget&) = delete;
+
+ private:
+  friend class HostMemory;
+  void make_room(std::uint64_t bytes);
+
+  std::vector<HostMemory*> members_;
+  std::uint64_t used_ = 0, kept_ = 0, most_used_ = 0;
+};
+
 /// Whole pages of memory from the kernel, present from the start, locked where asked for. What is
 /// given back is kept for the next request of its size; before the process grows, others go.
-///   Invariant  kept and used bytes together never exceed the most that was ever used
+/// One thread uses all allocators of a budget.
 class HostMemory {
  public:
-  explicit HostMemory(bool locked) : locked_(locked) {}
+  /// `budget` outlives it.
+  HostMemory(MemoryBudget& budget, bool locked);
   ~HostMemory();
   HostMemory(const HostMemory&) = delete;
 
@@ -23,11 +41,12 @@ class HostMemory {
   void give_back(std::byte* memory, std::uint64_t bytes);
 
  private:
+  friend class MemoryBudget;
   std::byte* map(std::uint64_t bytes);
-  void make_room(std::uint64_t bytes);
+  std::uint64_t unmap_one();
 
+  MemoryBudget& budget_;
   bool locked_;
-  std::uint64_t used_ = 0, kept_ = 0, most_used_ = 0;
   std::map<std::uint64_t, std::vector<std::byte*>> kept_by_size_;
 };
 

@@ -28,7 +28,8 @@ std::size_t most_steps(const description::Scenario& scenario) {
 
 RealMachine::RealMachine(const description::Scenario& scenario,
                          const strategies::Prepared& prepared, RealOptions options,
-                         IoEngine& engine, const std::vector<std::unique_ptr<Device>>& devices)
+                         IoEngine& engine, MemoryBudget& memory,
+                         const std::vector<std::unique_ptr<Device>>& devices)
     : Machine(real_setup(scenario, options.trace)),
       scenario_(scenario),
       prepared_(prepared),
@@ -36,6 +37,8 @@ RealMachine::RealMachine(const description::Scenario& scenario,
       engine_(engine),
       devices_(devices),
       lowering_{&prepared.model, &prepared.program, scenario.run.seed},
+      pinned_(memory, true),
+      pageable_(memory, false),
       losses_(most_steps(scenario) * topology().ranks * scenario.training.gradient_accumulation) {
   ENSURE(devices_.size() == topology().ranks, "a device a rank");
   for (const models::WeightTensor& weight : prepared_.model.weights)
@@ -163,8 +166,8 @@ double* RealMachine::loss_of(Rank rank, const strategies::Numbers& numbers) {
   return &losses_[index];
 }
 
-Trained RealMachine::trained() {
-  Trained all = trained_;
+Trained RealMachine::take_trained() {
+  Trained all = std::move(trained_);
   const std::size_t each = topology().ranks * scenario_.training.gradient_accumulation;
   const std::size_t steps =
       std::max<std::size_t>(1, recorder().steps().size()) - 1;  // the set-up first

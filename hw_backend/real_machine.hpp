@@ -52,15 +52,15 @@ struct RealOperation;
 ///   Loop  one thread; engine, devices and cores wake it, and only it resumes coroutines
 class RealMachine final : public strategies::Machine {
  public:
-  /// `prepared`, `engine` and `devices` (one a rank) outlive it.
+  /// `prepared`, `engine`, `memory` and `devices` (one a rank) outlive it.
   ///   Throws  DeviceError, ScenarioError: a directory that cannot be used
   RealMachine(const description::Scenario& scenario, const strategies::Prepared& prepared,
-              RealOptions options, IoEngine& engine,
+              RealOptions options, IoEngine& engine, MemoryBudget& memory,
               const std::vector<std::unique_ptr<Device>>& devices);
   ~RealMachine() override;
 
-  /// Of a run that is over.
-  Trained trained();
+  /// Of a run that is over; once.
+  Trained take_trained();
   /// Of a run that is over.
   result::MemoryBooks memory_books() const;
   /// Bytes that the engine was asked for of one storage, set-up included: read, written.
@@ -123,7 +123,7 @@ class RealMachine final : public strategies::Machine {
   std::unordered_map<const strategies::Block*, Placed> placed_;
   std::uint64_t next_file_ = 0;
   std::set<const std::byte*> registered_;  ///< with the engine
-  HostMemory pinned_{true}, pageable_{false};
+  HostMemory pinned_, pageable_;
   Team team_;
   Worker cores_;  ///< one piece of CPU work at a time, on all cores
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -42,11 +42,13 @@ void add_leftovers(RealRun& run, const RealMachine& machine, std::size_t storage
 }
 
 std::vector<std::unique_ptr<Device>> make_devices(const description::Scenario& scenario,
-                                                  const RealRunOptions& options) {
+                                                  const RealRunOptions& options,
+                                                  MemoryBudget& memory) {
   std::vector<std::unique_ptr<Device>> devices;
   for (std::uint32_t rank = 0; rank < scenario.node_ranks(); ++rank)
-    devices.push_back(options.make_device ? options.make_device(rank)
-                                          : std::make_unique<HostDevice>(!options.synthetic));
+    devices.push_back(options.make_device
+                          ? options.make_device(rank)
+                          : std::make_unique<HostDevice>(!options.synthetic, &memory));
   return devices;
 }
 
@@ -61,17 +63,18 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
                            : 0));
   RealRun run;
   const auto engine = open_engine(options.engine);
-  const auto devices = make_devices(scenario, options);
+  MemoryBudget memory;
+  const auto devices = make_devices(scenario, options, memory);
   run.device = devices.front()->name();
   const DiskMarks before = disk_marks(options);
   {
     RealOptions real{options.storages, options.paced, options.synthetic, options.trace,
                      options.answer_s};
-    RealMachine machine(scenario, prepared, real, *engine, devices);
+    RealMachine machine(scenario, prepared, real, *engine, memory, devices);
     run.result = strategies::run(machine, scenario, prepared, "real");
     run.trace = std::move(machine.recorder().trace());
-    run.trained = machine.trained();
     run.memory = machine.memory_books();
+    run.trained = machine.take_trained();
     add_storage_books(run, scenario, machine, before, disk_marks(options));
     add_leftovers(run, machine, options.storages.size());
   }
