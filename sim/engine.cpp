@@ -120,7 +120,7 @@ void EngineLease::run() {
 void EngineLease::stop() { stopping_.insert(nullptr); }
 
 s4u::ActivityPtr EngineLease::transfer(s4u::Host* from, s4u::Host* to, double bytes,
-                                       double bound_bytes_per_s, void* tag) {
+                                       double bound_bytes_per_s, double weight, void* tag) {
   if (!network_)
     for (auto* model : current.engine->get_all_models())
       if (model->get_name().rfind("Network", 0) == 0) network_ = model;
@@ -131,6 +131,7 @@ s4u::ActivityPtr EngineLease::transfer(s4u::Host* from, s4u::Host* to, double by
   auto& action = network_->get_started_action_set()->back();
   action.set_remains(bytes / unit_bytes);  // payloads are whole numbers, this is not
   if (bound_bytes_per_s > 0) action.set_bound(bound_bytes_per_s / unit_bytes);
+  if (weight > 0) action.set_sharing_penalty(1 / weight);
   return comm;
 }
 

@@ -44,8 +44,9 @@ class EngineLease {
 
   /// Starts a transfer; its tag comes back in `completed`.
   ///   bound_bytes_per_s   0: only the links bound it
+  ///   weight              share of a link where others have 1; 0: as they
   simgrid::s4u::ActivityPtr transfer(simgrid::s4u::Host* from, simgrid::s4u::Host* to, double bytes,
-                                     double bound_bytes_per_s, void* tag);
+                                     double bound_bytes_per_s, double weight, void* tag);
 
  private:
   simgrid::kernel::resource::Model* network_ = nullptr;

@@ -4,7 +4,6 @@
 #include "sim/engine.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <simgrid/kernel/routing/NetPoint.hpp>
 
@@ -12,15 +11,6 @@ namespace spillway::sim {
 
 namespace s4u = simgrid::s4u;
 using strategies::Rank;
-
-namespace {
-
-// Levels of the cores: one for each class of CPU work, then Adam at 1, 2, .. bytes a parameter.
-constexpr std::size_t convert_level = 0, fused_level = 1, chained_level = 2, memcpy_level = 3,
-                      adam_level = 4;
-constexpr std::size_t adam_levels = 64;
-
-}  // namespace
 
 double folded_write_rate(const description::StorageSpec& storage) {
   const double drives = static_cast<double>(storage.count);
@@ -60,7 +50,8 @@ Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks)
   root_ = s4u::create_full_zone("root");
   box_ = s4u::create_full_zone("box");
   box_->set_parent(root_);
-  if (dram_can_bind(machine_, ranks_)) dram_ = link("dram", machine_.host.memory_rate.value());
+  if (shares_host() || dram_can_bind(machine_, ranks_))
+    dram_ = link("dram", machine_.host.memory_rate.value());
   gpus_.resize(ranks_);
   storages_.resize(machine_.storage.size());
   for (std::uint32_t i = 0; i < storages_.size(); ++i) build_storage(i);
@@ -77,6 +68,7 @@ Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks)
     build_peers(zone);
   }
   build_cpu(box_);
+  if (shares_host()) build_streams(box_);
   root_->seal();
 }
 
@@ -137,12 +129,14 @@ void Platform::build_gpu(Zone* zone, std::uint32_t rank) {
     gpu.all_in = link(name + " in", pcie.link->value());
     gpu.all_out = link(name + " out", pcie.link->value());
   }
-  Link* slow_in = link(name + " pageable h2d", pcie.pageable_h2d.value());
-  Link* slow_out = link(name + " pageable d2h", pcie.pageable_d2h.value());
-  gpu.in_pinned = path(zone, {dram_, gpu.in, gpu.all_in});
-  gpu.in_pageable = path(zone, {dram_, slow_in, gpu.in, gpu.all_in});
-  gpu.out_pinned = path(zone, {gpu.all_out, gpu.out, dram_});
-  gpu.out_pageable = path(zone, {gpu.all_out, gpu.out, slow_out, dram_});
+  gpu.slow_in = link(name + " pageable h2d", pcie.pageable_h2d.value());
+  gpu.slow_out = link(name + " pageable d2h", pcie.pageable_d2h.value());
+  if (!shares_host()) {
+    gpu.in_pinned = path(zone, {dram_, gpu.in, gpu.all_in});
+    gpu.in_pageable = path(zone, {dram_, gpu.slow_in, gpu.in, gpu.all_in});
+    gpu.out_pinned = path(zone, {gpu.all_out, gpu.out, dram_});
+    gpu.out_pageable = path(zone, {gpu.all_out, gpu.out, gpu.slow_out, dram_});
+  }
   if (machine_.nodes > 1) {
     Link* nic = link(name + " nic", machine_.network.per_gpu.value());
     gpu.other_node = path(zone, {gpu.all_out, gpu.out, nic, gpu.in, gpu.all_in});
@@ -227,49 +221,6 @@ void Platform::build_peers(Zone* zone) {
       zone->add_route(gpus_[from].sends->get_netpoint(), gpus_[to].receives->get_netpoint(),
                       nullptr, nullptr, route, false);
     }
-}
-
-void Platform::build_cpu(Zone* zone) {
-  const description::HostSpec& host = machine_.host;
-  const double cores = static_cast<double>(host.cores);
-  std::vector<double> levels(adam_level + adam_levels);
-  levels[convert_level] = host.convert.value();
-  levels[fused_level] = host.check_fused.value();
-  levels[chained_level] = host.check_chained.value() * cores;
-  levels[memcpy_level] = host.memory_rate.value();
-  for (std::size_t bytes = 1; bytes <= adam_levels; ++bytes)
-    levels[adam_level + bytes - 1] = host.adam.value() * static_cast<double>(bytes);
-  cores_ = device_time("cores", levels, nullptr);
-  adam_ = timed(zone, {cores_, dram_}, adam_level);
-  convert_ = timed(zone, {cores_, dram_}, convert_level);
-  fused_ = timed(zone, {cores_, dram_}, fused_level);
-  memcpy_ = timed(zone, {cores_, dram_}, memcpy_level);
-  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-    Link* thread = link("thread" + std::to_string(rank), host.check_chained.value());
-    chained_.push_back(timed(zone, {cores_, thread, dram_}, chained_level));
-  }
-}
-
-Platform::CpuPath Platform::cpu(const strategies::CpuKernel& kernel, Rank rank) {
-  const double traffic = static_cast<double>(kernel.traffic);
-  switch (kernel.work) {
-    case strategies::CpuWork::convert:
-    case strategies::CpuWork::initialize:
-    case strategies::CpuWork::checkpoint:
-      return {convert_, traffic};
-    case strategies::CpuWork::check_fused:
-      return {fused_, traffic};
-    case strategies::CpuWork::check_chained:
-      return {chained_[rank.index], traffic};
-    case strategies::CpuWork::adam:
-      break;
-  }
-  const double elements = static_cast<double>(kernel.elements);
-  const double bytes = std::clamp(std::round(traffic / elements), 1.0, double{adam_levels});
-  // the weight is read when a transfer starts, so one pair of hosts serves every level
-  for (const s4u::Host* host : {adam_.from, adam_.to})
-    cores_->set_host_wifi_rate(host, static_cast<int>(adam_level + bytes) - 1);
-  return {adam_, elements * bytes};
 }
 
 }  // namespace spillway::sim

@@ -4,6 +4,7 @@
 #include "sim/slc_cache.hpp"
 #include "strategies/kernel.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <simgrid/s4u.hpp>
 #include <vector>
@@ -14,6 +15,7 @@ namespace spillway::sim {
 struct Path {
   simgrid::s4u::Host* from = nullptr;
   simgrid::s4u::Host* to = nullptr;
+  double weight = 0;  ///< share of what is short, where others get 1; 0: as they
 };
 
 /// Reads and writes in flight on something simplex: together they reach `efficiency` of its device
@@ -38,6 +40,7 @@ struct StorageAccess {
 ///   PCIe      a link each way and GPU, pageable copies through a slower one before it
 ///   cores     device time: the classes of CPU work share it, each at its own rate
 ///   DRAM      one link under all of these; left out where their rates together cannot fill it
+///   GPUs      that share the host: a stream holds a core while it is busy, copies too
 ///   network   a link per GPU, behind its PCIe
 class Platform {
  public:
@@ -74,6 +77,14 @@ class Platform {
   /// Memory to memory on the host: twice its bytes of traffic.
   Path host_copy() const { return memcpy_; }
 
+  /// Kernels, copies and collectives of its GPUs are work of the host's threads.
+  bool shares_host() const { return machine_.gpu.shares_host; }
+  /// A thread of its own: it holds a core for `bytes / thread_rate()`, and is bound by that rate.
+  Path thread() const { return thread_; }
+  double thread_rate() const { return std::max(machine_.host.memory_rate.value(), 1.0); }
+  /// DRAM traffic beside a thread.
+  Path traffic() const { return traffic_; }
+
  private:
   using Link = simgrid::s4u::Link;
   using Zone = simgrid::s4u::NetZone;
@@ -86,6 +97,7 @@ class Platform {
     Link *in = nullptr, *out = nullptr;  ///< copies
     Link *all_in = nullptr,
          *all_out = nullptr;  ///< everything that crosses the slot; null: not capped
+    Link *slow_in = nullptr, *slow_out = nullptr;  ///< pageable copies
     Path in_pinned, in_pageable, out_pinned, out_pageable, other_node;
     simgrid::s4u::Host *sends = nullptr, *receives = nullptr;
   };
@@ -99,6 +111,8 @@ class Platform {
   void build_access(Zone* zone, std::uint32_t storage, std::uint32_t rank);
   void build_peers(Zone* zone);
   void build_cpu(Zone* zone);
+  void build_streams(Zone* zone);
+  double weight_of(double alone_bytes_per_s) const;
 
   double process_share(std::uint32_t storage) const;
 
@@ -114,7 +128,7 @@ class Platform {
   std::deque<Mix> mixes_;  ///< addresses stay: SimGrid's callbacks and operations hold them
   std::deque<SlcCache> caches_;
   bool caches_start_full_;
-  Path adam_, convert_, fused_, memcpy_;
+  Path adam_, convert_, fused_, memcpy_, thread_, traffic_;
   std::vector<Path> chained_;
   int next_host_ = 0;
 };

@@ -95,10 +95,20 @@ void SimMachine::settle(SimOperation& operation) {
     return transfer(operation);
   }
   take_off(operation);
+  if (platform_.shares_host()) stretch_kernels(operation);
   if (operation.round)
     finish(*operation.round);
   else
     finish(operation);
+}
+
+/// Kernels that had to share took longer, each by as much.
+void SimMachine::stretch_kernels(SimOperation& operation) const {
+  double alone = 0;
+  for (const strategies::LoggedKernel& kernel : operation.kernels) alone += kernel.seconds;
+  if (alone == 0) return;
+  const double factor = (now_s_ - operation.timing.started_s) / alone;
+  for (strategies::LoggedKernel& kernel : operation.kernels) kernel.seconds *= factor;
 }
 
 void SimMachine::take_off(SimOperation& operation) {
@@ -184,9 +194,9 @@ void SimMachine::transfer(SimOperation& operation) {
   operation.transfers.clear();
   operation.transfers_left = operation.planned.size();
   for (const PlannedTransfer& planned : operation.planned)
-    operation.transfers.push_back(engine_.transfer(planned.path.from, planned.path.to,
-                                                   planned.bytes, planned.bound_bytes_per_s,
-                                                   static_cast<void*>(&operation)));
+    operation.transfers.push_back(engine_.transfer(
+        planned.path.from, planned.path.to, planned.bytes, planned.bound_bytes_per_s,
+        planned.path.weight, static_cast<void*>(&operation)));
   operation.planned.clear();
 }
 

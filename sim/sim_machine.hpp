@@ -52,9 +52,13 @@ class SimMachine final : public strategies::Machine, private Listener {
 
   void start_storage(SimOperation& operation);
   void start_copy(SimOperation& operation);
+  void copy_on_gpu(SimOperation& operation);
   void start_cpu(SimOperation& operation);
   void start_near_storage(SimOperation& operation);
   void start_kernels(SimOperation& operation);
+  void hold_thread(SimOperation& operation, double seconds, double traffic);
+  double peer_rate() const;
+  void stretch_kernels(SimOperation& operation) const;
 
   void put_on(SimOperation& operation);
   void set_timer(SimOperation& operation, double seconds);

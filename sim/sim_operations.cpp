@@ -103,8 +103,7 @@ void SimMachine::start_copy(SimOperation& operation) {
   Path path;
   switch (operation.kind) {
     case OperationKind::copy_on_gpu:
-      return set_timer(operation,
-                       seconds_of(2 * bytes, machine.gpu.memory_rate.value(), "gpu.memory_rate"));
+      return copy_on_gpu(operation);
     case OperationKind::copy_on_host:
       operation.planned.push_back({platform_.host_copy(), 2 * bytes});
       return transfer_after(operation, 0);
@@ -115,14 +114,34 @@ void SimMachine::start_copy(SimOperation& operation) {
       path = platform_.to_host(operation.rank, operation.pageable);
       break;
     default:
-      if (operation.peer == operation.rank)
-        return set_timer(operation,
-                         seconds_of(2 * bytes, machine.gpu.memory_rate.value(), "gpu.memory_rate"));
+      if (operation.peer == operation.rank) return copy_on_gpu(operation);
       path = platform_.peer(operation.rank, operation.peer);
       seconds = machine.network.latency.value();
+      if (platform_.shares_host()) hold_thread(operation, bytes / peer_rate(), 2 * bytes);
   }
   operation.planned.push_back({path, bytes});
   transfer_after(operation, seconds);
+}
+
+void SimMachine::copy_on_gpu(SimOperation& operation) {
+  const double traffic = 2 * static_cast<double>(operation.bytes);
+  const double seconds =
+      seconds_of(traffic, scenario_.machine.gpu.memory_rate.value(), "gpu.memory_rate");
+  if (!platform_.shares_host()) return set_timer(operation, seconds);
+  hold_thread(operation, seconds, traffic);
+  transfer_after(operation, 0);
+}
+
+double SimMachine::peer_rate() const { return topology().peer_rate.value(); }
+
+/// Of a GPU that shares the host: a thread is busy for so long when it has a core to itself, and
+/// `traffic` bytes cross the DRAM meanwhile. It ends when both have; a thread that waits for DRAM
+/// leaves its core to others, which is too kind to them where both are short.
+void SimMachine::hold_thread(SimOperation& operation, double seconds, double traffic) {
+  if (seconds <= 0) return;
+  const double rate = platform_.thread_rate();
+  operation.planned.push_back({platform_.thread(), seconds * rate, rate});
+  if (traffic > 0) operation.planned.push_back({platform_.traffic(), traffic, traffic / seconds});
 }
 
 void SimMachine::start_cpu(SimOperation& operation) {
@@ -156,13 +175,17 @@ void SimMachine::start_near_storage(SimOperation& operation) {
 /// of the memory rate unused. Where both streams are bound by memory they would share its rate:
 /// then this is too fast, by at most the side kernels' time.
 void SimMachine::start_kernels(SimOperation& operation) {
-  double seconds = 0;
+  const double memory_rate = scenario_.machine.gpu.memory_rate.value();
+  double seconds = 0, traffic = 0;
   for (strategies::LoggedKernel& kernel : operation.kernels) {
     kernel.seconds = strategies::kernel_seconds(kernel, scenario_);
     seconds += kernel.seconds;
+    traffic += std::min(kernel.bytes, kernel.seconds * memory_rate);
   }
   if (seconds == 0) return finish(operation);
-  set_timer(operation, seconds);
+  if (!platform_.shares_host()) return set_timer(operation, seconds);
+  hold_thread(operation, seconds, traffic);
+  transfer_after(operation, 0);
 }
 
 /// Every member sends to the next GPU of its node and to the next node at once: the chunks of a
@@ -171,16 +194,22 @@ void SimMachine::start(CollectiveRound& round) {
   const strategies::CollectiveCost& cost = round.cost;
   const std::size_t members = round.members.size();
   SimOperation& first = simulated(*round.members.front());
+  double to_peers = 0;
   for (std::size_t i = 0; i < members; ++i) {
     const strategies::Rank rank = round.members[i]->rank;
     const bool silent = cost.last_is_silent && i + 1 == members;
-    if (cost.to_peer > 0 && !silent)
+    if (cost.to_peer > 0 && !silent) {
       first.planned.push_back({platform_.peer(rank, round.members[(i + 1) % members]->rank),
                                static_cast<double>(cost.to_peer)});
+      to_peers += static_cast<double>(cost.to_peer);
+    }
     if (cost.to_node > 0)
       first.planned.push_back({platform_.other_node(rank), static_cast<double>(cost.to_node)});
   }
   if (first.planned.empty()) return finish(round);
+  // GPUs that share the host: one thread does it for all
+  if (platform_.shares_host() && to_peers > 0)
+    hold_thread(first, to_peers / peer_rate(), 2 * to_peers);
   transfer_after(first, static_cast<double>(cost.hops) * scenario_.machine.network.latency.value());
 }
 

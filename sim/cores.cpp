@@ -1,0 +1,118 @@
+#include "sim/platform.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+/// The cores of a node: CPU work, and the streams of GPUs that are the host's own threads.
+namespace spillway::sim {
+
+using strategies::Rank;
+
+namespace {
+
+// Levels of the cores: one for each class of CPU work, one for a thread of its own and for each
+// kind of copy by a thread, then Adam at 1, 2, .. bytes a parameter.
+constexpr std::size_t convert_level = 0, fused_level = 1, chained_level = 2, memcpy_level = 3,
+                      thread_level = 4, h2d_level = 5, d2h_level = 6, slow_h2d_level = 7,
+                      slow_d2h_level = 8, adam_level = 9;
+constexpr std::size_t adam_levels = 64;
+
+/// Bytes per second of copies alone on their thread.
+struct CopyRates {
+  double h2d, d2h, slow_h2d, slow_d2h;
+};
+
+CopyRates copy_rates(const description::PcieSpec& pcie) {
+  double h2d = pcie.h2d.value(), d2h = pcie.d2h.value();
+  if (pcie.link) {
+    h2d = std::min(h2d, pcie.link->value());
+    d2h = std::min(d2h, pcie.link->value());
+  }
+  return {h2d, d2h, std::min(h2d, pcie.pageable_h2d.value()),
+          std::min(d2h, pcie.pageable_d2h.value())};
+}
+
+}  // namespace
+
+void Platform::build_cpu(Zone* zone) {
+  const description::HostSpec& host = machine_.host;
+  const double cores = static_cast<double>(host.cores);
+  std::vector<double> levels(adam_level + adam_levels);
+  levels[convert_level] = host.convert.value();
+  levels[fused_level] = host.check_fused.value();
+  levels[chained_level] = host.check_chained.value() * cores;
+  levels[memcpy_level] = host.memory_rate.value();
+  const CopyRates copies = copy_rates(machine_.pcie);
+  levels[thread_level] = thread_rate() * cores;
+  levels[h2d_level] = copies.h2d * cores;
+  levels[d2h_level] = copies.d2h * cores;
+  levels[slow_h2d_level] = copies.slow_h2d * cores;
+  levels[slow_d2h_level] = copies.slow_d2h * cores;
+  for (std::size_t bytes = 1; bytes <= adam_levels; ++bytes)
+    levels[adam_level + bytes - 1] = host.adam.value() * static_cast<double>(bytes);
+  cores_ = device_time("cores", levels, nullptr);
+  adam_ = timed(zone, {cores_, dram_}, adam_level);
+  convert_ = timed(zone, {cores_, dram_}, convert_level);
+  fused_ = timed(zone, {cores_, dram_}, fused_level);
+  memcpy_ = timed(zone, {cores_, dram_}, memcpy_level);
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    Link* thread = link("thread" + std::to_string(rank), host.check_chained.value());
+    chained_.push_back(timed(zone, {cores_, thread, dram_}, chained_level));
+  }
+  if (!shares_host()) return;
+  convert_.weight = weight_of(host.convert.value());
+  fused_.weight = weight_of(host.check_fused.value());
+  for (Path& chained : chained_) chained.weight = weight_of(host.check_chained.value());
+}
+
+/// What is short is shared so that all that compete slow down alike, as threads do that a scheduler
+/// gives equal turns: CPU work has one on every core.
+double Platform::weight_of(double alone_bytes_per_s) const {
+  return std::max(alone_bytes_per_s, 1.0) / thread_rate();
+}
+
+/// A copy holds a core for as long as it takes alone, and reads and writes DRAM.
+void Platform::build_streams(Zone* zone) {
+  thread_ = timed(zone, {cores_}, thread_level);
+  traffic_ = path(zone, {dram_});
+  const CopyRates rates = copy_rates(machine_.pcie);
+  const auto copy = [&](std::vector<Link*> links, std::size_t level, double alone) {
+    links.insert(links.begin(), cores_);
+    links.insert(links.end(), {dram_, dram_});
+    Path made = timed(zone, links, level);
+    made.weight = weight_of(alone);
+    return made;
+  };
+  for (GpuLinks& gpu : gpus_) {
+    gpu.in_pinned = copy({gpu.in, gpu.all_in}, h2d_level, rates.h2d);
+    gpu.in_pageable = copy({gpu.slow_in, gpu.in, gpu.all_in}, slow_h2d_level, rates.slow_h2d);
+    gpu.out_pinned = copy({gpu.all_out, gpu.out}, d2h_level, rates.d2h);
+    gpu.out_pageable = copy({gpu.all_out, gpu.out, gpu.slow_out}, slow_d2h_level, rates.slow_d2h);
+  }
+}
+
+Platform::CpuPath Platform::cpu(const strategies::CpuKernel& kernel, Rank rank) {
+  const double traffic = static_cast<double>(kernel.traffic);
+  switch (kernel.work) {
+    case strategies::CpuWork::convert:
+    case strategies::CpuWork::initialize:
+    case strategies::CpuWork::checkpoint:
+      return {convert_, traffic};
+    case strategies::CpuWork::check_fused:
+      return {fused_, traffic};
+    case strategies::CpuWork::check_chained:
+      return {chained_[rank.index], traffic};
+    case strategies::CpuWork::adam:
+      break;
+  }
+  const double elements = static_cast<double>(kernel.elements);
+  const double bytes = std::clamp(std::round(traffic / elements), 1.0, double{adam_levels});
+  // the weight is read when a transfer starts, so one pair of hosts serves every level
+  for (const simgrid::s4u::Host* host : {adam_.from, adam_.to})
+    cores_->set_host_wifi_rate(host, static_cast<int>(adam_level + bytes) - 1);
+  Path path = adam_;
+  if (shares_host()) path.weight = weight_of(machine_.host.adam.value() * bytes);
+  return {path, elements * bytes};
+}
+
+}  // namespace spillway::sim
