@@ -36,9 +36,13 @@ struct ProbeOptions {
   std::uint64_t devices = 1;  ///< gpu.count
   /// Opens device `index`; empty: host devices.
   std::function<std::unique_ptr<Device>(std::size_t index)> open_device{};
+  std::uint64_t device_memory = 0;   ///< of devices that do not share the host's
+  std::uint64_t device_context = 0;  ///< likewise: in use once they are open
+  bool gpudirect = false;
   /// What gpu.compute is achieved on: the sum of their work over the sum of their times.
   std::vector<ProductShape> products = usual_products();
-  UringOptions uring{};  ///< of storage measurements: as the run will have them
+  bool in_memory = false;  ///< directories may be in memory (tmpfs), which is no drive
+  UringOptions uring{};    ///< of storage measurements: as the run will have them
   /// Looked at several times a second; true ends the probe with `Interrupted`.
   const std::atomic<bool>* stop = nullptr;
 };

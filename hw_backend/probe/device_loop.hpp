@@ -1,0 +1,76 @@
+#pragma once
+
+#include "hw_backend/device.hpp"
+#include "hw_backend/host_memory.hpp"
+#include "hw_backend/storage/io_engine.hpp"
+
+#include <atomic>
+#include <mutex>
+
+namespace spillway::hw_backend {
+
+/// Enqueues work on a device and waits for it as RealMachine does: in the engine's `wait`, which
+/// the device's thread ends. So what it measures includes the way there and back.
+class DeviceLoop {
+ public:
+  /// Both outlive it.
+  DeviceLoop(Device& device, IoEngine& engine) : device_(device), engine_(engine) {}
+
+  Device& device() { return device_; }
+  /// These return once the work has ended, and throw its error.
+  void run(const std::function<void(Primitives&)>& work);
+  void copy(Stream stream, std::byte* into, const std::byte* from, std::uint64_t bytes);
+  /// One copy each way at once.
+  void copy_both(std::byte* to_device, const std::byte* from_host, std::byte* to_host,
+                 const std::byte* from_device, std::uint64_t bytes);
+
+ private:
+  Done done();
+  void wait();
+
+  Device& device_;
+  IoEngine& engine_;
+  std::atomic<int> left_{0};
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+/// Memory of a device that goes with this.
+class DeviceMemory {
+ public:
+  DeviceMemory(Device& device, std::uint64_t bytes)
+      : device_(device), bytes_(bytes), data_(device.allocate(bytes)) {}
+  ~DeviceMemory() { device_.free(data_, bytes_); }
+  DeviceMemory(const DeviceMemory&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  Device& device_;
+  std::uint64_t bytes_;
+  std::byte* data_;
+};
+
+/// Locked host memory that the device and the engine know, as RealMachine's pinned memory.
+class PinnedMemory {
+ public:
+  ///   device  may be null
+  PinnedMemory(std::uint64_t bytes, Device* device, IoEngine* engine);
+  ~PinnedMemory();
+  PinnedMemory(const PinnedMemory&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::uint64_t bytes() const { return bytes_; }
+  /// The kernel may still write to it: it is never freed.
+  void abandon() { data_ = nullptr; }
+
+ private:
+  HostMemory memory_{true};
+  std::uint64_t bytes_;
+  std::byte* data_;
+  Device* device_;
+  IoEngine* engine_;
+};
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,235 @@
+#include "hw_backend/probe/parts.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+
+namespace spillway::hw_backend {
+
+using description::BytesPerSecond;
+using description::FlopsPerSecond;
+using description::Seconds;
+
+namespace {
+
+constexpr std::uint64_t copied = std::uint64_t{64} << 20;  // beyond any cache
+constexpr std::uint64_t small_copy = 4096;
+constexpr int kernels_a_launch = 16;  // about as many as a layer's pass issues at once
+constexpr std::array types{Element::fp32, Element::fp16, Element::bf16};
+
+/// A layer's product y = x W^T and the two of its backward pass, as training does them.
+///   x [rows, inner], weight [columns, inner], y [rows, columns]
+class LayerProducts {
+ public:
+  LayerProducts(Device& device, ProductShape shape, Element type)
+      : shape_(shape),
+        type_(type),
+        x_(device, shape.rows * shape.inner * size_of(type)),
+        weight_(device, shape.columns * shape.inner * size_of(type)),
+        y_(device, shape.rows * shape.columns * size_of(type)) {}
+
+  /// Values that no power-saving circuit can guess.
+  void fill(Primitives& device) const {
+    const InitialRule rule{0, 0.01f};
+    for (const DeviceMemory* each : {&x_, &weight_, &y_})
+      device.initialize(rule, RandomStream{}, 0, each->bytes() / size_of(type_),
+                        {each->data(), type_});
+  }
+
+  void run(Primitives& device) const {
+    const auto [rows, columns, inner] = shape_;
+    const MatrixInput x{input(x_), inner}, w{input(weight_), inner}, y{input(y_), columns};
+    device.product(
+        {rows, columns, inner, 1, x, transposed(w), {{y_.data(), type_}, columns}, 1.0f});
+    device.product({rows, inner, columns, 1, y, w, {{x_.data(), type_}, inner}, 1.0f});
+    device.product(
+        {columns, inner, rows, 1, transposed(y), x, {{weight_.data(), type_}, inner}, 1e-6f});
+  }
+  double flops() const { return 3 * shape_.flops(); }
+
+ private:
+  Input input(const DeviceMemory& memory) const { return {memory.data(), type_}; }
+  static MatrixInput transposed(MatrixInput matrix) {
+    matrix.transposed = true;
+    return matrix;
+  }
+
+  ProductShape shape_;
+  Element type_;
+  DeviceMemory x_, weight_, y_;
+};
+
+std::string to_string(const ProductShape& shape) {
+  return fmt::format("{} x {} x {}", shape.rows, shape.columns, shape.inner);
+}
+
+/// gpu.compute of one type: all products' work over all their time.
+void probe_products(Session& session, DeviceLoop& loop, Element type) {
+  double flops = 0, median_s = 0, least_s = 0, most_s = 0;
+  for (const ProductShape& shape : session.options().products) {
+    session.begin(fmt::format("products {}, {}", to_string(shape), to_string(type)),
+                  session.interval_s() * Session::intervals);
+    const LayerProducts layer(loop.device(), shape, type);
+    loop.run([&](Primitives& device) { layer.fill(device); });
+    const Measurement rate =
+        session.rate(fmt::format("product.{}.{}", to_string(type), to_string(shape)),
+                     "forward product and both of the backward pass", [&] {
+                       loop.run([&](Primitives& device) { layer.run(device); });
+                       return layer.flops();
+                     });
+    session.out().products.push_back({shape, type, rate});
+    flops += layer.flops();
+    median_s += layer.flops() / rate.median;
+    least_s += layer.flops() / rate.most;
+    most_s += layer.flops() / rate.least;
+  }
+  const std::string name(to_string(type));
+  session.out().machine.gpu.compute[name] = FlopsPerSecond(
+      session.keep({"gpu.compute." + name,
+                    fmt::format("work of {} products over their time, forward and backward",
+                                session.options().products.size()),
+                    flops / median_s, flops / most_s, flops / least_s, Session::intervals}));
+}
+
+/// Kernels between the products of a llama's block, rows x width elements of bf16.
+class BlockKernels {
+ public:
+  explicit BlockKernels(Device& device)
+      : narrow_{{{device, bytes(width)}, {device, bytes(width)}, {device, bytes(width)}}},
+        wide_{{{device, bytes(wide)},
+               {device, bytes(wide)},
+               {device, bytes(wide)},
+               {device, bytes(wide)},
+               {device, bytes(wide)}}},
+        weights_{{{device, width * 2}, {device, width * 2}}},
+        statistics_(device, rows * sizeof(float)) {}
+
+  void fill(Primitives& device) const {
+    const auto fill_one = [&](const DeviceMemory& memory) {
+      device.initialize({0, 1}, RandomStream{}, 0, memory.bytes() / 2,
+                        {memory.data(), Element::bf16});
+    };
+    for (const DeviceMemory& each : narrow_) fill_one(each);
+    for (const DeviceMemory& each : wide_) fill_one(each);
+    for (const DeviceMemory& each : weights_) fill_one(each);
+  }
+
+  void run(Primitives& device) const {
+    const Norm norm{NormKind::root_mean_square, 1e-5f, rows, width};
+    auto* statistics = reinterpret_cast<float*>(statistics_.data());
+    const auto in = [](const DeviceMemory& m) { return Input{m.data(), Element::bf16}; };
+    const auto out = [](const DeviceMemory& m) { return Output{m.data(), Element::bf16}; };
+    const GatedProduct gated{models::Activation::silu, rows * wide};
+    device.norm(norm, in(narrow_[0]), in(weights_[0]), {}, statistics, out(narrow_[1]));
+    device.gated_product(gated, in(wide_[0]), in(wide_[1]), {}, out(wide_[2]));
+    device.add(rows * width, in(narrow_[0]), in(narrow_[1]), out(narrow_[2]));
+    device.gated_product_backward(gated, in(wide_[2]), in(wide_[0]), in(wide_[1]), {},
+                                  out(wide_[3]), out(wide_[4]));
+    device.norm_backward(norm, in(narrow_[2]), in(narrow_[0]), statistics, in(weights_[0]),
+                         out(narrow_[1]), out(weights_[1]), {});
+    device.add(rows * width, in(narrow_[1]), in(narrow_[2]), out(narrow_[2]));
+  }
+  /// Each array once: 2 of the norm, 3 and 5 of the gate, 3 + 3 of the sums, 3 back through the
+  /// norm.
+  static double traffic() { return 11.0 * bytes(width) + 8.0 * bytes(wide); }
+
+ private:
+  static constexpr std::uint64_t rows = 1024, width = 2048, wide = 6144;
+  static constexpr std::uint64_t bytes(std::uint64_t columns) { return rows * columns * 2; }
+  std::array<DeviceMemory, 3> narrow_;
+  std::array<DeviceMemory, 5> wide_;
+  std::array<DeviceMemory, 2> weights_;
+  DeviceMemory statistics_;
+};
+
+void probe_kernels(Session& session, DeviceLoop& loop) {
+  session.begin("kernels between products", 2 * session.interval_s() * Session::intervals);
+  description::GpuSpec& gpu = session.out().machine.gpu;
+  {
+    const BlockKernels block(loop.device());
+    loop.run([&](Primitives& device) { block.fill(device); });
+    gpu.memory_rate = BytesPerSecond(session.keep(
+        session.rate("gpu.memory_rate",
+                     "norms, gates and sums of a llama's block, each array counted once", [&] {
+                       loop.run([&](Primitives& device) { block.run(device); });
+                       return BlockKernels::traffic();
+                     })));
+  }
+  const DeviceMemory flag(loop.device(), sizeof(float));
+  const Measurement batch = session.time("gpu.launch", "", [&] {
+    loop.run([&](Primitives& device) {
+      for (int i = 0; i < kernels_a_launch; ++i)
+        device.set(1, reinterpret_cast<float*>(flag.data()));
+    });
+  });
+  gpu.launch = Seconds(
+      session.keep({"gpu.launch",
+                    fmt::format("empty kernels, {} at a time, from the loop to the device and back",
+                                kernels_a_launch),
+                    batch.median / kernels_a_launch, batch.least / kernels_a_launch,
+                    batch.most / kernels_a_launch, batch.runs}));
+}
+
+void probe_copies(Session& session, DeviceLoop& loop, IoEngine& engine) {
+  session.begin("copies between host and device", 6 * session.interval_s() * Session::intervals);
+  description::PcieSpec& pcie = session.out().machine.pcie;
+  Device& device = loop.device();
+  const DeviceMemory there(device, copied), there_too(device, copied);
+  const PinnedMemory pinned(copied, &device, &engine), pinned_too(copied, &device, &engine);
+  HostMemory pageable_memory(false);
+  std::byte* const pageable = pageable_memory.take(copied);
+  const auto rate = [&](const char* path, Stream stream, std::byte* into, const std::byte* from) {
+    return BytesPerSecond(
+        session.keep(session.rate(path, fmt::format("copies of {} MiB", copied >> 20), [&] {
+          loop.copy(stream, into, from, copied);
+          return static_cast<double>(copied);
+        })));
+  };
+  pcie.h2d = rate("pcie.h2d", Stream::to_device, there.data(), pinned.data());
+  pcie.d2h = rate("pcie.d2h", Stream::to_host, pinned.data(), there.data());
+  pcie.pageable_h2d = rate("pcie.pageable_h2d", Stream::to_device, there.data(), pageable);
+  pcie.pageable_d2h = rate("pcie.pageable_d2h", Stream::to_host, pageable, there.data());
+  pageable_memory.give_back(pageable, copied);
+  session.out().measurements.push_back(
+      session.rate("pcie both ways at once", "copies each way together, bytes of both", [&] {
+        loop.copy_both(there.data(), pinned.data(), pinned_too.data(), there_too.data(), copied);
+        return 2.0 * static_cast<double>(copied);
+      }));
+  pcie.latency = Seconds(session.keep(session.time(
+      "pcie.latency", "copies of 4 KiB, from the loop to the device and back",
+      [&] { loop.copy(Stream::to_device, there.data(), pinned.data(), small_copy); })));
+}
+
+void probe_peers(Session& session, DeviceLoop& loop, Device* peer) {
+  if (!peer) return;
+  session.begin("copies between devices", session.interval_s() * Session::intervals);
+  const DeviceMemory here(loop.device(), copied), there(*peer, copied);
+  session.out().machine.gpu.peer_rate = BytesPerSecond(session.keep(session.rate(
+      "gpu.peer_rate", fmt::format("copies of {} MiB to another device", copied >> 20), [&] {
+        loop.copy(Stream::peers, there.data(), here.data(), copied);
+        return static_cast<double>(copied);
+      })));
+}
+
+}  // namespace
+
+std::vector<ProductShape> usual_products() {
+  return {{128, 512, 512},  {128, 256, 512},   {128, 1536, 512}, {128, 512, 1536},
+          {128, 2048, 512}, {512, 1024, 1024}, {512, 2048, 2048}};
+}
+
+double device_seconds(const ProbeOptions& options) {
+  const double rates = static_cast<double>(types.size() * options.products.size()) + 9;
+  return rates * Session::intervals * (options.quick ? 0.02 : 0.12);
+}
+
+void probe_device(Session& session, Device& device, Device* peer, IoEngine& engine) {
+  DeviceLoop loop(device, engine);
+  session.out().device = device.name();
+  for (const Element type : types) probe_products(session, loop, type);
+  probe_kernels(session, loop);
+  probe_copies(session, loop, engine);
+  probe_peers(session, loop, peer);
+}
+
+}  // namespace spillway::hw_backend

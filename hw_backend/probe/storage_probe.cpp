@@ -1,0 +1,109 @@
+#include "hw_backend/probe/file_system.hpp"
+#include "hw_backend/probe/parts.hpp"
+#include "hw_backend/probe/smart_log.hpp"
+#include "hw_backend/probe/storage_part.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+#include <map>
+
+namespace spillway::hw_backend {
+
+using description::Bytes;
+
+namespace {
+
+[[noreturn]] void refuse_memory(const std::filesystem::path& directory) {
+  throw description::ScenarioError(
+      {{"", 0, 0, "DIR", '"' + directory.string() + "\" is in memory: what it holds takes DRAM",
+        "name a directory on a drive's file system; df -T shows them"}});
+}
+
+/// What a drive's own log says of its endurance.
+void add_endurance(Session& session, description::StorageSpec& storage, const std::string& disk) {
+  const std::optional<SmartLog> log = read_smart_log(disk);
+  if (!log) return;
+  const std::string path = "storage." + storage.name + ".endurance";
+  session.out().measurements.push_back(measurement_of(
+      path + ".percent_used", "SMART log of " + disk, {static_cast<double>(log->percent_used)}));
+  session.out().measurements.push_back(
+      measurement_of(path + ".written", "SMART log of " + disk, {log->bytes_written}));
+  const std::optional<double> rated = rated_bytes(*log);
+  if (!rated) return;
+  description::EnduranceSpec& endurance = storage.endurance.emplace();
+  endurance.rated = Bytes(static_cast<std::uint64_t>(four_digits(*rated)));
+  endurance.over_provisioning = 0.0737;
+  endurance.large_write = Bytes(32u << 20);
+  endurance.mapping_unit = Bytes(4096);
+  endurance.retention = endurance.rated_retention = description::Seconds(3 * 365 * 86400.0);
+  session.source(path + ".rated",
+                 fmt::format("measured: SMART log of {}, host writes over {} % used", disk,
+                             log->percent_used));
+  for (const char* field : {"rating_waf", "over_provisioning", "large_write", "mapping_unit",
+                            "retention", "rated_retention"})
+    session.source(path + "." + field, "assumed: as for a drive whose data sheet is not at hand");
+}
+
+/// Directories of one disk, or of one file system where no disk is known.
+std::string shared_by(const FileSystem& system) {
+  return system.disk.empty() ? "file system " + std::to_string(system.device) : system.disk;
+}
+
+}  // namespace
+
+double storage_seconds(const ProbeOptions& options) {
+  const StorageEffort effort = storage_effort(options);
+  return static_cast<double>(options.directories.size()) *
+         (effort.fill_s / 2 + (4 * effort.interval_s + effort.alone_s) * Session::intervals);
+}
+
+std::uint64_t probe_writes(const ProbeOptions& options) {
+  const StorageEffort effort = storage_effort(options);
+  return effort.file + effort.written + effort.mixed + 3 * effort.tensors +
+         (options.thorough ? options.cliff_bytes : 0);
+}
+
+void probe_storages(Session& session, IoEngine& engine) {
+  const ProbeOptions& options = session.options();
+  const std::vector<std::string> names = storage_names(options.directories);
+  // all of them first: a slip in the last name should not cost a minute
+  std::vector<std::unique_ptr<StoreDirectory>> stores;
+  std::vector<FileSystem> systems;
+  std::map<std::string, std::vector<std::string>> sharing;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    stores.push_back(std::make_unique<StoreDirectory>(options.directories[i]));
+    if (stores.back()->in_memory() && !options.in_memory) refuse_memory(options.directories[i]);
+    systems.push_back(file_system_of(stores.back()->path()));
+    sharing[shared_by(systems.back())].push_back(names[i]);
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    description::StorageSpec storage;
+    storage.name = names[i];
+    storage.kind = systems[i].kind;
+    const auto users = sharing[shared_by(systems[i])].size();
+    constexpr std::uint64_t sector = 4096;
+    storage.capacity = Bytes(stores[i]->room() / users / sector * sector);
+    const std::string path = "storage." + storage.name + ".";
+    session.source(path + "capacity",
+                   users == 1 ? "measured: free for this user, less 1 GiB"
+                              : fmt::format("measured: free for this user, less 1 GiB, over {} "
+                                            "directories of {}",
+                                            users, shared_by(systems[i])));
+    session.source(path + "kind", "measured: type of its file system");
+    session.source(path + "count", "assumed: one drive a directory");
+    session.source(path + "shared_by_nodes", "assumed: this computer's own");
+    probe_storage(session, engine, *stores[i], storage);
+    add_endurance(session, storage, systems[i].disk);
+    session.out().machine.storage.push_back(storage);
+  }
+  for (const auto& [disk, users] : sharing)
+    if (users.size() > 1)
+      session.warn(fmt::format(
+          "{} are on {}: each was measured alone, but they share its rates; the machine file shows "
+          "them as drives of their own, so that work on several of them at once looks {} times as "
+          "fast as it can be",
+          fmt::join(users, ", "), disk, users.size()));
+}
+
+}  // namespace spillway::hw_backend
