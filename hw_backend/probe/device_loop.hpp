@@ -66,7 +66,8 @@ class PinnedMemory {
   void abandon() { data_ = nullptr; }
 
  private:
-  HostMemory memory_{true};
+  MemoryBudget budget_;
+  HostMemory memory_{budget_, true};
   std::uint64_t bytes_;
   std::byte* data_;
   Device* device_;

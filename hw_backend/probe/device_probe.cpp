@@ -176,7 +176,8 @@ void probe_copies(Session& session, DeviceLoop& loop, IoEngine& engine) {
   Device& device = loop.device();
   const DeviceMemory there(device, copied), there_too(device, copied);
   const PinnedMemory pinned(copied, &device, &engine), pinned_too(copied, &device, &engine);
-  HostMemory pageable_memory(false);
+  MemoryBudget budget;
+  HostMemory pageable_memory(budget, false);
   std::byte* const pageable = pageable_memory.take(copied);
   const auto rate = [&](const char* path, Stream stream, std::byte* into, const std::byte* from) {
     return BytesPerSecond(

@@ -26,7 +26,8 @@ void fill(float* values, Team& team) {
 
 /// Three arrays of fp32 numbers and two that are half as wide.
 struct Arrays {
-  HostMemory memory{false};
+  MemoryBudget budget;
+  HostMemory memory{budget, false};
   std::vector<std::byte*> wide, narrow;
 
   explicit Arrays(Team& team) {

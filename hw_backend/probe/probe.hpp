@@ -5,9 +5,7 @@
 #include "hw_backend/storage/uring_engine.hpp"
 #include "scenarios/description/machine_file.hpp"
 
-#include <atomic>
 #include <filesystem>
-#include <stdexcept>
 
 namespace spillway::hw_backend {
 
@@ -43,8 +41,6 @@ struct ProbeOptions {
   std::vector<ProductShape> products = usual_products();
   bool in_memory = false;  ///< directories may be in memory (tmpfs), which is no drive
   UringOptions uring{};    ///< of storage measurements: as the run will have them
-  /// Looked at several times a second; true ends the probe with `Interrupted`.
-  const std::atomic<bool>* stop = nullptr;
 };
 
 /// A number of the machine file, measured.

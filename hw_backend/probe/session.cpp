@@ -1,5 +1,7 @@
 #include "hw_backend/probe/session.hpp"
 
+#include "hw_backend/interrupt.hpp"
+
 #include <fmt/chrono.h>
 #include <algorithm>
 #include <cmath>
@@ -47,13 +49,9 @@ Session::Session(const ProbeOptions& options, const ProbeProgress& progress, Pro
     : options_(options), progress_(progress), out_(out) {}
 
 void Session::begin(const std::string& what, double seconds) {
-  check();
+  stop_if_interrupted();
   if (progress_) progress_(planned_s_ > 0 ? std::min(1.0, begun_s_ / planned_s_) : 0, what);
   begun_s_ += seconds;
-}
-
-void Session::check() const {
-  if (options_.stop && options_.stop->load(std::memory_order_relaxed)) throw Interrupted();
 }
 
 Measurement Session::rate(std::string path, std::string what,
@@ -64,7 +62,7 @@ Measurement Session::rate(std::string path, std::string what,
     const auto begin = Clock::now();
     double amount = 0, seconds = 0;
     do {
-      check();
+      stop_if_interrupted();
       amount += work();
       seconds = seconds_since(begin);
     } while (seconds < interval_s());

@@ -33,8 +33,6 @@ class Session {
   void plan(double seconds) { planned_s_ += seconds; }
   /// The next part, which takes about so long.
   void begin(const std::string& what, double seconds);
-  /// Throws  Interrupted when the user wants to stop
-  void check() const;
 
   /// Amount per second: calls `work`, which returns the amount it has done, in `intervals` of
   /// `interval_s`, after one call that does not count.

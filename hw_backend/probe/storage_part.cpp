@@ -66,7 +66,7 @@ class StoragePart {
         directory_(directory),
         storage_(storage),
         effort_(storage_effort(session.options())),
-        stream_(session, engine),
+        stream_(engine),
         file_(directory, engine, "probe", file_bytes()) {}
 
   void run() {

@@ -1,5 +1,7 @@
 #include "hw_backend/probe/transfer_stream.hpp"
 
+#include "hw_backend/interrupt.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -23,9 +25,8 @@ void fill_randomly(std::byte* memory, std::uint64_t bytes) {
 
 }  // namespace
 
-TransferStream::TransferStream(const Session& session, IoEngine& engine)
-    : session_(session),
-      engine_(engine),
+TransferStream::TransferStream(IoEngine& engine)
+    : engine_(engine),
       reads_(window * transfer_bytes, nullptr, &engine),
       writes_(window * transfer_bytes, nullptr, &engine) {
   fill_randomly(writes_.data(), writes_.bytes());
@@ -88,7 +89,7 @@ std::vector<Interval> TransferStream::run(
     auto begin = Clock::now();
     IoCounters before = engine_.counters();
     while (!enough(intervals)) {
-      session_.check();
+      stop_if_interrupted();
       for (Slot* slot : ended) submit(*slot);
       ended.clear();
       const double length_s = first ? interval_s / 4 : interval_s;
@@ -106,7 +107,7 @@ std::vector<Interval> TransferStream::run(
       begin = Clock::now();
     }
     while (in_flight_ > 0) {
-      session_.check();
+      stop_if_interrupted();
       wait(0.1, ended);
     }
   } catch (...) {
@@ -126,7 +127,7 @@ std::size_t TransferStream::fill(const Flow& flow, double limit_s) {
   for (Slot& slot : slots) ended.push_back(&slot);
   try {
     do {
-      session_.check();
+      stop_if_interrupted();
       for (Slot* slot : ended)
         if (next < flow.places.size() && seconds_since(begin) < limit_s) submit(*slot);
       ended.clear();
@@ -140,7 +141,7 @@ std::size_t TransferStream::fill(const Flow& flow, double limit_s) {
 }
 
 double TransferStream::one(Place place, bool write, std::uint64_t bytes) {
-  session_.check();
+  stop_if_interrupted();
   std::byte* const memory = (write ? writes_ : reads_).data();
   if (write) {
     stamp(memory, bytes);

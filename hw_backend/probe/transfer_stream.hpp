@@ -34,7 +34,7 @@ class TransferStream {
   static constexpr std::uint64_t transfer_bytes = 8 << 20;
   static constexpr std::size_t window = 8;  ///< transfers in flight of each flow
 
-  TransferStream(const Session& session, IoEngine& engine);
+  explicit TransferStream(IoEngine& engine);
   TransferStream(const TransferStream&) = delete;
 
   /// An interval ends after `interval_s`, or `interval_bytes` if that is sooner; the first, a
@@ -63,7 +63,6 @@ class TransferStream {
   void wait(double timeout_s, std::vector<Slot*>& ended);
   void drain();
 
-  const Session& session_;
   IoEngine& engine_;
   PinnedMemory reads_, writes_;
   std::uint64_t stamps_ = 0, written_ = 0;
