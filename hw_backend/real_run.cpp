@@ -84,7 +84,7 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
     Worker::Pace pace;
     for (const auto& device : devices)
       if (const auto* host = dynamic_cast<const HostDevice*>(device.get())) pace += host->pace();
-    run.pacing = result::Pacing{pace.jobs, pace.overruns, pace.largest_share};
+    run.pacing = result::Pacing{pace.jobs, pace.overruns, pace.largest_share, pace.late_s};
   }
   return run;
 }

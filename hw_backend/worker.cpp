@@ -85,7 +85,8 @@ void Worker::do_job(Job job, Clock::time_point& free_at) {
       const double work = std::chrono::duration<double>(ended - began).count();
       const double paced = std::chrono::duration<double>(*job.at_least).count();
       ++pace_.jobs;
-      pace_.overruns += ended > deadline;
+      pace_.overruns += work > paced;
+      if (ended > deadline) pace_.late_s += std::chrono::duration<double>(ended - deadline).count();
       pace_.largest_share = std::max(pace_.largest_share, work / paced);
       pace_.work_s += work;
       pace_.paced_s += paced;

@@ -31,6 +31,7 @@ class Worker {
     std::uint64_t overruns = 0;  ///< real work took longer than the deadline allows
     double largest_share = 0;    ///< of a deadline, that real work took
     double work_s = 0, paced_s = 0;
+    double late_s = 0;  ///< of deadlines that passed while the thread waited for a core
 
     Pace& operator+=(const Pace& other) {
       jobs += other.jobs;
@@ -38,6 +39,7 @@ class Worker {
       largest_share = std::max(largest_share, other.largest_share);
       work_s += other.work_s;
       paced_s += other.paced_s;
+      late_s += other.late_s;
       return *this;
     }
   };

@@ -37,6 +37,9 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
     if (!narrow) numerics.sum = ElementType::fp32;
     numerics.reduces_each = numerics.data > 1 && (offloads || scenario.parallel.zero_stage >= 2);
   }
+  numerics.sums_in_kernels =
+      numerics.micro_batches > 1 && !offloads && scenario.parallel.zero_stage < 2 &&
+      strategy.gradients.fused_accumulation && numerics.sum == kernel_type(numerics.precision);
   numerics.skips = strategy.overflow_check != description::OverflowCheck::none;
   numerics.staleness = 0;
   return numerics;
@@ -51,6 +54,7 @@ description::Scenario reference_of(const description::Scenario& scenario) {
   reference.strategy = resident->defaults();
   reference.strategy.gradients.accumulation =
       wanted.sum == ElementType::fp32 ? Width::fp32 : Width::fp16;
+  reference.strategy.gradients.fused_accumulation = wanted.sums_in_kernels;
   reference.strategy.overflow_check =
       wanted.skips ? description::OverflowCheck::fused : description::OverflowCheck::none;
   reference.strategy.unlimited_gpu = true;

@@ -14,9 +14,10 @@ struct Numerics {
   /// Type in which micro-batches add up; equal to the kernels' where there is one only.
   description::ElementType sum = description::ElementType::fp32;
   bool reduces_each =
-      false;           ///< ranks' gradients are added after each micro-batch, not once a step
-  bool skips = false;  ///< a step with an overflow changes nothing
-  std::uint64_t staleness = 0;  ///< steps that an update comes late
+      false;  ///< ranks' gradients are added after each micro-batch, not once a step
+  bool sums_in_kernels = false;  ///< a micro-batch has no gradient that is rounded by itself
+  bool skips = false;            ///< a step with an overflow changes nothing
+  std::uint64_t staleness = 0;   ///< steps that an update comes late
 
   bool operator==(const Numerics&) const = default;
 };

@@ -199,7 +199,7 @@ class Streaming {
         in_use = GatheredWeights();
       }
       GatheredWeights weights = co_await arrive(layer);
-      Gradients::OnGpu gradients = co_await gradients_.begin_layer(layer);
+      Gradients::OnGpu gradients = co_await gradients_.begin_layer(layer, first_micro);
       if (!activations_.has_room(layer, true)) {
         if (before) co_await before;
         in_use = GatheredWeights();

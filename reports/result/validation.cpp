@@ -136,7 +136,8 @@ void to_json(nlohmann::json& json, const Validation& v) {
   if (v.pacing)
     json["pacing"] = {{"jobs", v.pacing->jobs},
                       {"overruns", v.pacing->overruns},
-                      {"largest_share", v.pacing->largest_share}};
+                      {"largest_share", v.pacing->largest_share},
+                      {"late_s", v.pacing->late_s}};
   for (const auto& [name, books] : v.storage) {
     json["storage"][name]["asked"] = bytes_json(books.asked);
     json["storage"][name]["disk"] = books.disk ? bytes_json(*books.disk) : nlohmann::json(nullptr);

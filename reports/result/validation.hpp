@@ -9,6 +9,7 @@ struct Pacing {
   std::uint64_t jobs = 0;
   std::uint64_t overruns = 0;  ///< took longer than that machine would: the comparison is void
   double largest_share = 0;    ///< of a deadline, that real work took
+  double late_s = 0;           ///< sum of what deadlines were missed by, for want of a core
 };
 
 /// Growth of memory since the end of the set-up, host and emulated GPUs together: what the ledger

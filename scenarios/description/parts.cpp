@@ -33,6 +33,7 @@ void gradients_fields(Io& io, Part& part) {
   io("flush_tail", part.flush_tail);
   io.automatic("pinned", part.pinned);
   io("staging_buffer", part.staging_buffer);
+  io("fused_accumulation", part.fused_accumulation);
   io("init_copy", part.init_copy);
   io("reduce_bucket", part.reduce_bucket);
 }

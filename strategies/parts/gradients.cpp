@@ -124,16 +124,16 @@ ElementType Gradients::resident_type() const {
   return resident_width_ == 4 ? ElementType::fp32 : job_.weight_type();
 }
 
-/// The kernels write the resident gradients themselves. Where micro-batches add up, each has
-/// tensors of its own, which are then added to the sum, as autograd does.
+/// The kernels write, or add to, the resident gradients themselves.
 bool Gradients::in_place() const {
-  return !optimizer_ && job_.partition.gradient_ways() == 1 &&
-         job_.scenario.training.gradient_accumulation == 1;
+  const bool one = job_.scenario.training.gradient_accumulation == 1;
+  return !optimizer_ && job_.partition.gradient_ways() == 1 && resident_width_ == width_ &&
+         (one || part_.fused_accumulation);
 }
 
 // ---- On the GPU
 
-Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer) {
+Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer, bool first_micro) {
   OnGpu gradients;
   gradients.slot = co_await on_gpu_.acquire();
   const LayerPlan& plan = job_.plans.layers[layer];
@@ -149,7 +149,7 @@ Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer) {
     // the head has begun the sum of the weights that it shares with the embedding
     const bool begun = slot.owned && layer == 0 && job_.model.architecture.tied_embeddings &&
                        slot.weight == job_.model.layers.front().weights.front();
-    gradients.fresh.push_back(!begun);
+    gradients.fresh.push_back(!begun && (first_micro || !in_place()));
     if (in_place()) {
       gradients.views.push_back(resident(slot.weight));
     } else if (!slot.owned || tied_[slot.weight]) {
@@ -177,23 +177,23 @@ View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
 
 /// ZeRO-2 and 3 leave each rank its share; below, all ranks get the sum: once a step when
 /// micro-batches add up on the GPU, each time when they do so in host memory.
-Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed) {
+Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, bool last_micro) {
   if (job_.partition.ways == 1) return computed;
   if (job_.partition.gradient_ways() > 1)
     return machine_.collective(rank_, group_, Collective::reduce_scatter, whole,
                                own_part(slot, whole), computed, job_.weight_type());
-  if (sums_locally()) return computed;  // at the end of the step
+  if (sums_locally() || (in_place() && !last_micro)) return computed;  // at the end of the step
   return machine_.collective(rank_, group_, Collective::all_reduce, whole, whole, computed,
                              job_.weight_type());
 }
 
 std::vector<Gradients::Share> Gradients::reduce_layer(const LayerPlan& plan, const OnGpu& gradients,
-                                                      const Op& computed) {
+                                                      const Op& computed, bool last_micro) {
   std::vector<Share> shares;
   for (std::size_t i = 0; i < plan.weights.size(); ++i) {
     const LayerWeight& slot = plan.weights[i];
     if (!slot.owned) continue;
-    Op reduced = reduce(slot, gradients.views[i], computed);
+    Op reduced = reduce(slot, gradients.views[i], computed, last_micro);
     shares.push_back({slot.weight, job_.share(slot.weight, ways_),
                       own_part(slot, gradients.views[i]), std::move(reduced)});
   }
@@ -254,7 +254,7 @@ Task<> Gradients::keep_resident(std::vector<Share> shares, OnGpu keep, bool firs
 Task<> Gradients::leave(std::uint32_t layer, OnGpu gradients, Op computed, bool first_micro,
                         bool last_micro) {
   const LayerPlan& plan = job_.plans.layers[layer];
-  std::vector<Share> shares = reduce_layer(plan, gradients, computed);
+  std::vector<Share> shares = reduce_layer(plan, gradients, computed, last_micro);
   if (sums_locally()) sum_locally(shares, first_micro, last_micro);
   for (const Share& share : shares) tied_[share.weight].reset();
   leaving_.push_back(machine_.spawn(

@@ -33,7 +33,7 @@ class Gradients {
     std::vector<bool> fresh;  ///< nothing is in the view yet to add to
   };
   /// Waits until fewer than two layers' gradients are on the GPU.
-  Task<OnGpu> begin_layer(std::uint32_t layer);
+  Task<OnGpu> begin_layer(std::uint32_t layer, bool first_micro);
   /// `computed`: the layer's backward. Returns when the next layer may go on.
   Task<> leave(std::uint32_t layer, OnGpu gradients, Op computed, bool first_micro,
                bool last_micro);
@@ -67,13 +67,13 @@ class Gradients {
     explicit Down(Op both) : copied(both), arrived(std::move(both)) {}
     Down(Op off_gpu, Op in_place) : copied(std::move(off_gpu)), arrived(std::move(in_place)) {}
   };
-  Op reduce(const LayerWeight& slot, const View& whole, Op computed);
+  Op reduce(const LayerWeight& slot, const View& whole, Op computed, bool last_micro);
   Op keep(const Share& share, bool first_micro, const After& after);
   void sum_locally(std::vector<Share>& shares, bool first_micro, bool last_micro);
   bool sums_locally() const;
   View own_part(const LayerWeight& slot, const View& whole) const;
-  std::vector<Share> reduce_layer(const LayerPlan& plan, const OnGpu& gradients,
-                                  const Op& computed);
+  std::vector<Share> reduce_layer(const LayerPlan& plan, const OnGpu& gradients, const Op& computed,
+                                  bool last_micro);
   Task<> offload(std::vector<Share> shares, OnGpu keep, bool first_micro, bool last_micro);
   Task<> keep_resident(std::vector<Share> shares, OnGpu keep, bool first_micro);
   Task<Down> bring_down(const Share& share, bool first_micro);

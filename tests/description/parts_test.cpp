@@ -69,6 +69,7 @@ TEST(Parts, ReadBackWhatTheyWrite) {
                         12_GiB,
                         PinnedPolicy::power_of_two,
                         true,
+                        false,
                         true,
                         Params(5)};
   strategy.optimizer.paths = {{"nvme", 2.0}, {"pfs", std::nullopt}};
