@@ -2,6 +2,7 @@
 
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
+#include "hw_backend/interrupt.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace spillway::cli {
 
 namespace {
 
-enum Exit { answer = 0, users_input = 2, device = 3, our_bug = 4 };
+enum Exit { answer = 0, users_input = 2, device = 3, our_bug = 4, signalled = 128 };
 
 constexpr const char* description_text =
     "Predicts what training a model larger than the GPU needs when weights, activations,\n"
@@ -110,6 +111,9 @@ int run_program(int argc, const char* const* argv) {
   } catch (const description::DeviceError& error) {
     report({{"", 0, 0, "", error.what(), ""}}, json);
     return device;
+  } catch (const hw_backend::Interrupted& interrupted) {
+    std::fprintf(stderr, "interrupted; nothing is left behind\n");
+    return signalled + interrupted.signal();  // as a shell says it
   } catch (const std::exception& error) {
     report({{"", 0, 0, "", std::string("a bug of spillway: ") + error.what(),
              "please report it with the scenario"}},

@@ -20,8 +20,10 @@ void systems(bool json) {
                    {"summary", system.summary},
                    {"source", system.source},
                    {"parts", nlohmann::json(system.defaults())},
-                   {"backends", {"sim"}},
-                   {"notes", nlohmann::json::array()}});
+                   {"backends", {"sim", "hw"}},
+                   {"notes",
+                    {"hw: dense decoders, tensor and pipeline parallel 1, run for real "
+                     "(spillway validate); others with --synthetic"}}});
     table.rows.push_back({{system.name}, {system.summary}, {system.source}});
   }
   if (json) return print_json(all);
@@ -32,7 +34,8 @@ void systems(bool json) {
 
 void add_systems(CLI::App& app) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* verb = app.add_subcommand("systems", "the systems that can be simulated");
+  CLI::App* verb =
+      app.add_subcommand("systems", "the systems that can be simulated and run for real");
   verb->add_flag("--json", *json, "with their parts and defaults, as JSON");
   verb->footer("Example:\n  spillway systems --json");
   verb->callback([json] { systems(*json); });

@@ -1,17 +1,20 @@
 #include "cli/common.hpp"
+#include "cli/preflight.hpp"
+#include "cli/validation_plan.hpp"
 #include "cli/verbs.hpp"
-#include "hw_backend/probe/probe.hpp"
+#include "hw_backend/interrupt.hpp"
+#include "hw_backend/probe/usable_memory.hpp"
 #include "hw_backend/real_run.hpp"
+#include "hw_backend/storage/limits.hpp"
 #include "reports/chrome_trace.hpp"
 #include "reports/human.hpp"
-#include "reports/table.hpp"
 #include "reports/validation_report.hpp"
 #include "scenarios/description/data_files.hpp"
-#include "scenarios/read_machine.hpp"
-#include "strategies/automatic.hpp"
+#include "strategies/counting/counting_machine.hpp"
 #include "strategies/numerics.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <memory>
 #include <sstream>
 
@@ -19,141 +22,94 @@ namespace spillway::cli {
 
 namespace {
 
-using description::MachineFile;
+using description::IoEngine;
 using description::Scenario;
 using description::ScenarioError;
-
-struct Options {
-  std::string scenario;
-  std::vector<std::string> on;  ///< "DIR" or "STORAGE=DIR"
-  std::vector<std::string> overrides;
-  std::string profile, pace, trace_file;
-  bool json = false, synthetic = false, no_reference = false;
-};
-
-/// A storage of the run and where it lies on this server.
-struct Place {
-  std::string name;
-  std::filesystem::path directory;
-};
 
 [[noreturn]] void refuse(const std::string& path, std::string message, std::string hint) {
   throw ScenarioError({{"command line", 0, 0, path, std::move(message), std::move(hint)}});
 }
 
-/// --on in order takes the names of the scenario's storages, unless it gives one.
-std::vector<Place> places_of(const Options& options, const MachineFile& written) {
-  std::vector<Place> places;
-  for (std::size_t i = 0; i < options.on.size(); ++i) {
-    const std::string& word = options.on[i];
-    const std::size_t equals = word.find('=');
-    const std::string name = equals != std::string::npos  ? word.substr(0, equals)
-                             : i < written.storage.size() ? written.storage[i].name
-                                                          : "directory" + std::to_string(i + 1);
-    for (const Place& known : places)
-      if (known.name == name)
-        refuse("--on", "two directories for the storage \"" + name + "\"",
-               "write --on NAME=DIR with another name");
-    places.push_back({name, equals == std::string::npos ? word : word.substr(equals + 1)});
+MemoryNeed need_of(const ValidateOptions& options, const Scenario& scenario, const Plan& plan,
+                   const result::Result& predicted) {
+  MemoryNeed need = memory_need(scenario, predicted,
+                                options.compares() ? plan.prepared.model.parameters.value() : 0);
+  const std::vector<std::uint64_t> files = file_need(scenario, predicted);
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (!plan.places[i].raw && hw_backend::StoreDirectory(plan.places[i].path).in_memory())
+      need.files += files[i];
+  return need;
+}
+
+/// States before it starts what it will take, and refuses what is not there.
+void announce(const ValidateOptions& options, const Plan& plan) {
+  const MemoryNeed memory = need_of(options, plan.scenario, plan, plan.predicted);
+  say(options, announcement(plan.scenario, plan.predicted, memory, options.compares()));
+  require_room(plan.places, file_need(plan.scenario, plan.predicted));
+  require_memory(memory, hw_backend::usable_memory());
+  hw_backend::check_limits(memory.locked, 0);
+}
+
+/// The serial number of each raw disk is typed again, under what it will lose.
+RawDisks open_disks(Plan& plan, Gates gates) {
+  std::vector<hw_backend::ProjectedWear> wear;
+  for (const description::StorageSpec& storage : plan.scenario.machine.storage) {
+    const auto found = plan.predicted.io.by_storage.find(storage.name);
+    hw_backend::ProjectedWear& each = wear.emplace_back();
+    each.steps = static_cast<double>(plan.scenario.run.warmup_steps + plan.scenario.run.steps);
+    if (found != plan.predicted.io.by_storage.end())
+      each.written_bytes_per_step = static_cast<double>(found->second.write);
+    if (storage.endurance && storage.endurance->rated.value() > 0)
+      each.rated_write_bytes = static_cast<double>(storage.endurance->rated.value());
   }
-  return places;
-}
-
-void say(const Options& options, const std::string& text) {
-  if (!options.json) print(text);
-}
-
-MachineFile measured_machine(const Options& options, const std::vector<Place>& places) {
-  if (!options.profile.empty()) return scenarios::read_machine(options.profile);
-  hw_backend::ProbeOptions probe;
-  for (const Place& place : places) probe.directories.push_back(place.directory);
-  probe.quick = true;
-  say(options,
-      fmt::format("Measuring this machine for some 20 s; at most {} are written to each "
-                  "directory.\n",
-                  reports::human_bytes(static_cast<double>(hw_backend::probe_writes(probe)))));
-  return hw_backend::probe(probe).machine;
-}
-
-/// This server as the scenario's machine: its host and its directories; paced, another one's GPU.
-MachineFile compose(const Options& options, const Scenario& written, MachineFile machine,
-                    const std::vector<Place>& places) {
-  if (machine.storage.size() < places.size())
-    refuse("--profile",
-           fmt::format("{} has {} storages, --on names {} directories", machine.name,
-                       machine.storage.size(), places.size()),
-           "probe all of them: spillway probe DIR...");
-  machine.storage.resize(places.size());
-  for (std::size_t i = 0; i < places.size(); ++i) machine.storage[i].name = places[i].name;
-  machine.nodes = 1;
-  if (!options.pace.empty()) {
-    const MachineFile pace = scenarios::read_machine(options.pace);
-    machine.gpu = pace.gpu;
-    machine.gpu.shares_host = false;
-    machine.gpu.context = description::Bytes(0);
-    machine.pcie = pace.pcie;
-    machine.network = pace.network;
-    machine.name += " paced as " + pace.name;
+  RawDisks disks = open_raw_disks(std::move(gates), wear, ask_at_terminal);
+  for (const auto& [place, disk] : disks) {
+    description::Bytes& capacity = plan.scenario.machine.storage[place].capacity;
+    capacity = description::Bytes(std::min(capacity.value(), disk.size() / 4096 * 4096));
   }
-  machine.gpu.gpudirect = false;
-  machine.gpu.count = written.parallel.ranks();
-  return machine;
+  return disks;
 }
 
-/// The resolved scenario on that machine.
-Scenario on_machine(const Options& options, const MachineFile& machine) {
-  std::vector<std::string> overrides = options.overrides;
-  overrides.push_back("machine=" + nlohmann::json(machine).dump());
-  overrides.push_back("run.checkpoint=true");
-  return read(options.scenario, overrides).scenario;
-}
-
-std::vector<hw_backend::RealStorage> directories_of(const std::vector<Place>& places) {
-  std::vector<hw_backend::RealStorage> storages;
-  for (const Place& place : places) storages.push_back({{place.directory}});
-  return storages;
-}
-
-/// States before it starts what it will take.
-void announce(const Options& options, const Scenario& scenario, const result::Result& predicted) {
-  const double steps = static_cast<double>(scenario.run.warmup_steps + scenario.run.steps);
-  double written = static_cast<double>(predicted.ssd.total);
-  for (const auto& [name, bytes] : predicted.io.by_storage)
-    written += steps * static_cast<double>(bytes.write);
-  say(options,
-      fmt::format("Predicted: {:.0f} steps of {}, {} of files, {} written in all, {} of "
-                  "host memory and {} for each of {} GPUs.\n",
-                  steps, reports::human_time(predicted.step_time_s),
-                  reports::human_memory(predicted.ssd.total), reports::human_bytes(written),
-                  reports::human_memory(predicted.host.total),
-                  reports::human_memory(predicted.gpu.total), scenario.node_ranks()));
-}
-
-/// Files are as large as the prediction needs, with some room for extents that do not fit exactly.
-void size_files(Scenario& scenario, const result::Result& predicted) {
-  const std::uint64_t need = predicted.ssd.total + predicted.ssd.total / 16 + (64u << 20);
-  for (description::StorageSpec& storage : scenario.machine.storage)
-    if (storage.capacity.value() == 0 || storage.capacity.value() > need)
-      storage.capacity = description::Bytes(need / 4096 * 4096);
-}
-
-/// Trains the reference and compares masters and losses.
-void compare_weights(const Options& options, const Scenario& scenario,
-                     const strategies::Prepared& prepared, const hw_backend::RealRun& run,
-                     result::Validation& validation) {
-  if (options.synthetic || options.no_reference) return;
-  Scenario reference = strategies::reference_of(scenario);
-  reference.machine.storage.clear();
+hw_backend::RealRun run_plan(const ValidateOptions& options, const Plan& plan,
+                             const RawDisks& disks) {
   hw_backend::RealRunOptions real;
-  const hw_backend::RealRun other = hw_backend::run_for_real(reference, prepared, real);
-  if (!other.result.feasible()) {
-    validation.notes.push_back("the reference does not fit into this machine's memory");
+  for (std::size_t i = 0; i < plan.places.size(); ++i) {
+    hw_backend::RealStorage& storage = real.storages.emplace_back();
+    if (plan.places[i].raw)
+      storage.raw = &disks.at(i);
+    else
+      storage.directories.push_back(plan.places[i].path);
+  }
+  real.paced = !options.pace.empty();
+  real.synthetic = options.synthetic;
+  real.engine.checked = options.synthetic;
+  real.trace = !options.trace_file.empty();
+  return hw_backend::run_for_real(plan.scenario, plan.prepared, real);
+}
+
+/// Trains the reference and compares masters.
+void compare_weights(const ValidateOptions& options, const Plan& plan,
+                     const hw_backend::RealRun& run, result::Validation& validation) {
+  if (!options.compares() || !run.result.feasible()) return;
+  Scenario reference = strategies::reference_of(plan.scenario);
+  reference.machine.storage.clear();
+  strategies::CountingMachine counting(reference);
+  const result::Result peaks = strategies::run(counting, reference, plan.prepared, "counting");
+  const MemoryNeed need = memory_need(reference, peaks, plan.prepared.model.parameters.value());
+  if (!peaks.feasible() || need.total() > hw_backend::usable_memory()) {
+    validation.notes.push_back(fmt::format(
+        "the reference, which keeps all of the training in memory, needs {}, more than there is",
+        reports::human_memory(need.total())));
     return;
   }
-  validation.weights_equal = run.trained.masters == other.trained.masters;
+  const hw_backend::RealRun other =
+      hw_backend::run_for_real(reference, plan.prepared, hw_backend::RealRunOptions{});
+  if (other.result.feasible())
+    validation.weights_equal = run.trained.masters == other.trained.masters;
 }
 
-void describe(const Options& options, const Scenario& scenario, result::Validation& validation) {
+void describe(const ValidateOptions& options, const Scenario& scenario,
+              result::Validation& validation) {
   validation.real = {"storage transfers, all bytes", "host memory, locked where it is pinned",
                      "optimizer, conversions and checks on the processor"};
   if (options.synthetic) {
@@ -165,8 +121,11 @@ void describe(const Options& options, const Scenario& scenario, result::Validati
   validation.emulated.push_back("GPU memory in DRAM");
   if (!options.pace.empty())
     validation.emulated.push_back("kernels and copies last as long as on " + options.pace);
-  if (scenario.strategy.io_engine == description::IoEngine::gds)
-    validation.emulated.push_back("GPUDirect Storage");
+  if (scenario.strategy.io_engine != IoEngine::gds) return;
+  validation.emulated.push_back("GPUDirect Storage: drives read into the DRAM of emulated GPUs");
+  validation.notes.push_back(
+      "GPUDirect Storage itself needs a CUDA device and libcufile: install NVIDIA's package "
+      "nvidia-gds");
 }
 
 double first_step_s(const result::Trace& trace) {
@@ -176,7 +135,7 @@ double first_step_s(const result::Trace& trace) {
   return std::max(start, 0.0);
 }
 
-void write_trace(const Options& options, const result::Trace& measured,
+void write_trace(const ValidateOptions& options, const result::Trace& measured,
                  const result::Trace& predicted) {
   if (options.trace_file.empty()) return;
   std::ostringstream text;
@@ -185,50 +144,80 @@ void write_trace(const Options& options, const result::Trace& measured,
   write_file(options.trace_file, text.str());
 }
 
-void validate(Options options) {
-  if (options.scenario.empty())
-    options.scenario = (description::data_root() / "scenarios/examples/tiny.json").string();
-  const hw_backend::InterruptGuard interruptible;
-  const Scenario written = read(options.scenario, options.overrides).scenario;
-  const std::vector<Place> places = places_of(options, written.machine);
-  for (const Place& place : places) hw_backend::StoreDirectory usable(place.directory);
-  const MachineFile machine = compose(options, written, measured_machine(options, places), places);
-  Scenario scenario = on_machine(options, machine);
-  const strategies::Prepared prepared = strategies::prepare(scenario);
-  scenario = strategies::resolve_automatic(scenario, prepared);
-  const bool tracing = !options.trace_file.empty();
+/// The trace is written last; that it can be is known first.
+void require_writable(const std::string& file) {
+  if (file.empty()) return;
+  const std::filesystem::path path(file);
+  const bool there = std::filesystem::exists(path);
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  if (access(there ? path.c_str() : folder.c_str(), W_OK) != 0 ||
+      std::filesystem::is_directory(path))
+    refuse("--trace", "\"" + file + "\" cannot be written",
+           "name a file in a folder that you may write to");
+}
+
+result::Validation validation_of(const ValidateOptions& options, Plan& plan,
+                                 hw_backend::RealRun& run) {
   result::Validation validation;
-  result::Trace predicted;
-  validation.predicted = explore::simulate(simulator(), scenario, tracing ? &predicted : nullptr);
-  announce(options, scenario, validation.predicted);
-  size_files(scenario, validation.predicted);
-  hw_backend::RealRunOptions real;
-  real.storages = directories_of(places);
-  real.paced = !options.pace.empty();
-  real.synthetic = options.synthetic;
-  real.engine.checked = options.synthetic;
-  real.trace = tracing;
-  hw_backend::RealRun run = hw_backend::run_for_real(scenario, prepared, real);
   validation.device = run.device;
+  validation.synthetic = options.synthetic;
+  validation.predicted = plan.predicted;
   validation.measured = run.result;
-  validation.losses = run.trained.losses;
+  if (!options.synthetic) validation.losses = run.trained.losses;
   validation.pacing = run.pacing;
   validation.memory = run.memory;
   validation.storage = run.storage;
-  validation.notes = run.notes;
-  validation.machine = machine;
-  describe(options, scenario, validation);
-  write_trace(options, run.trace, predicted);
-  compare_weights(options, scenario, prepared, run, validation);
-  result::compare(validation);
+  validation.notes = plan.notes;
+  validation.notes.insert(validation.notes.end(), run.notes.begin(), run.notes.end());
+  validation.machine = plan.machine;
+  describe(options, plan.scenario, validation);
+  return validation;
+}
+
+/// This machine has the simulator's ledger: what does not fit there does not fit here.
+result::Validation not_run(const ValidateOptions& options, const Plan& plan) {
+  result::Validation validation;
+  validation.device = "not run";
+  validation.synthetic = options.synthetic;
+  validation.predicted = plan.predicted;
+  validation.measured.backend = "real";
+  validation.measured.system = plan.predicted.system;
+  validation.measured.scenario = plan.predicted.scenario;
+  validation.measured.infeasible = plan.predicted.infeasible;
+  validation.notes = plan.notes;
+  validation.notes.push_back("nothing was run: the ledger of a real run is the simulator's");
+  validation.machine = plan.machine;
+  return validation;
+}
+
+void answer(const ValidateOptions& options, const result::Validation& validation) {
   if (options.json) return print_json(nlohmann::json(validation));
   print("\n" + reports::validation_report(validation, reports::screen_of(stdout)));
+}
+
+void validate(ValidateOptions options) {
+  if (options.scenario.empty())
+    options.scenario = (description::data_root() / "scenarios/examples/tiny.json").string();
+  require_writable(options.trace_file);
+  static const hw_backend::SystemBlockLayer layer;
+  Gates gates;
+  Plan plan = make_plan(options, layer, gates);
+  if (!plan.predicted.feasible()) return answer(options, not_run(options, plan));
+  announce(options, plan);
+  const RawDisks disks = open_disks(plan, std::move(gates));
+  const hw_backend::InterruptGuard interruptible;
+  hw_backend::RealRun run = run_plan(options, plan, disks);
+  result::Validation validation = validation_of(options, plan, run);
+  write_trace(options, run.trace, plan.trace);
+  compare_weights(options, plan, run, validation);
+  result::compare(validation);
+  answer(options, validation);
 }
 
 }  // namespace
 
 void add_validate(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ValidateOptions>();
   CLI::App* verb = app.add_subcommand(
       "validate", "runs a scenario for real on this machine, and beside it the prediction");
   verb->add_option("scenario", options->scenario, "scenario file (default: the tiny example)");
@@ -236,7 +225,14 @@ void add_validate(CLI::App& app) {
                    "directory for a storage of the scenario, in their order; NAME=DIR for the one "
                    "of that name; repeatable")
       ->required()
-      ->take_all();
+      ->allow_extra_args(false)
+      ->type_name("[NAME=]DIR");
+  verb->add_option(
+          "--allow-raw", options->allow_raw,
+          "serial number of a disk that --on names instead of a directory, and that may be "
+          "overwritten; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("SERIAL");
   verb->add_option("--profile", options->profile,
                    "machine file that probe wrote (default: measure now)");
   verb->add_option("--pace", options->pace,

@@ -2,17 +2,17 @@
 
 #include <signal.h>
 #include <atomic>
-#include <csignal>
 
 namespace spillway::hw_backend {
 
 namespace {
 
-std::atomic<int> signals{0};
+std::atomic<int> first_signal{0};
 struct sigaction before_interrupt, before_terminate;
 
 void note_signal(int number) {
-  if (signals.fetch_add(1) == 0) return;
+  int none = 0;
+  if (first_signal.compare_exchange_strong(none, number)) return;
   std::signal(number, SIG_DFL);
   std::raise(number);
 }
@@ -20,7 +20,7 @@ void note_signal(int number) {
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  signals = 0;
+  first_signal = 0;
   struct sigaction action {};
   action.sa_handler = note_signal;  // without SA_RESTART: a wait returns
   sigaction(SIGINT, &action, &before_interrupt);
@@ -33,7 +33,7 @@ InterruptGuard::~InterruptGuard() {
 }
 
 void stop_if_interrupted() {
-  if (signals > 0) throw Interrupted();
+  if (const int signal = first_signal; signal != 0) throw Interrupted(signal);
 }
 
 }  // namespace spillway::hw_backend

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <csignal>
 #include <stdexcept>
 
 namespace spillway::hw_backend {
@@ -7,7 +8,11 @@ namespace spillway::hw_backend {
 /// The user wants it to stop: nothing is left behind.
 class Interrupted : public std::runtime_error {
  public:
-  Interrupted() : std::runtime_error("interrupted") {}
+  explicit Interrupted(int signal = SIGINT) : std::runtime_error("interrupted"), signal_(signal) {}
+  int signal() const { return signal_; }
+
+ private:
+  int signal_;
 };
 
 /// While it lives, SIGINT and SIGTERM end the run at its next look instead of the process at once;

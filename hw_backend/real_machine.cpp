@@ -52,7 +52,7 @@ RealMachine::~RealMachine() {
   cancel_all();
   for (const auto& device : devices_) device->unpin(reinterpret_cast<std::byte*>(losses_.data()));
   for (Storage& storage : storages_)
-    for (auto& file : storage.drives) engine_.detach(file->target());
+    for (Target* drive : storage.drives) engine_.detach(*drive);
 }
 
 std::unique_ptr<Operation> RealMachine::make_operation() const {

@@ -2,6 +2,7 @@
 
 #include "hw_backend/arithmetic/execute.hpp"
 #include "hw_backend/host_device.hpp"
+#include "hw_backend/raw_device/raw_device.hpp"
 #include "hw_backend/storage/disk_counts.hpp"
 #include "hw_backend/storage/io_engine.hpp"
 #include "hw_backend/storage/store_directory.hpp"
@@ -26,9 +27,11 @@ struct Segment {
   std::uint32_t storage = 0;
 };
 
-/// A storage of the scenario on this server: a directory a drive.
+/// A storage of the scenario on this server: a directory a drive, or one disk without a file
+/// system.
 struct RealStorage {
-  std::vector<std::filesystem::path> directories;
+  std::vector<std::filesystem::path> directories{};
+  const RawDevice* raw = nullptr;  ///< outlives the run; io_engine `direct` alone
 };
 
 struct RealOptions {
@@ -72,7 +75,10 @@ class RealMachine final : public strategies::Machine {
  private:
   struct Storage {
     std::vector<std::unique_ptr<StoreDirectory>> directories;
-    std::vector<std::unique_ptr<StoreFile>> drives;  ///< io_engine direct: one file a drive
+    std::vector<std::unique_ptr<StoreFile>> files;  ///< io_engine direct: one a drive
+    std::unique_ptr<Target> disk;                   ///< of a raw device, instead of directories
+    const RawDevice* raw = nullptr;
+    std::vector<Target*> drives;  ///< these files, or that disk
     std::uint64_t read = 0, written = 0;
   };
   struct Placed {
@@ -98,6 +104,7 @@ class RealMachine final : public strategies::Machine {
   float fetch(const strategies::View& view) override;
 
   void open_storages();
+  void open_raw(Storage& storage, const RawDevice& raw, std::uint64_t capacity);
   void place_extent(strategies::Block& block);
   void start_transfer(RealOperation& operation);
   void start_copy(RealOperation& operation);

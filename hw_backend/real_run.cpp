@@ -6,13 +6,15 @@ namespace spillway::hw_backend {
 
 namespace {
 
-using DiskMarks = std::vector<std::optional<DiskCounts>>;  // by storage: of its first directory
+using DiskMarks =
+    std::vector<std::optional<DiskCounts>>;  // by storage: of its disk or first directory
 
 DiskMarks disk_marks(const RealRunOptions& options) {
   DiskMarks marks;
   for (const RealStorage& storage : options.storages)
-    marks.push_back(storage.directories.empty() ? std::nullopt
-                                                : read_disk_counts(storage.directories.front()));
+    marks.push_back(storage.raw                   ? read_disk_counts(storage.raw->name())
+                    : storage.directories.empty() ? std::nullopt
+                                                  : read_disk_counts(storage.directories.front()));
   return marks;
 }
 

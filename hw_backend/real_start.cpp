@@ -94,7 +94,9 @@ void RealMachine::start_kernels(RealOperation& operation) {
     at_least_s += kernel.seconds;
   }
   const WorkContext context{&lowering_, &scenario_, data_index(operation.rank)};
-  double* loss = loss_of(operation.rank, operation.gpu_kernels.front().numbers);
+  double* loss = operation.gpu_kernels.empty()
+                     ? nullptr  // tensor ranks may have nothing of their own between collectives
+                     : loss_of(operation.rank, operation.gpu_kernels.front().numbers);
   const Stream stream = operation.gpu_stream == GpuStream::side ? Stream::side : Stream::compute;
   devices_[operation.rank.index]->run(
       stream, at_least_s,

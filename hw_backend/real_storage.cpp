@@ -1,8 +1,11 @@
 #include "hw_backend/real_machine.hpp"
 #include "hw_backend/real_operation.hpp"
+#include "hw_backend/storage/io_error.hpp"
 #include "strategies/memory/extents.hpp"
 
+#include <fcntl.h>
 #include <algorithm>
+#include <cerrno>
 
 /// Memory and storage of the real machine.
 namespace spillway::hw_backend {
@@ -19,25 +22,47 @@ bool is_of_the_process(Purpose purpose) {
          purpose == Purpose::context;
 }
 
+/// Whole blocks around a transfer: its ends are read and written with their neighbours.
+void require_inside(const RawDevice& raw, const Transfer& transfer) {
+  const std::uint64_t block = raw.alignment();
+  const std::uint64_t first = transfer.offset / block * block;
+  const std::uint64_t last = (transfer.offset + transfer.bytes + block - 1) / block * block;
+  raw.require_inside(first, last - first);
+}
+
 }  // namespace
 
 void RealMachine::open_storages() {
   const auto& storages = topology().storages;
-  ENSURE(options_.storages.size() == storages.size(), "directories for every storage");
+  ENSURE(options_.storages.size() == storages.size(), "a place for every storage");
   for (std::size_t i = 0; i < storages.size(); ++i) {
     Storage& storage = storages_.emplace_back();
-    ENSURE(options_.storages[i].directories.size() == storages[i].drives, "a directory a drive");
-    for (const auto& directory : options_.storages[i].directories)
-      storage.directories.push_back(std::make_unique<StoreDirectory>(directory));
+    const RealStorage& place = options_.storages[i];
+    const description::StorageSpec& spec = scenario_.machine.storage[i];
     const bool direct = scenario_.strategy.io_engine == description::IoEngine::direct &&
-                        scenario_.machine.storage[i].kind == description::StorageKind::ssd;
+                        spec.kind == description::StorageKind::ssd;
+    ENSURE((place.raw ? 1 : place.directories.size()) == storages[i].drives, "a place a drive");
+    ENSURE(!place.raw || direct, "a raw device without files");
+    for (const auto& directory : place.directories)
+      storage.directories.push_back(std::make_unique<StoreDirectory>(directory));
     if (!direct) continue;
+    if (place.raw) open_raw(storage, *place.raw, spec.capacity.value());
     for (auto& directory : storage.directories) {
-      storage.drives.push_back(
-          directory->create("drive.data", scenario_.machine.storage[i].capacity.value()));
-      engine_.attach(storage.drives.back()->target());
+      storage.files.push_back(directory->create("drive.data", spec.capacity.value()));
+      storage.drives.push_back(&storage.files.back()->target());
     }
+    for (Target* drive : storage.drives) engine_.attach(*drive);
   }
+}
+
+void RealMachine::open_raw(Storage& storage, const RawDevice& raw, std::uint64_t capacity) {
+  ENSURE(capacity <= raw.size(), "a storage larger than its disk");
+  Descriptor fd(fcntl(raw.fd(), F_DUPFD_CLOEXEC, 0));
+  if (!fd) throw io_error("fcntl", errno, raw.name());
+  storage.raw = &raw;
+  storage.disk =
+      std::make_unique<Target>(std::move(fd), raw.name(), Access::read_write, true, raw.size());
+  storage.drives.push_back(storage.disk.get());
 }
 
 // ---- Memory
@@ -89,8 +114,8 @@ void RealMachine::place_extent(Block& block) {
   for (const strategies::StoredPiece& piece : block.pieces) {
     Storage& storage = storages_[piece.storage.index];
     for (const strategies::Extent& extent : piece.extents)
-      placed.segments.push_back({&storage.drives[extent.drive]->target(), extent.offset,
-                                 extent.bytes, piece.storage.index});
+      placed.segments.push_back(
+          {storage.drives[extent.drive], extent.offset, extent.bytes, piece.storage.index});
     if (!piece.extents.empty()) continue;
     const std::uint64_t drives = storage.directories.size();
     for (const strategies::Part& part :
@@ -129,6 +154,7 @@ void RealMachine::start_transfer(RealOperation& operation) {
       transfers.push_back({segment.target, write, segment.offset + first - before,
                            memory.data() + (first - range.offset), last - first, &operation});
       Storage& storage = storages_[segment.storage];
+      if (storage.raw) require_inside(*storage.raw, transfers.back());
       (write ? storage.written : storage.read) += last - first;
     }
     before += segment.bytes;

@@ -2,6 +2,7 @@
 
 #include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "reports/verdict.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -48,12 +49,9 @@ Table comparison(const Validation& v) {
   rows.time("  forward", p.forward_s, m.forward_s);
   rows.time("  backward", p.backward_s, m.backward_s);
   rows.time("  update", p.update_s, m.update_s);
-  for (const auto& [name, bytes] : m.io.by_storage) {
-    const auto found = p.io.by_storage.find(name);
-    const result::StorageBytes none;
-    const result::StorageBytes& predicted = found == p.io.by_storage.end() ? none : found->second;
-    rows.traffic(name + " read a step", predicted.read, bytes.read);
-    rows.traffic(name + " written a step", predicted.write, bytes.write);
+  for (const auto& [name, bytes] : result::storages_of(v)) {
+    rows.traffic(name + " read a step", bytes.first.read, bytes.second.read);
+    rows.traffic(name + " written a step", bytes.first.write, bytes.second.write);
   }
   rows.traffic("to the GPU a step", p.io.h2d, m.io.h2d);
   rows.traffic("from the GPU a step", p.io.d2h, m.io.d2h);
@@ -87,7 +85,7 @@ std::string books(const Validation& v, const Screen& screen) {
 }
 
 std::string training(const Validation& v, const Screen& screen) {
-  if (v.losses.empty() || v.losses.front() == 0)
+  if (v.synthetic)
     return paragraph(
         "Nothing was computed on the GPU; every read was checked against what had "
         "been written.",
@@ -101,6 +99,12 @@ std::string training(const Validation& v, const Screen& screen) {
   else
     text += "THE MASTER WEIGHTS DIFFER from those of resident training: data was lost or mixed up.";
   return paragraph(text, screen);
+}
+
+std::string notes(const Validation& v, const Screen& screen) {
+  std::string text;
+  for (const std::string& note : v.notes) text += paragraph("Note: " + note + ".", screen);
+  return text;
 }
 
 void add(result::Trace& into, const result::Trace& from, const std::string& side, double start_s) {
@@ -121,12 +125,14 @@ void add(result::Trace& into, const result::Trace& from, const std::string& side
 }  // namespace
 
 std::string validation_report(const Validation& v, const Screen& screen) {
+  if (!v.predicted.feasible()) return paragraph(headline(v.predicted), screen) + notes(v, screen);
   std::string text = bold(v.device, screen) + "\n";
   text += paragraph(fmt::format("Real: {}.", fmt::join(v.real, "; ")), screen);
   if (!v.emulated.empty())
     text += paragraph(fmt::format("Emulated: {}.", fmt::join(v.emulated, "; ")), screen);
   text += "\n" + to_text(comparison(v), screen) + "\n";
-  text += training(v, screen) + books(v, screen);
+  if (!v.measured.feasible()) text += paragraph("Measured: " + headline(v.measured), screen);
+  if (v.measured.feasible()) text += training(v, screen) + books(v, screen);
   if (v.pacing) {
     text += paragraph(
         fmt::format("{} paced kernels and copies; real work took at most {} of a deadline{}.",
@@ -140,8 +146,7 @@ std::string validation_report(const Validation& v, const Screen& screen) {
   }
   for (const std::string& suspect : v.suspects)
     text += paragraph("Suspect: " + suspect + ".", screen);
-  for (const std::string& note : v.notes) text += paragraph("Note: " + note + ".", screen);
-  return text;
+  return text + notes(v, screen);
 }
 
 result::Trace on_one_timeline(const result::Trace& measured, double measured_start_s,

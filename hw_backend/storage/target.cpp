@@ -7,6 +7,7 @@
 #include <linux/stat.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
@@ -50,7 +51,7 @@ Alignment direct_alignment(int fd, const struct stat& status, bool& possible) {
 
 }  // namespace
 
-Target::Target(Descriptor fd, std::string name, Access access, bool direct)
+Target::Target(Descriptor fd, std::string name, Access access, bool direct, std::uint64_t most)
     : fd_(std::move(fd)), name_(std::move(name)), access_(access) {
   struct stat status {};
   if (fstat(fd_.get(), &status) != 0) throw io_error("fstat", errno, name_);
@@ -60,6 +61,7 @@ Target::Target(Descriptor fd, std::string name, Access access, bool direct)
     device_ = status.st_rdev;
     if (ioctl(fd_.get(), BLKGETSIZE64, &size_) != 0) throw io_error("ioctl", errno, name_);
   }
+  size_ = std::min(size_, most);
   if (direct && set_direct(fd_.get(), true)) {
     direct_ = true;
     alignment_ = direct_alignment(fd_.get(), status, direct_);

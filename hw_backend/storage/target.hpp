@@ -5,6 +5,7 @@
 #include <sys/types.h>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 
 namespace spillway::hw_backend {
@@ -35,8 +36,10 @@ class Target {
  public:
   /// Takes over `fd`, opened with or without O_DIRECT; turns that on or off.
   ///   name    for messages: its path
+  ///   most    bytes of it that are ours, from the start on; the rest is never touched
   ///   Throws  DeviceError when its size or flags cannot be had
-  Target(Descriptor fd, std::string name, Access access, bool direct);
+  Target(Descriptor fd, std::string name, Access access, bool direct,
+         std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
 

@@ -81,6 +81,13 @@ double MemoryBooks::difference() const {
          static_cast<double>(ledger_bytes);
 }
 
+std::map<std::string, std::pair<StorageBytes, StorageBytes>> storages_of(const Validation& v) {
+  std::map<std::string, std::pair<StorageBytes, StorageBytes>> both;
+  for (const auto& [name, bytes] : v.predicted.io.by_storage) both[name].first = bytes;
+  for (const auto& [name, bytes] : v.measured.io.by_storage) both[name].second = bytes;
+  return both;
+}
+
 void compare(Validation& validation) {
   const Result& p = validation.predicted;
   const Result& m = validation.measured;
@@ -95,12 +102,11 @@ void compare(Validation& validation) {
   errors.add("peak_bytes.ssd.total", p.ssd.total, m.ssd.total);
   errors.add("io_bytes_per_step.h2d", p.io.h2d, m.io.h2d);
   errors.add("io_bytes_per_step.d2h", p.io.d2h, m.io.d2h);
-  for (const auto& [name, bytes] : m.io.by_storage) {
-    const auto found = p.io.by_storage.find(name);
-    const StorageBytes predicted = found == p.io.by_storage.end() ? StorageBytes{} : found->second;
+  for (const auto& [name, bytes] : storages_of(validation)) {
+    const auto& [predicted, measured] = bytes;
     const std::string path = "io_bytes_per_step.by_storage." + name;
-    errors.add(path + ".read", predicted.read, bytes.read);
-    errors.add(path + ".write", predicted.write, bytes.write);
+    errors.add(path + ".read", predicted.read, measured.read);
+    errors.add(path + ".write", predicted.write, measured.write);
   }
   validation.suspects.clear();
   for (const auto& [phase, predicted_s, measured_s] :
@@ -122,6 +128,7 @@ void to_json(nlohmann::json& json, const Validation& v) {
           {"predicted", v.predicted},
           {"errors", v.errors},
           {"suspects", v.suspects},
+          {"synthetic", v.synthetic},
           {"weights_equal", nullptr},
           {"losses", v.losses},
           {"memory",

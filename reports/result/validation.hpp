@@ -36,6 +36,7 @@ struct Validation {
   Result measured, predicted;
   std::map<std::string, double> errors;  ///< (predicted - measured) / measured, by path
   std::vector<std::string> suspects;     ///< assumptions behind the largest errors, in words
+  bool synthetic = false;                ///< nothing was computed on the GPU
   std::optional<bool> weights_equal;     ///< absent: nothing to compare with
   std::vector<double> losses;            ///< by step, the warm-up first
   std::optional<Pacing> pacing;
@@ -48,9 +49,13 @@ inline constexpr const char* validation_schema = "spillway/validation/1";
 
 void to_json(nlohmann::json& json, const Validation& validation);
 
+/// What a step reads and writes of each storage that either side has: predicted, measured.
+std::map<std::string, std::pair<StorageBytes, StorageBytes>> storages_of(const Validation& v);
+
 /// Fills `errors` and `suspects` from `measured` and `predicted`.
 ///   errors    step and phase times, bytes by storage, h2d, d2h, peaks; those that are 0 on both
-///             sides are left out
+///             sides are left out, and one that is 0 on the measured side alone is 1. Of a scenario
+///             that does not fit, the peaks until then
 void compare(Validation& validation);
 
 }  // namespace spillway::result

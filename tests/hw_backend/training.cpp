@@ -77,7 +77,9 @@ RealRun train_for_real(const description::Scenario& scenario, RealRunOptions opt
   const std::filesystem::path root =
       (in_memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path()) /
       ("spillway_real_" + std::to_string(getpid()) + "_" + std::to_string(number++));
-  for (const auto& storage : scenario.machine.storage) {
+  const std::size_t given = options.storages.size();
+  for (std::size_t i = given; i < scenario.machine.storage.size(); ++i) {
+    const description::StorageSpec& storage = scenario.machine.storage[i];
     RealStorage& directories = options.storages.emplace_back();
     for (std::uint64_t drive = 0; drive < storage.count; ++drive) {
       directories.directories.push_back(root / (storage.name + std::to_string(drive)));

@@ -14,7 +14,8 @@ using Overrides = std::vector<std::string>;
 /// storages `nvme` and `second`, each a directory.
 description::Scenario small_training(const std::string& system, const Overrides& overrides = {});
 
-/// Runs it in new directories, which are gone afterwards.
+/// Runs it in new directories, which are gone afterwards; the first storages where `options` has
+/// them.
 ///   on_disk  else in memory, where there is such a file system: without O_DIRECT
 RealRun train_for_real(const description::Scenario& scenario, RealRunOptions options = {},
                        bool on_disk = false);

@@ -1,0 +1,175 @@
+#include "cli/validation_plan.hpp"
+
+#include "cli/common.hpp"
+#include "cli/preflight.hpp"
+#include "hw_backend/arithmetic/execute.hpp"
+#include "hw_backend/interrupt.hpp"
+#include "hw_backend/probe/probe.hpp"
+#include "hw_backend/storage/store_directory.hpp"
+#include "reports/human.hpp"
+#include "scenarios/read_machine.hpp"
+#include "strategies/automatic.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <fmt/format.h>
+#include <optional>
+
+namespace spillway::cli {
+
+namespace {
+
+using description::Complaint;
+using description::IoEngine;
+using description::MachineFile;
+using description::Scenario;
+using description::ScenarioError;
+
+[[noreturn]] void refuse(const std::string& path, std::string message, std::string hint) {
+  throw ScenarioError({{"command line", 0, 0, path, std::move(message), std::move(hint)}});
+}
+
+/// The scenario's storages and ranks, whatever its own machine and system can do.
+Scenario outline(const ValidateOptions& options) {
+  std::vector<std::string> overrides = options.overrides;
+  for (const char* other :
+       {"machine.nodes=1", "machine.gpu.count=4096", "strategy={\"system\": \"resident\"}"})
+    overrides.push_back(other);
+  return scenarios::read_scenario(std::filesystem::path(options.scenario), overrides,
+                                  explore::known_systems())
+      .scenario;
+}
+
+/// `server` as the scenario needs it: a GPU a rank, and reads into GPU memory where the host's
+/// memory stands for it.
+MachineFile for_ranks(MachineFile server, const Scenario& outline, bool gpudirect) {
+  server.nodes = 1;
+  server.gpu.count = outline.parallel.ranks();
+  server.gpu.gpudirect = gpudirect;
+  return server;
+}
+
+/// The resolved scenario on that machine.
+///   warn  and its warnings on standard error
+Scenario on_machine(const ValidateOptions& options, const MachineFile& machine, bool warn) {
+  std::vector<std::string> overrides = options.overrides;
+  overrides.push_back("machine=" + nlohmann::json(machine).dump());
+  if (options.compares()) overrides.push_back("run.checkpoint=true");
+  try {
+    if (warn) return read(options.scenario, overrides).scenario;
+    return scenarios::read_scenario(std::filesystem::path(options.scenario), overrides,
+                                    explore::known_systems(), strategies::unsupported)
+        .scenario;
+  } catch (const ScenarioError& error) {
+    throw ScenarioError(without_machine_text(error.complaints(), machine.name));
+  }
+}
+
+/// The scenario with its own machine's numbers for the places: what is wrong with it shows before
+/// anything is measured.
+Scenario provisional(const ValidateOptions& options, const Scenario& outline,
+                     const std::vector<Place>& places) {
+  MachineFile machine = outline.machine;
+  machine.storage.clear();
+  for (const Place& place : places) {
+    description::StorageSpec storage;
+    storage.name = place.name;
+    storage.capacity = description::Bytes(std::uint64_t{1} << 50);
+    storage.read = storage.write = description::BytesPerSecond(1e9);
+    machine.storage.push_back(std::move(storage));
+  }
+  std::erase_if(machine.sources,
+                [](const auto& each) { return each.first.starts_with("storage."); });
+  return on_machine(options, for_ranks(std::move(machine), outline, true), false);
+}
+
+/// Complaints come before anything is measured.
+void require_possible(const ValidateOptions& options, const Scenario& scenario) {
+  if (!options.allow_raw.empty() && scenario.strategy.io_engine != IoEngine::direct)
+    refuse("--allow-raw", "this io_engine writes files, and a raw device has none",
+           "--set strategy.io_engine=direct");
+  if (scenario.run.io_bench)
+    refuse("run.io_bench", "it trains nothing that could be compared",
+           "spillway simulate shows it; spillway probe measures drives");
+  if (options.synthetic) return;
+  const strategies::Prepared prepared = strategies::prepare(scenario);
+  try {
+    hw_backend::require_support(prepared.model, prepared.program.workload);
+  } catch (const ScenarioError& error) {
+    std::vector<Complaint> complaints = error.complaints();
+    for (Complaint& complaint : complaints)
+      complaint.hint += "; or --synthetic: the same transfers, nothing computed on the GPU";
+    throw ScenarioError(complaints);
+  }
+}
+
+MachineFile measured_machine(const ValidateOptions& options, const std::vector<Place>& places) {
+  if (!options.profile.empty()) return scenarios::read_machine(options.profile);
+  hw_backend::ProbeOptions probe;
+  for (const Place& place : places) {
+    if (place.raw)
+      refuse("--profile", "a raw device cannot be measured",
+             "probe a directory on a drive of its kind: spillway probe DIR --out FILE");
+    probe.directories.push_back(place.path);
+  }
+  probe.quick = true;
+  say(options,
+      fmt::format("Measuring this machine for some 20 s; at most {} are written to each "
+                  "directory.\n",
+                  reports::human_bytes(static_cast<double>(hw_backend::probe_writes(probe)))));
+  const hw_backend::InterruptGuard interruptible;
+  return hw_backend::probe(probe).machine;
+}
+
+/// Removes what killed runs left, and finds out whether files can be made there.
+std::vector<std::string> clear(const std::vector<Place>& places) {
+  std::vector<std::string> notes;
+  for (const Place& place : places) {
+    if (place.raw) continue;
+    const hw_backend::StoreDirectory usable(place.path);
+    if (usable.removed().directories)
+      notes.push_back(
+          fmt::format("removed what an earlier run had left in {}: {}", place.path.string(),
+                      reports::human_bytes(static_cast<double>(usable.removed().bytes))));
+    for (const std::string& kept : usable.removed().kept) notes.push_back(kept);
+    if (usable.in_memory())
+      notes.push_back(place.path.string() + " is in memory (tmpfs): no drive was measured");
+  }
+  if (const auto shared = shared_disk(places)) notes.push_back(*shared);
+  return notes;
+}
+
+}  // namespace
+
+void say(const ValidateOptions& options, const std::string& text) {
+  std::fputs(text.c_str(), options.json ? stderr : stdout);
+  std::fflush(options.json ? stderr : stdout);
+}
+
+Plan make_plan(const ValidateOptions& options, const hw_backend::BlockLayer& layer, Gates& gates) {
+  const Scenario asked = outline(options);
+  std::vector<std::string> names;
+  for (const description::StorageSpec& storage : asked.machine.storage)
+    names.push_back(storage.name);
+  Plan plan;
+  plan.places = read_places(options.on, names, !options.allow_raw.empty());
+  gates = raw_gates(layer, plan.places, options.allow_raw);
+  const Scenario possible = provisional(options, asked, plan.places);
+  require_possible(options, possible);
+  std::optional<MachineFile> pace;
+  if (!options.pace.empty()) pace = scenarios::read_machine(options.pace);
+
+  plan.notes = clear(plan.places);
+  MachineFile server = measured_machine(options, plan.places);
+  server = with_places(std::move(server), plan.places, !options.profile.empty());
+  if (pace) server = paced_as(std::move(server), *pace);
+  plan.machine = for_ranks(std::move(server), asked, possible.strategy.io_engine == IoEngine::gds);
+  plan.scenario = on_machine(options, plan.machine, true);
+  plan.prepared = strategies::prepare(plan.scenario);
+  plan.scenario = strategies::resolve_automatic(plan.scenario, plan.prepared);
+  plan.predicted = explore::simulate(simulator(), plan.scenario,
+                                     options.trace_file.empty() ? nullptr : &plan.trace);
+  size_storages(plan.scenario, plan.predicted);
+  return plan;
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,164 @@
+#include "tests/e2e/server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+namespace spillway::e2e {
+namespace {
+
+using nlohmann::json;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Validate, TrainsTheTinyExampleAndComparesItWithThePrediction) {
+  const Server server;
+  const Ended ended = server.validate("--on a --json");
+  ASSERT_EQ(ended.exit, 0) << ended.err << ended.out;
+  EXPECT_THAT(ended.err, HasSubstr("Predicted: 3 steps of "));  // beside the JSON
+  const json answer = ended.json();
+  EXPECT_EQ(answer["schema"], "spillway/validation/1");
+  EXPECT_THAT(answer["device"].get<std::string>(), HasSubstr("host device"));
+  for (const char* list : {"real", "emulated"}) EXPECT_FALSE(answer[list].empty()) << list;
+  EXPECT_EQ(answer["weights_equal"], true);
+  EXPECT_EQ(answer["losses"].size(), 3u);
+  EXPECT_LT(answer["losses"][2], answer["losses"][0]);
+  EXPECT_EQ(answer["measured"]["schema"], "spillway/result/1");
+  EXPECT_EQ(answer["measured"]["backend"], "real");
+  EXPECT_EQ(answer["predicted"]["backend"], "sim");
+  EXPECT_GT(answer["measured"]["step_time_s"], 0.0);
+  EXPECT_EQ(answer["machine"]["storage"].size(), 1u);
+  const json& errors = answer["errors"];
+  const double step = answer["measured"]["step_time_s"];
+  EXPECT_NEAR(errors["step_time_s"],
+              (answer["predicted"]["step_time_s"].get<double>() - step) / step, 1e-9);
+  for (const char* path :
+       {"io_bytes_per_step.by_storage.nvme.read", "io_bytes_per_step.by_storage.nvme.write",
+        "peak_bytes.host.total", "peak_bytes.gpu.total"})
+    EXPECT_LT(std::abs(errors[path].get<double>()), 0.02) << path;
+  EXPECT_TRUE(server.is_empty("a"));
+}
+
+TEST(Validate, SaysItInWordsAndStatesWhatItTakesBeforeItStarts) {
+  const Ended ended = Server().validate("--on a");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.out, testing::StartsWith("Predicted: 3 steps of "));
+  EXPECT_THAT(line_of(ended.out, "Predicted:"),
+              ContainsRegex("written in all \\(.* % of what nvme"));
+  EXPECT_THAT(ended.out, HasSubstr("bit for bit"));
+  EXPECT_NE(line_of(ended.out, "nvme written a step"), "");
+}
+
+TEST(Validate, PutsBothRunsOnOneTimeLine) {
+  const Server server;
+  const Ended ended = server.validate("--on a --no-reference --json --trace t.json");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_EQ(ended.json()["weights_equal"], nullptr);
+  const json trace = json::parse(file_text(server.place().path() / "t.json"));
+  std::set<std::string> sides;
+  double first = 1e9;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["name"] == "process_name") {
+      const std::string name = event["args"]["name"];
+      sides.insert(name.substr(0, name.find(' ')));
+    }
+    if (event.contains("ts")) first = std::min(first, event["ts"].get<double>());
+  }
+  EXPECT_TRUE(sides.contains("measured") && sides.contains("predicted"));
+  EXPECT_GE(first, 0);
+  EXPECT_LT(first, 1e6);
+}
+
+TEST(Validate, MovesTheSameBytesWithoutComputing) {
+  const Ended ended = Server().validate("--on a --synthetic --json");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  const json answer = ended.json();
+  EXPECT_EQ(answer["weights_equal"], nullptr);
+  EXPECT_EQ(answer["synthetic"], true);
+  EXPECT_TRUE(answer["losses"].empty());
+  EXPECT_EQ(answer["errors"]["io_bytes_per_step.by_storage.nvme.read"], 0.0);
+}
+
+TEST(Validate, RunsWhatNoDeviceComputesAsTransfers) {
+  const Ended refused = Server().validate("--on a --set parallel.tensor=2");
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_THAT(refused.err, HasSubstr("parallel.tensor: 2 tensor ranks cannot compute for real"));
+  EXPECT_THAT(refused.err, HasSubstr("--synthetic"));
+  const Ended ended = Server().validate("--on a --set parallel.tensor=2 --synthetic --json");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_EQ(ended.json()["measured"]["feasible"], true);
+}
+
+// The scenario's own machine has one GPU; this server plays as many as there are ranks.
+TEST(Validate, EmulatesAsManyGpusAsTheScenarioHasRanks) {
+  const Ended ended = Server().validate("--on a --set parallel.data=2 --json");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_EQ(ended.json()["weights_equal"], true);
+  EXPECT_EQ(ended.json()["machine"]["gpu"]["count"], 2);
+}
+
+TEST(Validate, TakesTwoDirectoriesAsTwoPathsByName) {
+  const Server server;
+  const Ended ended = server.validate(
+      "--on pfs=b --on nvme=a --set strategy.system=mlp_offload --set strategy.optimizer.buffers=3 "
+      "--json --set "
+      "'strategy.optimizer.paths={\"nvme\": \"auto\", \"pfs\": \"auto\"}'");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  const json answer = ended.json();
+  EXPECT_EQ(answer["weights_equal"], true);
+  for (const char* path : {"nvme", "pfs"}) {
+    EXPECT_GT(answer["measured"]["io_bytes_per_step"]["by_storage"][path]["write"], 0) << path;
+    EXPECT_LT(
+        std::abs(answer["errors"]["io_bytes_per_step.by_storage." + std::string(path) + ".write"]
+                     .get<double>()),
+        0.02)
+        << path;
+  }
+  EXPECT_TRUE(server.is_empty("a") && server.is_empty("b"));
+}
+
+TEST(Validate, SaysWhatOfGpuDirectStorageIsEmulated) {
+  const Ended ended = Server().validate("--on a --no-reference --set strategy.io_engine=gds");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("GPUDirect Storage"));
+  EXPECT_THAT(ended.out, HasSubstr("libcufile"));
+}
+
+TEST(Validate, TakesAScenarioThatDoesNotFitForAnAnswer) {
+  const Server server;
+  const Ended ended = server.validate("--on a --set training.micro_batch=4000 --json");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  const json answer = ended.json();
+  EXPECT_EQ(answer["predicted"]["feasible"], false);
+  EXPECT_EQ(answer["measured"]["feasible"], false);
+  EXPECT_EQ(answer["measured"]["infeasible"]["tier"], "gpu");
+  EXPECT_EQ(answer["weights_equal"], nullptr);
+  EXPECT_TRUE(answer["errors"].empty());
+  EXPECT_THAT(server.validate("--on a --set training.micro_batch=4000").out,
+              HasSubstr("Does not fit: GPU memory has no room"));
+  EXPECT_TRUE(server.is_empty("a"));
+}
+
+TEST(Validate, LeavesNothingBehindWhenItIsInterrupted) {
+  for (const auto& [signal, code] : {std::pair{"INT", 130}, {"TERM", 143}}) {
+    const Ended ended = Server().interrupted(signal);
+    EXPECT_EQ(ended.out, std::to_string(code) + "\n") << signal << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("interrupted; nothing is left behind"));
+  }
+}
+
+TEST(Validate, RemovesAtItsStartWhatAKilledRunHasLeft) {
+  const Server server;
+  const Ended killed = server.interrupted("KILL");
+  EXPECT_THAT(killed.out, testing::StartsWith("137\nspillway."));
+  const Ended ended = server.validate("--on a --synthetic");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("removed what an earlier run had left"));
+  EXPECT_TRUE(server.is_empty("a"));
+}
+
+}  // namespace
+}  // namespace spillway::e2e

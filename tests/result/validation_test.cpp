@@ -1,0 +1,101 @@
+#include "reports/result/validation.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace spillway::result {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Key;
+
+Validation sample() {
+  Validation v;
+  v.predicted.step_time_s = 11, v.measured.step_time_s = 10;
+  v.predicted.forward_s = 2, v.measured.forward_s = 2;
+  v.predicted.update_s = 6, v.measured.update_s = 5;
+  v.predicted.phase_busy["update"].ssd = 5;
+  v.measured.phase_busy["update"].ssd = 4;
+  v.predicted.host.total = 99, v.measured.host.total = 100;
+  v.predicted.io.by_storage["nvme"] = {300, 200};
+  v.measured.io.by_storage["nvme"] = {400, 200};
+  return v;
+}
+
+TEST(CompareValidation, ErrorsAreRelativeToWhatWasMeasured) {
+  Validation v = sample();
+  compare(v);
+  EXPECT_DOUBLE_EQ(v.errors.at("step_time_s"), 0.1);              // (11 - 10) / 10
+  EXPECT_DOUBLE_EQ(v.errors.at("phases.update_s"), 0.2);          // (6 - 5) / 5
+  EXPECT_DOUBLE_EQ(v.errors.at("phases.forward_s"), 0);           // equal
+  EXPECT_DOUBLE_EQ(v.errors.at("peak_bytes.host.total"), -0.01);  // (99 - 100) / 100
+  EXPECT_DOUBLE_EQ(v.errors.at("io_bytes_per_step.by_storage.nvme.read"), -0.25);
+  EXPECT_DOUBLE_EQ(v.errors.at("io_bytes_per_step.by_storage.nvme.write"), 0);
+  EXPECT_EQ(v.errors.count("phases.backward_s"), 0u);  // neither side has one
+}
+
+TEST(CompareValidation, WhatOnlyOneSideHasIsWhollyWrong) {
+  Validation v;
+  v.predicted.io.by_storage["predicted"] = {8, 0};
+  v.measured.io.by_storage["measured"] = {0, 8};
+  compare(v);
+  EXPECT_EQ(v.errors.at("io_bytes_per_step.by_storage.predicted.read"), 1);
+  EXPECT_EQ(v.errors.at("io_bytes_per_step.by_storage.measured.write"), -1);
+  EXPECT_EQ(v.errors.size(), 2u);
+}
+
+TEST(CompareValidation, SuspectsTheResourceWhoseTimeDiffersMost) {
+  // The update is off by 1 of 6 s, more than a twentieth; of that the drives explain 1 s.
+  Validation v = sample();
+  compare(v);
+  ASSERT_EQ(v.suspects.size(), 1u);
+  EXPECT_THAT(v.suspects[0],
+              HasSubstr("update: 6.000 s predicted, 5.000 s measured; ssd was busy"));
+  v.measured.phase_busy["update"].ssd = 5;
+  compare(v);
+  ASSERT_EQ(v.suspects.size(), 1u);
+  EXPECT_THAT(v.suspects[0], HasSubstr("between operations"));
+  v.measured.update_s = 5.8;  // 0.2 of 6 s: within a twentieth
+  compare(v);
+  EXPECT_TRUE(v.suspects.empty());
+}
+
+TEST(StoragesOf, HasThoseOfEitherSide) {
+  Validation v;
+  v.predicted.io.by_storage["a"] = {1, 2};
+  v.measured.io.by_storage["b"] = {3, 4};
+  const auto both = storages_of(v);
+  EXPECT_THAT(both, ElementsAre(Key("a"), Key("b")));
+  EXPECT_EQ(both.at("a").first.write, 2u);
+  EXPECT_EQ(both.at("a").second.write, 0u);
+  EXPECT_EQ(both.at("b").second.read, 3u);
+}
+
+TEST(MemoryBooks, DifferenceIsRelativeToTheLedger) {
+  EXPECT_DOUBLE_EQ((MemoryBooks{100, 98}.difference()), -0.02);
+  EXPECT_DOUBLE_EQ((MemoryBooks{0, 98}.difference()), 0);
+}
+
+TEST(ValidationJson, HasTheNamesOfTheFormatAndNullWhereNothingWasCompared) {
+  Validation v = sample();
+  v.machine = {{"name", "this one"}};
+  v.storage["nvme"] = {{1200, 600}, std::nullopt};
+  nlohmann::json json = v;
+  for (const char* key : {"schema", "device", "real", "emulated", "measured", "predicted", "errors",
+                          "weights_equal", "machine"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  EXPECT_EQ(json["schema"], "spillway/validation/1");
+  EXPECT_EQ(json["weights_equal"], nullptr);
+  EXPECT_EQ(json["storage"]["nvme"]["asked"]["read"], 1200);
+  EXPECT_EQ(json["storage"]["nvme"]["disk"], nullptr);
+  EXPECT_FALSE(json.contains("pacing"));
+  v.weights_equal = false;
+  v.pacing = Pacing{10, 1, 1.5};
+  json = v;
+  EXPECT_EQ(json["weights_equal"], false);
+  EXPECT_EQ(json["pacing"]["overruns"], 1);
+}
+
+}  // namespace
+}  // namespace spillway::result
