@@ -74,6 +74,8 @@ class CudaPrimitives final : public Primitives {
   void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,
                   std::uint64_t count, Output values) override;
   void zero(std::byte* data, std::uint64_t bytes) override;
+  void check(std::uint64_t count, Input values, float* found) override;
+  void set(float value, float* into) override;
 
  private:
   void multiply(const Multiplication& call);

@@ -206,8 +206,9 @@ void CudaPrimitives::convert(std::uint64_t count, Input x, Output y) {
   if (x.type != y.type || y.add)
     start<on_device::Convert, 1, 1>(stream_, "convert", count, {{x}, {y}}, {});
   else if (x.data != y.data)
-    check(cudaMemcpyAsync(y.data, x.data, count * size_of(y.type), cudaMemcpyDefault, stream_),
-          "cudaMemcpyAsync");
+    hw_backend::check(
+        cudaMemcpyAsync(y.data, x.data, count * size_of(y.type), cudaMemcpyDefault, stream_),
+        "cudaMemcpyAsync");
 }
 
 void CudaPrimitives::drop(const Dropout& dropout, std::uint64_t count, Input x, Input f,
@@ -229,7 +230,7 @@ void CudaPrimitives::initialize(const InitialRule& rule, const RandomStream& str
 }
 
 void CudaPrimitives::zero(std::byte* data, std::uint64_t bytes) {
-  if (bytes > 0) check(cudaMemsetAsync(data, 0, bytes, stream_), "cudaMemsetAsync");
+  if (bytes > 0) hw_backend::check(cudaMemsetAsync(data, 0, bytes, stream_), "cudaMemsetAsync");
 }
 
 }  // namespace spillway::hw_backend

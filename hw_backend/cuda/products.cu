@@ -70,14 +70,16 @@ std::int64_t whole(std::uint64_t value) { return static_cast<std::int64_t>(value
 
 CudaPrimitives::CudaPrimitives(cudaStream_t stream) : stream_(stream) {
   const CublasLibrary& library = cublas_library();
-  check(library.create(&cublas_), "cublasCreate");
+  hw_backend::check(library.create(&cublas_), "cublasCreate");
   try {
     // a new stream takes the workspace away, so it comes first
-    check(library.set_stream(cublas_, stream), "cublasSetStream");
-    check(library.set_workspace(cublas_, workspace_.take(workspace_bytes), workspace_bytes),
-          "cublasSetWorkspace");
-    check(library.set_math_mode(cublas_, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION),
-          "cublasSetMathMode");
+    hw_backend::check(library.set_stream(cublas_, stream), "cublasSetStream");
+    hw_backend::check(
+        library.set_workspace(cublas_, workspace_.take(workspace_bytes), workspace_bytes),
+        "cublasSetWorkspace");
+    hw_backend::check(
+        library.set_math_mode(cublas_, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION),
+        "cublasSetMathMode");
   } catch (...) {
     library.destroy(cublas_);
     throw;
@@ -93,13 +95,14 @@ void CudaPrimitives::multiply(const Multiplication& m) {
     return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   };
   const cudaDataType type = cuda_type(m.a.values.type);
-  check(cublas_library().multiply(cublas_, turned(m.b), turned(m.a), whole(m.columns),
-                                  whole(m.rows), whole(m.inner), &m.scale, m.b.values.data, type,
-                                  whole(m.b.stride), whole(m.b.batch_stride), m.a.values.data, type,
-                                  whole(m.a.stride), whole(m.a.batch_stride), &m.keep, m.c,
-                                  cuda_type(m.type), whole(m.stride), whole(m.batch_stride),
-                                  whole(m.batch), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-        "cublasGemmStridedBatchedEx");
+  hw_backend::check(
+      cublas_library().multiply(cublas_, turned(m.b), turned(m.a), whole(m.columns), whole(m.rows),
+                                whole(m.inner), &m.scale, m.b.values.data, type, whole(m.b.stride),
+                                whole(m.b.batch_stride), m.a.values.data, type, whole(m.a.stride),
+                                whole(m.a.batch_stride), &m.keep, m.c, cuda_type(m.type),
+                                whole(m.stride), whole(m.batch_stride), whole(m.batch),
+                                CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+      "cublasGemmStridedBatchedEx");
 }
 
 void CudaPrimitives::product_tile(const Product& p) {

@@ -70,6 +70,22 @@ __global__ void sgd(States a, SgdScalars s) {
   }
 }
 
+/// Whoever finds one writes the same 1.
+__global__ void find_overflow(std::uint64_t count, Input values, float* found) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads * 4;
+  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 4;
+       first < count; first += stride) {
+    const Four four = get4(values, first, count - first < 4 ? count - first : 4);
+    bool any = false;
+    for (int i = 0; i < 4; ++i) any |= (bits_of(four.value[i]) & 0x7F800000u) == 0x7F800000u;
+    if (any) *found = 1.0f;
+  }
+}
+
+__global__ void set(float value, float* into) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) *into = value;
+}
+
 Output output(const Array& array) { return {array.data, array.type, false}; }
 
 }  // namespace
@@ -94,6 +110,16 @@ void CudaPrimitives::sgd(const SgdArrays& arrays, const SgdNumbers& numbers) {
   if (arrays.weight) states.weight = on_device::output(*arrays.weight);
   launch(stream_, "sgd", on_device::sgd, divided_up(arrays.n, 4 * block_threads), states,
          scalars(numbers));
+}
+
+void CudaPrimitives::check(std::uint64_t count, Input values, float* found) {
+  set(0, found);
+  launch(stream_, "check", on_device::find_overflow, divided_up(count, 4 * block_threads), count,
+         values, found);
+}
+
+void CudaPrimitives::set(float value, float* into) {
+  launch(stream_, "set", on_device::set, 1, value, into);
 }
 
 }  // namespace spillway::hw_backend

@@ -2,6 +2,7 @@
 
 #include "hw_backend/device.hpp"
 
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct Check {
   void (*ask)(Device& device, Report& report);
   bool timed = false;  ///< of rates: an emulated device has none
 };
+
+/// For GoogleTest.
+inline void PrintTo(const Check& check, std::ostream* out) { *out << check.name; }
 
 std::span<const Check> matrix_checks();
 std::span<const Check> element_checks();

@@ -69,7 +69,27 @@ void sgd(Device& device, Report& report) {
   }
 }
 
+/// One infinity or NaN anywhere is found; the largest finite numbers are none.
+void overflows(Device& device, Report& report) {
+  Session session(device, report);
+  constexpr std::uint64_t n = 5003;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const Element type : all_types)
+    for (const float odd : {65504.0f, infinity, -infinity, std::nanf("")})
+      for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{2049}, n - 1}) {
+        Operand values(device, n, type, 1), found(device, 3, Element::fp32, 2);
+        store(values.array(Side::host), at, odd);
+        values.upload();
+        session.both([&](Primitives& p, Side side) {
+          p.check(n, values.in(side), found.as<float>(side) + 1);
+          p.set(-2.5f, found.as<float>(side) + 2);
+        });
+        session.equal("flags", found);
+      }
+}
+
 constexpr Check checks[] = {
+    {"OverflowsAreFound", overflows},
     {"AdamHasTheBitsOfTheProcessors", adam},
     {"GradientDescentHasTheBitsOfTheProcessors", sgd},
 };

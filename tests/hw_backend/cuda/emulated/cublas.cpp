@@ -1,4 +1,4 @@
-#include <cublas_v2.h>
+#include "tests/hw_backend/cuda/emulated/cublas_v2.h"
 
 #include "hw_backend/cpu/element.hpp"
 #include "hw_backend/cuda/cublas_library.hpp"

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <cuda_runtime.h>
+#include "tests/hw_backend/cuda/emulated/cuda_runtime.h"
 
 enum cublasStatus_t { CUBLAS_STATUS_SUCCESS = 0, CUBLAS_STATUS_INVALID_VALUE = 7 };
 enum cublasOperation_t { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include <cuda_runtime.h>
+#include "tests/hw_backend/cuda/emulated/cuda_runtime.h"
 
 thread_local dim3 threadIdx, blockIdx, blockDim, gridDim;
 

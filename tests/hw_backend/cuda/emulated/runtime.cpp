@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include <cuda_runtime.h>
+#include "tests/hw_backend/cuda/emulated/cuda_runtime.h"
 
 struct EmulatedStream {
   int device;
