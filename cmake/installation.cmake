@@ -1,6 +1,9 @@
 # bin/spillway finds its plugins in ../lib/spillway and its data in ../share/spillway.
 install(TARGETS spillway RUNTIME DESTINATION bin)
 install(TARGETS sim LIBRARY DESTINATION lib/spillway)
+if(TARGET cuda)
+  install(TARGETS cuda LIBRARY DESTINATION lib/spillway)
+endif()
 foreach(folder IN ITEMS models/library scenarios/machines scenarios/presets scenarios/schemas
                         scenarios/examples scenarios/published)
   get_filename_component(parent ${folder} DIRECTORY)

@@ -12,28 +12,6 @@ AdamNumbers at_step(AdamNumbers numbers, std::uint64_t step) {
   return numbers;
 }
 
-AdamScalars scalars(const AdamNumbers& numbers) {
-  AdamScalars result;
-  result.inverse_scale = static_cast<float>(numbers.inverse_scale);
-  result.beta1 = static_cast<float>(numbers.beta1);
-  result.rest1 = static_cast<float>(1 - numbers.beta1);
-  result.beta2 = static_cast<float>(numbers.beta2);
-  result.rest2 = static_cast<float>(1 - numbers.beta2);
-  result.inverse_root_correction2 = static_cast<float>(1 / std::sqrt(numbers.correction2));
-  result.epsilon = static_cast<float>(numbers.epsilon);
-  result.keep = static_cast<float>(1 - numbers.learning_rate * numbers.weight_decay);
-  result.step = static_cast<float>(numbers.learning_rate / numbers.correction1);
-  return result;
-}
-
-SgdScalars scalars(const SgdNumbers& numbers) {
-  SgdScalars result;
-  result.inverse_scale = static_cast<float>(numbers.inverse_scale);
-  result.keep = static_cast<float>(1 - numbers.learning_rate * numbers.weight_decay);
-  result.step = static_cast<float>(numbers.learning_rate);
-  return result;
-}
-
 void adam(const AdamArrays& arrays, const AdamNumbers& numbers, Team& team) {
   const AdamScalars constants = scalars(numbers);
   const std::size_t written = arrays.weight ? arrays.n * size_of(arrays.weight->type) : 0;

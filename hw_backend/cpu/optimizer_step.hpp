@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -41,7 +42,19 @@ struct AdamScalars {
   float keep = 1;  ///< 1 - learning_rate x weight_decay
   float step = 0;  ///< learning_rate / correction1
 };
-AdamScalars scalars(const AdamNumbers& numbers);
+inline AdamScalars scalars(const AdamNumbers& numbers) {
+  AdamScalars result;
+  result.inverse_scale = static_cast<float>(numbers.inverse_scale);
+  result.beta1 = static_cast<float>(numbers.beta1);
+  result.rest1 = static_cast<float>(1 - numbers.beta1);
+  result.beta2 = static_cast<float>(numbers.beta2);
+  result.rest2 = static_cast<float>(1 - numbers.beta2);
+  result.inverse_root_correction2 = static_cast<float>(1 / std::sqrt(numbers.correction2));
+  result.epsilon = static_cast<float>(numbers.epsilon);
+  result.keep = static_cast<float>(1 - numbers.learning_rate * numbers.weight_decay);
+  result.step = static_cast<float>(numbers.learning_rate / numbers.correction1);
+  return result;
+}
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, AdamW), element by element. Every
 /// line is one or two fp32 operations, each rounded to nearest even, none fused; all devices
@@ -73,7 +86,13 @@ struct SgdNumbers {
 struct SgdScalars {
   float inverse_scale = 1, keep = 1, step = 0;
 };
-SgdScalars scalars(const SgdNumbers& numbers);
+inline SgdScalars scalars(const SgdNumbers& numbers) {
+  SgdScalars result;
+  result.inverse_scale = static_cast<float>(numbers.inverse_scale);
+  result.keep = static_cast<float>(1 - numbers.learning_rate * numbers.weight_decay);
+  result.step = static_cast<float>(numbers.learning_rate);
+  return result;
+}
 
 /// Gradient descent without momentum; rounding, NaN and overlap as in `adam`:
 ///   w = (keep * master) - (step * (gradient * inverse_scale))

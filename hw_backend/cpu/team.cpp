@@ -1,9 +1,9 @@
 #include "hw_backend/cpu/team.hpp"
 
-#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -30,9 +30,9 @@ Team::Team(std::size_t threads, Isa isa) : isa_(isa) {
     while (workers_.size() + 1 < threads) workers_.emplace_back([this] { serve(); });
   } catch (const std::system_error& error) {
     stop();
-    throw description::DeviceError(
-        fmt::format("thread {} of {} cannot start: {}; raise the limit with `ulimit -u`",
-                    workers_.size() + 2, threads, error.what()));
+    throw description::DeviceError("thread " + std::to_string(workers_.size() + 2) + " of " +
+                                   std::to_string(threads) + " cannot start: " + error.what() +
+                                   "; raise the limit with `ulimit -u`");
   }
 }
 

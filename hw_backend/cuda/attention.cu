@@ -1,0 +1,303 @@
+#include "hw_backend/cuda/cuda_primitives.hpp"
+#include "hw_backend/cuda/elements.cuh"
+#include "hw_backend/cuda/launch.cuh"
+#include "hw_backend/cuda/softmax.cuh"
+
+namespace spillway::hw_backend {
+
+namespace {
+
+constexpr std::uint64_t most_queries = 256, fewest_queries = 64;
+constexpr std::uint64_t attention_bytes = 64u << 20;
+
+/// Queries [first, first + rows) and the keys [0, keys) that any of them sees, of the heads
+/// kv_head x group + member for `heads` key heads from `kv_head` on.
+struct Block {
+  std::uint64_t sample, kv_head, heads, member, first, rows, keys;
+};
+
+/// Every part of scratch begins where a tensor may.
+std::uint64_t in_lines(std::uint64_t bytes) { return divided_up(bytes, 256) * 256; }
+
+/// How attention is cut: by the shape alone.
+struct Cut {
+  std::uint64_t queries;  ///< at most, of a block
+  std::uint64_t heads;    ///< key heads at once
+};
+
+/// per_score, per_key  bytes of scratch for each score and each element of a key head
+Cut cut(const AttentionShape& shape, std::uint64_t per_score, std::uint64_t per_key) {
+  const auto bytes = [&](std::uint64_t queries) {
+    return shape.sequence * (queries * per_score + shape.head_dim * per_key);
+  };
+  std::uint64_t queries = most_queries;
+  while (queries > fewest_queries && bytes(queries) > attention_bytes) queries /= 2;
+  const std::uint64_t fit = std::max<std::uint64_t>(1, attention_bytes / bytes(queries));
+  return {std::min(queries, shape.sequence), std::min(fit, shape.kv_heads)};
+}
+
+/// Calls work(block) for the blocks of queries of some heads, in order.
+template <class Work>
+void for_blocks(const AttentionShape& shape, const Cut& cut, std::uint64_t sample,
+                std::uint64_t kv_head, const Work& work) {
+  const std::uint64_t heads = std::min(cut.heads, shape.kv_heads - kv_head);
+  for (std::uint64_t member = 0; member < shape.heads / shape.kv_heads; ++member)
+    for (std::uint64_t first = 0; first < shape.sequence; first += cut.queries) {
+      const std::uint64_t rows = std::min(cut.queries, shape.sequence - first);
+      work(Block{sample, kv_head, heads, member, first, rows,
+                 shape.causal ? first + rows : shape.sequence});
+    }
+}
+
+/// Where the block's first query head has its rows in [samples x sequence, heads x head_dim].
+std::uint64_t first_query(const AttentionShape& shape, const Block& block) {
+  const std::uint64_t head = block.kv_head * (shape.heads / shape.kv_heads) + block.member;
+  const std::uint64_t row = block.sample * shape.sequence + block.first;
+  return (row * shape.heads + head) * shape.head_dim;
+}
+
+MatrixInput queries_of(const AttentionShape& shape, const Block& block, Input x) {
+  x.data += first_query(shape, block) * size_of(x.type);
+  return {x, shape.heads * shape.head_dim, false, shape.heads / shape.kv_heads * shape.head_dim};
+}
+MatrixOutput queries_of(const AttentionShape& shape, const Block& block, Output y) {
+  y.data += first_query(shape, block) * size_of(y.type);
+  return {y, shape.heads * shape.head_dim, shape.heads / shape.kv_heads * shape.head_dim};
+}
+
+std::uint64_t first_key(const AttentionShape& shape, std::uint64_t sample, std::uint64_t kv_head) {
+  return (sample * shape.sequence * shape.kv_heads + kv_head) * shape.head_dim;
+}
+MatrixInput keys_of(const AttentionShape& shape, const Block& block, Input x, bool transposed) {
+  x.data += first_key(shape, block.sample, block.kv_head) * size_of(x.type);
+  return {x, shape.kv_heads * shape.head_dim, transposed, shape.head_dim};
+}
+
+/// Scores of a block in scratch [heads, rows, keys].
+MatrixInput scores_of(const Block& block, const std::byte* data, Element type,
+                      bool transposed = false) {
+  return {{data, type}, block.keys, transposed, block.rows * block.keys};
+}
+
+}  // namespace
+
+namespace on_device {
+
+namespace {
+
+/// The row of a block that a CUDA block works on.
+struct Row {
+  std::uint64_t token;    ///< of the micro-batch
+  std::uint64_t head;     ///< of queries
+  std::uint64_t seen;     ///< keys
+  std::uint64_t score;    ///< its first in scratch
+  std::uint64_t element;  ///< its first for the dropout
+};
+
+__device__ Row row_of(const AttentionShape& shape, const Block& block, std::uint64_t index) {
+  const std::uint64_t query = block.first + index % block.rows;
+  const std::uint64_t kv_head = block.kv_head + index / block.rows;
+  Row row = {};
+  row.head = kv_head * (shape.heads / shape.kv_heads) + block.member;
+  row.token = block.sample * shape.sequence + query;
+  row.seen = shape.causal ? query + 1 : block.keys;
+  row.score = index * block.keys;
+  row.element = ((block.sample * shape.heads + row.head) * shape.sequence + query) * shape.sequence;
+  return row;
+}
+
+/// Scores become their softmax, dropped, in `weights`.
+__global__ void softmax_of_block(AttentionShape shape, Block block, Input scores,
+                                 float* log_sum_exp, Output weights) {
+  __shared__ float shared[block_threads];
+  const float scale = shape.dropout.scale();
+  for (std::uint64_t at = blockIdx.x; at < block.heads * block.rows; at += gridDim.x) {
+    const Row row = row_of(shape, block, at);
+    const SoftmaxRow sums = softmax_row(scores, row.score, row.seen, shape.scale, shared);
+    if (threadIdx.x == 0)
+      log_sum_exp[row.token * shape.heads + row.head] = sums.largest + logf(sums.sum);
+    for_fours_of_row(block.keys, [&](std::uint64_t i, std::uint64_t some) {
+      Four v = get4(scores, row.score + i, some);
+      for (std::uint64_t k = 0; k < 4; ++k)
+        v.value[k] =
+            i + k < row.seen ? expf(v.value[k] * shape.scale - sums.largest) / sums.sum : 0.0f;
+      if (shape.dropout.probability > 0) {
+        const Kept kept = kept4(shape.dropout, row.element + i);
+        for (int k = 0; k < 4; ++k) v.value[k] = kept.value[k] ? v.value[k] * scale : 0.0f;
+      }
+      put4(weights, row.score + i, some, v);
+    });
+  }
+}
+
+struct SlopesOf {
+  Input scores;     ///< fp32, unscaled, of queries and keys
+  Input gradients;  ///< fp32, of the dropped softmax
+  const float* log_sum_exp;
+  Input output_gradient, output;
+  Output weights;  ///< the dropped softmax
+  Output slopes;   ///< gradient of the unscaled scores
+};
+
+/// sum over the row's head of output x output's gradient, which is that of softmax x its gradient.
+__device__ float along_of(const AttentionShape& shape, const Row& row, const SlopesOf& call,
+                          float* shared) {
+  const std::uint64_t first = (row.token * shape.heads + row.head) * shape.head_dim;
+  float sum = 0;
+  for_fours_of_row(shape.head_dim, [&](std::uint64_t i, std::uint64_t some) {
+    const Four a = get4(call.output_gradient, first + i, some);
+    const Four b = get4(call.output, first + i, some);
+    for (int k = 0; k < 4; ++k) sum += a.value[k] * b.value[k];
+  });
+  return block_sum(sum, shared);
+}
+
+__global__ void slopes_of_block(AttentionShape shape, Block block, SlopesOf call) {
+  __shared__ float shared[block_threads];
+  const float scale = shape.dropout.scale();
+  for (std::uint64_t at = blockIdx.x; at < block.heads * block.rows; at += gridDim.x) {
+    const Row row = row_of(shape, block, at);
+    const float along = along_of(shape, row, call, shared);
+    const float log_sum = call.log_sum_exp[row.token * shape.heads + row.head];
+    for_fours_of_row(block.keys, [&](std::uint64_t i, std::uint64_t some) {
+      Four p = get4(call.scores, row.score + i, some),
+           ds = get4(call.gradients, row.score + i, some);
+      Kept kept = {{true, true, true, true}};
+      if (shape.dropout.probability > 0) kept = kept4(shape.dropout, row.element + i);
+      for (std::uint64_t k = 0; k < 4; ++k) {
+        const float weight = i + k < row.seen ? expf(p.value[k] * shape.scale - log_sum) : 0.0f;
+        const float gradient = kept.value[k] ? ds.value[k] * scale : 0.0f;
+        ds.value[k] = weight * (gradient - along) * shape.scale;
+        p.value[k] = kept.value[k] ? weight * scale : 0.0f;
+      }
+      put4(call.weights, row.score + i, some, p);
+      put4(call.slopes, row.score + i, some, ds);
+    });
+  }
+}
+
+}  // namespace
+
+}  // namespace on_device
+
+void CudaPrimitives::attention(const AttentionShape& shape, const AttentionForward& operands) {
+  const Element type = operands.value.type;
+  const Cut by = cut(shape, sizeof(float) + size_of(type), 0);
+  const std::uint64_t square = by.heads * by.queries * shape.sequence;
+  const std::uint64_t scores_bytes = in_lines(square * sizeof(float));
+  std::byte* const scores = attention_.take(scores_bytes + square * size_of(type));
+  std::byte* const weights = scores + scores_bytes;
+  const auto work = [&](const Block& block) {
+    Multiplication to_scores{block.rows, block.keys, shape.head_dim, block.heads};
+    to_scores.a = queries_of(shape, block, operands.query);
+    to_scores.b = keys_of(shape, block, operands.key, true);
+    to_scores.c = scores;
+    to_scores.stride = block.keys;
+    to_scores.batch_stride = block.rows * block.keys;
+    multiply(to_scores);
+    launch(stream_, "attention", on_device::softmax_of_block, block.heads * block.rows, shape,
+           block, Input(scores, Element::fp32), operands.log_sum_exp, Output{weights, type, false});
+    Product to_output{block.rows, shape.head_dim, block.keys, block.heads};
+    to_output.a = scores_of(block, weights, type);
+    to_output.b = keys_of(shape, block, operands.value, false);
+    to_output.c = queries_of(shape, block, operands.output);
+    product(to_output);
+  };
+  for (std::uint64_t sample = 0; sample < shape.samples; ++sample)
+    for (std::uint64_t kv_head = 0; kv_head < shape.kv_heads; kv_head += by.heads)
+      for_blocks(shape, by, sample, kv_head, work);
+}
+
+namespace {
+
+/// Scratch of a backward: [heads, queries, sequence] each, and [heads, sequence, head_dim].
+struct BackwardScratch {
+  std::byte *scores, *gradients, *weights, *slopes, *key_sums, *value_sums;
+  std::uint64_t all_sums;  ///< bytes of both
+};
+
+BackwardScratch divide(Scratch& scratch, const AttentionShape& shape, const Cut& cut,
+                       Element type) {
+  const std::uint64_t elements = cut.heads * cut.queries * shape.sequence;
+  const std::uint64_t square = in_lines(elements * sizeof(float));
+  const std::uint64_t rounded = in_lines(elements * size_of(type));
+  const std::uint64_t sums = in_lines(cut.heads * shape.sequence * shape.head_dim * sizeof(float));
+  BackwardScratch parts = {};
+  parts.scores = scratch.take(2 * (square + sums + rounded));
+  parts.gradients = parts.scores + square;
+  parts.key_sums = parts.gradients + square;
+  parts.value_sums = parts.key_sums + sums;
+  parts.weights = parts.value_sums + sums;
+  parts.slopes = parts.weights + rounded;
+  parts.all_sums = 2 * sums;
+  return parts;
+}
+
+/// [heads, rows, keys] in fp32 = a b^T.
+Multiplication to_scores(const AttentionShape& shape, const Block& block, Input a, Input b,
+                         std::byte* c) {
+  Multiplication m{block.rows, block.keys, shape.head_dim, block.heads};
+  m.a = queries_of(shape, block, a);
+  m.b = keys_of(shape, block, b, true);
+  m.c = c;
+  m.stride = block.keys;
+  m.batch_stride = block.rows * block.keys;
+  return m;
+}
+
+/// [heads, keys, head_dim] in fp32 += scores^T b.
+Multiplication to_keys(const AttentionShape& shape, const Block& block, const std::byte* scores,
+                       Input b, std::byte* c) {
+  Multiplication m{block.keys, shape.head_dim, block.rows, block.heads};
+  m.a = scores_of(block, scores, b.type, true);
+  m.b = queries_of(shape, block, b);
+  m.c = c;
+  m.stride = shape.head_dim;
+  m.batch_stride = shape.sequence * shape.head_dim;
+  m.keep = 1;
+  return m;
+}
+
+}  // namespace
+
+// P = softmax, M = mask / keep, dP = M (dO V^T), D = rows of dO O, dS = P (dP - D) scale:
+// dQ = dS K, dK = dS^T Q, dV = (P M)^T dO
+void CudaPrimitives::attention_backward(const AttentionShape& shape,
+                                        const AttentionBackward& operands) {
+  const Element type = operands.query.type;
+  const Cut by = cut(shape, 2 * (sizeof(float) + size_of(type)), 2 * sizeof(float));
+  const BackwardScratch parts = divide(attention_, shape, by, type);
+  const auto work = [&](const Block& block) {
+    multiply(to_scores(shape, block, operands.query, operands.key, parts.scores));
+    multiply(to_scores(shape, block, operands.output_gradient, operands.value, parts.gradients));
+    launch(stream_, "attention_backward", on_device::slopes_of_block, block.heads * block.rows,
+           shape, block,
+           on_device::SlopesOf{
+               Input(parts.scores, Element::fp32), Input(parts.gradients, Element::fp32),
+               operands.log_sum_exp, operands.output_gradient, operands.output,
+               Output{parts.weights, type, false}, Output{parts.slopes, type, false}});
+    multiply(to_keys(shape, block, parts.weights, operands.output_gradient, parts.value_sums));
+    multiply(to_keys(shape, block, parts.slopes, operands.query, parts.key_sums));
+    Product to_query{block.rows, shape.head_dim, block.keys, block.heads};
+    to_query.a = scores_of(block, parts.slopes, type);
+    to_query.b = keys_of(shape, block, operands.key, false);
+    to_query.c = queries_of(shape, block, operands.query_gradient);
+    product(to_query);
+  };
+  const auto store = [&](std::uint64_t sample, std::uint64_t kv_head, const std::byte* sums,
+                         Output into) {
+    into.data += first_key(shape, sample, kv_head) * size_of(into.type);
+    const std::uint64_t heads = std::min(by.heads, shape.kv_heads - kv_head);
+    store_matrices(stream_, {sums, Element::fp32}, shape.sequence, shape.head_dim, heads,
+                   {into, shape.kv_heads * shape.head_dim, shape.head_dim});
+  };
+  for (std::uint64_t sample = 0; sample < shape.samples; ++sample)
+    for (std::uint64_t kv_head = 0; kv_head < shape.kv_heads; kv_head += by.heads) {
+      zero(parts.key_sums, parts.all_sums);
+      for_blocks(shape, by, sample, kv_head, work);
+      store(sample, kv_head, parts.key_sums, operands.key_gradient);
+      store(sample, kv_head, parts.value_sums, operands.value_gradient);
+    }
+}
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,121 @@
+#include "hw_backend/cuda/cuda_device.hpp"
+
+#include "hw_backend/cuda/cuda_error.hpp"
+#include "scenarios/description/errors.hpp"
+
+namespace spillway::hw_backend {
+
+namespace {
+
+/// "13.0"
+std::string version(cudaError_t (*query)(int*)) {
+  int number = 0;
+  check(query(&number), "the version of CUDA");
+  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+std::string name_of(int ordinal) {
+  cudaDeviceProp properties = {};
+  check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
+  return std::string(properties.name) + ", CUDA " + version(cudaRuntimeGetVersion) +
+         ", driver for CUDA " + version(cudaDriverGetVersion);
+}
+
+/// Who pinned what, in the whole process.
+struct Pins {
+  std::mutex mutex;
+  std::map<std::byte*, int> users;
+};
+Pins& pins() {
+  static Pins all;
+  return all;
+}
+
+}  // namespace
+
+int count_cuda_devices() {
+  int count = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  if (result == cudaErrorNoDevice) return 0;
+  check(result, "cudaGetDeviceCount");
+  return count;
+}
+
+CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), peers_(ordinal) {
+  check(cudaSetDevice(ordinal), "cudaSetDevice");
+  static_cast<void>(cublas_library());  // a machine without it learns that here, not in a step
+  name_ = name_of(ordinal);
+  memory_ = DeviceMemory::of(ordinal);
+  check(cudaStreamCreateWithFlags(&fetches_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  for (auto& lane : lanes_) lane = std::make_unique<Lane>(ordinal);
+}
+
+CudaDevice::~CudaDevice() {
+  for (auto& lane : lanes_) lane->quiesce();
+  cudaSetDevice(ordinal_);
+  for (auto& primitives : primitives_) primitives.reset();
+  cudaStreamDestroy(fetches_);
+}
+
+void CudaDevice::pin(std::byte* memory, std::uint64_t bytes) {
+  const std::lock_guard lock(pins().mutex);
+  if (pins().users[memory]++ > 0) return;
+  const cudaError_t result =
+      cudaHostRegister(memory, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
+  if (result == cudaSuccess) return;
+  pins().users.erase(memory);
+  static_cast<void>(cudaGetLastError());  // else the next launch reports it
+  check(result, "cudaHostRegister of " + std::to_string(bytes) + " bytes");
+}
+
+void CudaDevice::unpin(std::byte* memory) {
+  const std::lock_guard lock(pins().mutex);
+  const auto found = pins().users.find(memory);
+  ENSURE(found != pins().users.end(), "memory is unpinned that nobody has pinned");
+  if (--found->second > 0) return;
+  pins().users.erase(found);
+  check(cudaHostUnregister(memory), "cudaHostUnregister");
+}
+
+void CudaDevice::run(Stream stream, double /*at_least_s*/, std::function<void(Primitives&)> work,
+                     Done done) {
+  auto& primitives = primitives_[static_cast<std::size_t>(stream)];
+  lane(stream).add(
+      [&primitives, &lane = lane(stream), work = std::move(work)] {
+        if (!primitives) primitives = std::make_unique<CudaPrimitives>(lane.stream());
+        work(*primitives);
+      },
+      std::move(done));
+}
+
+void CudaDevice::copy(Stream stream, double /*at_least_s*/, std::byte* into, const std::byte* from,
+                      std::uint64_t bytes, Done done) {
+  lane(stream).add(
+      [=, &lane = lane(stream)] {
+        if (bytes > 0)
+          check(cudaMemcpyAsync(into, from, bytes, cudaMemcpyDefault, lane.stream()),
+                "cudaMemcpyAsync of " + std::to_string(bytes) + " bytes");
+      },
+      std::move(done));
+}
+
+void CudaDevice::collective(double /*at_least_s*/, PeerCall call, Done done) {
+  lane(Stream::peers)
+      .add([this, call = std::move(call)] { peers_.combine(lane(Stream::peers).stream(), call); },
+           std::move(done));
+}
+
+float CudaDevice::fetch(const std::byte* from) {
+  check(cudaSetDevice(ordinal_), "cudaSetDevice");
+  float value = 0;
+  check(cudaMemcpyAsync(&value, from, sizeof value, cudaMemcpyDefault, fetches_),
+        "cudaMemcpyAsync of a number");
+  check(cudaStreamSynchronize(fetches_), "cudaStreamSynchronize");
+  return value;
+}
+
+void CudaDevice::quiesce() {
+  for (auto& lane : lanes_) lane->quiesce();
+}
+
+}  // namespace spillway::hw_backend

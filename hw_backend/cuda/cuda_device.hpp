@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+
+#include "hw_backend/cuda/cuda_primitives.hpp"
+#include "hw_backend/cuda/device_memory.hpp"
+#include "hw_backend/cuda/lane.hpp"
+#include "hw_backend/cuda/peers.hpp"
+
+namespace spillway::hw_backend {
+
+/// A CUDA device as one rank sees it: streams of its own, memory shared with other ranks on it.
+///   Pacing  none: a GPU is what it is
+class CudaDevice final : public Device {
+ public:
+  /// Throws  DeviceError: no such device, no cuBLAS
+  explicit CudaDevice(int ordinal);
+  ~CudaDevice() override;
+
+  std::string name() const override { return name_; }
+  bool shares_host() const override { return false; }
+  std::byte* allocate(std::uint64_t bytes) override { return memory_->take(bytes); }
+  void free(std::byte* memory, std::uint64_t bytes) override { memory_->give_back(memory, bytes); }
+  /// Once for all devices; two ranks may pin the same memory.
+  void pin(std::byte* memory, std::uint64_t bytes) override;
+  void unpin(std::byte* memory) override;
+  void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
+           Done done) override;
+  void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
+            std::uint64_t bytes, Done done) override;
+  void collective(double at_least_s, PeerCall call, Done done) override;
+  float fetch(const std::byte* from) override;
+  void quiesce() override;
+
+ private:
+  Lane& lane(Stream stream) { return *lanes_[static_cast<std::size_t>(stream)]; }
+
+  int ordinal_;
+  std::string name_;
+  std::shared_ptr<DeviceMemory> memory_;
+  cudaStream_t fetches_ = nullptr;
+  /// Made by the lane that uses them.
+  std::array<std::unique_ptr<CudaPrimitives>, stream_count> primitives_;
+  Peers peers_;
+  std::array<std::unique_ptr<Lane>, stream_count> lanes_;
+};
+
+/// How many devices the driver shows.
+///   Throws  DeviceError: no driver, or one too old for this build
+int count_cuda_devices();
+
+}  // namespace spillway::hw_backend

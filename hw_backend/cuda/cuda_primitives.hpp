@@ -1,0 +1,94 @@
+#pragma once
+
+#include "hw_backend/arithmetic/primitives.hpp"
+#include "hw_backend/cuda/cublas_library.hpp"
+#include "hw_backend/cuda/scratch.hpp"
+
+namespace spillway::hw_backend {
+
+/// One matrix product, or `batch` of them, that cuBLAS is asked for in one call: row-major
+/// c = scale x a b + keep x c.
+struct Multiplication {
+  std::uint64_t rows = 0, columns = 0, inner = 0, batch = 1;
+  MatrixInput a = {}, b = {};
+  std::byte* c = nullptr;
+  Element type = Element::fp32;  ///< of c
+  std::uint64_t stride = 0, batch_stride = 0;
+  float scale = 1, keep = 0;
+};
+
+/// The arithmetic on a CUDA device: one object is one stream and a cuBLAS handle.
+///   Matrices   cuBLAS in tiles that the shape decides, with fp32 sums (no TF32) and a workspace of
+///              the handle's own, so that a shape has one algorithm; what adds goes through scratch
+///   Attention  products of blocks of queries with all keys that they see; softmax and its gradient
+///              are rounded to the element type between the products, as tensor cores want them
+///   The rest   kernels whose sums are trees that the shapes decide; no atomics
+///   Scratch    32 MiB for cuBLAS, 32 MiB for what adds, 64 MiB for attention (more for a sequence
+///              of which 64 queries need more), 8 B a token for losses; each from its first use on
+///   Device     the object is made, used and destroyed with its device as the thread's own
+class CudaPrimitives final : public Primitives {
+ public:
+  explicit CudaPrimitives(cudaStream_t stream);
+  ~CudaPrimitives() override;
+
+  void product(const Product& call) override;
+  void add_bias(std::uint64_t rows, std::uint64_t width, Input bias, Output y) override;
+  void sum_rows(std::uint64_t rows, std::uint64_t width, Input x, Output sum) override;
+
+  void norm(const Norm& norm, Input x, Input weight, Input bias, float* statistics,
+            Output y) override;
+  void norm_backward(const Norm& norm, Input y_gradient, Input x, const float* statistics,
+                     Input weight, Output x_gradient, Output weight_gradient,
+                     Output bias_gradient) override;
+
+  void rotate(const Rotation& rotation, Output values) override;
+  void attention(const AttentionShape& shape, const AttentionForward& operands) override;
+  void attention_backward(const AttentionShape& shape, const AttentionBackward& operands) override;
+  void softmax(const Softmax& softmax, Input x, Output y) override;
+  void softmax_backward(const Softmax& softmax, Input y_gradient, Input y,
+                        Output x_gradient) override;
+
+  void activate(models::Activation activation, std::uint64_t count, Input x, Output y) override;
+  void activate_backward(models::Activation activation, std::uint64_t count, Input y_gradient,
+                         Input x, Output x_gradient) override;
+  void gated_product(const GatedProduct& call, Input gate, Input up, Output activated,
+                     Output y) override;
+  void gated_product_backward(const GatedProduct& call, Input y_gradient, Input gate, Input up,
+                              Input activated, Output gate_gradient, Output up_gradient) override;
+  void add(std::uint64_t count, Input a, Input b, Output y) override;
+  void convert(std::uint64_t count, Input x, Output y) override;
+  void drop(const Dropout& dropout, std::uint64_t count, Input x, Input f, std::uint8_t* mask,
+            Output y) override;
+  void drop_backward(const Dropout& dropout, std::uint64_t count, Input y_gradient,
+                     const std::uint8_t* mask, Output x_gradient) override;
+
+  void embed(const Embedding& call, Input words, Input positions, Output hidden) override;
+  void embed_backward(const Embedding& call, Input hidden_gradient, Output words,
+                      Output positions) override;
+  void cross_entropy(const CrossEntropy& call, Input logits, double* loss) override;
+  void cross_entropy_backward(const CrossEntropy& call, Input softmax, float scale,
+                              Output logits_gradient) override;
+
+  void adam(const AdamArrays& arrays, const AdamNumbers& numbers) override;
+  void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) override;
+  void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,
+                  std::uint64_t count, Output values) override;
+  void zero(std::byte* data, std::uint64_t bytes) override;
+  void check(std::uint64_t count, Input values, float* found) override;
+  void set(float value, float* into) override;
+
+ private:
+  void multiply(const Multiplication& call);
+  void product_tile(const Product& call);
+
+  cudaStream_t stream_;
+  cublasHandle_t cublas_ = nullptr;
+  Scratch workspace_, sums_, attention_, rows_;
+};
+
+/// Matrices [batch, rows, columns], dense in `from`, go to `into`: with its strides, rounded, added
+/// where it adds.
+void store_matrices(cudaStream_t stream, Input from, std::uint64_t rows, std::uint64_t columns,
+                    std::uint64_t batch, const MatrixOutput& into);
+
+}  // namespace spillway::hw_backend

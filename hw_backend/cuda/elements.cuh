@@ -1,0 +1,151 @@
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "hw_backend/arithmetic/primitives.hpp"
+
+/// Elements of any type in device code: the conversions of hw_backend/cpu/element.hpp, bit for bit,
+/// by the instructions that a GPU has for them.
+namespace spillway::hw_backend::on_device {
+
+__device__ inline float float_of(std::uint32_t bits) { return __uint_as_float(bits); }
+__device__ inline std::uint32_t bits_of(float value) { return __float_as_uint(value); }
+
+/// The instruction makes one NaN of all.
+__device__ inline float fp16_to_fp32(std::uint16_t half) {
+  if ((half & 0x7FFFu) > 0x7C00u)
+    return float_of(((half & 0x8000u) << 16) | 0x7FC00000u | ((half & 0x3FFu) << 13));
+  return __half2float(__ushort_as_half(half));
+}
+
+__device__ inline std::uint16_t fp32_to_fp16(float value) {
+  const std::uint32_t bits = bits_of(value), magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude > 0x7F800000u)
+    return static_cast<std::uint16_t>(((bits >> 16) & 0x8000u) | 0x7E00u |
+                                      ((magnitude >> 13) & 0x3FFu));
+  return __half_as_ushort(__float2half_rn(value));
+}
+
+__device__ inline float bf16_to_fp32(std::uint16_t value) {
+  return float_of(static_cast<std::uint32_t>(value) << 16);
+}
+
+__device__ inline std::uint16_t fp32_to_bf16(float value) {
+  const std::uint32_t bits = bits_of(value);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
+  return static_cast<std::uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
+}
+
+__device__ inline float widened(Element type, std::uint16_t bits) {
+  return type == Element::fp16 ? fp16_to_fp32(bits) : bf16_to_fp32(bits);
+}
+__device__ inline std::uint16_t narrowed(Element type, float value) {
+  return type == Element::fp16 ? fp32_to_fp16(value) : fp32_to_bf16(value);
+}
+
+/// `value` with one NaN for all.
+__device__ inline float tamed(float value) {
+  return value == value ? value : float_of(0x7FC00000u);
+}
+
+/// What an output that holds `before` holds when `value` is added: both rounded to its type.
+__device__ inline float added(Element type, float before, float value) {
+  if (type != Element::fp32) value = widened(type, narrowed(type, value));
+  return tamed(before + value);
+}
+
+__device__ inline float get(const std::byte* data, Element type, std::uint64_t i) {
+  if (type == Element::fp32) return reinterpret_cast<const float*>(data)[i];
+  return widened(type, reinterpret_cast<const std::uint16_t*>(data)[i]);
+}
+__device__ inline float get(const Input& x, std::uint64_t i) { return get(x.data, x.type, i); }
+
+__device__ inline void put(const Output& y, std::uint64_t i, float value) {
+  if (y.add) value = added(y.type, get(y.data, y.type, i), value);
+  if (y.type == Element::fp32)
+    reinterpret_cast<float*>(y.data)[i] = value;
+  else
+    reinterpret_cast<std::uint16_t*>(y.data)[i] = narrowed(y.type, value);
+}
+
+/// Four neighbours, the share of one thread. Who sums in fours has an order that alignment does
+/// not change: only how they are loaded depends on it.
+struct Four {
+  float value[4];
+};
+
+__device__ inline bool aligned_to(const void* address, std::uintptr_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
+}
+
+/// Elements [first, first + 4), zeros behind the first `count`.
+__device__ inline Four get4(const std::byte* data, Element type, std::uint64_t first,
+                            std::uint64_t count) {
+  Four four = {};
+  if (type == Element::fp32) {
+    const float* from = reinterpret_cast<const float*>(data) + first;
+    if (count >= 4 && aligned_to(from, 16)) {
+      const float4 all = *reinterpret_cast<const float4*>(from);
+      return {{all.x, all.y, all.z, all.w}};
+    }
+    for (std::uint64_t i = 0; i < 4 && i < count; ++i) four.value[i] = from[i];
+    return four;
+  }
+  const std::uint16_t* from = reinterpret_cast<const std::uint16_t*>(data) + first;
+  if (count >= 4 && aligned_to(from, 8)) {
+    const ushort4 all = *reinterpret_cast<const ushort4*>(from);
+    return {
+        {widened(type, all.x), widened(type, all.y), widened(type, all.z), widened(type, all.w)}};
+  }
+  for (std::uint64_t i = 0; i < 4 && i < count; ++i) four.value[i] = widened(type, from[i]);
+  return four;
+}
+__device__ inline Four get4(const Input& x, std::uint64_t first, std::uint64_t count) {
+  return get4(x.data, x.type, first, count);
+}
+
+__device__ inline void put4(const Output& y, std::uint64_t first, std::uint64_t count, Four four) {
+  if (y.add) {
+    const Four before = get4(y.data, y.type, first, count);
+    for (int i = 0; i < 4; ++i) four.value[i] = added(y.type, before.value[i], four.value[i]);
+  }
+  const float(&v)[4] = four.value;
+  if (y.type == Element::fp32) {
+    float* into = reinterpret_cast<float*>(y.data) + first;
+    if (count >= 4 && aligned_to(into, 16))
+      *reinterpret_cast<float4*>(into) = make_float4(v[0], v[1], v[2], v[3]);
+    else
+      for (std::uint64_t i = 0; i < 4 && i < count; ++i) into[i] = v[i];
+    return;
+  }
+  std::uint16_t* into = reinterpret_cast<std::uint16_t*>(y.data) + first;
+  if (count >= 4 && aligned_to(into, 8))
+    *reinterpret_cast<ushort4*>(into) =
+        make_ushort4(narrowed(y.type, v[0]), narrowed(y.type, v[1]), narrowed(y.type, v[2]),
+                     narrowed(y.type, v[3]));
+  else
+    for (std::uint64_t i = 0; i < 4 && i < count; ++i) into[i] = narrowed(y.type, v[i]);
+}
+
+/// Which of the elements [first, first + 4) a dropout keeps.
+struct Kept {
+  bool value[4];
+};
+__device__ inline Kept kept4(const Dropout& dropout, std::uint64_t first) {
+  const std::uint32_t threshold = dropout.threshold();
+  const Words words = random_words(dropout.stream, first / 4);
+  const unsigned skipped = static_cast<unsigned>(first % 4);
+  Words more = words;
+  if (skipped != 0) more = random_words(dropout.stream, first / 4 + 1);
+  Kept kept = {};
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned at = skipped + i;
+    kept.value[i] = (at < 4 ? words.word[at] : more.word[at - 4]) >= threshold;
+  }
+  return kept;
+}
+
+}  // namespace spillway::hw_backend::on_device

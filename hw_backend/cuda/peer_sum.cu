@@ -1,0 +1,37 @@
+#include "hw_backend/cuda/peer_sum.hpp"
+
+#include "hw_backend/cuda/elements.cuh"
+#include "hw_backend/cuda/launch.cuh"
+
+namespace spillway::hw_backend {
+
+namespace on_device {
+
+namespace {
+
+/// A thread reads its elements of all members before it writes them.
+__global__ void sum_peers(PeerSum call, std::uint64_t count) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads * 4;
+  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 4;
+       first < count; first += stride) {
+    const std::uint64_t n = count - first < 4 ? count - first : 4;
+    Four sum = get4(call.in[0], call.type, first, n);
+    for (int member = 1; member < call.ins; ++member) {
+      const Four more = get4(call.in[member], call.type, first, n);
+      for (int i = 0; i < 4; ++i) sum.value[i] += more.value[i];
+    }
+    for (int member = 0; member < call.outs; ++member)
+      put4(Output{call.out[member], call.type, false}, first, n, sum);
+  }
+}
+
+}  // namespace
+
+}  // namespace on_device
+
+void sum_peers(cudaStream_t stream, const PeerSum& sum, std::uint64_t count) {
+  launch(stream, "sum_peers", on_device::sum_peers, divided_up(count, 4 * block_threads), sum,
+         count);
+}
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <set>
+
+#include "hw_backend/cuda/scratch.hpp"
+#include "hw_backend/device.hpp"
+
+namespace spillway::hw_backend {
+
+/// Collectives of devices of this process, enqueued on a stream of one of them. Members may be on
+/// this device, on peers that it reaches, or on others, whose data it copies to itself first.
+class Peers {
+ public:
+  explicit Peers(int device) : device_(device) {}
+
+  /// Reductions add in fp32, in rank order, and round once; an output may be its member's input.
+  void combine(cudaStream_t stream, const PeerCall& call);
+
+ private:
+  void gather(cudaStream_t stream, const PeerCall& call);
+  void reduce(cudaStream_t stream, const PeerCall& call, std::uint64_t first, std::uint64_t count,
+              const std::vector<std::byte*>& out);
+  bool reaches(const void* memory);
+
+  int device_;
+  std::set<int> reached_, unreached_;
+  Scratch staging_;
+};
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,158 @@
+#include "hw_backend/cuda/cuda_primitives.hpp"
+#include "hw_backend/cuda/elements.cuh"
+#include "hw_backend/cuda/launch.cuh"
+#include "scenarios/description/errors.hpp"
+
+namespace spillway::hw_backend {
+
+namespace on_device {
+
+namespace {
+
+__global__ void store_matrices(Input from, std::uint64_t rows, std::uint64_t columns,
+                               std::uint64_t batch, MatrixOutput into) {
+  const std::uint64_t fours = (columns + 3) / 4;
+  const std::uint64_t threads = std::uint64_t{gridDim.x} * block_threads;
+  for (std::uint64_t at = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x;
+       at < batch * rows * fours; at += threads) {
+    const std::uint64_t column = at % fours * 4, row = at / fours % rows,
+                        matrix = at / fours / rows;
+    const std::uint64_t count = columns - column < 4 ? columns - column : 4;
+    const Four values = get4(from, (matrix * rows + row) * columns + column, count);
+    put4(into.values, matrix * into.batch_stride + row * into.stride + column, count, values);
+  }
+}
+
+__global__ void add_bias(std::uint64_t rows, std::uint64_t width, Input bias, Output y) {
+  const std::uint64_t fours = (width + 3) / 4;
+  const std::uint64_t threads = std::uint64_t{gridDim.x} * block_threads;
+  for (std::uint64_t at = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x;
+       at < rows * fours; at += threads) {
+    const std::uint64_t column = at % fours * 4, first = at / fours * width + column;
+    const std::uint64_t count = width - column < 4 ? width - column : 4;
+    Four values = get4(y.data, y.type, first, count);
+    const Four more = get4(bias, column, count);
+    for (int i = 0; i < 4; ++i) values.value[i] += more.value[i];
+    put4(y, first, count, values);
+  }
+}
+
+}  // namespace
+
+}  // namespace on_device
+
+namespace {
+
+// Of c: a tile of 8 Mi elements is enough for all of a device's processors, and in fp32 32 MiB.
+constexpr std::uint64_t most_tile_rows = 4096, most_tile_elements = 8u << 20;
+constexpr std::uint64_t workspace_bytes = 32u << 20;
+
+cudaDataType cuda_type(Element type) {
+  return type == Element::fp32 ? CUDA_R_32F : type == Element::fp16 ? CUDA_R_16F : CUDA_R_16BF;
+}
+
+std::byte* moved(std::byte* data, Element type, std::uint64_t elements) {
+  return data + elements * size_of(type);
+}
+
+MatrixInput moved(MatrixInput matrix, std::uint64_t batch, std::uint64_t row,
+                  std::uint64_t column) {
+  const std::uint64_t first = matrix.transposed ? column : row;
+  const std::uint64_t second = matrix.transposed ? row : column;
+  const std::uint64_t elements = batch * matrix.batch_stride + first * matrix.stride + second;
+  matrix.values.data += elements * size_of(matrix.values.type);
+  return matrix;
+}
+
+std::int64_t whole(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+}  // namespace
+
+CudaPrimitives::CudaPrimitives(cudaStream_t stream) : stream_(stream) {
+  const CublasLibrary& library = cublas_library();
+  hw_backend::check(library.create(&cublas_), "cublasCreate");
+  try {
+    // a new stream takes the workspace away, so it comes first
+    hw_backend::check(library.set_stream(cublas_, stream), "cublasSetStream");
+    hw_backend::check(
+        library.set_workspace(cublas_, workspace_.take(workspace_bytes), workspace_bytes),
+        "cublasSetWorkspace");
+    hw_backend::check(
+        library.set_math_mode(cublas_, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION),
+        "cublasSetMathMode");
+  } catch (...) {
+    library.destroy(cublas_);
+    throw;
+  }
+}
+
+CudaPrimitives::~CudaPrimitives() { cublas_library().destroy(cublas_); }
+
+// A row-major matrix is the transpose of a column-major one: c^T = b^T a^T.
+void CudaPrimitives::multiply(const Multiplication& m) {
+  ENSURE(m.a.values.type == m.b.values.type, "the matrices of a product have two element types");
+  const auto turned = [](const MatrixInput& matrix) {
+    return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  };
+  const cudaDataType type = cuda_type(m.a.values.type);
+  hw_backend::check(
+      cublas_library().multiply(cublas_, turned(m.b), turned(m.a), whole(m.columns), whole(m.rows),
+                                whole(m.inner), &m.scale, m.b.values.data, type, whole(m.b.stride),
+                                whole(m.b.batch_stride), m.a.values.data, type, whole(m.a.stride),
+                                whole(m.a.batch_stride), &m.keep, m.c, cuda_type(m.type),
+                                whole(m.stride), whole(m.batch_stride), whole(m.batch),
+                                CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+      "cublasGemmStridedBatchedEx");
+}
+
+void CudaPrimitives::product_tile(const Product& p) {
+  const Output& c = p.c.values;
+  Multiplication m{p.rows, p.columns, p.inner, p.batch, p.a, p.b, c.data, c.type};
+  m.stride = p.c.stride;
+  m.batch_stride = p.c.batch_stride;
+  m.scale = p.scale;
+  if (!c.add) return multiply(m);
+  m.c = sums_.take(most_tile_elements * sizeof(float));
+  m.stride = p.columns;
+  m.batch_stride = p.rows * p.columns;
+  multiply(m);
+  store_matrices(stream_, {m.c, m.type}, p.rows, p.columns, p.batch, p.c);
+}
+
+// Tiles are the same whether the product adds or not: their bits must be, too.
+void CudaPrimitives::product(const Product& p) {
+  if (p.rows == 0 || p.columns == 0 || p.batch == 0) return;
+  ENSURE(p.inner > 0, "a product over nothing");
+  const std::uint64_t rows = std::min(p.rows, most_tile_rows);
+  const std::uint64_t columns = std::min(p.columns, most_tile_elements / rows);
+  const bool in_one = rows == p.rows && columns == p.columns;
+  const std::uint64_t batch = in_one ? std::min(p.batch, most_tile_elements / (rows * columns)) : 1;
+  for (std::uint64_t matrix = 0; matrix < p.batch; matrix += batch)
+    for (std::uint64_t row = 0; row < p.rows; row += rows)
+      for (std::uint64_t column = 0; column < p.columns; column += columns) {
+        Product tile = p;
+        tile.rows = std::min(rows, p.rows - row);
+        tile.columns = std::min(columns, p.columns - column);
+        tile.batch = std::min(batch, p.batch - matrix);
+        tile.a = moved(p.a, matrix, row, 0);
+        tile.b = moved(p.b, matrix, 0, column);
+        tile.c.values.data = moved(p.c.values.data, p.c.values.type,
+                                   matrix * p.c.batch_stride + row * p.c.stride + column);
+        product_tile(tile);
+      }
+}
+
+void store_matrices(cudaStream_t stream, Input from, std::uint64_t rows, std::uint64_t columns,
+                    std::uint64_t batch, const MatrixOutput& into) {
+  const std::uint64_t fours = batch * rows * divided_up(columns, 4);
+  launch(stream, "store_matrices", on_device::store_matrices, divided_up(fours, block_threads),
+         from, rows, columns, batch, into);
+}
+
+void CudaPrimitives::add_bias(std::uint64_t rows, std::uint64_t width, Input bias, Output y) {
+  y.add = false;
+  launch(stream_, "add_bias", on_device::add_bias,
+         divided_up(rows * divided_up(width, 4), block_threads), rows, width, bias, y);
+}
+
+}  // namespace spillway::hw_backend

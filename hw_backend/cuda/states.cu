@@ -1,0 +1,125 @@
+#include "hw_backend/cuda/cuda_primitives.hpp"
+#include "hw_backend/cuda/elements.cuh"
+#include "hw_backend/cuda/launch.cuh"
+
+namespace spillway::hw_backend {
+
+namespace on_device {
+
+namespace {
+
+struct States {
+  Output master, momentum, variance;
+  Input gradient;
+  Output weight;  ///< no data: there is none
+  std::uint64_t n;
+};
+
+__device__ Four get4_of(const Output& y, std::uint64_t first, std::uint64_t count) {
+  return get4(y.data, y.type, first, count);
+}
+
+// The functions round to nearest and are never fused: that is the order in optimizer_step.hpp.
+__device__ float sum(float a, float b) { return __fadd_rn(a, b); }
+__device__ float difference(float a, float b) { return __fsub_rn(a, b); }
+__device__ float times(float a, float b) { return __fmul_rn(a, b); }
+
+/// Masters, momenta and variances before become those after.
+__device__ void adam_step(const AdamScalars& s, Four& master, Four& momentum, Four& variance,
+                          const Four& gradient) {
+  for (int i = 0; i < 4; ++i) {
+    const float g = times(gradient.value[i], s.inverse_scale);
+    const float m = sum(times(s.beta1, momentum.value[i]), times(s.rest1, g));
+    const float v = sum(times(s.beta2, variance.value[i]), times(s.rest2, times(g, g)));
+    const float d = sum(times(__fsqrt_rn(v), s.inverse_root_correction2), s.epsilon);
+    const float w = difference(times(s.keep, master.value[i]), times(s.step, __fdiv_rn(m, d)));
+    momentum.value[i] = tamed(m);
+    variance.value[i] = tamed(v);
+    master.value[i] = tamed(w);
+  }
+}
+
+__global__ void adam(States a, AdamScalars s) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads * 4;
+  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 4;
+       first < a.n; first += stride) {
+    const std::uint64_t count = a.n - first < 4 ? a.n - first : 4;
+    Four master = get4_of(a.master, first, count), momentum = get4_of(a.momentum, first, count);
+    Four variance = get4_of(a.variance, first, count);
+    adam_step(s, master, momentum, variance, get4(a.gradient, first, count));
+    put4(a.momentum, first, count, momentum);
+    put4(a.variance, first, count, variance);
+    put4(a.master, first, count, master);
+    if (a.weight.data) put4(a.weight, first, count, master);
+  }
+}
+
+__global__ void sgd(States a, SgdScalars s) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads * 4;
+  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 4;
+       first < a.n; first += stride) {
+    const std::uint64_t count = a.n - first < 4 ? a.n - first : 4;
+    Four master = get4_of(a.master, first, count);
+    const Four gradient = get4(a.gradient, first, count);
+    for (int i = 0; i < 4; ++i) {
+      const float g = times(gradient.value[i], s.inverse_scale);
+      master.value[i] = tamed(difference(times(s.keep, master.value[i]), times(s.step, g)));
+    }
+    put4(a.master, first, count, master);
+    if (a.weight.data) put4(a.weight, first, count, master);
+  }
+}
+
+/// Whoever finds one writes the same 1.
+__global__ void find_overflow(std::uint64_t count, Input values, float* found) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads * 4;
+  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 4;
+       first < count; first += stride) {
+    const Four four = get4(values, first, count - first < 4 ? count - first : 4);
+    bool any = false;
+    for (int i = 0; i < 4; ++i) any |= (bits_of(four.value[i]) & 0x7F800000u) == 0x7F800000u;
+    if (any) *found = 1.0f;
+  }
+}
+
+__global__ void set(float value, float* into) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) *into = value;
+}
+
+Output output(const Array& array) { return {array.data, array.type, false}; }
+
+}  // namespace
+
+}  // namespace on_device
+
+void CudaPrimitives::adam(const AdamArrays& arrays, const AdamNumbers& numbers) {
+  on_device::States states = {on_device::output(arrays.master),
+                              on_device::output(arrays.momentum),
+                              on_device::output(arrays.variance),
+                              arrays.gradient,
+                              Output(),
+                              arrays.n};
+  if (arrays.weight) states.weight = on_device::output(*arrays.weight);
+  launch(stream_, "adam", on_device::adam, divided_up(arrays.n, 4 * block_threads), states,
+         scalars(numbers));
+}
+
+void CudaPrimitives::sgd(const SgdArrays& arrays, const SgdNumbers& numbers) {
+  on_device::States states = {
+      on_device::output(arrays.master), Output(), Output(), arrays.gradient, Output(), arrays.n};
+  if (arrays.weight) states.weight = on_device::output(*arrays.weight);
+  launch(stream_, "sgd", on_device::sgd, divided_up(arrays.n, 4 * block_threads), states,
+         scalars(numbers));
+}
+
+void CudaPrimitives::check(std::uint64_t count, Input values, float* found) {
+  set(0, found);
+  launch(stream_, "check", on_device::find_overflow, divided_up(count, 4 * block_threads), count,
+         values, found);
+}
+
+void CudaPrimitives::set(float value, float* into) {
+  launch(stream_, "set", on_device::set, 1, value, into);
+}
+
+}  // namespace spillway::hw_backend

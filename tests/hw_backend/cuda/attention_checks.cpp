@@ -1,0 +1,111 @@
+#include "tests/hw_backend/cuda/session.hpp"
+
+#include <cmath>
+
+namespace spillway::hw_backend {
+
+namespace {
+
+struct Attended {
+  Attended(Device& device, const AttentionShape& of, Element type)
+      : shape(of),
+        tokens(of.samples * of.sequence),
+        width(of.heads * of.head_dim),
+        kv_width(of.kv_heads * of.head_dim),
+        query(device, tokens * width, type, 1),
+        key(device, tokens * kv_width, type, 2),
+        value(device, tokens * kv_width, type, 3),
+        output(device, tokens * width, type, 4),
+        output_gradient(device, tokens * width, type, 5),
+        log_sum_exp(device, tokens * of.heads, Element::fp32, 6),
+        query_gradient(device, tokens * width, type, 7),
+        key_gradient(device, tokens * kv_width, type, 8),
+        value_gradient(device, tokens * kv_width, type, 9),
+        workspace(device, tokens * width, Element::fp32, 10) {}
+
+  void operator()(Primitives& p, Side side) {
+    p.attention(shape, {query.in(side), key.in(side), value.in(side), output.out(side),
+                        log_sum_exp.as<float>(side)});
+    p.attention_backward(
+        shape, {output_gradient.in(side), query.in(side), key.in(side), value.in(side),
+                output.in(side), log_sum_exp.as<float>(side), query_gradient.out(side),
+                key_gradient.out(side), value_gradient.out(side, true), workspace.as<float>(side)});
+  }
+
+  AttentionShape shape;
+  std::uint64_t tokens, width, kv_width;
+  Operand query, key, value, output, output_gradient, log_sum_exp;
+  Operand query_gradient, key_gradient, value_gradient, workspace;
+};
+
+AttentionShape shape_of(std::uint64_t samples, std::uint64_t sequence, std::uint64_t heads,
+                        std::uint64_t kv_heads, std::uint64_t head_dim, bool causal) {
+  AttentionShape shape{samples, sequence, heads, kv_heads, head_dim, causal, 1, {}};
+  shape.scale = 1 / std::sqrt(static_cast<float>(head_dim));
+  return shape;
+}
+
+/// What a device rounds to the element type between its products, the processor keeps: a few units
+/// in the last place.
+void check_attention(Device& device, Report& report, const AttentionShape& shape) {
+  for (const Element type : all_types) {
+    Session session(device, report);
+    Attended attended(device, shape, type);
+    session.both([&](Primitives& p, Side side) { attended(p, side); });
+    const std::string name = "attention over " + std::to_string(shape.sequence) + " tokens";
+    // of one token the gradients of scores are nothing but rounding, of terms around 1
+    const double near = 2 * precision_of(type);
+    session.near(name + ", log of sums", attended.log_sum_exp, precision_of(Element::fp32));
+    session.near(name, attended.output, near);
+    session.near(name + ", queries' gradient", attended.query_gradient, near, 0.1);
+    session.near(name + ", keys' gradient", attended.key_gradient, near, 0.1);
+    session.near(name + ", values' gradient", attended.value_gradient, near, 0.1);
+  }
+}
+
+void attentions(Device& device, Report& report) {
+  for (const bool causal : {false, true}) {
+    check_attention(device, report, shape_of(2, 12, 4, 2, 6, causal));
+    check_attention(device, report, shape_of(1, 1, 1, 1, 8, causal));
+    check_attention(device, report, shape_of(1, 67, 3, 3, 16, causal));
+  }
+}
+
+// 256 queries are a block: two blocks, the second of 44.
+void attention_in_blocks(Device& device, Report& report) {
+  check_attention(device, report, shape_of(1, 300, 2, 1, 16, true));
+  check_attention(device, report, shape_of(1, 300, 2, 2, 8, false));
+}
+
+void attention_drops(Device& device, Report& report) {
+  AttentionShape shape = shape_of(2, 35, 4, 2, 8, true);
+  shape.dropout.probability = 0.25f;
+  RandomKey key;
+  key.seed = 9;
+  shape.dropout.stream = random_stream(RandomUse::dropout, key);
+  check_attention(device, report, shape);
+}
+
+void attention_repeats(Device& device, Report& report) {
+  Session session(device, report);
+  for (const Element type : all_types) {
+    Attended a(device, shape_of(2, 70, 4, 2, 24, true), type);
+    session.repeats("attention",
+                    {&a.query, &a.key, &a.value, &a.output, &a.log_sum_exp, &a.query_gradient,
+                     &a.key_gradient, &a.value_gradient},
+                    [&](Primitives& p, Side side) { a(p, side); });
+  }
+}
+
+constexpr Check checks[] = {
+    {"AttentionIsTheProcessors", attentions},
+    {"AttentionInSeveralBlocksIsTheProcessors", attention_in_blocks},
+    {"AttentionDropsWhatTheProcessorDrops", attention_drops},
+    {"AttentionRepeats", attention_repeats},
+};
+
+}  // namespace
+
+std::span<const Check> attention_checks() { return checks; }
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,199 @@
+#include "scenarios/description/errors.hpp"
+#include "tests/hw_backend/cuda/session.hpp"
+
+#include <cmath>
+#include <future>
+#include <mutex>
+
+namespace spillway::hw_backend {
+
+namespace {
+
+using strategies::Collective;
+
+constexpr std::size_t members = 3;
+constexpr const char* names[] = {"all_gather", "reduce_scatter", "all_reduce", "broadcast"};
+
+/// Collectives of three ranks on one device; `in_place`: an output is its member's input, for a
+/// gathered shard its place in the output.
+void check_collective(Device& device, Report& report, Collective what, Element type,
+                      bool in_place) {
+  constexpr std::uint64_t each = 1003, whole = members * each;
+  const bool shards_in = what == Collective::all_gather;
+  const bool shards_out = what == Collective::reduce_scatter;
+  std::vector<std::unique_ptr<Operand>> in, out;
+  PeerCall call{what, type, whole * size_of(type), {}, {}};
+  for (std::uint32_t member = 0; member < members; ++member) {
+    in.push_back(std::make_unique<Operand>(device, shards_in ? each : whole, type, member + 1));
+    out.push_back(std::make_unique<Operand>(device, shards_out ? each : whole, type, member + 9));
+    call.in.push_back(in.back()->data(Side::device));
+    call.out.push_back(in_place && !shards_in ? in.back()->data(Side::device)
+                                              : out.back()->data(Side::device));
+    if (!in_place || !shards_in) continue;
+    std::byte* const place = call.out.back() + member * each * size_of(type);
+    copy_now(device, place, call.in.back(), each * size_of(type));
+    call.in.back() = place;
+  }
+  std::vector<std::vector<std::byte>> got(members);
+  wait_for([&](Done done) { device.collective(0, call, std::move(done)); });
+  std::uint64_t wrong = 0;
+  for (std::size_t member = 0; member < members; ++member) {
+    const std::uint64_t elements = shards_out ? each : whole;
+    std::vector<std::byte> values(elements * size_of(type));
+    copy_now(device, values.data(), call.out[member], values.size());
+    for (std::uint64_t i = 0; i < elements; ++i) {
+      const std::uint64_t from = shards_out ? member * each + i : i;
+      float expected = load(in[0]->array(Side::host), shards_in ? from % each : from);
+      if (shards_in) expected = load(in[from / each]->array(Side::host), from % each);
+      for (std::size_t other = 1; other < members; ++other)
+        if (what == Collective::all_reduce || shards_out)
+          expected += load(in[other]->array(Side::host), from);
+      alignas(4) std::byte rounded[4] = {};
+      store({rounded, type}, 0, expected);
+      wrong += load({rounded, type}, 0) != load({values.data(), type}, i);
+    }
+  }
+  report.expect(wrong == 0, std::string(names[static_cast<std::size_t>(what)]) + " of " +
+                                std::string(to_string(type)) + (in_place ? ", in place" : "") +
+                                ": " + std::to_string(wrong) + " elements are wrong");
+}
+
+void collectives(Device& device, Report& report) {
+  for (const Element type : all_types)
+    for (const bool in_place : {false, true})
+      for (const Collective what : {Collective::all_gather, Collective::reduce_scatter,
+                                    Collective::all_reduce, Collective::broadcast})
+        check_collective(device, report, what, type, in_place);
+}
+
+/// Copies of every size and place, through pageable and pinned memory, between devices' own too.
+void copies(Device& device, Report& report) {
+  constexpr std::uint64_t most = 3 << 20;
+  Operand from(device, most / 2, Element::bf16, 1);
+  std::vector<std::byte> pinned(most + 4096);
+  device.pin(pinned.data(), pinned.size());
+  DeviceBytes first(device, most), second(device, most);
+  for (const std::uint64_t bytes : {std::uint64_t{1}, std::uint64_t{4097}, most}) {
+    copy_now(device, pinned.data() + 3, from.data(Side::host), bytes);
+    copy_now(device, first.data(), pinned.data() + 3, bytes);
+    copy_now(device, second.data(), first.data(), bytes);
+    std::vector<std::byte> back(bytes);
+    copy_now(device, back.data(), second.data(), bytes);
+    const std::byte* const expected = from.data(Side::host);
+    report.expect(std::equal(back.begin(), back.end(), expected),
+                  std::to_string(bytes) + " bytes came back as others");
+  }
+  copy_now(device, first.data(), second.data(), 0);
+  device.unpin(pinned.data());
+}
+
+void fetches(Device& device, Report& report) {
+  DeviceBytes memory(device, 4);
+  const float value = -1.5f;
+  copy_now(device, memory.data(), reinterpret_cast<const std::byte*>(&value), 4);
+  report.expect(device.fetch(memory.data()) == value, "another number is fetched");
+}
+
+/// A stream's work is done, and told, in the order in which it was given.
+void order(Device& device, Report& report) {
+  std::mutex mutex;
+  std::vector<int> told;
+  Operand x(device, 1000, Element::fp32, 1);
+  std::promise<void> last;
+  for (int i = 0; i < 50; ++i) {
+    const Done done = [&, i](const std::exception_ptr& error) {
+      const std::lock_guard lock(mutex);
+      told.push_back(error ? -1 : i);
+      if (i == 49) last.set_value();
+    };
+    if (i % 2 == 0)
+      device.run(
+          Stream::side, 0,
+          [&](Primitives& p) {
+            p.add(1000, x.in(Side::device), x.in(Side::device), x.out(Side::device));
+          },
+          done);
+    else
+      device.copy(Stream::side, 0, x.data(Side::device), x.data(Side::host), 4000, done);
+  }
+  last.get_future().get();
+  const std::lock_guard lock(mutex);
+  for (int i = 0; i < 50; ++i)
+    report.expect(told[static_cast<std::size_t>(i)] == i, "an operation overtakes another");
+}
+
+/// An error of work that cannot be enqueued reaches who asked for it, and the stream goes on.
+void errors(Device& device, Report& report) {
+  std::string message;
+  try {
+    run_on(device, [](Primitives&) { throw description::DeviceError("as expected"); });
+  } catch (const description::DeviceError& error) {
+    message = error.what();
+  }
+  report.expect(message == "as expected", "an error is lost: \"" + message + "\"");
+  bool ran = false;
+  run_on(device, [&](Primitives&) { ran = true; });
+  report.expect(ran, "after an error the stream does nothing");
+}
+
+void full_memory(Device& device, Report& report) {
+  std::string message;
+  try {
+    device.allocate(std::uint64_t{1} << 50);
+  } catch (const description::DeviceError& error) {
+    message = error.what();
+  }
+  report.expect(message.find("cudaErrorMemoryAllocation") != std::string::npos,
+                "a petabyte is to be had: \"" + message + "\"");
+  Session session(device, report);
+  Operand x(device, 100, Element::fp32, 1);
+  session.both([&](Primitives& p, Side side) { p.add(100, x.in(side), x.in(side), x.out(side)); });
+  session.equal("a sum after memory was full", x);
+}
+
+/// Two ranks pin the same memory; the second still has it when the first is done.
+void pins(Device& device, Report& report) {
+  std::vector<std::byte> memory(1 << 16);
+  device.pin(memory.data(), memory.size());
+  device.pin(memory.data(), memory.size());
+  device.unpin(memory.data());
+  DeviceBytes there(device, memory.size());
+  copy_now(device, there.data(), memory.data(), memory.size());
+  device.unpin(memory.data());
+  device.pin(memory.data(), memory.size());
+  device.unpin(memory.data());
+  report.expect(true, "");
+}
+
+void quiescence(Device& device, Report& report) {
+  Operand x(device, 1 << 16, Element::fp32, 1);
+  auto told = std::make_shared<std::atomic<int>>(0);
+  for (int i = 0; i < 20; ++i)
+    device.run(
+        Stream::compute, 0,
+        [&](Primitives& p) {
+          p.add(1 << 16, x.in(Side::device), x.in(Side::device), x.out(Side::device));
+        },
+        [told](const std::exception_ptr&) { ++*told; });
+  device.quiesce();
+  const int at_rest = *told;
+  run_on(device, [](Primitives&) {});
+  report.expect(*told == at_rest, "somebody is told of work after the device came to rest");
+}
+
+constexpr Check checks[] = {
+    {"CollectivesAddInRankOrder", collectives},
+    {"CopiesArriveWhole", copies},
+    {"FetchReadsANumber", fetches},
+    {"AStreamKeepsItsOrder", order},
+    {"ErrorsReachWhoAsked", errors},
+    {"FullMemoryIsAnErrorAndNoMore", full_memory},
+    {"MemoryMayBePinnedTwice", pins},
+    {"NothingRunsAfterQuiescence", quiescence},
+};
+
+}  // namespace
+
+std::span<const Check> device_checks() { return checks; }
+
+}  // namespace spillway::hw_backend

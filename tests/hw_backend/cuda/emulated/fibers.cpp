@@ -1,0 +1,104 @@
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "tests/hw_backend/cuda/emulated/cuda_runtime.h"
+
+thread_local dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace {
+
+constexpr std::size_t stack_bytes = 64u << 10;
+
+/// A thread of a block on a stack of its own, which serves one block after the other.
+struct Fiber {
+  jmp_buf place;
+  ucontext_t begin{};
+  std::unique_ptr<char[]> stack{new char[stack_bytes]};
+  bool done = true;
+};
+
+/// The threads of one block at a time.
+struct Block {
+  jmp_buf scheduler;
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  Fiber* running = nullptr;
+  const std::function<void()>* thread = nullptr;
+};
+thread_local Block block;
+
+/// Not swapcontext, which asks the kernel for the signal mask each time.
+void jump(jmp_buf from, jmp_buf to) {
+  if (_setjmp(from) == 0) _longjmp(to, 1);
+}
+
+void serve() {
+  for (;;) {
+    jump(block.running->place, block.scheduler);
+    (*block.thread)();
+    block.running->done = true;
+  }
+}
+
+void begin(Fiber& fiber) {
+  block.running = &fiber;
+  if (_setjmp(block.scheduler) == 0) setcontext(&fiber.begin);
+}
+
+void add_fiber() {
+  Fiber& fiber = *block.fibers.emplace_back(std::make_unique<Fiber>());
+  getcontext(&fiber.begin);
+  fiber.begin.uc_stack.ss_sp = fiber.stack.get();
+  fiber.begin.uc_stack.ss_size = stack_bytes;
+  fiber.begin.uc_link = nullptr;
+  makecontext(&fiber.begin, serve, 0);
+  begin(fiber);
+}
+
+/// Runs every thread up to its next barrier.
+///   Result  how many have ended
+unsigned run_to_barrier(unsigned threads) {
+  unsigned done = 0;
+  for (unsigned i = 0; i < threads; ++i) {
+    block.running = block.fibers[i].get();
+    threadIdx = dim3(i);
+    if (!block.running->done) jump(block.scheduler, block.running->place);
+    done += block.fibers[i]->done ? 1u : 0u;
+  }
+  return done;
+}
+
+void run_block(unsigned threads) {
+  for (unsigned i = 0; i < threads; ++i) block.fibers[i]->done = false;
+  for (;;) {
+    const unsigned done = run_to_barrier(threads);
+    if (done == threads) return;
+    if (done == 0) continue;
+    std::fputs("some threads of a block ended, others wait in __syncthreads\n", stderr);
+    std::abort();
+  }
+}
+
+}  // namespace
+
+void __syncthreads() { jump(block.running->place, block.scheduler); }
+
+cudaError_t run_emulated(const cudaLaunchConfig_t& config, const std::function<void()>& thread) {
+  if (const cudaError_t error = cudaGetLastError()) return error;
+  if (config.blockDim.x == 0 || config.blockDim.x > 1024 || config.gridDim.x == 0)
+    return cudaErrorInvalidValue;
+  const unsigned threads = config.blockDim.x;
+  while (block.fibers.size() < threads) add_fiber();
+  block.thread = &thread;
+  blockDim = config.blockDim;
+  gridDim = config.gridDim;
+  for (unsigned i = 0; i < gridDim.x; ++i) {
+    blockIdx = dim3(i);
+    run_block(threads);
+  }
+  return cudaSuccess;
+}

@@ -1,0 +1,162 @@
+#include "tests/hw_backend/cuda/session.hpp"
+
+#include <cmath>
+
+namespace spillway::hw_backend {
+
+namespace {
+
+constexpr std::uint64_t widths[] = {24, 37, 1100};
+
+void check_norm(Device& device, Report& report, NormKind kind, Element type, std::uint64_t width) {
+  Session session(device, report);
+  constexpr std::uint64_t rows = 70;
+  const bool centred = kind == NormKind::layer;
+  const Norm norm{kind, 1e-5f, rows, width};
+  Operand x(device, rows * width, type, 1), weight(device, width, type, 2);
+  Operand bias(device, width, type, 3), y(device, rows * width, type, 4);
+  Operand statistics(device, (centred ? 2 : 1) * rows, Element::fp32, 5);
+  Operand dy(device, rows * width, type, 6), dx(device, rows * width, type, 7);
+  Operand dweight(device, width, type, 8), dbias(device, width, type, 9);
+  session.both([&](Primitives& p, Side side) {
+    auto* const sums = statistics.as<float>(side);
+    p.norm(norm, x.in(side), weight.in(side), centred ? bias.in(side) : Input(), sums, y.out(side));
+    p.norm_backward(norm, dy.in(side), x.in(side), sums, weight.in(side), dx.out(side),
+                    dweight.out(side, true), centred ? dbias.out(side) : Output());
+  });
+  const std::string name =
+      (centred ? "layer norm" : "root mean square norm") + (" of " + std::to_string(width));
+  session.near(name + ", statistics", statistics, 1e-5);
+  session.near(name, y, precision_of(type));
+  session.near(name + ", input gradient", dx, precision_of(type));
+  session.near(name + ", weight gradient", dweight, precision_of(type));
+  session.near(name + ", bias gradient", dbias, precision_of(type));
+  session.repeats(name, {&x, &dy, &statistics, &dx, &dweight, &dbias}, [&](Primitives& p, Side s) {
+    p.norm_backward(norm, dy.in(s), x.in(s), statistics.as<float>(s), weight.in(s), dx.out(s),
+                    dweight.out(s), dbias.out(s));
+  });
+}
+
+void norms(Device& device, Report& report) {
+  for (const NormKind kind : {NormKind::layer, NormKind::root_mean_square})
+    for (const Element type : all_types)
+      for (const std::uint64_t width : widths) check_norm(device, report, kind, type, width);
+}
+
+void softmaxes(Device& device, Report& report) {
+  Session session(device, report);
+  for (const Element type : all_types)
+    for (const std::uint64_t width : widths)
+      for (const bool causal : {false, true}) {
+        const std::uint64_t queries = causal ? std::min<std::uint64_t>(width, 37) : 1, rows = 74;
+        const Softmax softmax{causal ? queries * 2 : rows, width, causal, queries};
+        Operand x(device, softmax.rows * width, type, 1, 3),
+            y(device, softmax.rows * width, type, 2);
+        Operand dy(device, softmax.rows * width, type, 3),
+            dx(device, softmax.rows * width, type, 4);
+        session.both([&](Primitives& p, Side side) {
+          p.softmax(softmax, x.in(side), y.out(side));
+          p.softmax(softmax, x.in(side), x.out(side));
+          p.softmax_backward(softmax, dy.in(side), y.in(side), dx.out(side));
+          p.softmax_backward(softmax, dy.in(side), y.in(side), dy.out(side));
+        });
+        const std::string name = "softmax of " + std::to_string(width);
+        for (Operand* result : {&y, &x, &dx, &dy}) session.near(name, *result, precision_of(type));
+      }
+}
+
+SyntheticText text_of(std::uint64_t vocabulary, std::uint64_t sequence) {
+  SyntheticText text;
+  RandomKey key;
+  key.seed = 3;
+  text.tokens = random_stream(RandomUse::tokens, key);
+  text.successors = random_stream(RandomUse::successors, key);
+  text.vocabulary = vocabulary;
+  text.sequence = sequence;
+  return text;
+}
+
+/// Pinned memory for a loss.
+struct PinnedLoss {
+  explicit PinnedLoss(Device& of) : device(of), memory(4096 / sizeof(double)) {
+    device.pin(reinterpret_cast<std::byte*>(memory.data()), 4096);
+  }
+  ~PinnedLoss() { device.unpin(reinterpret_cast<std::byte*>(memory.data())); }
+  PinnedLoss(const PinnedLoss&) = delete;
+  Device& device;
+  std::vector<double> memory;
+};
+
+void losses(Device& device, Report& report) {
+  Session session(device, report);
+  PinnedLoss on_device(device);
+  for (const Element type : all_types)
+    for (const std::uint64_t vocabulary : {50u, 1003u}) {
+      constexpr std::uint64_t rows = 40, first = 24;
+      Operand x(device, rows * vocabulary, type, 1), dx(device, rows * vocabulary, type, 2);
+      Operand p(device, rows * vocabulary, type, 3, 0.1f);
+      CrossEntropy call{text_of(vocabulary, 32), first, rows, vocabulary, 64};
+      double host_loss = 0.25, *const device_loss = on_device.memory.data();
+      *device_loss = 0.25;
+      session.both([&](Primitives& primitives, Side side) {
+        primitives.cross_entropy(call, x.in(side), side == Side::host ? &host_loss : device_loss);
+        primitives.cross_entropy_backward(call, p.in(side), 1024.0f / 64, dx.out(side));
+        primitives.cross_entropy_backward(call, p.in(side), 0.5f, p.out(side));
+      });
+      report.expect(
+          std::abs(host_loss - *device_loss) < 1e-5 * host_loss,
+          "loss " + std::to_string(*device_loss) + ", should be " + std::to_string(host_loss));
+      session.near("logits' gradient", dx, precision_of(type));
+      session.near("logits' gradient in place", p, precision_of(type));
+    }
+}
+
+void embeddings(Device& device, Report& report) {
+  Session session(device, report);
+  for (const Element type : all_types)
+    for (const std::uint64_t positions : {0u, 34u}) {
+      constexpr std::uint64_t vocabulary = 300, width = 270, sequence = 32, rows = 3 * sequence;
+      const Embedding call{text_of(vocabulary, sequence), rows, width, positions,
+                           positions > 0 ? 2u : 0u};
+      Operand words(device, vocabulary * width, type, 1), places(device, 34 * width, type, 2);
+      Operand hidden(device, rows * width, type, 3), dwords(device, vocabulary * width, type, 4);
+      Operand dplaces(device, 34 * width, type, 5), more(device, vocabulary * width, type, 6);
+      const auto work = [&](Primitives& p, Side side) {
+        const bool has = positions > 0;
+        p.embed(call, words.in(side), has ? places.in(side) : Input(), hidden.out(side));
+        p.embed_backward(call, hidden.in(side), dwords.out(side),
+                         has ? dplaces.out(side) : Output());
+        p.embed_backward(call, hidden.in(side), more.out(side, true),
+                         has ? dplaces.out(side, true) : Output());
+      };
+      session.both(work);
+      session.equal("hidden", hidden);
+      session.equal("words' gradient", dwords);  // one strand of sums, as on the processor
+      session.near("words' gradient, adds", more, precision_of(type));
+      session.near("positions' gradient", dplaces, precision_of(type));
+      session.repeats("embedding", {&hidden, &dwords, &more, &dplaces}, work);
+    }
+}
+
+void rotations(Device& device, Report& report) {
+  Session session(device, report);
+  for (const Element type : all_types)
+    for (const bool back : {false, true}) {
+      const Rotation rotation{2 * 50, 50, 3, 10, 10000, back};
+      Operand values(device, 100 * 30, type, 1);
+      session.both([&](Primitives& p, Side side) { p.rotate(rotation, values.out(side)); });
+      session.near("rotation", values, precision_of(type));
+    }
+}
+
+constexpr Check checks[] = {
+    {"NormsAreTheProcessors", norms},         {"SoftmaxesAreTheProcessors", softmaxes},
+    {"LossesAreTheProcessors", losses},       {"EmbeddingsAreTheProcessors", embeddings},
+    {"RotationsAreTheProcessors", rotations},
+};
+
+}  // namespace
+
+std::span<const Check> row_checks() { return checks; }
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,101 @@
+#include "tests/hw_backend/cuda/session.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace spillway::hw_backend {
+
+namespace {
+
+/// Infinities, NaNs, zeros and numbers too small to be normal, among others.
+void salt(Operand& operand) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const float odd[] = {infinity, -infinity, std::nanf(""), 0.0f, -0.0f, 1e-40f, 6e-8f, 65504.0f};
+  for (std::uint64_t i = 0; i < operand.elements(); i += 37)
+    store(operand.array(Side::host), i, odd[i / 37 % std::size(odd)]);
+  operand.upload();
+}
+
+void non_negative(Operand& operand) {
+  for (std::uint64_t i = 0; i < operand.elements(); ++i)
+    store(operand.array(Side::host), i, std::abs(load(operand.array(Side::host), i)));
+  operand.upload();
+}
+
+void check_adam(Device& device, Report& report, Element states, Element gradient, bool weight) {
+  Session session(device, report);
+  constexpr std::uint64_t n = 20011;
+  Operand master(device, n, states, 1), momentum(device, n, states, 2, 0.01f);
+  Operand variance(device, n, states, 3, 1e-4f), slope(device, n, gradient, 4, 0.1f);
+  Operand small(device, n, gradient, 5);
+  non_negative(variance);
+  salt(slope);
+  AdamNumbers numbers;
+  numbers.weight_decay = 0.01;
+  numbers.inverse_scale = 1.0 / 1024;
+  for (std::uint64_t step = 1; step <= 3; ++step)
+    session.both([&](Primitives& p, Side side) {
+      AdamArrays arrays{
+          master.array(side), momentum.array(side), variance.array(side), slope.array(side), {}, n};
+      if (weight) arrays.weight = small.array(side);
+      p.adam(arrays, at_step(numbers, step));
+    });
+  const std::string name = "Adam of " + std::string(to_string(gradient)) + " gradients, ";
+  session.equal(name + "master", master);
+  session.equal(name + "momentum", momentum);
+  session.equal(name + "variance", variance);
+  session.equal(name + "weight", small);
+}
+
+void adam(Device& device, Report& report) {
+  for (const Element states : all_types)
+    for (const Element gradient : all_types) check_adam(device, report, states, gradient, true);
+  check_adam(device, report, Element::fp32, Element::fp32, false);
+}
+
+void sgd(Device& device, Report& report) {
+  Session session(device, report);
+  constexpr std::uint64_t n = 20011;
+  for (const Element gradient : all_types) {
+    Operand master(device, n, Element::fp32, 1), slope(device, n, gradient, 2);
+    salt(slope);
+    const SgdNumbers numbers{1e-2, 0.1, 1.0 / 8};
+    session.both([&](Primitives& p, Side side) {
+      // the new weight takes the gradient's place
+      p.sgd({master.array(side), slope.array(side), slope.array(side), n}, numbers);
+    });
+    session.equal("master", master);
+    session.equal("weight", slope);
+  }
+}
+
+/// One infinity or NaN anywhere is found; the largest finite numbers are none.
+void overflows(Device& device, Report& report) {
+  Session session(device, report);
+  constexpr std::uint64_t n = 5003;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const Element type : all_types)
+    for (const float odd : {65504.0f, infinity, -infinity, std::nanf("")})
+      for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{2049}, n - 1}) {
+        Operand values(device, n, type, 1), found(device, 3, Element::fp32, 2);
+        store(values.array(Side::host), at, odd);
+        values.upload();
+        session.both([&](Primitives& p, Side side) {
+          p.check(n, values.in(side), found.as<float>(side) + 1);
+          p.set(-2.5f, found.as<float>(side) + 2);
+        });
+        session.equal("flags", found);
+      }
+}
+
+constexpr Check checks[] = {
+    {"OverflowsAreFound", overflows},
+    {"AdamHasTheBitsOfTheProcessors", adam},
+    {"GradientDescentHasTheBitsOfTheProcessors", sgd},
+};
+
+}  // namespace
+
+std::span<const Check> state_checks() { return checks; }
+
+}  // namespace spillway::hw_backend
