@@ -2,6 +2,7 @@
 
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
+#include "hw_backend/interrupt.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -14,7 +15,8 @@ namespace spillway::cli {
 
 namespace {
 
-enum Exit { answer = 0, users_input = 2, device = 3, our_bug = 4 };
+// 130: as a shell reports what SIGINT has ended
+enum Exit { answer = 0, users_input = 2, device = 3, our_bug = 4, interrupted = 130 };
 
 constexpr const char* description_text =
     "Predicts what training a model larger than the GPU needs when weights, activations,\n"
@@ -92,7 +94,7 @@ int run_program(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "spillway 0.1");
   for (const auto add : {add_simulate, add_compare, add_model, add_machine, add_systems, add_import,
-                         add_export, add_worker, add_fidelity, add_validate})
+                         add_export, add_worker, add_fidelity, add_probe, add_validate})
     add(app);
   const bool json = std::any_of(
       argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
@@ -110,6 +112,9 @@ int run_program(int argc, const char* const* argv) {
   } catch (const description::DeviceError& error) {
     report({{"", 0, 0, "", error.what(), ""}}, json);
     return device;
+  } catch (const hw_backend::Interrupted&) {
+    std::fputs("interrupted; nothing is left behind\n", stderr);
+    return interrupted;
   } catch (const std::exception& error) {
     report({{"", 0, 0, "", std::string("a bug of spillway: ") + error.what(),
              "please report it with the scenario"}},
