@@ -4,6 +4,7 @@
 #include "hw_backend/real_operation.hpp"
 #include "strategies/setup.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 namespace spillway::hw_backend {
@@ -22,6 +23,36 @@ strategies::MachineSetup real_setup(const description::Scenario& scenario, bool 
 /// Steps a run may have: those it asks for, and as many again while it looks for a steady state.
 std::size_t most_steps(const description::Scenario& scenario) {
   return scenario.run.warmup_steps + scenario.run.steps + 32;
+}
+
+std::string what_it_is(const Operation& operation) {
+  using strategies::OperationKind;
+  switch (operation.kind) {
+    case OperationKind::read:
+      return "a read from storage";
+    case OperationKind::write:
+      return "a write to storage";
+    case OperationKind::copy_to_gpu:
+      return "a copy to the GPU";
+    case OperationKind::copy_to_host:
+      return "a copy from the GPU";
+    case OperationKind::copy_on_gpu:
+      return "a copy on the GPU";
+    case OperationKind::copy_on_host:
+      return "a copy in host memory";
+    case OperationKind::send:
+      return "a hand-over to another GPU";
+    case OperationKind::gpu_kernels:
+      return operation.kernels.empty() ? "kernels"
+                                       : "kernel \"" + std::string(operation.kernels[0].name) + '"';
+    case OperationKind::cpu_kernel:
+      return "work of the CPU";
+    case OperationKind::storage_kernel:
+      return "work inside a storage";
+    case OperationKind::collective:
+      return std::string(to_string(operation.round->what));
+  }
+  return "an operation";
 }
 
 }  // namespace
@@ -74,8 +105,8 @@ void RealMachine::loop() {
   scheduler_.drain();
   double last_news_s = now_s();
   while (!stopped()) {
-    if (in_flight_ == 0) return;  // nothing can happen any more
-    const std::vector<Completion> completions = engine_.wait(1.0);
+    if (under_way_.empty()) return;  // nothing can happen any more
+    const std::vector<Completion> completions = engine_.wait(std::min(1.0, options_.answer_s));
     stop_if_interrupted();
     for (const Completion& completion : completions) {
       auto& operation = *static_cast<RealOperation*>(completion.tag);
@@ -83,22 +114,25 @@ void RealMachine::loop() {
       if (--operation.parts_left == 0) settling_.push_back({&operation, operation.failure});
     }
     take_ended();
-    const double now = now_s();
-    if (!settling_.empty() || !completions.empty()) last_news_s = now;
-    if (now - last_news_s > options_.answer_s) no_answer();
+    const bool news = !settling_.empty() || !completions.empty();
+    if (!news && now_s() - last_news_s >= options_.answer_s) no_answer();
     std::vector<Ended> settled;
     settled.swap(settling_);
     for (const Ended& each : settled) settle(*each.operation, each.error);
     scheduler_.drain();
     watch_memory();
+    if (news) last_news_s = now_s();  // what the loop itself took is nobody's silence
   }
 }
 
 void RealMachine::no_answer() const {
-  throw description::DeviceError("nothing ended for " +
-                                 std::to_string(static_cast<int>(options_.answer_s)) + " s while " +
-                                 std::to_string(in_flight_) +
-                                 " operations are under way: a device or worker stopped answering");
+  const Operation* oldest = *std::min_element(
+      under_way_.begin(), under_way_.end(),
+      [](const Operation* a, const Operation* b) { return a->number < b->number; });
+  throw description::DeviceError(fmt::format(
+      "nothing ended for {:g} s while {} operations are under way, {} of rank {} the first: a "
+      "device or worker stopped answering",
+      options_.answer_s, under_way_.size(), what_it_is(*oldest), oldest->rank.index));
 }
 
 /// What workers and devices have ended since the last time, in that order.
@@ -109,7 +143,7 @@ void RealMachine::take_ended() {
 }
 
 void RealMachine::settle(RealOperation& operation, std::exception_ptr error) {
-  --in_flight_;
+  under_way_.erase(&operation);
   if (operation.round)
     finish(*operation.round, error);
   else
@@ -118,7 +152,7 @@ void RealMachine::settle(RealOperation& operation, std::exception_ptr error) {
 
 /// For a thread to call when the operation has ended.
 Done RealMachine::done(RealOperation& operation) {
-  ++in_flight_;
+  under_way_.insert(&operation);
   return [this, &operation](std::exception_ptr error) {
     {
       const std::lock_guard lock(ended_mutex_);
@@ -135,7 +169,7 @@ void RealMachine::cancel_all() {
   const std::lock_guard lock(ended_mutex_);
   ended_.clear();
   settling_.clear();
-  in_flight_ = 0;
+  under_way_.clear();
 }
 
 // ---- What the kernel says of memory

@@ -134,7 +134,7 @@ class RealMachine final : public strategies::Machine {
   Team team_;
   Worker cores_;  ///< one piece of CPU work at a time, on all cores
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::size_t in_flight_ = 0;
+  std::set<const RealOperation*> under_way_;  ///< with the engine, a device or the cores
   std::mutex ended_mutex_;
   std::vector<Ended> ended_;
   std::vector<Ended> settling_;

@@ -162,7 +162,7 @@ void RealMachine::start_transfer(RealOperation& operation) {
   ENSURE(!transfers.empty() && before >= end, "a transfer beyond its extent");
   operation.parts_left = transfers.size();
   operation.failure = nullptr;
-  ++in_flight_;
+  under_way_.insert(&operation);
   for (const Transfer& transfer : transfers) engine_.submit(transfer);
 }
 

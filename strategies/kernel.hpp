@@ -114,6 +114,7 @@ struct StorageKernel {
 ///   reduce_scatter   in: [n]; out: own shard of the sum [n/G]
 ///   all_reduce       in: [n]; out: [n], may be the same view
 ///   broadcast        rank 0 of the group gives `in`, the others receive `out`
+///   In place         a shard may lie in the whole, where the member's own place in it is
 enum class Collective { all_gather, reduce_scatter, all_reduce, broadcast };
 std::string_view to_string(Collective collective);
 

@@ -206,6 +206,7 @@ class Machine : public BlockOwner {
   void join_stream(Operation& operation, std::uint64_t stream);
   void check_operand(const View& view, bool on_gpu, Rank rank) const;
   void check_shards(Collective what, const View& in, const View& out, std::uint64_t members) const;
+  void check_place(Collective what, const View& in, const View& out, std::size_t position) const;
   void check_range(const Stored& stored, Range range, const View& view, Rank rank) const;
   CollectiveRound& join_round(Group group, std::size_t position, Collective what,
                               std::uint64_t bytes, ElementType type);

@@ -66,6 +66,20 @@ void Machine::check_shards(Collective what, const View& in, const View& out,
              std::to_string(whole) + " B among " + std::to_string(ways));
 }
 
+/// A member that works in place would else write over what another one, or it, has yet to read.
+void Machine::check_place(Collective what, const View& in, const View& out,
+                          std::size_t position) const {
+  const bool gathers = what == Collective::all_gather;
+  if (!gathers && what != Collective::reduce_scatter) return;
+  const View& whole = gathers ? out : in;
+  const View& shard = gathers ? in : out;
+  if (whole.block.get() != shard.block.get()) return;
+  const bool apart =
+      shard.offset + shard.bytes <= whole.offset || whole.offset + whole.bytes <= shard.offset;
+  ENSURE(apart || shard.offset == whole.offset + position * shard.bytes,
+         std::string(to_string(what)) + ": a shard lies in the whole, but not in its own place");
+}
+
 void Machine::check_range(const Stored& stored, Range range, const View& view, Rank rank) const {
   ENSURE(stored, "a transfer without an extent");
   ENSURE(view, "a storage transfer without a buffer");

@@ -112,6 +112,7 @@ Op Machine::collective(Rank rank, Group group, Collective what, View in, View ou
   if (in) check_operand(in, true, rank);
   if (out) check_operand(out, true, rank);
   check_shards(what, in, out, setup_.topology.size(group));
+  if (members.size() == setup_.topology.size(group)) check_place(what, in, out, position);
   CollectiveRound& round = join_round(group, position, what, bytes, type);
   Operation& operation = issue(OperationKind::collective, rank, bytes);
   if (out) operation.operands.emplace_back(std::move(out), models::Access::write);

@@ -2,9 +2,12 @@
 
 #include "scenarios/read_scenario.hpp"
 #include "strategies/catalogue.hpp"
+#include "strategies/numerics.hpp"
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 #include <bit>
+#include <deque>
 #include <nlohmann/json.hpp>
 
 namespace spillway::hw_backend {
@@ -20,10 +23,12 @@ std::vector<scenarios::SystemInfo> known_systems() {
   return known;
 }
 
-json machine() {
-  const auto storage = [](const char* name) {
-    return json{{"name", name},       {"kind", "ssd"},    {"count", 1},
-                {"capacity", "1 GB"}, {"read", "2 GB/s"}, {"write", "1 GB/s"}};
+/// Storages of that many MB each.
+json machine(std::uint64_t megabytes) {
+  const auto storage = [&](const char* name) {
+    return json{{"name", name},     {"kind", "ssd"},
+                {"count", 1},       {"capacity", std::to_string(megabytes) + " MB"},
+                {"read", "2 GB/s"}, {"write", "1 GB/s"}};
   };
   return {{"name", "this one"},
           {"gpu",
@@ -42,29 +47,45 @@ json machine() {
           {"network", {{"per_gpu", "2 GB/s"}}}};
 }
 
+/// Removes what lies there, of which a run may have left nothing but the directories it was given.
+void expect_clean(const std::filesystem::path& root) {
+  for (const auto& storage : std::filesystem::directory_iterator(root))
+    for (const auto& left : std::filesystem::directory_iterator(storage))
+      ADD_FAILURE() << "a run left " << left.path();
+  std::filesystem::remove_all(root);
+}
+
 }  // namespace
 
-description::Scenario small_training(const std::string& system, const Overrides& overrides) {
+std::vector<std::string> systems_under_test() {
+  std::vector<std::string> all;
+  for (const strategies::System& system : strategies::catalogue())
+    if (system.name != std::string("resident")) all.emplace_back(system.name);
+  return all;
+}
+
+description::Scenario small_training(const std::string& system, const Overrides& overrides,
+                                     const Size& size) {
   const json scenario = {{"name", "small training"},
                          {"model",
                           {{"model_type", "llama"},
-                           {"hidden_size", 1024},
-                           {"num_hidden_layers", 2},
+                           {"hidden_size", 256},
+                           {"num_hidden_layers", size.blocks},
                            {"num_attention_heads", 8},
                            {"num_key_value_heads", 4},
-                           {"intermediate_size", 1024},
-                           {"vocab_size", 1024},
+                           {"intermediate_size", size.feed_forward},
+                           {"vocab_size", 256},
                            {"tie_word_embeddings", false}}},
                          {"training",
                           {{"precision", "bf16_mixed"},
                            {"micro_batch", 1},
                            {"sequence", 32},
                            {"learning_rate", 1e-3}}},
-                         {"machine", machine()},
+                         {"machine", machine(size.blocks * size.feed_forward / 32)},
                          {"run", {{"warmup_steps", 1}, {"steps", 2}, {"checkpoint", true}}},
                          {"strategy",
                           {{"system", system},
-                           {"optimizer", {{"subgroup", "3e6 params"}}},
+                           {"optimizer", {{"subgroup", "2e6 params"}}},
                            {"gradients", {{"reduce_bucket", "1e6 params"}}}}}};
   return scenarios::read_scenario(scenario, overrides, known_systems(), strategies::unsupported)
       .scenario;
@@ -89,12 +110,27 @@ RealRun train_for_real(const description::Scenario& scenario, RealRunOptions opt
   const strategies::Prepared prepared = strategies::prepare(scenario);
   try {
     RealRun run = run_for_real(scenario, prepared, options);
-    std::filesystem::remove_all(root);
+    expect_clean(root);
     return run;
   } catch (...) {
-    std::filesystem::remove_all(root);
+    expect_clean(root);
     throw;
   }
+}
+
+const RealRun& reference_run(const description::Scenario& scenario, const std::string& way) {
+  struct Known {
+    strategies::Numerics numerics;
+    std::string way;
+    RealRun run;
+  };
+  static std::deque<Known> all;
+  const strategies::Numerics numerics =
+      strategies::find_system(scenario.strategy.system)->numerics(scenario);
+  for (const Known& known : all)
+    if (known.numerics == numerics && known.way == way) return known.run;
+  all.push_back({numerics, way, train_for_real(strategies::reference_of(scenario))});
+  return all.back().run;
 }
 
 std::uint64_t different(const Trained& one, const Trained& other) {

@@ -10,15 +10,35 @@ namespace spillway::hw_backend {
 
 using Overrides = std::vector<std::string>;
 
-/// A llama of two blocks, 1024 wide, tensors large enough to be swapped; 32 tokens, three steps on
-/// storages `nvme` and `second`, each a directory.
-description::Scenario small_training(const std::string& system, const Overrides& overrides = {});
+/// A llama, 256 wide, whose feed-forward matrices are its only large tensors.
+struct Size {
+  std::uint64_t blocks = 2;
+  /// 2048: 1 MiB a matrix in 16 bits, the least that is swapped; a rank of two needs twice that.
+  std::uint64_t feed_forward = 2048;
+};
 
-/// Runs it in new directories, which are gone afterwards; the first storages where `options` has
-/// them.
+// A sanitizer needs ten times as long, and sees nothing new in the tenth whole training.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SPILLWAY_SANITIZED
+#endif
+
+/// Names of the catalogue but `resident`, which the others are compared with.
+std::vector<std::string> systems_under_test();
+
+/// A training of 32 tokens and three steps on storages `nvme` and `second`, each a directory.
+description::Scenario small_training(const std::string& system, const Overrides& overrides = {},
+                                     const Size& size = {});
+
+/// Runs it in new directories, which are gone afterwards, and fails the test when the run itself
+/// left something in them.
 ///   on_disk  else in memory, where there is such a file system: without O_DIRECT
 RealRun train_for_real(const description::Scenario& scenario, RealRunOptions options = {},
                        bool on_disk = false);
+
+/// The run that `scenario` must end like; made once for all that have its numerics, of scenarios
+/// that are otherwise the same.
+///   way  what distinguishes them from others
+const RealRun& reference_run(const description::Scenario& scenario, const std::string& way);
 
 /// Elements of all masters that differ in a bit.
 std::uint64_t different(const Trained& one, const Trained& other);

@@ -19,12 +19,10 @@ Op on(Machine& m, GpuStream stream, const std::vector<GpuKernel>& kernels,
 }
 
 Task<> side_by_side(Machine& m, std::vector<int>* log) {
-  Stored stored = co_await extent(m, 8 * mib);
-  Buffer buffer = host_buffer(m, 8 * mib);
   const std::vector<GpuKernel> kernels(1, kernel_of(1e6));
-  Op read;  // four, one after the other
-  for (int i = 0; i < 4; ++i) read = m.read(rank0, stored, {0, 8 * mib}, buffer.view(), read);
-  Op held_up = on(m, GpuStream::compute, kernels, read);
+  const std::vector<GpuKernel> slow(1, kernel_of(1e11));  // 100 ms
+  Op elsewhere = m.run(rank1, slow);
+  Op held_up = on(m, GpuStream::compute, kernels, elsewhere);
   Op behind_it = on(m, GpuStream::compute, kernels);
   Op first = on(m, GpuStream::side, kernels);
   Op second = on(m, GpuStream::side, kernels);
@@ -44,11 +42,10 @@ TYPED_TEST(GpuStreams, EachRunsInOrderAndNeitherWaitsForTheOther) {
 }
 
 Task<> of_two_ranks(Machine& m, std::vector<int>* log) {
-  Stored stored = co_await extent(m, 8 * mib);
-  Buffer buffer = host_buffer(m, 8 * mib);
   const std::vector<GpuKernel> kernels(1, kernel_of(1e6));
-  Op read = m.read(rank0, stored, {0, 8 * mib}, buffer.view());
-  Op held_up = m.run(rank0, kernels, read, GpuStream::side);
+  const std::vector<GpuKernel> slow(1, kernel_of(1e11));  // 100 ms
+  Op computed = m.run(rank0, slow);
+  Op held_up = m.run(rank0, kernels, computed, GpuStream::side);
   Op elsewhere = m.run(rank1, kernels, {}, GpuStream::side);
   std::vector<Task<>> watchers;
   watchers.push_back(note_end(held_up, log, 2));

@@ -59,11 +59,11 @@ Task<> after_and_stream(Machine& m, Rank rank) {
   Buffer host = host_buffer(m, 4 * mib);
   Buffer gpu = gpu_buffer(m, rank, 4 * mib);
   Op up = m.copy(rank, gpu.view(), host.view());
-  Op reduced = m.collective(rank, m.topology().world(), Collective::reduce_scatter, gpu.view(),
-                            gpu.view(0, 2 * mib), up);
+  const View own = gpu.view(rank.index * 2 * mib, 2 * mib);
+  Op reduced =
+      m.collective(rank, m.topology().world(), Collective::reduce_scatter, gpu.view(), own, up);
   // the collective stream orders them, though they work on the same bytes
-  Op gathered = m.collective(rank, m.topology().world(), Collective::all_gather,
-                             gpu.view(0, 2 * mib), gpu.view());
+  Op gathered = m.collective(rank, m.topology().world(), Collective::all_gather, own, gpu.view());
   co_await gathered;
   EXPECT_TRUE(up.done());
   EXPECT_TRUE(reduced.done());
@@ -114,8 +114,9 @@ TYPED_TEST(MachineCollective, StreamsOfTwoGroupsOrderNothingBetweenThem) {
 Task<> call(Machine& m, Rank rank, Collective what, std::uint64_t bytes) {
   Buffer gpu = gpu_buffer(m, rank, bytes);
   const std::uint64_t shard = bytes / m.topology().size(m.topology().world());
-  const View in = gpu.view(0, what == Collective::all_gather ? shard : bytes);
-  const View out = gpu.view(0, what == Collective::reduce_scatter ? shard : bytes);
+  const View own = gpu.view(rank.index * shard, shard);
+  const View in = what == Collective::all_gather ? own : gpu.view();
+  const View out = what == Collective::reduce_scatter ? own : gpu.view();
   co_await m.collective(rank, m.topology().world(), what, in, out);
 }
 
@@ -165,6 +166,23 @@ TYPED_TEST(MachineCollective, AShardIsTheWholeDividedByTheMembers) {
   this->run(odd_shards(this->machine()));
 }
 
+Task<> misplaced(Machine& m, Collective what) {
+  Buffer gpu = gpu_buffer(m, rank1, mib);
+  const View first = gpu.view(0, mib / 2);  // the place of rank 0
+  const bool gathers = what == Collective::all_gather;
+  const View in = gathers ? first : gpu.view();
+  const View out = gathers ? gpu.view() : first;
+  EXPECT_THAT(message_of<InternalError>(
+                  [&] { (void)m.collective(rank1, m.topology().world(), what, in, out); }),
+              HasSubstr("not in its own place"));
+  co_return;
+}
+
+TYPED_TEST(MachineCollective, AShardInTheWholeLiesInItsOwnPlace) {
+  this->run(misplaced(this->machine(), Collective::all_gather));
+  this->run(misplaced(this->machine(), Collective::reduce_scatter));
+}
+
 Task<> shards_with_a_remainder(Machine& m, Rank rank) {
   Buffer gpu = gpu_buffer(m, rank, 4096);
   // 4096 / 3 = 1365; views are whole lines of 64 B: 1344
@@ -173,6 +191,7 @@ Task<> shards_with_a_remainder(Machine& m, Rank rank) {
 }
 
 TYPED_TEST(MachineCollective, AShardMayLackLessThanAnAlignment) {
+  if (bytes_are_real) GTEST_SKIP() << "there is one server only";
   this->box.parallel.data = 3;
   this->box.machine.gpu.count = 1;
   this->box.machine.nodes = 3;
@@ -180,6 +199,7 @@ TYPED_TEST(MachineCollective, AShardMayLackLessThanAnAlignment) {
 }
 
 TYPED_TEST(MachineCollective, MembersOnOtherNodesDoAsTheseDo) {
+  if (bytes_are_real) GTEST_SKIP() << "there is one server only";
   this->box.parallel.data = 4;
   this->box.machine.nodes = 2;
   Machine& m = this->machine();
@@ -192,6 +212,7 @@ TYPED_TEST(MachineCollective, MembersOnOtherNodesDoAsTheseDo) {
 }
 
 TYPED_TEST(MachineCollective, AGroupOfOneInThisNodeStillSendsToTheOthers) {
+  if (bytes_are_real) GTEST_SKIP() << "there is one server only";
   this->box.parallel.data = 3;
   this->box.machine.gpu.count = 1;
   this->box.machine.nodes = 3;

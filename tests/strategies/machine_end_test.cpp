@@ -56,18 +56,19 @@ TYPED_TEST(MachineEnd, AnAllocationThatWaitsForEverIsOutOfMemoryOfTheHeadOfTheQu
 }
 
 Task<> stores_too_much(Machine& m) {
-  Stored first = co_await extent(m, 1000 * mib);
-  Stored second = co_await extent(m, 100 * mib);
+  Stored first = co_await extent(m, 10 * mib);
+  Stored second = co_await extent(m, 7 * mib);
 }
 
 TYPED_TEST(MachineEnd, AFullStorageIsOutOfMemoryToo) {
+  this->box.machine.storage[0].capacity = 16_MiB;
   try {
     this->run(stores_too_much(this->machine()));
-    FAIL() << "1100 MiB fitted into 1024";
+    FAIL() << "17 MiB fitted into 16";
   } catch (const OutOfMemory& error) {
     EXPECT_EQ(error.request().tier, "ssd");
     EXPECT_EQ(error.request().purpose, "weights");
-    EXPECT_EQ(error.request().free_bytes, 24 * mib);
+    EXPECT_EQ(error.request().free_bytes, 6 * mib);
   }
 }
 

@@ -65,8 +65,9 @@ Op kernel_writes(Machine& m, Stage& s, const After& after) {
 Op kernel_beside(Machine& m, Stage& s, const After& after) {
   return m.run(rank0, kernel_on(s.gpu.view(64, 64), Access::read_write), after);
 }
-Op adam(Machine& m, Stage& s, const After& after) {
+Op cpu_work(Machine& m, Stage& s, const After& after) {
   CpuKernel kernel;
+  kernel.work = CpuWork::convert;
   kernel.elements = 1000;
   kernel.traffic = 28'000;
   kernel.operands.emplace_back(s.host.view(4096, 4096), Access::read_write);
@@ -91,8 +92,8 @@ TYPED_TEST(MachineHazard, UnorderedOverlapsOfWhichOneWritesEndTheRun) {
       {"a copy reads what a read fills", copy_up, read_host},
       {"two reads fill one buffer", read_host, read_second},
       {"a write takes what a read fills", read_host, write_host},
-      {"a CPU kernel changes what a write takes", overwrite_too, adam},
-      {"a CPU kernel changes what a read fills", read_host, adam},
+      {"a CPU kernel changes what a write takes", overwrite_too, cpu_work},
+      {"a CPU kernel changes what a read fills", read_host, cpu_work},
       {"two writes to one extent", overwrite, overwrite_too},
       {"a write to an extent that is read", read_host, overwrite},
       {"a read of an extent that is written", overwrite, read_host},
@@ -113,7 +114,7 @@ TYPED_TEST(MachineHazard, WhatOverlapsNowhereOrOnlyReadsIsNoConflict) {
   const Pair pairs[] = {
       {"two reads of one extent", read_host, read_elsewhere},
       {"a write and a copy take one buffer", write_host, copy_up},
-      {"a CPU kernel beside the range that a write takes", write_host, adam},
+      {"a CPU kernel beside the range that a write takes", write_host, cpu_work},
       {"a kernel beside the bytes that a copy takes", copy_down, kernel_beside},
       {"kernels of one stream", kernel_writes, kernel_writes},
   };
@@ -131,7 +132,7 @@ Task<> ordered(Machine& m) {
   Op kernel = kernel_writes(m, s, up);
   Op down = copy_down(m, s, kernel);
   Op again = read_host(m, s, down);  // after `read` and `up` by way of kernel and down
-  Op updated = adam(m, s, again);
+  Op updated = cpu_work(m, s, again);
   Op written = write_host(m, s, updated);
   // by an await
   co_await written;

@@ -65,11 +65,12 @@ TYPED_TEST(MachineOrder, AfterWaitsForEachOfSeveralAndIgnoresEmptyOnes) {
 Task<> compute_stream(Machine& m, std::vector<int>* log) {
   Stored stored = co_await extent(m, 8 * mib);
   Buffer buffer = host_buffer(m, 8 * mib);
-  std::vector<GpuKernel> kernels(3, kernel_of(1e9));
+  std::vector<GpuKernel> kernels(3, kernel_of(3e10));  // 30 ms each
+  std::vector<GpuKernel> small(1, kernel_of(1e6));
   Op read = m.read(rank0, stored, {0, 8 * mib}, buffer.view());
   Op first = m.run(rank0, kernels, read);
   Op second = m.run(rank0, std::span(kernels).first(1));
-  Op elsewhere = m.run(rank1, std::span(kernels).first(1));
+  Op elsewhere = m.run(rank1, small);
   std::vector<Task<>> watchers;
   watchers.push_back(note_end(second, log, 3));
   watchers.push_back(note_end(first, log, 2));
@@ -99,6 +100,7 @@ Task<> equal_copies(Machine& m, std::vector<int>* log) {
 }
 
 TYPED_TEST(MachineOrder, TiesResumeInStartOrder) {
+  if (bytes_are_real) GTEST_SKIP() << "no two things end at one instant";
   // two equal copies on each of two equal links end at one instant
   std::vector<int> log;
   this->run(equal_copies(this->machine(), &log));

@@ -2,8 +2,12 @@
 
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/scenario.hpp"
+#ifndef SPILLWAY_REAL_MACHINE
 #include "sim/plugin.hpp"
 #include "strategies/counting/counting_machine.hpp"
+#else
+#include "strategies/machine.hpp"
+#endif
 
 #include <gtest/gtest.h>
 
@@ -18,19 +22,33 @@ using description::InternalError;
 using models::Access;
 using result::Phase;
 
+// The same tests are compiled twice: for the machines that only say what would happen, and in
+// tests/hw_backend for the one where it does.
+#ifdef SPILLWAY_REAL_MACHINE
+inline constexpr bool bytes_are_real = true;
+
+struct Real {
+  static std::shared_ptr<Machine> make(const description::Scenario& scenario);
+};
+
+using Machines = ::testing::Types<Real>;
+#else
+inline constexpr bool bytes_are_real = false;
+
 struct Counting {
-  static std::unique_ptr<Machine> make(const description::Scenario& scenario) {
+  static std::shared_ptr<Machine> make(const description::Scenario& scenario) {
     return std::make_unique<CountingMachine>(scenario);
   }
 };
 
 struct Simulated {
-  static std::unique_ptr<Machine> make(const description::Scenario& scenario) {
+  static std::shared_ptr<Machine> make(const description::Scenario& scenario) {
     return sim::open_sim_machine(scenario, false);
   }
 };
 
 using Machines = ::testing::Types<Counting, Simulated>;
+#endif
 
 constexpr std::uint64_t mib = 1 << 20;
 
@@ -57,7 +75,7 @@ class MachineContract : public ::testing::Test {
   description::Scenario box = small_box();
 
  private:
-  std::unique_ptr<Machine> machine_;
+  std::shared_ptr<Machine> machine_;
 };
 
 inline constexpr Rank rank0{0};

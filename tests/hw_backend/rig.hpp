@@ -1,0 +1,48 @@
+#pragma once
+
+#include "hw_backend/real_machine.hpp"
+#include "hw_backend/storage/open_engine.hpp"
+#include "tests/hw_backend/faulty_device.hpp"
+#include "tests/hw_backend/storage/fixture.hpp"
+#include "tests/strategies/machines.hpp"
+
+/// RealMachines without a training: what a test itself makes them do.
+namespace spillway::hw_backend {
+
+struct RigOptions {
+  EngineOptions engine{};
+  bool paced = false;  ///< from the set-up on; kernels then compute nothing
+  double answer_s = 300;
+  DevicePlan device_faults{};
+};
+
+/// A machine, what it needs, and directories of its own for the scenario's storages.
+class Rig {
+ public:
+  explicit Rig(description::Scenario scenario, RigOptions options = {});
+
+  RealMachine& machine() { return *machine_; }
+  IoEngine& engine() { return *engine_; }
+  const std::filesystem::path& directory() const { return scratch_.path(); }
+  /// Runs the tasks as ranks, in their order.
+  template <class... More>
+  void run(strategies::Task<> first, More... more) {
+    std::vector<strategies::Task<>> ranks;
+    ranks.push_back(std::move(first));
+    (ranks.push_back(std::move(more)), ...);
+    machine_->run_ranks(std::move(ranks));
+  }
+  /// The machine is gone; files and directories that are there all the same.
+  std::vector<std::string> left_behind();
+
+ private:
+  ScratchDirectory scratch_;
+  description::Scenario scenario_;
+  strategies::Prepared prepared_;
+  std::unique_ptr<IoEngine> engine_;
+  MemoryBudget memory_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::unique_ptr<RealMachine> machine_;
+};
+
+}  // namespace spillway::hw_backend
