@@ -15,6 +15,7 @@ void add_import(CLI::App& app);
 void add_export(CLI::App& app);
 void add_worker(CLI::App& app);
 void add_fidelity(CLI::App& app);
+void add_probe(CLI::App& app);
 void add_validate(CLI::App& app);
 
 }  // namespace spillway::cli

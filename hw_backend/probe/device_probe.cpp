@@ -72,8 +72,8 @@ void probe_products(Session& session, DeviceLoop& loop, Element type) {
     const LayerProducts layer(loop.device(), shape, type);
     loop.run([&](Primitives& device) { layer.fill(device); });
     const Measurement rate =
-        session.rate(fmt::format("product.{}.{}", to_string(type), to_string(shape)),
-                     "forward product and both of the backward pass", [&] {
+        session.rate(fmt::format("product {} {}", to_string(type), to_string(shape)),
+                     "forward product and both of the backward pass", Unit::flops_per_second, [&] {
                        loop.run([&](Primitives& device) { layer.run(device); });
                        return layer.flops();
                      });
@@ -88,7 +88,8 @@ void probe_products(Session& session, DeviceLoop& loop, Element type) {
       session.keep({"gpu.compute." + name,
                     fmt::format("work of {} products over their time, forward and backward",
                                 session.options().products.size()),
-                    flops / median_s, flops / most_s, flops / least_s, Session::intervals}));
+                    Unit::flops_per_second, flops / median_s, flops / most_s, flops / least_s,
+                    Session::intervals}));
 }
 
 /// Kernels between the products of a llama's block, rows x width elements of bf16.
@@ -148,12 +149,12 @@ void probe_kernels(Session& session, DeviceLoop& loop) {
   {
     const BlockKernels block(loop.device());
     loop.run([&](Primitives& device) { block.fill(device); });
-    gpu.memory_rate = BytesPerSecond(session.keep(
-        session.rate("gpu.memory_rate",
-                     "norms, gates and sums of a llama's block, each array counted once", [&] {
-                       loop.run([&](Primitives& device) { block.run(device); });
-                       return BlockKernels::traffic();
-                     })));
+    gpu.memory_rate = BytesPerSecond(session.keep(session.rate(
+        "gpu.memory_rate", "norms, gates and sums of a llama's block, each array counted once",
+        Unit::bytes_per_second, [&] {
+          loop.run([&](Primitives& device) { block.run(device); });
+          return BlockKernels::traffic();
+        })));
   }
   const DeviceMemory flag(loop.device(), sizeof(float));
   const Measurement batch = session.time("gpu.launch", "", [&] {
@@ -166,7 +167,7 @@ void probe_kernels(Session& session, DeviceLoop& loop) {
       session.keep({"gpu.launch",
                     fmt::format("empty kernels, {} at a time, from the loop to the device and back",
                                 kernels_a_launch),
-                    batch.median / kernels_a_launch, batch.least / kernels_a_launch,
+                    Unit::seconds, batch.median / kernels_a_launch, batch.least / kernels_a_launch,
                     batch.most / kernels_a_launch, batch.runs}));
 }
 
@@ -180,8 +181,8 @@ void probe_copies(Session& session, DeviceLoop& loop, IoEngine& engine) {
   HostMemory pageable_memory(budget, false);
   std::byte* const pageable = pageable_memory.take(copied);
   const auto rate = [&](const char* path, Stream stream, std::byte* into, const std::byte* from) {
-    return BytesPerSecond(
-        session.keep(session.rate(path, fmt::format("copies of {} MiB", copied >> 20), [&] {
+    return BytesPerSecond(session.keep(session.rate(
+        path, fmt::format("copies of {} MiB", copied >> 20), Unit::bytes_per_second, [&] {
           loop.copy(stream, into, from, copied);
           return static_cast<double>(copied);
         })));
@@ -191,8 +192,9 @@ void probe_copies(Session& session, DeviceLoop& loop, IoEngine& engine) {
   pcie.pageable_h2d = rate("pcie.pageable_h2d", Stream::to_device, there.data(), pageable);
   pcie.pageable_d2h = rate("pcie.pageable_d2h", Stream::to_host, pageable, there.data());
   pageable_memory.give_back(pageable, copied);
-  session.out().measurements.push_back(
-      session.rate("pcie both ways at once", "copies each way together, bytes of both", [&] {
+  session.out().measurements.push_back(session.rate(
+      "pcie both ways at once", "copies each way together, bytes of both", Unit::bytes_per_second,
+      [&] {
         loop.copy_both(there.data(), pinned.data(), pinned_too.data(), there_too.data(), copied);
         return 2.0 * static_cast<double>(copied);
       }));
@@ -205,11 +207,12 @@ void probe_peers(Session& session, DeviceLoop& loop, Device* peer) {
   if (!peer) return;
   session.begin("copies between devices", session.interval_s() * Session::intervals);
   const DeviceMemory here(loop.device(), copied), there(*peer, copied);
-  session.out().machine.gpu.peer_rate = BytesPerSecond(session.keep(session.rate(
-      "gpu.peer_rate", fmt::format("copies of {} MiB to another device", copied >> 20), [&] {
-        loop.copy(Stream::peers, there.data(), here.data(), copied);
-        return static_cast<double>(copied);
-      })));
+  session.out().machine.gpu.peer_rate = BytesPerSecond(session.keep(
+      session.rate("gpu.peer_rate", fmt::format("copies of {} MiB to another device", copied >> 20),
+                   Unit::bytes_per_second, [&] {
+                     loop.copy(Stream::peers, there.data(), here.data(), copied);
+                     return static_cast<double>(copied);
+                   })));
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ struct Arrays {
 void probe_adam(Session& session, const Arrays& arrays, Team& team) {
   std::uint64_t step = 0;
   session.out().machine.host.adam = ParamsPerSecond(session.keep(session.rate(
-      "host.adam", "fp32 states, bf16 gradient and weight, 28 B a parameter, all cores", [&] {
+      "host.adam", "fp32 states, bf16 gradient and weight, 28 B a parameter, all cores",
+      Unit::params_per_second, [&] {
         adam({{arrays.wide[0], Element::fp32},
               {arrays.wide[1], Element::fp32},
               {arrays.wide[2], Element::fp32},
@@ -75,7 +76,7 @@ void probe_host(Session& session) {
   description::HostSpec& host = session.out().machine.host;
   const auto bytes = [&](const char* path, const std::string& what, double each,
                          const std::function<void()>& work) {
-    return BytesPerSecond(session.keep(session.rate(path, what, [&] {
+    return BytesPerSecond(session.keep(session.rate(path, what, Unit::bytes_per_second, [&] {
       work();
       return each * static_cast<double>(elements);
     })));

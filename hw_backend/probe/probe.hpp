@@ -43,10 +43,20 @@ struct ProbeOptions {
   UringOptions uring{};    ///< of storage measurements: as the run will have them
 };
 
-/// A number of the machine file, measured.
+enum class Unit {
+  bytes,
+  bytes_per_second,
+  flops_per_second,
+  params_per_second,
+  seconds,
+  share,
+};
+
+/// A number of the machine file, measured, or one beside it.
 struct Measurement {
-  std::string path;   ///< in the machine file: "host.adam", "storage.nvme.read"
-  std::string what;   ///< how it was measured
+  std::string path;  ///< in the machine file: "host.adam", "storage.nvme.read"; else in words
+  std::string what;  ///< how it was measured
+  Unit unit = Unit::share;
   double median = 0;  ///< SI base units
   double least = 0, most = 0;
   std::size_t runs = 0;

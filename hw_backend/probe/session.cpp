@@ -22,13 +22,14 @@ std::string today() {
 
 }  // namespace
 
-Measurement measurement_of(std::string path, std::string what, std::vector<double> samples) {
+Measurement measurement_of(std::string path, std::string what, Unit unit,
+                           std::vector<double> samples) {
   ENSURE(!samples.empty(), "a measurement without samples: " + path);
   std::sort(samples.begin(), samples.end());
   const std::size_t middle = samples.size() / 2;
   const double median =
       samples.size() % 2 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2;
-  return {std::move(path), std::move(what), median,
+  return {std::move(path), std::move(what), unit,          median,
           samples.front(), samples.back(),  samples.size()};
 }
 
@@ -54,7 +55,7 @@ void Session::begin(const std::string& what, double seconds) {
   begun_s_ += seconds;
 }
 
-Measurement Session::rate(std::string path, std::string what,
+Measurement Session::rate(std::string path, std::string what, Unit unit,
                           const std::function<double()>& work) const {
   work();
   std::vector<double> samples;
@@ -68,16 +69,16 @@ Measurement Session::rate(std::string path, std::string what,
     } while (seconds < interval_s());
     samples.push_back(amount / seconds);
   }
-  return measurement_of(std::move(path), std::move(what), std::move(samples));
+  return measurement_of(std::move(path), std::move(what), unit, std::move(samples));
 }
 
 Measurement Session::time(std::string path, std::string what,
                           const std::function<void()>& work) const {
-  const Measurement calls = rate(path, what, [&] {
+  const Measurement calls = rate(path, what, Unit::share, [&] {
     work();
     return 1.0;
   });
-  return {std::move(path), std::move(what), 1 / calls.median,
+  return {std::move(path), std::move(what), Unit::seconds, 1 / calls.median,
           1 / calls.most,  1 / calls.least, calls.runs};
 }
 

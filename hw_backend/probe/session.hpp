@@ -12,7 +12,8 @@ inline double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 /// Median and range of samples, one at least.
-Measurement measurement_of(std::string path, std::string what, std::vector<double> samples);
+Measurement measurement_of(std::string path, std::string what, Unit unit,
+                           std::vector<double> samples);
 
 /// "measured: copies of 128 MiB, median of 5 runs, +-1.2 %, 2026-11-21"
 std::string source_of(const Measurement& measurement);
@@ -36,7 +37,8 @@ class Session {
 
   /// Amount per second: calls `work`, which returns the amount it has done, in `intervals` of
   /// `interval_s`, after one call that does not count.
-  Measurement rate(std::string path, std::string what, const std::function<double()>& work) const;
+  Measurement rate(std::string path, std::string what, Unit unit,
+                   const std::function<double()>& work) const;
   /// Seconds of a call of `work`: each interval gives a mean.
   Measurement time(std::string path, std::string what, const std::function<void()>& work) const;
 

@@ -116,14 +116,15 @@ class StoragePart {
     session_.begin(storage_.name + ": reading", effort_.interval_s * Session::intervals);
     const auto reads =
         stream_.run({flow(false, 0, written_)}, effort_.interval_s, no_bound, has_all);
-    storage_.read = BytesPerSecond(session_.keep(measurement_of(
-        path("read"), "sequential, " + engine_text(), each(reads, &Interval::read_rate))));
+    storage_.read = BytesPerSecond(
+        session_.keep(measurement_of(path("read"), "sequential, " + engine_text(),
+                                     Unit::bytes_per_second, each(reads, &Interval::read_rate))));
     session_.begin(storage_.name + ": writing", effort_.interval_s * Session::intervals);
     const auto writes = stream_.run({flow(true, 0, written_)}, effort_.interval_s,
                                     static_cast<double>(effort_.written) / 7, has_all);
     storage_.write = BytesPerSecond(
         session_.keep(measurement_of(path("write"), "sequential, written before, " + engine_text(),
-                                     each(writes, &Interval::write_rate))));
+                                     Unit::bytes_per_second, each(writes, &Interval::write_rate))));
   }
 
   /// Seconds of transfers that are alone, at places that jump about.
@@ -138,7 +139,8 @@ class StoragePart {
       samples.push_back(stream_.one({&file_.target(), at}, write, bytes));
     }
     return measurement_of(path(what),
-                          fmt::format("transfers of {} KiB, one at a time", bytes / 1024), samples);
+                          fmt::format("transfers of {} KiB, one at a time", bytes / 1024),
+                          Unit::seconds, samples);
   }
 
   /// The simulator adds the latency to bytes / rate: a transfer that is alone takes longer than at
@@ -163,7 +165,7 @@ class StoragePart {
         path("latency"),
         "of reads and writes of 1, 4 and 16 MiB alone, beyond bytes over rate, at least that of 4 "
         "KiB",
-        beyond)));
+        Unit::seconds, beyond)));
   }
 
   void mixed() {
@@ -178,8 +180,9 @@ class StoragePart {
     for (const Interval& interval : both)
       shares.push_back(interval.read_rate() / storage_.read.value() +
                        interval.write_rate() / storage_.write.value());
-    const Measurement share = measurement_of(
-        path("mixed_efficiency"), "reads and writes at once, r/R + w/W (at most 1)", shares);
+    const Measurement share =
+        measurement_of(path("mixed_efficiency"), "reads and writes at once, r/R + w/W (at most 1)",
+                       Unit::share, shares);
     storage_.mixed_efficiency = std::clamp(session_.keep(share), 0.001, 1.0);
     if (share.median > 1.1)
       session_.warn(fmt::format(
@@ -204,7 +207,7 @@ class StoragePart {
       reads.places.push_back({&files.back()->target(), 0});
     }
     session_.out().measurements.push_back(
-        measurement_of(path("creation of a file"), "allocated, 8 MiB", creation));
+        measurement_of(path("creation of a file"), "allocated, 8 MiB", Unit::seconds, creation));
     stream_.fill({true, reads.places}, effort_.fill_s);
     overhead(reads.places, one.places);
     share(reads, one);
@@ -217,9 +220,9 @@ class StoragePart {
       const double own = stream_.one(files[i], true, TransferStream::transfer_bytes);
       longer.push_back(own - stream_.one(one[i], true, TransferStream::transfer_bytes));
     }
-    Measurement measured =
-        measurement_of(path("file_overhead"),
-                       "writes of 8 MiB to files of their own, beyond those to one file", longer);
+    Measurement measured = measurement_of(
+        path("file_overhead"), "writes of 8 MiB to files of their own, beyond those to one file",
+        Unit::seconds, longer);
     measured.median = std::max(0.0, measured.median);
     storage_.file_overhead = Seconds(session_.keep(measured));
   }
@@ -233,10 +236,11 @@ class StoragePart {
       const auto whole = stream_.run({one}, seconds, no_bound, one_interval);
       shares.push_back(own.front().read_rate() / whole.front().read_rate());
     }
-    storage_.process_efficiency["file"] = std::clamp(
-        session_.keep(measurement_of(path("process_efficiency.file"),
-                                     "reads of files of 8 MiB over reads of one file", shares)),
-        0.001, 1.0);
+    storage_.process_efficiency["file"] =
+        std::clamp(session_.keep(measurement_of(path("process_efficiency.file"),
+                                                "reads of files of 8 MiB over reads of one file",
+                                                Unit::share, shares)),
+                   0.001, 1.0);
     storage_.process_efficiency["direct"] = 1;
     session_.source(path("process_efficiency.direct"),
                     "measured: the rates are those of one engine");
@@ -261,8 +265,9 @@ class StoragePart {
     description::SlcCacheSpec& cache = storage_.slc_cache.emplace();
     cache.size = Bytes(static_cast<std::uint64_t>(*found) << 30);
     const auto after = rates.begin() + static_cast<std::ptrdiff_t>(*found);
-    cache.folded_write = BytesPerSecond(session_.keep(measurement_of(
-        path("slc_cache.folded_write"), "writes of 1 GiB past the fall", {after, rates.end()})));
+    cache.folded_write = BytesPerSecond(session_.keep(
+        measurement_of(path("slc_cache.folded_write"), "writes of 1 GiB past the fall",
+                       Unit::bytes_per_second, {after, rates.end()})));
     session_.source(path("slc_cache.size"),
                     "measured: writes of 1 GiB until the rate fell below 60 %, one run");
   }

@@ -26,9 +26,9 @@ void add_endurance(Session& session, description::StorageSpec& storage, const st
   if (!log) return;
   const std::string path = "storage." + storage.name + ".endurance";
   session.out().measurements.push_back(measurement_of(
-      path + ".percent_used", "SMART log of " + disk, {static_cast<double>(log->percent_used)}));
+      path + ".percent_used", "SMART log of " + disk, Unit::share, {log->percent_used / 100.0}));
   session.out().measurements.push_back(
-      measurement_of(path + ".written", "SMART log of " + disk, {log->bytes_written}));
+      measurement_of(path + ".written", "SMART log of " + disk, Unit::bytes, {log->bytes_written}));
   const std::optional<double> rated = rated_bytes(*log);
   if (!rated) return;
   description::EnduranceSpec& endurance = storage.endurance.emplace();

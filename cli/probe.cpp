@@ -1,0 +1,228 @@
+#include "hw_backend/probe/probe.hpp"
+
+#include "cli/common.hpp"
+#include "cli/verbs.hpp"
+#include "hw_backend/interrupt.hpp"
+#include "hw_backend/probe/smart_log.hpp"
+#include "hw_backend/storage/disk_counts.hpp"
+#include "reports/human.hpp"
+#include "reports/table.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <memory>
+
+namespace spillway::cli {
+
+namespace {
+
+using hw_backend::Measurement;
+using hw_backend::Unit;
+
+struct Options {
+  hw_backend::ProbeOptions probe;
+  std::vector<std::string> directories;
+  std::string out;
+  bool json = false, yes = false;
+};
+
+std::string text_of(double value, Unit unit) {
+  switch (unit) {
+    case Unit::bytes:
+      return reports::human_bytes(value);
+    case Unit::bytes_per_second:
+      return reports::human_rate(value);
+    case Unit::flops_per_second:
+      return reports::human_number(value / 1e9) + " GFLOPS";
+    case Unit::params_per_second:
+      return reports::human_number(value / 1e9) + " Gparam/s";
+    case Unit::seconds:
+      return reports::human_time(value);
+    case Unit::share:
+      return reports::human_share(value);
+  }
+  return "";
+}
+
+const char* name_of(Unit unit) {
+  switch (unit) {
+    case Unit::bytes:
+      return "bytes";
+    case Unit::bytes_per_second:
+      return "bytes_per_s";
+    case Unit::flops_per_second:
+      return "flops_per_s";
+    case Unit::params_per_second:
+      return "params_per_s";
+    case Unit::seconds:
+      return "s";
+    case Unit::share:
+      return "share";
+  }
+  return "";
+}
+
+nlohmann::json json_of(const Measurement& measured) {
+  return {{"path", measured.path},     {"what", measured.what},   {"unit", name_of(measured.unit)},
+          {"median", measured.median}, {"least", measured.least}, {"most", measured.most},
+          {"runs", measured.runs}};
+}
+
+nlohmann::json json_of(const hw_backend::Probed& probed) {
+  nlohmann::json all = {{"machine", probed.machine},
+                        {"device", probed.device},
+                        {"bytes_written", probed.bytes_written},
+                        {"measurements", nlohmann::json::array()},
+                        {"products", nlohmann::json::array()},
+                        {"warnings", probed.warnings}};
+  for (const Measurement& each : probed.measurements) all["measurements"].push_back(json_of(each));
+  for (const hw_backend::ProductRate& each : probed.products) {
+    nlohmann::json row = json_of(each.flops_per_s);
+    row["rows"] = each.shape.rows;
+    row["columns"] = each.shape.columns;
+    row["inner"] = each.shape.inner;
+    row["type"] = hw_backend::to_string(each.type);
+    all["products"].push_back(row);
+  }
+  return all;
+}
+
+void add_row(reports::Table& table, const Measurement& measured) {
+  table.rows.push_back({{measured.path},
+                        {text_of(measured.median, measured.unit)},
+                        {text_of(measured.least, measured.unit)},
+                        {text_of(measured.most, measured.unit)},
+                        {std::to_string(measured.runs)}});
+}
+
+/// How each was measured stands in the file's sources.
+std::string report(const hw_backend::Probed& probed, const reports::Screen& screen) {
+  reports::Table table;
+  table.columns = {{"measured", reports::Align::left},
+                   {"median", reports::Align::right},
+                   {"least", reports::Align::right},
+                   {"most", reports::Align::right},
+                   {"runs", reports::Align::right}};
+  for (const Measurement& each : probed.measurements) add_row(table, each);
+  for (const hw_backend::ProductRate& each : probed.products) add_row(table, each.flops_per_s);
+  return reports::to_text(table, screen);
+}
+
+/// A line that is drawn over again on standard error, where that is a terminal.
+class ProgressBar {
+ public:
+  explicit ProgressBar(bool shown) : shown_(shown && isatty(STDERR_FILENO)) {}
+  ~ProgressBar() {
+    if (shown_) std::fputs("\r\x1b[K", stderr);
+  }
+  ProgressBar(const ProgressBar&) = delete;
+
+  void show(double share, const std::string& what) const {
+    if (!shown_) return;
+    constexpr int width = 30;
+    const int full = static_cast<int>(share * width);
+    std::fputs(fmt::format("\r[{:#<{}}{:<{}}] {:3.0f} %  {}\x1b[K", "", full, "", width - full,
+                           100 * share, what)
+                   .c_str(),
+               stderr);
+  }
+
+ private:
+  bool shown_;
+};
+
+[[noreturn]] void refuse(const std::string& path, std::string message, std::string hint) {
+  throw description::ScenarioError(
+      {{"command line", 0, 0, path, std::move(message), std::move(hint)}});
+}
+
+/// Before minutes are spent on what could not be kept.
+void check_out(const std::string& out) {
+  const std::filesystem::path file = std::filesystem::absolute(out);
+  const bool there = std::filesystem::exists(file);
+  if (access(there ? file.c_str() : file.parent_path().c_str(), W_OK) != 0)
+    refuse("--out", "\"" + out + "\" cannot be written",
+           "name a file in a folder that you may write to");
+}
+
+std::string wear_of(const std::string& directory, std::uint64_t bytes) {
+  const auto disk = hw_backend::read_disk_counts(directory);
+  const auto log = disk ? hw_backend::read_smart_log(disk->disk) : std::nullopt;
+  const auto rated = log ? hw_backend::rated_bytes(*log) : std::nullopt;
+  const double share = static_cast<double>(bytes) / rated.value_or(600e12);
+  return fmt::format("  {}: {:.3f} % of {}\n", directory, 100 * share,
+                     rated ? "what the drive is rated for by its own log"
+                           : "600 TB, which a consumer drive of 1 TB is rated for");
+}
+
+/// What is written is stated first; much of it needs a yes.
+void announce(const Options& options) {
+  const std::uint64_t bytes = hw_backend::probe_writes(options.probe);
+  std::string text = "Measures this machine without a directory: no storage.\n";
+  if (!options.directories.empty())
+    text =
+        fmt::format("At most {} are written to each of {} directories, and removed again.\n",
+                    reports::human_bytes(static_cast<double>(bytes)), options.directories.size());
+  if (options.probe.thorough)
+    for (const std::string& directory : options.directories) text += wear_of(directory, bytes);
+  std::fputs(text.c_str(), stderr);
+  if (!options.probe.thorough || options.yes || options.directories.empty()) return;
+  if (!isatty(STDIN_FILENO))
+    refuse("--thorough", "writes much, and there is no terminal to ask", "add --yes");
+  std::fputs("Go on? [y/N] ", stderr);
+  const int letter = std::getchar();
+  if (letter != 'y' && letter != 'Y')
+    refuse("--thorough", "not confirmed", "answer y, or leave --thorough out");
+}
+
+std::string next_command(const std::string& out, bool storage) {
+  return storage ? "  spillway simulate scenarios/examples/tiny.json --set machine=" + out + "\n"
+                 : "  spillway machine " + out + "\n";
+}
+
+void probe(Options options) {
+  for (const std::string& directory : options.directories)
+    options.probe.directories.emplace_back(directory);
+  const bool keeps = !options.json || !options.out.empty();
+  if (options.out.empty()) options.out = "this_machine.json";
+  if (keeps) check_out(options.out);
+  announce(options);
+  const hw_backend::InterruptGuard interruptible;
+  const hw_backend::Probed probed = [&] {
+    const ProgressBar bar(true);
+    return hw_backend::probe(options.probe,
+                             [&](double share, const std::string& what) { bar.show(share, what); });
+  }();
+  for (const std::string& warning : probed.warnings)
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  if (keeps) write_file(options.out, nlohmann::json(probed.machine).dump(2) + "\n");
+  if (options.json) return print_json(json_of(probed));
+  const reports::Screen screen = reports::screen_of(stdout);
+  print(probed.device + "\n\n" + report(probed, screen) + "\n");
+  print("Machine file: " + options.out + ". Try it:\n" +
+        next_command(options.out, !probed.machine.storage.empty()));
+}
+
+}  // namespace
+
+void add_probe(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("probe", "measures this machine and writes a machine file for it");
+  verb->add_option("directories", options->directories, "a directory on each drive to measure")
+      ->type_name("DIR");
+  verb->add_option("--out", options->out,
+                   "machine file (default: this_machine.json; with --json: none)");
+  verb->add_option("--name", options->probe.name, "name of the machine (default: the computer's)");
+  verb->add_option("--devices", options->probe.devices, "GPUs that the file is to have")
+      ->check(CLI::Range(1, 64));
+  verb->add_flag("--quick", options->probe.quick, "some 20 s, fewer bytes written, more spread");
+  verb->add_flag("--thorough", options->probe.thorough,
+                 "also write until a drive slows down: its SLC cache");
+  verb->add_flag("--yes", options->yes, "with --thorough: do not ask");
+  verb->add_flag("--json", options->json, "everything that was measured as JSON");
+  verb->footer("Example:\n  spillway probe . --quick --out this_machine.json");
+  verb->callback([options] { probe(*options); });
+}
+
+}  // namespace spillway::cli
