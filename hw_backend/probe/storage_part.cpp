@@ -46,6 +46,10 @@ std::vector<Place> places_of(Target& target, std::uint64_t bytes) {
   return places;
 }
 
+/// Of an interval, so that all of them, with the first one's ramp and what is in flight at the
+/// end, move no more than `bytes`.
+double bytes_bound(std::uint64_t bytes) { return static_cast<double>(bytes) / 8; }
+
 bool has_all(const std::vector<Interval>& intervals) {
   return intervals.size() >= Session::intervals;
 }
@@ -121,7 +125,7 @@ class StoragePart {
                                      Unit::bytes_per_second, each(reads, &Interval::read_rate))));
     session_.begin(storage_.name + ": writing", effort_.interval_s * Session::intervals);
     const auto writes = stream_.run({flow(true, 0, written_)}, effort_.interval_s,
-                                    static_cast<double>(effort_.written) / 7, has_all);
+                                    bytes_bound(effort_.written), has_all);
     storage_.write = BytesPerSecond(
         session_.keep(measurement_of(path("write"), "sequential, written before, " + engine_text(),
                                      Unit::bytes_per_second, each(writes, &Interval::write_rate))));
@@ -132,8 +136,9 @@ class StoragePart {
     const auto begin = std::chrono::steady_clock::now();
     std::vector<double> samples;
     const std::uint64_t room = written_ - bytes;
+    const std::uint64_t most = std::min<std::uint64_t>(1000, effort_.alone / bytes);
     for (std::uint64_t i = 0; samples.size() < Session::intervals ||
-                              (seconds_since(begin) < effort_.alone_s && samples.size() < 1000);
+                              (seconds_since(begin) < effort_.alone_s && samples.size() < most);
          ++i) {
       const std::uint64_t at = i * 7919 * MiB % (room + 1) / small * small;
       samples.push_back(stream_.one({&file_.target(), at}, write, bytes));
@@ -173,9 +178,8 @@ class StoragePart {
                    effort_.interval_s * Session::intervals);
     const std::uint64_t half =
         written_ / 2 / TransferStream::transfer_bytes * TransferStream::transfer_bytes;
-    const auto both =
-        stream_.run({flow(false, 0, half), flow(true, half, half)}, effort_.interval_s,
-                    static_cast<double>(effort_.mixed) / 7, has_all);
+    const auto both = stream_.run({flow(false, 0, half), flow(true, half, half)},
+                                  effort_.interval_s, bytes_bound(effort_.mixed), has_all);
     std::vector<double> shares;
     for (const Interval& interval : both)
       shares.push_back(interval.read_rate() / storage_.read.value() +
@@ -285,8 +289,8 @@ class StoragePart {
 }  // namespace
 
 StorageEffort storage_effort(const ProbeOptions& options) {
-  if (options.quick) return {512 * MiB, 512 * MiB, 512 * MiB, 64 * MiB, 4, 0.2, 0.05};
-  return {2048 * MiB, 1536 * MiB, 1536 * MiB, 256 * MiB, 15, 0.8, 0.3};
+  if (options.quick) return {512 * MiB, 512 * MiB, 512 * MiB, 64 * MiB, 96 * MiB, 4, 0.2, 0.05};
+  return {2048 * MiB, 1536 * MiB, 1536 * MiB, 256 * MiB, 192 * MiB, 15, 0.8, 0.3};
 }
 
 std::optional<std::size_t> find_cliff(const std::vector<double>& rates) {

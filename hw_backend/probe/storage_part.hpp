@@ -11,6 +11,7 @@ struct StorageEffort {
   std::uint64_t written = 0;  ///< at most, to measure writes
   std::uint64_t mixed = 0;    ///< likewise, beside reads
   std::uint64_t tensors = 0;  ///< in files of their own; written three times
+  std::uint64_t alone = 0;    ///< in transfers that are alone, of each of four sizes
   double fill_s = 0;          ///< at most, for the file's first writing
   double interval_s = 0;
   double alone_s = 0;  ///< for transfers that are alone, of each kind

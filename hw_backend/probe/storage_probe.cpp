@@ -60,7 +60,7 @@ double storage_seconds(const ProbeOptions& options) {
 
 std::uint64_t probe_writes(const ProbeOptions& options) {
   const StorageEffort effort = storage_effort(options);
-  return effort.file + effort.written + effort.mixed + 3 * effort.tensors +
+  return effort.file + effort.written + effort.mixed + 3 * effort.tensors + 4 * effort.alone +
          (options.thorough ? options.cliff_bytes : 0);
 }
 
@@ -71,11 +71,14 @@ void probe_storages(Session& session, IoEngine& engine) {
   std::vector<std::unique_ptr<StoreDirectory>> stores;
   std::vector<FileSystem> systems;
   std::map<std::string, std::vector<std::string>> sharing;
+  std::map<std::string, std::uint64_t> room;
   for (std::size_t i = 0; i < names.size(); ++i) {
     stores.push_back(std::make_unique<StoreDirectory>(options.directories[i]));
     if (stores.back()->in_memory() && !options.in_memory) refuse_memory(options.directories[i]);
     systems.push_back(file_system_of(stores.back()->path()));
-    sharing[shared_by(systems.back())].push_back(names[i]);
+    const std::string disk = shared_by(systems.back());
+    sharing[disk].push_back(names[i]);
+    room.emplace(disk, stores.back()->room());
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     description::StorageSpec storage;
@@ -83,7 +86,7 @@ void probe_storages(Session& session, IoEngine& engine) {
     storage.kind = systems[i].kind;
     const auto users = sharing[shared_by(systems[i])].size();
     constexpr std::uint64_t sector = 4096;
-    storage.capacity = Bytes(stores[i]->room() / users / sector * sector);
+    storage.capacity = Bytes(room[shared_by(systems[i])] / users / sector * sector);
     const std::string path = "storage." + storage.name + ".";
     session.source(path + "capacity",
                    users == 1 ? "measured: free for this user, less 1 GiB"

@@ -13,6 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t sector = 4096;
+constexpr double look_s = 0.002;  // few bytes pass between two looks at what has moved
 
 /// What no drive can compress, nor find twice in a transfer.
 void fill_randomly(std::byte* memory, std::uint64_t bytes) {
@@ -93,7 +94,7 @@ std::vector<Interval> TransferStream::run(
       for (Slot* slot : ended) submit(*slot);
       ended.clear();
       const double length_s = first ? interval_s / 4 : interval_s;
-      wait(std::clamp(length_s - seconds_since(begin), 0.0, 0.1), ended);
+      wait(std::clamp(length_s - seconds_since(begin), 0.0, look_s), ended);
       const IoCounters now = engine_.counters();
       const Interval moved{static_cast<double>(now.bytes_read - before.bytes_read),
                            static_cast<double>(now.bytes_written - before.bytes_written),

@@ -1,0 +1,183 @@
+#include "hw_backend/probe/probe.hpp"
+
+#include "hw_backend/host_device.hpp"
+#include "hw_backend/interrupt.hpp"
+#include "scenarios/read_machine.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <csignal>
+#include <fstream>
+
+namespace spillway::hw_backend {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::Contains;
+using testing::HasSubstr;
+
+/// Two empty directories on one file system.
+class Probing : public testing::Test {
+ protected:
+  Probing() {
+    fs::remove_all(root_);
+    for (const char* name : {"nvme", "other"}) fs::create_directories(root_ / name);
+    options_.quick = true;
+    options_.in_memory = true;
+    options_.products = {{128, 512, 512}};
+    options_.name = "a box";
+  }
+  ~Probing() override { fs::remove_all(root_); }
+
+  std::size_t left() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::recursive_directory_iterator(root_), fs::recursive_directory_iterator()));
+  }
+
+  fs::path root_ = fs::path(testing::TempDir()) /
+                   ("spillway_probe_" +
+                    std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+  ProbeOptions options_;
+};
+
+/// Paths of numbers and choices without a source.
+void unsourced(const json& value, const std::string& path,
+               const std::map<std::string, std::string>& sources, std::vector<std::string>& out) {
+  if (value.is_object() || value.is_array()) {
+    for (const auto& [key, item] : value.items()) {
+      if (key == "name" || (path.empty() && key == "sources")) continue;
+      const std::string step = value.is_array() ? item.at("name").get<std::string>() : key;
+      unsourced(item, path.empty() ? step : path + "." + step, sources, out);
+    }
+    return;
+  }
+  if (!sources.contains(path)) out.push_back(path);
+}
+
+TEST_F(Probing, GivesAMachineFileThatIsReadWithoutComplaint) {
+  options_.directories = {root_ / "nvme", root_ / "other"};
+  options_.devices = 2;
+  double share = -1;
+  const Probed probed = probe(options_, [&](double done, const std::string& what) {
+    EXPECT_GE(done, share);
+    EXPECT_LE(done, 1);
+    EXPECT_FALSE(what.empty());
+    share = done;
+  });
+  EXPECT_EQ(left(), 2u);  // the two directories
+  const fs::path file = root_ / "machine.json";
+  std::ofstream(file) << json(probed.machine).dump();
+  const description::MachineFile read = scenarios::read_machine(file.string());
+
+  EXPECT_EQ(read.name, "a box");
+  EXPECT_TRUE(read.gpu.shares_host);
+  EXPECT_EQ(read.gpu.count, 2u);
+  EXPECT_EQ(read.gpu.elementwise, description::ElementwiseCost::separate);
+  EXPECT_EQ(read.gpu.context.value(), 0u);
+  EXPECT_EQ(read.host.cores, usable_cores());
+  ASSERT_EQ(read.storage.size(), 2u);
+  EXPECT_EQ(read.storage[0].name, "nvme");
+  EXPECT_EQ(read.storage[1].name, "other");
+  // they share a file system, so that each may have half
+  EXPECT_EQ(read.storage[0].capacity.value(), read.storage[1].capacity.value());
+  EXPECT_THAT(probed.warnings, Contains(HasSubstr("nvme, other are on ")));
+  EXPECT_LE(probed.bytes_written, 2 * probe_writes(options_));
+  EXPECT_GT(probed.bytes_written, 0u);
+
+  std::vector<std::string> missing;
+  unsourced(json(probed.machine), "", probed.machine.sources, missing);
+  EXPECT_THAT(missing, testing::IsEmpty());
+  for (const auto& [path, source] : read.sources)
+    EXPECT_TRUE(source.starts_with("measured: ") || source.starts_with("assumed: "))
+        << path << ": " << source;
+  EXPECT_EQ(probed.products.size(), 3u);  // fp32, fp16, bf16
+  for (const Measurement& each : probed.measurements) EXPECT_LE(each.least, each.most);
+}
+
+TEST_F(Probing, NeedsNoDirectory) {
+  const Probed probed = probe(options_);
+  EXPECT_TRUE(probed.machine.storage.empty());
+  EXPECT_EQ(probed.bytes_written, 0u);
+  EXPECT_GT(probed.machine.host.adam.value(), 0);
+}
+
+TEST_F(Probing, ThatIsInterruptedLeavesNothing) {
+  options_.directories = {root_ / "nvme"};
+  const InterruptGuard guard;
+  EXPECT_THROW(probe(options_,
+                     [&](double, const std::string& what) {
+                       if (what.find("writing") == std::string::npos) return;
+                       EXPECT_GT(left(), 2u);
+                       std::raise(SIGINT);
+                     }),
+               Interrupted);
+  EXPECT_EQ(left(), 2u);
+}
+
+TEST_F(Probing, RefusesAWrongDirectoryBeforeItMeasuresAny) {
+  options_.directories = {root_ / "nvme", root_ / "othr"};
+  int steps = 0;
+  try {
+    probe(options_, [&](double, const std::string&) { ++steps; });
+    FAIL();
+  } catch (const description::ScenarioError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("did you mean"));
+  }
+  EXPECT_EQ(steps, 0);
+  EXPECT_EQ(left(), 2u);
+}
+
+TEST_F(Probing, RefusesADirectoryInMemory) {
+  if (!fs::exists("/dev/shm")) GTEST_SKIP() << "no /dev/shm here";
+  options_.directories = {"/dev/shm"};
+  options_.in_memory = false;
+  EXPECT_THROW(probe(options_), description::ScenarioError);
+}
+
+/// A GPU with memory of its own, as far as anybody can tell.
+class Pretender final : public Device {
+ public:
+  std::string name() const override { return "a GPU"; }
+  bool shares_host() const override { return false; }
+  std::byte* allocate(std::uint64_t bytes) override { return host_.allocate(bytes); }
+  void free(std::byte* memory, std::uint64_t bytes) override { host_.free(memory, bytes); }
+  void pin(std::byte* memory, std::uint64_t) override { pinned.insert(memory); }
+  void unpin(std::byte* memory) override { pinned.erase(memory); }
+  void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
+           Done done) override {
+    host_.run(stream, at_least_s, std::move(work), std::move(done));
+  }
+  void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
+            std::uint64_t bytes, Done done) override {
+    host_.copy(stream, at_least_s, into, from, bytes, std::move(done));
+  }
+  void collective(double at_least_s, PeerCall call, Done done) override {
+    host_.collective(at_least_s, std::move(call), std::move(done));
+  }
+  float fetch(const std::byte* from) override { return host_.fetch(from); }
+  void quiesce() override { host_.quiesce(); }
+
+  static inline std::set<std::byte*> pinned;
+
+ private:
+  HostDevice host_{true};
+};
+
+TEST_F(Probing, OfAGpuTakesItsMemoryFromItsOpenerAndUnpinsWhatItPinned) {
+  options_.open_device = [](std::size_t index) {
+    EXPECT_EQ(index, 0u);  // one device, and a second could not be had
+    return std::make_unique<Pretender>();
+  };
+  options_.device_memory = 24ull << 30;
+  options_.device_context = 1ull << 29;
+  const description::MachineFile machine = probe(options_).machine;
+  EXPECT_FALSE(machine.gpu.shares_host);
+  EXPECT_EQ(machine.gpu.memory.value(), 24ull << 30);
+  EXPECT_EQ(machine.gpu.context.value(), 1ull << 29);
+  EXPECT_FALSE(machine.gpu.peer_rate);
+  EXPECT_TRUE(Pretender::pinned.empty());
+}
+
+}  // namespace
+}  // namespace spillway::hw_backend
