@@ -149,13 +149,36 @@ double Platform::process_share(std::uint32_t storage) const {
   return found == shares.end() ? 1.0 : found->second;
 }
 
+/// Storages of one device are paths to the same drives: one link of device time, each at the rates
+/// that it reaches alone.
 void Platform::build_storage(std::uint32_t storage) {
-  const ArrayRates rates = array_rates(machine_, storage);
-  Mix& mix = mixes_.emplace_back(Mix{machine_.storage[storage].mixed_efficiency});
-  const std::string name = "storage" + std::to_string(storage);
   const description::StorageSpec& spec = machine_.storage[storage];
-  const double folded = folded_write_rate(spec);
-  storages_[storage].device = device_time(name, {rates.read, rates.write, folded}, &mix);
+  StorageLinks& links = storages_[storage];
+  if (!links.device) build_device(storage);
+  links.inside = timed(box_, {links.device}, links.level);
+  links.by_rank.resize(ranks_);
+  for (StorageAccess& access : links.by_rank) {
+    access.storage = links.mix;
+    access.cache = spec.slc_cache ? links.cache : nullptr;
+  }
+}
+
+/// Of `storage`, and of all others that name the same device: mix and cache are the first one's.
+void Platform::build_device(std::uint32_t first) {
+  const description::StorageSpec& spec = machine_.storage[first];
+  Mix& mix = mixes_.emplace_back(Mix{spec.mixed_efficiency});
+  std::vector<std::uint32_t> members;
+  std::vector<double> levels;
+  for (std::uint32_t i = first; i < storages_.size(); ++i) {
+    const bool same =
+        i == first || (!spec.device.empty() && machine_.storage[i].device == spec.device);
+    if (!same) continue;
+    const ArrayRates rates = array_rates(machine_, i);
+    storages_[i].level = levels.size();
+    levels.insert(levels.end(), {rates.read, rates.write, folded_write_rate(machine_.storage[i])});
+    members.push_back(i);
+  }
+  Link* device = device_time("storage" + std::to_string(first), levels, &mix);
   SlcCache* cache = nullptr;
   if (spec.slc_cache) {
     const double drives = static_cast<double>(spec.count);
@@ -163,11 +186,10 @@ void Platform::build_storage(std::uint32_t storage) {
         &caches_.emplace_back(drives * static_cast<double>(spec.slc_cache->size.value()),
                               drives * spec.slc_cache->folded_write.value(), caches_start_full_);
   }
-  storages_[storage].inside = timed(box_, {storages_[storage].device}, 0);
-  storages_[storage].by_rank.resize(ranks_);
-  for (StorageAccess& access : storages_[storage].by_rank) {
-    access.storage = &mix;
-    access.cache = cache;
+  for (const std::uint32_t i : members) {
+    storages_[i].device = device;
+    storages_[i].mix = &mix;
+    storages_[i].cache = cache;
   }
 }
 
@@ -178,11 +200,13 @@ void Platform::build_access(Zone* zone, std::uint32_t storage, std::uint32_t ran
   if (const double share = process_share(storage); share < 1) {
     const ArrayRates rates = array_rates(machine_, storage);
     access.process = &mixes_.emplace_back(Mix{machine_.storage[storage].mixed_efficiency});
-    process =
-        device_time("storage" + std::to_string(storage) + " process" + std::to_string(rank),
-                    {rates.read * share, rates.write * share, rates.write * share}, access.process);
+    // levels are numbered as the device's
+    std::vector<double> levels(storages_[storage].level);
+    levels.insert(levels.end(), {rates.read * share, rates.write * share, rates.write * share});
+    process = device_time("storage" + std::to_string(storage) + " process" + std::to_string(rank),
+                          levels, access.process);
   }
-  constexpr std::size_t read = 0, write = 1, folded = 2;
+  const std::size_t read = storages_[storage].level, write = read + 1, folded = read + 2;
   access.read = timed(zone, {device, dram_, process}, read);
   access.write = timed(zone, {process, dram_, device}, write);
   if (access.cache) access.slow_write = timed(zone, {process, dram_, device}, folded);

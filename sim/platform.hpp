@@ -90,6 +90,9 @@ class Platform {
   using Zone = simgrid::s4u::NetZone;
   struct StorageLinks {
     Link* device = nullptr;
+    std::size_t level = 0;  ///< of its reads on the device; writes follow, then folded writes
+    Mix* mix = nullptr;
+    SlcCache* cache = nullptr;
     Path inside;
     std::vector<StorageAccess> by_rank;
   };
@@ -108,6 +111,7 @@ class Platform {
   Path timed(Zone* zone, std::vector<Link*> links, std::size_t level);
   void build_gpu(Zone* zone, std::uint32_t rank);
   void build_storage(std::uint32_t storage);
+  void build_device(std::uint32_t first);
   void build_access(Zone* zone, std::uint32_t storage, std::uint32_t rank);
   void build_peers(Zone* zone);
   void build_cpu(Zone* zone);

@@ -17,8 +17,9 @@ constexpr std::uint64_t small_copy = 4096;
 constexpr int kernels_a_launch = 16;  // about as many as a layer's pass issues at once
 constexpr std::array types{Element::fp32, Element::fp16, Element::bf16};
 
-/// A layer's product y = x W^T and the two of its backward pass, as training does them.
-///   x [rows, inner], weight [columns, inner], y [rows, columns]
+/// A layer's product y = x W^T and the two of its backward pass, as training does them. Nothing
+/// that is computed is an operand again: numbers neither grow nor vanish.
+///   x [rows, inner], weight [columns, inner], y [rows, columns], and a gradient of each
 class LayerProducts {
  public:
   LayerProducts(Device& device, ProductShape shape, Element type)
@@ -26,29 +27,43 @@ class LayerProducts {
         type_(type),
         x_(device, shape.rows * shape.inner * size_of(type)),
         weight_(device, shape.columns * shape.inner * size_of(type)),
-        y_(device, shape.rows * shape.columns * size_of(type)) {}
+        y_gradient_(device, shape.rows * shape.columns * size_of(type)),
+        y_(device, y_gradient_.bytes()),
+        x_gradient_(device, x_.bytes()),
+        weight_gradient_(device, weight_.bytes()) {}
 
   /// Values that no power-saving circuit can guess.
   void fill(Primitives& device) const {
-    const InitialRule rule{0, 0.01f};
-    for (const DeviceMemory* each : {&x_, &weight_, &y_})
+    const InitialRule rule{0, 0.1f};
+    for (const DeviceMemory* each : {&x_, &weight_, &y_gradient_})
       device.initialize(rule, RandomStream{}, 0, each->bytes() / size_of(type_),
                         {each->data(), type_});
   }
 
   void run(Primitives& device) const {
     const auto [rows, columns, inner] = shape_;
-    const MatrixInput x{input(x_), inner}, w{input(weight_), inner}, y{input(y_), columns};
+    const MatrixInput x = input(x_, inner), w = input(weight_, inner);
+    const MatrixInput dy = input(y_gradient_, columns);
+    device.product({rows, columns, inner, 1, x, transposed(w), output(y_, columns), 1.0f});
+    device.product({rows, inner, columns, 1, dy, w, output(x_gradient_, inner), 1.0f});
     device.product(
-        {rows, columns, inner, 1, x, transposed(w), {{y_.data(), type_}, columns}, 1.0f});
-    device.product({rows, inner, columns, 1, y, w, {{x_.data(), type_}, inner}, 1.0f});
-    device.product(
-        {columns, inner, rows, 1, transposed(y), x, {{weight_.data(), type_}, inner}, 1e-6f});
+        {columns, inner, rows, 1, transposed(dy), x, output(weight_gradient_, inner), 1.0f});
   }
   double flops() const { return 3 * shape_.flops(); }
 
  private:
-  Input input(const DeviceMemory& memory) const { return {memory.data(), type_}; }
+  MatrixInput input(const DeviceMemory& memory, std::uint64_t stride) const {
+    MatrixInput made;
+    made.values = {memory.data(), type_};
+    made.stride = stride;
+    return made;
+  }
+  MatrixOutput output(const DeviceMemory& memory, std::uint64_t stride) const {
+    MatrixOutput made;
+    made.values = {memory.data(), type_};
+    made.stride = stride;
+    return made;
+  }
   static MatrixInput transposed(MatrixInput matrix) {
     matrix.transposed = true;
     return matrix;
@@ -56,7 +71,7 @@ class LayerProducts {
 
   ProductShape shape_;
   Element type_;
-  DeviceMemory x_, weight_, y_;
+  DeviceMemory x_, weight_, y_gradient_, y_, x_gradient_, weight_gradient_;
 };
 
 std::string to_string(const ProductShape& shape) {

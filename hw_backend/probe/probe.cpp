@@ -63,9 +63,10 @@ void describe_memory(Session& session, const Opened& opened) {
   if (shared) {
     machine.gpu.memory = Bytes(whole_mib(usable / shares / options.devices));
     machine.host.memory = Bytes(whole_mib(usable - usable / shares));
-    session.source("gpu.memory",
-                   fmt::format("assumed: a quarter of what the process may use, {} device(s) together",
-                               options.devices));
+    session.source(
+        "gpu.memory",
+        fmt::format("assumed: a quarter of what the process may use, {} device(s) together",
+                    options.devices));
     session.source("host.memory",
                    "measured: available to the process, less a quarter for its host devices");
   } else {

@@ -47,7 +47,7 @@ void add_endurance(Session& session, description::StorageSpec& storage, const st
 
 /// Directories of one disk, or of one file system where no disk is known.
 std::string shared_by(const FileSystem& system) {
-  return system.disk.empty() ? "file system " + std::to_string(system.device) : system.disk;
+  return system.disk.empty() ? "file_system_" + std::to_string(system.device) : system.disk;
 }
 
 }  // namespace
@@ -96,17 +96,20 @@ void probe_storages(Session& session, IoEngine& engine) {
     session.source(path + "kind", "measured: type of its file system");
     session.source(path + "count", "assumed: one drive a directory");
     session.source(path + "shared_by_nodes", "assumed: this computer's own");
+    if (users > 1) {
+      storage.device = shared_by(systems[i]);
+      session.source(path + "device", "measured: the disk of its file system");
+    }
     probe_storage(session, engine, *stores[i], storage);
     add_endurance(session, storage, systems[i].disk);
     session.out().machine.storage.push_back(storage);
   }
   for (const auto& [disk, users] : sharing)
     if (users.size() > 1)
-      session.warn(fmt::format(
-          "{} are on {}: each was measured alone, but they share its rates; the machine file shows "
-          "them as drives of their own, so that work on several of them at once looks {} times as "
-          "fast as it can be",
-          fmt::join(users, ", "), disk, users.size()));
+      session.warn(
+          fmt::format("{} are on {}: each was measured alone, and as the file says they share its "
+                      "time, so that two paths are no faster than one",
+                      fmt::join(users, ", "), disk));
 }
 
 }  // namespace spillway::hw_backend

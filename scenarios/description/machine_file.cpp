@@ -81,6 +81,7 @@ void storage_fields(Io& io, Spec& storage) {
   io("file_overhead", storage.file_overhead);
   io("gpus", storage.gpus);
   io("shared_by_nodes", storage.shared_by_nodes);
+  io("device", storage.device);
 }
 
 template <class Io, class Spec>
@@ -116,6 +117,7 @@ json storage_json(const StorageSpec& storage) {
   FieldWriter write(object);
   storage_fields(write, storage);
   if (storage.gpus.empty()) object.erase("gpus");
+  if (storage.device.empty()) object.erase("device");
   if (storage.capacity == Bytes{}) object.erase("capacity");
   if (storage.endurance) {
     FieldWriter endurance(object["endurance"]);

@@ -91,6 +91,7 @@ struct StorageSpec {
   Seconds file_overhead;            ///< per file written by the `file` engine
   std::vector<std::uint64_t> gpus;  ///< private to these GPUs; empty: all
   bool shared_by_nodes = false;
+  std::string device;  ///< storages of one device share its time; empty: it has its own
   std::optional<EnduranceSpec> endurance;
   std::optional<NearStorageSpec> near_storage;
   std::optional<SlcCacheSpec> slc_cache;

@@ -104,6 +104,7 @@ TEST(MachineFile, WritesWhatItReads) {
   json object = least();
   object["gpu"]["peer_rate"] = "200 GB/s";
   object["storage"][0]["gpus"] = {0};
+  object["storage"][0]["device"] = "nvme0n1";
   object["storage"][0]["near_storage"] = {
       {"read", "3 GB/s"}, {"write", "2 GB/s"}, {"adam", "1 Gparam/s"}};
   object["storage"][0]["slc_cache"] = {{"size", "100 GB"}, {"folded_write", "1 GB/s"}};
@@ -112,6 +113,8 @@ TEST(MachineFile, WritesWhatItReads) {
   EXPECT_EQ(once["storage"][0]["near_storage"], object["storage"][0]["near_storage"]);
   EXPECT_EQ(once["storage"][0]["slc_cache"], object["storage"][0]["slc_cache"]);
   EXPECT_EQ(once["gpu"]["peer_rate"], "200 GB/s");
+  EXPECT_EQ(once["storage"][0]["device"], "nvme0n1");
+  EXPECT_FALSE(json(least().get<MachineFile>())["storage"][0].contains("device"));
   EXPECT_EQ(json(once.get<MachineFile>()), once);
 }
 

@@ -206,6 +206,74 @@ TEST(SimStorage, AFileSystemOfAllNodesGivesEachInUseItsPart) {
   EXPECT_NEAR(alone(scenario, sectors(2 * GB)).read_s, 1.0, 2e-6);  // 6 / 3 = 2 GB/s
 }
 
+/// Storages `nvme` and `other` on one drive; the second reaches `read` and 1.5 GB/s of writes.
+description::Scenario two_paths(BytesPerSecond read) {
+  description::Scenario scenario = one_gpu();
+  auto& storages = scenario.machine.storage;
+  storages.push_back(storages[0]);
+  storages[1].name = "other";
+  storages[1].read = read;
+  storages[1].write = BytesPerSecond(1.5e9);
+  storages[0].device = storages[1].device = "nvme0n1";
+  return scenario;
+}
+
+/// Reads from the first and, or else writes to, the second at once; seconds of both.
+std::pair<double, double> both_paths(const description::Scenario& scenario, bool writes) {
+  std::pair<double, double> seconds;
+  run(scenario, [&seconds, writes](Machine& machine, Rank rank) -> Task<> {
+    const std::uint64_t bytes = sectors(6 * GB);
+    Stored first = co_await machine.store(ssd, rank, Bytes(bytes), Purpose::weights);
+    Stored second = co_await machine.store(StorageId{1}, rank, Bytes(bytes), Purpose::weights);
+    Buffer here = pinned(machine, rank, bytes), there = pinned(machine, rank, bytes);
+    Op one = machine.read(rank, first, {0, bytes}, here.view());
+    Op other = writes ? machine.write(rank, second, {0, bytes}, there.view())
+                      : machine.read(rank, second, {0, bytes}, there.view());
+    co_await one;
+    co_await other;
+    seconds = {one.timing().seconds(), other.timing().seconds()};
+  });
+  return seconds;
+}
+
+TEST(SimStorage, PathsToOneDeviceShareItsTime) {
+  const auto alike = both_paths(two_paths(BytesPerSecond(6e9)), false);
+  EXPECT_NEAR(alike.first, 2.0, 1e-5);  // 12 GB at 6 GB/s
+  EXPECT_NEAR(alike.second, 2.0, 1e-5);
+  // r/6 + r/3 = 1: 2 GB/s each
+  const auto unlike = both_paths(two_paths(BytesPerSecond(3e9)), false);
+  EXPECT_NEAR(unlike.first, 3.0, 1e-5);
+  EXPECT_NEAR(unlike.second, 3.0, 1e-5);
+}
+
+TEST(SimStorage, PathsToOneDeviceMixReadsAndWrites) {
+  // r/6 + w/1.5 = 1: 1.2 GB/s each
+  const auto even = both_paths(two_paths(BytesPerSecond(6e9)), true);
+  EXPECT_NEAR(even.first, 5.0, 1e-5);
+  EXPECT_NEAR(even.second, 5.0, 1e-5);
+  // r/6 + w/1.5 = .8: .96 GB/s each
+  description::Scenario scenario = two_paths(BytesPerSecond(6e9));
+  scenario.machine.storage[0].mixed_efficiency = 0.8;
+  EXPECT_NEAR(both_paths(scenario, true).first, 6.25, 1e-5);
+}
+
+TEST(SimStorage, OneProcessReachesItsShareOfASharedDevice) {
+  description::Scenario scenario = two_paths(BytesPerSecond(6e9));
+  scenario.machine.storage[1].process_efficiency["file"] = 0.25;
+  // the second path: .375 GB/s of writes, a quarter of its 1.5; the first has 3/4 of 6 GB/s left
+  const auto seconds = both_paths(scenario, true);
+  EXPECT_NEAR(seconds.second, 16.0, 1e-4);
+  EXPECT_NEAR(seconds.first, 6 / 4.5, 1e-4);
+}
+
+TEST(SimStorage, PathsToTwoDevicesDoNotShare) {
+  description::Scenario scenario = two_paths(BytesPerSecond(6e9));
+  scenario.machine.storage[1].device = "nvme1n1";
+  EXPECT_NEAR(both_paths(scenario, false).first, 1.0, 1e-5);
+  scenario.machine.storage[0].device = scenario.machine.storage[1].device = "";
+  EXPECT_NEAR(both_paths(scenario, false).first, 1.0, 1e-5);
+}
+
 description::Scenario with_gpudirect() {
   description::Scenario scenario = one_gpu();
   scenario.machine.gpu.gpudirect = true;

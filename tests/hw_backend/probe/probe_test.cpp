@@ -81,6 +81,8 @@ TEST_F(Probing, GivesAMachineFileThatIsReadWithoutComplaint) {
   EXPECT_EQ(read.storage[1].name, "other");
   // they share a file system, so that each may have half
   EXPECT_EQ(read.storage[0].capacity.value(), read.storage[1].capacity.value());
+  EXPECT_FALSE(read.storage[0].device.empty());
+  EXPECT_EQ(read.storage[0].device, read.storage[1].device);
   EXPECT_THAT(probed.warnings, Contains(HasSubstr("nvme, other are on ")));
   EXPECT_LE(probed.bytes_written, 2 * probe_writes(options_));
   EXPECT_GT(probed.bytes_written, 0u);
