@@ -36,7 +36,7 @@ TEST_P(Help, ShowsAnExampleThatWorksAsPasted) {
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Help,
                          testing::Values("", "simulate", "compare", "model", "machine", "systems",
-                                         "import", "export", "worker", "fidelity"),
+                                         "import", "export", "worker", "fidelity", "validate"),
                          [](const auto& verb) {
                            return verb.param.empty() ? "program" : verb.param;
                          });
@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Verbs, Help,
 TEST(HelpOfTheProgram, NamesEachVerb) {
   const Ended help = spillway("--help");
   for (const char* verb : {"simulate", "compare", "model", "machine", "systems", "import", "export",
-                           "worker", "fidelity"})
+                           "worker", "fidelity", "validate"})
     EXPECT_NE(line_of(help.out, verb), "") << verb;
 }
 
