@@ -93,6 +93,9 @@ void compare_weights(const ValidateOptions& options, const Plan& plan,
   if (!options.compares() || !run.result.feasible()) return;
   Scenario reference = strategies::reference_of(plan.scenario);
   reference.machine.storage.clear();
+  // an alternating order measures pairs of steps: as many as were done, not as were asked for
+  reference.run.warmup_steps = 0;
+  reference.run.steps = run.trained.losses.size();
   strategies::CountingMachine counting(reference);
   const result::Result peaks = strategies::run(counting, reference, plan.prepared, "counting");
   const MemoryNeed need = memory_need(reference, peaks, plan.prepared.model.parameters.value());

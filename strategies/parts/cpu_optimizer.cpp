@@ -262,7 +262,9 @@ Task<> CpuOptimizer::publish(StateStore::Loaded loaded, bool keep, Op updated, B
 
 /// Reads every master as an update would, and writes nothing.
 Task<> CpuOptimizer::checkpoint() {
-  for (std::uint32_t i = 0; i < states_.count(); ++i) {
+  // as a step would go on: sub-groups that are still in host memory give their buffers to the rest
+  const Pass pass = begin_pass();
+  for (const std::uint32_t i : pass.order) {
     StateStore::Loaded loaded = co_await states_.load(i);
     const Subgroup& group = job_.subgroups[i];
     CpuKernel kernel;

@@ -103,7 +103,8 @@ TEST(Validate, EmulatesAsManyGpusAsTheScenarioHasRanks) {
 TEST(Validate, TakesTwoDirectoriesAsTwoPathsByName) {
   const Server server;
   const Ended ended = server.validate(
-      "--on pfs=b --on nvme=a --set strategy.system=mlp_offload --set strategy.optimizer.buffers=3 "
+      "--on pfs=b --on nvme=a --set strategy.optimizer.adapt=false --set "
+      "strategy.system=mlp_offload --set strategy.optimizer.buffers=3 "
       "--json --set "
       "'strategy.optimizer.paths={\"nvme\": \"auto\", \"pfs\": \"auto\"}'");
   ASSERT_EQ(ended.exit, 0) << ended.err;
@@ -118,6 +119,16 @@ TEST(Validate, TakesTwoDirectoriesAsTwoPathsByName) {
         << path;
   }
   EXPECT_TRUE(server.is_empty("a") && server.is_empty("b"));
+}
+
+// The optimizer goes forwards and backwards, so that steps are measured in pairs: 1 + 4.
+TEST(Validate, TrainsTheReferenceForAsManyStepsAsThereWere) {
+  const Ended ended = Server().validate(
+      "--on a --set strategy.system=mlp_offload --set strategy.optimizer.buffers=6 --set "
+      "run.steps=3 --json");
+  ASSERT_EQ(ended.exit, 0) << ended.err << ended.out;
+  EXPECT_EQ(ended.json()["losses"].size(), 5u);
+  EXPECT_EQ(ended.json()["weights_equal"], true);
 }
 
 TEST(Validate, SaysWhatOfGpuDirectStorageIsEmulated) {

@@ -68,5 +68,22 @@ TEST(Training, OfAnotherSeedEndsElsewhere) {
   EXPECT_NE(one.trained.losses, other.trained.losses);
 }
 
+// Three buffers hold one sub-group, which an alternating order leaves in host memory: the last of
+// one step, the first of the next.
+TEST(TrainingWithAKeptSubgroup, EndsWhereTheReferenceDoesAfterAnyNumberOfSteps) {
+  for (const char* steps : {"run.steps=2", "run.warmup_steps=2"}) {
+    const description::Scenario scenario = small_training(
+        "mlp_offload", {"strategy.optimizer.buffers=3", "strategy.optimizer.paths.nvme=auto",
+                        "strategy.optimizer.paths.second=auto", steps});
+    const RealRun run = train_for_real(scenario);
+    ASSERT_TRUE(run.result.feasible());
+    description::Scenario same = strategies::reference_of(scenario);
+    same.run.steps = run.trained.losses.size() - same.run.warmup_steps;  // pairs are measured
+    const RealRun reference = train_for_real(same);
+    EXPECT_EQ(run.trained.losses, reference.trained.losses) << steps;
+    EXPECT_EQ(different(run.trained, reference.trained), 0u) << steps;
+  }
+}
+
 }  // namespace
 }  // namespace spillway::hw_backend
