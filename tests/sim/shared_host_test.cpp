@@ -1,5 +1,7 @@
 #include "tests/sim/fixture.hpp"
 
+#include "strategies/counting/bounds.hpp"
+
 namespace spillway::sim::test {
 namespace {
 
@@ -152,6 +154,52 @@ TEST(SharedHost, OneThreadDoesACollectiveForAll) {
     co_await gather;
     EXPECT_SECONDS(gather, 2.0);  // each sends 10 GB; 20 GB at 10 GB/s
   });
+}
+
+/// Something of everything at once.
+Task<> a_bit_of_all(Machine& machine, Rank rank) {
+  Stored extent =
+      co_await machine.store(ssd, rank, description::Bytes(sectors(3 * GB)), Purpose::weights);
+  Buffer a = on_gpu(machine, rank, 10 * GB), b = pinned(machine, rank, 10 * GB);
+  Buffer c = pageable(machine, rank, 4 * GB), all = on_gpu(machine, rank, 20 * GB);
+  Buffer d = pinned(machine, rank, 3 * GB), e = on_gpu(machine, rank, 4 * GB);
+  std::vector<Op> ops{machine.copy(rank, a.view(), b.view()),
+                      machine.copy(rank, c.view(), e.view()),
+                      machine.read(rank, extent, {0, sectors(3 * GB)}, d.view(0, sectors(3 * GB))),
+                      product(machine, rank, 0.5),
+                      product(machine, rank, 0.25, GpuStream::side),
+                      machine.run(rank, cpu(CpuWork::adam, GB, 28 * GB)),
+                      machine.run(rank, cpu(CpuWork::check_chained, 0, 5 * GB))};
+  ops.push_back(machine.collective(rank, machine.topology().world(), Collective::all_gather,
+                                   a.view(), all.view(), ops.front()));
+  for (const Op& op : ops) co_await op;
+}
+
+TEST(SharedHost, NothingIsFasterThanTheBounds) {
+  for (const std::uint64_t cores : {1, 2, 16})
+    for (const bool own_peer_rate : {true, false}) {
+      description::Scenario scenario = host_devices(2, cores);
+      scenario.machine.host.memory_rate = BytesPerSecond(60e9);
+      if (own_peer_rate) scenario.machine.gpu.peer_rate = BytesPerSecond(30e9);
+      strategies::CountingMachine counting(scenario);
+      SimMachine simulated(scenario, false);
+      double end_s = 0;
+      for (Machine* machine :
+           {static_cast<Machine*>(&counting), static_cast<Machine*>(&simulated)}) {
+        const auto body = [](Machine& on, Rank rank, double* end) -> Task<> {
+          co_await a_bit_of_all(on, rank);
+          Op last = product(on, rank, 1e-9);
+          co_await last;
+          *end = std::max(*end, last.timing().finished_s);
+        };
+        std::vector<Task<>> ranks;
+        for (std::uint32_t i = 0; i < 2; ++i) ranks.push_back(body(*machine, Rank{i}, &end_s));
+        machine->run_ranks(std::move(ranks));
+      }
+      const double bound = strategies::bounds_of(counting.demands().front(), scenario).step();
+      EXPECT_GT(bound, 1.0);  // two Adams of 1 s share the cores
+      EXPECT_GE(end_s, bound * (1 - 1e-9)) << cores << " cores";
+    }
 }
 
 TEST(SharedHost, KernelsThatShareAreLoggedAsLongAsTheyTook) {
