@@ -36,11 +36,8 @@ TEST_P(Help, ShowsAnExampleThatWorksAsPasted) {
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Help,
                          testing::Values("", "simulate", "compare", "model", "machine", "systems",
-<<<<<<< HEAD
-                                         "import", "export", "worker", "fidelity", "probe"),
-=======
-                                         "import", "export", "worker", "fidelity", "validate"),
->>>>>>> 86bb3b643e08903fa4aa8f55a29bf85464a89e73
+                                         "import", "export", "worker", "fidelity", "probe",
+                                         "validate"),
                          [](const auto& verb) {
                            return verb.param.empty() ? "program" : verb.param;
                          });
@@ -48,11 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Verbs, Help,
 TEST(HelpOfTheProgram, NamesEachVerb) {
   const Ended help = spillway("--help");
   for (const char* verb : {"simulate", "compare", "model", "machine", "systems", "import", "export",
-<<<<<<< HEAD
-                           "worker", "fidelity", "probe"})
-=======
-                           "worker", "fidelity", "validate"})
->>>>>>> 86bb3b643e08903fa4aa8f55a29bf85464a89e73
+                           "worker", "fidelity", "probe", "validate"})
     EXPECT_NE(line_of(help.out, verb), "") << verb;
 }
 
