@@ -66,7 +66,7 @@ struct GradientsPart {
   Bytes flush_tail;                    ///< per rank: may be unwritten when backward ends
   std::optional<PinnedPolicy> pinned;  ///< of the flat buffer; auto: Strategy::pinned
   bool staging_buffer = false;
-  /// Kernels add a micro-batch to gradients that stay on the GPU, instead of to a tensor of its own.
+  /// Kernels add a micro-batch to gradients that stay on the GPU; else it has tensors of its own.
   bool fused_accumulation = true;
   bool init_copy = false;
   Params reduce_bucket = Params(500'000'000);  ///< DeepSpeed's reduce_bucket_size, elements
