@@ -146,7 +146,7 @@ TEST(Faults, AHundredSeedsEndRightOrWithAClearError) {
     }
   }
   EXPECT_EQ(entries("/proc/self/fd"), descriptors);
-  EXPECT_EQ(entries("/proc/self/task"), threads);
+  EXPECT_LE(entries("/proc/self/task"), threads);
   if (seeds < 20) return;
   // both ways to end are tried
   EXPECT_GT(right, seeds / 5);
