@@ -17,6 +17,11 @@ nlohmann::json errors_json(const std::vector<description::Complaint>& complaints
   return {{"errors", complaints}};
 }
 
+void refuse(const std::string& path, std::string message, std::string hint) {
+  throw description::ScenarioError(
+      {{"command line", 0, 0, path, std::move(message), std::move(hint)}});
+}
+
 const explore::Backend& simulator() {
   static const explore::Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
   return backend;

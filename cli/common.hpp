@@ -18,6 +18,11 @@ inline constexpr int does_not_hold = 1;
 /// {"errors": [...]} as FORMATS has it.
 nlohmann::json errors_json(const std::vector<description::Complaint>& complaints);
 
+/// A complaint about one word of the command line.
+///   path    the option: "--on"
+///   Throws  ScenarioError
+[[noreturn]] void refuse(const std::string& path, std::string message, std::string hint);
+
 /// SimMachine, from its plugin.
 const explore::Backend& simulator();
 

@@ -131,11 +131,6 @@ class ProgressBar {
   bool shown_;
 };
 
-[[noreturn]] void refuse(const std::string& path, std::string message, std::string hint) {
-  throw description::ScenarioError(
-      {{"command line", 0, 0, path, std::move(message), std::move(hint)}});
-}
-
 /// Before minutes are spent on what could not be kept.
 void check_out(const std::string& out) {
   const std::filesystem::path file = std::filesystem::absolute(out);

@@ -1,5 +1,6 @@
 #include "cli/raw_disks.hpp"
 
+#include "cli/common.hpp"
 #include "hw_backend/storage/descriptor.hpp"
 
 #include <fcntl.h>
@@ -11,10 +12,7 @@ namespace spillway::cli {
 
 namespace {
 
-[[noreturn]] void refuse(std::string message, std::string hint) {
-  throw description::ScenarioError(
-      {{"command line", 0, 0, "--allow-raw", std::move(message), std::move(hint)}});
-}
+constexpr auto option = "--allow-raw";
 
 std::string read_line(int terminal) {
   std::string line;
@@ -23,7 +21,7 @@ std::string read_line(int terminal) {
     if (letter == '\n') return line;
     line += letter;
   }
-  refuse("nobody typed the serial number", "nothing was written; run again and type it");
+  refuse(option, "nobody typed the serial number", "nothing was written; run again and type it");
 }
 
 }  // namespace
@@ -33,10 +31,11 @@ std::string ask_at_terminal(const std::string& text) {
   const hw_backend::Descriptor terminal(is_terminal ? dup(STDIN_FILENO)
                                                     : open("/dev/tty", O_RDWR | O_CLOEXEC));
   if (!terminal)
-    refuse("the serial number has to be typed at a terminal, and there is none",
+    refuse(option, "the serial number has to be typed at a terminal, and there is none",
            "run it in a terminal; nothing was written");
   if (write(terminal.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    refuse("the terminal cannot show what would be overwritten", "run it in another terminal");
+    refuse(option, "the terminal cannot show what would be overwritten",
+           "run it in another terminal");
   return read_line(terminal.get());
 }
 
@@ -45,7 +44,8 @@ Gates raw_gates(const hw_backend::BlockLayer& layer, const std::vector<Place>& p
   const auto raw = static_cast<std::size_t>(
       std::count_if(places.begin(), places.end(), [](const Place& place) { return place.raw; }));
   if (raw != serials.size())
-    refuse(fmt::format("{} serial numbers, and --on names {} raw devices", serials.size(), raw),
+    refuse(option,
+           fmt::format("{} serial numbers, and --on names {} raw devices", serials.size(), raw),
            "write --allow-raw SERIAL once for each, in their order");
   Gates gates;
   for (std::size_t i = 0; i < places.size(); ++i)

@@ -1,5 +1,7 @@
 #include "cli/server.hpp"
 
+#include "cli/common.hpp"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
@@ -10,11 +12,6 @@ namespace {
 
 using description::MachineFile;
 using description::StorageSpec;
-
-[[noreturn]] void refuse(const std::string& path, std::string message, std::string hint) {
-  throw description::ScenarioError(
-      {{"command line", 0, 0, path, std::move(message), std::move(hint)}});
-}
 
 /// Where the name in "NAME=DIR" ends; npos: there is none. A directory may have a '=' of its own.
 std::size_t name_end(const std::string& word) {

@@ -24,11 +24,6 @@ namespace {
 
 using description::IoEngine;
 using description::Scenario;
-using description::ScenarioError;
-
-[[noreturn]] void refuse(const std::string& path, std::string message, std::string hint) {
-  throw ScenarioError({{"command line", 0, 0, path, std::move(message), std::move(hint)}});
-}
 
 MemoryNeed need_of(const ValidateOptions& options, const Scenario& scenario, const Plan& plan,
                    const result::Result& predicted) {

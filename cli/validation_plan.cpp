@@ -24,10 +24,6 @@ using description::MachineFile;
 using description::Scenario;
 using description::ScenarioError;
 
-[[noreturn]] void refuse(const std::string& path, std::string message, std::string hint) {
-  throw ScenarioError({{"command line", 0, 0, path, std::move(message), std::move(hint)}});
-}
-
 /// The scenario's storages and ranks, whatever its own machine and system can do.
 Scenario outline(const ValidateOptions& options) {
   std::vector<std::string> overrides = options.overrides;

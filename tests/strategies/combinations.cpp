@@ -44,6 +44,7 @@ const std::vector<Choice>& parts() {
       named<PinnedPolicy>("strategy.gradients.pinned"),
       {"strategy.gradients.staging_buffer", either},
       {"strategy.gradients.init_copy", either},
+      {"strategy.gradients.fused_accumulation", either},
       {"strategy.gradients.reduce_bucket", {"0 params", "1e6 params"}},
       named<OptimizerDevice>("strategy.optimizer.device"),
       named<Home>("strategy.optimizer.home"),
