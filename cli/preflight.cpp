@@ -116,16 +116,22 @@ void require_memory(const MemoryNeed& need, std::uint64_t usable) {
       reports::human_memory(need.total()), fmt::join(parts, ", "), reports::human_memory(usable)));
 }
 
-std::optional<std::string> shared_disk(const std::vector<Place>& places) {
+std::optional<std::string> shared_disk(const std::vector<Place>& places,
+                                       const description::MachineFile& machine) {
   std::map<std::string, std::vector<std::string>> by_disk;
-  for (const Place& place : places)
+  for (const Place& place : places) {
+    const auto told = [&](const description::StorageSpec& storage) {
+      return storage.name == place.name && !storage.device.empty();
+    };
+    if (std::any_of(machine.storage.begin(), machine.storage.end(), told)) continue;
     if (const auto counts = hw_backend::read_disk_counts(place.path))
       by_disk[counts->disk].push_back(place.name);
+  }
   for (const auto& [disk, names] : by_disk)
     if (names.size() > 1)
       return fmt::format(
           "{} lie on one disk, {}, and share what it can do, where the prediction gives each all "
-          "of what the machine file says",
+          "of what the machine file says; name the disk in each one's \"device\"",
           fmt::join(names, " and "), disk);
   return std::nullopt;
 }

@@ -48,7 +48,8 @@ void require_room(const std::vector<Place>& places, const std::vector<std::uint6
 /// Throws  DeviceError: more than `usable` bytes, by what
 void require_memory(const MemoryNeed& need, std::uint64_t usable);
 
-/// Places that lie on one disk, in words: they share its rate, which the simulation does not know.
-std::optional<std::string> shared_disk(const std::vector<Place>& places);
+/// Places that lie on one disk, in words, where `machine` gives each a device of its own.
+std::optional<std::string> shared_disk(const std::vector<Place>& places,
+                                       const description::MachineFile& machine);
 
 }  // namespace spillway::cli

@@ -130,7 +130,6 @@ std::vector<std::string> clear(const std::vector<Place>& places) {
     if (usable.in_memory())
       notes.push_back(place.path.string() + " is in memory (tmpfs): no drive was measured");
   }
-  if (const auto shared = shared_disk(places)) notes.push_back(*shared);
   return notes;
 }
 
@@ -157,6 +156,7 @@ Plan make_plan(const ValidateOptions& options, const hw_backend::BlockLayer& lay
   plan.notes = clear(plan.places);
   MachineFile server = measured_machine(options, plan.places);
   server = with_places(std::move(server), plan.places, !options.profile.empty());
+  if (const auto shared = shared_disk(plan.places, server)) plan.notes.push_back(*shared);
   if (pace) server = paced_as(std::move(server), *pace);
   plan.machine = for_ranks(std::move(server), asked, possible.strategy.io_engine == IoEngine::gds);
   plan.scenario = on_machine(options, plan.machine, true);

@@ -39,6 +39,12 @@ if(NOT SPILLWAY_FUZZ)
     LINKS nlohmann_json::nlohmann_json GTest::gtest GTest::gmock)
 endif()
 
+# Half of a build from nothing is tests, and what has to be fast lies in the libraries.
+set(_spillway_test_options $<$<CONFIG:Release>:-O0>)
+if(TARGET pch_test)
+  target_compile_options(pch_test PRIVATE ${_spillway_test_options})
+endif()
+
 # spillway_library(<name> SOURCES <file>... [LINKS <target>...] [PRIVATE_LINKS <target>...]
 #                  [HEADERS <header>...])
 # A folder's static library; HEADERS are precompiled for it, beside the usual ones.
@@ -96,18 +102,25 @@ function(spillway_plugin name)
 endfunction()
 
 # spillway_test(<folder> SOURCES <file>... [LINKS <target>...] [TIMEOUT <seconds>]
-#               [HOSTS_PLUGINS] [RUNS_PROGRAM])
+#               [HOSTS_PLUGINS] [RUNS_PROGRAM] [OPTIMIZED])
 # One GoogleTest program, bin/test_<folder>; every test in it is a ctest test <folder>/Suite.Name.
 #   HOSTS_PLUGINS  opens plugins in its own process
 #   RUNS_PROGRAM   starts the program, whose path is the macro SPILLWAY_PROGRAM
+#   OPTIMIZED      calculates so much itself that it is compiled as the libraries are
 function(spillway_test folder)
-  cmake_parse_arguments(arg "HOSTS_PLUGINS;RUNS_PROGRAM" "TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(arg "HOSTS_PLUGINS;OPTIMIZED;RUNS_PROGRAM" "TIMEOUT" "SOURCES;LINKS" ${ARGN})
   string(REPLACE "/" "_" name ${folder})
   set(target test_${name})
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LINKS} nlohmann_json::nlohmann_json GTest::gtest
                                           GTest::gmock GTest::gmock_main)
   target_compile_definitions(${target} PRIVATE SPILLWAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(arg_OPTIMIZED)
+    _spillway_pch(${target} json)
+  else()
+    target_compile_options(${target} PRIVATE ${_spillway_test_options})
+    _spillway_pch(${target} test)
+  endif()
   if(arg_HOSTS_PLUGINS)
     spillway_hosts_plugins(${target})
     add_dependencies(${target} sim)
@@ -123,7 +136,6 @@ function(spillway_test folder)
   if(SPILLWAY_SANITIZE)
     math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
   endif()
-  _spillway_pch(${target} test)
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                        TEST_PREFIX ${folder}/ PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${name})
 endfunction()

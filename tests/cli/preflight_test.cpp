@@ -1,5 +1,6 @@
 #include "cli/preflight.hpp"
 
+#include "hw_backend/storage/disk_counts.hpp"
 #include "scenarios/description/errors.hpp"
 
 #include <gmock/gmock.h>
@@ -109,6 +110,20 @@ TEST(RequireRoom, AddsUpDirectoriesOfOneFileSystem) {
   EXPECT_THROW(require_room({{"c", folder / "c"}}, {1}), description::ScenarioError);
   EXPECT_TRUE(std::filesystem::is_empty(folder / "a"));
   std::filesystem::remove_all(folder);
+}
+
+TEST(SharedDisk, IsSaidWhereTheMachineFileDoesNotKnowIt) {
+  const std::filesystem::path here = SPILLWAY_SOURCE_DIR;
+  const std::vector<Place> places = {{"a", here}, {"b", here / "tests"}};
+  if (!hw_backend::read_disk_counts(here)) GTEST_SKIP() << "SKIP: no disk counts here";
+  description::MachineFile machine = scenario().machine;
+  machine.storage.resize(2);
+  machine.storage[0].name = "a";
+  machine.storage[1].name = "b";
+  EXPECT_THAT(shared_disk(places, machine).value_or(""), HasSubstr("a and b lie on one disk"));
+  EXPECT_FALSE(shared_disk({places[0]}, machine));
+  for (auto& storage : machine.storage) storage.device = "vda";
+  EXPECT_FALSE(shared_disk(places, machine));
 }
 
 }  // namespace
