@@ -108,7 +108,8 @@ endfunction()
 #   RUNS_PROGRAM   starts the program, whose path is the macro SPILLWAY_PROGRAM
 #   OPTIMIZED      calculates so much itself that it is compiled as the libraries are
 function(spillway_test folder)
-  cmake_parse_arguments(arg "HOSTS_PLUGINS;OPTIMIZED;RUNS_PROGRAM" "TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(arg "HOSTS_PLUGINS;OPTIMIZED;RUNS_PROGRAM" "TIMEOUT" "SOURCES;LINKS"
+                        ${ARGN})
   string(REPLACE "/" "_" name ${folder})
   set(target test_${name})
   add_executable(${target} ${arg_SOURCES})
