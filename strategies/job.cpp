@@ -94,10 +94,11 @@ NodeShared::NodeShared(Machine& machine, const description::Scenario& scenario)
 // ---- Job
 
 Job::Job(const description::Scenario& the_scenario, const models::Model& the_model,
-         const models::StepProgram& the_program)
+         const models::StepProgram& the_program, const std::optional<ActivationPlan>& fates)
     : scenario(the_scenario),
       model(the_model),
       program(the_program),
+      activations(fates ? *fates : plan_activations(the_scenario, the_model, the_program)),
       partition(partition_of(the_scenario)),
       weight_bytes(models::element_bytes(the_program.workload.precision)),
       elements_(the_model.weights.size()) {
@@ -105,8 +106,7 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
     if (tensor.weight && tensor.role == models::TensorRole::weight)
       elements_[*tensor.weight] = tensor.elements;
   plans = plan_layers(model, program, partition.weight_ways(), partition.gradient_ways(),
-                      scenario.strategy.activations.policy != description::ActivationPolicy::keep,
-                      partition.state_ways());
+                      activations, partition.state_ways());
   const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
   subgroups = make_subgroups(
       model, optimizer.subgroup.value(), optimizer.grouping, optimizer.fused_tensors,

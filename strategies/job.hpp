@@ -70,6 +70,7 @@ struct Job {
   const description::Scenario& scenario;
   const models::Model& model;
   const models::StepProgram& program;
+  ActivationPlan activations;
   LayerPlans plans;  ///< parallel to model.layers
   Partition partition;
   std::vector<Subgroup> subgroups;  ///< of one rank, in the order of `optimizer.grouping`
@@ -79,8 +80,10 @@ struct Job {
   /// Bytes of a share below which it stays in memory: DeepSpeed swaps nothing smaller.
   static constexpr std::uint64_t smallest_swapped = 1u << 20;
 
+  /// `activations`: instead of what the scenario's policy stands for.
   Job(const description::Scenario& scenario, const models::Model& model,
-      const models::StepProgram& program);
+      const models::StepProgram& program,
+      const std::optional<ActivationPlan>& activations = std::nullopt);
 
   /// Elements of weight `index` on one tensor-parallel rank.
   std::uint64_t elements(std::uint32_t index) const { return elements_[index]; }

@@ -1,5 +1,7 @@
 #include "strategies/layer_plan.hpp"
 
+#include "scenarios/description/errors.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -70,17 +72,18 @@ class FirstFit {
 class Planner {
  public:
   Planner(const models::Model& model, const StepProgram& program, std::uint64_t weight_ways,
-          std::uint64_t gradient_ways, bool recomputes, std::uint64_t state_ways)
+          std::uint64_t gradient_ways, const ActivationPlan& activations, std::uint64_t state_ways)
       : model_(model),
         program_(program),
         weight_ways_(weight_ways),
         gradient_ways_(gradient_ways),
-        recomputes_(recomputes),
+        activations_(activations),
         state_ways_(state_ways),
         layers_(static_cast<std::uint32_t>(model.layers.size())),
         uses_(program.tensors.size()),
         hidden_index_(program.tensors.size(), none),
-        saved_offset_(program.tensors.size(), none) {}
+        saved_index_(program.tensors.size(), none),
+        completed_by_(program.tensors.size(), none) {}
 
   LayerPlans plan() {
     for (const models::LayerSpan& layer : program_.layers) {
@@ -88,6 +91,7 @@ class Planner {
       note_uses(layer.backward, true);
     }
     find_hidden();
+    note_completion();
     for (std::uint32_t layer = 0; layer < layers_; ++layer) plan_layer(layer);
     share_out_hidden();
     return std::move(plans_);
@@ -129,7 +133,11 @@ class Planner {
           (role != TensorRole::activation && role != TensorRole::activation_gradient))
         continue;
       hidden_index_[id] = static_cast<std::uint32_t>(plans_.hidden.size());
-      plans_.hidden.push_back({id, program_.tensors[id].bytes.value(),
+      const std::uint64_t bytes = program_.tensors[id].bytes.value();
+      ENSURE(activations_.of(id) != Fate::recompute,
+             program_.tensors[id].name + " has several users and cannot be recomputed");
+      plans_.hidden.push_back({id,
+                               activations_.of(id) == Fate::ssd ? up(bytes, storage_sector) : bytes,
                                role == TensorRole::activation_gradient, use.first_layer,
                                use.last_forward_layer, use.last_layer, use.in_backward});
     }
@@ -145,24 +153,39 @@ class Planner {
     }
   }
 
+  /// Which forward operator is the last to write a tensor.
+  void note_completion() {
+    for (std::uint32_t i = program_.forward.first; i < program_.forward.last; ++i)
+      for (const models::Operand& operand : program_.operators[i].operands)
+        if (operand.access != Access::read) completed_by_[operand.tensor] = i;
+  }
+
   void plan_layer(std::uint32_t index) {
     LayerPlan& plan = plans_.layers.emplace_back();
     plan.layer = index;
     logits_offset_.clear();
     logits_end_ = 0;
     place_weights(plan);
-    const bool recomputed = recomputes_ && model_.layers[index].is_block;
-    if (!recomputed) place_saved(plan);
+    place_saved(plan);
     const models::LayerSpan& span = program_.layers[index];
-    place_transients({{span.forward, false}});
-    plan.forward = plan_pass(plan, {span.forward, false});
-    if (recomputed) {
-      place_transients({{span.forward, true}, {span.backward, false}});
-      plan.recompute = plan_pass(plan, {span.forward, true});
-    } else {
-      place_transients({{span.backward, false}});
-    }
-    plan.backward = plan_pass(plan, {span.backward, false});
+    const Pass forward{all_of(span.forward), false};
+    const Pass again{operators_to_rerun(program_, index, activations_), true};
+    const Pass backward{all_of(span.backward), false};
+    place_transients({forward});
+    plan.forward = plan_pass(plan, forward);
+    if (again.operators.empty())
+      place_transients({backward});
+    else
+      place_transients({again, backward});
+    if (!again.operators.empty()) plan.recompute = plan_pass(plan, again);
+    plan.backward = plan_pass(plan, backward);
+    note_moves(plan, again, backward);
+  }
+
+  static std::vector<std::uint32_t> all_of(models::Span span) {
+    std::vector<std::uint32_t> operators;
+    for (std::uint32_t i = span.first; i < span.last; ++i) operators.push_back(i);
+    return operators;
   }
 
   void place_weights(LayerPlan& plan) {
@@ -205,52 +228,119 @@ class Planner {
   void place_saved(LayerPlan& plan) {
     for (const TensorId id : program_.saved_by(plan.layer)) {
       const Tensor& tensor = program_.tensors[id];
-      if (hidden_index_[id] != none || tensor.role != TensorRole::activation) continue;
-      saved_offset_[id] = plan.saved_bytes;
-      plan.saved_bytes += up(tensor.bytes.value(), placement);
+      const Fate fate = activations_.of(id);
+      if (hidden_index_[id] != none || tensor.role != TensorRole::activation ||
+          fate == Fate::recompute || tensor.bytes.value() == 0)
+        continue;
+      saved_index_[id] = static_cast<std::uint32_t>(plan.saved.size());
+      plan.saved.push_back(
+          {id, up(tensor.bytes.value(), fate == Fate::ssd ? storage_sector : placement), fate});
     }
   }
 
+  bool moves(TensorId id) const {
+    return activations_.of(id) == Fate::host || activations_.of(id) == Fate::ssd;
+  }
+
+  /// The kernel of operator `i` makes the last of a tensor that leaves the GPU.
+  bool completes_moved(std::uint32_t i) const {
+    const auto& operands = program_.operators[i].operands;
+    return std::any_of(operands.begin(), operands.end(), [&](const models::Operand& operand) {
+      return saved_index_[operand.tensor] != none && moves(operand.tensor) &&
+             completed_by_[operand.tensor] == i;
+    });
+  }
+
   struct Pass {
-    models::Span span;
+    std::vector<std::uint32_t> operators;
     bool recompute;
   };
 
+  /// What leaves in the layer's forward, and the order in which backward wants it back.
+  void note_moves(LayerPlan& plan, const Pass& again, const Pass& backward) {
+    const auto add = [&](TensorId id, std::uint64_t bytes, bool hidden, std::uint32_t index,
+                         std::uint32_t made_in) {
+      plan.leaves.push_back(static_cast<std::uint32_t>(plans_.moved.size()));
+      plans_.moved.push_back({id, activations_.of(id), bytes, hidden, index, plan.layer, made_in});
+    };
+    const auto last = static_cast<std::uint32_t>(plan.forward.segments.size() - 1);
+    for (std::uint32_t i = 0; i < plan.saved.size(); ++i)
+      if (moves(plan.saved[i].tensor))
+        add(plan.saved[i].tensor, plan.saved[i].bytes, false, i,
+            segment_of(plan.forward, completed_by_[plan.saved[i].tensor]));
+    for (std::uint32_t i = 0; i < plans_.hidden.size(); ++i) {
+      const HiddenTensor& hidden = plans_.hidden[i];
+      if (moves(hidden.tensor) && hidden.last_forward_layer == plan.layer)
+        add(hidden.tensor, hidden.bytes, true, i, last);
+    }
+    std::stable_sort(plan.leaves.begin(), plan.leaves.end(), [&](auto one, auto other) {
+      return plans_.moved[one].made_in < plans_.moved[other].made_in;
+    });
+    for (const Pass* pass : {&again, &backward})
+      for (const std::uint32_t i : pass->operators)
+        for (const models::Operand& operand : program_.operators[i].operands)
+          for (const std::uint32_t moved : plan.leaves)
+            if (plans_.moved[moved].tensor == operand.tensor &&
+                std::find(plan.returns.begin(), plan.returns.end(), moved) == plan.returns.end())
+              plan.returns.push_back(moved);
+    ENSURE(plan.returns.size() == plan.leaves.size(), "a tensor leaves that no backward reads");
+  }
+
+  /// The segment that ends after operator `i` (its kernel, or its all-reduce).
+  std::uint32_t segment_of(const PassPlan& pass, std::uint32_t i) const {
+    const Operator* const op = &program_.operators[i];
+    for (std::uint32_t segment = 0; segment < pass.segments.size(); ++segment) {
+      for (const PlannedKernel& kernel : pass.segments[segment].kernels)
+        if (kernel.operation == op) return segment;
+      if (pass.segments[segment].reduction == op) return segment;
+    }
+    ENSURE(false, op->name + " is in no segment");
+  }
+
   /// `place_transients` has placed what this pass uses.
-  PassPlan plan_pass(const LayerPlan& plan, Pass which) {
-    const auto& [span, recompute] = which;
+  PassPlan plan_pass(const LayerPlan& plan, const Pass& which) {
     PassPlan pass;
     pass.transient_bytes = transient_end_;
     pass.logits_bytes = logits_end_;
     pass.segments.emplace_back();
-    for (std::uint32_t i = span.first; i < span.last; ++i) {
+    for (const std::uint32_t i : which.operators) {
       const Operator& op = program_.operators[i];
-      PlannedKernel kernel{&op, recompute, {}};
-      for (const models::Operand& operand : op.operands) {
-        PlannedOperand placed = place(operand, plan.layer, recompute);
-        placed.tensor = operand.tensor;
-        if (placed.area != Area::nowhere && placed.bytes > 0) kernel.operands.push_back(placed);
-      }
-      if (op.workspace.value() > 0) {
-        const auto inside = workspace_offset_.find(i);
-        const bool fits = inside != workspace_offset_.end();
-        kernel.operands.push_back({fits ? Area::transient : Area::scratch, Access::read_write,
-                                   fits ? inside->second : 0, op.workspace.value(),
-                                   PlannedOperand::no_tensor});
-        if (!fits)
-          pass.scratch_bytes = std::max(pass.scratch_bytes, up(op.workspace.value(), placement));
-      }
+      PlannedKernel kernel = plan_kernel(plan, which, i);
+      for (const PlannedOperand& operand : kernel.operands)
+        if (operand.area == Area::scratch)
+          pass.scratch_bytes = std::max(pass.scratch_bytes, up(operand.bytes, placement));
       if (op.kind == OperatorKind::all_reduce) {
         pass.segments.back().then_all_reduce = true;
+        pass.segments.back().reduction = &op;
         pass.segments.back().reduced = kernel.operands.front();
         pass.segments.emplace_back();
       } else {
         pass.segments.back().kernels.push_back(std::move(kernel));
+        if (i < program_.forward.last && !which.recompute && completes_moved(i))
+          pass.segments.emplace_back();
       }
     }
-    if (pass.segments.size() > 1 && pass.segments.back().kernels.empty())
-      pass.segments.pop_back(), pass.segments.back().then_all_reduce |= true;
+    if (pass.segments.size() > 1 && pass.segments.back().kernels.empty() &&
+        !pass.segments.back().then_all_reduce)
+      pass.segments.pop_back();
     return pass;
+  }
+
+  PlannedKernel plan_kernel(const LayerPlan& plan, const Pass& which, std::uint32_t i) {
+    const Operator& op = program_.operators[i];
+    PlannedKernel kernel{&op, which.recompute, {}};
+    for (const models::Operand& operand : op.operands) {
+      PlannedOperand placed = place(operand, plan.layer, which.recompute);
+      placed.tensor = operand.tensor;
+      if (placed.area != Area::nowhere && placed.bytes > 0) kernel.operands.push_back(placed);
+    }
+    if (op.workspace.value() == 0) return kernel;
+    const auto inside = workspace_offset_.find(i);
+    const bool fits = inside != workspace_offset_.end();
+    kernel.operands.push_back({fits ? Area::transient : Area::scratch, Access::read_write,
+                               fits ? inside->second : 0, op.workspace.value(),
+                               PlannedOperand::no_tensor});
+    return kernel;
   }
 
   bool is_transient(TensorId id, std::uint32_t layer, bool recompute) const {
@@ -258,7 +348,7 @@ class Planner {
     if (role != TensorRole::activation && role != TensorRole::activation_gradient) return false;
     if (hidden_index_[id] != none)
       return recompute && uses_[id].first_layer == layer && uses_[id].first < layers_;
-    return saved_offset_[id] == none;
+    return saved_index_[id] == none;
   }
 
   /// Passes that follow each other in one space: a tensor lives from its first use to its last.
@@ -270,7 +360,7 @@ class Planner {
     std::vector<Life> lives;
     std::uint32_t now = 0;
     for (const Pass& pass : passes)
-      for (std::uint32_t i = pass.span.first; i < pass.span.last; ++i, ++now) {
+      for (const std::uint32_t i : pass.operators) {
         const Operator& op = program_.operators[i];
         for (const models::Operand& operand : op.operands) {
           const TensorId id = operand.tensor;
@@ -286,6 +376,7 @@ class Planner {
           else
             life->to = now;
         }
+        ++now;
       }
     FirstFit fit;
     transient_offset_.clear();
@@ -303,10 +394,11 @@ class Planner {
     workspace_offset_.clear();
     std::uint32_t now = 0;
     for (const Pass& pass : passes)
-      for (std::uint32_t i = pass.span.first; i < pass.span.last; ++i, ++now) {
+      for (const std::uint32_t i : pass.operators) {
         const std::uint64_t bytes = up(program_.operators[i].workspace.value(), placement);
         const std::uint64_t offset = bytes ? fit.find(bytes, now, now) : 0;
         if (bytes && offset + bytes <= transient_end_) workspace_offset_[i] = offset;
+        ++now;
       }
   }
 
@@ -340,7 +432,8 @@ class Planner {
         }
         if (hidden_index_[id] != none)
           return {Area::hidden, operand.access, hidden_index_[id], bytes};
-        return {Area::saved, operand.access, saved_offset_[id], bytes};
+        if (bytes == 0) return {Area::nowhere, operand.access, 0, 0};
+        return {Area::saved, operand.access, saved_index_[id], bytes};
       default:
         return {Area::nowhere, operand.access, 0, 0};
     }
@@ -349,12 +442,13 @@ class Planner {
   const models::Model& model_;
   const StepProgram& program_;
   std::uint64_t weight_ways_, gradient_ways_;
-  bool recomputes_;
+  const ActivationPlan& activations_;
   std::uint64_t state_ways_;
   std::uint32_t layers_;
   std::vector<Use> uses_;
   std::vector<std::uint32_t> hidden_index_;
-  std::vector<std::uint64_t> saved_offset_;
+  std::vector<std::uint32_t> saved_index_;   ///< into LayerPlan::saved of the tensor's layer
+  std::vector<std::uint32_t> completed_by_;  ///< by tensor: forward operator
   std::vector<const Tensor*> weight_tensor_, gradient_tensor_;
   std::vector<std::uint32_t> weight_slot_;  ///< of the layer being planned
   std::vector<std::pair<TensorId, std::uint64_t>> transient_offset_, logits_offset_;
@@ -366,9 +460,15 @@ class Planner {
 }  // namespace
 
 LayerPlans plan_layers(const models::Model& model, const StepProgram& program,
-                       std::uint64_t weight_ways, std::uint64_t gradient_ways, bool recomputes,
-                       std::uint64_t state_ways) {
-  return Planner(model, program, weight_ways, gradient_ways, recomputes, state_ways).plan();
+                       std::uint64_t weight_ways, std::uint64_t gradient_ways,
+                       const ActivationPlan& activations, std::uint64_t state_ways) {
+  return Planner(model, program, weight_ways, gradient_ways, activations, state_ways).plan();
+}
+
+std::uint64_t saved_bytes(const LayerPlan& plan) {
+  std::uint64_t bytes = 0;
+  for (const SavedTensor& tensor : plan.saved) bytes += tensor.bytes;
+  return bytes;
 }
 
 }  // namespace spillway::strategies

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/step_program.hpp"
+#include "strategies/activation_plan.hpp"
 
 #include <string_view>
 #include <vector>
@@ -40,7 +40,8 @@ struct PlannedOperand {
   Area area;
   models::Access access;
   std::uint64_t offset;  ///< bytes inside the area; weights, gradients: index into
-                         ///< LayerPlan::weights; hidden: index into LayerPlans::hidden
+                         ///< LayerPlan::weights; saved: into LayerPlan::saved; hidden: into
+                         ///< LayerPlans::hidden
   std::uint64_t bytes;
   models::TensorId tensor = no_tensor;
   static constexpr models::TensorId no_tensor = ~models::TensorId{0};  ///< a workspace
@@ -52,12 +53,13 @@ struct PlannedKernel {
   std::vector<PlannedOperand> operands;
 };
 
-/// Kernels of one pass of a layer, cut where tensor-parallel ranks must meet: after each segment
-/// but the last comes an all-reduce of `reduced`.
+/// Kernels of one pass of a layer, cut where tensor-parallel ranks must meet, in an all-reduce of
+/// `reduced`, and after each kernel that completes a tensor which leaves the GPU.
 struct PassPlan {
   struct Segment {
     std::vector<PlannedKernel> kernels;
     bool then_all_reduce = false;
+    const models::Operator* reduction = nullptr;  ///< that all-reduce
     PlannedOperand reduced{};
   };
   std::vector<Segment> segments;
@@ -74,6 +76,24 @@ struct LayerWeight {
   std::uint64_t share_bytes;  ///< of one rank; the last is padded
   std::uint64_t gradient_share_bytes;
   bool owned;  ///< false for a tied weight that another layer owns
+};
+
+/// A tensor that only its layer uses, from its forward to its backward, in memory of its own.
+struct SavedTensor {
+  models::TensorId tensor;
+  std::uint64_t bytes;
+  Fate fate;  ///< not recompute
+};
+
+/// A tensor that leaves the GPU in forward and comes back for backward.
+struct MovedTensor {
+  models::TensorId tensor;
+  Fate fate;            ///< host or ssd
+  std::uint64_t bytes;  ///< of its memory on the GPU
+  bool hidden;
+  std::uint32_t index;    ///< into LayerPlans::hidden, or LayerPlan::saved of `layer`
+  std::uint32_t layer;    ///< leaves in its forward, is back for its backward
+  std::uint32_t made_in;  ///< segment of that forward after which it can leave
 };
 
 /// A tensor that leaves its layer: hidden states between layers, their gradients, an encoder's
@@ -94,12 +114,14 @@ struct HiddenTensor {
 struct LayerPlan {
   std::uint32_t layer;
   PassPlan forward;
-  PassPlan recompute;  ///< empty segments where nothing is recomputed
+  PassPlan recompute;  ///< no segments where nothing is recomputed
   PassPlan backward;
   std::vector<LayerWeight> weights;
   std::uint64_t weight_bytes = 0;  ///< of the gathered weights
-  std::uint64_t saved_bytes = 0;
-  std::vector<std::uint32_t> produced;           ///< hidden tensors first written by its forward
+  std::vector<SavedTensor> saved;
+  std::vector<std::uint32_t> leaves;    ///< indices into LayerPlans::moved, in order of leaving
+  std::vector<std::uint32_t> returns;   ///< the same, in the order of their first use in backward
+  std::vector<std::uint32_t> produced;  ///< hidden tensors first written by its forward
   std::vector<std::uint32_t> produced_backward;  ///< ... by its backward
   std::vector<std::uint32_t> released_forward;   ///< hidden tensors whose last use is its forward
   std::vector<std::uint32_t> released_backward;  ///< ... its backward
@@ -108,15 +130,19 @@ struct LayerPlan {
 struct LayerPlans {
   std::vector<LayerPlan> layers;
   std::vector<HiddenTensor> hidden;
+  std::vector<MovedTensor> moved;
 };
 
 /// Lays out every layer of `program` for ranks that hold 1/`weight_ways` of each weight and
 /// 1/`gradient_ways` of each gradient. Offsets are multiples of 512 B. What is whole on each rank
 /// is padded to 4096 B and has room for the shares of `state_ways` ranks.
-///   recomputes   blocks save nothing in forward; what their recomputation makes lives until its
-///                last use in backward, as autograd frees it
+///   activations   what is recomputed has no memory between forward and backward; what its
+///                 recomputation makes lives until its last use in backward, as autograd frees it
 LayerPlans plan_layers(const models::Model& model, const models::StepProgram& program,
-                       std::uint64_t weight_ways, std::uint64_t gradient_ways, bool recomputes,
-                       std::uint64_t state_ways = 1);
+                       std::uint64_t weight_ways, std::uint64_t gradient_ways,
+                       const ActivationPlan& activations, std::uint64_t state_ways = 1);
+
+/// Bytes of `plan.saved`.
+std::uint64_t saved_bytes(const LayerPlan& plan);
 
 }  // namespace spillway::strategies

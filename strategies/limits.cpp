@@ -76,9 +76,10 @@ class Limits {
            "a sub-group of no parameters", "write a size such as \"1e8 params\"");
     const ActivationPolicy policy = strategy.activations.policy;
     refuse(policy != ActivationPolicy::keep && policy != ActivationPolicy::checkpoint_gpu &&
-               policy != ActivationPolicy::checkpoint_host,
+               policy != ActivationPolicy::checkpoint_host &&
+               policy != ActivationPolicy::checkpoint_ssd,
            "strategy.activations.policy", "no system of this version has this policy",
-           "use keep, checkpoint_gpu or checkpoint_host");
+           "use keep, checkpoint_gpu, checkpoint_host or checkpoint_ssd");
     refuse(strategy.gradients.policy == GradientPolicy::active ||
                strategy.gradients.policy == GradientPolicy::active_naive,
            "strategy.gradients.policy", "no system of this version has active gradients",
@@ -144,7 +145,8 @@ class Limits {
   void private_arrays() {
     const auto& strategy = scenario_.strategy;
     const bool states = strategy.optimizer.home == Home::ssd && strategy.optimizer.paths.empty();
-    if (!states && strategy.weights.home != Home::ssd) return;
+    const bool activations = strategy.activations.policy == ActivationPolicy::checkpoint_ssd;
+    if (!states && !activations && strategy.weights.home != Home::ssd) return;
     std::vector<description::StorageSpec> drives = scenario_.machine.storage;
     std::erase_if(
         drives, [](const auto& storage) { return storage.kind != description::StorageKind::ssd; });

@@ -256,7 +256,7 @@ Prepared prepare(const description::Scenario& scenario) {
   if (scenario.run.io_bench) return {};
   const models::Architecture architecture =
       models::read_architecture(scenario.model, scenario.model_name, scenario.model_name);
-  Prepared prepared{models::build_model(architecture), {}};
+  Prepared prepared{models::build_model(architecture), {}, {}};
   prepared.program = models::build_step_program(prepared.model, workload_of(scenario));
   return prepared;
 }
@@ -271,7 +271,7 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
   result.system = scenario.strategy.system;
   result.scenario = scenario;
   result.price_usd = scenario.machine.price();
-  Job job(scenario, prepared.model, prepared.program);
+  Job job(scenario, prepared.model, prepared.program, prepared.activations);
   Steps steps(machine, scenario);
   NodeShared shared(machine, scenario);
   job.steps = &steps;

@@ -3,6 +3,7 @@
 #include "models/model.hpp"
 #include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
+#include "strategies/activation_plan.hpp"
 #include "strategies/machine.hpp"
 
 namespace spillway::strategies {
@@ -12,6 +13,8 @@ namespace spillway::strategies {
 struct Prepared {
   models::Model model;
   models::StepProgram program;
+  /// Instead of what `activations.policy` stands for.
+  std::optional<ActivationPlan> activations{};
 };
 
 /// Builds model and step program of a resolved scenario; nothing for one that trains nothing

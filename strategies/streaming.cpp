@@ -42,6 +42,7 @@ class Streaming {
     if (rank_.index == 0) hold(TierId::pageable, Purpose::runtime_base, box.host.runtime_base);
     hold(TierId::gpu, Purpose::context, box.gpu.context);
     co_await weights_.init();
+    co_await activations_.init();
     co_await gradients_.init();
     if (on_cpu_)
       co_await on_cpu_->init();
@@ -58,7 +59,7 @@ class Streaming {
       co_await forward();
       machine_.enter(rank_, Phase::backward);
       co_await backward(micro == 0, micro + 1 == micro_batches);
-      activations_.end_micro_batch();
+      co_await activations_.end_micro_batch();
     }
     bool overflow = false;
     if (job_.scenario.strategy.overflow_check != description::OverflowCheck::none) {
@@ -139,7 +140,7 @@ class Streaming {
   LayerOperands operands(std::uint32_t layer, const GatheredWeights& weights) const {
     LayerOperands at;
     at.weights = &weights;
-    at.saved = activations_.saved(layer);
+    at.saved = &activations_.saved(layer);
     at.transient = activations_.transient();
     at.scratch = activations_.scratch();
     at.logits = activations_.logits(layer);
@@ -149,7 +150,7 @@ class Streaming {
     return at;
   }
 
-  Op issue(const PassPlan& pass, const LayerOperands& at, std::vector<Op> after) {
+  IssuedPass issue(const PassPlan& pass, const LayerOperands& at, std::vector<Op> after) {
     return issue_pass(machine_, rank_, tensor_group(job_.scenario, rank_), pass, at,
                       std::move(after), !overlap_);
   }
@@ -172,14 +173,15 @@ class Streaming {
         activations_.make_room(layer, false);
       }
       activations_.before_forward(layer);
-      const Op computed = issue(job_.plans.layers[layer].forward, operands(layer, weights), {});
+      const IssuedPass computed =
+          issue(job_.plans.layers[layer].forward, operands(layer, weights), {});
       activations_.after_forward(layer, computed);
       // the hook of this layer runs when the layer before it has left the GPU
       if (before) co_await before;
       in_use = GatheredWeights();
       prefetch_behind(layer, false);
       in_use = std::move(weights);
-      before = computed;
+      before = computed.last;
     }
     co_await before;
   }
@@ -209,12 +211,13 @@ class Streaming {
       LayerOperands at = operands(layer, weights);
       at.gradients = &gradients.views;
       at.fresh = &gradients.fresh;
-      std::vector<Op> arrivals = activations_.arrivals(layer);
+      at.arrivals = &activations_.saved_arrivals(layer);
+      std::vector<Op> arrivals = co_await activations_.arrivals(layer);
       if (activations_.recomputes(layer)) {
-        const Op recomputed = issue(plan.recompute, at, std::move(arrivals));
-        arrivals = {recomputed};
+        const IssuedPass recomputed = issue(plan.recompute, at, std::move(arrivals));
+        arrivals = {recomputed.last};
       }
-      const Op computed = issue(plan.backward, at, std::move(arrivals));
+      const Op computed = issue(plan.backward, at, std::move(arrivals)).last;
       activations_.after_backward(layer);
       if (before) co_await before;
       in_use = GatheredWeights();

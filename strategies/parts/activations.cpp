@@ -4,34 +4,24 @@
 
 namespace spillway::strategies {
 
-using description::ActivationPolicy;
-
 Activations::Activations(Machine& machine, Rank rank, const Job& job)
     : machine_(machine),
       rank_(rank),
       job_(job),
-      policy_(job.scenario.strategy.activations.policy),
+      swap_(machine, rank, job),
       saved_(job.plans.layers.size()),
+      saved_arrivals_(job.plans.layers.size()),
       logits_(job.plans.layers.size()),
-      hidden_(job.plans.hidden.size()),
-      host_copies_(job.plans.hidden.size()),
-      offloaded_(job.plans.hidden.size()),
-      restored_(job.plans.hidden.size()),
-      offloads_(job.plans.layers.size()) {
-  for (std::uint32_t i = 0; i < job.plans.hidden.size(); ++i)
-    if (offloads(job.plans.hidden[i]))
-      offloads_[job.plans.hidden[i].last_forward_layer].push_back(i);
+      hidden_(job.plans.hidden.size()) {
+  for (const LayerPlan& plan : job.plans.layers) {
+    saved_[plan.layer].resize(plan.saved.size());
+    saved_arrivals_[plan.layer].resize(plan.saved.size());
+  }
 }
 
-bool Activations::offloads(const HiddenTensor& tensor) const {
-  return policy_ == ActivationPolicy::checkpoint_host && !tensor.gradient &&
-         tensor.used_in_backward && job_.program.tensors[tensor.tensor].is_residual &&
-         tensor.last_forward_layer == tensor.first_layer + 1 &&
-         job_.model.layers[tensor.last_forward_layer].is_block;
-}
-
-bool Activations::recomputes(std::uint32_t layer) const {
-  return policy_ != ActivationPolicy::keep && job_.model.layers[layer].is_block;
+Buffer Activations::allocate_hidden(std::uint32_t hidden) {
+  return machine_.allocate_now(TierId::gpu, rank_, Bytes(job_.plans.hidden[hidden].bytes),
+                               Purpose::activations);
 }
 
 Activations::Room Activations::room_for(std::uint32_t layer, bool backward) const {
@@ -62,69 +52,68 @@ void Activations::make_room(std::uint32_t layer, bool backward) {
     scratch_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(room.scratch), Purpose::workspace);
 }
 
-void Activations::end_micro_batch() {
+Task<> Activations::end_micro_batch() {
   transient_.reset();
   scratch_.reset();
-  for (auto* buffers : {&saved_, &logits_, &hidden_, &host_copies_})
+  for (auto& layer : saved_)
+    for (Buffer& buffer : layer) buffer.reset();
+  for (auto* buffers : {&logits_, &hidden_})
     for (Buffer& buffer : *buffers) buffer.reset();
-  for (auto* operations : {&offloaded_, &restored_})
-    for (Op& operation : *operations) operation = Op();
+  co_await swap_.settle();
 }
 
 void Activations::before_forward(std::uint32_t layer) {
   const LayerPlan& plan = job_.plans.layers[layer];
-  if (!recomputes(layer) && plan.saved_bytes)
-    saved_[layer] =
-        machine_.allocate_now(TierId::gpu, rank_, Bytes(plan.saved_bytes), Purpose::activations);
+  for (std::size_t i = 0; i < plan.saved.size(); ++i)
+    saved_[layer][i] =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(plan.saved[i].bytes), Purpose::activations);
   const std::uint64_t logits = std::max(plan.forward.logits_bytes, plan.backward.logits_bytes);
   if (logits)
     logits_[layer] = machine_.allocate_now(TierId::gpu, rank_, Bytes(logits), Purpose::logits);
-  for (const std::uint32_t i : plan.produced)
-    hidden_[i] = machine_.allocate_now(TierId::gpu, rank_, Bytes(job_.plans.hidden[i].bytes),
-                                       Purpose::activations);
+  for (const std::uint32_t i : plan.produced) hidden_[i] = allocate_hidden(i);
 }
 
-void Activations::after_forward(std::uint32_t layer, const Op& computed) {
-  for (const std::uint32_t i : offloads_[layer]) {
-    const View from = hidden_[i].view();
-    host_copies_[i] = machine_.allocate_now(TierId::pinned, rank_, Bytes(from.bytes),
-                                            Purpose::offloaded_checkpoints);
-    offloaded_[i] = machine_.copy(rank_, host_copies_[i].view(), from, computed);
-    hidden_[i].reset();  // its bytes are free when the copy ends
+void Activations::after_forward(std::uint32_t layer, const IssuedPass& issued) {
+  for (const std::uint32_t i : job_.plans.layers[layer].leaves) {
+    const MovedTensor& moved = job_.plans.moved[i];
+    Buffer& buffer = moved.hidden ? hidden_[moved.index] : saved_[layer][moved.index];
+    swap_.leave(i, std::move(buffer), moved.hidden ? issued.last : issued.segments[moved.made_in]);
+    buffer.reset();
   }
   for (const std::uint32_t i : job_.plans.layers[layer].released_forward) hidden_[i].reset();
 }
 
 void Activations::prefetch_backward(std::uint32_t layer) {
-  for (const std::uint32_t i : offloads_[layer]) {
-    hidden_[i] = machine_.allocate_now(TierId::gpu, rank_, Bytes(job_.plans.hidden[i].bytes),
-                                       Purpose::activations);
-    restored_[i] = machine_.copy(rank_, hidden_[i].view(), host_copies_[i].view(), offloaded_[i]);
-    host_copies_[i].reset();
+  for (const std::uint32_t i : job_.plans.layers[layer].returns) {
+    const MovedTensor& moved = job_.plans.moved[i];
+    Buffer& buffer = moved.hidden ? hidden_[moved.index] : saved_[layer][moved.index];
+    buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(moved.bytes), Purpose::activations);
+    swap_.call_back(i, buffer.view());
   }
+}
+
+Task<std::vector<Op>> Activations::arrivals(std::uint32_t layer) {
+  std::vector<Op> hidden;
+  for (const std::uint32_t i : job_.plans.layers[layer].returns) {
+    const MovedTensor& moved = job_.plans.moved[i];
+    Op arrived = co_await swap_.arrival(i);
+    if (moved.hidden)
+      hidden.push_back(std::move(arrived));
+    else
+      saved_arrivals_[layer][moved.index] = std::move(arrived);
+  }
+  co_return hidden;
 }
 
 void Activations::before_backward(std::uint32_t layer) {
   for (const std::uint32_t i : job_.plans.layers[layer].produced_backward)
-    hidden_[i] = machine_.allocate_now(TierId::gpu, rank_, Bytes(job_.plans.hidden[i].bytes),
-                                       Purpose::activations);
+    hidden_[i] = allocate_hidden(i);
 }
 
 void Activations::after_backward(std::uint32_t layer) {
-  saved_[layer].reset();
+  for (Buffer& buffer : saved_[layer]) buffer.reset();
   logits_[layer].reset();
   for (const std::uint32_t i : job_.plans.layers[layer].released_backward) hidden_[i].reset();
-}
-
-std::vector<Op> Activations::arrivals(std::uint32_t layer) const {
-  std::vector<Op> operations;
-  for (const std::uint32_t i : offloads_[layer])
-    if (restored_[i]) operations.push_back(restored_[i]);
-  return operations;
-}
-
-View Activations::saved(std::uint32_t layer) const {
-  return saved_[layer] ? saved_[layer].view() : View();
 }
 
 }  // namespace spillway::strategies

@@ -1,22 +1,28 @@
 #pragma once
 
-#include "strategies/job.hpp"
+#include "strategies/parts/activation_swap.hpp"
+#include "strategies/parts/passes.hpp"
 
 namespace spillway::strategies {
 
-/// One rank's activations of one micro-batch at a time.
-///   keep              every saved tensor stays on the GPU from forward to backward
-///   checkpoint_gpu    blocks keep their input only and are computed again in backward; one block's
-///   saved tensors live checkpoint_host   the inputs go to pinned host memory while later blocks
-///   compute, and come back one block ahead Source  MemAscend IV-D, steps 4 and 6; "Training Deep
-///   Nets with Sublinear Memory Cost"
+/// One rank's activations of one micro-batch at a time, each tensor by its fate (ActivationPlan).
+///   keep        stays on the GPU from forward to backward
+///   host, ssd   leaves when the kernel that completes it has run, and comes back a layer ahead;
+///               hidden states leave after the forward of the layer that reads them last
+///   recompute   is made again in its layer's backward; lives in that pass only
+///   Source      MemAscend IV-D, steps 4 and 6; "Training Deep Nets with Sublinear Memory Cost"
 class Activations {
  public:
   Activations(Machine& machine, Rank rank, const Job& job);
 
-  bool recomputes(std::uint32_t layer) const;
+  Task<> init() { return swap_.init(); }
 
-  void end_micro_batch();
+  bool recomputes(std::uint32_t layer) const {
+    return !job_.plans.layers[layer].recompute.segments.empty();
+  }
+
+  /// Waits for what is still being moved.
+  Task<> end_micro_batch();
 
   /// Temporaries and workspace are those of the pass that runs; the next pass takes them over when
   /// it needs as much. Where it does not, the pass before must be done when `make_room` is called.
@@ -26,17 +32,20 @@ class Activations {
 
   /// Buffers for what the layer's forward writes.
   void before_forward(std::uint32_t layer);
-  /// `computed`: the layer's forward. Offloads its input where the policy says so; releases what
-  /// nobody needs again.
-  void after_forward(std::uint32_t layer, const Op& computed);
-  /// Starts to bring back the layer's input; called one layer ahead.
+  /// `issued`: the layer's forward. Moves away what is not to stay; releases what nobody needs
+  /// again.
+  void after_forward(std::uint32_t layer, const IssuedPass& issued);
+  /// Starts to bring back what the layer's backward needs; called one layer ahead.
   void prefetch_backward(std::uint32_t layer);
   void before_backward(std::uint32_t layer);
   void after_backward(std::uint32_t layer);
 
-  /// What a pass of `layer` must wait for.
-  std::vector<Op> arrivals(std::uint32_t layer) const;
-  View saved(std::uint32_t layer) const;
+  /// What the first pass of `layer` in backward must wait for: its hidden states. Waits until all
+  /// that comes back is on its way.
+  Task<std::vector<Op>> arrivals(std::uint32_t layer);
+  const std::vector<Buffer>& saved(std::uint32_t layer) const { return saved_[layer]; }
+  /// Of the layer's saved tensors, in backward.
+  std::vector<Op>& saved_arrivals(std::uint32_t layer) { return saved_arrivals_[layer]; }
   View transient() const { return transient_ ? transient_.view() : View(); }
   View scratch() const { return scratch_ ? scratch_.view() : View(); }
   View logits(std::uint32_t layer) const { return logits_[layer].view(); }
@@ -47,17 +56,17 @@ class Activations {
     std::uint64_t transient = 0, scratch = 0;
   };
   Room room_for(std::uint32_t layer, bool backward) const;
-  bool offloads(const HiddenTensor& tensor) const;
+  Buffer allocate_hidden(std::uint32_t hidden);
 
   Machine& machine_;
   Rank rank_;
   const Job& job_;
-  description::ActivationPolicy policy_;
+  ActivationSwap swap_;
   Buffer transient_, scratch_;
-  std::vector<Buffer> saved_, logits_;                ///< by layer
-  std::vector<Buffer> hidden_, host_copies_;          ///< by hidden tensor
-  std::vector<Op> offloaded_, restored_;              ///< by hidden tensor
-  std::vector<std::vector<std::uint32_t>> offloads_;  ///< by consuming layer: hidden tensors
+  std::vector<std::vector<Buffer>> saved_;       ///< by layer, parallel to LayerPlan::saved
+  std::vector<std::vector<Op>> saved_arrivals_;  ///< the same
+  std::vector<Buffer> logits_;                   ///< by layer
+  std::vector<Buffer> hidden_;                   ///< by hidden tensor
 };
 
 }  // namespace spillway::strategies

@@ -11,7 +11,7 @@ View view_of(const PlannedOperand& planned, const LayerOperands& at) {
     case Area::gradients:
       return (*at.gradients)[planned.offset];  // and what pads its shares
     case Area::saved:
-      return at.saved.part(planned.offset, planned.bytes);
+      return (*at.saved)[planned.offset].view(0, planned.bytes);
     case Area::transient:
       return at.transient.part(planned.offset, planned.bytes);
     case Area::logits:
@@ -69,16 +69,30 @@ bool await_weights(const PlannedKernel& kernel, const GatheredWeights& weights,
   return added;
 }
 
+/// Adds the arrivals of the saved tensors that `kernel` uses and that nothing before it waited for.
+///   Result  true when there were any
+bool await_saved(const PlannedKernel& kernel, std::vector<Op>* arrivals, std::vector<Op>& after) {
+  bool added = false;
+  if (!arrivals) return false;
+  for (const PlannedOperand& operand : kernel.operands) {
+    if (operand.area != Area::saved || !(*arrivals)[operand.offset]) continue;
+    after.push_back(std::exchange((*arrivals)[operand.offset], Op()));
+    added = true;
+  }
+  return added;
+}
+
 }  // namespace
 
-Op issue_pass(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
-              const LayerOperands& operands, std::vector<Op> after, bool as_they_come) {
+IssuedPass issue_pass(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
+                      const LayerOperands& operands, std::vector<Op> after, bool as_they_come) {
   const GatheredWeights& weights = *operands.weights;
   const auto& first = as_they_come ? weights.reads : weights.ready;
   after.insert(after.end(), first.begin(), first.end());
   std::vector<bool> awaited(weights.ready.size(), !as_they_come);
   std::vector<bool> written(weights.ready.size(), false);
-  Op last;
+  IssuedPass issued;
+  Op& last = issued.last;
   std::vector<GpuKernel> kernels;
   const auto flush = [&] {
     if (kernels.empty() && after.empty()) return;
@@ -89,21 +103,25 @@ Op issue_pass(Machine& machine, Rank rank, Group tensor_group, const PassPlan& p
   for (const PassPlan::Segment& segment : pass.segments) {
     for (const PlannedKernel& planned : segment.kernels) {
       std::vector<Op> copies;
-      if (as_they_come && await_weights(planned, weights, awaited, copies)) {
+      bool waits = as_they_come && await_weights(planned, weights, awaited, copies);
+      waits |= await_saved(planned, operands.arrivals, copies);
+      if (waits) {
         if (!kernels.empty()) flush();
         after.insert(after.end(), copies.begin(), copies.end());
       }
       kernels.push_back(bind(planned, operands, written));
     }
     flush();
-    if (!segment.then_all_reduce) continue;
-    const View sum = view_of(segment.reduced, operands);
-    last = machine.collective(rank, tensor_group, Collective::all_reduce, sum, sum, last,
-                              operands.type);
-    after.push_back(last);
+    if (segment.then_all_reduce) {
+      const View sum = view_of(segment.reduced, operands);
+      last = machine.collective(rank, tensor_group, Collective::all_reduce, sum, sum, last,
+                                operands.type);
+      after.push_back(last);
+    }
+    issued.segments.push_back(last);
   }
   if (!after.empty()) flush();
-  return last;
+  return issued;
 }
 
 }  // namespace spillway::strategies

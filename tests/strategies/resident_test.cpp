@@ -26,8 +26,11 @@ TEST(Resident, KeepsWhatEveryBlockSavesOrOneBlockAtATime) {
       example("gpt2_resident", {"strategy.activations.policy=checkpoint_gpu"});
   const Prepared prepared = prepare(keep);
   // what 12 blocks save beside their inputs, which are kept either way, and the largest pass
-  const LayerPlans all = plan_layers(prepared.model, prepared.program, 1, 1, false);
-  const LayerPlans one = plan_layers(prepared.model, prepared.program, 1, 1, true);
+  const LayerPlans all =
+      plan_layers(prepared.model, prepared.program, 1, 1, keep_everything(prepared.program));
+  const LayerPlans one =
+      plan_layers(prepared.model, prepared.program, 1, 1,
+                  checkpoint_blocks(prepared.model, prepared.program, Fate::keep));
   const auto room = [](const LayerPlans& plans) {
     std::uint64_t most = 0;
     for (const LayerPlan& layer : plans.layers)
@@ -35,7 +38,7 @@ TEST(Resident, KeepsWhatEveryBlockSavesOrOneBlockAtATime) {
         most = std::max(most, pass->transient_bytes);
     return most;
   };
-  const std::uint64_t block = all.layers[1].saved_bytes;
+  const std::uint64_t block = saved_bytes(all.layers[1]);
   ASSERT_GT(block, 0u);
   const Counted kept = count(keep), recomputed = count(recompute);
   EXPECT_EQ(at_peak(kept.result.gpu, "activations") + room(one),

@@ -4,6 +4,7 @@
 #include "tests/hw_backend/arithmetic/executor.hpp"
 
 #include <gtest/gtest.h>
+#include <functional>
 #include <map>
 
 namespace spillway::hw_backend {
@@ -18,13 +19,14 @@ using strategies::PassPlan;
 /// Runs the plans of all layers, each area in memory of its own that holds garbage at first.
 class PlannedRun {
  public:
-  PlannedRun(Executor& weights, bool recomputes)
+  PlannedRun(Executor& weights, const strategies::ActivationPlan& activations)
       : reference_(weights),
-        plans_(strategies::plan_layers(weights.model(), weights.program(), 1, 1, recomputes)),
+        plans_(strategies::plan_layers(weights.model(), weights.program(), 1, 1, activations)),
         lowering_{&weights.model(), &weights.program(), Executor::seed},
         graded_(weights.weights(), false) {
     for (const LayerPlan& plan : plans_.layers) {
-      saved_.emplace_back(plan.saved_bytes);
+      for (const strategies::SavedTensor& tensor : plan.saved)
+        saved_[plan.layer].emplace_back(tensor.bytes);
       logits_.emplace_back(std::max(plan.forward.logits_bytes, plan.backward.logits_bytes));
     }
     for (std::size_t weight = 0; weight < weights.weights(); ++weight)
@@ -89,7 +91,7 @@ class PlannedRun {
       case Area::gradients:
         return gradients_[plan.weights[operand.offset].weight].data();
       case Area::saved:
-        return inside(saved_[plan.layer]);
+        return saved_[plan.layer].at(operand.offset).data();
       case Area::transient:
         return inside(transient);
       case Area::logits:
@@ -116,7 +118,8 @@ class PlannedRun {
   strategies::LayerPlans plans_;
   Lowering lowering_;
   HostPrimitives device_;
-  std::vector<Memory> saved_, logits_, gradients_;
+  std::map<std::uint32_t, std::vector<Memory>> saved_;  ///< by layer
+  std::vector<Memory> logits_, gradients_;
   std::map<std::uint32_t, Memory> hidden_;
   std::vector<bool> graded_;
   double loss_ = 0;
@@ -133,7 +136,9 @@ struct Case {
 
 class PlannedMemory : public testing::TestWithParam<Case> {
  protected:
-  void expect_same_bits(bool recomputes) {
+  using Plan = std::function<strategies::ActivationPlan(const Executor&)>;
+
+  void expect_same_bits(const Plan& plan) {
     models::Workload workload = small_workload(GetParam().precision);
     workload.attention = GetParam().attention;
     workload.fused_kernels = GetParam().fused;
@@ -141,7 +146,7 @@ class PlannedMemory : public testing::TestWithParam<Case> {
     Executor reference(GetParam().config, workload);
     const double loss = reference.forward();
     reference.backward();
-    PlannedRun planned(reference, recomputes);
+    PlannedRun planned(reference, plan(reference));
     EXPECT_EQ(planned.run(), loss);
     for (std::size_t weight = 0; weight < reference.weights(); ++weight)
       EXPECT_EQ(planned.gradient(weight).copy(), reference.gradient_bytes(weight))
@@ -149,9 +154,39 @@ class PlannedMemory : public testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(PlannedMemory, GivesTheBitsOfTensorsWithMemoryOfTheirOwn) { expect_same_bits(false); }
+TEST_P(PlannedMemory, GivesTheBitsOfTensorsWithMemoryOfTheirOwn) {
+  expect_same_bits([](const Executor& run) { return strategies::keep_everything(run.program()); });
+}
 
-TEST_P(PlannedMemory, GivesThemWithRecomputationToo) { expect_same_bits(true); }
+TEST_P(PlannedMemory, GivesThemWithRecomputationToo) {
+  expect_same_bits([](const Executor& run) {
+    return strategies::checkpoint_blocks(run.model(), run.program(), strategies::Fate::keep);
+  });
+}
+
+// One tensor at a time: what is there must not be changed by what makes the other again.
+TEST_P(PlannedMemory, GivesThemWithAnyTensorMadeAgainByTheOperatorsThatItTakes) {
+  for (const std::size_t residue : {0u, 1u, 2u})
+    expect_same_bits([&](const Executor& run) {
+      strategies::ActivationPlan plan =
+          strategies::checkpoint_blocks(run.model(), run.program(), strategies::Fate::keep);
+      plan.whole_layers = false;
+      std::size_t number = 0;
+      for (strategies::Fate& fate : plan.fates)
+        if (fate == strategies::Fate::recompute && number++ % 3 != residue)
+          fate = strategies::Fate::keep;
+      return plan;
+    });
+}
+
+TEST_P(PlannedMemory, GivesThemWithAllOfABlockMadeAgainByTheOperatorsThatItTakes) {
+  expect_same_bits([](const Executor& run) {
+    strategies::ActivationPlan plan =
+        strategies::checkpoint_blocks(run.model(), run.program(), strategies::Fate::keep);
+    plan.whole_layers = false;
+    return plan;
+  });
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Models, PlannedMemory,

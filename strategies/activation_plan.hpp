@@ -1,0 +1,56 @@
+#pragma once
+
+#include "models/step_program.hpp"
+#include "scenarios/description/scenario.hpp"
+
+#include <vector>
+
+namespace spillway::strategies {
+
+/// Where a saved tensor is between the forward that makes it and the backward that reads it.
+enum class Fate : std::uint8_t {
+  keep,       ///< on the GPU
+  host,       ///< in pinned host memory
+  ssd,        ///< on the rank's drives
+  recompute,  ///< nowhere: its layer makes it again
+};
+
+/// What becomes of every tensor that the forward saves; chosen before the run.
+///   Invariant  only a tensor that its own layer makes, and no other reads, is recomputed
+struct ActivationPlan {
+  std::vector<Fate> fates;  ///< by TensorId; what no layer saves is kept
+  /// A layer with a recomputed tensor runs its whole forward again, as checkpointing frameworks do;
+  /// else only the operators that it takes.
+  bool whole_layers = false;
+  /// Pinned buffers through which tensors go to drives and back, each as large as the largest of
+  /// them.  Source  LoHan's artifact
+  std::uint64_t staging_buffers = 4;
+
+  Fate of(models::TensorId tensor) const { return fates[tensor]; }
+};
+
+ActivationPlan keep_everything(const models::StepProgram& program);
+
+/// Blocks save nothing but their input, which goes to `inputs` (keep, host or ssd).
+ActivationPlan checkpoint_blocks(const models::Model& model, const models::StepProgram& program,
+                                 Fate inputs);
+
+/// The plan that `activations.policy` stands for.
+///   Throws  InternalError for a policy that decides during the run
+ActivationPlan plan_activations(const description::Scenario& scenario, const models::Model& model,
+                                const models::StepProgram& program);
+
+/// Operators of `layer`'s forward, in order, that must run again to make the tensors of fate
+/// recompute. What they read is made again too, unless it is a weight, an input, or a tensor that
+/// is there with the value that they read. What one of them writes is made again whole: a tensor
+/// changed where it lies by a second operator takes both.
+std::vector<std::uint32_t> operators_to_rerun(const models::StepProgram& program,
+                                              std::uint32_t layer, const ActivationPlan& plan);
+
+/// Matrix FLOPs of all that is recomputed in one micro-batch of one rank.
+models::Flops recomputed_flops(const models::StepProgram& program, const ActivationPlan& plan);
+
+/// Bytes of one rank and micro-batch whose fate is `fate`, each tensor once.
+std::uint64_t bytes_of(const models::StepProgram& program, const ActivationPlan& plan, Fate fate);
+
+}  // namespace spillway::strategies

@@ -1,0 +1,98 @@
+#include "strategies/parts/activation_swap.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+ActivationSwap::ActivationSwap(Machine& machine, Rank rank, const Job& job)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      direct_(job.scenario.strategy.io_engine == description::IoEngine::gds),
+      purpose_(job.activations.whole_layers ? Purpose::offloaded_checkpoints
+                                            : Purpose::swapped_activations),
+      in_host_(job.plans.moved.size()),
+      on_drives_(job.plans.moved.size()),
+      left_(job.plans.moved.size()),
+      back_(job.plans.moved.size()),
+      leaving_(job.plans.moved.size()),
+      returning_(job.plans.moved.size()) {}
+
+Task<> ActivationSwap::init() {
+  std::uint64_t largest = 0;
+  for (std::uint32_t moved = 0; moved < on_drives_.size(); ++moved) {
+    if (fate(moved) != Fate::ssd) continue;
+    const std::uint64_t bytes = job_.plans.moved[moved].bytes;
+    largest = std::max(largest, bytes);
+    on_drives_[moved] = co_await machine_.store(machine_.topology().home(rank_), rank_,
+                                                Bytes(bytes), Purpose::activations);
+  }
+  if (largest && !direct_)
+    staging_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_,
+                                            job_.activations.staging_buffers, Bytes(largest),
+                                            Purpose::activation_staging);
+}
+
+void ActivationSwap::leave(std::uint32_t moved, Buffer from, Op made) {
+  const View view = from.view(0, job_.plans.moved[moved].bytes);
+  if (fate(moved) == Fate::host) {
+    in_host_[moved] = machine_.allocate_now(TierId::pinned, rank_, Bytes(view.bytes), purpose_);
+    left_[moved] = machine_.copy(rank_, in_host_[moved].view(), view, made);
+  } else if (direct_) {
+    left_[moved] = machine_.write(rank_, on_drives_[moved], {0, view.bytes}, view, made);
+  } else {
+    leaving_[moved] = machine_.spawn(write_out(moved, std::move(from), std::move(made)));
+  }
+}
+
+Task<> ActivationSwap::write_out(std::uint32_t moved, Buffer from, Op made) {
+  co_await made;  // who is not made yet holds no staging buffer
+  Buffer staging = co_await staging_->take();
+  const View out = from.view(0, job_.plans.moved[moved].bytes);
+  const View view = staging.view(0, out.bytes);
+  const Op copied = machine_.copy(rank_, view, out, made);
+  left_[moved] = machine_.write(rank_, on_drives_[moved], {0, view.bytes}, view, copied);
+}
+
+void ActivationSwap::call_back(std::uint32_t moved, const View& into) {
+  if (fate(moved) == Fate::host) {
+    back_[moved] = machine_.copy(rank_, into, in_host_[moved].view(), left_[moved]);
+    in_host_[moved].reset();
+  } else if (direct_) {
+    back_[moved] = machine_.read(rank_, on_drives_[moved], {0, into.bytes}, into, left_[moved]);
+  } else {
+    returning_[moved] = machine_.spawn(read_back(moved, into));
+  }
+}
+
+Task<Op> ActivationSwap::read_back(std::uint32_t moved, View into) {
+  co_await std::move(leaving_[moved]);
+  leaving_[moved].reset();
+  Buffer staging = co_await staging_->take();
+  const View view = staging.view(0, into.bytes);
+  const Op read = machine_.read(rank_, on_drives_[moved], {0, view.bytes}, view, left_[moved]);
+  co_return machine_.copy(rank_, into, view, read);
+}
+
+Task<Op> ActivationSwap::arrival(std::uint32_t moved) {
+  if (returning_[moved]) {
+    back_[moved] = co_await std::move(returning_[moved]);
+    returning_[moved].reset();
+  }
+  co_return back_[moved];
+}
+
+Task<> ActivationSwap::settle() {
+  for (std::uint32_t moved = 0; moved < left_.size(); ++moved) {
+    if (leaving_[moved]) {
+      co_await std::move(leaving_[moved]);
+      leaving_[moved].reset();
+    }
+    if (left_[moved]) co_await left_[moved];
+    left_[moved] = Op();
+    back_[moved] = Op();
+    in_host_[moved].reset();
+  }
+}
+
+}  // namespace spillway::strategies
