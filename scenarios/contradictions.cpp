@@ -204,8 +204,7 @@ class Checks {
 
   void gradients() {
     const GradientPolicy policy = parts_.gradients.policy;
-    const bool active = policy == GradientPolicy::active || policy == GradientPolicy::active_naive;
-    if (active && parts_.overflow_check != OverflowCheck::none)
+    if (updates_in_backward(policy) && parts_.overflow_check != OverflowCheck::none)
       exclude(part("overflow_check", parts_.overflow_check), part("gradients.policy", policy),
               "an overflow is known after the last gradient, when the first are applied already",
               "set overflow_check to \"none\" or gradients.policy to \"ssd_fp32\"");

@@ -19,6 +19,7 @@ class Rules {
   Settled run() {
     overflow_check();
     gradients();
+    active_gradients();
     pool();
     paths();
     io_engine();
@@ -52,6 +53,17 @@ class Rules {
     if (parts().gradients.policy != GradientPolicy::ssd_fp32) return;
     set("gradients.policy", parts().gradients.policy, GradientPolicy::host_fp32,
         "a bf16 optimizer reads gradients from the flat buffer");
+  }
+
+  /// Which way gradients come decides how an update that follows them goes.
+  void active_gradients() {
+    if (!updates_in_backward(parts().gradients.policy)) return;
+    if (!written("optimizer.order"))
+      set("optimizer.order", parts().optimizer.order, SubgroupOrder::descending,
+          "active gradients arrive last layer first");
+    if (!written("gradients.convert"))
+      set("gradients.convert", parts().gradients.convert, ConvertOn::cpu,
+          "active gradients are updated as they land in host memory");
   }
 
   void pool() {

@@ -25,6 +25,7 @@ class Limits {
     parallelism();
     parts();
     homes();
+    active_gradients();
     private_arrays();
     paths();
     return std::move(complaints_);
@@ -80,10 +81,6 @@ class Limits {
                policy != ActivationPolicy::checkpoint_ssd,
            "strategy.activations.policy", "no system of this version has this policy",
            "use keep, checkpoint_gpu, checkpoint_host or checkpoint_ssd");
-    refuse(strategy.gradients.policy == GradientPolicy::active ||
-               strategy.gradients.policy == GradientPolicy::active_naive,
-           "strategy.gradients.policy", "no system of this version has active gradients",
-           "use resident, host_fp16, host_fp32 or ssd_fp32");
     refuse(strategy.optimizer.device == OptimizerDevice::near_storage, "strategy.optimizer.device",
            "no system of this version updates inside the storage", "use gpu or cpu");
     refuse(strategy.optimizer.staleness > 0, "strategy.optimizer.staleness",
@@ -122,6 +119,25 @@ class Limits {
            "use host_fp32, or training.optimizer_state fp32");
     refuse(cpu && scenario_.training.optimizer == description::OptimizerKind::sgd,
            "training.optimizer", "the CPU optimizer of this version is Adam", "use adam");
+  }
+
+  void active_gradients() {
+    const auto& strategy = scenario_.strategy;
+    const bool active = updates_in_backward(strategy.gradients.policy);
+    refuse(active && strategy.optimizer.order != description::SubgroupOrder::descending,
+           "strategy.optimizer.order",
+           "gradients.policy active updates sub-groups as backward completes them, last first: "
+           "another optimizer.order would wait for all of it",
+           "use optimizer.order descending, or gradients.policy host_fp16");
+    refuse(active && strategy.gradients.convert == description::ConvertOn::gpu,
+           "strategy.gradients.convert",
+           "gradients.policy active has no gradients left to norm on the GPU, as gradients.convert "
+           "gpu does",
+           "use gradients.convert cpu, or gradients.policy host_fp32");
+    refuse(!active && strategy.optimizer.read_ahead > 0, "strategy.optimizer.read_ahead",
+           "optimizer.read_ahead reads states while backward goes on, which only gradients.policy "
+           "active does",
+           "use read_ahead 0, or gradients.policy active");
   }
 
   /// Weights of several storages are all numbers or all `auto`, and not all 0.

@@ -58,6 +58,7 @@ class Streaming {
       machine_.enter(rank_, Phase::forward);
       co_await forward();
       machine_.enter(rank_, Phase::backward);
+      if (micro + 1 == micro_batches) gradients_.begin_update(numbers_);
       co_await backward(micro == 0, micro + 1 == micro_batches);
       co_await activations_.end_micro_batch();
     }
@@ -80,7 +81,9 @@ class Streaming {
 
  private:
   Task<> update() {
-    if (on_cpu_)
+    if (gradients_.active())
+      co_await gradients_.finish_update();
+    else if (on_cpu_)
       co_await on_cpu_->update([this](std::uint32_t weight) { return gradients_.flat(weight); },
                                numbers_);
     else

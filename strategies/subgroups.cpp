@@ -13,6 +13,13 @@ bool fused_with(const models::WeightTensor& weight, const models::WeightTensor& 
          (weight.kind == WeightKind::ffn_gate && next.kind == WeightKind::ffn_up);
 }
 
+/// True when no sub-group ends between the two.
+bool stays_with(const models::WeightTensor& weight, const models::WeightTensor& next,
+                description::Grouping grouping, bool fused_tensors) {
+  if (grouping == description::Grouping::layers) return weight.layer == next.layer;
+  return fused_tensors && fused_with(weight, next);
+}
+
 void append(Subgroup& group, std::uint32_t weight, std::uint64_t elements,
             std::uint64_t alignment) {
   group.members.push_back({weight, elements, group.span});
@@ -37,9 +44,11 @@ std::vector<Subgroup> make_subgroups(const models::Model& model, std::uint64_t t
     for (std::size_t i = 0; i < weights.size(); ++i) {
       if (const std::uint64_t elements = share(weights[i]))
         append(open, weights[i], elements, alignment);
-      const bool goes_on = fused_tensors && i + 1 < weights.size() &&
-                           fused_with(model.weights[weights[i]], model.weights[weights[i + 1]]);
-      if (goes_on || open.elements < target || open.members.empty()) continue;
+      if (i + 1 < weights.size() &&
+          stays_with(model.weights[weights[i]], model.weights[weights[i + 1]], grouping,
+                     fused_tensors))
+        continue;
+      if (open.elements < target || open.members.empty()) continue;
       groups.push_back(std::move(open));
       open = Subgroup{};
     }

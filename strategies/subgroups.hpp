@@ -25,6 +25,7 @@ struct Subgroup {
 ///   parameter_groups   first those that decay (matrices), then norms and biases, each in model
 ///   order
 ///   model_order        all in one
+///   layers             like model_order, but only between two layers a sub-group ends
 ///   alignment          of members, elements: a sector of a state
 ///   share              elements of a weight on one rank; weights with 0 are left out
 ///   Source  DeepSpeed runtime/zero/stage3.py, _create_fp16_sub_groups

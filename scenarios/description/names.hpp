@@ -32,8 +32,8 @@ template <>
 inline constexpr std::array<std::string_view, 3> names_of<SubgroupOrder>{"ascending", "descending",
                                                                          "alternating"};
 template <>
-inline constexpr std::array<std::string_view, 2> names_of<Grouping>{"parameter_groups",
-                                                                    "model_order"};
+inline constexpr std::array<std::string_view, 3> names_of<Grouping>{"parameter_groups",
+                                                                    "model_order", "layers"};
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<OverflowCheck>{"none", "chained",
                                                                          "fused"};

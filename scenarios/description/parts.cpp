@@ -55,6 +55,7 @@ void optimizer_fields(Io& io, Part& part) {
   io("adapt", part.adapt);
   io("host_fill", part.host_fill);
   io("staleness", part.staleness);
+  io("read_ahead", part.read_ahead);
 }
 
 template <class Io, class Part>

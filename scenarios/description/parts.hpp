@@ -26,9 +26,13 @@ enum class ActivationPolicy {
   plan,
 };
 enum class GradientPolicy { resident, host_fp16, host_fp32, ssd_fp32, active_naive, active };
+/// Sub-groups are updated while backward goes on, not after it.
+constexpr bool updates_in_backward(GradientPolicy policy) {
+  return policy == GradientPolicy::active || policy == GradientPolicy::active_naive;
+}
 enum class OptimizerDevice { gpu, cpu, near_storage };
 enum class SubgroupOrder { ascending, descending, alternating };
-enum class Grouping { parameter_groups, model_order };
+enum class Grouping { parameter_groups, model_order, layers };
 enum class OverflowCheck { none, chained, fused };
 enum class PinnedPolicy { power_of_two, exact };
 enum class IoEngine { file, direct, gds };
@@ -91,6 +95,7 @@ struct OptimizerPart {
   bool tier_lock = false;
   std::optional<Bytes> host_cache;
   std::uint64_t staleness = 0;
+  std::uint64_t read_ahead = 0;  ///< sub-groups whose states are read before their gradients come
 };
 
 struct Strategy {

@@ -20,12 +20,14 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       weights_(weights),
       part_(job.scenario.strategy.optimizer),
       weights_on_gpu_(job.scenario.strategy.weights.home == Home::gpu),
+      active_(updates_in_backward(job.scenario.strategy.gradients.policy)),
+      in_place_(weights_on_gpu_ || active_),
       states_(machine, rank, job, weights) {}
 
 /// Bytes of a weight's new values in the swap-out buffer, padded as storage wants it. None where
 /// they are written in place (host memory) or take the place of their gradient.
 std::uint64_t CpuOptimizer::out_bytes(const Subgroup::Member& member) const {
-  if (weights_on_gpu_ || weights_.in_host(member.weight)) return 0;
+  if (in_place_ || weights_.in_host(member.weight)) return 0;
   return description::divide_up(member.elements * job_.weight_bytes, storage_sector) *
          storage_sector;
 }
@@ -87,6 +89,7 @@ void CpuOptimizer::fetch_ahead(Pass& pass, std::size_t position) {
 
 Task<> CpuOptimizer::update(Flat flat, const Numbers& numbers) {
   flat_ = std::move(flat);
+  fresh_ = flat_;
   numbers_ = numbers;
   Pass pass = begin_pass();
   std::uint64_t to_come = 0, hits = 0;  // swapped sub-groups
@@ -137,11 +140,39 @@ Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
     co_await saved;
 }
 
+void CpuOptimizer::begin_update(Flat gradient, Flat sectors, const Numbers& numbers) {
+  flat_ = std::move(gradient);
+  fresh_ = std::move(sectors);
+  numbers_ = numbers;
+}
+
+Op CpuOptimizer::start_adam(const StateStore::Loaded& loaded, const After& after) {
+  return adam(loaded, Buffer(), after);
+}
+
+Task<> CpuOptimizer::write_back(StateStore::Loaded loaded, Op updated) {
+  const bool swapped = states_.swapped(loaded.group);
+  Pending<> published = machine_.spawn(publish(loaded, false, updated, Buffer()));
+  if (swapped) co_await states_.save(std::move(loaded));
+  co_await published;
+}
+
+/// In the order of the weights: sub-groups end at other times on other ranks.
+Task<> CpuOptimizer::finish_update() {
+  std::sort(gathers_.begin(), gathers_.end(),
+            [](const auto& one, const auto& other) { return one.first < other.first; });
+  std::vector<Op> ops;
+  for (const auto& [weight, there] : gathers_) ops.push_back(gather(weight, there));
+  gathers_.clear();
+  for (const Op& op : ops) co_await op;
+  states_.end_step(0);
+}
+
 // ---- Work on one sub-group
 
 /// True for a 16-bit gradient in the flat buffer that an fp32 Adam is to read.
 bool CpuOptimizer::widens(const View& gradient, const Subgroup::Member& member) const {
-  return job_.fp32_states() && gradient.bytes == 2 * member.elements;
+  return !active_ && job_.fp32_states() && gradient.bytes == 2 * member.elements;
 }
 
 /// 16-bit gradients to fp32, into one buffer that all sub-groups use in turn.
@@ -172,14 +203,16 @@ Op CpuOptimizer::widen(const Subgroup& group) {
 
 /// Traffic: states read and written, gradient read, new 16-bit weights written beside an fp32
 /// master.
-Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const Op& widened) {
+Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const After& after) {
   const Subgroup& group = job_.subgroups[loaded.group];
   const std::uint64_t width = job_.state_width();
   CpuKernel kernel;
   kernel.work = CpuWork::adam;
   kernel.elements = group.elements;
-  kernel.traffic =
-      group.elements * (6 * width + 4 + (width == 4 && job_.mixed() ? job_.weight_bytes : 0));
+  const Subgroup::Member& first = group.members.front();
+  const std::uint64_t gradient = active_ ? flat_(first.weight).bytes / first.elements : 4;
+  kernel.traffic = group.elements *
+                   (6 * width + gradient + (width == 4 && job_.mixed() ? job_.weight_bytes : 0));
   kernel.group = &group;
   kernel.numbers = numbers_;
   kernel.operands = states_.operands(loaded);
@@ -195,7 +228,7 @@ Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const
                                    job_.weight_type(), i);
     offset += bytes;
   }
-  return machine_.run(rank_, std::move(kernel), widened);
+  return machine_.run(rank_, std::move(kernel), after);
 }
 
 /// A member's gradient, where it is not in the sub-group's buffer, and its weight, where it is
@@ -216,9 +249,9 @@ void CpuOptimizer::add_member(CpuKernel& kernel, const Subgroup::Member& member,
         ElementType::fp32);
   else if (!home.extent)
     use(narrow, Access::read, Role::gradient, flat_type);
-  if (weights_on_gpu_ && job_.fp32_states())  // the gradient gives way to the new weights
+  if (in_place_ && job_.fp32_states() && !weights_.in_host(member.weight))
     use(narrow.part(0, member.elements * job_.weight_bytes), Access::read_write, Role::weight,
-        job_.weight_type());
+        job_.weight_type());  // the gradient gives way to the new weights
   if (weights_.in_host(member.weight))
     use(weights_.share(member.weight), Access::read_write,
         states_.has_own_master(member.weight) ? Role::weight : Role::master, job_.weight_type());
@@ -229,11 +262,20 @@ std::vector<Op> CpuOptimizer::send_to_gpu(const Subgroup::Member& member, const 
   const View into = weights_.updated_share(member.weight, job_.partition.state_ways());
   const std::uint64_t bytes = std::min(into.bytes, member.elements * job_.weight_bytes);
   std::vector<Op> ops{machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes), updated)};
-  if (job_.partition.state_ways() > 1 && weights_.whole(member.weight))
-    ops.push_back(machine_.collective(
-        rank_, data_group(job_.scenario, rank_), Collective::all_gather, into,
-        weights_.gathered_view(member.weight, job_.partition.state_ways()), ops.back()));
+  if (job_.partition.state_ways() == 1 || !weights_.whole(member.weight)) return ops;
+  if (active_)  // ranks are not equally far: later, all together
+    gathers_.emplace_back(member.weight, ops.back());
+  else
+    ops.push_back(gather(member.weight, ops.back()));
   return ops;
+}
+
+/// The shares of a weight that all GPUs have in full.
+Op CpuOptimizer::gather(std::uint32_t weight, const Op& own_share_is_there) {
+  const std::uint64_t ways = job_.partition.state_ways();
+  return machine_.collective(rank_, data_group(job_.scenario, rank_), Collective::all_gather,
+                             weights_.updated_share(weight, ways),
+                             weights_.gathered_view(weight, ways), own_share_is_there);
 }
 
 /// New weights to where they live: extents, or the GPU. Those in host memory were written by the
@@ -243,7 +285,7 @@ Task<> CpuOptimizer::publish(StateStore::Loaded loaded, bool keep, Op updated, B
   std::uint64_t offset = 0;
   const bool narrow = !job_.fp32_states();
   for (const Subgroup::Member& member : job_.subgroups[loaded.group].members) {
-    View from = out ? out.view(offset, out_bytes(member)) : flat_(member.weight);
+    View from = out ? out.view(offset, out_bytes(member)) : fresh_(member.weight);
     if (out) offset += out_bytes(member);
     if (narrow) from = states_.narrow_master(loaded, member);
     if (weights_.on_gpu(member.weight)) {

@@ -26,6 +26,18 @@ class CpuOptimizer {
   ///          memory
   using Flat = std::function<View(std::uint32_t)>;
   Task<> update(Flat flat, const Numbers& numbers);
+
+  // ---- An update that somebody else orders (see ActiveUpdate)
+
+  /// `sectors`: where a weight's new values go, in whole sectors; they take their gradients' place.
+  void begin_update(Flat gradient, Flat sectors, const Numbers& numbers);
+  /// Of a sub-group whose gradients are there when `after` is done, as narrow as they came.
+  Op start_adam(const StateStore::Loaded& loaded, const After& after);
+  /// New weights and states to where they live; returns when they are there.
+  Task<> write_back(StateStore::Loaded loaded, Op updated);
+  /// What all ranks do together, after the last sub-group.
+  Task<> finish_update();
+
   /// Reads every master as an update would, and writes nothing; the last of a run.
   Task<> checkpoint();
 
@@ -45,9 +57,10 @@ class CpuOptimizer {
   Task<> update_group(StateStore::Loaded loaded, bool keep);
   Op widen(const Subgroup& group);
   void add_member(CpuKernel& kernel, const Subgroup::Member& member, std::uint32_t index) const;
-  Op adam(const StateStore::Loaded& loaded, const Buffer& out, const Op& widened);
+  Op adam(const StateStore::Loaded& loaded, const Buffer& out, const After& after);
   Task<> publish(StateStore::Loaded loaded, bool keep, Op updated, Buffer out);
   std::vector<Op> send_to_gpu(const Subgroup::Member& member, const View& from, const Op& updated);
+  Op gather(std::uint32_t weight, const Op& own_share_is_there);
   std::uint64_t out_bytes(const Subgroup::Member& member) const;
   std::uint64_t out_bytes(const Subgroup& group) const;
   bool widens(const View& gradient, const Subgroup::Member& member) const;
@@ -58,13 +71,17 @@ class CpuOptimizer {
   Weights& weights_;
   const description::OptimizerPart& part_;
   bool weights_on_gpu_;
+  bool active_;    ///< sub-groups are updated one by one during backward
+  bool in_place_;  ///< new weights take the place of their gradients
   StateStore states_;
   std::unique_ptr<BufferPool> swap_out_;
   // during an update
   Flat flat_;
+  Flat fresh_;  ///< where new weights that take their gradients' place lie
   Numbers numbers_;
   Buffer widened_;  ///< fp32 gradients of one sub-group
   std::vector<Pending<>> writing_;
+  std::vector<std::pair<std::uint32_t, Op>> gathers_;  ///< weight, own share is there: to come
   std::uint64_t step_ = 0;
 };
 

@@ -39,6 +39,8 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* 
       staging_(machine.scheduler(), 1),
       norms_(machine.scheduler(), 2) {
   if (part_.policy == GradientPolicy::host_fp16 && width_ == 2) flat_width_ = 2;
+  if (optimizer && updates_in_backward(part_.policy))
+    active_ = std::make_unique<ActiveUpdate>(machine, rank, job, *optimizer, flat_width_);
 }
 
 Task<> Gradients::init() {
@@ -46,7 +48,8 @@ Task<> Gradients::init() {
   std::uint64_t total = 0;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     offset_[weight] = total;
-    total += optimizer_ ? up(job_.share(weight, ways_) * width, line) : resident_bytes(weight);
+    total += optimizer_ ? up(job_.share(weight, ways_) * width, active_ ? storage_sector : line)
+                        : resident_bytes(weight);
   }
   if (const std::uint64_t bucket = part_.reduce_bucket.value() * width_)
     reduce_bucket_ =
@@ -55,6 +58,24 @@ Task<> Gradients::init() {
     resident_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(total), Purpose::gradients);
     co_return;
   }
+  if (active_) co_await active_->init();
+  if (!lands_by_subgroup()) co_await make_flat(total);
+  const std::uint64_t largest = job_.largest_share(ways_);
+  if (part_.staging_buffer)
+    pinned_staging_ = std::make_unique<BufferPool>(
+        machine_, TierId::pinned, rank_, 1, Bytes(4 * largest), Purpose::pinned_gradient_buffer);
+  const bool lands_elsewhere =
+      part_.d2h == CopyMemory::pageable ||
+      (part_.convert == ConvertOn::cpu &&
+       (flat_width_ != width_ || job_.scenario.training.gradient_accumulation > 1));
+  if (lands_elsewhere)
+    landing_ = std::make_unique<BufferPool>(
+        machine_, part_.d2h == CopyMemory::pageable ? TierId::pageable : TierId::pinned, rank_, 2,
+        Bytes(up(width_ * largest, storage_sector)), Purpose::bounce_buffers);
+}
+
+/// One buffer for all gradients of the rank, `total` bytes.
+Task<> Gradients::make_flat(std::uint64_t total) {
   std::optional<Rounding> rounding;
   if (part_.pinned) rounding = rounding_of(*part_.pinned);
   Buffer pageable;  // built pageable, then copied into pinned memory: both alive for a moment
@@ -73,23 +94,19 @@ Task<> Gradients::init() {
   const Op cleared = machine_.run(rank_, zeros(std::move(first)));
   co_await cleared;
   if (pageable) co_await machine_.copy(rank_, flat_.view(), pageable.view());
-  pageable.reset();
-  const std::uint64_t largest = job_.largest_share(ways_);
-  if (part_.staging_buffer)
-    pinned_staging_ = std::make_unique<BufferPool>(
-        machine_, TierId::pinned, rank_, 1, Bytes(4 * largest), Purpose::pinned_gradient_buffer);
-  const bool lands_elsewhere =
-      part_.d2h == CopyMemory::pageable ||
-      (part_.convert == ConvertOn::cpu &&
-       (flat_width_ != width_ || job_.scenario.training.gradient_accumulation > 1));
-  if (lands_elsewhere)
-    landing_ = std::make_unique<BufferPool>(
-        machine_, part_.d2h == CopyMemory::pageable ? TierId::pageable : TierId::pinned, rank_, 2,
-        Bytes(up(width_ * largest, storage_sector)), Purpose::bounce_buffers);
 }
 
+bool Gradients::lands_by_subgroup() const { return active_ && active_->lands(); }
+
 View Gradients::flat(std::uint32_t weight) const {
+  if (lands_by_subgroup()) return active_->gradient(weight);
   return flat_.view(offset_[weight], job_.share(weight, ways_) * flat_width_);
+}
+
+/// With whole sectors for it (policy active).
+View Gradients::flat_sectors(std::uint32_t weight) const {
+  if (lands_by_subgroup()) return active_->sectors(weight);
+  return flat_.view(offset_[weight], up(job_.share(weight, ways_) * flat_width_, storage_sector));
 }
 
 /// Micro-batches add up in resident gradients before the ranks' sums do (ZeRO-0 and 1).
@@ -277,7 +294,9 @@ Task<> Gradients::offload(std::vector<Share> shares, OnGpu keep, bool first_micr
   for (const Share& share : shares) {
     // two tensors' fp32 copies on the GPU at most
     if (part_.convert == ConvertOn::gpu && copied.size() >= 2) co_await copied[copied.size() - 2];
+    if (active_) co_await active_->room(share.weight);
     Down down = co_await bring_down(share, first_micro);
+    if (active_ && last_micro) active_->arrives(share.weight, share.ready, down.arrived);
     copied.push_back(std::move(down.copied));
     arrived.push_back(std::move(down.arrived));
   }
@@ -286,7 +305,8 @@ Task<> Gradients::offload(std::vector<Share> shares, OnGpu keep, bool first_micr
   keep.buffer.reset();
   keep.views.clear();
   Pending<> delivery;
-  if (last_micro) delivery = machine_.spawn(deliver_layer(std::move(shares), copied, arrived));
+  if (last_micro && !active_)
+    delivery = machine_.spawn(deliver_layer(std::move(shares), copied, arrived));
   for (const Op& copy : copied) co_await copy;
   keep.slot.release();
   for (const Op& arrival : arrived) co_await arrival;
@@ -416,7 +436,21 @@ Task<Buffer> Gradients::storage_staging(std::uint64_t bytes) {
   co_return storage_staging_;
 }
 
+void Gradients::begin_update(const Numbers& numbers) {
+  if (!active_) return;
+  updating_ = true;
+  active_->begin([this](std::uint32_t weight) { return flat(weight); },
+                 [this](std::uint32_t weight) { return flat_sectors(weight); }, numbers);
+}
+
+Task<> Gradients::finish_update() {
+  updating_ = false;
+  co_await drain();
+  co_await active_->finish();
+}
+
 Task<> Gradients::drain() {
+  if (updating_) co_return;  // gradients on their way are part of the update
   for (Pending<>& leaving : leaving_) co_await leaving;
   leaving_.clear();
   std::uint64_t outstanding = 0;

@@ -1,8 +1,6 @@
 #pragma once
 
-#include "strategies/parts/cpu_optimizer.hpp"
-
-#include <deque>
+#include "strategies/parts/active_update.hpp"
 
 namespace spillway::strategies {
 
@@ -10,6 +8,7 @@ namespace spillway::strategies {
 ///   resident     stay on the GPU, reduced over the data-parallel group
 ///   host_fp16, host_fp32   to the flat host buffer; after the last micro-batch to the optimizer's
 ///   buffers ssd_fp32     like that, then to each sub-group's gradient extent through the swap
+///   active, active_naive   to where ActiveUpdate reads them, layer by layer
 ///   buffers convert gpu  widened on the GPU, 4 B/param down; later micro-batches read back, add
 ///   there and write again convert cpu  as computed, 2 B/param down; the CPU widens and adds
 ///   overlap      widening, adding and norms have the side stream; false: they share the passes'
@@ -40,8 +39,16 @@ class Gradients {
   /// End of a micro-batch's backward: everything is down, but for the flush tail.
   Task<> drain();
 
+  /// The CPU updates sub-groups while backward goes on.
+  bool active() const { return active_ != nullptr; }
+  /// Policy active: the backward of the last micro-batch begins.
+  void begin_update(const Numbers& numbers);
+  /// Waits for what it updates after backward.
+  Task<> finish_update();
+
   /// A weight's share in the flat host buffer.
   View flat(std::uint32_t weight) const;
+  View flat_sectors(std::uint32_t weight) const;
   View flat_view() const { return flat_.view(); }
   Bytes flat_bytes() const { return flat_.size(); }
   std::uint64_t flat_width() const { return flat_width_; }
@@ -67,6 +74,8 @@ class Gradients {
     explicit Down(Op both) : copied(both), arrived(std::move(both)) {}
     Down(Op off_gpu, Op in_place) : copied(std::move(off_gpu)), arrived(std::move(in_place)) {}
   };
+  bool lands_by_subgroup() const;
+  Task<> make_flat(std::uint64_t total);
   Op reduce(const LayerWeight& slot, const View& whole, Op computed, bool last_micro);
   Op keep(const Share& share, bool first_micro, const After& after);
   void sum_locally(std::vector<Share>& shares, bool first_micro, bool last_micro);
@@ -115,6 +124,8 @@ class Gradients {
   std::vector<Pending<>> leaving_;
   std::deque<Op> storage_writes_;
   Op last_write_;
+  std::unique_ptr<ActiveUpdate> active_;
+  bool updating_ = false;  ///< the backward that goes on completes gradients for it
 };
 
 }  // namespace spillway::strategies

@@ -106,7 +106,8 @@ Task<> StateStore::init_host_states(std::uint64_t elements) {
   momentum_variance_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(2 * width_ * elements),
                                              Purpose::optimizer_states);
   co_await machine_.run(rank_, zeros(momentum_variance_.view()));
-  if (part_.home != Home::host || !job_.mixed() || !job_.fp32_states()) co_return;
+  const bool landed = updates_in_backward(job_.scenario.strategy.gradients.policy);
+  if (part_.home != Home::host || !job_.mixed() || !job_.fp32_states() || landed) co_return;
   for (std::uint32_t i = 0; i < groups_.size(); ++i)
     groups_[i].host_gradient =
         machine_.allocate_now(TierId::pinned, rank_, Bytes(4 * job_.subgroups[i].span),

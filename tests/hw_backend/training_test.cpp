@@ -68,6 +68,36 @@ TEST(Training, OfAnotherSeedEndsElsewhere) {
   EXPECT_NE(one.trained.losses, other.trained.losses);
 }
 
+// Not by system: whatever streams can be updated while backward goes on.
+TEST(TrainingWithActiveGradients, EndsWhereTheReferenceDoes) {
+  const Way active_ways[] = {
+      {"bf16", {}},
+      {"accumulated_fp16",
+       {"training.gradient_accumulation=2", "training.precision=fp16_mixed",
+        "strategy.overflow_check=none"}},
+      {"two_ranks", {"parallel.data=2"}, 2},
+      {"bf16_states", {"training.optimizer_state=bf16"}},
+      {"on_gpus", {"parallel.data=2", "strategy.weights.home=gpu", "parallel.zero_stage=1"}, 2},
+  };
+  for (const Way& way : active_ways)
+    for (const char* policy : {"active", "active_naive"}) {
+      SCOPED_TRACE(std::string(way.name) + " " + policy);
+      Overrides overrides = way.overrides;
+      overrides.insert(
+          overrides.end(),
+          {std::string("strategy.gradients.policy=") + policy, "strategy.optimizer.buffers=9",
+           "strategy.optimizer.grouping=layers", "strategy.optimizer.subgroup=1 params"});
+      const description::Scenario scenario =
+          small_training("memascend", overrides, {.feed_forward = 2048 * way.ranks});
+      const RealRun run = train_for_real(scenario);
+      ASSERT_TRUE(run.result.feasible());
+      const RealRun& reference = reference_run(scenario, std::string("active_") + way.name);
+      EXPECT_LT(run.trained.losses.back(), run.trained.losses.front());
+      EXPECT_EQ(run.trained.losses, reference.trained.losses);
+      EXPECT_EQ(different(run.trained, reference.trained), 0u);
+    }
+}
+
 // Three buffers hold one sub-group, which an alternating order leaves in host memory: the last of
 // one step, the first of the next.
 TEST(TrainingWithAKeptSubgroup, EndsWhereTheReferenceDoesAfterAnyNumberOfSteps) {
