@@ -39,11 +39,13 @@ double written_per_step(const Result& predicted) {
 
 }  // namespace
 
-MemoryNeed memory_need(const Scenario& scenario, const Result& predicted, std::uint64_t masters) {
+MemoryNeed memory_need(const Scenario& scenario, const Result& predicted, std::uint64_t masters,
+                       bool cuda) {
   MemoryNeed need;
   need.host =
       predicted.host.total - of(predicted.host, {Purpose::process_base, Purpose::runtime_base});
-  need.gpus = scenario.node_ranks() * (predicted.gpu.total - of(predicted.gpu, {Purpose::context}));
+  const std::uint64_t each = predicted.gpu.total - of(predicted.gpu, {Purpose::context});
+  (cuda ? need.device : need.gpus) = cuda ? each : scenario.node_ranks() * each;
   for (const result::PeakEntry& entry : predicted.host.entries)
     if (entry.pinned) need.locked += entry.count * entry.charged_bytes;
   need.masters = 4 * masters;
@@ -85,10 +87,14 @@ std::string announcement(const Scenario& scenario, const Result& predicted,
                     100 * written / *predicted.wear->lifetime_write_bytes, predicted.wear->storage);
   else if (written > 0)
     text += " (no drive has a rating in the machine file: their wear is not known)";
-  return text + fmt::format("; {} of host memory and {} for {} emulated GPU{}.\n",
-                            reports::human_memory(memory.host + memory.masters),
-                            reports::human_memory(memory.gpus), scenario.node_ranks(),
-                            scenario.node_ranks() == 1 ? "" : "s");
+  text +=
+      fmt::format("; {} of host memory and ", reports::human_memory(memory.host + memory.masters));
+  const char* const s = scenario.node_ranks() == 1 ? "" : "s";
+  if (memory.device > 0)
+    return text + fmt::format("{} on each of {} GPU{}.\n", reports::human_memory(memory.device),
+                              scenario.node_ranks(), s);
+  return text + fmt::format("{} for {} emulated GPU{}.\n", reports::human_memory(memory.gpus),
+                            scenario.node_ranks(), s);
 }
 
 void require_room(const std::vector<Place>& places, const std::vector<std::uint64_t>& files) {

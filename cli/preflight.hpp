@@ -13,6 +13,7 @@ namespace spillway::cli {
 struct MemoryNeed {
   std::uint64_t host = 0;     ///< the host's peak, without what a process has anyway
   std::uint64_t gpus = 0;     ///< peaks of all emulated GPUs
+  std::uint64_t device = 0;   ///< that of a CUDA device; no memory of the process
   std::uint64_t masters = 0;  ///< kept to be compared
   std::uint64_t files = 0;    ///< storages that lie in memory (tmpfs)
   std::uint64_t locked = 0;   ///< of `host`
@@ -20,10 +21,10 @@ struct MemoryNeed {
   std::uint64_t total() const { return host + gpus + masters + files; }
 };
 
-/// Of a scenario whose GPUs are the host's memory.
+///   cuda     its GPUs have memory of their own; else they are the host's
 ///   masters  parameters whose master weights are read in the end, 4 B each
 MemoryNeed memory_need(const description::Scenario& scenario, const result::Result& predicted,
-                       std::uint64_t masters);
+                       std::uint64_t masters, bool cuda = false);
 
 /// Bytes of files by storage: whole drives of `direct`, as large as the scenario says they are,
 /// else what the tensors take.

@@ -1,7 +1,9 @@
 #include "hw_backend/probe/probe.hpp"
 
 #include "cli/common.hpp"
+#include "cli/devices.hpp"
 #include "cli/verbs.hpp"
+#include "hw_backend/cuda/gds.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/probe/smart_log.hpp"
 #include "hw_backend/storage/disk_counts.hpp"
@@ -22,7 +24,7 @@ using hw_backend::Unit;
 struct Options {
   hw_backend::ProbeOptions probe;
   std::vector<std::string> directories;
-  std::string out;
+  std::string out, device = "auto";
   bool json = false, yes = false;
 };
 
@@ -68,9 +70,10 @@ nlohmann::json json_of(const Measurement& measured) {
           {"runs", measured.runs}};
 }
 
-nlohmann::json json_of(const hw_backend::Probed& probed) {
+nlohmann::json json_of(const hw_backend::Probed& probed, const DeviceChoice& device) {
   nlohmann::json all = {{"machine", probed.machine},
                         {"device", probed.device},
+                        {"device_why", device.why},
                         {"bytes_written", probed.bytes_written},
                         {"measurements", nlohmann::json::array()},
                         {"products", nlohmann::json::array()},
@@ -175,12 +178,27 @@ std::string next_command(const std::string& out, bool storage) {
                  : "  spillway machine " + out + "\n";
 }
 
+/// Host devices are the probe's own; CUDA devices say what memory they have.
+DeviceChoice use_devices(const std::string& wish, hw_backend::ProbeOptions& probe) {
+  DeviceNeeds needs;
+  needs.wish = wish;
+  const DeviceChoice choice = choose_device(needs, cuda_here());
+  probe.open_device = make_device(choice);
+  if (!choice.cuda()) return choice;
+  const DeviceMemory each = memory_of_devices(choice, probe.devices);
+  probe.device_memory = each.memory;
+  probe.device_context = each.context;
+  probe.gpudirect = hw_backend::gds_missing().empty();
+  return choice;
+}
+
 void probe(Options options) {
   for (const std::string& directory : options.directories)
     options.probe.directories.emplace_back(directory);
   const bool keeps = !options.json || !options.out.empty();
   if (options.out.empty()) options.out = "this_machine.json";
   if (keeps) check_out(options.out);
+  const DeviceChoice device = use_devices(options.device, options.probe);
   announce(options);
   const hw_backend::InterruptGuard interruptible;
   const hw_backend::Probed probed = [&] {
@@ -191,9 +209,9 @@ void probe(Options options) {
   for (const std::string& warning : probed.warnings)
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
   if (keeps) write_file(options.out, nlohmann::json(probed.machine).dump(2) + "\n");
-  if (options.json) return print_json(json_of(probed));
+  if (options.json) return print_json(json_of(probed, device));
   const reports::Screen screen = reports::screen_of(stdout);
-  print(probed.device + "\n\n" + report(probed, screen) + "\n");
+  print(fmt::format("{} ({})\n\n", probed.device, device.why) + report(probed, screen) + "\n");
   print("Machine file: " + options.out + ". Try it:\n" +
         next_command(options.out, !probed.machine.storage.empty()));
 }
@@ -209,6 +227,7 @@ void add_probe(CLI::App& app) {
   verb->add_option("--out", options->out,
                    "machine file (default: this_machine.json; with --json: none)");
   verb->add_option("--name", options->probe.name, "name of the machine (default: the computer's)");
+  add_device(*verb, options->device);
   verb->add_option("--devices", options->probe.devices, "GPUs that the file is to have")
       ->check(CLI::Range(1, 64));
   verb->add_flag("--quick", options->probe.quick, "some 20 s, fewer bytes written, more spread");

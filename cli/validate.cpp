@@ -2,6 +2,7 @@
 #include "cli/preflight.hpp"
 #include "cli/validation_plan.hpp"
 #include "cli/verbs.hpp"
+#include "hw_backend/cuda/gds.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/probe/usable_memory.hpp"
 #include "hw_backend/real_run.hpp"
@@ -28,7 +29,8 @@ using description::Scenario;
 MemoryNeed need_of(const ValidateOptions& options, const Scenario& scenario, const Plan& plan,
                    const result::Result& predicted) {
   MemoryNeed need = memory_need(scenario, predicted,
-                                options.compares() ? plan.prepared.model.parameters.value() : 0);
+                                options.compares() ? plan.prepared.model.parameters.value() : 0,
+                                plan.device.cuda());
   const std::vector<std::uint64_t> files = file_need(scenario, predicted);
   for (std::size_t i = 0; i < files.size(); ++i)
     if (!plan.places[i].raw && hw_backend::StoreDirectory(plan.places[i].path).in_memory())
@@ -79,6 +81,9 @@ hw_backend::RealRun run_plan(const ValidateOptions& options, const Plan& plan,
   real.synthetic = options.synthetic;
   real.engine.checked = options.synthetic;
   real.trace = !options.trace_file.empty();
+  real.make_device = make_device(plan.device);
+  real.around_engine =
+      around_engine(plan.device, plan.scenario.strategy.io_engine == IoEngine::gds);
   return hw_backend::run_for_real(plan.scenario, plan.prepared, real);
 }
 
@@ -93,37 +98,56 @@ void compare_weights(const ValidateOptions& options, const Plan& plan,
   reference.run.steps = run.trained.losses.size();
   strategies::CountingMachine counting(reference);
   const result::Result peaks = strategies::run(counting, reference, plan.prepared, "counting");
-  const MemoryNeed need = memory_need(reference, peaks, plan.prepared.model.parameters.value());
+  const MemoryNeed need =
+      memory_need(reference, peaks, plan.prepared.model.parameters.value(), plan.device.cuda());
   if (!peaks.feasible() || need.total() > hw_backend::usable_memory()) {
     validation.notes.push_back(fmt::format(
         "the reference, which keeps all of the training in memory, needs {}, more than there is",
         reports::human_memory(need.total())));
     return;
   }
+  hw_backend::RealRunOptions same_devices;
+  same_devices.make_device = make_device(plan.device);
   const hw_backend::RealRun other =
-      hw_backend::run_for_real(reference, plan.prepared, hw_backend::RealRunOptions{});
+      hw_backend::run_for_real(reference, plan.prepared, same_devices);
   if (other.result.feasible())
     validation.weights_equal = run.trained.masters == other.trained.masters;
 }
 
-void describe(const ValidateOptions& options, const Scenario& scenario,
-              result::Validation& validation) {
-  validation.real = {"storage transfers, all bytes", "host memory, locked where it is pinned",
-                     "optimizer, conversions and checks on the processor"};
-  if (options.synthetic) {
-    validation.emulated.push_back("GPU kernels compute nothing");
-  } else {
-    validation.real.push_back("forward, backward and their gradients");
-    validation.emulated.push_back("each GPU by a thread a stream of this processor");
+void describe_gds(bool cuda, result::Validation& validation) {
+  if (cuda) {
+    validation.real.push_back("GPUDirect Storage: drives and GPUs by libcufile");
+    const std::string detour = hw_backend::gds_detour();
+    if (!detour.empty()) validation.notes.push_back(detour);
+    return;
   }
-  validation.emulated.push_back("GPU memory in DRAM");
-  if (!options.pace.empty())
-    validation.emulated.push_back("kernels and copies last as long as on " + options.pace);
-  if (scenario.strategy.io_engine != IoEngine::gds) return;
   validation.emulated.push_back("GPUDirect Storage: drives read into the DRAM of emulated GPUs");
   validation.notes.push_back(
       "GPUDirect Storage itself needs a CUDA device and libcufile: install NVIDIA's package "
       "nvidia-gds");
+}
+
+void describe(const ValidateOptions& options, const Scenario& scenario, const DeviceChoice& device,
+              result::Validation& validation) {
+  validation.notes.push_back(
+      fmt::format("{}: {}", device.cuda() ? "on CUDA devices" : "on host devices", device.why));
+  validation.real = {"storage transfers, all bytes", "host memory, locked where it is pinned",
+                     "optimizer, conversions and checks on the processor"};
+  if (options.synthetic) {
+    validation.emulated.push_back("GPU kernels compute nothing");
+  } else if (device.cuda()) {
+    validation.real.push_back("forward, backward and their gradients, on the GPU");
+  } else {
+    validation.real.push_back("forward, backward and their gradients");
+    validation.emulated.push_back("each GPU by a thread a stream of this processor");
+  }
+  if (device.cuda())
+    validation.real.push_back("GPU memory, and copies over its link");
+  else
+    validation.emulated.push_back("GPU memory in DRAM");
+  if (!options.pace.empty())
+    validation.emulated.push_back("kernels and copies last as long as on " + options.pace);
+  if (scenario.strategy.io_engine == IoEngine::gds) describe_gds(device.cuda(), validation);
 }
 
 double first_step_s(const result::Trace& trace) {
@@ -168,7 +192,7 @@ result::Validation validation_of(const ValidateOptions& options, Plan& plan,
   validation.notes = plan.notes;
   validation.notes.insert(validation.notes.end(), run.notes.begin(), run.notes.end());
   validation.machine = plan.machine;
-  describe(options, plan.scenario, validation);
+  describe(options, plan.scenario, plan.device, validation);
   return validation;
 }
 
@@ -235,6 +259,7 @@ void add_validate(CLI::App& app) {
                    "machine file that probe wrote (default: measure now)");
   verb->add_option("--pace", options->pace,
                    "kernels and copies also take the time that this machine's GPU and PCIe need");
+  add_device(*verb, options->device);
   add_set(*verb, options->overrides, "override one value: --set training.micro_batch=2");
   verb->add_flag("--synthetic", options->synthetic,
                  "same transfers, nothing computed on the GPU; every read is checked");

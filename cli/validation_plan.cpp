@@ -98,9 +98,11 @@ void require_possible(const ValidateOptions& options, const Scenario& scenario) 
   }
 }
 
-MachineFile measured_machine(const ValidateOptions& options, const std::vector<Place>& places) {
-  if (!options.profile.empty()) return scenarios::read_machine(options.profile);
+MachineFile measured_machine(const ValidateOptions& options, const std::vector<Place>& places,
+                             const DeviceChoice& device, std::uint64_t ranks) {
   hw_backend::ProbeOptions probe;
+  probe.open_device = make_device(device);
+  if (device.cuda()) probe.devices = ranks;  // copies between them are measured then
   for (const Place& place : places) {
     if (place.raw)
       refuse("--profile", "a raw device cannot be measured",
@@ -148,17 +150,31 @@ Plan make_plan(const ValidateOptions& options, const hw_backend::BlockLayer& lay
   Plan plan;
   plan.places = read_places(options.on, names, !options.allow_raw.empty());
   gates = raw_gates(layer, plan.places, options.allow_raw);
+  std::optional<MachineFile> profile;
+  if (!options.profile.empty()) profile = scenarios::read_machine(options.profile);
   const Scenario possible = provisional(options, asked, plan.places);
   require_possible(options, possible);
   std::optional<MachineFile> pace;
   if (!options.pace.empty()) pace = scenarios::read_machine(options.pace);
+  const bool gds = possible.strategy.io_engine == IoEngine::gds;
+  plan.device = choose_device({options.device, pace.has_value(),
+                               profile && profile->gpu.shares_host, gds, options.synthetic},
+                              cuda_here());
 
   plan.notes = clear(plan.places);
-  MachineFile server = measured_machine(options, plan.places);
-  server = with_places(std::move(server), plan.places, !options.profile.empty());
+  const auto devices = static_cast<std::uint64_t>(plan.device.cuda_devices);
+  if (plan.device.cuda() && asked.parallel.ranks() > devices)
+    plan.notes.push_back(
+        fmt::format("{} ranks share {} GPU(s), and the prediction gives each one of its own",
+                    asked.parallel.ranks(), devices));
+  MachineFile server =
+      profile ? std::move(*profile)
+              : measured_machine(options, plan.places, plan.device, asked.parallel.ranks());
+  server = with_places(std::move(server), plan.places, profile.has_value());
   if (const auto shared = shared_disk(plan.places, server)) plan.notes.push_back(*shared);
+  server = with_device_memory(std::move(server), plan.device, asked.parallel.ranks());
   if (pace) server = paced_as(std::move(server), *pace);
-  plan.machine = for_ranks(std::move(server), asked, possible.strategy.io_engine == IoEngine::gds);
+  plan.machine = for_ranks(std::move(server), asked, gds);
   plan.scenario = on_machine(options, plan.machine, true);
   plan.prepared = strategies::prepare(plan.scenario);
   plan.scenario = strategies::resolve_automatic(plan.scenario, plan.prepared);

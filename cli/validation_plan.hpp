@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cli/devices.hpp"
 #include "cli/raw_disks.hpp"
 #include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
@@ -17,7 +18,7 @@ struct ValidateOptions {
   std::vector<std::string> on;         ///< "PLACE" or "STORAGE=PLACE"
   std::vector<std::string> allow_raw;  ///< serial numbers
   std::vector<std::string> overrides;
-  std::string profile, pace, trace_file;
+  std::string profile, pace, trace_file, device = "auto";
   bool json = false, synthetic = false, no_reference = false;
 
   bool compares() const { return !synthetic && !no_reference; }
@@ -27,6 +28,7 @@ struct ValidateOptions {
 struct Plan {
   std::vector<Place> places;
   std::vector<std::string> notes;
+  DeviceChoice device;
   description::MachineFile machine;
   description::Scenario scenario;  ///< resolved, its storages as large as the run needs
   strategies::Prepared prepared;

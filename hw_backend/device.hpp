@@ -6,8 +6,10 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::hw_backend {
@@ -15,6 +17,10 @@ namespace spillway::hw_backend {
 /// In-order queues of a device.
 enum class Stream : std::uint8_t { compute, side, to_device, to_host, peers };
 inline constexpr std::size_t stream_count = static_cast<std::size_t>(Stream::peers) + 1;
+constexpr std::string_view to_string(Stream stream) {
+  constexpr std::string_view names[] = {"compute", "side", "to_device", "to_host", "peers"};
+  return names[static_cast<std::size_t>(stream)];
+}
 
 /// Called once, from any thread, when all work that was enqueued for it has ended.
 using Done = std::function<void(std::exception_ptr)>;
@@ -60,8 +66,16 @@ class Device {
 
   /// The fp32 number at `from`, which nothing writes now.
   virtual float fetch(const std::byte* from) = 0;
-  /// Nothing that was enqueued runs or waits any more; what had not begun is dropped.
-  virtual void quiesce() = 0;
+  /// Names the last call on `stream`, for `follow`; 0: calls here wait for nothing but their
+  /// stream.
+  virtual std::uint64_t place(Stream) const { return 0; }
+  /// The next call on `stream` begins no earlier than the one at `place` of `other` has ended; no
+  /// thread of the caller's has a part in that. Of an error there it hears nothing.
+  virtual void follow(Stream /*stream*/, Stream /*other*/, std::uint64_t /*place*/) {}
+
+  /// Drops what has not begun and waits for what has: nothing runs any more, nobody is told.
+  ///   Result  what is not at rest after `limit_s`, in words; it may still use its memory
+  virtual std::optional<std::string> quiesce(double limit_s) = 0;
 };
 
 }  // namespace spillway::hw_backend

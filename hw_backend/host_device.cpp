@@ -53,8 +53,11 @@ float HostDevice::fetch(const std::byte* from) {
   return value;
 }
 
-void HostDevice::quiesce() {
-  for (auto& lane : lanes_) lane->worker.quiesce();
+std::optional<std::string> HostDevice::quiesce(double limit_s) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
+    if (!lanes_[i]->worker.quiesce(limit_s))
+      return name() + ": its stream " + std::string(to_string(static_cast<Stream>(i)));
+  return std::nullopt;
 }
 
 Worker::Pace HostDevice::pace() const {

@@ -30,7 +30,7 @@ class HostDevice final : public Device {
             std::uint64_t bytes, Done done) override;
   void collective(double at_least_s, PeerCall call, Done done) override;
   float fetch(const std::byte* from) override;
-  void quiesce() override;
+  std::optional<std::string> quiesce(double limit_s) override;
 
   /// Of all streams together.
   Worker::Pace pace() const;

@@ -29,7 +29,8 @@ std::uint64_t field(const char* file, const std::string& key) {
 
 }  // namespace
 
-HostMemory::HostMemory(MemoryBudget& budget, bool locked) : budget_(budget), locked_(locked) {
+HostMemory::HostMemory(MemoryBudget& budget, bool locked, MemoryWatch watch)
+    : budget_(budget), locked_(locked), watch_(std::move(watch)) {
   budget_.members_.push_back(this);
 }
 
@@ -42,6 +43,7 @@ HostMemory::~HostMemory() {
 std::uint64_t HostMemory::unmap_one() {
   const auto first = kept_by_size_.begin();
   const std::uint64_t bytes = first->first;
+  if (watch_.goes) watch_.goes(first->second.back());
   munmap(first->second.back(), bytes);
   first->second.pop_back();
   if (first->second.empty()) kept_by_size_.erase(first);
@@ -69,6 +71,12 @@ std::byte* HostMemory::map(std::uint64_t bytes) {
     throw io_error(locked_ ? "mlock" : "madvise(MADV_POPULATE_WRITE)", code,
                    std::to_string(bytes) + " bytes of host memory",
                    locked_ ? "raise the limit: ulimit -l unlimited" : "free some memory first");
+  }
+  try {
+    if (watch_.came) watch_.came(static_cast<std::byte*>(memory), bytes);
+  } catch (...) {
+    munmap(memory, bytes);
+    throw;
   }
   return static_cast<std::byte*>(memory);
 }

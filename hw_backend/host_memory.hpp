@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -25,18 +26,25 @@ class MemoryBudget {
   std::uint64_t used_ = 0, kept_ = 0, most_used_ = 0;
 };
 
+/// Told of all memory when it comes from the kernel and before it goes back: kept memory stays
+/// known to devices, so that steps need not make it known again.
+struct MemoryWatch {
+  std::function<void(std::byte*, std::uint64_t)> came{};
+  std::function<void(std::byte*)> goes{};
+};
+
 /// Whole pages of memory from the kernel, present from the start, locked where asked for. What is
 /// given back is kept for the next request of its size; before the process grows, others go.
 /// One thread uses all allocators of a budget.
 class HostMemory {
  public:
   /// `budget` outlives it.
-  HostMemory(MemoryBudget& budget, bool locked);
+  HostMemory(MemoryBudget& budget, bool locked, MemoryWatch watch = {});
   ~HostMemory();
   HostMemory(const HostMemory&) = delete;
 
   /// Aligned to pages. Contents: anything; zeros when the pages are new.
-  ///   Throws  DeviceError: mmap or mlock refuses
+  ///   Throws  DeviceError: mmap or mlock refuses; what the watch throws
   std::byte* take(std::uint64_t bytes);
   void give_back(std::byte* memory, std::uint64_t bytes);
 
@@ -47,6 +55,7 @@ class HostMemory {
 
   MemoryBudget& budget_;
   bool locked_;
+  MemoryWatch watch_;
   std::map<std::uint64_t, std::vector<std::byte*>> kept_by_size_;
 };
 

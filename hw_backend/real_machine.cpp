@@ -2,6 +2,7 @@
 
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/real_operation.hpp"
+#include "strategies/kernel_time.hpp"
 #include "strategies/setup.hpp"
 
 #include <fmt/format.h>
@@ -55,6 +56,26 @@ std::string what_it_is(const Operation& operation) {
   return "an operation";
 }
 
+bool is_on_device(strategies::OperationKind kind) {
+  using strategies::OperationKind;
+  switch (kind) {
+    case OperationKind::read:
+    case OperationKind::write:
+    case OperationKind::copy_on_host:
+    case OperationKind::cpu_kernel:
+    case OperationKind::storage_kernel:
+      return false;
+    case OperationKind::copy_to_gpu:
+    case OperationKind::copy_to_host:
+    case OperationKind::copy_on_gpu:
+    case OperationKind::gpu_kernels:
+    case OperationKind::collective:
+    case OperationKind::send:
+      return true;
+  }
+  return true;
+}
+
 }  // namespace
 
 RealMachine::RealMachine(const description::Scenario& scenario,
@@ -68,7 +89,13 @@ RealMachine::RealMachine(const description::Scenario& scenario,
       engine_(engine),
       devices_(devices),
       lowering_{&prepared.model, &prepared.program, scenario.run.seed},
-      pinned_(memory, true),
+      pinned_(memory, true,
+              {[this](std::byte* at, std::uint64_t bytes) {
+                 for (const auto& device : devices_) device->pin(at, bytes);
+               },
+               [this](std::byte* at) {
+                 for (const auto& device : devices_) device->unpin(at);
+               }}),
       pageable_(memory, false),
       losses_(most_steps(scenario) * topology().ranks * scenario.training.gradient_accumulation) {
   ENSURE(devices_.size() == topology().ranks, "a device a rank");
@@ -125,14 +152,22 @@ void RealMachine::loop() {
   }
 }
 
+/// "a copy to the GPU of rank 1": the oldest, of those on that rank's device or of all.
+std::string RealMachine::first_under_way(std::optional<Rank> on_device_of) const {
+  const Operation* oldest = nullptr;
+  for (const RealOperation* each : under_way_)
+    if ((!on_device_of || (each->rank == *on_device_of && is_on_device(each->kind))) &&
+        (!oldest || each->number < oldest->number))
+      oldest = each;
+  if (!oldest) return "no operation";
+  return fmt::format("{} of rank {}", what_it_is(*oldest), oldest->rank.index);
+}
+
 void RealMachine::no_answer() const {
-  const Operation* oldest = *std::min_element(
-      under_way_.begin(), under_way_.end(),
-      [](const Operation* a, const Operation* b) { return a->number < b->number; });
   throw description::DeviceError(fmt::format(
-      "nothing ended for {:g} s while {} operations are under way, {} of rank {} the first: a "
-      "device or worker stopped answering",
-      options_.answer_s, under_way_.size(), what_it_is(*oldest), oldest->rank.index));
+      "nothing ended for {:g} s while {} operations are under way, {} the first: a device or "
+      "worker stopped answering",
+      options_.answer_s, under_way_.size(), first_under_way({})));
 }
 
 /// What workers and devices have ended since the last time, in that order.
@@ -143,11 +178,30 @@ void RealMachine::take_ended() {
 }
 
 void RealMachine::settle(RealOperation& operation, std::exception_ptr error) {
+  if (operation.state == Operation::State::waiting) {  // `start` is still to come
+    operation.ended = true;
+    operation.failure = error;
+    return;
+  }
   under_way_.erase(&operation);
+  operation.place = 0;
+  operation.ended = false;
+  if (operation.kind == strategies::OperationKind::gpu_kernels && !paces(operation))
+    share_time(operation);
   if (operation.round)
     finish(*operation.round, error);
   else
     finish(operation, error);
+}
+
+/// Kernels of one call are not timed each: what they took together, as the machine file divides it.
+void RealMachine::share_time(RealOperation& operation) const {
+  const double took = now_s() - operation.timing.started_s;
+  double sum = 0;
+  for (strategies::LoggedKernel& kernel : operation.kernels)
+    sum += kernel.seconds = strategies::kernel_seconds(kernel, scenario_);
+  for (strategies::LoggedKernel& kernel : operation.kernels)
+    kernel.seconds = sum > 0 ? kernel.seconds / sum * took : 0;
 }
 
 /// For a thread to call when the operation has ended.
@@ -164,11 +218,20 @@ Done RealMachine::done(RealOperation& operation) {
 
 void RealMachine::cancel_all() {
   if (!engine_.cancel_all()) memory_lost_ = true;
-  for (const auto& device : devices_) device->quiesce();
-  cores_.quiesce();
+  const auto end = [&](const std::string& what, std::optional<Rank> rank) {
+    end_hung_process(fmt::format("{} ({} is the first under way)", what, first_under_way(rank)),
+                     options_.rest_s);
+  };
+  for (std::uint32_t i = 0; i < devices_.size(); ++i)
+    if (const auto hung = devices_[i]->quiesce(options_.rest_s)) end(*hung, Rank{i});
+  if (!cores_.quiesce(options_.rest_s)) end("work of the processor", {});
   const std::lock_guard lock(ended_mutex_);
   ended_.clear();
   settling_.clear();
+  for (RealOperation* operation : under_way_) {
+    operation->place = 0;
+    operation->ended = false;
+  }
   under_way_.clear();
 }
 

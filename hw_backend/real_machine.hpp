@@ -1,6 +1,7 @@
 #pragma once
 
 #include "hw_backend/arithmetic/execute.hpp"
+#include "hw_backend/hang.hpp"
 #include "hw_backend/host_device.hpp"
 #include "hw_backend/raw_device/raw_device.hpp"
 #include "hw_backend/storage/disk_counts.hpp"
@@ -39,7 +40,8 @@ struct RealOptions {
   bool paced = false;      ///< kernels and copies also take the time that the scenario's GPU needs
   bool synthetic = false;  ///< nothing is computed on the GPU
   bool trace = false;
-  double answer_s = 300;  ///< a worker that ends nothing for so long has stopped answering
+  double answer_s = 300;         ///< a worker that ends nothing for so long has stopped answering
+  double rest_s = rest_limit_s;  ///< what was told to stop may take so long before it hangs
 };
 
 /// The masters of a run as its checkpoint found them, and the losses on the way.
@@ -96,6 +98,7 @@ class RealMachine final : public strategies::Machine {
   void accept(strategies::Operation& operation, const strategies::CpuKernel& kernel) override;
   void start(strategies::Operation& operation) override;
   void start(strategies::CollectiveRound& round) override;
+  bool prepare(strategies::Operation& operation) override;
   void loop() override;
   void cancel_all() override;
   double now_s() const override;
@@ -116,6 +119,8 @@ class RealMachine final : public strategies::Machine {
   void take_ended();
   void settle(RealOperation& operation, std::exception_ptr error);
   [[noreturn]] void no_answer() const;
+  std::string first_under_way(std::optional<strategies::Rank> on_device_of) const;
+  void share_time(RealOperation& operation) const;
   void watch_memory();
   double* loss_of(strategies::Rank rank, const strategies::Numbers& numbers);
   std::uint32_t data_index(strategies::Rank rank) const;
@@ -130,11 +135,11 @@ class RealMachine final : public strategies::Machine {
   std::unordered_map<const strategies::Block*, Placed> placed_;
   std::uint64_t next_file_ = 0;
   std::set<const std::byte*> registered_;  ///< with the engine
-  HostMemory pinned_, pageable_;
+  HostMemory pinned_, pageable_;           ///< what is pinned, all devices know
   Team team_;
   Worker cores_;  ///< one piece of CPU work at a time, on all cores
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::set<const RealOperation*> under_way_;  ///< with the engine, a device or the cores
+  std::set<RealOperation*> under_way_;  ///< with the engine, a device or the cores
   std::mutex ended_mutex_;
   std::vector<Ended> ended_;
   std::vector<Ended> settling_;

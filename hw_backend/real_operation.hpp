@@ -1,5 +1,6 @@
 #pragma once
 
+#include "hw_backend/device.hpp"
 #include "hw_backend/real_work.hpp"
 #include "strategies/operation.hpp"
 
@@ -11,6 +12,9 @@ struct RealOperation : strategies::Operation {
   RawCpuKernel cpu_kernel;
   std::size_t parts_left = 0;  ///< transfers of a read or write that have not ended
   std::exception_ptr failure;
+  Stream queue = Stream::compute;  ///< of the device's, where it lies at `place`
+  std::uint64_t place = 0;         ///< 0: nowhere that another call could wait for
+  bool ended = false;              ///< before the loop heard that what it waits for has
 };
 
 }  // namespace spillway::hw_backend

@@ -64,7 +64,8 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
                            ? 8 * prepared.model.weights.size() * scenario.node_ranks()
                            : 0));
   RealRun run;
-  const auto engine = open_engine(options.engine);
+  std::unique_ptr<IoEngine> engine = open_engine(options.engine);
+  if (options.around_engine) engine = options.around_engine(std::move(engine));
   MemoryBudget memory;
   const auto devices = make_devices(scenario, options, memory);
   run.device = devices.front()->name();

@@ -6,7 +6,7 @@
 
 namespace spillway::hw_backend {
 
-/// What stands for the GPUs of a run.
+/// What stands for the GPUs of a run: called on one thread for each rank, in their order.
 using MakeDevice = std::function<std::unique_ptr<Device>(std::uint32_t rank)>;
 
 struct RealRunOptions {
@@ -17,6 +17,8 @@ struct RealRunOptions {
   bool trace = false;
   double answer_s = 300;
   MakeDevice make_device{};  ///< absent: host devices
+  /// Puts an engine around the run's, for transfers of device memory; absent: there are none.
+  std::function<std::unique_ptr<IoEngine>(std::unique_ptr<IoEngine>)> around_engine{};
 };
 
 struct RealRun {

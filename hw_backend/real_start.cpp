@@ -15,6 +15,10 @@ namespace {
 
 RealOperation& real(Operation& operation) { return static_cast<RealOperation&>(operation); }
 
+Stream stream_of(const RealOperation& operation) {
+  return operation.gpu_stream == GpuStream::side ? Stream::side : Stream::compute;
+}
+
 /// Seconds of a ring or tree among this node's GPUs.
 double peer_seconds(const strategies::CollectiveCost& cost, const strategies::Topology& topology) {
   const double rate = topology.peer_rate.value();
@@ -34,8 +38,27 @@ void RealMachine::accept(Operation& operation, const strategies::CpuKernel& kern
   real(operation).cpu_kernel = RawCpuKernel(kernel);
 }
 
+/// Kernels whose dependencies are all on their own device follow them there. Copies wait in the
+/// loop: no order is promised among them, and one that waited on its stream would hold up the next.
+bool RealMachine::prepare(Operation& base) {
+  RealOperation& operation = real(base);
+  if (operation.kind != OperationKind::gpu_kernels) return false;
+  for (Operation* on : operation.dependencies)
+    if (on->rank != operation.rank || real(*on).place == 0) return false;
+  Device& device = *devices_[operation.rank.index];
+  const Stream stream = stream_of(operation);
+  for (Operation* on : operation.dependencies)
+    if (real(*on).queue != stream) device.follow(stream, real(*on).queue, real(*on).place);
+  start_kernels(operation);
+  return true;
+}
+
 void RealMachine::start(Operation& base) {
   RealOperation& operation = real(base);
+  if (operation.prepared) {
+    if (operation.ended) settle(operation, operation.failure);
+    return;
+  }
   switch (operation.kind) {
     case OperationKind::read:
     case OperationKind::write:
@@ -84,7 +107,10 @@ void RealMachine::start_copy(RealOperation& operation) {
     stream = Stream::peers;
     if (paces(operation)) at_least_s = static_cast<double>(bytes) / topology().peer_rate.value();
   }
-  devices_[operation.rank.index]->copy(stream, at_least_s, into, from, bytes, done(operation));
+  Device& device = *devices_[operation.rank.index];
+  device.copy(stream, at_least_s, into, from, bytes, done(operation));
+  operation.queue = stream;
+  operation.place = device.place(stream);
 }
 
 void RealMachine::start_kernels(RealOperation& operation) {
@@ -97,14 +123,17 @@ void RealMachine::start_kernels(RealOperation& operation) {
   double* loss = operation.gpu_kernels.empty()
                      ? nullptr  // tensor ranks may have nothing of their own between collectives
                      : loss_of(operation.rank, operation.gpu_kernels.front().numbers);
-  const Stream stream = operation.gpu_stream == GpuStream::side ? Stream::side : Stream::compute;
-  devices_[operation.rank.index]->run(
-      stream, at_least_s,
-      [&operation, context, loss](Primitives& device) {
+  Device& device = *devices_[operation.rank.index];
+  operation.queue = stream_of(operation);
+  device.run(
+      operation.queue, at_least_s,
+      [&operation, context, loss, computes = !options_.synthetic](Primitives& primitives) {
+        if (!computes) return;
         for (const RawGpuKernel& kernel : operation.gpu_kernels)
-          run_kernel(device, context, kernel, loss);
+          run_kernel(primitives, context, kernel, loss);
       },
       done(operation));
+  operation.place = device.place(operation.queue);
 }
 
 void RealMachine::start_cpu(RealOperation& operation) {

@@ -73,13 +73,14 @@ std::byte* RealMachine::provide(Block& block) {
     return nullptr;
   }
   if (is_of_the_process(block.purpose) || block.charged == 0) return nullptr;
+  if (block.tier == TierId::gpu && !devices_[block.rank.index]->shares_host())
+    return devices_[block.rank.index]->allocate(block.charged);
   real_bytes_ += block.charged;
   ledger_most_ = std::max(ledger_most_, real_bytes_);
   if (block.tier == TierId::gpu) return devices_[block.rank.index]->allocate(block.charged);
   if (block.tier == TierId::pageable) return pageable_.take(block.charged);
   locked_bytes_ += block.charged;
   std::byte* memory = pinned_.take(block.charged);
-  for (const auto& device : devices_) device->pin(memory, block.charged);
   // what comes and goes during steps would be registered again each time
   if (!set_up_) {
     engine_.register_memory(memory, block.charged);
@@ -91,13 +92,13 @@ std::byte* RealMachine::provide(Block& block) {
 void RealMachine::withdraw(Block& block) {
   if (block.tier == TierId::storage) return give_up_extent(block);
   if (!block.data) return;
-  real_bytes_ -= block.charged;
+  if (block.tier != TierId::gpu || devices_[block.rank.index]->shares_host())
+    real_bytes_ -= block.charged;
   if (block.tier == TierId::pinned) locked_bytes_ -= block.charged;
   if (memory_lost_) return;
   if (block.tier == TierId::gpu) return devices_[block.rank.index]->free(block.data, block.charged);
   if (block.tier == TierId::pageable) return pageable_.give_back(block.data, block.charged);
   if (registered_.erase(block.data)) engine_.unregister_memory(block.data);
-  for (const auto& device : devices_) device->unpin(block.data);
   pinned_.give_back(block.data, block.charged);
 }
 
@@ -145,6 +146,9 @@ void RealMachine::start_transfer(RealOperation& operation) {
   const auto placed = placed_.find(range.block.get());
   ENSURE(placed != placed_.end(), "a transfer of an extent that lies nowhere");
   const std::uint64_t end = range.offset + range.bytes;
+  const strategies::Block& block = *memory.block.get();
+  const bool elsewhere = block.tier == TierId::gpu && !devices_[block.rank.index]->shares_host();
+  const int device = elsewhere ? static_cast<int>(block.rank.index) : -1;
   std::vector<Transfer> transfers;
   std::uint64_t before = 0;  // bytes of the extent in the segments so far
   for (const Segment& segment : placed->second.segments) {
@@ -152,7 +156,8 @@ void RealMachine::start_transfer(RealOperation& operation) {
     const std::uint64_t last = std::min(before + segment.bytes, end);
     if (first < last) {
       transfers.push_back({segment.target, write, segment.offset + first - before,
-                           memory.data() + (first - range.offset), last - first, &operation});
+                           memory.data() + (first - range.offset), last - first, &operation,
+                           device});
       Storage& storage = storages_[segment.storage];
       if (storage.raw) require_inside(*storage.raw, transfers.back());
       (write ? storage.written : storage.read) += last - first;

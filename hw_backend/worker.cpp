@@ -1,5 +1,7 @@
 #include "hw_backend/worker.hpp"
 
+#include "hw_backend/hang.hpp"
+
 #include <algorithm>
 #include <chrono>
 
@@ -8,7 +10,7 @@ namespace spillway::hw_backend {
 Worker::Worker() : thread_([this] { serve(); }) {}
 
 Worker::~Worker() {
-  quiesce();
+  if (!quiesce(rest_limit_s)) end_hung_process("a worker's job", rest_limit_s);
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -31,13 +33,15 @@ void Worker::add(double at_least_s, std::function<void()> work, Done done) {
   changed_.notify_all();
 }
 
-void Worker::quiesce() {
+bool Worker::quiesce(double limit_s) {
   std::unique_lock lock(mutex_);
   jobs_.clear();
   dropping_ = true;
   changed_.notify_all();
-  changed_.wait(lock, [this] { return !busy_; });
-  dropping_ = false;
+  const bool rests =
+      changed_.wait_for(lock, std::chrono::duration<double>(limit_s), [this] { return !busy_; });
+  dropping_ = !rests;
+  return rests;
 }
 
 Worker::Pace Worker::pace() const {

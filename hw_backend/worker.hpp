@@ -23,7 +23,8 @@ class Worker {
 
   void add(double at_least_s, std::function<void()> work, Done done);
   /// Drops what has not begun and waits for what has; nobody is told of either.
-  void quiesce();
+  ///   Result  false: what had begun has not ended within `limit_s`
+  [[nodiscard]] bool quiesce(double limit_s);
 
   /// How paced jobs went, of those that have a deadline.
   struct Pace {

@@ -75,7 +75,8 @@ std::string books(const Validation& v, const Screen& screen) {
         screen);
   }
   text += paragraph(
-      fmt::format("Memory of host and emulated GPUs grew by {} after the set-up by the ledger, by "
+      fmt::format("Memory of the host, emulated GPUs included, grew by {} after the set-up by the "
+                  "ledger, by "
                   "{} by the kernel ({:+.1f} %); locked at the end of the set-up: {} and {}.",
                   human_memory(v.memory.ledger_bytes), human_memory(v.memory.kernel_bytes),
                   100 * v.memory.difference(), human_memory(v.memory.locked_ledger_bytes),

@@ -153,6 +153,10 @@ class Machine : public BlockOwner {
   /// Dependencies are done: begin. Calls `finish`, now or from the loop; never resumes a coroutine
   /// itself.
   virtual void start(Operation& operation) = 0;
+  /// Dependencies are not done: a machine whose devices can wait for them may hand the operation
+  /// over now.
+  ///   Result  it has; `start` comes all the same when they are done, even when one has failed
+  virtual bool prepare(Operation&) { return false; }
   /// All members are ready: begin, and `finish` the round.
   virtual void start(CollectiveRound& round) = 0;
   /// Turns events into `finish` and drains the scheduler until `stopped()` or nothing can happen

@@ -54,7 +54,8 @@ Operation& Machine::issue(OperationKind kind, Rank rank, std::uint64_t bytes) {
 
 void Machine::recycle(Operation& operation) {
   operation.state = Operation::State::free;
-  operation.pageable = operation.gpu_direct = operation.recorded = operation.found = false;
+  operation.pageable = operation.gpu_direct = operation.recorded = operation.found =
+      operation.prepared = false;
   operation.error = nullptr;
   operation.unfinished_dependencies = 0;
   operation.kernels.clear();
@@ -90,14 +91,18 @@ Op Machine::launch(Operation& operation, const After& after) {
   });
   check_hazards(operation);
   Op handle(&operation);
-  if (operation.unfinished_dependencies == 0) begin(operation);
+  if (operation.unfinished_dependencies == 0)
+    begin(operation);
+  else if (!operation.error)
+    operation.prepared = prepare(operation);
   return handle;
 }
 
 void Machine::begin(Operation& operation) {
   operation.state = Operation::State::running;
   operation.timing.started_s = now_s();
-  if (operation.error) return finish(operation, operation.error);
+  // what a device has already must leave it first
+  if (operation.error && !operation.prepared) return finish(operation, operation.error);
   if (operation.round) {
     if (++operation.round->ready == operation.round->members.size()) begin(*operation.round);
     return;

@@ -79,6 +79,7 @@ struct Operation {
   GpuStream gpu_stream = GpuStream::compute;
   bool found = false;     ///< what an overflow check says
   bool recorded = false;  ///< the recorder saw it start
+  bool prepared = false;  ///< a device has it already and waits for its dependencies by itself
   result::Phase phase = result::Phase::init;
   std::uint64_t bytes = 0;
   Rank peer;

@@ -1,6 +1,7 @@
 #include "hw_backend/cuda/cuda_device.hpp"
 
 #include "hw_backend/cuda/cuda_error.hpp"
+#include "hw_backend/hang.hpp"
 #include "scenarios/description/errors.hpp"
 
 namespace spillway::hw_backend {
@@ -51,7 +52,7 @@ CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), peers_(ordinal) {
 }
 
 CudaDevice::~CudaDevice() {
-  for (auto& lane : lanes_) lane->quiesce();
+  if (const auto hung = CudaDevice::quiesce(rest_limit_s)) end_hung_process(*hung, rest_limit_s);
   cudaSetDevice(ordinal_);
   for (auto& primitives : primitives_) primitives.reset();
   cudaStreamDestroy(fetches_);
@@ -77,12 +78,28 @@ void CudaDevice::unpin(std::byte* memory) {
   check(cudaHostUnregister(memory), "cudaHostUnregister");
 }
 
+void CudaDevice::follow(Stream stream, Stream other, std::uint64_t place) {
+  waits_[static_cast<std::size_t>(stream)].push_back({other, place});
+}
+
+void CudaDevice::add(Stream stream, std::function<void(Lane&)> enqueue, Done done) {
+  std::vector<Wait> waits;
+  waits.swap(waits_[static_cast<std::size_t>(stream)]);
+  lane(stream).add(
+      [this, &on = lane(stream), waits = std::move(waits), enqueue = std::move(enqueue)] {
+        for (const Wait& wait : waits) lane(wait.other).let_wait(on.stream(), wait.place);
+        enqueue(on);
+      },
+      std::move(done));
+}
+
 void CudaDevice::run(Stream stream, double /*at_least_s*/, std::function<void(Primitives&)> work,
                      Done done) {
   auto& primitives = primitives_[static_cast<std::size_t>(stream)];
-  lane(stream).add(
-      [&primitives, &lane = lane(stream), work = std::move(work)] {
-        if (!primitives) primitives = std::make_unique<CudaPrimitives>(lane.stream());
+  add(
+      stream,
+      [&primitives, work = std::move(work)](Lane& on) {
+        if (!primitives) primitives = std::make_unique<CudaPrimitives>(on.stream());
         work(*primitives);
       },
       std::move(done));
@@ -90,19 +107,21 @@ void CudaDevice::run(Stream stream, double /*at_least_s*/, std::function<void(Pr
 
 void CudaDevice::copy(Stream stream, double /*at_least_s*/, std::byte* into, const std::byte* from,
                       std::uint64_t bytes, Done done) {
-  lane(stream).add(
-      [=, &lane = lane(stream)] {
+  add(
+      stream,
+      [=](Lane& on) {
         if (bytes > 0)
-          check(cudaMemcpyAsync(into, from, bytes, cudaMemcpyDefault, lane.stream()),
+          check(cudaMemcpyAsync(into, from, bytes, cudaMemcpyDefault, on.stream()),
                 "cudaMemcpyAsync of " + std::to_string(bytes) + " bytes");
       },
       std::move(done));
 }
 
 void CudaDevice::collective(double /*at_least_s*/, PeerCall call, Done done) {
-  lane(Stream::peers)
-      .add([this, call = std::move(call)] { peers_.combine(lane(Stream::peers).stream(), call); },
-           std::move(done));
+  add(
+      Stream::peers,
+      [this, call = std::move(call)](Lane& on) { peers_.combine(on.stream(), call); },
+      std::move(done));
 }
 
 float CudaDevice::fetch(const std::byte* from) {
@@ -114,8 +133,12 @@ float CudaDevice::fetch(const std::byte* from) {
   return value;
 }
 
-void CudaDevice::quiesce() {
-  for (auto& lane : lanes_) lane->quiesce();
+std::optional<std::string> CudaDevice::quiesce(double limit_s) {
+  for (auto& waits : waits_) waits.clear();
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
+    if (!lanes_[i]->quiesce(limit_s))
+      return name_ + ": its stream " + std::string(to_string(static_cast<Stream>(i)));
+  return std::nullopt;
 }
 
 }  // namespace spillway::hw_backend

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "hw_backend/cuda/cuda_primitives.hpp"
 #include "hw_backend/cuda/device_memory.hpp"
@@ -30,10 +31,17 @@ class CudaDevice final : public Device {
             std::uint64_t bytes, Done done) override;
   void collective(double at_least_s, PeerCall call, Done done) override;
   float fetch(const std::byte* from) override;
-  void quiesce() override;
+  std::uint64_t place(Stream stream) const override { return lane(stream).given(); }
+  void follow(Stream stream, Stream other, std::uint64_t place) override;
+  std::optional<std::string> quiesce(double limit_s) override;
 
  private:
-  Lane& lane(Stream stream) { return *lanes_[static_cast<std::size_t>(stream)]; }
+  struct Wait {
+    Stream other;
+    std::uint64_t place;
+  };
+  Lane& lane(Stream stream) const { return *lanes_[static_cast<std::size_t>(stream)]; }
+  void add(Stream stream, std::function<void(Lane&)> enqueue, Done done);
 
   int ordinal_;
   std::string name_;
@@ -43,6 +51,7 @@ class CudaDevice final : public Device {
   std::array<std::unique_ptr<CudaPrimitives>, stream_count> primitives_;
   Peers peers_;
   std::array<std::unique_ptr<Lane>, stream_count> lanes_;
+  std::array<std::vector<Wait>, stream_count> waits_;  ///< of the next call on each
 };
 
 /// How many devices the driver shows.

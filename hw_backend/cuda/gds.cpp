@@ -118,6 +118,14 @@ void whole(const char* call, const std::string& path, std::uint64_t offset, std:
 
 std::string gds_missing() { return library().missing; }
 
+std::string gds_detour() {
+  if (std::filesystem::exists("/proc/driver/nvidia-fs")) return {};
+  return "the kernel module nvidia-fs is not loaded: unless drives and driver do without it, "
+         "cuFile "
+         "itself moves data by way of host memory; `gdscheck -p` tells, and NVIDIA's package "
+         "nvidia-gds has the module";
+}
+
 DirectFile::DirectFile(int descriptor, std::string path) : path_(std::move(path)) {
   CufileDescription description = {};
   description.type = opaque_descriptor;

@@ -14,6 +14,9 @@ namespace spillway::hw_backend {
 
 /// Why it cannot be used here and what would help; empty when it can.
 std::string gds_missing();
+/// cuFile is here, and what it does by way of host memory for want of a kernel module; empty when
+/// nothing is known to be amiss.
+std::string gds_detour();
 
 /// A file that cuFile may use: opened with O_DIRECT by who makes this, and still open when it ends.
 ///   Threads  any, with the device of the memory as the thread's own (`use_cuda_device`)
@@ -24,8 +27,8 @@ class DirectFile {
   ~DirectFile();
   DirectFile(const DirectFile&) = delete;
 
-  /// Waits. `memory` is the beginning of an allocation, registered or not; the bytes go to or come
-  /// from `memory_offset` in it.
+  /// Waits. `memory` is device memory, of a registered buffer its beginning; the bytes go to or
+  /// come from `memory_offset` behind it.
   ///   Throws  DeviceError: call, code name, file, offset; also when the file ends before
   void read(std::byte* memory, std::uint64_t memory_offset, std::uint64_t file_offset,
             std::uint64_t bytes);

@@ -17,6 +17,7 @@ struct Transfer {
   std::byte* memory = nullptr;  ///< of `bytes` bytes; the engine's until the completion
   std::uint64_t bytes = 0;
   void* tag = nullptr;  ///< comes back with the completion
+  int device = -1;      ///< rank whose device's memory it is; -1: the host's, as most engines need
 };
 
 /// "write /mnt/a/spillway.5f/0.data, 4096 bytes at 8192"

@@ -54,6 +54,15 @@ TEST(MemoryNeed, CountsWhatTheProcessHasNotYet) {
   EXPECT_EQ(need.total(), 17 * gib);
 }
 
+TEST(MemoryNeed, OfCudaDevicesIsNoneOfTheProcess) {
+  const MemoryNeed need = memory_need(scenario(), predicted(), 0, true);
+  EXPECT_EQ(need.gpus, 0u);
+  EXPECT_EQ(need.device, 2 * gib);  // of each: 3 less a driver's 1
+  EXPECT_EQ(need.total(), 9 * gib);
+  EXPECT_THAT(announcement(scenario(), predicted(), need, false),
+              HasSubstr("2.00 GiB on each of 2 GPUs."));
+}
+
 TEST(RequireMemory, RefusesOneByteTooMuchAndSaysWhatItIsFor) {
   const MemoryNeed need{9 * gib, 4 * gib, 0, 0, 0};
   EXPECT_NO_THROW(require_memory(need, 13 * gib));

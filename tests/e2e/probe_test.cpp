@@ -12,7 +12,8 @@ using testing::IsEmpty;
 
 TEST(Probe, WritesAMachineFileAndTheCommandToUseIt) {
   const Workplace place;
-  const Ended ended = shell(place, "mkdir a && spillway probe a --quick --name box --out box.json");
+  const Ended ended =
+      shell(place, "mkdir a && spillway probe a --quick --device host --name box --out box.json");
   ASSERT_EQ(ended.exit, 0) << ended.err;
   EXPECT_THAT(place.files(), ElementsAre("a", "box.json"));
   EXPECT_TRUE(std::filesystem::is_empty(place.path() / "a"));
@@ -32,12 +33,14 @@ TEST(Probe, WritesAMachineFileAndTheCommandToUseIt) {
 
 TEST(Probe, WithoutADirectoryMeasuresTheRestAsJson) {
   const Workplace place;
-  const Ended ended = shell(place, "spillway probe --quick --json");
+  const Ended ended = shell(place, "SPILLWAY_PLUGINS=/nowhere spillway probe --quick --json");
   ASSERT_EQ(ended.exit, 0) << ended.err;
   EXPECT_THAT(place.files(), IsEmpty());  // no file but where one is asked for
   const nlohmann::json all = ended.json();
   EXPECT_THAT(all.at("machine").at("storage"), IsEmpty());
   EXPECT_EQ(all.at("bytes_written"), 0);
+  EXPECT_THAT(all.at("device"), testing::StartsWith("host device"));
+  EXPECT_THAT(all.at("device_why"), HasSubstr("no CUDA device: dlopen: /nowhere/"));
   EXPECT_EQ(all.at("products").size() % 3, 0u);  // in fp32, fp16 and bf16
   for (const auto& row : all.at("products")) EXPECT_EQ(row.at("unit"), "flops_per_s");
 }
@@ -75,6 +78,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"a_device", "spillway probe /dev/nvme99n1", "devices are no directories"},
         Mistake{"an_output_nowhere", "spillway probe --out gone/box.json", "cannot be written"},
         Mistake{"much_to_write_unasked", "spillway probe . --thorough < /dev/null", "add --yes"},
+        Mistake{"no_gpu", "SPILLWAY_PLUGINS=/nowhere spillway probe --device cuda",
+                "--device: no CUDA device: dlopen: /nowhere/"},
+        Mistake{"no_device", "spillway probe --device tpu", "--device"},
         Mistake{"no_number", "spillway probe --devices none", "--devices"}),
     [](const auto& one) { return one.param.name; });
 

@@ -91,6 +91,20 @@ TEST(ValidateRefuses, ATraceThatCannotBeWrittenBeforeItRuns) {
   EXPECT_THAT(ended.err, HasSubstr("--trace"));
 }
 
+TEST(ValidateRefuses, CudaDevicesThatAreNotThereOrNotMeant) {
+  const Server server;
+  const Ended none =
+      shell(server.place(), "SPILLWAY_PLUGINS=/nowhere spillway validate --on a --device cuda");
+  EXPECT_EQ(none.exit, 2);
+  EXPECT_EQ(none.out, "");
+  EXPECT_THAT(none.err, HasSubstr("--device: no CUDA device: dlopen: /nowhere/"));
+  EXPECT_THAT(none.err, HasSubstr("--device host"));
+  const Ended paced = server.validate("--on a --device cuda --pace paced_small");
+  EXPECT_EQ(paced.exit, 2);
+  EXPECT_THAT(paced.err, HasSubstr("--device: a paced run"));
+  EXPECT_TRUE(server.is_empty("a"));
+}
+
 TEST(ValidateRefuses, SerialNumbersWithoutDisks) {
   const Ended ended = Server().validate("--on a --allow-raw S1");
   EXPECT_EQ(ended.exit, 2);

@@ -50,6 +50,7 @@ TEST(Validate, SaysItInWordsAndStatesWhatItTakesBeforeItStarts) {
               ContainsRegex("written in all \\(.* % of what nvme"));
   EXPECT_THAT(ended.out, HasSubstr("bit for bit"));
   EXPECT_NE(line_of(ended.out, "nvme written a step"), "");
+  EXPECT_THAT(ended.out, HasSubstr("on host devices: the profile is of a server"));
 }
 
 TEST(Validate, PutsBothRunsOnOneTimeLine) {

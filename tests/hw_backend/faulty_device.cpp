@@ -3,6 +3,8 @@
 #include "scenarios/description/errors.hpp"
 
 #include <fmt/format.h>
+#include <chrono>
+#include <thread>
 
 namespace spillway::hw_backend {
 
@@ -44,6 +46,10 @@ void FaultyDevice::run(Stream stream, double at_least_s, std::function<void(Prim
 
 void FaultyDevice::copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
                         std::uint64_t bytes, Done done) {
+  if (share_of(plan_.seed + 7919 * ++copies_) < plan_.hangs)
+    return inner_->run(
+        stream, 0, [](Primitives&) { std::this_thread::sleep_for(std::chrono::hours(1)); },
+        std::move(done));
   inner_->copy(stream, at_least_s, into, from, bytes, struck(stream, "copy", std::move(done)));
 }
 

@@ -12,6 +12,7 @@ struct DevicePlan {
   double throws = 0;  ///< the call itself throws, and does nothing
   double fails = 0;   ///< is done, and reports an error
   double silent = 0;  ///< is done, and reports nothing
+  double hangs = 0;   ///< a copy never ends, and reports nothing
 };
 
 /// A device around another that fails on purpose, at the same calls for the same seed: which they
@@ -32,13 +33,18 @@ class FaultyDevice final : public Device {
             std::uint64_t bytes, Done done) override;
   void collective(double at_least_s, PeerCall call, Done done) override;
   float fetch(const std::byte* from) override { return inner_->fetch(from); }
-  void quiesce() override { inner_->quiesce(); }
+  std::uint64_t place(Stream stream) const override { return inner_->place(stream); }
+  void follow(Stream stream, Stream other, std::uint64_t place) override {
+    inner_->follow(stream, other, place);
+  }
+  std::optional<std::string> quiesce(double limit_s) override { return inner_->quiesce(limit_s); }
 
  private:
   Done struck(Stream stream, const char* call, Done done);
 
   std::unique_ptr<Device> inner_;
   DevicePlan plan_;
+  std::uint64_t copies_ = 0;
   std::map<Stream, std::uint64_t> calls_;
 };
 

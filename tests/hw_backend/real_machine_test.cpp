@@ -343,6 +343,22 @@ TEST(RealEnds, ADeviceThatStopsAnsweringIsNamedInTime) {
   EXPECT_THAT(rig.left_behind(), IsEmpty());
 }
 
+// A death test: only the end of the process ends the thread that hangs.
+TEST(RealEnds, AJobThatNeverReturnsEndsTheProcessAndIsNamed) {
+#ifdef SPILLWAY_SANITIZED
+  GTEST_SKIP() << "SKIP a process that ends like this one reports leaks";
+#endif
+  const ScratchDirectory files;  // what the process leaves behind
+  const auto hang = [&] {
+    setenv("TMPDIR", files.path().c_str(), 1);
+    Rig rig(small_box(), {.answer_s = 0.1, .rest_s = 0.2, .device_faults = {.hangs = 1}});
+    rig.run(copies(rig.machine(), rank1, 1));
+  };
+  EXPECT_EXIT(hang(), ::testing::ExitedWithCode(3),
+              "host device, .* its stream to_device \\(a copy to the GPU of rank 1 is the first "
+              "under way\\) hangs: no end within 0.2 s");
+}
+
 Task<> much_in_flight(Machine& m, Rank rank) {
   Stored stored = co_await extent(m, 32 * mib);
   Buffer host = host_buffer(m, 32 * mib), other = host_buffer(m, 32 * mib);

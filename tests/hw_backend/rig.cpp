@@ -13,10 +13,14 @@ Rig::Rig(description::Scenario scenario, RigOptions options) : scenario_(std::mo
   }
   real.paced = real.synthetic = options.paced;
   real.answer_s = options.answer_s;
+  real.rest_s = options.rest_s;
   engine_ = open_engine(options.engine);
-  for (std::uint64_t rank = 0; rank < scenario_.node_ranks(); ++rank)
+  if (options.around_engine) engine_ = options.around_engine(std::move(engine_));
+  for (std::uint32_t rank = 0; rank < scenario_.node_ranks(); ++rank)
     devices_.push_back(std::make_unique<FaultyDevice>(
-        std::make_unique<HostDevice>(!options.paced, &memory_), options.device_faults));
+        options.make_device ? options.make_device(rank)
+                            : std::make_unique<HostDevice>(!options.paced, &memory_),
+        options.device_faults));
   machine_ = std::make_unique<RealMachine>(scenario_, prepared_, real, *engine_, memory_, devices_);
   if (!options.paced) return;
   for (std::uint32_t rank = 0; rank < devices_.size(); ++rank)

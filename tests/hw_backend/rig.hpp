@@ -1,6 +1,6 @@
 #pragma once
 
-#include "hw_backend/real_machine.hpp"
+#include "hw_backend/real_run.hpp"
 #include "hw_backend/storage/open_engine.hpp"
 #include "tests/hw_backend/faulty_device.hpp"
 #include "tests/hw_backend/storage/fixture.hpp"
@@ -13,7 +13,10 @@ struct RigOptions {
   EngineOptions engine{};
   bool paced = false;  ///< from the set-up on; kernels then compute nothing
   double answer_s = 300;
+  double rest_s = rest_limit_s;
   DevicePlan device_faults{};
+  MakeDevice make_device{};  ///< absent: host devices
+  decltype(RealRunOptions::around_engine) around_engine{};
 };
 
 /// A machine, what it needs, and directories of its own for the scenario's storages.

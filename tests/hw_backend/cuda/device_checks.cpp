@@ -175,13 +175,51 @@ void quiescence(Device& device, Report& report) {
           p.add(1 << 16, x.in(Side::device), x.in(Side::device), x.out(Side::device));
         },
         [told](const std::exception_ptr&) { ++*told; });
-  device.quiesce();
+  report.expect(!device.quiesce(60), "the device does not come to rest");
   const int at_rest = *told;
   run_on(device, [](Primitives&) {});
   report.expect(*told == at_rest, "somebody is told of work after the device came to rest");
 }
 
+/// Copies and kernels on two streams that only follow each other, all given at once: x takes the
+/// values 1 to 40, one after the other, and each is added to a sum before the next one comes.
+void chains(Device& device, Report& report) {
+  constexpr std::uint64_t n = 1 << 18, times = 40;
+  std::vector<float> values(n * times);
+  for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i / n + 1);
+  auto* const bytes = reinterpret_cast<std::byte*>(values.data());
+  device.pin(bytes, values.size() * 4);
+  {
+    Operand x(device, n, Element::fp32, 1), sum(device, n, Element::fp32, 2);
+    run_on(device, [&](Primitives& p) { p.zero(sum.data(Side::device), 4 * n); });
+    std::promise<void> last;
+    for (std::uint64_t i = 0; i < times; ++i) {
+      if (i > 0) device.follow(Stream::to_device, Stream::compute, device.place(Stream::compute));
+      device.copy(Stream::to_device, 0, x.data(Side::device), bytes + 4 * n * i, 4 * n,
+                  [](const std::exception_ptr&) {});
+      device.follow(Stream::compute, Stream::to_device, device.place(Stream::to_device));
+      device.run(
+          Stream::compute, 0,
+          [&](Primitives& p) {
+            p.add(n, sum.in(Side::device), x.in(Side::device), sum.out(Side::device));
+          },
+          [&, i](const std::exception_ptr&) {
+            if (i + 1 == times) last.set_value();
+          });
+    }
+    report.expect(device.place(Stream::compute) > 0, "its calls have no places");
+    last.get_future().get();
+    const std::vector<std::byte> got = sum.download();
+    std::uint64_t wrong = 0;
+    for (std::uint64_t i = 0; i < n; ++i)
+      wrong += load({got.data(), Element::fp32}, i) != times * (times + 1) / 2;
+    report.expect(wrong == 0, std::to_string(wrong) + " sums miss a value or have one twice");
+  }
+  device.unpin(bytes);
+}
+
 constexpr Check checks[] = {
+    {"CallsFollowThoseOfOtherStreams", chains},
     {"CollectivesAddInRankOrder", collectives},
     {"CopiesArriveWhole", copies},
     {"FetchReadsANumber", fetches},

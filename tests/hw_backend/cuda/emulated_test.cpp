@@ -1,10 +1,18 @@
 #include "hw_backend/cuda/cuda_device.hpp"
 #include "scenarios/description/errors.hpp"
+#include "tests/hw_backend/cuda/devices.hpp"
 #include "tests/hw_backend/cuda/session.hpp"
 
 #include <gtest/gtest.h>
+#include <future>
 
 namespace spillway::hw_backend {
+
+DevicesUnderTest devices_under_test() {
+  return {[](std::uint32_t rank) { return std::make_unique<CudaDevice>(rank % emulated::devices); },
+          {}};
+}
+
 namespace {
 
 using description::DeviceError;
@@ -84,6 +92,50 @@ TEST(CudaDevice, ThatFaultsBehindWorkThatWasEnqueuedTellsToo) {
   // the call succeeds, its host function never comes
   EXPECT_THROW(run_on(device, [](Primitives&) { emulated::break_devices(true); }), DeviceError);
   emulated::break_devices(false);
+}
+
+/// For as long as it lives, streams begin nothing.
+struct Held {
+  Held() { emulated::hold_streams(true); }
+  ~Held() { emulated::hold_streams(false); }
+};
+
+TEST(CudaDevice, ThatDoesNotComeToRestNamesTheStreamAndRestsOnceItCan) {
+  CudaDevice device(0);
+  std::promise<void> enqueued;
+  {
+    const Held held;
+    device.run(
+        Stream::side, 0, [&](Primitives&) { enqueued.set_value(); },
+        [](const std::exception_ptr&) { ADD_FAILURE() << "nobody wants to know"; });
+    enqueued.get_future().wait();
+    EXPECT_EQ(device.quiesce(0.05),
+              "emulated device, CUDA 13.0, driver for CUDA 13.0: its stream side");
+  }
+  EXPECT_EQ(device.quiesce(60), std::nullopt);
+}
+
+TEST(CudaDevice, GoesOnWhenWhatACallWaitsForIsDropped) {
+  CudaDevice device(0);
+  std::promise<void> begun, go;
+  const auto nobody = [](const std::exception_ptr&) {};
+  // the first call keeps its lane's thread busy, so that the second is still there to be dropped
+  device.run(
+      Stream::compute, 0,
+      [&](Primitives&) {
+        begun.set_value();
+        go.get_future().wait();
+      },
+      nobody);
+  begun.get_future().wait();
+  device.run(
+      Stream::compute, 0, [](Primitives&) { ADD_FAILURE() << "dropped work runs"; }, nobody);
+  device.follow(Stream::side, Stream::compute, device.place(Stream::compute));
+  device.run(
+      Stream::side, 0, [](Primitives&) {}, nobody);
+  EXPECT_NE(device.quiesce(0.05), std::nullopt);
+  go.set_value();
+  EXPECT_EQ(device.quiesce(60), std::nullopt);
 }
 
 /// Ranks on two devices: each sum and gather, whether they reach each other or not.

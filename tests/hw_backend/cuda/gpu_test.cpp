@@ -1,9 +1,20 @@
 #include "hw_backend/cuda/open.hpp"
 #include "tests/hw_backend/cuda/checks.hpp"
+#include "tests/hw_backend/cuda/devices.hpp"
 
 #include <gtest/gtest.h>
 
 namespace spillway::hw_backend {
+
+DevicesUnderTest devices_under_test() {
+  const CudaDevices devices = cuda_devices();
+  if (devices.count == 0) return {{}, devices.why_none};
+  return {[count = devices.count](std::uint32_t rank) {
+            return open_cuda_device(static_cast<int>(rank) % count);
+          },
+          {}};
+}
+
 namespace {
 
 /// Every check on the first device of this machine.

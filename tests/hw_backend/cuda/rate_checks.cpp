@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 
 namespace spillway::hw_backend {
 
@@ -74,6 +75,12 @@ void copy_rates(Device& device, Report& report) {
                   "pageable to the device " + in_digits(slow_up, "GB/s"),
                   "pageable to the host " + in_digits(slow_down, "GB/s"),
                   "both ways at once, each " + in_digits(each, "GB/s")};
+  // of the link's raw rate packets take a fifth at most
+  if (const char* const link = std::getenv("GPU_CHECKS_LINK_GBPS")) {
+    const double most = std::strtod(link, nullptr);
+    report.notes.push_back("the link's raw rate " + in_digits(most, "GB/s"));
+    report.expect(std::min(up, down) > 0.75 * most, "pinned copies are far from the link's rate");
+  }
   report.expect(up > 0.9 * slow_up && down > 0.9 * slow_down, "pinned copies are the slower ones");
   report.expect(each > 0.6 * std::min(up, down), "copies of two directions wait for each other");
 }

@@ -158,7 +158,7 @@ class Pretender final : public Device {
     host_.collective(at_least_s, std::move(call), std::move(done));
   }
   float fetch(const std::byte* from) override { return host_.fetch(from); }
-  void quiesce() override { host_.quiesce(); }
+  std::optional<std::string> quiesce(double limit_s) override { return host_.quiesce(limit_s); }
 
   static inline std::set<std::byte*> pinned;
 

@@ -4,6 +4,9 @@
 #include "hw_backend/cuda/cublas_library.hpp"
 #include "scenarios/description/errors.hpp"
 
+#include <algorithm>
+#include <vector>
+
 namespace {
 
 using spillway::hw_backend::Array;
@@ -22,6 +25,21 @@ ConstArray array(const void* data, cudaDataType type) {
 std::size_t place(cublasOperation_t operation, std::int64_t row, std::int64_t column,
                   std::int64_t ld) {
   return static_cast<std::size_t>(operation == CUBLAS_OP_N ? row + column * ld : column + row * ld);
+}
+
+/// op(matrix) [rows, columns], column after column.
+std::vector<double> dense(ConstArray matrix, long long first, cublasOperation_t operation,
+                          std::int64_t rows, std::int64_t columns, std::int64_t ld) {
+  std::vector<double> values(static_cast<std::size_t>(rows * columns));
+  for (std::int64_t column = 0; column < columns; ++column)
+    for (std::int64_t row = 0; row < rows; ++row)
+      values[static_cast<std::size_t>(row + column * rows)] =
+          double{load(matrix, static_cast<std::size_t>(first) + place(operation, row, column, ld))};
+  return values;
+}
+
+void add_scaled(double* sums, const double* column, double scale, std::int64_t rows) {
+  for (std::int64_t row = 0; row < rows; ++row) sums[row] += column[row] * scale;
 }
 
 }  // namespace
@@ -70,20 +88,27 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(
     return CUBLAS_STATUS_INVALID_VALUE;
   const double scale = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
   const Array into{static_cast<std::byte*>(c), element_of(c_type)};
-  for (std::int64_t matrix = 0; matrix < batch; ++matrix)
-    for (std::int64_t column = 0; column < n; ++column)
-      for (std::int64_t row = 0; row < m; ++row) {
-        double sum = 0;
+  const cudaError_t enqueued = enqueue_emulated(handle->stream, [=] {
+    for (std::int64_t matrix = 0; matrix < batch; ++matrix) {
+      const std::vector<double> left =
+          dense(array(a, a_type), matrix * a_stride, a_operation, m, k, lda);
+      const std::vector<double> right =
+          dense(array(b, b_type), matrix * b_stride, b_operation, k, n, ldb);
+      std::vector<double> sums(static_cast<std::size_t>(m));
+      for (std::int64_t column = 0; column < n; ++column) {
+        std::fill(sums.begin(), sums.end(), 0.0);
         for (std::int64_t i = 0; i < k; ++i)
-          sum += double{load(array(a, a_type), static_cast<std::size_t>(matrix * a_stride) +
-                                                   place(a_operation, row, i, lda))} *
-                 double{load(array(b, b_type), static_cast<std::size_t>(matrix * b_stride) +
-                                                   place(b_operation, i, column, ldb))};
-        const auto at = static_cast<std::size_t>(matrix * c_stride + row + column * ldc);
-        const double before = keep == 0 ? 0 : keep * double{load(into, at)};
-        store(into, at, static_cast<float>(scale * sum + before));
+          add_scaled(sums.data(), left.data() + i * m,
+                     right[static_cast<std::size_t>(i + column * k)], m);
+        for (std::int64_t row = 0; row < m; ++row) {
+          const auto at = static_cast<std::size_t>(matrix * c_stride + row + column * ldc);
+          const double before = keep == 0 ? 0 : keep * double{load(into, at)};
+          store(into, at, static_cast<float>(scale * sums[static_cast<std::size_t>(row)] + before));
+        }
       }
-  return CUBLAS_STATUS_SUCCESS;
+    }
+  });
+  return enqueued == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
 namespace spillway::hw_backend {

@@ -1,14 +1,16 @@
 #pragma once
 
 // What hw_backend/cuda uses of CUDA, played by the processor: a block's threads are fibers, a
-// stream is whoever calls, device memory is the heap. It finds wrong indices, orders, barriers and
-// arguments on machines without a GPU; it says nothing about time or about races between streams.
+// stream is a thread of its own, device memory is the heap. It finds wrong indices, orders,
+// barriers and arguments on machines without a GPU, and streams that do not wait for each other; it
+// says nothing about rates.
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <tuple>
 
 #define __global__
 #define __device__
@@ -68,6 +70,8 @@ inline float __fsqrt_rn(float a) { return std::sqrt(a); }
 struct EmulatedStream;
 using cudaStream_t = EmulatedStream*;
 using cudaHostFn_t = void (*)(void*);
+struct EmulatedEvent;
+using cudaEvent_t = EmulatedEvent*;
 
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
@@ -91,7 +95,7 @@ struct cudaDeviceProp {
   int major, minor;
 };
 
-inline constexpr unsigned cudaStreamNonBlocking = 1;
+inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
 inline constexpr unsigned cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2;
 
 cudaError_t cudaGetDeviceCount(int* count);
@@ -113,24 +117,39 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+/// An event that was never recorded is an error here; CUDA itself would not wait, and say nothing.
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory);
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaGetLastError();
 
 /// Runs `thread` for every thread of every block; a block's threads meet in __syncthreads.
-cudaError_t run_emulated(const cudaLaunchConfig_t& config, const std::function<void()>& thread);
+void run_emulated(const cudaLaunchConfig_t& config, const std::function<void()>& thread);
+/// Has the stream's thread do so.
+cudaError_t launch_emulated(const cudaLaunchConfig_t& config, std::function<void()> thread);
+/// Adds other work, unless the device is broken.
+cudaError_t enqueue_emulated(cudaStream_t stream, std::function<void()> work);
 
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  return run_emulated(*config, [&] { kernel(arguments...); });
+  return launch_emulated(*config, [kernel, values = std::tuple<Parameters...>(arguments...)] {
+    std::apply(kernel, values);
+  });
 }
 
 /// What tests can ask of the emulated machine.
 namespace emulated {
 inline constexpr std::size_t device_bytes = std::size_t{512} << 20;
 inline constexpr int devices = 2;
+/// Streams begin nothing more until they are let go: whatever is enqueued stays there.
+void hold_streams(bool held);
+/// Each copy takes so much longer.
+void slow_copies(double seconds);
 /// From now on kernels fail on all streams, host functions do not run: a fault of the device.
 void break_devices(bool broken);
 /// Whether devices reach each other's memory.

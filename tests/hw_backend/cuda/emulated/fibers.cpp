@@ -59,11 +59,11 @@ void add_fiber() {
   begin(fiber);
 }
 
-/// Runs every thread up to its next barrier.
+/// Runs threads [first, threads) up to their next barrier.
 ///   Result  how many have ended
-unsigned run_to_barrier(unsigned threads) {
+unsigned run_to_barrier(unsigned threads, unsigned first = 0) {
   unsigned done = 0;
-  for (unsigned i = 0; i < threads; ++i) {
+  for (unsigned i = first; i < threads; ++i) {
     block.running = block.fibers[i].get();
     threadIdx = dim3(i);
     if (!block.running->done) jump(block.scheduler, block.running->place);
@@ -72,25 +72,46 @@ unsigned run_to_barrier(unsigned threads) {
   return done;
 }
 
+[[noreturn]] void split() {
+  std::fputs("some threads of a block ended, others wait in __syncthreads\n", stderr);
+  std::abort();
+}
+
+/// A block whose first thread ends without a barrier has none, and its other threads need no fiber.
 void run_block(unsigned threads) {
-  for (unsigned i = 0; i < threads; ++i) block.fibers[i]->done = false;
+  block.fibers[0]->done = false;
+  if (run_to_barrier(1) == 1) {
+    block.running = nullptr;
+    for (unsigned i = 1; i < threads; ++i) {
+      threadIdx = dim3(i);
+      (*block.thread)();
+    }
+    return;
+  }
+  for (unsigned i = 1; i < threads; ++i) block.fibers[i]->done = false;
+  if (run_to_barrier(threads, 1) > 0) split();
   for (;;) {
     const unsigned done = run_to_barrier(threads);
     if (done == threads) return;
-    if (done == 0) continue;
-    std::fputs("some threads of a block ended, others wait in __syncthreads\n", stderr);
-    std::abort();
+    if (done > 0) split();
   }
 }
 
 }  // namespace
 
-void __syncthreads() { jump(block.running->place, block.scheduler); }
+void __syncthreads() {
+  if (!block.running) split();
+  jump(block.running->place, block.scheduler);
+}
 
-cudaError_t run_emulated(const cudaLaunchConfig_t& config, const std::function<void()>& thread) {
-  if (const cudaError_t error = cudaGetLastError()) return error;
+cudaError_t launch_emulated(const cudaLaunchConfig_t& config, std::function<void()> thread) {
   if (config.blockDim.x == 0 || config.blockDim.x > 1024 || config.gridDim.x == 0)
     return cudaErrorInvalidValue;
+  return enqueue_emulated(config.stream,
+                          [config, thread = std::move(thread)] { run_emulated(config, thread); });
+}
+
+void run_emulated(const cudaLaunchConfig_t& config, const std::function<void()>& thread) {
   const unsigned threads = config.blockDim.x;
   while (block.fibers.size() < threads) add_fiber();
   block.thread = &thread;
@@ -100,5 +121,4 @@ cudaError_t run_emulated(const cudaLaunchConfig_t& config, const std::function<v
     blockIdx = dim3(i);
     run_block(threads);
   }
-  return cudaSuccess;
 }

@@ -1,0 +1,130 @@
+#include "cli/devices.hpp"
+
+#include "cli/common.hpp"
+#include "hw_backend/cuda/gds_engine.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <future>
+
+namespace spillway::cli {
+
+namespace {
+
+using hw_backend::Stream;
+
+struct Obstacle {
+  std::string what, remedy;
+};
+
+/// What keeps a run from CUDA devices; `count` receives how many there are.
+std::optional<Obstacle> obstacle(const DeviceNeeds& needs, const CudaHere& here, int& count) {
+  if (needs.paced)
+    return Obstacle{"a paced run plays another machine's GPU on the host",
+                    "leave out --pace or --device cuda"};
+  if (needs.host_profile)
+    return Obstacle{"the profile is of a server whose GPUs are its own memory",
+                    "probe this one: spillway probe DIR --device cuda --out FILE"};
+  const hw_backend::CudaDevices devices = here.devices();
+  count = devices.count;
+  if (count == 0)
+    return Obstacle{devices.why_none,
+                    "run it where `nvidia-smi` shows a GPU, with the plugin built, or with "
+                    "--device host"};
+  if (!needs.gds) return std::nullopt;
+  if (const std::string missing = here.gds_missing(); !missing.empty())
+    return Obstacle{"io_engine gds has no GPUDirect Storage: " + missing,
+                    "install what is missing, choose another io_engine, or --device host"};
+  if (needs.synthetic)
+    return Obstacle{"GPUDirect Storage shows nobody the data that --synthetic checks",
+                    "leave out --synthetic, choose another io_engine, or --device host"};
+  return std::nullopt;
+}
+
+/// Has the device make what it makes for its first kernels: handles and their workspaces.
+void warm_up(hw_backend::Device& device) {
+  for (const Stream stream : {Stream::compute, Stream::side}) {
+    std::promise<void> ended;
+    device.run(
+        stream, 0, [](hw_backend::Primitives&) {},
+        [&](std::exception_ptr error) { error ? ended.set_exception(error) : ended.set_value(); });
+    ended.get_future().get();
+  }
+}
+
+}  // namespace
+
+void add_device(CLI::App& verb, std::string& wish) {
+  verb.add_option("--device", wish,
+                  "what computes: cuda, or host, which plays GPUs on the processor (default: "
+                  "auto, cuda where there is one)")
+      ->check(CLI::IsMember({"auto", "cuda", "host"}))
+      ->type_name("auto|cuda|host");
+}
+
+CudaHere cuda_here() { return {hw_backend::cuda_devices, hw_backend::gds_missing}; }
+
+DeviceChoice choose_device(const DeviceNeeds& needs, const CudaHere& here) {
+  if (needs.wish == "host") return {0, "as --device asks for"};
+  int count = 0;
+  const std::optional<Obstacle> found = obstacle(needs, here, count);
+  if (!found)
+    return {count, needs.wish == "cuda" ? "as --device asks for"
+                                        : fmt::format("the driver shows {}", count)};
+  if (needs.wish == "cuda") refuse("--device", found->what, found->remedy);
+  return {0, found->what};
+}
+
+hw_backend::MakeDevice make_device(const DeviceChoice& choice) {
+  if (!choice.cuda()) return {};
+  return
+      [choice](std::uint32_t rank) { return hw_backend::open_cuda_device(choice.ordinal(rank)); };
+}
+
+DeviceMemory memory_of_devices(const DeviceChoice& choice, std::uint64_t ranks) {
+  std::vector<std::unique_ptr<hw_backend::Device>> open;
+  std::vector<std::uint64_t> users(static_cast<std::size_t>(choice.cuda_devices));
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    open.push_back(hw_backend::open_cuda_device(choice.ordinal(rank)));
+    warm_up(*open.back());
+    ++users[static_cast<std::size_t>(choice.ordinal(rank))];
+  }
+  DeviceMemory least;
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    if (users[i] == 0) continue;
+    const hw_backend::CudaMemory device = hw_backend::cuda_memory(static_cast<int>(i));
+    const std::uint64_t memory = device.total / users[i];
+    const std::uint64_t context = (device.total - device.available + users[i] - 1) / users[i];
+    if (least.memory == 0 || memory - context < least.memory - least.context)
+      least = {memory, context,
+               users[i] == 1 ? std::string("measured: what the driver reports")
+                             : fmt::format("measured: what the driver reports, over {} ranks of a "
+                                           "device",
+                                           users[i])};
+  }
+  return least;
+}
+
+description::MachineFile with_device_memory(description::MachineFile machine,
+                                            const DeviceChoice& choice, std::uint64_t ranks) {
+  if (!choice.cuda()) return machine;
+  const DeviceMemory each = memory_of_devices(choice, ranks);
+  machine.gpu.memory = description::Bytes(each.memory);
+  machine.gpu.context = description::Bytes(each.context);
+  machine.sources["gpu.memory"] = machine.sources["gpu.context"] = each.source;
+  return machine;
+}
+
+decltype(hw_backend::RealRunOptions::around_engine) around_engine(const DeviceChoice& choice,
+                                                                  bool gds) {
+  if (!choice.cuda() || !gds) return {};
+  return [choice](std::unique_ptr<hw_backend::IoEngine> inner) {
+    hw_backend::GdsEngine::Options options;
+    options.use_device = [choice](int rank) {
+      hw_backend::use_cuda_device(choice.ordinal(static_cast<std::size_t>(rank)));
+    };
+    return std::make_unique<hw_backend::GdsEngine>(std::move(inner), options);
+  };
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,87 @@
+// What hw_backend/cuda/gds uses of cuFile, played by read and write on memory of the process. A
+// library of its own, found by its name as the real one is.
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+struct Error {
+  int code, driver;
+};
+struct Description {
+  int type;
+  union {
+    int descriptor;
+    void* handle;
+  } file;
+  const void* operations;
+};
+struct Handle {
+  int descriptor;
+};
+
+std::atomic<unsigned> transfers{0};
+std::atomic<bool> failing{false};
+
+constexpr int handle_type_invalid = 5026;
+constexpr std::size_t most_at_once = 1 << 20;  // less than asked for, as cuFile may
+
+/// Device memory need not be where O_DIRECT wants it.
+struct Aligned {
+  Aligned() : data(std::aligned_alloc(4096, most_at_once)) {}
+  ~Aligned() { std::free(data); }
+  Aligned(const Aligned&) = delete;
+  void* data;
+};
+
+}  // namespace
+
+extern "C" {
+
+Error cuFileDriverOpen() { return {0, 0}; }
+Error cuFileHandleRegister(void** handle, const Description* description) {
+  if (description->type != 1) return {handle_type_invalid, 0};
+  *handle = new Handle{description->file.descriptor};
+  return {0, 0};
+}
+void cuFileHandleDeregister(void* handle) { delete static_cast<Handle*>(handle); }
+Error cuFileBufRegister(const void*, std::size_t, int) { return {0, 0}; }
+Error cuFileBufDeregister(const void*) { return {0, 0}; }
+
+ssize_t cuFileRead(void* handle, void* memory, std::size_t bytes, off_t at, off_t memory_at) {
+  ++transfers;
+  if (failing) {
+    errno = EIO;
+    return -1;
+  }
+  const Aligned staging;
+  const ssize_t done = pread(static_cast<Handle*>(handle)->descriptor, staging.data,
+                             std::min(bytes, most_at_once), at);
+  if (done > 0)
+    std::memcpy(static_cast<char*>(memory) + memory_at, staging.data,
+                static_cast<std::size_t>(done));
+  return done;
+}
+ssize_t cuFileWrite(void* handle, const void* memory, std::size_t bytes, off_t at,
+                    off_t memory_at) {
+  ++transfers;
+  if (failing) {
+    errno = EIO;
+    return -1;
+  }
+  const Aligned staging;
+  const std::size_t some = std::min(bytes, most_at_once);
+  std::memcpy(staging.data, static_cast<const char*>(memory) + memory_at, some);
+  return pwrite(static_cast<Handle*>(handle)->descriptor, staging.data, some, at);
+}
+
+unsigned emulated_cufile_transfers() { return transfers; }
+void emulated_cufile_fails(bool fails) { failing = fails; }
+}

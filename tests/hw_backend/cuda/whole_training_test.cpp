@@ -1,0 +1,66 @@
+#include "strategies/numerics.hpp"
+#include "tests/hw_backend/cuda/devices.hpp"
+#include "tests/hw_backend/training.hpp"
+
+#include <gtest/gtest.h>
+
+/// Whole trainings by RealMachine on CUDA devices, emulated or real: each ends, bit for bit, as
+/// resident training on the same devices does.
+namespace spillway::hw_backend {
+namespace {
+
+struct Way {
+  const char* name;
+  Overrides overrides;
+  Size size;
+};
+void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
+
+const Way ways[] = {
+    {"zero_infinity", {"strategy.io_engine=direct"}, {}},
+    {"two_ranks_of_zero_infinity_in_fp16",
+     {"parallel.data=2", "training.precision=fp16_mixed"},
+     {.blocks = 1, .feed_forward = 4096}},
+};
+
+class WholeTraining : public ::testing::TestWithParam<Way> {};
+
+/// Seconds in which a span of `track` and one of `other` both last.
+double together_s(const result::Trace& trace, const std::string& track, const std::string& other) {
+  double sum = 0;
+  for (const result::TraceSpan& one : trace.spans) {
+    if (one.track != track || one.phase == "init") continue;
+    for (const result::TraceSpan& two : trace.spans)
+      if (two.track == other)
+        sum += std::max(0.0, std::min(one.end_s, two.end_s) - std::max(one.start_s, two.start_s));
+  }
+  return sum;
+}
+
+TEST_P(WholeTraining, EndsAsResidentTrainingOnTheSameDevicesAndOverlapsItsCopies) {
+  const DevicesUnderTest devices = devices_under_test();
+  if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  const description::Scenario scenario =
+      small_training("zero_infinity", GetParam().overrides, GetParam().size);
+  RealRunOptions options;
+  options.make_device = devices.make;
+  options.trace = true;
+  const RealRun run = train_for_real(scenario, options);
+  ASSERT_TRUE(run.result.feasible());
+  EXPECT_LT(run.trained.losses.back(), run.trained.losses.front());
+  const double overlap_s = together_s(run.trace, "rank 0 compute", "rank 0 h2d") +
+                           together_s(run.trace, "rank 0 compute", "rank 0 d2h");
+  RecordProperty("overlap_ms", std::to_string(1e3 * overlap_s));
+  EXPECT_GT(overlap_s, 0);
+  options.trace = false;
+  const RealRun reference = train_for_real(strategies::reference_of(scenario), options);
+  ASSERT_TRUE(reference.result.feasible());
+  EXPECT_EQ(run.trained.losses, reference.trained.losses);
+  EXPECT_EQ(different(run.trained, reference.trained), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, WholeTraining, ::testing::ValuesIn(ways),
+                         [](const auto& way) { return way.param.name; });
+
+}  // namespace
+}  // namespace spillway::hw_backend
