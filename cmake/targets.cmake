@@ -102,14 +102,16 @@ function(spillway_plugin name)
 endfunction()
 
 # spillway_test(<folder> SOURCES <file>... [LINKS <target>...] [TIMEOUT <seconds>]
-#               [HOSTS_PLUGINS] [RUNS_PROGRAM] [OPTIMIZED])
+#               [HOSTS_PLUGINS] [RUNS_PROGRAM] [OPTIMIZED]
+#               [ONE_TEST])
 # One GoogleTest program, bin/test_<folder>; every test in it is a ctest test <folder>/Suite.Name.
 #   HOSTS_PLUGINS  opens plugins in its own process
 #   RUNS_PROGRAM   starts the program, whose path is the macro SPILLWAY_PROGRAM
 #   OPTIMIZED      calculates so much itself that it is compiled as the libraries are
+#   ONE_TEST       thousands of small tests: one ctest test <folder>/all, not a process for each
 function(spillway_test folder)
-  cmake_parse_arguments(arg "HOSTS_PLUGINS;OPTIMIZED;RUNS_PROGRAM" "TIMEOUT" "SOURCES;LINKS"
-                        ${ARGN})
+  cmake_parse_arguments(arg "HOSTS_PLUGINS;ONE_TEST;OPTIMIZED;RUNS_PROGRAM" "TIMEOUT"
+                        "SOURCES;LINKS" ${ARGN})
   string(REPLACE "/" "_" name ${folder})
   set(target test_${name})
   add_executable(${target} ${arg_SOURCES})
@@ -136,6 +138,11 @@ function(spillway_test folder)
   endif()
   if(SPILLWAY_SANITIZE)
     math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
+  endif()
+  if(arg_ONE_TEST)
+    add_test(NAME ${folder}/all COMMAND ${target} --gtest_brief=1)
+    set_tests_properties(${folder}/all PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${name})
+    return()
   endif()
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                        TEST_PREFIX ${folder}/ PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${name})
