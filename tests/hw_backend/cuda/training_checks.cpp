@@ -169,7 +169,7 @@ models::Workload workload_of(models::Precision precision, models::Attention atte
 /// when the device does it again.
 void check_training(Device& device, Report& report, bool llama, const models::Workload& workload,
                     double tolerance) {
-  constexpr std::uint64_t steps = 3;
+  constexpr std::uint64_t steps = 4;
   const models::Model model = models::build_model(small(llama));
   const models::StepProgram program = models::build_step_program(model, workload);
   Trainer host(device, Side::host, model, program);
