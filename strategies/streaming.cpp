@@ -84,8 +84,9 @@ class Streaming {
     if (gradients_.active())
       co_await gradients_.finish_update();
     else if (on_cpu_)
-      co_await on_cpu_->update([this](std::uint32_t weight) { return gradients_.flat(weight); },
-                               numbers_);
+      co_await on_cpu_->update(
+          [this](std::uint32_t weight) { return gradients_.flat(weight); },
+          [this](std::uint32_t weight) { return gradients_.flat_sectors(weight); }, numbers_);
     else
       co_await on_gpu_.update(numbers_);
   }
@@ -172,10 +173,10 @@ class Streaming {
       bool more = activations_.waits();
       while (more && waits_for_room(layer)) more = co_await activations_.one_leaves();
       GatheredWeights weights = co_await arrive(layer);
-      if (!activations_.fits(layer)) {
+      if (!activations_.fits(layer, false)) {
         if (before) co_await before;
         in_use = GatheredWeights();
-        co_await activations_.make_way(layer);
+        co_await activations_.make_way(layer, false);
       }
       if (!activations_.has_room(layer, false)) {
         if (before) co_await before;
@@ -210,11 +211,14 @@ class Streaming {
         co_await before;
         in_use = GatheredWeights();
       }
+      bool more = activations_.waits();
+      while (more && waits_for_room(layer)) more = co_await activations_.one_leaves();
       GatheredWeights weights = co_await arrive(layer);
       Gradients::OnGpu gradients = co_await gradients_.begin_layer(layer, first_micro);
-      if (!activations_.returns_all(layer)) {
+      if (!activations_.returns_all(layer) || !activations_.fits(layer, true)) {
         if (before) co_await before;
         in_use = GatheredWeights();
+        co_await activations_.make_way(layer, true);
         activations_.prefetch_backward(layer, 0);
       }
       if (!activations_.has_room(layer, true)) {

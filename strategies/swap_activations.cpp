@@ -2,6 +2,7 @@
 
 #include "scenarios/description/names.hpp"
 #include "strategies/counting/counting_machine.hpp"
+#include "strategies/job.hpp"
 #include "strategies/run.hpp"
 #include "strategies/setup.hpp"
 
@@ -21,16 +22,9 @@ bool goes_to(const description::Scenario& scenario, const char* home) {
   return std::find(homes.begin(), homes.end(), home) != homes.end();
 }
 
-/// A knob of the schema that no field holds.
-bool says(const description::Scenario& scenario, const char* knob, const char* word) {
-  const auto& further = scenario.strategy.further;
-  const auto found = further.find(knob);
-  return found != further.end() && found->second == nlohmann::json(word).dump();
-}
-
 SwapOrder order_of(const description::Scenario& scenario) {
-  return says(scenario, "activations.order", "layer") ? SwapOrder::layer
-                                                      : SwapOrder::offloading_benefit;
+  return says(scenario.strategy, "activations.order", "\"layer\"") ? SwapOrder::layer
+                                                                   : SwapOrder::offloading_benefit;
 }
 
 std::uint64_t pinned_bytes(const description::Scenario& scenario, std::uint64_t bytes) {
@@ -168,7 +162,7 @@ SwapProblem swap_problem(const description::Scenario& scenario, const models::Mo
                          const models::StepProgram& program) {
   SwapProblem problem;
   problem.forward_flops = static_cast<std::uint64_t>(std::llround(program.forward_flops().value()));
-  if (!says(scenario, "activations.min_swap", "none"))
+  if (!says(scenario.strategy, "activations.min_swap", "\"none\""))
     for (const models::TensorId id : inputs(model, program))
       problem.least_bytes += program.tensors[id].bytes.value();
   problem.items = swap_items(model, program);

@@ -54,22 +54,28 @@ void Activations::make_room(std::uint32_t layer, bool backward) {
     scratch_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(room.scratch), Purpose::workspace);
 }
 
-/// What the layer's forward takes of GPU memory, beside what the pass before leaves it.
-std::uint64_t Activations::forward_bytes(std::uint32_t layer) const {
+/// What the layer's pass takes of GPU memory, beside what the pass before leaves it.
+std::uint64_t Activations::missing_bytes(std::uint32_t layer, bool backward) const {
   const LayerPlan& plan = job_.plans.layers[layer];
-  const Room room = room_for(layer, false);
+  const Room room = room_for(layer, backward);
   std::uint64_t bytes = 0;
   const auto add = [&](std::uint64_t size) { bytes += rounded(Rounding::cuda_caching, size); };
-  for (const auto& saved : plan.saved) add(saved.bytes);
-  for (const std::uint32_t i : plan.produced) add(job_.plans.hidden[i].bytes);
-  add(std::max(plan.forward.logits_bytes, plan.backward.logits_bytes));
+  for (const std::uint32_t i : backward ? plan.produced_backward : plan.produced)
+    add(job_.plans.hidden[i].bytes);
   if (room.transient > transient_.size().value()) add(room.transient - transient_.size().value());
   if (room.scratch > scratch_.size().value()) add(room.scratch - scratch_.size().value());
+  if (backward) {
+    for (std::size_t i = returned_[layer]; i < plan.returns.size(); ++i)
+      add(job_.plans.moved[plan.returns[i]].bytes);
+    return bytes;
+  }
+  for (const auto& saved : plan.saved) add(saved.bytes);
+  add(std::max(plan.forward.logits_bytes, plan.backward.logits_bytes));
   return bytes;
 }
 
-bool Activations::fits(std::uint32_t layer) const {
-  return !waits_ || forward_bytes(layer) <= machine_.usage(TierId::gpu, rank_).free;
+bool Activations::fits(std::uint32_t layer, bool backward) const {
+  return !waits_ || missing_bytes(layer, backward) <= machine_.usage(TierId::gpu, rank_).free;
 }
 
 // g++ 12 frees what it must not when a co_await stands behind &&, or in a loop's condition
@@ -79,9 +85,9 @@ Task<bool> Activations::one_leaves() {
   co_return left;
 }
 
-Task<> Activations::make_way(std::uint32_t layer) {
+Task<> Activations::make_way(std::uint32_t layer, bool backward) {
   bool more = true;
-  while (more && !fits(layer)) more = co_await swap_.one_leaves();
+  while (more && !fits(layer, backward)) more = co_await swap_.one_leaves();
 }
 
 Task<> Activations::end_micro_batch() {

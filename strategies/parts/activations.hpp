@@ -30,11 +30,11 @@ class Activations {
   bool has_room(std::uint32_t layer, bool backward) const;
   void make_room(std::uint32_t layer, bool backward);
 
-  /// Waits until tensors that leave have made room for the layer's forward, or none is leaving.
-  /// The pass before must be done where there is no room.
-  bool fits(std::uint32_t layer) const;
+  /// Waits until tensors that leave have made room for the layer's pass, or none is leaving. The
+  /// pass before must be done where there is no room.
+  bool fits(std::uint32_t layer, bool backward) const;
   bool waits() const { return waits_; }
-  Task<> make_way(std::uint32_t layer);
+  Task<> make_way(std::uint32_t layer, bool backward);
   /// Waits for the next tensor that leaves.  Result  false: none does
   Task<bool> one_leaves();
 
@@ -66,7 +66,7 @@ class Activations {
     std::uint64_t transient = 0, scratch = 0;
   };
   Room room_for(std::uint32_t layer, bool backward) const;
-  std::uint64_t forward_bytes(std::uint32_t layer) const;
+  std::uint64_t missing_bytes(std::uint32_t layer, bool backward) const;
   Buffer allocate_hidden(std::uint32_t hidden);
 
   Machine& machine_;
