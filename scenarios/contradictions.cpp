@@ -187,7 +187,8 @@ class Checks {
                 parts_.activations.policy == ActivationPolicy::checkpoint_ssd);
     const auto& homes = parts_.activations.homes;
     needs_drive(part("activations.policy", parts_.activations.policy),
-                parts_.activations.policy == ActivationPolicy::swap &&
+                (parts_.activations.policy == ActivationPolicy::swap ||
+                 parts_.activations.policy == ActivationPolicy::tensor_cache) &&
                     std::find(homes.begin(), homes.end(), "ssd") != homes.end());
   }
   void known_storage(const std::string& knob, const std::string& name,

@@ -1,6 +1,7 @@
 #include "strategies/activation_plan.hpp"
 
 #include "scenarios/description/errors.hpp"
+#include "strategies/cache_budget.hpp"
 #include "strategies/swap_activations.hpp"
 
 #include <algorithm>
@@ -153,6 +154,28 @@ ActivationPlan checkpoint_blocks(const models::Model& model, const StepProgram& 
   return plan;
 }
 
+ActivationPlan cacheable(const description::Strategy& strategy, const models::Model& model,
+                         const StepProgram& program) {
+  const CacheKnobs knobs(strategy);
+  ActivationPlan plan = keep_everything(program);
+  plan.by_module = true;
+  const auto layers = static_cast<std::uint32_t>(model.layers.size());
+  for (std::uint32_t layer = 0; layer < layers; ++layer) {
+    // the last layer is the head with its loss; others that are no block hold tensors of the model
+    const bool skipped = layer + 1 == layers ? knobs.skips_head || knobs.skips_loss
+                                             : knobs.skips_model && !model.layers[layer].is_block;
+    if (skipped) continue;
+    for (const TensorId id : program.saved_by(layer)) {
+      const models::Tensor& tensor = program.tensors[id];
+      if (!is_activation(program, id) || tensor.elements == 0 ||
+          tensor.elements < knobs.min_elements)
+        continue;
+      plan.fates[id] = knobs.to_host ? Fate::host : Fate::ssd;
+    }
+  }
+  return plan;
+}
+
 ActivationPlan plan_activations(const description::Scenario& scenario, const models::Model& model,
                                 const StepProgram& program) {
   switch (scenario.strategy.activations.policy) {
@@ -166,6 +189,8 @@ ActivationPlan plan_activations(const description::Scenario& scenario, const mod
       return checkpoint_blocks(model, program, Fate::ssd);
     case ActivationPolicy::swap:
       return choose_swap(scenario, model, program).activations;
+    case ActivationPolicy::tensor_cache:
+      return cacheable(scenario.strategy, model, program);
     default:
       ENSURE(false, "a policy of activations without a plan");
   }

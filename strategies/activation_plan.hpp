@@ -22,6 +22,9 @@ struct ActivationPlan {
   /// A layer with a recomputed tensor runs its whole forward again, as checkpointing frameworks do;
   /// else only the operators that it takes.
   bool whole_layers = false;
+  /// A cache decides during the run which of the tensors that could leave do: the layers are cut
+  /// into modules.
+  bool by_module = false;
   /// Pinned buffers through which tensors go to drives and back, each as large as the largest of
   /// them.  Source  LoHan's artifact
   std::uint64_t staging_buffers = 4;
@@ -35,8 +38,12 @@ ActivationPlan keep_everything(const models::StepProgram& program);
 ActivationPlan checkpoint_blocks(const models::Model& model, const models::StepProgram& program,
                                  Fate inputs);
 
+/// What a cache of tensors may take off the GPU: saved activations of min_elements elements and
+/// more, but for those of the layers that `skip` names.
+ActivationPlan cacheable(const description::Strategy& strategy, const models::Model& model,
+                         const models::StepProgram& program);
+
 /// The plan that `activations.policy` stands for.
-///   Throws  InternalError for a policy that decides during the run
 ActivationPlan plan_activations(const description::Scenario& scenario, const models::Model& model,
                                 const models::StepProgram& program);
 

@@ -25,6 +25,8 @@ constexpr System systems[] = {
     {"lohan",
      "states on SSD, gradients updated as they come, activations swapped as the whole step is best",
      "LoHan (see its section IV)", lohan_defaults, train_streaming, streaming_numerics},
+    {"ssdtrain", "activations to SSD through a cache of tensors; all else on the GPU",
+     "SSDTrain (see its section III)", ssdtrain_defaults, train_streaming, streaming_numerics},
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "strategies/job.hpp"
 
+#include "strategies/module_plan.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -82,6 +84,8 @@ bool Steps::repeats() {
 
 NodeShared::NodeShared(Machine& machine, const description::Scenario& scenario)
     : states(machine.topology().ranks), checkpoints(machine.topology().ranks) {
+  if (scenario.strategy.activations.policy == description::ActivationPolicy::tensor_cache)
+    caches.resize(machine.topology().ranks);
   const auto& wanted = scenario.strategy.optimizer.lanes;
   for (const StorageInfo& storage : machine.topology().storages) {
     const auto found = wanted.find(storage.name);
@@ -113,6 +117,7 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
       elements_[*tensor.weight] = tensor.elements;
   plans = plan_layers(model, program, partition.weight_ways(), partition.gradient_ways(),
                       activations, partition.state_ways());
+  if (activations.by_module) cut_into_modules(plans, model, program);
   const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
   subgroups = make_subgroups(
       model, optimizer.subgroup.value(), optimizer.grouping, optimizer.fused_tensors,

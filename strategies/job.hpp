@@ -54,6 +54,18 @@ struct Partition {
   std::uint64_t state_ways() const { return states ? ways : 1; }
 };
 
+/// What one rank's cache of activations did in a step, bytes.
+struct CacheTotals {
+  std::uint64_t packed = 0;     ///< saved, and large enough
+  std::uint64_t kept = 0;       ///< ... and not stored
+  std::uint64_t offloaded = 0;  ///< ... and stored
+  std::uint64_t forwarded = 0;  ///< of those, taken from memory while the write was under way
+  std::uint64_t dropped = 0;    ///< of those, not written after all
+  std::uint64_t loaded = 0;
+  std::size_t candidates = 0, offloaded_modules = 0;
+  double write_bytes_per_s = 0;  ///< that the budget was planned with; 0: it was not
+};
+
 /// What the ranks of a node share while they run.
 struct NodeShared {
   /// `optimizer.lanes` of each storage, one without; made when the run starts.
@@ -63,6 +75,7 @@ struct NodeShared {
   /// What each rank's optimizer says of its last step.
   std::vector<result::OptimizerStates> states;
   std::vector<result::Checkpoint> checkpoints;
+  std::vector<CacheTotals> caches;  ///< empty without a cache of activations
 };
 
 /// A knob that the schema has and no field of a part holds says `value`, as JSON text.

@@ -61,6 +61,11 @@ struct PassPlan {
     bool then_all_reduce = false;
     const models::Operator* reduction = nullptr;  ///< that all-reduce
     PlannedOperand reduced{};
+    // of passes that are cut into modules:
+    std::uint32_t module = 0;               ///< index into LayerPlans::modules
+    std::vector<std::uint32_t> makes{};     ///< forward: indices into `saved`, used here first
+    std::vector<std::uint32_t> needs{};     ///< backward: moved tensors used here first
+    std::vector<std::uint32_t> releases{};  ///< moved tensors of this layer used here last
   };
   std::vector<Segment> segments;
   std::uint64_t transient_bytes = 0;
@@ -91,9 +96,19 @@ struct MovedTensor {
   Fate fate;            ///< host or ssd
   std::uint64_t bytes;  ///< of its memory on the GPU
   bool hidden;
-  std::uint32_t index;    ///< into LayerPlans::hidden, or LayerPlan::saved of `layer`
-  std::uint32_t layer;    ///< leaves in its forward, is back for its backward
-  std::uint32_t made_in;  ///< segment of that forward after which it can leave
+  std::uint32_t index;         ///< into LayerPlans::hidden, or LayerPlan::saved of `layer`
+  std::uint32_t layer;         ///< leaves in its forward, is back for its backward
+  std::uint32_t made_in;       ///< segment of that forward after which it can leave
+  std::uint32_t saved_by = 0;  ///< forward operator that saves it first
+  std::uint32_t module = 0;    ///< of that operator
+  bool overwritten = false;    ///< backward puts a gradient in its place
+};
+
+/// Part of a layer that a cache of tensors works by.
+struct Module {
+  std::uint32_t layer;
+  bool in_block;
+  std::vector<std::uint32_t> moved;  ///< indices into LayerPlans::moved that it saves first
 };
 
 /// A tensor that leaves its layer: hidden states between layers, their gradients, an encoder's
@@ -131,6 +146,12 @@ struct LayerPlans {
   std::vector<LayerPlan> layers;
   std::vector<HiddenTensor> hidden;
   std::vector<MovedTensor> moved;
+  /// Each moved tensor by each module that saves it, in forward order.
+  struct Scope {
+    std::uint32_t module, saved_by, moved;
+  };
+  std::vector<Scope> scopes;
+  std::vector<Module> modules;  ///< in forward order; none unless cut_into_modules made them
 };
 
 /// Lays out every layer of `program` for ranks that hold 1/`weight_ways` of each weight and

@@ -78,17 +78,31 @@ class Limits {
     const ActivationPolicy policy = strategy.activations.policy;
     refuse(policy != ActivationPolicy::keep && policy != ActivationPolicy::checkpoint_gpu &&
                policy != ActivationPolicy::checkpoint_host &&
-               policy != ActivationPolicy::checkpoint_ssd && policy != ActivationPolicy::swap,
+               policy != ActivationPolicy::checkpoint_ssd && policy != ActivationPolicy::swap &&
+               policy != ActivationPolicy::tensor_cache,
            "strategy.activations.policy", "no system of this version has this policy",
-           "use keep, checkpoint_gpu, checkpoint_host, checkpoint_ssd or swap");
+           "use keep, checkpoint_gpu, checkpoint_host, checkpoint_ssd, swap or tensor_cache");
     refuse(policy == ActivationPolicy::swap && strategy.activations.homes.empty(),
            "strategy.activations.homes",
            "activations.policy swap has no activations.homes to swap to",
            "write [\"host\", \"ssd\"], or one of them");
+    tensor_cache();
     refuse(strategy.optimizer.device == OptimizerDevice::near_storage, "strategy.optimizer.device",
            "no system of this version updates inside the storage", "use gpu or cpu");
     refuse(strategy.optimizer.staleness > 0, "strategy.optimizer.staleness",
            "no system of this version delays its update", "use 0");
+  }
+
+  void tensor_cache() {
+    const auto& strategy = scenario_.strategy;
+    if (strategy.activations.policy != ActivationPolicy::tensor_cache) return;
+    refuse(strategy.activations.homes.size() != 1, "strategy.activations.homes",
+           "a cache of activations has one home", "write [\"ssd\"] or [\"host\"]");
+    const auto deduplicate = strategy.further.find("activations.deduplicate");
+    refuse(deduplicate != strategy.further.end() && deduplicate->second == "false",
+           "strategy.activations.deduplicate",
+           "a tensor that several modules save is one tensor in every schedule of this version",
+           "use true");
   }
 
   void homes() {
@@ -168,7 +182,8 @@ class Limits {
     const auto& kept = strategy.activations;
     const bool spills = std::find(kept.homes.begin(), kept.homes.end(), "ssd") != kept.homes.end();
     const bool activations = kept.policy == ActivationPolicy::checkpoint_ssd ||
-                             (kept.policy == ActivationPolicy::swap && spills);
+                             (kept.policy == ActivationPolicy::swap && spills) ||
+                             (kept.policy == ActivationPolicy::tensor_cache && spills);
     if (!states && !activations && strategy.weights.home != Home::ssd) return;
     std::vector<description::StorageSpec> drives = scenario_.machine.storage;
     std::erase_if(

@@ -37,9 +37,10 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
     if (!narrow) numerics.sum = ElementType::fp32;
     numerics.reduces_each = numerics.data > 1 && (offloads || scenario.parallel.zero_stage >= 2);
   }
-  numerics.sums_in_kernels =
-      numerics.micro_batches > 1 && !offloads && scenario.parallel.zero_stage < 2 &&
-      strategy.gradients.fused_accumulation && numerics.sum == kernel_type(numerics.precision);
+  numerics.sums_in_kernels = numerics.micro_batches > 1 && !offloads &&
+                             (scenario.parallel.zero_stage < 2 || numerics.data == 1) &&
+                             strategy.gradients.fused_accumulation &&
+                             numerics.sum == kernel_type(numerics.precision);
   numerics.skips = strategy.overflow_check != description::OverflowCheck::none;
   numerics.staleness = 0;
   return numerics;

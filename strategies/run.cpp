@@ -1,6 +1,7 @@
 #include "strategies/run.hpp"
 
 #include "reports/result/control.hpp"
+#include "strategies/cache_budget.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/endurance.hpp"
 #include "strategies/io_bench.hpp"
@@ -65,6 +66,7 @@ class Summary {
     add_bytes(result, all);
     add_rates(result);
     add_states(result);
+    add_cache(result);
     const description::Training& training = scenario_.training;
     const std::uint64_t tokens = training.micro_batch * training.gradient_accumulation *
                                  training.sequence * scenario_.parallel.data;
@@ -225,6 +227,27 @@ class Summary {
     if (all.subgroups == 0) return;
     result.optimizer_states = all;
     result.checkpoint = checkpoint;
+  }
+
+  /// What the caches of activations did in the last step: the rank that stores most; bytes of all.
+  void add_cache(result::Result& result) {
+    if (job_.shared->caches.empty()) return;
+    CacheTotals most, all;
+    for (const CacheTotals& one : job_.shared->caches) {
+      if (one.offloaded >= most.offloaded) most = one;
+      all.kept += one.kept;
+      all.forwarded += one.forwarded;
+      all.dropped += one.dropped;
+    }
+    result.plan = {{"swap_bytes", most.offloaded},
+                   {"offloaded_modules", most.offloaded_modules},
+                   {"modules", most.candidates},
+                   {"kept_bytes", all.kept},
+                   {"forwarded_bytes", all.forwarded},
+                   {"cancelled_bytes", all.dropped},
+                   {"planned_write_bytes_per_s", most.write_bytes_per_s},
+                   {"required_write_bytes_per_s",
+                    required_write_bandwidth(most.offloaded - most.dropped, result.step_time_s)}};
   }
 
   /// The resource that works for the largest part of the step.

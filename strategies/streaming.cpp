@@ -56,6 +56,7 @@ class Streaming {
     for (std::uint64_t micro = 0; micro < micro_batches; ++micro) {
       numbers_ = progress_.numbers(micro);
       machine_.enter(rank_, Phase::forward);
+      activations_.begin_micro_batch();
       co_await forward();
       machine_.enter(rank_, Phase::backward);
       if (micro + 1 == micro_batches) gradients_.begin_update(numbers_);
@@ -70,7 +71,10 @@ class Streaming {
     machine_.enter(rank_, Phase::update);
     if (!overflow) co_await update();
     progress_.step_ended(overflow);
+    activations_.step_ended();
   }
+
+  Task<> end() { return activations_.settle(); }
 
   Task<> checkpoint() {
     if (on_cpu_)
@@ -159,6 +163,39 @@ class Streaming {
                       std::move(after), !overlap_);
   }
 
+  /// Forward of one layer, a segment at a time, at most one ahead of the GPU: memory is taken for
+  /// what it makes, and what it completed is stored.
+  Task<IssuedPass> forward_by_module(std::uint32_t layer, LayerOperands at, Op before) {
+    const PassPlan& pass = job_.plans.layers[layer].forward;
+    PassIssuer issuer(machine_, rank_, tensor_group(job_.scenario, rank_), pass, at, {}, !overlap_);
+    for (std::uint32_t i = 0; i < pass.segments.size(); ++i) {
+      activations_.enter_forward_segment(layer, pass.segments[i]);
+      const Op issued = issuer.next();
+      activations_.leave_forward_segment(layer, i, issued);
+      if (before) co_await before;
+      before = issued;
+    }
+    co_return issuer.finish();
+  }
+
+  /// Backward of one layer, a segment at a time, at most one ahead of the GPU: what a module needs
+  /// is asked for when it begins, and given back when it is through.
+  ///   before  the backward of the layer above
+  Task<Op> module_by_module(std::uint32_t layer, LayerOperands at, std::vector<Op> after,
+                            Op before) {
+    const PassPlan& pass = job_.plans.layers[layer].backward;
+    PassIssuer issuer(machine_, rank_, tensor_group(job_.scenario, rank_), pass, at,
+                      std::move(after), !overlap_);
+    for (const PassPlan::Segment& segment : pass.segments) {
+      co_await activations_.enter_segment(layer, segment);
+      const Op issued = issuer.next();
+      activations_.leave_segment(layer, segment);
+      if (before) co_await before;
+      before = issued;
+    }
+    co_return issuer.finish().last;
+  }
+
   Task<> forward() {
     fetches_.clear();
     fetches_.resize(layers_);
@@ -184,8 +221,12 @@ class Streaming {
         activations_.make_room(layer, false);
       }
       activations_.before_forward(layer);
-      const IssuedPass computed =
-          issue(job_.plans.layers[layer].forward, operands(layer, weights), {});
+      const LayerOperands at = operands(layer, weights);
+      IssuedPass computed;
+      if (activations_.by_module())
+        computed = co_await forward_by_module(layer, at, before);
+      else
+        computed = issue(job_.plans.layers[layer].forward, at, {});
       activations_.after_forward(layer, computed);
       // the hook of this layer runs when the layer before it has left the GPU
       if (before) co_await before;
@@ -236,7 +277,11 @@ class Streaming {
         const IssuedPass recomputed = issue(plan.recompute, at, std::move(arrivals));
         arrivals = {recomputed.last};
       }
-      const Op computed = issue(plan.backward, at, std::move(arrivals)).last;
+      Op computed;
+      if (activations_.by_module())
+        computed = co_await module_by_module(layer, at, std::move(arrivals), before);
+      else
+        computed = issue(plan.backward, at, std::move(arrivals)).last;
       activations_.after_backward(layer);
       if (before) co_await before;
       in_use = GatheredWeights();
@@ -276,6 +321,7 @@ Task<> train_streaming(Machine& machine, Rank rank, const Job& job) {
   Streaming rank_state(machine, rank, job);
   co_await rank_state.init();
   while (co_await job.steps->next()) co_await rank_state.step();
+  co_await rank_state.end();
   if (job.scenario.run.checkpoint) co_await rank_state.checkpoint();
 }
 

@@ -11,5 +11,6 @@ description::Strategy zero_infinity_defaults();
 description::Strategy memascend_defaults();
 description::Strategy mlp_offload_defaults();
 description::Strategy lohan_defaults();
+description::Strategy ssdtrain_defaults();
 
 }  // namespace spillway::strategies

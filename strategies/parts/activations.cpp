@@ -10,6 +10,8 @@ Activations::Activations(Machine& machine, Rank rank, const Job& job)
       job_(job),
       swap_(machine, rank, job),
       waits_(job.scenario.strategy.activations.policy == description::ActivationPolicy::swap),
+      cache_(job.activations.by_module ? std::make_unique<TensorCache>(machine, rank, job)
+                                       : nullptr),
       saved_(job.plans.layers.size()),
       saved_arrivals_(job.plans.layers.size()),
       logits_(job.plans.layers.size()),
@@ -103,7 +105,7 @@ Task<> Activations::end_micro_batch() {
 
 void Activations::before_forward(std::uint32_t layer) {
   const LayerPlan& plan = job_.plans.layers[layer];
-  for (std::size_t i = 0; i < plan.saved.size(); ++i)
+  for (std::size_t i = 0; !cache_ && i < plan.saved.size(); ++i)
     saved_[layer][i] =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(plan.saved[i].bytes), Purpose::activations);
   const std::uint64_t logits = std::max(plan.forward.logits_bytes, plan.backward.logits_bytes);
@@ -113,23 +115,98 @@ void Activations::before_forward(std::uint32_t layer) {
 }
 
 void Activations::after_forward(std::uint32_t layer, const IssuedPass& issued) {
-  for (const std::uint32_t i : job_.plans.layers[layer].leaves) {
-    const MovedTensor& moved = job_.plans.moved[i];
-    Buffer& buffer = moved.hidden ? hidden_[moved.index] : saved_[layer][moved.index];
-    swap_.leave(i, std::move(buffer), moved.hidden ? issued.last : issued.segments[moved.made_in]);
-    buffer.reset();
-  }
+  if (cache_)
+    after_forward_by_module(layer, issued);
+  else
+    for (const std::uint32_t i : job_.plans.layers[layer].leaves) {
+      const MovedTensor& moved = job_.plans.moved[i];
+      Buffer& buffer = memory_of(moved);
+      swap_.leave(i, std::move(buffer),
+                  moved.hidden ? issued.last : issued.segments[moved.made_in]);
+      buffer.reset();
+    }
   for (const std::uint32_t i : job_.plans.layers[layer].released_forward) hidden_[i].reset();
 }
 
+void Activations::enter_forward_segment(std::uint32_t layer, const PassPlan::Segment& segment) {
+  const LayerPlan& plan = job_.plans.layers[layer];
+  for (const std::uint32_t i : segment.makes)
+    saved_[layer][i] =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(plan.saved[i].bytes), Purpose::activations);
+}
+
+void Activations::leave_forward_segment(std::uint32_t layer, std::uint32_t index,
+                                        const Op& issued) {
+  const LayerPlan& plan = job_.plans.layers[layer];
+  for (const std::uint32_t i : plan.leaves) {
+    const MovedTensor& moved = job_.plans.moved[i];
+    if (moved.hidden) {  // made by a layer before, and saved by this one's first operators
+      if (index == 0 && job_.plans.hidden[moved.index].first_layer != layer)
+        cache_->pack(i, memory_of(moved), before_);
+    } else if (moved.made_in == index) {
+      cache_->pack(i, memory_of(moved), issued);
+    }
+  }
+  for (const std::uint32_t i : plan.forward.segments[index].releases)
+    if (cache_->stores(i)) memory_of(job_.plans.moved[i]).reset();
+}
+
+/// Packs hidden states that the layer made and saved itself; drops those that are stored, when no
+/// forward reads them any more.
+void Activations::after_forward_by_module(std::uint32_t layer, const IssuedPass& issued) {
+  const PassPlan& pass = job_.plans.layers[layer].forward;
+  Op first = issued.first;
+  for (std::size_t i = 0; i < pass.segments.size(); ++i) {
+    const std::uint32_t module = pass.segments[i].module;
+    if (i + 1 < pass.segments.size() && pass.segments[i + 1].module == module) continue;
+    cache_->forward_ran(module, first, issued.segments[i]);
+    first = issued.segments[i];
+  }
+  for (const std::uint32_t i : job_.plans.layers[layer].leaves) {
+    const MovedTensor& moved = job_.plans.moved[i];
+    if (moved.hidden && job_.plans.hidden[moved.index].first_layer == layer)
+      cache_->pack(i, memory_of(moved), issued.last);
+  }
+  for (std::uint32_t i = 0; i < job_.plans.moved.size(); ++i) {
+    const MovedTensor& moved = job_.plans.moved[i];
+    if (moved.hidden && job_.plans.hidden[moved.index].last_forward_layer == layer &&
+        cache_->stores(i))
+      memory_of(moved).reset();
+  }
+  before_ = issued.last;
+}
+
+Task<> Activations::enter_segment(std::uint32_t layer, const PassPlan::Segment& segment) {
+  cache_->prefetch(segment.module);
+  for (const std::uint32_t i : segment.needs) {
+    Buffer& buffer = memory_of(job_.plans.moved[i]);
+    if (!buffer) buffer = co_await cache_->unpack(i);
+    ENSURE(buffer, "a tensor of layer " + std::to_string(layer) + " is not in the cache");
+  }
+}
+
+void Activations::leave_segment(std::uint32_t layer, const PassPlan::Segment& segment) {
+  for (const std::uint32_t i : segment.releases) {
+    const MovedTensor& moved = job_.plans.moved[i];
+    ENSURE(moved.layer == layer, "released by a layer that others follow");
+    memory_of(moved).reset();
+    cache_->release(i);
+  }
+}
+
+Task<> Activations::settle() {
+  if (cache_) co_await cache_->settle();
+}
+
 void Activations::prefetch_backward(std::uint32_t layer, std::uint64_t reserve) {
+  if (cache_) return;
   const auto& returns = job_.plans.layers[layer].returns;
   for (; returned_[layer] < returns.size(); ++returned_[layer]) {
     const std::uint32_t i = returns[returned_[layer]];
     const MovedTensor& moved = job_.plans.moved[i];
     const std::uint64_t bytes = rounded(Rounding::cuda_caching, moved.bytes);
     if (waits_ && reserve && machine_.usage(TierId::gpu, rank_).free < bytes + reserve) return;
-    Buffer& buffer = moved.hidden ? hidden_[moved.index] : saved_[layer][moved.index];
+    Buffer& buffer = memory_of(moved);
     buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(moved.bytes), Purpose::activations);
     swap_.call_back(i, buffer.view());
   }
@@ -141,6 +218,7 @@ bool Activations::returns_all(std::uint32_t layer) const {
 
 Task<std::vector<Op>> Activations::arrivals(std::uint32_t layer) {
   std::vector<Op> hidden;
+  if (cache_) co_return hidden;
   for (const std::uint32_t i : job_.plans.layers[layer].returns) {
     const MovedTensor& moved = job_.plans.moved[i];
     Op arrived = co_await swap_.arrival(i);

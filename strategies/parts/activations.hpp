@@ -2,6 +2,7 @@
 
 #include "strategies/parts/activation_swap.hpp"
 #include "strategies/parts/passes.hpp"
+#include "strategies/parts/tensor_cache.hpp"
 
 namespace spillway::strategies {
 
@@ -10,12 +11,20 @@ namespace spillway::strategies {
 ///   host, ssd   leaves when the kernel that completes it has run, and comes back a layer ahead;
 ///               hidden states leave after the forward of the layer that reads them last
 ///   recompute   is made again in its layer's backward; lives in that pass only
+///   Where the plan is cut into modules, a cache decides during the run (TensorCache), and backward
+///   goes module by module.
 ///   Source      MemAscend IV-D, steps 4 and 6; "Training Deep Nets with Sublinear Memory Cost"
 class Activations {
  public:
   Activations(Machine& machine, Rank rank, const Job& job);
 
-  Task<> init() { return swap_.init(); }
+  Task<> init() { return cache_ ? cache_->init() : swap_.init(); }
+
+  /// Saved tensors come and go module by module.
+  bool by_module() const { return cache_ != nullptr; }
+  void begin_micro_batch() {
+    if (cache_) cache_->begin_micro_batch();
+  }
 
   bool recomputes(std::uint32_t layer) const {
     return !job_.plans.layers[layer].recompute.segments.empty();
@@ -50,6 +59,21 @@ class Activations {
   void before_backward(std::uint32_t layer);
   void after_backward(std::uint32_t layer);
 
+  /// A segment of a forward that goes by modules: buffers for what it makes.
+  void enter_forward_segment(std::uint32_t layer, const PassPlan::Segment& segment);
+  /// It was issued as number `index`: what it completed goes to the cache.
+  void leave_forward_segment(std::uint32_t layer, std::uint32_t index, const Op& issued);
+  /// A segment of a backward that goes by modules: brings what it needs, and what lies ahead is
+  /// asked for.
+  Task<> enter_segment(std::uint32_t layer, const PassPlan::Segment& segment);
+  /// It was issued: gives up what nobody needs again.
+  void leave_segment(std::uint32_t layer, const PassPlan::Segment& segment);
+  void step_ended() {
+    if (cache_) cache_->step_ended();
+  }
+  /// The run ends: waits for what the cache still stores.
+  Task<> settle();
+
   /// What the first pass of `layer` in backward must wait for: its hidden states. Waits until all
   /// that comes back is on its way.
   Task<std::vector<Op>> arrivals(std::uint32_t layer);
@@ -68,12 +92,18 @@ class Activations {
   Room room_for(std::uint32_t layer, bool backward) const;
   std::uint64_t missing_bytes(std::uint32_t layer, bool backward) const;
   Buffer allocate_hidden(std::uint32_t hidden);
+  void after_forward_by_module(std::uint32_t layer, const IssuedPass& issued);
+  Buffer& memory_of(const MovedTensor& moved) {
+    return moved.hidden ? hidden_[moved.index] : saved_[moved.layer][moved.index];
+  }
 
   Machine& machine_;
   Rank rank_;
   const Job& job_;
   ActivationSwap swap_;
   bool waits_;  ///< for room, where tensors that leave make some: policy swap
+  std::unique_ptr<TensorCache> cache_;  ///< null unless the plan goes by modules
+  Op before_;                           ///< the forward of the layer before
   Buffer transient_, scratch_;
   std::vector<std::vector<Buffer>> saved_;       ///< by layer, parallel to LayerPlan::saved
   std::vector<std::vector<Op>> saved_arrivals_;  ///< the same

@@ -27,7 +27,8 @@ View view_of(const PlannedOperand& planned, const LayerOperands& at) {
 }
 
 /// Binds one kernel.  written  by slot: gradients that a kernel of this pass has begun
-GpuKernel bind(const PlannedKernel& planned, const LayerOperands& at, std::vector<bool>& written) {
+GpuKernel bind_kernel(const PlannedKernel& planned, const LayerOperands& at,
+                      std::vector<bool>& written) {
   const models::Operator& op = *planned.operation;
   GpuKernel kernel;
   kernel.name = op.name;
@@ -84,44 +85,65 @@ bool await_saved(const PlannedKernel& kernel, std::vector<Op>* arrivals, std::ve
 
 }  // namespace
 
-IssuedPass issue_pass(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
-                      const LayerOperands& operands, std::vector<Op> after, bool as_they_come) {
+PassIssuer::PassIssuer(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
+                       const LayerOperands& operands, std::vector<Op> after, bool as_they_come)
+    : machine_(machine),
+      rank_(rank),
+      tensor_group_(tensor_group),
+      pass_(pass),
+      operands_(operands),
+      as_they_come_(as_they_come),
+      after_(std::move(after)),
+      awaited_(operands.weights->ready.size(), !as_they_come),
+      written_(operands.weights->ready.size(), false) {
   const GatheredWeights& weights = *operands.weights;
   const auto& first = as_they_come ? weights.reads : weights.ready;
-  after.insert(after.end(), first.begin(), first.end());
-  std::vector<bool> awaited(weights.ready.size(), !as_they_come);
-  std::vector<bool> written(weights.ready.size(), false);
-  IssuedPass issued;
-  Op& last = issued.last;
-  std::vector<GpuKernel> kernels;
-  const auto flush = [&] {
-    if (kernels.empty() && after.empty()) return;
-    last = machine.run(rank, kernels, after);
-    kernels.clear();
-    after.clear();
-  };
-  for (const PassPlan::Segment& segment : pass.segments) {
-    for (const PlannedKernel& planned : segment.kernels) {
-      std::vector<Op> copies;
-      bool waits = as_they_come && await_weights(planned, weights, awaited, copies);
-      waits |= await_saved(planned, operands.arrivals, copies);
-      if (waits) {
-        if (!kernels.empty()) flush();
-        after.insert(after.end(), copies.begin(), copies.end());
-      }
-      kernels.push_back(bind(planned, operands, written));
-    }
-    flush();
-    if (segment.then_all_reduce) {
-      const View sum = view_of(segment.reduced, operands);
-      last = machine.collective(rank, tensor_group, Collective::all_reduce, sum, sum, last,
-                                operands.type);
-      after.push_back(last);
-    }
-    issued.segments.push_back(last);
+  after_.insert(after_.end(), first.begin(), first.end());
+}
+
+void PassIssuer::flush() {
+  if (kernels_.empty() && after_.empty()) return;
+  issued_.last = machine_.run(rank_, kernels_, after_);
+  if (!issued_.first) issued_.first = issued_.last;
+  kernels_.clear();
+  after_.clear();
+}
+
+void PassIssuer::add(const PlannedKernel& planned) {
+  std::vector<Op> copies;
+  bool waits = as_they_come_ && await_weights(planned, *operands_.weights, awaited_, copies);
+  waits |= await_saved(planned, operands_.arrivals, copies);
+  if (waits) {
+    if (!kernels_.empty()) flush();
+    after_.insert(after_.end(), copies.begin(), copies.end());
   }
-  if (!after.empty()) flush();
-  return issued;
+  kernels_.push_back(bind_kernel(planned, operands_, written_));
+}
+
+Op PassIssuer::next() {
+  const PassPlan::Segment& segment = pass_.segments.at(issued_.segments.size());
+  for (const PlannedKernel& planned : segment.kernels) add(planned);
+  flush();
+  if (segment.then_all_reduce) {
+    const View sum = view_of(segment.reduced, operands_);
+    issued_.last = machine_.collective(rank_, tensor_group_, Collective::all_reduce, sum, sum,
+                                       issued_.last, operands_.type);
+    after_.push_back(issued_.last);
+  }
+  issued_.segments.push_back(issued_.last);
+  return issued_.last;
+}
+
+IssuedPass PassIssuer::finish() {
+  if (!after_.empty()) flush();
+  return std::move(issued_);
+}
+
+IssuedPass issue_pass(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
+                      const LayerOperands& operands, std::vector<Op> after, bool as_they_come) {
+  PassIssuer issuer(machine, rank, tensor_group, pass, operands, std::move(after), as_they_come);
+  for (std::size_t i = 0; i < pass.segments.size(); ++i) static_cast<void>(issuer.next());
+  return issuer.finish();
 }
 
 }  // namespace spillway::strategies

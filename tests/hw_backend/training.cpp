@@ -91,8 +91,8 @@ description::Scenario small_training(const std::string& system, const Overrides&
       .scenario;
 }
 
-RealRun train_for_real(const description::Scenario& scenario, RealRunOptions options,
-                       bool on_disk) {
+RealRun train_for_real(const description::Scenario& scenario, RealRunOptions options, bool on_disk,
+                       const std::optional<strategies::ActivationPlan>& plan) {
   static int number = 0;
   const bool in_memory = !on_disk && std::filesystem::exists("/dev/shm");
   const std::filesystem::path root =
@@ -107,7 +107,8 @@ RealRun train_for_real(const description::Scenario& scenario, RealRunOptions opt
       std::filesystem::create_directories(directories.directories.back());
     }
   }
-  const strategies::Prepared prepared = strategies::prepare(scenario);
+  strategies::Prepared prepared = strategies::prepare(scenario);
+  if (plan) prepared.activations = plan;
   try {
     RealRun run = run_for_real(scenario, prepared, options);
     expect_clean(root);

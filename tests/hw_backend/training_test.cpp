@@ -3,6 +3,8 @@
 #include "strategies/catalogue.hpp"
 
 #include <gtest/gtest.h>
+#include <array>
+#include <nlohmann/json.hpp>
 
 namespace spillway::hw_backend {
 namespace {
@@ -97,6 +99,59 @@ TEST(TrainingWithActiveGradients, EndsWhereTheReferenceDoes) {
       EXPECT_EQ(different(run.trained, reference.trained), 0u);
     }
 }
+
+// Saved tensors in turn stay, go to host memory, go to SSD and are made again.
+TEST(TrainingWithEveryFate, EndsWhereTheReferenceDoes) {
+  using strategies::Fate;
+  for (const char* system : {"zero_offload", "mlp_offload"})
+    for (const unsigned first : {0u, 1u, 2u, 3u}) {
+      const description::Scenario scenario =
+          small_training(system, {"training.gradient_accumulation=2"});
+      const strategies::Prepared prepared = strategies::prepare(scenario);
+      strategies::ActivationPlan plan =
+          strategies::checkpoint_blocks(prepared.model, prepared.program, Fate::keep);
+      plan.whole_layers = false;
+      unsigned number = first;
+      for (Fate& fate : plan.fates)
+        if (fate == Fate::recompute)
+          fate = std::array{Fate::keep, Fate::host, Fate::ssd, Fate::recompute}[number++ % 4];
+      const RealRun run = train_for_real(scenario, {}, false, plan);
+      ASSERT_TRUE(run.result.feasible());
+      EXPECT_GT(run.io.bytes_written, 0u);
+      const RealRun& reference = reference_run(scenario, "every_fate");
+      EXPECT_EQ(run.trained.losses, reference.trained.losses) << first;
+      EXPECT_EQ(different(run.trained, reference.trained), 0u) << first;
+    }
+}
+
+class TensorCache : public ::testing::TestWithParam<Overrides> {};
+
+// Tensors of any size leave; the scenario's three steps are past the profiled one.
+TEST_P(TensorCache, EndsWhereTheReferenceDoes) {
+  Overrides overrides{"strategy.activations.min_elements=0", "strategy.activations.profile_step=0",
+                      "training.gradient_accumulation=2"};
+  overrides.insert(overrides.end(), GetParam().begin(), GetParam().end());
+  const description::Scenario scenario = small_training("ssdtrain", overrides);
+  const RealRun run = train_for_real(scenario);
+  ASSERT_TRUE(run.result.feasible());
+  EXPECT_GT(run.result.plan.at("swap_bytes").get<std::uint64_t>(), 0u);
+  const RealRun& reference = reference_run(scenario, "tensor_cache");
+  EXPECT_EQ(run.trained.losses, reference.trained.losses);
+  EXPECT_EQ(different(run.trained, reference.trained), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Knobs, TensorCache,
+    ::testing::Values(
+        Overrides{"strategy.activations.swap_bytes=all"},
+        Overrides{"strategy.activations.swap_bytes=all", "strategy.activations.keep_last=none",
+                  "strategy.activations.forwarding=false", "strategy.activations.cancel=never"},
+        Overrides{"strategy.activations.swap_bytes=all", "strategy.activations.cancel=always",
+                  "strategy.activations.store_workers=3", "strategy.activations.load_workers=2",
+                  "strategy.activations.prefetch=1"},
+        Overrides{"strategy.activations.swap_bytes=all", "strategy.activations.homes=[\"host\"]",
+                  "strategy.activations.prefetch=module"},
+        Overrides{"strategy.activations.swap_bytes=100 KiB", "strategy.activations.skip=[]"}));
 
 // Three buffers hold one sub-group, which an alternating order leaves in host memory: the last of
 // one step, the first of the next.

@@ -147,12 +147,15 @@ void expect_sound(const Scenario& scenario, bool twice) {
     return run_watched(*machine, scenario, prepared, "sim");
   };
   const result::Result simulated = simulate_it();
-  expect_same_bytes(counted.io, simulated.io);
-  EXPECT_EQ(counted.operations, simulated.operations);
-  const Demand demand = as_moved(counting.demands().back(), simulated.io, counting.topology());
-  const double bound = bounds_of(demand, scenario).step();
-  EXPECT_GT(bound, 0);
-  EXPECT_GE(simulated.step_time_s, bound * (1 - 1e-9));
+  // what a cache of tensors stores and reads back depends on time, which counting has not
+  if (scenario.strategy.activations.policy != description::ActivationPolicy::tensor_cache) {
+    expect_same_bytes(counted.io, simulated.io);
+    EXPECT_EQ(counted.operations, simulated.operations);
+    const Demand demand = as_moved(counting.demands().back(), simulated.io, counting.topology());
+    const double bound = bounds_of(demand, scenario).step();
+    EXPECT_GT(bound, 0);
+    EXPECT_GE(simulated.step_time_s, bound * (1 - 1e-9));
+  }
   if (twice) {
     EXPECT_EQ(without_wall(simulated), without_wall(simulate_it()));
   }
