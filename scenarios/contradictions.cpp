@@ -185,6 +185,10 @@ class Checks {
                 parts_.gradients.policy == GradientPolicy::ssd_fp32 && !paths);
     needs_drive(part("activations.policy", parts_.activations.policy),
                 parts_.activations.policy == ActivationPolicy::checkpoint_ssd);
+    const auto& homes = parts_.activations.homes;
+    needs_drive(part("activations.policy", parts_.activations.policy),
+                parts_.activations.policy == ActivationPolicy::swap &&
+                    std::find(homes.begin(), homes.end(), "ssd") != homes.end());
   }
   void known_storage(const std::string& knob, const std::string& name,
                      const std::vector<std::string>& known) {

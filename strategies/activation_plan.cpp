@@ -1,6 +1,7 @@
 #include "strategies/activation_plan.hpp"
 
 #include "scenarios/description/errors.hpp"
+#include "strategies/swap_activations.hpp"
 
 #include <algorithm>
 
@@ -163,6 +164,8 @@ ActivationPlan plan_activations(const description::Scenario& scenario, const mod
       return checkpoint_blocks(model, program, Fate::host);
     case ActivationPolicy::checkpoint_ssd:
       return checkpoint_blocks(model, program, Fate::ssd);
+    case ActivationPolicy::swap:
+      return choose_swap(scenario, model, program).activations;
     default:
       ENSURE(false, "a policy of activations without a plan");
   }

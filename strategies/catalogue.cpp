@@ -22,6 +22,9 @@ constexpr System systems[] = {
      "MemAscend (see its section IV)", memascend_defaults, train_streaming, streaming_numerics},
     {"mlp_offload", "optimizer states over several storage paths, sub-groups cached in host memory",
      "MLP-Offload (SC'25)", mlp_offload_defaults, train_streaming, streaming_numerics},
+    {"lohan",
+     "states on SSD, gradients updated as they come, activations swapped as the whole step is best",
+     "LoHan (see its section IV)", lohan_defaults, train_streaming, streaming_numerics},
 };
 
 }  // namespace

@@ -65,6 +65,9 @@ struct NodeShared {
   std::vector<result::Checkpoint> checkpoints;
 };
 
+/// A knob that the schema has and no field of a part holds says `value`, as JSON text.
+bool says(const description::Strategy& strategy, const std::string& knob, const std::string& value);
+
 /// What all ranks of a run share: the scenario and what follows from it. Outlives the run.
 struct Job {
   const description::Scenario& scenario;

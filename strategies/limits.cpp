@@ -78,9 +78,13 @@ class Limits {
     const ActivationPolicy policy = strategy.activations.policy;
     refuse(policy != ActivationPolicy::keep && policy != ActivationPolicy::checkpoint_gpu &&
                policy != ActivationPolicy::checkpoint_host &&
-               policy != ActivationPolicy::checkpoint_ssd,
+               policy != ActivationPolicy::checkpoint_ssd && policy != ActivationPolicy::swap,
            "strategy.activations.policy", "no system of this version has this policy",
-           "use keep, checkpoint_gpu, checkpoint_host or checkpoint_ssd");
+           "use keep, checkpoint_gpu, checkpoint_host, checkpoint_ssd or swap");
+    refuse(policy == ActivationPolicy::swap && strategy.activations.homes.empty(),
+           "strategy.activations.homes",
+           "activations.policy swap has no activations.homes to swap to",
+           "write [\"host\", \"ssd\"], or one of them");
     refuse(strategy.optimizer.device == OptimizerDevice::near_storage, "strategy.optimizer.device",
            "no system of this version updates inside the storage", "use gpu or cpu");
     refuse(strategy.optimizer.staleness > 0, "strategy.optimizer.staleness",
@@ -161,7 +165,10 @@ class Limits {
   void private_arrays() {
     const auto& strategy = scenario_.strategy;
     const bool states = strategy.optimizer.home == Home::ssd && strategy.optimizer.paths.empty();
-    const bool activations = strategy.activations.policy == ActivationPolicy::checkpoint_ssd;
+    const auto& kept = strategy.activations;
+    const bool spills = std::find(kept.homes.begin(), kept.homes.end(), "ssd") != kept.homes.end();
+    const bool activations = kept.policy == ActivationPolicy::checkpoint_ssd ||
+                             (kept.policy == ActivationPolicy::swap && spills);
     if (!states && !activations && strategy.weights.home != Home::ssd) return;
     std::vector<description::StorageSpec> drives = scenario_.machine.storage;
     std::erase_if(

@@ -4,6 +4,7 @@
 #include "strategies/catalogue.hpp"
 #include "strategies/endurance.hpp"
 #include "strategies/io_bench.hpp"
+#include "strategies/swap_activations.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -271,7 +272,13 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
   result.system = scenario.strategy.system;
   result.scenario = scenario;
   result.price_usd = scenario.machine.price();
-  Job job(scenario, prepared.model, prepared.program, prepared.activations);
+  std::optional<ActivationPlan> activations = prepared.activations;
+  if (!activations && scenario.strategy.activations.policy == description::ActivationPolicy::swap) {
+    const SwapChoice choice = choose_swap(scenario, prepared.model, prepared.program);
+    result.plan = swap_report(choice, prepared.program);
+    activations = choice.activations;
+  }
+  Job job(scenario, prepared.model, prepared.program, activations);
   Steps steps(machine, scenario);
   NodeShared shared(machine, scenario);
   job.steps = &steps;

@@ -84,8 +84,9 @@ class Streaming {
     if (gradients_.active())
       co_await gradients_.finish_update();
     else if (on_cpu_)
-      co_await on_cpu_->update([this](std::uint32_t weight) { return gradients_.flat(weight); },
-                               numbers_);
+      co_await on_cpu_->update(
+          [this](std::uint32_t weight) { return gradients_.flat(weight); },
+          [this](std::uint32_t weight) { return gradients_.flat_sectors(weight); }, numbers_);
     else
       co_await on_gpu_.update(numbers_);
   }
@@ -169,7 +170,14 @@ class Streaming {
         co_await before;
         in_use = GatheredWeights();
       }
+      bool more = activations_.waits();
+      while (more && waits_for_room(layer)) more = co_await activations_.one_leaves();
       GatheredWeights weights = co_await arrive(layer);
+      if (!activations_.fits(layer, false)) {
+        if (before) co_await before;
+        in_use = GatheredWeights();
+        co_await activations_.make_way(layer, false);
+      }
       if (!activations_.has_room(layer, false)) {
         if (before) co_await before;
         in_use = GatheredWeights();
@@ -195,7 +203,7 @@ class Streaming {
     weights_.begin_pass();
     Op before;
     GatheredWeights in_use;
-    activations_.prefetch_backward(layers_ - 1);
+    activations_.prefetch_backward(layers_ - 1, 0);
     for (std::uint32_t turn = 0; turn < layers_; ++turn) {
       const std::uint32_t layer = layer_at(turn, true);
       const LayerPlan& plan = job_.plans.layers[layer];
@@ -203,8 +211,16 @@ class Streaming {
         co_await before;
         in_use = GatheredWeights();
       }
+      bool more = activations_.waits();
+      while (more && waits_for_room(layer)) more = co_await activations_.one_leaves();
       GatheredWeights weights = co_await arrive(layer);
       Gradients::OnGpu gradients = co_await gradients_.begin_layer(layer, first_micro);
+      if (!activations_.returns_all(layer) || !activations_.fits(layer, true)) {
+        if (before) co_await before;
+        in_use = GatheredWeights();
+        co_await activations_.make_way(layer, true);
+        activations_.prefetch_backward(layer, 0);
+      }
       if (!activations_.has_room(layer, true)) {
         if (before) co_await before;
         in_use = GatheredWeights();
@@ -224,7 +240,9 @@ class Streaming {
       activations_.after_backward(layer);
       if (before) co_await before;
       in_use = GatheredWeights();
-      if (layer > 0) activations_.prefetch_backward(layer - 1);
+      if (layer > 0)  // its weights and their gradients come first
+        activations_.prefetch_backward(layer - 1,
+                                       2 * job_.plans.layers[layer - 1].weight_bytes + 1);
       prefetch_behind(turn, true);
       at = LayerOperands();
       in_use = std::move(weights);

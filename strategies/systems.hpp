@@ -10,5 +10,6 @@ description::Strategy zero_offload_defaults();
 description::Strategy zero_infinity_defaults();
 description::Strategy memascend_defaults();
 description::Strategy mlp_offload_defaults();
+description::Strategy lohan_defaults();
 
 }  // namespace spillway::strategies

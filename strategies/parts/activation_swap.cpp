@@ -15,6 +15,7 @@ ActivationSwap::ActivationSwap(Machine& machine, Rank rank, const Job& job)
       on_drives_(job.plans.moved.size()),
       left_(job.plans.moved.size()),
       back_(job.plans.moved.size()),
+      off_gpu_(job.plans.moved.size()),
       leaving_(job.plans.moved.size()),
       returning_(job.plans.moved.size()) {}
 
@@ -35,6 +36,7 @@ Task<> ActivationSwap::init() {
 
 void ActivationSwap::leave(std::uint32_t moved, Buffer from, Op made) {
   const View view = from.view(0, job_.plans.moved[moved].bytes);
+  going_.push_back(moved);
   if (fate(moved) == Fate::host) {
     in_host_[moved] = machine_.allocate_now(TierId::pinned, rank_, Bytes(view.bytes), purpose_);
     left_[moved] = machine_.copy(rank_, in_host_[moved].view(), view, made);
@@ -42,7 +44,9 @@ void ActivationSwap::leave(std::uint32_t moved, Buffer from, Op made) {
     left_[moved] = machine_.write(rank_, on_drives_[moved], {0, view.bytes}, view, made);
   } else {
     leaving_[moved] = machine_.spawn(write_out(moved, std::move(from), std::move(made)));
+    return;
   }
+  off_gpu_[moved] = left_[moved];
 }
 
 Task<> ActivationSwap::write_out(std::uint32_t moved, Buffer from, Op made) {
@@ -51,6 +55,7 @@ Task<> ActivationSwap::write_out(std::uint32_t moved, Buffer from, Op made) {
   const View out = from.view(0, job_.plans.moved[moved].bytes);
   const View view = staging.view(0, out.bytes);
   const Op copied = machine_.copy(rank_, view, out, made);
+  off_gpu_[moved] = copied;
   left_[moved] = machine_.write(rank_, on_drives_[moved], {0, view.bytes}, view, copied);
 }
 
@@ -82,7 +87,17 @@ Task<Op> ActivationSwap::arrival(std::uint32_t moved) {
   co_return back_[moved];
 }
 
+Task<bool> ActivationSwap::one_leaves() {
+  if (going_.empty()) co_return false;
+  const std::uint32_t moved = going_.front();
+  going_.pop_front();
+  if (leaving_[moved]) co_await leaving_[moved];
+  co_await off_gpu_[moved];
+  co_return true;
+}
+
 Task<> ActivationSwap::settle() {
+  going_.clear();
   for (std::uint32_t moved = 0; moved < left_.size(); ++moved) {
     if (leaving_[moved]) {
       co_await std::move(leaving_[moved]);
@@ -90,6 +105,7 @@ Task<> ActivationSwap::settle() {
     }
     if (left_[moved]) co_await left_[moved];
     left_[moved] = Op();
+    off_gpu_[moved] = Op();
     back_[moved] = Op();
     in_host_[moved].reset();
   }

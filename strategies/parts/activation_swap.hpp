@@ -3,6 +3,7 @@
 #include "strategies/job.hpp"
 #include "strategies/memory/pool.hpp"
 
+#include <deque>
 #include <memory>
 
 namespace spillway::strategies {
@@ -30,6 +31,9 @@ class ActivationSwap {
   void call_back(std::uint32_t moved, const View& into);
   /// Waits until its way back is free; after the Op it is there.
   Task<Op> arrival(std::uint32_t moved);
+  /// Waits until the oldest of those that leave has given up its GPU bytes.
+  ///   Result  false: none is leaving
+  Task<bool> one_leaves();
   /// Waits for what is still being moved.
   Task<> settle();
 
@@ -46,8 +50,10 @@ class ActivationSwap {
   std::unique_ptr<BufferPool> staging_;
   std::vector<Buffer> in_host_;  ///< by moved tensor, as all below
   std::vector<Stored> on_drives_;
-  std::vector<Op> left_;  ///< the copy or write that took it out
-  std::vector<Op> back_;  ///< the copy or read that brings it back
+  std::vector<Op> left_;             ///< the copy or write that took it out
+  std::vector<Op> back_;             ///< the copy or read that brings it back
+  std::vector<Op> off_gpu_;          ///< the copy or write that reads its GPU bytes
+  std::deque<std::uint32_t> going_;  ///< moved tensors in the order in which they leave
   std::vector<Pending<>> leaving_;
   std::vector<Pending<Op>> returning_;
 };

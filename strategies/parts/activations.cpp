@@ -9,10 +9,12 @@ Activations::Activations(Machine& machine, Rank rank, const Job& job)
       rank_(rank),
       job_(job),
       swap_(machine, rank, job),
+      waits_(job.scenario.strategy.activations.policy == description::ActivationPolicy::swap),
       saved_(job.plans.layers.size()),
       saved_arrivals_(job.plans.layers.size()),
       logits_(job.plans.layers.size()),
-      hidden_(job.plans.hidden.size()) {
+      hidden_(job.plans.hidden.size()),
+      returned_(job.plans.layers.size()) {
   for (const LayerPlan& plan : job.plans.layers) {
     saved_[plan.layer].resize(plan.saved.size());
     saved_arrivals_[plan.layer].resize(plan.saved.size());
@@ -52,7 +54,44 @@ void Activations::make_room(std::uint32_t layer, bool backward) {
     scratch_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(room.scratch), Purpose::workspace);
 }
 
+/// What the layer's pass takes of GPU memory, beside what the pass before leaves it.
+std::uint64_t Activations::missing_bytes(std::uint32_t layer, bool backward) const {
+  const LayerPlan& plan = job_.plans.layers[layer];
+  const Room room = room_for(layer, backward);
+  std::uint64_t bytes = 0;
+  const auto add = [&](std::uint64_t size) { bytes += rounded(Rounding::cuda_caching, size); };
+  for (const std::uint32_t i : backward ? plan.produced_backward : plan.produced)
+    add(job_.plans.hidden[i].bytes);
+  if (room.transient > transient_.size().value()) add(room.transient - transient_.size().value());
+  if (room.scratch > scratch_.size().value()) add(room.scratch - scratch_.size().value());
+  if (backward) {
+    for (std::size_t i = returned_[layer]; i < plan.returns.size(); ++i)
+      add(job_.plans.moved[plan.returns[i]].bytes);
+    return bytes;
+  }
+  for (const auto& saved : plan.saved) add(saved.bytes);
+  add(std::max(plan.forward.logits_bytes, plan.backward.logits_bytes));
+  return bytes;
+}
+
+bool Activations::fits(std::uint32_t layer, bool backward) const {
+  return !waits_ || missing_bytes(layer, backward) <= machine_.usage(TierId::gpu, rank_).free;
+}
+
+// g++ 12 frees what it must not when a co_await stands behind &&, or in a loop's condition
+Task<bool> Activations::one_leaves() {
+  bool left = false;
+  if (waits_) left = co_await swap_.one_leaves();
+  co_return left;
+}
+
+Task<> Activations::make_way(std::uint32_t layer, bool backward) {
+  bool more = true;
+  while (more && !fits(layer, backward)) more = co_await swap_.one_leaves();
+}
+
 Task<> Activations::end_micro_batch() {
+  std::fill(returned_.begin(), returned_.end(), 0);
   transient_.reset();
   scratch_.reset();
   for (auto& layer : saved_)
@@ -83,13 +122,21 @@ void Activations::after_forward(std::uint32_t layer, const IssuedPass& issued) {
   for (const std::uint32_t i : job_.plans.layers[layer].released_forward) hidden_[i].reset();
 }
 
-void Activations::prefetch_backward(std::uint32_t layer) {
-  for (const std::uint32_t i : job_.plans.layers[layer].returns) {
+void Activations::prefetch_backward(std::uint32_t layer, std::uint64_t reserve) {
+  const auto& returns = job_.plans.layers[layer].returns;
+  for (; returned_[layer] < returns.size(); ++returned_[layer]) {
+    const std::uint32_t i = returns[returned_[layer]];
     const MovedTensor& moved = job_.plans.moved[i];
+    const std::uint64_t bytes = rounded(Rounding::cuda_caching, moved.bytes);
+    if (waits_ && reserve && machine_.usage(TierId::gpu, rank_).free < bytes + reserve) return;
     Buffer& buffer = moved.hidden ? hidden_[moved.index] : saved_[layer][moved.index];
     buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(moved.bytes), Purpose::activations);
     swap_.call_back(i, buffer.view());
   }
+}
+
+bool Activations::returns_all(std::uint32_t layer) const {
+  return returned_[layer] == job_.plans.layers[layer].returns.size();
 }
 
 Task<std::vector<Op>> Activations::arrivals(std::uint32_t layer) {

@@ -30,13 +30,23 @@ class Activations {
   bool has_room(std::uint32_t layer, bool backward) const;
   void make_room(std::uint32_t layer, bool backward);
 
+  /// Waits until tensors that leave have made room for the layer's pass, or none is leaving. The
+  /// pass before must be done where there is no room.
+  bool fits(std::uint32_t layer, bool backward) const;
+  bool waits() const { return waits_; }
+  Task<> make_way(std::uint32_t layer, bool backward);
+  /// Waits for the next tensor that leaves.  Result  false: none does
+  Task<bool> one_leaves();
+
   /// Buffers for what the layer's forward writes.
   void before_forward(std::uint32_t layer);
   /// `issued`: the layer's forward. Moves away what is not to stay; releases what nobody needs
   /// again.
   void after_forward(std::uint32_t layer, const IssuedPass& issued);
-  /// Starts to bring back what the layer's backward needs; called one layer ahead.
-  void prefetch_backward(std::uint32_t layer);
+  /// Starts to bring back what the layer's backward needs; called one layer ahead, for as much as
+  /// leaves `reserve` bytes of GPU memory free, and at its turn for the rest.
+  void prefetch_backward(std::uint32_t layer, std::uint64_t reserve);
+  bool returns_all(std::uint32_t layer) const;
   void before_backward(std::uint32_t layer);
   void after_backward(std::uint32_t layer);
 
@@ -56,17 +66,21 @@ class Activations {
     std::uint64_t transient = 0, scratch = 0;
   };
   Room room_for(std::uint32_t layer, bool backward) const;
+  std::uint64_t missing_bytes(std::uint32_t layer, bool backward) const;
   Buffer allocate_hidden(std::uint32_t hidden);
 
   Machine& machine_;
   Rank rank_;
   const Job& job_;
   ActivationSwap swap_;
+  bool waits_;  ///< for room, where tensors that leave make some: policy swap
   Buffer transient_, scratch_;
   std::vector<std::vector<Buffer>> saved_;       ///< by layer, parallel to LayerPlan::saved
   std::vector<std::vector<Op>> saved_arrivals_;  ///< the same
   std::vector<Buffer> logits_;                   ///< by layer
   std::vector<Buffer> hidden_;                   ///< by hidden tensor
+  std::vector<std::size_t>
+      returned_;  ///< by layer: of LayerPlan::returns, so many are on their way
 };
 
 }  // namespace spillway::strategies

@@ -21,7 +21,8 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       part_(job.scenario.strategy.optimizer),
       weights_on_gpu_(job.scenario.strategy.weights.home == Home::gpu),
       active_(updates_in_backward(job.scenario.strategy.gradients.policy)),
-      in_place_(weights_on_gpu_ || active_),
+      widens_(!active_ && !says(job.scenario.strategy, "optimizer.widen_first", "false")),
+      in_place_(weights_on_gpu_ || !widens_),
       states_(machine, rank, job, weights) {}
 
 /// Bytes of a weight's new values in the swap-out buffer, padded as storage wants it. None where
@@ -87,10 +88,8 @@ void CpuOptimizer::fetch_ahead(Pass& pass, std::size_t position) {
   }
 }
 
-Task<> CpuOptimizer::update(Flat flat, const Numbers& numbers) {
-  flat_ = std::move(flat);
-  fresh_ = flat_;
-  numbers_ = numbers;
+Task<> CpuOptimizer::update(Flat flat, Flat sectors, const Numbers& numbers) {
+  begin_update(std::move(flat), std::move(sectors), numbers);
   Pass pass = begin_pass();
   std::uint64_t to_come = 0, hits = 0;  // swapped sub-groups
   for (const std::uint32_t group : pass.order) {
@@ -172,7 +171,7 @@ Task<> CpuOptimizer::finish_update() {
 
 /// True for a 16-bit gradient in the flat buffer that an fp32 Adam is to read.
 bool CpuOptimizer::widens(const View& gradient, const Subgroup::Member& member) const {
-  return !active_ && job_.fp32_states() && gradient.bytes == 2 * member.elements;
+  return widens_ && job_.fp32_states() && gradient.bytes == 2 * member.elements;
 }
 
 /// 16-bit gradients to fp32, into one buffer that all sub-groups use in turn.
@@ -210,7 +209,7 @@ Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const
   kernel.work = CpuWork::adam;
   kernel.elements = group.elements;
   const Subgroup::Member& first = group.members.front();
-  const std::uint64_t gradient = active_ ? flat_(first.weight).bytes / first.elements : 4;
+  const std::uint64_t gradient = widens_ ? 4 : flat_(first.weight).bytes / first.elements;
   kernel.traffic = group.elements *
                    (6 * width + gradient + (width == 4 && job_.mixed() ? job_.weight_bytes : 0));
   kernel.group = &group;

@@ -23,9 +23,11 @@ class CpuOptimizer {
   Task<> init();
   /// All sub-groups, once.
   ///   flat   view of a weight's share in the flat gradient buffer, for gradients that are in host
-  ///          memory
+  ///          memory; `sectors`: the same in whole sectors
   using Flat = std::function<View(std::uint32_t)>;
-  Task<> update(Flat flat, const Numbers& numbers);
+  Task<> update(Flat flat, Flat sectors, const Numbers& numbers);
+  /// New weights take the place of their gradients, which have whole sectors there.
+  bool in_place() const { return in_place_; }
 
   // ---- An update that somebody else orders (see ActiveUpdate)
 
@@ -72,6 +74,7 @@ class CpuOptimizer {
   const description::OptimizerPart& part_;
   bool weights_on_gpu_;
   bool active_;    ///< sub-groups are updated one by one during backward
+  bool widens_;    ///< 16-bit gradients first; else Adam reads them as they are
   bool in_place_;  ///< new weights take the place of their gradients
   StateStore states_;
   std::unique_ptr<BufferPool> swap_out_;

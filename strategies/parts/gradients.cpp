@@ -48,7 +48,8 @@ Task<> Gradients::init() {
   std::uint64_t total = 0;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     offset_[weight] = total;
-    total += optimizer_ ? up(job_.share(weight, ways_) * width, active_ ? storage_sector : line)
+    total += optimizer_ ? up(job_.share(weight, ways_) * width,
+                             optimizer_->in_place() ? storage_sector : line)
                         : resident_bytes(weight);
   }
   if (const std::uint64_t bucket = part_.reduce_bucket.value() * width_)
@@ -103,7 +104,7 @@ View Gradients::flat(std::uint32_t weight) const {
   return flat_.view(offset_[weight], job_.share(weight, ways_) * flat_width_);
 }
 
-/// With whole sectors for it (policy active).
+/// With whole sectors for it, where new weights take its place.
 View Gradients::flat_sectors(std::uint32_t weight) const {
   if (lands_by_subgroup()) return active_->sectors(weight);
   return flat_.view(offset_[weight], up(job_.share(weight, ways_) * flat_width_, storage_sector));

@@ -106,7 +106,7 @@ TEST(Catalogue, RefusesPartsThatNoScheduleCombines) {
   EXPECT_THAT(
       complaints("resident",
                  [](Scenario& s) { s.strategy.activations.policy = ActivationPolicy::swap; }),
-      ElementsAre("strategy.activations.policy"));
+      ElementsAre("strategy.activations.homes"));
   EXPECT_THAT(
       complaints("zero_infinity",
                  [](Scenario& s) { s.strategy.gradients.policy = GradientPolicy::resident; }),

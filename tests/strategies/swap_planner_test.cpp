@@ -1,4 +1,4 @@
-#include "strategies/planners/swap_planner.hpp"
+#include "strategies/planner/swap_planner.hpp"
 #include "tests/strategies/systems.hpp"
 
 #include <gmock/gmock.h>
@@ -96,6 +96,15 @@ TEST(SwapPlanner, AnItemThatTiesIsNotTaken) {
   EXPECT_EQ(plan.which_case, 3);
   problem.parameters = 165;
   EXPECT_EQ(plan_swap(problem).which_case, 1);
+}
+
+TEST(SwapPlanner, WithoutDrivesItTakesWhatHostMemoryHolds) {
+  SwapProblem problem = ten();
+  problem.spills = false;
+  problem.host_bytes = 4 * giga;
+  EXPECT_THAT(plan_swap(problem).taken, ElementsAre(0, 1, 2, 3));  // exactly full
+  problem.host_bytes = 4 * giga - 1;
+  EXPECT_THAT(plan_swap(problem).taken, ElementsAre(0, 1, 2));
 }
 
 TEST(SwapPlanner, OneItemIsTakenWhenTheStepGetsShorter) {

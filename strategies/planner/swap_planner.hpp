@@ -23,16 +23,21 @@ struct SwapProblem {
   std::vector<SwapItem> items;      ///< of a rank, the rest, in the order of the model
   std::uint64_t parameters = 0;     ///< of the node: all its ranks' shares [P]
   std::uint64_t ranks = 1;
-  std::uint64_t host_bytes = 0;    ///< of the node, for swapped activations [MEM_avail]
-  double flops_per_s = 0;          ///< of a GPU [THP_G]
-  double down_bytes_per_s = 0;     ///< of a GPU's link, to the host [BW_G]
-  double up_bytes_per_s = 0;       ///< ... to the GPU [BW_G]
-  double read_bytes_per_s = 0;     ///< of the array [BW_S2M]
-  double write_bytes_per_s = 0;    ///< [BW_M2S]
-  double mixed_efficiency = 1;     ///< of the array where reads and writes mix all the time
-  double adam_per_s = 0;           ///< parameters of a node
-  std::uint64_t weight_bytes = 2;  ///< of a parameter
-  std::uint64_t state_bytes = 12;  ///< master, momentum and variance
+  std::uint64_t host_bytes = 0;  ///< of the node, for swapped activations [MEM_avail]
+  double flops_per_s = 0;        ///< of a GPU [THP_G]
+  double down_bytes_per_s = 0;   ///< of a GPU's link, to the host [BW_G]
+  double up_bytes_per_s = 0;     ///< ... to the GPU [BW_G]
+  double read_bytes_per_s = 0;   ///< of the array [BW_S2M]
+  double write_bytes_per_s = 0;  ///< [BW_M2S]
+  double mixed_efficiency = 1;   ///< of the array where reads and writes mix all the time
+  bool spills = true;            ///< what finds no room there goes to the drives; else no plan
+  double adam_per_s = 0;         ///< parameters of a node; infinity: none in backward
+  // bytes per parameter
+  std::uint64_t up = 2;          ///< weights to the GPUs, in each pass
+  std::uint64_t down = 2;        ///< gradients to the host
+  std::uint64_t read = 2;        ///< weights from the drives, in each pass
+  std::uint64_t read_also = 12;  ///< states, in backward
+  std::uint64_t written = 14;    ///< states and new weights, in backward
 };
 
 struct SwapTimes {
@@ -42,7 +47,8 @@ struct SwapTimes {
 
 /// Seconds of a step that swaps `bytes` on each rank and computes `recompute_flops` again.
 ///   Source  LoHan, Eq. 2 to 5. Added: the alpha share is never below 0; Adam is one of backward's
-///           resources; both directions of the link have a rate; several ranks share the array
+///           resources; both directions of the link have a rate; several ranks share the array.
+///           Infinite where what must stay in host memory finds no room
 SwapTimes swap_times(const SwapProblem& problem, std::uint64_t bytes,
                      std::uint64_t recompute_flops);
 /// Of a node's swapped bytes those that host memory has no room for (Eq. 3).

@@ -1,7 +1,8 @@
-#include "strategies/planners/swap_planner.hpp"
+#include "strategies/planner/swap_planner.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -128,22 +129,27 @@ std::uint64_t spilled_bytes(const SwapProblem& problem, std::uint64_t bytes) {
 
 SwapTimes swap_times(const SwapProblem& problem, std::uint64_t bytes,
                      std::uint64_t recompute_flops) {
-  const std::uint64_t weights = problem.weight_bytes * problem.parameters;
-  const std::uint64_t updated = weights + problem.state_bytes * problem.parameters;
-  const std::uint64_t of_a_rank = weights / problem.ranks;
+  const std::uint64_t p = problem.parameters, own = p / problem.ranks;
   const std::uint64_t spilled = spilled_bytes(problem, bytes);
   const double read = problem.read_bytes_per_s, write = problem.write_bytes_per_s;
   SwapTimes times;
+  if (spilled && !problem.spills) {
+    times.forward_s = std::numeric_limits<double>::infinity();
+    return times;
+  }
   times.forward_s =  // Eq. 2 and 4
       std::max({share(problem.forward_flops, problem.flops_per_s),
-                share(bytes, problem.down_bytes_per_s), share(of_a_rank, problem.up_bytes_per_s),
-                share(weights, read) + share(spilled, write)});
+                share(bytes, problem.down_bytes_per_s),
+                share(problem.up * own, problem.up_bytes_per_s),
+                share(problem.read * p, read) + share(spilled, write)});
   times.backward_s =  // Eq. 5
       std::max({share(2 * problem.forward_flops + recompute_flops, problem.flops_per_s),
-                share(of_a_rank, problem.down_bytes_per_s),
-                share(of_a_rank + bytes, problem.up_bytes_per_s),
-                (share(updated + spilled, read) + share(updated, write)) / problem.mixed_efficiency,
-                share(problem.parameters, problem.adam_per_s)});
+                share(problem.down * own, problem.down_bytes_per_s),
+                share(problem.up * own + bytes, problem.up_bytes_per_s),
+                (share((problem.read + problem.read_also) * p + spilled, read) +
+                 share(problem.written * p, write)) /
+                    problem.mixed_efficiency,
+                share(p, problem.adam_per_s)});
   return times;
 }
 

@@ -1,0 +1,219 @@
+#include "strategies/swap_activations.hpp"
+
+#include "scenarios/description/names.hpp"
+#include "strategies/counting/counting_machine.hpp"
+#include "strategies/job.hpp"
+#include "strategies/run.hpp"
+#include "strategies/setup.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace spillway::strategies {
+
+namespace {
+
+using description::Home;
+
+bool goes_to(const description::Scenario& scenario, const char* home) {
+  const auto& homes = scenario.strategy.activations.homes;
+  return std::find(homes.begin(), homes.end(), home) != homes.end();
+}
+
+SwapOrder order_of(const description::Scenario& scenario) {
+  return says(scenario.strategy, "activations.order", "\"layer\"") ? SwapOrder::layer
+                                                                   : SwapOrder::offloading_benefit;
+}
+
+std::uint64_t pinned_bytes(const description::Scenario& scenario, std::uint64_t bytes) {
+  return rounded(rounding_of(scenario.strategy.pinned), bytes);
+}
+
+/// Blocks keep their inputs on the GPU and save nothing else.
+ActivationPlan nothing_swapped(const models::Model& model, const models::StepProgram& program) {
+  ActivationPlan plan = checkpoint_blocks(model, program, Fate::keep);
+  plan.whole_layers = false;
+  return plan;
+}
+
+/// Inputs of blocks, where the plan swaps them.
+std::vector<models::TensorId> inputs(const models::Model& model,
+                                     const models::StepProgram& program) {
+  const ActivationPlan plan = checkpoint_blocks(model, program, Fate::host);
+  std::vector<models::TensorId> all;
+  for (models::TensorId id = 0; id < plan.fates.size(); ++id)
+    if (plan.of(id) == Fate::host) all.push_back(id);
+  return all;
+}
+
+/// Peak of a node's host memory without a swapped tensor.
+std::uint64_t host_peak(description::Scenario scenario, const models::Model& model,
+                        const models::StepProgram& program) {
+  scenario.machine.host.memory = description::Bytes(0);  // unlimited: what it would take
+  scenario.strategy.unlimited_gpu = true;
+  scenario.run.warmup_steps = 0;
+  scenario.run.steps = 1;
+  scenario.run.checkpoint = false;
+  const Prepared prepared{model, program, nothing_swapped(model, program)};
+  CountingMachine machine(scenario);
+  return run(machine, scenario, prepared, "counting").host.total;
+}
+
+/// Host memory that swapped tensors can have.
+void add_host(SwapProblem& problem, const description::Scenario& scenario,
+              const models::Model& model, const models::StepProgram& program) {
+  if (!goes_to(scenario, "host")) return;
+  const std::uint64_t capacity = scenario.machine.host.memory.value();
+  if (capacity == 0) {
+    problem.host_bytes = std::numeric_limits<std::uint64_t>::max();
+    return;
+  }
+  std::uint64_t asked = problem.least_bytes, charged = 0, largest = 0;
+  const auto add = [&](models::TensorId id) {
+    const std::uint64_t bytes = program.tensors[id].bytes.value();
+    charged += pinned_bytes(scenario, bytes);
+    largest = std::max(largest, bytes);
+  };
+  for (const models::TensorId id : inputs(model, program)) add(id);
+  for (const SwapItem& item : problem.items) {
+    asked += item.bytes;
+    for (const models::TensorId id : item.tensors) add(id);
+  }
+  std::uint64_t taken = host_peak(scenario, model, program);
+  if (problem.spills)
+    taken += problem.ranks * ActivationPlan().staging_buffers * pinned_bytes(scenario, largest);
+  const double left = static_cast<double>(capacity - std::min(capacity, taken));
+  problem.host_bytes = static_cast<std::uint64_t>(left * static_cast<double>(asked) /
+                                                  static_cast<double>(std::max(charged, asked)));
+}
+
+void add_rates(SwapProblem& problem, const description::Scenario& scenario) {
+  const description::MachineFile& machine = scenario.machine;
+  problem.flops_per_s = compute_rate(scenario);
+  problem.down_bytes_per_s = machine.pcie.d2h.value();
+  problem.up_bytes_per_s = machine.pcie.h2d.value();
+  const std::string engine(name_of(scenario.strategy.io_engine));
+  for (const description::StorageSpec& storage : machine.storage) {
+    if (storage.kind != description::StorageKind::ssd) continue;
+    const auto share = storage.process_efficiency.find(engine);
+    const double efficiency = share == storage.process_efficiency.end() ? 1 : share->second;
+    problem.read_bytes_per_s += storage.total_read().value() * efficiency;
+    problem.write_bytes_per_s += storage.total_write().value() * efficiency;
+    problem.mixed_efficiency = std::min(problem.mixed_efficiency, storage.mixed_efficiency);
+  }
+}
+
+/// Bytes per parameter that each pass moves, by the homes of weights and states.
+void add_traffic(SwapProblem& problem, const description::Scenario& scenario) {
+  const description::Strategy& strategy = scenario.strategy;
+  const std::uint64_t width = models::element_bytes(scenario.training.precision);
+  const bool states_move = strategy.optimizer.home == Home::ssd;
+  const bool updates = updates_in_backward(strategy.gradients.policy);
+  problem.up = strategy.weights.home == Home::gpu ? 0 : width;
+  problem.read = strategy.weights.home == Home::ssd ? width : 0;
+  problem.down = strategy.optimizer.home == Home::gpu ? 0 : width;
+  problem.read_also = problem.written = 0;
+  problem.adam_per_s = std::numeric_limits<double>::infinity();
+  if (!updates) return;
+  const std::uint64_t states =
+      scenario.training.optimizer_state == description::StateWidth::fp32 ? 12 : 4;
+  if (states_move) problem.read_also = problem.written = states;
+  problem.written += problem.read;
+  problem.adam_per_s = scenario.machine.host.adam.value();
+}
+
+/// Host memory or drives for `tensors`, in the order of the layers.
+class Placing {
+ public:
+  Placing(const description::Scenario& scenario, const models::StepProgram& program,
+          std::uint64_t host_bytes)
+      : scenario_(scenario), program_(program), room_(host_bytes) {}
+
+  void place(std::vector<models::TensorId> tensors, ActivationPlan& plan) {
+    std::stable_sort(tensors.begin(), tensors.end(), [&](auto one, auto other) {
+      return program_.tensors[one].layer < program_.tensors[other].layer;
+    });
+    double all = 0, seen = 0, held = 0;
+    for (const models::TensorId id : tensors) all += charged(id);
+    const bool to_host = goes_to(scenario_, "host"), to_drives = goes_to(scenario_, "ssd");
+    for (const models::TensorId id : tensors) {
+      seen += charged(id);
+      // an even share of the room so far, all of it at the end
+      const bool fits = all <= room_ || held + charged(id) <= room_ * (seen / all);
+      plan.fates[id] = to_host && (fits || !to_drives) ? Fate::host : Fate::ssd;
+      if (plan.fates[id] == Fate::host) held += charged(id);
+    }
+  }
+
+ private:
+  double charged(models::TensorId id) const {
+    return static_cast<double>(pinned_bytes(scenario_, program_.tensors[id].bytes.value()));
+  }
+  const description::Scenario& scenario_;
+  const models::StepProgram& program_;
+  double room_;
+};
+
+}  // namespace
+
+SwapProblem swap_problem(const description::Scenario& scenario, const models::Model& model,
+                         const models::StepProgram& program) {
+  SwapProblem problem;
+  problem.forward_flops = static_cast<std::uint64_t>(std::llround(program.forward_flops().value()));
+  if (!says(scenario.strategy, "activations.min_swap", "\"none\""))
+    for (const models::TensorId id : inputs(model, program))
+      problem.least_bytes += program.tensors[id].bytes.value();
+  problem.items = swap_items(model, program);
+  problem.ranks = scenario.node_ranks();
+  for (const models::Tensor& tensor : program.tensors)
+    if (tensor.weight && tensor.role == models::TensorRole::weight)
+      problem.parameters += tensor.elements;
+  problem.parameters *= scenario.parallel.tensor;
+  problem.spills = goes_to(scenario, "ssd");
+  add_rates(problem, scenario);
+  add_traffic(problem, scenario);
+  add_host(problem, scenario, model, program);
+  return problem;
+}
+
+SwapChoice choose_swap(const description::Scenario& scenario, const models::Model& model,
+                       const models::StepProgram& program) {
+  SwapChoice choice;
+  choice.problem = swap_problem(scenario, model, program);
+  const auto& wanted = scenario.strategy.activations.swap_bytes;
+  choice.plan = wanted ? plan_swap_of(choice.problem, order_of(scenario), wanted->value())
+                       : plan_swap(choice.problem, order_of(scenario));
+  choice.activations = nothing_swapped(model, program);
+  std::vector<models::TensorId> moved;
+  if (choice.problem.least_bytes) moved = inputs(model, program);
+  for (const std::size_t item : choice.plan.taken) {
+    const auto& tensors = choice.problem.items[item].tensors;
+    moved.insert(moved.end(), tensors.begin(), tensors.end());
+  }
+  double room =
+      static_cast<double>(choice.problem.host_bytes) / static_cast<double>(choice.problem.ranks);
+  std::uint64_t asked = 0, charged = 0;
+  for (const models::TensorId id : moved) {
+    asked += program.tensors[id].bytes.value();
+    charged += pinned_bytes(scenario, program.tensors[id].bytes.value());
+  }
+  if (asked) room *= static_cast<double>(charged) / static_cast<double>(asked);
+  Placing(scenario, program, static_cast<std::uint64_t>(std::min(room, 1e18)))
+      .place(moved, choice.activations);
+  return choice;
+}
+
+nlohmann::json swap_report(const SwapChoice& choice, const models::StepProgram& program) {
+  return {{"swap_bytes", choice.plan.bytes},
+          {"recompute_flops", recomputed_flops(program, choice.activations).value()},
+          {"case", choice.plan.which_case},
+          {"bytes_to_host", bytes_of(program, choice.activations, Fate::host)},
+          {"bytes_to_ssd", bytes_of(program, choice.activations, Fate::ssd)},
+          {"least_bytes", choice.problem.least_bytes},
+          {"predicted_forward_s", choice.plan.times.forward_s},
+          {"predicted_backward_s", choice.plan.times.backward_s}};
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "strategies/activation_plan.hpp"
+#include "strategies/planner/swap_planner.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+/// `activations.policy` swap: LoHan's plan for a scenario.
+namespace spillway::strategies {
+
+/// What a plan was made of, and what it says.
+struct SwapChoice {
+  SwapProblem problem;
+  SwapPlan plan;
+  ActivationPlan activations;
+};
+
+/// The scenario in the planner's terms.
+///   Profile   rates are the machine file's, which `probe` measures; host_bytes is what a counting
+///             run that swaps nothing leaves of host memory, less the staging of what spills, and
+///             rounding of pinned memory as if it were of all that can be swapped
+///   Micro-batches   the last one, under which gradients are updated, stands for all
+SwapProblem swap_problem(const description::Scenario& scenario, const models::Model& model,
+                         const models::StepProgram& program);
+
+/// The plan of `activations.swap_bytes` (auto: the best; all; or the nearest to a size) and where
+/// each tensor goes: to the homes named in `activations.homes`, host memory first. What spills to
+/// the drives is spread over the layers, so that it spreads over the step.
+///   activations.order      offloading_benefit, or layer
+///   activations.min_swap   inter_block: inputs of blocks are swapped in any case; none: they stay
+///                          on the GPU, and what is swapped begins with the best item
+SwapChoice choose_swap(const description::Scenario& scenario, const models::Model& model,
+                       const models::StepProgram& program);
+
+/// Result::plan: swap_bytes, recompute_flops, case of a rank and micro-batch, and what was
+/// predicted.
+nlohmann::json swap_report(const SwapChoice& choice, const models::StepProgram& program);
+
+}  // namespace spillway::strategies

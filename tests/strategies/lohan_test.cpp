@@ -1,0 +1,174 @@
+#include "strategies/job.hpp"
+#include "strategies/swap_activations.hpp"
+#include "tests/strategies/systems.hpp"
+
+#include <gmock/gmock.h>
+
+/// LoHan as a whole: what it moves, how well its plan foresees the step, where it puts things.
+namespace spillway::strategies {
+namespace {
+
+using ::testing::IsEmpty;
+
+/// LoHan's 13B on its server with a 4090; 12.85e9 parameters.
+description::Scenario lohan(std::uint64_t batch, Overrides more = {}) {
+  more.insert(more.begin(),
+              {"strategy.system=lohan", "model=lohan-13b", "machine=lohan_4090",
+               "training.micro_batch=" + std::to_string(batch), "training.sequence=1024"});
+  return example("lohan_13b_batch32", more);
+}
+
+description::Scenario small(const std::string& model, const Overrides& more = {}) {
+  return small_model(model, "lohan", more);
+}
+
+std::uint64_t number(const result::Result& result, const char* key) {
+  return result.plan.at(key).get<std::uint64_t>();
+}
+
+TEST(Lohan, MovesSixteenBytesUpAndFourteenDownAndWhatItSwaps) {
+  const description::Scenario scenario = small(
+      "llama", {"strategy.activations.homes=[\"ssd\"]", "strategy.activations.swap_bytes=all"});
+  const models::Model model = model_of(scenario);
+  std::uint64_t p = 0, small_ones = 0;  // 1-D tensors stay on the GPU
+  for (const models::WeightTensor& weight : model.weights)
+    (weight.decays() && weight.parameters.value() * 2 >= Job::smallest_swapped ? p : small_ones) +=
+        weight.parameters.value();
+  const result::Result run = count(scenario).result;
+  const std::uint64_t swapped = number(run, "swap_bytes");
+  EXPECT_EQ(number(run, "bytes_to_ssd"), swapped);
+  const auto near = [](std::uint64_t bytes, double expected) {
+    EXPECT_NEAR(static_cast<double>(bytes) / expected, 1, 0.01);  // padding to sectors
+  };
+  const double states = static_cast<double>(p + small_ones), weights = static_cast<double>(p),
+               a = static_cast<double>(swapped);
+  near(run.io.ssd_read, 12 * states + 4 * weights + a);
+  near(run.io.ssd_write, 12 * states + 2 * weights + a);
+  near(run.io.h2d, 4 * weights + 2 * static_cast<double>(small_ones) + a);
+  near(run.io.d2h, 2 * states + a);
+}
+
+/// The plan counts the FLOPs that the recomputation really takes, whatever is taken.
+TEST(Lohan, RecomputesWhatThePlanSaysForEveryPrefix) {
+  for (const std::string& model : small_models()) {
+    const description::Scenario scenario = small(model);
+    const Prepared prepared = prepare(scenario);
+    const SwapProblem problem = swap_problem(scenario, prepared.model, prepared.program);
+    std::uint64_t all = problem.least_bytes;
+    for (const SwapItem& item : problem.items) all += item.bytes;
+    for (int part = 0; part <= 8; ++part) {
+      SCOPED_TRACE(model + " " + std::to_string(part));
+      description::Scenario forced = scenario;
+      forced.strategy.activations.swap_bytes =
+          description::Bytes(all * static_cast<std::uint64_t>(part) / 8);
+      const SwapChoice choice = choose_swap(forced, prepared.model, prepared.program);
+      EXPECT_EQ(recomputed_flops(prepared.program, choice.activations).value(),
+                static_cast<double>(choice.plan.recompute_flops));
+      EXPECT_EQ(bytes_of(prepared.program, choice.activations, Fate::host) +
+                    bytes_of(prepared.program, choice.activations, Fate::ssd),
+                choice.plan.bytes);
+    }
+  }
+}
+
+TEST(Lohan, StepsTakeWhatThePlanPredicts) {
+  for (const std::uint64_t batch : {8, 24, 36, 48, 60}) {
+    SCOPED_TRACE(batch);
+    const result::Result run = simulate(lohan(batch));
+    ASSERT_TRUE(run.feasible());
+    const double predicted = run.plan.at("predicted_forward_s").get<double>() +
+                             run.plan.at("predicted_backward_s").get<double>();
+    EXPECT_NEAR(run.step_time_s / predicted, 1, 0.08);
+  }
+}
+
+/// Step time over swapped bytes: the best of a sweep is where the plan is, or within 2 % of it.
+TEST(Lohan, NoOtherAmountOfSwappedBytesIsMuchBetter) {
+  for (const std::uint64_t batch : {24, 36, 60}) {
+    const result::Result planned = simulate(lohan(batch));
+    double best = planned.step_time_s, worst = best;
+    for (int gigabytes = 20; gigabytes <= 260; gigabytes += 30) {
+      const result::Result other = simulate(
+          lohan(batch, {"strategy.activations.swap_bytes=" + std::to_string(gigabytes) + " GB"}));
+      if (!other.feasible()) continue;
+      best = std::min(best, other.step_time_s);
+      worst = std::max(worst, other.step_time_s);
+    }
+    EXPECT_GT(best, 0.98 * planned.step_time_s) << "batch " << batch;
+    EXPECT_GT(worst, 1.01 * planned.step_time_s) << "batch " << batch;
+  }
+}
+
+TEST(Lohan, SmallBatchesSwapTheLeast) {
+  // LoHan, the figure of step time over swapped bytes: batch 24 rises from the first byte on, 36,
+  // 48 and 60 have a minimum between
+  EXPECT_EQ(number(simulate(lohan(8)), "case"), 1u);
+  for (const std::uint64_t batch : {36, 48, 60})
+    EXPECT_EQ(number(simulate(lohan(batch)), "case"), 3u) << batch;
+}
+
+TEST(Lohan, FillsHostMemoryFirstAndSpillsTheRestEvenly) {
+  const Overrides box{"machine.host.memory=128 GiB", "strategy.activations.swap_bytes=150 GB"};
+  const description::Scenario scenario = lohan(40, box);
+  const result::Result run = simulate(scenario);
+  ASSERT_TRUE(run.feasible());
+  const std::uint64_t host = number(run, "bytes_to_host"), drives = number(run, "bytes_to_ssd");
+  EXPECT_EQ(host + drives, number(run, "swap_bytes"));
+  EXPECT_GT(host, 30'000'000'000u);
+  EXPECT_GT(drives, 30'000'000'000u);
+  EXPECT_LE(run.host.total, 128ull << 30);
+  EXPECT_GT(run.host.total, 115ull << 30);
+  // with more memory nothing is spilled
+  const result::Result large = simulate(lohan(40, {"strategy.activations.swap_bytes=150 GB"}));
+  EXPECT_EQ(number(large, "bytes_to_ssd"), 0u);
+}
+
+TEST(Lohan, WithoutDrivesAsAHomeThePlanStaysWithinHostMemory) {
+  const result::Result run =
+      simulate(lohan(60, {"machine.host.memory=128 GiB", "strategy.activations.homes=[\"host\"]"}));
+  ASSERT_TRUE(run.feasible());
+  EXPECT_EQ(number(run, "bytes_to_ssd"), 0u);
+  EXPECT_EQ(run.host.total <= 128ull << 30, true);
+  const result::Result both = simulate(lohan(60, {"machine.host.memory=128 GiB"}));
+  EXPECT_GT(number(both, "swap_bytes"), number(run, "swap_bytes"));
+  EXPECT_LT(both.step_time_s, run.step_time_s);
+}
+
+TEST(Lohan, WaitsForTensorsThatLeaveWhereTheGpuIsFull) {
+  // a link so slow that tensors of several blocks pile up on the GPU
+  const Overrides slow{"machine.pcie.d2h=4 GB/s", "strategy.activations.swap_bytes=150 GB"};
+  const result::Result run = simulate(lohan(48, slow));
+  ASSERT_TRUE(run.feasible());
+  EXPECT_GT(run.forward_s, 1.2 * simulate(lohan(48)).forward_s);
+}
+
+TEST(Lohan, TwoRanksShareHostMemoryAndDrives) {
+  const description::Scenario scenario =
+      lohan(24, {"machine=lohan_4090x2", "machine.host.memory=128 GiB", "parallel.data=2",
+                 "strategy.activations.swap_bytes=60 GB"});
+  const result::Result run = simulate(scenario);
+  ASSERT_TRUE(run.feasible());
+  EXPECT_LE(run.host.total, 128ull << 30);
+  EXPECT_GT(number(run, "bytes_to_ssd"), 0u);
+}
+
+TEST(Lohan, ActiveGradientsBeatNaiveOnesAndThoseAnUpdateAfterBackward) {
+  const double active = simulate(lohan(64)).step_time_s;
+  const double naive = simulate(lohan(64, {"strategy.gradients.policy=active_naive"})).step_time_s;
+  const double serial = simulate(lohan(64, {"strategy.gradients.policy=host_fp16"})).step_time_s;
+  EXPECT_LT(active, naive);
+  EXPECT_LT(naive, serial);
+  EXPECT_NEAR(serial / active, 1.33, 0.08);  // LoHan, ablation of active gradient offloading
+}
+
+TEST(Lohan, InputsOfBlocksMayStayOnTheGpu) {
+  const Prepared prepared = prepare(small("llama"));
+  const SwapChoice swapped = choose_swap(small("llama"), prepared.model, prepared.program);
+  const SwapChoice kept = choose_swap(small("llama", {"strategy.activations.min_swap=none"}),
+                                      prepared.model, prepared.program);
+  EXPECT_EQ(swapped.problem.least_bytes, 2 * 2u * 128 * 1024);  // two blocks, 2 x 64 tokens
+  EXPECT_EQ(kept.problem.least_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace spillway::strategies
