@@ -36,12 +36,12 @@ class DeviceLoop {
 };
 
 /// Memory of a device that goes with this.
-class DeviceMemory {
+class DeviceArea {
  public:
-  DeviceMemory(Device& device, std::uint64_t bytes)
+  DeviceArea(Device& device, std::uint64_t bytes)
       : device_(device), bytes_(bytes), data_(device.allocate(bytes)) {}
-  ~DeviceMemory() { device_.free(data_, bytes_); }
-  DeviceMemory(const DeviceMemory&) = delete;
+  ~DeviceArea() { device_.free(data_, bytes_); }
+  DeviceArea(const DeviceArea&) = delete;
 
   std::byte* data() const { return data_; }
   std::uint64_t bytes() const { return bytes_; }

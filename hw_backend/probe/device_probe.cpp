@@ -35,7 +35,7 @@ class LayerProducts {
   /// Values that no power-saving circuit can guess.
   void fill(Primitives& device) const {
     const InitialRule rule{0, 0.1f};
-    for (const DeviceMemory* each : {&x_, &weight_, &y_gradient_})
+    for (const DeviceArea* each : {&x_, &weight_, &y_gradient_})
       device.initialize(rule, RandomStream{}, 0, each->bytes() / size_of(type_),
                         {each->data(), type_});
   }
@@ -52,13 +52,13 @@ class LayerProducts {
   double flops() const { return 3 * shape_.flops(); }
 
  private:
-  MatrixInput input(const DeviceMemory& memory, std::uint64_t stride) const {
+  MatrixInput input(const DeviceArea& memory, std::uint64_t stride) const {
     MatrixInput made;
     made.values = {memory.data(), type_};
     made.stride = stride;
     return made;
   }
-  MatrixOutput output(const DeviceMemory& memory, std::uint64_t stride) const {
+  MatrixOutput output(const DeviceArea& memory, std::uint64_t stride) const {
     MatrixOutput made;
     made.values = {memory.data(), type_};
     made.stride = stride;
@@ -71,7 +71,7 @@ class LayerProducts {
 
   ProductShape shape_;
   Element type_;
-  DeviceMemory x_, weight_, y_gradient_, y_, x_gradient_, weight_gradient_;
+  DeviceArea x_, weight_, y_gradient_, y_, x_gradient_, weight_gradient_;
 };
 
 std::string to_string(const ProductShape& shape) {
@@ -121,20 +121,20 @@ class BlockKernels {
         statistics_(device, rows * sizeof(float)) {}
 
   void fill(Primitives& device) const {
-    const auto fill_one = [&](const DeviceMemory& memory) {
+    const auto fill_one = [&](const DeviceArea& memory) {
       device.initialize({0, 1}, RandomStream{}, 0, memory.bytes() / 2,
                         {memory.data(), Element::bf16});
     };
-    for (const DeviceMemory& each : narrow_) fill_one(each);
-    for (const DeviceMemory& each : wide_) fill_one(each);
-    for (const DeviceMemory& each : weights_) fill_one(each);
+    for (const DeviceArea& each : narrow_) fill_one(each);
+    for (const DeviceArea& each : wide_) fill_one(each);
+    for (const DeviceArea& each : weights_) fill_one(each);
   }
 
   void run(Primitives& device) const {
     const Norm norm{NormKind::root_mean_square, 1e-5f, rows, width};
     auto* statistics = reinterpret_cast<float*>(statistics_.data());
-    const auto in = [](const DeviceMemory& m) { return Input{m.data(), Element::bf16}; };
-    const auto out = [](const DeviceMemory& m) { return Output{m.data(), Element::bf16}; };
+    const auto in = [](const DeviceArea& m) { return Input{m.data(), Element::bf16}; };
+    const auto out = [](const DeviceArea& m) { return Output{m.data(), Element::bf16}; };
     const GatedProduct gated{models::Activation::silu, rows * wide};
     device.norm(norm, in(narrow_[0]), in(weights_[0]), {}, statistics, out(narrow_[1]));
     device.gated_product(gated, in(wide_[0]), in(wide_[1]), {}, out(wide_[2]));
@@ -152,10 +152,10 @@ class BlockKernels {
  private:
   static constexpr std::uint64_t rows = 1024, width = 2048, wide = 6144;
   static constexpr std::uint64_t bytes(std::uint64_t columns) { return rows * columns * 2; }
-  std::array<DeviceMemory, 3> narrow_;
-  std::array<DeviceMemory, 5> wide_;
-  std::array<DeviceMemory, 2> weights_;
-  DeviceMemory statistics_;
+  std::array<DeviceArea, 3> narrow_;
+  std::array<DeviceArea, 5> wide_;
+  std::array<DeviceArea, 2> weights_;
+  DeviceArea statistics_;
 };
 
 void probe_kernels(Session& session, DeviceLoop& loop) {
@@ -171,7 +171,7 @@ void probe_kernels(Session& session, DeviceLoop& loop) {
           return BlockKernels::traffic();
         })));
   }
-  const DeviceMemory flag(loop.device(), sizeof(float));
+  const DeviceArea flag(loop.device(), sizeof(float));
   const Measurement batch = session.time("gpu.launch", "", [&] {
     loop.run([&](Primitives& device) {
       for (int i = 0; i < kernels_a_launch; ++i)
@@ -190,7 +190,7 @@ void probe_copies(Session& session, DeviceLoop& loop, IoEngine& engine) {
   session.begin("copies between host and device", 6 * session.interval_s() * Session::intervals);
   description::PcieSpec& pcie = session.out().machine.pcie;
   Device& device = loop.device();
-  const DeviceMemory there(device, copied), there_too(device, copied);
+  const DeviceArea there(device, copied), there_too(device, copied);
   const PinnedMemory pinned(copied, &device, &engine), pinned_too(copied, &device, &engine);
   MemoryBudget budget;
   HostMemory pageable_memory(budget, false);
@@ -221,7 +221,7 @@ void probe_copies(Session& session, DeviceLoop& loop, IoEngine& engine) {
 void probe_peers(Session& session, DeviceLoop& loop, Device* peer) {
   if (!peer) return;
   session.begin("copies between devices", session.interval_s() * Session::intervals);
-  const DeviceMemory here(loop.device(), copied), there(*peer, copied);
+  const DeviceArea here(loop.device(), copied), there(*peer, copied);
   session.out().machine.gpu.peer_rate = BytesPerSecond(session.keep(
       session.rate("gpu.peer_rate", fmt::format("copies of {} MiB to another device", copied >> 20),
                    Unit::bytes_per_second, [&] {

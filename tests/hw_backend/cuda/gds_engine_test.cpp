@@ -1,9 +1,11 @@
 #include "hw_backend/cuda/gds_engine.hpp"
 
 #include "hw_backend/storage/open_engine.hpp"
+#include "strategies/numerics.hpp"
 #include "tests/hw_backend/cuda/devices.hpp"
 #include "tests/hw_backend/rig.hpp"
 #include "tests/hw_backend/storage/fixture.hpp"
+#include "tests/hw_backend/training.hpp"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -148,6 +150,24 @@ TEST_F(GdsTransfers, AreThoseOfGpuMemoryInARealMachine) {
   for (std::uint64_t i = 0; i < first.size(); ++i)
     wrong += first[i] != static_cast<std::byte>(i >> 7) || second[i] != first[i];
   EXPECT_EQ(wrong, 0u);
+}
+
+TEST_F(GdsTransfers, TakeCheckpointsToADriveAndBackBitForBit) {
+  const description::Scenario scenario = small_training(
+      "zero_infinity", {"strategy.io_engine=gds", "strategy.activations.policy=checkpoint_ssd",
+                        "machine.gpu.gpudirect=true"});
+  RealRunOptions on_cuda;
+  on_cuda.make_device = devices_under_test().make;
+  const RealRun reference = train_for_real(strategies::reference_of(scenario), on_cuda);
+  on_cuda.around_engine = [this](std::unique_ptr<IoEngine> inner) {
+    return std::make_unique<GdsEngine>(std::move(inner), options());
+  };
+  const unsigned before = cufile().transfers();
+  const RealRun run = train_for_real(scenario, on_cuda);
+  EXPECT_GT(cufile().transfers(), before);
+  ASSERT_TRUE(run.result.feasible());
+  EXPECT_EQ(run.trained.losses, reference.trained.losses);
+  EXPECT_EQ(different(run.trained, reference.trained), 0u);
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ models::Workload workload_of(models::Precision precision, models::Attention atte
   workload.precision = precision;
   workload.attention = attention;
   workload.micro_batch = 2;
-  workload.sequence = 12;
+  workload.sequence = 20;
   return workload;
 }
 
