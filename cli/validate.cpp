@@ -114,6 +114,10 @@ void compare_weights(const ValidateOptions& options, const Plan& plan,
     validation.weights_equal = run.trained.masters == other.trained.masters;
 }
 
+std::string devices_of(const DeviceChoice& choice) {
+  return fmt::format("on {} devices: {}", choice.cuda() ? "CUDA" : "host", choice.why);
+}
+
 void describe_gds(bool cuda, result::Validation& validation) {
   if (cuda) {
     validation.real.push_back("GPUDirect Storage: drives and GPUs by libcufile");
@@ -129,8 +133,7 @@ void describe_gds(bool cuda, result::Validation& validation) {
 
 void describe(const ValidateOptions& options, const Scenario& scenario, const DeviceChoice& device,
               result::Validation& validation) {
-  validation.notes.push_back(
-      fmt::format("{}: {}", device.cuda() ? "on CUDA devices" : "on host devices", device.why));
+  validation.notes.push_back(devices_of(device));
   validation.real = {"storage transfers, all bytes", "host memory, locked where it is pinned",
                      "optimizer, conversions and checks on the processor"};
   if (options.synthetic) {
@@ -207,6 +210,7 @@ result::Validation not_run(const ValidateOptions& options, const Plan& plan) {
   validation.measured.scenario = plan.predicted.scenario;
   validation.measured.infeasible = plan.predicted.infeasible;
   validation.notes = plan.notes;
+  validation.notes.push_back(devices_of(plan.device));
   validation.notes.push_back("nothing was run: the ledger of a real run is the simulator's");
   validation.machine = plan.machine;
   return validation;

@@ -1,0 +1,84 @@
+#include "tests/e2e/server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+// The whole program on a machine that has CUDA devices, as far as its plugin says: two emulated
+// ones of 512 MiB.
+namespace spillway::e2e {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+using testing::HasSubstr;
+
+/// A profile of a server whose GPUs are its own, and a folder of plugins for the program.
+class CudaServer : public Server {
+ public:
+  CudaServer() : Server(profile()) {
+    const std::filesystem::path folder = place().path() / "plugins";
+    std::filesystem::create_directory(folder);
+    const std::filesystem::path own(SPILLWAY_PROGRAM);
+    std::filesystem::create_symlink(
+        own.parent_path().parent_path() / "lib/spillway/spillway_sim.so",
+        folder / "spillway_sim.so");
+    std::filesystem::create_symlink(SPILLWAY_EMULATED_PLUGIN, folder / "spillway_cuda.so");
+  }
+  /// Eight tokens: its kernels are threads of the processor.
+  Ended run(const std::string& arguments) const {
+    return shell(place(),
+                 "SPILLWAY_PLUGINS=plugins spillway validate --profile server.json --on a --json "
+                 "--set training.micro_batch=1 --set training.sequence=8 "
+                 "--set 'strategy.gradients.reduce_bucket=1e6 params' " +
+                     arguments);
+  }
+
+ private:
+  static json profile() {
+    json server = some_server();
+    server["gpu"]["shares_host"] = false;
+    server["gpu"]["memory"] = "80 GiB";
+    server["gpu"]["context"] = "500 MiB";
+    return server;
+  }
+};
+
+TEST(ValidateOnCuda, TrainsOnTheDevicesAndHasTheMemoryTheyReallyGive) {
+  const CudaServer server;
+  const Ended ended = server.run("");  // nobody has to ask for them
+  ASSERT_EQ(ended.exit, 0) << ended.err << ended.out;
+  const json answer = ended.json();
+  EXPECT_EQ(answer["device"], "emulated device, CUDA 13.0, driver for CUDA 13.0");
+  EXPECT_THAT(answer["notes"], Contains("on CUDA devices: the driver shows 2"));
+  EXPECT_THAT(answer["real"], Contains("forward, backward and their gradients, on the GPU"));
+  EXPECT_TRUE(answer["emulated"].empty()) << answer["emulated"];
+  EXPECT_EQ(answer["weights_equal"], true);
+  ASSERT_EQ(answer["measured"]["feasible"], true) << ended.out;
+  // how much is held at once depends on rates, and the profile's are not those of an emulation
+  EXPECT_LT(std::abs(answer["errors"]["peak_bytes.gpu.total"].get<double>()), 0.1);
+  // not the profile's 80 GiB; the context is what handles of two streams take
+  EXPECT_EQ(answer["machine"]["gpu"]["memory"], "512 MiB");
+  EXPECT_EQ(answer["machine"]["gpu"]["context"], "64 MiB");
+  EXPECT_THAT(ended.err, HasSubstr(" on each of 1 GPU."));
+  EXPECT_TRUE(server.is_empty("a"));
+}
+
+TEST(ValidateOnCuda, SharesDevicesAmongMoreRanksAndSaysSo) {
+  const Ended ended =
+      CudaServer().run("--device cuda --synthetic --set parallel.data=4 --set run.steps=1");
+  ASSERT_EQ(ended.exit, 0) << ended.err << ended.out;
+  const json answer = ended.json();
+  EXPECT_EQ(answer["measured"]["feasible"], true) << ended.out;
+  EXPECT_THAT(answer["notes"], Contains(HasSubstr("4 ranks share 2 GPU(s)")));
+  EXPECT_EQ(answer["machine"]["gpu"]["memory"], "256 MiB");
+}
+
+TEST(ValidateOnCuda, LeavesAPacedRunToTheHost) {
+  const Ended ended = CudaServer().run("--no-reference --pace paced_small");
+  ASSERT_EQ(ended.exit, 0) << ended.err << ended.out;
+  EXPECT_THAT(ended.json()["device"].get<std::string>(), HasSubstr("host device"));
+  EXPECT_THAT(ended.json()["notes"], Contains(HasSubstr("on host devices: a paced run")));
+}
+
+}  // namespace
+}  // namespace spillway::e2e
