@@ -68,7 +68,8 @@ INSTANTIATE_TEST_SUITE_P(Of, Remedy, testing::ValuesIn(larges),
 TEST(RemedyOfNothing, IsSaidWhenNoChangeHelps) {
   const Workplace place;
   place.write("large.json", resident);
-  const Ended ended = shell(place, "spillway simulate large.json --set model=llama-3-70b");
+  const Ended ended = shell(
+      place, "spillway simulate large.json --set model=opt-175b --set training.sequence=2048");
   EXPECT_EQ(ended.exit, 0);
   EXPECT_THAT(ended.out, HasSubstr("Does not fit: "));
   EXPECT_THAT(ended.out, HasSubstr("No smaller micro-batch, further checkpointing, smaller"));

@@ -125,7 +125,8 @@ TEST(CheapestRemedy, TakesTwoChangesWhenOneIsNotEnough) {
 }
 
 TEST(CheapestRemedy, IsNothingWhenNothingHelps) {
-  EXPECT_FALSE(remedy_of(on_gaming_box("llama-3-70b", "zero_infinity")));
+  // 14 B of each of 175e9 parameters are more than the drive has
+  EXPECT_FALSE(remedy_of(on_gaming_box("opt-175b", "zero_infinity")));
 }
 
 }  // namespace
