@@ -77,7 +77,7 @@ struct NodeShared {
   std::vector<result::OptimizerStates> states;
   std::vector<result::Checkpoint> checkpoints;
   std::vector<CacheTotals> caches;  ///< empty without a cache of activations
-  Handovers handovers;  ///< between pipeline stages
+  Handovers handovers;              ///< between pipeline stages
   nlohmann::json plan;  ///< what planners decided, all ranks together; null: nothing was planned
 };
 
