@@ -2,6 +2,8 @@
 #include "cli/verbs.hpp"
 #include "scenarios/export_deepspeed.hpp"
 #include "scenarios/import_deepspeed.hpp"
+#include "scenarios/import_trace.hpp"
+#include "scenarios/lifetimes_file.hpp"
 
 #include <memory>
 
@@ -12,6 +14,8 @@ namespace {
 struct Options {
   std::string file;
   scenarios::ImportOptions import;
+  scenarios::TraceOptions trace;
+  std::string execution_trace;
   std::vector<std::string> overrides;
   std::string output;
   bool json = false;  ///< run_program() looks at the word itself
@@ -30,17 +34,51 @@ void add_output(CLI::App& verb, Options& options) {
   verb.add_flag("--json", options.json, "errors as JSON too; the answer always is");
 }
 
+/// Writes the profile of a trace; false when the file is none.
+bool import_profile(const Options& options) {
+  const std::string text = scenarios::read_packed(options.file);
+  if (!scenarios::looks_like_trace(text)) {
+    if (options.import.model.empty()) refuse("--model", "missing", "name the model");
+    if (options.import.machine.empty()) refuse("--machine", "missing", "name the machine");
+    return false;
+  }
+  if (options.output.empty())
+    refuse("-o", "a profile is two files", "write -o profile.csv, beside it profile.kernels.csv");
+  const std::string execution = options.execution_trace.empty()
+                                    ? std::string()
+                                    : scenarios::read_packed(options.execution_trace);
+  const auto imported = scenarios::import_trace(text, options.file, execution,
+                                                options.execution_trace, options.trace);
+  const auto written = scenarios::write_lifetimes(imported.lifetimes);
+  write_file(options.output, written.tensors);
+  write_file(scenarios::kernels_file(options.output), written.kernels);
+  for (const std::string& note : imported.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  print_json({{"tensors", imported.lifetimes.tensors.size()},
+              {"kernels", imported.lifetimes.kernels.size()},
+              {"partial", imported.lifetimes.partial},
+              {"file", options.output}});
+  return true;
+}
+
 }  // namespace
 
 void add_import(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* verb =
-      app.add_subcommand("import", "a scenario from a DeepSpeed configuration (ds_config.json)");
-  verb->add_option("ds_config", options->file, "DeepSpeed's JSON configuration")->required();
-  verb->add_option("--model", options->import.model, "shipped name or Hugging Face config.json")
+      app.add_subcommand("import",
+                         "a scenario from a DeepSpeed configuration (ds_config.json); a lifetime "
+                         "profile from a Kineto/Chrome trace");
+  verb->add_option("file", options->file, "DeepSpeed's JSON configuration, or a trace (gzip too)")
       ->required();
-  verb->add_option("--machine", options->import.machine, "shipped name or machine file")
-      ->required();
+  verb->add_option("--model", options->import.model,
+                   "of a configuration: shipped name or Hugging Face config.json");
+  verb->add_option("--machine", options->import.machine,
+                   "of a configuration: shipped name or machine file");
+  verb->add_option("--execution-trace", options->execution_trace,
+                   "of a trace: PyTorch's execution trace of the same step");
+  verb->add_option("--device", options->trace.device, "of a trace: GPU; default: 0");
+  verb->add_flag("--keep-gaps", options->trace.keep_gaps,
+                 "of a trace: keep times in which no kernel runs");
   verb->add_option("--ranks", options->import.ranks,
                    "data-parallel ranks; default: the machine's GPUs");
   verb->add_option("--sequence", options->import.sequence, "tokens per sample; default: 4096");
@@ -49,6 +87,7 @@ void add_import(CLI::App& app) {
       "Example:\n  spillway import tests/data/ds_config_zero3_nvme_auto.json --model qwen2.5-7b "
       "--machine workstation_2gpu -o my.json");
   verb->callback([options] {
+    if (import_profile(*options)) return;
     const auto imported =
         scenarios::import_deepspeed(scenarios::read_located(options->file), options->import);
     deliver(imported.scenario, options->output, imported.notes);

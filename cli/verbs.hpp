@@ -13,6 +13,7 @@ void add_model(CLI::App& app);
 void add_machine(CLI::App& app);
 void add_import(CLI::App& app);
 void add_export(CLI::App& app);
+void add_lifetimes(CLI::App& app);
 void add_worker(CLI::App& app);
 void add_fidelity(CLI::App& app);
 void add_probe(CLI::App& app);

@@ -3,6 +3,7 @@ find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(valijson REQUIRED)
+find_package(ZLIB REQUIRED)
 
 if(SPILLWAY_FUZZ)
   return()

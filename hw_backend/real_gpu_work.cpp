@@ -46,6 +46,14 @@ void first_values(Primitives& device, const WorkContext& context, const RawGpuKe
       initialize(device, context, kernel, operand.index, operand.output(), operand.bytes / width);
       continue;
     }
+    if (operand.role == Role::master) {
+      initialize(device, context, kernel, operand.index, operand.output(), operand.bytes / 4);
+      continue;
+    }
+    if (operand.role == Role::momentum || operand.role == Role::variance) {
+      device.zero(operand.data, operand.bytes);
+      continue;
+    }
     const std::uint64_t each = state_bytes(*context.scenario, width);
     const std::uint64_t share = operand.bytes / each;
     std::uint64_t master_bytes = 0;
@@ -77,13 +85,24 @@ void update(Primitives& device, const WorkContext& context, const RawGpuKernel& 
   std::optional<Array> narrow;
   if (has_master(*context.scenario)) {
     narrow = master;
-    master = {next, Element::fp32};
-    next += 4 * n;
+    const RawOperand* own = find(kernel.operands, Role::master);
+    master = {own ? own->data : next, Element::fp32};
+    if (!own) next += 4 * n;
   }
   if (context.scenario->training.optimizer == description::OptimizerKind::sgd) {
     const SgdNumbers plain{numbers.learning_rate, numbers.weight_decay, numbers.inverse_scale};
     return device.sgd({master, {gradient->data, gradient->type}, narrow, n}, plain);
   }
+  const RawOperand* first = find(kernel.operands, Role::momentum);
+  const RawOperand* second = find(kernel.operands, Role::variance);
+  if (first && second)
+    return device.adam({master,
+                        {first->data, first->type},
+                        {second->data, second->type},
+                        {gradient->data, gradient->type},
+                        narrow,
+                        n},
+                       numbers);
   ENSURE(states, "Adam without states");
   const Array momentum{next, states->type};
   const Array variance{next + n * size_of(states->type), states->type};

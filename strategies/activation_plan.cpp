@@ -180,6 +180,7 @@ ActivationPlan plan_activations(const description::Scenario& scenario, const mod
                                 const StepProgram& program) {
   switch (scenario.strategy.activations.policy) {
     case ActivationPolicy::keep:
+    case ActivationPolicy::plan:  // of tensors, not of a layer: see planned.hpp
       return keep_everything(program);
     case ActivationPolicy::checkpoint_gpu:
       return checkpoint_blocks(model, program, Fate::keep);

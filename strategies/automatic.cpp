@@ -1,6 +1,11 @@
 #include "strategies/automatic.hpp"
 
+#include "scenarios/description/quantity.hpp"
+#include "strategies/catalogue.hpp"
 #include "strategies/counting/counting_machine.hpp"
+#include "strategies/planned_settings.hpp"
+
+#include <algorithm>
 
 namespace spillway::strategies {
 
@@ -18,9 +23,66 @@ result::PeakBytes smallest_peak(description::Scenario scenario, const Prepared& 
   return run(machine, scenario, prepared, "counting").host;
 }
 
+/// Bytes of host memory that ZeRO-Infinity takes for the same job, weights in host memory, a
+/// tensor-parallel rank for each pipeline stage; 0 where it cannot run it.
+std::uint64_t host_of_zero_infinity(description::Scenario scenario) {
+  const System* system = find_system("zero_infinity");
+  ENSURE(system, "no zero_infinity");
+  scenario.strategy = system->defaults();
+  scenario.strategy.weights.home = description::Home::host;
+  scenario.strategy.weights.pool = description::PoolKind::none;
+  scenario.strategy.pinned = description::PinnedPolicy::exact;
+  scenario.strategy.unlimited_gpu = true;
+  scenario.parallel = {1, scenario.parallel.pipeline, 1, 3};
+  auto& micro_batches = scenario.training.gradient_accumulation;
+  micro_batches = std::min<std::uint64_t>(2, micro_batches);  // the peak is the second one's
+  scenario.run.checkpoint = false;
+  if (scenario.machine.storage.empty() || !unsupported(scenario).empty()) return 0;
+  try {
+    return smallest_peak(scenario, prepare(scenario)).total;
+  } catch (const description::ScenarioError&) {
+    return 0;  // heads that so many ranks do not divide
+  }
+}
+
+/// A rate for migrations is a link of its own, each way, to memory without end.
+void replace_migration_path(description::Scenario& scenario, double rate) {
+  description::MachineFile& machine = scenario.machine;
+  if (!machine.gpu.peer_rate && !machine.network.intra_node_per_gpu)
+    machine.gpu.peer_rate = std::min(machine.pcie.h2d, machine.pcie.d2h);
+  machine.pcie.h2d = machine.pcie.d2h = description::BytesPerSecond(rate);
+  machine.pcie.latency = description::Seconds(0);
+  machine.pcie.link.reset();
+  machine.host.memory = description::Bytes(0);
+  machine.host.memory_rate = description::BytesPerSecond(
+      std::max(machine.host.memory_rate.value(),
+               8 * rate * static_cast<double>(machine.gpu.count)));  // no bound of its own
+  auto& knobs = scenario.strategy.further;
+  knobs["plan.destinations"] = R"(["host"])";
+  knobs["plan.migration_rate"] = R"("machine")";
+}
+
+description::Scenario resolve_plan(description::Scenario scenario) {
+  const PlanKnobs knobs = plan_knobs(scenario.strategy);
+  if (knobs.migration_rate) {
+    replace_migration_path(scenario, *knobs.migration_rate);
+    return scenario;
+  }
+  const auto& allowed = knobs.destinations;
+  const bool host =
+      std::find(allowed.begin(), allowed.end(), planner::Destination::host) != allowed.end();
+  if (!host || knobs.host_limit) return scenario;
+  if (const std::uint64_t limit = host_of_zero_infinity(scenario))
+    scenario.strategy.further["plan.host_limit"] =
+        nlohmann::json(description::to_text(Bytes(limit))).dump();
+  return scenario;
+}
+
 }  // namespace
 
 description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared) {
+  if (scenario.strategy.activations.policy == description::ActivationPolicy::plan)
+    return resolve_plan(std::move(scenario));
   OptimizerPart& optimizer = scenario.strategy.optimizer;
   if (optimizer.device != description::OptimizerDevice::cpu ||
       optimizer.home != description::Home::ssd || optimizer.buffers)

@@ -1,5 +1,6 @@
 #include "strategies/catalogue.hpp"
 
+#include "strategies/planned.hpp"
 #include "strategies/streaming.hpp"
 #include "strategies/systems.hpp"
 
@@ -7,9 +8,15 @@ namespace spillway::strategies {
 
 namespace {
 
+/// Pipeline stages run tensor by tensor, as the planned systems do, and move nothing.
+Task<> train_resident(Machine& machine, Rank rank, const Job& job) {
+  return job.scenario.parallel.pipeline > 1 ? train_planned(machine, rank, job)
+                                            : train_streaming(machine, rank, job);
+}
+
 constexpr System systems[] = {
     {"resident", "everything on the GPU; keep or recompute activations",
-     "Megatron-LM (arXiv 1909.08053); ZeRO (SC'20)", resident_defaults, train_streaming,
+     "Megatron-LM (arXiv 1909.08053); ZeRO (SC'20)", resident_defaults, train_resident,
      streaming_numerics},
     {"zero_offload", "weights, gradients and optimizer states in host memory, Adam on the CPU",
      "ZeRO-Offload (USENIX ATC'21); DeepSpeed ZeRO-3 with CPU offload", zero_offload_defaults,
@@ -27,6 +34,10 @@ constexpr System systems[] = {
      "LoHan (see its section IV)", lohan_defaults, train_streaming, streaming_numerics},
     {"ssdtrain", "activations to SSD through a cache of tensors; all else on the GPU",
      "SSDTrain (see its section III)", ssdtrain_defaults, train_streaming, streaming_numerics},
+    {"teraio", "idle tensors leave the GPU for SSD and host as a plan from their lifetimes says",
+     "TeraIO (see its sections 3 and 4)", teraio_defaults, train_planned, planned_numerics},
+    {"g10", "one memory of GPU, host and flash: tensors move where their way hides, early back",
+     "G10 (MICRO'23), as LoHan's baseline", g10_defaults, train_planned, planned_numerics},
 };
 
 }  // namespace

@@ -83,7 +83,9 @@ bool Steps::repeats() {
 // ---- NodeShared
 
 NodeShared::NodeShared(Machine& machine, const description::Scenario& scenario)
-    : states(machine.topology().ranks), checkpoints(machine.topology().ranks) {
+    : states(machine.topology().ranks),
+      checkpoints(machine.topology().ranks),
+      handovers(machine.scheduler()) {
   if (scenario.strategy.activations.policy == description::ActivationPolicy::tensor_cache)
     caches.resize(machine.topology().ranks);
   const auto& wanted = scenario.strategy.optimizer.lanes;

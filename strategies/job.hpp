@@ -3,6 +3,7 @@
 #include "models/step_program.hpp"
 #include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
+#include "strategies/handovers.hpp"
 #include "strategies/layer_plan.hpp"
 #include "strategies/machine.hpp"
 #include "strategies/subgroups.hpp"
@@ -76,6 +77,8 @@ struct NodeShared {
   std::vector<result::OptimizerStates> states;
   std::vector<result::Checkpoint> checkpoints;
   std::vector<CacheTotals> caches;  ///< empty without a cache of activations
+  Handovers handovers;              ///< between pipeline stages
+  nlohmann::json plan;  ///< what planners decided, all ranks together; null: nothing was planned
 };
 
 /// A knob that the schema has and no field of a part holds says `value`, as JSON text.

@@ -38,9 +38,7 @@ class Limits {
 
   void parallelism() {
     const auto& parallel = scenario_.parallel;
-    refuse(parallel.pipeline > 1, "parallel.pipeline",
-           scenario_.strategy.system + " has no pipeline schedule",
-           "use tensor or data parallelism, with parallel.pipeline 1");
+    pipeline();
     nodes();
     refuse(parallel.zero_stage < 3 && scenario_.strategy.weights.home != Home::gpu &&
                parallel.data > 1,
@@ -48,6 +46,46 @@ class Limits {
            "weights outside the GPU need ZeRO stage 3 where parallel.data is " +
                std::to_string(parallel.data),
            "set parallel.zero_stage to 3 or strategy.weights.home to gpu");
+  }
+
+  bool planned() const {
+    return plans() || scenario_.strategy.activations.policy == ActivationPolicy::plan ||
+           (scenario_.strategy.system == "resident" && scenario_.parallel.pipeline > 1);
+  }
+
+  void pipeline() {
+    const auto& parallel = scenario_.parallel;
+    refuse(parallel.pipeline > 1 && !planned(), "parallel.pipeline",
+           scenario_.strategy.system + " has no pipeline schedule",
+           "use tensor or data parallelism, with parallel.pipeline 1");
+    if (!planned()) return;
+    refuse(parallel.pipeline > scenario_.machine.gpu.count, "parallel.pipeline",
+           "stages on several nodes are not part of this version",
+           "use at most the node's " + std::to_string(scenario_.machine.gpu.count) + " GPUs");
+    refuse(parallel.data > 1, "parallel.data", "a plan is for one GPU a pipeline stage",
+           "use parallel.data 1, and parallel.pipeline for more GPUs");
+    refuse(parallel.tensor > 1, "parallel.tensor", "a plan is for one GPU a pipeline stage",
+           "use parallel.tensor 1, and parallel.pipeline for more GPUs");
+    const auto& strategy = scenario_.strategy;
+    refuse(strategy.weights.home != Home::gpu || strategy.optimizer.home != Home::gpu ||
+               strategy.optimizer.device != OptimizerDevice::gpu ||
+               strategy.gradients.policy != GradientPolicy::resident,
+           "strategy.activations.policy",
+           "the planner owns all tensors: none of them can have another home",
+           "use weights.home gpu, gradients.policy resident and optimizer.home gpu");
+    refuse(strategy.overflow_check != description::OverflowCheck::none, "strategy.overflow_check",
+           "planned steps have no overflow check", "use none");
+    refuse(strategy.activations.policy != ActivationPolicy::plan &&
+               strategy.activations.policy != ActivationPolicy::keep,
+           "strategy.activations.policy",
+           "a schedule tensor by tensor recomputes nothing and has no checkpoints",
+           plans() ? "use plan" : "use keep, or parallel.pipeline 1");
+    const bool ema = scenario_.training.ema;
+    refuse(ema, "training.ema", "planned steps keep no moving average", "use false");
+    const auto profile = strategy.further.find("plan.profile");
+    refuse(profile != strategy.further.end() && profile->second != "\"model\"",
+           "strategy.plan.profile", "a run plans its own step",
+           "use \"model\"; `spillway lifetimes` plans what a file says");
   }
 
   /// Nodes that are filled equally fold into one; tensor-parallel groups stay inside.
@@ -71,6 +109,12 @@ class Limits {
                ", or set machine.gpu.count to the GPUs that are used of each node");
   }
 
+  /// The system whose schedule carries plans out.
+  bool plans() const {
+    const System* system = find_system(scenario_.strategy.system);
+    return system && system->defaults().activations.policy == ActivationPolicy::plan;
+  }
+
   void parts() {
     const auto& strategy = scenario_.strategy;
     refuse(strategy.optimizer.subgroup.value() == 0, "strategy.optimizer.subgroup",
@@ -79,7 +123,8 @@ class Limits {
     refuse(policy != ActivationPolicy::keep && policy != ActivationPolicy::checkpoint_gpu &&
                policy != ActivationPolicy::checkpoint_host &&
                policy != ActivationPolicy::checkpoint_ssd && policy != ActivationPolicy::swap &&
-               policy != ActivationPolicy::tensor_cache,
+               policy != ActivationPolicy::tensor_cache &&
+               !(policy == ActivationPolicy::plan && plans()),
            "strategy.activations.policy", "no system of this version has this policy",
            "use keep, checkpoint_gpu, checkpoint_host, checkpoint_ssd, swap or tensor_cache");
     refuse(policy == ActivationPolicy::swap && strategy.activations.homes.empty(),

@@ -46,6 +46,14 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   return numerics;
 }
 
+Numerics planned_numerics(const description::Scenario& scenario) {
+  description::Scenario alone = scenario;
+  alone.parallel.zero_stage = 0;
+  alone.strategy.gradients.accumulation = Width::fp16;
+  alone.strategy.gradients.fused_accumulation = true;
+  return streaming_numerics(alone);
+}
+
 description::Scenario reference_of(const description::Scenario& scenario) {
   const System* resident = find_system("resident");
   const System* system = find_system(scenario.strategy.system);
@@ -61,6 +69,8 @@ description::Scenario reference_of(const description::Scenario& scenario) {
   reference.strategy.unlimited_gpu = true;
   if (wanted.reduces_each)
     reference.parallel.zero_stage = std::max<std::uint64_t>(2, scenario.parallel.zero_stage);
+  if (wanted.sums_in_kernels) reference.parallel.zero_stage = 0;
+  reference.parallel.pipeline = 1;
   ENSURE(resident->numerics(reference) == wanted,
          "resident cannot train with the numerics of " + scenario.strategy.system);
   return reference;

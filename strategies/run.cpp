@@ -321,6 +321,7 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
   } catch (const OutOfMemory& failure) {
     result.infeasible = failure.request();
   }
+  if (!shared.plan.is_null()) result.plan = shared.plan;
   summary.add_peaks(result);
   return result;
 }

@@ -12,5 +12,7 @@ description::Strategy memascend_defaults();
 description::Strategy mlp_offload_defaults();
 description::Strategy lohan_defaults();
 description::Strategy ssdtrain_defaults();
+description::Strategy teraio_defaults();
+description::Strategy g10_defaults();
 
 }  // namespace spillway::strategies

@@ -36,8 +36,8 @@ TEST_P(Help, ShowsAnExampleThatWorksAsPasted) {
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Help,
                          testing::Values("", "simulate", "compare", "model", "machine", "systems",
-                                         "import", "export", "worker", "fidelity", "probe",
-                                         "validate"),
+                                         "import", "export", "lifetimes", "worker", "fidelity",
+                                         "probe", "validate"),
                          [](const auto& verb) {
                            return verb.param.empty() ? "program" : verb.param;
                          });

@@ -95,8 +95,12 @@ TEST(Catalogue, RefusesPartsThatNoScheduleCombines) {
   using ::testing::IsEmpty;
   for (const System& system : catalogue())
     EXPECT_THAT(complaints(system.name, [](Scenario&) {}), IsEmpty()) << system.name;
-  EXPECT_THAT(complaints("resident", [](Scenario& s) { s.parallel.pipeline = 2; }),
+  EXPECT_THAT(complaints("zero_offload", [](Scenario& s) { s.parallel.pipeline = 2; }),
               ElementsAre("parallel.pipeline"));
+  EXPECT_THAT(complaints("resident", [](Scenario& s) { s.parallel.pipeline = 2; }), IsEmpty());
+  EXPECT_THAT(complaints("teraio", [](Scenario& s) { s.parallel.pipeline = 2; }), IsEmpty());
+  EXPECT_THAT(complaints("teraio", [](Scenario& s) { s.parallel.data = 2; }),
+              ElementsAre("parallel.data"));
   EXPECT_THAT(complaints("zero_offload",
                          [](Scenario& s) {
                            s.parallel.data = 2;

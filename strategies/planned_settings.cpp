@@ -1,0 +1,151 @@
+#include "strategies/planned_settings.hpp"
+
+#include "scenarios/description/errors.hpp"
+#include "scenarios/description/quantity.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace spillway::strategies {
+
+namespace {
+
+using nlohmann::json;
+using planner::Destination;
+
+constexpr std::pair<const char*, const char*> defaults[] = {
+    {"plan.destinations", R"(["ssd","host"])"},
+    {"plan.host_limit", R"("auto")"},
+    {"plan.headroom", "0.01"},
+    {"plan.saturation", R"("ideal_finish")"},
+    {"plan.must_hide", "false"},
+    {"plan.urgent", "true"},
+    {"plan.drop_clean", "false"},
+    {"plan.eager_prefetch", "false"},
+    {"plan.min_tensor", R"("1 MiB")"},
+    {"plan.chunk", R"("16 MiB")"},
+    {"plan.stall_rounds", "8"},
+    {"plan.profile", R"("model")"},
+    {"plan.profile_steps", "3"},
+    {"plan.migration_rate", R"("machine")"},
+};
+
+json knob(const description::Strategy& strategy, const std::string& name) {
+  const auto found = strategy.further.find("plan." + name);
+  if (found != strategy.further.end()) return json::parse(found->second);
+  for (const auto& [key, text] : defaults)
+    if ("plan." + name == key) return json::parse(text);
+  throw description::InternalError("no knob plan." + name);
+}
+
+std::uint64_t bytes(const json& text) {
+  return description::quantity_from<description::Bytes>(text.get<std::string>()).value();
+}
+
+/// Share of the array that one process reaches, by the storages of a home.
+double engine_share(const description::Scenario& scenario) {
+  const char* const names[] = {"file", "direct", "gds"};
+  const char* engine = names[static_cast<std::size_t>(scenario.strategy.io_engine)];
+  double share = 1;
+  for (const auto& storage : scenario.machine.storage) {
+    const auto found = storage.process_efficiency.find(engine);
+    if (found != storage.process_efficiency.end()) share = std::min(share, found->second);
+  }
+  return share;
+}
+
+void add_array(planner::Channels& channels, const description::Scenario& scenario,
+               const Topology& topology, Rank rank) {
+  const StorageId home = topology.home(rank);
+  const StorageInfo& info = topology.info(home);
+  const auto users = static_cast<double>(std::count_if(topology.homes.begin(), topology.homes.end(),
+                                                       [&](StorageId id) { return id == home; }));
+  const double share = engine_share(scenario) / users;
+  channels.ssd_read = info.read.value() * share;
+  channels.ssd_write = info.write.value() * share;
+  for (const auto& storage : scenario.machine.storage) {
+    channels.mixed_efficiency = std::min(channels.mixed_efficiency, storage.mixed_efficiency);
+    channels.ssd_latency_s = std::max(channels.ssd_latency_s, storage.latency.value());
+  }
+}
+
+}  // namespace
+
+PlanKnobs plan_knobs(const description::Strategy& strategy) {
+  PlanKnobs knobs;
+  for (const json& name : knob(strategy, "destinations"))
+    knobs.destinations.push_back(name == "ssd" ? Destination::ssd : Destination::host);
+  const json limit = knob(strategy, "host_limit");
+  if (limit != "auto") knobs.host_limit = bytes(limit);
+  knobs.headroom = knob(strategy, "headroom").get<double>();
+  knobs.saturation = knob(strategy, "saturation") == "no_window"
+                         ? planner::Saturation::no_window
+                         : planner::Saturation::ideal_finish;
+  knobs.must_hide = knob(strategy, "must_hide").get<bool>();
+  knobs.urgent = knob(strategy, "urgent").get<bool>();
+  knobs.drop_clean = knob(strategy, "drop_clean").get<bool>();
+  knobs.eager_prefetch = knob(strategy, "eager_prefetch").get<bool>();
+  knobs.min_tensor = bytes(knob(strategy, "min_tensor"));
+  knobs.chunk = bytes(knob(strategy, "chunk"));
+  knobs.stall_rounds = knob(strategy, "stall_rounds").get<std::uint32_t>();
+  knobs.profile = knob(strategy, "profile").get<std::string>();
+  const json rate = knob(strategy, "migration_rate");
+  if (rate != "machine")
+    knobs.migration_rate =
+        description::quantity_from<description::BytesPerSecond>(rate.get<std::string>()).value();
+  return knobs;
+}
+
+void set_plan_defaults(description::Strategy& strategy) {
+  for (const auto& [key, text] : defaults) strategy.further[key] = text;
+}
+
+bool bounces(const description::Scenario& scenario) {
+  return scenario.strategy.io_engine != description::IoEngine::gds ||
+         !scenario.machine.gpu.gpudirect;
+}
+
+planner::PlanSettings plan_settings(const description::Scenario& scenario, const Topology& topology,
+                                    Rank rank) {
+  const PlanKnobs knobs = plan_knobs(scenario.strategy);
+  const description::MachineFile& machine = scenario.machine;
+  planner::PlanSettings settings;
+  if (scenario.strategy.activations.policy == description::ActivationPolicy::plan)
+    settings.destinations = knobs.destinations;
+  if (topology.storages.empty()) std::erase(settings.destinations, Destination::ssd);
+  settings.min_tensor = std::max<std::uint64_t>(1, knobs.min_tensor);
+  settings.saturation = knobs.saturation;
+  settings.eager_prefetch = knobs.eager_prefetch;
+  settings.drop_clean = knobs.drop_clean;
+  settings.must_hide = knobs.must_hide;
+  settings.urgent = knobs.urgent;
+  settings.stall_rounds = knobs.stall_rounds;
+  const auto own = static_cast<double>(topology.gpu_memory.value()) * (1 - knobs.headroom) -
+                   static_cast<double>(machine.gpu.context.value());
+  settings.capacity = topology.gpu_memory.value() == 0
+                          ? std::uint64_t{1} << 60
+                          : static_cast<std::uint64_t>(std::max(own, 0.0));
+  planner::Channels& channels = settings.channels;
+  channels.host_out = machine.pcie.d2h.value();
+  channels.host_in = machine.pcie.h2d.value();
+  channels.host_latency_s = machine.pcie.latency.value();
+  if (machine.pcie.link) channels.link_out = channels.link_in = machine.pcie.link->value();
+  const auto ssd =
+      std::find(settings.destinations.begin(), settings.destinations.end(), Destination::ssd);
+  if (ssd != settings.destinations.end()) add_array(channels, scenario, topology, rank);
+  if (bounces(scenario)) {
+    channels.link_out = std::min(channels.link_out.value_or(1e30), channels.host_out);
+    channels.link_in = std::min(channels.link_in.value_or(1e30), channels.host_in);
+  }
+  const std::uint64_t memory = topology.host_memory.value();
+  std::uint64_t base = machine.host.runtime_base.value() + machine.host.process_base.value() +
+                       (topology.ranks - 1) * machine.host.process_base_next.value();
+  if (bounces(scenario)) base += topology.ranks * 4 * knobs.chunk;
+  if (memory) settings.host_limit = (memory - std::min(memory, base)) / topology.ranks;
+  if (knobs.host_limit)
+    settings.host_limit = std::min(settings.host_limit.value_or(*knobs.host_limit),
+                                   *knobs.host_limit / topology.ranks);
+  return settings;
+}
+
+}  // namespace spillway::strategies

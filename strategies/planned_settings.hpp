@@ -1,0 +1,36 @@
+#pragma once
+
+#include "scenarios/description/scenario.hpp"
+#include "strategies/planner/planner.hpp"
+#include "strategies/topology.hpp"
+
+namespace spillway::strategies {
+
+/// The knobs of `strategy.plan`, which the planned systems read.
+struct PlanKnobs {
+  std::vector<planner::Destination> destinations;
+  std::optional<std::uint64_t> host_limit;  ///< bytes of a node; none: its memory ("auto")
+  double headroom = 0;
+  planner::Saturation saturation = planner::Saturation::ideal_finish;
+  bool must_hide = false;
+  bool urgent = true, drop_clean = false, eager_prefetch = false;
+  std::uint64_t min_tensor = 0, chunk = 0;
+  std::uint32_t stall_rounds = 0;
+  std::string profile = "model";
+  std::optional<double> migration_rate;  ///< bytes/s; none: the machine's
+};
+
+/// What the scenario says, else the defaults of the system's file.
+PlanKnobs plan_knobs(const description::Strategy& strategy);
+
+/// The defaults of `strategy.plan`, as Strategy::further holds them.
+void set_plan_defaults(description::Strategy& strategy);
+
+/// What the planner of `rank` may use: its share of its array, its link, its share of the host.
+planner::PlanSettings plan_settings(const description::Scenario& scenario, const Topology& topology,
+                                    Rank rank);
+
+/// An SSD is reached through pinned buffers: no GPUDirect.
+bool bounces(const description::Scenario& scenario);
+
+}  // namespace spillway::strategies
