@@ -105,12 +105,12 @@ TEST(Fidelity, SkipsASystemThatIsNotThereAndWhatItsScheduleRefuses) {
   EXPECT_EQ(judged(missing).verdict, Verdict::skip);
   EXPECT_EQ(judged(missing).reason, "the system perpetual_motion is not there yet");
   Figure refused = figure("a.feasible", 1);
-  nlohmann::json pipelined = scenario("resident");
-  pipelined["parallel"] = {{"pipeline", 2}};
-  pipelined["machine"] = "workstation_2gpu";
-  refused.setups["a"] = scenarios::located_at(pipelined, {});
+  nlohmann::json delayed = scenario("zero_infinity");
+  delayed["strategy"]["optimizer"] = {{"staleness", 1}};
+  refused.setups["a"] = scenarios::located_at(delayed, {});
   EXPECT_EQ(judged(refused).verdict, Verdict::skip);
-  EXPECT_TRUE(judged(refused).reason.starts_with("parallel.pipeline: ")) << judged(refused).reason;
+  EXPECT_TRUE(judged(refused).reason.starts_with("strategy.optimizer.staleness: "))
+      << judged(refused).reason;
 }
 
 TEST(Fidelity, HasNoValueWhereASetupDoesNotFit) {

@@ -86,14 +86,17 @@ TEST(WhatNext, HasNoTimeForWhatStillDoesNotFit) {
 }
 
 TEST(CheapestRemedy, IsTheFastestOfTheSingleChanges) {
-  // 1.56e9 parameters x 16 bytes = 23.2 of 24 GiB, context and activations come on top
+  // 1.56e9 parameters x 16 bytes = 23.2 of 24 GiB, context and activations come on top: a plan that
+  // moves the little that is too much beats systems that move all states
   const json scenario = on_gaming_box("gpt2-xl", "resident");
   const auto remedy = remedy_of(scenario);
   ASSERT_TRUE(remedy);
-  EXPECT_EQ(remedy->words, "system zero_offload");
+  EXPECT_EQ(remedy->words, "system teraio");
   ASSERT_TRUE(remedy->result.feasible());
-  const auto infinity = resolver(scenario)({R"(strategy={"system": "zero_infinity"})"});
-  EXPECT_GT(remedy->result.tokens_per_s, simulate(sim(), *infinity).tokens_per_s);
+  for (const std::string system : {"zero_offload", "zero_infinity", "lohan"}) {
+    const auto other = resolver(scenario)({R"(strategy={"system": ")" + system + R"("})"});
+    EXPECT_GT(remedy->result.tokens_per_s, simulate(sim(), *other).tokens_per_s) << system;
+  }
   const auto pasted = resolver(scenario)(remedy->overrides);
   ASSERT_TRUE(pasted);
   EXPECT_EQ(simulate(sim(), *pasted).step_time_s, remedy->result.step_time_s);
@@ -111,10 +114,10 @@ TEST(CheapestRemedy, KeepsTheGlobalBatchInSmallerPieces) {
 }
 
 TEST(CheapestRemedy, TakesTwoChangesWhenOneIsNotEnough) {
-  // The states of 3.2e9 parameters fit only with the system that has the drive, and with it 64
-  // samples of 4096 tokens only in smaller pieces.
+  // The states of 3.2e9 parameters fit only with a system that has the drive, and with it 512
+  // samples of 4096 tokens, 12.9 GB for each tensor of a residual stream, only in smaller pieces.
   json scenario = on_gaming_box("llama-3.2-3b", "resident");
-  scenario["training"]["micro_batch"] = 64;
+  scenario["training"]["micro_batch"] = 512;
   scenario["training"]["sequence"] = 4096;
   const auto remedy = remedy_of(scenario);
   ASSERT_TRUE(remedy);
