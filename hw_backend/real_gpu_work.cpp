@@ -50,7 +50,8 @@ void first_values(Primitives& device, const WorkContext& context, const RawGpuKe
       initialize(device, context, kernel, operand.index, operand.output(), operand.bytes / 4);
       continue;
     }
-    if (operand.role == Role::momentum || operand.role == Role::variance) {
+    if (operand.role == Role::momentum || operand.role == Role::variance ||
+        operand.role == Role::gradient) {
       device.zero(operand.data, operand.bytes);
       continue;
     }

@@ -57,6 +57,15 @@ Task<> Gradients::init() {
         machine_.allocate_now(TierId::gpu, rank_, Bytes(bucket), Purpose::reduce_buckets);
   if (!optimizer_) {
     resident_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(total), Purpose::gradients);
+    // what pads tensors is checked for overflow with them, and nobody else writes it
+    GpuKernel clear;
+    clear.name = "clear gradients";
+    clear.work = GpuWork::initialize;
+    clear.bytes = static_cast<double>(total);
+    clear.operands.emplace_back(resident_.view(), models::Access::write, Role::gradient,
+                                resident_type(), 0);
+    const Op cleared = machine_.run(rank_, std::span<const GpuKernel>(&clear, 1));
+    co_await cleared;
     co_return;
   }
   if (active_) co_await active_->init();
