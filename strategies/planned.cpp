@@ -1,5 +1,6 @@
 #include "strategies/planned.hpp"
 
+#include "strategies/held_memory.hpp"
 #include "strategies/migrations.hpp"
 #include "strategies/parts/progress.hpp"
 #include "strategies/planned_settings.hpp"
@@ -53,14 +54,10 @@ void report(const planner::Plan& plan, const planner::Lifetimes& lifetimes, std:
 class PlannedRank {
  public:
   PlannedRank(Machine& machine, Rank rank, const Job& job)
-      : machine_(machine), rank_(rank), job_(job), progress_(job) {}
+      : machine_(machine), rank_(rank), job_(job), progress_(job), held_(machine, rank) {}
 
   Task<> init() {
-    const description::MachineFile& box = job_.scenario.machine;
-    hold(TierId::pageable, Purpose::process_base,
-         rank_.index == 0 ? box.host.process_base : box.host.process_base_next);
-    if (rank_.index == 0) hold(TierId::pageable, Purpose::runtime_base, box.host.runtime_base);
-    hold(TierId::gpu, Purpose::context, box.gpu.context);
+    held_.hold_bases(job_.scenario.machine);
     make_plan();
     co_await migrations_->init();
     co_await make_tensors();
@@ -111,10 +108,6 @@ class PlannedRank {
   }
 
  private:
-  void hold(TierId tier, Purpose purpose, Bytes bytes) {
-    if (bytes.value()) held_.push_back(machine_.allocate_now(tier, rank_, bytes, purpose));
-  }
-
   void make_plan() {
     const auto& scenario = job_.scenario;
     const Rounding gpu = setup_for(scenario, false, false).gpu;
@@ -259,7 +252,7 @@ class PlannedRank {
   std::vector<std::vector<std::uint32_t>> births_, deaths_;  ///< tensors, by kernel
   bool has_master_ = false;
   std::uint64_t position_ = 0;  ///< kernels since the first step began
-  std::vector<Buffer> held_;
+  HeldMemory held_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "strategies/streaming.hpp"
 
+#include "strategies/held_memory.hpp"
 #include "strategies/parts/activations.hpp"
 #include "strategies/parts/gpu_optimizer.hpp"
 #include "strategies/parts/overflow_check.hpp"
@@ -33,14 +34,11 @@ class Streaming {
         progress_(job),
         overlap_(job.scenario.strategy.weights.overlap ||
                  job.scenario.strategy.weights.home != description::Home::ssd),
-        ahead_(std::max<std::uint64_t>(1, job.scenario.strategy.weights.prefetch_blocks)) {}
+        ahead_(std::max<std::uint64_t>(1, job.scenario.strategy.weights.prefetch_blocks)),
+        held_(machine, rank) {}
 
   Task<> init() {
-    const description::MachineFile& box = job_.scenario.machine;
-    hold(TierId::pageable, Purpose::process_base,
-         rank_.index == 0 ? box.host.process_base : box.host.process_base_next);
-    if (rank_.index == 0) hold(TierId::pageable, Purpose::runtime_base, box.host.runtime_base);
-    hold(TierId::gpu, Purpose::context, box.gpu.context);
+    held_.hold_bases(job_.scenario.machine);
     co_await weights_.init();
     co_await activations_.init();
     co_await gradients_.init();
@@ -95,10 +93,6 @@ class Streaming {
       co_await on_gpu_.update(numbers_);
   }
 
-  void hold(TierId tier, Purpose purpose, Bytes bytes) {
-    if (bytes.value()) held_.push_back(machine_.allocate_now(tier, rank_, bytes, purpose));
-  }
-
   /// Casting the parameters goes through a pinned block each, which a caching allocator keeps for
   /// ever.
   void hold_initialisation_blocks() {
@@ -107,8 +101,8 @@ class Streaming {
         strategy.pinned != description::PinnedPolicy::power_of_two)
       return;
     for (std::uint32_t weight = 0; weight < job_.model.weights.size(); ++weight)
-      hold(TierId::pinned, Purpose::allocator_cache,
-           Bytes(job_.share(weight, job_.partition.weight_ways()) * job_.weight_bytes));
+      held_.hold(TierId::pinned, Purpose::allocator_cache,
+                 Bytes(job_.share(weight, job_.partition.weight_ways()) * job_.weight_bytes));
   }
 
   /// The layer that runs as number `turn` of a pass.
@@ -311,7 +305,7 @@ class Streaming {
   Numbers numbers_;
   bool overlap_;  ///< false: reads from SSD begin when the layer before has left the GPU
   std::uint64_t ahead_;
-  std::vector<Buffer> held_;
+  HeldMemory held_;
   std::vector<Pending<GatheredWeights>> fetches_;
 };
 
