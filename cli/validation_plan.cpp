@@ -99,10 +99,14 @@ void require_possible(const ValidateOptions& options, const Scenario& scenario) 
 }
 
 MachineFile measured_machine(const ValidateOptions& options, const std::vector<Place>& places,
-                             const DeviceChoice& device, std::uint64_t ranks) {
+                             const DeviceChoice& device, const Scenario& scenario) {
   hw_backend::ProbeOptions probe;
+  if (options.compares() ||
+      device.cuda())  // a host's cores are not timed on a model they only emulate
+    probe.products = hw_backend::products_of(strategies::prepare(scenario).program);
   probe.open_device = make_device(device);
-  if (device.cuda()) probe.devices = ranks;  // copies between them are measured then
+  if (device.cuda())
+    probe.devices = scenario.parallel.ranks();  // copies between them are measured then
   for (const Place& place : places) {
     if (place.raw)
       refuse("--profile", "a raw device cannot be measured",
@@ -168,8 +172,7 @@ Plan make_plan(const ValidateOptions& options, const hw_backend::BlockLayer& lay
         fmt::format("{} ranks share {} GPU(s), and the prediction gives each one of its own",
                     asked.parallel.ranks(), devices));
   MachineFile server =
-      profile ? std::move(*profile)
-              : measured_machine(options, plan.places, plan.device, asked.parallel.ranks());
+      profile ? std::move(*profile) : measured_machine(options, plan.places, plan.device, possible);
   server = with_places(std::move(server), plan.places, profile.has_value());
   if (const auto shared = shared_disk(plan.places, server)) plan.notes.push_back(*shared);
   server = with_device_memory(std::move(server), plan.device, asked.parallel.ranks());

@@ -16,7 +16,7 @@ inline constexpr double rest_limit_s = 120;
 [[noreturn]] inline void end_hung_process(const std::string& what, double limit_s) {
   std::fflush(stdout);
   std::fprintf(stderr,
-               "%s hangs: no end within %g s after it was told to stop. spillway ends at once; "
+               "%s hangs: no end within %g s. spillway ends at once; "
                "the next run removes the files that this one leaves\n",
                what.c_str(), limit_s);
   std::_Exit(3);

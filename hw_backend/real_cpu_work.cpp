@@ -171,6 +171,7 @@ bool run_work(const WorkContext& context, const RawCpuKernel& kernel, Team& team
         update_member(context, kernel, i, team);
       return false;
     case CpuWork::convert:
+    case CpuWork::add:
       convert_pairs(kernel, team);
       return false;
     case CpuWork::check_chained:

@@ -98,6 +98,8 @@ Platform::CpuPath Platform::cpu(const strategies::CpuKernel& kernel, Rank rank) 
     case strategies::CpuWork::initialize:
     case strategies::CpuWork::checkpoint:
       return {convert_, traffic};
+    case strategies::CpuWork::add:
+      return {memcpy_, traffic};
     case strategies::CpuWork::check_fused:
       return {fused_, traffic};
     case strategies::CpuWork::check_chained:

@@ -69,6 +69,7 @@ struct GpuKernel {
   const models::Operator* operation = nullptr;
   double flops = 0;      ///< of matrix products
   double bytes = 0;      ///< GPU memory traffic, read + written
+  double updated = 0;    ///< parameters that an optimizer step updates
   bool matrix = false;   ///< bounded by the compute rate; else by memory (see ElementwiseCost)
   bool in_pass = false;  ///< in forward or backward, whose memory-bound time `compute` may include
   bool recompute = false;
@@ -82,6 +83,7 @@ struct GpuKernel {
 enum class CpuWork {
   adam,           ///< optimizer step of `elements` parameters
   convert,        ///< change of element type, or widening and adding
+  add,            ///< of two arrays of fp32 into one: bounded by DRAM alone
   check_chained,  ///< abs, isinf, any, isnan, any: one thread, 20 B per fp32 element
   check_fused,    ///< one pass over the bits, all cores
   initialize,     ///< first values of weights and states, at the rate of `convert`

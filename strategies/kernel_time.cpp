@@ -22,6 +22,9 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
   const bool included =
       !kernel.matrix && kernel.in_pass && gpu.elementwise == description::ElementwiseCost::included;
   double seconds = 0;
+  const bool adam = scenario.training.optimizer == description::OptimizerKind::adam;
+  if (kernel.updated > 0 && adam && gpu.adam)
+    return kernel.updated / gpu.adam->value() + gpu.launch.value();
   if (!included) seconds = seconds_of(kernel.bytes, gpu.memory_rate.value(), "gpu.memory_rate");
   if (kernel.matrix && kernel.flops > 0)
     seconds = std::max(seconds, seconds_of(kernel.flops, compute_rate(scenario), "gpu.compute"));

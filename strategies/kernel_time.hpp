@@ -6,7 +6,7 @@
 namespace spillway::strategies {
 
 /// What a kernel takes on the scenario's GPU: the longer of its products and its memory traffic,
-/// and its launch.
+/// and its launch. An update by Adam goes at `gpu.adam` where the machine has it.
 ///   Throws  ScenarioError: no compute rate; InternalError: no memory rate
 double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& scenario);
 

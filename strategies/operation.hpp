@@ -46,6 +46,7 @@ struct LoggedKernel {
   std::string_view name;
   double flops;
   double bytes;
+  double updated;
   bool matrix;
   bool in_pass;
   bool recompute;

@@ -219,6 +219,7 @@ class PlannedRank {
     kernel.bytes = static_cast<double>(op.bytes.value());
     kernel.matrix = op.flops.value() > 0;
     kernel.in_pass = planned.phase != Phase::update;
+    kernel.updated = planned.updated;
     for (const StepOperand& one : planned.operands)
       kernel.operands.push_back(operand(planned, one));
     return kernel;

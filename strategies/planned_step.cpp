@@ -124,16 +124,24 @@ class Builder {
     return step_.kernels.back();
   }
 
+  double updated_parameters(const models::Operator& op) const {
+    const auto weight = program_.tensors[op.operands.front().tensor].weight;
+    return static_cast<double>(job_.share(*weight, 1));
+  }
+
   void add(const models::Operator& op, Phase phase) {
+    const double updated = phase == Phase::update ? updated_parameters(op) : 0;
     const LoggedKernel cost{op.name,
                             op.flops.value(),
                             static_cast<double>(op.bytes.value()),
+                            updated,
                             op.flops.value() > 0,
                             phase != Phase::update,
                             false,
                             0};
     StepKernel& kernel = add(op.name, phase, kernel_seconds(cost, job_.scenario));
     kernel.operation = &op;
+    kernel.updated = updated;
     for (const models::Operand& operand : op.operands) {
       const models::Tensor& tensor = program_.tensors[operand.tensor];
       if (tensor.role == TensorRole::input || tensor.bytes.value() == 0) continue;
@@ -207,7 +215,7 @@ class Builder {
         hand_over(kernel, own, other, true, key_of(2, stage_, i));
         hand_over(kernel, theirs, other, false, key_of(2, other, i));
         const LoggedKernel cost{
-            "", 0, 3.0 * static_cast<double>(tensor.bytes.value()), false, false, false, 0};
+            "", 0, 3.0 * static_cast<double>(tensor.bytes.value()), 0, false, false, false, 0};
         StepKernel& sum =
             add("sum tied gradients", Phase::backward, kernel_seconds(cost, job_.scenario));
         sum.sums = true;

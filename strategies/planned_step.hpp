@@ -51,6 +51,7 @@ struct StepKernel {
   std::vector<StepOperand> operands;
   std::vector<Handover> handovers;
   bool sums = false;   ///< a tied gradient: the first operand = second + third
+  double updated = 0;  ///< parameters, of an optimizer step
   double seconds = 0;  ///< without waits
   double start_s = 0;  ///< with the waits for other stages
 };

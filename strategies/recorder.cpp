@@ -41,6 +41,8 @@ std::string_view name_of(CpuWork work) {
       return "adam";
     case CpuWork::convert:
       return "convert";
+    case CpuWork::add:
+      return "add";
     case CpuWork::check_chained:
       return "overflow check (chained)";
     case CpuWork::check_fused:

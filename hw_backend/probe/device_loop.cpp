@@ -1,5 +1,7 @@
 #include "hw_backend/probe/device_loop.hpp"
 
+#include "hw_backend/probe/session.hpp"
+
 namespace spillway::hw_backend {
 
 Done DeviceLoop::done() {
@@ -15,7 +17,12 @@ Done DeviceLoop::done() {
 }
 
 void DeviceLoop::wait() {
-  while (left_ > 0) (void)engine_.wait(1.0);
+  const auto begin = std::chrono::steady_clock::now();
+  while (left_ > 0) {
+    if (seconds_since(begin) > limit_s_)
+      end_hung_process(device_.name() + ": a measurement", limit_s_);
+    (void)engine_.wait(std::min(1.0, limit_s_));
+  }
   const std::lock_guard lock(mutex_);
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "hw_backend/device.hpp"
+#include "hw_backend/hang.hpp"
 #include "hw_backend/host_memory.hpp"
 #include "hw_backend/storage/io_engine.hpp"
 
@@ -14,7 +15,9 @@ namespace spillway::hw_backend {
 class DeviceLoop {
  public:
   /// Both outlive it.
-  DeviceLoop(Device& device, IoEngine& engine) : device_(device), engine_(engine) {}
+  ///   limit_s  no call honestly takes longer: the process ends by name
+  DeviceLoop(Device& device, IoEngine& engine, double limit_s = rest_limit_s)
+      : device_(device), engine_(engine), limit_s_(limit_s) {}
 
   Device& device() { return device_; }
   /// These return once the work has ended, and throw its error.
@@ -30,6 +33,7 @@ class DeviceLoop {
 
   Device& device_;
   IoEngine& engine_;
+  double limit_s_;
   std::atomic<int> left_{0};
   std::mutex mutex_;
   std::exception_ptr error_;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t copied = std::uint64_t{64} << 20;  // beyond any cache
 constexpr std::uint64_t small_copy = 4096;
+constexpr std::uint64_t updated = std::uint64_t{4} << 20;  // parameters, 72 MiB of them
 constexpr int kernels_a_launch = 16;  // about as many as a layer's pass issues at once
 constexpr std::array types{Element::fp32, Element::fp16, Element::bf16};
 
@@ -41,7 +42,7 @@ class LayerProducts {
   }
 
   void run(Primitives& device) const {
-    const auto [rows, columns, inner] = shape_;
+    const std::uint64_t rows = shape_.rows, columns = shape_.columns, inner = shape_.inner;
     const MatrixInput x = input(x_, inner), w = input(weight_, inner);
     const MatrixInput dy = input(y_gradient_, columns);
     device.product({rows, columns, inner, 1, x, transposed(w), output(y_, columns), 1.0f});
@@ -78,10 +79,20 @@ std::string to_string(const ProductShape& shape) {
   return fmt::format("{} x {} x {}", shape.rows, shape.columns, shape.inner);
 }
 
+/// Shapes of the models that a device is bought for: a host's cores take seconds for one of an
+/// accelerator's, and an accelerator is no faster than its launches on one of theirs.
+std::vector<ProductShape> usual_products(bool shares_host) {
+  if (!shares_host)
+    return {{4096, 4096, 4096}, {4096, 14336, 4096}, {4096, 4096, 14336}, {16384, 8192, 8192}};
+  return {{128, 512, 512},  {128, 256, 512},   {128, 1536, 512}, {128, 512, 1536},
+          {128, 2048, 512}, {512, 1024, 1024}, {512, 2048, 2048}};
+}
+
 /// gpu.compute of one type: all products' work over all their time.
-void probe_products(Session& session, DeviceLoop& loop, Element type) {
+void probe_products(Session& session, DeviceLoop& loop, const std::vector<ProductShape>& products,
+                    Element type) {
   double flops = 0, median_s = 0, least_s = 0, most_s = 0;
-  for (const ProductShape& shape : session.options().products) {
+  for (const ProductShape& shape : products) {
     session.begin(fmt::format("products {}, {}", to_string(shape), to_string(type)),
                   session.interval_s() * Session::intervals);
     const LayerProducts layer(loop.device(), shape, type);
@@ -93,18 +104,18 @@ void probe_products(Session& session, DeviceLoop& loop, Element type) {
                        return layer.flops();
                      });
     session.out().products.push_back({shape, type, rate});
-    flops += layer.flops();
-    median_s += layer.flops() / rate.median;
-    least_s += layer.flops() / rate.most;
-    most_s += layer.flops() / rate.least;
+    const double work = layer.flops() * static_cast<double>(shape.times);
+    flops += work;
+    median_s += work / rate.median;
+    least_s += work / rate.most;
+    most_s += work / rate.least;
   }
   const std::string name(to_string(type));
-  session.out().machine.gpu.compute[name] = FlopsPerSecond(
-      session.keep({"gpu.compute." + name,
-                    fmt::format("work of {} products over their time, forward and backward",
-                                session.options().products.size()),
-                    Unit::flops_per_second, flops / median_s, flops / most_s, flops / least_s,
-                    Session::intervals}));
+  session.out().machine.gpu.compute[name] = FlopsPerSecond(session.keep(
+      {"gpu.compute." + name,
+       fmt::format("work of {} products over their time, forward and backward", products.size()),
+       Unit::flops_per_second, flops / median_s, flops / most_s, flops / least_s,
+       Session::intervals}));
 }
 
 /// Kernels between the products of a llama's block, rows x width elements of bf16.
@@ -186,6 +197,32 @@ void probe_kernels(Session& session, DeviceLoop& loop) {
                     batch.most / kernels_a_launch, batch.runs}));
 }
 
+void probe_updates(Session& session, DeviceLoop& loop) {
+  session.begin("updates", session.interval_s() * Session::intervals);
+  const DeviceArea master(loop.device(), 4 * updated), momentum(loop.device(), 4 * updated),
+      variance(loop.device(), 4 * updated), gradient(loop.device(), 2 * updated),
+      weight(loop.device(), 2 * updated);
+  loop.run([&](Primitives& device) {
+    for (const DeviceArea* each : {&master, &momentum, &variance})
+      device.initialize({1e-3f, 0}, RandomStream{}, 0, updated, {each->data(), Element::fp32});
+    device.initialize({0, 0.1f}, RandomStream{}, 0, updated, {gradient.data(), Element::bf16});
+  });
+  session.out().machine.gpu.adam = description::ParamsPerSecond(session.keep(
+      session.rate("gpu.adam", "fp32 states, bf16 gradient and weight, 28 B a parameter",
+                   Unit::params_per_second, [&] {
+                     loop.run([&](Primitives& device) {
+                       device.adam({{master.data(), Element::fp32},
+                                    {momentum.data(), Element::fp32},
+                                    {variance.data(), Element::fp32},
+                                    {gradient.data(), Element::bf16},
+                                    Array{weight.data(), Element::bf16},
+                                    updated},
+                                   AdamNumbers{});
+                     });
+                     return static_cast<double>(updated);
+                   })));
+}
+
 void probe_copies(Session& session, DeviceLoop& loop, IoEngine& engine) {
   session.begin("copies between host and device", 6 * session.interval_s() * Session::intervals);
   description::PcieSpec& pcie = session.out().machine.pcie;
@@ -232,20 +269,38 @@ void probe_peers(Session& session, DeviceLoop& loop, Device* peer) {
 
 }  // namespace
 
-std::vector<ProductShape> usual_products() {
-  return {{128, 512, 512},  {128, 256, 512},   {128, 1536, 512}, {128, 512, 1536},
-          {128, 2048, 512}, {512, 1024, 1024}, {512, 2048, 2048}};
+std::vector<ProductShape> products_of(const models::StepProgram& program) {
+  std::vector<ProductShape> shapes;
+  for (const models::LayerSpan& layer : program.layers)
+    for (std::uint32_t i = layer.forward.first; i < layer.forward.last; ++i) {
+      const models::Operator& op = program.operators[i];
+      if (op.gemm.m == 0) continue;
+      ProductShape shape{op.gemm.m, op.gemm.n, op.gemm.k, op.gemm.batch};
+      const auto same = std::find_if(shapes.begin(), shapes.end(), [&](const ProductShape& known) {
+        return known.rows == shape.rows && known.columns == shape.columns &&
+               known.inner == shape.inner;
+      });
+      if (same == shapes.end())
+        shapes.push_back(shape);
+      else
+        same->times += shape.times;
+    }
+  return shapes;
 }
 
 double device_seconds(const ProbeOptions& options) {
-  const double rates = static_cast<double>(types.size() * options.products.size()) + 9;
+  const std::size_t products = options.products.empty() ? 7 : options.products.size();
+  const double rates = static_cast<double>(types.size() * products) + 10;
   return rates * Session::intervals * (options.quick ? 0.02 : 0.12);
 }
 
 void probe_device(Session& session, Device& device, Device* peer, IoEngine& engine) {
   DeviceLoop loop(device, engine);
   session.out().device = device.name();
-  for (const Element type : types) probe_products(session, loop, type);
+  std::vector<ProductShape> products = session.options().products;
+  if (products.empty()) products = usual_products(device.shares_host());
+  for (const Element type : types) probe_products(session, loop, products, type);
+  probe_updates(session, loop);
   probe_kernels(session, loop);
   probe_copies(session, loop, engine);
   probe_peers(session, loop, peer);

@@ -3,6 +3,7 @@
 #include "hw_backend/device.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/storage/uring_engine.hpp"
+#include "models/step_program.hpp"
 #include "scenarios/description/machine_file.hpp"
 
 #include <filesystem>
@@ -12,6 +13,7 @@ namespace spillway::hw_backend {
 /// A product whose rate is measured: c [rows, columns] = a [rows, inner] b [inner, columns].
 struct ProductShape {
   std::uint64_t rows = 0, columns = 0, inner = 0;
+  std::uint64_t times = 1;  ///< in a step, beside the others
 
   double flops() const {
     return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) *
@@ -19,8 +21,8 @@ struct ProductShape {
   }
 };
 
-/// The products of scenarios/examples/tiny.json, and larger ones.
-std::vector<ProductShape> usual_products();
+/// The products of one micro-batch's forward pass.
+std::vector<ProductShape> products_of(const models::StepProgram& program);
 
 /// Called on the probing thread: the share that is done (0 to 1), and what is measured now.
 using ProbeProgress = std::function<void(double share, const std::string& what)>;
@@ -37,8 +39,9 @@ struct ProbeOptions {
   std::uint64_t device_memory = 0;   ///< of devices that do not share the host's
   std::uint64_t device_context = 0;  ///< likewise: in use once they are open
   bool gpudirect = false;
-  /// What gpu.compute is achieved on: the sum of their work over the sum of their times.
-  std::vector<ProductShape> products = usual_products();
+  /// What gpu.compute is achieved on: the sum of their work over the sum of their times. Empty:
+  /// what suits the device.
+  std::vector<ProductShape> products{};
   bool in_memory = false;  ///< directories may be in memory (tmpfs), which is no drive
   UringOptions uring{};    ///< of storage measurements: as the run will have them
 };

@@ -281,6 +281,14 @@ void read_network(const json& object, MachineFile& machine) {
   fill("per_gpu", machine.network.per_gpu, std::min(machine.pcie.h2d, machine.pcie.d2h),
        "through the host, as pcie");
   fill("latency", machine.network.latency, Seconds(10e-6), "10 us");
+  const auto source = machine.sources.find("network.per_gpu");
+  const bool given = source == machine.sources.end() || !source->second.starts_with("default: ");
+  // one node has no others to reach: its network is the one between its GPUs
+  if (machine.nodes == 1 && given && !machine.gpu.peer_rate &&
+      !machine.network.intra_node_per_gpu) {
+    machine.network.intra_node_per_gpu = machine.network.per_gpu;
+    machine.sources["network.intra_node_per_gpu"] = "default: as network.per_gpu, on one node";
+  }
 }
 
 }  // namespace

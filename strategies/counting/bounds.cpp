@@ -49,8 +49,11 @@ class Sums {
     const double bytes =
         of(&RankDemand::other_bytes) + (separate ? of(&RankDemand::pass_bytes) : 0);
     const double flops = of(&RankDemand::flops);
+    const bool adam = scenario_.training.optimizer == description::OptimizerKind::adam;
+    const double update = adam && gpu.adam ? seconds(of(&RankDemand::updated), gpu.adam->value())
+                                           : seconds(of(&RankDemand::update_bytes), memory);
     const double compute = (flops > 0 ? flops / compute_rate(scenario_) : 0) +
-                           seconds(bytes, memory) + of(&RankDemand::kernels) * launch;
+                           seconds(bytes, memory) + update + of(&RankDemand::kernels) * launch;
     const double side =
         seconds(of(&RankDemand::side_bytes), memory) + of(&RankDemand::side_kernels) * launch;
     bounds.gpu = std::max({bounds.gpu, compute, side});
@@ -115,7 +118,8 @@ class Sums {
             host.convert.value()) +
         seconds(traffic(CpuWork::check_fused), host.check_fused.value()) +
         seconds(check, chained * cores) +
-        seconds(2 * sum([](const PhaseDemand& phase) { return phase.host_copies; }),
+        seconds(traffic(CpuWork::add) +
+                    2 * sum([](const PhaseDemand& phase) { return phase.host_copies; }),
                 host.memory_rate.value());
     return std::max(shared, seconds(check, chained * ranks));
   }

@@ -99,7 +99,11 @@ void CountingMachine::count(const Operation& operation, PhaseDemand& demand) {
       for (const LoggedKernel& kernel : operation.kernels) {
         rank.flops += kernel.flops;
         if (kernel.recompute) rank.recompute_flops += kernel.flops;
-        if (!kernel.matrix) (kernel.in_pass ? rank.pass_bytes : rank.other_bytes) += kernel.bytes;
+        rank.updated += kernel.updated;
+        if (kernel.updated > 0)
+          rank.update_bytes += kernel.bytes;
+        else if (!kernel.matrix)
+          (kernel.in_pass ? rank.pass_bytes : rank.other_bytes) += kernel.bytes;
       }
       return;
     case OperationKind::cpu_kernel:

@@ -14,7 +14,9 @@ struct RankDemand {
   double flops = 0;            ///< of matrix products, recomputation included
   double recompute_flops = 0;  ///< of the above
   double pass_bytes = 0;       ///< GPU memory traffic of memory-bound kernels inside passes
-  double other_bytes = 0;      ///< the same, of all other memory-bound kernels
+  double other_bytes = 0;      ///< the same, of all other memory-bound kernels but updates
+  double update_bytes = 0;     ///< the same, of optimizer steps
+  double updated = 0;          ///< parameters that these update
   std::uint64_t kernels = 0;   ///< of the compute stream, as all above
   double side_bytes = 0;       ///< GPU memory traffic of the side stream
   std::uint64_t side_kernels = 0;

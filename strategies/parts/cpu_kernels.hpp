@@ -36,11 +36,12 @@ struct Converted {
   Converted(View what, ElementType of) : view(std::move(what)), type(of) {}
 };
 
-/// Change of element type; `add`: into what is there.
+/// Change of element type; `add`: into what is there, which is no conversion where both are fp32.
 ///   Traffic   read from + written to (+ read to, when adding)
 inline CpuKernel convert(Converted into, Converted from, std::uint64_t elements, bool add) {
   CpuKernel kernel;
-  kernel.work = CpuWork::convert;
+  const bool wide = into.type == ElementType::fp32 && from.type == ElementType::fp32;
+  kernel.work = add && wide ? CpuWork::add : CpuWork::convert;
   kernel.elements = elements;
   kernel.traffic = elements * (description::bytes_of(from.type) +
                                description::bytes_of(into.type) * (add ? 2 : 1));

@@ -94,6 +94,7 @@ Task<> GpuOptimizer::update(const Numbers& numbers) {
     kernel.name = op.name;
     kernel.operation = &op;
     kernel.bytes = static_cast<double>(op.bytes.value()) / static_cast<double>(ways);
+    kernel.updated = static_cast<double>(job_.share(weight, ways));
     kernel.numbers = numbers;
     kernel.operands.emplace_back(weights_.updated_share(weight, ways), models::Access::write,
                                  Role::weight, job_.weight_type(), weight);

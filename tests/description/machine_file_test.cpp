@@ -34,6 +34,23 @@ TEST(MachineFile, FillsDefaultsAndSaysSo) {
   EXPECT_FALSE(machine.sources.contains("host.memory"));
 }
 
+TEST(MachineFile, OnOneNodeTheNetworkIsTheOneBetweenItsGpus) {
+  json object = least();
+  EXPECT_FALSE(object.get<MachineFile>().network.intra_node_per_gpu);  // through the host
+  object["network"]["per_gpu"] = "32 GB/s";
+  const auto alone = object.get<MachineFile>();
+  EXPECT_EQ(alone.network.intra_node_per_gpu->value(), 32e9);
+  EXPECT_EQ(alone.sources.at("network.intra_node_per_gpu"),
+            "default: as network.per_gpu, on one node");
+  object["nodes"] = 2;
+  EXPECT_FALSE(object.get<MachineFile>().network.intra_node_per_gpu);
+  object["nodes"] = 1;
+  object["gpu"]["peer_rate"] = "200 GB/s";
+  EXPECT_FALSE(object.get<MachineFile>().network.intra_node_per_gpu);
+  const json once = least().get<MachineFile>();  // a default that was written out stays one
+  EXPECT_FALSE(once.get<MachineFile>().network.intra_node_per_gpu);
+}
+
 TEST(MachineFile, KeepsWhatIsSaid) {
   json object = least();
   object["host"]["check_fused"] = "1 GB/s";

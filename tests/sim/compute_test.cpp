@@ -25,6 +25,9 @@ TEST(SimCpu, EachClassRunsAtItsOwnRate) {
     Op chained = machine.run(rank, cpu(CpuWork::check_chained, 0, 10 * GB));
     co_await chained;
     EXPECT_SECONDS(chained, 1.0);
+    Op added = machine.run(rank, cpu(CpuWork::add, 0, 1000 * GB));  // DRAM alone
+    co_await added;
+    EXPECT_SECONDS(added, 1.0);
     Op first = machine.run(rank, cpu(CpuWork::initialize, 0, 50 * GB));
     co_await first;
     EXPECT_SECONDS(first, 1.0);

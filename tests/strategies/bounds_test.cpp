@@ -1,6 +1,7 @@
 #include "strategies/counting/bounds.hpp"
 
 #include "scenarios/description/errors.hpp"
+#include "strategies/kernel_time.hpp"
 #include "tests/strategies/machines.hpp"
 
 namespace spillway::strategies {
@@ -36,6 +37,30 @@ TEST(Bounds, AGpuWorksAsLongAsTheLongerOfItsStreams) {
   rank.side_bytes = 3000e9;
   rank.side_kernels = 50;
   EXPECT_DOUBLE_EQ(bounds_of(demand, box).gpu, 3.5);
+}
+
+TEST(Bounds, UpdatesByAdamGoAtItsOwnRateWhereTheMachineHasOne) {
+  Demand demand = nothing();
+  RankDemand& rank = demand.of(Phase::update).ranks[0];
+  rank.updated = 1e9;
+  rank.update_bytes = 2000e9;  // 2 s at 1000 GB/s
+  description::Scenario box = small_box();
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).gpu, 2);
+  box.machine.gpu.adam = description::ParamsPerSecond(2e9);
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).gpu, 0.5);
+  box.training.optimizer = description::OptimizerKind::sgd;
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).gpu, 2);
+}
+
+TEST(KernelTime, AnUpdateByAdamGoesAtItsOwnRateWhereTheMachineHasOne) {
+  description::Scenario box = small_box();
+  box.machine.gpu.launch = description::Seconds(0.25);
+  const LoggedKernel update{"update", 0, 2000e9, 1e9, false, false, false, 0};
+  const LoggedKernel other{"other", 0, 2000e9, 0, false, false, false, 0};
+  EXPECT_DOUBLE_EQ(kernel_seconds(update, box), 2.25);
+  box.machine.gpu.adam = description::ParamsPerSecond(2e9);
+  EXPECT_DOUBLE_EQ(kernel_seconds(update, box), 0.75);
+  EXPECT_DOUBLE_EQ(kernel_seconds(other, box), 2.25);
 }
 
 TEST(Bounds, TheBusiestRankCounts) {

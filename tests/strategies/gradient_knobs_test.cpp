@@ -35,6 +35,16 @@ TEST(GradientKnobs, MicroStepsAddUpInHostMemoryWhenTheCpuConverts) {
             (6 + 2 * 10) * parameters + 8 * swapped);
 }
 
+TEST(GradientKnobs, AddingFp32InHostMemoryIsNoConversion) {
+  const Counted run =
+      count(llama({"strategy.gradients.convert=cpu", "training.precision=fp32",
+                   "machine.gpu.compute.fp32=60 TFLOPS", "training.gradient_accumulation=3"}));
+  const PhaseDemand& backward = run.demands.back().of(result::Phase::backward);
+  // two further micro-steps: 4 B read and 8 of the sum
+  EXPECT_EQ(backward.cpu_traffic[static_cast<std::size_t>(CpuWork::add)], 2 * 12 * parameters);
+  EXPECT_EQ(backward.cpu_traffic[static_cast<std::size_t>(CpuWork::convert)], 8 * swapped);
+}
+
 TEST(GradientKnobs, PageableCopiesRunAtTheirOwnRateThroughBounceBuffers) {
   const Overrides cpu{"strategy.gradients.convert=cpu"};
   Overrides pageable = cpu;

@@ -103,7 +103,7 @@ TEST(Recorder, AnIdleGpuWaitsForStorageHostOrUpdate) {
   recorder.enter(rank0, Phase::forward, 0);
   Made read(recorder, OperationKind::read, rank0, 1);
   Made kernel(recorder, OperationKind::gpu_kernels, rank0);
-  kernel.kernels.push_back({"recomputed", 1, 1, true, true, true, 1.5});
+  kernel.kernels.push_back({"recomputed", 1, 1, 0, true, true, true, 1.5});
   recorder.started(read, 0);
   recorder.started(kernel, 1);  // 0-1 waits for the SSD
   recorder.finished(read, 2);
@@ -124,7 +124,8 @@ TEST(Recorder, AGpuThatWorksOnTwoStreamsIsBusyOnce) {
   Made pass(recorder, OperationKind::gpu_kernels, rank0);
   Made widening(recorder, OperationKind::gpu_kernels, rank0);
   widening.gpu_stream = GpuStream::side;
-  for (Made* made : {&pass, &widening}) made->kernels.push_back({"k", 0, 1, false, true, false, 3});
+  for (Made* made : {&pass, &widening})
+    made->kernels.push_back({"k", 0, 1, 0, false, true, false, 3});
   recorder.started(pass, 1);
   recorder.started(widening, 2);
   recorder.finished(pass, 4);
@@ -216,8 +217,8 @@ TEST(Recorder, ATraceHasASpanForEachKernelAndTransfer) {
   Recorder recorder = two_ranks(true, true);
   recorder.enter(rank1, Phase::forward, 0);
   Made kernels(recorder, OperationKind::gpu_kernels, rank1);
-  kernels.kernels.push_back({"norm", 0, 1, false, true, false, 1});
-  kernels.kernels.push_back({"matmul", 1, 1, true, true, false, 2});
+  kernels.kernels.push_back({"norm", 0, 1, 0, false, true, false, 1});
+  kernels.kernels.push_back({"matmul", 1, 1, 0, true, true, false, 2});
   kernels.timing.started_s = 1;
   kernels.timing.finished_s = 4;
   recorder.started(kernels, 1);

@@ -2,12 +2,15 @@
 
 #include "hw_backend/host_device.hpp"
 #include "hw_backend/interrupt.hpp"
+#include "hw_backend/probe/device_loop.hpp"
+#include "hw_backend/storage/open_engine.hpp"
 #include "scenarios/read_machine.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 namespace spillway::hw_backend {
 namespace {
@@ -53,6 +56,39 @@ void unsourced(const json& value, const std::string& path,
     return;
   }
   if (!sources.contains(path)) out.push_back(path);
+}
+
+/// A death test: only the end of the process ends the thread that hangs.
+TEST(DeviceLoopDeathTest, ADeviceThatNeverAnswersIsNamed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const auto engine = open_engine({});
+        HostDevice device(true);
+        DeviceLoop loop(device, *engine, 0.2);
+        loop.run([](Primitives&) { std::this_thread::sleep_for(std::chrono::seconds(100)); });
+      },
+      testing::ExitedWithCode(3), "host device.*: a measurement hangs: no end within 0.2 s");
+}
+
+TEST(Products, OfAModelAreCountedByShape) {
+  models::StepProgram program;
+  for (const std::uint64_t columns : {64, 32, 64}) {
+    models::Operator op;
+    op.gemm = {16, columns, 8};
+    program.operators.push_back(op);
+  }
+  program.operators.emplace_back();                        // no product
+  program.operators.push_back(program.operators.front());  // of backward
+  models::LayerSpan layer;
+  layer.forward = {0, 4};
+  program.layers = {layer};
+  const std::vector<ProductShape> shapes = products_of(program);
+  ASSERT_EQ(shapes.size(), 2u);
+  EXPECT_EQ(shapes[0].columns, 64u);
+  EXPECT_EQ(shapes[0].times, 2u);
+  EXPECT_EQ(shapes[1].inner, 8u);
+  EXPECT_EQ(shapes[1].times, 1u);
 }
 
 TEST_F(Probing, GivesAMachineFileThatIsReadWithoutComplaint) {
