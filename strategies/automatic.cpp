@@ -31,7 +31,14 @@ std::uint64_t host_of_zero_infinity(description::Scenario scenario) {
   scenario.strategy = system->defaults();
   scenario.strategy.weights.home = description::Home::host;
   scenario.strategy.weights.pool = description::PoolKind::none;
-  scenario.strategy.pinned = description::PinnedPolicy::exact;
+  scenario.strategy.weights.pinned = description::PinnedPolicy::exact;
+  // as TeraIO ran it in fp32: nothing that overflows, gradients that the CPU adds, no pipeline
+  scenario.strategy.overflow_check = description::OverflowCheck::none;
+  scenario.strategy.gradients.convert = description::ConvertOn::cpu;
+  scenario.strategy.gradients.init_copy = false;
+  scenario.strategy.optimizer.pipeline_read = scenario.strategy.optimizer.pipeline_write = false;
+  scenario.strategy.optimizer.buffers = 4;
+  scenario.strategy.optimizer.subgroup = description::Params(1'000'000'000);
   scenario.strategy.unlimited_gpu = true;
   scenario.parallel = {1, scenario.parallel.pipeline, 1, 3};
   auto& micro_batches = scenario.training.gradient_accumulation;

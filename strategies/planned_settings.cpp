@@ -17,7 +17,7 @@ constexpr std::pair<const char*, const char*> defaults[] = {
     {"plan.destinations", R"(["ssd","host"])"},
     {"plan.host_limit", R"("auto")"},
     {"plan.headroom", "0.01"},
-    {"plan.saturation", R"("ideal_finish")"},
+    {"plan.saturation", R"("no_window")"},
     {"plan.must_hide", "false"},
     {"plan.urgent", "true"},
     {"plan.drop_clean", "false"},

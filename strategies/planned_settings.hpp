@@ -11,7 +11,7 @@ struct PlanKnobs {
   std::vector<planner::Destination> destinations;
   std::optional<std::uint64_t> host_limit;  ///< bytes of a node; none: its memory ("auto")
   double headroom = 0;
-  planner::Saturation saturation = planner::Saturation::ideal_finish;
+  planner::Saturation saturation = planner::Saturation::no_window;
   bool must_hide = false;
   bool urgent = true, drop_clean = false, eager_prefetch = false;
   std::uint64_t min_tensor = 0, chunk = 0;

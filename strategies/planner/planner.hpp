@@ -22,7 +22,7 @@ struct PlanSettings {
   std::optional<std::uint64_t> host_limit;  ///< bytes on the host at any moment
   std::optional<std::uint64_t> file_limit;  ///< bytes of the SSD file
   std::uint64_t min_tensor = std::uint64_t{1} << 20;
-  Saturation saturation = Saturation::ideal_finish;
+  Saturation saturation = Saturation::no_window;
   bool eager_prefetch = false;  ///< starts a prefetch as early as there is room for it
   bool drop_clean = false;      ///< no write of what the file holds already
   bool must_hide = false;       ///< only intervals that are longer than their way there and back

@@ -118,9 +118,23 @@ TEST(Planner, GoesToTheHostWhereTheArrayIsTaken) {
   settings.capacity = 200 * MB;
   // one leaves in slot 1; for the other the array has no time in the slot that it would need
   settings.capacity = 120 * MB;
+  settings.saturation = Saturation::ideal_finish;
   const Plan plan = plan_greedily(lifetimes, settings, slot_ticks(lifetimes));
   ASSERT_EQ(plan.moves.size(), 2u);
   EXPECT_NE(plan.moves[0].destination, plan.moves[1].destination);
+}
+
+TEST(Planner, WaitsForTheArrayAsLongAsATensorCanBeOutAndBack) {
+  // the same two tensors: out one after the other in slots 1 and 2, both are back in time
+  Lifetimes lifetimes = two_tensors();
+  lifetimes.tensors.push_back(
+      {3, 100 * MB, TensorKind::activation, false, {{0, 0, false, true}, {9, 9, true, false}}});
+  PlanSettings settings = settings_of(10e9, 120 * MB);
+  settings.channels.host_in = settings.channels.host_out = 10e9;
+  settings.destinations = {Destination::ssd, Destination::host};
+  const Plan plan = plan_greedily(lifetimes, settings, slot_ticks(lifetimes));
+  ASSERT_EQ(plan.moves.size(), 2u);
+  for (const Move& move : plan.moves) EXPECT_EQ(move.destination, Destination::ssd);
 }
 
 TEST(Planner, PrefetchesEarlyWhereThereIsRoom) {
