@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ class Expression {
 
   /// Its value, asking for each name once; division by zero gives an infinity or a NaN.
   double operator()(const std::function<double(const std::string&)>& value_of) const;
+  /// The same, with the names' values in the order of names().
+  double operator()(std::span<const double> values) const;
 
  private:
   friend class ExpressionParser;
