@@ -1,10 +1,13 @@
 #include "explore/explorer.hpp"
 
 #include "explore/batch.hpp"
+#include "explore/bounder.hpp"
 #include "explore/scenario_key.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <thread>
 
 namespace spillway::explore {
@@ -17,6 +20,35 @@ using Clock = std::chrono::steady_clock;
 
 /// Points that are looked at together: few at first, so that what follows meets a front.
 constexpr std::size_t first_batch = 16, largest_batch = 256;
+/// Points that wait for their turn at most, those with the best bounds first.
+constexpr std::size_t first_window = 64, largest_window = 8192;
+/// Points after which the time is looked at.
+constexpr std::uint64_t look_every = 64;
+
+/// A point that its bounds did not rule out.
+struct Waiting {
+  Coordinates at;
+  std::vector<double> costs;  ///< at least these
+  double rank = 0;
+};
+
+/// Orders what waits: the least costs first, each in parts of what it varies by.
+void rank(std::vector<Waiting>& window) {
+  const std::size_t objectives = window.empty() ? 0 : window.front().costs.size();
+  for (std::size_t i = 0; i < objectives; ++i) {
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    for (const Waiting& one : window)
+      if (std::isfinite(one.costs[i])) {
+        least = std::min(least, one.costs[i]);
+        most = std::max(most, one.costs[i]);
+      }
+    for (Waiting& one : window)
+      if (std::isfinite(one.costs[i]) && most > least)
+        one.rank += (one.costs[i] - least) / (most - least);
+  }
+  std::stable_sort(window.begin(), window.end(),
+                   [](const Waiting& a, const Waiting& b) { return a.rank < b.rank; });
+}
 
 /// Owns the search of one space.
 class Explorer {
@@ -29,18 +61,21 @@ class Explorer {
         store_(database, Database::Access::write),
         nursery_(backend, jobs(options), options.limit_s,
                  {[this] { store_.close(); }, [this] { store_.open(); }}),
-        batch_(points, measures_, store_, nursery_) {}
+        batch_(points, measures_, store_, nursery_),
+        bounder_(points, measures_) {}
 
   Exploration run() {
     begin();
     recall_front();
-    const std::vector<bool> fast(points_.space().axes.size(), false);
-    coarse_first(points_, fast, [this](const Coordinates& at) {
-      ++counts_.points;
-      return !over() && take(at);
+    coarse_first(points_, bounder_.fast(), [this](const Coordinates& at) {
+      if (++counts_.points % look_every == 0) {
+        report();
+        cut_ = over();
+        if (cut_) return false;
+      }
+      return take(at);
     });
-    run_waiting();
-    const bool whole = !over() || complete_;
+    const bool whole = run_window();
     if (whole) finish_front();
     return end(whole);
   }
@@ -77,15 +112,72 @@ class Explorer {
       row.constraints.push_back(constraint.text);
     space_ = store_.begin_space(row);
     batch_.begin(space_);
+    store_.drop_pruned(space_);  // as many again, from a better front
   }
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   bool over() const { return halted() || (options_.budget_s > 0 && seconds() > options_.budget_s); }
   bool halted() const { return options_.stop(); }
 
+  /// False when time is over or somebody stops it.
   bool take(const Coordinates& at) {
-    waiting_.push_back(at);
-    return waiting_.size() < size_ || run_waiting();
+    std::vector<double> costs;
+    if (options_.prune) {
+      if (const PointBound* bound = bounder_.of(at)) {
+        ++counts_.bounded;
+        if (bound->hopeless || front_.beats(bound->costs)) {
+          prune(points_.number(at));
+          return true;
+        }
+        costs = bound->costs;
+      }
+    }
+    costs.resize(measures_.goals().size(), -std::numeric_limits<double>::infinity());
+    window_.push_back({at, std::move(costs), 0});
+    return window_.size() < window_size_ || run_window();
+  }
+
+  void prune(std::uint64_t number) {
+    ++counts_.pruned;
+    pruned_.push_back(number);
+    if (pruned_.size() >= most_pruned) put_pruned();
+  }
+
+  /// As ranges of numbers.
+  void put_pruned() {
+    std::sort(pruned_.begin(), pruned_.end());
+    for (std::size_t i = 0, next; i < pruned_.size(); i = next) {
+      for (next = i + 1; next < pruned_.size() && pruned_[next] == pruned_[next - 1] + 1;) ++next;
+      store_.put_pruned(space_, pruned_[i], pruned_[next - 1]);
+    }
+    pruned_.clear();
+  }
+
+  /// The points of the window in batches, without those that the front has overtaken meanwhile.
+  bool run_window() {
+    rank(window_);
+    std::vector<Coordinates> batch;
+    for (std::size_t i = 0; i < window_.size() && !cut_;) {
+      batch.clear();
+      for (; i < window_.size() && batch.size() < size_; ++i)
+        if (front_.beats(window_[i].costs))
+          prune(points_.number(window_[i].at));
+        else
+          batch.push_back(std::move(window_[i].at));
+      run_batch(batch);
+    }
+    window_.clear();
+    window_size_ = std::min(2 * window_size_, largest_window);
+    put_pruned();
+    return !cut_;
+  }
+
+  void run_batch(std::span<const Coordinates> batch) {
+    cut_ = !batch_.run(batch, front_, counts_, [this] {
+      report();
+      return over();
+    });
+    size_ = std::min(2 * size_, largest_batch);
   }
 
   void report() {
@@ -93,19 +185,8 @@ class Explorer {
         {counts_, counts_.pruned + batch_.known(), batch_.kept(), seconds(), &front_});
   }
 
-  /// False when time is over or somebody stops it.
-  bool run_waiting() {
-    const bool done = batch_.run(waiting_, front_, counts_, [this] {
-      report();
-      return over();
-    });
-    complete_ = done;
-    waiting_.clear();
-    size_ = std::min(2 * size_, largest_batch);
-    return done;
-  }
-
   Exploration end(bool whole) {
+    put_pruned();
     store_.put_counts(space_, counts_, whole);
     store_.commit();
     report();
@@ -118,12 +199,15 @@ class Explorer {
   Store store_;
   Nursery nursery_;
   Batch batch_;
+  Bounder bounder_;
   Front front_;
   Counts counts_;
   std::int64_t space_ = 0;
-  std::vector<Coordinates> waiting_;
-  std::size_t size_ = first_batch;
-  bool complete_ = true;
+  static constexpr std::size_t most_pruned = 65536;  ///< that wait to be written
+  std::vector<std::uint64_t> pruned_;
+  std::vector<Waiting> window_;
+  std::size_t size_ = first_batch, window_size_ = first_window;
+  bool cut_ = false;  ///< before everything was looked at
   const Clock::time_point start_ = Clock::now();
 };
 

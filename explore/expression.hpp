@@ -38,8 +38,7 @@ class Expression {
   /// The same, with the names' values in the order of names().
   double operator()(std::span<const double> values) const;
 
- private:
-  friend class ExpressionParser;
+  /// In reverse Polish order, for other kinds of numbers than these.
   enum class Op : unsigned char {
     number,
     name,
@@ -63,9 +62,13 @@ class Expression {
     double number = 0;     ///< of Op::number
     std::size_t name = 0;  ///< of Op::name, in names_
   };
+  const std::vector<Step>& steps() const { return steps_; }
+
+ private:
+  friend class ExpressionParser;
   static double apply(Op op, double left, double right);
 
-  std::vector<Step> steps_;  ///< in reverse Polish order
+  std::vector<Step> steps_;
   std::vector<std::string> names_;
 };
 

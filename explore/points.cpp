@@ -49,16 +49,15 @@ const json* find(const json& document, const std::string& path) {
 }
 
 /// The base as written, model and machine filled in, over what is default without a system.
-json whole_base(const scenarios::Space& space) {
+json whole_base(const scenarios::Space& space, std::optional<description::MachineFile>& machine) {
   json whole = description::Scenario{};
   for (const char* key : {"model", "machine", "strategy"}) whole.erase(key);
   const scenarios::Document document = scenarios::assemble(space.base, {});
   whole.merge_patch(document.scenario.value);
   if (document.model.present) whole["model"] = document.model.json.value;
   if (document.machine.present) {
-    description::MachineFile machine;
-    document.machine.json.value.get_to(machine);
-    whole["machine"] = machine;  // with its defaults
+    document.machine.json.value.get_to(machine.emplace());
+    whole["machine"] = *machine;  // with its defaults
   }
   return whole;
 }
@@ -105,7 +104,8 @@ std::optional<double> number_of(const json& value) {
   return std::nullopt;
 }
 
-Points::Points(const scenarios::Space& space) : space_(space), base_(whole_base(space)) {
+Points::Points(const scenarios::Space& space) : space_(space) {
+  base_ = whole_base(space, machine_);
   std::vector<Complaint> complaints;
   for (const scenarios::Axis& axis : space.axes) {
     if (count_ > most_points / axis.values.size()) {

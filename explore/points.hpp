@@ -48,6 +48,8 @@ class Points {
     }
     static constexpr std::size_t no_axis = static_cast<std::size_t>(-1);
   };
+  /// The machine of the base, with its defaults; nothing when it has none.
+  const std::optional<description::MachineFile>& machine() const { return machine_; }
   /// Of `path` ("machine.storage.nvme.count"); nothing where the scenario has no such number.
   std::optional<Source> source_of(const std::string& path) const;
 
@@ -62,6 +64,7 @@ class Points {
   const scenarios::Space& space_;
   std::uint64_t count_ = 1;
   nlohmann::json base_;  ///< the scenario with model and machine in it, and what is default
+  std::optional<description::MachineFile> machine_;
   std::vector<Compiled> where_;
 };
 

@@ -72,6 +72,9 @@ struct Explored {
   std::vector<PointRow> rows, front;
 };
 
+/// Nothing is pruned.
+const ExploreOptions everything{.jobs = 2, .prune = false};
+
 constexpr const char* batches = R"("training.micro_batch": [1, 2, 4, 8])";
 
 TEST(Explore, FindsTheFrontOfBruteForce) {
@@ -80,7 +83,7 @@ TEST(Explore, FindsTheFrontOfBruteForce) {
       "run": { "steps": 1 }, "strategy": { "system": "zero_offload" } },
     "axes": {"training.micro_batch": [1, 2, 4], "machine.host.adam": ["1 Gparam/s", "2 Gparam/s"]},
     "objectives": { "step_time_s": "min", "throughput.tokens_per_s": "max" } })");
-  explored.run(sim());
+  explored.run(sim(), everything);
   EXPECT_TRUE(explored.done.finished);
   ASSERT_EQ(explored.rows.size(), 6u);
   std::vector<std::uint64_t> expected;
@@ -102,9 +105,9 @@ TEST(Explore, FindsTheFrontOfBruteForce) {
 
 TEST(Explore, SimulatesNothingAgain) {
   Explored explored(space_over(batches));
-  EXPECT_EQ(explored.run(sim()).counts.simulated, 4u);
+  EXPECT_EQ(explored.run(sim(), everything).counts.simulated, 4u);
   const auto first = explored.front;
-  const Exploration again = explored.run(sim());
+  const Exploration again = explored.run(sim(), everything);
   EXPECT_EQ(again.counts.simulated, 0u);
   EXPECT_EQ(again.counts.reused, 4u);
   EXPECT_TRUE(again.finished);
@@ -114,13 +117,13 @@ TEST(Explore, SimulatesNothingAgain) {
 
 TEST(Explore, ReusesPointsOfASmallerSpaceWithFewerAxes) {
   Explored explored(space_over(batches));
-  explored.run(sim());
+  explored.run(sim(), everything);
   const auto larger = explored.files.space(
       space_over(R"("training.micro_batch": [1, 2, 4, 8, 16], "training.sequence": [512, 1024])"));
   const Points points(larger);
   const description::Training defaults;
   const bool known = defaults.sequence == 512 || defaults.sequence == 1024;
-  const Exploration done = explore(sim(), points, explored.files.database(), {.jobs = 2});
+  const Exploration done = explore(sim(), points, explored.files.database(), everything);
   EXPECT_EQ(done.counts.reused, known ? 4u : 0u);
   EXPECT_EQ(done.counts.simulated, known ? 6u : 10u);
 }
@@ -129,7 +132,7 @@ TEST(Explore, FindsTheSameWithAnyNumberOfWorkers) {
   std::vector<std::vector<PointRow>> fronts;
   for (const std::size_t jobs : {1, 3, 7}) {
     Explored explored(space_over(R"("training.micro_batch": [1, 2, 4, 8], "run.seed": [1, 2, 3])"));
-    explored.run(sim(), {.jobs = jobs});
+    explored.run(sim(), {.jobs = jobs, .prune = false});
     fronts.push_back(explored.front);
   }
   // twelve points of which three are equal and fastest: the same one stands for them
@@ -143,7 +146,7 @@ TEST(Explore, FindsTheSameWithAnyNumberOfWorkers) {
 TEST(Explore, MakesARowOfWhatCrashesHangsOrContradictsItself) {
   Explored explored(space_over(R"("run.seed": [1, 1001, 1002, 1005], "parallel.data": [1, 2])"));
   const Exploration done =
-      explored.run(moody(explored.files.path("memory")), {.jobs = 2, .limit_s = 3});
+      explored.run(moody(explored.files.path("memory")), {.jobs = 2, .limit_s = 3, .prune = false});
   EXPECT_TRUE(done.finished);
   EXPECT_EQ(done.counts.points, 8u);
   EXPECT_EQ(done.counts.failed, 3u);
@@ -161,7 +164,7 @@ TEST(Explore, MakesARowOfWhatCrashesHangsOrContradictsItself) {
 TEST(Explore, TriesWhatWasKilledFromOutsideOnceMore) {
   for (const int seed : {1003, 1004}) {
     Explored explored(space_over("\"run.seed\": [1, 2, " + std::to_string(seed) + ", 3]"));
-    const Exploration done = explored.run(moody(explored.files.path("memory")));
+    const Exploration done = explored.run(moody(explored.files.path("memory")), everything);
     EXPECT_TRUE(std::filesystem::exists(explored.files.path("memory")));
     EXPECT_TRUE(done.finished);
     EXPECT_EQ(done.counts.failed, 0u);
@@ -171,7 +174,7 @@ TEST(Explore, TriesWhatWasKilledFromOutsideOnceMore) {
 
 TEST(Explore, StopsWhenAskedAndGoesOnLater) {
   Explored explored(space_over(R"("run.seed": {"from": 1, "to": 300})"));
-  ExploreOptions options;
+  ExploreOptions options = everything;
   std::uint64_t seen = 0;
   options.progress = [&seen](const Progress& progress) { seen = progress.done; };
   options.stop = [&seen] { return seen >= 10; };
@@ -181,7 +184,7 @@ TEST(Explore, StopsWhenAskedAndGoesOnLater) {
   EXPECT_GE(explored.rows.size(), 10u);
   EXPECT_LT(explored.rows.size(), 300u);
   const std::size_t before = explored.rows.size();
-  const Exploration rest = explored.run(moody("none"));
+  const Exploration rest = explored.run(moody("none"), everything);
   EXPECT_TRUE(rest.finished);
   EXPECT_EQ(rest.counts.reused, before);
   EXPECT_EQ(rest.counts.simulated, 300 - before);
@@ -189,7 +192,8 @@ TEST(Explore, StopsWhenAskedAndGoesOnLater) {
 
 TEST(Explore, StopsWhenItsTimeIsOver) {
   Explored explored(space_over(R"("run.seed": {"from": 1, "to": 100000})"));
-  const Exploration done = explored.run(moody("none"), {.jobs = 2, .budget_s = 0.5});
+  const Exploration done =
+      explored.run(moody("none"), {.jobs = 2, .budget_s = 0.5, .prune = false});
   EXPECT_FALSE(done.finished);
   EXPECT_FALSE(done.stopped);
   EXPECT_LT(done.seconds, 5);
@@ -199,8 +203,7 @@ TEST(Explore, StopsWhenItsTimeIsOver) {
 /// Explores in a process of its own that writes how many points are in the database for good.
 Child explore_in_a_child(const Points& points, const std::string& database, int acknowledged) {
   return start_child([&points, &database, acknowledged] {
-    ExploreOptions options;
-    options.jobs = 2;
+    ExploreOptions options = everything;
     options.progress = [acknowledged](const Progress& progress) {
       const std::uint64_t kept = progress.kept;
       write_all(acknowledged, {reinterpret_cast<const char*>(&kept), sizeof kept});
@@ -237,7 +240,7 @@ TEST(Explore, LosesNothingWhenItIsKilled) {
       if (!store.spaces().empty()) before = store.points(1).size();
     }
     EXPECT_GE(before, acknowledged);
-    const Exploration rest = explored.run(moody("none"));
+    const Exploration rest = explored.run(moody("none"), everything);
     EXPECT_EQ(rest.counts.reused, before);
     EXPECT_EQ(explored.rows.size(), 120u);
     EXPECT_EQ(explored.front.size(), 1u);
