@@ -18,5 +18,6 @@ void add_worker(CLI::App& app);
 void add_fidelity(CLI::App& app);
 void add_probe(CLI::App& app);
 void add_validate(CLI::App& app);
+void add_explore(CLI::App& app);
 
 }  // namespace spillway::cli

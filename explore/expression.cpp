@@ -187,7 +187,12 @@ double Expression::apply(Op op, double left, double right) {
 double Expression::operator()(const std::function<double(const std::string&)>& value_of) const {
   std::vector<double> values;
   for (const std::string& name : names_) values.push_back(value_of(name));
+  return (*this)(values);
+}
+
+double Expression::operator()(std::span<const double> values) const {
   std::vector<double> stack;
+  stack.reserve(steps_.size());
   for (const Step& step : steps_) {
     if (step.op == Op::number) {
       stack.push_back(step.number);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -34,9 +35,10 @@ class Expression {
 
   /// Its value, asking for each name once; division by zero gives an infinity or a NaN.
   double operator()(const std::function<double(const std::string&)>& value_of) const;
+  /// The same, with the names' values in the order of names().
+  double operator()(std::span<const double> values) const;
 
- private:
-  friend class ExpressionParser;
+  /// In reverse Polish order, for other kinds of numbers than these.
   enum class Op : unsigned char {
     number,
     name,
@@ -60,9 +62,13 @@ class Expression {
     double number = 0;     ///< of Op::number
     std::size_t name = 0;  ///< of Op::name, in names_
   };
+  const std::vector<Step>& steps() const { return steps_; }
+
+ private:
+  friend class ExpressionParser;
   static double apply(Op op, double left, double right);
 
-  std::vector<Step> steps_;  ///< in reverse Polish order
+  std::vector<Step> steps_;
   std::vector<std::string> names_;
 };
 

@@ -1,22 +1,19 @@
 #include "explore/outcomes.hpp"
 
+#include "explore/child.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "strategies/automatic.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/run.hpp"
 
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <deque>
 #include <thread>
 
 namespace spillway::explore {
@@ -29,16 +26,15 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// A child that simulates one scenario and writes its outcome as JSON into a pipe.
-struct Child {
-  pid_t pid = 0;
-  int pipe = -1;
+/// A child that simulates the scenario of that index.
+struct Simulation {
+  Child child;
   std::size_t index = 0;
-  std::string text;
-  Clock::time_point started;
 };
 
-nlohmann::json outcome_of(const Backend& backend, const description::Scenario& scenario) {
+}  // namespace
+
+std::string outcome_text(const Backend& backend, const description::Scenario& scenario) {
   nlohmann::json outcome;
   try {
     outcome["result"] = simulate(backend, scenario);
@@ -47,21 +43,7 @@ nlohmann::json outcome_of(const Backend& backend, const description::Scenario& s
   } catch (const std::exception& error) {
     outcome["failure"] = error.what();
   }
-  return outcome;
-}
-
-[[noreturn]] void run_child(const Backend& backend, const description::Scenario& scenario,
-                            int pipe) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever stops the program stops its simulations
-  const std::string text = outcome_of(backend, scenario).dump();
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t count = ::write(pipe, text.data() + written, text.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    written += static_cast<std::size_t>(count);
-  }
-  ::_exit(0);
+  return outcome.dump();
 }
 
 Outcome read_outcome(const std::string& text, int status) {
@@ -78,6 +60,8 @@ Outcome read_outcome(const std::string& text, int status) {
   if (json.contains("errors")) json["errors"].get_to(outcome.complaints);
   return outcome;
 }
+
+namespace {
 
 /// Keeps up to `jobs` children busy and collects what they write.
 class Crew {
@@ -100,70 +84,42 @@ class Crew {
 
  private:
   void start(std::size_t index) {
-    int ends[2];
-    if (::pipe(ends) != 0) {
-      outcomes_[index].failure = std::string("pipe: ") + std::strerror(errno);
-      return;
-    }
-    std::fflush(nullptr);  // what is still buffered here would be written by the child as well
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      ::close(ends[0]);
-      run_child(backend_, scenarios_[index], ends[1]);
-    }
-    ::close(ends[1]);
-    if (pid < 0) {
-      ::close(ends[0]);
-      outcomes_[index].failure = std::string("fork: ") + std::strerror(errno);
-      return;
-    }
-    children_.push_back({pid, ends[0], index, {}, Clock::now()});
+    Child child = start_child([&backend = backend_, &scenario = scenarios_[index]] {
+      return outcome_text(backend, scenario);
+    });
+    if (child.pid == 0)
+      outcomes_[index].failure = std::move(child.text);
+    else
+      children_.push_back({std::move(child), index});
   }
 
   void collect() {
     std::vector<pollfd> watched;
-    for (const Child& child : children_) watched.push_back({child.pipe, POLLIN, 0});
+    for (const Simulation& one : children_) watched.push_back({one.child.pipe, POLLIN, 0});
     ::poll(watched.data(), watched.size(), 100);
     for (std::size_t i = children_.size(); i-- > 0;) {
-      if (watched[i].revents != 0 && !read_some(children_[i])) {
-        finish(i);
-      } else if (seconds_since(children_[i].started) > limit_s_) {
-        ::kill(children_[i].pid, SIGKILL);
-        outcomes_[children_[i].index].failure = "the simulation exceeded its time limit";
-        reap(i);
+      Child& child = children_[i].child;
+      if (watched[i].revents != 0 && !read_some(child)) {
+        const int status = reap(child);
+        outcomes_[children_[i].index] = read_outcome(child.text, status);
+        drop(i);
+      } else if (seconds_since(child.started) > limit_s_) {
+        ::kill(child.pid, SIGKILL);
+        reap(child);
+        outcomes_[children_[i].index].failure = over_limit;
+        drop(i);
       }
     }
   }
 
-  /// False at the end of the pipe.
-  static bool read_some(Child& child) {
-    char buffer[1 << 16];
-    const ssize_t count = ::read(child.pipe, buffer, sizeof buffer);
-    if (count > 0) child.text.append(buffer, static_cast<std::size_t>(count));
-    return count > 0 || (count < 0 && errno == EINTR);
-  }
-
-  int reap(std::size_t i) {
-    int status = 0;
-    while (::waitpid(children_[i].pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    ::close(children_[i].pipe);
-    children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
-    return status;
-  }
-
-  void finish(std::size_t i) {
-    const std::size_t index = children_[i].index;
-    const std::string text = std::move(children_[i].text);
-    outcomes_[index] = read_outcome(text, reap(i));
-  }
+  void drop(std::size_t i) { children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i)); }
 
   const Backend& backend_;
   std::span<const description::Scenario> scenarios_;
   std::size_t jobs_;
   double limit_s_;
   std::size_t next_ = 0;
-  std::vector<Child> children_;
+  std::vector<Simulation> children_;
   std::vector<Outcome> outcomes_;
 };
 

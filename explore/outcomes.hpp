@@ -37,6 +37,15 @@ struct Backend {
 result::Result simulate(const Backend& backend, const description::Scenario& scenario,
                         result::Trace* trace = nullptr);
 
+/// simulate() as JSON: {"result"}, {"errors"} or {"failure"}; throws nothing.
+std::string outcome_text(const Backend& backend, const description::Scenario& scenario);
+
+/// Reads what outcome_text wrote in a child that ended with `status`, if it got that far.
+Outcome read_outcome(const std::string& text, int status);
+
+/// What a scenario gets that takes too long.
+inline constexpr const char* over_limit = "the simulation exceeded its time limit";
+
 /// Simulates each scenario in a child process of its own, `jobs` at a time; the simulator is loaded
 /// once, before the first fork. A child that crashes or exceeds `limit_s` is an Outcome with its
 /// failure.

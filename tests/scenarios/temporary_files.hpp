@@ -29,6 +29,7 @@ class TemporaryFiles {
     std::ofstream(directory_ / name) << text;
     return (directory_ / name).string();
   }
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
   /// `text` without the directory's path.
   std::string relative(std::string text) const {
     const std::string prefix = directory_.string() + "/";

@@ -1,0 +1,220 @@
+#include "cli/common.hpp"
+#include "cli/explore_report.hpp"
+#include "cli/verbs.hpp"
+#include "explore/explorer.hpp"
+#include "hw_backend/interrupt.hpp"
+#include "reports/human.hpp"
+#include "scenarios/description/quantity.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <thread>
+
+namespace spillway::cli {
+
+namespace {
+
+struct Options {
+  std::string space;
+  std::string database;
+  std::string budget;
+  std::size_t jobs = 0;
+  double limit_s = 600;
+  bool count = false, json = false, simulate_all = false;
+};
+
+struct ShowOptions {
+  std::string database;
+  std::int64_t space = 0;
+  std::string group;
+  bool why = false, json = false, csv = false;
+};
+
+double budget_of(const std::string& text) {
+  if (text.empty()) return 0;
+  const auto parsed = description::parse_quantity(description::Dimension::seconds, text);
+  if (!parsed.problem.empty()) refuse("--budget", parsed.problem, parsed.hint);
+  if (parsed.value <= 0) refuse("--budget", "is no time", "write for example --budget 10min");
+  return static_cast<double>(parsed.value);
+}
+
+/// A line that is drawn over again on standard error, where that is a terminal.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::uint64_t points) : points_(points), shown_(isatty(STDERR_FILENO)) {}
+  ~ProgressLine() {
+    if (shown_) std::fputs("\r\x1b[K", stderr);
+  }
+  ProgressLine(const ProgressLine&) = delete;
+
+  void show(const explore::Progress& progress) {
+    if (!shown_ || progress.seconds < next_s_) return;
+    next_s_ = progress.seconds + 0.2;
+    const double rate = static_cast<double>(progress.done) / std::max(progress.seconds, 1e-9);
+    const double left =
+        static_cast<double>(points_ - std::min(points_, progress.done)) / std::max(rate, 1e-9);
+    std::string text =
+        fmt::format("{} of {} points, {} simulated, {} pruned, {}/s, {} left, front ",
+                    reports::human_count(progress.done), reports::human_count(points_),
+                    reports::human_count(progress.counts.simulated),
+                    reports::human_count(progress.counts.pruned), reports::human_number(rate),
+                    reports::human_time(left));
+    text += std::to_string(progress.front->points().size());
+    std::fputs(("\r" + text + "\x1b[K").c_str(), stderr);
+  }
+
+ private:
+  std::uint64_t points_;
+  bool shown_;
+  double next_s_ = 0;
+};
+
+std::uint64_t points_in(const explore::Points& points) {
+  if (points.space().where.empty()) return points.count();
+  std::uint64_t count = 0;
+  coarse_first(points, std::vector<bool>(points.space().axes.size(), false),
+               [&](const explore::Coordinates&) { return ++count > 0; });
+  return count;
+}
+
+/// Seconds that a point takes on one core: the mean of a few, spread over the space; 0 when each of
+/// them contradicts itself or fails.
+double seconds_of_a_point(const explore::Points& points) {
+  constexpr std::size_t samples = 4;
+  std::vector<description::Scenario> scenarios;
+  coarse_first(points, std::vector<bool>(points.space().axes.size(), false),
+               [&](const explore::Coordinates& at) {
+                 try {
+                   scenarios.push_back(
+                       scenarios::read_scenario(points.space().base, points.overrides(at),
+                                                explore::known_systems(), strategies::unsupported)
+                           .scenario);
+                 } catch (const description::ScenarioError&) {
+                   return true;  // a point that contradicts itself takes no time
+                 }
+                 return scenarios.size() < samples;
+               });
+  if (scenarios.empty()) return 0;
+  double seconds = 0;
+  std::size_t known = 0;
+  for (const explore::Outcome& outcome : explore::simulate_all(simulator(), scenarios, 1))
+    if (outcome.result) seconds += outcome.result->simulated_in_s, ++known;
+  return known ? seconds / static_cast<double>(known) : 0;
+}
+
+void count(const explore::Points& points, const Options& options) {
+  const std::uint64_t number = points_in(points);
+  const double each = seconds_of_a_point(points);
+  const std::size_t jobs =
+      options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
+  const double most = each * static_cast<double>(number) / static_cast<double>(jobs);
+  if (options.json)
+    return print_json({{"points", number}, {"seconds_per_point", each}, {"seconds_at_most", most}});
+  std::string text = fmt::format("{} points", reports::human_count(number));
+  if (each > 0)
+    text += fmt::format(
+        "; {} to simulate one, so at most {} for all with {} at a time. Bounds "
+        "usually leave few to simulate",
+        reports::human_time(each), reports::human_time(most), jobs);
+  print(text + "\n");
+}
+
+void run(const Options& options) {
+  const scenarios::Space space = scenarios::read_space(options.space, explore::known_systems());
+  const explore::Points points(space);
+  const explore::Measures checked(points);
+  if (options.count) return count(points, options);
+  if (options.database.empty())
+    refuse("--db", "missing", "name the file that keeps the results, or ask --count");
+  explore::ExploreOptions how;
+  how.jobs = options.jobs;
+  how.limit_s = options.limit_s;
+  how.budget_s = budget_of(options.budget);
+  how.prune = !options.simulate_all;
+  int signal = 0;
+  const hw_backend::InterruptGuard guard;
+  how.stop = [&signal] {
+    try {
+      hw_backend::stop_if_interrupted();
+    } catch (const hw_backend::Interrupted& interrupted) {
+      signal = interrupted.signal();
+    }
+    return signal != 0;
+  };
+  explore::Exploration done;
+  {
+    ProgressLine line(points_in(points));
+    how.progress = [&line](const explore::Progress& progress) { line.show(progress); };
+    done = explore::explore(simulator(), points, options.database, how);
+  }
+  explore::Store store(options.database, explore::Database::Access::read);
+  print_front(store, done.space, options.json ? Form::json : Form::table);
+  if (signal != 0) {
+    std::fprintf(stderr, "interrupted; the same command goes on\n");
+    throw CLI::RuntimeError(128 + signal);  // as a shell says it
+  }
+}
+
+void show(const ShowOptions& options) {
+  explore::Store store(options.database, explore::Database::Access::read);
+  const std::vector<explore::SpaceRow> spaces = store.spaces();
+  if (spaces.empty()) refuse(options.database, "has no space yet", "explore one");
+  std::int64_t space = spaces.back().space;
+  if (options.space) {
+    const bool known = std::any_of(spaces.begin(), spaces.end(),
+                                   [&](const auto& one) { return one.space == options.space; });
+    if (!known)
+      refuse("--space", fmt::format("no space {}", options.space),
+             fmt::format("there are 1 to {}", spaces.size()));
+    space = options.space;
+  }
+  const Form form = options.json ? Form::json : options.csv ? Form::csv : Form::table;
+  if (options.why) return print_reasons(store, space, form);
+  if (!options.group.empty()) return print_groups(store, space, options.group, form);
+  print_front(store, space, form);
+}
+
+void add_show(CLI::App& verb) {
+  auto options = std::make_shared<ShowOptions>();
+  CLI::App* show_verb = verb.add_subcommand("show", "what a database of explorations holds");
+  show_verb->add_option("database", options->database, "its file")->required();
+  show_verb->add_option("--space", options->space, "of several, which; else the last one");
+  CLI::Option* group = show_verb->add_option("--best-per", options->group,
+                                             "the best point for each value of this axis");
+  show_verb->add_flag("--why", options->why, "why points are not accepted")->excludes(group);
+  CLI::Option* json = show_verb->add_flag("--json", options->json, "as JSON");
+  show_verb->add_flag("--csv", options->csv, "one line per point")->excludes(json);
+  show_verb->callback([options] { show(*options); });
+}
+
+}  // namespace
+
+void add_explore(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("explore", "the best points of a space of scenarios");
+  verb->add_option("space", options->space, "the space file");
+  verb->add_option("--db", options->database,
+                   "the file that keeps the results; what it knows is not simulated again");
+  verb->add_option("--jobs", options->jobs, "simulations at a time; else one for each core")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--limit", options->limit_s, "seconds after which a simulation is given up")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--budget", options->budget, "time for all of it, such as 10min");
+  verb->add_flag("--count", options->count, "how many points, and how long they may take");
+  verb->add_flag("--simulate-all", options->simulate_all, "prune nothing by bounds");
+  verb->add_flag("--json", options->json, "the front with whole results");
+  verb->footer("Example:\n  spillway explore scenarios/spaces/ssds_until_gpu_limit.json --count");
+  add_show(*verb);
+  verb->callback([options, verb] {
+    if (!verb->get_subcommands().empty()) return;
+    if (options->space.empty()) refuse("space", "missing", "name a space file");
+    run(*options);
+  });
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "explore/store/store.hpp"
+
+namespace spillway::cli {
+
+enum class Form : unsigned char { table, json, csv };
+
+/// The points of a space that nothing beats, the best in the first objective first.
+///   json  as FORMATS has it, whole results
+///   csv   one line a point: its result flattened, its axes as `point.<axis>`
+void print_front(explore::Store& store, std::int64_t space, Form form);
+
+/// For each value of `axis` the accepted point that is best in the first objective.
+///   Throws  ScenarioError: the space has no such axis
+void print_groups(explore::Store& store, std::int64_t space, const std::string& axis, Form form);
+
+/// Points that were not accepted: in a table how many for which reason, else each.
+void print_reasons(explore::Store& store, std::int64_t space, Form form);
+
+}  // namespace spillway::cli

@@ -1,0 +1,67 @@
+#include "explore/child.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+namespace spillway::explore {
+
+Child start_child(const std::function<std::string()>& work) {
+  Child child;
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    child.text = std::string("pipe: ") + std::strerror(errno);
+    return child;
+  }
+  std::fflush(nullptr);
+  child.pid = ::fork();
+  if (child.pid == 0) {
+    ::close(ends[0]);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever stops the program stops its simulations
+    write_all(ends[1], work());
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  if (child.pid < 0) {
+    child.pid = 0;
+    child.text = std::string("fork: ") + std::strerror(errno);
+    ::close(ends[0]);
+    return child;
+  }
+  child.pipe = ends[0];
+  child.started = std::chrono::steady_clock::now();
+  return child;
+}
+
+bool read_some(Child& child) {
+  char buffer[1 << 16];
+  const ssize_t count = ::read(child.pipe, buffer, sizeof buffer);
+  if (count > 0) child.text.append(buffer, static_cast<std::size_t>(count));
+  return count > 0 || (count < 0 && errno == EINTR);
+}
+
+int reap(Child& child) {
+  int status = 0;
+  while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  ::close(child.pipe);
+  return status;
+}
+
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace spillway::explore

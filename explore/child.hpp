@@ -1,0 +1,32 @@
+#pragma once
+
+#include <sys/types.h>
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace spillway::explore {
+
+/// A process of ours that works out a text and writes it into a pipe.
+struct Child {
+  pid_t pid = 0;  ///< 0: it could not be started, `text` says why
+  int pipe = -1;  ///< its end for reading
+  std::string text;
+  std::chrono::steady_clock::time_point started;
+};
+
+/// Starts `work` in a process that dies with this one. What waits in the buffers of standard output
+/// is written first, or the child would write it again.
+Child start_child(const std::function<std::string()>& work);
+
+/// Adds what the pipe has to `text`; false at its end.
+bool read_some(Child& child);
+
+/// Waits for its end and closes the pipe.
+///   Result  as waitpid gives it
+int reap(Child& child);
+
+/// Writes all of `text`; false when nobody reads.
+bool write_all(int file, std::string_view text);
+
+}  // namespace spillway::explore

@@ -1,0 +1,237 @@
+#include "explore/explorer.hpp"
+
+#include "explore/batch.hpp"
+#include "explore/bounder.hpp"
+#include "explore/scenario_key.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+namespace spillway::explore {
+
+using nlohmann::json;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Points that are looked at together: few at first, so that what follows meets a front.
+constexpr std::size_t first_batch = 16, largest_batch = 256;
+/// Points that wait for their turn at most, those with the best bounds first.
+constexpr std::size_t first_window = 64, largest_window = 8192;
+/// Points after which the time is looked at.
+constexpr std::uint64_t look_every = 64;
+
+/// A point that its bounds did not rule out.
+struct Waiting {
+  Coordinates at;
+  std::vector<double> costs;  ///< at least these
+  double rank = 0;
+};
+
+/// Orders what waits: the least costs first, each in parts of what it varies by.
+void rank(std::vector<Waiting>& window) {
+  const std::size_t objectives = window.empty() ? 0 : window.front().costs.size();
+  for (std::size_t i = 0; i < objectives; ++i) {
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    for (const Waiting& one : window)
+      if (std::isfinite(one.costs[i])) {
+        least = std::min(least, one.costs[i]);
+        most = std::max(most, one.costs[i]);
+      }
+    for (Waiting& one : window)
+      if (std::isfinite(one.costs[i]) && most > least)
+        one.rank += (one.costs[i] - least) / (most - least);
+  }
+  std::stable_sort(window.begin(), window.end(),
+                   [](const Waiting& a, const Waiting& b) { return a.rank < b.rank; });
+}
+
+/// Owns the search of one space.
+class Explorer {
+ public:
+  Explorer(const Backend& backend, const Points& points, const std::string& database,
+           const ExploreOptions& options)
+      : points_(points),
+        options_(options),
+        measures_(points),
+        store_(database, Database::Access::write),
+        nursery_(backend, jobs(options), options.limit_s,
+                 {[this] { store_.close(); }, [this] { store_.open(); }}),
+        batch_(points, measures_, store_, nursery_),
+        bounder_(points, measures_) {}
+
+  Exploration run() {
+    begin();
+    recall_front();
+    coarse_first(points_, bounder_.fast(), [this](const Coordinates& at) {
+      if (++counts_.points % look_every == 0) {
+        report();
+        cut_ = over();
+        if (cut_) return false;
+      }
+      return take(at);
+    });
+    const bool whole = run_window();
+    if (whole) finish_front();
+    return end(whole);
+  }
+
+ private:
+  void finish_front() {
+    std::vector<std::uint64_t> numbers;
+    for (const FrontPoint& point : front_.points()) numbers.push_back(point.number);
+    store_.keep_front(space_, numbers);
+    batch_.complete_front(front_, [this] { return halted(); });
+  }
+
+  /// What was on the front when an earlier run ended: it prunes from the start.
+  void recall_front() {
+    std::vector<Coordinates> known;
+    for (const PointRow& row : store_.points(space_, "front"))
+      known.push_back(points_.at(row.number));
+    Counts recalled;  // each will be met again
+    batch_.run(known, front_, recalled, [this] { return over(); });
+    batch_.forget_known();
+  }
+
+  static std::size_t jobs(const ExploreOptions& options) {
+    return options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
+  }
+
+  void begin() {
+    const scenarios::Space& space = points_.space();
+    SpaceRow row{0, space_id(space), space.name, {}, {}, {}, {}, false};
+    for (const scenarios::Axis& axis : space.axes) row.axes.push_back(axis.name);
+    for (const scenarios::Objective& objective : space.objectives)
+      row.objectives.push_back({objective.path, objective.smaller});
+    for (const scenarios::Condition& constraint : space.constraints)
+      row.constraints.push_back(constraint.text);
+    space_ = store_.begin_space(row);
+    batch_.begin(space_);
+    store_.drop_pruned(space_);  // as many again, from a better front
+  }
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  bool over() const { return halted() || (options_.budget_s > 0 && seconds() > options_.budget_s); }
+  bool halted() const { return options_.stop(); }
+
+  /// False when time is over or somebody stops it.
+  bool take(const Coordinates& at) {
+    std::vector<double> costs;
+    if (options_.prune) {
+      if (const PointBound* bound = bounder_.of(at)) {
+        ++counts_.bounded;
+        if (bound->hopeless || front_.beats(bound->costs)) {
+          prune(points_.number(at));
+          return true;
+        }
+        costs = bound->costs;
+      }
+    }
+    costs.resize(measures_.goals().size(), -std::numeric_limits<double>::infinity());
+    window_.push_back({at, std::move(costs), 0});
+    return window_.size() < window_size_ || run_window();
+  }
+
+  void prune(std::uint64_t number) {
+    ++counts_.pruned;
+    pruned_.push_back(number);
+    if (pruned_.size() >= most_pruned) put_pruned();
+  }
+
+  /// As ranges of numbers.
+  void put_pruned() {
+    std::sort(pruned_.begin(), pruned_.end());
+    for (std::size_t i = 0, next; i < pruned_.size(); i = next) {
+      for (next = i + 1; next < pruned_.size() && pruned_[next] == pruned_[next - 1] + 1;) ++next;
+      store_.put_pruned(space_, pruned_[i], pruned_[next - 1]);
+    }
+    pruned_.clear();
+  }
+
+  /// The points of the window in batches, without those that the front has overtaken meanwhile.
+  bool run_window() {
+    rank(window_);
+    std::vector<Coordinates> batch;
+    for (std::size_t i = 0; i < window_.size() && !cut_;) {
+      batch.clear();
+      for (; i < window_.size() && batch.size() < size_; ++i)
+        if (front_.beats(window_[i].costs))
+          prune(points_.number(window_[i].at));
+        else
+          batch.push_back(std::move(window_[i].at));
+      run_batch(batch);
+    }
+    window_.clear();
+    window_size_ = std::min(2 * window_size_, largest_window);
+    put_pruned();
+    return !cut_;
+  }
+
+  void run_batch(std::span<const Coordinates> batch) {
+    cut_ = !batch_.run(batch, front_, counts_, [this] {
+      report();
+      return over();
+    });
+    size_ = std::min(2 * size_, largest_batch);
+  }
+
+  void report() {
+    options_.progress(
+        {counts_, counts_.pruned + batch_.known(), batch_.kept(), seconds(), &front_});
+  }
+
+  Exploration end(bool whole) {
+    put_pruned();
+    store_.put_counts(space_, counts_, whole);
+    store_.commit();
+    report();
+    return {space_, counts_, whole, halted(), seconds()};
+  }
+
+  const Points& points_;
+  const ExploreOptions& options_;
+  const Measures measures_;
+  Store store_;
+  Nursery nursery_;
+  Batch batch_;
+  Bounder bounder_;
+  Front front_;
+  Counts counts_;
+  std::int64_t space_ = 0;
+  static constexpr std::size_t most_pruned = 65536;  ///< that wait to be written
+  std::vector<std::uint64_t> pruned_;
+  std::vector<Waiting> window_;
+  std::size_t size_ = first_batch, window_size_ = first_window;
+  bool cut_ = false;  ///< before everything was looked at
+  const Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+std::string space_id(const scenarios::Space& space) {
+  json asks = {{"name", space.name}, {"base", space.base.value}};
+  for (const scenarios::Axis& axis : space.axes) {
+    json values = json::array();
+    for (const scenarios::AxisValue& value : axis.values)
+      values.push_back({value.shown, value.overrides});
+    asks["axes"].push_back({axis.name, values});
+  }
+  for (const scenarios::Condition& condition : space.where) asks["where"].push_back(condition.text);
+  for (const scenarios::Condition& condition : space.constraints)
+    asks["constraints"].push_back(condition.text);
+  for (const scenarios::Objective& objective : space.objectives)
+    asks["objectives"].push_back({objective.path, objective.smaller});
+  return key_of(asks.dump());
+}
+
+Exploration explore(const Backend& backend, const Points& points, const std::string& database,
+                    const ExploreOptions& options) {
+  return Explorer(backend, points, database, options).run();
+}
+
+}  // namespace spillway::explore

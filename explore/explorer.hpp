@@ -1,0 +1,46 @@
+#pragma once
+
+#include "explore/front.hpp"
+#include "explore/measure.hpp"
+#include "explore/nursery.hpp"
+
+namespace spillway::explore {
+
+/// How far an exploration is.
+struct Progress {
+  Counts counts;
+  std::uint64_t done = 0;  ///< points that are pruned or known
+  std::uint64_t kept = 0;  ///< of them, in the database for good
+  double seconds = 0;      ///< since its start
+  const Front* front = nullptr;
+};
+
+struct ExploreOptions {
+  std::size_t jobs = 0;  ///< simulations at a time; 0: one for each core
+  double limit_s = 600;  ///< for one simulation
+  double budget_s = 0;   ///< for all of it; 0: as long as it takes
+  bool prune = true;     ///< by bounds
+  std::function<bool()> stop = [] { return false; };
+  std::function<void(const Progress&)> progress = [](const Progress&) {};
+};
+
+/// How an exploration ended.
+struct Exploration {
+  std::int64_t space = 0;  ///< its number in the database
+  Counts counts;
+  bool finished = false;  ///< every point is pruned or known
+  bool stopped = false;   ///< by `stop`, not by the budget
+  double seconds = 0;
+};
+
+/// Finds the front of a space: what the database knows is not simulated again, and what is
+/// simulated is in the database 100 ms later. Points are taken in batches whose content does not
+/// depend on `jobs`, so neither does the front.
+///   Throws  ScenarioError, DeviceError
+Exploration explore(const Backend& backend, const Points& points, const std::string& database,
+                    const ExploreOptions& options);
+
+/// The number under which a database knows a space: a hash of what it asks, its base included.
+std::string space_id(const scenarios::Space& space);
+
+}  // namespace spillway::explore

@@ -1,0 +1,217 @@
+#include "explore/measure.hpp"
+
+#include "scenarios/schema_check.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace spillway::explore {
+
+using description::Complaint;
+using nlohmann::json;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+/// Numbers that every row has, whatever the space asks for.
+constexpr const char* always[] = {"feasible",
+                                  "step_time_s",
+                                  "throughput.tokens_per_s",
+                                  "price_usd",
+                                  "wear.lifetime_years",
+                                  "peak_bytes.gpu.total",
+                                  "peak_bytes.host.total",
+                                  "peak_bytes.ssd.total"};
+
+/// What lists only what there is: a name that is not in it is 0.
+const std::set<std::string> sparse = {"by_purpose", "by_storage", "storage", "phase_busy_s",
+                                      "phase_bytes"};
+/// What only some results have.
+const std::set<std::string> rare = {"plan", "io_bench", "optimizer_states", "checkpoint"};
+
+std::string head_of(const std::string& path) { return path.substr(0, path.find('.')); }
+std::string tail_of(const std::string& path) {
+  const std::size_t dot = path.find('.');
+  return dot == std::string::npos ? "" : path.substr(dot + 1);
+}
+
+/// A result with everything in it that a result may have.
+const json& sample() {
+  static const json whole = [] {
+    result::Result result;
+    result.wear.emplace();
+    result.price_usd = 0;
+    json all = result;
+    all.erase("scenario");
+    return all;
+  }();
+  return whole;
+}
+
+double lifetime(const json& result) {
+  const json& wear = result.at("wear");
+  if (wear.is_null()) return infinity;
+  const json& years = wear.at("lifetime_years");
+  if (years.is_number()) return years.get<double>();
+  return wear.at("write_bytes_per_day") == 0.0 ? infinity : none;
+}
+
+std::string gib(std::uint64_t bytes) {
+  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / static_cast<double>(1ull << 30));
+}
+
+std::string why(const result::Infeasible& infeasible) {
+  return fmt::format("{} memory: {} in {} asks for {}, {} of {} are free", infeasible.tier,
+                     infeasible.purpose, infeasible.phase, gib(infeasible.asked_bytes),
+                     gib(infeasible.free_bytes), gib(infeasible.capacity_bytes));
+}
+
+/// JSON has no infinity.
+json written(double number) {
+  if (std::isnan(number)) return nullptr;
+  if (std::isinf(number)) return number > 0 ? "never" : "-never";
+  return number;
+}
+double read_back(const json& number) {
+  if (number.is_number()) return number.get<double>();
+  return number == "never" ? infinity : none;
+}
+
+}  // namespace
+
+bool result_has(const std::string& path) {
+  const json* at = &sample();
+  for (std::string rest = path; !rest.empty(); rest = tail_of(rest)) {
+    const std::string step = head_of(rest);
+    if (at == &sample() && rare.contains(step)) return true;
+    if (!at->is_object() || !at->contains(step)) return false;
+    at = &(*at)[step];
+    if (sparse.contains(step)) return !tail_of(rest).empty();
+  }
+  return at->is_number() || at->is_boolean() || at->is_null();
+}
+
+double number_in(const json& result, const std::string& path) {
+  if (path == "wear.lifetime_years") return lifetime(result);
+  const json* at = &result;
+  bool listed = false;
+  for (std::string rest = path; !rest.empty(); rest = tail_of(rest)) {
+    const std::string step = head_of(rest);
+    if (!at->is_object() || !at->contains(step)) return listed ? 0 : none;
+    at = &(*at)[step];
+    listed = listed || sparse.contains(step);
+  }
+  return at->is_boolean() ? at->get<bool>() : at->is_number() ? at->get<double>() : none;
+}
+
+Measures::Measures(const Points& points) {
+  std::vector<Complaint> complaints;
+  const scenarios::Space& space = points.space();
+  for (const scenarios::Condition& condition : space.constraints)
+    add_constraint(condition, points, complaints);
+  for (const scenarios::Objective& objective : space.objectives) {
+    goals_.push_back({objective.path, objective.smaller});
+    asked_.push_back(objective.path);
+    if (!result_has(objective.path))
+      complaints.push_back({objective.place.file, objective.place.line, objective.place.column,
+                            "objectives." + objective.path, "no result has such a number",
+                            "name one such as step_time_s, price_usd, throughput.tokens_per_s"});
+  }
+  for (const char* path : always) asked_.emplace_back(path);
+  std::sort(asked_.begin(), asked_.end());
+  asked_.erase(std::unique(asked_.begin(), asked_.end()), asked_.end());
+  if (complaints.empty()) return;
+  scenarios::tidy(complaints);
+  throw description::ScenarioError(complaints);
+}
+
+void Measures::add_constraint(const scenarios::Condition& condition, const Points& points,
+                              std::vector<Complaint>& complaints) {
+  const scenarios::Place& place = condition.place;
+  const auto complain = [&](const std::string& message, const std::string& hint) {
+    complaints.push_back({place.file, place.line, place.column, "constraints", message, hint});
+  };
+  try {
+    Constraint constraint{condition.text, Expression(condition.text), {}};
+    for (const std::string& name : constraint.expression.names()) {
+      if (result_has(name)) {
+        constraint.names.push_back({name, std::nullopt});
+        asked_.push_back(name);
+      } else if (auto source = points.source_of(name)) {
+        constraint.names.push_back({name, std::move(source)});
+      } else {
+        complain("no number \"" + name + "\" in a result or the scenario",
+                 "name one such as feasible, price_usd, wear.lifetime_years");
+        return;
+      }
+    }
+    constraints_.push_back(std::move(constraint));
+  } catch (const ExpressionError& error) {
+    complain(std::string(error.what()) + " at character " + std::to_string(error.column()), "");
+  }
+}
+
+ScenarioRow Measures::row_of(const Outcome& outcome, double seconds) const {
+  ScenarioRow row{"fits", "", json::object(), seconds};
+  if (!outcome.result) {
+    row.verdict = "failed";
+    row.reason = outcome.failure;
+    for (const Complaint& complaint : outcome.complaints)
+      row.reason += (row.reason.empty() ? "" : "; ") + to_string(complaint);
+    return row;
+  }
+  json result = *outcome.result;
+  if (outcome.result->infeasible) {
+    row.verdict = "infeasible";
+    row.reason = why(*outcome.result->infeasible);
+  }
+  for (const std::string& path : asked_) row.numbers[path] = written(number_in(result, path));
+  row.numbers["bottleneck.resource"] = outcome.result->bottleneck;
+  return row;
+}
+
+bool Measures::complete(const ScenarioRow& row) const {
+  return row.verdict != "fits" ||
+         std::all_of(asked_.begin(), asked_.end(),
+                     [&](const std::string& path) { return row.numbers.contains(path); });
+}
+
+Judgement Measures::judge(const ScenarioRow& row, const Coordinates& at) const {
+  Judgement judgement{row.verdict, row.reason, json::object(), {}};
+  if (row.verdict != "fits") return judgement;
+  judgement.verdict = "accepted";
+  for (const Constraint& constraint : constraints_) {
+    std::vector<double> values;
+    std::string missing;
+    for (const Name& name : constraint.names) {
+      values.push_back(name.source ? name.source->of(at) : read_back(row.numbers.at(name.path)));
+      if (std::isnan(values.back())) missing = name.path;
+    }
+    const double holds = constraint.expression(values);
+    if (missing.empty() && holds != 0 && !std::isnan(holds)) continue;
+    judgement.verdict = "rejected";
+    judgement.reason = missing.empty() ? "not " + constraint.text : missing + " has no value";
+    for (std::size_t i = 0; i < values.size() && missing.empty(); ++i)
+      judgement.reason +=
+          fmt::format("{} {} is {:.6g}", i == 0 ? ":" : ",", constraint.names[i].path, values[i]);
+    break;
+  }
+  for (const Goal& goal : goals_) {
+    const double value = read_back(row.numbers.at(goal.path));
+    judgement.objectives[goal.path] = written(value);
+    if (std::isnan(value) && judgement.verdict == "accepted") {
+      judgement.verdict = "rejected";
+      judgement.reason = goal.path + " has no value";
+    }
+    judgement.costs.push_back(goal.smaller ? value : -value);
+  }
+  if (judgement.verdict != "accepted") judgement.costs.clear();
+  return judgement;
+}
+
+}  // namespace spillway::explore

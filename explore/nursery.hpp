@@ -1,0 +1,80 @@
+#pragma once
+
+#include "explore/outcomes.hpp"
+
+#include <sys/types.h>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+
+namespace spillway::explore {
+
+/// What came of a scenario that was sent to a nursery.
+struct Delivery {
+  std::uint64_t number = 0;  ///< as it was sent
+  Outcome outcome;
+  double seconds = 0;  ///< from its child's start to its end
+};
+
+/// Hooks around a fork of this process: what does not survive one is put away and taken out again.
+struct AroundFork {
+  std::function<void()> before = [] {};
+  std::function<void()> after = [] {};
+};
+
+/// Owns a small process that has the engine in it and nothing else, and forks a child for each
+/// scenario. Whatever happens to a child is an outcome; when the small process itself is ended, a
+/// new one takes over what it had not delivered.
+class Nursery {
+ public:
+  /// Starts the process.
+  ///   jobs     children at a time, at least one
+  ///   limit_s  after which a child is ended
+  ///   Throws   DeviceError when the process cannot be started
+  Nursery(const Backend& backend, std::size_t jobs, double limit_s, AroundFork around = {});
+  Nursery(const Nursery&) = delete;
+  Nursery& operator=(const Nursery&) = delete;
+  /// Ends the process and its children.
+  ~Nursery();
+
+  /// Hands over a resolved scenario, as JSON that can be read again.
+  void send(std::uint64_t number, const nlohmann::json& scenario);
+
+  /// What has been delivered within `wait_s`; one child that a signal ended is tried once more
+  /// before its outcome says so.
+  ///   Throws  DeviceError when no process can be started any more
+  std::vector<Delivery> collect(double wait_s);
+
+  /// Scenarios that were sent and not delivered.
+  std::size_t pending() const { return pending_.size(); }
+  std::size_t jobs() const { return jobs_; }
+  pid_t pid() const { return pid_; }
+
+  /// Ends what is not delivered.
+  void forget();
+
+ private:
+  struct Pending {
+    std::string line;
+    int tries = 0;
+  };
+  void start();
+  void stop();
+  void restart();
+  bool write_some();
+  bool read_lines();
+  void deliver(const std::string& line, std::vector<Delivery>& into);
+
+  Backend backend_;
+  std::size_t jobs_;
+  double limit_s_;
+  AroundFork around_;
+  pid_t pid_ = 0;
+  int requests_ = -1, replies_ = -1;
+  std::string unsent_, unread_;
+  std::deque<std::string> lines_;
+  std::map<std::uint64_t, Pending> pending_;
+};
+
+}  // namespace spillway::explore

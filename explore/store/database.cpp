@@ -1,0 +1,116 @@
+#include "explore/store/database.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+#include <sqlite3.h>
+
+#include <filesystem>
+
+namespace spillway::explore {
+
+namespace {
+
+/// How long another program may hold the file before that is an error.
+constexpr int patience_ms = 10'000;
+
+[[noreturn]] void fail(sqlite3* database, const std::string& file, int code) {
+  const std::string why = database ? sqlite3_errmsg(database) : sqlite3_errstr(code);
+  if ((code & 0xff) == SQLITE_NOTADB)
+    throw description::ScenarioError(
+        {{file, 0, 0, "", "is no database", "name another file, or delete this one"}});
+  throw description::DeviceError(file + ": " + sqlite3_errstr(code) + ": " + why);
+}
+
+}  // namespace
+
+Statement::Statement(sqlite3* database, const std::string& file, std::string_view sql)
+    : database_(database), file_(file) {
+  sqlite3_stmt* statement = nullptr;
+  check(sqlite3_prepare_v3(database, sql.data(), static_cast<int>(sql.size()),
+                           SQLITE_PREPARE_PERSISTENT, &statement, nullptr));
+  statement_.reset(statement);
+}
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+void Statement::check(int code) const {
+  if (code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE) fail(database_, file_, code);
+}
+
+Statement& Statement::bind(int parameter, std::string_view text) {
+  check(sqlite3_bind_text64(statement_.get(), parameter, text.data(), text.size(), SQLITE_TRANSIENT,
+                            SQLITE_UTF8));
+  return *this;
+}
+Statement& Statement::bind(int parameter, std::int64_t number) {
+  check(sqlite3_bind_int64(statement_.get(), parameter, number));
+  return *this;
+}
+Statement& Statement::bind(int parameter, double number) {
+  check(sqlite3_bind_double(statement_.get(), parameter, number));
+  return *this;
+}
+Statement& Statement::bind_null(int parameter) {
+  check(sqlite3_bind_null(statement_.get(), parameter));
+  return *this;
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code != SQLITE_ROW && code != SQLITE_DONE) {
+    const int extended = sqlite3_extended_errcode(database_);
+    sqlite3_reset(statement_.get());
+    fail(database_, file_, extended);
+  }
+  return code == SQLITE_ROW;
+}
+
+void Statement::run() {
+  while (step()) {
+  }
+  reset();
+}
+
+void Statement::reset() { sqlite3_reset(statement_.get()); }
+
+std::string Statement::text(int column) const {
+  const auto* text = sqlite3_column_text(statement_.get(), column);
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column));
+  return text ? std::string(reinterpret_cast<const char*>(text), size) : "";
+}
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+std::optional<double> Statement::number(int column) const {
+  if (sqlite3_column_type(statement_.get(), column) == SQLITE_NULL) return std::nullopt;
+  return sqlite3_column_double(statement_.get(), column);
+}
+
+void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
+
+Database::Database(const std::string& file, Access access) : file_(file) {
+  std::error_code error;  // what cannot be looked at cannot be opened either
+  if (access == Access::read && !std::filesystem::exists(file, error))
+    throw description::ScenarioError(
+        {{file, 0, 0, "", "no such file", "make it with spillway explore SPACE --db " + file}});
+  sqlite3* database = nullptr;
+  const int mode =
+      access == Access::read ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int code = sqlite3_open_v2(file.c_str(), &database, mode, nullptr);
+  database_.reset(database);
+  if (code != SQLITE_OK) fail(database, file, code);
+  sqlite3_busy_timeout(database, patience_ms);
+  // a commit survives the end of any process; the end of the machine may undo the last ones
+  execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
+}
+
+Statement Database::prepare(std::string_view sql) const {
+  return Statement(database_.get(), file_, sql);
+}
+
+void Database::execute(const std::string& sql) const {
+  const int code = sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(database_.get(), file_, sqlite3_extended_errcode(database_.get()));
+}
+
+}  // namespace spillway::explore

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace spillway::explore {
+
+/// Owns a prepared statement; parameters are numbered from 1, columns from 0.
+class Statement {
+ public:
+  Statement() = default;
+  Statement(sqlite3* database, const std::string& file, std::string_view sql);
+
+  Statement& bind(int parameter, std::string_view text);
+  Statement& bind(int parameter, std::int64_t number);
+  Statement& bind(int parameter, double number);
+  Statement& bind_null(int parameter);
+
+  /// True: there is a row to read.  Throws  DeviceError
+  bool step();
+  /// Runs it to its end and makes it ready for the next parameters.
+  void run();
+  void reset();
+
+  std::string text(int column) const;  ///< "" for NULL
+  std::int64_t integer(int column) const;
+  std::optional<double> number(int column) const;
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  void check(int code) const;
+
+  sqlite3* database_ = nullptr;
+  std::string file_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+/// Owns a connection to a database file in WAL mode. It does not survive a fork.
+class Database {
+ public:
+  enum class Access : unsigned char { read, write };
+
+  /// Opens `file`; for writing it is made where it is not there.
+  ///   Throws  ScenarioError: it is no database, or not there and only to be read; DeviceError: the
+  ///           system refuses
+  Database(const std::string& file, Access access);
+
+  Statement prepare(std::string_view sql) const;
+  /// Runs statements without results.
+  void execute(const std::string& sql) const;
+  const std::string& file() const { return file_; }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  std::string file_;
+  std::unique_ptr<sqlite3, Close> database_;
+};
+
+}  // namespace spillway::explore

@@ -1,0 +1,314 @@
+#include "explore/store/store.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+#include <algorithm>
+
+namespace spillway::explore {
+
+using nlohmann::json;
+
+namespace {
+
+/// Raised when a table changes.
+constexpr std::int64_t layout = 1;
+
+constexpr const char* tables = R"(
+CREATE TABLE IF NOT EXISTS spaces (
+  space INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, name TEXT NOT NULL, axes TEXT NOT NULL,
+  objectives TEXT NOT NULL, constraints TEXT NOT NULL, points INTEGER DEFAULT 0,
+  bounded INTEGER DEFAULT 0, pruned INTEGER DEFAULT 0, simulated INTEGER DEFAULT 0,
+  reused INTEGER DEFAULT 0, refused INTEGER DEFAULT 0, failed INTEGER DEFAULT 0,
+  finished INTEGER DEFAULT 0);
+CREATE TABLE IF NOT EXISTS scenarios (
+  key TEXT PRIMARY KEY, verdict TEXT NOT NULL, reason TEXT NOT NULL, numbers TEXT NOT NULL,
+  seconds REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS space_points (
+  space INTEGER NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL, point TEXT NOT NULL,
+  verdict TEXT NOT NULL, reason TEXT NOT NULL, objectives TEXT NOT NULL,
+  front INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (space, number)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS fronts ON space_points (key) WHERE front;
+CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, result TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pruned (
+  space INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+  PRIMARY KEY (space, first)) WITHOUT ROWID;
+)";
+
+std::string quoted(const std::string& name, char quote) {
+  std::string text(1, quote);
+  for (const char c : name) text += c == quote ? std::string(2, c) : std::string(1, c);
+  return text + quote;
+}
+
+/// `, point ->> '$."a.b"' AS "a.b"`.
+std::string column(const char* from, const std::string& name) {
+  return std::string(", ") + from + " ->> " + quoted("$.\"" + name + "\"", '\'') + " AS " +
+         quoted(name, '"');
+}
+
+constexpr const char* point_columns =
+    "SELECT number, key, point, verdict, reason, objectives, front FROM space_points "
+    "WHERE space = ? AND ";
+
+PointRow read_point(const Statement& read) {
+  return {static_cast<std::uint64_t>(read.integer(0)),
+          read.text(1),
+          json::parse(read.text(2)),
+          read.text(3),
+          read.text(4),
+          json::parse(read.text(5)),
+          read.integer(6) != 0};
+}
+
+/// [[path, "min"], ...].
+json written(const std::vector<ObjectiveRow>& objectives) {
+  json list = json::array();
+  for (const ObjectiveRow& one : objectives)
+    list.push_back({one.path, one.smaller ? "min" : "max"});
+  return list;
+}
+
+std::int64_t whole(std::uint64_t number) { return static_cast<std::int64_t>(number); }
+
+}  // namespace
+
+Store::Store(const std::string& file, Database::Access access) : file_(file), access_(access) {
+  open();
+}
+
+void Store::open() {
+  database_.emplace(file_, access_);
+  Statement version = database_->prepare("PRAGMA user_version");
+  version.step();
+  const std::int64_t found = version.integer(0);
+  version.reset();
+  if (found != layout && !(found == 0 && access_ == Database::Access::write))
+    throw description::ScenarioError(
+        {{file_, 0, 0, "", "is a database, but not one of this version of spillway explore",
+          "name another file"}});
+  if (access_ == Database::Access::read) return;
+  if (found == 0) {
+    Statement others = database_->prepare("SELECT 1 FROM sqlite_master");
+    const bool foreign = others.step();
+    others.reset();
+    if (foreign)
+      throw description::ScenarioError(
+          {{file_, 0, 0, "", "is another program's database", "name another file"}});
+  }
+  database_->execute("BEGIN IMMEDIATE;" + std::string(tables) +
+                     "PRAGMA user_version = " + std::to_string(layout) + "; COMMIT;");
+}
+
+void Store::close() {
+  if (!database_) return;
+  commit();
+  statements_.clear();
+  database_.reset();
+}
+
+Statement& Store::statement(const char* sql) {
+  const auto known = std::find_if(statements_.begin(), statements_.end(),
+                                  [&](const auto& one) { return one.first == sql; });
+  if (known != statements_.end()) return known->second;
+  return statements_.emplace_back(sql, database_->prepare(sql)).second;
+}
+
+void Store::write() {
+  if (!writing_) database_->execute("BEGIN IMMEDIATE");
+  writing_ = true;
+}
+
+void Store::commit() {
+  if (writing_) database_->execute("COMMIT");
+  writing_ = false;
+}
+
+std::int64_t Store::begin_space(const SpaceRow& space) {
+  write();
+  Statement& add = statement(
+      "INSERT OR IGNORE INTO spaces (id, name, axes, objectives, constraints) "
+      "VALUES (?, ?, ?, ?, ?)");
+  add.bind(1, space.id).bind(2, space.name).bind(3, json(space.axes).dump());
+  add.bind(4, written(space.objectives).dump()).bind(5, json(space.constraints).dump()).run();
+  Statement& find = statement("SELECT space FROM spaces WHERE id = ?");
+  find.bind(1, space.id);
+  ENSURE(find.step(), "a space that was just put is there");
+  const std::int64_t number = find.integer(0);
+  find.reset();
+  make_views(number, space);
+  commit();
+  return number;
+}
+
+/// A view of each space with a column for each axis and objective, and one of the last space.
+void Store::make_views(std::int64_t number, const SpaceRow& space) {
+  std::string columns = "number, verdict";
+  for (const std::string& axis : space.axes) columns += column("point", axis);
+  for (const ObjectiveRow& one : space.objectives) columns += column("objectives", one.path);
+  const std::string own = "points_" + std::to_string(number);
+  std::string sql =
+      "DROP VIEW IF EXISTS " + own + "; CREATE VIEW " + own + " AS SELECT " + columns +
+      ", front, reason, key FROM space_points WHERE space = " + std::to_string(number) + ";";
+  sql += "DROP VIEW IF EXISTS points; CREATE VIEW points AS SELECT * FROM " + own + ";";
+  sql += "DROP VIEW IF EXISTS front; CREATE VIEW front AS SELECT * FROM " + own + " WHERE front;";
+  database_->execute(sql);
+}
+
+void Store::put_counts(std::int64_t space, const Counts& counts, bool finished) {
+  write();
+  Statement& put = statement(
+      "UPDATE spaces SET points = ?, bounded = ?, pruned = ?, simulated = ?, reused = ?, "
+      "refused = ?, failed = ?, finished = ? WHERE space = ?");
+  put.bind(1, whole(counts.points)).bind(2, whole(counts.bounded)).bind(3, whole(counts.pruned));
+  put.bind(4, whole(counts.simulated)).bind(5, whole(counts.reused));
+  put.bind(6, whole(counts.refused)).bind(7, whole(counts.failed));
+  put.bind(8, std::int64_t{finished}).bind(9, space).run();
+}
+
+std::optional<ScenarioRow> Store::find(const std::string& key) {
+  Statement& find =
+      statement("SELECT verdict, reason, numbers, seconds FROM scenarios WHERE key = ?");
+  find.bind(1, key);
+  std::optional<ScenarioRow> row;
+  if (find.step())
+    row = ScenarioRow{find.text(0), find.text(1), json::parse(find.text(2)),
+                      find.number(3).value_or(0)};
+  find.reset();
+  return row;
+}
+
+void Store::put(const std::string& key, const ScenarioRow& row) {
+  write();
+  statement("INSERT OR REPLACE INTO scenarios VALUES (?, ?, ?, ?, ?)")
+      .bind(1, key)
+      .bind(2, row.verdict)
+      .bind(3, row.reason)
+      .bind(4, row.numbers.dump())
+      .bind(5, row.seconds)
+      .run();
+}
+
+void Store::put(std::int64_t space, const PointRow& row) {
+  write();
+  statement("INSERT OR REPLACE INTO space_points VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+      .bind(1, space)
+      .bind(2, whole(row.number))
+      .bind(3, row.key)
+      .bind(4, row.point.dump())
+      .bind(5, row.verdict)
+      .bind(6, row.reason)
+      .bind(7, row.objectives.dump())
+      .bind(8, std::int64_t{row.front})
+      .run();
+}
+
+void Store::put_result(const std::string& key, const json& result) {
+  write();
+  statement("INSERT OR REPLACE INTO results VALUES (?, ?)")
+      .bind(1, key)
+      .bind(2, result.dump())
+      .run();
+}
+
+bool Store::has_result(const std::string& key) {
+  Statement& find = statement("SELECT 1 FROM results WHERE key = ?");
+  find.bind(1, key);
+  const bool found = find.step();
+  find.reset();
+  return found;
+}
+
+json Store::result(const std::string& key) {
+  Statement& find = statement("SELECT result FROM results WHERE key = ?");
+  find.bind(1, key);
+  json result;
+  if (find.step()) result = json::parse(find.text(0));
+  find.reset();
+  return result;
+}
+
+void Store::set_front(std::int64_t space, std::uint64_t number, const std::string& key, bool on) {
+  write();
+  statement("UPDATE space_points SET front = ? WHERE space = ? AND number = ?")
+      .bind(1, std::int64_t{on})
+      .bind(2, space)
+      .bind(3, whole(number))
+      .run();
+  if (on) return;
+  statement(
+      "DELETE FROM results WHERE key = ?1 AND NOT EXISTS "
+      "(SELECT 1 FROM space_points WHERE key = ?1 AND front)")
+      .bind(1, key)
+      .run();
+}
+
+void Store::keep_front(std::int64_t space, const std::vector<std::uint64_t>& numbers) {
+  for (const PointRow& row : points(space, "front"))
+    if (std::find(numbers.begin(), numbers.end(), row.number) == numbers.end())
+      set_front(space, row.number, row.key, false);
+}
+
+void Store::drop_pruned(std::int64_t space) {
+  write();
+  statement("DELETE FROM pruned WHERE space = ?").bind(1, space).run();
+}
+
+void Store::put_pruned(std::int64_t space, std::uint64_t first, std::uint64_t last) {
+  write();
+  statement("INSERT OR REPLACE INTO pruned VALUES (?, ?, ?)")
+      .bind(1, space)
+      .bind(2, whole(first))
+      .bind(3, whole(last))
+      .run();
+}
+
+std::vector<SpaceRow> Store::spaces() {
+  Statement& read = statement(
+      "SELECT space, id, name, axes, objectives, constraints, points, bounded, pruned, simulated, "
+      "reused, refused, failed, finished FROM spaces ORDER BY space");
+  std::vector<SpaceRow> rows;
+  while (read.step()) {
+    SpaceRow& row = rows.emplace_back();
+    row.space = read.integer(0);
+    row.id = read.text(1);
+    row.name = read.text(2);
+    json::parse(read.text(3)).get_to(row.axes);
+    for (const json& one : json::parse(read.text(4)))
+      row.objectives.push_back({one[0].get<std::string>(), one[1] == "min"});
+    json::parse(read.text(5)).get_to(row.constraints);
+    std::uint64_t* const counts[] = {
+        &row.counts.points, &row.counts.bounded, &row.counts.pruned, &row.counts.simulated,
+        &row.counts.reused, &row.counts.refused, &row.counts.failed};
+    int column = 6;
+    for (std::uint64_t* count : counts) *count = static_cast<std::uint64_t>(read.integer(column++));
+    row.finished = read.integer(column) != 0;
+  }
+  read.reset();
+  return rows;
+}
+
+std::vector<PointRow> Store::points(std::int64_t space, const std::string& where) {
+  Statement read = database_->prepare(point_columns + ("(" + where + ") ORDER BY number"));
+  read.bind(1, space);
+  std::vector<PointRow> rows;
+  while (read.step()) rows.push_back(read_point(read));
+  return rows;
+}
+
+std::optional<PointRow> Store::point(std::int64_t space, std::uint64_t number) {
+  static const std::string sql = point_columns + std::string("number = ?");
+  Statement& read = statement(sql.c_str());
+  read.bind(1, space).bind(2, whole(number));
+  std::optional<PointRow> row;
+  if (read.step()) row = read_point(read);
+  read.reset();
+  return row;
+}
+
+std::string Store::integrity() {
+  Statement check = database_->prepare("PRAGMA integrity_check");
+  check.step();
+  return check.text(0);
+}
+
+}  // namespace spillway::explore

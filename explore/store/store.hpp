@@ -1,0 +1,114 @@
+#pragma once
+
+#include "explore/store/database.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace spillway::explore {
+
+/// What is known of a scenario, whatever space asked for it.
+struct ScenarioRow {
+  std::string verdict;     ///< fits, infeasible, failed
+  std::string reason;      ///< of the latter two
+  nlohmann::json numbers;  ///< {path of the result: value}
+  double seconds = 0;      ///< that its simulation took
+};
+
+/// A point of a space.
+struct PointRow {
+  std::uint64_t number = 0;   ///< in the space
+  std::string key;            ///< of its scenario; "" when it is refused
+  nlohmann::json point;       ///< {axis: value}
+  std::string verdict;        ///< accepted, rejected (a constraint), infeasible, refused, failed
+  std::string reason;         ///< of all but the first
+  nlohmann::json objectives;  ///< {path: value}, of those that fit
+  bool front = false;
+};
+
+/// What a run did with the points of a space.
+struct Counts {
+  std::uint64_t points = 0;     ///< that fulfil the conditions between axes
+  std::uint64_t bounded = 0;    ///< whose bounds were computed
+  std::uint64_t pruned = 0;     ///< by their bounds
+  std::uint64_t simulated = 0;  ///< in this run
+  std::uint64_t reused = 0;     ///< that the database knew
+  std::uint64_t refused = 0;    ///< whose values contradict each other
+  std::uint64_t failed = 0;     ///< whose simulation crashed or took too long
+};
+
+/// What should be small or large, in the order of importance.
+struct ObjectiveRow {
+  std::string path;
+  bool smaller = true;
+};
+
+struct SpaceRow {
+  std::int64_t space = 0;  ///< its number in the database
+  std::string id;          ///< hash of its definition
+  std::string name;
+  std::vector<std::string> axes;
+  std::vector<ObjectiveRow> objectives;
+  std::vector<std::string> constraints;
+  Counts counts;
+  bool finished = false;  ///< every point is pruned or known
+};
+
+/// Results of explorations in one SQLite file; the README of this folder describes its tables.
+/// What is written becomes durable with commit(), all of it or nothing.
+class Store {
+ public:
+  Store(const std::string& file, Database::Access access);
+
+  /// Lets go of the file for a fork, and takes it again. What is not committed is committed first.
+  void close();
+  void open();
+
+  /// The number of the space with that id; its rows are kept when it was there already. Makes its
+  /// view `points_<number>`, and `points` and `front`, which are of the space that was begun last.
+  std::int64_t begin_space(const SpaceRow& space);
+  void put_counts(std::int64_t space, const Counts& counts, bool finished);
+
+  std::optional<ScenarioRow> find(const std::string& key);
+  void put(const std::string& key, const ScenarioRow& row);
+  void put(std::int64_t space, const PointRow& row);
+  void put_result(const std::string& key, const nlohmann::json& result);
+  bool has_result(const std::string& key);
+  /// Null when there is none.
+  nlohmann::json result(const std::string& key);
+
+  /// Puts a point on the front of its space or takes it off; its result goes with it, unless it is
+  /// on another front.
+  void set_front(std::int64_t space, std::uint64_t number, const std::string& key, bool on);
+  /// Takes everything but these points off the front.
+  void keep_front(std::int64_t space, const std::vector<std::uint64_t>& numbers);
+  void drop_pruned(std::int64_t space);
+  /// Numbers first .. last, none of which can meet the constraints or beat the front.
+  void put_pruned(std::int64_t space, std::uint64_t first, std::uint64_t last);
+
+  void commit();
+  bool writing() const { return writing_; }
+
+  std::vector<SpaceRow> spaces();
+  /// Points of a space by number.
+  ///   where  a condition over columns of the table, such as "front"
+  std::vector<PointRow> points(std::int64_t space, const std::string& where = "1");
+  std::optional<PointRow> point(std::int64_t space, std::uint64_t number);
+  /// SQLite's own check: "ok".
+  std::string integrity();
+
+ private:
+  Statement& statement(const char* sql);
+  void write();
+  void make_views(std::int64_t number, const SpaceRow& space);
+
+  std::string file_;
+  Database::Access access_;
+  std::optional<Database> database_;
+  std::vector<std::pair<const char*, Statement>> statements_;
+  bool writing_ = false;
+};
+
+}  // namespace spillway::explore

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include "tests/e2e/command.hpp"
+
+namespace spillway::e2e {
+namespace {
+
+constexpr const char* small_space = R"({ "name": "small",
+  "base": { "model": "gpt2", "machine": "gaming_4090", "run": { "steps": 1 },
+            "strategy": { "system": "resident" } },
+  "axes": { "training.micro_batch": [1, 2, 512], "machine.gpu.memory": ["24 GiB", "48 GiB"] },
+  "constraints": ["feasible"],
+  "objectives": { "throughput.tokens_per_s": "max", "training.none": "min" } })";
+
+std::string good_space() {
+  std::string text = small_space;
+  const std::size_t at = text.find(", \"training.none\": \"min\"");
+  return text.erase(at, std::string(", \"training.none\": \"min\"").size());
+}
+
+TEST(ExploreVerb, CountsBeforeItRuns) {
+  const Workplace place;
+  place.write("space.json", good_space());
+  const Ended counted = shell(place, "spillway explore space.json --count --json");
+  EXPECT_EQ(counted.exit, 0) << counted.err;
+  EXPECT_EQ(counted.json()["points"], 6);
+  EXPECT_GT(counted.json()["seconds_per_point"], 0.0);
+  EXPECT_EQ(place.files(), std::vector<std::string>{"space.json"});
+}
+
+TEST(ExploreVerb, PrintsTheFrontWithWholeResultsAndShowsItAgain) {
+  const Workplace place;
+  place.write("space.json", good_space());
+  const Ended done = shell(place, "spillway explore space.json --db r.db --jobs 2 --json");
+  ASSERT_EQ(done.exit, 0) << done.err;
+  const nlohmann::json answer = done.json();
+  EXPECT_EQ(answer["points"], 6);
+  EXPECT_EQ(answer["failed"], 0);
+  EXPECT_EQ(answer["finished"], true);
+  ASSERT_EQ(answer["front"].size(), 1u);
+  EXPECT_EQ(answer["front"][0]["point"]["training.micro_batch"], 2);
+  EXPECT_EQ(answer["front"][0]["result"]["schema"], "spillway/result/1");
+  const Ended again = shell(place, "spillway explore show r.db --json");
+  EXPECT_EQ(again.out, done.out);
+  const Ended csv = shell(place, "spillway explore show r.db --csv");
+  EXPECT_NE(csv.out.find("point.training.micro_batch"), std::string::npos);
+}
+
+TEST(ExploreVerb, SaysWhyPointsAreNotAccepted) {
+  const Workplace place;
+  place.write("space.json", good_space());
+  ASSERT_EQ(shell(place, "spillway explore space.json --db r.db --simulate-all").exit, 0);
+  const Ended why = shell(place, "spillway explore show r.db --why");
+  EXPECT_NE(why.out.find("infeasible"), std::string::npos) << why.out;
+  EXPECT_NE(why.out.find("gpu memory:"), std::string::npos) << why.out;
+  const Ended best =
+      shell(place, "spillway explore show r.db --best-per machine.gpu.memory --json");
+  EXPECT_EQ(best.json().size(), 2u);
+  EXPECT_EQ(shell(place, "spillway explore show r.db --best-per gpu").exit, 2);
+}
+
+TEST(ExploreVerb, RefusesASpaceWithEverythingThatIsWrong) {
+  const Workplace place;
+  place.write("space.json", small_space);
+  const Ended refused = shell(place, "spillway explore space.json --db r.db");
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_EQ(refused.err,
+            "space.json:6:53: objectives.training.none: no result has such a number; name one such "
+            "as step_time_s, price_usd, throughput.tokens_per_s\n");
+  EXPECT_EQ(shell(place, "spillway explore").exit, 2);
+  EXPECT_EQ(shell(place, "spillway explore space.json --budget 10").exit, 2);
+  EXPECT_EQ(shell(place, "spillway explore show none.db").exit, 2);
+}
+
+TEST(ExploreVerb, ShippedSpacesCanBeCounted) {
+  const Workplace place;
+  for (const char* name :
+       {"box_for_70b", "ssds_until_gpu_limit", "system_for_my_box", "dram_or_ssd",
+        "consumer_or_data_centre_drives", "million_boxes", "untried_mix"}) {
+    const Ended counted = shell(
+        place, "spillway explore scenarios/spaces/" + std::string(name) + ".json --count --json");
+    ASSERT_EQ(counted.exit, 0) << name << counted.err;
+    EXPECT_GE(counted.json()["points"], 90) << name;
+  }
+}
+
+/// Ctrl-C: what was found is printed, and the same command goes on.
+TEST(ExploreVerb, StopsCleanlyAtASignal) {
+  const Workplace place;
+  const Ended stopped = shell(
+      place,
+      "timeout -s INT 2 spillway explore scenarios/spaces/untried_mix.json --db r.db; echo $?");
+  EXPECT_NE(stopped.out.find("Not finished"), std::string::npos) << stopped.out;
+  EXPECT_NE(stopped.err.find("interrupted; the same command goes on"), std::string::npos);
+  const Ended shown = shell(place, "spillway explore show r.db --json");
+  EXPECT_EQ(shown.json()["finished"], false);
+  EXPECT_GT(shown.json()["simulated"], 0);
+}
+
+}  // namespace
+}  // namespace spillway::e2e

@@ -1,0 +1,163 @@
+#include "explore/bounder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "explore/explorer.hpp"
+#include "sim/plugin.hpp"
+#include "strategies/catalogue.hpp"
+#include "tests/explore/spaces.hpp"
+
+namespace spillway::explore {
+namespace {
+
+using nlohmann::json;
+
+const Backend& sim() {
+  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
+  return backend;
+}
+
+/// A space of about twenty points over a few axes drawn from many.
+std::string random_space(std::mt19937& random) {
+  const std::vector<std::pair<std::string, json>> all = {
+      {"machine.storage.nvme.count", {1, 2, 4}},
+      {"machine.storage.nvme.read", {"500 MB/s", "7 GB/s"}},
+      {"machine.storage.nvme.capacity", {"1 GB", "2 TB"}},
+      {"machine.host.memory", {"3 GiB", "4500 MiB", "64 GiB"}},
+      {"machine.host.adam", {"0.05 Gparam/s", "1 Gparam/s"}},
+      {"machine.gpu.memory", {"2 GiB", "3 GiB", "24 GiB"}},
+      {"machine.gpu.compute.fp16", {"10 TFLOPS", "132 TFLOPS"}},
+      {"machine.pcie.link", {"2 GB/s", "40 GB/s"}},
+      {"machine.prices_usd.ssd", {0, 300}},
+      {"training.micro_batch", {1, 3, 16}},
+      {"training.gradient_accumulation", {1, 3}},
+      {"training.precision", {"fp16_mixed", "bf16_mixed"}},
+      {"strategy.activations.policy", {"keep", "checkpoint_gpu", "checkpoint_host"}},
+      {"strategy.optimizer.subgroup", {"1e7 params", "1e9 params"}}};
+  std::vector<std::string> systems;
+  for (const strategies::System& system : strategies::catalogue()) systems.push_back(system.name);
+  const auto pick = [&random](std::size_t size) { return random() % size; };
+  json axes = {{"strategy.system", {systems[pick(systems.size())], "zero_infinity"}}};
+  if (axes["strategy.system"][0] == "zero_infinity") axes["strategy.system"].erase(1);
+  for (int i = 0; i < 3; ++i) {
+    const auto& [path, values] = all[pick(all.size())];
+    axes[path] = values;
+  }
+  json space = {{"base",
+                 {{"model", "gpt2"},
+                  {"machine", "gaming_4090"},
+                  {"training", {{"sequence", 256}}},
+                  {"run", {{"steps", 1}}},
+                  {"strategy", {{"system", "zero_infinity"}}}}},
+                {"axes", axes},
+                {"constraints", {"feasible"}},
+                {"objectives", {{"throughput.tokens_per_s", "max"}}}};
+  if (pick(2)) space["objectives"]["price_usd"] = "min";
+  if (pick(2)) space["constraints"].push_back("step_time_s <= 0.3");
+  if (pick(2)) space["constraints"].push_back("price_usd < 3100 or step_time_s < 0.1");
+  return space.dump();
+}
+
+std::set<std::string> objectives_of(const std::vector<PointRow>& front) {
+  std::set<std::string> all;
+  for (const PointRow& point : front) all.insert(point.objectives.dump());
+  return all;
+}
+
+std::vector<PointRow> front_of(const Points& points, const std::string& database, bool prune,
+                               Counts& counts) {
+  ExploreOptions options;
+  options.jobs = 2;
+  options.prune = prune;
+  const Exploration done = explore(sim(), points, database, options);
+  counts = done.counts;
+  EXPECT_TRUE(done.finished);
+  return Store(database, Database::Access::read).points(done.space, "front");
+}
+
+/// No bound is above what a simulation says, and what is hopeless is not accepted.
+void expect_true_bounds(const Points& points, const std::vector<PointRow>& rows) {
+  const Measures measures(points);
+  Bounder bounder(points, measures);
+  for (const PointRow& row : rows) {
+    const Coordinates at = points.at(row.number);
+    const PointBound* bound = bounder.of(at);
+    if (!bound) continue;
+    SCOPED_TRACE(row.point.dump());
+    if (row.verdict == "accepted") {
+      EXPECT_FALSE(bound->hopeless);
+    }
+    if (row.verdict != "accepted" || bound->hopeless) continue;
+    for (std::size_t i = 0; i < measures.goals().size(); ++i) {
+      const double value = row.objectives[measures.goals()[i].path];
+      EXPECT_GE(measures.goals()[i].smaller ? value : -value, bound->costs[i]);
+    }
+    json bounded = bounder.last()->machine;
+    json resolved =
+        scenarios::read_scenario(points.space().base, points.overrides(at), known_systems())
+            .scenario.machine;
+    resolved["sources"] = json::object();
+    EXPECT_EQ(bounded, resolved);
+  }
+}
+
+/// How many random spaces: a few, or what SPILLWAY_SPACES says.
+int spaces() {
+  const char* wanted = std::getenv("SPILLWAY_SPACES");
+  return wanted ? std::atoi(wanted) : 12;
+}
+
+TEST(Bounds, PruneNoPointOfTheTrueFront) {
+  std::mt19937 random(20261121);
+  std::uint64_t pruned = 0;
+  for (int i = 0; i < spaces(); ++i) {
+    const std::string text = random_space(random);
+    SCOPED_TRACE(text);
+    const SpaceFiles files;
+    const scenarios::Space space = files.space(text);
+    const Points points(space);
+    Counts all, some;
+    const auto truth = front_of(points, files.path("all.db"), false, all);
+    const auto found = front_of(points, files.path("some.db"), true, some);
+    EXPECT_EQ(objectives_of(found), objectives_of(truth));
+    EXPECT_EQ(all.pruned, 0u);
+    EXPECT_EQ(some.pruned + some.simulated + some.refused + some.reused, some.points)
+        << "points that resolve to one scenario are simulated once";
+    pruned += some.pruned;
+    Store store(files.path("all.db"), Database::Access::read);
+    expect_true_bounds(points, store.points(1));
+  }
+  EXPECT_GT(pruned, 0u);
+}
+
+TEST(Bounds, OfMachineNumbersAloneAreFast) {
+  const SpaceFiles files;
+  const auto space = files.space(space_over(R"("machine.storage.nvme.count": [1, 2],
+    "card": { "a": { "machine.gpu.memory": "24 GiB", "machine.gpu.compute.fp16": "9 TFLOPS" },
+              "b": { "machine.gpu.memory": "48 GiB", "machine.gpu.compute.fp16": "1 TFLOPS" } },
+    "odd": { "a": { "machine.host.adam": "1 Gparam/s" }, "b": {} },
+    "machine.host.memory_rate": ["10 GB/s"], "machine.gpu.count": [1, 2],
+    "training.micro_batch": [1, 2])"));
+  const Points points(space);
+  const Measures measures(points);
+  // check rates of this machine follow from the rate of its memory; the odd axis keeps what is set
+  EXPECT_EQ(Bounder(points, measures).fast(),
+            (std::vector<bool>{true, true, false, false, false, false}));
+}
+
+TEST(Bounds, AreNoneWhereAnAxisNamesOtherMachines) {
+  const SpaceFiles files;
+  const auto space = files.space(
+      space_over(R"("machine": ["gaming_4090", "h100_8gpu"], "machine.host.memory": ["64 GiB"])"));
+  const Points points(space);
+  const Measures measures(points);
+  Bounder bounder(points, measures);
+  EXPECT_EQ(bounder.fast(), (std::vector<bool>{false, false}));
+  ASSERT_TRUE(bounder.of({1, 0}));  // slow, but there
+  EXPECT_EQ(bounder.last()->machine.gpu.count, 8u);
+}
+
+}  // namespace
+}  // namespace spillway::explore

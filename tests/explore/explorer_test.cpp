@@ -1,0 +1,251 @@
+#include "explore/explorer.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "explore/child.hpp"
+#include "sim/plugin.hpp"
+#include "strategies/counting/counting_machine.hpp"
+#include "tests/explore/spaces.hpp"
+
+namespace spillway::explore {
+namespace {
+
+const Backend& sim() {
+  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
+  return backend;
+}
+
+/// A machine that does to a scenario what its seed asks for. Kills happen once: a file remembers.
+Backend moody(const std::string& memory) {
+  Backend backend{"counting", {}, [] {}};
+  backend.open = [memory](const description::Scenario& scenario, bool) {
+    const bool again = std::filesystem::exists(memory);
+    if (scenario.run.seed == 1001) ::_exit(7);
+    if (scenario.run.seed == 1002) ::sleep(1000);
+    if (scenario.run.seed == 1003 && !again) {
+      std::ofstream(memory) << "killed";
+      std::raise(SIGKILL);
+    }
+    if (scenario.run.seed == 1004 && !again) {
+      std::ofstream(memory) << "killed";
+      ::kill(::getppid(), SIGKILL);
+      ::sleep(1000);
+    }
+    if (scenario.run.seed == 1005) std::raise(SIGSEGV);
+    return std::make_unique<strategies::CountingMachine>(scenario);
+  };
+  return backend;
+}
+
+/// A space, its database, and what exploring it gives.
+struct Explored {
+  explicit Explored(const std::string& text) : space(files.space(text)), points(space) {}
+
+  Exploration run(const Backend& backend, ExploreOptions options = {}) {
+    if (options.jobs == 0) options.jobs = 2;
+    done = explore(backend, points, files.database(), options);
+    Store store(files.database(), Database::Access::read);
+    EXPECT_EQ(store.integrity(), "ok");
+    rows = store.points(done.space);
+    front = store.points(done.space, "front");
+    for (const PointRow& point : front) EXPECT_TRUE(store.has_result(point.key)) << point.number;
+    return done;
+  }
+  std::string reason(std::uint64_t number) const {
+    for (const PointRow& row : rows)
+      if (row.number == number) return row.verdict + ": " + row.reason;
+    return "";
+  }
+
+  SpaceFiles files;
+  scenarios::Space space;
+  Points points;
+  Exploration done;
+  std::vector<PointRow> rows, front;
+};
+
+/// Nothing is pruned.
+const ExploreOptions everything{.jobs = 2, .prune = false};
+
+constexpr const char* batches = R"("training.micro_batch": [1, 2, 4, 8])";
+
+TEST(Explore, FindsTheFrontOfBruteForce) {
+  // step time against tokens per second: a larger batch takes longer and gives more
+  Explored explored(R"({ "base": { "model": "gpt2", "machine": "gaming_4090",
+      "run": { "steps": 1 }, "strategy": { "system": "zero_offload" } },
+    "axes": {"training.micro_batch": [1, 2, 4], "machine.host.adam": ["1 Gparam/s", "2 Gparam/s"]},
+    "objectives": { "step_time_s": "min", "throughput.tokens_per_s": "max" } })");
+  explored.run(sim(), everything);
+  EXPECT_TRUE(explored.done.finished);
+  ASSERT_EQ(explored.rows.size(), 6u);
+  std::vector<std::uint64_t> expected;
+  for (const PointRow& one : explored.rows) {
+    const auto beats = [&](const PointRow& other) {
+      return other.number != one.number &&
+             other.objectives["step_time_s"] <= one.objectives["step_time_s"] &&
+             other.objectives["throughput.tokens_per_s"] >=
+                 one.objectives["throughput.tokens_per_s"];
+    };
+    if (std::none_of(explored.rows.begin(), explored.rows.end(), beats))
+      expected.push_back(one.number);
+  }
+  std::vector<std::uint64_t> found;
+  for (const PointRow& one : explored.front) found.push_back(one.number);
+  EXPECT_EQ(found, expected);
+  EXPECT_GE(found.size(), 2u);
+}
+
+TEST(Explore, SimulatesNothingAgain) {
+  Explored explored(space_over(batches));
+  EXPECT_EQ(explored.run(sim(), everything).counts.simulated, 4u);
+  const auto first = explored.front;
+  const Exploration again = explored.run(sim(), everything);
+  EXPECT_EQ(again.counts.simulated, 0u);
+  EXPECT_EQ(again.counts.reused, 4u);
+  EXPECT_TRUE(again.finished);
+  ASSERT_EQ(explored.front.size(), first.size());
+  EXPECT_EQ(explored.front[0].key, first[0].key);
+}
+
+TEST(Explore, ReusesPointsOfASmallerSpaceWithFewerAxes) {
+  Explored explored(space_over(batches));
+  explored.run(sim(), everything);
+  const auto larger = explored.files.space(
+      space_over(R"("training.micro_batch": [1, 2, 4, 8, 16], "training.sequence": [512, 1024])"));
+  const Points points(larger);
+  const description::Training defaults;
+  const bool known = defaults.sequence == 512 || defaults.sequence == 1024;
+  const Exploration done = explore(sim(), points, explored.files.database(), everything);
+  EXPECT_EQ(done.counts.reused, known ? 4u : 0u);
+  EXPECT_EQ(done.counts.simulated, known ? 6u : 10u);
+}
+
+TEST(Explore, FindsTheSameWithAnyNumberOfWorkers) {
+  std::vector<std::vector<PointRow>> fronts;
+  for (const std::size_t jobs : {1, 3, 7}) {
+    Explored explored(space_over(R"("training.micro_batch": [1, 2, 4, 8], "run.seed": [1, 2, 3])"));
+    explored.run(sim(), {.jobs = jobs, .prune = false});
+    fronts.push_back(explored.front);
+  }
+  // twelve points of which three are equal and fastest: the same one stands for them
+  ASSERT_EQ(fronts[0].size(), 1u);
+  for (const auto& front : fronts) {
+    ASSERT_EQ(front.size(), 1u);
+    EXPECT_EQ(front[0].number, fronts[0][0].number);
+  }
+}
+
+TEST(Explore, MakesARowOfWhatCrashesHangsOrContradictsItself) {
+  Explored explored(space_over(R"("run.seed": [1, 1001, 1002, 1005], "parallel.data": [1, 2])"));
+  const Exploration done =
+      explored.run(moody(explored.files.path("memory")), {.jobs = 2, .limit_s = 3, .prune = false});
+  EXPECT_TRUE(done.finished);
+  EXPECT_EQ(done.counts.points, 8u);
+  EXPECT_EQ(done.counts.failed, 3u);
+  EXPECT_EQ(done.counts.refused, 4u);
+  EXPECT_EQ(explored.reason(0), "accepted: ");
+  EXPECT_EQ(explored.reason(2), "failed: the simulation ended without a result");
+  EXPECT_EQ(explored.reason(4), "failed: the simulation exceeded its time limit");
+  EXPECT_EQ(explored.reason(6), "failed: the simulation was ended by signal Segmentation fault");
+  EXPECT_EQ(explored.reason(1).substr(0, 43), "refused: parallel: data 2 x tensor 1 x pipe");
+  // a failure comes with what failed
+  Store store(explored.files.database(), Database::Access::read);
+  EXPECT_EQ(store.result(explored.rows[2].key)["scenario"]["run"]["seed"], 1001);
+}
+
+TEST(Explore, TriesWhatWasKilledFromOutsideOnceMore) {
+  for (const int seed : {1003, 1004}) {
+    Explored explored(space_over("\"run.seed\": [1, 2, " + std::to_string(seed) + ", 3]"));
+    const Exploration done = explored.run(moody(explored.files.path("memory")), everything);
+    EXPECT_TRUE(std::filesystem::exists(explored.files.path("memory")));
+    EXPECT_TRUE(done.finished);
+    EXPECT_EQ(done.counts.failed, 0u);
+    EXPECT_EQ(explored.rows.size(), 4u);
+  }
+}
+
+TEST(Explore, StopsWhenAskedAndGoesOnLater) {
+  Explored explored(space_over(R"("run.seed": {"from": 1, "to": 300})"));
+  ExploreOptions options = everything;
+  std::uint64_t seen = 0;
+  options.progress = [&seen](const Progress& progress) { seen = progress.done; };
+  options.stop = [&seen] { return seen >= 10; };
+  const Exploration stopped = explored.run(moody("none"), options);
+  EXPECT_TRUE(stopped.stopped);
+  EXPECT_FALSE(stopped.finished);
+  EXPECT_GE(explored.rows.size(), 10u);
+  EXPECT_LT(explored.rows.size(), 300u);
+  const std::size_t before = explored.rows.size();
+  const Exploration rest = explored.run(moody("none"), everything);
+  EXPECT_TRUE(rest.finished);
+  EXPECT_EQ(rest.counts.reused, before);
+  EXPECT_EQ(rest.counts.simulated, 300 - before);
+}
+
+TEST(Explore, StopsWhenItsTimeIsOver) {
+  Explored explored(space_over(R"("run.seed": {"from": 1, "to": 100000})"));
+  const Exploration done =
+      explored.run(moody("none"), {.jobs = 2, .budget_s = 0.5, .prune = false});
+  EXPECT_FALSE(done.finished);
+  EXPECT_FALSE(done.stopped);
+  EXPECT_LT(done.seconds, 5);
+  EXPECT_GT(explored.rows.size(), 0u);
+}
+
+/// Explores in a process of its own that writes how many points are in the database for good.
+Child explore_in_a_child(const Points& points, const std::string& database, int acknowledged) {
+  return start_child([&points, &database, acknowledged] {
+    ExploreOptions options = everything;
+    options.progress = [acknowledged](const Progress& progress) {
+      const std::uint64_t kept = progress.kept;
+      write_all(acknowledged, {reinterpret_cast<const char*>(&kept), sizeof kept});
+    };
+    explore(moody("none"), points, database, options);
+    return std::string("done");
+  });
+}
+
+/// How often: a handful, or what SPILLWAY_KILLS says.
+int kills() {
+  const char* wanted = std::getenv("SPILLWAY_KILLS");
+  return wanted ? std::atoi(wanted) : 4;
+}
+
+TEST(Explore, LosesNothingWhenItIsKilled) {
+  std::mt19937 random(7);
+  for (int round = 0; round < kills(); ++round) {
+    Explored explored(space_over(R"("run.seed": {"from": 1, "to": 120})"));
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    Child child = explore_in_a_child(explored.points, explored.files.database(), ends[1]);
+    ::close(ends[1]);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 400));
+    ::kill(child.pid, SIGKILL);
+    reap(child);
+    std::uint64_t acknowledged = 0, kept = 0;
+    while (::read(ends[0], &kept, sizeof kept) == sizeof kept) acknowledged = kept;
+    ::close(ends[0]);
+    std::size_t before = 0;
+    {
+      Store store(explored.files.database(), Database::Access::write);
+      EXPECT_EQ(store.integrity(), "ok");
+      if (!store.spaces().empty()) before = store.points(1).size();
+    }
+    EXPECT_GE(before, acknowledged);
+    const Exploration rest = explored.run(moody("none"), everything);
+    EXPECT_EQ(rest.counts.reused, before);
+    EXPECT_EQ(explored.rows.size(), 120u);
+    EXPECT_EQ(explored.front.size(), 1u);
+  }
+}
+
+}  // namespace
+}  // namespace spillway::explore

@@ -1,0 +1,149 @@
+#include "explore/store/store.hpp"
+
+#include "tests/scenarios/complaints.hpp"
+#include "tests/scenarios/temporary_files.hpp"
+
+namespace spillway::explore {
+namespace {
+
+using nlohmann::json;
+using Access = Database::Access;
+
+class StoreFile : public ::testing::Test {
+ protected:
+  std::string file() const { return files_.path("results.db"); }
+  SpaceRow space(const std::string& id) const {
+    SpaceRow row;
+    row.id = id;
+    row.name = "a space";
+    row.axes = {"training.micro_batch", "box"};
+    row.objectives = {{"step_time_s", true}, {"price_usd", false}};
+    row.constraints = {"feasible"};
+    return row;
+  }
+  PointRow point(std::uint64_t number, bool front = false) const {
+    return {number,
+            "key" + std::to_string(number),
+            {{"training.micro_batch", number}, {"box", "it's \"big\""}},
+            "accepted",
+            "",
+            {{"step_time_s", 1.5}},
+            front};
+  }
+
+ private:
+  scenarios::TemporaryFiles files_;
+};
+
+TEST_F(StoreFile, GivesBackWhatWasCommitted) {
+  {
+    Store store(file(), Access::write);
+    const std::int64_t number = store.begin_space(space("a"));
+    store.put("key3", ScenarioRow{"fits", "", {{"step_time_s", 1.5}}, 0.25});
+    store.put(number, point(3));
+    store.put_pruned(number, 4, 9);
+    store.put_counts(number, {10, 9, 6, 1, 2, 3, 4}, true);
+    store.commit();
+    store.put("lost", ScenarioRow{"fits", "", json::object(), 0});
+    EXPECT_TRUE(store.writing());
+  }
+  Store store(file(), Access::read);
+  EXPECT_EQ(store.integrity(), "ok");
+  EXPECT_FALSE(store.find("lost"));
+  const auto row = store.find("key3");
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->numbers.dump(), R"({"step_time_s":1.5})");
+  EXPECT_EQ(row->seconds, 0.25);
+  const auto spaces = store.spaces();
+  ASSERT_EQ(spaces.size(), 1u);
+  EXPECT_EQ(spaces[0].axes, space("a").axes);
+  EXPECT_FALSE(spaces[0].objectives.at(1).smaller);
+  EXPECT_EQ(spaces[0].counts.failed, 4u);
+  EXPECT_TRUE(spaces[0].finished);
+  const auto known = store.point(1, 3);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->point, point(3).point);
+  EXPECT_FALSE(store.point(1, 4));
+  EXPECT_FALSE(store.point(2, 3));
+}
+
+TEST_F(StoreFile, KnowsASpaceAgainByItsId) {
+  Store store(file(), Access::write);
+  EXPECT_EQ(store.begin_space(space("a")), 1);
+  EXPECT_EQ(store.begin_space(space("b")), 2);
+  EXPECT_EQ(store.begin_space(space("a")), 1);
+  EXPECT_EQ(store.spaces().size(), 2u);
+}
+
+TEST_F(StoreFile, KeepsAResultAsLongAsSomeFrontHasIt) {
+  Store store(file(), Access::write);
+  const std::int64_t one = store.begin_space(space("a")), other = store.begin_space(space("b"));
+  store.put(one, point(3));
+  store.put(other, point(3));
+  store.put_result("key3", {{"step_time_s", 1.5}});
+  store.set_front(one, 3, "key3", true);
+  store.set_front(other, 3, "key3", true);
+  store.keep_front(one, {});
+  EXPECT_TRUE(store.has_result("key3"));
+  EXPECT_EQ(store.points(one, "front").size(), 0u);
+  store.keep_front(other, {3});
+  EXPECT_TRUE(store.has_result("key3"));
+  store.set_front(other, 3, "key3", false);
+  EXPECT_FALSE(store.has_result("key3"));
+  EXPECT_TRUE(store.result("key3").is_null());
+}
+
+TEST_F(StoreFile, HasViewsWithAColumnForEachAxisAndObjective) {
+  {
+    Store store(file(), Access::write);
+    const std::int64_t number = store.begin_space(space("a"));
+    store.put(number, point(1));
+    store.put(number, point(2));
+    store.set_front(number, 2, "key2", true);
+    store.commit();
+  }
+  const Database database(file(), Access::read);
+  Statement read =
+      database.prepare("SELECT \"training.micro_batch\", box, step_time_s, price_usd FROM front");
+  ASSERT_TRUE(read.step());
+  EXPECT_EQ(read.integer(0), 2);
+  EXPECT_EQ(read.text(1), "it's \"big\"");
+  EXPECT_EQ(read.number(2), 1.5);
+  EXPECT_FALSE(read.number(3));
+  EXPECT_FALSE(read.step());
+  Statement count = database.prepare("SELECT count(*) FROM points");
+  ASSERT_TRUE(count.step());
+  EXPECT_EQ(count.integer(0), 2);
+}
+
+TEST_F(StoreFile, SurvivesClosingForAFork) {
+  Store store(file(), Access::write);
+  const std::int64_t number = store.begin_space(space("a"));
+  store.put(number, point(1));
+  store.close();
+  store.open();
+  EXPECT_TRUE(store.point(number, 1));
+}
+
+TEST_F(StoreFile, RefusesWhatIsNoDatabaseOfExplorations) {
+  EXPECT_NE(scenarios::complaints_of([&] {
+              Store(file(), Access::read);
+            }).find("no such file; make it with spillway explore SPACE --db"),
+            std::string::npos);
+  {
+    std::ofstream(file()) << std::string(5000, 'x');
+    EXPECT_NE(scenarios::complaints_of([&] {
+                Store(file(), Access::write);
+              }).find("is no database; name another file, or delete this one"),
+              std::string::npos);
+  }
+  std::filesystem::remove(file());
+  Database(file(), Access::write).execute("CREATE TABLE other (x)");
+  EXPECT_NE(scenarios::complaints_of([&] {
+              Store(file(), Access::write);
+            }).find("is another program's database"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace spillway::explore
