@@ -188,6 +188,7 @@ class Checks {
     const auto& homes = parts_.activations.homes;
     needs_drive(part("activations.policy", parts_.activations.policy),
                 (parts_.activations.policy == ActivationPolicy::swap ||
+                 parts_.activations.policy == ActivationPolicy::plan ||
                  parts_.activations.policy == ActivationPolicy::tensor_cache) &&
                     std::find(homes.begin(), homes.end(), "ssd") != homes.end());
   }

@@ -134,9 +134,15 @@ class Rules {
           "training.optimizer_state: SGD without momentum has no states, the width changes "
           "nothing");
     for (const auto& [path, value] : parts().further)
-      if (written(path) && !defaults_.further.contains(path))
+      if (written(path) && !defaults_.further.contains(path) && !of_the_planner(path))
         settled_.warnings.push_back("strategy." + path + ": " + parts().system +
                                     " has no such knob, it changes nothing");
+  }
+
+  /// Who plans activations is a choice that any system has.
+  bool of_the_planner(const std::string& path) const {
+    return scenario_.strategy.activations.policy == ActivationPolicy::plan &&
+           path == "activations.planner";
   }
 
   Scenario& scenario_;

@@ -2,6 +2,7 @@
 
 #include "scenarios/description/errors.hpp"
 #include "strategies/cache_budget.hpp"
+#include "strategies/planned_activations.hpp"
 #include "strategies/swap_activations.hpp"
 
 #include <algorithm>
@@ -129,6 +130,15 @@ class Rerun {
 
 }  // namespace
 
+ActivationPlanner activation_planner(const description::Strategy& strategy) {
+  const auto planner = strategy.further.find("activations.planner");
+  if (strategy.activations.policy != ActivationPolicy::plan || planner == strategy.further.end())
+    return ActivationPlanner::none;
+  if (planner->second == "\"flashneuron\"") return ActivationPlanner::flashneuron;
+  if (planner->second == "\"capuchin\"") return ActivationPlanner::capuchin;
+  return ActivationPlanner::none;
+}
+
 ActivationPlan keep_everything(const StepProgram& program) {
   ActivationPlan plan;
   plan.fates.assign(program.tensors.size(), Fate::keep);
@@ -180,8 +190,11 @@ ActivationPlan plan_activations(const description::Scenario& scenario, const mod
                                 const StepProgram& program) {
   switch (scenario.strategy.activations.policy) {
     case ActivationPolicy::keep:
-    case ActivationPolicy::plan:  // of tensors, not of a layer: see planned.hpp
       return keep_everything(program);
+    case ActivationPolicy::plan:
+      if (activation_planner(scenario.strategy) == ActivationPlanner::none)
+        return keep_everything(program);  // plans of tensors, not of layers: see planned.hpp
+      return plan_fates(scenario, model, program).activations;
     case ActivationPolicy::checkpoint_gpu:
       return checkpoint_blocks(model, program, Fate::keep);
     case ActivationPolicy::checkpoint_host:

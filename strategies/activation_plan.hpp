@@ -15,6 +15,11 @@ enum class Fate : std::uint8_t {
   recompute,  ///< nowhere: its layer makes it again
 };
 
+/// `activations.planner`: who gives saved tensors their fates where the policy is `plan`. None: the
+/// schedule is one of plans itself (planned.hpp), or the policy is another.
+enum class ActivationPlanner : std::uint8_t { none, flashneuron, capuchin };
+ActivationPlanner activation_planner(const description::Strategy& strategy);
+
 /// What becomes of every tensor that the forward saves; chosen before the run.
 ///   Invariant  only a tensor that its own layer makes, and no other reads, is recomputed
 struct ActivationPlan {
@@ -28,6 +33,8 @@ struct ActivationPlan {
   /// Pinned buffers through which tensors go to drives and back, each as large as the largest of
   /// them.  Source  LoHan's artifact
   std::uint64_t staging_buffers = 4;
+  /// Tensors come back in the order of their use as early as there is room, not a layer ahead.
+  bool returns_early = false;
 
   Fate of(models::TensorId tensor) const { return fates[tensor]; }
 };

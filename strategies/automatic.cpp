@@ -88,7 +88,8 @@ description::Scenario resolve_plan(description::Scenario scenario) {
 }  // namespace
 
 description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared) {
-  if (scenario.strategy.activations.policy == description::ActivationPolicy::plan)
+  if (scenario.strategy.activations.policy == description::ActivationPolicy::plan &&
+      activation_planner(scenario.strategy) == ActivationPlanner::none)
     return resolve_plan(std::move(scenario));
   OptimizerPart& optimizer = scenario.strategy.optimizer;
   if (optimizer.device != description::OptimizerDevice::cpu ||

@@ -38,6 +38,13 @@ constexpr System systems[] = {
      "TeraIO (see its sections 3 and 4)", teraio_defaults, train_planned, planned_numerics},
     {"g10", "one memory of GPU, host and flash: tensors move where their way hides, early back",
      "G10 (MICRO'23), as LoHan's baseline", g10_defaults, train_planned, planned_numerics},
+    {"flashneuron",
+     "activations to SSD until the rest fits, straight from the GPU, or by POSIX calls (file)",
+     "FlashNeuron (FAST'21), as LoHan's baseline", flashneuron_defaults, train_streaming,
+     streaming_numerics},
+    {"capuchin", "activations kept, swapped to host memory or recomputed, by measured cost",
+     "Capuchin (ASPLOS'20), as LoHan's baseline", capuchin_defaults, train_streaming,
+     streaming_numerics},
 };
 
 }  // namespace

@@ -49,8 +49,7 @@ class Limits {
   }
 
   bool planned() const {
-    return plans() || scenario_.strategy.activations.policy == ActivationPolicy::plan ||
-           (scenario_.strategy.system == "resident" && scenario_.parallel.pipeline > 1);
+    return plans() || (scenario_.strategy.system == "resident" && scenario_.parallel.pipeline > 1);
   }
 
   void pipeline() {
@@ -75,7 +74,7 @@ class Limits {
            "use weights.home gpu, gradients.policy resident and optimizer.home gpu");
     refuse(strategy.overflow_check != description::OverflowCheck::none, "strategy.overflow_check",
            "planned steps have no overflow check", "use none");
-    refuse(strategy.activations.policy != ActivationPolicy::plan &&
+    refuse((strategy.activations.policy != ActivationPolicy::plan || !plans()) &&
                strategy.activations.policy != ActivationPolicy::keep,
            "strategy.activations.policy",
            "a schedule tensor by tensor recomputes nothing and has no checkpoints",
@@ -112,7 +111,8 @@ class Limits {
   /// The system whose schedule carries plans out.
   bool plans() const {
     const System* system = find_system(scenario_.strategy.system);
-    return system && system->defaults().activations.policy == ActivationPolicy::plan;
+    return system && system->defaults().activations.policy == ActivationPolicy::plan &&
+           activation_planner(system->defaults()) == ActivationPlanner::none;
   }
 
   void parts() {
@@ -123,10 +123,10 @@ class Limits {
     refuse(policy != ActivationPolicy::keep && policy != ActivationPolicy::checkpoint_gpu &&
                policy != ActivationPolicy::checkpoint_host &&
                policy != ActivationPolicy::checkpoint_ssd && policy != ActivationPolicy::swap &&
-               policy != ActivationPolicy::tensor_cache &&
-               !(policy == ActivationPolicy::plan && plans()),
+               policy != ActivationPolicy::tensor_cache && policy != ActivationPolicy::plan,
            "strategy.activations.policy", "no system of this version has this policy",
-           "use keep, checkpoint_gpu, checkpoint_host, checkpoint_ssd, swap or tensor_cache");
+           "use keep, checkpoint_gpu, checkpoint_host, checkpoint_ssd, swap, tensor_cache or plan");
+    planner();
     refuse(policy == ActivationPolicy::swap && strategy.activations.homes.empty(),
            "strategy.activations.homes",
            "activations.policy swap has no activations.homes to swap to",
@@ -136,6 +136,33 @@ class Limits {
            "no system of this version updates inside the storage", "use gpu or cpu");
     refuse(strategy.optimizer.staleness > 0, "strategy.optimizer.staleness",
            "no system of this version delays its update", "use 0");
+  }
+
+  /// Who plans, and where what leaves the GPU goes.
+  void planner() {
+    const auto& strategy = scenario_.strategy;
+    const auto written = strategy.further.find("activations.planner");
+    const bool none = written == strategy.further.end();
+    if (plans()) {
+      refuse(!none && written->second != "\"" + strategy.system + "\"",
+             "strategy.activations.planner",
+             strategy.system + " plans for all tensors and has its own planner",
+             "leave activations.planner out, or use a system that streams layers, such as lohan");
+      return;
+    }
+    if (strategy.activations.policy != ActivationPolicy::plan) return;
+    const ActivationPlanner planner = activation_planner(strategy);
+    refuse(planner == ActivationPlanner::none, "strategy.activations.planner",
+           none ? "activations.policy plan has no activations.planner"
+                : "no schedule that streams layers has the activations.planner " + written->second,
+           "use flashneuron or capuchin; teraio and g10 are systems of their own");
+    const char* home = planner == ActivationPlanner::flashneuron ? "ssd" : "host";
+    refuse(planner != ActivationPlanner::none &&
+               strategy.activations.homes != std::vector<std::string>{home},
+           "strategy.activations.homes",
+           "activations.planner " + (none ? "" : written->second) + " moves activations to " +
+               home + " only, whatever activations.homes say",
+           std::string("write [\"") + home + "\"]");
   }
 
   void tensor_cache() {
@@ -228,6 +255,7 @@ class Limits {
     const bool spills = std::find(kept.homes.begin(), kept.homes.end(), "ssd") != kept.homes.end();
     const bool activations = kept.policy == ActivationPolicy::checkpoint_ssd ||
                              (kept.policy == ActivationPolicy::swap && spills) ||
+                             (activation_planner(strategy) != ActivationPlanner::none && spills) ||
                              (kept.policy == ActivationPolicy::tensor_cache && spills);
     if (!states && !activations && strategy.weights.home != Home::ssd) return;
     std::vector<description::StorageSpec> drives = scenario_.machine.storage;

@@ -5,6 +5,7 @@
 #include "strategies/catalogue.hpp"
 #include "strategies/endurance.hpp"
 #include "strategies/io_bench.hpp"
+#include "strategies/planned_activations.hpp"
 #include "strategies/swap_activations.hpp"
 
 #include <algorithm>
@@ -300,6 +301,12 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
     const SwapChoice choice = choose_swap(scenario, prepared.model, prepared.program);
     result.plan = swap_report(choice, prepared.program);
     activations = choice.activations;
+  }
+  if (!activations && activation_planner(scenario.strategy) != ActivationPlanner::none) {
+    PlannedFates fates = plan_fates(scenario, prepared.model, prepared.program);
+    result.plan = std::move(fates.report);
+    result.notes = std::move(fates.notes);
+    activations = std::move(fates.activations);
   }
   Job job(scenario, prepared.model, prepared.program, activations);
   Steps steps(machine, scenario);

@@ -282,6 +282,7 @@ class Streaming {
       if (layer > 0)  // its weights and their gradients come first
         activations_.prefetch_backward(layer - 1,
                                        2 * job_.plans.layers[layer - 1].weight_bytes + 1);
+      if (layer > 0 && activations_.returns_all(layer - 1)) activations_.return_early(layer - 1);
       prefetch_behind(turn, true);
       at = LayerOperands();
       in_use = std::move(weights);

@@ -1,9 +1,8 @@
 #include "strategies/swap_activations.hpp"
 
 #include "scenarios/description/names.hpp"
-#include "strategies/counting/counting_machine.hpp"
+#include "strategies/counted_peaks.hpp"
 #include "strategies/job.hpp"
-#include "strategies/run.hpp"
 #include "strategies/setup.hpp"
 
 #include <algorithm>
@@ -48,19 +47,6 @@ std::vector<models::TensorId> inputs(const models::Model& model,
   return all;
 }
 
-/// Peak of a node's host memory without a swapped tensor.
-std::uint64_t host_peak(description::Scenario scenario, const models::Model& model,
-                        const models::StepProgram& program) {
-  scenario.machine.host.memory = description::Bytes(0);  // unlimited: what it would take
-  scenario.strategy.unlimited_gpu = true;
-  scenario.run.warmup_steps = 0;
-  scenario.run.steps = 1;
-  scenario.run.checkpoint = false;
-  const Prepared prepared{model, program, nothing_swapped(model, program)};
-  CountingMachine machine(scenario);
-  return run(machine, scenario, prepared, "counting").host.total;
-}
-
 /// Host memory that swapped tensors can have.
 void add_host(SwapProblem& problem, const description::Scenario& scenario,
               const models::Model& model, const models::StepProgram& program) {
@@ -81,7 +67,8 @@ void add_host(SwapProblem& problem, const description::Scenario& scenario,
     asked += item.bytes;
     for (const models::TensorId id : item.tensors) add(id);
   }
-  std::uint64_t taken = host_peak(scenario, model, program);
+  std::uint64_t taken =
+      counted_peaks(scenario, model, program, nothing_swapped(model, program)).host;
   if (problem.spills)
     taken += problem.ranks * ActivationPlan().staging_buffers * pinned_bytes(scenario, largest);
   const double left = static_cast<double>(capacity - std::min(capacity, taken));

@@ -14,5 +14,7 @@ description::Strategy lohan_defaults();
 description::Strategy ssdtrain_defaults();
 description::Strategy teraio_defaults();
 description::Strategy g10_defaults();
+description::Strategy flashneuron_defaults();
+description::Strategy capuchin_defaults();
 
 }  // namespace spillway::strategies

@@ -64,7 +64,10 @@ void ActivationSwap::call_back(std::uint32_t moved, const View& into) {
     back_[moved] = machine_.copy(rank_, into, in_host_[moved].view(), left_[moved]);
     in_host_[moved].reset();
   } else if (direct_) {
-    back_[moved] = machine_.read(rank_, on_drives_[moved], {0, into.bytes}, into, left_[moved]);
+    const Op behind = job_.activations.returns_early ? last_read_ : Op();
+    back_[moved] =
+        machine_.read(rank_, on_drives_[moved], {0, into.bytes}, into, {left_[moved], behind});
+    last_read_ = back_[moved];
   } else {
     returning_[moved] = machine_.spawn(read_back(moved, into));
   }

@@ -53,6 +53,7 @@ class ActivationSwap {
   std::vector<Op> left_;             ///< the copy or write that took it out
   std::vector<Op> back_;             ///< the copy or read that brings it back
   std::vector<Op> off_gpu_;          ///< the copy or write that reads its GPU bytes
+  Op last_read_;                     ///< straight into GPU memory: those of a plan are a queue
   std::deque<std::uint32_t> going_;  ///< moved tensors in the order in which they leave
   std::vector<Pending<>> leaving_;
   std::vector<Pending<Op>> returning_;

@@ -9,7 +9,8 @@ Activations::Activations(Machine& machine, Rank rank, const Job& job)
       rank_(rank),
       job_(job),
       swap_(machine, rank, job),
-      waits_(job.scenario.strategy.activations.policy == description::ActivationPolicy::swap),
+      waits_(job.scenario.strategy.activations.policy == description::ActivationPolicy::swap ||
+             job.scenario.strategy.activations.policy == description::ActivationPolicy::plan),
       cache_(job.activations.by_module ? std::make_unique<TensorCache>(machine, rank, job)
                                        : nullptr),
       saved_(job.plans.layers.size()),
@@ -209,6 +210,29 @@ void Activations::prefetch_backward(std::uint32_t layer, std::uint64_t reserve) 
     Buffer& buffer = memory_of(moved);
     buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(moved.bytes), Purpose::activations);
     swap_.call_back(i, buffer.view());
+  }
+}
+
+/// What the passes below `layer` take before their own tensors.
+std::uint64_t Activations::room_of_passes(std::uint32_t layer) const {
+  std::uint64_t most = 0;
+  for (std::uint32_t below = 0; below < layer; ++below) {
+    const LayerPlan& plan = job_.plans.layers[below];
+    const Room room = room_for(below, true);
+    std::uint64_t bytes = room.transient + room.scratch + 2 * plan.weight_bytes;
+    for (const std::uint32_t i : plan.produced_backward)
+      bytes += rounded(Rounding::cuda_caching, job_.plans.hidden[i].bytes);
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+void Activations::return_early(std::uint32_t layer) {
+  if (!job_.activations.returns_early || layer == 0) return;
+  const std::uint64_t reserve = room_of_passes(layer) + 1;
+  for (std::uint32_t below = layer; below-- > 0;) {
+    prefetch_backward(below, reserve);
+    if (!returns_all(below)) return;
   }
 }
 

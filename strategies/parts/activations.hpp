@@ -55,6 +55,8 @@ class Activations {
   /// Starts to bring back what the layer's backward needs; called one layer ahead, for as much as
   /// leaves `reserve` bytes of GPU memory free, and at its turn for the rest.
   void prefetch_backward(std::uint32_t layer, std::uint64_t reserve);
+  /// Where the plan says so, what layers below `layer` need follows, as far as memory is free.
+  void return_early(std::uint32_t layer);
   bool returns_all(std::uint32_t layer) const;
   void before_backward(std::uint32_t layer);
   void after_backward(std::uint32_t layer);
@@ -90,6 +92,7 @@ class Activations {
     std::uint64_t transient = 0, scratch = 0;
   };
   Room room_for(std::uint32_t layer, bool backward) const;
+  std::uint64_t room_of_passes(std::uint32_t layer) const;
   std::uint64_t missing_bytes(std::uint32_t layer, bool backward) const;
   Buffer allocate_hidden(std::uint32_t hidden);
   void after_forward_by_module(std::uint32_t layer, const IssuedPass& issued);
@@ -101,7 +104,7 @@ class Activations {
   Rank rank_;
   const Job& job_;
   ActivationSwap swap_;
-  bool waits_;  ///< for room, where tensors that leave make some: policy swap
+  bool waits_;  ///< for room, where tensors that leave make some: policy swap, plan
   std::unique_ptr<TensorCache> cache_;  ///< null unless the plan goes by modules
   Op before_;                           ///< the forward of the layer before
   Buffer transient_, scratch_;

@@ -34,8 +34,9 @@ class Joined {
 /// The saved tensors of one block and what it takes to make each again.
 class BlockItems {
  public:
-  BlockItems(const models::StepProgram& program, std::uint32_t layer)
-      : program_(program), span_(program.layers[layer].forward) {
+  BlockItems(const models::StepProgram& program, std::uint32_t layer,
+             std::span<const std::uint64_t> costs)
+      : program_(program), costs_(costs), span_(program.layers[layer].forward) {
     std::vector<bool> made(program.tensors.size(), false);
     for (std::uint32_t i = span_.first; i < span_.last; ++i)
       for (const models::Operand& operand : program.operators[i].operands)
@@ -48,8 +49,7 @@ class BlockItems {
 
   void add_to(std::vector<SwapItem>& items) {
     for (std::uint32_t i = span_.first; i < span_.last; ++i) {
-      const auto flops =
-          static_cast<std::uint64_t>(std::llround(program_.operators[i].flops.value()));
+      const std::uint64_t flops = costs_[i];
       if (flops == 0) continue;
       const std::vector<TensorId> needed_by = users(i);
       if (needed_by.empty()) continue;  // nothing that is saved depends on it: it never runs again
@@ -95,6 +95,7 @@ class BlockItems {
   }
 
   const models::StepProgram& program_;
+  std::span<const std::uint64_t> costs_;
   models::Span span_;
   std::vector<TensorId> saved_;
   Joined joined_;
@@ -193,10 +194,23 @@ SwapPlan plan_swap_of(const SwapProblem& problem, SwapOrder how, std::uint64_t b
   return prefix(problem, order, count);
 }
 
-std::vector<SwapItem> swap_items(const models::Model& model, const models::StepProgram& program) {
+std::vector<SwapItem> items_of_block(const models::StepProgram& program, std::uint32_t layer,
+                                     std::span<const std::uint64_t> costs) {
   std::vector<SwapItem> items;
-  for (std::uint32_t layer = 0; layer < model.layers.size(); ++layer)
-    if (model.layers[layer].is_block) BlockItems(program, layer).add_to(items);
+  BlockItems(program, layer, costs).add_to(items);
+  return items;
+}
+
+std::vector<SwapItem> swap_items(const models::Model& model, const models::StepProgram& program) {
+  std::vector<std::uint64_t> flops;
+  for (const models::Operator& op : program.operators)
+    flops.push_back(static_cast<std::uint64_t>(std::llround(op.flops.value())));
+  std::vector<SwapItem> items;
+  for (std::uint32_t layer = 0; layer < model.layers.size(); ++layer) {
+    if (!model.layers[layer].is_block) continue;
+    const std::vector<SwapItem> more = items_of_block(program, layer, flops);
+    items.insert(items.end(), more.begin(), more.end());
+  }
   return items;
 }
 

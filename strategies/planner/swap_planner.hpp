@@ -2,6 +2,7 @@
 
 #include "models/step_program.hpp"
 
+#include <span>
 #include <vector>
 
 /// How many bytes of activations to swap so that the whole step is shortest: LoHan's Equations 1 to
@@ -82,5 +83,8 @@ SwapPlan plan_swap_of(const SwapProblem& problem, SwapOrder order, std::uint64_t
 /// FLOPs.
 ///   least    the inputs of blocks, from which recomputation starts: not among them
 std::vector<SwapItem> swap_items(const models::Model& model, const models::StepProgram& program);
+/// Those of one block, where what counts is `costs`, by operator, instead of FLOPs.
+std::vector<SwapItem> items_of_block(const models::StepProgram& program, std::uint32_t layer,
+                                     std::span<const std::uint64_t> costs);
 
 }  // namespace spillway::strategies

@@ -1,6 +1,7 @@
 #include "tests/hw_backend/training.hpp"
 
 #include "strategies/catalogue.hpp"
+#include "strategies/planned_activations.hpp"
 
 #include <gtest/gtest.h>
 #include <array>
@@ -157,6 +158,46 @@ TEST(TrainingWithEveryFate, EndsWhereTheReferenceDoes) {
       EXPECT_EQ(run.trained.losses, reference.trained.losses) << first;
       EXPECT_EQ(different(run.trained, reference.trained), 0u) << first;
     }
+}
+
+/// What moves or is made again is decided by a planner: a GPU that lacks a part of what blocks
+/// save.
+TEST(TrainingWithPlannedActivations, EndsWhereTheReferenceDoes) {
+  struct Planner {
+    const char* system;
+    Overrides overrides;
+    std::uint64_t part = 4;
+  };
+  const Planner planners[] = {
+      {"flashneuron", {}},
+      {"capuchin", {}},
+      {"capuchin", {"machine.pcie.h2d=1 MB/s", "machine.pcie.d2h=1 MB/s"}},  // made again
+      {"lohan",
+       {"strategy.activations.policy=plan", "strategy.activations.planner=capuchin",
+        R"(strategy.activations.homes=["host"])"},
+       8}};
+  for (const Planner& planner : planners) {
+    SCOPED_TRACE(planner.system);
+    Overrides overrides = planner.overrides;
+    overrides.insert(overrides.end(), {"training.gradient_accumulation=2"});
+    const description::Scenario roomy = small_training(planner.system, overrides, {.blocks = 4});
+    const strategies::Prepared prepared = strategies::prepare(roomy);
+    const strategies::SavedProfile profile =
+        strategies::profile_saved(roomy, prepared.model, prepared.program);
+    std::uint64_t saved = 0;
+    for (const strategies::SavedItem& item : profile.items) saved += item.bytes;
+    overrides.push_back(
+        "machine.gpu.memory=" + std::to_string(profile.peak_bytes - saved / planner.part) + " B");
+    const description::Scenario scenario = small_training(planner.system, overrides, {.blocks = 4});
+    const RealRun run = train_for_real(scenario);
+    ASSERT_TRUE(run.result.feasible()) << nlohmann::json(run.result).at("infeasible");
+    EXPECT_GT(run.result.plan.at("swap_bytes").get<std::uint64_t>() +
+                  run.result.plan.at("recomputed_bytes").get<std::uint64_t>(),
+              0u);
+    const RealRun& reference = reference_run(scenario, std::string("planned_") + planner.system);
+    EXPECT_EQ(run.trained.losses, reference.trained.losses);
+    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+  }
 }
 
 class TensorCache : public ::testing::TestWithParam<Overrides> {};

@@ -1,0 +1,30 @@
+#include "strategies/systems.hpp"
+
+namespace spillway::strategies {
+
+/// Weights, gradients and optimizer states on the GPU; what its memory has no room for of the
+/// activations goes to host memory and back or is computed again, whichever costs less in a step
+/// that was measured. Any schedule that streams layers can have the planner (`activations.planner`
+/// capuchin), which sees no traffic of weights and states.
+///   Differs   the first step is not run to be measured: kernels take what the machine's rates say;
+///             a tensor is asked back a layer ahead, not at a tensor access
+///   Source    Capuchin (ASPLOS'20), sections 4 and 5; LoHan, section V-A (LoHan+Cap)
+description::Strategy capuchin_defaults() {
+  description::Strategy strategy;
+  strategy.system = "capuchin";
+  strategy.weights.home = description::Home::gpu;
+  strategy.activations.policy = description::ActivationPolicy::plan;
+  strategy.activations.homes = {"host"};
+  strategy.gradients.policy = description::GradientPolicy::resident;
+  strategy.gradients.accumulation = description::Width::fp16;
+  strategy.gradients.reduce_bucket = description::Params(0);
+  strategy.optimizer.device = description::OptimizerDevice::gpu;
+  strategy.optimizer.home = description::Home::gpu;
+  strategy.overflow_check = description::OverflowCheck::none;
+  strategy.pinned = description::PinnedPolicy::exact;
+  strategy.gpu_allocator = description::GpuAllocator::exact;
+  strategy.further["activations.planner"] = "\"capuchin\"";
+  return strategy;
+}
+
+}  // namespace spillway::strategies

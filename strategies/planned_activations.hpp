@@ -1,0 +1,39 @@
+#pragma once
+
+#include "strategies/activation_plan.hpp"
+#include "strategies/planner/saved_items.hpp"
+
+#include <nlohmann/json.hpp>
+
+/// `activations.policy` plan in a schedule that streams layers: `activations.planner` gives each
+/// saved tensor its fate before the run.
+namespace spillway::strategies {
+
+/// What a planner may use, and what it may choose from.
+struct SavedProfile {
+  std::vector<SavedItem> items;
+  std::vector<double> operator_s;  ///< by operator of the program
+  double forward_s = 0;
+  std::uint64_t peak_bytes = 0;      ///< of a GPU, if everything stayed there
+  std::uint64_t capacity_bytes = 0;  ///< of a GPU
+  std::uint64_t need = 0;            ///< bytes that must leave it
+};
+
+/// What a step with everything on the GPU takes of time and memory: kernels one after the other,
+/// as long as the machine's rates say, and a counting run.
+SavedProfile profile_saved(const description::Scenario& scenario, const models::Model& model,
+                           const models::StepProgram& program);
+
+struct PlannedFates {
+  ActivationPlan activations;
+  nlohmann::json report;           ///< Result::plan
+  std::vector<std::string> notes;  ///< Result::notes
+};
+
+/// The plan of `activations.planner`.
+///   flashneuron  as many tensors to the drives as make the rest fit, the first made first
+///   capuchin     keep, host memory or again, by free time and cost
+PlannedFates plan_fates(const description::Scenario& scenario, const models::Model& model,
+                        const models::StepProgram& program);
+
+}  // namespace spillway::strategies
