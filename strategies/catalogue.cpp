@@ -38,6 +38,8 @@ constexpr System systems[] = {
      "TeraIO (see its sections 3 and 4)", teraio_defaults, train_planned, planned_numerics},
     {"g10", "one memory of GPU, host and flash: tensors move where their way hides, early back",
      "G10 (MICRO'23), as LoHan's baseline", g10_defaults, train_planned, planned_numerics},
+    {"smart_infinity", "ZeRO-Infinity whose drives do the update: only new weights come back",
+     "Smart-Infinity (HPCA'24)", smart_infinity_defaults, train_streaming, streaming_numerics},
 };
 
 }  // namespace

@@ -14,5 +14,6 @@ description::Strategy lohan_defaults();
 description::Strategy ssdtrain_defaults();
 description::Strategy teraio_defaults();
 description::Strategy g10_defaults();
+description::Strategy smart_infinity_defaults();
 
 }  // namespace spillway::strategies
