@@ -93,9 +93,9 @@ void compare_weights(const ValidateOptions& options, const Plan& plan,
   if (!options.compares() || !run.result.feasible()) return;
   Scenario reference = strategies::reference_of(plan.scenario);
   reference.machine.storage.clear();
-  // an alternating order measures pairs of steps: as many as were done, not as were asked for
-  reference.run.warmup_steps = 0;
-  reference.run.steps = run.trained.losses.size();
+  // as many steps as were done, whatever a system measures or warms up with
+  reference.run.steps = 1;
+  reference.run.warmup_steps = run.trained.losses.size() - 1;
   strategies::CountingMachine counting(reference);
   const result::Result peaks = strategies::run(counting, reference, plan.prepared, "counting");
   const MemoryNeed need =
@@ -150,6 +150,8 @@ void describe(const ValidateOptions& options, const Scenario& scenario, const De
     validation.emulated.push_back("GPU memory in DRAM");
   if (!options.pace.empty())
     validation.emulated.push_back("kernels and copies last as long as on " + options.pace);
+  if (scenario.strategy.optimizer.device == description::OptimizerDevice::near_storage)
+    validation.emulated.push_back("near_storage: emulated by a thread of its own for each storage");
   if (scenario.strategy.io_engine == IoEngine::gds) describe_gds(device.cuda(), validation);
 }
 

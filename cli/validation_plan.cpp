@@ -12,6 +12,7 @@
 #include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <optional>
 
 namespace spillway::cli {
@@ -35,12 +36,18 @@ Scenario outline(const ValidateOptions& options) {
       .scenario;
 }
 
-/// `server` as the scenario needs it: a GPU a rank, and reads into GPU memory where the host's
-/// memory stands for it.
-MachineFile for_ranks(MachineFile server, const Scenario& outline, bool gpudirect) {
+/// `server` as the scenario needs it: a GPU a rank, reads into GPU memory where the host's memory
+/// stands for it, and drives that compute where it updates inside them.
+MachineFile for_ranks(MachineFile server, const Scenario& outline, bool gpudirect, bool computes) {
   server.nodes = 1;
   server.gpu.count = outline.parallel.ranks();
   server.gpu.gpudirect = gpudirect;
+  if (!computes) return server;
+  // a thread stands for the processor in a drive, and goes the drive's own way
+  const double threads = static_cast<double>(std::max<std::uint64_t>(1, server.host.cores));
+  const description::ParamsPerSecond adam(server.host.adam.value() / threads);
+  for (description::StorageSpec& storage : server.storage)
+    storage.near_storage = {storage.read, storage.write, adam};
   return server;
 }
 
@@ -75,7 +82,7 @@ Scenario provisional(const ValidateOptions& options, const Scenario& outline,
   }
   std::erase_if(machine.sources,
                 [](const auto& each) { return each.first.starts_with("storage."); });
-  return on_machine(options, for_ranks(std::move(machine), outline, true), false);
+  return on_machine(options, for_ranks(std::move(machine), outline, true, true), false);
 }
 
 /// Complaints come before anything is measured.
@@ -177,7 +184,9 @@ Plan make_plan(const ValidateOptions& options, const hw_backend::BlockLayer& lay
   if (const auto shared = shared_disk(plan.places, server)) plan.notes.push_back(*shared);
   server = with_device_memory(std::move(server), plan.device, asked.parallel.ranks());
   if (pace) server = paced_as(std::move(server), *pace);
-  plan.machine = for_ranks(std::move(server), asked, gds);
+  const bool computes =
+      possible.strategy.optimizer.device == description::OptimizerDevice::near_storage;
+  plan.machine = for_ranks(std::move(server), asked, gds, computes);
   plan.scenario = on_machine(options, plan.machine, true);
   plan.prepared = strategies::prepare(plan.scenario);
   plan.scenario = strategies::resolve_automatic(plan.scenario, plan.prepared);

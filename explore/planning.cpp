@@ -83,7 +83,7 @@ void add_checkpointing(const Scenario& scenario, std::vector<Change>& changes) {
 }
 
 void add_smaller_subgroups(const Scenario& scenario, std::vector<Change>& changes) {
-  if (scenario.strategy.optimizer.device != description::OptimizerDevice::cpu) return;
+  if (scenario.strategy.optimizer.device == description::OptimizerDevice::gpu) return;
   const std::uint64_t size = scenario.strategy.optimizer.subgroup.value();
   for (const std::uint64_t divisor : {2, 10, 100}) {
     const std::string smaller = number(size / divisor) + " params";

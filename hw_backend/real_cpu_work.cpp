@@ -163,6 +163,12 @@ RawCpuKernel::RawCpuKernel(const strategies::CpuKernel& kernel)
   }
 }
 
+RawCpuKernel::RawCpuKernel(const strategies::StorageKernel& kernel)
+    : elements(kernel.elements), group(kernel.group), numbers(kernel.numbers) {
+  operands.reserve(kernel.operands.size());
+  for (const BoundOperand& operand : kernel.operands) operands.emplace_back(operand);
+}
+
 bool run_work(const WorkContext& context, const RawCpuKernel& kernel, Team& team,
               std::vector<std::vector<float>>& masters) {
   switch (kernel.work) {

@@ -183,9 +183,13 @@ void RealMachine::settle(RealOperation& operation, std::exception_ptr error) {
     operation.failure = error;
     return;
   }
+  if (operation.kind == strategies::OperationKind::storage_kernel && !error &&
+      go_on_inside(operation))
+    return;
   under_way_.erase(&operation);
   operation.place = 0;
   operation.ended = false;
+  operation.inside.parts.clear();
   if (operation.kind == strategies::OperationKind::gpu_kernels && !paces(operation))
     share_time(operation);
   if (operation.round)
@@ -225,12 +229,17 @@ void RealMachine::cancel_all() {
   for (std::uint32_t i = 0; i < devices_.size(); ++i)
     if (const auto hung = devices_[i]->quiesce(options_.rest_s)) end(*hung, Rank{i});
   if (!cores_.quiesce(options_.rest_s)) end("work of the processor", {});
+  for (auto& [storage, processor] : inside_)
+    if (!processor.worker.quiesce(options_.rest_s)) end("work inside a storage", {});
   const std::lock_guard lock(ended_mutex_);
   ended_.clear();
   settling_.clear();
   for (RealOperation* operation : under_way_) {
     operation->place = 0;
     operation->ended = false;
+    for (InsideWork::Part& part : operation->inside.parts)
+      if (memory_lost_) static_cast<void>(part.memory.release());
+    operation->inside.parts.clear();
   }
   under_way_.clear();
 }

@@ -87,6 +87,11 @@ class RealMachine final : public strategies::Machine {
     std::vector<Segment> segments;
     std::vector<std::unique_ptr<StoreFile>> files;  ///< io_engine file
   };
+  /// Stands for the processor in a storage: a thread of its own.
+  struct InsideProcessor {
+    Team team{1};
+    Worker worker;
+  };
   struct Ended {
     RealOperation* operation;
     std::exception_ptr error;
@@ -96,6 +101,7 @@ class RealMachine final : public strategies::Machine {
   void accept(strategies::Operation& operation,
               std::span<const strategies::GpuKernel> kernels) override;
   void accept(strategies::Operation& operation, const strategies::CpuKernel& kernel) override;
+  void accept(strategies::Operation& operation, const strategies::StorageKernel& kernel) override;
   void start(strategies::Operation& operation) override;
   void start(strategies::CollectiveRound& round) override;
   bool prepare(strategies::Operation& operation) override;
@@ -110,6 +116,10 @@ class RealMachine final : public strategies::Machine {
   void open_raw(Storage& storage, const RawDevice& raw, std::uint64_t capacity);
   void place_extent(strategies::Block& block);
   void start_transfer(RealOperation& operation);
+  std::size_t transfer(RealOperation& operation, bool write, const strategies::Block& extent,
+                       strategies::Range range, std::byte* memory, int device);
+  void start_inside(RealOperation& operation);
+  bool go_on_inside(RealOperation& operation);
   void start_copy(RealOperation& operation);
   bool paces(const RealOperation& operation) const;
   void start_kernels(RealOperation& operation);
@@ -138,6 +148,7 @@ class RealMachine final : public strategies::Machine {
   HostMemory pinned_, pageable_;           ///< what is pinned, all devices know
   Team team_;
   Worker cores_;  ///< one piece of CPU work at a time, on all cores
+  std::map<std::uint32_t, InsideProcessor> inside_;  ///< by storage
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::set<RealOperation*> under_way_;  ///< with the engine, a device or the cores
   std::mutex ended_mutex_;

@@ -81,6 +81,8 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
     add_storage_books(run, scenario, machine, before, disk_marks(options));
     add_leftovers(run, machine, options.storages.size());
   }
+  if (scenario.strategy.optimizer.device == description::OptimizerDevice::near_storage)
+    run.notes.push_back("near_storage: emulated, by a worker of its own for each storage");
   run.io = engine->counters();
   for (const std::string& note : engine->notes()) run.notes.push_back(note);
   if (options.paced) {

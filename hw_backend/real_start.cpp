@@ -38,6 +38,17 @@ void RealMachine::accept(Operation& operation, const strategies::CpuKernel& kern
   real(operation).cpu_kernel = RawCpuKernel(kernel);
 }
 
+void RealMachine::accept(Operation& operation, const strategies::StorageKernel& kernel) {
+  InsideWork& work = real(operation).inside;
+  work.stage = InsideWork::Stage::reads;
+  work.kernel = RawCpuKernel(kernel);
+  work.parts.clear();
+  for (const strategies::BoundOperand& operand : kernel.operands)
+    work.parts.push_back({operand.view.block.get(), operand.view.offset,
+                          operand.access != models::Access::write,
+                          operand.access != models::Access::read, nullptr});
+}
+
 /// Kernels whose dependencies are all on their own device follow them there. Copies wait in the
 /// loop: no order is promised among them, and one that waited on its stream would hold up the next.
 bool RealMachine::prepare(Operation& base) {
@@ -74,8 +85,7 @@ void RealMachine::start(Operation& base) {
     case OperationKind::cpu_kernel:
       return start_cpu(operation);
     case OperationKind::storage_kernel:
-      ENSURE(false, "storage of this machine computes nothing");
-      return;
+      return start_inside(operation);
     case OperationKind::collective:
       break;
   }
@@ -144,6 +154,56 @@ void RealMachine::start_cpu(RealOperation& operation) {
         operation.found = run_work(context, operation.cpu_kernel, team_, trained_.masters);
       },
       done(operation));
+}
+
+void RealMachine::start_inside(RealOperation& operation) {
+  InsideWork& work = operation.inside;
+  operation.parts_left = 0;
+  operation.failure = nullptr;
+  under_way_.insert(&operation);
+  std::vector<std::size_t> reads;
+  for (std::size_t i = 0; i < work.parts.size(); ++i) {
+    RawOperand& operand = work.kernel.operands[i];
+    const std::uint64_t sector = topology().storage_alignment;
+    const std::uint64_t room = description::divide_up(operand.bytes, sector) * sector;
+    operand.data = static_cast<std::byte*>(std::aligned_alloc(sector, std::max(room, sector)));
+    if (!operand.data) throw description::DeviceError("no memory for work inside a storage");
+    work.parts[i].memory.reset(operand.data);
+    if (work.parts[i].reads) reads.push_back(i);
+  }
+  for (const std::size_t i : reads)
+    operation.parts_left += transfer(operation, false, *work.parts[i].extent,
+                                     {work.parts[i].offset, work.kernel.operands[i].bytes},
+                                     work.kernel.operands[i].data, -1);
+  if (operation.parts_left == 0) go_on_inside(operation);
+}
+
+/// Result  false: that was its last stage
+bool RealMachine::go_on_inside(RealOperation& operation) {
+  InsideWork& work = operation.inside;
+  using Stage = InsideWork::Stage;
+  if (work.stage == Stage::writes) return false;
+  if (work.stage == Stage::reads) {
+    work.stage = Stage::computes;
+    const WorkContext context{&lowering_, &scenario_, data_index(operation.rank)};
+    InsideProcessor& processor = inside_[operation.storage.index];
+    processor.worker.add(
+        0,
+        [this, &operation, &processor, context] {
+          if (operation.inside.kernel.group)
+            run_work(context, operation.inside.kernel, processor.team, trained_.masters);
+        },
+        done(operation));
+    return true;
+  }
+  work.stage = Stage::writes;
+  operation.parts_left = 0;
+  for (std::size_t i = 0; i < work.parts.size(); ++i)
+    if (work.parts[i].writes)
+      operation.parts_left += transfer(operation, true, *work.parts[i].extent,
+                                       {work.parts[i].offset, work.kernel.operands[i].bytes},
+                                       work.kernel.operands[i].data, -1);
+  return operation.parts_left > 0;
 }
 
 void RealMachine::start(CollectiveRound& round) {

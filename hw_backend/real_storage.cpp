@@ -143,12 +143,22 @@ void RealMachine::start_transfer(RealOperation& operation) {
   const bool write = operation.kind == strategies::OperationKind::write;
   const strategies::View& memory = operation.operands[0].view;
   const strategies::View& range = operation.operands[1].view;
-  const auto placed = placed_.find(range.block.get());
-  ENSURE(placed != placed_.end(), "a transfer of an extent that lies nowhere");
-  const std::uint64_t end = range.offset + range.bytes;
   const strategies::Block& block = *memory.block.get();
   const bool elsewhere = block.tier == TierId::gpu && !devices_[block.rank.index]->shares_host();
   const int device = elsewhere ? static_cast<int>(block.rank.index) : -1;
+  operation.failure = nullptr;
+  under_way_.insert(&operation);
+  operation.parts_left = transfer(operation, write, *range.block.get(), {range.offset, range.bytes},
+                                  memory.data(), device);
+}
+
+/// Submits what moves between memory and a range of an extent.
+///   Result  transfers, which come back with the operation
+std::size_t RealMachine::transfer(RealOperation& operation, bool write, const Block& extent,
+                                  strategies::Range range, std::byte* memory, int device) {
+  const auto placed = placed_.find(&extent);
+  ENSURE(placed != placed_.end(), "a transfer of an extent that lies nowhere");
+  const std::uint64_t end = range.offset + range.bytes;
   std::vector<Transfer> transfers;
   std::uint64_t before = 0;  // bytes of the extent in the segments so far
   for (const Segment& segment : placed->second.segments) {
@@ -156,8 +166,7 @@ void RealMachine::start_transfer(RealOperation& operation) {
     const std::uint64_t last = std::min(before + segment.bytes, end);
     if (first < last) {
       transfers.push_back({segment.target, write, segment.offset + first - before,
-                           memory.data() + (first - range.offset), last - first, &operation,
-                           device});
+                           memory + (first - range.offset), last - first, &operation, device});
       Storage& storage = storages_[segment.storage];
       if (storage.raw) require_inside(*storage.raw, transfers.back());
       (write ? storage.written : storage.read) += last - first;
@@ -165,10 +174,8 @@ void RealMachine::start_transfer(RealOperation& operation) {
     before += segment.bytes;
   }
   ENSURE(!transfers.empty() && before >= end, "a transfer beyond its extent");
-  operation.parts_left = transfers.size();
-  operation.failure = nullptr;
-  under_way_.insert(&operation);
   for (const Transfer& transfer : transfers) engine_.submit(transfer);
+  return transfers.size();
 }
 
 std::pair<std::uint64_t, std::uint64_t> RealMachine::moved(std::size_t storage) const {

@@ -55,6 +55,8 @@ struct RawCpuKernel {
 
   RawCpuKernel() = default;
   explicit RawCpuKernel(const strategies::CpuKernel& kernel);
+  /// Its operands are in no memory yet.
+  explicit RawCpuKernel(const strategies::StorageKernel& kernel);
 };
 
 /// What a run's kernels have in common.

@@ -87,6 +87,10 @@ std::string traffic(const Result& r, const Screen& screen) {
     add(name + " read", bytes.read, busy);
     add(name + " written", bytes.write, busy);
   }
+  if (r.near_storage) {
+    add("inside the drives read", r.near_storage->read, "");
+    add("inside the drives written", r.near_storage->write, "");
+  }
   if (r.io.by_storage.empty()) {
     add("SSD read", r.io.ssd_read, "");
     add("SSD written", r.io.ssd_write, "");
@@ -152,6 +156,20 @@ std::string states(const Result& r, const Screen& screen) {
   return paragraph(text, screen) + "\n";
 }
 
+/// "Staleness: ..."; "" where no update is delayed.
+std::string staleness(const Result& r, const Screen& screen) {
+  if (!r.staleness) return "";
+  const result::Staleness& s = *r.staleness;
+  if (s.max == 0)
+    return paragraph("Staleness: none, every step sees the update before it.", screen) + "\n";
+  std::string text = fmt::format(
+      "Staleness: kernels see an update of a sub-group every {} steps in the mean, {} at most.",
+      human_number(s.mean), s.max);
+  if (s.mean == 1 && s.max == 1) text = "Staleness: every update is seen one step late.";
+  return paragraph(text + " The training is not the one of the same steps without delay.", screen) +
+         "\n";
+}
+
 /// "-12.5 %", "no change", or "" when one of the two does not fit.
 std::string change_to(const result::WhatIf& what_if, double step_time_s) {
   if (!what_if.step_time_s || step_time_s <= 0) return "";
@@ -211,6 +229,7 @@ std::string simulate_report(const Result& r, const Screen& screen) {
     out += stalls_sentence(r, screen) + "\n";
     out += traffic(r, screen);
     out += states(r, screen);
+    out += staleness(r, screen);
     out += wear(r, screen);
   }
   out += what_ifs(r, screen);

@@ -96,9 +96,12 @@ class Rules {
     if (all == optimizer.paths.end()) return;
     auto named = optimizer.paths;
     named.erase("*");
+    const bool near = optimizer.device == OptimizerDevice::near_storage;
     for (const StorageSpec& storage : scenario_.machine.storage)
-      named.try_emplace(storage.name, all->second);
-    set("optimizer.paths", optimizer.paths, named, "\"*\" is every storage of the machine");
+      if (!near || storage.near_storage) named.try_emplace(storage.name, all->second);
+    set("optimizer.paths", optimizer.paths, named,
+        near ? "\"*\" is every storage of the machine with near_storage"
+             : "\"*\" is every storage of the machine");
   }
 
   void drop_unknown_paths(OptimizerPart& optimizer) {

@@ -92,7 +92,7 @@ description::Scenario resolve_automatic(description::Scenario scenario, const Pr
       activation_planner(scenario.strategy) == ActivationPlanner::none)
     return resolve_plan(std::move(scenario));
   OptimizerPart& optimizer = scenario.strategy.optimizer;
-  if (optimizer.device != description::OptimizerDevice::cpu ||
+  if (optimizer.device == description::OptimizerDevice::gpu ||
       optimizer.home != description::Home::ssd || optimizer.buffers)
     return scenario;
   const result::PeakBytes least = smallest_peak(scenario, prepared);

@@ -45,6 +45,8 @@ constexpr System systems[] = {
     {"capuchin", "activations kept, swapped to host memory or recomputed, by measured cost",
      "Capuchin (ASPLOS'20), as LoHan's baseline", capuchin_defaults, train_streaming,
      streaming_numerics},
+    {"smart_infinity", "ZeRO-Infinity whose drives do the update: only new weights come back",
+     "Smart-Infinity (HPCA'24)", smart_infinity_defaults, train_streaming, streaming_numerics},
 };
 
 }  // namespace

@@ -109,6 +109,9 @@ struct StorageKernel {
   std::uint64_t elements = 0;
   std::uint64_t read = 0;
   std::uint64_t written = 0;
+  const Subgroup* group = nullptr;  ///< what the operands hold
+  Numbers numbers{};
+  std::vector<BoundOperand> operands{};  ///< parts of extents on that storage
 };
 
 /// What a group computes together; sums run in rank order on every machine.

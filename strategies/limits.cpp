@@ -132,10 +132,75 @@ class Limits {
            "activations.policy swap has no activations.homes to swap to",
            "write [\"host\", \"ssd\"], or one of them");
     tensor_cache();
-    refuse(strategy.optimizer.device == OptimizerDevice::near_storage, "strategy.optimizer.device",
-           "no system of this version updates inside the storage", "use gpu or cpu");
-    refuse(strategy.optimizer.staleness > 0, "strategy.optimizer.staleness",
-           "no system of this version delays its update", "use 0");
+    const auto compression = strategy.further.find("optimizer.compression");
+    refuse(compression != strategy.further.end() && compression->second != "1" &&
+               compression->second != "1.0",
+           "strategy.optimizer.compression", "gradients go whole to where they are used", "use 1");
+    near_storage();
+    staleness();
+  }
+
+  /// The storages that optimizer states lie on: those of `paths` with a share, else all drives.
+  std::vector<description::StorageSpec> state_storages() const {
+    const auto& paths = scenario_.strategy.optimizer.paths;
+    std::vector<description::StorageSpec> all;
+    for (const description::StorageSpec& storage : scenario_.machine.storage) {
+      const auto path = paths.find(storage.name);
+      const bool has_share = path != paths.end() && path->second.value_or(1) > 0;
+      if (paths.empty() ? storage.kind == description::StorageKind::ssd : has_share)
+        all.push_back(storage);
+    }
+    return all;
+  }
+
+  void near_storage() {
+    const auto& strategy = scenario_.strategy;
+    if (strategy.optimizer.device != OptimizerDevice::near_storage) return;
+    const char* path = "strategy.optimizer.device";
+    refuse(strategy.optimizer.home != Home::ssd, "strategy.optimizer.home",
+           "optimizer.device near_storage updates states that lie on its drives",
+           "use optimizer.home ssd, or optimizer.device cpu");
+    refuse(strategy.gradients.policy != GradientPolicy::ssd_fp32, "strategy.gradients.policy",
+           "optimizer.device near_storage finds its gradients on its drives, in fp32",
+           "use gradients.policy ssd_fp32, or optimizer.device cpu");
+    refuse(scenario_.training.optimizer_state == description::StateWidth::bf16,
+           "training.optimizer_state", "drives with optimizer.device near_storage keep fp32 states",
+           "use fp32, or optimizer.device cpu");
+    const std::vector<description::StorageSpec> storages = state_storages();
+    refuse(strategy.optimizer.paths.empty() && storages.size() > 1, "strategy.optimizer.paths",
+           "optimizer.paths left empty makes one stripe of all drives, of which none sees a whole "
+           "sub-group, as optimizer.device near_storage needs",
+           "name the storages, such as {\"*\": \"auto\"}");
+    for (const description::StorageSpec& storage : storages)
+      refuse(!storage.near_storage, path,
+             "storage " + storage.name + " of optimizer.paths computes nothing",
+             "give it machine.storage[].near_storage, or leave it out of optimizer.paths");
+  }
+
+  /// An update that goes on beside the next step.
+  void staleness() {
+    const auto& strategy = scenario_.strategy;
+    const char* path = "strategy.optimizer.staleness";
+    const std::uint64_t staleness = strategy.optimizer.staleness;
+    if (staleness == 0) return;
+    refuse(staleness != 1, path, "updates come one step late, or not late", "use 0 or 1");
+    refuse(strategy.optimizer.device == OptimizerDevice::near_storage, path,
+           "a late update inside the storage would change weights that the step reads",
+           "use optimizer.device cpu, or staleness 0");
+    refuse(planned(), path, "planned steps end with their update", "use 0");
+    refuse(strategy.weights.home == Home::ssd, path,
+           "weights.home ssd has one copy of each weight: a late update would change it under the "
+           "step that reads it",
+           "use weights.home host or gpu, or staleness 0");
+    refuse(updates_in_backward(strategy.gradients.policy), path,
+           "gradients.policy active updates during backward, not beside the next step",
+           "use gradients.policy host_fp16, or staleness 0");
+    refuse(strategy.gradients.policy == GradientPolicy::ssd_fp32, path,
+           "gradients.policy ssd_fp32 has room for the gradients of one step",
+           "use gradients.policy host_fp16 or host_fp32, or staleness 0");
+    refuse(scenario_.training.optimizer_state == description::StateWidth::bf16, path,
+           "with 16-bit states the weight is the master: the step would read it half updated",
+           "use training.optimizer_state fp32, or staleness 0");
   }
 
   /// Who plans, and where what leaves the GPU goes.
@@ -179,7 +244,7 @@ class Limits {
 
   void homes() {
     const auto& strategy = scenario_.strategy;
-    const bool cpu = strategy.optimizer.device == OptimizerDevice::cpu;
+    const bool cpu = strategy.optimizer.device != OptimizerDevice::gpu;
     refuse(cpu != (strategy.optimizer.home != Home::gpu), "strategy.optimizer.home",
            cpu ? "states on the GPU cannot be updated by the CPU"
                : "states outside the GPU cannot be updated by the GPU",

@@ -78,7 +78,7 @@ class Machine : public BlockOwner {
          GpuStream stream = GpuStream::compute);
   /// Shares the node's cores and DRAM with all ranks.
   Op run(Rank rank, CpuKernel kernel, const After& after = {});
-  /// Near-storage processing inside `storage`.
+  /// Near-storage processing inside `storage`, on extents of its own.
   Op run(Rank rank, StorageId storage, StorageKernel kernel, const After& after = {});
   /// Each member of `group` calls it, in the same order; on a stream of that group's own; done when
   /// all are. Members on other nodes do what this node's do.
@@ -168,6 +168,7 @@ class Machine : public BlockOwner {
   /// What the operation that was just issued computes, for machines that do.
   virtual void accept(Operation&, std::span<const GpuKernel>) {}
   virtual void accept(Operation&, const CpuKernel&) {}
+  virtual void accept(Operation&, const StorageKernel&) {}
   virtual float fetch(const View&) { return 0; }
   /// Real memory behind a block; the simulated machines have none.
   virtual std::byte* provide(Block&) { return nullptr; }
@@ -211,6 +212,7 @@ class Machine : public BlockOwner {
   void check_operand(const View& view, bool on_gpu, Rank rank) const;
   void check_shards(Collective what, const View& in, const View& out, std::uint64_t members) const;
   void check_place(Collective what, const View& in, const View& out, std::size_t position) const;
+  void check_extent(const View& view, StorageId storage) const;
   void check_range(const Stored& stored, Range range, const View& view, Rank rank) const;
   CollectiveRound& join_round(Group group, std::size_t position, Collective what,
                               std::uint64_t bytes, ElementType type);

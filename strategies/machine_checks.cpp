@@ -94,6 +94,15 @@ void Machine::check_range(const Stored& stored, Range range, const View& view, R
   check_operand(view, block.tier == TierId::gpu, rank);
 }
 
+void Machine::check_extent(const View& view, StorageId storage) const {
+  ENSURE(view && view.block->tier == TierId::storage && view.block->storage == storage,
+         "an operand of work inside a storage does not lie on it");
+  ENSURE(view.offset % setup_.topology.storage_alignment == 0 &&
+             view.bytes % setup_.topology.storage_alignment == 0,
+         "a storage range is not aligned");
+  ENSURE(inside(view.offset, view.bytes, view.block->charged), "a range exceeds its extent");
+}
+
 void Machine::check_hazards(Operation& operation) {
   merge(operation.operands);
   const Operation* known = &operation;  // needs no search: itself, or just found to be ordered

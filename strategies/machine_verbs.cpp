@@ -94,9 +94,14 @@ Op Machine::run(Rank rank, CpuKernel kernel, const After& after) {
 
 Op Machine::run(Rank rank, StorageId storage, StorageKernel kernel, const After& after) {
   ENSURE(storage.index < setup_.topology.storages.size(), "no such storage");
+  for (const BoundOperand& operand : kernel.operands) check_extent(operand.view, storage);
   Operation& operation = issue(OperationKind::storage_kernel, rank, kernel.read + kernel.written);
+  accept(operation, kernel);
+  for (BoundOperand& operand : kernel.operands) operation.operands.push_back(std::move(operand));
   operation.storage = storage;
-  operation.near_storage = kernel;
+  operation.near_storage.elements = kernel.elements;
+  operation.near_storage.read = kernel.read;
+  operation.near_storage.written = kernel.written;
   return launch(operation, after);
 }
 

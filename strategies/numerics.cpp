@@ -23,7 +23,7 @@ ElementType kernel_type(Precision precision) {
 
 Numerics streaming_numerics(const description::Scenario& scenario) {
   const description::Strategy& strategy = scenario.strategy;
-  const bool offloads = strategy.optimizer.device == description::OptimizerDevice::cpu;
+  const bool offloads = strategy.optimizer.device != description::OptimizerDevice::gpu;
   Numerics numerics;
   numerics.precision = scenario.training.precision;
   numerics.states = scenario.training.optimizer_state;
@@ -42,7 +42,7 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
                              strategy.gradients.fused_accumulation &&
                              numerics.sum == kernel_type(numerics.precision);
   numerics.skips = strategy.overflow_check != description::OverflowCheck::none;
-  numerics.staleness = 0;
+  numerics.staleness = strategy.optimizer.staleness;
   return numerics;
 }
 
@@ -66,6 +66,7 @@ description::Scenario reference_of(const description::Scenario& scenario) {
   reference.strategy.gradients.fused_accumulation = wanted.sums_in_kernels;
   reference.strategy.overflow_check =
       wanted.skips ? description::OverflowCheck::fused : description::OverflowCheck::none;
+  reference.strategy.optimizer.staleness = wanted.staleness;
   reference.strategy.unlimited_gpu = true;
   if (wanted.reduces_each)
     reference.parallel.zero_stage = std::max<std::uint64_t>(2, scenario.parallel.zero_stage);

@@ -63,6 +63,7 @@ Recorder::Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool 
       clock_(clock),
       tracing_(trace) {
   step_.by_storage.resize(storage_names_.size());
+  step_.inside.resize(storage_names_.size());
   step_.write_sizes.resize(storage_names_.size());
 }
 
@@ -159,6 +160,7 @@ void Recorder::step_ended(double now_s) {
   step_ = StepRecord{};
   step_.start_s = now_s;
   step_.by_storage.resize(storage_names_.size());
+  step_.inside.resize(storage_names_.size());
   step_.write_sizes.resize(storage_names_.size());
 }
 
@@ -215,6 +217,8 @@ void Recorder::count(const Operation& operation) {
     case OperationKind::storage_kernel:
       step_.by_storage[operation.storage.index].read += operation.near_storage.read;
       step_.by_storage[operation.storage.index].write += operation.near_storage.written;
+      step_.inside[operation.storage.index].read += operation.near_storage.read;
+      step_.inside[operation.storage.index].write += operation.near_storage.written;
       step_.write_sizes[operation.storage.index].add(operation.near_storage.written);
       return;
     case OperationKind::copy_to_gpu:

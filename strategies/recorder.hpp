@@ -18,7 +18,8 @@ struct StepRecord {
   std::array<result::PhaseBusy, result::phase_count> busy{};  ///< but SSD and CPU: mean over ranks
   std::array<result::PhaseBytes, result::phase_count> bytes{};  ///< of the phase that started them
   std::vector<result::StorageBytes> by_storage;
-  std::vector<WriteSizes> write_sizes;  ///< by storage
+  std::vector<result::StorageBytes> inside;  ///< of them, moved by work inside the storages
+  std::vector<WriteSizes> write_sizes;       ///< by storage
   std::vector<double> storage_busy_s;
   std::uint64_t gpu_direct = 0;
   std::uint64_t network = 0;        ///< sent by GPUs to GPUs

@@ -67,6 +67,7 @@ class Summary {
     add_bytes(result, all);
     add_rates(result);
     add_states(result);
+    add_staleness(result);
     add_cache(result);
     const description::Training& training = scenario_.training;
     const std::uint64_t tokens = training.micro_batch * training.gradient_accumulation *
@@ -153,6 +154,8 @@ class Summary {
       for (std::size_t storage = 0; storage < all.by_storage.size(); ++storage) {
         all.by_storage[storage].read += step.by_storage[storage].read;
         all.by_storage[storage].write += step.by_storage[storage].write;
+        all.inside[storage].read += step.inside[storage].read;
+        all.inside[storage].write += step.inside[storage].write;
         for (const WriteSize& size : step.write_sizes[storage].all())
           for (std::uint64_t n = 0; n < size.count; ++n) all.write_sizes[storage].add(size.bytes);
       }
@@ -176,6 +179,14 @@ class Summary {
     for (std::size_t i = 0; i < storages.size(); ++i) {
       result::StorageBytes& bytes = result.io.by_storage[storages[i].name];
       bytes = {each(all.by_storage[i].read), each(all.by_storage[i].write)};
+      const result::StorageBytes inside{each(all.inside[i].read), each(all.inside[i].write)};
+      bytes.read -= inside.read;
+      bytes.write -= inside.write;
+      if (inside.read + inside.write > 0) {
+        if (!result.near_storage) result.near_storage.emplace();
+        result.near_storage->read += inside.read;
+        result.near_storage->write += inside.write;
+      }
       if (!storages[i].wears) continue;
       result.io.ssd_read += bytes.read;
       result.io.ssd_write += bytes.write;
@@ -228,6 +239,18 @@ class Summary {
     if (all.subgroups == 0) return;
     result.optimizer_states = all;
     result.checkpoint = checkpoint;
+  }
+
+  /// A rule's, the same for every sub-group; of a system that delays updates unless it is told not
+  /// to, also when it was.
+  void add_staleness(result::Result& result) {
+    const std::uint64_t rule = scenario_.strategy.optimizer.staleness;
+    const System* system = find_system(scenario_.strategy.system);
+    if (rule == 0 && system->defaults().optimizer.staleness == 0) return;
+    result::Staleness& all = result.staleness.emplace();
+    all.mean = static_cast<double>(rule);
+    all.max = rule;
+    all.blocks.assign(job_.subgroups.size(), {all.mean, all.max});
   }
 
   /// What the caches of activations did in the last step: the rank that stores most; bytes of all.

@@ -26,18 +26,20 @@ class Streaming {
         layers_(static_cast<std::uint32_t>(job.plans.layers.size())),
         weights_(machine, rank, job),
         activations_(machine, rank, job),
-        on_cpu_(job.scenario.strategy.optimizer.device == description::OptimizerDevice::cpu
+        on_cpu_(job.scenario.strategy.optimizer.device != description::OptimizerDevice::gpu
                     ? std::make_unique<CpuOptimizer>(machine, rank, job, weights_)
                     : nullptr),
         gradients_(machine, rank, job, on_cpu_.get()),
         on_gpu_(machine, rank, job, weights_, gradients_),
         progress_(job),
+        late_(job.scenario.strategy.optimizer.staleness == 1),
         overlap_(job.scenario.strategy.weights.overlap ||
                  job.scenario.strategy.weights.home != description::Home::ssd),
         ahead_(std::max<std::uint64_t>(1, job.scenario.strategy.weights.prefetch_blocks)),
         held_(machine, rank) {}
 
   Task<> init() {
+    if (late_) job_.steps->at_least_warmup(2);  // the first step has no update beside it
     held_.hold_bases(job_.scenario.machine);
     co_await weights_.init();
     co_await activations_.init();
@@ -67,12 +69,16 @@ class Streaming {
       overflow = co_await check_overflow(machine_, rank_, job_, gradients_);
     }
     machine_.enter(rank_, Phase::update);
+    if (late_) co_await end_late_update();
     if (!overflow) co_await update();
     progress_.step_ended(overflow);
     activations_.step_ended();
   }
 
-  Task<> end() { return activations_.settle(); }
+  Task<> end() {
+    if (late_) co_await end_late_update();
+    co_await activations_.settle();
+  }
 
   Task<> checkpoint() {
     if (on_cpu_)
@@ -82,9 +88,31 @@ class Streaming {
   }
 
  private:
+  /// The update of the step before, which this one's passes did not see: the next one's do.
+  Task<> end_late_update() {
+    if (!on_cpu_) {
+      co_await on_gpu_.publish_late();
+      co_return;
+    }
+    if (!late_update_) co_return;
+    co_await late_update_;
+    late_update_.reset();
+    co_await on_cpu_->publish_late();
+  }
+
+  /// On the CPU, beside the next step.
+  void begin_late_update() {
+    gradients_.hand_over();
+    late_update_ = machine_.spawn(on_cpu_->update(
+        [this](std::uint32_t weight) { return gradients_.handed_over(weight); },
+        [this](std::uint32_t weight) { return gradients_.handed_over_sectors(weight); }, numbers_));
+  }
+
   Task<> update() {
     if (gradients_.active())
       co_await gradients_.finish_update();
+    else if (on_cpu_ && late_)
+      begin_late_update();
     else if (on_cpu_)
       co_await on_cpu_->update(
           [this](std::uint32_t weight) { return gradients_.flat(weight); },
@@ -304,6 +332,8 @@ class Streaming {
   GpuOptimizer on_gpu_;
   Progress progress_;
   Numbers numbers_;
+  bool late_;  ///< an update is seen a step later
+  Pending<> late_update_;
   bool overlap_;  ///< false: reads from SSD begin when the layer before has left the GPU
   std::uint64_t ahead_;
   HeldMemory held_;

@@ -16,5 +16,6 @@ description::Strategy teraio_defaults();
 description::Strategy g10_defaults();
 description::Strategy flashneuron_defaults();
 description::Strategy capuchin_defaults();
+description::Strategy smart_infinity_defaults();
 
 }  // namespace spillway::strategies

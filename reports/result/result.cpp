@@ -20,6 +20,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IoBytes, ssd_read, ssd_write, h2d, d2h, gpu_d
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StatePath, subgroups, estimate_bytes_per_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizerStates, subgroups, cache_hits, paths)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Checkpoint, bytes, prestaged_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Lateness, mean, max)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Staleness, mean, max, blocks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Utilization, gpu, h2d, d2h, cpu, storage, network)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stalls, gpu_waits_for_ssd, gpu_waits_for_host,
                                    gpu_waits_for_update)
@@ -144,6 +146,8 @@ void to_json(json& out, const Result& r) {
   if (r.price_usd) all["price_usd"] = *r.price_usd;
   if (r.optimizer_states) all["optimizer_states"] = *r.optimizer_states;
   if (r.checkpoint) all["checkpoint"] = *r.checkpoint;
+  if (r.staleness) all["staleness"] = *r.staleness;
+  if (r.near_storage) all["near_storage"] = *r.near_storage;
   if (!r.plan.is_null()) all["plan"] = r.plan;
   if (!r.io_bench.is_null()) all["io_bench"] = r.io_bench;
   ensure_finite(all, "result");
@@ -174,6 +178,8 @@ void from_json(const json& in, Result& r) {
   if (in.contains("optimizer_states"))
     r.optimizer_states = in.at("optimizer_states").get<OptimizerStates>();
   if (in.contains("checkpoint")) r.checkpoint = in.at("checkpoint").get<Checkpoint>();
+  if (in.contains("staleness")) r.staleness = in.at("staleness").get<Staleness>();
+  if (in.contains("near_storage")) r.near_storage = in.at("near_storage").get<StorageBytes>();
   r.plan = in.value("plan", json());
   r.io_bench = in.value("io_bench", json());
   in.at("notes").get_to(r.notes);

@@ -94,6 +94,19 @@ struct Checkpoint {
   std::uint64_t prestaged_bytes = 0;  ///< lie on storage that outlives the node already
 };
 
+/// How late updates come, in steps.
+struct Lateness {
+  double mean = 0;
+  std::uint64_t max = 0;
+};
+
+/// Of the measured steps. 0: every step computes with all updates before it; else steps from one
+/// update of a sub-group's weights that kernels see to the next, so that 1 is an update a step
+/// late.
+struct Staleness : Lateness {
+  std::vector<Lateness> blocks;  ///< by sub-group, of all ranks
+};
+
 struct Utilization {
   double gpu = 0, h2d = 0, d2h = 0, cpu = 0;
   std::map<std::string, double> storage;
@@ -140,6 +153,9 @@ struct Result {
   std::optional<double> price_usd;
   std::optional<OptimizerStates> optimizer_states;  ///< absent: not on storage
   std::optional<Checkpoint> checkpoint;             ///< absent: not on storage
+  std::optional<Staleness> staleness;               ///< absent: the system delays no update
+  /// Moved inside the drives by near-storage processing, not among `io`; absent: there is none.
+  std::optional<StorageBytes> near_storage;
   nlohmann::json plan;      ///< what a planner decided, an object; null: the system plans nothing
   nlohmann::json io_bench;  ///< answer of a `run.io_bench` scenario, an object; null: not one
   bool steady = true;
@@ -154,8 +170,8 @@ struct Result {
 /// `schema` of the JSON below; changes when a name in it changes its meaning.
 inline constexpr const char* schema_name = "spillway/result/1";
 
-/// Every name is always there, but `price_usd`, `optimizer_states`, `checkpoint`, `plan` and
-/// `io_bench`, which need a reason to be.
+/// Every name is always there, but `price_usd`, `optimizer_states`, `checkpoint`, `staleness`,
+/// `near_storage`, `plan` and `io_bench`, which need a reason to be.
 /// What has no value is null: `infeasible`, `wear`, its `lifetime_years`, a what-if's step time.
 ///   Throws  InternalError when a number is not finite: JSON cannot carry it
 void to_json(nlohmann::json& json, const Result& result);

@@ -17,8 +17,8 @@ inline constexpr std::array<std::string_view, 0> names_of{};
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Home>{"gpu", "host", "ssd"};
 template <>
-inline constexpr std::array<std::string_view, 3> names_of<PoolKind>{"none", "monolithic",
-                                                                    "adaptive"};
+inline constexpr std::array<std::string_view, 4> names_of<PoolKind>{"none", "monolithic",
+                                                                    "adaptive", "pages"};
 template <>
 inline constexpr std::array<std::string_view, 7> names_of<ActivationPolicy>{
     "keep", "checkpoint_gpu", "checkpoint_host", "checkpoint_ssd", "swap", "tensor_cache", "plan"};

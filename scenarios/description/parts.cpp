@@ -21,6 +21,7 @@ void weights_fields(Io& io, Part& part) {
   io("persistence_threshold", part.persistence_threshold);
   io("max_live", part.max_live);
   io("prefetch_bucket", part.prefetch_bucket);
+  io("page", part.page);
 }
 
 template <class Io, class Part>
@@ -54,7 +55,6 @@ void optimizer_fields(Io& io, Part& part) {
   io.map("lanes", part.lanes);
   io("adapt", part.adapt);
   io("host_fill", part.host_fill);
-  io("staleness", part.staleness);
   io("read_ahead", part.read_ahead);
 }
 
@@ -104,6 +104,15 @@ void read_paths(FieldReader& read, OptimizerPart& part) {
         share == "auto" ? std::nullopt : std::optional<double>(share.get<double>());
 }
 
+json staleness_json(const OptimizerPart& part) {
+  return part.staleness == any_staleness ? json("async") : json(part.staleness);
+}
+
+void read_staleness(FieldReader& read, OptimizerPart& part) {
+  if (const json* staleness = read.find("staleness"))
+    part.staleness = *staleness == "async" ? any_staleness : staleness->get<std::uint64_t>();
+}
+
 void keep_unread(const FieldReader& read, const json& object, const std::string& prefix,
                  Strategy& strategy) {
   for (const std::string& key : read.unread()) strategy.further[prefix + key] = object[key].dump();
@@ -135,6 +144,7 @@ void to_json(json& object, const Strategy& strategy) {
   FieldWriter optimizer(object["optimizer"]);
   optimizer_fields(optimizer, strategy.optimizer);
   object["optimizer"]["paths"] = paths_json(strategy.optimizer);
+  object["optimizer"]["staleness"] = staleness_json(strategy.optimizer);
   for (const auto& [key, text] : strategy.further) {
     const std::size_t dot = key.find('.');
     json& parent = dot == std::string::npos ? object : object[key.substr(0, dot)];
@@ -157,6 +167,7 @@ void from_json(const json& object, Strategy& strategy) {
   read_part(read, "optimizer", strategy, [&](FieldReader& part) {
     optimizer_fields(part, strategy.optimizer);
     read_paths(part, strategy.optimizer);
+    read_staleness(part, strategy.optimizer);
   });
   read_part(read, "plan", strategy, [](FieldReader&) {});
   keep_unread(read, object, "", strategy);

@@ -15,7 +15,7 @@ namespace spillway::description {
 /// in the docstring of the part that reads it, under strategies/parts/.
 
 enum class Home { gpu, host, ssd };
-enum class PoolKind { none, monolithic, adaptive };
+enum class PoolKind { none, monolithic, adaptive, pages };
 enum class ActivationPolicy {
   keep,
   checkpoint_gpu,
@@ -53,6 +53,7 @@ struct WeightsPart {
   Params persistence_threshold;        ///< DeepSpeed: tensors up to this stay whole on every GPU
   Params max_live;                     ///< DeepSpeed: gathered parameters kept on the GPU at most
   Params prefetch_bucket;              ///< DeepSpeed: elements gathered ahead
+  Bytes page = Bytes(4ull << 20);      ///< pool pages: every tensor is a list of these
 };
 
 struct ActivationsPart {
@@ -76,6 +77,9 @@ struct GradientsPart {
   Params reduce_bucket = Params(500'000'000);  ///< DeepSpeed's reduce_bucket_size, elements
 };
 
+/// `staleness: "async"`: steps do not wait for updates.
+inline constexpr std::uint64_t any_staleness = ~std::uint64_t{0};
+
 struct OptimizerPart {
   OptimizerDevice device = OptimizerDevice::gpu;
   Home home = Home::gpu;
@@ -94,7 +98,7 @@ struct OptimizerPart {
   bool pipeline_write = false;
   bool tier_lock = false;
   std::optional<Bytes> host_cache;
-  std::uint64_t staleness = 0;
+  std::uint64_t staleness = 0;   ///< steps that an update comes late; or `any_staleness`
   std::uint64_t read_ahead = 0;  ///< sub-groups whose states are read before their gradients come
 };
 

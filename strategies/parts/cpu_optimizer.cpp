@@ -20,15 +20,20 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       weights_(weights),
       part_(job.scenario.strategy.optimizer),
       weights_on_gpu_(job.scenario.strategy.weights.home == Home::gpu),
+      late_(part_.staleness == 1),
       active_(updates_in_backward(job.scenario.strategy.gradients.policy)),
       widens_(!active_ && !says(job.scenario.strategy, "optimizer.widen_first", "false")),
-      in_place_(weights_on_gpu_ || !widens_),
-      states_(machine, rank, job, weights) {}
+      in_place_(part_.device == description::OptimizerDevice::cpu &&
+                (weights_on_gpu_ || !widens_ || late_)),
+      states_(machine, rank, job, weights) {
+  if (part_.device == description::OptimizerDevice::near_storage)
+    inside_ = std::make_unique<NearStorage>(machine, rank, job, weights, states_);
+}
 
 /// Bytes of a weight's new values in the swap-out buffer, padded as storage wants it. None where
 /// they are written in place (host memory) or take the place of their gradient.
 std::uint64_t CpuOptimizer::out_bytes(const Subgroup::Member& member) const {
-  if (in_place_ || weights_.in_host(member.weight)) return 0;
+  if (in_place_ || (weights_.in_host(member.weight) && !inside_)) return 0;
   return description::divide_up(member.elements * job_.weight_bytes, storage_sector) *
          storage_sector;
 }
@@ -42,6 +47,7 @@ std::uint64_t CpuOptimizer::out_bytes(const Subgroup& group) const {
 Task<> CpuOptimizer::init() {
   if (part_.order == description::SubgroupOrder::alternating) job_.steps->period(2);
   co_await states_.init();
+  if (inside_) co_await inside_->init();
   std::uint64_t largest_out = 0;
   for (const Subgroup& group : job_.subgroups)
     largest_out = std::max(largest_out, out_bytes(group));
@@ -92,6 +98,10 @@ Task<> CpuOptimizer::update(Flat flat, Flat sectors, const Numbers& numbers) {
   begin_update(std::move(flat), std::move(sectors), numbers);
   Pass pass = begin_pass();
   std::uint64_t to_come = 0, hits = 0;  // swapped sub-groups
+  if (inside_) {
+    co_await update_inside(pass.order);
+    co_return;
+  }
   for (const std::uint32_t group : pass.order) {
     to_come += states_.swapped(group);
     hits += states_.kept(group);
@@ -113,6 +123,47 @@ Task<> CpuOptimizer::update(Flat flat, Flat sectors, const Numbers& numbers) {
   states_.end_step(hits);
 }
 
+/// All that storages update is theirs at once; meanwhile the CPU updates what is in host memory.
+Task<> CpuOptimizer::update_inside(const std::vector<std::uint32_t>& order) {
+  std::vector<std::pair<std::uint32_t, Op>> updates;
+  for (const std::uint32_t group : order)
+    if (states_.swapped(group)) updates.emplace_back(group, inside_->update(group, numbers_));
+  for (const std::uint32_t group : order) {
+    if (states_.swapped(group)) continue;
+    StateStore::Loaded loaded = co_await states_.load(group);
+    co_await update_group(std::move(loaded), false);
+  }
+  for (const auto& [group, updated] : updates) co_await bring_back(group, updated);
+  for (Pending<>& write : writing_) co_await write;
+  writing_.clear();
+  widened_.reset();
+  states_.end_step(0);
+}
+
+/// New weights to the host, and on to where they live if that is not storage.
+Task<> CpuOptimizer::bring_back(std::uint32_t group, Op updated) {
+  co_await updated;
+  const Buffer out = co_await swap_out_->take();
+  const std::vector<Op> reads = inside_->read_back(group, out, updated);
+  for (const Op& read : reads) co_await read;
+  std::vector<Op> ops;
+  std::uint64_t offset = 0;
+  for (const Subgroup::Member& member : job_.subgroups[group].members) {
+    const View from = out.view(offset, out_bytes(member));
+    offset += from.bytes;
+    if (weights_.on_gpu(member.weight)) {
+      for (Op& op : send_to_gpu(member, from, updated)) ops.push_back(std::move(op));
+    } else if (weights_.in_host(member.weight)) {
+      const View into = weights_.share(member.weight);
+      const std::uint64_t bytes = std::min(into.bytes, member.elements * job_.weight_bytes);
+      ops.push_back(machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes)));
+    } else if (!inside_->renews(group, member.weight)) {
+      ops.push_back(machine_.write(rank_, weights_.extent(member.weight), {0, from.bytes}, from));
+    }
+  }
+  for (const Op& op : ops) co_await op;
+}
+
 /// Widens, updates, publishes; what may overlap the next sub-group goes to `writing_`.
 Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
   const Op widened = widen(job_.subgroups[loaded.group]);
@@ -122,11 +173,13 @@ Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
   const Op updated = adam(loaded, out, widened);
   co_await updated;
   loaded.gradient.reset();
-  Pending<> published = machine_.spawn(publish(loaded, keep, updated, std::move(out)));
-  if (weights_on_gpu_ || part_.pipeline_write)
-    writing_.push_back(std::move(published));
-  else
-    co_await published;  // the 16-bit weights are written and waited for before the states are
+  if (!late_) {
+    Pending<> published = machine_.spawn(publish(loaded, keep, updated, std::move(out)));
+    if (weights_on_gpu_ || part_.pipeline_write)
+      writing_.push_back(std::move(published));
+    else
+      co_await published;  // the 16-bit weights are written and waited for before the states are
+  }
   if (!states_.swapped(loaded.group)) co_return;
   if (keep) {
     states_.keep(std::move(loaded));
@@ -248,10 +301,10 @@ void CpuOptimizer::add_member(CpuKernel& kernel, const Subgroup::Member& member,
         ElementType::fp32);
   else if (!home.extent)
     use(narrow, Access::read, Role::gradient, flat_type);
-  if (in_place_ && job_.fp32_states() && !weights_.in_host(member.weight))
+  if (in_place_ && job_.fp32_states() && (late_ || !weights_.in_host(member.weight)))
     use(narrow.part(0, member.elements * job_.weight_bytes), Access::read_write, Role::weight,
         job_.weight_type());  // the gradient gives way to the new weights
-  if (weights_.in_host(member.weight))
+  if (weights_.in_host(member.weight) && !late_)
     use(weights_.share(member.weight), Access::read_write,
         states_.has_own_master(member.weight) ? Role::weight : Role::master, job_.weight_type());
 }
@@ -298,6 +351,22 @@ Task<> CpuOptimizer::publish(StateStore::Loaded loaded, bool keep, Op updated, B
   }
   loaded = StateStore::Loaded();
   out.reset();
+  for (const Op& op : ops) co_await op;
+}
+
+Task<> CpuOptimizer::publish_late() {
+  std::vector<Op> ops;
+  for (const Subgroup& group : job_.subgroups)
+    for (const Subgroup::Member& member : group.members) {
+      const View from = fresh_(member.weight);
+      if (weights_.on_gpu(member.weight)) {
+        for (Op& op : send_to_gpu(member, from, Op())) ops.push_back(std::move(op));
+        continue;
+      }
+      const View into = weights_.share(member.weight);
+      const std::uint64_t bytes = std::min(into.bytes, member.elements * job_.weight_bytes);
+      ops.push_back(machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes)));
+    }
   for (const Op& op : ops) co_await op;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategies/parts/state_store.hpp"
+#include "strategies/parts/near_storage.hpp"
 
 namespace spillway::strategies {
 
@@ -12,6 +12,10 @@ namespace spillway::strategies {
 ///   Publishes new 16-bit weights: through the swap-out buffer to their extents, or to the GPU;
 ///   with
 ///             weights.home gpu they leave from where their gradient was
+///   Late      staleness 1: an update runs beside the next step, whose kernels still read the old
+///             weights; the new ones take the place of their gradients until somebody publishes
+///             them
+///   Inside    device near_storage: the storages update what lies on them, the CPU the rest
 ///   Writes    with pipeline_write behind the next update; the last sub-groups may stay
 ///   (host_cache) Source    DeepSpeed stage3.py, partitioned_optimizer_swapper.py; MemAscend, steps
 ///   12-15;
@@ -26,6 +30,8 @@ class CpuOptimizer {
   ///          memory; `sectors`: the same in whole sectors
   using Flat = std::function<View(std::uint32_t)>;
   Task<> update(Flat flat, Flat sectors, const Numbers& numbers);
+  /// staleness 1: the new weights of the last update to where kernels read them.
+  Task<> publish_late();
   /// New weights take the place of their gradients, which have whole sectors there.
   bool in_place() const { return in_place_; }
 
@@ -57,6 +63,8 @@ class CpuOptimizer {
   void fetch(Pass& pass, std::size_t position);
   void fetch_ahead(Pass& pass, std::size_t position);
   Task<> update_group(StateStore::Loaded loaded, bool keep);
+  Task<> update_inside(const std::vector<std::uint32_t>& order);
+  Task<> bring_back(std::uint32_t group, Op updated);
   Op widen(const Subgroup& group);
   void add_member(CpuKernel& kernel, const Subgroup::Member& member, std::uint32_t index) const;
   Op adam(const StateStore::Loaded& loaded, const Buffer& out, const After& after);
@@ -73,10 +81,12 @@ class CpuOptimizer {
   Weights& weights_;
   const description::OptimizerPart& part_;
   bool weights_on_gpu_;
+  bool late_;      ///< new weights wait for the end of a step
   bool active_;    ///< sub-groups are updated one by one during backward
   bool widens_;    ///< 16-bit gradients first; else Adam reads them as they are
   bool in_place_;  ///< new weights take the place of their gradients
   StateStore states_;
+  std::unique_ptr<NearStorage> inside_;  ///< null: the CPU updates all
   std::unique_ptr<BufferPool> swap_out_;
   // during an update
   Flat flat_;

@@ -41,7 +41,37 @@ Task<> GpuOptimizer::init() {
   if (job_.scenario.training.ema)
     ema_ =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(4 * elements), Purpose::optimizer_states);
+  if (job_.scenario.strategy.optimizer.staleness > 0) {
+    std::uint64_t bytes = 0;
+    for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+      late_offset_.push_back(bytes);
+      bytes += up(weights_.updated_share(weight, job_.partition.state_ways()).bytes);
+    }
+    late_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::weights);
+  }
   if (total) co_await first_states();
+}
+
+View GpuOptimizer::late(std::uint32_t weight) const {
+  return late_.view(late_offset_[weight],
+                    weights_.updated_share(weight, job_.partition.state_ways()).bytes);
+}
+
+/// All of this rank's weights between where kernels read them and where late ones wait.
+Task<> GpuOptimizer::copy_weights(bool out) {
+  std::vector<Op> copies;
+  for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    const View read = weights_.updated_share(weight, job_.partition.state_ways());
+    copies.push_back(machine_.copy(rank_, out ? late(weight) : read, out ? read : late(weight)));
+  }
+  for (const Op& copy : copies) co_await copy;
+}
+
+Task<> GpuOptimizer::publish_late() {
+  if (!has_late_) co_return;
+  has_late_ = false;
+  co_await copy_weights(false);
+  co_await gather(Op());
 }
 
 Task<> GpuOptimizer::first_states() {
@@ -83,6 +113,9 @@ Task<> GpuOptimizer::checkpoint() {
 }
 
 Task<> GpuOptimizer::update(const Numbers& numbers) {
+  has_late_ = late_ ? true : false;
+  // without a master of its own the weight is one: it goes on from where it is
+  if (has_late_ && !(job_.mixed() && job_.fp32_states())) co_await copy_weights(true);
   std::vector<GpuKernel> kernels;
   const std::uint64_t ways = job_.partition.state_ways();
   const models::Span span = job_.program.update;
@@ -96,8 +129,10 @@ Task<> GpuOptimizer::update(const Numbers& numbers) {
     kernel.bytes = static_cast<double>(op.bytes.value()) / static_cast<double>(ways);
     kernel.updated = static_cast<double>(job_.share(weight, ways));
     kernel.numbers = numbers;
-    kernel.operands.emplace_back(weights_.updated_share(weight, ways), models::Access::write,
-                                 Role::weight, job_.weight_type(), weight);
+    View into = weights_.updated_share(weight, ways);
+    if (has_late_) into = late(weight);
+    kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,
+                                 job_.weight_type(), weight);
     kernel.operands.emplace_back(gradients_.resident_share(weight), models::Access::read,
                                  Role::gradient, gradients_.resident_type(), weight);
     if (state_width_)
@@ -107,13 +142,22 @@ Task<> GpuOptimizer::update(const Numbers& numbers) {
     kernels.push_back(std::move(kernel));
   }
   const Op updated = machine_.run(rank_, kernels);
+  if (has_late_)
+    co_await updated;
+  else
+    co_await gather(updated);
+}
+
+/// Weights that every rank holds whole.
+Task<> GpuOptimizer::gather(Op updated) {
+  const std::uint64_t ways = job_.partition.state_ways();
   std::vector<Op> gathers;
   for (std::uint32_t weight = 0; weight < offset_.size() && ways > 1; ++weight)
     if (weights_.whole(weight))
       gathers.push_back(machine_.collective(
           rank_, data_group(job_.scenario, rank_), Collective::all_gather,
           weights_.updated_share(weight, ways), weights_.gathered_view(weight, ways), updated));
-  co_await updated;
+  if (updated) co_await updated;
   for (const Op& gather : gathers) co_await gather;
 }
 

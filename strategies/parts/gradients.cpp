@@ -69,7 +69,8 @@ Task<> Gradients::init() {
     co_return;
   }
   if (active_) co_await active_->init();
-  if (!lands_by_subgroup()) co_await make_flat(total);
+  if (!lands_by_subgroup()) flat_ = co_await make_flat(total);
+  if (job_.scenario.strategy.optimizer.staleness == 1) handed_over_ = co_await make_flat(total);
   const std::uint64_t largest = job_.largest_share(ways_);
   if (part_.staging_buffer)
     pinned_staging_ = std::make_unique<BufferPool>(
@@ -85,7 +86,7 @@ Task<> Gradients::init() {
 }
 
 /// One buffer for all gradients of the rank, `total` bytes.
-Task<> Gradients::make_flat(std::uint64_t total) {
+Task<Buffer> Gradients::make_flat(std::uint64_t total) {
   std::optional<Rounding> rounding;
   if (part_.pinned) rounding = rounding_of(*part_.pinned);
   Buffer pageable;  // built pageable, then copied into pinned memory: both alive for a moment
@@ -95,15 +96,16 @@ Task<> Gradients::make_flat(std::uint64_t total) {
   // flat buffer
   const bool sums = flat_width_ == 2 && part_.convert == ConvertOn::cpu &&
                     job_.scenario.strategy.weights.home == description::Home::gpu;
-  flat_ = machine_.allocate_now(
+  Buffer flat = machine_.allocate_now(
       TierId::pinned, rank_, Bytes(total),
       sums ? Purpose::gradient_accumulation : Purpose::gradient_flat_buffer, rounding);
   // what pads the shares must look like gradients without an overflow
-  View first = flat_.view();
+  View first = flat.view();
   if (pageable) first = pageable.view();
   const Op cleared = machine_.run(rank_, zeros(std::move(first)));
   co_await cleared;
-  if (pageable) co_await machine_.copy(rank_, flat_.view(), pageable.view());
+  if (pageable) co_await machine_.copy(rank_, flat.view(), pageable.view());
+  co_return flat;
 }
 
 bool Gradients::lands_by_subgroup() const { return active_ && active_->lands(); }
@@ -117,6 +119,15 @@ View Gradients::flat(std::uint32_t weight) const {
 View Gradients::flat_sectors(std::uint32_t weight) const {
   if (lands_by_subgroup()) return active_->sectors(weight);
   return flat_.view(offset_[weight], up(job_.share(weight, ways_) * flat_width_, storage_sector));
+}
+
+View Gradients::handed_over(std::uint32_t weight) const {
+  return handed_over_.view(offset_[weight], job_.share(weight, ways_) * flat_width_);
+}
+
+View Gradients::handed_over_sectors(std::uint32_t weight) const {
+  return handed_over_.view(offset_[weight],
+                           up(job_.share(weight, ways_) * flat_width_, storage_sector));
 }
 
 /// Micro-batches add up in resident gradients before the ranks' sums do (ZeRO-0 and 1).

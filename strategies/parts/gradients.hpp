@@ -13,6 +13,8 @@ namespace spillway::strategies {
 ///   there and write again convert cpu  as computed, 2 B/param down; the CPU widens and adds
 ///   overlap      widening, adding and norms have the side stream; false: they share the passes'
 ///   stream, and the next layer waits until this one's gradients are where they belong
+///   staleness    1: gradients of two steps have a flat buffer each, one being filled, one read by
+///   the update
 ///   flush_tail   bytes that may still be on their way to storage when backward ends
 ///   Holds        at most two layers' gradients on the GPU
 ///   Source       DeepSpeed stage3.py partition_grads; MemAscend, steps 8-10; the knobs:
@@ -49,6 +51,11 @@ class Gradients {
   /// A weight's share in the flat host buffer.
   View flat(std::uint32_t weight) const;
   View flat_sectors(std::uint32_t weight) const;
+  /// An update that goes on beside the next step takes this step's gradients (staleness 1).
+  void hand_over() { std::swap(flat_, handed_over_); }
+  /// As above, of the gradients handed over last.
+  View handed_over(std::uint32_t weight) const;
+  View handed_over_sectors(std::uint32_t weight) const;
   View flat_view() const { return flat_.view(); }
   Bytes flat_bytes() const { return flat_.size(); }
   std::uint64_t flat_width() const { return flat_width_; }
@@ -75,7 +82,7 @@ class Gradients {
     Down(Op off_gpu, Op in_place) : copied(std::move(off_gpu)), arrived(std::move(in_place)) {}
   };
   bool lands_by_subgroup() const;
-  Task<> make_flat(std::uint64_t total);
+  Task<Buffer> make_flat(std::uint64_t total);
   Op reduce(const LayerWeight& slot, const View& whole, Op computed, bool last_micro);
   Op keep(const Share& share, bool first_micro, const After& after);
   void sum_locally(std::vector<Share>& shares, bool first_micro, bool last_micro);
@@ -112,7 +119,7 @@ class Gradients {
   std::uint64_t flat_width_;  ///< bytes of one in the flat buffer
   std::uint64_t resident_width_;       ///< bytes of one in the buffer on the GPU
   std::vector<std::uint64_t> offset_;  ///< by weight, bytes in the flat (or resident) buffer
-  Buffer flat_, resident_, reduce_bucket_;
+  Buffer flat_, handed_over_, resident_, reduce_bucket_;
   std::unique_ptr<BufferPool> pinned_staging_, landing_;
   Buffer storage_staging_;  ///< swap buffer being filled
   std::uint64_t staged_ = 0;

@@ -49,7 +49,8 @@ bool StateStore::gradient_on_storage(std::uint32_t weight) const {
   const auto& [group, index] = member_of_[weight];
   return job_.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32 &&
          groups_[group].swapped &&
-         4 * job_.subgroups[group].members[index].elements >= Job::smallest_swapped;
+         (part_.device == description::OptimizerDevice::near_storage ||
+          4 * job_.subgroups[group].members[index].elements >= Job::smallest_swapped);
 }
 
 Task<> StateStore::init() {
@@ -106,7 +107,9 @@ Task<> StateStore::init_host_states(std::uint64_t elements) {
   momentum_variance_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(2 * width_ * elements),
                                              Purpose::optimizer_states);
   co_await machine_.run(rank_, zeros(momentum_variance_.view()));
-  const bool landed = updates_in_backward(job_.scenario.strategy.gradients.policy);
+  // gradients that another step may follow are read where they arrived
+  const bool landed =
+      updates_in_backward(job_.scenario.strategy.gradients.policy) || part_.staleness > 0;
   if (part_.home != Home::host || !job_.mixed() || !job_.fp32_states() || landed) co_return;
   for (std::uint32_t i = 0; i < groups_.size(); ++i)
     groups_[i].host_gradient =
@@ -226,6 +229,16 @@ StateStore::GradientHome StateStore::gradient_home(std::uint32_t weight) const {
     home.memory = state.host_gradient.view(member.offset * 4, member.elements * 4);
   }
   return home;
+}
+
+StateStore::OnStorage StateStore::on_storage(std::uint32_t group) {
+  Group& state = groups_[group];
+  return {paths_->storage(state.path),
+          &state.master,
+          &state.momentum,
+          &state.variance,
+          &state.gradient,
+          std::exchange(state.gradient_writes, {})};
 }
 
 void StateStore::gradient_written(std::uint32_t weight, Op written) {

@@ -68,6 +68,14 @@ class StateStore {
     View memory;  ///< optimizer gradient buffer; empty: the flat buffer itself
   };
   GradientHome gradient_home(std::uint32_t weight) const;
+  /// Where a swapped sub-group's states and gradients lie; with the gradients' writes, once.
+  struct OnStorage {
+    StorageId storage;
+    const Stored *master, *momentum, *variance, *gradient;
+    std::vector<Op> gradient_writes;
+  };
+  OnStorage on_storage(std::uint32_t group);
+  StorageId storage(std::uint32_t group) const { return paths_->storage(groups_[group].path); }
   /// A staging buffer on the way to a gradient extent: one of the swap buffers.
   Task<Buffer> staging() { return swap_->take(); }
   /// `written`: a gradient of `weight` on its way to its extent.

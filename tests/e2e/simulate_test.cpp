@@ -137,7 +137,9 @@ TEST(Systems, AreEachSimulatedByTheNameTheyAreListedUnder) {
   for (const json& system : systems) {
     const std::string name = system.at("system");
     const Ended ended =
-        shell(place, tiny + "--json --set 'strategy={\"system\": \"" + name + "\"}'");
+        shell(place, tiny + "--json --set 'strategy={\"system\": \"" + name +
+                         "\"}' --set 'machine.storage.nvme.near_storage={\"read\": \"3 GB/s\", "
+                         "\"write\": \"2 GB/s\", \"adam\": \"0.5 Gparam/s\"}'");
     ASSERT_EQ(ended.exit, 0) << ended.err;
     EXPECT_EQ(ended.json().at("system"), name);
     EXPECT_EQ(ended.json().at("feasible"), true);

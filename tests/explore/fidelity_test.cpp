@@ -106,7 +106,7 @@ TEST(Fidelity, SkipsASystemThatIsNotThereAndWhatItsScheduleRefuses) {
   EXPECT_EQ(judged(missing).reason, "the system perpetual_motion is not there yet");
   Figure refused = figure("a.feasible", 1);
   nlohmann::json delayed = scenario("zero_infinity");
-  delayed["strategy"]["optimizer"] = {{"staleness", 1}};
+  delayed["strategy"]["optimizer"] = {{"staleness", 2}};
   refused.setups["a"] = scenarios::located_at(delayed, {});
   EXPECT_EQ(judged(refused).verdict, Verdict::skip);
   EXPECT_TRUE(judged(refused).reason.starts_with("strategy.optimizer.staleness: "))

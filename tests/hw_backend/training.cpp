@@ -26,9 +26,14 @@ std::vector<scenarios::SystemInfo> known_systems() {
 /// Storages of that many MB each.
 json machine(std::uint64_t megabytes) {
   const auto storage = [&](const char* name) {
-    return json{{"name", name},     {"kind", "ssd"},
-                {"count", 1},       {"capacity", std::to_string(megabytes) + " MB"},
-                {"read", "2 GB/s"}, {"write", "1 GB/s"}};
+    return json{
+        {"name", name},
+        {"kind", "ssd"},
+        {"count", 1},
+        {"capacity", std::to_string(megabytes) + " MB"},
+        {"read", "2 GB/s"},
+        {"write", "1 GB/s"},
+        {"near_storage", {{"read", "2 GB/s"}, {"write", "1 GB/s"}, {"adam", "0.1 Gparam/s"}}}};
   };
   return {{"name", "this one"},
           {"gpu",

@@ -93,6 +93,11 @@ std::vector<Pair> pairs_of(std::size_t shard, std::size_t shards) {
 std::vector<Base> bases() {
   std::vector<Base> all;
   for (const System& system : catalogue()) all.push_back({system.name, system.name, {}});
+  for (Base& base : all)
+    if (base.system == "smart_infinity")
+      base.overrides.push_back(
+          R"(machine.storage.nvme.near_storage={"read": "6 GB/s", "write": "3 GB/s",)"
+          R"( "adam": "0.5 Gparam/s"})");
   all.push_back({"zero_infinity_in_host",
                  "zero_infinity",
                  {"strategy.weights.home=host", "strategy.optimizer.home=host",
