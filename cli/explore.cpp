@@ -25,6 +25,8 @@ struct Options {
   std::string budget;
   std::size_t jobs = 0;
   double limit_s = 600;
+  std::string search = "exhaustive";
+  std::uint64_t seed = 1, samples = 1024;
   bool count = false, json = false, simulate_all = false;
 };
 
@@ -41,6 +43,11 @@ double budget_of(const std::string& text) {
   if (!parsed.problem.empty()) refuse("--budget", parsed.problem, parsed.hint);
   if (parsed.value <= 0) refuse("--budget", "is no time", "write for example --budget 10min");
   return static_cast<double>(parsed.value);
+}
+
+explore::Search search_of(const std::string& name) {
+  if (name == "sobol") return explore::Search::sobol;
+  return name == "nsga2" ? explore::Search::nsga2 : explore::Search::exhaustive;
 }
 
 /// A line that is drawn over again on standard error, where that is a terminal.
@@ -136,6 +143,9 @@ void run(const Options& options) {
   how.limit_s = options.limit_s;
   how.budget_s = budget_of(options.budget);
   how.prune = !options.simulate_all;
+  how.search = search_of(options.search);
+  how.seed = options.seed;
+  how.samples = options.samples;
   int signal = 0;
   const hw_backend::InterruptGuard guard;
   how.stop = [&signal] {
@@ -148,7 +158,8 @@ void run(const Options& options) {
   };
   explore::Exploration done;
   {
-    ProgressLine line(points_in(points));
+    const bool all = how.search == explore::Search::exhaustive;
+    ProgressLine line(all ? points_in(points) : std::min(how.samples, points.count()));
     how.progress = [&line](const explore::Progress& progress) { line.show(progress); };
     done = explore::explore(simulator(), points, options.database, how);
   }
@@ -205,6 +216,12 @@ void add_explore(CLI::App& app) {
   verb->add_option("--limit", options->limit_s, "seconds after which a simulation is given up")
       ->check(CLI::PositiveNumber);
   verb->add_option("--budget", options->budget, "time for all of it, such as 10min");
+  verb->add_option("--search", options->search,
+                   "exhaustive, coarse first; sobol, a spread of points; nsga2, a genetic search")
+      ->check(CLI::IsMember({"exhaustive", "sobol", "nsga2"}));
+  verb->add_option("--seed", options->seed, "of sobol and nsga2: the same finds the same");
+  verb->add_option("--samples", options->samples, "points that sobol and nsga2 look at")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--count", options->count, "how many points, and how long they may take");
   verb->add_flag("--simulate-all", options->simulate_all, "prune nothing by bounds");
   verb->add_flag("--json", options->json, "the front with whole results");

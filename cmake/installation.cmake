@@ -1,11 +1,11 @@
 # bin/spillway finds its plugins in ../lib/spillway and its data in ../share/spillway.
 install(TARGETS spillway RUNTIME DESTINATION bin)
-install(TARGETS sim LIBRARY DESTINATION lib/spillway)
+install(TARGETS evolution sim LIBRARY DESTINATION lib/spillway)
 if(TARGET cuda)
   install(TARGETS cuda LIBRARY DESTINATION lib/spillway)
 endif()
 foreach(folder IN ITEMS models/library scenarios/machines scenarios/presets scenarios/schemas
-                        scenarios/examples scenarios/published)
+                        scenarios/examples scenarios/published scenarios/spaces)
   get_filename_component(parent ${folder} DIRECTORY)
   install(DIRECTORY ${folder} DESTINATION share/spillway/${parent})
 endforeach()

@@ -133,6 +133,8 @@ bool Batch::run(std::span<const Coordinates> all, Front& front, Counts& counts,
   }
   while (going && nursery_.pending() > 0) going = deliver(all, candidates, counts, over);
   if (!going) nursery_.forget();
+  costs_.clear();
+  for (const Candidate& candidate : candidates) costs_.push_back(candidate.judgement.costs);
   put_on_front(candidates, front);
   commit();
   return going;

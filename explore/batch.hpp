@@ -24,6 +24,10 @@ class Batch {
   bool run(std::span<const Coordinates> all, Front& front, Counts& counts,
            const std::function<bool()>& over);
 
+  /// Of the points of the last run(): by objective, the smaller the better; empty when one is not
+  /// accepted.
+  const std::vector<std::vector<double>>& costs() const { return costs_; }
+
   /// Simulates what is on the front and has no whole result in the database.
   bool complete_front(const Front& front, const std::function<bool()>& over);
 
@@ -61,6 +65,7 @@ class Batch {
   std::uint64_t known_ = 0, kept_ = 0;
   std::map<std::string, std::vector<std::size_t>> same_;  ///< candidates of a batch by key
   std::map<std::string, nlohmann::json> results_;         ///< of a batch, by key
+  std::vector<std::vector<double>> costs_;
   double last_commit_s_ = 0;
 };
 

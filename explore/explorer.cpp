@@ -2,12 +2,15 @@
 
 #include "explore/batch.hpp"
 #include "explore/bounder.hpp"
+#include "explore/evolution/evolution.hpp"
 #include "explore/scenario_key.hpp"
+#include "explore/sobol.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <thread>
 
 namespace spillway::explore {
@@ -67,14 +70,17 @@ class Explorer {
   Exploration run() {
     begin();
     recall_front();
-    coarse_first(points_, bounder_.fast(), [this](const Coordinates& at) {
-      if (++counts_.points % look_every == 0) {
-        report();
-        cut_ = over();
-        if (cut_) return false;
-      }
-      return take(at);
-    });
+    switch (options_.search) {
+      case Search::exhaustive:
+        coarse_first(points_, bounder_.fast(), [this](const Coordinates& at) { return meet(at); });
+        break;
+      case Search::sobol:
+        sobol_points(points_, options_.seed, options_.samples,
+                     [this](const Coordinates& at) { return meet(at); });
+        break;
+      case Search::nsga2:
+        evolve_points();
+    }
     const bool whole = run_window();
     if (whole) finish_front();
     return end(whole);
@@ -118,6 +124,54 @@ class Explorer {
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   bool over() const { return halted() || (options_.budget_s > 0 && seconds() > options_.budget_s); }
   bool halted() const { return options_.stop(); }
+
+  /// Looks at a point and, now and then, at the clock. False when time is over.
+  bool meet(const Coordinates& at) {
+    if (++counts_.points % look_every == 0) {
+      report();
+      cut_ = over();
+      if (cut_) return false;
+    }
+    return take(at);
+  }
+
+  void evolve_points() {
+    EvolutionTask task;
+    for (const scenarios::Axis& axis : points_.space().axes)
+      task.sizes.push_back(static_cast<std::uint32_t>(axis.values.size()));
+    task.objectives = measures_.goals().size();
+    task.seed = options_.seed;
+    task.generations = std::max<std::uint64_t>(1, options_.samples / task.population) - 1;
+    evolve(task, [this](const std::vector<EvolvedPoint>& points) { return evaluate(points); });
+  }
+
+  /// Costs of a generation; what an earlier one had is remembered.
+  std::vector<std::vector<double>> evaluate(const std::vector<EvolvedPoint>& generation) {
+    std::vector<Coordinates> fresh;
+    for (const Coordinates& at : generation) {
+      const auto [known, added] = evolved_.try_emplace(points_.number(at));
+      if (!added || !points_.allowed(at)) continue;
+      ++counts_.points;
+      const PointBound* bound = options_.prune ? bounder_.of(at) : nullptr;
+      counts_.bounded += bound != nullptr;
+      if (bound && bound->hopeless)
+        prune(known->first);
+      else
+        fresh.push_back(at);
+    }
+    if (!cut_ && !fresh.empty()) {
+      run_batch(fresh);
+      for (std::size_t i = 0; i < fresh.size(); ++i)
+        evolved_[points_.number(fresh[i])] = batch_.costs()[i];
+    }
+    std::vector<std::vector<double>> costs;
+    for (const Coordinates& at : generation) {
+      costs.push_back(evolved_.at(points_.number(at)));
+      costs.back().resize(measures_.goals().size(), rejected_cost);
+      for (double& cost : costs.back()) cost = std::clamp(cost, -rejected_cost, rejected_cost);
+    }
+    return costs;
+  }
 
   /// False when time is over or somebody stops it.
   bool take(const Coordinates& at) {
@@ -206,6 +260,7 @@ class Explorer {
   static constexpr std::size_t most_pruned = 65536;  ///< that wait to be written
   std::vector<std::uint64_t> pruned_;
   std::vector<Waiting> window_;
+  std::map<std::uint64_t, std::vector<double>> evolved_;  ///< costs by number; empty: rejected
   std::size_t size_ = first_batch, window_size_ = first_window;
   bool cut_ = false;  ///< before everything was looked at
   const Clock::time_point start_ = Clock::now();

@@ -15,11 +15,18 @@ struct Progress {
   const Front* front = nullptr;
 };
 
+/// Which points of a space are looked at: all, coarse first; a spread of them; what descends from
+/// the best.
+enum class Search : unsigned char { exhaustive, sobol, nsga2 };
+
 struct ExploreOptions {
   std::size_t jobs = 0;  ///< simulations at a time; 0: one for each core
   double limit_s = 600;  ///< for one simulation
   double budget_s = 0;   ///< for all of it; 0: as long as it takes
   bool prune = true;     ///< by bounds
+  Search search = Search::exhaustive;
+  std::uint64_t seed = 1;        ///< of the other two
+  std::uint64_t samples = 1024;  ///< that the other two look at
   std::function<bool()> stop = [] { return false; };
   std::function<void(const Progress&)> progress = [](const Progress&) {};
 };
@@ -28,7 +35,7 @@ struct ExploreOptions {
 struct Exploration {
   std::int64_t space = 0;  ///< its number in the database
   Counts counts;
-  bool finished = false;  ///< every point is pruned or known
+  bool finished = false;  ///< every point that the search looks at is pruned or known
   bool stopped = false;   ///< by `stop`, not by the budget
   double seconds = 0;
 };

@@ -1,6 +1,7 @@
 #include "strategies/counting/mandatory.hpp"
 
 #include "scenarios/description/errors.hpp"
+#include "strategies/activation_plan.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/run.hpp"
 
@@ -16,7 +17,8 @@ using description::Scenario;
 /// Steps are steady to a thousandth, and each begins with what the one before left behind.
 constexpr double unsteadiness = 2e-3;
 
-/// Held from the first step to the last, by the name of their purpose.
+/// Held from the first step to the last, by the name of their purpose: once they are there, all of
+/// them are.
 constexpr const char* host_throughout[] = {
     "parameter_pool",  "parameter_flat_buffer", "gradient_flat_buffer",
     "master_weights",  "optimizer_states",      "optimizer_swap_buffers",
@@ -24,13 +26,25 @@ constexpr const char* host_throughout[] = {
 constexpr const char* gpu_throughout[] = {"context", "optimizer_states"};
 constexpr const char* drives_throughout[] = {"weights", "optimizer_states"};
 
+/// Bytes with their rounding.
 template <class List>
 std::uint64_t held(const result::PeakBytes& peak, const List& purposes) {
   std::uint64_t bytes = 0;
-  for (const char* purpose : purposes)
-    if (const auto found = peak.by_purpose.find(purpose); found != peak.by_purpose.end())
-      bytes += found->second;
+  for (const result::PeakEntry& entry : peak.entries)
+    if (!entry.kept &&
+        std::find(std::begin(purposes), std::end(purposes), entry.purpose) != std::end(purposes))
+      bytes += entry.count * entry.charged_bytes;
   return bytes;
+}
+
+/// What every layer has saved on the GPU when backward begins.
+std::uint64_t saved_on_gpu(const Scenario& scenario, const Prepared& prepared) {
+  const ActivationPolicy policy = scenario.strategy.activations.policy;
+  const bool planned = policy == ActivationPolicy::swap || policy == ActivationPolicy::plan ||
+                       policy == ActivationPolicy::tensor_cache;
+  if (planned || scenario.parallel.pipeline > 1) return 0;
+  return bytes_of(prepared.program, plan_activations(scenario, prepared.model, prepared.program),
+                  Fate::keep);
 }
 
 template <class Number>
@@ -169,7 +183,7 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
     return mandatory;
   }
   mandatory.host_ = held(result.host, host_throughout);
-  mandatory.gpu_ = held(result.gpu, gpu_throughout);
+  mandatory.gpu_ = held(result.gpu, gpu_throughout) + saved_on_gpu(scenario, *prepared);
   if (scenario.strategy.optimizer.paths.empty())
     mandatory.drives_ = held(result.ssd, drives_throughout);
   if (caches_states(scenario.strategy.optimizer)) drop_storages(mandatory.demand_);

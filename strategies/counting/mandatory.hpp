@@ -23,14 +23,14 @@ class Mandatory {
   ///   Throws  ScenarioError when it has no compute rate for the training's element type
   double step_s(const description::Scenario& scenario) const;
 
-  /// A memory that is too small for what a run holds from its start to its end: "host", "gpu",
-  /// "ssd"; nullptr when none is.
+  /// A memory that is too small for what a run holds from its start to its end, and what a GPU has
+  /// besides between forward and backward: "host", "gpu", "ssd"; nullptr when none is.
   const char* too_small(const description::MachineFile& machine) const;
 
  private:
   Demand demand_;
   bool storages_apart_ = true;  ///< which storage gets what does not depend on their rates
-  std::uint64_t host_ = 0, gpu_ = 0, drives_ = 0;  ///< bytes held throughout
+  std::uint64_t host_ = 0, gpu_ = 0, drives_ = 0;  ///< bytes at once, in any run
 };
 
 }  // namespace spillway::strategies
