@@ -21,11 +21,15 @@ constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 std::vector<double> operator_seconds(const description::Scenario& scenario,
                                      const models::StepProgram& program) {
   std::vector<double> seconds;
-  for (const models::Operator& op : program.operators)
-    seconds.push_back(
-        kernel_seconds({op.name, op.flops.value(), static_cast<double>(op.bytes.value()),
-                        op.flops.value() > 0, true, false, 0},
-                       scenario));
+  for (const models::Operator& op : program.operators) {
+    LoggedKernel kernel{};
+    kernel.name = op.name;
+    kernel.flops = op.flops.value();
+    kernel.bytes = static_cast<double>(op.bytes.value());
+    kernel.matrix = kernel.flops > 0;
+    kernel.in_pass = true;
+    seconds.push_back(kernel_seconds(kernel, scenario));
+  }
   return seconds;
 }
 
