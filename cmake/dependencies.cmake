@@ -20,6 +20,7 @@ pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(libnvme REQUIRED IMPORTED_TARGET libnvme)
 pkg_check_modules(blkid REQUIRED IMPORTED_TARGET blkid)
+pkg_check_modules(cbc REQUIRED IMPORTED_TARGET cbc)
 
 # SimGrid ships no CMake package.
 find_path(SIMGRID_INCLUDE_DIR simgrid/s4u.hpp REQUIRED)

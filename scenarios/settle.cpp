@@ -142,10 +142,11 @@ class Rules {
                                     " has no such knob, it changes nothing");
   }
 
-  /// Who plans activations is a choice that any system has.
+  /// Who plans activations, and how long, is a choice that any system has.
   bool of_the_planner(const std::string& path) const {
     return scenario_.strategy.activations.policy == ActivationPolicy::plan &&
-           path == "activations.planner";
+           (path == "activations.planner" || path == "activations.node_limit" ||
+            path == "activations.gap" || path == "activations.time_limit");
   }
 
   Scenario& scenario_;

@@ -136,6 +136,7 @@ ActivationPlanner activation_planner(const description::Strategy& strategy) {
     return ActivationPlanner::none;
   if (planner->second == "\"flashneuron\"") return ActivationPlanner::flashneuron;
   if (planner->second == "\"capuchin\"") return ActivationPlanner::capuchin;
+  if (planner->second == "\"checkmate\"") return ActivationPlanner::checkmate;
   return ActivationPlanner::none;
 }
 

@@ -45,6 +45,10 @@ constexpr System systems[] = {
     {"capuchin", "activations kept, swapped to host memory or recomputed, by measured cost",
      "Capuchin (ASPLOS'20), as LoHan's baseline", capuchin_defaults, train_streaming,
      streaming_numerics},
+    {"checkmate",
+     "activations kept or recomputed, and to host memory on request, by an integer program",
+     "Checkmate (MLSys'20), as LoHan's baseline", checkmate_defaults, train_streaming,
+     streaming_numerics},
     {"smart_infinity", "ZeRO-Infinity whose drives do the update: only new weights come back",
      "Smart-Infinity (HPCA'24)", smart_infinity_defaults, train_streaming, streaming_numerics},
 };

@@ -220,9 +220,11 @@ class Limits {
     refuse(planner == ActivationPlanner::none, "strategy.activations.planner",
            none ? "activations.policy plan has no activations.planner"
                 : "no schedule that streams layers has the activations.planner " + written->second,
-           "use flashneuron or capuchin; teraio and g10 are systems of their own");
+           "use flashneuron, capuchin or checkmate; teraio and g10 are systems of their own");
     const char* home = planner == ActivationPlanner::flashneuron ? "ssd" : "host";
-    refuse(planner != ActivationPlanner::none &&
+    const bool stays =
+        planner == ActivationPlanner::checkmate && strategy.activations.homes.empty();
+    refuse(planner != ActivationPlanner::none && !stays &&
                strategy.activations.homes != std::vector<std::string>{home},
            "strategy.activations.homes",
            "activations.planner " + (none ? "" : written->second) + " moves activations to " +

@@ -2,6 +2,7 @@
 
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/names.hpp"
+#include "strategies/checkmate_fates.hpp"
 #include "strategies/counted_peaks.hpp"
 #include "strategies/kernel_time.hpp"
 #include "strategies/planner/capuchin_planner.hpp"
@@ -20,11 +21,15 @@ constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 std::vector<double> operator_seconds(const description::Scenario& scenario,
                                      const models::StepProgram& program) {
   std::vector<double> seconds;
-  for (const models::Operator& op : program.operators)
-    seconds.push_back(
-        kernel_seconds({op.name, op.flops.value(), static_cast<double>(op.bytes.value()),
-                        op.flops.value() > 0, true, false, 0},
-                       scenario));
+  for (const models::Operator& op : program.operators) {
+    LoggedKernel kernel{};
+    kernel.name = op.name;
+    kernel.flops = op.flops.value();
+    kernel.bytes = static_cast<double>(op.bytes.value());
+    kernel.matrix = kernel.flops > 0;
+    kernel.in_pass = true;
+    seconds.push_back(kernel_seconds(kernel, scenario));
+  }
   return seconds;
 }
 
@@ -132,6 +137,35 @@ PlannedFates by_capuchin(const description::Scenario& scenario, const SavedProfi
   return fates;
 }
 
+/// What a step takes of a GPU where no block keeps anything there: inputs of blocks in host memory,
+/// the rest made again, which takes as much at a time as if it came back.
+std::uint64_t working_bytes(const description::Scenario& scenario, const SavedProfile& profile,
+                            const models::Model& model, const models::StepProgram& program) {
+  ActivationPlan plan = keep_everything(program);
+  for (const SavedItem& item : profile.items)
+    give(plan, item, item.recomputable ? Fate::recompute : Fate::host);
+  return counted_peaks(scenario, model, program, plan).gpu;
+}
+
+/// Room on a GPU for what blocks hold between forward and backward; all of it where that fits.
+std::uint64_t held_room(const description::Scenario& scenario, const SavedProfile& profile,
+                        const models::Model& model, const models::StepProgram& program) {
+  std::uint64_t all = 0;
+  for (const SavedItem& item : profile.items) all += item.bytes;
+  if (profile.need == 0) return all;
+  const std::uint64_t working = working_bytes(scenario, profile, model, program);
+  return std::min(all, profile.capacity_bytes - std::min(profile.capacity_bytes, working));
+}
+
+PlannedFates by_checkmate(const description::Scenario& scenario, const SavedProfile& profile,
+                          const models::Model& model, const models::StepProgram& program) {
+  PlannedFates fates =
+      checkmate_fates(scenario, profile, program, held_room(scenario, profile, model, program),
+                      host_room(scenario, profile, model, program));
+  fates.report.update(report_of(profile, fates.activations, program));
+  return fates;
+}
+
 PlannedFates by_planner(const description::Scenario& scenario, const SavedProfile& profile,
                         const models::Model& model, const models::StepProgram& program) {
   switch (activation_planner(scenario.strategy)) {
@@ -139,23 +173,11 @@ PlannedFates by_planner(const description::Scenario& scenario, const SavedProfil
       return by_flashneuron(scenario, profile, program);
     case ActivationPlanner::capuchin:
       return by_capuchin(scenario, profile, model, program);
+    case ActivationPlanner::checkmate:
+      return by_checkmate(scenario, profile, model, program);
     default:
       ENSURE(false, "a planner of activations without a plan");
   }
-}
-
-/// What a step takes of a GPU where no block keeps anything there: inputs of blocks in host memory,
-/// and the rest too, or made again.
-std::uint64_t working_bytes(const description::Scenario& scenario, const SavedProfile& profile,
-                            const models::Model& model, const models::StepProgram& program) {
-  std::uint64_t most = 0;
-  for (const Fate fate : {Fate::host, Fate::recompute}) {
-    ActivationPlan plan = keep_everything(program);
-    for (const SavedItem& item : profile.items)
-      give(plan, item, item.recomputable ? fate : Fate::host);
-    most = std::max(most, counted_peaks(scenario, model, program, plan).gpu);
-  }
-  return most;
 }
 
 }  // namespace
@@ -182,13 +204,12 @@ PlannedFates plan_fates(const description::Scenario& scenario, const models::Mod
   const auto fits = [&] {
     return counted_peaks(scenario, model, program, fates.activations, GpuLimit::machine).fits;
   };
+  if (activation_planner(scenario.strategy) == ActivationPlanner::checkmate) return fates;
   if (profile.need == 0 || fits()) return fates;
   // so much leaves that a block which comes back finds no room beside what stays
   std::uint64_t all = 0;
   for (const SavedItem& item : profile.items) all += item.bytes;
-  const std::uint64_t working = working_bytes(scenario, profile, model, program);
-  const std::uint64_t room = profile.capacity_bytes - std::min(profile.capacity_bytes, working);
-  profile.need = std::max(profile.need, all - std::min(all, room));
+  profile.need = std::max(profile.need, all - held_room(scenario, profile, model, program));
   return by_planner(scenario, profile, model, program);
 }
 

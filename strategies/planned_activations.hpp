@@ -33,6 +33,7 @@ struct PlannedFates {
 /// The plan of `activations.planner`.
 ///   flashneuron  as many tensors to the drives as make the rest fit, the first made first
 ///   capuchin     keep, host memory or again, by free time and cost
+///   checkmate    keep, again or host memory, the shortest plan for a block
 PlannedFates plan_fates(const description::Scenario& scenario, const models::Model& model,
                         const models::StepProgram& program);
 

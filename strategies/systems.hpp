@@ -17,5 +17,6 @@ description::Strategy g10_defaults();
 description::Strategy flashneuron_defaults();
 description::Strategy capuchin_defaults();
 description::Strategy smart_infinity_defaults();
+description::Strategy checkmate_defaults();
 
 }  // namespace spillway::strategies

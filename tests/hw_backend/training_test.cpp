@@ -208,6 +208,8 @@ TEST(TrainingWithPlannedActivations, EndsWhereTheReferenceDoes) {
       {"flashneuron", {}},
       {"capuchin", {}},
       {"capuchin", {"machine.pcie.h2d=1 MB/s", "machine.pcie.d2h=1 MB/s"}},  // made again
+      {"checkmate", {}},
+      {"checkmate", {R"(strategy.activations.homes=["host"])"}},
       {"lohan",
        {"strategy.activations.policy=plan", "strategy.activations.planner=capuchin",
         R"(strategy.activations.homes=["host"])"},

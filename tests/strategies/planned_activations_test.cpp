@@ -204,6 +204,51 @@ TEST(Capuchin, AsLohansPlannerIsSlowerThanItsOwn) {
   }
 }
 
+TEST(Checkmate, MakesAgainWhatTheGpuLacksAndMovesNothing) {
+  for (const std::string& model : small_models()) {
+    SCOPED_TRACE(model);
+    const description::Scenario scenario = cramped(model, "checkmate", 1 << 16);
+    const result::Result run = simulate(scenario);
+    ASSERT_TRUE(run.feasible());
+    EXPECT_LE(run.gpu.total, scenario.machine.gpu.memory.value());
+    EXPECT_EQ(run.io.h2d + run.io.d2h + run.io.ssd_read + run.io.ssd_write, 0u);
+    EXPECT_GT(number(run, "recomputed_bytes"), 0u);
+    EXPECT_EQ(run.plan.at("gap"), 0.0);
+    EXPECT_EQ(run.plan.at("proven"), true);
+    EXPECT_TRUE(run.notes.empty());
+    EXPECT_TRUE(count(scenario).result.feasible());
+  }
+}
+
+TEST(Checkmate, ThatFitsComputesNothingAgain) {
+  const result::Result run = simulate(cramped("gpt2", "checkmate", 0));
+  ASSERT_TRUE(run.feasible());
+  EXPECT_EQ(number(run, "recomputed_bytes"), 0u);
+}
+
+TEST(Checkmate, WithHostMemoryMovesWhatTheKernelsHide) {
+  const Overrides host{R"(strategy.activations.homes=["host"])"};
+  const result::Result run = simulate(xl("checkmate", host));
+  ASSERT_TRUE(run.feasible());
+  EXPECT_GT(number(run, "bytes_to_host"), 0u);
+  EXPECT_LT(run.plan.at("recompute_flops"), simulate(xl("checkmate")).plan.at("recompute_flops"));
+}
+
+TEST(Checkmate, SaysThatNoPlanFits) {
+  const result::Result run = simulate(xl("checkmate", {"training.micro_batch=64"}));
+  ASSERT_FALSE(run.feasible());
+  EXPECT_EQ(run.infeasible->tier, "gpu");
+  ASSERT_EQ(run.notes.size(), 1u);
+  EXPECT_THAT(run.notes[0], HasSubstr("no plan fits"));
+}
+
+TEST(Checkmate, AsLohansPlannerIsSlowerThanItsOwnWhereHostMemoryIsScarce) {
+  const Overrides scarce{"model=lohan-70b", "machine=lohan_4090_128g"};
+  const result::Result run = simulate(lohan_with("checkmate", scarce));
+  ASSERT_TRUE(run.feasible());
+  EXPECT_GT(run.step_time_s, simulate(example("lohan_13b_batch32", scarce)).step_time_s);
+}
+
 TEST(Planners, AreRefusedWhereTheyCannotBeCarriedOut) {
   const auto refusal = [](const std::string& system, const Overrides& overrides) {
     try {
@@ -224,6 +269,8 @@ TEST(Planners, AreRefusedWhereTheyCannotBeCarriedOut) {
               HasSubstr("moves activations to host only"));
   EXPECT_THAT(refusal("flashneuron", {R"(strategy.activations.homes=["host"])"}),
               HasSubstr("moves activations to ssd only"));
+  EXPECT_THAT(refusal("checkmate", {R"(strategy.activations.homes=["ssd"])"}),
+              HasSubstr("moves activations to host only"));
   EXPECT_THAT(refusal("resident", {"strategy.activations.policy=plan", "parallel.pipeline=2",
                                    "strategy.activations.planner=capuchin",
                                    R"(strategy.activations.homes=["host"])"}),
