@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 namespace spillway::cli {
 
@@ -30,8 +31,9 @@ const explore::Backend& simulator() {
 scenarios::Resolved read(const std::string& file, const std::vector<std::string>& overrides) {
   scenarios::Resolved resolved = scenarios::read_scenario(
       std::filesystem::path(file), overrides, explore::known_systems(), strategies::unsupported);
+  static std::set<std::string> said;  // a comparison reads one file many times
   for (const std::string& warning : resolved.warnings)
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+    if (said.insert(warning).second) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   return resolved;
 }
 

@@ -4,7 +4,9 @@
 #include "reports/csv.hpp"
 #include "scenarios/schema_check.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <sstream>
 
@@ -24,49 +26,111 @@ struct Entry {
   description::Scenario scenario;
 };
 
-std::vector<Entry> entries_of(const Options& options) {
+/// What will run, and whom the box or the training rules out.
+struct Field {
   std::vector<Entry> entries;
-  std::vector<description::Complaint> complaints;
-  const auto add = [&](const std::string& file, std::vector<std::string> overrides,
-                       std::string label) {
+  std::vector<std::string> left_out;  ///< "smart_infinity: strategy.optimizer.device: needs ..."
+};
+
+std::string reason_of(const description::Complaint& complaint) {
+  std::string text = complaint.path + ": " + complaint.message;
+  if (!complaint.hint.empty()) text += "; " + complaint.hint;
+  return text;
+}
+
+bool is_known(const std::string& name) {
+  const auto known = explore::known_systems();
+  return std::any_of(known.begin(), known.end(),
+                     [&](const scenarios::SystemInfo& one) { return one.name == name; });
+}
+
+/// `all` is every system of this version.
+std::vector<std::string> systems_of(const Options& options) {
+  if (options.systems != std::vector<std::string>{"all"}) return options.systems;
+  std::vector<std::string> names;
+  for (const scenarios::SystemInfo& system : explore::known_systems()) names.push_back(system.name);
+  return names;
+}
+
+/// Each system's own parts on one file. What is wrong for all of them is wrong in the file.
+void add_systems(const Options& options, const std::vector<std::string>& systems,
+                 const std::string& file, Field& field,
+                 std::vector<description::Complaint>& complaints) {
+  std::vector<description::Complaint> refused;
+  std::vector<std::string> left_out;
+  bool any = false;
+  for (const std::string& system : systems) {
+    // the parts of one system mean nothing to another: only the name is kept
+    std::vector<std::string> overrides{"strategy={\"system\": \"" + system + "\"}"};
+    overrides.insert(overrides.end(), options.overrides.begin(), options.overrides.end());
+    const std::string stem = std::filesystem::path(file).stem().string();
+    const std::string label = options.scenarios.size() > 1 ? stem + " " + system : system;
     try {
-      entries.push_back({std::move(label), read(file, overrides).scenario});
+      field.entries.push_back({label, read(file, overrides).scenario});
+      any = true;
+    } catch (const description::ScenarioError& error) {
+      const auto& all = error.complaints();
+      std::vector<description::Complaint>& into = is_known(system) ? refused : complaints;
+      into.insert(into.end(), all.begin(), all.end());
+      left_out.push_back(label + ": " + reason_of(all.front()));
+    }
+  }
+  if (any)
+    field.left_out.insert(field.left_out.end(), left_out.begin(), left_out.end());
+  else
+    complaints.insert(complaints.end(), refused.begin(), refused.end());
+}
+
+Field field_of(const Options& options) {
+  Field field;
+  std::vector<description::Complaint> complaints;
+  const std::vector<std::string> systems = systems_of(options);
+  for (const std::string& file : options.scenarios) {
+    if (!systems.empty()) {
+      add_systems(options, systems, file, field, complaints);
+      continue;
+    }
+    try {
+      field.entries.push_back(
+          {std::filesystem::path(file).stem().string(), read(file, options.overrides).scenario});
     } catch (const description::ScenarioError& error) {
       complaints.insert(complaints.end(), error.complaints().begin(), error.complaints().end());
-    }
-  };
-  for (const std::string& file : options.scenarios) {
-    const std::string stem = std::filesystem::path(file).stem().string();
-    const bool several = options.scenarios.size() > 1;
-    if (options.systems.empty()) add(file, options.overrides, stem);
-    for (const std::string& system : options.systems) {
-      // the parts of one system mean nothing to another: only the name is kept
-      std::vector<std::string> overrides{"strategy={\"system\": \"" + system + "\"}"};
-      overrides.insert(overrides.end(), options.overrides.begin(), options.overrides.end());
-      add(file, std::move(overrides), several ? stem + " " + system : system);
     }
   }
   scenarios::tidy(complaints);  // what is wrong in a file is wrong for each system
   if (!complaints.empty()) throw description::ScenarioError(std::move(complaints));
-  return entries;
+  return field;
 }
 
-std::vector<result::Result> results_of(const std::vector<Entry>& entries) {
+/// Whoever turns out not to be able to run leaves the field, unless nobody can.
+std::vector<result::Result> results_of(Field& field) {
   std::vector<description::Scenario> scenarios;
-  for (const Entry& entry : entries) scenarios.push_back(entry.scenario);
+  for (const Entry& entry : field.entries) scenarios.push_back(entry.scenario);
+  std::vector<explore::Outcome> outcomes = explore::simulate_all(simulator(), scenarios);
+  const bool any = std::any_of(outcomes.begin(), outcomes.end(),
+                               [](const explore::Outcome& one) { return one.result.has_value(); });
   std::vector<result::Result> results;
-  for (explore::Outcome& outcome : explore::simulate_all(simulator(), scenarios)) {
-    if (!outcome.complaints.empty())
-      throw description::ScenarioError(std::move(outcome.complaints));
+  std::vector<Entry> entries;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    explore::Outcome& outcome = outcomes[i];
+    if (!outcome.complaints.empty()) {
+      if (!any) throw description::ScenarioError(std::move(outcome.complaints));
+      field.left_out.push_back(field.entries[i].label + ": " +
+                               reason_of(outcome.complaints.front()));
+      continue;
+    }
     if (!outcome.result) throw description::InternalError(outcome.failure);
     results.push_back(std::move(*outcome.result));
+    entries.push_back(std::move(field.entries[i]));
   }
+  field.entries = std::move(entries);
   return results;
 }
 
 void compare(const Options& options) {
-  const std::vector<Entry> entries = entries_of(options);
-  const std::vector<result::Result> results = results_of(entries);
+  Field field = field_of(options);
+  const std::vector<result::Result> results = results_of(field);
+  for (const std::string& one : field.left_out) std::cerr << "left out: " << one << "\n";
   if (options.json) return print_json(nlohmann::json(results));
   if (options.csv) {
     std::vector<nlohmann::json> rows(results.begin(), results.end());
@@ -75,8 +139,8 @@ void compare(const Options& options) {
     return print(text.str());
   }
   std::vector<reports::Contender> contenders;
-  for (std::size_t i = 0; i < entries.size(); ++i)
-    contenders.push_back({entries[i].label, &results[i]});
+  for (std::size_t i = 0; i < results.size(); ++i)
+    contenders.push_back({field.entries[i].label, &results[i]});
   print(reports::compare_table(contenders, reports::screen_of(stdout)));
 }
 
@@ -86,8 +150,9 @@ void add_compare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("compare", "systems or scenarios side by side");
   verb->add_option("scenarios", options->scenarios, "scenario files")->required();
-  verb->add_option("--system", options->systems,
-                   "run each scenario with these systems' own parts instead of its strategy")
+  verb->add_option(
+          "--system", options->systems,
+          "run each scenario with these systems' own parts instead of its strategy; all: every one")
       ->delimiter(',')
       ->allow_extra_args(false);
   add_set(*verb, options->overrides, "override one value in all of them");

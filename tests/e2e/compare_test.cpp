@@ -88,6 +88,18 @@ TEST(Compare, ShowsTheCumulativeAblationOfMlpOffload) {
   EXPECT_NEAR(of(0) / of(4), 2.5, 0.1 * 2.5);
 }
 
+TEST(Compare, OfAllSystemsLeavesOutWhomTheBoxRulesOut) {
+  const Ended ended = spillway("compare scenarios/examples/tiny.json --system all --csv");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("left out: smart_infinity: strategy.optimizer.device: "));
+  for (const char* one : {",resident,", ",zero_infinity,", ",lohan,", ",g10,"})
+    EXPECT_THAT(ended.out, HasSubstr(one));
+  EXPECT_EQ(ended.out.find("smart_infinity"), std::string::npos);
+  // alone it has nobody to be left out by
+  const Ended alone = spillway("compare scenarios/examples/tiny.json --system smart_infinity");
+  EXPECT_EQ(alone.exit, 2);
+}
+
 TEST(Compare, GivesARowOfCsvForEachResult) {
   const Ended ended = spillway(
       "compare scenarios/examples/tiny.json scenarios/examples/gpt2_resident.json --csv --system "
