@@ -137,7 +137,8 @@ class Rules {
           "training.optimizer_state: SGD without momentum has no states, the width changes "
           "nothing");
     for (const auto& [path, value] : parts().further)
-      if (written(path) && !defaults_.further.contains(path) && !of_the_planner(path))
+      if (written(path) && !defaults_.further.contains(path) && !of_the_planner(path) &&
+          !of_chunks(path))
         settled_.warnings.push_back("strategy." + path + ": " + parts().system +
                                     " has no such knob, it changes nothing");
   }
@@ -147,6 +148,11 @@ class Rules {
     return scenario_.strategy.activations.policy == ActivationPolicy::plan &&
            (path == "activations.planner" || path == "activations.node_limit" ||
             path == "activations.gap" || path == "activations.time_limit");
+  }
+
+  /// Any system with weights in host memory can pack them.
+  static bool of_chunks(const std::string& path) {
+    return path == "weights.chunk" || path == "weights.chunk_cache";
   }
 
   Scenario& scenario_;

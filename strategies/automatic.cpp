@@ -2,7 +2,9 @@
 
 #include "scenarios/description/quantity.hpp"
 #include "strategies/catalogue.hpp"
+#include "strategies/counted_peaks.hpp"
 #include "strategies/counting/counting_machine.hpp"
+#include "strategies/parts/weight_chunks.hpp"
 #include "strategies/planned_settings.hpp"
 
 #include <algorithm>
@@ -85,12 +87,29 @@ description::Scenario resolve_plan(description::Scenario scenario) {
   return scenario;
 }
 
+/// What a run without idle chunks leaves of GPU memory.
+void resolve_chunks(description::Scenario& scenario, const Prepared& prepared) {
+  if (!chunk_knobs(scenario.strategy).used || chunk_knobs(scenario.strategy).cache) return;
+  const std::uint64_t memory = scenario.machine.gpu.memory.value();
+  std::uint64_t cache = std::uint64_t{1} << 60;  // all of them
+  if (memory && !scenario.strategy.unlimited_gpu) {
+    const std::uint64_t taken =
+        counted_peaks(scenario, prepared.model, prepared.program,
+                      plan_activations(scenario, prepared.model, prepared.program))
+            .gpu;
+    cache = memory - std::min(memory, taken);
+  }
+  scenario.strategy.further["weights.chunk_cache"] =
+      nlohmann::json(description::to_text(Bytes(cache))).dump();
+}
+
 }  // namespace
 
 description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared) {
   if (scenario.strategy.activations.policy == description::ActivationPolicy::plan &&
       activation_planner(scenario.strategy) == ActivationPlanner::none)
     return resolve_plan(std::move(scenario));
+  resolve_chunks(scenario, prepared);
   OptimizerPart& optimizer = scenario.strategy.optimizer;
   if (optimizer.device == description::OptimizerDevice::gpu ||
       optimizer.home != description::Home::ssd || optimizer.buffers)

@@ -49,6 +49,10 @@ constexpr System systems[] = {
      "activations kept or recomputed, and to host memory on request, by an integer program",
      "Checkmate (MLSys'20), as LoHan's baseline", checkmate_defaults, train_streaming,
      streaming_numerics},
+    {"colossal_gemini",
+     "weights in host memory by chunks, gradients in their place, states on SSD, all in turn",
+     "ColossalAI 0.3.5, Gemini (PatrickStar, arXiv 2108.05818), as LoHan's baseline",
+     colossal_gemini_defaults, train_streaming, streaming_numerics},
     {"smart_infinity", "ZeRO-Infinity whose drives do the update: only new weights come back",
      "Smart-Infinity (HPCA'24)", smart_infinity_defaults, train_streaming, streaming_numerics},
 };

@@ -1,4 +1,5 @@
 #include "strategies/catalogue.hpp"
+#include "strategies/parts/weight_chunks.hpp"
 
 #include <algorithm>
 
@@ -127,6 +128,7 @@ class Limits {
            "strategy.activations.policy", "no system of this version has this policy",
            "use keep, checkpoint_gpu, checkpoint_host, checkpoint_ssd, swap, tensor_cache or plan");
     planner();
+    chunks();
     refuse(policy == ActivationPolicy::swap && strategy.activations.homes.empty(),
            "strategy.activations.homes",
            "activations.policy swap has no activations.homes to swap to",
@@ -201,6 +203,26 @@ class Limits {
     refuse(scenario_.training.optimizer_state == description::StateWidth::bf16, path,
            "with 16-bit states the weight is the master: the step would read it half updated",
            "use training.optimizer_state fp32, or staleness 0");
+  }
+
+  /// Weights that come and go by chunks.
+  void chunks() {
+    const auto& strategy = scenario_.strategy;
+    if (!chunk_knobs(strategy).used) return;
+    refuse(strategy.weights.home != Home::host, "strategy.weights.home",
+           "weights.chunk packs weights in host memory, weights.home is another",
+           "use weights.home host, or a system without weights.chunk, such as zero_infinity");
+    refuse(strategy.overflow_check != description::OverflowCheck::none, "strategy.overflow_check",
+           "with weights.chunk gradients take the place of their weights: overflow_check has no "
+           "step left to skip",
+           "use overflow_check none, or a system without weights.chunk, such as zero_offload");
+    refuse(strategy.optimizer.staleness > 0, "strategy.optimizer.staleness",
+           "an update beside the next step would renew what weights.chunk has on the GPU",
+           "use staleness 0, or a system without weights.chunk, such as zero_offload");
+    refuse(strategy.weights.persistence_threshold.value() > 0,
+           "strategy.weights.persistence_threshold",
+           "weights.chunk packs all weights, persistence_threshold keeps some on the GPU",
+           "use persistence_threshold 0");
   }
 
   /// Who plans, and where what leaves the GPU goes.

@@ -41,6 +41,8 @@ class Streaming {
   Task<> init() {
     if (late_) job_.steps->at_least_warmup(2);  // the first step has no update beside it
     held_.hold_bases(job_.scenario.machine);
+    // weights are made in fp32, and stay so until their masters have left for storage
+    const Buffer wide = in_fp32();
     co_await weights_.init();
     co_await activations_.init();
     co_await gradients_.init();
@@ -108,7 +110,17 @@ class Streaming {
         [this](std::uint32_t weight) { return gradients_.handed_over_sectors(weight); }, numbers_));
   }
 
+  /// Of a system whose chunks are made from whole fp32 weights.
+  Buffer in_fp32() {
+    if (!chunk_knobs(job_.scenario.strategy).used) return Buffer();
+    std::uint64_t bytes = 0;
+    for (std::uint32_t weight = 0; weight < job_.model.weights.size(); ++weight)
+      bytes += 4 * job_.share(weight, job_.partition.weight_ways());
+    return machine_.allocate_now(TierId::pageable, rank_, Bytes(bytes), Purpose::init_copy);
+  }
+
   Task<> update() {
+    weights_.step_ends();
     if (gradients_.active())
       co_await gradients_.finish_update();
     else if (on_cpu_ && late_)
@@ -221,7 +233,7 @@ class Streaming {
   Task<> forward() {
     fetches_.clear();
     fetches_.resize(layers_);
-    weights_.begin_pass();
+    weights_.begin_pass(false);
     Op before;
     GatheredWeights in_use;  // of `before`: live until it is done, not only issued
     for (std::uint32_t layer = 0; layer < layers_; ++layer) {
@@ -263,7 +275,7 @@ class Streaming {
   Task<> backward(bool first_micro, bool last_micro) {
     fetches_.clear();
     fetches_.resize(layers_);
-    weights_.begin_pass();
+    weights_.begin_pass(true);
     Op before;
     GatheredWeights in_use;
     activations_.prefetch_backward(layers_ - 1, 0);

@@ -3,6 +3,7 @@
 #include "scenarios/description/errors.hpp"
 #include "strategies/activation_plan.hpp"
 #include "strategies/catalogue.hpp"
+#include "strategies/parts/weight_chunks.hpp"
 #include "strategies/run.hpp"
 
 #include <algorithm>
@@ -136,6 +137,9 @@ Scenario unlimited(Scenario scenario) {
   }
   if (scenario.strategy.activations.policy == ActivationPolicy::tensor_cache)
     scenario.strategy.activations.policy = ActivationPolicy::keep;
+  const ChunkKnobs chunks = chunk_knobs(scenario.strategy);
+  if (chunks.used && !chunks.cache)  // as many stay as the machine has room for
+    scenario.strategy.further["weights.chunk_cache"] = "\"1000 TB\"";
   return scenario;
 }
 

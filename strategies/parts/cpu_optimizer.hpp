@@ -50,6 +50,8 @@ class CpuOptimizer {
   Task<> checkpoint();
 
   StateStore& states() { return states_; }
+  /// This rank's share of a weight that lives in host memory.
+  View weight_share(std::uint32_t weight) const { return weights_.share(weight); }
 
  private:
   /// An update that goes on: what is fetched already, in the order of the sub-groups.

@@ -39,6 +39,7 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* 
       staging_(machine.scheduler(), 1),
       norms_(machine.scheduler(), 2) {
   if (part_.policy == GradientPolicy::host_fp16 && width_ == 2) flat_width_ = 2;
+  reuses_weights_ = optimizer && reuses_chunks(job.scenario);
   if (optimizer && updates_in_backward(part_.policy))
     active_ = std::make_unique<ActiveUpdate>(machine, rank, job, *optimizer, flat_width_);
 }
@@ -69,7 +70,7 @@ Task<> Gradients::init() {
     co_return;
   }
   if (active_) co_await active_->init();
-  if (!lands_by_subgroup()) flat_ = co_await make_flat(total);
+  if (!lands_by_subgroup() && !reuses_weights_) flat_ = co_await make_flat(total);
   if (job_.scenario.strategy.optimizer.staleness == 1) handed_over_ = co_await make_flat(total);
   const std::uint64_t largest = job_.largest_share(ways_);
   if (part_.staging_buffer)
@@ -112,12 +113,15 @@ bool Gradients::lands_by_subgroup() const { return active_ && active_->lands(); 
 
 View Gradients::flat(std::uint32_t weight) const {
   if (lands_by_subgroup()) return active_->gradient(weight);
+  if (reuses_weights_)
+    return optimizer_->weight_share(weight).part(0, job_.share(weight, ways_) * flat_width_);
   return flat_.view(offset_[weight], job_.share(weight, ways_) * flat_width_);
 }
 
 /// With whole sectors for it, where new weights take its place.
 View Gradients::flat_sectors(std::uint32_t weight) const {
   if (lands_by_subgroup()) return active_->sectors(weight);
+  if (reuses_weights_) return optimizer_->weight_share(weight);
   return flat_.view(offset_[weight], up(job_.share(weight, ways_) * flat_width_, storage_sector));
 }
 

@@ -56,6 +56,7 @@ class Gradients {
   /// As above, of the gradients handed over last.
   View handed_over(std::uint32_t weight) const;
   View handed_over_sectors(std::uint32_t weight) const;
+  /// Of them all; not where they take their weights' place.
   View flat_view() const { return flat_.view(); }
   Bytes flat_bytes() const { return flat_.size(); }
   std::uint64_t flat_width() const { return flat_width_; }
@@ -131,6 +132,7 @@ class Gradients {
   std::vector<Pending<>> leaving_;
   std::deque<Op> storage_writes_;
   Op last_write_;
+  bool reuses_weights_ = false;  ///< gradients take the place of their weights (reuses_chunks)
   std::unique_ptr<ActiveUpdate> active_;
   bool updating_ = false;  ///< the backward that goes on completes gradients for it
 };

@@ -102,17 +102,25 @@ Task<> Weights::init() {
   }
   if (gpu) gpu_flat_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(gpu), Purpose::weights);
   if (gpu) co_await init_gpu();
-  if (host) {
-    const auto& pinned = job_.scenario.strategy.weights.pinned;
-    host_flat_ =
-        machine_.allocate_now(TierId::pinned, rank_, Bytes(host), Purpose::parameter_flat_buffer,
-                              pinned ? std::optional(rounding_of(*pinned)) : std::nullopt);
-    co_await init_host();
+  if (host && chunk_knobs(job_.scenario.strategy).used) {
+    chunks_ = std::make_unique<WeightChunks>(machine_, rank_, job_, share_bytes_);
+    for (std::uint32_t weight = 0; weight < residence_.size(); ++weight)
+      flat_offset_[weight] = chunks_->offset(weight);
+    host = chunks_->host_bytes();
   }
+  if (host) co_await make_host_flat(host);
   if (job_.scenario.strategy.weights.home == Home::ssd) {
     make_pools();
     co_await make_extents();
   }
+}
+
+Task<> Weights::make_host_flat(std::uint64_t bytes) {
+  const auto& pinned = job_.scenario.strategy.weights.pinned;
+  host_flat_ =
+      machine_.allocate_now(TierId::pinned, rank_, Bytes(bytes), Purpose::parameter_flat_buffer,
+                            pinned ? std::optional(rounding_of(*pinned)) : std::nullopt);
+  co_await init_host();
 }
 
 /// Of this rank's share, in the whole weight.
@@ -233,7 +241,8 @@ Op Weights::gather_weight(const LayerWeight& slot, View region, Op own_share_is_
                              own_share_is_there);
 }
 
-void Weights::begin_pass() {
+void Weights::begin_pass(bool backward) {
+  if (chunks_) chunks_->begin_pass(backward);
   for (Event& event : demanded_) event.reset();
 }
 
@@ -252,7 +261,8 @@ bool Weights::may_go_ahead(std::uint64_t gathered, const LayerWeight& slot) cons
 }
 
 bool Weights::has_room(std::uint32_t layer) const {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = chunks_ ? chunks_->missing_bytes(layer) : 0;
+  if (chunks_) return bytes <= machine_.usage(TierId::gpu, rank_).free;
   for (const LayerWeight& slot : job_.plans.layers[layer].weights)
     if (residence_[slot.weight] != Residence::gpu || !whole_[slot.weight])
       bytes += rounded(Rounding::cuda_caching, slot.share_bytes * job_.partition.weight_ways());
@@ -289,6 +299,12 @@ Task<View> Weights::bring(const LayerWeight& slot, GatheredWeights& gathered) {
 Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
   const Semaphore::Lock turn = co_await turn_.acquire();
   GatheredWeights gathered;
+  if (chunks_) {
+    const bool room = has_room(layer);
+    if (!room) co_await demanded_[layer];
+    chunks_->gather(layer, host_flat_, gathered);
+    co_return gathered;
+  }
   std::uint64_t elements = 0;
   for (const LayerWeight& slot : job_.plans.layers[layer].weights) {
     if (residence_[slot.weight] == Residence::gpu && whole_[slot.weight]) {

@@ -2,6 +2,7 @@
 
 #include "strategies/job.hpp"
 #include "strategies/memory/pool.hpp"
+#include "strategies/parts/weight_chunks.hpp"
 
 #include <deque>
 #include <memory>
@@ -49,6 +50,7 @@ struct GatheredWeights {
 ///                       when its copy ends. Tensors up to the persistence threshold, 1-D ones and
 ///                       shares below 1 MiB are not swapped: they stay on the GPU; the first
 ///                       `max_in_host` elements in host memory
+///   weights.chunk       of weights in host memory: they lie and come in chunks (WeightChunks)
 ///   Source  DeepSpeed partition_parameters.py, partitioned_param_swapper.py; MemAscend IV-B
 class Weights {
  public:
@@ -66,7 +68,11 @@ class Weights {
   /// `layer` is the next to run: what is missing of it is fetched whatever the limits say.
   void demand(std::uint32_t layer) { demanded_[layer].set(); }
   /// Nothing is demanded: a pass begins.
-  void begin_pass();
+  void begin_pass(bool backward);
+  /// All that a step knew of them is over: they are about to be updated.
+  void step_ends() {
+    if (chunks_) chunks_->forget();
+  }
 
   /// Where the optimizer puts new weights of its share: host memory or an extent.
   bool on_gpu(std::uint32_t weight) const { return residence_[weight] == Residence::gpu; }
@@ -92,6 +98,7 @@ class Weights {
  private:
   enum class Residence : std::uint8_t { gpu, host, storage };
   void choose_residence();
+  Task<> make_host_flat(std::uint64_t bytes);
   bool persistent(std::uint32_t weight) const;
   Task<> init_gpu();
   Task<> init_host();
@@ -114,8 +121,9 @@ class Weights {
   std::vector<Stored> extents_;
   Semaphore turn_;  ///< one layer is fetched at a time: all ranks gather in the same order
   Op last_read_, last_copy_;
-  std::deque<Event> demanded_;  ///< by layer
-  std::uint64_t live_ = 0;      ///< elements of gathered weights on the GPU
+  std::deque<Event> demanded_;            ///< by layer
+  std::unique_ptr<WeightChunks> chunks_;  ///< null unless weights come in chunks
+  std::uint64_t live_ = 0;                ///< elements of gathered weights on the GPU
   std::vector<std::unique_ptr<BufferPool>> pools_;
   std::vector<std::size_t> pool_of_;  ///< by weight
 };

@@ -238,6 +238,37 @@ TEST(TrainingWithPlannedActivations, EndsWhereTheReferenceDoes) {
   }
 }
 
+/// Several chunks, of which none, some or all stay on the GPU while no layer uses them.
+TEST(TrainingByChunks, EndsWhereTheReferenceDoes) {
+  struct Chunks {
+    const char* system;
+    Overrides overrides;
+    std::uint64_t ranks = 1;
+  };
+  const Chunks all[] = {
+      {"colossal_gemini", {"strategy.weights.chunk_cache=0 B"}},
+      {"colossal_gemini", {"strategy.weights.chunk_cache=4 MiB"}},
+      {"colossal_gemini",
+       {"strategy.weights.chunk_cache=1 GiB", "training.gradient_accumulation=2"}},
+      {"colossal_gemini", {"strategy.weights.chunk_cache=4 MiB", "parallel.data=2"}, 2},
+      {"zero_offload",
+       {"strategy.weights.chunk_cache=4 MiB", "strategy.overflow_check=none",
+        "strategy.weights.persistence_threshold=0 params"}}};
+  std::size_t number = 0;
+  for (const Chunks& chunks : all) {
+    SCOPED_TRACE(number);
+    Overrides overrides = chunks.overrides;
+    overrides.push_back("strategy.weights.chunk=1e6 params");
+    const description::Scenario scenario =
+        small_training(chunks.system, overrides, {.feed_forward = 2048 * chunks.ranks});
+    const RealRun run = train_for_real(scenario);
+    ASSERT_TRUE(run.result.feasible());
+    const RealRun& reference = reference_run(scenario, "chunks_" + std::to_string(number++));
+    EXPECT_EQ(run.trained.losses, reference.trained.losses);
+    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+  }
+}
+
 class TensorCache : public ::testing::TestWithParam<Overrides> {};
 
 // Tensors of any size leave; the scenario's three steps are past the profiled one.

@@ -1,0 +1,162 @@
+#include "strategies/parts/weight_chunks.hpp"
+
+#include "scenarios/description/quantity.hpp"
+#include "strategies/parts/weights.hpp"
+#include "strategies/setup.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace spillway::strategies {
+
+ChunkKnobs chunk_knobs(const description::Strategy& strategy) {
+  ChunkKnobs knobs;
+  const auto text = [&](const char* name) {
+    const auto found = strategy.further.find(std::string("weights.") + name);
+    return found == strategy.further.end()
+               ? std::string()
+               : nlohmann::json::parse(found->second).get<std::string>();
+  };
+  const std::string chunk = text("chunk"), cache = text("chunk_cache");
+  knobs.used = !chunk.empty();
+  if (knobs.used && chunk != "auto")
+    knobs.elements = description::quantity_from<description::Params>(chunk).value();
+  if (!cache.empty() && cache != "auto")
+    knobs.cache = description::quantity_from<description::Bytes>(cache).value();
+  return knobs;
+}
+
+bool reuses_chunks(const description::Scenario& scenario) {
+  const auto precision = scenario.training.precision;
+  const bool mixed = precision == description::Precision::fp16_mixed ||
+                     precision == description::Precision::bf16_mixed;
+  return chunk_knobs(scenario.strategy).used && mixed &&
+         scenario.training.optimizer_state == description::StateWidth::fp32 &&
+         scenario.training.gradient_accumulation == 1 &&
+         scenario.strategy.optimizer.staleness == 0 &&
+         scenario.strategy.gradients.policy == description::GradientPolicy::host_fp16;
+}
+
+WeightChunks::WeightChunks(Machine& machine, Rank rank, const Job& job,
+                           const std::vector<std::uint64_t>& share_bytes)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      share_bytes_(share_bytes),
+      group_(data_group(job.scenario, rank)),
+      ways_(job.partition.weight_ways()),
+      chunk_of_(share_bytes.size()),
+      offset_(share_bytes.size()) {
+  lay_out();
+  plan();
+}
+
+void WeightChunks::lay_out() {
+  const std::uint64_t width = job_.weight_bytes;
+  std::vector<ChunkTensor> tensors;
+  std::uint64_t largest = 1;
+  for (std::uint32_t weight = 0; weight < share_bytes_.size(); ++weight) {
+    const models::WeightKind kind = job_.model.weights[weight].kind;
+    const bool vocabulary =
+        kind == models::WeightKind::embedding || kind == models::WeightKind::lm_head;
+    tensors.push_back({share_bytes_[weight] / width, vocabulary});
+    if (!vocabulary) largest = std::max(largest, tensors.back().elements);
+  }
+  const std::optional<std::uint64_t> wanted = chunk_knobs(job_.scenario.strategy).elements;
+  layout_ =
+      wanted ? pack_chunks(tensors, std::max(*wanted / ways_, largest)) : search_chunks(tensors);
+  const std::uint64_t unit = storage_sector;
+  for (std::uint32_t chunk = 0; chunk < layout_.chunks.size(); ++chunk) {
+    std::uint64_t filled = 0;
+    for (const std::uint32_t weight : layout_.chunks[chunk]) {
+      chunk_of_[weight] = chunk;
+      offset_[weight] = host_bytes_ + filled;
+      filled += share_bytes_[weight];
+    }
+    chunk_first_.push_back(host_bytes_);
+    chunk_bytes_.push_back(filled);
+    const std::uint64_t whole = std::max(filled, layout_.elements * width);
+    host_bytes_ += description::divide_up(whole, unit) * unit;
+  }
+  on_gpu_.resize(layout_.chunks.size());
+}
+
+/// Steps are the layers of a forward, then those of a backward.
+void WeightChunks::plan() {
+  const std::size_t layers = job_.plans.layers.size();
+  std::vector<std::vector<std::uint32_t>> needed(2 * layers);
+  for (std::uint32_t layer = 0; layer < layers; ++layer) {
+    std::set<std::uint32_t> chunks;
+    for (const LayerWeight& slot : job_.plans.layers[layer].weights)
+      chunks.insert(chunk_of_[slot.weight]);
+    needed[layer].assign(chunks.begin(), chunks.end());
+    needed[2 * layers - 1 - layer] = needed[layer];
+  }
+  std::vector<std::uint64_t> bytes;
+  for (std::uint32_t chunk = 0; chunk < layout_.chunks.size(); ++chunk)
+    bytes.push_back(rounded(Rounding::cuda_caching, gpu_bytes(chunk)));
+  moves_ = plan_chunk_moves(needed, bytes, chunk_knobs(job_.scenario.strategy).cache.value_or(0));
+}
+
+std::size_t WeightChunks::step_of(std::uint32_t layer) const {
+  return backward_ ? 2 * job_.plans.layers.size() - 1 - layer : layer;
+}
+
+void WeightChunks::begin_pass(bool backward) {
+  backward_ = backward;
+  if (!backward) forget();
+}
+
+void WeightChunks::forget() {
+  for (OnGpu& chunk : on_gpu_) chunk = OnGpu();
+}
+
+std::uint64_t WeightChunks::missing_bytes(std::uint32_t layer) const {
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t chunk : moves_.come[step_of(layer)])
+    if (!on_gpu_[chunk].memory) bytes += rounded(Rounding::cuda_caching, gpu_bytes(chunk));
+  return bytes;
+}
+
+/// One copy where the rank has all of it; else its part of each tensor, and the others' parts.
+void WeightChunks::bring(std::uint32_t chunk, const Buffer& host) {
+  OnGpu& here = on_gpu_[chunk];
+  here.memory =
+      machine_.allocate_now(TierId::gpu, rank_, Bytes(gpu_bytes(chunk)), Purpose::gathered_weights);
+  const auto& weights = layout_.chunks[chunk];
+  if (ways_ == 1) {
+    last_copy_ = machine_.copy(rank_, here.memory.view(0, chunk_bytes_[chunk]),
+                               host.view(chunk_first_[chunk], chunk_bytes_[chunk]), last_copy_);
+    here.ready.assign(weights.size(), last_copy_);
+    return;
+  }
+  const std::uint64_t own = job_.member(rank_);
+  for (const std::uint32_t weight : weights) {
+    const std::uint64_t bytes = share_bytes_[weight];
+    const std::uint64_t first = (offset_[weight] - chunk_first_[chunk]) * ways_;
+    const View region = here.memory.view(first, bytes * ways_);
+    const View part = region.part(own * bytes, bytes);
+    last_copy_ = machine_.copy(rank_, part, host.view(offset_[weight], bytes), last_copy_);
+    here.ready.push_back(
+        machine_.collective(rank_, group_, Collective::all_gather, part, region, last_copy_));
+  }
+}
+
+void WeightChunks::gather(std::uint32_t layer, const Buffer& host, GatheredWeights& gathered) {
+  const std::size_t step = step_of(layer);
+  if (step > 0)  // kernels that still use one hold its memory
+    for (const std::uint32_t chunk : moves_.leave[step - 1]) on_gpu_[chunk] = OnGpu();
+  for (const std::uint32_t chunk : moves_.come[step])
+    if (!on_gpu_[chunk].memory) bring(chunk, host);
+  for (const LayerWeight& slot : job_.plans.layers[layer].weights) {
+    const std::uint32_t chunk = chunk_of_[slot.weight];
+    const auto& weights = layout_.chunks[chunk];
+    const auto place = std::find(weights.begin(), weights.end(), slot.weight) - weights.begin();
+    const std::uint64_t first = (offset_[slot.weight] - chunk_first_[chunk]) * ways_;
+    gathered.views.push_back(on_gpu_[chunk].memory.view(first, slot.share_bytes * ways_));
+    gathered.ready.push_back(on_gpu_[chunk].ready[static_cast<std::size_t>(place)]);
+  }
+}
+
+}  // namespace spillway::strategies

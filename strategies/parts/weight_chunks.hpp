@@ -1,0 +1,79 @@
+#pragma once
+
+#include "strategies/job.hpp"
+#include "strategies/planner/chunk_plan.hpp"
+
+namespace spillway::strategies {
+
+struct GatheredWeights;
+
+/// `weights.chunk` and `chunk_cache`, as the scenario or the system's defaults have them.
+struct ChunkKnobs {
+  bool used = false;                      ///< the schedule moves weights by chunks
+  std::optional<std::uint64_t> elements;  ///< none: searched
+  std::optional<std::uint64_t> cache;  ///< bytes of a GPU for idle chunks; none: not resolved yet
+};
+ChunkKnobs chunk_knobs(const description::Strategy& strategy);
+
+/// Gradients take the place of the 16-bit weights that they are of, which nobody reads again before
+/// the update renews them: one micro-batch, and masters of their own.
+bool reuses_chunks(const description::Scenario& scenario);
+
+/// One rank's weights in host memory by chunks, and the chunks that are on its GPU: those of the
+/// layer that computes and of the next, and idle ones as far as `weights.chunk_cache` goes, by
+/// Belady's rule over the order of layers, which a warm-up step would record.
+///   Spread    by ZeRO-3 each rank holds its part of each tensor of a chunk; all-gathers tensor by
+///             tensor
+///   Source    PatrickStar (arXiv 2108.05818); ColossalAI 0.3.5, Gemini
+class WeightChunks {
+ public:
+  /// share_bytes   by weight: what this rank holds of it in host memory
+  WeightChunks(Machine& machine, Rank rank, const Job& job,
+               const std::vector<std::uint64_t>& share_bytes);
+
+  /// Where the weight's share begins in the host buffer.
+  std::uint64_t offset(std::uint32_t weight) const { return offset_[weight]; }
+  /// All chunks, those of equal size whole.
+  std::uint64_t host_bytes() const { return host_bytes_; }
+
+  void begin_pass(bool backward);
+  /// The step ends: what is on the GPU is as old as the step.
+  void forget();
+
+  /// GPU bytes that the layer's turn takes of what is free.
+  std::uint64_t missing_bytes(std::uint32_t layer) const;
+  /// Drops what leaves after the layer before, brings what the layer lacks; its weights go to
+  /// `gathered`.
+  ///   Throws  OutOfMemory
+  void gather(std::uint32_t layer, const Buffer& host, GatheredWeights& gathered);
+
+ private:
+  struct OnGpu {
+    Buffer memory;
+    std::vector<Op> ready;  ///< parallel to the chunk's weights
+  };
+  std::size_t step_of(std::uint32_t layer) const;
+  void lay_out();
+  void plan();
+  void bring(std::uint32_t chunk, const Buffer& host);
+  std::uint64_t gpu_bytes(std::uint32_t chunk) const { return chunk_bytes_[chunk] * ways_; }
+
+  Machine& machine_;
+  Rank rank_;
+  const Job& job_;
+  const std::vector<std::uint64_t>& share_bytes_;
+  Group group_;
+  std::uint64_t ways_;
+  ChunkLayout layout_;
+  std::vector<std::uint32_t> chunk_of_;     ///< by weight
+  std::vector<std::uint64_t> offset_;       ///< by weight, in the host buffer
+  std::vector<std::uint64_t> chunk_first_;  ///< by chunk: its offset there
+  std::vector<std::uint64_t> chunk_bytes_;  ///< by chunk: of this rank, as far as it is filled
+  std::uint64_t host_bytes_ = 0;
+  ChunkMoves moves_;           ///< by step: forward of all layers, then backward
+  std::vector<OnGpu> on_gpu_;  ///< by chunk
+  bool backward_ = false;
+  Op last_copy_;
+};
+
+}  // namespace spillway::strategies
