@@ -18,5 +18,6 @@ description::Strategy flashneuron_defaults();
 description::Strategy capuchin_defaults();
 description::Strategy smart_infinity_defaults();
 description::Strategy checkmate_defaults();
+description::Strategy angel_ptm_defaults();
 
 }  // namespace spillway::strategies
