@@ -96,8 +96,10 @@ void compare_weights(const ValidateOptions& options, const Plan& plan,
   // as many steps as were done, whatever a system measures or warms up with
   reference.run.steps = 1;
   reference.run.warmup_steps = run.trained.losses.size() - 1;
+  strategies::Prepared prepared = plan.prepared;
+  prepared.replay = run.delays;
   strategies::CountingMachine counting(reference);
-  const result::Result peaks = strategies::run(counting, reference, plan.prepared, "counting");
+  const result::Result peaks = strategies::run(counting, reference, prepared, "counting");
   const MemoryNeed need =
       memory_need(reference, peaks, plan.prepared.model.parameters.value(), plan.device.cuda());
   if (!peaks.feasible() || need.total() > hw_backend::usable_memory()) {
@@ -108,8 +110,7 @@ void compare_weights(const ValidateOptions& options, const Plan& plan,
   }
   hw_backend::RealRunOptions same_devices;
   same_devices.make_device = make_device(plan.device);
-  const hw_backend::RealRun other =
-      hw_backend::run_for_real(reference, plan.prepared, same_devices);
+  const hw_backend::RealRun other = hw_backend::run_for_real(reference, prepared, same_devices);
   if (other.result.feasible())
     validation.weights_equal = run.trained.masters == other.trained.masters;
 }

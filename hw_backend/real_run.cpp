@@ -74,7 +74,7 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
     RealOptions real{options.storages, options.paced, options.synthetic, options.trace,
                      options.answer_s};
     RealMachine machine(scenario, prepared, real, *engine, memory, devices);
-    run.result = strategies::run(machine, scenario, prepared, "real");
+    run.result = strategies::run(machine, scenario, prepared, "real", &run.delays);
     run.trace = std::move(machine.recorder().trace());
     run.memory = machine.memory_books();
     run.trained = machine.take_trained();

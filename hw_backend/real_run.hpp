@@ -25,6 +25,7 @@ struct RealRun {
   result::Result result;
   result::Trace trace;
   Trained trained;
+  std::vector<strategies::Delays> delays;  ///< of updates that no step waited for, by rank
   std::string device;
   std::optional<result::Pacing> pacing;
   result::MemoryBooks memory;

@@ -112,7 +112,12 @@ class Checks {
 
   void pool() {
     const WeightsPart& weights = parts_.weights;
-    if (weights.pool != PoolKind::none && weights.home != Home::ssd)
+    if (weights.pool == PoolKind::pages && weights.home != Home::host)
+      exclude(part("weights.pool", weights.pool), part("weights.home", weights.home),
+              "pages are what weights in host memory consist of",
+              "set weights.home to \"host\" or weights.pool to \"none\"");
+    else if (weights.pool != PoolKind::none && weights.pool != PoolKind::pages &&
+             weights.home != Home::ssd)
       exclude(part("weights.pool", weights.pool), part("weights.home", weights.home),
               "a pool buffers weights that come from SSD",
               "set weights.home to \"ssd\" or weights.pool to \"none\"");

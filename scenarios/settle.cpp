@@ -69,9 +69,11 @@ class Rules {
   void pool() {
     WeightsPart& weights = parts().weights;
     if (written("weights.pool")) return;
-    if (weights.home != Home::ssd && weights.pool != PoolKind::none)
+    const bool pages = weights.pool == PoolKind::pages;
+    if (weights.home != Home::ssd && weights.pool != PoolKind::none &&
+        !(pages && weights.home == Home::host))
       set("weights.pool", weights.pool, PoolKind::none, "only weights on SSD pass a pool");
-    if (weights.home == Home::ssd && weights.pool == PoolKind::none)
+    if (weights.home == Home::ssd && (pages || weights.pool == PoolKind::none))
       set("weights.pool", weights.pool, PoolKind::monolithic, "weights on SSD pass a pool");
   }
 

@@ -55,6 +55,8 @@ constexpr System systems[] = {
      colossal_gemini_defaults, train_streaming, streaming_numerics},
     {"smart_infinity", "ZeRO-Infinity whose drives do the update: only new weights come back",
      "Smart-Infinity (HPCA'24)", smart_infinity_defaults, train_streaming, streaming_numerics},
+    {"angel_ptm", "pages in host memory, states on SSD, an update that no step waits for",
+     "Angel-PTM (VLDB'23)", angel_ptm_defaults, train_streaming, streaming_numerics},
 };
 
 }  // namespace

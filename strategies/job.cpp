@@ -88,6 +88,8 @@ NodeShared::NodeShared(Machine& machine, const description::Scenario& scenario)
       handovers(machine.scheduler()) {
   if (scenario.strategy.activations.policy == description::ActivationPolicy::tensor_cache)
     caches.resize(machine.topology().ranks);
+  if (scenario.strategy.optimizer.staleness == description::any_staleness)
+    delays.resize(machine.topology().ranks);
   const auto& wanted = scenario.strategy.optimizer.lanes;
   for (const StorageInfo& storage : machine.topology().storages) {
     const auto found = wanted.find(storage.name);

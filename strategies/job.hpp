@@ -3,6 +3,7 @@
 #include "models/step_program.hpp"
 #include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
+#include "strategies/delays.hpp"
 #include "strategies/handovers.hpp"
 #include "strategies/layer_plan.hpp"
 #include "strategies/machine.hpp"
@@ -77,6 +78,7 @@ struct NodeShared {
   std::vector<result::OptimizerStates> states;
   std::vector<result::Checkpoint> checkpoints;
   std::vector<CacheTotals> caches;  ///< empty without a cache of activations
+  std::vector<Delays> delays;       ///< by rank, where no step waits for updates; else empty
   Handovers handovers;              ///< between pipeline stages
   nlohmann::json plan;  ///< what planners decided, all ranks together; null: nothing was planned
 };
@@ -94,6 +96,8 @@ struct Job {
   Partition partition;
   std::vector<Subgroup> subgroups;  ///< of one rank, in the order of `optimizer.grouping`
   std::uint64_t weight_bytes = 2;   ///< of one element of the weights that kernels read
+  /// By rank: a training whose delays this one repeats.
+  const std::vector<Delays>* replay = nullptr;
   Steps* steps = nullptr;
   NodeShared* shared = nullptr;
   /// Bytes of a share below which it stays in memory: DeepSpeed swaps nothing smaller.

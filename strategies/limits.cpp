@@ -139,6 +139,10 @@ class Limits {
                compression->second != "1.0",
            "strategy.optimizer.compression", "gradients go whole to where they are used", "use 1");
     near_storage();
+    const std::uint64_t page = strategy.weights.page.value();
+    refuse(strategy.weights.pool == description::PoolKind::pages &&
+               (page == 0 || page % storage_sector != 0),
+           "strategy.weights.page", "a page is some sectors of 4 KiB", "write \"4 MiB\"");
     staleness();
   }
 
@@ -179,13 +183,54 @@ class Limits {
              "give it machine.storage[].near_storage, or leave it out of optimizer.paths");
   }
 
+  /// Steps that wait for no update.
+  void loose_updates() {
+    const auto& strategy = scenario_.strategy;
+    refuse(strategy.optimizer.device == OptimizerDevice::gpu &&
+               !strategy.further.contains("optimizer.replay"),
+           "strategy.optimizer.staleness",
+           "with optimizer.device gpu there is no time beside the steps to update in",
+           "use optimizer.device cpu, or staleness 0");
+    if (strategy.optimizer.device == OptimizerDevice::gpu) return;
+    refuse(strategy.weights.home == Home::gpu || strategy.weights.persistence_threshold.value() > 0,
+           strategy.weights.home == Home::gpu ? "strategy.weights.home"
+                                              : "strategy.weights.persistence_threshold",
+           "optimizer.staleness async publishes weights in host memory, none of which may stay on "
+           "the GPU as weights.home gpu and weights.persistence_threshold let them",
+           "use weights.home host and a weights.persistence_threshold of \"0 params\"");
+    refuse(
+        strategy.gradients.convert == description::ConvertOn::gpu, "strategy.gradients.convert",
+        "optimizer.staleness async adds gradients up in host memory, where gradients.convert gpu "
+        "reads them back",
+        "use gradients.convert cpu");
+    refuse(strategy.overflow_check != description::OverflowCheck::none, "strategy.overflow_check",
+           "optimizer.staleness async has no step to skip: an update takes gradients of several",
+           "use overflow_check none, or optimizer.staleness 1");
+    refuse(strategy.optimizer.order != description::SubgroupOrder::ascending,
+           "strategy.optimizer.order", "optimizer.staleness async takes sub-groups in turn",
+           "use optimizer.order ascending");
+    const ActivationPolicy policy = strategy.activations.policy;
+    refuse(policy == ActivationPolicy::swap || policy == ActivationPolicy::plan,
+           "strategy.activations.policy",
+           "optimizer.staleness async renews weights between a block's forward and its second run: "
+           "which run twice must not depend on a plan, as with activations.policy swap or plan",
+           "use keep or a checkpoint policy, or optimizer.staleness 0");
+    refuse(scenario_.parallel.tensor > 1, "parallel.tensor",
+           "ranks of a tensor-parallel group have tensors in common, which optimizer.staleness "
+           "async would renew at different times",
+           "use parallel.tensor 1, or optimizer.staleness 0");
+  }
+
   /// An update that goes on beside the next step.
   void staleness() {
     const auto& strategy = scenario_.strategy;
     const char* path = "strategy.optimizer.staleness";
     const std::uint64_t staleness = strategy.optimizer.staleness;
     if (staleness == 0) return;
-    refuse(staleness != 1, path, "updates come one step late, or not late", "use 0 or 1");
+    const bool loose = staleness == description::any_staleness;
+    refuse(staleness != 1 && !loose, path,
+           "updates come one step late, not late, or when they come", "use 0, 1 or \"async\"");
+    if (loose) loose_updates();
     refuse(strategy.optimizer.device == OptimizerDevice::near_storage, path,
            "a late update inside the storage would change weights that the step reads",
            "use optimizer.device cpu, or staleness 0");

@@ -19,6 +19,13 @@ ElementType kernel_type(Precision precision) {
   return half ? ElementType::fp16 : ElementType::bf16;
 }
 
+bool runs_again(const description::Strategy& strategy) {
+  using description::ActivationPolicy;
+  const ActivationPolicy policy = strategy.activations.policy;
+  return policy == ActivationPolicy::checkpoint_gpu ||
+         policy == ActivationPolicy::checkpoint_host || policy == ActivationPolicy::checkpoint_ssd;
+}
+
 }  // namespace
 
 Numerics streaming_numerics(const description::Scenario& scenario) {
@@ -43,6 +50,7 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
                              numerics.sum == kernel_type(numerics.precision);
   numerics.skips = strategy.overflow_check != description::OverflowCheck::none;
   numerics.staleness = strategy.optimizer.staleness;
+  numerics.recomputes = numerics.staleness == description::any_staleness && runs_again(strategy);
   return numerics;
 }
 
@@ -67,6 +75,10 @@ description::Scenario reference_of(const description::Scenario& scenario) {
   reference.strategy.overflow_check =
       wanted.skips ? description::OverflowCheck::fused : description::OverflowCheck::none;
   reference.strategy.optimizer.staleness = wanted.staleness;
+  if (wanted.staleness == description::any_staleness)
+    reference.strategy.further["optimizer.replay"] = "true";  // no knob: people cannot write it
+  if (wanted.recomputes)
+    reference.strategy.activations.policy = description::ActivationPolicy::checkpoint_gpu;
   reference.strategy.unlimited_gpu = true;
   if (wanted.reduces_each)
     reference.parallel.zero_stage = std::max<std::uint64_t>(2, scenario.parallel.zero_stage);

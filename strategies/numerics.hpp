@@ -17,7 +17,9 @@ struct Numerics {
       false;  ///< ranks' gradients are added after each micro-batch, not once a step
   bool sums_in_kernels = false;  ///< a micro-batch has no gradient that is rounded by itself
   bool skips = false;            ///< a step with an overflow changes nothing
-  std::uint64_t staleness = 0;   ///< steps that an update comes late
+  std::uint64_t staleness = 0;   ///< steps that an update comes late, or `any_staleness`
+  /// Blocks run again in backward, with weights that an update at any time may have renewed.
+  bool recomputes = false;
 
   bool operator==(const Numerics&) const = default;
 };

@@ -248,9 +248,34 @@ class Summary {
     const System* system = find_system(scenario_.strategy.system);
     if (rule == 0 && system->defaults().optimizer.staleness == 0) return;
     result::Staleness& all = result.staleness.emplace();
+    if (rule == description::any_staleness) return measure_staleness(all);
     all.mean = static_cast<double>(rule);
     all.max = rule;
     all.blocks.assign(job_.subgroups.size(), {all.mean, all.max});
+  }
+
+  /// Steps from one publication of a sub-group to the next, of those in measured steps.
+  void measure_staleness(result::Staleness& all) {
+    double sum = 0;
+    std::uint64_t count = 0;
+    for (const Delays& rank : job_.shared->delays)
+      for (const std::vector<std::size_t>& published : rank.published) {
+        result::Lateness& block = all.blocks.emplace_back();
+        double steps = 0;
+        std::uint64_t times = 0;
+        for (std::size_t i = 1; i < published.size(); ++i) {
+          if (published[i] < first_) continue;
+          const std::uint64_t late = published[i] - published[i - 1];
+          block.max = std::max(block.max, late);
+          steps += static_cast<double>(late);
+          ++times;
+        }
+        if (times) block.mean = steps / static_cast<double>(times);
+        all.max = std::max(all.max, block.max);
+        sum += steps;
+        count += times;
+      }
+    if (count) all.mean = sum / static_cast<double>(count);
   }
 
   /// What the caches of activations did in the last step: the rank that stores most; bytes of all.
@@ -310,7 +335,8 @@ Prepared prepare(const description::Scenario& scenario) {
 }
 
 result::Result run(Machine& machine, const description::Scenario& scenario,
-                   const Prepared& prepared, const std::string& backend) {
+                   const Prepared& prepared, const std::string& backend,
+                   std::vector<Delays>* delays) {
   if (scenario.run.io_bench) return measure_io(machine, scenario, backend);
   const System* system = find_system(scenario.strategy.system);
   ENSURE(system, "no system " + scenario.strategy.system);
@@ -336,6 +362,7 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
   NodeShared shared(machine, scenario);
   job.steps = &steps;
   job.shared = &shared;
+  if (!prepared.replay.empty()) job.replay = &prepared.replay;
   std::vector<Task<>> ranks;
   for (std::uint32_t rank = 0; rank < machine.topology().ranks; ++rank)
     ranks.push_back(system->train(machine, Rank{rank}, job));
@@ -351,6 +378,7 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
   } catch (const OutOfMemory& failure) {
     result.infeasible = failure.request();
   }
+  if (delays) *delays = shared.delays;
   if (!shared.plan.is_null()) result.plan = shared.plan;
   summary.add_peaks(result);
   return result;

@@ -4,6 +4,7 @@
 #include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
 #include "strategies/activation_plan.hpp"
+#include "strategies/delays.hpp"
 #include "strategies/machine.hpp"
 
 namespace spillway::strategies {
@@ -15,6 +16,8 @@ struct Prepared {
   models::StepProgram program;
   /// Instead of what `activations.policy` stands for.
   std::optional<ActivationPlan> activations{};
+  /// By rank: delays that a reference repeats (`optimizer.staleness` async on the GPU).
+  std::vector<Delays> replay{};
 };
 
 /// Builds model and step program of a resolved scenario; nothing for one that trains nothing
@@ -24,10 +27,12 @@ Prepared prepare(const description::Scenario& scenario);
 
 /// Runs the scenario's system on `machine`, one coroutine per rank, and sums up its measured steps;
 /// or the stream of `run.io_bench`.
+///   delays    gets those of updates that no step waited for, by rank; none: empty
 ///   backend   name of the machine in the result: counting, sim, real
 ///   Result    infeasible runs are results: the request that failed, and the peaks until then
 ///   Throws    what a strategy or machine throws otherwise (InternalError, DeviceError)
 result::Result run(Machine& machine, const description::Scenario& scenario,
-                   const Prepared& prepared, const std::string& backend);
+                   const Prepared& prepared, const std::string& backend,
+                   std::vector<Delays>* delays = nullptr);
 
 }  // namespace spillway::strategies

@@ -6,6 +6,8 @@
 #include "strategies/parts/overflow_check.hpp"
 #include "strategies/parts/passes.hpp"
 #include "strategies/parts/progress.hpp"
+#include "strategies/parts/replay.hpp"
+#include "strategies/parts/update_loop.hpp"
 #include "strategies/setup.hpp"
 
 #include <algorithm>
@@ -36,10 +38,13 @@ class Streaming {
         overlap_(job.scenario.strategy.weights.overlap ||
                  job.scenario.strategy.weights.home != description::Home::ssd),
         ahead_(std::max<std::uint64_t>(1, job.scenario.strategy.weights.prefetch_blocks)),
-        held_(machine, rank) {}
+        held_(machine, rank) {
+    if (!waits_for_updates()) make_update_loop();
+  }
 
   Task<> init() {
-    if (late_) job_.steps->at_least_warmup(2);  // the first step has no update beside it
+    // the first step has no update beside it
+    if (late_ || !waits_for_updates()) job_.steps->at_least_warmup(2);
     held_.hold_bases(job_.scenario.machine);
     // weights are made in fp32, and stay so until their masters have left for storage
     const Buffer wide = in_fp32();
@@ -50,6 +55,7 @@ class Streaming {
       co_await on_cpu_->init();
     else
       co_await on_gpu_.init();
+    if (update_loop_) co_await update_loop_->init();
     hold_initialisation_blocks();
   }
 
@@ -64,7 +70,18 @@ class Streaming {
       if (micro + 1 == micro_batches) gradients_.begin_update(numbers_);
       co_await backward(micro == 0, micro + 1 == micro_batches);
       co_await activations_.end_micro_batch();
+      if (update_loop_) update_loop_->start(numbers_);
     }
+    if (waits_for_updates()) {
+      co_await end_with_update();
+    } else {
+      progress_.step_ended(false);
+    }
+    activations_.step_ended();
+  }
+
+  /// A step that ends with an update: its own, or the one before.
+  Task<> end_with_update() {
     bool overflow = false;
     if (job_.scenario.strategy.overflow_check != description::OverflowCheck::none) {
       machine_.enter(rank_, Phase::overflow_check);
@@ -74,11 +91,12 @@ class Streaming {
     if (late_) co_await end_late_update();
     if (!overflow) co_await update();
     progress_.step_ended(overflow);
-    activations_.step_ended();
   }
 
   Task<> end() {
     if (late_) co_await end_late_update();
+    if (update_loop_) co_await update_loop_->stop();
+    if (replay_) co_await replay_->show_all();
     co_await activations_.settle();
   }
 
@@ -90,6 +108,30 @@ class Streaming {
   }
 
  private:
+  bool waits_for_updates() const {
+    return job_.scenario.strategy.optimizer.staleness != description::any_staleness;
+  }
+
+  /// On the CPU beside all steps; or on the GPU, as one on the CPU was.
+  void make_update_loop() {
+    if (on_cpu_) {
+      update_loop_ =
+          std::make_unique<UpdateLoop>(machine_, rank_, job_, weights_, *on_cpu_, gradients_);
+      return;
+    }
+    ENSURE(job_.replay, "no delays to repeat");
+    replay_ =
+        std::make_unique<Replay>(machine_, rank_, job_, weights_, job_.replay->at(rank_.index));
+    replay_->set_update(
+        [this](std::uint32_t weight, std::uint64_t number, View into, const After& after) {
+          Numbers numbers = numbers_;
+          numbers.update = number;
+          return on_gpu_.update(weight, numbers, std::move(into), after);
+        });
+    weights_.set_replay(replay_.get());
+    gradients_.set_replay(replay_.get());
+  }
+
   /// The update of the step before, which this one's passes did not see: the next one's do.
   Task<> end_late_update() {
     if (!on_cpu_) {
@@ -346,6 +388,8 @@ class Streaming {
   Numbers numbers_;
   bool late_;  ///< an update is seen a step later
   Pending<> late_update_;
+  std::unique_ptr<UpdateLoop> update_loop_;
+  std::unique_ptr<Replay> replay_;
   bool overlap_;  ///< false: reads from SSD begin when the layer before has left the GPU
   std::uint64_t ahead_;
   HeldMemory held_;

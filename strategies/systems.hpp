@@ -19,5 +19,6 @@ description::Strategy capuchin_defaults();
 description::Strategy smart_infinity_defaults();
 description::Strategy checkmate_defaults();
 description::Strategy colossal_gemini_defaults();
+description::Strategy angel_ptm_defaults();
 
 }  // namespace spillway::strategies

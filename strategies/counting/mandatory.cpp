@@ -115,6 +115,16 @@ void drop_recomputation(Demand& demand) {
     }
 }
 
+/// Leaves out what the update takes: no step waits for it.
+void drop_update(Demand& demand) {
+  for (PhaseDemand& phase : demand.phases) {
+    std::fill(phase.storages.begin(), phase.storages.end(), StorageDemand{});
+    phase.cpu_elements = {};
+    phase.cpu_traffic = {};
+    phase.host_copies = 0;
+  }
+}
+
 void drop_storages(Demand& demand) {
   for (PhaseDemand& phase : demand.phases)
     std::fill(phase.storages.begin(), phase.storages.end(), StorageDemand{});
@@ -191,6 +201,8 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   if (scenario.strategy.optimizer.paths.empty())
     mandatory.drives_ = held(result.ssd, drives_throughout);
   if (caches_states(scenario.strategy.optimizer)) drop_storages(mandatory.demand_);
+  if (scenario.strategy.optimizer.staleness == description::any_staleness)
+    drop_update(mandatory.demand_);
   return mandatory;
 }
 

@@ -20,7 +20,7 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       weights_(weights),
       part_(job.scenario.strategy.optimizer),
       weights_on_gpu_(job.scenario.strategy.weights.home == Home::gpu),
-      late_(part_.staleness == 1),
+      late_(part_.staleness > 0),
       active_(updates_in_backward(job.scenario.strategy.gradients.policy)),
       widens_(!active_ && !says(job.scenario.strategy, "optimizer.widen_first", "false")),
       in_place_(part_.device == description::OptimizerDevice::cpu &&

@@ -12,7 +12,8 @@ namespace spillway::strategies {
 ///   Publishes new 16-bit weights: through the swap-out buffer to their extents, or to the GPU;
 ///   with
 ///             weights.home gpu they leave from where their gradient was
-///   Late      staleness 1: an update runs beside the next step, whose kernels still read the old
+///   Late      staleness not 0: an update runs beside the next step, whose kernels still read the
+///   old
 ///             weights; the new ones take the place of their gradients until somebody publishes
 ///             them
 ///   Inside    device near_storage: the storages update what lies on them, the CPU the rest
@@ -83,7 +84,7 @@ class CpuOptimizer {
   Weights& weights_;
   const description::OptimizerPart& part_;
   bool weights_on_gpu_;
-  bool late_;      ///< new weights wait for the end of a step
+  bool late_;      ///< new weights wait for somebody who publishes them
   bool active_;    ///< sub-groups are updated one by one during backward
   bool widens_;    ///< 16-bit gradients first; else Adam reads them as they are
   bool in_place_;  ///< new weights take the place of their gradients

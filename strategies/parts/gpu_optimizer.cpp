@@ -41,7 +41,7 @@ Task<> GpuOptimizer::init() {
   if (job_.scenario.training.ema)
     ema_ =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(4 * elements), Purpose::optimizer_states);
-  if (job_.scenario.strategy.optimizer.staleness > 0) {
+  if (job_.scenario.strategy.optimizer.staleness == 1) {
     std::uint64_t bytes = 0;
     for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
       late_offset_.push_back(bytes);
@@ -112,34 +112,56 @@ Task<> GpuOptimizer::checkpoint() {
   }
 }
 
+/// The update operator of the step program.
+GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& numbers,
+                               View into) const {
+  const std::uint64_t ways = job_.partition.state_ways();
+  const std::uint32_t weight = weight_of(op);
+  GpuKernel kernel;
+  kernel.name = op.name;
+  kernel.operation = &op;
+  kernel.bytes = static_cast<double>(op.bytes.value()) / static_cast<double>(ways);
+  kernel.updated = static_cast<double>(job_.share(weight, ways));
+  kernel.numbers = numbers;
+  kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,
+                               job_.weight_type(), weight);
+  kernel.operands.emplace_back(gradients_.resident_share(weight), models::Access::read,
+                               Role::gradient, gradients_.resident_type(), weight);
+  if (state_width_)
+    kernel.operands.emplace_back(
+        states_.view(offset_[weight], job_.share(weight, ways) * state_width_),
+        models::Access::read_write, Role::states, job_.state_type(), weight);
+  return kernel;
+}
+
+std::uint32_t GpuOptimizer::weight_of(const models::Operator& op) const {
+  return *job_.program.tensors[op.operands.front().tensor].weight;
+}
+
+Op GpuOptimizer::update(std::uint32_t weight, const Numbers& numbers, View into,
+                        const After& after) {
+  const models::Span span = job_.program.update;
+  for (std::uint32_t i = span.first; i < span.last; ++i) {
+    const models::Operator& op = job_.program.operators[i];
+    if (weight_of(op) != weight) continue;
+    const GpuKernel one = kernel(op, numbers, std::move(into));
+    return machine_.run(rank_, std::span<const GpuKernel>(&one, 1), after);
+  }
+  throw description::InternalError("a weight that no operator updates");
+}
+
 Task<> GpuOptimizer::update(const Numbers& numbers) {
   has_late_ = late_ ? true : false;
   // without a master of its own the weight is one: it goes on from where it is
   if (has_late_ && !(job_.mixed() && job_.fp32_states())) co_await copy_weights(true);
   std::vector<GpuKernel> kernels;
-  const std::uint64_t ways = job_.partition.state_ways();
   const models::Span span = job_.program.update;
   for (std::uint32_t i = span.first; i < span.last; ++i) {
     const models::Operator& op = job_.program.operators[i];
-    const models::Tensor& tensor = job_.program.tensors[op.operands.front().tensor];
-    const std::uint32_t weight = *tensor.weight;
-    GpuKernel kernel;
-    kernel.name = op.name;
-    kernel.operation = &op;
-    kernel.bytes = static_cast<double>(op.bytes.value()) / static_cast<double>(ways);
-    kernel.updated = static_cast<double>(job_.share(weight, ways));
-    kernel.numbers = numbers;
-    View into = weights_.updated_share(weight, ways);
+    const std::uint32_t weight = weight_of(op);
+    View into = weights_.updated_share(weight, job_.partition.state_ways());
     if (has_late_) into = late(weight);
-    kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,
-                                 job_.weight_type(), weight);
-    kernel.operands.emplace_back(gradients_.resident_share(weight), models::Access::read,
-                                 Role::gradient, gradients_.resident_type(), weight);
-    if (state_width_)
-      kernel.operands.emplace_back(
-          states_.view(offset_[weight], job_.share(weight, ways) * state_width_),
-          models::Access::read_write, Role::states, job_.state_type(), weight);
-    kernels.push_back(std::move(kernel));
+    kernels.push_back(kernel(op, numbers, std::move(into)));
   }
   const Op updated = machine_.run(rank_, kernels);
   if (has_late_)

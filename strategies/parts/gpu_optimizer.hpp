@@ -14,6 +14,8 @@ class GpuOptimizer {
   /// Throws  OutOfMemory
   Task<> init();
   Task<> update(const Numbers& numbers);
+  /// Of one weight, into where its old values are; the gradient is there when `after` is done.
+  Op update(std::uint32_t weight, const Numbers& numbers, View into, const After& after);
   /// staleness 1: what the last update made, if there is any, to where kernels read it.
   Task<> publish_late();
   /// Brings every master to host memory, one by one.
@@ -24,6 +26,8 @@ class GpuOptimizer {
   Task<> gather(Op updated);
   Task<> copy_weights(bool out);
   View late(std::uint32_t weight) const;
+  GpuKernel kernel(const models::Operator& op, const Numbers& numbers, View into) const;
+  std::uint32_t weight_of(const models::Operator& op) const;
 
   Machine& machine_;
   Rank rank_;

@@ -37,7 +37,10 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* 
       on_gpu_(machine.scheduler(), 2),
       delivering_(machine.scheduler(), 1),
       staging_(machine.scheduler(), 1),
-      norms_(machine.scheduler(), 2) {
+      norms_(machine.scheduler(), 2),
+      news_(machine.scheduler()) {
+  if (optimizer && job.scenario.strategy.optimizer.staleness == description::any_staleness)
+    sums_.resize(job.model.weights.size());
   if (part_.policy == GradientPolicy::host_fp16 && width_ == 2) flat_width_ = 2;
   reuses_weights_ = optimizer && reuses_chunks(job.scenario);
   if (optimizer && updates_in_backward(part_.policy))
@@ -46,12 +49,13 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* 
 
 Task<> Gradients::init() {
   const std::uint64_t width = optimizer_ ? flat_width_ : resident_width_;
-  std::uint64_t total = 0;
+  const auto& weights = job_.scenario.strategy.weights;
+  std::uint64_t unit = line, total = 0;
+  if (optimizer_ && optimizer_->in_place()) unit = storage_sector;
+  if (weights.pool == description::PoolKind::pages) unit = weights.page.value();
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     offset_[weight] = total;
-    total += optimizer_ ? up(job_.share(weight, ways_) * width,
-                             optimizer_->in_place() ? storage_sector : line)
-                        : resident_bytes(weight);
+    total += optimizer_ ? up(job_.share(weight, ways_) * width, unit) : resident_bytes(weight);
   }
   if (const std::uint64_t bucket = part_.reduce_bucket.value() * width_)
     reduce_bucket_ =
@@ -77,7 +81,7 @@ Task<> Gradients::init() {
     pinned_staging_ = std::make_unique<BufferPool>(
         machine_, TierId::pinned, rank_, 1, Bytes(4 * largest), Purpose::pinned_gradient_buffer);
   const bool lands_elsewhere =
-      part_.d2h == CopyMemory::pageable ||
+      part_.d2h == CopyMemory::pageable || !sums_.empty() ||
       (part_.convert == ConvertOn::cpu &&
        (flat_width_ != width_ || job_.scenario.training.gradient_accumulation > 1));
   if (lands_elsewhere)
@@ -125,15 +129,6 @@ View Gradients::flat_sectors(std::uint32_t weight) const {
   return flat_.view(offset_[weight], up(job_.share(weight, ways_) * flat_width_, storage_sector));
 }
 
-View Gradients::handed_over(std::uint32_t weight) const {
-  return handed_over_.view(offset_[weight], job_.share(weight, ways_) * flat_width_);
-}
-
-View Gradients::handed_over_sectors(std::uint32_t weight) const {
-  return handed_over_.view(offset_[weight],
-                           up(job_.share(weight, ways_) * flat_width_, storage_sector));
-}
-
 /// Micro-batches add up in resident gradients before the ranks' sums do (ZeRO-0 and 1).
 bool Gradients::sums_locally() const {
   return !optimizer_ && job_.partition.gradient_ways() == 1 && !in_place();
@@ -168,6 +163,7 @@ ElementType Gradients::resident_type() const {
 
 /// The kernels write, or add to, the resident gradients themselves.
 bool Gradients::in_place() const {
+  if (replay_) return false;
   const bool one = job_.scenario.training.gradient_accumulation == 1;
   return !optimizer_ && job_.partition.gradient_ways() == 1 && resident_width_ == width_ &&
          (one || part_.fused_accumulation);
@@ -261,11 +257,11 @@ Op Gradients::gpu_kernel(std::string_view name, GpuWork work, Typed into, std::v
 }
 
 /// Adds a micro-batch's gradient to the sum that stays here.
-Op Gradients::keep(const Share& share, bool first_micro, const After& after) {
+Op Gradients::add_resident(const Share& share, bool first, const After& after) {
   const Typed into(resident(share.weight).part(0, share.elements * resident_width_),
                    resident_type());
   std::vector<Typed> from;
-  if (!first_micro) from.push_back(into);
+  if (!first) from.push_back(into);
   from.emplace_back(share.on_gpu.part(0, share.elements * width_), job_.weight_type());
   return gpu_kernel("keep gradient", GpuWork::sum, into, std::move(from), after);
 }
@@ -354,6 +350,7 @@ Task<> Gradients::deliver_layer(std::vector<Share> shares, std::vector<Op> copie
 
 /// GPU to the flat buffer, widened or added as the knobs say.
 Task<Gradients::Down> Gradients::bring_down(const Share& share, bool first_micro) {
+  if (!sums_.empty()) co_return co_await add_down(share);
   // a copy of the same width needs no kernel
   if (part_.convert == ConvertOn::gpu && (flat_width_ > width_ || !first_micro))
     co_return Down(co_await widen_on_gpu(share, first_micro));

@@ -15,6 +15,8 @@ namespace spillway::strategies {
 ///   stream, and the next layer waits until this one's gradients are where they belong
 ///   staleness    1: gradients of two steps have a flat buffer each, one being filled, one read by
 ///   the update
+///   staleness    async: whoever updates takes what has come since the last time; what comes next
+///   begins a new sum
 ///   flush_tail   bytes that may still be on their way to storage when backward ends
 ///   Holds        at most two layers' gradients on the GPU
 ///   Source       DeepSpeed stage3.py partition_grads; MemAscend, steps 8-10; the knobs:
@@ -61,6 +63,21 @@ class Gradients {
   Bytes flat_bytes() const { return flat_.size(); }
   std::uint64_t flat_width() const { return flat_width_; }
   ElementType flat_type() const;
+  // ---- An update that no step waits for takes sums out of the flat buffer (see UpdateLoop)
+
+  /// Set when a gradient has come; reset it before waiting.
+  Event& news() { return news_; }
+  bool has_news(std::uint32_t weight) const {
+    return sums_[weight].gradients > sums_[weight].taken_gradients;
+  }
+  /// After it the sum is complete.
+  const Op& arrived(std::uint32_t weight) const { return sums_[weight].arrived; }
+  /// The sum is not needed any more when `taken` is done.
+  ///   Result  gradients of the run in it and in those before it
+  std::uint64_t taken(std::uint32_t weight, const Op& taken);
+  /// Resident sums begin and end as it says.
+  void set_replay(Replay* replay) { replay_ = replay; }
+
   /// A weight's gradient on the GPU (policy resident).
   View resident(std::uint32_t weight) const;
   View resident_view() const { return resident_.view(); }
@@ -82,10 +99,18 @@ class Gradients {
     explicit Down(Op both) : copied(both), arrived(std::move(both)) {}
     Down(Op off_gpu, Op in_place) : copied(std::move(off_gpu)), arrived(std::move(in_place)) {}
   };
+  /// A sum of gradients that somebody else takes when it suits him.
+  struct Sum {
+    bool empty = true;
+    std::uint64_t gradients = 0, taken_gradients = 0;
+    Op arrived, taken;
+  };
+  Task<Down> add_down(const Share& share);
   bool lands_by_subgroup() const;
   Task<Buffer> make_flat(std::uint64_t total);
   Op reduce(const LayerWeight& slot, const View& whole, Op computed, bool last_micro);
   Op keep(const Share& share, bool first_micro, const After& after);
+  Op add_resident(const Share& share, bool first, const After& after);
   void sum_locally(std::vector<Share>& shares, bool first_micro, bool last_micro);
   bool sums_locally() const;
   View own_part(const LayerWeight& slot, const View& whole) const;
@@ -128,7 +153,10 @@ class Gradients {
   Semaphore on_gpu_;          ///< layers whose gradients are on the GPU: two
   Semaphore delivering_;      ///< one layer at a time
   Semaphore staging_;
-  Semaphore norms_;  ///< tensors on the GPU once more for their norm: two
+  Semaphore norms_;        ///< tensors on the GPU once more for their norm: two
+  std::vector<Sum> sums_;  ///< by weight; empty: each step's gradients are its own
+  Event news_;
+  Replay* replay_ = nullptr;
   std::vector<Pending<>> leaving_;
   std::deque<Op> storage_writes_;
   Op last_write_;

@@ -1,6 +1,7 @@
 #include "strategies/parts/weights.hpp"
 
 #include "strategies/parts/cpu_kernels.hpp"
+#include "strategies/parts/replay.hpp"
 #include "strategies/setup.hpp"
 
 #include <algorithm>
@@ -53,6 +54,12 @@ Weights::Weights(Machine& machine, Rank rank, const Job& job)
       pool_of_(job.model.weights.size()) {
   for (std::size_t layer = 0; layer < job.model.layers.size(); ++layer)
     demanded_.emplace_back(machine.scheduler());
+  if (job.shared->delays.empty() || job.replay) return;
+  delays_ = &job.shared->delays[rank.index];
+  delays_->seen.resize(residence_.size());
+  read_.resize(residence_.size());
+  renewed_.resize(residence_.size());
+  renewals_.resize(residence_.size());
 }
 
 bool Weights::persistent(std::uint32_t weight) const {
@@ -91,6 +98,9 @@ Task<> Weights::init() {
   choose_residence();
   const std::uint64_t ways = job_.partition.weight_ways();
   std::uint64_t gpu = 0, host = 0;
+  const auto& part = job_.scenario.strategy.weights;
+  const bool pages = part.pool == description::PoolKind::pages;
+  const std::uint64_t page = part.page.value();
   for (std::uint32_t weight = 0; weight < residence_.size(); ++weight) {
     if (residence_[weight] == Residence::gpu) {
       flat_offset_[weight] = gpu;
@@ -98,6 +108,7 @@ Task<> Weights::init() {
     } else if (residence_[weight] == Residence::host) {
       flat_offset_[weight] = host;
       host += share_bytes_[weight];
+      if (pages) host = description::divide_up(host, page) * page;
     }
   }
   if (gpu) gpu_flat_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(gpu), Purpose::weights);
@@ -232,6 +243,13 @@ View Weights::updated_share(std::uint32_t weight, std::uint64_t ways) const {
   return whole_view(weight).part(job_.member(rank_) * each, each);
 }
 
+Op Weights::renew(std::uint32_t weight, const View& from) {
+  renewed_[weight] = machine_.copy(rank_, share(weight).part(0, from.bytes), from,
+                                   After(read_[weight], renewed_[weight]));
+  ++renewals_[weight];
+  return renewed_[weight];
+}
+
 Op Weights::gather_weight(const LayerWeight& slot, View region, Op own_share_is_there) {
   if (job_.partition.weight_ways() == 1) return own_share_is_there;
   View own = residence_[slot.weight] == Residence::gpu
@@ -281,9 +299,15 @@ Task<View> Weights::bring(const LayerWeight& slot, GatheredWeights& gathered) {
   Op there;
   if (residence_[slot.weight] == Residence::host) {
     // one copy stream: a block's tensors follow each other, and leave peers half of the link
-    last_copy_ =
-        machine_.copy(rank_, own, share(slot.weight).part(0, slot.share_bytes), last_copy_);
+    Op renewed;
+    if (delays_) renewed = renewed_[slot.weight];
+    last_copy_ = machine_.copy(rank_, own, share(slot.weight).part(0, slot.share_bytes),
+                               After(last_copy_, renewed));
     there = last_copy_;
+    if (delays_) {
+      read_[slot.weight] = there;
+      delays_->seen[slot.weight].push_back(renewals_[slot.weight]);
+    }
   } else if (residence_[slot.weight] == Residence::storage) {
     const Buffer staging = co_await pool_for(slot.weight).take();
     const View view = staging.view(0, stored_bytes(slot.weight));
@@ -291,6 +315,8 @@ Task<View> Weights::bring(const LayerWeight& slot, GatheredWeights& gathered) {
     last_read_ = machine_.read(rank_, extents_[slot.weight], {0, view.bytes}, view, last_read_);
     gathered.reads.push_back(last_read_);
     there = machine_.copy(rank_, own, view.part(0, slot.share_bytes), last_read_);
+  } else if (replay_) {
+    there = replay_->fetched(slot.weight);
   }
   gathered.ready.push_back(gather_weight(slot, region, there));
   co_return region;
@@ -309,7 +335,7 @@ Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
   for (const LayerWeight& slot : job_.plans.layers[layer].weights) {
     if (residence_[slot.weight] == Residence::gpu && whole_[slot.weight]) {
       gathered.views.push_back(whole_view(slot.weight));
-      gathered.ready.emplace_back();
+      gathered.ready.push_back(replay_ ? replay_->fetched(slot.weight) : Op());
       continue;
     }
     const std::uint64_t more = job_.elements(slot.weight);

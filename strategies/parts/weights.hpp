@@ -9,6 +9,8 @@
 
 namespace spillway::strategies {
 
+class Replay;
+
 /// Elements of gathered weights that are alive; counts down when the layer that holds it is
 /// dropped.
 class LiveElements {
@@ -91,6 +93,11 @@ class Weights {
   /// Where the part of a weight on this GPU lies that an optimizer spread over `ways` ranks renews
   /// here.
   View updated_share(std::uint32_t weight, std::uint64_t ways) const;
+  /// New values of a weight in host memory, between fetches that have begun and those to come. No
+  /// other operation writes `from`.
+  Op renew(std::uint32_t weight, const View& from);
+  /// Weights on the GPU are what it says when a layer fetches them.
+  void set_replay(Replay* replay) { replay_ = replay; }
   std::uint64_t share_bytes(std::uint32_t weight) const { return share_bytes_[weight]; }
   /// The same in whole sectors: its extent.
   std::uint64_t stored_bytes(std::uint32_t weight) const;
@@ -121,6 +128,10 @@ class Weights {
   std::vector<Stored> extents_;
   Semaphore turn_;  ///< one layer is fetched at a time: all ranks gather in the same order
   Op last_read_, last_copy_;
+  Replay* replay_ = nullptr;
+  Delays* delays_ = nullptr;        ///< keeps what fetches saw
+  std::vector<Op> read_, renewed_;  ///< by weight, where delays are kept: its last copies
+  std::vector<std::uint64_t> renewals_;
   std::deque<Event> demanded_;            ///< by layer
   std::unique_ptr<WeightChunks> chunks_;  ///< null unless weights come in chunks
   std::uint64_t live_ = 0;                ///< elements of gathered weights on the GPU

@@ -73,7 +73,7 @@ TEST(Parts, ReadBackWhatTheyWrite) {
                         true,
                         Params(5)};
   strategy.optimizer.paths = {{"nvme", 2.0}, {"pfs", std::nullopt}};
-  strategy.optimizer.staleness = 1;
+  strategy.optimizer.staleness = any_staleness;
   strategy.io_engine = IoEngine::gds;
   strategy.further["optimizer.adapt"] = "true";
   const json once = strategy;
@@ -82,6 +82,8 @@ TEST(Parts, ReadBackWhatTheyWrite) {
   EXPECT_EQ(json(again), once);
   EXPECT_EQ(again.gradients.flush_tail, 12_GiB);
   EXPECT_EQ(again.weights.prefetch_bucket, Params(11));
+  EXPECT_EQ(once["optimizer"]["staleness"], "async");
+  EXPECT_EQ(again.optimizer.staleness, any_staleness);
 }
 
 }  // namespace

@@ -97,7 +97,8 @@ description::Scenario small_training(const std::string& system, const Overrides&
 }
 
 RealRun train_for_real(const description::Scenario& scenario, RealRunOptions options, bool on_disk,
-                       const std::optional<strategies::ActivationPlan>& plan) {
+                       const std::optional<strategies::ActivationPlan>& plan,
+                       const std::vector<strategies::Delays>& replay) {
   static int number = 0;
   const bool in_memory = !on_disk && std::filesystem::exists("/dev/shm");
   const std::filesystem::path root =
@@ -114,6 +115,7 @@ RealRun train_for_real(const description::Scenario& scenario, RealRunOptions opt
   }
   strategies::Prepared prepared = strategies::prepare(scenario);
   if (plan) prepared.activations = plan;
+  prepared.replay = replay;
   try {
     RealRun run = run_for_real(scenario, prepared, options);
     expect_clean(root);

@@ -32,10 +32,12 @@ description::Scenario small_training(const std::string& system, const Overrides&
 /// Runs it in new directories, which are gone afterwards, and fails the test when the run itself
 /// left something in them.
 ///   on_disk  else in memory, where there is such a file system: without O_DIRECT
+///   replay   delays that a reference repeats
 ///   plan     instead of what the policy of activations stands for
 RealRun train_for_real(const description::Scenario& scenario, RealRunOptions options = {},
                        bool on_disk = false,
-                       const std::optional<strategies::ActivationPlan>& plan = std::nullopt);
+                       const std::optional<strategies::ActivationPlan>& plan = std::nullopt,
+                       const std::vector<strategies::Delays>& replay = {});
 
 /// The run that `scenario` must end like; made once for all that have its numerics, of scenarios
 /// that are otherwise the same.

@@ -79,6 +79,30 @@ TEST(SimulateReport, SaysNothingOfStatesOnOnePathThatAreNeverCached) {
   EXPECT_THAT(report, Not(HasSubstr("checkpoint")));
 }
 
+TEST(SimulateReport, SaysHowLateUpdatesCome) {
+  result::Result run = sample_that_fits();
+  EXPECT_THAT(simulate_report(run, {200}), Not(HasSubstr("Staleness")));
+  run.staleness.emplace();
+  EXPECT_THAT(simulate_report(run, {200}),
+              HasSubstr("Staleness: none, every step sees the update before it.\n"));
+  run.staleness->mean = 1;
+  run.staleness->max = 1;
+  EXPECT_THAT(simulate_report(run, {200}),
+              HasSubstr("Staleness: every update is seen one step late. The training is not"));
+  run.staleness->mean = 2.5;
+  run.staleness->max = 4;
+  EXPECT_THAT(simulate_report(run, {200}),
+              HasSubstr("an update of a sub-group every 2.50 steps in the mean, 4 at most"));
+}
+
+TEST(SimulateReport, ListsWhatMovesInsideTheDrives) {
+  result::Result run = sample_that_fits();
+  run.near_storage = result::StorageBytes{154 * gigabyte, 150 * gigabyte};
+  const std::string report = simulate_report(run, {200});
+  EXPECT_THAT(report, HasSubstr("inside the drives read     154.0 GB"));
+  EXPECT_THAT(report, HasSubstr("inside the drives written  150.0 GB"));
+}
+
 TEST(SimulateReport, OfARunThatDoesNotFitHasNoTimes) {
   const std::string report = simulate_report(sample_that_does_not_fit(), {100});
   EXPECT_THAT(report, HasSubstr("Does not fit: host memory has no room"));

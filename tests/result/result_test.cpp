@@ -60,6 +60,24 @@ TEST(ResultJson, HasEveryNameOfTheFormat) {
   EXPECT_EQ(found.at("/peak_bytes/host/entries/0/purpose"_json_pointer), "gradient_flat_buffer");
 }
 
+TEST(ResultJson, KeepsHowLateUpdatesCameAndWhatMovedInsideTheDrives) {
+  Result result = sample_that_fits();
+  EXPECT_FALSE(json(result).contains("staleness"));
+  EXPECT_FALSE(json(result).contains("near_storage"));
+  result.staleness.emplace();
+  result.staleness->mean = 2.5;
+  result.staleness->max = 4;
+  result.staleness->blocks = {{2, 3}, {3, 4}};
+  result.near_storage = StorageBytes{12, 14};
+  const Result again = read_back(result);
+  ASSERT_TRUE(again.staleness && again.near_storage);
+  EXPECT_EQ(again.staleness->mean, 2.5);
+  EXPECT_EQ(again.staleness->max, 4u);
+  EXPECT_EQ(again.staleness->blocks.at(1).mean, 3);
+  EXPECT_EQ(again.near_storage->write, 14u);
+  EXPECT_EQ(json(again), json(result));
+}
+
 TEST(ResultJson, SaysWhatDidNotFit) {
   const json found = sample_that_does_not_fit();
   EXPECT_EQ(found.at("feasible"), false);

@@ -58,7 +58,7 @@ const std::vector<Choice>& parts() {
       {"strategy.optimizer.pipeline_write", either},
       {"strategy.optimizer.tier_lock", either},
       {"strategy.optimizer.host_cache", {"0 B", "100 MiB"}},
-      {"strategy.optimizer.staleness", {"1"}},
+      {"strategy.optimizer.staleness", {"1", "async"}},
       {"strategy.optimizer.read_ahead", {"2"}},
       {"strategy.optimizer.adapt", either},
       {"strategy.optimizer.host_fill", {"0.1"}},

@@ -26,6 +26,9 @@ Contents::Contents(Machine& machine) : machine_(machine) {}
 std::size_t Contents::step() const { return machine_.recorder().steps().size(); }
 
 void Contents::started(const Operation& operation) {
+  if (operation.kind == OperationKind::storage_kernel && faults_.size() < enough)
+    for (const BoundOperand& operand : operation.operands)
+      if (operand.access != models::Access::write) check(operation, operand.view);
   if (operation.kind != OperationKind::read || faults_.size() >= enough) return;
   if (const View* view = stored(operation)) check(operation, *view);
 }
@@ -57,6 +60,11 @@ void Contents::check(const Operation& operation, const View& view) {
 }
 
 void Contents::finished(const Operation& operation) {
+  if (operation.kind == OperationKind::storage_kernel && !operation.error)
+    for (const BoundOperand& operand : operation.operands)
+      if (operand.access != models::Access::read)
+        put(extents_[operand.view.block.get()], operand.view.offset,
+            {operand.view.offset + operand.view.bytes, step()});
   if (operation.kind != OperationKind::write || operation.error) return;
   if (const View* view = stored(operation))
     put(extents_[view->block.get()], view->offset, {view->offset + view->bytes, step()});

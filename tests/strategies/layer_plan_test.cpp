@@ -17,7 +17,7 @@ struct Planned {
 
 Planned plan(const std::string& model, std::uint64_t ways = 1, bool recomputes = true) {
   Planned planned{prepare(small_model(model, "resident")), {}};
-  const auto& [model_of, program, none] = planned.prepared;
+  const auto& [model_of, program, none, no_delays] = planned.prepared;
   planned.plans = plan_layers(
       model_of, program, ways, ways,
       recomputes ? checkpoint_blocks(model_of, program, Fate::keep) : keep_everything(program));

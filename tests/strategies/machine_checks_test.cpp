@@ -50,6 +50,12 @@ Task<> right_tier(Machine& m) {
   CpuKernel on_gpu;
   on_gpu.operands.emplace_back(gpu.view(), Access::read);
   EXPECT_REFUSED(m.run(rank0, on_gpu), "wrong tier");
+  StorageKernel inside;
+  inside.operands.emplace_back(host.view(), Access::read);
+  EXPECT_REFUSED(m.run(rank0, ssd, inside), "does not lie on it");
+  StorageKernel askew;
+  askew.operands.emplace_back(View(stored.block(), 0, 100), Access::read);
+  EXPECT_REFUSED(m.run(rank0, ssd, askew), "not aligned");
 }
 
 TYPED_TEST(MachineChecks, OperandsLieOnTheRightTier) { this->run(right_tier(this->machine())); }

@@ -73,6 +73,18 @@ Op cpu_work(Machine& m, Stage& s, const After& after) {
   kernel.operands.emplace_back(s.host.view(4096, 4096), Access::read_write);
   return m.run(rank0, std::move(kernel), after);
 }
+Op update_inside(Machine& m, Stage& s, const After& after) {
+  StorageKernel kernel;
+  kernel.elements = 1000;
+  kernel.operands.emplace_back(View(s.stored.block(), 0, 8 * mib), Access::read_write);
+  return m.run(rank0, ssd, std::move(kernel), after);
+}
+Op update_the_other(Machine& m, Stage& s, const After& after) {
+  StorageKernel kernel;
+  kernel.elements = 1000;
+  kernel.operands.emplace_back(View(s.second.block(), 0, 4096), Access::read_write);
+  return m.run(rank0, ssd, std::move(kernel), after);
+}
 
 Task<> both(Machine& m, Issue first, Issue second) {
   Stage s = co_await stage(m);
@@ -97,6 +109,8 @@ TYPED_TEST(MachineHazard, UnorderedOverlapsOfWhichOneWritesEndTheRun) {
       {"two writes to one extent", overwrite, overwrite_too},
       {"a write to an extent that is read", read_host, overwrite},
       {"a read of an extent that is written", overwrite, read_host},
+      {"work inside a storage changes what a read takes", read_host, update_inside},
+      {"a write to an extent that is updated inside its storage", update_inside, overwrite},
       {"two copies into one GPU buffer", copy_up, copy_up_too},
       {"a kernel reads what a copy fills", copy_up, kernel_reads},
       {"a kernel writes what a copy takes", copy_down, kernel_writes},
@@ -117,6 +131,7 @@ TYPED_TEST(MachineHazard, WhatOverlapsNowhereOrOnlyReadsIsNoConflict) {
       {"a CPU kernel beside the range that a write takes", write_host, cpu_work},
       {"a kernel beside the bytes that a copy takes", copy_down, kernel_beside},
       {"kernels of one stream", kernel_writes, kernel_writes},
+      {"work inside a storage on two extents", update_inside, update_the_other},
   };
   for (const Pair& pair : pairs) {
     SCOPED_TRACE(pair.what);
