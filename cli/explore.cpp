@@ -27,6 +27,8 @@ struct Options {
   double limit_s = 600;
   std::string search = "exhaustive";
   std::uint64_t seed = 1, samples = 1024;
+  std::string shard;
+  std::uint64_t slurm = 0;
   bool count = false, json = false, simulate_all = false;
 };
 
@@ -43,6 +45,38 @@ double budget_of(const std::string& text) {
   if (!parsed.problem.empty()) refuse("--budget", parsed.problem, parsed.hint);
   if (parsed.value <= 0) refuse("--budget", "is no time", "write for example --budget 10min");
   return static_cast<double>(parsed.value);
+}
+
+/// "2/8": the third of eight.
+void read_shard(const std::string& text, explore::ExploreOptions& into) {
+  if (text.empty()) return;
+  unsigned long shard = 0, shards = 0;
+  int end = 0;
+  const bool read = std::sscanf(text.c_str(), "%lu/%lu%n", &shard, &shards, &end) == 2;
+  if (!read || static_cast<std::size_t>(end) != text.size() || shard >= shards)
+    refuse("--shard", "\"" + text + "\" is no shard", "write for example 0/8, up to 7/8");
+  if (into.search == explore::Search::nsga2)
+    refuse("--shard", "a genetic search needs all points", "drop --shard or take another --search");
+  into.shard = shard;
+  into.shards = shards;
+}
+
+/// A script for sbatch: a job for each shard, and what to do when they are done.
+std::string slurm_script(const Options& options) {
+  const std::string space = "'" + options.space + "'";
+  return fmt::format(
+      "#!/bin/bash\n"
+      "#SBATCH --job-name=spillway-explore\n"
+      "#SBATCH --array=0-{last}\n"
+      "#SBATCH --cpus-per-task={jobs}\n"
+      "# When all have ended, whether they finished or not:\n"
+      "#   spillway explore merge '{db}' {parts}\n"
+      "#   spillway explore {space} --db '{db}'\n"
+      "exec spillway explore {space} --db '{db}'.$SLURM_ARRAY_TASK_ID "
+      "--shard $SLURM_ARRAY_TASK_ID/{shards} --jobs $SLURM_CPUS_PER_TASK\n",
+      fmt::arg("last", options.slurm - 1), fmt::arg("jobs", options.jobs ? options.jobs : 16),
+      fmt::arg("db", options.database), fmt::arg("parts", "'" + options.database + "'.[0-9]*"),
+      fmt::arg("space", space), fmt::arg("shards", options.slurm));
 }
 
 explore::Search search_of(const std::string& name) {
@@ -138,6 +172,7 @@ void run(const Options& options) {
   if (options.count) return count(points, options);
   if (options.database.empty())
     refuse("--db", "missing", "name the file that keeps the results, or ask --count");
+  if (options.slurm) return print(slurm_script(options));
   explore::ExploreOptions how;
   how.jobs = options.jobs;
   how.limit_s = options.limit_s;
@@ -146,6 +181,7 @@ void run(const Options& options) {
   how.search = search_of(options.search);
   how.seed = options.seed;
   how.samples = options.samples;
+  read_shard(options.shard, how);
   int signal = 0;
   const hw_backend::InterruptGuard guard;
   how.stop = [&signal] {
@@ -171,19 +207,22 @@ void run(const Options& options) {
   }
 }
 
+/// The space that is asked for, or the last one.
+std::int64_t space_in(explore::Store& store, const std::string& file, std::int64_t asked) {
+  const std::vector<explore::SpaceRow> spaces = store.spaces();
+  if (spaces.empty()) refuse(file, "has no space yet", "explore one");
+  if (asked == 0) return spaces.back().space;
+  const bool known = std::any_of(spaces.begin(), spaces.end(),
+                                 [&](const auto& one) { return one.space == asked; });
+  if (!known)
+    refuse("--space", fmt::format("no space {}", asked),
+           fmt::format("there are 1 to {}", spaces.size()));
+  return asked;
+}
+
 void show(const ShowOptions& options) {
   explore::Store store(options.database, explore::Database::Access::read);
-  const std::vector<explore::SpaceRow> spaces = store.spaces();
-  if (spaces.empty()) refuse(options.database, "has no space yet", "explore one");
-  std::int64_t space = spaces.back().space;
-  if (options.space) {
-    const bool known = std::any_of(spaces.begin(), spaces.end(),
-                                   [&](const auto& one) { return one.space == options.space; });
-    if (!known)
-      refuse("--space", fmt::format("no space {}", options.space),
-             fmt::format("there are 1 to {}", spaces.size()));
-    space = options.space;
-  }
+  const std::int64_t space = space_in(store, options.database, options.space);
   const Form form = options.json ? Form::json : options.csv ? Form::csv : Form::table;
   if (options.why) return print_reasons(store, space, form);
   if (!options.group.empty()) return print_groups(store, space, options.group, form);
@@ -201,6 +240,36 @@ void add_show(CLI::App& verb) {
   CLI::Option* json = show_verb->add_flag("--json", options->json, "as JSON");
   show_verb->add_flag("--csv", options->csv, "one line per point")->excludes(json);
   show_verb->callback([options] { show(*options); });
+}
+
+void add_explain(CLI::App& verb) {
+  auto options = std::make_shared<ShowOptions>();
+  auto point = std::make_shared<std::uint64_t>(0);
+  CLI::App* explain = verb.add_subcommand(
+      "explain", "why a point of the front is what it is, and what each next step would bring");
+  explain->add_option("database", options->database, "its file")->required();
+  explain->add_option("point", *point, "its number, as show has it")->required();
+  explain->add_option("--space", options->space, "of several, which; else the last one");
+  explain->add_flag("--json", options->json, "with the whole result of each step");
+  explain->callback([options, point] {
+    explore::Store store(options->database, explore::Database::Access::read);
+    print_explanation(store, space_in(store, options->database, options->space), *point,
+                      options->json ? Form::json : Form::table);
+  });
+}
+
+void add_merge(CLI::App& verb) {
+  auto into = std::make_shared<std::string>();
+  auto parts = std::make_shared<std::vector<std::string>>();
+  CLI::App* merge_verb = verb.add_subcommand(
+      "merge", "puts what several databases know into one, where exploring the space goes on");
+  merge_verb->add_option("into", *into, "the database that gets it")->required();
+  merge_verb->add_option("parts", *parts, "databases, which stay as they are")->required();
+  merge_verb->callback([into, parts] {
+    explore::Store store(*into, explore::Database::Access::write);
+    for (const std::string& part : *parts)
+      print(fmt::format("{}: {} scenarios\n", part, reports::human_count(store.take_over(part))));
+  });
 }
 
 }  // namespace
@@ -222,11 +291,19 @@ void add_explore(CLI::App& app) {
   verb->add_option("--seed", options->seed, "of sobol and nsga2: the same finds the same");
   verb->add_option("--samples", options->samples, "points that sobol and nsga2 look at")
       ->check(CLI::PositiveNumber);
+  verb->add_option("--shard", options->shard,
+                   "of N parts of the space, only part I; explore merge joins their databases")
+      ->type_name("I/N");
+  verb->add_option("--slurm", options->slurm, "run nothing: print the sbatch script of N shards")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   verb->add_flag("--count", options->count, "how many points, and how long they may take");
   verb->add_flag("--simulate-all", options->simulate_all, "prune nothing by bounds");
   verb->add_flag("--json", options->json, "the front with whole results");
   verb->footer("Example:\n  spillway explore scenarios/spaces/ssds_until_gpu_limit.json --count");
   add_show(*verb);
+  add_merge(*verb);
+  add_explain(*verb);
   verb->callback([options, verb] {
     if (!verb->get_subcommands().empty()) return;
     if (options->space.empty()) refuse("space", "missing", "name a space file");

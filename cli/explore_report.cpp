@@ -80,12 +80,14 @@ std::string summary(const SpaceRow& space) {
 
 void print_points(const SpaceRow& space, const std::vector<PointRow>& points) {
   reports::Table table;
+  table.columns.push_back({"point", reports::Align::right, 0});
   for (const std::string& axis : space.axes)
     table.columns.push_back({axis, reports::Align::left, 28});
   for (const explore::ObjectiveRow& one : space.objectives)
     table.columns.push_back({one.path, reports::Align::right, 0});
   for (const PointRow& point : points) {
     auto& cells = table.rows.emplace_back();
+    cells.emplace_back(std::to_string(point.number));
     for (const std::string& axis : space.axes) cells.emplace_back(shown(point.point.at(axis)));
     for (const explore::ObjectiveRow& one : space.objectives)
       cells.emplace_back(human(one.path, point.objectives.value(one.path, json())));
@@ -123,14 +125,17 @@ void print_front(explore::Store& store, std::int64_t number, Form form) {
   }
   json points = json::array();
   for (const PointRow& point : front)
-    points.push_back(
-        {{"key", point.key}, {"point", point.point}, {"result", store.result(point.key)}});
+    points.push_back({{"number", point.number},
+                      {"key", point.key},
+                      {"point", point.point},
+                      {"result", store.result(point.key)}});
   if (form == Form::csv) {
     std::vector<json> rows;
     for (const json& point : points) {
       rows.push_back(point["result"].is_object() ? point["result"] : json::object());
       rows.back()["point"] = point["point"];
       rows.back()["key"] = point["key"];
+      rows.back()["number"] = point["number"];
     }
     std::ostringstream text;
     reports::write_csv(text, rows);

@@ -15,6 +15,11 @@ void print_front(explore::Store& store, std::int64_t space, Form form);
 ///   Throws  ScenarioError: the space has no such axis
 void print_groups(explore::Store& store, std::int64_t space, const std::string& axis, Form form);
 
+/// Why a point of the front is what it is, in a paragraph: its bottleneck, and what each next step
+/// would bring, simulated.
+///   Throws  ScenarioError: no such point, or one that is not on the front
+void print_explanation(explore::Store& store, std::int64_t space, std::uint64_t number, Form form);
+
 /// Points that were not accepted: in a table how many for which reason, else each.
 void print_reasons(explore::Store& store, std::int64_t space, Form form);
 

@@ -19,5 +19,6 @@ void add_fidelity(CLI::App& app);
 void add_probe(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_explore(CLI::App& app);
+void add_plan(CLI::App& app);
 
 }  // namespace spillway::cli

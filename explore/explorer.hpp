@@ -25,8 +25,9 @@ struct ExploreOptions {
   double budget_s = 0;   ///< for all of it; 0: as long as it takes
   bool prune = true;     ///< by bounds
   Search search = Search::exhaustive;
-  std::uint64_t seed = 1;        ///< of the other two
-  std::uint64_t samples = 1024;  ///< that the other two look at
+  std::uint64_t seed = 1;               ///< of the other two
+  std::uint64_t samples = 1024;         ///< that the other two look at
+  std::uint64_t shard = 0, shards = 1;  ///< only points whose number leaves `shard`
   std::function<bool()> stop = [] { return false; };
   std::function<void(const Progress&)> progress = [](const Progress&) {};
 };

@@ -262,6 +262,32 @@ void Store::put_pruned(std::int64_t space, std::uint64_t first, std::uint64_t la
       .run();
 }
 
+std::uint64_t Store::take_over(const std::string& file) {
+  const Store other(file, Database::Access::read);  // or this says what is wrong with it
+  commit();
+  Statement attach = database_->prepare("ATTACH DATABASE ? AS other");
+  attach.bind(1, file).run();
+  const auto count = [this] {
+    Statement all = database_->prepare("SELECT count(*) FROM main.scenarios");
+    all.step();
+    return static_cast<std::uint64_t>(all.integer(0));
+  };
+  const std::uint64_t before = count();
+  database_->execute(
+      "BEGIN IMMEDIATE;"
+      "INSERT OR IGNORE INTO main.scenarios SELECT * FROM other.scenarios;"
+      "INSERT OR IGNORE INTO main.results SELECT * FROM other.results;"
+      "INSERT OR IGNORE INTO main.spaces (id, name, axes, objectives, constraints) "
+      "SELECT id, name, axes, objectives, constraints FROM other.spaces;"
+      "INSERT OR IGNORE INTO main.space_points "
+      "SELECT mine.space, number, key, point, verdict, reason, point.objectives, front "
+      "FROM other.space_points AS point JOIN other.spaces AS theirs USING (space) "
+      "JOIN main.spaces AS mine ON mine.id = theirs.id; COMMIT;");
+  const std::uint64_t added = count() - before;
+  database_->execute("DETACH DATABASE other");
+  return added;
+}
+
 std::vector<SpaceRow> Store::spaces() {
   Statement& read = statement(
       "SELECT space, id, name, axes, objectives, constraints, points, bounded, pruned, simulated, "

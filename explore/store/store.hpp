@@ -88,6 +88,12 @@ class Store {
   /// Numbers first .. last, none of which can meet the constraints or beat the front.
   void put_pruned(std::int64_t space, std::uint64_t first, std::uint64_t last);
 
+  /// Takes over what another database knows of scenarios and points. Exploring a space here then
+  /// joins the fronts of its shards and simulates nothing of them again.
+  ///   Result  scenarios that were new
+  ///   Throws  ScenarioError when `file` is no database of explorations
+  std::uint64_t take_over(const std::string& file);
+
   void commit();
   bool writing() const { return writing_; }
 

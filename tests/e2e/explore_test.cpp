@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/e2e/command.hpp"
 
 namespace spillway::e2e {
@@ -57,6 +59,43 @@ TEST(ExploreVerb, SaysWhyPointsAreNotAccepted) {
       shell(place, "spillway explore show r.db --best-per machine.gpu.memory --json");
   EXPECT_EQ(best.json().size(), 2u);
   EXPECT_EQ(shell(place, "spillway explore show r.db --best-per gpu").exit, 2);
+}
+
+TEST(ExploreVerb, ExplainsAPointOfTheFront) {
+  const Workplace place;
+  place.write("space.json", good_space());
+  const Ended done = shell(place, "spillway explore space.json --db r.db --json");
+  ASSERT_EQ(done.exit, 0) << done.err;
+  const std::string number = done.json()["front"][0]["number"].dump();
+  const Ended told = shell(place, "spillway explore explain r.db " + number);
+  EXPECT_EQ(told.exit, 0) << told.err;
+  EXPECT_NE(told.out.find("The busiest resource is gpu"), std::string::npos) << told.out;
+  // nothing is on drives: the line is broken at spaces, wherever
+  std::string text = told.out;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  EXPECT_NE(text.find("With one more drive of nvme: "), std::string::npos) << text;
+  EXPECT_NE(text.find("no change for $170 more."), std::string::npos) << text;
+  EXPECT_NE(text.find("Of these, a GPU twice as fast brings most."), std::string::npos) << text;
+  EXPECT_EQ(shell(place, "spillway explore explain r.db 99").exit, 2);
+}
+
+TEST(ExploreVerb, MergesShards) {
+  const Workplace place;
+  place.write("space.json", good_space());
+  for (const char* shard : {"0", "1"})
+    ASSERT_EQ(shell(place, "spillway explore space.json --db p." + std::string(shard) +
+                               " --shard " + shard + "/2")
+                  .exit,
+              0);
+  const Ended merged = shell(place, "spillway explore merge all.db p.0 p.1");
+  EXPECT_EQ(merged.exit, 0) << merged.err;
+  const Ended whole = shell(place, "spillway explore space.json --db all.db --json");
+  EXPECT_EQ(whole.json()["simulated"], 0);
+  EXPECT_EQ(whole.json()["points"], 6);
+  EXPECT_EQ(shell(place, "spillway explore space.json --db p --shard 2/2").exit, 2);
+  EXPECT_EQ(shell(place, "spillway explore merge all.db space.json").exit, 2);
+  const Ended script = shell(place, "spillway explore space.json --db p --slurm 8 | bash -n");
+  EXPECT_EQ(script.exit, 0) << script.err;
 }
 
 TEST(ExploreVerb, RefusesASpaceWithEverythingThatIsWrong) {

@@ -37,7 +37,7 @@ TEST_P(Help, ShowsAnExampleThatWorksAsPasted) {
 INSTANTIATE_TEST_SUITE_P(Verbs, Help,
                          testing::Values("", "simulate", "compare", "model", "machine", "systems",
                                          "import", "export", "lifetimes", "worker", "fidelity",
-                                         "probe", "validate"),
+                                         "probe", "validate", "explore", "plan"),
                          [](const auto& verb) {
                            return verb.param.empty() ? "program" : verb.param;
                          });
@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Verbs, Help,
 TEST(HelpOfTheProgram, NamesEachVerb) {
   const Ended help = spillway("--help");
   for (const char* verb : {"simulate", "compare", "model", "machine", "systems", "import", "export",
-                           "worker", "fidelity", "probe", "validate"})
+                           "worker", "fidelity", "probe", "validate", "explore", "plan"})
     EXPECT_NE(line_of(help.out, verb), "") << verb;
 }
 

@@ -143,6 +143,33 @@ TEST(Search, FindsTheSameWithAnyNumberOfWorkers) {
   }
 }
 
+TEST(Search, OfShardsIsThatOfTheWhole) {
+  const SpaceFiles files;
+  const auto space = files.space(wide);
+  const Points points(space);
+  ExploreOptions options;
+  options.jobs = 2;
+  options.shards = 3;
+  Store whole(files.path("whole.db"), Database::Access::write);
+  std::uint64_t all = 0;
+  for (options.shard = 0; options.shard < 3; ++options.shard) {
+    const std::string part = files.path("part" + std::to_string(options.shard));
+    all += explore(sim(), points, part, options).counts.points;
+    whole.take_over(part);
+  }
+  whole.close();
+  EXPECT_EQ(all, points.count());
+  const Exploration joined = explore(sim(), points, files.path("whole.db"), {.jobs = 2});
+  // each shard simulated its own front, and that of the whole is among them
+  EXPECT_EQ(joined.counts.simulated, 0u);
+  whole.open();
+  std::set<std::string> front;
+  for (const PointRow& row : whole.points(joined.space, "front"))
+    front.insert(row.objectives.dump());
+  const Found at_once = search(Search::exhaustive, 2, 0);
+  EXPECT_EQ(front, std::set<std::string>(at_once.front.begin(), at_once.front.end()));
+}
+
 TEST(Search, OfEverythingFindsWhatIsThere) {
   const Found all = search(Search::exhaustive, 2, 0), spread = search(Search::sobol, 2, 1000);
   EXPECT_EQ(all.counts.points, 160u);

@@ -116,6 +116,25 @@ TEST_F(StoreFile, HasViewsWithAColumnForEachAxisAndObjective) {
   EXPECT_EQ(count.integer(0), 2);
 }
 
+TEST_F(StoreFile, TakesOverWhatAnotherOneKnows) {
+  const std::string other = file() + ".other";
+  {
+    Store store(other, Access::write);
+    for (const char* key : {"both", "there"})
+      store.put(key, ScenarioRow{"fits", "", {{"step_time_s", 1}}, 0});
+    store.put_result("there", {{"step_time_s", 1}});
+    store.commit();
+  }
+  Store store(file(), Access::write);
+  store.put("both", ScenarioRow{"fits", "", {{"step_time_s", 2}}, 0});
+  EXPECT_EQ(store.take_over(other), 1u);
+  EXPECT_EQ(store.take_over(other), 0u);
+  EXPECT_EQ(store.find("both")->numbers["step_time_s"], 2);
+  EXPECT_TRUE(store.has_result("there"));
+  EXPECT_EQ(store.integrity(), "ok");
+  EXPECT_THROW(store.take_over(file() + ".none"), description::ScenarioError);
+}
+
 TEST_F(StoreFile, SurvivesClosingForAFork) {
   Store store(file(), Access::write);
   const std::int64_t number = store.begin_space(space("a"));
