@@ -153,6 +153,12 @@ Scenario unlimited(Scenario scenario) {
   return scenario;
 }
 
+/// Which updates a step has, or which tensors it moves, follows from the machine.
+bool decides_by_machine(const description::Strategy& strategy) {
+  return strategy.activations.policy == ActivationPolicy::plan ||
+         strategy.optimizer.staleness == description::any_staleness;
+}
+
 /// Spare host memory may keep states off the drives.
 bool caches_states(const description::OptimizerPart& optimizer) {
   return optimizer.home == description::Home::ssd && (!optimizer.buffers || !optimizer.host_cache);
@@ -192,7 +198,7 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   mandatory.demand_ = least_step(machine.demands());
   mandatory.storages_apart_ = scenario.machine.storage.size() < 2;
   if (swaps) drop_recomputation(mandatory.demand_);
-  if (scenario.strategy.activations.policy == ActivationPolicy::plan) {
+  if (decides_by_machine(scenario.strategy)) {
     keep_matrix_products(mandatory.demand_);
     return mandatory;
   }

@@ -11,7 +11,8 @@ namespace spillway::strategies {
 /// of the scenario's system does with less. One for all machines that differ only in those.
 ///   Where a system plans for the machine, what it may plan is left out: swapped and cached
 ///   activations and what is recomputed instead; states that spare host memory keeps off the
-///   drives; of plans for each tensor, all but the matrix products.
+///   drives; of plans for each tensor, and of updates that no step waits for, all but the matrix
+///   products.
 class Mandatory {
  public:
   /// Counts the demand on a machine without limits, the least of two steps.
