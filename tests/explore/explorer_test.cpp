@@ -192,8 +192,7 @@ TEST(Explore, StopsWhenAskedAndGoesOnLater) {
 
 TEST(Explore, StopsWhenItsTimeIsOver) {
   Explored explored(space_over(R"("run.seed": {"from": 1, "to": 100000})"));
-  const Exploration done =
-      explored.run(moody("none"), {.jobs = 2, .budget_s = 3, .prune = false});
+  const Exploration done = explored.run(moody("none"), {.jobs = 2, .budget_s = 3, .prune = false});
   EXPECT_FALSE(done.finished);
   EXPECT_FALSE(done.stopped);
   EXPECT_LT(done.seconds, 30);
