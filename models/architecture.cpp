@@ -167,6 +167,23 @@ void read_bert(ConfigKeys& keys, Architecture& a) {
     keys.complain("tie_word_embeddings", "an untied head is not supported for bert");
 }
 
+/// Facebook's DiT: patches of latents, conditioned by adaLN-Zero on time step and label.
+void read_dit(ConfigKeys& keys, Architecture& a) {
+  a.stack = Stack::encoder;
+  a.hidden = keys.count("hidden_size", 1152);
+  a.layers = keys.count("depth", 28);
+  a.heads = a.kv_heads = keys.count("num_heads", 16);
+  a.ffn = a.hidden * keys.count("mlp_ratio", 4);
+  const std::uint64_t channels = keys.count("in_channels", 4), side = keys.count("patch_size", 2);
+  a.patch_inputs = channels * side * side;
+  a.patch_outputs = a.patch_inputs * (keys.flag("learn_sigma", true) ? 2 : 1);
+  a.labels = keys.count("num_classes", 1000) + 1;  // one for none
+  a.vocabulary = a.labels;
+  use_biases(a, true);
+  a.activation = Activation::gelu_tanh;
+  a.norm_epsilon = 1e-6;
+}
+
 struct TypeReader {
   const char* type;
   void (*read)(ConfigKeys&, Architecture&);
@@ -182,6 +199,7 @@ constexpr TypeReader readers[] = {
     {"gpt2", read_gpt2, "n_head"},
     {"t5", read_t5, "num_heads"},
     {"bert", read_bert, "num_attention_heads"},
+    {"dit", read_dit, "num_heads"},
 };
 
 const TypeReader& reader_of(ConfigKeys& keys, const std::string& type) {

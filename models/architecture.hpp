@@ -49,6 +49,12 @@ struct Architecture {
   double norm_epsilon = 1e-5;
   double rope_theta = 10000;  ///< base of rotary positions; scaling of long contexts is left out
 
+  /// A diffusion transformer: rows of its table of labels; 0: a language model.
+  std::uint64_t labels = 0;
+  std::uint64_t patch_inputs = 0;   ///< numbers of a patch of latents: a token of a diffusion model
+  std::uint64_t patch_outputs = 0;  ///< that it predicts of it: noise and its variance
+  bool is_diffusion() const { return labels > 0; }
+
   std::uint64_t query_width() const { return heads * head_dim; }
   std::uint64_t kv_width() const { return kv_heads * head_dim; }
 };

@@ -10,6 +10,11 @@ struct Embedded {
   std::optional<Value> decoder;
 };
 
+/// What a diffusion model's blocks read beside the hidden states, made of time step and label.
+struct Conditioned {
+  Value hidden, condition;
+};
+
 // Each appends one layer of the model, `layer` its index.
 
 Embedded embedding(Tape& tape, std::uint32_t layer);
@@ -20,6 +25,12 @@ Value block(Tape& tape, std::uint32_t layer, Value hidden, bool causal,
             std::optional<Value> encoder);
 /// T5's norm between encoder and decoder; the result is what all cross-attentions read.
 Value encoder_norm(Tape& tape, std::uint32_t layer, Value hidden);
+/// Patches of latents, and what all blocks are conditioned on.
+Conditioned diffusion_embedding(Tape& tape, std::uint32_t layer);
+/// adaLN-Zero: shift, scale and gate of both halves from the condition; norms have no weights.
+Value diffusion_block(Tape& tape, std::uint32_t layer, Value hidden, Value condition);
+/// Noise predicted of each patch, and the squared distance to the true one.
+void diffusion_head(Tape& tape, std::uint32_t layer, Value hidden, Value condition);
 /// Final norm, BERT's transform, vocabulary product and loss.
 void head(Tape& tape, std::uint32_t layer, Value hidden);
 

@@ -94,6 +94,9 @@ class ModelWriter {
   }
 
   void embedding();
+  void diffusion_embedding();
+  void diffusion_block(std::uint64_t index);
+  void diffusion_head();
   void block(std::uint64_t index);
   void t5_block(const std::string& stack, std::uint64_t index, bool decoder);
   void head();
@@ -116,6 +119,39 @@ void ModelWriter::embedding() {
   if (a.embedding_width != a.hidden)
     linear(names_.project_in, WeightKind::other_matrix, a.embedding_width, a.hidden, Cut::none,
            false);
+}
+
+/// Widths of a time step's sinusoids, as DiT has them.
+constexpr std::uint64_t frequencies = 256;
+
+void ModelWriter::diffusion_embedding() {
+  const Architecture& a = model_.architecture;
+  const auto other = WeightKind::other_matrix;
+  layer("embedding", false);
+  linear("x_embedder.proj", other, a.patch_inputs, a.hidden, Cut::none, true);
+  linear("t_embedder.mlp.0", other, frequencies, a.hidden, Cut::none, true);
+  linear("t_embedder.mlp.2", other, a.hidden, a.hidden, Cut::none, true);
+  weight(names_.tokens, WeightKind::positions, {a.labels, a.hidden}, Cut::none);
+}
+
+void ModelWriter::diffusion_block(std::uint64_t index) {
+  const Architecture& a = model_.architecture;
+  const std::string number = std::to_string(index);
+  layer("layers." + number, true);
+  const std::string prefix = names_.block_prefix + number + ".";
+  attention(prefix + names_.attention_prefix, false);
+  feed_forward(prefix + names_.feed_forward_prefix);
+  linear(prefix + "adaLN_modulation.1", WeightKind::other_matrix, a.hidden, 6 * a.hidden, Cut::none,
+         true);
+}
+
+void ModelWriter::diffusion_head() {
+  const Architecture& a = model_.architecture;
+  layer("head", false);
+  linear("final_layer.linear", WeightKind::other_matrix, a.hidden, a.patch_outputs, Cut::none,
+         true);
+  linear("final_layer.adaLN_modulation.1", WeightKind::other_matrix, a.hidden, 2 * a.hidden,
+         Cut::none, true);
 }
 
 void ModelWriter::block(std::uint64_t index) {
@@ -202,6 +238,12 @@ const char* to_string(WeightKind kind) {
 
 Model build_model(const Architecture& architecture) {
   ModelWriter writer(architecture);
+  if (architecture.is_diffusion()) {
+    writer.diffusion_embedding();
+    for (std::uint64_t i = 0; i < architecture.layers; ++i) writer.diffusion_block(i);
+    writer.diffusion_head();
+    return writer.take();
+  }
   writer.embedding();
   if (architecture.stack == Stack::encoder_decoder) {
     for (std::uint64_t i = 0; i < architecture.encoder_layers; ++i)

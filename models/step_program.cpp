@@ -89,6 +89,14 @@ StepProgram build_step_program(const Model& model, const Workload& workload) {
   WorkloadCheck(model, workload).throw_complaints();
   Tape tape(model, workload);
   std::uint32_t layer = 0;
+  if (model.architecture.is_diffusion()) {
+    const Conditioned embedded = diffusion_embedding(tape, layer++);
+    Value hidden = embedded.hidden;
+    for (std::uint64_t i = 0; i < model.architecture.layers; ++i)
+      hidden = diffusion_block(tape, layer++, hidden, embedded.condition);
+    diffusion_head(tape, layer, hidden, embedded.condition);
+    return tape.finish();
+  }
   const Embedded embedded = embedding(tape, layer++);
   Value hidden = embedded.first;
   std::optional<Value> encoder;

@@ -103,12 +103,16 @@ enum class OperatorFunction {
   scatter_experts_backward,
   gather_experts,  ///< parts, shares, output
   gather_experts_backward,
-  fused_loss,           ///< hidden, matrix, labels; the product of the head inside
-  fused_loss_backward,  ///< hidden, matrix, labels, w.matrix, g.hidden
-  whole_loss,           ///< logits, labels, softmax
-  whole_loss_backward,  ///< softmax, labels, logits, which their gradient replaces
-  all_reduce,           ///< what is summed
-  update,               ///< weight, w.weight, then its states
+  fused_loss,             ///< hidden, matrix, labels; the product of the head inside
+  fused_loss_backward,    ///< hidden, matrix, labels, w.matrix, g.hidden
+  whole_loss,             ///< logits, labels, softmax
+  whole_loss_backward,    ///< softmax, labels, logits, which their gradient replaces
+  modulation,             ///< x, modulation, y: adaLN's scale and shift of x, or its gate
+  modulation_backward,    ///< g.y, x, modulation, g.x, g.modulation
+  squared_loss,           ///< predicted, noise
+  squared_loss_backward,  ///< noise, predicted, which its gradient replaces
+  all_reduce,             ///< what is summed
+  update,                 ///< weight, w.weight, then its states
 };
 
 /// Rows x columns x inner of a GEMM, `batch` of them: out[m,n] = a[m,k] b[k,n]

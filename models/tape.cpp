@@ -32,6 +32,8 @@ OperatorKind kind_of(OperatorFunction function) {
     case OperatorFunction::fused_loss_backward:
     case OperatorFunction::whole_loss:
     case OperatorFunction::whole_loss_backward:
+    case OperatorFunction::squared_loss:
+    case OperatorFunction::squared_loss_backward:
       return OperatorKind::loss;
     case OperatorFunction::all_reduce:
       return OperatorKind::all_reduce;

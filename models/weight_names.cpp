@@ -96,6 +96,19 @@ WeightNames bert_names() {
   return n;
 }
 
+WeightNames dit_names() {
+  WeightNames n;
+  n.tokens = "y_embedder.embedding_table.weight";
+  n.block_prefix = "blocks.";
+  n.attention_prefix = "attn.";
+  n.qkv = {{"qkv", WeightKind::query}};
+  n.attention_output = "proj";
+  n.feed_forward_prefix = "mlp.";
+  n.up = "fc1";
+  n.down = "fc2";
+  return n;
+}
+
 }  // namespace
 
 WeightNames names_of(const Architecture& architecture) {
@@ -104,6 +117,7 @@ WeightNames names_of(const Architecture& architecture) {
   if (type == "gpt2") return gpt2_names();
   if (type == "t5") return t5_names();
   if (type == "bert") return bert_names();
+  if (type == "dit") return dit_names();
   ENSURE(architecture.gated_ffn && !architecture.layer_norm, "no weight names for " + type);
   return llama_names();
 }

@@ -334,6 +334,9 @@ class Limits {
            "strategy.optimizer.buffers",
            "a sub-group needs " + std::to_string(set) + " buffers to be updated",
            "use " + std::to_string(set) + " or more, or auto");
+    refuse(cpu && scenario_.training.ema, "training.ema",
+           "the moving average lies beside the weights that optimizer.device gpu updates",
+           "use false, or optimizer.device gpu");
     refuse(!cpu && strategy.weights.home != Home::gpu, "strategy.weights.home",
            "the GPU optimizer needs its weights on the GPU", "use weights.home gpu");
     refuse(scenario_.training.optimizer_state == description::StateWidth::bf16 &&

@@ -271,6 +271,10 @@ Lower lowering_of(models::OperatorFunction function) {
     case Function::scatter_experts_backward:
     case Function::gather_experts:
     case Function::gather_experts_backward:
+    case Function::modulation:
+    case Function::modulation_backward:
+    case Function::squared_loss:
+    case Function::squared_loss_backward:
     case Function::all_reduce:
     case Function::update:
       break;

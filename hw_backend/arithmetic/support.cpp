@@ -16,7 +16,9 @@ void require_support(const models::Model& model, const models::Workload& workloa
     complaints.push_back(std::move(complaint));
   };
   const char* const decoders = "dense decoders compute for real: llama, qwen2, mistral, gpt2, opt";
-  refuse(a.stack != models::Stack::decoder, "model",
+  refuse(a.is_diffusion(), "model",
+         a.name + " is a diffusion model, which no device computes for real", decoders);
+  refuse(a.stack != models::Stack::decoder && !a.is_diffusion(), "model",
          a.name + " has an encoder, which no device computes for real", decoders);
   refuse(a.experts > 0, "model", a.name + " has experts, which no device computes for real",
          decoders);

@@ -121,6 +121,8 @@ GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& number
   kernel.name = op.name;
   kernel.operation = &op;
   kernel.bytes = static_cast<double>(op.bytes.value()) / static_cast<double>(ways);
+  // the moving average is read and written, the master read once more
+  if (ema_) kernel.bytes += 12 * static_cast<double>(job_.share(weight, ways));
   kernel.updated = static_cast<double>(job_.share(weight, ways));
   kernel.numbers = numbers;
   kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,
