@@ -5,7 +5,7 @@ namespace {
 
 result::Result fast_dit(const std::string& model, Overrides overrides = {}) {
   overrides.insert(overrides.begin(), {"model=" + model, "training.micro_batch=1"});
-  return count(example("fast_dit_0.9b", overrides)).result;
+  return count(example("fast_dit", overrides)).result;
 }
 
 TEST(FastDit, TakesTwentyBytesAParameterAndFitsBelowABillionParameters) {
@@ -28,7 +28,7 @@ TEST(FastDit, TakesTwentyBytesAParameterAndFitsBelowABillionParameters) {
 TEST(FastDit, TheMovingAverageIsReadAndWrittenInEachUpdate) {
   // 12 B a parameter at 1008 GB/s
   const auto update = [](const char* ema) {
-    return simulate(example("fast_dit_0.9b", {std::string("training.ema=") + ema})).update_s;
+    return simulate(example("fast_dit", {std::string("training.ema=") + ema})).update_s;
   };
   const double average = 12 * 891'904'032.0 / 1008e9;
   EXPECT_NEAR(update("true") - update("false"), average, 0.02 * average);
