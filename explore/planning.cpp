@@ -93,9 +93,10 @@ void add_smaller_subgroups(const Scenario& scenario, std::vector<Change>& change
   }
 }
 
+/// Not those whose updates come late: they train something else.
 void add_other_systems(const Scenario& scenario, std::vector<Change>& changes) {
   for (const strategies::System& system : strategies::catalogue())
-    if (scenario.strategy.system != system.name)
+    if (scenario.strategy.system != system.name && system.defaults().optimizer.staleness == 0)
       changes.push_back({std::string("system ") + system.name,
                          {std::string("strategy={\"system\": \"") + system.name + "\"}"}});
 }

@@ -7,6 +7,7 @@
 #include "strategies/run.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace spillway::strategies {
 
@@ -81,7 +82,9 @@ void keep_least(PhaseDemand& least, const PhaseDemand& other) {
 }
 
 /// The least of all steps after the set-up and the first one.
-Demand least_step(const std::vector<Demand>& steps) {
+///   late  the last update is behind the last step
+Demand least_step(std::span<const Demand> steps, bool late) {
+  if (late) steps = steps.first(steps.size() - 1);
   ENSURE(steps.size() > 2, "a run has a set-up, a warm-up and a step");
   Demand least = steps.back();
   for (std::size_t i = 2; i + 1 < steps.size(); ++i)
@@ -195,7 +198,7 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   const result::Result result = run(machine, counted, *prepared, "counting");
   if (!result.feasible()) return std::nullopt;
   Mandatory mandatory;
-  mandatory.demand_ = least_step(machine.demands());
+  mandatory.demand_ = least_step(machine.demands(), scenario.strategy.optimizer.staleness == 1);
   mandatory.storages_apart_ = scenario.machine.storage.size() < 2;
   if (swaps) drop_recomputation(mandatory.demand_);
   if (decides_by_machine(scenario.strategy)) {

@@ -1,4 +1,5 @@
 #include "strategies/catalogue.hpp"
+#include "strategies/parts/weight_chunks.hpp"
 #include "tests/hw_backend/training.hpp"
 
 #include <fmt/format.h>
@@ -43,8 +44,11 @@ void expect_skipped_alike(int ranks) {
       // gradients that are applied as they come leave no step to skip, and planned steps are all
       // alike: refused
       const description::Strategy parts = strategies::find_system(system)->defaults();
+      // so are gradients in their weights' place, and updates that nothing waits for
       if (updates_in_backward(parts.gradients.policy) ||
-          parts.activations.policy == description::ActivationPolicy::plan)
+          parts.activations.policy == description::ActivationPolicy::plan ||
+          parts.optimizer.staleness == description::any_staleness ||
+          strategies::chunk_knobs(parts).used)
         continue;
       const description::Scenario scenario = small(
           system, with(fp16(too_high, 7, ranks), std::string("strategy.overflow_check=") + check),

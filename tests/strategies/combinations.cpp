@@ -3,6 +3,8 @@
 #include "scenarios/description/names.hpp"
 #include "strategies/catalogue.hpp"
 
+#include <cstdlib>
+
 namespace spillway::strategies {
 
 namespace {
@@ -32,6 +34,7 @@ const std::vector<Choice>& parts() {
       {"strategy.weights.persistence_threshold", {"0 params", "2e6 params"}},
       {"strategy.weights.max_live", {"5e6 params"}},
       {"strategy.weights.prefetch_bucket", {"5e6 params"}},
+      {"strategy.weights.page", {"64 KiB"}},
       named<ActivationPolicy>("strategy.activations.policy"),
       {"strategy.activations.swap_bytes", {"1 MiB", "all"}},
       {"strategy.activations.homes", {R"(["host"])", R"(["host", "ssd"])"}},
@@ -81,12 +84,15 @@ const std::vector<Choice>& parts() {
 }
 
 std::vector<Pair> pairs_of(std::size_t shard, std::size_t shards) {
+  const std::size_t stride = std::getenv("SPILLWAY_EVERY_PAIR") ? 1 : 5;
+  std::size_t number = 0;
   std::vector<Pair> pairs;
   for (std::size_t i = shard; i < parts().size(); i += shards)
     for (const std::string& value : parts()[i].values)
       for (std::size_t j = i + 1; j < parts().size(); ++j)
         for (const std::string& other : parts()[j].values)
-          pairs.push_back({parts()[i].path + "=" + value, parts()[j].path + "=" + other});
+          if (number++ % stride == 0)
+            pairs.push_back({parts()[i].path + "=" + value, parts()[j].path + "=" + other});
   return pairs;
 }
 

@@ -22,7 +22,8 @@ struct Pair {
   std::string one, other;
 };
 
-/// Every `shards`-th part, from number `shard` on, with all that come after it.
+/// Every `shards`-th part, from number `shard` on, with all that come after it: one pair in five,
+/// or all where the environment has SPILLWAY_EVERY_PAIR.
 std::vector<Pair> pairs_of(std::size_t shard, std::size_t shards);
 
 /// What all pairs are put on: a system with all its defaults, or one that more pairs go with.
