@@ -14,12 +14,14 @@ bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size) {
 bool writes(models::Access access) { return access != models::Access::read; }
 
 /// Joins operands of one block that touch or overlap and have the same kind of access, so that a
-/// batch of kernels leaves a few marks instead of hundreds.
+/// batch of kernels leaves a few marks instead of hundreds. Their order, in which their memory is
+/// given back, is that of its ledger entries: addresses differ from run to run.
 void merge(std::vector<BoundOperand>& operands) {
   if (operands.size() < 8) return;
   std::sort(operands.begin(), operands.end(), [](const BoundOperand& a, const BoundOperand& b) {
-    if (a.view.block.get() != b.view.block.get())
-      return std::less<>()(a.view.block.get(), b.view.block.get());
+    const Block *one = a.view.block.get(), *other = b.view.block.get();
+    if (one->ledger_entry != other->ledger_entry) return one->ledger_entry < other->ledger_entry;
+    if (one != other) return std::less<>()(one, other);
     if (writes(a.access) != writes(b.access)) return writes(a.access);
     return a.view.offset < b.view.offset;
   });

@@ -31,7 +31,7 @@ const std::vector<TooLarge> larges = {
     // one sample: no smaller batch; what is too much moves while it is idle
     {"activations_of_a_long_sample",
      "large.json --set training.micro_batch=1 --set training.sequence=16384",
-     "GPU memory has no room for activations of rank 0 in forward", "system teraio"},
+     "GPU memory has no room for activations of rank 0 in forward", "system checkmate"},
     {"a_batch_of_small_samples",
      "large.json --set model=gpt2 --set training.sequence=1024 --set training.micro_batch=128",
      "GPU memory has no room for", "training.micro_batch 64 with training.gradient_accumulation 2"},
