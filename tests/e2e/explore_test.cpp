@@ -128,7 +128,7 @@ TEST(ExploreVerb, StopsCleanlyAtASignal) {
   const Workplace place;
   const Ended stopped = shell(
       place,
-      "timeout -s INT 2 spillway explore scenarios/spaces/untried_mix.json --db r.db; echo $?");
+      "timeout -s INT 6 spillway explore scenarios/spaces/untried_mix.json --db r.db; echo $?");
   EXPECT_NE(stopped.out.find("Not finished"), std::string::npos) << stopped.out;
   EXPECT_NE(stopped.err.find("interrupted; the same command goes on"), std::string::npos);
   const Ended shown = shell(place, "spillway explore show r.db --json");
