@@ -10,17 +10,10 @@ namespace spillway::strategies {
 ///             a tensor is asked back a layer ahead, not at a tensor access
 ///   Source    Capuchin (ASPLOS'20), sections 4 and 5; LoHan, section V-A (LoHan+Cap)
 description::Strategy capuchin_defaults() {
-  description::Strategy strategy;
+  description::Strategy strategy = resident_defaults();
   strategy.system = "capuchin";
-  strategy.weights.home = description::Home::gpu;
   strategy.activations.policy = description::ActivationPolicy::plan;
   strategy.activations.homes = {"host"};
-  strategy.gradients.policy = description::GradientPolicy::resident;
-  strategy.gradients.accumulation = description::Width::fp16;
-  strategy.gradients.reduce_bucket = description::Params(0);
-  strategy.optimizer.device = description::OptimizerDevice::gpu;
-  strategy.optimizer.home = description::Home::gpu;
-  strategy.overflow_check = description::OverflowCheck::none;
   strategy.pinned = description::PinnedPolicy::exact;
   strategy.gpu_allocator = description::GpuAllocator::exact;
   strategy.further["activations.planner"] = "\"capuchin\"";

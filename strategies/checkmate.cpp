@@ -9,16 +9,9 @@ namespace spillway::strategies {
 ///   Source  Checkmate (MLSys'20), section 4; LoHan, section V-A (LoHan+CM), whose program is not
 ///           published: copies in host memory are ours ('assumed')
 description::Strategy checkmate_defaults() {
-  description::Strategy strategy;
+  description::Strategy strategy = resident_defaults();
   strategy.system = "checkmate";
-  strategy.weights.home = description::Home::gpu;
   strategy.activations.policy = description::ActivationPolicy::plan;
-  strategy.gradients.policy = description::GradientPolicy::resident;
-  strategy.gradients.accumulation = description::Width::fp16;
-  strategy.gradients.reduce_bucket = description::Params(0);
-  strategy.optimizer.device = description::OptimizerDevice::gpu;
-  strategy.optimizer.home = description::Home::gpu;
-  strategy.overflow_check = description::OverflowCheck::none;
   strategy.pinned = description::PinnedPolicy::exact;
   strategy.gpu_allocator = description::GpuAllocator::exact;
   strategy.further = {{"activations.planner", "\"checkmate\""},

@@ -9,17 +9,10 @@ namespace spillway::strategies {
 ///   Source  FlashNeuron (FAST'21): offloading scheduler, phase 1 for what is not sparse; LoHan,
 ///           section III-A
 description::Strategy flashneuron_defaults() {
-  description::Strategy strategy;
+  description::Strategy strategy = resident_defaults();
   strategy.system = "flashneuron";
-  strategy.weights.home = description::Home::gpu;
   strategy.activations.policy = description::ActivationPolicy::plan;
   strategy.activations.homes = {"ssd"};
-  strategy.gradients.policy = description::GradientPolicy::resident;
-  strategy.gradients.accumulation = description::Width::fp16;
-  strategy.gradients.reduce_bucket = description::Params(0);
-  strategy.optimizer.device = description::OptimizerDevice::gpu;
-  strategy.optimizer.home = description::Home::gpu;
-  strategy.overflow_check = description::OverflowCheck::none;
   strategy.pinned = description::PinnedPolicy::exact;
   strategy.gpu_allocator = description::GpuAllocator::exact;
   strategy.io_engine = description::IoEngine::gds;

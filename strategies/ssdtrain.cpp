@@ -7,17 +7,10 @@ namespace spillway::strategies {
 ///   Source  SSDTrain, sections III-A to III-C; workers, planned step and cancelling are its
 ///           artifact's; prefetching by layers is fitted, 2^20 elements our reading of Algorithm 1
 description::Strategy ssdtrain_defaults() {
-  description::Strategy strategy;
+  description::Strategy strategy = resident_defaults();
   strategy.system = "ssdtrain";
-  strategy.weights.home = description::Home::gpu;
   strategy.activations.policy = description::ActivationPolicy::tensor_cache;
   strategy.activations.homes = {"ssd"};
-  strategy.gradients.policy = description::GradientPolicy::resident;
-  strategy.gradients.accumulation = description::Width::fp16;
-  strategy.gradients.reduce_bucket = description::Params(0);
-  strategy.optimizer.device = description::OptimizerDevice::gpu;
-  strategy.optimizer.home = description::Home::gpu;
-  strategy.overflow_check = description::OverflowCheck::none;
   strategy.pinned = description::PinnedPolicy::exact;
   strategy.io_engine = description::IoEngine::gds;
   strategy.gpu_allocator = description::GpuAllocator::exact;
