@@ -76,6 +76,10 @@ bool is_on_device(strategies::OperationKind kind) {
   return true;
 }
 
+/// Cores that play paced GPUs too give way to them: a copy that a core holds up for a moment is
+/// late by more than its slack, while whole updates hardly notice.
+int after_devices(const RealOptions& options) { return options.paced ? 10 : 0; }
+
 }  // namespace
 
 RealMachine::RealMachine(const description::Scenario& scenario,
@@ -97,6 +101,8 @@ RealMachine::RealMachine(const description::Scenario& scenario,
                  for (const auto& device : devices_) device->unpin(at);
                }}),
       pageable_(memory, false),
+      team_(usable_cores(), best_isa(), after_devices(options_)),
+      cores_(after_devices(options_)),
       losses_(most_steps(scenario) * topology().ranks * scenario.training.gradient_accumulation) {
   ENSURE(devices_.size() == topology().ranks, "a device a rank");
   for (const models::WeightTensor& weight : prepared_.model.weights)

@@ -1,5 +1,6 @@
 #include "hw_backend/worker.hpp"
 
+#include "hw_backend/cpu/team.hpp"
 #include "hw_backend/hang.hpp"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 namespace spillway::hw_backend {
 
-Worker::Worker() : thread_([this] { serve(); }) {}
+Worker::Worker(int nicer) : thread_([=, this] { serve(nicer); }) {}
 
 Worker::~Worker() {
   if (!quiesce(rest_limit_s)) end_hung_process("a worker's job", rest_limit_s);
@@ -49,7 +50,8 @@ Worker::Pace Worker::pace() const {
   return pace_;
 }
 
-void Worker::serve() {
+void Worker::serve(int nicer) {
+  be_nicer(nicer);
   Clock::time_point free_at = Clock::now();
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -17,7 +17,8 @@ namespace spillway::hw_backend {
 ///           of one is where the next may begin, so that waking late does not add up
 class Worker {
  public:
-  Worker();
+  /// Its thread is `nicer` by so many levels than the caller.
+  explicit Worker(int nicer = 0);
   ~Worker();
   Worker(const Worker&) = delete;
 
@@ -54,7 +55,7 @@ class Worker {
     std::function<void()> work;
     Done done;
   };
-  void serve();
+  void serve(int nicer);
   void wait_until(Clock::time_point deadline);
   void do_job(Job job, Clock::time_point& free_at);
 

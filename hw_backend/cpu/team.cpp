@@ -1,6 +1,7 @@
 #include "hw_backend/cpu/team.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
@@ -25,9 +26,14 @@ std::size_t usable_cores() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-Team::Team(std::size_t threads, Isa isa) : isa_(isa) {
+void be_nicer(int levels) {
+  if (levels <= 0) return;
+  [[maybe_unused]] const int level = nice(levels);
+}
+
+Team::Team(std::size_t threads, Isa isa, int nicer) : isa_(isa) {
   try {
-    while (workers_.size() + 1 < threads) workers_.emplace_back([this] { serve(); });
+    while (workers_.size() + 1 < threads) workers_.emplace_back([=, this] { serve(nicer); });
   } catch (const std::system_error& error) {
     stop();
     throw description::DeviceError("thread " + std::to_string(workers_.size() + 2) + " of " +
@@ -68,7 +74,8 @@ void Team::run(std::size_t parts, const std::function<void(std::size_t)>& work) 
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-void Team::serve() {
+void Team::serve(int nicer) {
+  be_nicer(nicer);
   std::uint64_t served = 0;
   std::unique_lock lock(mutex_);
   while (true) {

@@ -17,12 +17,17 @@ namespace spillway::hw_backend {
 /// Processors that this process may run on, by its affinity mask; at least 1.
 std::size_t usable_cores();
 
+/// The calling thread gets its core after others by so many levels of nice(2), which counts a
+/// thread as Linux does; where that cannot be, nothing changes.
+void be_nicer(int levels);
+
 /// Threads that wait for work: the caller of `run` and `threads() - 1` of its own, and the
 /// instruction set that kernels use on them. Results never depend on either.
 class Team {
  public:
-  /// `threads` 0 counts as 1. Throws DeviceError when the system gives no thread.
-  explicit Team(std::size_t threads = usable_cores(), Isa isa = best_isa());
+  /// `threads` 0 counts as 1; its own threads are `nicer` by so many levels than the caller.
+  ///   Throws  DeviceError: the system gives no thread
+  explicit Team(std::size_t threads = usable_cores(), Isa isa = best_isa(), int nicer = 0);
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -37,7 +42,7 @@ class Team {
   void run(std::size_t parts, const std::function<void(std::size_t part)>& work);
 
  private:
-  void serve();
+  void serve(int nicer);
   void take_parts();
   void stop();
 
