@@ -1,9 +1,8 @@
 #include "cli/common.hpp"
+#include "cli/plan_common.hpp"
 #include "cli/verbs.hpp"
-#include "explore/trials.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -32,18 +31,6 @@ json base_of(const Options& options, const std::string& model) {
           {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
 }
 
-/// The systems that are asked for, or all.
-std::vector<std::string> systems_of(const Options& options) {
-  if (!options.systems.empty()) return options.systems;
-  std::vector<std::string> all;
-  for (const strategies::System& system : strategies::catalogue()) all.push_back(system.name);
-  return all;
-}
-
-std::string set_system(const std::string& name) {
-  return R"(strategy={"system": ")" + name + "\"}";
-}
-
 void add_overrides(std::vector<Trial>& trials, const Options& options) {
   for (Trial& trial : trials)
     trial.overrides.insert(trial.overrides.end(), options.overrides.begin(),
@@ -53,12 +40,6 @@ void add_overrides(std::vector<Trial>& trials, const Options& options) {
 /// Simulates them; what is wrong with all of them is an error.
 void try_or_refuse(const json& base, std::vector<Trial>& trials) {
   if (const auto wrong = try_all(simulator(), base, trials)) throw *wrong;
-}
-
-json trial_json(const Trial& trial) {
-  json out = {{"words", trial.words}, {"reason", trial.reason}, {"result", nullptr}};
-  if (trial.result) out["result"] = *trial.result;
-  return out;
 }
 
 json all_json(const std::vector<Trial>& trials) {
@@ -92,21 +73,9 @@ std::string evidence(const std::vector<Trial>& trials) {
   return to_text(table, reports::screen_of(stdout));
 }
 
-/// How sure an answer is.
-std::string certainty(const result::Result& result) {
-  const std::vector<std::string> assumed = explore::assumed_numbers(result);
-  if (assumed.empty()) return "Every number of the machine is stated or measured.";
-  return fmt::format("It rests on {} numbers of the machine that are assumed: {}.", assumed.size(),
-                     fmt::join(assumed, ", "));
-}
-
-void print_paragraph(const std::string& text) {
-  print(reports::paragraph(text, reports::screen_of(stdout)));
-}
-
 void plan_settings(const Options& options) {
   std::vector<Trial> trials;
-  for (const std::string& system : systems_of(options))
+  for (const std::string& system : systems_or_all(options.systems))
     for (const std::uint64_t batch : {1, 2, 4, 8, 16, 32})
       trials.push_back({fmt::format("{}, micro-batch {}", system, batch),
                         {set_system(system), fmt::format("training.micro_batch={}", batch)},
@@ -155,7 +124,7 @@ std::vector<Trial> models_that_fit(const Options& options) {
   bool any = false;
   for (const std::string& model : options.models) {
     std::vector<Trial> own;
-    for (const std::string& system : systems_of(options))
+    for (const std::string& system : systems_or_all(options.systems))
       own.push_back({model + " with " + system, {set_system(system)}, std::nullopt, ""});
     add_overrides(own, options);
     const auto refused = try_all(simulator(), base_of(options, model), own);
@@ -261,7 +230,9 @@ void plan_drives(const Options& options) {
 void add_common(CLI::App& verb, Options& options) {
   verb.add_option("--machine", options.machine, "a name of scenarios/machines or a file")
       ->required();
-  verb.add_option("--system", options.systems, "only these systems; else all")->delimiter(',');
+  verb.add_option("--system", options.systems,
+                  "only these systems; else all whose updates come in time")
+      ->delimiter(',');
   verb.add_option("--precision", options.precision, "of the training");
   verb.add_option("--sequence", options.sequence, "tokens of a sample")->check(CLI::PositiveNumber);
 }
@@ -299,6 +270,7 @@ void add_plan(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   finish(*own, *drives);
   own->callback([drives] { plan_drives(*drives); });
+  add_plan_machine(*verb);
 }
 
 }  // namespace spillway::cli

@@ -3,10 +3,12 @@
 #include "scenarios/description/errors.hpp"
 #include "strategies/activation_plan.hpp"
 #include "strategies/catalogue.hpp"
+#include "strategies/endurance.hpp"
 #include "strategies/parts/weight_chunks.hpp"
 #include "strategies/run.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 namespace spillway::strategies {
@@ -93,44 +95,43 @@ Demand least_step(std::span<const Demand> steps, bool late) {
   return least;
 }
 
-/// Leaves the matrix products that any plan for memory has.
-void keep_matrix_products(Demand& demand) {
+void drop_storages(PhaseDemand& phase) {
+  std::fill(phase.storages.begin(), phase.storages.end(), StorageDemand{});
+}
+
+/// What of a step's demand a system decides by the machine: it is in no bound.
+struct Decided {
+  bool recomputation = false;  ///< which kernels run again, and with them where activations go
+  bool states = false;         ///< which states spare memory keeps off the drives
+  bool placement = false;      ///< which tensors move, or which updates a step has
+};
+
+Decided decided_by(const description::Strategy& strategy) {
+  const description::OptimizerPart& optimizer = strategy.optimizer;
+  return {strategy.activations.policy == ActivationPolicy::swap,
+          optimizer.home == description::Home::ssd && (!optimizer.buffers || !optimizer.host_cache),
+          strategy.activations.policy == ActivationPolicy::plan ||
+              optimizer.staleness == description::any_staleness};
+}
+
+void leave_out(RankDemand& rank, const Decided& decided) {
+  const double products = rank.flops - rank.recompute_flops;
+  if (decided.placement) rank = {};
+  if (!decided.placement && !decided.recomputation) return;
+  rank.flops = products;
+  rank.recompute_flops = rank.pass_bytes = rank.other_bytes = 0;
+  rank.kernels = 0;
+}
+
+void leave_out(Demand& demand, const Decided& decided) {
   for (PhaseDemand& phase : demand.phases) {
-    for (RankDemand& rank : phase.ranks) {
-      const double flops = rank.flops - rank.recompute_flops;
-      rank = {};
-      rank.flops = flops;
-    }
-    std::fill(phase.storages.begin(), phase.storages.end(), StorageDemand{});
+    for (RankDemand& rank : phase.ranks) leave_out(rank, decided);
+    if (decided.states || decided.placement) drop_storages(phase);
+    if (!decided.placement) continue;
     phase.cpu_elements = {};
     phase.cpu_traffic = {};
     phase.host_copies = 0;
   }
-}
-
-/// Leaves out what recomputation adds: which kernels run again depends on the plan.
-void drop_recomputation(Demand& demand) {
-  for (PhaseDemand& phase : demand.phases)
-    for (RankDemand& rank : phase.ranks) {
-      rank.flops -= rank.recompute_flops;
-      rank.recompute_flops = rank.pass_bytes = rank.other_bytes = 0;
-      rank.kernels = 0;
-    }
-}
-
-/// Leaves out what the update takes: no step waits for it.
-void drop_update(Demand& demand) {
-  for (PhaseDemand& phase : demand.phases) {
-    std::fill(phase.storages.begin(), phase.storages.end(), StorageDemand{});
-    phase.cpu_elements = {};
-    phase.cpu_traffic = {};
-    phase.host_copies = 0;
-  }
-}
-
-void drop_storages(Demand& demand) {
-  for (PhaseDemand& phase : demand.phases)
-    std::fill(phase.storages.begin(), phase.storages.end(), StorageDemand{});
 }
 
 /// The same job on a machine without limits, for two steps.
@@ -154,17 +155,6 @@ Scenario unlimited(Scenario scenario) {
   if (chunks.used && !chunks.cache)  // as many stay as the machine has room for
     scenario.strategy.further["weights.chunk_cache"] = "\"1000 TB\"";
   return scenario;
-}
-
-/// Which updates a step has, or which tensors it moves, follows from the machine.
-bool decides_by_machine(const description::Strategy& strategy) {
-  return strategy.activations.policy == ActivationPolicy::plan ||
-         strategy.optimizer.staleness == description::any_staleness;
-}
-
-/// Spare host memory may keep states off the drives.
-bool caches_states(const description::OptimizerPart& optimizer) {
-  return optimizer.home == description::Home::ssd && (!optimizer.buffers || !optimizer.host_cache);
 }
 
 /// Bytes that all storages move, at the rate of all of them together.
@@ -200,18 +190,13 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   Mandatory mandatory;
   mandatory.demand_ = least_step(machine.demands(), scenario.strategy.optimizer.staleness == 1);
   mandatory.storages_apart_ = scenario.machine.storage.size() < 2;
-  if (swaps) drop_recomputation(mandatory.demand_);
-  if (decides_by_machine(scenario.strategy)) {
-    keep_matrix_products(mandatory.demand_);
-    return mandatory;
-  }
+  const Decided decided = decided_by(scenario.strategy);
+  leave_out(mandatory.demand_, decided);
+  if (decided.placement) return mandatory;
   mandatory.host_ = held(result.host, host_throughout);
   mandatory.gpu_ = held(result.gpu, gpu_throughout) + saved_on_gpu(scenario, *prepared);
   if (scenario.strategy.optimizer.paths.empty())
     mandatory.drives_ = held(result.ssd, drives_throughout);
-  if (caches_states(scenario.strategy.optimizer)) drop_storages(mandatory.demand_);
-  if (scenario.strategy.optimizer.staleness == description::any_staleness)
-    drop_update(mandatory.demand_);
   return mandatory;
 }
 
@@ -219,6 +204,32 @@ double Mandatory::step_s(const Scenario& scenario) const {
   Bounds bounds = bounds_of(demand_, scenario);
   if (!storages_apart_) bounds.storages.assign(1, together_s(demand_, scenario.machine));
   return bounds.step() * (1 - unsteadiness);
+}
+
+double Mandatory::drive_writes(const description::MachineFile& machine) const {
+  double bytes = 0;
+  for (std::size_t i = 0; i < machine.storage.size(); ++i) {
+    const bool drive = machine.storage[i].kind == description::StorageKind::ssd;
+    if (!drive && !storages_apart_) return 0;  // which one gets them is open
+    for (const PhaseDemand& phase : demand_.phases)
+      if (drive) bytes += static_cast<double>(phase.storages[i].written);
+  }
+  return bytes * (1 - unsteadiness);
+}
+
+double Mandatory::lifetime_years(const description::MachineFile& machine, double longest_s) const {
+  constexpr double year_s = 365 * 86400.0, forever = std::numeric_limits<double>::infinity();
+  // of shares w_i of the writes and lives L_i, the least L_i / w_i is at most the sum of all L_i
+  double lives = 0;
+  for (const description::StorageSpec& storage : machine.storage) {
+    if (storage.kind != description::StorageKind::ssd) continue;
+    const auto waf = storage.endurance ? storage.endurance->waf : std::nullopt;
+    const std::optional<double> life = lifetime_writes(storage, waf.value_or(1));
+    if (!life) return forever;
+    lives += *life;
+  }
+  const double writes = drive_writes(machine);
+  return writes > 0 ? lives / writes * longest_s / year_s : forever;
 }
 
 const char* Mandatory::too_small(const description::MachineFile& machine) const {

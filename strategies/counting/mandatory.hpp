@@ -24,6 +24,13 @@ class Mandatory {
   ///   Throws  ScenarioError when it has no compute rate for the training's element type
   double step_s(const description::Scenario& scenario) const;
 
+  /// Bytes that a step writes at least to the drives of `machine`, all of them together.
+  double drive_writes(const description::MachineFile& machine) const;
+
+  /// The drive of `machine` that wears out first lasts no longer than this while steps take at most
+  /// `longest_s`; infinity when nothing needs to be written, or a drive has no rating.
+  double lifetime_years(const description::MachineFile& machine, double longest_s) const;
+
   /// A memory that is too small for what a run holds from its start to its end, and what a GPU has
   /// besides between forward and backward: "host", "gpu", "ssd"; nullptr when none is.
   const char* too_small(const description::MachineFile& machine) const;

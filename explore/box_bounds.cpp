@@ -1,0 +1,108 @@
+#include "explore/box_bounds.hpp"
+
+#include "strategies/catalogue.hpp"
+
+#include <limits>
+
+namespace spillway::explore {
+
+using description::MachineFile;
+using nlohmann::json;
+
+namespace {
+
+constexpr double day_s = 86400;
+
+/// The machine without what bounds take from each box: rates, sizes and prices. What is left
+/// decides what a system asks for.
+std::string shape_of(MachineFile machine) {
+  machine.name.clear();
+  machine.sources.clear();
+  machine.prices_usd.reset();
+  description::GpuSpec& gpu = machine.gpu;
+  gpu.memory = {};
+  gpu.memory_rate = {};
+  for (auto& [type, rate] : gpu.compute) rate = {};
+  for (auto& [type, rate] : gpu.peak) rate = {};
+  machine.pcie = {};
+  description::HostSpec& host = machine.host;
+  host.memory = {};
+  for (auto* rate : {&host.memory_rate, &host.convert, &host.check_chained, &host.check_fused})
+    *rate = {};
+  host.adam = {};
+  host.cores = 1;
+  for (description::StorageSpec& storage : machine.storage) {
+    storage.count = 1;
+    storage.capacity = {};
+    storage.read = storage.write = {};
+    storage.array_read.reset();
+    storage.array_write.reset();
+    storage.mixed_efficiency = 1;
+    storage.latency = {};
+    storage.endurance.reset();
+    storage.slc_cache.reset();
+  }
+  return json(machine).dump();
+}
+
+}  // namespace
+
+std::vector<std::string> BoxNeed::on(std::size_t setting, std::uint64_t gpus) const {
+  std::vector<std::string> all = {"parallel.data=" + std::to_string(gpus)};
+  const auto& own = settings.at(setting).overrides;
+  all.insert(all.end(), own.begin(), own.end());
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return all;
+}
+
+BoxBounds::Group& BoxBounds::group(std::size_t setting, const std::string& shape,
+                                   const scenarios::Box& box, const json& machine) {
+  const auto [found, fresh] = groups_.try_emplace({setting, shape});
+  Group& group = found->second;
+  if (!fresh) return group;
+  std::vector<std::string> overrides = need_.on(setting, box.gpus);
+  overrides.insert(overrides.begin(), "machine=" + machine.dump());
+  try {
+    group.scenario =
+        scenarios::read_scenario(need_.job, overrides, systems_, strategies::unsupported).scenario;
+  } catch (const description::ScenarioError& error) {
+    if (!resolved_ && !error_) error_ = error;
+    return group;
+  }
+  resolved_ = true;
+  error_.reset();
+  group.mandatory = strategies::Mandatory::of(*group.scenario);
+  const description::Training& training = group.scenario->training;
+  group.tokens = static_cast<double>(training.micro_batch * training.gradient_accumulation *
+                                     group.scenario->parallel.data * training.sequence);
+  group.scenario->model = {};
+  return group;
+}
+
+double BoxBounds::most_tokens_per_day(Group& group, const MachineFile& machine) const {
+  constexpr double any = std::numeric_limits<double>::infinity();
+  if (!group.scenario) return 0;
+  if (!group.mandatory) return any;
+  group.scenario->machine = machine;
+  if (group.mandatory->too_small(machine)) return 0;
+  const double longest_s = group.tokens / need_.tokens_per_day * day_s;
+  if (need_.years && group.mandatory->lifetime_years(machine, longest_s) < *need_.years) return 0;
+  const double step_s = group.mandatory->step_s(*group.scenario);
+  return step_s > 0 ? group.tokens / step_s * day_s : any;
+}
+
+const std::vector<double>& BoxBounds::of(const scenarios::Box& box) {
+  const auto [found, fresh] = known_.try_emplace(box);
+  if (!fresh) return found->second;
+  const json written = machine_of(list_, box);
+  auto machine = written.get<MachineFile>();
+  const std::string shape = shape_of(machine);
+  machine.sources.clear();
+  for (std::size_t i = 0; i < need_.settings.size(); ++i) {
+    found->second.push_back(most_tokens_per_day(group(i, shape, box, written), machine));
+    ++bounded_;
+  }
+  return found->second;
+}
+
+}  // namespace spillway::explore
