@@ -1,5 +1,6 @@
 #include "explore/box_bounds.hpp"
 
+#include "explore/machine_shape.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <limits>
@@ -12,38 +13,6 @@ using nlohmann::json;
 namespace {
 
 constexpr double day_s = 86400;
-
-/// The machine without what bounds take from each box: rates, sizes and prices. What is left
-/// decides what a system asks for.
-std::string shape_of(MachineFile machine) {
-  machine.name.clear();
-  machine.sources.clear();
-  machine.prices_usd.reset();
-  description::GpuSpec& gpu = machine.gpu;
-  gpu.memory = {};
-  gpu.memory_rate = {};
-  for (auto& [type, rate] : gpu.compute) rate = {};
-  for (auto& [type, rate] : gpu.peak) rate = {};
-  machine.pcie = {};
-  description::HostSpec& host = machine.host;
-  host.memory = {};
-  for (auto* rate : {&host.memory_rate, &host.convert, &host.check_chained, &host.check_fused})
-    *rate = {};
-  host.adam = {};
-  host.cores = 1;
-  for (description::StorageSpec& storage : machine.storage) {
-    storage.count = 1;
-    storage.capacity = {};
-    storage.read = storage.write = {};
-    storage.array_read.reset();
-    storage.array_write.reset();
-    storage.mixed_efficiency = 1;
-    storage.latency = {};
-    storage.endurance.reset();
-    storage.slc_cache.reset();
-  }
-  return json(machine).dump();
-}
 
 }  // namespace
 

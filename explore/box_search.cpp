@@ -76,6 +76,10 @@ class Searcher {
   }
 
   bool spent() const { return found_.simulated >= most_; }
+  /// Scenarios that go together next.
+  std::uint64_t next_batch() const {
+    return std::min<std::uint64_t>(together, most_ - found_.simulated);
+  }
   bool known(const Point& point) const { return trials_.contains(point); }
 
   void simulate(const std::vector<Point>& points) {
@@ -131,8 +135,9 @@ class Searcher {
   std::size_t first_that_meets() {
     for (std::size_t from = 0; from < boxes_.size() && !spent();) {
       std::vector<Point> points;
+      const std::uint64_t batch = next_batch();
       std::size_t end = from;
-      for (; end < boxes_.size() && points.size() < together; ++end)
+      for (; end < boxes_.size() && points.size() < batch; ++end)
         for (const std::size_t setting : promising(boxes_[end].second))
           points.emplace_back(boxes_[end].second, setting);
       simulate(points);
@@ -146,8 +151,9 @@ class Searcher {
   std::size_t cheapest_before(std::size_t limit) {
     for (std::size_t from = 0; from < limit && !spent();) {
       std::vector<Point> points;
+      const std::uint64_t batch = next_batch();
       std::size_t end = from;
-      for (; end < limit && points.size() < together; ++end)
+      for (; end < limit && points.size() < batch; ++end)
         for (const std::size_t setting : open_settings(boxes_[end].second))
           if (const Point point{boxes_[end].second, setting}; !known(point))
             points.push_back(point);
@@ -233,13 +239,16 @@ class Searcher {
     if (box != answer) add_neighbour("the next dearer card", box);
   }
 
-  /// Neighbours under the answer's setting and their most promising ones, ruled out or not.
+  /// Neighbours under all settings of the answer's system and the most promising of the others,
+  /// ruled out or not.
   void look_beside() {
     const BoxOffer& answer = *found_.answer;
+    const std::string& system = need_.settings[answer.setting].system;
     collect_neighbours(answer.box);
     std::vector<Point> points;
     for (const auto& [change, box] : changes_) {
-      points.emplace_back(box, answer.setting);
+      for (std::size_t i = 0; i < need_.settings.size(); ++i)
+        if (need_.settings[i].system == system) points.emplace_back(box, i);
       for (const std::size_t setting : promising(box)) points.emplace_back(box, setting);
     }
     simulate(points);
