@@ -55,7 +55,9 @@ double BoxBounds::most_tokens_per_day(Group& group, const MachineFile& machine) 
   group.scenario->machine = machine;
   if (group.mandatory->too_small(machine)) return 0;
   const double longest_s = group.tokens / need_.tokens_per_day * day_s;
-  if (need_.years && group.mandatory->lifetime_years(machine, longest_s) < *need_.years) return 0;
+  if (need_.years &&
+      longest_life_years(group.mandatory->bytes(machine), machine, longest_s) < *need_.years)
+    return 0;
   const double step_s = group.mandatory->step_s(*group.scenario);
   return step_s > 0 ? group.tokens / step_s * day_s : any;
 }
