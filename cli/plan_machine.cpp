@@ -6,8 +6,10 @@
 #include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <memory>
 
 namespace spillway::cli {
@@ -203,10 +205,21 @@ void print_none(const PriceList& list, const BoxSearch& found, const BoxNeed& ne
   print_paragraph(cheaper_words(found));
 }
 
+/// Says on a terminal how far the search is, in a line that goes away.
+explore::BoxProgress progress_line() {
+  if (!isatty(STDERR_FILENO)) return {};
+  return [](double price_usd, std::uint64_t simulated) {
+    std::fprintf(stderr, "\r%s simulations, boxes for %s\x1b[K",
+                 reports::human_count(simulated).c_str(), reports::human_price(price_usd).c_str());
+  };
+}
+
 void plan_machine(const Options& options) {
   const PriceList list = scenarios::read_price_list(options.parts);
   const BoxNeed need = need_of(options);
-  const BoxSearch found = find_box(simulator(), list, need, options.most);
+  const explore::BoxProgress progress = progress_line();
+  const BoxSearch found = find_box(simulator(), list, need, options.most, progress);
+  if (progress) std::fputs("\r\x1b[K", stderr);
   if (found.answer && !options.out.empty())
     write_file(options.out, found.answer->trial.result->scenario.dump(2) + "\n");
   if (found.answer && !options.machine_out.empty())

@@ -70,6 +70,10 @@ const std::vector<double>& BoxBounds::of(const scenarios::Box& box) {
   const std::string shape = shape_of(machine);
   machine.sources.clear();
   for (std::size_t i = 0; i < need_.settings.size(); ++i) {
+    if (!need_.settings[i].searched) {
+      found->second.push_back(std::numeric_limits<double>::infinity());
+      continue;
+    }
     found->second.push_back(most_tokens_per_day(group(i, shape, box, written), machine));
     ++bounded_;
   }

@@ -38,7 +38,7 @@ class BoxBounds {
 
   /// By setting: no schedule trains more tokens a day on the box; 0 where it cannot do what is
   /// asked: a memory is too small, drives wear out too soon at the rate that is asked for, or the
-  /// parts contradict each other.
+  /// parts contradict each other; without a bound for what is not searched with.
   const std::vector<double>& of(const scenarios::Box& box);
 
   /// What was wrong with the first setting that contradicts itself, while none did not.

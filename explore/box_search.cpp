@@ -26,8 +26,13 @@ using Point = std::pair<Box, std::size_t>;
 class Searcher {
  public:
   Searcher(const Backend& backend, const scenarios::PriceList& list, const BoxNeed& need,
-           std::uint64_t most)
-      : backend_(backend), list_(list), need_(need), most_(most), bounds_(list, need) {
+           std::uint64_t most, const BoxProgress& progress)
+      : backend_(backend),
+        list_(list),
+        need_(need),
+        most_(most),
+        progress_(progress),
+        bounds_(list, need) {
     for (const Box& box : boxes_of(list)) {
       const double price = price_of(list, box);
       if (price <= need.budget_usd) boxes_.emplace_back(price, box);
@@ -100,6 +105,7 @@ class Searcher {
       found_.simulated += trials[i].result.has_value();
       trials_[fresh[i]] = std::move(trials[i]);
     }
+    if (progress_) progress_(price_of(list_, fresh.back().first), found_.simulated);
   }
 
   bool meets(const Trial& trial) const {
@@ -210,7 +216,22 @@ class Searcher {
     return next;
   }
 
+  /// The same box around another host, with at least as much memory where that is sold.
+  void add_host(const std::string& change, const Box& answer, bool cheaper) {
+    Box box = answer;
+    box.host = next_by_price(list_.hosts, answer.host, cheaper);
+    if (box.host == answer.host) return;
+    const description::Bytes now = list_.hosts[answer.host].memory[answer.memory];
+    const auto& sizes = list_.hosts[box.host].memory;
+    const auto enough = std::find_if(sizes.begin(), sizes.end(),
+                                     [&](description::Bytes size) { return size >= now; });
+    box.memory =
+        std::min<std::size_t>(static_cast<std::size_t>(enough - sizes.begin()), sizes.size() - 1);
+    add_neighbour(change, box);
+  }
+
   void collect_neighbours(const Box& answer) {
+    add_host("the next cheaper host", answer, true);
     Box box = answer;
     if (--box.drives == 0) box.drive = 0;
     if (answer.drives > 0) add_neighbour("one drive fewer", box);
@@ -237,6 +258,7 @@ class Searcher {
     box = answer;
     box.gpu = next_by_price(list_.gpus, answer.gpu, false);
     if (box != answer) add_neighbour("the next dearer card", box);
+    add_host("the next dearer host", answer, false);
   }
 
   /// Neighbours under all settings of the answer's system and the most promising of the others,
@@ -284,6 +306,7 @@ class Searcher {
   const scenarios::PriceList& list_;
   const BoxNeed& need_;
   const std::uint64_t most_;
+  const BoxProgress& progress_;
   BoxBounds bounds_;
   std::vector<std::pair<double, Box>> boxes_;  ///< within the budget, the cheapest first
   std::map<Point, Trial> trials_;
@@ -294,8 +317,8 @@ class Searcher {
 }  // namespace
 
 BoxSearch find_box(const Backend& backend, const scenarios::PriceList& list, const BoxNeed& need,
-                   std::uint64_t most) {
-  return Searcher(backend, list, need, most).run();
+                   std::uint64_t most, const BoxProgress& progress) {
+  return Searcher(backend, list, need, most, progress).run();
 }
 
 }  // namespace spillway::explore

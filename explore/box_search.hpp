@@ -31,12 +31,15 @@ struct BoxSearch {
   bool whole() const { return ruled_out + missed == cheaper; }
 };
 
+/// How far a search is: called after each batch of simulations.
+using BoxProgress = std::function<void(double price_usd, std::uint64_t simulated)>;
+
 /// Finds the cheapest box of the list that does what is asked, and looks at what is beside it.
 /// Boxes are taken in order of price; what bounds cannot rule out is simulated, so nothing is
 /// assumed of better machines.
 ///   most     scenarios that are simulated at most before the answer stands
 ///   Throws  ScenarioError when no setting goes with any box
 BoxSearch find_box(const Backend& backend, const scenarios::PriceList& list, const BoxNeed& need,
-                   std::uint64_t most);
+                   std::uint64_t most, const BoxProgress& progress = {});
 
 }  // namespace spillway::explore

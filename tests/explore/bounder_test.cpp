@@ -28,7 +28,7 @@ std::string random_space(std::mt19937& random) {
       {"machine.storage.nvme.capacity", {"1 GB", "2 TB"}},
       {"machine.host.memory", {"3 GiB", "4500 MiB", "64 GiB"}},
       {"machine.host.adam", {"0.05 Gparam/s", "1 Gparam/s"}},
-      {"machine.gpu.memory", {"2 GiB", "3 GiB", "24 GiB"}},
+      {"machine.gpu.memory", {"1 GiB", "3 GiB", "24 GiB"}},
       {"machine.gpu.compute.fp16", {"10 TFLOPS", "132 TFLOPS"}},
       {"machine.pcie.link", {"2 GB/s", "40 GB/s"}},
       {"machine.prices_usd.ssd", {0, 300}},
