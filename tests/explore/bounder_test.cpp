@@ -149,7 +149,8 @@ TEST(Bounds, PruneNoPointOfTheTrueFront) {
 Counts counts_of(const std::string& more, const std::string& system) {
   const SpaceFiles files;
   const auto space = files.space(space_over(
-      R"("machine.storage.nvme.count": [1, 2, 3, 4], "machine.storage.nvme.write": ["1 GB/s", "7 GB/s"])",
+      R"("machine.storage.nvme.count": [1, 2, 3, 4],
+         "machine.storage.nvme.write": ["1 GB/s", "7 GB/s"])",
       more, system));
   const Points points(space);
   Counts counts;
