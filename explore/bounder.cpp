@@ -3,6 +3,7 @@
 #include "strategies/catalogue.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace spillway::explore {
@@ -15,6 +16,14 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t most_groups = 2048;
 
 std::string path_of(const std::string& override) { return override.substr(0, override.find('=')); }
+bool asks_wear(const Measures& measures) {
+  const auto of_wear = [](const auto& named) { return named.path.starts_with("wear."); };
+  const auto in = [&](const Measures::Constraint& constraint) {
+    return std::any_of(constraint.names.begin(), constraint.names.end(), of_wear);
+  };
+  return std::any_of(measures.goals().begin(), measures.goals().end(), of_wear) ||
+         std::any_of(measures.constraints().begin(), measures.constraints().end(), in);
+}
 nlohmann::json value_of(const std::string& override) {
   return nlohmann::json::parse(override.substr(override.find('=') + 1));
 }
@@ -22,7 +31,7 @@ nlohmann::json value_of(const std::string& override) {
 }  // namespace
 
 Bounder::Bounder(const Points& points, const Measures& measures)
-    : points_(points), measures_(measures) {
+    : points_(points), measures_(measures), asks_wear_(asks_wear(measures)) {
   find_fast_axes();
   bound_.costs.resize(measures.goals().size());
 }
@@ -62,7 +71,7 @@ void Bounder::find_fast_axes() {
   }
 }
 
-std::unique_ptr<Bounder::Group> Bounder::make_group(const Coordinates& at) const {
+std::unique_ptr<Bounder::Group> Bounder::make_group(const Coordinates& at) {
   auto group = std::make_unique<Group>();
   try {
     group->scenario = scenarios::read_scenario(points_.space().base, points_.overrides(at),
@@ -81,6 +90,8 @@ std::unique_ptr<Bounder::Group> Bounder::make_group(const Coordinates& at) const
                    static_cast<double>(training.gradient_accumulation) *
                    static_cast<double>(group->scenario.parallel.data);
   group->tokens = group->samples * static_cast<double>(training.sequence);
+  group->bytes = group->mandatory->bytes(group->scenario.machine);
+  group->longest_s = longest_step(*group);
   return group;
 }
 
@@ -106,21 +117,92 @@ void Bounder::move(Group& group, const Coordinates& at) const {
   }
 }
 
+namespace {
+
+/// Bytes of which at least so many are moved or held, by their path in a result.
+const std::map<std::string, double strategies::MandatoryBytes::*>& byte_paths() {
+  using strategies::MandatoryBytes;
+  static const std::map<std::string, double MandatoryBytes::*> paths = {
+      {"io_bytes_per_step.h2d", &MandatoryBytes::h2d},
+      {"io_bytes_per_step.d2h", &MandatoryBytes::d2h},
+      {"io_bytes_per_step.ssd_read", &MandatoryBytes::drive_read},
+      {"io_bytes_per_step.ssd_write", &MandatoryBytes::drive_written},
+      {"peak_bytes.host.total", &MandatoryBytes::host},
+      {"peak_bytes.gpu.total", &MandatoryBytes::gpu},
+      {"peak_bytes.ssd.total", &MandatoryBytes::drives}};
+  return paths;
+}
+
+bool of_steps(const std::string& path) {
+  return path == "step_time_s" || path == "throughput.tokens_per_s" ||
+         path == "throughput.samples_per_s";
+}
+
+}  // namespace
+
 /// What is known of a number of the point's result.
-Interval Bounder::number(const std::string& path) const {
+Interval Bounder::number(const Group& group, const std::string& path) const {
   if (path == "step_time_s") return step_;
   if (path == "price_usd") return price_;
   if (path == "throughput.tokens_per_s") return tokens_;
   if (path == "throughput.samples_per_s") return samples_;
   if (path == "feasible") return feasible_;
+  if (path == "wear.lifetime_years") return life_;
+  if (path == "wear.usd_per_million_tokens") return wear_usd_;
+  if (const auto found = byte_paths().find(path); found != byte_paths().end())
+    return {group.bytes.*found->second, infinity};
   return Interval::anything();
 }
 
+void Bounder::measure_steps(const Group& group, Interval step_s) {
+  const auto each = [&](double amount) {
+    return Interval{amount / step_s.most, step_s.least > 0 ? amount / step_s.least : infinity};
+  };
+  step_ = step_s;
+  tokens_ = each(group.tokens);
+  samples_ = each(group.samples);
+}
+
+void Bounder::measure_wear(const Group& group) {
+  const description::Scenario& scenario = group.scenario;
+  const double usd =
+      least_wear_usd(group.bytes, scenario.machine) * static_cast<double>(scenario.nodes_in_use());
+  life_ = {0, longest_life_years(group.bytes, scenario.machine, group.longest_s)};
+  wear_usd_ = {group.tokens > 0 ? usd / group.tokens * 1e6 : 0, infinity};
+}
+
+/// From here on, constraints that look at steps alone accept none that is longer. Without such a
+/// constraint there is no such length.
+double Bounder::longest_step(const Group& group) {
+  constexpr double least_s = 1e-9, most_s = 1e12;
+  double longest = infinity;
+  for (const Measures::Constraint& constraint : measures_.constraints()) {
+    const auto& names = constraint.names;
+    if (!std::all_of(names.begin(), names.end(), [](const Measures::Name& name) {
+          return !name.source && of_steps(name.path);
+        }))
+      continue;
+    const auto refused_from = [&](double step_s) {
+      measure_steps(group, {step_s, infinity});
+      std::vector<Interval> values;
+      for (const Measures::Name& name : names) values.push_back(number(group, name.path));
+      const Interval truth = range_of(constraint.expression, values);
+      return truth.least == 0 && truth.most == 0;
+    };
+    double refused = most_s, open = least_s;
+    if (!refused_from(refused)) continue;
+    while (refused / open > 1 + 1e-6) {
+      const double between = std::sqrt(refused * open);
+      (refused_from(between) ? refused : open) = between;
+    }
+    longest = std::min(longest, refused);
+  }
+  return longest;
+}
+
 void Bounder::fill(const Group& group, const Coordinates& at) {
-  const double least = group.mandatory->step_s(group.scenario);
-  step_ = {least, infinity};
-  tokens_ = {0, least > 0 ? group.tokens / least : infinity};
-  samples_ = {0, least > 0 ? group.samples / least : infinity};
+  measure_steps(group, {group.mandatory->step_s(group.scenario), infinity});
+  if (asks_wear_) measure_wear(group);
   const std::optional<double> price = group.scenario.machine.price();
   price_ = price ? Interval::exactly(*price) : Interval::anything();
   feasible_ = {1, 1};  // nothing else is accepted
@@ -130,13 +212,14 @@ void Bounder::fill(const Group& group, const Coordinates& at) {
     if (bound_.hopeless) return;
     values.clear();
     for (const Measures::Name& name : constraint.names)
-      values.push_back(name.source ? Interval::exactly(name.source->of(at)) : number(name.path));
+      values.push_back(name.source ? Interval::exactly(name.source->of(at))
+                                   : number(group, name.path));
     const Interval truth = range_of(constraint.expression, values);
     bound_.hopeless = truth.least == 0 && truth.most == 0;
   }
   for (std::size_t i = 0; i < measures_.goals().size(); ++i) {
     const Measures::Goal& goal = measures_.goals()[i];
-    const Interval range = number(goal.path);
+    const Interval range = number(group, goal.path);
     bound_.costs[i] = goal.smaller ? range.least : -range.most;
   }
 }

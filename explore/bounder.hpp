@@ -39,17 +39,23 @@ class Bounder {
     std::optional<strategies::Mandatory> mandatory;
     Coordinates at;
     double tokens = 0, samples = 0;  ///< of a step
+    double longest_s = 0;            ///< a step that the constraints accept takes no longer
+    strategies::MandatoryBytes bytes;
   };
 
   void find_fast_axes();
   Group* group_of(const Coordinates& at);
-  std::unique_ptr<Group> make_group(const Coordinates& at) const;
+  std::unique_ptr<Group> make_group(const Coordinates& at);
   void move(Group& group, const Coordinates& at) const;
   void fill(const Group& group, const Coordinates& at);
-  Interval number(const std::string& path) const;
+  Interval number(const Group& group, const std::string& path) const;
+  void measure_steps(const Group& group, Interval step_s);
+  void measure_wear(const Group& group);
+  double longest_step(const Group& group);
 
   const Points& points_;
   const Measures& measures_;
+  const bool asks_wear_;
   const std::vector<scenarios::SystemInfo> systems_ = known_systems();
   std::vector<bool> fast_;
   std::vector<std::vector<std::vector<SetField>>> setters_;  ///< by fast axis and value
@@ -58,7 +64,7 @@ class Bounder {
   Group* group_ = nullptr;
   bool known_ = false;  ///< group_ is of slow_
   PointBound bound_;
-  Interval step_, tokens_, samples_, price_, feasible_;
+  Interval step_, tokens_, samples_, price_, feasible_, life_, wear_usd_;
 };
 
 }  // namespace spillway::explore

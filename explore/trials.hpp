@@ -12,7 +12,8 @@ struct Trial {
   std::string words;                     ///< "micro-batch 8"
   std::vector<std::string> overrides;    ///< "path=value"
   std::optional<result::Result> result;  ///< of what could be run, whether it fits or not
-  std::string reason;  ///< why it does not fit or could not be run; "" when it fits
+  std::string reason;                    ///< why it does not fit or was not run; "" when it fits
+  bool ruled_out = false;                ///< by its bound: it was not simulated
 
   bool fits() const { return result && result->feasible(); }
 };
@@ -23,6 +24,19 @@ struct Trial {
 std::optional<description::ScenarioError> try_all(const Backend& backend,
                                                   const nlohmann::json& base,
                                                   std::vector<Trial>& trials);
+
+/// How trials were answered.
+struct TrialCounts {
+  std::uint64_t bounded = 0, ruled_out = 0, simulated = 0;
+};
+
+/// try_all without the trials that cannot be the fastest: they are simulated in the order of their
+/// bounds, and those are left out whose bound is below `share` of the fastest so far, or of which a
+/// memory is too small for what they hold throughout.
+std::optional<description::ScenarioError> try_fastest(const Backend& backend,
+                                                      const nlohmann::json& base,
+                                                      std::vector<Trial>& trials, double share,
+                                                      TrialCounts& counts);
 
 /// The trial that fits and trains most tokens a second; nullptr when none fits.
 const Trial* fastest(const std::vector<Trial>& trials);

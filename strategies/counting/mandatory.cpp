@@ -3,11 +3,15 @@
 #include "scenarios/description/errors.hpp"
 #include "strategies/activation_plan.hpp"
 #include "strategies/catalogue.hpp"
+#include "strategies/counting/least_demand.hpp"
+#include "strategies/counting/left_open.hpp"
+#include "strategies/endurance.hpp"
 #include "strategies/parts/weight_chunks.hpp"
 #include "strategies/run.hpp"
 
 #include <algorithm>
-#include <span>
+#include <limits>
+#include <numeric>
 
 namespace spillway::strategies {
 
@@ -25,7 +29,9 @@ constexpr const char* host_throughout[] = {
     "parameter_pool",  "parameter_flat_buffer", "gradient_flat_buffer",
     "master_weights",  "optimizer_states",      "optimizer_swap_buffers",
     "swap_out_buffer", "process_base",          "runtime_base"};
-constexpr const char* gpu_throughout[] = {"context", "optimizer_states"};
+constexpr const char* gpu_throughout[] = {"context", "weights", "optimizer_states"};
+constexpr const char* gpu_gradients[] = {"gradients"};
+constexpr const char* trained_states[] = {"weights", "optimizer_states"};
 constexpr const char* drives_throughout[] = {"weights", "optimizer_states"};
 
 /// Bytes with their rounding.
@@ -49,88 +55,48 @@ std::uint64_t saved_on_gpu(const Scenario& scenario, const Prepared& prepared) {
                   Fate::keep);
 }
 
-template <class Number>
-void keep_less(Number& least, const Number& other) {
-  least = std::min(least, other);
+/// Bytes of weights and their states that each GPU's planner decides about: every step needs them
+/// on the GPU, and changes them there.
+std::vector<double> states_of(CountingMachine& machine) {
+  std::vector<double> bytes(machine.topology().ranks, 0);
+  for (std::uint32_t rank = 0; rank < bytes.size(); ++rank)
+    for (const result::PeakEntry& entry : machine.ledger().peak(rank).entries)
+      if (std::find(std::begin(trained_states), std::end(trained_states), entry.purpose) !=
+          std::end(trained_states))
+        bytes[rank] += static_cast<double>(entry.count * entry.asked_bytes);
+  return bytes;
 }
 
-void keep_least(RankDemand& least, const RankDemand& other) {
-  for (const auto member :
-       {&RankDemand::flops, &RankDemand::pass_bytes, &RankDemand::other_bytes,
-        &RankDemand::update_bytes, &RankDemand::updated, &RankDemand::side_bytes})
-    keep_less(least.*member, other.*member);
-  least.recompute_flops = std::max(least.recompute_flops, other.recompute_flops);
-  for (const auto member :
-       {&RankDemand::kernels, &RankDemand::side_kernels, &RankDemand::h2d, &RankDemand::d2h,
-        &RankDemand::pageable_h2d, &RankDemand::pageable_d2h, &RankDemand::gpu_copies,
-        &RankDemand::collectives, &RankDemand::sent, &RankDemand::to_peers, &RankDemand::to_nodes})
-    keep_less(least.*member, other.*member);
+/// Whether the planner decides about each tensor, with all of the update on the GPU.
+bool plans_states(const description::Strategy& strategy) {
+  return strategy.activations.policy == ActivationPolicy::plan &&
+         activation_planner(strategy) == ActivationPlanner::none &&
+         strategy.weights.home == description::Home::gpu &&
+         strategy.optimizer.home == description::Home::gpu &&
+         strategy.optimizer.device == description::OptimizerDevice::gpu &&
+         strategy.optimizer.staleness == 0;
 }
 
-void keep_least(PhaseDemand& least, const PhaseDemand& other) {
-  for (std::size_t i = 0; i < least.ranks.size(); ++i) keep_least(least.ranks[i], other.ranks[i]);
-  for (std::size_t i = 0; i < least.storages.size(); ++i)
-    for (const auto member : {&StorageDemand::reads, &StorageDemand::writes, &StorageDemand::read,
-                              &StorageDemand::written, &StorageDemand::inside_read,
-                              &StorageDemand::inside_written, &StorageDemand::elements})
-      keep_less(least.storages[i].*member, other.storages[i].*member);
-  for (std::size_t work = 0; work < cpu_work_count; ++work) {
-    keep_less(least.cpu_elements[work], other.cpu_elements[work]);
-    keep_less(least.cpu_traffic[work], other.cpu_traffic[work]);
+/// What a step takes to bring states in that lie elsewhere when it begins, and to take as many away
+/// again: GPUs and the host hold no more than their memories.
+double states_s(const std::vector<double>& states, const description::MachineFile& machine) {
+  const double gpu = static_cast<double>(machine.gpu.memory.value());
+  const double host = static_cast<double>(machine.host.memory.value());
+  double longest = 0, outside = 0;
+  for (const double bytes : states) {
+    outside += bytes - gpu;
+    if (machine.gpu.gpudirect || bytes <= gpu) continue;
+    for (const auto& rate : {machine.pcie.h2d, machine.pcie.d2h})
+      if (rate.value() > 0) longest = std::max(longest, (bytes - gpu) / rate.value());
   }
-  keep_less(least.host_copies, other.host_copies);
-}
-
-/// The least of all steps after the set-up and the first one.
-///   late  the last update is behind the last step
-Demand least_step(std::span<const Demand> steps, bool late) {
-  if (late) steps = steps.first(steps.size() - 1);
-  ENSURE(steps.size() > 2, "a run has a set-up, a warm-up and a step");
-  Demand least = steps.back();
-  for (std::size_t i = 2; i + 1 < steps.size(); ++i)
-    for (std::size_t phase = 0; phase < least.phases.size(); ++phase)
-      keep_least(least.phases[phase], steps[i].phases[phase]);
-  return least;
-}
-
-/// Leaves the matrix products that any plan for memory has.
-void keep_matrix_products(Demand& demand) {
-  for (PhaseDemand& phase : demand.phases) {
-    for (RankDemand& rank : phase.ranks) {
-      const double flops = rank.flops - rank.recompute_flops;
-      rank = {};
-      rank.flops = flops;
-    }
-    std::fill(phase.storages.begin(), phase.storages.end(), StorageDemand{});
-    phase.cpu_elements = {};
-    phase.cpu_traffic = {};
-    phase.host_copies = 0;
+  double read = 0, write = 0;
+  for (const description::StorageSpec& storage : machine.storage) {
+    read += storage.total_read().value();
+    write += storage.total_write().value();
   }
-}
-
-/// Leaves out what recomputation adds: which kernels run again depends on the plan.
-void drop_recomputation(Demand& demand) {
-  for (PhaseDemand& phase : demand.phases)
-    for (RankDemand& rank : phase.ranks) {
-      rank.flops -= rank.recompute_flops;
-      rank.recompute_flops = rank.pass_bytes = rank.other_bytes = 0;
-      rank.kernels = 0;
-    }
-}
-
-/// Leaves out what the update takes: no step waits for it.
-void drop_update(Demand& demand) {
-  for (PhaseDemand& phase : demand.phases) {
-    std::fill(phase.storages.begin(), phase.storages.end(), StorageDemand{});
-    phase.cpu_elements = {};
-    phase.cpu_traffic = {};
-    phase.host_copies = 0;
-  }
-}
-
-void drop_storages(Demand& demand) {
-  for (PhaseDemand& phase : demand.phases)
-    std::fill(phase.storages.begin(), phase.storages.end(), StorageDemand{});
+  if (machine.storage.size() > 1) read = write = std::max(read, write);
+  if (gpu == 0 || host == 0 || outside <= host || read <= 0 || write <= 0) return longest;
+  return std::max(longest, (outside - host) / read + (outside - host) / write);
 }
 
 /// The same job on a machine without limits, for two steps.
@@ -142,7 +108,8 @@ Scenario unlimited(Scenario scenario) {
   scenario.run.warmup_steps = 1;
   scenario.run.steps = 2;
   scenario.run.checkpoint = false;
-  if (scenario.strategy.activations.policy == ActivationPolicy::plan) {
+  if (left_open(scenario.strategy).placement &&
+      scenario.strategy.activations.policy == ActivationPolicy::plan) {
     const System* resident = find_system("resident");
     ENSURE(resident, "no resident");
     scenario.strategy = resident->defaults();
@@ -154,17 +121,6 @@ Scenario unlimited(Scenario scenario) {
   if (chunks.used && !chunks.cache)  // as many stay as the machine has room for
     scenario.strategy.further["weights.chunk_cache"] = "\"1000 TB\"";
   return scenario;
-}
-
-/// Which updates a step has, or which tensors it moves, follows from the machine.
-bool decides_by_machine(const description::Strategy& strategy) {
-  return strategy.activations.policy == ActivationPolicy::plan ||
-         strategy.optimizer.staleness == description::any_staleness;
-}
-
-/// Spare host memory may keep states off the drives.
-bool caches_states(const description::OptimizerPart& optimizer) {
-  return optimizer.home == description::Home::ssd && (!optimizer.buffers || !optimizer.host_cache);
 }
 
 /// Bytes that all storages move, at the rate of all of them together.
@@ -189,8 +145,8 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   } catch (const description::ScenarioError&) {
     return std::nullopt;  // the stand-in of a planned system cannot run such a job
   }
-  const bool swaps = counted.strategy.activations.policy == ActivationPolicy::swap;
-  if (swaps) {
+  const LeftOpen open = left_open(scenario.strategy);
+  if (open.recomputation) {
     prepared->activations = checkpoint_blocks(prepared->model, prepared->program, Fate::keep);
     prepared->activations->whole_layers = false;
   }
@@ -200,25 +156,46 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   Mandatory mandatory;
   mandatory.demand_ = least_step(machine.demands(), scenario.strategy.optimizer.staleness == 1);
   mandatory.storages_apart_ = scenario.machine.storage.size() < 2;
-  if (swaps) drop_recomputation(mandatory.demand_);
-  if (decides_by_machine(scenario.strategy)) {
-    keep_matrix_products(mandatory.demand_);
-    return mandatory;
-  }
+  leave_out(mandatory.demand_, open);
+  if (plans_states(scenario.strategy) && !scenario.strategy.unlimited_gpu)
+    mandatory.states_ = states_of(machine);
+  if (open.placement) return mandatory;
   mandatory.host_ = held(result.host, host_throughout);
   mandatory.gpu_ = held(result.gpu, gpu_throughout) + saved_on_gpu(scenario, *prepared);
+  if (scenario.strategy.gradients.policy == description::GradientPolicy::resident)
+    mandatory.gpu_ += held(result.gpu, gpu_gradients);
   if (scenario.strategy.optimizer.paths.empty())
     mandatory.drives_ = held(result.ssd, drives_throughout);
-  if (caches_states(scenario.strategy.optimizer)) drop_storages(mandatory.demand_);
-  if (scenario.strategy.optimizer.staleness == description::any_staleness)
-    drop_update(mandatory.demand_);
   return mandatory;
 }
 
 double Mandatory::step_s(const Scenario& scenario) const {
   Bounds bounds = bounds_of(demand_, scenario);
   if (!storages_apart_) bounds.storages.assign(1, together_s(demand_, scenario.machine));
-  return bounds.step() * (1 - unsteadiness);
+  const double step = std::max(bounds.step(), states_s(states_, scenario.machine));
+  return step * (1 - unsteadiness);
+}
+
+MandatoryBytes Mandatory::bytes(const description::MachineFile& machine) const {
+  MandatoryBytes bytes;
+  bytes.host = static_cast<double>(host_);
+  bytes.gpu = static_cast<double>(gpu_);
+  bytes.drives = static_cast<double>(drives_);
+  for (std::size_t phase = 1; phase < demand_.phases.size(); ++phase)
+    for (const RankDemand& rank : demand_.phases[phase].ranks) {
+      bytes.h2d += static_cast<double>(rank.h2d + rank.pageable_h2d) * (1 - unsteadiness);
+      bytes.d2h += static_cast<double>(rank.d2h + rank.pageable_d2h) * (1 - unsteadiness);
+    }
+  for (std::size_t i = 0; i < machine.storage.size(); ++i) {
+    const bool drive = machine.storage[i].kind == description::StorageKind::ssd;
+    if (!drive && !storages_apart_) bytes.drive_read = bytes.drive_written = 0;
+    if (!drive) return bytes;  // which storage gets what is open
+    for (const PhaseDemand& phase : demand_.phases) {
+      bytes.drive_read += static_cast<double>(phase.storages[i].read) * (1 - unsteadiness);
+      bytes.drive_written += static_cast<double>(phase.storages[i].written) * (1 - unsteadiness);
+    }
+  }
+  return bytes;
 }
 
 const char* Mandatory::too_small(const description::MachineFile& machine) const {
@@ -231,6 +208,45 @@ const char* Mandatory::too_small(const description::MachineFile& machine) const 
     room += storage.total_capacity().value();
   }
   return drives_ > room && room > 0 ? "ssd" : nullptr;
+}
+
+namespace {
+
+/// Bytes that a drive takes in its life at most, of each storage that wears; nothing where one has
+/// no rating.
+std::optional<std::vector<double>> lives_of(const description::MachineFile& machine) {
+  std::vector<double> lives;
+  for (const description::StorageSpec& storage : machine.storage) {
+    if (storage.kind != description::StorageKind::ssd) continue;
+    const auto waf = storage.endurance ? storage.endurance->waf : std::nullopt;
+    const std::optional<double> life = lifetime_writes(storage, waf.value_or(1));
+    if (!life) return std::nullopt;
+    lives.push_back(*life);
+  }
+  return lives;
+}
+
+}  // namespace
+
+double longest_life_years(const MandatoryBytes& bytes, const description::MachineFile& machine,
+                          double longest_s) {
+  constexpr double year_s = 365 * 86400.0, forever = std::numeric_limits<double>::infinity();
+  const auto lives = lives_of(machine);
+  if (!lives || bytes.drive_written <= 0) return forever;
+  // of shares w_i of the writes and lives L_i, the least L_i / w_i is at most the sum of all L_i
+  return std::accumulate(lives->begin(), lives->end(), 0.0) / bytes.drive_written * longest_s /
+         year_s;
+}
+
+double least_wear_usd(const MandatoryBytes& bytes, const description::MachineFile& machine) {
+  const auto lives = lives_of(machine);
+  if (!lives || bytes.drive_written <= 0 || !machine.prices_usd) return 0;
+  double cheapest = std::numeric_limits<double>::infinity();
+  std::size_t next = 0;
+  for (const description::StorageSpec& storage : machine.storage)
+    if (storage.kind == description::StorageKind::ssd)
+      cheapest = std::min(cheapest, static_cast<double>(storage.count) / (*lives)[next++]);
+  return machine.prices_usd->ssd * cheapest * bytes.drive_written;
 }
 
 }  // namespace spillway::strategies

@@ -21,13 +21,18 @@ TEST(PlanDrives, NamesTheFewestThatAreEnough) {
   const nlohmann::json& trials = answer["trials"];
   ASSERT_EQ(trials.size(), 12u);
   const auto rate = [&](std::size_t count) {
-    return trials[count - 1]["result"]["throughput"]["tokens_per_s"].get<double>();
+    const nlohmann::json& result = trials[count - 1]["result"];
+    return result.is_null() ? 0 : result["throughput"]["tokens_per_s"].get<double>();
   };
   double best = 0;
   for (std::size_t count = 1; count <= 12; ++count) best = std::max(best, rate(count));
   ASSERT_GT(drives, 1u);
   EXPECT_GE(rate(drives), 0.98 * best);
   for (std::size_t fewer = 1; fewer < drives; ++fewer) EXPECT_LT(rate(fewer), 0.98 * best);
+  EXPECT_FALSE(trials[drives - 2]["result"].is_null()) << "one fewer is simulated";
+  EXPECT_GT(answer["counts"]["ruled_out"], 0) << "one drive is far too slow";
+  EXPECT_EQ(answer["counts"]["ruled_out"].get<int>() + answer["counts"]["simulated"].get<int>(),
+            12);
   EXPECT_NE(text_of(spillway(command)).find("With one fewer: -"), std::string::npos);
 }
 
@@ -50,6 +55,78 @@ TEST(PlanSettings, WritesTheScenarioOfTheFastest) {
     }
   const Ended again = shell(place, "spillway simulate best.json --json");
   EXPECT_EQ(again.json()["step_time_s"], best["result"]["step_time_s"]);
+}
+
+TEST(PlanSettings, LeavesOutWhatItsBoundSaysIsSlower) {
+  const Workplace place;
+  const std::string command =
+      "plan settings --model gpt2-xl --machine gaming_4090 --sequence 512 --system "
+      "zero_offload,zero_infinity --json";
+  const nlohmann::json answer = spillway(command).json();
+  EXPECT_GT(answer["counts"]["ruled_out"], 0);
+  for (const nlohmann::json& trial : answer["trials"])
+    EXPECT_EQ(trial["ruled_out"].get<bool>(), trial["result"].is_null()) << trial["words"];
+  // what was left out is indeed slower
+  const double best = answer["best"]["result"]["throughput"]["tokens_per_s"];
+  const Ended slow = shell(place,
+                           "spillway plan settings --model gpt2-xl --machine gaming_4090 "
+                           "--sequence 512 --system zero_infinity --json");
+  EXPECT_LE(slow.json()["best"]["result"]["throughput"]["tokens_per_s"], best);
+}
+
+TEST(PlanSettings, WritesAConfigurationWhereDeepSpeedCanRunIt) {
+  const Workplace place;
+  const std::string command =
+      "spillway plan settings --model gpt2,gpt2-xl --machine gaming_4090 --sequence 512 --system ";
+  Ended ended = shell(place, command + "lohan,zero_offload --out best.json");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_EQ(place.files(),
+            (std::vector<std::string>{"best_gpt2-xl.ds_config.json", "best_gpt2-xl.json",
+                                      "best_gpt2.ds_config.json", "best_gpt2.json"}));
+  const Ended exported = shell(place,
+                               "spillway import best_gpt2.ds_config.json --model gpt2 "
+                               "--machine gaming_4090 --sequence 512");
+  EXPECT_EQ(exported.json()["strategy"]["system"], "zero_offload") << exported.err;
+  ended = shell(place, command + "lohan");
+  EXPECT_NE(text_of(ended).find("DeepSpeed can run nothing that fits: strategy."),
+            std::string::npos)
+      << ended.out;
+}
+
+TEST(PlanMachine, WritesABoxOnWhichTheAnswerHolds) {
+  const Workplace place;
+  const Ended ended =
+      shell(place,
+            "spillway plan machine --model gpt2-xl --tokens-per-day 300e6 --budget 3200 --sequence "
+            "1024 --system zero_offload,lohan --micro-batch 8,16 --out s.json --machine-out m.json "
+            "--json");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  const nlohmann::json found = ended.json(), answer = found["answer"];
+  EXPECT_TRUE(found["whole"]);
+  EXPECT_EQ(found["cheaper"], found["ruled_out"].get<int>() + found["missed"].get<int>());
+  EXPECT_LE(answer["price_usd"], 3200);
+  const double rate = answer["trial"]["result"]["throughput"]["tokens_per_s"];
+  EXPECT_GE(rate * 86400, 300e6);
+  EXPECT_GE(found["neighbours"].size(), 2u);
+  for (const nlohmann::json& other : found["neighbours"])
+    EXPECT_FALSE(other["meets"].get<bool>() && other["price_usd"] < answer["price_usd"]);
+  const Ended again = shell(place, "spillway simulate s.json --json");
+  EXPECT_EQ(again.json()["throughput"]["tokens_per_s"], rate);
+  EXPECT_EQ(shell(place, "spillway machine m.json --json").exit, 0);
+  const Ended moved = shell(place, "spillway simulate s.json --set machine=m.json --json");
+  EXPECT_EQ(moved.json()["throughput"]["tokens_per_s"], rate);
+  EXPECT_EQ(moved.json()["price_usd"], answer["price_usd"]);
+}
+
+TEST(PlanMachine, SaysWhyThereIsNone) {
+  const std::string command = "plan machine --model gpt2 --system resident --sequence 256 ";
+  EXPECT_NE(
+      text_of(spillway(command + "--tokens-per-day 1e15 --budget 3000")).find("bounds rule out"),
+      std::string::npos);
+  EXPECT_NE(text_of(spillway(command + "--tokens-per-day 1 --budget 10"))
+                .find("The cheapest box of one_box costs $2,"),
+            std::string::npos);
+  EXPECT_EQ(spillway(command + "--tokens-per-day 1 --budget 10 --parts none").exit, 2);
 }
 
 TEST(PlanLargest, NamesWhatStopsTheNextOne) {

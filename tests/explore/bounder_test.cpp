@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include "explore/explorer.hpp"
@@ -27,7 +28,7 @@ std::string random_space(std::mt19937& random) {
       {"machine.storage.nvme.capacity", {"1 GB", "2 TB"}},
       {"machine.host.memory", {"3 GiB", "4500 MiB", "64 GiB"}},
       {"machine.host.adam", {"0.05 Gparam/s", "1 Gparam/s"}},
-      {"machine.gpu.memory", {"2 GiB", "3 GiB", "24 GiB"}},
+      {"machine.gpu.memory", {"1 GiB", "3 GiB", "24 GiB"}},
       {"machine.gpu.compute.fp16", {"10 TFLOPS", "132 TFLOPS"}},
       {"machine.pcie.link", {"2 GB/s", "40 GB/s"}},
       {"machine.prices_usd.ssd", {0, 300}},
@@ -57,6 +58,17 @@ std::string random_space(std::mt19937& random) {
   if (pick(2)) space["objectives"]["price_usd"] = "min";
   if (pick(2)) space["constraints"].push_back("step_time_s <= 0.3");
   if (pick(2)) space["constraints"].push_back("price_usd < 3100 or step_time_s < 0.1");
+  if (pick(3) == 0) space["constraints"].push_back("wear.lifetime_years >= 0.004");
+  if (pick(3) == 0) space["constraints"].push_back("io_bytes_per_step.ssd_write <= 1.5e9");
+  if (pick(3) == 0) space["constraints"].push_back("peak_bytes.host.total <= 4e9");
+  const std::vector<std::pair<const char*, const char*>> more = {
+      {"wear.lifetime_years", "max"},   {"wear.usd_per_million_tokens", "min"},
+      {"io_bytes_per_step.h2d", "min"}, {"io_bytes_per_step.ssd_read", "min"},
+      {"peak_bytes.gpu.total", "min"},  {"peak_bytes.ssd.total", "min"}};
+  if (pick(2)) {
+    const auto& [path, way] = more[pick(more.size())];
+    space["objectives"][path] = way;
+  }
   return space.dump();
 }
 
@@ -91,7 +103,8 @@ void expect_true_bounds(const Points& points, const std::vector<PointRow>& rows)
     }
     if (row.verdict != "accepted" || bound->hopeless) continue;
     for (std::size_t i = 0; i < measures.goals().size(); ++i) {
-      const double value = row.objectives[measures.goals()[i].path];
+      const json& written = row.objectives[measures.goals()[i].path];
+      const double value = written.is_number() ? written.get<double>() : HUGE_VAL;  // "never"
       EXPECT_GE(measures.goals()[i].smaller ? value : -value, bound->costs[i]);
     }
     json bounded = bounder.last()->machine;
@@ -130,6 +143,39 @@ TEST(Bounds, PruneNoPointOfTheTrueFront) {
     expect_true_bounds(points, store.points(1));
   }
   EXPECT_GT(pruned, 0u);
+}
+
+/// How many points of a space are simulated, and how many there are.
+Counts counts_of(const std::string& more, const std::string& system) {
+  const SpaceFiles files;
+  const auto space = files.space(space_over(
+      R"("machine.storage.nvme.count": [1, 2, 3, 4],
+         "machine.storage.nvme.write": ["1 GB/s", "7 GB/s"])",
+      more, system));
+  const Points points(space);
+  Counts counts;
+  front_of(points, files.path("all.db"), true, counts);
+  return counts;
+}
+
+TEST(Bounds, KnowThatDrivesWearOutTooSoonAtTheRateThatIsAskedFor) {
+  const std::string fast = R"(, "constraints": ["feasible", "step_time_s <= 0.5")";
+  EXPECT_EQ(counts_of(fast + R"(, "wear.lifetime_years >= 1000"])", "zero_infinity").simulated, 0u);
+  EXPECT_GT(counts_of(fast + "]", "zero_infinity").simulated, 0u);
+  // without a limit of the step it may be as long as it takes
+  EXPECT_GT(
+      counts_of(R"(, "constraints": ["feasible", "wear.lifetime_years >= 1000"])", "zero_infinity")
+          .simulated,
+      0u);
+}
+
+TEST(Bounds, KnowWhatAStepWrites) {
+  // gpt2 has 124 M parameters of 12 bytes of states: each step writes 1.5 GB or more
+  const auto writes = [](const char* most) {
+    return std::string(R"(, "constraints": ["io_bytes_per_step.ssd_write <= )") + most + "\"]";
+  };
+  EXPECT_EQ(counts_of(writes("1.4e9"), "zero_infinity").simulated, 0u);
+  EXPECT_GT(counts_of(writes("1.4e9"), "zero_offload").simulated, 0u);
 }
 
 TEST(Bounds, OfMachineNumbersAloneAreFast) {

@@ -2,6 +2,8 @@
 
 #include "tests/strategies/systems.hpp"
 
+#include <limits>
+
 namespace spillway::strategies {
 namespace {
 
@@ -48,6 +50,87 @@ TEST(Mandatory, KnowsMemoriesThatCannotHoldWhatStays) {
   box.machine.gpu.memory = description::Bytes(0);
   box.machine.storage[0].capacity = description::Bytes(1);
   EXPECT_STREQ(too_small(scenario, box), "ssd");
+}
+
+/// The whole gpt2: 124 M parameters.
+description::Scenario whole_gpt2(const char* system) {
+  return small_model("gpt2", system, {"run.steps=1", "model=gpt2"});
+}
+
+TEST(Mandatory, OfAPlanHasTheStatesThatNoMemoryHolds) {
+  description::Scenario scenario = whole_gpt2("teraio");
+  const double roomy = bound(scenario);
+  // weights and states of 124 M parameters take 1.7 GB or more: with 0.5 GB and 0.2 GB of room, a
+  // GB comes from the drive and goes back in each step
+  scenario.machine.gpu.memory = description::Bytes(500'000'000);
+  scenario.machine.host.memory = description::Bytes(200'000'000);
+  const description::StorageSpec& drive = scenario.machine.storage[0];
+  const double least = bound(scenario);
+  EXPECT_GE(least, 0.99 * (1e9 / drive.total_read().value() + 1e9 / drive.total_write().value()));
+  EXPECT_GT(least, roomy);
+  scenario.strategy.unlimited_gpu = true;
+  EXPECT_EQ(bound(scenario), roomy);
+}
+
+TEST(Mandatory, OfAPlanIsBelowWhatIsSimulated) {
+  for (const char* system : {"teraio", "g10"})
+    for (const std::uint64_t gib : {2, 3, 24}) {
+      description::Scenario scenario = whole_gpt2(system);
+      scenario.machine.gpu.memory = description::Bytes(gib << 29);
+      scenario.machine.host.memory = description::Bytes(2ull << 30);
+      const result::Result result = simulate(scenario);
+      if (result.feasible()) {
+        EXPECT_LE(bound(scenario), result.step_time_s) << system << " " << gib;
+      }
+    }
+}
+
+TEST(Mandatory, KnowsThatOnlyActivationsLeaveAGpuWherePlannersPlanThem) {
+  for (const char* system : {"flashneuron", "capuchin", "resident"}) {
+    const description::Scenario scenario = whole_gpt2(system);
+    description::Scenario box = scenario;
+    EXPECT_EQ(too_small(scenario, box), nullptr) << system;
+    box.machine.gpu.memory = description::Bytes(1'500'000'000);  // 12 bytes a parameter and more
+    EXPECT_STREQ(too_small(scenario, box), "gpu") << system;
+  }
+}
+
+TEST(Mandatory, BytesWearADriveOutAtTheRateOfTheSteps) {
+  const description::Scenario scenario = small_model("gpt2", "zero_infinity", {"run.steps=1"});
+  description::MachineFile machine = scenario.machine;
+  machine.storage[0].count = 2;
+  machine.storage[0].endurance.emplace();
+  machine.storage[0].endurance->rated = description::Bytes(1'000'000'000'000);
+  machine.storage[0].endurance->waf = 2;
+  machine.prices_usd.emplace().ssd = 100;
+  MandatoryBytes bytes;
+  bytes.drive_written = 1e9;
+  // two drives take 2 x 1 TB / 2 = 1 TB, a thousand steps; of 365 x 86.4 s: 1/1000 year each
+  EXPECT_NEAR(longest_life_years(bytes, machine, 365 * 86.4), 1, 1e-9);
+  // a thousand steps lose 2 x 100 dollars
+  EXPECT_NEAR(least_wear_usd(bytes, machine), 0.2, 1e-9);
+  bytes.drive_written = 0;
+  EXPECT_EQ(longest_life_years(bytes, machine, 1), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(least_wear_usd(bytes, machine), 0);
+  bytes.drive_written = 1;
+  machine.storage[0].endurance.reset();
+  EXPECT_EQ(longest_life_years(bytes, machine, 1), std::numeric_limits<double>::infinity());
+}
+
+TEST(Mandatory, BytesAreNoMoreThanThoseOfARun) {
+  for (const char* system : {"zero_offload", "zero_infinity", "memascend", "lohan", "ssdtrain"}) {
+    SCOPED_TRACE(system);
+    const description::Scenario scenario = small_model("gpt2", system, {"run.steps=1"});
+    const MandatoryBytes bytes = Mandatory::of(scenario)->bytes(scenario.machine);
+    const result::Result result = simulate(scenario);
+    EXPECT_LE(bytes.h2d, static_cast<double>(result.io.h2d));
+    EXPECT_LE(bytes.d2h, static_cast<double>(result.io.d2h));
+    EXPECT_LE(bytes.drive_read, static_cast<double>(result.io.ssd_read));
+    EXPECT_LE(bytes.drive_written, static_cast<double>(result.io.ssd_write));
+    EXPECT_LE(bytes.gpu, static_cast<double>(result.gpu.total));
+    EXPECT_LE(bytes.host, static_cast<double>(result.host.total));
+    EXPECT_LE(bytes.drives, static_cast<double>(result.ssd.total));
+  }
 }
 
 TEST(Mandatory, IsNothingForAStreamOfRequests) {

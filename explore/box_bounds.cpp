@@ -1,0 +1,83 @@
+#include "explore/box_bounds.hpp"
+
+#include "explore/machine_shape.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <limits>
+
+namespace spillway::explore {
+
+using description::MachineFile;
+using nlohmann::json;
+
+namespace {
+
+constexpr double day_s = 86400;
+
+}  // namespace
+
+std::vector<std::string> BoxNeed::on(std::size_t setting, std::uint64_t gpus) const {
+  std::vector<std::string> all = {"parallel.data=" + std::to_string(gpus)};
+  const auto& own = settings.at(setting).overrides;
+  all.insert(all.end(), own.begin(), own.end());
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return all;
+}
+
+BoxBounds::Group& BoxBounds::group(std::size_t setting, const std::string& shape,
+                                   const scenarios::Box& box, const json& machine) {
+  const auto [found, fresh] = groups_.try_emplace({setting, shape});
+  Group& group = found->second;
+  if (!fresh) return group;
+  std::vector<std::string> overrides = need_.on(setting, box.gpus);
+  overrides.insert(overrides.begin(), "machine=" + machine.dump());
+  try {
+    group.scenario =
+        scenarios::read_scenario(need_.job, overrides, systems_, strategies::unsupported).scenario;
+  } catch (const description::ScenarioError& error) {
+    if (!resolved_ && !error_) error_ = error;
+    return group;
+  }
+  resolved_ = true;
+  error_.reset();
+  group.mandatory = strategies::Mandatory::of(*group.scenario);
+  const description::Training& training = group.scenario->training;
+  group.tokens = static_cast<double>(training.micro_batch * training.gradient_accumulation *
+                                     group.scenario->parallel.data * training.sequence);
+  group.scenario->model = {};
+  return group;
+}
+
+double BoxBounds::most_tokens_per_day(Group& group, const MachineFile& machine) const {
+  constexpr double any = std::numeric_limits<double>::infinity();
+  if (!group.scenario) return 0;
+  if (!group.mandatory) return any;
+  group.scenario->machine = machine;
+  if (group.mandatory->too_small(machine)) return 0;
+  const double longest_s = group.tokens / need_.tokens_per_day * day_s;
+  if (need_.years &&
+      longest_life_years(group.mandatory->bytes(machine), machine, longest_s) < *need_.years)
+    return 0;
+  const double step_s = group.mandatory->step_s(*group.scenario);
+  return step_s > 0 ? group.tokens / step_s * day_s : any;
+}
+
+const std::vector<double>& BoxBounds::of(const scenarios::Box& box) {
+  const auto [found, fresh] = known_.try_emplace(box);
+  if (!fresh) return found->second;
+  const json written = machine_of(list_, box);
+  auto machine = written.get<MachineFile>();
+  const std::string shape = shape_of(machine);
+  machine.sources.clear();
+  for (std::size_t i = 0; i < need_.settings.size(); ++i) {
+    if (!need_.settings[i].searched) {
+      found->second.push_back(std::numeric_limits<double>::infinity());
+      continue;
+    }
+    found->second.push_back(most_tokens_per_day(group(i, shape, box, written), machine));
+    ++bounded_;
+  }
+  return found->second;
+}
+
+}  // namespace spillway::explore

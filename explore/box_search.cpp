@@ -1,0 +1,324 @@
+#include "explore/box_search.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+namespace spillway::explore {
+
+using scenarios::Box;
+
+namespace {
+
+/// Settings of different systems that a first look at a box takes.
+constexpr std::size_t first_look = 3;
+/// Scenarios that are simulated together, on whatever number of cores.
+constexpr std::size_t together = 16;
+constexpr std::size_t most_runners_up = 3;
+/// Boxes that are looked at for runners-up.
+constexpr std::size_t most_looks = 96;
+
+/// A box under a setting.
+using Point = std::pair<Box, std::size_t>;
+
+/// Owns one search: what was simulated, and what is known of each box.
+class Searcher {
+ public:
+  Searcher(const Backend& backend, const scenarios::PriceList& list, const BoxNeed& need,
+           std::uint64_t most, const BoxProgress& progress)
+      : backend_(backend),
+        list_(list),
+        need_(need),
+        most_(most),
+        progress_(progress),
+        bounds_(list, need) {
+    for (const Box& box : boxes_of(list)) {
+      const double price = price_of(list, box);
+      if (price <= need.budget_usd) boxes_.emplace_back(price, box);
+    }
+    std::stable_sort(boxes_.begin(), boxes_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+
+  BoxSearch run() {
+    found_.boxes = boxes_.size();
+    const std::size_t first = first_that_meets();
+    const std::size_t answer = cheapest_before(first);
+    count_cheaper(answer);
+    if (answer < boxes_.size()) {
+      look_at_answer(boxes_[answer].second);
+      look_beside();
+      look_above(answer);
+    }
+    if (bounds_.error()) throw *bounds_.error();
+    found_.bounded = bounds_.bounded();
+    return std::move(found_);
+  }
+
+ private:
+  bool possible(double most_tokens) const {
+    return most_tokens > 0 && most_tokens >= need_.tokens_per_day;
+  }
+  /// Settings that bounds leave, the most promising first.
+  std::vector<std::size_t> open_settings(const Box& box) {
+    const std::vector<double>& most = bounds_.of(box);
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < most.size(); ++i)
+      if (need_.settings[i].searched && possible(most[i])) open.push_back(i);
+    std::stable_sort(open.begin(), open.end(),
+                     [&](std::size_t a, std::size_t b) { return most[a] > most[b]; });
+    return open;
+  }
+  /// The first of them of each system.
+  std::vector<std::size_t> promising(const Box& box) {
+    std::vector<std::size_t> few;
+    std::set<std::string> systems;
+    for (const std::size_t i : open_settings(box))
+      if (few.size() < first_look && systems.insert(need_.settings[i].system).second)
+        few.push_back(i);
+    return few;
+  }
+
+  bool spent() const { return found_.simulated >= most_; }
+  /// Scenarios that go together next.
+  std::uint64_t next_batch() const {
+    return std::min<std::uint64_t>(together, most_ - found_.simulated);
+  }
+  bool known(const Point& point) const { return trials_.contains(point); }
+
+  void simulate(const std::vector<Point>& points) {
+    std::vector<Trial> trials;
+    std::vector<Point> fresh;
+    for (const Point& point : points) {
+      if (known(point) || std::find(fresh.begin(), fresh.end(), point) != fresh.end()) continue;
+      const auto& [box, setting] = point;
+      Trial& trial = trials.emplace_back();
+      trial.words = need_.settings[setting].words;
+      trial.overrides = need_.on(setting, box.gpus);
+      trial.overrides.insert(trial.overrides.begin(), "machine=" + machine_of(list_, box).dump());
+      fresh.push_back(point);
+    }
+    if (trials.empty()) return;
+    try_all(backend_, need_.job, trials);  // what contradicts itself has that as its reason
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+      found_.simulated += trials[i].result.has_value();
+      trials_[fresh[i]] = std::move(trials[i]);
+    }
+    if (progress_) progress_(price_of(list_, fresh.back().first), found_.simulated);
+  }
+
+  bool meets(const Trial& trial) const {
+    if (!trial.fits() || trial.result->tokens_per_s * 86400 < need_.tokens_per_day) return false;
+    if (!need_.years || !trial.result->wear) return true;
+    const result::Wear& wear = *trial.result->wear;
+    return wear.lifetime_years ? *wear.lifetime_years >= *need_.years
+                               : wear.write_bytes_per_day == 0;
+  }
+  /// What meets before what does not, what fits before what does not, then the fastest.
+  auto merit(const Trial& trial) const {
+    return std::tuple(meets(trial), trial.fits(), trial.fits() ? trial.result->tokens_per_s : 0);
+  }
+  /// The best of what was simulated on the box with a setting that `takes` accepts.
+  template <class Takes>
+  std::optional<BoxOffer> best(const Box& box, const Takes& takes) const {
+    std::optional<BoxOffer> best;
+    for (auto at = trials_.lower_bound({box, 0}); at != trials_.end() && at->first.first == box;
+         ++at) {
+      if (!takes(at->first.second)) continue;
+      if (best && merit(at->second) <= merit(best->trial)) continue;
+      best =
+          BoxOffer{"", box, price_of(list_, box), at->first.second, at->second, meets(at->second)};
+    }
+    return best;
+  }
+  bool met(const Box& box) const {
+    const auto offer = best(box, [&](std::size_t i) { return need_.settings[i].searched; });
+    return offer && offer->meets;
+  }
+
+  /// The first box, in order of price, on which one of its most promising settings does.
+  std::size_t first_that_meets() {
+    for (std::size_t from = 0; from < boxes_.size() && !spent();) {
+      std::vector<Point> points;
+      const std::uint64_t batch = next_batch();
+      std::size_t end = from;
+      for (; end < boxes_.size() && points.size() < batch; ++end)
+        for (const std::size_t setting : promising(boxes_[end].second))
+          points.emplace_back(boxes_[end].second, setting);
+      simulate(points);
+      for (; from < end; ++from)
+        if (met(boxes_[from].second)) return from;
+    }
+    return boxes_.size();
+  }
+
+  /// The cheapest that does once all settings of all boxes before `limit` were simulated.
+  std::size_t cheapest_before(std::size_t limit) {
+    for (std::size_t from = 0; from < limit && !spent();) {
+      std::vector<Point> points;
+      const std::uint64_t batch = next_batch();
+      std::size_t end = from;
+      for (; end < limit && points.size() < batch; ++end)
+        for (const std::size_t setting : open_settings(boxes_[end].second))
+          if (const Point point{boxes_[end].second, setting}; !known(point))
+            points.push_back(point);
+      simulate(points);
+      for (; from < end; ++from)
+        if (met(boxes_[from].second)) return from;
+    }
+    return limit;
+  }
+
+  void count_cheaper(std::size_t answer) {
+    for (std::size_t i = 0; i < answer; ++i) {
+      const Box& box = boxes_[i].second;
+      ++found_.cheaper;
+      const auto open = open_settings(box);
+      found_.ruled_out += open.empty();
+      found_.missed += !open.empty() && std::all_of(open.begin(), open.end(), [&](std::size_t s) {
+        return known({box, s});
+      });
+    }
+  }
+
+  void look_at_answer(const Box& box) {
+    std::vector<Point> points;
+    const std::vector<double>& most = bounds_.of(box);
+    for (std::size_t i = 0; i < most.size(); ++i)
+      if (most[i] > 0) points.emplace_back(box, i);
+    simulate(points);
+    found_.answer = best(box, [&](std::size_t i) { return need_.settings[i].searched; });
+    std::set<std::string> systems = {need_.settings[found_.answer->setting].system};
+    for (const BoxSetting& setting : need_.settings) {
+      if (!systems.insert(setting.system).second) continue;
+      const auto own = [&](std::size_t i) { return need_.settings[i].system == setting.system; };
+      if (auto offer = best(box, own)) {
+        offer->change = setting.system;
+        found_.systems.push_back(std::move(*offer));
+      }
+    }
+  }
+
+  void add_neighbour(const std::string& change, const Box& box) {
+    if (allowed(list_, box)) changes_.emplace_back(change, box);
+  }
+  /// The next part of a list by price from `now`, cheaper or dearer; `now` where there is none.
+  template <class List>
+  static std::size_t next_by_price(const List& list, std::size_t now, bool cheaper) {
+    std::size_t next = now;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const double price = list[i].price_usd, own = list[now].price_usd;
+      if (cheaper ? price >= own : price <= own) continue;
+      if (next == now || (cheaper ? price > list[next].price_usd : price < list[next].price_usd))
+        next = i;
+    }
+    return next;
+  }
+
+  /// The same box around another host, with at least as much memory where that is sold.
+  void add_host(const std::string& change, const Box& answer, bool cheaper) {
+    Box box = answer;
+    box.host = next_by_price(list_.hosts, answer.host, cheaper);
+    if (box.host == answer.host) return;
+    const description::Bytes now = list_.hosts[answer.host].memory[answer.memory];
+    const auto& sizes = list_.hosts[box.host].memory;
+    const auto enough = std::find_if(sizes.begin(), sizes.end(),
+                                     [&](description::Bytes size) { return size >= now; });
+    box.memory =
+        std::min<std::size_t>(static_cast<std::size_t>(enough - sizes.begin()), sizes.size() - 1);
+    add_neighbour(change, box);
+  }
+
+  void collect_neighbours(const Box& answer) {
+    add_host("the next cheaper host", answer, true);
+    Box box = answer;
+    if (--box.drives == 0) box.drive = 0;
+    if (answer.drives > 0) add_neighbour("one drive fewer", box);
+    box = answer;
+    if (box.memory-- > 0) add_neighbour("the next smaller memory", box);
+    const std::vector<std::uint64_t>& counts = list_.hosts[answer.host].gpus;
+    const auto count = std::find(counts.begin(), counts.end(), answer.gpus);
+    box = answer;
+    if (count != counts.begin()) box.gpus = *(count - 1), add_neighbour("fewer cards", box);
+    box = answer;
+    box.gpu = next_by_price(list_.gpus, answer.gpu, true);
+    if (box != answer) add_neighbour("the next cheaper card", box);
+    box = answer;
+    for (box.drive = 0; answer.drives > 0 && box.drive < list_.drives.size(); ++box.drive)
+      if (box.drive != answer.drive) add_neighbour("other drives", box);
+    box = answer;
+    ++box.drives;
+    add_neighbour("one drive more", box);
+    box = answer;
+    ++box.memory;
+    add_neighbour("the next larger memory", box);
+    box = answer;
+    if (count + 1 != counts.end()) box.gpus = *(count + 1), add_neighbour("more cards", box);
+    box = answer;
+    box.gpu = next_by_price(list_.gpus, answer.gpu, false);
+    if (box != answer) add_neighbour("the next dearer card", box);
+    add_host("the next dearer host", answer, false);
+  }
+
+  /// Neighbours under all settings of the answer's system and the most promising of the others,
+  /// ruled out or not.
+  void look_beside() {
+    const BoxOffer& answer = *found_.answer;
+    const std::string& system = need_.settings[answer.setting].system;
+    collect_neighbours(answer.box);
+    std::vector<Point> points;
+    for (const auto& [change, box] : changes_) {
+      for (std::size_t i = 0; i < need_.settings.size(); ++i)
+        if (need_.settings[i].system == system) points.emplace_back(box, i);
+      for (const std::size_t setting : promising(box)) points.emplace_back(box, setting);
+    }
+    simulate(points);
+    for (const auto& [change, box] : changes_) {
+      auto offer = best(box, [&](std::size_t i) { return need_.settings[i].searched; });
+      offer->change = change;
+      found_.neighbours.push_back(std::move(*offer));
+    }
+  }
+
+  /// The cheapest boxes with other cards or another host that do, as far as their most promising
+  /// settings say.
+  void look_above(std::size_t answer) {
+    const auto kind = [](const Box& box) { return std::tuple(box.gpu, box.gpus, box.host); };
+    std::set<std::tuple<std::size_t, std::uint64_t, std::size_t>> seen = {
+        kind(boxes_[answer].second)};
+    std::size_t looks = 0;
+    for (std::size_t i = answer + 1; i < boxes_.size() && looks < most_looks; ++i) {
+      const auto& [price, box] = boxes_[i];
+      if (seen.contains(kind(box)) || found_.runners_up.size() == most_runners_up) continue;
+      std::vector<Point> points;
+      for (const std::size_t setting : promising(box)) points.emplace_back(box, setting);
+      looks += !points.empty();
+      simulate(points);
+      auto offer = best(box, [&](std::size_t s) { return need_.settings[s].searched; });
+      if (!offer || !offer->meets) continue;
+      seen.insert(kind(box));
+      found_.runners_up.push_back(std::move(*offer));
+    }
+  }
+
+  const Backend& backend_;
+  const scenarios::PriceList& list_;
+  const BoxNeed& need_;
+  const std::uint64_t most_;
+  const BoxProgress& progress_;
+  BoxBounds bounds_;
+  std::vector<std::pair<double, Box>> boxes_;  ///< within the budget, the cheapest first
+  std::map<Point, Trial> trials_;
+  std::vector<std::pair<std::string, Box>> changes_;
+  BoxSearch found_;
+};
+
+}  // namespace
+
+BoxSearch find_box(const Backend& backend, const scenarios::PriceList& list, const BoxNeed& need,
+                   std::uint64_t most, const BoxProgress& progress) {
+  return Searcher(backend, list, need, most, progress).run();
+}
+
+}  // namespace spillway::explore

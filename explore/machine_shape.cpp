@@ -1,0 +1,37 @@
+#include "explore/machine_shape.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace spillway::explore {
+
+std::string shape_of(description::MachineFile machine) {
+  machine.name.clear();
+  machine.sources.clear();
+  machine.prices_usd.reset();
+  description::GpuSpec& gpu = machine.gpu;
+  gpu.memory = {};
+  gpu.memory_rate = {};
+  for (auto& [type, rate] : gpu.compute) rate = {};
+  for (auto& [type, rate] : gpu.peak) rate = {};
+  machine.pcie = {};
+  description::HostSpec& host = machine.host;
+  host.memory = {};
+  for (auto* rate : {&host.memory_rate, &host.convert, &host.check_chained, &host.check_fused})
+    *rate = {};
+  host.adam = {};
+  host.cores = 1;
+  for (description::StorageSpec& storage : machine.storage) {
+    storage.count = 1;
+    storage.capacity = {};
+    storage.read = storage.write = {};
+    storage.array_read.reset();
+    storage.array_write.reset();
+    storage.mixed_efficiency = 1;
+    storage.latency = {};
+    storage.endurance.reset();
+    storage.slc_cache.reset();
+  }
+  return nlohmann::json(machine).dump();
+}
+
+}  // namespace spillway::explore

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "scenarios/description/units.hpp"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace spillway::scenarios {
+
+/// What all parts have. `parts` are pieces of a machine file by their key there, each number with
+/// an entry in `sources` ("gpu.memory"); `sources.price_usd` is the price's.
+struct Part {
+  std::string name;
+  double price_usd = 0;
+  nlohmann::json parts = nlohmann::json::object();
+  std::map<std::string, std::string> sources;
+};
+
+/// A board with a case, a processor and a power supply, without cards, DRAM and drives.
+struct HostPart : Part {
+  double dram_usd_per_gib = 0;
+  std::vector<description::Bytes> memory;      ///< sizes that are sold, ascending
+  std::vector<std::uint64_t> gpus;             ///< counts of cards that it takes, ascending
+  std::map<std::string, std::uint64_t> slots;  ///< drives at most, by form
+};
+
+struct DrivePart : Part {
+  std::string form;  ///< of the slot that it takes
+};
+
+/// A price list: what boxes are built from (scenarios/parts).
+struct PriceList {
+  std::string name;
+  std::string date;  ///< for which its prices stand
+  std::vector<Part> gpus;
+  std::vector<HostPart> hosts;
+  std::vector<DrivePart> drives;
+};
+
+/// Reads a price list: a shipped name or a path.
+///   Throws  ScenarioError with everything that is wrong: the schema's complaints, a piece that no
+///           machine file could have, a name that stands twice, a number without its source
+PriceList read_price_list(const std::string& name_or_path);
+
+}  // namespace spillway::scenarios
