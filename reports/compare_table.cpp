@@ -101,6 +101,16 @@ std::function<std::optional<Answer>(const Result&)> of_stream(const char* key, W
   };
 }
 
+/// By how many steps kernels see updates late, in the mean; at most, where that differs.
+std::optional<Answer> lateness(const Result& r) {
+  if (!r.feasible()) return std::nullopt;
+  if (!r.staleness || r.staleness->max == 0) return Answer{0, "none"};
+  const auto& [mean, max] = static_cast<const result::Lateness&>(*r.staleness);
+  const std::string steps = fmt::format("{:.3g} step{}", mean, mean == 1 ? "" : "s");
+  const bool varies = mean != static_cast<double>(max);
+  return Answer{mean, steps + (varies ? fmt::format(", {} at most", max) : "")};
+}
+
 std::optional<Answer> price(const Result& r) {
   if (!r.price_usd) return std::nullopt;
   return Answer{*r.price_usd, human_price(*r.price_usd)};
@@ -142,6 +152,7 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
           "  backward", Best::lowest, [](auto& r) { return r.backward_s; }, human_time),
       measured(
           "  update", Best::lowest, [](auto& r) { return r.update_s; }, human_time),
+      {"updates late", Best::lowest, lateness},
       measured(
           "tokens/s", Best::highest, [](auto& r) { return r.tokens_per_s; }, human_number),
       measured(

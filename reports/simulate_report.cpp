@@ -162,9 +162,17 @@ std::string staleness(const Result& r, const Screen& screen) {
   const result::Staleness& s = *r.staleness;
   if (s.max == 0)
     return paragraph("Staleness: none, every step sees the update before it.", screen) + "\n";
-  std::string text = fmt::format(
-      "Staleness: kernels see an update of a sub-group every {} steps in the mean, {} at most.",
-      human_number(s.mean), s.max);
+  const bool some_unseen = std::any_of(s.blocks.begin(), s.blocks.end(),
+                                       [](const result::Lateness& one) { return one.max == 0; });
+  const std::string mean = human_number(s.mean);
+  std::string text =
+      some_unseen ? "Staleness: at the pace of this run kernels see an update of a sub-group "
+                    "every " +
+                        mean + " steps."
+                  : fmt::format(
+                        "Staleness: kernels see an update of a sub-group every {} steps in the "
+                        "mean, {} at most.",
+                        mean, s.max);
   if (s.mean == 1 && s.max == 1) text = "Staleness: every update is seen one step late.";
   return paragraph(text + " The training is not the one of the same steps without delay.", screen) +
          "\n";

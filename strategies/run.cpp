@@ -254,10 +254,12 @@ class Summary {
     all.blocks.assign(job_.subgroups.size(), {all.mean, all.max});
   }
 
-  /// Steps from one publication of a sub-group to the next, of those in measured steps.
+  /// Steps from one publication of a sub-group to the next, of those in measured steps. Where some
+  /// have none there: steps a round, at the pace of the run so far.
   void measure_staleness(result::Staleness& all) {
     double sum = 0;
     std::uint64_t count = 0;
+    bool every_one = true;
     for (const Delays& rank : job_.shared->delays)
       for (const std::vector<std::size_t>& published : rank.published) {
         result::Lateness& block = all.blocks.emplace_back();
@@ -274,8 +276,25 @@ class Summary {
         all.max = std::max(all.max, block.max);
         sum += steps;
         count += times;
+        every_one = every_one && times > 0;
       }
     if (count) all.mean = sum / static_cast<double>(count);
+    if (every_one) return;
+    all.mean = std::max(all.mean, steps_a_round());
+    all.max = std::max(all.max, static_cast<std::uint64_t>(std::ceil(all.mean)));
+  }
+
+  /// At least the steps of the run, where nothing was published yet.
+  double steps_a_round() const {
+    double elements = 0, updated = 0;
+    for (const Delays& rank : job_.shared->delays)
+      for (std::size_t group = 0; group < rank.published.size(); ++group) {
+        const auto size = static_cast<double>(job_.subgroups[group].elements);
+        elements += size;
+        updated += size * static_cast<double>(rank.published[group].size());
+      }
+    const auto steps = static_cast<double>(machine_.recorder().steps().size());
+    return steps * (updated > 0 ? elements / updated : 1);
   }
 
   /// What the caches of activations did in the last step: the rank that stores most; bytes of all.

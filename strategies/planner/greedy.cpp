@@ -132,7 +132,8 @@ class Greedy {
   bool has_room(const Candidate& candidate, Destination at) const {
     if (at == Destination::host)
       return !settings_.host_limit ||
-             host_.max(candidate.interval.first, candidate.interval.end) <= -pages(candidate.bytes);
+             host_.max(candidate.interval.first, host_end(candidate.interval.end)) <=
+                 -pages(candidate.bytes);
     return !settings_.file_limit || in_file_[candidate.interval.tensor] ||
            file_room_ >= static_cast<std::uint64_t>(pages(candidate.bytes));
   }
@@ -217,7 +218,7 @@ class Greedy {
     move.out = bandwidth_.book_out(at, first, bytes);
     move.in = bandwidth_.book_in(at, end, bytes);
     if (at == Destination::host && settings_.host_limit)
-      host_.add(first, end, pages(candidate.bytes));
+      host_.add(first, host_end(end), pages(candidate.bytes));
     if (at == Destination::ssd && !in_file_[tensor]) {
       in_file_[tensor] = true;
       if (settings_.file_limit) file_room_ -= static_cast<std::uint64_t>(pages(candidate.bytes));

@@ -41,6 +41,10 @@ struct Move {
   std::vector<Booking> out, in;      ///< empty where nothing was booked
 };
 
+/// Host memory is held in slots [first, host_end(end)) of a move: in the one whose kernel waits for
+/// the tensor others may leave before it is back.
+inline std::uint32_t host_end(std::uint32_t end) { return end + 1; }
+
 /// A kernel that cannot run at all.
 struct Shortage {
   enum class Tier : std::uint8_t { gpu, host, ssd };

@@ -76,7 +76,7 @@ class Urgent {
   void reserve(const Move& move) {
     const std::uint64_t size = pages(lifetimes_.tensors[move.tensor].bytes);
     if (move.destination == Destination::host)
-      host_.add(move.first, move.end, static_cast<std::int64_t>(size));
+      host_.add(move.first, host_end(move.end), static_cast<std::int64_t>(size));
     else if (!in_file_[move.tensor]) {
       in_file_[move.tensor] = true;
       file_room_ -= std::min(file_room_, size);
@@ -162,8 +162,9 @@ class Urgent {
     const std::uint64_t size = pages(bytes(idle));
     if (at == Destination::ssd)
       return !settings_.file_limit || in_file_[idle.interval.tensor] || file_room_ >= size;
-    return !settings_.host_limit ||
-           host_.max(idle.interval.first, idle.interval.end) + static_cast<std::int64_t>(size) <= 0;
+    return !settings_.host_limit || host_.max(idle.interval.first, host_end(idle.interval.end)) +
+                                            static_cast<std::int64_t>(size) <=
+                                        0;
   }
 
   std::optional<Destination> destination(const Idle& idle) {

@@ -74,6 +74,18 @@ TEST(CompareTable, PutsTheCapacityBesideThePeakWhereMachinesDiffer) {
             "64.0 GiB of 128.0 GiB 64.0 GiB of 256.0 GiB");
 }
 
+// A step that waits for no update is no faster way to the same weights.
+TEST(CompareTable, SaysWhoseUpdatesComeLate) {
+  result::Result prompt = sample_that_fits(), late = prompt, loose = prompt;
+  late.staleness.emplace().mean = 1, late.staleness->max = 1;
+  loose.staleness.emplace().mean = 36.8, loose.staleness->max = 41;
+  EXPECT_EQ(row(table_of({prompt, late, loose}), "updates late"),
+            "none* 1 step 36.8 steps, 41 at most");
+  late.staleness->max = 0;  // an update that could be late, and is not
+  late.staleness->mean = 0;
+  EXPECT_EQ(row(table_of({prompt, late}), "updates late"), "");
+}
+
 TEST(CompareTable, LeavesOutRowsThatNobodyAnswers) {
   result::Result plain = sample_that_fits();
   EXPECT_EQ(row(table_of({plain}), "price"), "$8,192");

@@ -93,6 +93,10 @@ TEST(SimulateReport, SaysHowLateUpdatesCome) {
   run.staleness->max = 4;
   EXPECT_THAT(simulate_report(run, {200}),
               HasSubstr("an update of a sub-group every 2.50 steps in the mean, 4 at most"));
+  run.staleness->blocks = {{2.5, 4}, {0, 0}};  // one that no measured step saw renewed
+  EXPECT_THAT(simulate_report(run, {200}),
+              HasSubstr("at the pace of this run kernels see an update of a sub-group "
+                        "every 2.50 steps."));
 }
 
 TEST(SimulateReport, ListsWhatMovesInsideTheDrives) {

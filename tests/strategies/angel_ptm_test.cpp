@@ -40,6 +40,22 @@ TEST(AngelPtm, StalenessIsStepsFromOneUpdateToTheNext) {
   for (const result::Lateness& block : run.staleness->blocks) EXPECT_GE(block.max, 1u);
 }
 
+// A round longer than the run: three steps see some sub-groups renewed once and others never, and
+// tell as much of it as thirty do.
+TEST(AngelPtm, StalenessOfAShortRunGoesByItsPace) {
+  const Overrides slow{"machine.host.adam=0.02 Gparam/s", "strategy.optimizer.subgroup=1e6 params"};
+  const auto run = [&](const char* steps) {
+    Overrides overrides = slow;
+    overrides.push_back(std::string("run.steps=") + steps);
+    return simulate(training(overrides));
+  };
+  const result::Result brief = run("3"), whole = run("60");
+  ASSERT_TRUE(brief.staleness && whole.staleness);
+  EXPECT_GT(whole.staleness->mean, 5);
+  EXPECT_NEAR(brief.staleness->mean, whole.staleness->mean, 0.3 * whole.staleness->mean);
+  EXPECT_GE(static_cast<double>(brief.staleness->max), brief.staleness->mean);
+}
+
 TEST(AngelPtm, AFastUpdateComesOnceAStep) {
   const Overrides fast{"machine.gpu.compute.bf16=0.05 TFLOPS", "run.steps=4"};
   const result::Result run = simulate(training(fast));

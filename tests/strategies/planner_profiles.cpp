@@ -107,7 +107,7 @@ class Slow {
       return !settings_.file_limit || in_file_[interval.tensor] ||
              file_ + size <= *settings_.file_limit;
     if (!settings_.host_limit) return true;
-    for (std::uint32_t i = interval.first; i < interval.end; ++i)
+    for (std::uint32_t i = interval.first; i <= interval.end; ++i)
       if (on_host_[i % slots()] + size > *settings_.host_limit) return false;
     return true;
   }
@@ -206,7 +206,7 @@ class Slow {
     }
     const std::uint64_t room = (bytes(interval) + 4095) / 4096 * 4096;
     if (move.destination == Destination::host)
-      for (std::uint32_t i = interval.first; i < interval.end; ++i) on_host_[i % slots()] += room;
+      for (std::uint32_t i = interval.first; i <= interval.end; ++i) on_host_[i % slots()] += room;
     else if (!in_file_[interval.tensor]) {
       in_file_[interval.tensor] = true;
       file_ += room;
