@@ -24,8 +24,8 @@ class Mandatory {
   ///   Throws  ScenarioError when it has no compute rate for the training's element type
   double step_s(const description::Scenario& scenario) const;
 
-  /// A memory that is too small for what a run holds from its start to its end, and what a GPU has
-  /// besides between forward and backward: "host", "gpu", "ssd"; nullptr when none is.
+  /// A memory that is too small for what a run holds from its start to its end, and what the passes
+  /// have on a GPU at once besides: "host", "gpu", "ssd"; nullptr when none is.
   const char* too_small(const description::MachineFile& machine) const;
 
  private:
