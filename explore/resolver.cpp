@@ -10,12 +10,12 @@ using nlohmann::json;
 Resolver::Resolver(const Points& points, const Measures& measures, Store& store)
     : points_(points), measures_(measures), store_(store) {}
 
-void Resolver::judge(Candidate& candidate, const Coordinates& at, const ScenarioRow& row) const {
+void Resolver::judge(Candidate& candidate, const Coordinates& at, ScenarioRow row) const {
   candidate.judgement = measures_.judge(row, at);
   candidate.row.verdict = candidate.judgement.verdict;
   candidate.row.reason = candidate.judgement.reason;
   candidate.row.objectives = candidate.judgement.objectives;
-  candidate.outcome = row;
+  candidate.outcome = std::move(row);
   candidate.known = true;
 }
 

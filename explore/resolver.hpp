@@ -36,7 +36,7 @@ class Resolver {
   Candidate resolve(const Coordinates& at, Counts& counts);
 
   /// What the space says of a scenario that came to `row`.
-  void judge(Candidate& candidate, const Coordinates& at, const ScenarioRow& row) const;
+  void judge(Candidate& candidate, const Coordinates& at, ScenarioRow row) const;
 
   /// Keeps what a simulation came to; of a failure the scenario too.
   ScenarioRow record(const Candidate& candidate, const Delivery& delivery);

@@ -46,6 +46,7 @@ void Team::tell(std::size_t rank, const json& line) {
 void Team::begin(std::int64_t space) {
   resolver_.begin(space);
   merge_shards();  // of a run whose rank 0 was lost
+  by_number_ = store_.has_points(space);
   by_contents_ = store_.spaces().size() > 1;
   for (std::size_t rank = 0; rank < members_.size(); ++rank)
     tell(rank, {{"begin", shard(rank)}, {"space", row_of(points_.space()).id}});
@@ -86,7 +87,7 @@ bool Team::run(std::span<const Coordinates> all, Front& front, Counts& counts,
     candidate.row.number = points_.number(all[i]);
     if (by_contents_)
       candidate = resolver_.resolve(all[i], counts);
-    else
+    else if (by_number_)
       resolver_.recall(candidate, all[i], counts);
     known_ += candidate.known;
     if (candidate.known) continue;
@@ -104,7 +105,9 @@ bool Team::run(std::span<const Coordinates> all, Front& front, Counts& counts,
   costs_.clear();
   for (Candidate& candidate : candidates_) {
     costs_.push_back(candidate.judgement.costs);
-    if (!costs_.back().empty() && !front.beats(costs_.back())) {
+    if (costs_.back().empty()) continue;
+    if (!front.beats(costs_.back())) {
+      candidate.row.point = points_.shown(points_.at(candidate.row.number));
       store_.put(candidate.row.key, candidate.outcome);
       store_.put(resolver_.space(), candidate.row);
     }
@@ -190,7 +193,6 @@ void Team::answered(std::size_t rank, const json& answer) {
   candidate.known = true;
   if (how == "refused") return;
   candidate.row.key = answer.at("key");
-  candidate.row.point = points_.shown(at);
   resolver_.judge(
       candidate, at,
       {outcome.at("verdict"), outcome.at("reason"), outcome.at("numbers"), outcome.at("seconds")});

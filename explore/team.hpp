@@ -64,7 +64,8 @@ class Team final : public Evaluator {
   Messenger& messenger_;
   const ExploreOptions& options_;
   Resolver resolver_;
-  bool by_contents_ = false;  ///< the database has scenarios that other spaces asked for
+  bool by_number_ = false;    ///< the database knows points of the space
+  bool by_contents_ = false;  ///< and scenarios that other spaces asked for
   std::vector<Member> members_;
   Clock::time_point told_ = Clock::now(), heard_letters_ = Clock::now();
 
