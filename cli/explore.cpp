@@ -1,7 +1,8 @@
 #include "cli/common.hpp"
 #include "cli/explore_report.hpp"
+#include "cli/slurm_script.hpp"
 #include "cli/verbs.hpp"
-#include "explore/explorer.hpp"
+#include "explore/together.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "reports/human.hpp"
 #include "scenarios/description/quantity.hpp"
@@ -29,7 +30,8 @@ struct Options {
   std::uint64_t seed = 1, samples = 1024;
   std::string shard;
   std::uint64_t slurm = 0;
-  bool count = false, json = false, simulate_all = false;
+  std::string silence = "30s";
+  bool count = false, json = false, simulate_all = false, mpi = false;
 };
 
 struct ShowOptions {
@@ -39,11 +41,25 @@ struct ShowOptions {
   bool why = false, json = false, csv = false;
 };
 
-double budget_of(const std::string& text) {
+/// What a script for sbatch has to know.
+SlurmJob job_of(const Options& options) {
+  SlurmJob job{options.space, options.database, options.slurm, options.jobs, options.mpi, {}};
+  if (options.simulate_all) job.more.emplace_back("--simulate-all");
+  if (!options.budget.empty()) job.more.push_back("--budget " + options.budget);
+  if (options.limit_s != Options{}.limit_s)
+    job.more.push_back(fmt::format("--limit {}", options.limit_s));
+  if (options.search != Options{}.search)
+    job.more.push_back(fmt::format("--search {} --seed {} --samples {}", options.search,
+                                   options.seed, options.samples));
+  return job;
+}
+
+/// Seconds of an option such as --budget; 0 when it is not given.
+double time_of(const std::string& option, const std::string& text) {
   if (text.empty()) return 0;
   const auto parsed = description::parse_quantity(description::Dimension::seconds, text);
-  if (!parsed.problem.empty()) refuse("--budget", parsed.problem, parsed.hint);
-  if (parsed.value <= 0) refuse("--budget", "is no time", "write for example --budget 10min");
+  if (!parsed.problem.empty()) refuse(option, parsed.problem, parsed.hint);
+  if (parsed.value <= 0) refuse(option, "is no time", "write for example " + option + " 10min");
   return static_cast<double>(parsed.value);
 }
 
@@ -59,24 +75,6 @@ void read_shard(const std::string& text, explore::ExploreOptions& into) {
     refuse("--shard", "a genetic search needs all points", "drop --shard or take another --search");
   into.shard = shard;
   into.shards = shards;
-}
-
-/// A script for sbatch: a job for each shard, and what to do when they are done.
-std::string slurm_script(const Options& options) {
-  const std::string space = "'" + options.space + "'";
-  return fmt::format(
-      "#!/bin/bash\n"
-      "#SBATCH --job-name=spillway-explore\n"
-      "#SBATCH --array=0-{last}\n"
-      "#SBATCH --cpus-per-task={jobs}\n"
-      "# When all have ended, whether they finished or not:\n"
-      "#   spillway explore merge '{db}' {parts}\n"
-      "#   spillway explore {space} --db '{db}'\n"
-      "exec spillway explore {space} --db '{db}'.$SLURM_ARRAY_TASK_ID "
-      "--shard $SLURM_ARRAY_TASK_ID/{shards} --jobs $SLURM_CPUS_PER_TASK\n",
-      fmt::arg("last", options.slurm - 1), fmt::arg("jobs", options.jobs ? options.jobs : 16),
-      fmt::arg("db", options.database), fmt::arg("parts", "'" + options.database + "'.[0-9]*"),
-      fmt::arg("space", space), fmt::arg("shards", options.slurm));
 }
 
 explore::Search search_of(const std::string& name) {
@@ -165,6 +163,21 @@ void count(const explore::Points& points, const Options& options) {
   print(text + "\n");
 }
 
+explore::ExploreOptions how_of(const Options& options) {
+  explore::ExploreOptions how;
+  how.jobs = options.jobs;
+  how.limit_s = options.limit_s;
+  how.budget_s = time_of("--budget", options.budget);
+  how.silence_s = time_of("--silence", options.silence);
+  how.prune = !options.simulate_all;
+  how.search = search_of(options.search);
+  how.seed = options.seed;
+  how.samples = options.samples;
+  how.notice = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
+  read_shard(options.shard, how);
+  return how;
+}
+
 void run(const Options& options) {
   const scenarios::Space space = scenarios::read_space(options.space, explore::known_systems());
   const explore::Points points(space);
@@ -172,16 +185,8 @@ void run(const Options& options) {
   if (options.count) return count(points, options);
   if (options.database.empty())
     refuse("--db", "missing", "name the file that keeps the results, or ask --count");
-  if (options.slurm) return print(slurm_script(options));
-  explore::ExploreOptions how;
-  how.jobs = options.jobs;
-  how.limit_s = options.limit_s;
-  how.budget_s = budget_of(options.budget);
-  how.prune = !options.simulate_all;
-  how.search = search_of(options.search);
-  how.seed = options.seed;
-  how.samples = options.samples;
-  read_shard(options.shard, how);
+  if (options.slurm) return print(slurm_script(job_of(options)));
+  explore::ExploreOptions how = how_of(options);
   int signal = 0;
   const hw_backend::InterruptGuard guard;
   how.stop = [&signal] {
@@ -192,15 +197,17 @@ void run(const Options& options) {
     }
     return signal != 0;
   };
-  explore::Exploration done;
+  std::optional<explore::Exploration> done;
   {
     const bool all = how.search == explore::Search::exhaustive;
     ProgressLine line(all ? points_in(points) : std::min(how.samples, points.count()));
     how.progress = [&line](const explore::Progress& progress) { line.show(progress); };
-    done = explore::explore(simulator(), points, options.database, how);
+    done = options.mpi ? explore::explore_together(simulator(), points, options.database, how)
+                       : explore::explore(simulator(), points, options.database, how);
   }
+  if (!done) return;  // another rank says it
   explore::Store store(options.database, explore::Database::Access::read);
-  print_front(store, done.space, options.json ? Form::json : Form::table);
+  print_front(store, done->space, options.json ? Form::json : Form::table);
   if (signal != 0) {
     std::fprintf(stderr, "interrupted; the same command goes on\n");
     throw CLI::RuntimeError(128 + signal);  // as a shell says it
@@ -291,10 +298,17 @@ void add_explore(CLI::App& app) {
   verb->add_option("--seed", options->seed, "of sobol and nsga2: the same finds the same");
   verb->add_option("--samples", options->samples, "points that sobol and nsga2 look at")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--shard", options->shard,
-                   "of N parts of the space, only part I; explore merge joins their databases")
-      ->type_name("I/N");
-  verb->add_option("--slurm", options->slurm, "run nothing: print the sbatch script of N shards")
+  CLI::Option* shard =
+      verb->add_option("--shard", options->shard,
+                       "of N parts of the space, only part I; explore merge joins their databases")
+          ->type_name("I/N");
+  verb->add_flag("--mpi", options->mpi,
+                 "by all ranks of mpirun --enable-recovery --map-by ppr:1:node --bind-to none")
+      ->excludes(shard);
+  verb->add_option("--silence", options->silence,
+                   "of another rank, after which it is given up; else 30s");
+  verb->add_option("--slurm", options->slurm,
+                   "run nothing: print the sbatch script of N shards, with --mpi of N nodes")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   verb->add_flag("--count", options->count, "how many points, and how long they may take");

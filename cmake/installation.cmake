@@ -1,6 +1,6 @@
 # bin/spillway finds its plugins in ../lib/spillway and its data in ../share/spillway.
 install(TARGETS spillway RUNTIME DESTINATION bin)
-install(TARGETS evolution milp sim LIBRARY DESTINATION lib/spillway)
+install(TARGETS cluster evolution milp sim LIBRARY DESTINATION lib/spillway)
 if(TARGET cuda)
   install(TARGETS cuda LIBRARY DESTINATION lib/spillway)
 endif()

@@ -1,53 +1,35 @@
 #pragma once
 
-#include "explore/front.hpp"
-#include "explore/measure.hpp"
+#include "explore/evaluator.hpp"
 #include "explore/nursery.hpp"
+#include "explore/resolver.hpp"
 
-#include <set>
+#include <map>
 
 namespace spillway::explore {
 
-/// Owns the way of points from coordinates to rows of the database: resolved here, answered by the
-/// database or the nursery, judged, and put on the front in the order in which they were given.
-class Batch {
+/// Owns the way of points from coordinates to rows of the database on this machine: resolved here,
+/// answered by the database or the nursery, judged, and put on the front in the order in which they
+/// were given.
+class Batch final : public Evaluator {
  public:
   /// Keeps references to all of them.
   Batch(const Points& points, const Measures& measures, Store& store, Nursery& nursery);
 
-  /// From now on the points are of the space of that number in the database.
-  void begin(std::int64_t space) { space_ = space; }
-
-  /// Finds out what `all` are.
-  ///   over     asked between deliveries; true ends it, and what is not delivered is left out
-  ///   Result   false when it was ended
+  void begin(std::int64_t space) override { resolver_.begin(space); }
   bool run(std::span<const Coordinates> all, Front& front, Counts& counts,
-           const std::function<bool()>& over);
-
-  /// Of the points of the last run(): by objective, the smaller the better; empty when one is not
-  /// accepted.
-  const std::vector<std::vector<double>>& costs() const { return costs_; }
-
-  /// Simulates what is on the front and has no whole result in the database.
-  bool complete_front(const Front& front, const std::function<bool()>& over);
-
-  /// Points of which the verdict is known.
-  std::uint64_t known() const { return known_; }
-  /// Of them, whose rows are committed.
-  std::uint64_t kept() const { return kept_; }
-  void forget_known() { known_ = kept_ = 0; }
+           const std::function<bool()>& over) override;
+  /// Whatever the number of workers, so that the same points are simulated on any machine.
+  std::size_t batch_size() const override { return 256; }
+  const std::vector<std::vector<double>>& costs() const override { return costs_; }
+  void tend() override {}
+  void gather(const Front&, const std::function<bool()>&) override {}
+  bool complete_front(const Front& front, const std::function<bool()>& over) override;
+  std::uint64_t known() const override { return known_; }
+  std::uint64_t kept() const override { return kept_; }
+  void forget_known() override { known_ = kept_ = 0; }
 
  private:
-  struct Candidate {
-    PointRow row;
-    Judgement judgement;
-    nlohmann::json scenario;  ///< resolved, while it waits
-    bool known = false;
-  };
-
-  Candidate resolve(const Coordinates& at, Counts& counts);
-  bool recall(Candidate& candidate, const Coordinates& at, Counts& counts);
-  void judge(Candidate& candidate, const Coordinates& at, const ScenarioRow& row);
   bool deliver(std::span<const Coordinates> all, std::vector<Candidate>& candidates, Counts& counts,
                const std::function<bool()>& over);
   void take(const Delivery& delivery, std::span<const Coordinates> all,
@@ -57,11 +39,9 @@ class Batch {
   void commit_when_due();
 
   const Points& points_;
-  const Measures& measures_;
   Store& store_;
   Nursery& nursery_;
-  const std::vector<scenarios::SystemInfo> systems_ = known_systems();
-  std::int64_t space_ = 0;
+  Resolver resolver_;
   std::uint64_t known_ = 0, kept_ = 0;
   std::map<std::string, std::vector<std::size_t>> same_;  ///< candidates of a batch by key
   std::map<std::string, nlohmann::json> results_;         ///< of a batch, by key

@@ -6,6 +6,8 @@
 #include "explore/scenario_key.hpp"
 #include "explore/sobol.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -22,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Points that are looked at together: few at first, so that what follows meets a front.
-constexpr std::size_t first_batch = 16, largest_batch = 256;
+constexpr std::size_t first_batch = 16;
 /// Points that wait for their turn at most, those with the best bounds first.
 constexpr std::size_t first_window = 64, largest_window = 8192;
 /// Points after which the time is looked at.
@@ -56,15 +58,13 @@ void rank(std::vector<Waiting>& window) {
 /// Owns the search of one space.
 class Explorer {
  public:
-  Explorer(const Backend& backend, const Points& points, const std::string& database,
+  Explorer(const Points& points, const Measures& measures, Store& store, Evaluator& evaluator,
            const ExploreOptions& options)
       : points_(points),
         options_(options),
-        measures_(points),
-        store_(database, Database::Access::write),
-        nursery_(backend, jobs(options), options.limit_s,
-                 {[this] { store_.close(); }, [this] { store_.open(); }}),
-        batch_(points, measures_, store_, nursery_),
+        measures_(measures),
+        store_(store),
+        evaluator_(evaluator),
         bounder_(points, measures_) {}
 
   Exploration run() {
@@ -82,6 +82,7 @@ class Explorer {
         evolve_points();
     }
     const bool whole = run_window();
+    if (!halted()) evaluator_.gather(front_, [this] { return halted(); });
     if (whole) finish_front();
     return end(whole);
   }
@@ -91,7 +92,7 @@ class Explorer {
     std::vector<std::uint64_t> numbers;
     for (const FrontPoint& point : front_.points()) numbers.push_back(point.number);
     store_.keep_front(space_, numbers);
-    batch_.complete_front(front_, [this] { return halted(); });
+    evaluator_.complete_front(front_, [this] { return halted(); });
   }
 
   /// What was on the front when an earlier run ended: it prunes from the start.
@@ -100,24 +101,13 @@ class Explorer {
     for (const PointRow& row : store_.points(space_, "front"))
       known.push_back(points_.at(row.number));
     Counts recalled;  // each will be met again
-    batch_.run(known, front_, recalled, [this] { return over(); });
-    batch_.forget_known();
-  }
-
-  static std::size_t jobs(const ExploreOptions& options) {
-    return options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
+    evaluator_.run(known, front_, recalled, [this] { return over(); });
+    evaluator_.forget_known();
   }
 
   void begin() {
-    const scenarios::Space& space = points_.space();
-    SpaceRow row{0, space_id(space), space.name, {}, {}, {}, {}, false};
-    for (const scenarios::Axis& axis : space.axes) row.axes.push_back(axis.name);
-    for (const scenarios::Objective& objective : space.objectives)
-      row.objectives.push_back({objective.path, objective.smaller});
-    for (const scenarios::Condition& constraint : space.constraints)
-      row.constraints.push_back(constraint.text);
-    space_ = store_.begin_space(row);
-    batch_.begin(space_);
+    space_ = store_.begin_space(row_of(points_.space()));
+    evaluator_.begin(space_);
     store_.drop_pruned(space_);  // as many again, from a better front
   }
 
@@ -129,6 +119,7 @@ class Explorer {
   bool meet(const Coordinates& at) {
     if (points_.number(at) % options_.shards != options_.shard) return true;
     if (++counts_.points % look_every == 0) {
+      evaluator_.tend();
       report();
       cut_ = over();
       if (cut_) return false;
@@ -163,7 +154,7 @@ class Explorer {
     if (!cut_ && !fresh.empty()) {
       run_batch(fresh);
       for (std::size_t i = 0; i < fresh.size(); ++i)
-        evolved_[points_.number(fresh[i])] = batch_.costs()[i];
+        evolved_[points_.number(fresh[i])] = evaluator_.costs()[i];
     }
     std::vector<std::vector<double>> costs;
     for (const Coordinates& at : generation) {
@@ -228,16 +219,16 @@ class Explorer {
   }
 
   void run_batch(std::span<const Coordinates> batch) {
-    cut_ = !batch_.run(batch, front_, counts_, [this] {
+    cut_ = !evaluator_.run(batch, front_, counts_, [this] {
       report();
       return over();
     });
-    size_ = std::min(2 * size_, largest_batch);
+    size_ = std::min(2 * size_, evaluator_.batch_size());
   }
 
   void report() {
     options_.progress(
-        {counts_, counts_.pruned + batch_.known(), batch_.kept(), seconds(), &front_});
+        {counts_, counts_.pruned + evaluator_.known(), evaluator_.kept(), seconds(), &front_});
   }
 
   Exploration end(bool whole) {
@@ -250,10 +241,9 @@ class Explorer {
 
   const Points& points_;
   const ExploreOptions& options_;
-  const Measures measures_;
-  Store store_;
-  Nursery nursery_;
-  Batch batch_;
+  const Measures& measures_;
+  Store& store_;
+  Evaluator& evaluator_;
   Bounder bounder_;
   Front front_;
   Counts counts_;
@@ -269,7 +259,7 @@ class Explorer {
 
 }  // namespace
 
-std::string space_id(const scenarios::Space& space) {
+SpaceRow row_of(const scenarios::Space& space) {
   json asks = {{"name", space.name}, {"base", space.base.value}};
   for (const scenarios::Axis& axis : space.axes) {
     json values = json::array();
@@ -282,12 +272,38 @@ std::string space_id(const scenarios::Space& space) {
     asks["constraints"].push_back(condition.text);
   for (const scenarios::Objective& objective : space.objectives)
     asks["objectives"].push_back({objective.path, objective.smaller});
-  return key_of(asks.dump());
+  SpaceRow row;
+  row.id = key_of(asks.dump());
+  row.name = space.name;
+  for (const scenarios::Axis& axis : space.axes) row.axes.push_back(axis.name);
+  for (const scenarios::Objective& objective : space.objectives)
+    row.objectives.push_back({objective.path, objective.smaller});
+  for (const scenarios::Condition& constraint : space.constraints)
+    row.constraints.push_back(constraint.text);
+  return row;
+}
+
+std::size_t usable_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+    return static_cast<std::size_t>(std::max(1, CPU_COUNT(&allowed)));
+  return std::max(1u, std::thread::hardware_concurrency());  // more cores than the set can hold
+}
+
+Exploration search(const Points& points, const Measures& measures, Store& store,
+                   Evaluator& evaluator, const ExploreOptions& options) {
+  return Explorer(points, measures, store, evaluator, options).run();
 }
 
 Exploration explore(const Backend& backend, const Points& points, const std::string& database,
                     const ExploreOptions& options) {
-  return Explorer(backend, points, database, options).run();
+  const Measures measures(points);
+  Store store(database, Database::Access::write);
+  Nursery nursery(backend, options.jobs ? options.jobs : usable_cores(), options.limit_s,
+                  {[&store] { store.close(); }, [&store] { store.open(); }});
+  Batch batch(points, measures, store, nursery);
+  return search(points, measures, store, batch, options);
 }
 
 }  // namespace spillway::explore

@@ -1,8 +1,7 @@
 #pragma once
 
-#include "explore/front.hpp"
+#include "explore/evaluator.hpp"
 #include "explore/measure.hpp"
-#include "explore/nursery.hpp"
 
 namespace spillway::explore {
 
@@ -20,7 +19,7 @@ struct Progress {
 enum class Search : unsigned char { exhaustive, sobol, nsga2 };
 
 struct ExploreOptions {
-  std::size_t jobs = 0;  ///< simulations at a time; 0: one for each core
+  std::size_t jobs = 0;  ///< simulations at a time; 0: one for each core it may use
   double limit_s = 600;  ///< for one simulation
   double budget_s = 0;   ///< for all of it; 0: as long as it takes
   bool prune = true;     ///< by bounds
@@ -28,8 +27,11 @@ struct ExploreOptions {
   std::uint64_t seed = 1;               ///< of the other two
   std::uint64_t samples = 1024;         ///< that the other two look at
   std::uint64_t shard = 0, shards = 1;  ///< only points whose number leaves `shard`
+  double silence_s = 30;                ///< of another rank, after which it is given up
   std::function<bool()> stop = [] { return false; };
   std::function<void(const Progress&)> progress = [](const Progress&) {};
+  /// What went wrong and does not end the search.
+  std::function<void(const std::string&)> notice = [](const std::string&) {};
 };
 
 /// How an exploration ended.
@@ -48,7 +50,15 @@ struct Exploration {
 Exploration explore(const Backend& backend, const Points& points, const std::string& database,
                     const ExploreOptions& options);
 
-/// The number under which a database knows a space: a hash of what it asks, its base included.
-std::string space_id(const scenarios::Space& space);
+/// The same, whatever finds out what the points are.
+///   store  the database; all of it is kept as a reference
+Exploration search(const Points& points, const Measures& measures, Store& store,
+                   Evaluator& evaluator, const ExploreOptions& options);
+
+/// The row of a space; its id is a hash of what the space asks, its base included.
+SpaceRow row_of(const scenarios::Space& space);
+
+/// Simulations at a time where nobody says: the cores that this process may use.
+std::size_t usable_cores();
 
 }  // namespace spillway::explore

@@ -3,17 +3,12 @@
 #include "explore/child.hpp"
 #include "scenarios/description/complaint_json.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 
 namespace spillway::explore {
 
@@ -28,22 +23,6 @@ constexpr int most_tries = 2;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Takes the lines that are complete out of `text`.
-void take_lines(std::string& text, std::deque<std::string>& lines) {
-  std::size_t start = 0;
-  for (std::size_t end; (end = text.find('\n', start)) != std::string::npos; start = end + 1)
-    lines.push_back(text.substr(start, end - start));
-  text.erase(0, start);
-}
-
-/// False at the end of the file.
-bool read_into(std::string& text, int file) {
-  char buffer[1 << 16];
-  const ssize_t count = ::read(file, buffer, sizeof buffer);
-  if (count > 0) text.append(buffer, static_cast<std::size_t>(count));
-  return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
 /// Resolves and simulates the scenario of a request, in a child.
@@ -150,53 +129,23 @@ Nursery::Nursery(const Backend& backend, std::size_t jobs, double limit_s, Aroun
   start();
 }
 
-Nursery::~Nursery() { stop(); }
-
 void Nursery::start() {
-  int requests[2], replies[2];
-  if (::pipe2(requests, O_CLOEXEC) != 0 || ::pipe2(replies, O_CLOEXEC) != 0)
-    throw description::DeviceError(std::string("pipe: ") + std::strerror(errno));
-  std::fflush(nullptr);
   around_.before();
-  const pid_t parent = ::getpid();
-  pid_ = ::fork();
-  if (pid_ == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(0);  // it ended before the line above
-    std::signal(SIGINT, SIG_IGN);           // whoever started it decides
-    std::signal(SIGPIPE, SIG_IGN);
-    ::close(requests[1]);
-    ::close(replies[0]);
-    Matron(backend_, jobs_, limit_s_, requests[0], replies[1]).run();
-    ::_exit(0);
+  try {
+    process_.emplace([this](int requests, int replies) {
+      Matron(backend_, jobs_, limit_s_, requests, replies).run();
+    });
+  } catch (const description::DeviceError&) {
+    around_.after();
+    throw;
   }
-  const int reason = errno;
   around_.after();
-  ::close(requests[0]);
-  ::close(replies[1]);
-  if (pid_ < 0) throw description::DeviceError(std::string("fork: ") + std::strerror(reason));
-  requests_ = requests[1];
-  replies_ = replies[0];
-  ::fcntl(requests_, F_SETFL, O_NONBLOCK);
-  ::fcntl(replies_, F_SETFL, O_NONBLOCK);
-}
-
-void Nursery::stop() {
-  if (pid_ <= 0) return;
-  ::kill(pid_, SIGKILL);
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  ::close(requests_);
-  ::close(replies_);
-  pid_ = 0;
 }
 
 void Nursery::restart() {
-  stop();
-  unread_.clear();
-  unsent_.clear();
+  process_.reset();
   start();
-  for (auto& [number, pending] : pending_) unsent_ += pending.line;
+  for (auto& [number, pending] : pending_) process_->send(pending.line);
 }
 
 void Nursery::forget() {
@@ -209,34 +158,12 @@ void Nursery::forget() {
 void Nursery::send(std::uint64_t number, const json& scenario) {
   const json request = {{"number", number}, {"scenario", scenario}};
   Pending& pending = pending_[number] = {request.dump() + "\n", 0};
-  unsent_ += pending.line;
-  if (!write_some()) restart();
-}
-
-/// False when the process is gone.
-bool Nursery::write_some() {
-  while (!unsent_.empty()) {
-    const ssize_t count = ::write(requests_, unsent_.data(), unsent_.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno == EAGAIN;
-    unsent_.erase(0, static_cast<std::size_t>(count));
-  }
-  return true;
-}
-
-/// False when the process is gone.
-bool Nursery::read_lines() {
-  const bool more = read_into(unread_, replies_);
-  take_lines(unread_, lines_);
-  return more;
+  if (!process_->send(pending.line)) restart();
 }
 
 std::vector<Delivery> Nursery::collect(double wait_s) {
   std::vector<Delivery> delivered;
-  pollfd watched[2] = {{replies_, POLLIN, 0}, {requests_, POLLOUT, 0}};
-  ::poll(watched, unsent_.empty() ? 1 : 2, static_cast<int>(wait_s * 1000));
-  bool alive = write_some();
-  if (watched[0].revents != 0) alive = read_lines() && alive;
+  const bool alive = process_->collect(wait_s, lines_);
   for (const std::string& line : lines_) deliver(line, delivered);
   lines_.clear();
   if (alive) return delivered;
@@ -261,7 +188,7 @@ void Nursery::deliver(const std::string& line, std::vector<Delivery>& into) {
   const bool killed =
       text.starts_with("{\"failure\"") && json::parse(text).value("signal", 0) == SIGKILL;
   if (killed && ++pending->second.tries < most_tries) {
-    unsent_ += pending->second.line;
+    process_->send(pending->second.line);  // collect() finds out when it is gone
     return;
   }
   into.push_back({pending->first, read_outcome(text, 0), head.at("seconds")});

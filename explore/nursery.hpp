@@ -1,12 +1,10 @@
 #pragma once
 
+#include "explore/companion.hpp"
 #include "explore/outcomes.hpp"
 
-#include <sys/types.h>
-#include <deque>
-#include <functional>
 #include <map>
-#include <memory>
+#include <optional>
 
 namespace spillway::explore {
 
@@ -33,10 +31,6 @@ class Nursery {
   ///   limit_s  after which a child is ended
   ///   Throws   DeviceError when the process cannot be started
   Nursery(const Backend& backend, std::size_t jobs, double limit_s, AroundFork around = {});
-  Nursery(const Nursery&) = delete;
-  Nursery& operator=(const Nursery&) = delete;
-  /// Ends the process and its children.
-  ~Nursery();
 
   /// Hands over a resolved scenario, as JSON that can be read again.
   void send(std::uint64_t number, const nlohmann::json& scenario);
@@ -49,7 +43,7 @@ class Nursery {
   /// Scenarios that were sent and not delivered.
   std::size_t pending() const { return pending_.size(); }
   std::size_t jobs() const { return jobs_; }
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return process_->pid(); }
 
   /// Ends what is not delivered.
   void forget();
@@ -60,19 +54,14 @@ class Nursery {
     int tries = 0;
   };
   void start();
-  void stop();
   void restart();
-  bool write_some();
-  bool read_lines();
   void deliver(const std::string& line, std::vector<Delivery>& into);
 
   Backend backend_;
   std::size_t jobs_;
   double limit_s_;
   AroundFork around_;
-  pid_t pid_ = 0;
-  int requests_ = -1, replies_ = -1;
-  std::string unsent_, unread_;
+  std::optional<Companion> process_;
   std::deque<std::string> lines_;
   std::map<std::uint64_t, Pending> pending_;
 };

@@ -331,6 +331,14 @@ std::optional<PointRow> Store::point(std::int64_t space, std::uint64_t number) {
   return row;
 }
 
+bool Store::has_points(std::int64_t space) {
+  Statement& find = statement("SELECT 1 FROM space_points WHERE space = ? LIMIT 1");
+  find.bind(1, space);
+  const bool found = find.step();
+  find.reset();
+  return found;
+}
+
 std::string Store::integrity() {
   Statement check = database_->prepare("PRAGMA integrity_check");
   check.step();

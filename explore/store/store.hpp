@@ -102,6 +102,7 @@ class Store {
   ///   where  a condition over columns of the table, such as "front"
   std::vector<PointRow> points(std::int64_t space, const std::string& where = "1");
   std::optional<PointRow> point(std::int64_t space, std::uint64_t number);
+  bool has_points(std::int64_t space);
   /// SQLite's own check: "ok".
   std::string integrity();
 

@@ -29,9 +29,13 @@ constexpr const char* host_throughout[] = {
     "parameter_pool",  "parameter_flat_buffer", "gradient_flat_buffer",
     "master_weights",  "optimizer_states",      "optimizer_swap_buffers",
     "swap_out_buffer", "process_base",          "runtime_base"};
-constexpr const char* gpu_throughout[] = {"context", "weights", "optimizer_states"};
+constexpr const char* gpu_throughout[] = {"context", "weights", "optimizer_states",
+                                          "reduce_buckets"};
 constexpr const char* gpu_gradients[] = {"gradients"};
 constexpr const char* trained_states[] = {"weights", "optimizer_states"};
+/// A pass allocates these in the order of its layers and never waits for them; they go when the
+/// kernels that use them have run, which on a machine without time is as early as it can be.
+constexpr const char* gpu_in_passes[] = {"activations", "logits", "workspace"};
 constexpr const char* drives_throughout[] = {"weights", "optimizer_states"};
 
 /// Bytes with their rounding.
@@ -45,14 +49,21 @@ std::uint64_t held(const result::PeakBytes& peak, const List& purposes) {
   return bytes;
 }
 
-/// What every layer has saved on the GPU when backward begins.
-std::uint64_t saved_on_gpu(const Scenario& scenario, const Prepared& prepared) {
+/// What passes have on the GPU at once: at the peak of a counted run, and when backward begins.
+std::uint64_t passes_on_gpu(const Scenario& scenario, const Prepared& prepared,
+                            const result::PeakBytes& peak) {
   const ActivationPolicy policy = scenario.strategy.activations.policy;
   const bool planned = policy == ActivationPolicy::swap || policy == ActivationPolicy::plan ||
                        policy == ActivationPolicy::tensor_cache;
   if (planned || scenario.parallel.pipeline > 1) return 0;
-  return bytes_of(prepared.program, plan_activations(scenario, prepared.model, prepared.program),
-                  Fate::keep);
+  std::uint64_t at_once = 0;  // without rounding, which depends on what the allocator had before
+  for (const result::PeakEntry& entry : peak.entries)
+    if (!entry.kept && std::find(std::begin(gpu_in_passes), std::end(gpu_in_passes),
+                                 entry.purpose) != std::end(gpu_in_passes))
+      at_once += entry.count * entry.asked_bytes;
+  return std::max(
+      at_once, bytes_of(prepared.program,
+                        plan_activations(scenario, prepared.model, prepared.program), Fate::keep));
 }
 
 /// Bytes of weights and their states that each GPU's planner decides about: every step needs them
@@ -161,7 +172,8 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
     mandatory.states_ = states_of(machine);
   if (open.placement) return mandatory;
   mandatory.host_ = held(result.host, host_throughout);
-  mandatory.gpu_ = held(result.gpu, gpu_throughout) + saved_on_gpu(scenario, *prepared);
+  mandatory.gpu_ =
+      held(result.gpu, gpu_throughout) + passes_on_gpu(scenario, *prepared, result.gpu);
   if (scenario.strategy.gradients.policy == description::GradientPolicy::resident)
     mandatory.gpu_ += held(result.gpu, gpu_gradients);
   if (scenario.strategy.optimizer.paths.empty())

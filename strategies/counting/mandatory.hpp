@@ -36,8 +36,8 @@ class Mandatory {
   /// Bytes that a step moves at least on `machine`, and that a run holds.
   MandatoryBytes bytes(const description::MachineFile& machine) const;
 
-  /// A memory that is too small for what a run holds from its start to its end, and what a GPU has
-  /// besides between forward and backward: "host", "gpu", "ssd"; nullptr when none is.
+  /// A memory that is too small for what a run holds from its start to its end, and what the passes
+  /// have on a GPU at once besides: "host", "gpu", "ssd"; nullptr when none is.
   const char* too_small(const description::MachineFile& machine) const;
 
  private:

@@ -40,7 +40,9 @@ TEST_F(StoreFile, GivesBackWhatWasCommitted) {
     Store store(file(), Access::write);
     const std::int64_t number = store.begin_space(space("a"));
     store.put("key3", ScenarioRow{"fits", "", {{"step_time_s", 1.5}}, 0.25});
+    EXPECT_FALSE(store.has_points(number));
     store.put(number, point(3));
+    EXPECT_TRUE(store.has_points(number));
     store.put_pruned(number, 4, 9);
     store.put_counts(number, {10, 9, 6, 1, 2, 3, 4}, true);
     store.commit();

@@ -1,5 +1,6 @@
 #include "strategies/counting/mandatory.hpp"
 
+#include "strategies/catalogue.hpp"
 #include "tests/strategies/systems.hpp"
 
 #include <limits>
@@ -131,6 +132,52 @@ TEST(Mandatory, BytesAreNoMoreThanThoseOfARun) {
     EXPECT_LE(bytes.host, static_cast<double>(result.host.total));
     EXPECT_LE(bytes.drives, static_cast<double>(result.ssd.total));
   }
+}
+
+/// The least GPU memory that is not known to be too small.
+std::uint64_t least_gpu(description::Scenario scenario) {
+  const auto mandatory = Mandatory::of(scenario);
+  if (!mandatory) return 0;
+  std::uint64_t small = 0, enough = std::uint64_t{1} << 40;
+  while (small + 1 < enough) {
+    const std::uint64_t middle = small + (enough - small) / 2;
+    scenario.machine.gpu.memory = description::Bytes(middle);
+    (mandatory->too_small(scenario.machine) ? small : enough) = middle;
+  }
+  return enough;
+}
+
+TEST(Mandatory, NoRunFitsAGpuThatIsSmaller) {
+  const std::vector<std::string> shapes = {"training.micro_batch=1", "training.micro_batch=4"};
+  for (const System& system : catalogue())
+    for (const std::string& shape : shapes)
+      for (const char* policy : {"", "keep", "checkpoint_gpu", "checkpoint_host"}) {
+        Overrides overrides = {"run.steps=1", shape};
+        if (*policy) overrides.push_back(std::string("strategy.activations.policy=") + policy);
+        description::Scenario scenario;
+        try {
+          scenario = small_model("gpt2", system.name, overrides);
+          prepare(scenario);
+        } catch (const description::ScenarioError&) {
+          continue;  // the system has no such part
+        }
+        const std::uint64_t least = least_gpu(scenario);
+        if (least < 2) continue;
+        scenario.machine.gpu.memory = description::Bytes(least - 1);
+        EXPECT_FALSE(simulate(scenario).feasible()) << system.name << " " << policy << shape;
+      }
+}
+
+TEST(Mandatory, KnowsWhatPassesHaveOnAGpuAtOnce) {
+  const description::Scenario scenario = small_model(
+      "gpt2", "zero_infinity",
+      {"run.steps=1", "strategy.activations.policy=checkpoint_gpu", "training.micro_batch=4"});
+  // 4 sequences of 64 tokens, 1024 wide, 2 blocks: checkpoints of 2 x 4 x 64 x 1024 x 2 B = 1 MiB;
+  // the block that runs again has its input of 3 matrix products, 4 wide the last one, twice
+  // (GELU): (3 + 4 + 4) x 512 KiB = 5.5 MiB and more
+  const std::uint64_t throughout =
+      scenario.machine.gpu.context.value() + at_peak(count(scenario).result.gpu, "reduce_buckets");
+  EXPECT_GT(least_gpu(scenario), throughout + (13u << 19));
 }
 
 TEST(Mandatory, IsNothingForAStreamOfRequests) {

@@ -1,0 +1,48 @@
+#include "cli/slurm_script.hpp"
+
+#include <fmt/format.h>
+
+namespace spillway::cli {
+
+namespace {
+
+constexpr std::size_t usual_jobs = 16;
+
+/// As one word of a shell.
+std::string quoted(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+}  // namespace
+
+std::string slurm_script(const SlurmJob& job) {
+  const std::string space = quoted(job.space), database = quoted(job.database);
+  std::string more;
+  for (const std::string& option : job.more) more += " " + option;
+  const std::string head =
+      fmt::format("#!/bin/bash\n#SBATCH --job-name=spillway-explore\n#SBATCH --cpus-per-task={}\n",
+                  job.jobs ? job.jobs : usual_jobs);
+  const std::string again = fmt::format("spillway explore {} --db {}", space, database);
+  if (job.mpi)
+    return head + fmt::format(
+                      "#SBATCH --nodes={nodes}\n"
+                      "#SBATCH --ntasks-per-node=1\n"
+                      "# The same job again goes on, whatever ended this one.\n"
+                      "exec mpirun --enable-recovery --map-by ppr:1:node --bind-to none \\\n"
+                      "  {again}{more} --mpi --jobs $SLURM_CPUS_PER_TASK\n",
+                      fmt::arg("nodes", job.parts), fmt::arg("again", again),
+                      fmt::arg("more", more));
+  return head + fmt::format(
+                    "#SBATCH --array=0-{last}\n"
+                    "# When all have ended, whether they finished or not:\n"
+                    "#   spillway explore merge {database} {database}.[0-9]*\n"
+                    "#   {again}{more}\n"
+                    "exec {again}.$SLURM_ARRAY_TASK_ID{more} "
+                    "--shard $SLURM_ARRAY_TASK_ID/{parts} --jobs $SLURM_CPUS_PER_TASK\n",
+                    fmt::arg("last", job.parts - 1), fmt::arg("database", database),
+                    fmt::arg("again", again), fmt::arg("more", more), fmt::arg("parts", job.parts));
+}
+
+}  // namespace spillway::cli

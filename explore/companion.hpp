@@ -1,0 +1,46 @@
+#pragma once
+
+#include <sys/types.h>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace spillway::explore {
+
+/// Owns a process of ours that reads lines and writes lines, and dies with this one.
+class Companion {
+ public:
+  /// What the process does, from its ends of two pipes until it returns.
+  using Work = std::function<void(int requests, int replies)>;
+
+  /// Starts it.  Throws  DeviceError when the system refuses
+  explicit Companion(const Work& work);
+  Companion(const Companion&) = delete;
+  Companion& operator=(const Companion&) = delete;
+  /// Ends it.
+  ~Companion();
+
+  /// Takes `text` and writes what fits into the pipe; false when the process is gone.
+  bool send(std::string_view text);
+
+  /// Waits for lines and adds them to `lines`; false when the process is gone.
+  bool collect(double wait_s, std::deque<std::string>& lines);
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  bool write_some();
+
+  pid_t pid_ = 0;
+  int requests_ = -1, replies_ = -1;
+  std::string unsent_, unread_;
+};
+
+/// Takes the lines that are complete out of `text`.
+void take_lines(std::string& text, std::deque<std::string>& lines);
+
+/// Adds what there is to read; false at the end of the file.
+bool read_into(std::string& text, int file);
+
+}  // namespace spillway::explore
