@@ -49,6 +49,14 @@ std::uint64_t held(const result::PeakBytes& peak, const List& purposes) {
   return bytes;
 }
 
+/// Whether gradients take the place of the activations that they come from, weight by weight: in the
+/// schedule of plans, whether or not this one plans.
+bool gradients_come_and_go(const Scenario& scenario) {
+  const System* system = find_system(scenario.strategy.system);
+  return scenario.parallel.pipeline > 1 ||
+         (system && system->defaults().activations.policy == ActivationPolicy::plan);
+}
+
 /// What passes have on the GPU at once: at the peak of a counted run, and when backward begins.
 std::uint64_t passes_on_gpu(const Scenario& scenario, const Prepared& prepared,
                             const result::PeakBytes& peak) {
@@ -174,7 +182,8 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   mandatory.host_ = held(result.host, host_throughout);
   mandatory.gpu_ =
       held(result.gpu, gpu_throughout) + passes_on_gpu(scenario, *prepared, result.gpu);
-  if (scenario.strategy.gradients.policy == description::GradientPolicy::resident)
+  if (scenario.strategy.gradients.policy == description::GradientPolicy::resident &&
+      !gradients_come_and_go(scenario))
     mandatory.gpu_ += held(result.gpu, gpu_gradients);
   if (scenario.strategy.optimizer.paths.empty())
     mandatory.drives_ = held(result.ssd, drives_throughout);
