@@ -37,6 +37,7 @@ class Evaluator {
   virtual void tend() = 0;
 
   /// The search is over: what is elsewhere comes into the database, as far as it can be reached.
+  ///   over  true: somebody stopped it, and nothing is waited for
   virtual void gather(const Front& front, const std::function<bool()>& over) = 0;
 
   /// Simulates what is on the front and has no whole result in the database.

@@ -82,7 +82,7 @@ class Explorer {
         evolve_points();
     }
     const bool whole = run_window();
-    if (!halted()) evaluator_.gather(front_, [this] { return halted(); });
+    evaluator_.gather(front_, [this] { return halted(); });
     if (whole) finish_front();
     return end(whole);
   }

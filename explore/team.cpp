@@ -198,15 +198,19 @@ void Team::answered(std::size_t rank, const json& answer) {
       {outcome.at("verdict"), outcome.at("reason"), outcome.at("numbers"), outcome.at("seconds")});
 }
 
-/// Shards are closed, and whoever is there leaves the job.
-void Team::part() {
+/// Shards are closed.
+void Team::close_shards() {
   for (std::size_t rank = 0; rank < members_.size(); ++rank)
     if (members_[rank].here) tell(rank, {{"close", true}});
   const auto open = [](const Member& one) { return one.here && !one.closed; };
   while (std::any_of(members_.begin(), members_.end(), open)) listen(look_every_s);
+}
+
+/// Whoever is there leaves the job; together, when nobody would be waited for in vain.
+void Team::part(bool together) {
   for (std::size_t rank = 0; rank < members_.size(); ++rank)
-    if (rank != messenger_.rank()) messenger_.send(rank, json{{"leave", all_here()}}.dump() + "\n");
-  if (all_here()) messenger_.leave();
+    if (rank != messenger_.rank()) messenger_.send(rank, json{{"leave", together}}.dump() + "\n");
+  if (together) messenger_.leave();
 }
 
 /// Those that this machine can see: FILE.0, FILE.1, ...
@@ -224,8 +228,9 @@ void Team::merge_shards() {
 }
 
 void Team::gather(const Front& front, const std::function<bool()>& over) {
-  part();
-  if (over()) return;
+  if (over()) return part(false);
+  close_shards();
+  part(all_here());
   merge_shards();
   for (std::size_t rank = 0; rank < members_.size(); ++rank)
     if (members_[rank].jobs > 0 && !std::filesystem::exists(shard(rank)))

@@ -52,7 +52,8 @@ class Team final : public Evaluator {
   void hear(std::size_t rank, const std::string& line);
   void answered(std::size_t rank, const nlohmann::json& answer);
   void lose(std::size_t rank, const std::string& why);
-  void part();
+  void close_shards();
+  void part(bool together);
   void merge_shards();
   bool all_here() const;
 

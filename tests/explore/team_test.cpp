@@ -100,8 +100,10 @@ class Ranks {
       const Measures measures(points);
       Store store(files.database(), Database::Access::write);
       PostMessenger messenger(post, 0);
-      Team team(points, measures, store, files.database(), *outposts[0], messenger, options);
-      done = search(points, measures, store, team, options);
+      ExploreOptions own = options;
+      if (stopped) own.stop = stopped;
+      Team team(points, measures, store, files.database(), *outposts[0], messenger, own);
+      done = search(points, measures, store, team, own);
     } catch (const description::DeviceError& error) {
       ended[0] = error.what();
       post.cut[0] = true;
@@ -128,7 +130,8 @@ class Ranks {
   Points points;
   Post post;
   ExploreOptions options;
-  std::function<void()> mishap;  ///< happens after 20 simulations
+  std::function<void()> mishap;   ///< happens after 20 simulations
+  std::function<bool()> stopped;  ///< rank 0 alone
   std::vector<std::string> notices, ended;
   std::vector<std::unique_ptr<Outpost>> outposts;
 };
@@ -220,6 +223,18 @@ TEST(Team, EndsWhenNobodyIsLeftAndGoesOnLater) {
   EXPECT_GE(done.counts.reused, 20u);
   EXPECT_EQ(done.counts.reused + done.counts.simulated, 72u);
   EXPECT_EQ(ranks.front(done.space), expected());
+}
+
+TEST(Team, StopsTheOthersWhenItIsStopped) {
+  Ranks ranks(2);
+  ranks.options.silence_s = 1000;
+  bool stop = false;
+  ranks.mishap = [&stop] { stop = true; };
+  ranks.stopped = [&stop] { return stop; };
+  const Exploration done = ranks.run();
+  EXPECT_TRUE(done.stopped);
+  EXPECT_FALSE(done.finished);
+  EXPECT_EQ(ranks.ended[1], "ended");
 }
 
 TEST(Team, GivesUpARankWithAnotherSpace) {
