@@ -99,6 +99,18 @@ json counts_json(const explore::TrialCounts& counts) {
           {"simulated", counts.simulated}};
 }
 
+void try_or_refuse(const json& base, std::vector<explore::Trial>& trials) {
+  if (const auto wrong = try_all(simulator(), base, trials)) throw *wrong;
+}
+
+void try_one(const json& base, explore::Trial& trial, explore::TrialCounts& counts) {
+  std::vector<explore::Trial> again = {{trial.words, trial.overrides, std::nullopt, ""}};
+  try_or_refuse(base, again);
+  trial = std::move(again.front());
+  --counts.ruled_out;
+  ++counts.simulated;
+}
+
 std::string counts_words(const explore::TrialCounts& counts) {
   return fmt::format("{} bounds, {} ruled out by them, {} simulations.", counts.bounded,
                      counts.ruled_out, counts.simulated);

@@ -38,6 +38,12 @@ nlohmann::json counts_json(const explore::TrialCounts& counts);
 /// What was tried, a line each.
 std::string evidence(const std::vector<explore::Trial>& trials);
 
+/// Simulates them; what is wrong with all of them is an error.
+void try_or_refuse(const nlohmann::json& base, std::vector<explore::Trial>& trials);
+
+/// Simulates what was ruled out by its bound.
+void try_one(const nlohmann::json& base, explore::Trial& trial, explore::TrialCounts& counts);
+
 /// "12 bounds, 3 ruled out by them, 9 simulations."
 std::string counts_words(const explore::TrialCounts& counts);
 
@@ -47,7 +53,8 @@ std::string certainty(const result::Result& result);
 
 void print_paragraph(const std::string& text);
 
-/// `plan machine` and `plan settings`, below `plan`.
+/// `plan drives`, `plan machine` and `plan settings`, below `plan`.
+void add_plan_drives(CLI::App& plan);
 void add_plan_machine(CLI::App& plan);
 void add_plan_settings(CLI::App& plan);
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <set>
 
 namespace spillway::scenarios {
 
@@ -150,6 +151,37 @@ double price_of(const PriceList& list, const Box& box) {
 json machine_of(const PriceList& list, const Box& box) {
   json machine = Assembly(list, box).machine();
   machine["name"] = words_of(list, box);
+  return machine;
+}
+
+json with_drives(json machine, const std::string& storage, const PriceList& list, std::size_t drive,
+                 std::uint64_t count) {
+  const DrivePart& part = list.drives.at(drive);
+  const std::string own = "storage." + storage + ".";
+  json& sources = machine["sources"];
+  for (json& old : machine["storage"]) {
+    if (old.at("name") != storage) continue;
+    json fresh = part.parts.at("drive");
+    std::set<std::string> kept;
+    for (const char* key : {"name", "kind", "array_read", "array_write", "process_efficiency",
+                            "gpus", "shared_by_nodes", "device"})
+      if (old.contains(key)) fresh[key] = old[key], kept.insert(own + key);
+    fresh["count"] = count;
+    old = std::move(fresh);
+    const auto stays = [&](const std::string& path) {
+      return std::any_of(kept.begin(), kept.end(),
+                         [&](const std::string& key) { return path.starts_with(key); });
+    };
+    json left = json::object();
+    for (const auto& [path, source] : sources.items())
+      if (!path.starts_with(own) || stays(path)) left[path] = source;
+    sources = std::move(left);
+  }
+  for (const auto& [path, source] : part.sources)
+    if (path.starts_with("drive.")) sources[own + path.substr(6)] = source;
+  sources[own + "count"] = fmt::format("{} the price list {} of {}", chosen, list.name, list.date);
+  machine["prices_usd"]["ssd"] = part.price_usd;
+  sources["prices_usd.ssd"] = part.sources.at("price_usd");
   return machine;
 }
 

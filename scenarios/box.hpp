@@ -24,6 +24,12 @@ double price_of(const PriceList& list, const Box& box);
 /// A machine file of the box; sources say of what was chosen "assumed: chosen from" the list.
 nlohmann::json machine_of(const PriceList& list, const Box& box);
 
+/// `machine` with so many drives of the list in the place of its storage of that name, behind the
+/// link that it has; their price becomes its `ssd`.
+///   machine  a machine file, as JSON
+nlohmann::json with_drives(nlohmann::json machine, const std::string& storage,
+                           const PriceList& list, std::size_t drive, std::uint64_t count);
+
 /// How sources of chosen numbers begin.
 inline constexpr const char* chosen = "assumed: chosen from";
 

@@ -41,6 +41,26 @@ TEST(PlanDrives, SaysThatMoreMayHelpAtTheEndOfWhatWasTried) {
   EXPECT_NE(text_of(ended).find("2 drives are the most that were tried"), std::string::npos);
 }
 
+TEST(PlanDrives, ComparesKindsOfDrives) {
+  const std::string command =
+      "plan drives scenarios/examples/lohan_13b_batch32.json --most 6 --parts one_box";
+  const nlohmann::json answer = spillway(command + " --json").json();
+  ASSERT_EQ(answer["classes"].size(), 4u) << "its own and three of the list";
+  double least = 1e9;
+  std::string cheapest;
+  for (const nlohmann::json& one : answer["classes"]) {
+    if (one["drives"].is_null()) continue;
+    const double cost = one["price_usd"].get<double>() * one["drives"].get<double>();
+    if (cost < least) least = cost, cheapest = one["name"];
+  }
+  EXPECT_EQ(answer["class"], cheapest);
+  const nlohmann::json own =
+      spillway(
+          "plan drives scenarios/examples/lohan_13b_batch32.json --most 6 --lifetime 1000 --json")
+          .json();
+  EXPECT_TRUE(own["drives"].is_null()) << "nothing lasts a thousand years";
+}
+
 TEST(PlanSettings, WritesTheScenarioOfTheFastest) {
   const Workplace place;
   const Ended ended = shell(place,

@@ -123,6 +123,25 @@ TEST(PriceList, MakesAMachineWithoutDrives) {
   EXPECT_EQ(price_of(list, Box{}), 500 + 1000 + 64 * 3);
 }
 
+TEST(PriceList, PutsItsDrivesIntoAMachine) {
+  const PriceList list = read_list(small_list());
+  const json machine = read_machine("lohan_4090");
+  const json changed = with_drives(machine, "nvme", list, 0, 3);
+  EXPECT_TRUE(check_machine(located_at(changed, {})).empty());
+  const auto read = changed.get<MachineFile>();
+  ASSERT_EQ(read.storage.size(), 1u);
+  EXPECT_EQ(read.storage[0].count, 3u);
+  EXPECT_EQ(read.storage[0].capacity.value(), 1'000'000'000'000u);
+  EXPECT_FALSE(read.storage[0].endurance) << "the drive has none";
+  // 3 x 5 GB/s behind the 28.1 GB/s of the box
+  EXPECT_EQ(read.storage[0].total_read().value(), 15e9);
+  EXPECT_EQ(read.storage[0].array_read->value(), 28.1e9);
+  EXPECT_EQ(read.prices_usd->ssd, 100);
+  EXPECT_EQ(read.sources.at("storage.nvme.read"), "datasheet: c");
+  EXPECT_TRUE(read.sources.at("storage.nvme.array_read").starts_with("fitted:"));
+  EXPECT_FALSE(changed["sources"].contains("storage.nvme.endurance.rated"));
+}
+
 TEST(PriceList, RefusesAPartThatNoMachineCouldHave) {
   json list = small_list();
   list["gpus"][0]["gpu"]["memory"] = "24";
