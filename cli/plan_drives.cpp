@@ -148,7 +148,11 @@ void print_others(const std::vector<Class>& classes, const Class* best) {
   for (const Class& one : classes) {
     if (&one == best) continue;
     if (!one.any()) {
-      print_paragraph("No number of " + one.name + " is enough.");
+      const Trial* most = explore::fastest(one.trials);
+      print_paragraph(
+          most ? fmt::format("No number of {} is enough: {} tokens/s with {}.", one.name,
+                             reports::human_number(most->result->tokens_per_s), most->words)
+               : "No number of " + one.name + " is enough.");
       continue;
     }
     const result::Result& result = *one.trials[one.enough].result;

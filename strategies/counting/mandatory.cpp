@@ -7,6 +7,7 @@
 #include "strategies/counting/left_open.hpp"
 #include "strategies/endurance.hpp"
 #include "strategies/parts/weight_chunks.hpp"
+#include "strategies/planned.hpp"
 #include "strategies/run.hpp"
 
 #include <algorithm>
@@ -18,6 +19,7 @@ namespace spillway::strategies {
 namespace {
 
 using description::ActivationPolicy;
+using description::GradientPolicy;
 using description::Scenario;
 
 /// Steps are steady to a thousandth, and each begins with what the one before left behind.
@@ -49,29 +51,32 @@ std::uint64_t held(const result::PeakBytes& peak, const List& purposes) {
   return bytes;
 }
 
-/// Whether gradients take the place of the activations that they come from, weight by weight: in the
-/// schedule of plans, whether or not this one plans.
-bool gradients_come_and_go(const Scenario& scenario) {
+/// Whether tensors come and go one by one, and wait for room: only what stays is mandatory.
+bool tensor_by_tensor(const Scenario& scenario) {
   const System* system = find_system(scenario.strategy.system);
-  return scenario.parallel.pipeline > 1 ||
-         (system && system->defaults().activations.policy == ActivationPolicy::plan);
+  return scenario.parallel.pipeline > 1 || (system && system->train == train_planned);
 }
 
-/// What passes have on the GPU at once: at the peak of a counted run, and when backward begins.
+/// What passes have on the GPU at once, of activations and of gradients that stay: at the peak of a
+/// counted run, and when backward begins.
 std::uint64_t passes_on_gpu(const Scenario& scenario, const Prepared& prepared,
                             const result::PeakBytes& peak) {
   const ActivationPolicy policy = scenario.strategy.activations.policy;
   const bool planned = policy == ActivationPolicy::swap || policy == ActivationPolicy::plan ||
                        policy == ActivationPolicy::tensor_cache;
-  if (planned || scenario.parallel.pipeline > 1) return 0;
+  if (tensor_by_tensor(scenario)) return 0;
+  const bool resident = scenario.strategy.gradients.policy == GradientPolicy::resident;
+  const std::uint64_t gradients = resident ? held(peak, gpu_gradients) : 0;
+  if (planned) return gradients;
   std::uint64_t at_once = 0;  // without rounding, which depends on what the allocator had before
   for (const result::PeakEntry& entry : peak.entries)
     if (!entry.kept && std::find(std::begin(gpu_in_passes), std::end(gpu_in_passes),
                                  entry.purpose) != std::end(gpu_in_passes))
       at_once += entry.count * entry.asked_bytes;
-  return std::max(
-      at_once, bytes_of(prepared.program,
-                        plan_activations(scenario, prepared.model, prepared.program), Fate::keep));
+  return gradients +
+         std::max(at_once, bytes_of(prepared.program,
+                                    plan_activations(scenario, prepared.model, prepared.program),
+                                    Fate::keep));
 }
 
 /// Bytes of weights and their states that each GPU's planner decides about: every step needs them
@@ -182,9 +187,6 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   mandatory.host_ = held(result.host, host_throughout);
   mandatory.gpu_ =
       held(result.gpu, gpu_throughout) + passes_on_gpu(scenario, *prepared, result.gpu);
-  if (scenario.strategy.gradients.policy == description::GradientPolicy::resident &&
-      !gradients_come_and_go(scenario))
-    mandatory.gpu_ += held(result.gpu, gpu_gradients);
   if (scenario.strategy.optimizer.paths.empty())
     mandatory.drives_ = held(result.ssd, drives_throughout);
   return mandatory;
