@@ -1,7 +1,10 @@
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
 #include "cli/verbs.hpp"
+#include "models/model.hpp"
 #include "reports/human.hpp"
+#include "scenarios/read_model.hpp"
+#include "scenarios/shipped.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -14,6 +17,26 @@ using explore::TrialCounts;
 using nlohmann::json;
 
 namespace {
+
+/// The models that are asked for, each once; the beginning of several shipped names ("qwen2.5")
+/// stands for all of them, the smallest first.
+std::vector<std::string> models_of(const std::vector<std::string>& asked) {
+  const std::vector<std::string> shipped = scenarios::shipped_names("models/library");
+  std::vector<std::string> models;
+  for (const std::string& name : asked) {
+    std::vector<std::pair<std::uint64_t, std::string>> family;
+    if (std::find(shipped.begin(), shipped.end(), name) == shipped.end())
+      for (const std::string& member : shipped)
+        if (member.starts_with(name + "-") || member.starts_with(name + "."))
+          family.emplace_back(models::build_model(scenarios::read_model(member)).parameters.value(),
+                              member);
+    std::sort(family.begin(), family.end());
+    if (family.empty()) family.emplace_back(0, name);
+    for (const auto& [size, member] : family)
+      if (std::find(models.begin(), models.end(), member) == models.end()) models.push_back(member);
+  }
+  return models;
+}
 
 /// The largest of trials in growing order that fits, and the first one above it.
 std::string largest_of(const std::vector<Trial>& trials) {
@@ -59,7 +82,8 @@ std::vector<Trial> models_that_fit(const PlanOptions& options, TrialCounts& coun
   return trials;
 }
 
-void plan_largest(const PlanOptions& options) {
+void plan_largest(PlanOptions options) {
+  options.models = models_of(options.models);
   TrialCounts counts;
   const std::vector<Trial> models = models_that_fit(options, counts);
   const auto largest =
@@ -108,7 +132,8 @@ void add_plan(CLI::App& app) {
   add_plan_drives(*verb);
   CLI::App* own =
       verb->add_subcommand("largest", "largest model, longest context, largest batch that fit");
-  own->add_option("--model", largest->models, "models, the smallest first")
+  own->add_option("--model", largest->models,
+                  "models, the smallest first, or the beginning of their names")
       ->delimiter(',')
       ->required();
   add_plan_options(*own, *largest);

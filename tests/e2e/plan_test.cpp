@@ -163,6 +163,17 @@ TEST(PlanLargest, NamesWhatStopsTheNextOne) {
   EXPECT_NE(text.find("assumed"), std::string::npos);
 }
 
+TEST(PlanLargest, TakesAFamilyInTheOrderOfItsSizes) {
+  const nlohmann::json answer =
+      spillway(
+          "plan largest --model qwen2.5 --machine gaming_4090 --sequence 512 --system "
+          "memascend --json")
+          .json();
+  ASSERT_EQ(answer["models"].size(), 3u);
+  for (const auto& [i, size] : {std::pair{0, "7b"}, std::pair{1, "14b"}, std::pair{2, "32b"}})
+    EXPECT_EQ(answer["models"][i]["words"], std::string("qwen2.5-") + size + " with memascend");
+}
+
 TEST(PlanVerbs, RefuseWhatTheyCannotRead) {
   EXPECT_EQ(spillway("plan").exit, 2);
   EXPECT_EQ(spillway("plan settings --model gpt3 --machine gaming_4090").exit, 2);
