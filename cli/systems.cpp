@@ -22,7 +22,7 @@ void systems(bool json) {
                    {"parts", nlohmann::json(system.defaults())},
                    {"backends", {"sim", "hw"}},
                    {"notes",
-                    {"hw: dense decoders, tensor and pipeline parallel 1, run for real "
+                    {"hw: dense decoders, tensor parallel 1, run for real "
                      "(spillway validate); others with --synthetic"}}});
     table.rows.push_back({{system.name}, {system.summary}, {system.source}});
   }

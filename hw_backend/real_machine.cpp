@@ -286,7 +286,9 @@ Trained RealMachine::take_trained() {
   for (std::size_t step = 0; step < steps; ++step) {
     double sum = 0;
     for (std::size_t i = 0; i < each; ++i) sum += losses_[step * each + i];
-    all.losses.push_back(sum / static_cast<double>(each));
+    // of a pipeline the last stage alone has one
+    all.losses.push_back(sum * static_cast<double>(scenario_.parallel.pipeline) /
+                         static_cast<double>(each));
   }
   return all;
 }

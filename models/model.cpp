@@ -100,12 +100,35 @@ class ModelWriter {
   void block(std::uint64_t index);
   void t5_block(const std::string& stack, std::uint64_t index, bool decoder);
   void head();
-  Model take() { return std::move(model_); }
+  Model take() {
+    lend();
+    return std::move(model_);
+  }
 
  private:
+  /// A tied head has the embedding's matrix; all blocks of a T5 stack add the bias that the table
+  /// of the stack's first block gives.
+  void lend();
+
   WeightNames names_;
   Model model_;
 };
+
+void ModelWriter::lend() {
+  std::vector<Layer>& layers = model_.layers;
+  if (model_.architecture.tied_embeddings)
+    layers.back().borrowed.push_back(layers.front().weights.front());
+  if (model_.architecture.relative_position_buckets == 0) return;
+  std::size_t first = 0;  // of the stack
+  for (std::size_t i = 1; i < layers.size(); ++i) {
+    if (!layers[i].is_block) continue;
+    if (!layers[i - 1].is_block) first = i;
+    if (first == i) continue;
+    for (const std::uint32_t weight : layers[first].weights)
+      if (model_.weights[weight].kind == WeightKind::positions)
+        layers[i].borrowed.push_back(weight);
+  }
+}
 
 void ModelWriter::embedding() {
   const Architecture& a = model_.architecture;
@@ -260,15 +283,8 @@ Model build_model(const Architecture& architecture) {
 
 std::vector<std::uint32_t> Model::used_by(std::uint32_t layer) const {
   std::vector<std::uint32_t> used = layers.at(layer).weights;
-  if (layer + 1 == layers.size() && architecture.tied_embeddings)
-    used.push_back(layers.front().weights.front());
-  if (architecture.relative_position_buckets == 0 || !layers[layer].is_block) return used;
-  // All blocks of a T5 stack add the bias that the table of the stack's first block gives.
-  std::uint32_t first = layer;
-  while (layers[first - 1].is_block) --first;
-  if (first == layer) return used;
-  for (const std::uint32_t weight : layers[first].weights)
-    if (weights[weight].kind == WeightKind::positions) used.push_back(weight);
+  const std::vector<std::uint32_t>& borrowed = layers[layer].borrowed;
+  used.insert(used.end(), borrowed.begin(), borrowed.end());
   return used;
 }
 

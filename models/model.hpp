@@ -49,6 +49,8 @@ struct Layer {
   std::string name;                    ///< "embedding", "layers.0", "encoder.0", "head"
   std::vector<std::uint32_t> weights;  ///< indices into Model::weights, in model order
   bool is_block = false;               ///< a transformer block (recomputed, checkpointed)
+  /// Weights of other layers that it uses as well: a tied head's, those of T5's tables.
+  std::vector<std::uint32_t> borrowed{};
 };
 
 /// The weights of one LLM: every parameter tensor once (a tied head is the embedding), in model

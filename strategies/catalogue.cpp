@@ -8,15 +8,9 @@ namespace spillway::strategies {
 
 namespace {
 
-/// Pipeline stages run tensor by tensor, as the planned systems do, and move nothing.
-Task<> train_resident(Machine& machine, Rank rank, const Job& job) {
-  return job.scenario.parallel.pipeline > 1 ? train_planned(machine, rank, job)
-                                            : train_streaming(machine, rank, job);
-}
-
 constexpr System systems[] = {
     {"resident", "everything on the GPU; keep or recompute activations",
-     "Megatron-LM (arXiv 1909.08053); ZeRO (SC'20)", resident_defaults, train_resident,
+     "Megatron-LM (arXiv 1909.08053); ZeRO (SC'20)", resident_defaults, train_streaming,
      streaming_numerics},
     {"zero_offload", "weights, gradients and optimizer states in host memory, Adam on the CPU",
      "ZeRO-Offload (USENIX ATC'21); DeepSpeed ZeRO-3 with CPU offload", zero_offload_defaults,
@@ -67,6 +61,11 @@ const System* find_system(const std::string& name) {
   for (const System& system : systems)
     if (name == system.name) return &system;
   return nullptr;
+}
+
+bool plans_steps(const std::string& name) {
+  const System* system = find_system(name);
+  return system && system->train == train_planned;
 }
 
 }  // namespace spillway::strategies

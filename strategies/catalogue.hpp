@@ -27,6 +27,9 @@ std::span<const System> catalogue();
 /// Null when there is none of this name.
 const System* find_system(const std::string& name);
 
+/// Its schedule carries out plans of whole steps, tensor by tensor.
+bool plans_steps(const std::string& system);
+
 /// What this version's schedules cannot run, as complaints with JSON paths (file and line are the
 /// caller's to add).
 std::vector<description::Complaint> unsupported(const description::Scenario& scenario);

@@ -109,18 +109,38 @@ bool says(const description::Strategy& strategy, const std::string& knob,
 
 Job::Job(const description::Scenario& the_scenario, const models::Model& the_model,
          const models::StepProgram& the_program, const std::optional<ActivationPlan>& fates)
+    : Job(the_scenario, the_model, the_program,
+          fates ? *fates : plan_activations(the_scenario, the_model, the_program), nullptr) {}
+
+Job::Job(const description::Scenario& the_scenario, const models::PipelineStage& of,
+         const ActivationPlan& fates)
+    : Job(the_scenario, of.model, of.program, fates, &of) {}
+
+Job::Job(const description::Scenario& the_scenario, const models::Model& the_model,
+         const models::StepProgram& the_program, const ActivationPlan& fates,
+         const models::PipelineStage* of)
     : scenario(the_scenario),
       model(the_model),
       program(the_program),
-      activations(fates ? *fates : plan_activations(the_scenario, the_model, the_program)),
+      activations(fates),
       partition(partition_of(the_scenario)),
       weight_bytes(models::element_bytes(the_program.workload.precision)),
+      stage(of),
       elements_(the_model.weights.size()) {
+  lay_out();
+}
+
+void Job::lay_out() {
+  std::vector<bool> held(elements_.size(), !stage);
+  if (stage)
+    for (const models::Layer& layer : model.layers)
+      for (const std::uint32_t weight : layer.weights) held[weight] = true;
   for (const models::Tensor& tensor : program.tensors)
-    if (tensor.weight && tensor.role == models::TensorRole::weight)
+    if (tensor.weight && tensor.role == models::TensorRole::weight && held[*tensor.weight])
       elements_[*tensor.weight] = tensor.elements;
-  plans = plan_layers(model, program, partition.weight_ways(), partition.gradient_ways(),
-                      activations, partition.state_ways());
+  plans =
+      plan_layers(model, program, partition.weight_ways(), partition.gradient_ways(), activations,
+                  partition.state_ways(), stage ? stage->crossings : models::Crossings());
   if (activations.by_module) cut_into_modules(plans, model, program);
   const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
   subgroups = make_subgroups(

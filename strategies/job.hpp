@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/step_program.hpp"
+#include "models/stages.hpp"
 #include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
 #include "strategies/delays.hpp"
@@ -86,10 +86,11 @@ struct NodeShared {
 /// A knob that the schema has and no field of a part holds says `value`, as JSON text.
 bool says(const description::Strategy& strategy, const std::string& knob, const std::string& value);
 
-/// What all ranks of a run share: the scenario and what follows from it. Outlives the run.
+/// What all ranks of a run share, or all ranks of a pipeline stage: the scenario and what follows
+/// from it. Outlives the run.
 struct Job {
   const description::Scenario& scenario;
-  const models::Model& model;
+  const models::Model& model;  ///< of a stage: its layers, and all weights, of which it holds some
   const models::StepProgram& program;
   ActivationPlan activations;
   LayerPlans plans;  ///< parallel to model.layers
@@ -107,8 +108,15 @@ struct Job {
   Job(const description::Scenario& scenario, const models::Model& model,
       const models::StepProgram& program,
       const std::optional<ActivationPlan>& activations = std::nullopt);
+  /// Of one pipeline stage, which outlives it. `fates`: of the whole program's tensors
+  Job(const description::Scenario& scenario, const models::PipelineStage& stage,
+      const ActivationPlan& fates);
 
-  /// Elements of weight `index` on one tensor-parallel rank.
+  /// Null where ranks run the whole model, or plans of it.
+  const models::PipelineStage* stage = nullptr;
+  /// False for a weight of other stages.
+  bool holds(std::uint32_t weight) const { return elements_[weight] > 0; }
+  /// Elements of weight `index` on one tensor-parallel rank; 0 where it is not held.
   std::uint64_t elements(std::uint32_t index) const { return elements_[index]; }
   /// Elements that one of `ways` ranks holds (see share_of).
   std::uint64_t share(std::uint32_t index, std::uint64_t ways) const {
@@ -130,6 +138,10 @@ struct Job {
   std::uint64_t state_width() const { return fp32_states() ? 4 : 2; }
 
  private:
+  Job(const description::Scenario& scenario, const models::Model& model,
+      const models::StepProgram& program, const ActivationPlan& fates,
+      const models::PipelineStage* of);
+  void lay_out();
   std::vector<std::uint64_t> elements_;  ///< by weight
 };
 

@@ -1,6 +1,7 @@
 #include "strategies/layer_plan.hpp"
 
 #include "scenarios/description/errors.hpp"
+#include "strategies/first_fit.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -33,52 +34,22 @@ struct Use {
   std::uint32_t layer = none;
   bool several_layers = false;
   bool in_backward = false;
+  bool read_later = false;  ///< in backward, or when a block runs again
   std::uint32_t first_layer = 0, last_forward_layer = 0, last_layer = 0;
-};
-
-/// Where tensors of one pass lie: first fit by lifetime.
-class FirstFit {
- public:
-  std::uint64_t find(std::uint64_t bytes, std::uint32_t from, std::uint32_t to) const {
-    std::vector<Slot> busy;
-    for (const Slot& slot : slots_)
-      if (slot.from <= to && from <= slot.to) busy.push_back(slot);
-    std::sort(busy.begin(), busy.end(),
-              [](const Slot& a, const Slot& b) { return a.offset < b.offset; });
-    std::uint64_t offset = 0;
-    for (const Slot& slot : busy) {
-      if (offset + bytes <= slot.offset) break;
-      offset = std::max(offset, slot.offset + slot.bytes);
-    }
-    return offset;
-  }
-  std::uint64_t place(std::uint64_t bytes, std::uint32_t from, std::uint32_t to) {
-    const std::uint64_t offset = find(bytes, from, to);
-    slots_.push_back({offset, bytes, from, to});
-    end_ = std::max(end_, offset + bytes);
-    return offset;
-  }
-  std::uint64_t end() const { return end_; }
-
- private:
-  struct Slot {
-    std::uint64_t offset, bytes;
-    std::uint32_t from, to;
-  };
-  std::vector<Slot> slots_;
-  std::uint64_t end_ = 0;
 };
 
 class Planner {
  public:
   Planner(const models::Model& model, const StepProgram& program, std::uint64_t weight_ways,
-          std::uint64_t gradient_ways, const ActivationPlan& activations, std::uint64_t state_ways)
+          std::uint64_t gradient_ways, const ActivationPlan& activations, std::uint64_t state_ways,
+          const models::Crossings& crossings)
       : model_(model),
         program_(program),
         weight_ways_(weight_ways),
         gradient_ways_(gradient_ways),
         activations_(activations),
         state_ways_(state_ways),
+        crossings_(crossings),
         layers_(static_cast<std::uint32_t>(model.layers.size())),
         uses_(program.tensors.size()),
         hidden_index_(program.tensors.size(), none),
@@ -86,23 +57,23 @@ class Planner {
         completed_by_(program.tensors.size(), none) {}
 
   LayerPlans plan() {
-    for (const models::LayerSpan& layer : program_.layers) {
-      note_uses(layer.forward, false);
-      note_uses(layer.backward, true);
+    for (std::uint32_t layer = 0; layer < layers_; ++layer) {
+      note_uses(layer, program_.layers[layer].forward, false);
+      note_uses(layer, program_.layers[layer].backward, true);
     }
     find_hidden();
     note_completion();
     for (std::uint32_t layer = 0; layer < layers_; ++layer) plan_layer(layer);
     share_out_hidden();
+    note_first_gradients();
     return std::move(plans_);
   }
 
  private:
-  void note_uses(models::Span span, bool backward) {
-    for (std::uint32_t i = span.first; i < span.last; ++i) {
-      const Operator& op = program_.operators[i];
-      for (const models::Operand& operand : op.operands) note_use(operand, op.layer, backward);
-    }
+  void note_uses(std::uint32_t layer, models::Span span, bool backward) {
+    for (std::uint32_t i = span.first; i < span.last; ++i)
+      for (const models::Operand& operand : program_.operators[i].operands)
+        note_use(operand, layer, backward);
   }
 
   void note_use(const models::Operand& operand, std::uint32_t layer, bool backward) {
@@ -118,6 +89,7 @@ class Planner {
     use.in_backward |= backward;
     // what a block's forward reads, its recomputation reads again
     const bool again = !backward && model_.layers[layer].is_block;
+    use.read_later |= backward || (again && operand.access != Access::write);
     const std::uint32_t last = again ? 2 * layers_ - 1 - layer : at;
     if (last >= use.last) {
       use.last = last;
@@ -126,10 +98,14 @@ class Planner {
   }
 
   void find_hidden() {
+    std::vector<bool> crosses(program_.tensors.size(), false);
+    for (const auto* side : {&crossings_.receives_forward, &crossings_.sends_forward,
+                             &crossings_.receives_backward, &crossings_.sends_backward})
+      for (const TensorId id : *side) crosses[id] = true;
     for (TensorId id = 0; id < program_.tensors.size(); ++id) {
       const Use& use = uses_[id];
       const TensorRole role = program_.tensors[id].role;
-      if (!use.several_layers ||
+      if ((!use.several_layers && !crosses[id]) ||
           (role != TensorRole::activation && role != TensorRole::activation_gradient))
         continue;
       hidden_index_[id] = static_cast<std::uint32_t>(plans_.hidden.size());
@@ -141,16 +117,52 @@ class Planner {
                                role == TensorRole::activation_gradient, use.first_layer,
                                use.last_forward_layer, use.last_layer, use.in_backward});
     }
+    note_traffic();
+  }
+
+  void note_traffic() {
+    const auto in = [&](const std::vector<TensorId>& tensors, std::vector<std::uint32_t>& list) {
+      for (const TensorId id : tensors) {
+        list.push_back(hidden_index_[id]);
+        plans_.hidden[list.back()].first_layer = HiddenTensor::received;
+      }
+    };
+    const auto out = [&](const std::vector<TensorId>& tensors, std::vector<std::uint32_t>& list) {
+      for (const TensorId id : tensors) {
+        list.push_back(hidden_index_[id]);
+        HiddenTensor& hidden = plans_.hidden[list.back()];
+        hidden.sent = !hidden.gradient;
+        hidden.sent_away = hidden.gradient || !uses_[id].read_later;
+      }
+    };
+    in(crossings_.receives_forward, plans_.traffic.receives_forward);
+    in(crossings_.receives_backward, plans_.traffic.receives_backward);
+    out(crossings_.sends_forward, plans_.traffic.sends_forward);
+    out(crossings_.sends_backward, plans_.traffic.sends_backward);
   }
 
   void share_out_hidden() {
     for (std::uint32_t i = 0; i < plans_.hidden.size(); ++i) {
-      const Use& use = uses_[plans_.hidden[i].tensor];
+      const HiddenTensor& hidden = plans_.hidden[i];
+      const Use& use = uses_[hidden.tensor];
+      if (use.layer == none) continue;  // passed on from stage to stage
       auto& first = plans_.layers[use.first_layer];
-      (use.first < layers_ ? first.produced : first.produced_backward).push_back(i);
+      if (hidden.first_layer != HiddenTensor::received)
+        (use.first < layers_ ? first.produced : first.produced_backward).push_back(i);
+      if (hidden.sent_away) continue;
       auto& last = plans_.layers[use.last_layer];
       (use.last < layers_ ? last.released_forward : last.released_backward).push_back(i);
     }
+  }
+
+  /// Backward begins a weight's gradient in the last layer that uses it.
+  void note_first_gradients() {
+    std::vector<bool> begun(model_.weights.size(), false);
+    for (std::uint32_t layer = layers_; layer-- > 0;)
+      for (LayerWeight& slot : plans_.layers[layer].weights) {
+        slot.begins = !begun[slot.weight];
+        begun[slot.weight] = true;
+      }
   }
 
   /// Which forward operator is the last to write a tensor.
@@ -171,12 +183,12 @@ class Planner {
     const Pass forward{all_of(span.forward), false};
     const Pass again{operators_to_rerun(program_, index, activations_), true};
     const Pass backward{all_of(span.backward), false};
-    place_transients({forward});
+    place_transients(plan, {forward});
     plan.forward = plan_pass(plan, forward);
     if (again.operators.empty())
-      place_transients({backward});
+      place_transients(plan, {backward});
     else
-      place_transients({again, backward});
+      place_transients(plan, {again, backward});
     if (!again.operators.empty()) plan.recompute = plan_pass(plan, again);
     plan.backward = plan_pass(plan, backward);
     note_moves(plan, again, backward);
@@ -270,7 +282,8 @@ class Planner {
             segment_of(plan.forward, completed_by_[plan.saved[i].tensor]));
     for (std::uint32_t i = 0; i < plans_.hidden.size(); ++i) {
       const HiddenTensor& hidden = plans_.hidden[i];
-      if (moves(hidden.tensor) && hidden.last_forward_layer == plan.layer)
+      if (moves(hidden.tensor) && hidden.last_forward_layer == plan.layer && !hidden.sent_away &&
+          uses_[hidden.tensor].layer != none)
         add(hidden.tensor, hidden.bytes, true, i, last);
     }
     std::stable_sort(plan.leaves.begin(), plan.leaves.end(), [&](auto one, auto other) {
@@ -347,12 +360,13 @@ class Planner {
     const TensorRole role = program_.tensors[id].role;
     if (role != TensorRole::activation && role != TensorRole::activation_gradient) return false;
     if (hidden_index_[id] != none)
-      return recompute && uses_[id].first_layer == layer && uses_[id].first < layers_;
+      return recompute && plans_.hidden[hidden_index_[id]].first_layer == layer &&
+             uses_[id].first < layers_;
     return saved_index_[id] == none;
   }
 
   /// Passes that follow each other in one space: a tensor lives from its first use to its last.
-  void place_transients(const std::vector<Pass>& passes) {
+  void place_transients(const LayerPlan& plan, const std::vector<Pass>& passes) {
     struct Life {
       TensorId id;
       std::uint32_t from, to;
@@ -368,7 +382,7 @@ class Planner {
             logits_offset_.push_back({id, logits_end_});
             logits_end_ += up(program_.tensors[id].bytes.value(), placement);
           }
-          if (!is_transient(id, op.layer, pass.recompute)) continue;
+          if (!is_transient(id, plan.layer, pass.recompute)) continue;
           auto life = std::find_if(lives.begin(), lives.end(),
                                    [&](const Life& known) { return known.id == id; });
           if (life == lives.end())
@@ -444,6 +458,7 @@ class Planner {
   std::uint64_t weight_ways_, gradient_ways_;
   const ActivationPlan& activations_;
   std::uint64_t state_ways_;
+  const models::Crossings& crossings_;
   std::uint32_t layers_;
   std::vector<Use> uses_;
   std::vector<std::uint32_t> hidden_index_;
@@ -461,8 +476,10 @@ class Planner {
 
 LayerPlans plan_layers(const models::Model& model, const StepProgram& program,
                        std::uint64_t weight_ways, std::uint64_t gradient_ways,
-                       const ActivationPlan& activations, std::uint64_t state_ways) {
-  return Planner(model, program, weight_ways, gradient_ways, activations, state_ways).plan();
+                       const ActivationPlan& activations, std::uint64_t state_ways,
+                       const models::Crossings& crossings) {
+  return Planner(model, program, weight_ways, gradient_ways, activations, state_ways, crossings)
+      .plan();
 }
 
 std::uint64_t saved_bytes(const LayerPlan& plan) {

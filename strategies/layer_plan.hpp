@@ -1,5 +1,6 @@
 #pragma once
 
+#include "models/stages.hpp"
 #include "strategies/activation_plan.hpp"
 
 #include <string_view>
@@ -80,7 +81,8 @@ struct LayerWeight {
   std::uint64_t offset;       ///< bytes, of the gathered tensor
   std::uint64_t share_bytes;  ///< of one rank; the last is padded
   std::uint64_t gradient_share_bytes;
-  bool owned;  ///< false for a tied weight that another layer owns
+  bool owned;   ///< false for a tied weight that another layer owns
+  bool begins;  ///< its backward is the first to make a gradient of it
 };
 
 /// A tensor that only its layer uses, from its forward to its backward, in memory of its own.
@@ -117,11 +119,20 @@ struct HiddenTensor {
   models::TensorId tensor;
   std::uint64_t bytes;
   bool gradient;
-  std::uint32_t first_layer;         ///< that writes it
+  std::uint32_t first_layer;         ///< that writes it; `received`: none of this stage
   std::uint32_t last_forward_layer;  ///< that reads it in forward
   std::uint32_t
       last_layer;  ///< whose pass is its last use (forward order, or backward order below it)
   bool used_in_backward;
+  bool sent = false;       ///< by a forward, to the next stage
+  bool sent_away = false;  ///< and not needed in this one when it is there
+  static constexpr std::uint32_t received = ~std::uint32_t{0};
+};
+
+/// Hidden tensors that come from other pipeline stages or go there: indices into
+/// LayerPlans::hidden, at both ends of a boundary in the same order.
+struct StageTraffic {
+  std::vector<std::uint32_t> receives_forward, sends_forward, receives_backward, sends_backward;
 };
 
 /// How a streaming system runs one layer: its kernels with their operands laid out, computed once
@@ -151,6 +162,7 @@ struct LayerPlans {
     std::uint32_t module, saved_by, moved;
   };
   std::vector<Scope> scopes;
+  StageTraffic traffic;
   std::vector<Module> modules;  ///< in forward order; none unless cut_into_modules made them
 };
 
@@ -159,9 +171,11 @@ struct LayerPlans {
 /// is padded to 4096 B and has room for the shares of `state_ways` ranks.
 ///   activations   what is recomputed has no memory between forward and backward; what its
 ///                 recomputation makes lives until its last use in backward, as autograd frees it
+///   crossings     of a pipeline stage, whose layers `model` and `program` have
 LayerPlans plan_layers(const models::Model& model, const models::StepProgram& program,
                        std::uint64_t weight_ways, std::uint64_t gradient_ways,
-                       const ActivationPlan& activations, std::uint64_t state_ways = 1);
+                       const ActivationPlan& activations, std::uint64_t state_ways = 1,
+                       const models::Crossings& crossings = {});
 
 /// Bytes of `plan.saved`.
 std::uint64_t saved_bytes(const LayerPlan& plan);

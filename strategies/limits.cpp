@@ -49,19 +49,58 @@ class Limits {
            "set parallel.zero_stage to 3 or strategy.weights.home to gpu");
   }
 
-  bool planned() const {
-    return plans() || (scenario_.strategy.system == "resident" && scenario_.parallel.pipeline > 1);
-  }
+  bool planned() const { return plans_steps(scenario_.strategy.system); }
 
   void pipeline() {
     const auto& parallel = scenario_.parallel;
-    refuse(parallel.pipeline > 1 && !planned(), "parallel.pipeline",
-           scenario_.strategy.system + " has no pipeline schedule",
-           "use tensor or data parallelism, with parallel.pipeline 1");
-    if (!planned()) return;
-    refuse(parallel.pipeline > scenario_.machine.gpu.count, "parallel.pipeline",
-           "stages on several nodes are not part of this version",
-           "use at most the node's " + std::to_string(scenario_.machine.gpu.count) + " GPUs");
+    if (parallel.pipeline > 1) {
+      const std::string gpus = std::to_string(scenario_.machine.gpu.count);
+      refuse(parallel.ranks() > scenario_.machine.gpu.count, "parallel.pipeline",
+             "stages on several nodes are not part of this version",
+             "use at most the node's " + gpus + " GPUs for all ranks together");
+    }
+    if (planned())
+      plans();
+    else if (parallel.pipeline > 1)
+      stages();
+  }
+
+  /// Pipeline stages that stream their layers.
+  void stages() {
+    const auto& strategy = scenario_.strategy;
+    const char* alone = "use tensor or data parallelism, with parallel.pipeline 1";
+    const bool resident =
+        strategy.weights.home == Home::gpu && strategy.optimizer.device == OptimizerDevice::gpu;
+    refuse(!resident, "parallel.pipeline",
+           strategy.system +
+               " brings weights or updates from outside the GPU, and pipeline stages keep theirs "
+               "on it: weights.home gpu, optimizer.device gpu",
+           alone);
+    if (!resident) return;
+    const ActivationPolicy policy = strategy.activations.policy;
+    refuse(
+        policy != ActivationPolicy::keep && policy != ActivationPolicy::checkpoint_gpu &&
+            policy != ActivationPolicy::tensor_cache,
+        "strategy.activations.policy",
+        "several micro-batches of a pipeline stage are under way at once, which this policy does "
+        "not tell apart",
+        "use keep, recompute or tensor_cache, or parallel.pipeline 1");
+    refuse(strategy.optimizer.staleness > 0, "strategy.optimizer.staleness",
+           "stages of a pipeline begin a step together, with weights of one update",
+           "use 0, or parallel.pipeline 1");
+    refuse(parallel_gradients_are_spread(), "parallel.zero_stage",
+           "1F1B adds micro-batches to gradients that are whole on each rank: stages 2 and 3 would "
+           "spread them after each",
+           "use parallel.zero_stage 0 or 1");
+  }
+
+  bool parallel_gradients_are_spread() const {
+    return scenario_.parallel.data > 1 && scenario_.parallel.zero_stage >= 2;
+  }
+
+  /// Schedules that carry out plans of whole steps.
+  void plans() {
+    const auto& parallel = scenario_.parallel;
     refuse(parallel.data > 1, "parallel.data", "a plan is for one GPU a pipeline stage",
            "use parallel.data 1, and parallel.pipeline for more GPUs");
     refuse(parallel.tensor > 1, "parallel.tensor", "a plan is for one GPU a pipeline stage",
@@ -75,11 +114,10 @@ class Limits {
            "use weights.home gpu, gradients.policy resident and optimizer.home gpu");
     refuse(strategy.overflow_check != description::OverflowCheck::none, "strategy.overflow_check",
            "planned steps have no overflow check", "use none");
-    refuse((strategy.activations.policy != ActivationPolicy::plan || !plans()) &&
+    refuse(strategy.activations.policy != ActivationPolicy::plan &&
                strategy.activations.policy != ActivationPolicy::keep,
            "strategy.activations.policy",
-           "a schedule tensor by tensor recomputes nothing and has no checkpoints",
-           plans() ? "use plan" : "use keep, or parallel.pipeline 1");
+           "a schedule tensor by tensor recomputes nothing and has no checkpoints", "use plan");
     const bool ema = scenario_.training.ema;
     refuse(ema, "training.ema", "planned steps keep no moving average", "use false");
     const auto profile = strategy.further.find("plan.profile");
@@ -107,13 +145,6 @@ class Limits {
                std::to_string(gpus) + " GPUs equally",
            "use a multiple of " + std::to_string(gpus / parallel.tensor) +
                ", or set machine.gpu.count to the GPUs that are used of each node");
-  }
-
-  /// The system whose schedule carries plans out.
-  bool plans() const {
-    const System* system = find_system(scenario_.strategy.system);
-    return system && system->defaults().activations.policy == ActivationPolicy::plan &&
-           activation_planner(system->defaults()) == ActivationPlanner::none;
   }
 
   void parts() {
@@ -275,7 +306,7 @@ class Limits {
     const auto& strategy = scenario_.strategy;
     const auto written = strategy.further.find("activations.planner");
     const bool none = written == strategy.further.end();
-    if (plans()) {
+    if (planned()) {
       refuse(!none && written->second != "\"" + strategy.system + "\"",
              "strategy.activations.planner",
              strategy.system + " plans for all tensors and has its own planner",

@@ -105,8 +105,8 @@ class Cutter {
     for (MovedTensor& moved : plans_.moved) {
       moved.saved_by = saved_first_by_[moved.tensor];
       ENSURE(moved.saved_by != none, "a tensor leaves that nobody saves");
-      moved.layer = program_.operators[moved.saved_by].layer;
       moved.module = module_of_operator_[moved.saved_by];
+      moved.layer = plans_.modules[moved.module].layer;
     }
     std::stable_sort(plans_.moved.begin(), plans_.moved.end(),
                      [](const auto& a, const auto& b) { return a.saved_by < b.saved_by; });

@@ -26,6 +26,12 @@ bool runs_again(const description::Strategy& strategy) {
          policy == ActivationPolicy::checkpoint_host || policy == ActivationPolicy::checkpoint_ssd;
 }
 
+bool several_layers_share_weights(const description::Scenario& scenario) {
+  const models::Architecture model =
+      models::read_architecture(scenario.model, scenario.model_name, scenario.model_name);
+  return model.tied_embeddings || model.relative_position_buckets > 0;
+}
+
 }  // namespace
 
 Numerics streaming_numerics(const description::Scenario& scenario) {
@@ -49,6 +55,8 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
                              strategy.gradients.fused_accumulation &&
                              numerics.sum == kernel_type(numerics.precision);
   numerics.skips = strategy.overflow_check != description::OverflowCheck::none;
+  if (scenario.parallel.pipeline > 1 && several_layers_share_weights(scenario))
+    numerics.stages = scenario.parallel.pipeline;
   numerics.staleness = strategy.optimizer.staleness;
   numerics.recomputes = numerics.staleness == description::any_staleness && runs_again(strategy);
   return numerics;
@@ -83,7 +91,7 @@ description::Scenario reference_of(const description::Scenario& scenario) {
   if (wanted.reduces_each)
     reference.parallel.zero_stage = std::max<std::uint64_t>(2, scenario.parallel.zero_stage);
   if (wanted.sums_in_kernels) reference.parallel.zero_stage = 0;
-  reference.parallel.pipeline = 1;
+  reference.parallel.pipeline = wanted.stages;
   ENSURE(resident->numerics(reference) == wanted,
          "resident cannot train with the numerics of " + scenario.strategy.system);
   return reference;

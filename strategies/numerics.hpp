@@ -18,6 +18,8 @@ struct Numerics {
   bool sums_in_kernels = false;  ///< a micro-batch has no gradient that is rounded by itself
   bool skips = false;            ///< a step with an overflow changes nothing
   std::uint64_t staleness = 0;   ///< steps that an update comes late, or `any_staleness`
+  /// Pipeline stages of which several hold a weight, and add its gradients once a step; 1: none do.
+  std::uint64_t stages = 1;
   /// Blocks run again in backward, with weights that an update at any time may have renewed.
   bool recomputes = false;
 

@@ -24,6 +24,8 @@ std::vector<StageAction> one_forward_one_backward(std::uint64_t stage, std::uint
 
 /// Layers [first, last) of a stage: the blocks in equal parts, what lies before and behind them
 /// with the first and the last.
+///   Source  TorchTitan's default split points (late 2024), Megatron-LM's default: neither weighs
+///           the head
 struct StageLayers {
   std::uint32_t first = 0, last = 0;
 };

@@ -26,8 +26,14 @@ std::uint64_t key_of(std::uint64_t kind, std::uint64_t boundary, std::uint64_t i
 
 class Builder {
  public:
-  Builder(const Job& job, Rounding gpu, const std::vector<StageLayers>& split, std::uint32_t stage)
-      : job_(job), program_(job.program), gpu_(gpu), split_(split), stage_(stage) {}
+  Builder(const Job& job, Rounding gpu, const std::vector<StageLayers>& split,
+          const models::Crossings& crossings, std::uint32_t stage)
+      : job_(job),
+        program_(job.program),
+        gpu_(gpu),
+        split_(split),
+        crossings_(crossings),
+        stage_(stage) {}
 
   PlannedStep build() {
     const std::uint64_t micro_batches = job_.scenario.training.gradient_accumulation;
@@ -168,26 +174,25 @@ class Builder {
     kernel.operands.push_back({tensor, sends ? Access::read : Access::write});
   }
 
-  /// What crosses the boundary before `layer`, in micro-batch `micro`.
-  void cross(StepKernel& kernel, std::uint32_t layer, std::int64_t micro, bool gradient,
-             bool sends) {
+  /// What crosses to or from stage `peer`, in micro-batch `micro`.
+  void cross(StepKernel& kernel, const std::vector<models::TensorId>& tensors, std::uint32_t peer,
+             std::int64_t micro, bool sends) {
     if (micro < 0) return;
     micro_ = static_cast<std::uint64_t>(micro);
-    const models::LayerSpan& before = program_.layers[layer - 1];
-    const auto id = gradient ? before.output_gradient : before.output;
-    ENSURE(id, "a layer without hidden states in the middle of a model");
-    const std::uint32_t boundary = stage_ - (layer == layers().first ? 1 : 0);
-    const std::uint32_t peer = layer == layers().first ? stage_ - 1 : stage_ + 1;
-    hand_over(kernel, find(*id), peer, sends, key_of(gradient, boundary, micro_));
+    const bool forward = sends == (peer > stage_);
+    const std::uint32_t boundary = std::min(stage_, peer);
+    for (const models::TensorId id : tensors)
+      hand_over(kernel, find(id), peer, sends,
+                key_of(forward ? 0 : 1, boundary, std::uint64_t{id} << 12 | (micro_ & 0xfff)));
   }
 
   void exchange(const StageAction& action) {
     const bool forward = action.sends_forward >= 0 || action.receives_forward >= 0;
     StepKernel& kernel = add("hand over", forward ? Phase::forward : Phase::backward, 0);
-    cross(kernel, layers().last, action.sends_forward, false, true);
-    cross(kernel, layers().first, action.receives_forward, false, false);
-    cross(kernel, layers().first, action.sends_backward, true, true);
-    cross(kernel, layers().last, action.receives_backward, true, false);
+    cross(kernel, crossings_.sends_forward, stage_ + 1, action.sends_forward, true);
+    cross(kernel, crossings_.receives_forward, stage_ - 1, action.receives_forward, false);
+    cross(kernel, crossings_.sends_backward, stage_ - 1, action.sends_backward, true);
+    cross(kernel, crossings_.receives_backward, stage_ + 1, action.receives_backward, false);
   }
 
   bool uses(std::uint32_t stage, std::uint32_t weight) const {
@@ -198,32 +203,48 @@ class Builder {
     return false;
   }
 
-  /// Gradients of a weight that two stages hold.
+  /// Gradients of weights that several stages hold, in the order of the stages: each has all of
+  /// them before it adds.
   void sum_tied() {
     for (std::uint32_t i = 0; i < program_.tensors.size(); ++i) {
       const models::Tensor& tensor = program_.tensors[i];
       if (tensor.role != TensorRole::weight_gradient || !uses(stage_, *tensor.weight)) continue;
-      for (std::uint32_t other = 0; other < split_.size(); ++other) {
-        if (other == stage_ || !uses(other, *tensor.weight)) continue;
-        StepTensor arrived;
-        arrived.holds = Holds::arrival;
-        arrived.kind = TensorKind::communication;
-        arrived.purpose = Purpose::gradients;
-        arrived.bytes = tensor.bytes.value();
-        const std::uint32_t own = find(i), theirs = make(arrived);
-        StepKernel& kernel = add("exchange tied gradients", Phase::backward, 0);
-        hand_over(kernel, own, other, true, key_of(2, stage_, i));
-        hand_over(kernel, theirs, other, false, key_of(2, other, i));
-        const LoggedKernel cost{
-            "", 0, 3.0 * static_cast<double>(tensor.bytes.value()), 0, false, false, false, 0};
-        StepKernel& sum =
-            add("sum tied gradients", Phase::backward, kernel_seconds(cost, job_.scenario));
-        sum.sums = true;
-        sum.operands.push_back({own, Access::write});
-        sum.operands.push_back({stage_ < other ? own : theirs, Access::read});
-        sum.operands.push_back({stage_ < other ? theirs : own, Access::read});
-      }
+      std::vector<std::uint32_t> parts;  // by holder
+      for (std::uint32_t holder = 0; holder < split_.size(); ++holder)
+        if (uses(holder, *tensor.weight))
+          parts.push_back(holder == stage_ ? find(i) : exchange_tied(i, holder));
+      for (std::size_t part = 1; part < parts.size(); ++part)  // the sum so far lies before it
+        add_tied(parts[part - 1], parts[part], part + 1 == parts.size() ? find(i) : parts[part]);
     }
+  }
+
+  /// Result  where the gradient of stage `other` arrives
+  std::uint32_t exchange_tied(models::TensorId gradient, std::uint32_t other) {
+    StepTensor arrived;
+    arrived.holds = Holds::arrival;
+    arrived.kind = TensorKind::communication;
+    arrived.purpose = Purpose::gradients;
+    arrived.bytes = program_.tensors[gradient].bytes.value();
+    const std::uint32_t own = find(gradient), theirs = make(arrived);
+    StepKernel& kernel = add("exchange tied gradients", Phase::backward, 0);
+    hand_over(kernel, own, other, true, tied_key(gradient, stage_, other));
+    hand_over(kernel, theirs, other, false, tied_key(gradient, other, stage_));
+    return theirs;
+  }
+
+  std::uint64_t tied_key(models::TensorId gradient, std::uint32_t from, std::uint32_t to) const {
+    return key_of(2, from * split_.size() + to, gradient);
+  }
+
+  void add_tied(std::uint32_t one, std::uint32_t other, std::uint32_t into) {
+    const auto bytes = static_cast<double>(step_.tensors[into].bytes);
+    const LoggedKernel cost{"", 0, 3.0 * bytes, 0, false, false, false, 0};
+    StepKernel& sum =
+        add("sum tied gradients", Phase::backward, kernel_seconds(cost, job_.scenario));
+    sum.sums = true;
+    sum.operands.push_back({into, Access::write});
+    sum.operands.push_back({one, Access::read});
+    sum.operands.push_back({other, Access::read});
   }
 
   void update() {
@@ -238,6 +259,7 @@ class Builder {
   const models::StepProgram& program_;
   Rounding gpu_;
   const std::vector<StageLayers>& split_;
+  const models::Crossings& crossings_;
   std::uint32_t stage_;
   std::uint64_t micro_ = 0;
   bool last_micro_ = false;
@@ -324,9 +346,12 @@ std::vector<PlannedStep> plan_steps(const Job& job, Rounding gpu) {
   std::vector<bool> blocks;
   for (const models::Layer& layer : job.model.layers) blocks.push_back(layer.is_block);
   const auto split = split_layers(blocks, job.scenario.parallel.pipeline);
+  std::vector<std::uint32_t> first_layers;
+  for (const StageLayers& stage : split) first_layers.push_back(stage.first);
+  const auto stages = models::cut_into_stages(job.model, job.program, first_layers);
   std::vector<PlannedStep> steps;
   for (std::uint32_t stage = 0; stage < split.size(); ++stage)
-    steps.push_back(Builder(job, gpu, split, stage).build());
+    steps.push_back(Builder(job, gpu, split, stages[stage].crossings, stage).build());
   const Topology topology = setup_for(job.scenario, false, false).topology;
   TimeLine(steps, topology.peer_rate.value(), topology.network_latency.value()).run();
   return steps;

@@ -5,6 +5,7 @@
 #include "strategies/catalogue.hpp"
 #include "strategies/endurance.hpp"
 #include "strategies/io_bench.hpp"
+#include "strategies/pipeline.hpp"
 #include "strategies/planned_activations.hpp"
 #include "strategies/swap_activations.hpp"
 
@@ -44,8 +45,10 @@ constexpr std::uint64_t result::PhaseBytes::*phase_bytes[] = {
 /// Sums and means of the measured steps, and of the ledger.
 class Summary {
  public:
-  Summary(Machine& machine, const description::Scenario& scenario, const Job& job)
-      : machine_(machine), scenario_(scenario), job_(job) {}
+  /// `program`: of the whole model, which the stages of a pipeline share.
+  Summary(Machine& machine, const description::Scenario& scenario, const Job& job,
+          const models::StepProgram& program)
+      : machine_(machine), scenario_(scenario), job_(job), program_(program) {}
 
   void add_steps(result::Result& result) {
     const auto& steps = machine_.recorder().steps();
@@ -204,9 +207,9 @@ class Summary {
                            static_cast<double>(scenario_.parallel.data);
     result.samples_per_s = samples / result.step_time_s;
     result.tokens_per_s = result.samples_per_s * static_cast<double>(training.sequence);
-    result.model_tflops_per_gpu = 3 * job_.program.forward_flops().value() *
-                                  static_cast<double>(training.gradient_accumulation) /
-                                  result.step_time_s / 1e12;
+    result.model_tflops_per_gpu =
+        3 * program_.forward_flops().value() * static_cast<double>(training.gradient_accumulation) /
+        static_cast<double>(scenario_.parallel.pipeline) / result.step_time_s / 1e12;
     for (const auto& [phase, busy] : result.phase_busy) {
       result.utilization.gpu += busy.gpu / result.step_time_s;
       result.utilization.h2d += busy.h2d / result.step_time_s;
@@ -335,10 +338,37 @@ class Summary {
   Machine& machine_;
   const description::Scenario& scenario_;
   const Job& job_;
+  const models::StepProgram& program_;
   std::size_t first_ = 0;
   double count_ = 0;
   std::map<std::string, double> storage_busy_s_;
 };
+
+/// The first layer of each pipeline stage.
+std::vector<std::uint32_t> first_layers(const models::Model& model,
+                                        const description::Scenario& scenario) {
+  std::vector<bool> blocks;
+  for (const models::Layer& layer : model.layers) blocks.push_back(layer.is_block);
+  std::vector<std::uint32_t> first;
+  for (const StageLayers& stage : split_layers(blocks, scenario.parallel.pipeline))
+    first.push_back(stage.first);
+  return first;
+}
+
+/// One for all ranks, or one for the ranks of each pipeline stage.
+std::deque<Job> make_jobs(const description::Scenario& scenario, const Prepared& prepared,
+                          const std::optional<ActivationPlan>& activations) {
+  std::deque<Job> jobs;
+  if (prepared.stages.empty()) {
+    jobs.emplace_back(scenario, prepared.model, prepared.program, activations);
+    return jobs;
+  }
+  const ActivationPlan fates =
+      activations ? *activations : plan_activations(scenario, prepared.model, prepared.program);
+  for (const models::PipelineStage& stage : prepared.stages)
+    jobs.emplace_back(scenario, stage, fates);
+  return jobs;
+}
 
 }  // namespace
 
@@ -350,6 +380,9 @@ Prepared prepare(const description::Scenario& scenario) {
       models::read_architecture(scenario.model, scenario.model_name, scenario.model_name);
   Prepared prepared{models::build_model(architecture), {}, {}};
   prepared.program = models::build_step_program(prepared.model, workload_of(scenario));
+  if (scenario.parallel.pipeline > 1 && !plans_steps(scenario.strategy.system))
+    prepared.stages = models::cut_into_stages(prepared.model, prepared.program,
+                                              first_layers(prepared.model, scenario));
   return prepared;
 }
 
@@ -376,21 +409,24 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
     result.notes = std::move(fates.notes);
     activations = std::move(fates.activations);
   }
-  Job job(scenario, prepared.model, prepared.program, activations);
+  std::deque<Job> jobs = make_jobs(scenario, prepared, activations);
   Steps steps(machine, scenario);
   NodeShared shared(machine, scenario);
-  job.steps = &steps;
-  job.shared = &shared;
-  if (!prepared.replay.empty()) job.replay = &prepared.replay;
+  for (Job& job : jobs) {
+    job.steps = &steps;
+    job.shared = &shared;
+    if (!prepared.replay.empty()) job.replay = &prepared.replay;
+  }
   std::vector<Task<>> ranks;
   for (std::uint32_t rank = 0; rank < machine.topology().ranks; ++rank)
-    ranks.push_back(system->train(machine, Rank{rank}, job));
+    ranks.push_back(
+        system->train(machine, Rank{rank}, jobs[rank * jobs.size() / machine.topology().ranks]));
   if (const std::uint32_t nodes = machine.topology().nodes; nodes > 1)
     result.notes.push_back(std::to_string(nodes) + " equal nodes of " +
                            std::to_string(machine.topology().ranks) +
                            " GPUs: one is simulated and stands for all. Memory, traffic and wear "
                            "are those of one node");
-  Summary summary(machine, scenario, job);
+  Summary summary(machine, scenario, jobs.front(), prepared.program);
   try {
     machine.run_ranks(std::move(ranks));
     summary.add_steps(result);

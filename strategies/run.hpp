@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/model.hpp"
+#include "models/stages.hpp"
 #include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
 #include "strategies/activation_plan.hpp"
@@ -18,6 +18,8 @@ struct Prepared {
   std::optional<ActivationPlan> activations{};
   /// By rank: delays that a reference repeats (`optimizer.staleness` async on the GPU).
   std::vector<Delays> replay{};
+  /// Of a pipeline whose stages stream their layers; else empty: ranks share the whole program.
+  std::vector<models::PipelineStage> stages{};
 };
 
 /// Builds model and step program of a resolved scenario; nothing for one that trains nothing

@@ -4,8 +4,12 @@ namespace spillway::strategies {
 
 /// Weights, gradients and optimizer states on the GPU; what blocks save for backward goes to SSD
 /// while later blocks compute, straight from GPU memory, and comes back just before its backward.
-///   Source  SSDTrain, sections III-A to III-C; workers, planned step and cancelling are its
-///           artifact's; prefetching by layers is fitted, 2^20 elements our reading of Algorithm 1
+///   Stages  of a pipeline: each micro-batch under way has a record of its own. The last module
+///           stays where the backward follows its forward at once; else it comes back behind the
+///           end of the pass before
+///   Source  SSDTrain, sections III-A to III-C and Fig. 2; workers, planned step, cancelling and
+///           when the last module is asked for are its artifact's; prefetching by layers is fitted,
+///           2^20 elements our reading of Algorithm 1
 description::Strategy ssdtrain_defaults() {
   description::Strategy strategy = resident_defaults();
   strategy.system = "ssdtrain";

@@ -7,6 +7,7 @@
 #include "strategies/parts/passes.hpp"
 #include "strategies/parts/progress.hpp"
 #include "strategies/parts/replay.hpp"
+#include "strategies/parts/stage_links.hpp"
 #include "strategies/parts/update_loop.hpp"
 #include "strategies/setup.hpp"
 
@@ -27,7 +28,8 @@ class Streaming {
         job_(job),
         layers_(static_cast<std::uint32_t>(job.plans.layers.size())),
         weights_(machine, rank, job),
-        activations_(machine, rank, job),
+        activations_(machine, rank, job, StageLinks::records_of(job.scenario, rank)),
+        links_(machine, rank, job, activations_),
         on_cpu_(job.scenario.strategy.optimizer.device != description::OptimizerDevice::gpu
                     ? std::make_unique<CpuOptimizer>(machine, rank, job, weights_)
                     : nullptr),
@@ -60,24 +62,64 @@ class Streaming {
   }
 
   Task<> step() {
-    const std::uint64_t micro_batches = job_.scenario.training.gradient_accumulation;
-    for (std::uint64_t micro = 0; micro < micro_batches; ++micro) {
-      numbers_ = progress_.numbers(micro);
-      machine_.enter(rank_, Phase::forward);
-      activations_.begin_micro_batch();
-      co_await forward();
-      machine_.enter(rank_, Phase::backward);
-      if (micro + 1 == micro_batches) gradients_.begin_update(numbers_);
-      co_await backward(micro == 0, micro + 1 == micro_batches);
-      co_await activations_.end_micro_batch();
-      if (update_loop_) update_loop_->start(numbers_);
+    phase_.reset();
+    const std::vector<StageAction> actions = one_forward_one_backward(
+        links_.stage(), links_.stages(), job_.scenario.training.gradient_accumulation);
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (actions[i].what == StageAction::What::exchange) {
+        co_await links_.exchange(actions[i]);
+        continue;
+      }
+      activations_.use(actions[i].micro % links_.records());
+      const StageAction* const next = pass_after(actions, i);
+      const bool backward_next = next && next->what == StageAction::What::backward;
+      const bool backward_follows = backward_next && next->micro == actions[i].micro;
+      activations_.expect_backward(backward_next && !backward_follows
+                                       ? std::optional(next->micro % links_.records())
+                                       : std::nullopt);
+      if (actions[i].what == StageAction::What::forward)
+        co_await forward_of(actions[i].micro, backward_follows);
+      else
+        co_await backward_of(actions[i].micro);
     }
+    co_await links_.sum_tied(gradients_);
     if (waits_for_updates()) {
       co_await end_with_update();
     } else {
       progress_.step_ended(false);
     }
     activations_.step_ended();
+  }
+
+  static const StageAction* pass_after(const std::vector<StageAction>& actions, std::size_t i) {
+    while (++i < actions.size())
+      if (actions[i].what != StageAction::What::exchange) return &actions[i];
+    return nullptr;
+  }
+
+  /// Stages interleave passes differently: they enter each phase once, so that a node can.
+  void enter(Phase phase) {
+    if (links_.stages() == 1 || !phase_ || phase > *phase_) {
+      phase_ = phase;
+      machine_.enter(rank_, phase);
+    }
+  }
+
+  Task<> forward_of(std::uint64_t micro, bool backward_follows) {
+    numbers_ = progress_.numbers(micro);
+    enter(Phase::forward);
+    activations_.begin_micro_batch(backward_follows);
+    co_await forward();
+  }
+
+  Task<> backward_of(std::uint64_t micro) {
+    numbers_ = progress_.numbers(micro);
+    const bool last = micro + 1 == job_.scenario.training.gradient_accumulation;
+    enter(Phase::backward);
+    if (last) gradients_.begin_update(numbers_);
+    co_await backward(micro == 0, last);
+    co_await activations_.end_micro_batch();
+    if (update_loop_) update_loop_->start(numbers_);
   }
 
   /// A step that ends with an update: its own, or the one before.
@@ -381,12 +423,14 @@ class Streaming {
   std::uint32_t layers_;
   Weights weights_;
   Activations activations_;
+  StageLinks links_;
   std::unique_ptr<CpuOptimizer> on_cpu_;
   Gradients gradients_;
   GpuOptimizer on_gpu_;
   Progress progress_;
   Numbers numbers_;
-  bool late_;  ///< an update is seen a step later
+  std::optional<Phase> phase_;  ///< entered last in this step
+  bool late_;                   ///< an update is seen a step later
   Pending<> late_update_;
   std::unique_ptr<UpdateLoop> update_loop_;
   std::unique_ptr<Replay> replay_;

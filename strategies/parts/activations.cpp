@@ -4,24 +4,59 @@
 
 namespace spillway::strategies {
 
-Activations::Activations(Machine& machine, Rank rank, const Job& job)
+Activations::Record::Record(const LayerPlans& plans)
+    : saved(plans.layers.size()),
+      saved_arrivals(plans.layers.size()),
+      logits(plans.layers.size()),
+      hidden(plans.hidden.size()),
+      returned(plans.layers.size()) {
+  for (std::size_t layer = 0; layer < plans.layers.size(); ++layer) {
+    saved[layer].resize(plans.layers[layer].saved.size());
+    saved_arrivals[layer].resize(plans.layers[layer].saved.size());
+  }
+}
+
+Activations::Activations(Machine& machine, Rank rank, const Job& job, std::size_t records)
     : machine_(machine),
       rank_(rank),
       job_(job),
       swap_(machine, rank, job),
       waits_(job.scenario.strategy.activations.policy == description::ActivationPolicy::swap ||
              job.scenario.strategy.activations.policy == description::ActivationPolicy::plan),
-      cache_(job.activations.by_module ? std::make_unique<TensorCache>(machine, rank, job)
+      cache_(job.activations.by_module ? std::make_unique<TensorCache>(machine, rank, job, records)
                                        : nullptr),
-      saved_(job.plans.layers.size()),
-      saved_arrivals_(job.plans.layers.size()),
-      logits_(job.plans.layers.size()),
-      hidden_(job.plans.hidden.size()),
-      returned_(job.plans.layers.size()) {
-  for (const LayerPlan& plan : job.plans.layers) {
-    saved_[plan.layer].resize(plan.saved.size());
-    saved_arrivals_[plan.layer].resize(plan.saved.size());
+      records_(records, Record(job.plans)) {
+  ENSURE(records == 1 || cache_ || job.plans.moved.empty(),
+         "tensors of several micro-batches leave, and no cache tells them apart");
+}
+
+void Activations::use(std::size_t record) {
+  now_ = record;
+  if (cache_) cache_->use(record);
+}
+
+void Activations::begin_micro_batch(bool backward_follows) {
+  before_ = Op();  // what is there from the stage before has nothing to wait for
+  if (cache_) cache_->begin_micro_batch(backward_follows);
+}
+
+View Activations::receive(std::uint32_t hidden) {
+  now().hidden[hidden] = allocate_hidden(hidden);
+  return hidden_view(hidden);
+}
+
+View Activations::hidden_view(std::uint32_t hidden) const {
+  return now().hidden[hidden].view(
+      0, job_.program.tensors[job_.plans.hidden[hidden].tensor].bytes.value());
+}
+
+void Activations::sent(std::uint32_t hidden) {
+  bool goes = job_.plans.hidden[hidden].sent_away;
+  for (std::uint32_t i = 0; cache_ && i < job_.plans.moved.size(); ++i) {
+    const MovedTensor& moved = job_.plans.moved[i];
+    goes |= moved.hidden && moved.index == hidden && cache_->stores(i);
   }
+  if (goes) now().hidden[hidden].reset();
 }
 
 Buffer Activations::allocate_hidden(std::uint32_t hidden) {
@@ -68,7 +103,7 @@ std::uint64_t Activations::missing_bytes(std::uint32_t layer, bool backward) con
   if (room.transient > transient_.size().value()) add(room.transient - transient_.size().value());
   if (room.scratch > scratch_.size().value()) add(room.scratch - scratch_.size().value());
   if (backward) {
-    for (std::size_t i = returned_[layer]; i < plan.returns.size(); ++i)
+    for (std::size_t i = now().returned[layer]; i < plan.returns.size(); ++i)
       add(job_.plans.moved[plan.returns[i]].bytes);
     return bytes;
   }
@@ -94,25 +129,29 @@ Task<> Activations::make_way(std::uint32_t layer, bool backward) {
 }
 
 Task<> Activations::end_micro_batch() {
-  std::fill(returned_.begin(), returned_.end(), 0);
+  Record& record = now();
+  std::fill(record.returned.begin(), record.returned.end(), 0);
   transient_.reset();
   scratch_.reset();
-  for (auto& layer : saved_)
+  for (auto& layer : record.saved)
     for (Buffer& buffer : layer) buffer.reset();
-  for (auto* buffers : {&logits_, &hidden_})
-    for (Buffer& buffer : *buffers) buffer.reset();
+  for (Buffer& buffer : record.logits) buffer.reset();
+  for (std::size_t i = 0; i < record.hidden.size(); ++i) {
+    const HiddenTensor& hidden = job_.plans.hidden[i];  // gradients are still to be sent
+    if (!hidden.gradient || !hidden.sent_away) record.hidden[i].reset();
+  }
   co_await swap_.settle();
 }
 
 void Activations::before_forward(std::uint32_t layer) {
   const LayerPlan& plan = job_.plans.layers[layer];
   for (std::size_t i = 0; !cache_ && i < plan.saved.size(); ++i)
-    saved_[layer][i] =
+    now().saved[layer][i] =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(plan.saved[i].bytes), Purpose::activations);
   const std::uint64_t logits = std::max(plan.forward.logits_bytes, plan.backward.logits_bytes);
   if (logits)
-    logits_[layer] = machine_.allocate_now(TierId::gpu, rank_, Bytes(logits), Purpose::logits);
-  for (const std::uint32_t i : plan.produced) hidden_[i] = allocate_hidden(i);
+    now().logits[layer] = machine_.allocate_now(TierId::gpu, rank_, Bytes(logits), Purpose::logits);
+  for (const std::uint32_t i : plan.produced) now().hidden[i] = allocate_hidden(i);
 }
 
 void Activations::after_forward(std::uint32_t layer, const IssuedPass& issued) {
@@ -126,13 +165,14 @@ void Activations::after_forward(std::uint32_t layer, const IssuedPass& issued) {
                   moved.hidden ? issued.last : issued.segments[moved.made_in]);
       buffer.reset();
     }
-  for (const std::uint32_t i : job_.plans.layers[layer].released_forward) hidden_[i].reset();
+  for (const std::uint32_t i : job_.plans.layers[layer].released_forward) now().hidden[i].reset();
 }
 
 void Activations::enter_forward_segment(std::uint32_t layer, const PassPlan::Segment& segment) {
+  expect_at(segment.module, false);
   const LayerPlan& plan = job_.plans.layers[layer];
   for (const std::uint32_t i : segment.makes)
-    saved_[layer][i] =
+    now().saved[layer][i] =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(plan.saved[i].bytes), Purpose::activations);
 }
 
@@ -171,14 +211,27 @@ void Activations::after_forward_by_module(std::uint32_t layer, const IssuedPass&
   for (std::uint32_t i = 0; i < job_.plans.moved.size(); ++i) {
     const MovedTensor& moved = job_.plans.moved[i];
     if (moved.hidden && job_.plans.hidden[moved.index].last_forward_layer == layer &&
-        cache_->stores(i))
+        !job_.plans.hidden[moved.index].sent && cache_->stores(i))
       memory_of(moved).reset();
   }
   before_ = issued.last;
 }
 
+/// The last module of a forward, or the first layer of a backward, begins.
+void Activations::expect_at(std::uint32_t module, bool backward) {
+  const auto& scopes = job_.plans.scopes;
+  if (!expected_ || scopes.empty()) return;
+  const auto& modules = job_.plans.modules;
+  const bool ends = backward ? modules[module].layer <= modules[scopes.front().module].layer
+                             : module >= scopes.back().module;
+  if (!ends) return;
+  cache_->prefetch_last(*expected_);
+  expected_.reset();
+}
+
 Task<> Activations::enter_segment(std::uint32_t layer, const PassPlan::Segment& segment) {
   cache_->prefetch(segment.module);
+  expect_at(segment.module, true);
   for (const std::uint32_t i : segment.needs) {
     Buffer& buffer = memory_of(job_.plans.moved[i]);
     if (!buffer) buffer = co_await cache_->unpack(i);
@@ -202,8 +255,8 @@ Task<> Activations::settle() {
 void Activations::prefetch_backward(std::uint32_t layer, std::uint64_t reserve) {
   if (cache_) return;
   const auto& returns = job_.plans.layers[layer].returns;
-  for (; returned_[layer] < returns.size(); ++returned_[layer]) {
-    const std::uint32_t i = returns[returned_[layer]];
+  for (; now().returned[layer] < returns.size(); ++now().returned[layer]) {
+    const std::uint32_t i = returns[now().returned[layer]];
     const MovedTensor& moved = job_.plans.moved[i];
     const std::uint64_t bytes = rounded(Rounding::cuda_caching, moved.bytes);
     if (waits_ && reserve && machine_.usage(TierId::gpu, rank_).free < bytes + reserve) return;
@@ -237,7 +290,7 @@ void Activations::return_early(std::uint32_t layer) {
 }
 
 bool Activations::returns_all(std::uint32_t layer) const {
-  return returned_[layer] == job_.plans.layers[layer].returns.size();
+  return now().returned[layer] == job_.plans.layers[layer].returns.size();
 }
 
 Task<std::vector<Op>> Activations::arrivals(std::uint32_t layer) {
@@ -249,20 +302,20 @@ Task<std::vector<Op>> Activations::arrivals(std::uint32_t layer) {
     if (moved.hidden)
       hidden.push_back(std::move(arrived));
     else
-      saved_arrivals_[layer][moved.index] = std::move(arrived);
+      now().saved_arrivals[layer][moved.index] = std::move(arrived);
   }
   co_return hidden;
 }
 
 void Activations::before_backward(std::uint32_t layer) {
   for (const std::uint32_t i : job_.plans.layers[layer].produced_backward)
-    hidden_[i] = allocate_hidden(i);
+    now().hidden[i] = allocate_hidden(i);
 }
 
 void Activations::after_backward(std::uint32_t layer) {
-  for (Buffer& buffer : saved_[layer]) buffer.reset();
-  logits_[layer].reset();
-  for (const std::uint32_t i : job_.plans.layers[layer].released_backward) hidden_[i].reset();
+  for (Buffer& buffer : now().saved[layer]) buffer.reset();
+  now().logits[layer].reset();
+  for (const std::uint32_t i : job_.plans.layers[layer].released_backward) now().hidden[i].reset();
 }
 
 }  // namespace spillway::strategies

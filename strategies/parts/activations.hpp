@@ -4,9 +4,12 @@
 #include "strategies/parts/passes.hpp"
 #include "strategies/parts/tensor_cache.hpp"
 
+#include <optional>
+
 namespace spillway::strategies {
 
-/// One rank's activations of one micro-batch at a time, each tensor by its fate (ActivationPlan).
+/// One rank's activations, each tensor by its fate (ActivationPlan): of one micro-batch, or, of
+/// pipeline stages, of the few that are under way, of which a pass is about one.
 ///   keep        stays on the GPU from forward to backward
 ///   host, ssd   leaves when the kernel that completes it has run, and comes back a layer ahead;
 ///               hidden states leave after the forward of the layer that reads them last
@@ -16,15 +19,22 @@ namespace spillway::strategies {
 ///   Source      MemAscend IV-D, steps 4 and 6; "Training Deep Nets with Sublinear Memory Cost"
 class Activations {
  public:
-  Activations(Machine& machine, Rank rank, const Job& job);
+  /// `records`: micro-batches that are under way at once; more than one needs fates that leave
+  /// nothing to ActivationSwap.
+  Activations(Machine& machine, Rank rank, const Job& job, std::size_t records);
 
   Task<> init() { return cache_ ? cache_->init() : swap_.init(); }
 
   /// Saved tensors come and go module by module.
   bool by_module() const { return cache_ != nullptr; }
-  void begin_micro_batch() {
-    if (cache_) cache_->begin_micro_batch();
-  }
+  /// What follows is about the micro-batch of this record.
+  void use(std::size_t record);
+  /// Its forward begins.
+  ///   backward_follows  with nothing in between
+  void begin_micro_batch(bool backward_follows);
+  /// The micro-batch whose backward comes after this pass, if it is another's: a cache has its last
+  /// tensors come back behind the end of the pass.
+  void expect_backward(std::optional<std::size_t> record) { expected_ = record; }
 
   bool recomputes(std::uint32_t layer) const {
     return !job_.plans.layers[layer].recompute.segments.empty();
@@ -32,6 +42,14 @@ class Activations {
 
   /// Waits for what is still being moved.
   Task<> end_micro_batch();
+
+  // ---- Between pipeline stages: LayerPlans::traffic
+
+  /// Memory for a hidden tensor that the stage before, or the next, is about to send.
+  View receive(std::uint32_t hidden);
+  View hidden_view(std::uint32_t hidden) const;
+  /// It is on its way to another stage, which keeps it alive as long as that takes.
+  void sent(std::uint32_t hidden);
 
   /// Temporaries and workspace are those of the pass that runs; the next pass takes them over when
   /// it needs as much. Where it does not, the pass before must be done when `make_room` is called.
@@ -79,13 +97,13 @@ class Activations {
   /// What the first pass of `layer` in backward must wait for: its hidden states. Waits until all
   /// that comes back is on its way.
   Task<std::vector<Op>> arrivals(std::uint32_t layer);
-  const std::vector<Buffer>& saved(std::uint32_t layer) const { return saved_[layer]; }
+  const std::vector<Buffer>& saved(std::uint32_t layer) const { return now().saved[layer]; }
   /// Of the layer's saved tensors, in backward.
-  std::vector<Op>& saved_arrivals(std::uint32_t layer) { return saved_arrivals_[layer]; }
+  std::vector<Op>& saved_arrivals(std::uint32_t layer) { return now().saved_arrivals[layer]; }
   View transient() const { return transient_ ? transient_.view() : View(); }
   View scratch() const { return scratch_ ? scratch_.view() : View(); }
-  View logits(std::uint32_t layer) const { return logits_[layer].view(); }
-  const std::vector<Buffer>& hidden() const { return hidden_; }
+  View logits(std::uint32_t layer) const { return now().logits[layer].view(); }
+  const std::vector<Buffer>& hidden() const { return now().hidden; }
 
  private:
   struct Room {
@@ -97,8 +115,21 @@ class Activations {
   Buffer allocate_hidden(std::uint32_t hidden);
   void after_forward_by_module(std::uint32_t layer, const IssuedPass& issued);
   Buffer& memory_of(const MovedTensor& moved) {
-    return moved.hidden ? hidden_[moved.index] : saved_[moved.layer][moved.index];
+    return moved.hidden ? now().hidden[moved.index] : now().saved[moved.layer][moved.index];
   }
+  /// Of one micro-batch under way.
+  struct Record {
+    std::vector<std::vector<Buffer>> saved;       ///< by layer, parallel to LayerPlan::saved
+    std::vector<std::vector<Op>> saved_arrivals;  ///< the same
+    std::vector<Buffer> logits;                   ///< by layer
+    std::vector<Buffer> hidden;                   ///< by hidden tensor
+    std::vector<std::size_t>
+        returned;  ///< by layer: of LayerPlan::returns, so many are on their way
+    explicit Record(const LayerPlans& plans);
+  };
+  Record& now() { return records_[now_]; }
+  const Record& now() const { return records_[now_]; }
+  void expect_at(std::uint32_t module, bool backward);
 
   Machine& machine_;
   Rank rank_;
@@ -108,12 +139,9 @@ class Activations {
   std::unique_ptr<TensorCache> cache_;  ///< null unless the plan goes by modules
   Op before_;                           ///< the forward of the layer before
   Buffer transient_, scratch_;
-  std::vector<std::vector<Buffer>> saved_;       ///< by layer, parallel to LayerPlan::saved
-  std::vector<std::vector<Op>> saved_arrivals_;  ///< the same
-  std::vector<Buffer> logits_;                   ///< by layer
-  std::vector<Buffer> hidden_;                   ///< by hidden tensor
-  std::vector<std::size_t>
-      returned_;  ///< by layer: of LayerPlan::returns, so many are on their way
+  std::vector<Record> records_;
+  std::size_t now_ = 0;                  ///< record in use
+  std::optional<std::size_t> expected_;  ///< record whose backward is next
 };
 
 }  // namespace spillway::strategies

@@ -45,7 +45,8 @@ Task<> GpuOptimizer::init() {
     std::uint64_t bytes = 0;
     for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
       late_offset_.push_back(bytes);
-      bytes += up(weights_.updated_share(weight, job_.partition.state_ways()).bytes);
+      if (job_.holds(weight))
+        bytes += up(weights_.updated_share(weight, job_.partition.state_ways()).bytes);
     }
     late_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::weights);
   }
@@ -61,6 +62,7 @@ View GpuOptimizer::late(std::uint32_t weight) const {
 Task<> GpuOptimizer::copy_weights(bool out) {
   std::vector<Op> copies;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    if (!job_.holds(weight)) continue;
     const View read = weights_.updated_share(weight, job_.partition.state_ways());
     copies.push_back(machine_.copy(rank_, out ? late(weight) : read, out ? read : late(weight)));
   }
@@ -78,6 +80,7 @@ Task<> GpuOptimizer::first_states() {
   const std::uint64_t ways = job_.partition.state_ways();
   std::vector<GpuKernel> kernels;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    if (!job_.holds(weight)) continue;
     const std::uint64_t share = job_.share(weight, ways);
     GpuKernel kernel;
     kernel.name = "initialize";
@@ -94,6 +97,7 @@ Task<> GpuOptimizer::first_states() {
 Task<> GpuOptimizer::checkpoint() {
   const std::uint64_t ways = job_.partition.state_ways();
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    if (!job_.holds(weight)) continue;
     const std::uint64_t share = job_.share(weight, ways);
     const bool own = job_.mixed() && job_.fp32_states();
     const View from =
@@ -177,7 +181,7 @@ Task<> GpuOptimizer::gather(Op updated) {
   const std::uint64_t ways = job_.partition.state_ways();
   std::vector<Op> gathers;
   for (std::uint32_t weight = 0; weight < offset_.size() && ways > 1; ++weight)
-    if (weights_.whole(weight))
+    if (weights_.whole(weight) && job_.holds(weight))
       gathers.push_back(machine_.collective(
           rank_, data_group(job_.scenario, rank_), Collective::all_gather,
           weights_.updated_share(weight, ways), weights_.gathered_view(weight, ways), updated));

@@ -185,9 +185,7 @@ Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer, bool first_mi
   for (const LayerWeight& slot : plan.weights) {
     const std::uint64_t size = slot.gradient_share_bytes * ways;
     // the head has begun the sum of the weights that it shares with the embedding
-    const bool begun = slot.owned && layer == 0 && job_.model.architecture.tied_embeddings &&
-                       slot.weight == job_.model.layers.front().weights.front();
-    gradients.fresh.push_back(!begun && (first_micro || !in_place()));
+    gradients.fresh.push_back(slot.begins && (first_micro || !in_place()));
     if (in_place()) {
       gradients.views.push_back(resident(slot.weight));
     } else if (!slot.owned || tied_[slot.weight]) {

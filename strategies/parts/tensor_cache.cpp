@@ -10,56 +10,61 @@ constexpr std::uint64_t bounce_bytes = 64ull << 20, bounce_buffers = 2;  // as t
 
 }  // namespace
 
-TensorCache::TensorCache(Machine& machine, Rank rank, const Job& job)
+TensorCache::TensorCache(Machine& machine, Rank rank, const Job& job, std::size_t records)
     : machine_(machine),
       rank_(rank),
       job_(job),
       knobs_(job.scenario.strategy),
       direct_(job.scenario.strategy.io_engine == description::IoEngine::gds),
-      entries_(job.plans.moved.size()),
+      records_(records),
       storers_(machine.scheduler(), knobs_.store_workers),
       loaders_(machine.scheduler(), knobs_.load_workers),
       budget_(
           job.scenario.strategy.activations.swap_bytes.value_or(description::all_bytes).value()),
       candidate_(job.plans.modules.size(), 0),
       ran_(job.plans.modules.size()) {
+  for (Record& record : records_) record.entries = std::vector<Entry>(job.plans.moved.size());
   std::uint32_t candidates = 0;
   for (std::size_t i = 0; i < job.plans.modules.size(); ++i) {
     candidate_[i] = candidates;
     candidates += job.plans.modules[i].in_block;
   }
   boundary_ = candidates;
-  const bool plans = !job.scenario.strategy.activations.swap_bytes && !entries_.empty();
+  const bool plans = !job.scenario.strategy.activations.swap_bytes && !job.plans.moved.empty();
   if (plans) job.steps->at_least_warmup(knobs_.profile_step + 1);
 }
 
 Task<> TensorCache::init() {
   bool drives = false;
-  for (std::uint32_t i = 0; i < entries_.size(); ++i) {
-    if (moved(i).fate != Fate::ssd) continue;
-    drives = true;
-    entries_[i].on_drives = co_await machine_.store(machine_.topology().home(rank_), rank_,
-                                                    Bytes(moved(i).bytes), Purpose::activations);
-  }
+  for (Record& record : records_)
+    for (std::uint32_t i = 0; i < record.entries.size(); ++i) {
+      if (moved(i).fate != Fate::ssd) continue;
+      drives = true;
+      record.entries[i].on_drives = co_await machine_.store(
+          machine_.topology().home(rank_), rank_, Bytes(moved(i).bytes), Purpose::activations);
+    }
   if (!drives || direct_) co_return;
   for (auto* pool : {&out_, &in_})
     *pool = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, bounce_buffers,
                                          Bytes(bounce_bytes), Purpose::bounce_buffers);
 }
 
-void TensorCache::begin_micro_batch() {
-  offloaded_ = 0;
-  next_asked_ = job_.plans.scopes.size();
+void TensorCache::begin_micro_batch(bool backward_follows) {
+  Record& record = records_[now_];
+  record.offloaded = 0;
+  record.next_asked = job_.plans.scopes.size();
+  record.backward_follows = backward_follows;
 }
 
 /// `module` is the last, or in the last block, as keep_last says; or it lies behind the budget.
 bool TensorCache::keeps(std::uint32_t index) {
   const auto& modules = job_.plans.modules;
   const std::uint32_t module = moved(index).module;
-  if (offloaded_ >= budget_) return true;
+  if (records_[now_].offloaded >= budget_) return true;
   if (!modules[module].in_block) return false;
   if (candidate_[module] >= boundary_) return true;
-  if (knobs_.keep_last == CacheKnobs::KeepLast::none) return false;
+  if (knobs_.keep_last == CacheKnobs::KeepLast::none || !records_[now_].backward_follows)
+    return false;
   std::size_t last = modules.size() - 1;
   while (!modules[last].in_block) --last;
   return knobs_.keep_last == CacheKnobs::KeepLast::module
@@ -68,7 +73,7 @@ bool TensorCache::keeps(std::uint32_t index) {
 }
 
 void TensorCache::pack(std::uint32_t index, const Buffer& from, Op made) {
-  Entry& entry = entries_[index];
+  Entry& entry = this->entry(here(index));
   const std::uint64_t bytes = moved(index).bytes;
   const bool keep = keeps(index);
   if (entry.tensor.write_pending()) entry.tensor = CachedTensor();  // of the micro-batch before
@@ -78,37 +83,37 @@ void TensorCache::pack(std::uint32_t index, const Buffer& from, Op made) {
     totals_.kept += bytes;
     return;
   }
-  offloaded_ += bytes;
+  records_[now_].offloaded += bytes;
   totals_.offloaded += bytes;
   entry.dropped = false;
   entry.on_gpu = from;
   entry.storing = machine_.spawn(
-      store(index, entry.generation, from, std::move(made), std::move(entry.storing)));
+      store(here(index), entry.generation, from, std::move(made), std::move(entry.storing)));
 }
 
-Task<> TensorCache::store(std::uint32_t index, std::uint64_t generation, Buffer from, Op made,
+Task<> TensorCache::store(Place at, std::uint64_t generation, Buffer from, Op made,
                           Pending<> earlier) {
-  Entry& entry = entries_[index];
+  Entry& entry = this->entry(at);
   Semaphore::Lock worker = co_await storers_.acquire();
   if (earlier) co_await std::move(earlier);
-  co_await made;
+  if (made) co_await made;  // what another stage sent is there
   // one that was forwarded and released may be on its way in the next micro-batch already
   const auto current = [&] { return entry.generation == generation; };
   if (current() && entry.dropped) {
-    totals_.dropped += moved(index).bytes;
+    totals_.dropped += moved(at.moved).bytes;
     entry.tensor.write_ended();
     co_return;
   }
   if (current()) entry.tensor.write_began();
-  co_await write_out(index, from.view(0, moved(index).bytes), made);
+  co_await write_out(at, from.view(0, moved(at.moved).bytes), made);
   if (current() && entry.tensor.write_ended()) entry.on_gpu.reset();
   const CacheState state = entry.tensor.state();
   if (state != CacheState::stored && state != CacheState::loading) entry.in_host.reset();
 }
 
-Task<> TensorCache::write_out(std::uint32_t index, View from, Op made) {
-  Entry& entry = entries_[index];
-  if (moved(index).fate == Fate::host) {
+Task<> TensorCache::write_out(Place at, View from, Op made) {
+  Entry& entry = this->entry(at);
+  if (moved(at.moved).fate == Fate::host) {
     if (!entry.in_host)
       entry.in_host = machine_.allocate_now(TierId::pinned, rank_, Bytes(from.bytes),
                                             Purpose::swapped_activations);
@@ -120,12 +125,12 @@ Task<> TensorCache::write_out(std::uint32_t index, View from, Op made) {
   std::vector<Op> writes;
   if (direct_)
     writes.push_back(machine_.write(rank_, entry.on_drives, {0, from.bytes}, from, made));
-  for (std::uint64_t at = 0; !direct_ && at < from.bytes; at += bounce_bytes) {
-    const std::uint64_t bytes = std::min(bounce_bytes, from.bytes - at);
+  for (std::uint64_t done = 0; !direct_ && done < from.bytes; done += bounce_bytes) {
+    const std::uint64_t bytes = std::min(bounce_bytes, from.bytes - done);
     Buffer bounce = co_await out_->take();
     const View view = bounce.view(0, bytes);
-    const Op copied = machine_.copy(rank_, view, from.part(at, bytes), made);
-    writes.push_back(machine_.write(rank_, entry.on_drives, {at, bytes}, view, copied));
+    const Op copied = machine_.copy(rank_, view, from.part(done, bytes), made);
+    writes.push_back(machine_.write(rank_, entry.on_drives, {done, bytes}, view, copied));
   }
   for (const Op& write : writes) {
     co_await write;
@@ -140,15 +145,15 @@ void TensorCache::note_store(const Op& op) {
   stored_bytes_ += op.timing().bytes;
 }
 
-void TensorCache::request(std::uint32_t index) {
-  Entry& entry = entries_[index];
-  const bool behind = candidate_[moved(index).module] >= boundary_;
+void TensorCache::request(Place at) {
+  Entry& entry = this->entry(at);
+  const bool behind = candidate_[moved(at.moved).module] >= boundary_;
   const bool cancels = knobs_.cancel == CacheKnobs::Cancel::always ||
                        (knobs_.cancel == CacheKnobs::Cancel::behind_budget && behind);
   const CacheState before = entry.tensor.state();
   switch (entry.tensor.request(knobs_.forwarding, cancels)) {
     case CachedTensor::Action::load:
-      entry.loading = machine_.spawn(load(index));
+      entry.loading = machine_.spawn(load(at));
       break;
     case CachedTensor::Action::drop_store:
       entry.dropped = true;
@@ -157,38 +162,38 @@ void TensorCache::request(std::uint32_t index) {
       break;
   }
   if (before == CacheState::storing && entry.tensor.state() == CacheState::forwarded)
-    totals_.forwarded += moved(index).bytes;
+    totals_.forwarded += moved(at.moved).bytes;
 }
 
-Task<> TensorCache::load(std::uint32_t index) {
-  Entry& entry = entries_[index];
+Task<> TensorCache::load(Place at) {
+  Entry& entry = this->entry(at);
   Semaphore::Lock worker = co_await loaders_.acquire();
   if (entry.storing) {
     co_await std::move(entry.storing);
     entry.storing.reset();
   }
   entry.on_gpu =
-      machine_.allocate_now(TierId::gpu, rank_, Bytes(moved(index).bytes), Purpose::activations);
-  co_await read_back(index, entry.on_gpu.view());
+      machine_.allocate_now(TierId::gpu, rank_, Bytes(moved(at.moved).bytes), Purpose::activations);
+  co_await read_back(at, entry.on_gpu.view());
   entry.tensor.read_ended();
 }
 
-Task<> TensorCache::read_back(std::uint32_t index, View into) {
-  Entry& entry = entries_[index];
+Task<> TensorCache::read_back(Place at, View into) {
+  Entry& entry = this->entry(at);
   totals_.loaded += into.bytes;
-  if (moved(index).fate == Fate::host) {
+  if (moved(at.moved).fate == Fate::host) {
     co_await machine_.copy(rank_, into, entry.in_host.view(0, into.bytes));
     entry.in_host.reset();
     co_return;
   }
   std::vector<Op> arrivals;
   if (direct_) arrivals.push_back(machine_.read(rank_, entry.on_drives, {0, into.bytes}, into));
-  for (std::uint64_t at = 0; !direct_ && at < into.bytes; at += bounce_bytes) {
-    const std::uint64_t bytes = std::min(bounce_bytes, into.bytes - at);
+  for (std::uint64_t done = 0; !direct_ && done < into.bytes; done += bounce_bytes) {
+    const std::uint64_t bytes = std::min(bounce_bytes, into.bytes - done);
     Buffer bounce = co_await in_->take();
     const View view = bounce.view(0, bytes);
-    const Op read = machine_.read(rank_, entry.on_drives, {at, bytes}, view);
-    arrivals.push_back(machine_.copy(rank_, into.part(at, bytes), view, read));
+    const Op read = machine_.read(rank_, entry.on_drives, {done, bytes}, view);
+    arrivals.push_back(machine_.copy(rank_, into.part(done, bytes), view, read));
   }
   for (const Op& arrival : arrivals) co_await arrival;
 }
@@ -197,8 +202,8 @@ void TensorCache::prefetch(std::uint32_t module) {
   std::uint64_t operators = 0;
   std::uint32_t last_operator = ~std::uint32_t{0};
   const std::uint64_t ahead = knobs_.ahead == CacheKnobs::Ahead::module ? 1 : of_a_block(module);
-  for (; next_asked_ > 0; --next_asked_) {
-    const LayerPlans::Scope& next = job_.plans.scopes[next_asked_ - 1];
+  for (std::size_t& asked = records_[now_].next_asked; asked > 0; --asked) {
+    const LayerPlans::Scope& next = job_.plans.scopes[asked - 1];
     if (knobs_.ahead == CacheKnobs::Ahead::operators) {
       if (next.module < module && next.saved_by != last_operator) ++operators;
       last_operator = next.saved_by;
@@ -206,8 +211,15 @@ void TensorCache::prefetch(std::uint32_t module) {
     } else if (candidate_[next.module] + ahead < candidate_[module]) {
       return;
     }
-    request(next.moved);
+    request(here(next.moved));
   }
+}
+
+void TensorCache::prefetch_last(std::size_t record) {
+  const auto& scopes = job_.plans.scopes;
+  std::size_t& asked = records_[record].next_asked;
+  while (asked > 0 && scopes[asked - 1].module == scopes.back().module)
+    request({record, scopes[--asked].moved});
 }
 
 /// Modules of the block that `module` belongs to, or of the last one before it.
@@ -219,9 +231,9 @@ std::uint64_t TensorCache::of_a_block(std::uint32_t module) const {
 }
 
 Task<Buffer> TensorCache::unpack(std::uint32_t index) {
-  Entry& entry = entries_[index];
+  Entry& entry = this->entry(here(index));
   if (entry.tensor.state() == CacheState::storing || entry.tensor.state() == CacheState::stored)
-    request(index);
+    request(here(index));
   if (entry.loading) {
     co_await std::move(entry.loading);
     entry.loading.reset();
@@ -235,7 +247,7 @@ Task<Buffer> TensorCache::unpack(std::uint32_t index) {
 }
 
 void TensorCache::release(std::uint32_t index) {
-  Entry& entry = entries_[index];
+  Entry& entry = this->entry(here(index));
   entry.on_gpu.reset();
   entry.in_host.reset();
   if (entry.tensor.state() != CacheState::absent) entry.tensor.release();
@@ -288,11 +300,12 @@ void TensorCache::step_ended() {
 }
 
 Task<> TensorCache::settle() {
-  for (Entry& entry : entries_) {
-    if (!entry.storing) continue;
-    co_await std::move(entry.storing);
-    entry.storing.reset();
-  }
+  for (Record& record : records_)
+    for (Entry& entry : record.entries) {
+      if (!entry.storing) continue;
+      co_await std::move(entry.storing);
+      entry.storing.reset();
+    }
 }
 
 }  // namespace spillway::strategies

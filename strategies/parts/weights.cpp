@@ -143,7 +143,7 @@ std::uint64_t Weights::first_element(std::uint32_t weight) const {
 Task<> Weights::init_gpu() {
   std::vector<GpuKernel> kernels;
   for (std::uint32_t weight = 0; weight < residence_.size(); ++weight) {
-    if (residence_[weight] != Residence::gpu) continue;
+    if (residence_[weight] != Residence::gpu || !job_.holds(weight)) continue;
     GpuKernel kernel;
     kernel.name = "initialize";
     kernel.work = GpuWork::initialize;

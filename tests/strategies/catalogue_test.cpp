@@ -99,6 +99,7 @@ TEST(Catalogue, RefusesPartsThatNoScheduleCombines) {
               ElementsAre("parallel.pipeline"));
   EXPECT_THAT(complaints("resident", [](Scenario& s) { s.parallel.pipeline = 2; }), IsEmpty());
   EXPECT_THAT(complaints("teraio", [](Scenario& s) { s.parallel.pipeline = 2; }), IsEmpty());
+  EXPECT_THAT(complaints("ssdtrain", [](Scenario& s) { s.parallel.pipeline = 2; }), IsEmpty());
   EXPECT_THAT(complaints("teraio", [](Scenario& s) { s.parallel.data = 2; }),
               ElementsAre("parallel.data"));
   EXPECT_THAT(complaints("zero_offload",

@@ -17,7 +17,8 @@ struct Planned {
 
 Planned plan(const std::string& model, std::uint64_t ways = 1, bool recomputes = true) {
   Planned planned{prepare(small_model(model, "resident")), {}};
-  const auto& [model_of, program, none, no_delays] = planned.prepared;
+  const models::Model& model_of = planned.prepared.model;
+  const models::StepProgram& program = planned.prepared.program;
   planned.plans = plan_layers(
       model_of, program, ways, ways,
       recomputes ? checkpoint_blocks(model_of, program, Fate::keep) : keep_everything(program));

@@ -274,7 +274,7 @@ TEST(Planners, AreRefusedWhereTheyCannotBeCarriedOut) {
   EXPECT_THAT(refusal("resident", {"strategy.activations.policy=plan", "parallel.pipeline=2",
                                    "strategy.activations.planner=capuchin",
                                    R"(strategy.activations.homes=["host"])"}),
-              HasSubstr("recomputes nothing"));
+              HasSubstr("several micro-batches of a pipeline stage"));
   EXPECT_EQ(
       refusal("lohan", {"strategy.activations.policy=plan", "strategy.activations.planner=capuchin",
                         R"(strategy.activations.homes=["host"])"}),
