@@ -45,7 +45,7 @@ void Team::tell(std::size_t rank, const json& line) {
 
 void Team::begin(std::int64_t space) {
   resolver_.begin(space);
-  merge_shards();  // of a run whose rank 0 was lost
+  merge_shards([this] { show_life(); });  // of a run whose rank 0 was lost
   by_number_ = store_.has_points(space);
   by_contents_ = store_.spaces().size() > 1;
   for (std::size_t rank = 0; rank < members_.size(); ++rank)
@@ -119,6 +119,14 @@ bool Team::run(std::span<const Coordinates> all, Front& front, Counts& counts,
 
 void Team::tend() { listen(0); }
 
+void Team::show_life() {
+  const auto now = Clock::now();
+  if (now - told_ < sign_of_life) return;
+  told_ = now;
+  for (std::size_t rank = 0; rank < members_.size(); ++rank)
+    if (rank != messenger_.rank() && members_[rank].here) messenger_.send(rank, "");
+}
+
 void Team::listen(double wait_s) {
   for (const std::string& line : own_.collect(wait_s)) hear(messenger_.rank(), line);
   while (const auto letter = messenger_.receive()) {
@@ -132,14 +140,12 @@ void Team::listen(double wait_s) {
   }
   const auto now = Clock::now();
   if (!own_.alive()) lose(messenger_.rank(), "its process was ended");
-  const bool due = now - told_ > sign_of_life;
-  if (due) told_ = now;
+  show_life();
   // what has arrived while this process did something else was heard just now
   const bool busy_elsewhere = now - heard_letters_ > sign_of_life;
   heard_letters_ = now;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     if (rank == messenger_.rank() || !members_[rank].here) continue;
-    if (due) messenger_.send(rank, "");
     const std::chrono::duration<double> silent = now - members_[rank].heard;
     if (silent.count() > options_.silence_s && !busy_elsewhere)
       lose(rank, fmt::format("it has been silent for {:.0f} s", silent.count()));
@@ -214,7 +220,7 @@ void Team::part(bool together) {
 }
 
 /// Those that this machine can see: FILE.0, FILE.1, ...
-void Team::merge_shards() {
+void Team::merge_shards(const std::function<void()>& meanwhile) {
   namespace fs = std::filesystem;
   const fs::path file = fs::absolute(database_);
   const std::string beginning = file.filename().string() + ".";
@@ -223,7 +229,7 @@ void Team::merge_shards() {
     if (!name.starts_with(beginning) || name.size() == beginning.size() ||
         name.find_first_not_of("0123456789", beginning.size()) != std::string::npos)
       continue;
-    store_.take_over(entry.path().string());
+    store_.take_over(entry.path().string(), meanwhile);
   }
 }
 
@@ -231,7 +237,7 @@ void Team::gather(const Front& front, const std::function<bool()>& over) {
   if (over()) return part(false);
   close_shards();
   part(all_here());
-  merge_shards();
+  merge_shards([] {});  // the others have left
   for (std::size_t rank = 0; rank < members_.size(); ++rank)
     if (members_[rank].jobs > 0 && !std::filesystem::exists(shard(rank)))
       options_.notice(

@@ -54,7 +54,8 @@ class Team final : public Evaluator {
   void lose(std::size_t rank, const std::string& why);
   void close_shards();
   void part(bool together);
-  void merge_shards();
+  void merge_shards(const std::function<void()>& meanwhile);
+  void show_life();
   bool all_here() const;
 
   const Points& points_;

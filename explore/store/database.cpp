@@ -13,6 +13,9 @@ namespace {
 /// How long another program may hold the file before that is an error.
 constexpr int patience_ms = 10'000;
 
+/// Instructions of SQLite's machine, some ten nanoseconds each.
+constexpr int between_calls = 100'000;
+
 [[noreturn]] void fail(sqlite3* database, const std::string& file, int code) {
   const std::string why = database ? sqlite3_errmsg(database) : sqlite3_errstr(code);
   if ((code & 0xff) == SQLITE_NOTADB)
@@ -102,6 +105,17 @@ Database::Database(const std::string& file, Access access) : file_(file) {
   sqlite3_busy_timeout(database, patience_ms);
   // a commit survives the end of any process; the end of the machine may undo the last ones
   execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
+}
+
+void Database::meanwhile(std::function<void()> call) {
+  meanwhile_ = std::make_unique<std::function<void()>>(std::move(call));
+  sqlite3_progress_handler(
+      database_.get(), between_calls,
+      [](void* what) {
+        (*static_cast<std::function<void()>*>(what))();
+        return 0;  // go on
+      },
+      meanwhile_.get());
 }
 
 Statement Database::prepare(std::string_view sql) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,11 +59,15 @@ class Database {
   void execute(const std::string& sql) const;
   const std::string& file() const { return file_; }
 
+  /// From now on long statements call this every few milliseconds.
+  void meanwhile(std::function<void()> call);
+
  private:
   struct Close {
     void operator()(sqlite3* database) const;
   };
   std::string file_;
+  std::unique_ptr<std::function<void()>> meanwhile_;  ///< stays where it is when this moves
   std::unique_ptr<sqlite3, Close> database_;
 };
 

@@ -262,9 +262,10 @@ void Store::put_pruned(std::int64_t space, std::uint64_t first, std::uint64_t la
       .run();
 }
 
-std::uint64_t Store::take_over(const std::string& file) {
+std::uint64_t Store::take_over(const std::string& file, std::function<void()> meanwhile) {
   const Store other(file, Database::Access::read);  // or this says what is wrong with it
   commit();
+  database_->meanwhile(std::move(meanwhile));
   Statement attach = database_->prepare("ATTACH DATABASE ? AS other");
   attach.bind(1, file).run();
   const auto count = [this] {
@@ -285,6 +286,7 @@ std::uint64_t Store::take_over(const std::string& file) {
       "JOIN main.spaces AS mine ON mine.id = theirs.id; COMMIT;");
   const std::uint64_t added = count() - before;
   database_->execute("DETACH DATABASE other");
+  database_->meanwhile([] {});
   return added;
 }
 

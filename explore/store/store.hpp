@@ -90,9 +90,11 @@ class Store {
 
   /// Takes over what another database knows of scenarios and points. Exploring a space here then
   /// joins the fronts of its shards and simulates nothing of them again.
-  ///   Result  scenarios that were new
-  ///   Throws  ScenarioError when `file` is no database of explorations
-  std::uint64_t take_over(const std::string& file);
+  ///   meanwhile  called every few milliseconds
+  ///   Result     scenarios that were new
+  ///   Throws     ScenarioError when `file` is no database of explorations
+  std::uint64_t take_over(
+      const std::string& file, std::function<void()> meanwhile = [] {});
 
   void commit();
   bool writing() const { return writing_; }

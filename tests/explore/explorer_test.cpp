@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <thread>
 
@@ -243,6 +245,38 @@ TEST(Explore, LosesNothingWhenItIsKilled) {
     EXPECT_EQ(rest.counts.reused, before);
     EXPECT_EQ(explored.rows.size(), 120u);
     EXPECT_EQ(explored.front.size(), 1u);
+  }
+}
+
+/// The processes that `parent` started and that are still there.
+std::vector<pid_t> children_of(pid_t parent) {
+  const std::string id = std::to_string(parent);
+  std::ifstream list("/proc/" + id + "/task/" + id + "/children");
+  return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
+}
+
+/// The small process goes at any moment, also while a scenario is on its way to it.
+TEST(Explore, LosesNothingWhenItsSmallProcessIsKilled) {
+  std::mt19937 random(11);
+  for (int round = 0; round < kills(); ++round) {
+    Explored explored(space_over(R"("run.seed": {"from": 1, "to": 60})"));
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    Child child = explore_in_a_child(explored.points, explored.files.database(), ends[1]);
+    ::close(ends[1]);
+    std::vector<pid_t> small;
+    while ((small = children_of(child.pid)).empty())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 200'000));
+    ::kill(small.front(), SIGKILL);
+    while (read_some(child)) {
+    }
+    EXPECT_EQ(child.text, "done");
+    reap(child);
+    ::close(ends[0]);
+    const Exploration again = explored.run(moody("none"), everything);
+    EXPECT_EQ(again.counts.reused, 60u);
+    for (const PointRow& row : explored.rows) EXPECT_EQ(row.verdict, "accepted") << row.reason;
   }
 }
 

@@ -137,6 +137,21 @@ TEST_F(StoreFile, TakesOverWhatAnotherOneKnows) {
   EXPECT_THROW(store.take_over(file() + ".none"), description::ScenarioError);
 }
 
+TEST_F(StoreFile, CallsWhileItTakesOver) {
+  const std::string other = file() + ".0";
+  {
+    Store store(other, Access::write);
+    for (int i = 0; i < 20'000; ++i)
+      store.put("key" + std::to_string(i), ScenarioRow{"fits", "", json::object(), 0});
+    store.commit();
+  }
+  Store store(file(), Access::write);
+  int calls = 0;
+  // an instruction or more for each column of 20,000 rows: a call for each 100,000
+  EXPECT_EQ(store.take_over(other, [&calls] { ++calls; }), 20'000u);
+  EXPECT_GE(calls, 1);
+}
+
 TEST_F(StoreFile, SurvivesClosingForAFork) {
   Store store(file(), Access::write);
   const std::int64_t number = store.begin_space(space("a"));
