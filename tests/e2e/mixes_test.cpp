@@ -14,7 +14,8 @@ using nlohmann::json;
 constexpr const char* mixes[] = {"mix_8b_workstation", "mix_70b_workstation", "mix_70b_gaming_48g"};
 
 json shipped(const std::string& path) {
-  return json::parse(file_text(path + ".json"), nullptr, true, true);
+  const std::filesystem::path root = SPILLWAY_SOURCE_DIR;  // whoever runs the test, from wherever
+  return json::parse(file_text(root / (path + ".json")), nullptr, true, true);
 }
 
 std::vector<std::string> systems() {
