@@ -1,5 +1,6 @@
 #include "strategies/catalogue.hpp"
 #include "strategies/parts/weight_chunks.hpp"
+#include "strategies/planned_settings.hpp"
 
 #include <algorithm>
 
@@ -55,6 +56,14 @@ class Limits {
 
   void pipeline() {
     const auto& parallel = scenario_.parallel;
+    refuse(!planned() && overlaps_update(scenario_.strategy), "strategy.optimizer.overlap",
+           scenario_.strategy.system + " updates behind backward",
+           "use none; gradients.policy active has the CPU update during backward, and g10 the GPU");
+    const auto& further = scenario_.strategy.further;
+    for (const char* knob : {"optimizer.io_block", "optimizer.io_threads"})
+      refuse(further.contains(knob), ("strategy." + std::string(knob)).c_str(),
+             "what a sub-group reads or writes is one request here, which the engine divides",
+             std::string("leave ") + knob + " out");
     refuse(parallel.pipeline > 1 && !planned(), "parallel.pipeline",
            scenario_.strategy.system + " has no pipeline schedule",
            "use tensor or data parallelism, with parallel.pipeline 1");
