@@ -296,7 +296,13 @@ class Limits {
     refuse(planner == ActivationPlanner::none, "strategy.activations.planner",
            none ? "activations.policy plan has no activations.planner"
                 : "no schedule that streams layers has the activations.planner " + written->second,
-           "use flashneuron, capuchin or checkmate; teraio and g10 are systems of their own");
+           "use flashneuron, capuchin, checkmate or g10; teraio is a system of its own");
+    if (planner == ActivationPlanner::g10) {
+      refuse(strategy.activations.homes.empty(), "strategy.activations.homes",
+             "activations.planner g10 moves activations, and activations.homes has nowhere to go",
+             "write [\"host\", \"ssd\"], or one of them");
+      return;
+    }
     const char* home = planner == ActivationPlanner::flashneuron ? "ssd" : "host";
     const bool stays =
         planner == ActivationPlanner::checkmate && strategy.activations.homes.empty();
