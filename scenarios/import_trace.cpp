@@ -1,12 +1,15 @@
 #include "scenarios/import_trace.hpp"
 
 #include "scenarios/description/errors.hpp"
+#include "scenarios/trace_text.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 namespace spillway::scenarios {
@@ -20,20 +23,6 @@ namespace {
 [[noreturn]] void refuse(const std::string& file, int line, int column, const std::string& path,
                          const std::string& message, const std::string& hint) {
   throw ScenarioError({{file, line, column, path, message, hint}});
-}
-
-json parse(const std::string& text, const std::string& file) {
-  try {
-    return json::parse(text);
-  } catch (const json::parse_error& error) {
-    const std::size_t at = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
-    const auto line =
-        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-    const std::size_t begin = text.rfind('\n', at ? at - 1 : 0);
-    refuse(file, static_cast<int>(line + 1),
-           static_cast<int>(at - (begin == std::string::npos || at == 0 ? 0 : begin + 1) + 1), "",
-           "no JSON here", "a trace that was cut off is of no use: export it again");
-  }
 }
 
 /// Numbers come as numbers or as text, in traces of different years.
@@ -50,8 +39,10 @@ std::optional<double> number(const json& object, const char* key) {
 }
 
 std::optional<std::int64_t> whole(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found != object.end() && found->is_number_integer()) return found->get<std::int64_t>();
   const auto value = number(object, key);
-  if (!value) return {};
+  if (!value || !(std::abs(*value) < 9e18)) return {};
   return static_cast<std::int64_t>(*value);
 }
 
@@ -66,6 +57,7 @@ struct Traced {
 struct MemoryEvent {
   double at_us = 0;
   std::int64_t address = 0, bytes = 0;
+  std::optional<std::int64_t> allocated;  ///< on the device after it
 };
 
 /// Operands of an operator: storage -> bytes, read, written.
@@ -77,17 +69,16 @@ using Operands = std::map<std::int64_t, Use>;
 
 class Trace {
  public:
-  Trace(const json& trace, const std::string& file, const TraceOptions& options)
+  Trace(const std::string& text, const std::string& file, const TraceOptions& options)
       : file_(file), options_(options) {
-    const json* events = trace.is_array() ? &trace : nullptr;
-    if (trace.is_object() && trace.contains("traceEvents")) events = &trace["traceEvents"];
-    if (!events || !events->is_array())
+    if (!for_each_event(text, file, [&](const json& one, std::size_t i) { event(one, i); }))
       refuse(file, 0, 0, "traceEvents", "no list of events",
              "export it by torch.profiler's export_chrome_trace");
-    for (std::size_t i = 0; i < events->size(); ++i) event((*events)[i], i);
     if (kernels_.empty())
       refuse(file, 0, 0, "traceEvents", fmt::format("no kernel of GPU {} in it", options.device),
-             "record with ProfilerActivity.CUDA, or choose another --device");
+             others_.empty() ? "record with ProfilerActivity.CUDA, or choose another --device"
+                             : fmt::format("choose another --device: it has kernels of {}",
+                                           fmt::join(others_, ", ")));
     for (Traced& kernel : kernels_) {
       const auto launch = launches_.find(kernel.correlation);
       kernel.launched_us = launch == launches_.end() ? kernel.start_us : launch->second;
@@ -118,21 +109,36 @@ class Trace {
                      [](const auto& one, const auto& other) { return one.at_us < other.at_us; });
     std::unordered_map<std::int64_t, MemoryEvent> live;
     for (const MemoryEvent& event : memory_) {
-      if (event.bytes > 0) {
-        live[event.address] = event;
-        continue;
-      }
       const auto born = live.find(event.address);
-      if (born == live.end()) {
+      if (born != live.end()) {
+        // an address that is given out again was free, whether or not the trace says when
+        add_tensor(lifetimes, born->second.bytes, born->second.at_us, event.at_us);
+        live.erase(born);
+      } else if (event.bytes < 0) {
         add_tensor(lifetimes, -event.bytes, {}, event.at_us);
-        continue;
+        ended_ += -event.bytes;
       }
-      add_tensor(lifetimes, born->second.bytes, born->second.at_us, event.at_us);
-      live.erase(born);
+      if (event.bytes > 0) live[event.address] = event;
     }
+    add_standing(lifetimes);
     std::map<std::int64_t, MemoryEvent> left(live.begin(), live.end());
     for (const auto& [address, event] : left) add_tensor(lifetimes, event.bytes, event.at_us, {});
     lifetimes.partial = true;
+  }
+
+  /// What the reader should know of the recording.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> all;
+    if (steps_.size() > 1)
+      all.push_back(fmt::format(
+          "the trace records {} steps, and a plan takes them for one: record one, with active=1",
+          steps_.size()));
+    if (standing_ > 0)
+      all.push_back(
+          fmt::format("{:.3g} GiB were allocated before the recording began and never "
+                      "freed in it: they stay on the GPU in a plan",
+                      static_cast<double>(standing_) / (1 << 30)));
+    return all;
   }
 
   void add_operands(Lifetimes& lifetimes, const std::map<std::int64_t, Operands>& by_function,
@@ -162,6 +168,21 @@ class Trace {
   }
 
  private:
+  /// Weights and states of most recordings: bytes that were there when it began and when it ended.
+  /// Nobody knows who uses them when, so every kernel may.
+  void add_standing(Lifetimes& lifetimes) {
+    const MemoryEvent& first = memory_.front();
+    standing_ = first.allocated ? *first.allocated - first.bytes - ended_ : 0;
+    if (standing_ <= 0) return;
+    LifetimeTensor tensor;
+    tensor.id = lifetimes.tensors.size();
+    tensor.bytes = static_cast<std::uint64_t>(standing_);
+    tensor.persistent = true;
+    tensor.kind = TensorKind::weight;
+    tensor.active.push_back({0, static_cast<std::uint32_t>(kernels_.size() - 1), true, true});
+    lifetimes.tensors.push_back(std::move(tensor));
+  }
+
   void event(const json& event, std::size_t index) {
     if (!event.is_object()) return;
     const std::string category = event.value("cat", json("")).is_string()
@@ -179,7 +200,11 @@ class Trace {
       const auto id = whole(args, "External id"), function = whole(args, "Record function id");
       if (id && function) functions_[*id] = *function;
     }
-    if (event.value("name", json("")) == "[memory]") memory(event, args);
+    const auto name = event.find("name");
+    if (name == event.end() || !name->is_string()) return;
+    const std::string& text = name->get_ref<const std::string&>();
+    if (text == "[memory]") memory(event, args);
+    if (category == "user_annotation" && text.starts_with("ProfilerStep#")) steps_.insert(text);
   }
 
   void kernel(const json& event, const json& args, std::size_t index) {
@@ -188,8 +213,10 @@ class Trace {
       refuse(file_, 0, 0, fmt::format("traceEvents[{}]", index), "a kernel without ts or dur",
              "both are numbers of microseconds");
     if (const auto device = whole(args, "device");
-        device && *device != static_cast<std::int64_t>(options_.device))
+        device && *device != static_cast<std::int64_t>(options_.device)) {
+      others_.insert(*device);
       return;
+    }
     Traced kernel;
     const auto name = event.find("name");
     kernel.name = name != event.end() && name->is_string() ? name->get<std::string>() : "kernel";
@@ -203,13 +230,14 @@ class Trace {
   }
 
   void memory(const json& event, const json& args) {
-    if (whole(args, "Device Type").value_or(1) != 1) return;  // of the host
+    if (whole(args, "Device Type").value_or(1) == 0) return;  // of the host
     if (const auto device = whole(args, "Device Id");
         device && *device >= 0 && *device != static_cast<std::int64_t>(options_.device))
       return;
     const auto address = whole(args, "Addr"), bytes = whole(args, "Bytes");
     if (!address || !bytes || *bytes == 0) return;
-    memory_.push_back({number(event, "ts").value_or(0), *address, *bytes});
+    memory_.push_back(
+        {number(event, "ts").value_or(0), *address, *bytes, whole(args, "Total Allocated")});
   }
 
   void add_tensor(Lifetimes& lifetimes, std::int64_t bytes, std::optional<double> born,
@@ -228,12 +256,15 @@ class Trace {
     LifetimeTensor tensor;
     tensor.id = lifetimes.tensors.size();
     tensor.bytes = static_cast<std::uint64_t>(bytes);
-    tensor.persistent = !born || !died;
-    tensor.kind = tensor.persistent ? TensorKind::weight : TensorKind::activation;
-    std::uint32_t one = by_launch_[first], last = by_launch_[end - 1];
+    tensor.kind = TensorKind::activation;
+    // one that lives when the step ends is another step's when it begins, such as a gradient: it is
+    // there up to the end, or from the beginning on
+    std::uint32_t one = born ? by_launch_[first] : 0;
+    std::uint32_t last =
+        died ? by_launch_[end - 1] : static_cast<std::uint32_t>(kernels_.size() - 1);
     if (one > last) std::swap(one, last);  // streams run kernels in another order
-    if (born) tensor.active.push_back({one, one, false, true});
-    if (!born || last != one) tensor.active.push_back({last, last, true, false});
+    tensor.active.push_back({one, one, !born, born.has_value()});
+    if (last != one) tensor.active.push_back({last, last, true, false});
     lifetimes.tensors.push_back(std::move(tensor));
   }
 
@@ -252,6 +283,10 @@ class Trace {
   std::unordered_map<std::int64_t, double> launches_;         ///< by correlation
   std::unordered_map<std::int64_t, std::int64_t> functions_;  ///< External id -> record function
   std::vector<MemoryEvent> memory_;
+  std::set<std::int64_t> others_;  ///< GPUs with kernels, besides the chosen one
+  std::set<std::string> steps_;
+  std::int64_t ended_ = 0;  ///< bytes that were there when the recording began, and were freed
+  std::int64_t standing_ = 0;
 };
 
 /// Tensors in a value of an execution trace: [tensor, storage, offset, elements, bytes each,
@@ -314,19 +349,22 @@ ImportedTrace import_trace(const std::string& trace, const std::string& file,
                            const std::string& execution, const std::string& execution_file,
                            const TraceOptions& options) {
   ImportedTrace imported;
-  Trace read(parse(trace, file), file, options);
+  Trace read(trace, file, options);
   read.add_kernels(imported.lifetimes);
   if (execution.empty()) {
     read.add_memory(imported.lifetimes);
+    imported.notes = read.notes();
     imported.notes.push_back(
         "the trace does not say which operands a kernel uses: only births and deaths are known, "
         "and the profile is partial; --execution-trace completes it");
     return imported;
   }
   std::size_t unknown = 0;
-  read.add_operands(imported.lifetimes,
-                    operands_of(parse(execution, execution_file), execution_file, options.device),
-                    unknown);
+  read.add_operands(
+      imported.lifetimes,
+      operands_of(parse_profile(execution, execution_file), execution_file, options.device),
+      unknown);
+  imported.notes = read.notes();
   if (imported.lifetimes.tensors.empty())
     refuse(execution_file, 0, 0, "nodes", "none of its operators launched a kernel of " + file,
            "record both of the same step");

@@ -137,6 +137,8 @@ ActivationPlanner activation_planner(const description::Strategy& strategy) {
   if (planner->second == "\"flashneuron\"") return ActivationPlanner::flashneuron;
   if (planner->second == "\"capuchin\"") return ActivationPlanner::capuchin;
   if (planner->second == "\"checkmate\"") return ActivationPlanner::checkmate;
+  // g10 itself plans whole steps
+  if (planner->second == "\"g10\"" && strategy.system != "g10") return ActivationPlanner::g10;
   return ActivationPlanner::none;
 }
 

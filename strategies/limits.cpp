@@ -1,5 +1,6 @@
 #include "strategies/catalogue.hpp"
 #include "strategies/parts/weight_chunks.hpp"
+#include "strategies/planned_settings.hpp"
 
 #include <algorithm>
 
@@ -53,6 +54,14 @@ class Limits {
 
   void pipeline() {
     const auto& parallel = scenario_.parallel;
+    refuse(!planned() && overlaps_update(scenario_.strategy), "strategy.optimizer.overlap",
+           scenario_.strategy.system + " updates behind backward",
+           "use none; gradients.policy active has the CPU update during backward, and g10 the GPU");
+    const auto& further = scenario_.strategy.further;
+    for (const char* knob : {"optimizer.io_block", "optimizer.io_threads"})
+      refuse(further.contains(knob), ("strategy." + std::string(knob)).c_str(),
+             "what a sub-group reads or writes is one request here, which the engine divides",
+             std::string("leave ") + knob + " out");
     if (parallel.pipeline > 1) {
       const std::string gpus = std::to_string(scenario_.machine.gpu.count);
       refuse(parallel.ranks() > scenario_.machine.gpu.count, "parallel.pipeline",
@@ -318,7 +327,13 @@ class Limits {
     refuse(planner == ActivationPlanner::none, "strategy.activations.planner",
            none ? "activations.policy plan has no activations.planner"
                 : "no schedule that streams layers has the activations.planner " + written->second,
-           "use flashneuron, capuchin or checkmate; teraio and g10 are systems of their own");
+           "use flashneuron, capuchin, checkmate or g10; teraio is a system of its own");
+    if (planner == ActivationPlanner::g10) {
+      refuse(strategy.activations.homes.empty(), "strategy.activations.homes",
+             "activations.planner g10 moves activations, and activations.homes has nowhere to go",
+             "write [\"host\", \"ssd\"], or one of them");
+      return;
+    }
     const char* home = planner == ActivationPlanner::flashneuron ? "ssd" : "host";
     const bool stays =
         planner == ActivationPlanner::checkmate && strategy.activations.homes.empty();

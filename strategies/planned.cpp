@@ -190,7 +190,7 @@ class PlannedRank {
 
   BoundOperand operand(const StepKernel& kernel, const StepOperand& planned) const {
     const StepTensor& tensor = step_.tensors[planned.tensor];
-    if (kernel.phase == Phase::update) return state_operand(planned.tensor, planned.access);
+    if (kernel.updated > 0) return state_operand(planned.tensor, planned.access);
     if (tensor.holds == Holds::workspace)
       return {view(planned.tensor), planned.access, Role::workspace, job_.weight_type(), 0};
     BoundOperand bound(view(planned.tensor), planned.access, Role::tensor, job_.weight_type(),
@@ -218,7 +218,7 @@ class PlannedRank {
     kernel.flops = op.flops.value();
     kernel.bytes = static_cast<double>(op.bytes.value());
     kernel.matrix = op.flops.value() > 0;
-    kernel.in_pass = planned.phase != Phase::update;
+    kernel.in_pass = planned.updated == 0;
     kernel.updated = planned.updated;
     for (const StepOperand& one : planned.operands)
       kernel.operands.push_back(operand(planned, one));

@@ -4,6 +4,7 @@
 #include "scenarios/description/names.hpp"
 #include "strategies/checkmate_fates.hpp"
 #include "strategies/counted_peaks.hpp"
+#include "strategies/g10_fates.hpp"
 #include "strategies/kernel_time.hpp"
 #include "strategies/planner/capuchin_planner.hpp"
 #include "strategies/planner/offload_planner.hpp"
@@ -166,6 +167,21 @@ PlannedFates by_checkmate(const description::Scenario& scenario, const SavedProf
   return fates;
 }
 
+PlannedFates by_g10(const description::Scenario& scenario, const SavedProfile& profile,
+                    const models::Model& model, const models::StepProgram& program) {
+  PlannedFates fates;
+  if (profile.need == 0) {
+    fates.activations = keep_everything(program);
+  } else {
+    std::uint64_t all = 0;
+    for (const SavedItem& item : profile.items) all += item.bytes;
+    fates = g10_fates(scenario, profile, program, all - std::min(all, profile.need),
+                      host_room(scenario, profile, model, program));
+  }
+  fates.report.update(report_of(profile, fates.activations, program));
+  return fates;
+}
+
 PlannedFates by_planner(const description::Scenario& scenario, const SavedProfile& profile,
                         const models::Model& model, const models::StepProgram& program) {
   switch (activation_planner(scenario.strategy)) {
@@ -175,6 +191,8 @@ PlannedFates by_planner(const description::Scenario& scenario, const SavedProfil
       return by_capuchin(scenario, profile, model, program);
     case ActivationPlanner::checkmate:
       return by_checkmate(scenario, profile, model, program);
+    case ActivationPlanner::g10:
+      return by_g10(scenario, profile, model, program);
     default:
       ENSURE(false, "a planner of activations without a plan");
   }

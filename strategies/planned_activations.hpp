@@ -34,6 +34,8 @@ struct PlannedFates {
 ///   flashneuron  as many tensors to the drives as make the rest fit, the first made first
 ///   capuchin     keep, host memory or again, by free time and cost
 ///   checkmate    keep, again or host memory, the shortest plan for a block
+///   g10          keep, drives or host memory, by the pressure that an absence takes away and its
+///   cost
 PlannedFates plan_fates(const description::Scenario& scenario, const models::Model& model,
                         const models::StepProgram& program);
 

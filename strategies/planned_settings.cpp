@@ -100,6 +100,11 @@ void set_plan_defaults(description::Strategy& strategy) {
   for (const auto& [key, text] : defaults) strategy.further[key] = text;
 }
 
+bool overlaps_update(const description::Strategy& strategy) {
+  const auto found = strategy.further.find("optimizer.overlap");
+  return found != strategy.further.end() && found->second == R"("backward")";
+}
+
 bool bounces(const description::Scenario& scenario) {
   return scenario.strategy.io_engine != description::IoEngine::gds ||
          !scenario.machine.gpu.gpudirect;

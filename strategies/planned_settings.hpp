@@ -30,6 +30,9 @@ void set_plan_defaults(description::Strategy& strategy);
 planner::PlanSettings plan_settings(const description::Scenario& scenario, const Topology& topology,
                                     Rank rank);
 
+/// A weight is updated as soon as backward has done with it (`optimizer.overlap` backward).
+bool overlaps_update(const description::Strategy& strategy);
+
 /// An SSD is reached through pinned buffers: no GPUDirect.
 bool bounces(const description::Scenario& scenario);
 

@@ -2,6 +2,7 @@
 
 #include "strategies/kernel_time.hpp"
 #include "strategies/pipeline.hpp"
+#include "strategies/planned_settings.hpp"
 #include "strategies/setup.hpp"
 
 #include <algorithm>
@@ -33,7 +34,9 @@ class Builder {
         gpu_(gpu),
         split_(split),
         crossings_(crossings),
-        stage_(stage) {}
+        stage_(stage) {
+    if (overlaps_update(job.scenario.strategy)) find_last_uses();
+  }
 
   PlannedStep build() {
     const std::uint64_t micro_batches = job_.scenario.training.gradient_accumulation;
@@ -48,7 +51,7 @@ class Builder {
           break;
         case StageAction::What::backward:
           for (std::uint32_t i = layers().last; i-- > layers().first;)
-            pass(program_.layers[i].backward, Phase::backward);
+            backward(program_.layers[i].backward);
           break;
         case StageAction::What::exchange:
           exchange(action);
@@ -135,14 +138,14 @@ class Builder {
     return static_cast<double>(job_.share(*weight, 1));
   }
 
-  void add(const models::Operator& op, Phase phase) {
-    const double updated = phase == Phase::update ? updated_parameters(op) : 0;
+  void add(const models::Operator& op, Phase phase, bool updates = false) {
+    const double updated = updates ? updated_parameters(op) : 0;
     const LoggedKernel cost{op.name,
                             op.flops.value(),
                             static_cast<double>(op.bytes.value()),
                             updated,
                             op.flops.value() > 0,
-                            phase != Phase::update,
+                            !updates,
                             false,
                             0};
     StepKernel& kernel = add(op.name, phase, kernel_seconds(cost, job_.scenario));
@@ -151,7 +154,7 @@ class Builder {
     for (const models::Operand& operand : op.operands) {
       const models::Tensor& tensor = program_.tensors[operand.tensor];
       if (tensor.role == TensorRole::input || tensor.bytes.value() == 0) continue;
-      const bool gradient = tensor.role == TensorRole::weight_gradient && phase == Phase::backward;
+      const bool gradient = tensor.role == TensorRole::weight_gradient && !updates;
       kernel.operands.push_back({find(operand.tensor), operand.access,
                                  gradient && begun_.insert({operand.tensor, true}).second});
     }
@@ -166,6 +169,41 @@ class Builder {
 
   void pass(models::Span span, Phase phase) {
     for (std::uint32_t i = span.first; i < span.last; ++i) add(program_.operators[i], phase);
+  }
+
+  /// The weight that an operand is, or is the gradient of.
+  std::optional<std::uint32_t> weight_of(const models::Operand& operand) const {
+    const models::Tensor& tensor = program_.tensors[operand.tensor];
+    const bool of_weight =
+        tensor.role == TensorRole::weight || tensor.role == TensorRole::weight_gradient;
+    return of_weight ? tensor.weight : std::nullopt;
+  }
+
+  bool on_two_stages(std::uint32_t weight) const {
+    for (std::uint32_t other = 0; other < split_.size(); ++other)
+      if (other != stage_ && uses(other, weight)) return true;
+    return false;
+  }
+
+  /// Behind which operator of backward a weight and its gradient are used no more.
+  void find_last_uses() {
+    for (std::uint32_t layer = layers().last; layer-- > layers().first;) {
+      const models::Span& span = program_.layers[layer].backward;
+      for (std::uint32_t i = span.first; i < span.last; ++i)
+        for (const models::Operand& operand : program_.operators[i].operands)
+          if (const auto weight = weight_of(operand); weight && !on_two_stages(*weight))
+            last_use_[*weight] = i;
+    }
+  }
+
+  /// With updates of the weights that are done with, in the last micro-batch.
+  void backward(models::Span span) {
+    for (std::uint32_t i = span.first; i < span.last; ++i) {
+      add(program_.operators[i], Phase::backward);
+      if (!last_micro_) continue;
+      for (const auto& [weight, last] : last_use_)
+        if (last == i) update(weight, Phase::backward);
+    }
   }
 
   void hand_over(StepKernel& kernel, std::uint32_t tensor, std::uint32_t peer, bool sends,
@@ -247,11 +285,20 @@ class Builder {
     sum.operands.push_back({other, Access::read});
   }
 
+  /// One weight's.
+  void update(std::uint32_t weight, Phase phase) {
+    for (std::uint32_t i = program_.update.first; i < program_.update.last; ++i) {
+      const models::Operator& op = program_.operators[i];
+      if (*program_.tensors[op.operands.front().tensor].weight == weight) add(op, phase, true);
+    }
+  }
+
+  /// Of all weights that backward has not updated.
   void update() {
     for (std::uint32_t i = program_.update.first; i < program_.update.last; ++i) {
       const models::Operator& op = program_.operators[i];
-      if (uses(stage_, *program_.tensors[op.operands.front().tensor].weight))
-        add(op, Phase::update);
+      const std::uint32_t weight = *program_.tensors[op.operands.front().tensor].weight;
+      if (uses(stage_, weight) && !last_use_.contains(weight)) add(op, Phase::update, true);
     }
   }
 
@@ -266,6 +313,8 @@ class Builder {
   PlannedStep step_;
   std::map<std::pair<models::TensorId, std::uint64_t>, std::uint32_t> known_;
   std::map<models::TensorId, bool> begun_;  ///< gradients that a kernel has written
+  /// Operator of backward, by weight that is updated behind it.
+  std::map<std::uint32_t, std::uint32_t> last_use_;
 };
 
 /// When the stages' kernels begin, waits for each other included.

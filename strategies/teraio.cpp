@@ -21,6 +21,7 @@ description::Strategy teraio_defaults() {
   strategy.gpu_allocator = description::GpuAllocator::exact;
   strategy.io_engine = description::IoEngine::gds;
   set_plan_defaults(strategy);
+  strategy.further["optimizer.overlap"] = R"("none")";
   return strategy;
 }
 

@@ -77,13 +77,14 @@ INSTANTIATE_TEST_SUITE_P(Training, EverySystem, ::testing::ValuesIn(ways),
 
 /// Moves of every kind: a GPU too small for the states, files and host memory to go to.
 TEST(PlannedTraining, EndsWhereTheReferenceDoesWhateverMoves) {
-  for (const char* destinations : {R"(["ssd"])", R"(["host"])", R"(["ssd","host"])"}) {
-    SCOPED_TRACE(destinations);
+  for (const char* way : {R"(plan.destinations=["ssd"])", R"(plan.destinations=["host"])",
+                          R"(plan.destinations=["ssd","host"])", "optimizer.overlap=backward"}) {
+    SCOPED_TRACE(way);
     const description::Scenario scenario =
         small_training("teraio", {"training.precision=fp32", "training.gradient_accumulation=2",
                                   "machine.gpu.memory=40 MiB", "machine.gpu.context=0 B",
                                   "strategy.plan.min_tensor=64 KiB", "strategy.plan.chunk=256 KiB",
-                                  std::string("strategy.plan.destinations=") + destinations});
+                                  std::string("strategy.") + way});
     const RealRun run = train_for_real(scenario);
     ASSERT_TRUE(run.result.feasible());
     EXPECT_GT(run.result.plan.at("moved"), 0);

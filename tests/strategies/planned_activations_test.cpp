@@ -249,6 +249,37 @@ TEST(Checkmate, AsLohansPlannerIsSlowerThanItsOwnWhereHostMemoryIsScarce) {
   EXPECT_GT(run.step_time_s, simulate(example("lohan_13b_batch32", scarce)).step_time_s);
 }
 
+const Overrides both_homes{R"(strategy.activations.homes=["host","ssd"])"};
+
+/// LoHan+G10 of LoHan's ablation: states stay on drives and the CPU updates.
+TEST(G10, AsLohansPlannerMovesWhatTheGpuLacksAndMakesNothingAgain) {
+  const description::Scenario scenario = lohan_with("g10", both_homes);
+  const result::Result run = simulate(scenario);
+  ASSERT_TRUE(run.feasible());
+  EXPECT_LE(run.gpu.total, scenario.machine.gpu.memory.value());
+  EXPECT_EQ(number(run, "recomputed_bytes"), 0u);
+  EXPECT_GE(number(run, "swap_bytes"), number(run, "needed_bytes"));
+  EXPECT_EQ(number(run, "bytes_to_host") + number(run, "bytes_to_ssd"), number(run, "swap_bytes"));
+  EXPECT_GT(run.io.ssd_read, 0u);
+  EXPECT_LT(simulate(example("lohan_13b_batch32", {})).step_time_s, run.step_time_s);
+}
+
+TEST(G10, AsAPlannerGoesWhereItMay) {
+  const auto bytes = [](const Overrides& homes) {
+    const result::Result run = simulate(lohan_with("g10", homes));
+    return std::pair(number(run, "bytes_to_host"), number(run, "bytes_to_ssd"));
+  };
+  EXPECT_EQ(bytes({}).second, 0u);
+  EXPECT_EQ(bytes({R"(strategy.activations.homes=["ssd"])"}).first, 0u);
+}
+
+TEST(G10, AsAPlannerMovesNothingWhereAllFits) {
+  const result::Result run =
+      simulate(cramped("llama", "capuchin", 0, {"strategy.activations.planner=g10"}));
+  ASSERT_TRUE(run.feasible());
+  EXPECT_EQ(number(run, "swap_bytes"), 0u);
+}
+
 TEST(Planners, AreRefusedWhereTheyCannotBeCarriedOut) {
   const auto refusal = [](const std::string& system, const Overrides& overrides) {
     try {
@@ -271,6 +302,9 @@ TEST(Planners, AreRefusedWhereTheyCannotBeCarriedOut) {
               HasSubstr("moves activations to ssd only"));
   EXPECT_THAT(refusal("checkmate", {R"(strategy.activations.homes=["ssd"])"}),
               HasSubstr("moves activations to host only"));
+  EXPECT_THAT(refusal("lohan", {"strategy.activations.policy=plan", "strategy.activations.homes=[]",
+                                "strategy.activations.planner=g10"}),
+              HasSubstr("nowhere to go"));
   EXPECT_THAT(refusal("resident", {"strategy.activations.policy=plan", "parallel.pipeline=2",
                                    "strategy.activations.planner=capuchin",
                                    R"(strategy.activations.homes=["host"])"}),

@@ -85,6 +85,55 @@ TEST(TeraIO, SaysThatTheHostIsFull) {
   EXPECT_EQ(run.infeasible->tier, "host");
 }
 
+// With states on drives as slow as backward is long, an update beside backward hides in part.
+TEST(TeraIO, UpdatesBesideBackwardWhereItIsTold) {
+  const Overrides slow{R"(strategy.plan.destinations=["ssd"])", "training.gradient_accumulation=1",
+                       "machine.gpu.compute.fp32=2 TFLOPS"};
+  Overrides beside = slow;
+  beside.emplace_back("strategy.optimizer.overlap=backward");
+  const result::Result behind = simulate(small("300 MiB", slow));
+  const result::Result together = simulate(small("300 MiB", beside));
+  ASSERT_TRUE(behind.feasible() && together.feasible());
+  EXPECT_GT(behind.update_s, 0);
+  EXPECT_EQ(together.update_s, 0);
+  EXPECT_LT(together.step_time_s, behind.step_time_s);
+  // where all fits it is the same kernels in another order
+  const result::Result fits = simulate(small("80 GiB", slow));
+  EXPECT_NEAR(simulate(small("80 GiB", beside)).step_time_s, fits.step_time_s, 1e-9);
+}
+
+TEST(TeraIO, UpdatesBesideTheLastBackwardOfAStep) {
+  // two stages, tied weights on both: those are summed and updated behind backward
+  const Overrides tied{"parallel.pipeline=2", "strategy.optimizer.overlap=backward",
+                       "model.tie_word_embeddings=true"};
+  const result::Result run = simulate(small("80 GiB", tied));
+  ASSERT_TRUE(run.feasible());
+  EXPECT_GT(run.update_s, 0);
+}
+
+/// Where a scenario is refused; "" where it is not.
+std::string refused_at(const std::string& system, const std::string& override) {
+  try {
+    static_cast<void>(small_model("llama", system, {override}));
+  } catch (const description::ScenarioError& error) {
+    return error.complaints().front().path;
+  }
+  return "";
+}
+
+TEST(Overlap, OfTheUpdateIsForThoseWhoUpdateOnTheGpuTensorByTensor) {
+  EXPECT_EQ(refused_at("lohan", "strategy.optimizer.overlap=backward"),
+            "strategy.optimizer.overlap");
+  EXPECT_EQ(refused_at("lohan", "strategy.optimizer.overlap=none"), "");
+}
+
+TEST(Requests, OfSubgroupsHaveNoSizeOfTheirOwn) {
+  EXPECT_EQ(refused_at("mlp_offload", "strategy.optimizer.io_block=2 MiB"),
+            "strategy.optimizer.io_block");
+  EXPECT_EQ(refused_at("mlp_offload", "strategy.optimizer.io_threads=4"),
+            "strategy.optimizer.io_threads");
+}
+
 TEST(Pipeline, RunsOneForwardAndOneBackwardByTurns) {
   const auto passes = [](std::uint64_t stage, std::uint64_t stages, std::uint64_t micro) {
     std::string text;
