@@ -133,6 +133,10 @@ class Limits {
     refuse(profile != strategy.further.end() && profile->second != "\"model\"",
            "strategy.plan.profile", "a run plans its own step",
            "use \"model\"; `spillway lifetimes` plans what a file says");
+    const auto steps = strategy.further.find("plan.profile_steps");
+    refuse(steps != strategy.further.end() && steps->second != "3", "strategy.plan.profile_steps",
+           "plans are made before a run, from the model: none of its steps is a profile",
+           "leave it out");
   }
 
   /// Nodes that are filled equally fold into one; tensor-parallel groups stay inside.
