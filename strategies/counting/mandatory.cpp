@@ -7,7 +7,6 @@
 #include "strategies/counting/left_open.hpp"
 #include "strategies/endurance.hpp"
 #include "strategies/parts/weight_chunks.hpp"
-#include "strategies/planned.hpp"
 #include "strategies/run.hpp"
 
 #include <algorithm>
@@ -53,8 +52,7 @@ std::uint64_t held(const result::PeakBytes& peak, const List& purposes) {
 
 /// Whether tensors come and go one by one, and wait for room: only what stays is mandatory.
 bool tensor_by_tensor(const Scenario& scenario) {
-  const System* system = find_system(scenario.strategy.system);
-  return scenario.parallel.pipeline > 1 || (system && system->train == train_planned);
+  return scenario.parallel.pipeline > 1 || plans_steps(scenario.strategy.system);
 }
 
 /// What passes have on the GPU at once, of activations and of gradients that stay: at the peak of a
