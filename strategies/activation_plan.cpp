@@ -167,6 +167,22 @@ ActivationPlan checkpoint_blocks(const models::Model& model, const StepProgram& 
   return plan;
 }
 
+std::optional<TensorId> middle_of_block(const models::Model& model, const StepProgram& program,
+                                        std::uint32_t layer) {
+  if (!model.layers[layer].is_block) return {};
+  std::vector<TensorId> sums;
+  for (std::uint32_t i = program.layers[layer].forward.first;
+       i < program.layers[layer].forward.last; ++i)
+    if (program.operators[i].function == models::OperatorFunction::residual)
+      for (const Operand& operand : program.operators[i].operands)
+        if (operand.access != Access::read) sums.push_back(operand.tensor);
+  if (sums.size() < 2) return {};
+  const TensorId middle = sums[sums.size() - 2];
+  const auto saved = program.saved_by(layer);
+  if (std::find(saved.begin(), saved.end(), middle) == saved.end()) return {};
+  return middle;
+}
+
 ActivationPlan cacheable(const description::Strategy& strategy, const models::Model& model,
                          const StepProgram& program) {
   const CacheKnobs knobs(strategy);

@@ -3,6 +3,7 @@
 #include "models/step_program.hpp"
 #include "scenarios/description/scenario.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace spillway::strategies {
@@ -27,6 +28,9 @@ struct ActivationPlan {
   /// A layer with a recomputed tensor runs its whole forward again, as checkpointing frameworks do;
   /// else only the operators that it takes.
   bool whole_layers = false;
+  /// What runs again runs when backward needs it, not before all of it: of a block whose halves
+  /// have a checkpoint each, the second half is through when the first begins.
+  bool late = false;
   /// A cache decides during the run which of the tensors that could leave do: the layers are cut
   /// into modules.
   bool by_module = false;
@@ -44,6 +48,12 @@ ActivationPlan keep_everything(const models::StepProgram& program);
 /// Blocks save nothing but their input, which goes to `inputs` (keep, host or ssd).
 ActivationPlan checkpoint_blocks(const models::Model& model, const models::StepProgram& program,
                                  Fate inputs);
+
+/// The tensor from which the last part of a block, its feed-forward, goes on: the sum that its
+/// forward makes last but one. None where the layer saves no such.
+std::optional<models::TensorId> middle_of_block(const models::Model& model,
+                                                const models::StepProgram& program,
+                                                std::uint32_t layer);
 
 /// What a cache of tensors may take off the GPU: saved activations of min_elements elements and
 /// more, but for those of the layers that `skip` names.

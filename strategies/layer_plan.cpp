@@ -2,10 +2,12 @@
 
 #include "scenarios/description/errors.hpp"
 #include "strategies/first_fit.hpp"
+#include "strategies/pass_order.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace spillway::strategies {
 
@@ -180,24 +182,24 @@ class Planner {
     place_weights(plan);
     place_saved(plan);
     const models::LayerSpan& span = program_.layers[index];
-    const Pass forward{all_of(span.forward), false};
-    const Pass again{operators_to_rerun(program_, index, activations_), true};
-    const Pass backward{all_of(span.backward), false};
+    const Pass forward = all_of(span.forward);
+    Pass again;
+    for (const std::uint32_t i : operators_to_rerun(program_, index, activations_))
+      again.push_back({i, true});
+    Pass backward = all_of(span.backward);
+    if (activations_.late) backward = as_needed(program_, std::exchange(again, {}), backward);
     place_transients(plan, {forward});
     plan.forward = plan_pass(plan, forward);
-    if (again.operators.empty())
-      place_transients(plan, {backward});
-    else
-      place_transients(plan, {again, backward});
-    if (!again.operators.empty()) plan.recompute = plan_pass(plan, again);
+    place_transients(plan, {again, backward});
+    if (!again.empty()) plan.recompute = plan_pass(plan, again);
     plan.backward = plan_pass(plan, backward);
     note_moves(plan, again, backward);
   }
 
-  static std::vector<std::uint32_t> all_of(models::Span span) {
-    std::vector<std::uint32_t> operators;
-    for (std::uint32_t i = span.first; i < span.last; ++i) operators.push_back(i);
-    return operators;
+  static Pass all_of(models::Span span) {
+    Pass pass;
+    for (std::uint32_t i = span.first; i < span.last; ++i) pass.push_back({i, false});
+    return pass;
   }
 
   void place_weights(LayerPlan& plan) {
@@ -263,11 +265,6 @@ class Planner {
     });
   }
 
-  struct Pass {
-    std::vector<std::uint32_t> operators;
-    bool recompute;
-  };
-
   /// What leaves in the layer's forward, and the order in which backward wants it back.
   void note_moves(LayerPlan& plan, const Pass& again, const Pass& backward) {
     const auto add = [&](TensorId id, std::uint64_t bytes, bool hidden, std::uint32_t index,
@@ -290,13 +287,14 @@ class Planner {
       return plans_.moved[one].made_in < plans_.moved[other].made_in;
     });
     for (const Pass* pass : {&again, &backward})
-      for (const std::uint32_t i : pass->operators)
-        for (const models::Operand& operand : program_.operators[i].operands)
+      for (const Turn& turn : *pass)
+        for (const models::Operand& operand : program_.operators[turn.op].operands)
           for (const std::uint32_t moved : plan.leaves)
             if (plans_.moved[moved].tensor == operand.tensor &&
                 std::find(plan.returns.begin(), plan.returns.end(), moved) == plan.returns.end())
               plan.returns.push_back(moved);
     ENSURE(plan.returns.size() == plan.leaves.size(), "a tensor leaves that no backward reads");
+    if (!activations_.by_module) note_parts(plan, plans_.moved);
   }
 
   /// The segment that ends after operator `i` (its kernel, or its all-reduce).
@@ -316,9 +314,11 @@ class Planner {
     pass.transient_bytes = transient_end_;
     pass.logits_bytes = logits_end_;
     pass.segments.emplace_back();
-    for (const std::uint32_t i : which.operators) {
+    const std::vector<bool> frees = frees_memory(which);
+    for (std::size_t turn = 0; turn < which.size(); ++turn) {
+      const std::uint32_t i = which[turn].op;
       const Operator& op = program_.operators[i];
-      PlannedKernel kernel = plan_kernel(plan, which, i);
+      PlannedKernel kernel = plan_kernel(plan, which[turn]);
       for (const PlannedOperand& operand : kernel.operands)
         if (operand.area == Area::scratch)
           pass.scratch_bytes = std::max(pass.scratch_bytes, up(operand.bytes, placement));
@@ -329,7 +329,8 @@ class Planner {
         pass.segments.emplace_back();
       } else {
         pass.segments.back().kernels.push_back(std::move(kernel));
-        if (i < program_.forward.last && !which.recompute && completes_moved(i))
+        if (frees[turn] ||
+            (i < program_.forward.last && !which[turn].recompute && completes_moved(i)))
           pass.segments.emplace_back();
       }
     }
@@ -339,11 +340,20 @@ class Planner {
     return pass;
   }
 
-  PlannedKernel plan_kernel(const LayerPlan& plan, const Pass& which, std::uint32_t i) {
+  /// By turn: in backward, no later one uses a tensor that came back for it and that it uses.
+  std::vector<bool> frees_memory(const Pass& pass) const {
+    if (activations_.by_module || pass.empty() || pass.back().op < program_.forward.last)
+      return std::vector<bool>(pass.size(), false);
+    return last_uses(program_, pass,
+                     [&](TensorId id) { return saved_index_[id] != none && moves(id); });
+  }
+
+  PlannedKernel plan_kernel(const LayerPlan& plan, const Turn& turn) {
+    const std::uint32_t i = turn.op;
     const Operator& op = program_.operators[i];
-    PlannedKernel kernel{&op, which.recompute, {}};
+    PlannedKernel kernel{&op, turn.recompute, {}};
     for (const models::Operand& operand : op.operands) {
-      PlannedOperand placed = place(operand, plan.layer, which.recompute);
+      PlannedOperand placed = place(operand, plan.layer, turn.recompute);
       placed.tensor = operand.tensor;
       if (placed.area != Area::nowhere && placed.bytes > 0) kernel.operands.push_back(placed);
     }
@@ -374,15 +384,15 @@ class Planner {
     std::vector<Life> lives;
     std::uint32_t now = 0;
     for (const Pass& pass : passes)
-      for (const std::uint32_t i : pass.operators) {
-        const Operator& op = program_.operators[i];
+      for (const Turn& turn : pass) {
+        const Operator& op = program_.operators[turn.op];
         for (const models::Operand& operand : op.operands) {
           const TensorId id = operand.tensor;
           if (program_.tensors[id].role == TensorRole::logits && !logits_placed(id)) {
             logits_offset_.push_back({id, logits_end_});
             logits_end_ += up(program_.tensors[id].bytes.value(), placement);
           }
-          if (!is_transient(id, plan.layer, pass.recompute)) continue;
+          if (!is_transient(id, plan.layer, turn.recompute)) continue;
           auto life = std::find_if(lives.begin(), lives.end(),
                                    [&](const Life& known) { return known.id == id; });
           if (life == lives.end())
@@ -408,10 +418,10 @@ class Planner {
     workspace_offset_.clear();
     std::uint32_t now = 0;
     for (const Pass& pass : passes)
-      for (const std::uint32_t i : pass.operators) {
-        const std::uint64_t bytes = up(program_.operators[i].workspace.value(), placement);
+      for (const Turn& turn : pass) {
+        const std::uint64_t bytes = up(program_.operators[turn.op].workspace.value(), placement);
         const std::uint64_t offset = bytes ? fit.find(bytes, now, now) : 0;
-        if (bytes && offset + bytes <= transient_end_) workspace_offset_[i] = offset;
+        if (bytes && offset + bytes <= transient_end_) workspace_offset_[turn.op] = offset;
         ++now;
       }
   }

@@ -55,7 +55,8 @@ struct PlannedKernel {
 };
 
 /// Kernels of one pass of a layer, cut where tensor-parallel ranks must meet, in an all-reduce of
-/// `reduced`, and after each kernel that completes a tensor which leaves the GPU.
+/// `reduced`, after each kernel that completes a tensor which leaves the GPU, and in backward after
+/// each that is the last to use one that came back: its memory is free then.
 struct PassPlan {
   struct Segment {
     std::vector<PlannedKernel> kernels;
@@ -140,7 +141,7 @@ struct StageTraffic {
 struct LayerPlan {
   std::uint32_t layer;
   PassPlan forward;
-  PassPlan recompute;  ///< no segments where nothing is recomputed
+  PassPlan recompute;  ///< no segments where nothing is recomputed, or `backward` does so
   PassPlan backward;
   std::vector<LayerWeight> weights;
   std::uint64_t weight_bytes = 0;  ///< of the gathered weights

@@ -1,4 +1,5 @@
 #include "strategies/catalogue.hpp"
+#include "strategies/job.hpp"
 #include "strategies/parts/weight_chunks.hpp"
 #include "strategies/planned_settings.hpp"
 
@@ -178,6 +179,12 @@ class Limits {
            "activations.policy swap has no activations.homes to swap to",
            "write [\"host\", \"ssd\"], or one of them");
     tensor_cache();
+    refuse(
+        says(scenario_.strategy, "activations.checkpoints_per_block", "2") &&
+            scenario_.strategy.activations.policy != ActivationPolicy::swap,
+        "strategy.activations.checkpoints_per_block",
+        "only what is swapped, or computed again, tensor by tensor has checkpoints inside blocks",
+        "use 1, or activations.policy swap");
     const auto compression = strategy.further.find("optimizer.compression");
     refuse(compression != strategy.further.end() && compression->second != "1" &&
                compression->second != "1.0",

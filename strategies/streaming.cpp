@@ -314,6 +314,30 @@ class Streaming {
     co_return issuer.finish().last;
   }
 
+  /// Backward of one layer whose saved tensors do not find room all at once: a segment when what it
+  /// needs is on its way, as far as those before it give back their memory.
+  Task<IssuedPass> as_it_returns(std::uint32_t layer, LayerOperands at) {
+    const PassPlan& pass = job_.plans.layers[layer].backward;
+    PassIssuer issuer(machine_, rank_, tensor_group(job_.scenario, rank_), pass, at, {}, !overlap_);
+    const std::uint64_t next = layer ? 2 * job_.plans.layers[layer - 1].weight_bytes + 1 : 1;
+    std::vector<Op> running;
+    std::size_t ended = 0, arrived = 0;
+    for (const PassPlan::Segment& segment : pass.segments) {
+      activations_.prefetch_backward(layer, next);
+      while (!activations_.returns_for(layer, segment) && ended < running.size()) {
+        co_await running[ended++];
+        activations_.prefetch_backward(layer, next);
+      }
+      if (!activations_.returns_for(layer, segment)) activations_.prefetch_for(layer, segment);
+      std::vector<Op> hidden = co_await activations_.arrivals(layer, arrived);
+      arrived = activations_.returned(layer);
+      for (const Op& there : hidden) co_await there;
+      running.push_back(issuer.next());
+      activations_.leave_part(segment);
+    }
+    co_return issuer.finish();
+  }
+
   Task<> forward() {
     fetches_.clear();
     fetches_.resize(layers_);
@@ -361,11 +385,15 @@ class Streaming {
     fetches_.resize(layers_);
     weights_.begin_pass(true);
     Op before;
+    std::vector<Op> parts;  // of the pass that `before` ends
     GatheredWeights in_use;
     activations_.prefetch_backward(layers_ - 1, 0);
     for (std::uint32_t turn = 0; turn < layers_; ++turn) {
       const std::uint32_t layer = layer_at(turn, true);
       const LayerPlan& plan = job_.plans.layers[layer];
+      std::size_t part = 0;
+      for (; overlap_ && part < parts.size() && waits_for_room(layer); ++part)
+        co_await parts[part];  // each gives back what came for it
       if (before && (!overlap_ || waits_for_room(layer))) {
         co_await before;
         in_use = GatheredWeights();
@@ -373,12 +401,20 @@ class Streaming {
       bool more = activations_.waits();
       while (more && waits_for_room(layer)) more = co_await activations_.one_leaves();
       GatheredWeights weights = co_await arrive(layer);
+      // two layers' weights and gradients are on the GPU; activations make room for them
+      if (before && !gradients_.has_room(layer)) co_await before;
       Gradients::OnGpu gradients = co_await gradients_.begin_layer(layer, first_micro);
+      for (; part < parts.size() && !activations_.returns_all(layer); ++part) {
+        co_await parts[part];
+        activations_.prefetch_backward(layer, 1);
+      }
+      const bool in_parts = !activations_.returns_all(layer) && !activations_.recomputes(layer);
       if (!activations_.returns_all(layer) || !activations_.fits(layer, true)) {
         if (before) co_await before;
         in_use = GatheredWeights();
         co_await activations_.make_way(layer, true);
-        activations_.prefetch_backward(layer, 0);
+        if (!activations_.fits(layer, true)) co_await gradients_.others_leave();
+        if (!in_parts) activations_.prefetch_backward(layer, 0);
       }
       if (!activations_.has_room(layer, true)) {
         if (before) co_await before;
@@ -390,16 +426,20 @@ class Streaming {
       at.gradients = &gradients.views;
       at.fresh = &gradients.fresh;
       at.arrivals = &activations_.saved_arrivals(layer);
-      std::vector<Op> arrivals = co_await activations_.arrivals(layer);
+      std::vector<Op> arrivals;
+      if (!in_parts) arrivals = co_await activations_.arrivals(layer, 0);
       if (activations_.recomputes(layer)) {
         const IssuedPass recomputed = issue(plan.recompute, at, std::move(arrivals));
         arrivals = {recomputed.last};
       }
-      Op computed;
+      IssuedPass issued;
       if (activations_.by_module())
-        computed = co_await module_by_module(layer, at, std::move(arrivals), before);
+        issued.last = co_await module_by_module(layer, at, std::move(arrivals), before);
+      else if (in_parts)
+        issued = co_await as_it_returns(layer, at);
       else
-        computed = issue(plan.backward, at, std::move(arrivals)).last;
+        issued = issue(plan.backward, at, std::move(arrivals));
+      const Op computed = issued.last;
       activations_.after_backward(layer);
       if (before) co_await before;
       in_use = GatheredWeights();
@@ -412,6 +452,7 @@ class Streaming {
       in_use = std::move(weights);
       co_await gradients_.leave(layer, std::move(gradients), computed, first_micro, last_micro);
       before = computed;
+      parts = std::move(issued.segments);
     }
     co_await before;
     co_await gradients_.drain();

@@ -30,18 +30,37 @@ std::uint64_t pinned_bytes(const description::Scenario& scenario, std::uint64_t 
   return rounded(rounding_of(scenario.strategy.pinned), bytes);
 }
 
-/// Blocks keep their inputs on the GPU and save nothing else.
-ActivationPlan nothing_swapped(const models::Model& model, const models::StepProgram& program) {
+bool in_halves(const description::Scenario& scenario) {
+  return says(scenario.strategy, "activations.checkpoints_per_block", "2");
+}
+
+/// Inputs of the blocks' second halves, if they are checkpoints too.
+std::vector<models::TensorId> middles(const description::Scenario& scenario,
+                                      const models::Model& model,
+                                      const models::StepProgram& program) {
+  std::vector<models::TensorId> all;
+  if (!in_halves(scenario)) return all;
+  for (std::uint32_t layer = 0; layer < model.layers.size(); ++layer)
+    if (const auto middle = middle_of_block(model, program, layer)) all.push_back(*middle);
+  return all;
+}
+
+/// Blocks keep their checkpoints on the GPU and save nothing else.
+ActivationPlan nothing_swapped(const description::Scenario& scenario, const models::Model& model,
+                               const models::StepProgram& program) {
   ActivationPlan plan = checkpoint_blocks(model, program, Fate::keep);
   plan.whole_layers = false;
+  plan.late = in_halves(scenario);
+  for (const models::TensorId id : middles(scenario, model, program)) plan.fates[id] = Fate::keep;
   return plan;
 }
 
-/// Inputs of blocks, where the plan swaps them.
-std::vector<models::TensorId> inputs(const models::Model& model,
-                                     const models::StepProgram& program) {
+/// Inputs of blocks, or of their halves, where the plan swaps them.
+std::vector<models::TensorId> checkpoints(const description::Scenario& scenario,
+                                          const models::Model& model,
+                                          const models::StepProgram& program) {
   const ActivationPlan plan = checkpoint_blocks(model, program, Fate::host);
-  std::vector<models::TensorId> all;
+  std::vector<models::TensorId> all = middles(scenario, model, program);
   for (models::TensorId id = 0; id < plan.fates.size(); ++id)
     if (plan.of(id) == Fate::host) all.push_back(id);
   return all;
@@ -62,13 +81,13 @@ void add_host(SwapProblem& problem, const description::Scenario& scenario,
     charged += pinned_bytes(scenario, bytes);
     largest = std::max(largest, bytes);
   };
-  for (const models::TensorId id : inputs(model, program)) add(id);
+  for (const models::TensorId id : checkpoints(scenario, model, program)) add(id);
   for (const SwapItem& item : problem.items) {
     asked += item.bytes;
     for (const models::TensorId id : item.tensors) add(id);
   }
   std::uint64_t taken =
-      counted_peaks(scenario, model, program, nothing_swapped(model, program)).host;
+      counted_peaks(scenario, model, program, nothing_swapped(scenario, model, program)).host;
   if (problem.spills)
     taken += problem.ranks * ActivationPlan().staging_buffers * pinned_bytes(scenario, largest);
   const double left = static_cast<double>(capacity - std::min(capacity, taken));
@@ -111,6 +130,38 @@ void add_traffic(SwapProblem& problem, const description::Scenario& scenario) {
   problem.adam_per_s = scenario.machine.host.adam.value();
 }
 
+/// Says of the items with which backward finds no room on the GPU that they do not fit.
+void note_what_fits(SwapProblem& problem, const description::Scenario& scenario,
+                    const models::Model& model, const models::StepProgram& program) {
+  const std::vector<std::size_t> order = swap_order(problem, order_of(scenario));
+  const auto pays = [&](std::size_t one, std::size_t other) {
+    const SwapItem &a = problem.items[order[one]], &b = problem.items[order[other]];
+    return static_cast<double>(a.flops) * static_cast<double>(b.bytes) !=
+           static_cast<double>(b.flops) * static_cast<double>(a.bytes);
+  };
+  std::vector<std::size_t> prefixes{0};  // where what a block swaps at most changes
+  for (std::size_t i = 1; i <= order.size(); ++i)
+    if (i == order.size() || order_of(scenario) == SwapOrder::layer || pays(i - 1, i))
+      prefixes.push_back(i);
+  const auto fits = [&](std::size_t prefix) {
+    ActivationPlan plan = nothing_swapped(scenario, model, program);
+    if (problem.least_bytes)
+      for (const models::TensorId id : checkpoints(scenario, model, program))
+        plan.fates[id] = Fate::host;
+    for (std::size_t i = 0; i < prefixes[prefix]; ++i)
+      for (const models::TensorId id : problem.items[order[i]].tensors) plan.fates[id] = Fate::host;
+    return counted_peaks(scenario, model, program, plan, GpuLimit::machine).fits;
+  };
+  std::size_t most = prefixes.size() - 1;
+  if (most == 0 || fits(most)) return;
+  std::size_t least = 0;  // what nothing can be done about fails in the run, which says why
+  while (most - least > 1) {
+    const std::size_t middle = least + (most - least) / 2;
+    (fits(middle) ? least : most) = middle;
+  }
+  for (std::size_t i = prefixes[least]; i < order.size(); ++i) problem.items[order[i]].fits = false;
+}
+
 /// Host memory or drives for `tensors`, in the order of the layers.
 class Placing {
  public:
@@ -150,9 +201,9 @@ SwapProblem swap_problem(const description::Scenario& scenario, const models::Mo
   SwapProblem problem;
   problem.forward_flops = static_cast<std::uint64_t>(std::llround(program.forward_flops().value()));
   if (!says(scenario.strategy, "activations.min_swap", "\"none\""))
-    for (const models::TensorId id : inputs(model, program))
+    for (const models::TensorId id : checkpoints(scenario, model, program))
       problem.least_bytes += program.tensors[id].bytes.value();
-  problem.items = swap_items(model, program);
+  problem.items = swap_items(model, program, middles(scenario, model, program));
   problem.ranks = scenario.node_ranks();
   for (const models::Tensor& tensor : program.tensors)
     if (tensor.weight && tensor.role == models::TensorRole::weight)
@@ -162,6 +213,7 @@ SwapProblem swap_problem(const description::Scenario& scenario, const models::Mo
   add_rates(problem, scenario);
   add_traffic(problem, scenario);
   add_host(problem, scenario, model, program);
+  if (!scenario.strategy.activations.swap_bytes) note_what_fits(problem, scenario, model, program);
   return problem;
 }
 
@@ -172,9 +224,9 @@ SwapChoice choose_swap(const description::Scenario& scenario, const models::Mode
   const auto& wanted = scenario.strategy.activations.swap_bytes;
   choice.plan = wanted ? plan_swap_of(choice.problem, order_of(scenario), wanted->value())
                        : plan_swap(choice.problem, order_of(scenario));
-  choice.activations = nothing_swapped(model, program);
+  choice.activations = nothing_swapped(scenario, model, program);
   std::vector<models::TensorId> moved;
-  if (choice.problem.least_bytes) moved = inputs(model, program);
+  if (choice.problem.least_bytes) moved = checkpoints(scenario, model, program);
   for (const std::size_t item : choice.plan.taken) {
     const auto& tensors = choice.problem.items[item].tensors;
     moved.insert(moved.end(), tensors.begin(), tensors.end());

@@ -255,15 +255,38 @@ Task<> Activations::settle() {
 void Activations::prefetch_backward(std::uint32_t layer, std::uint64_t reserve) {
   if (cache_) return;
   const auto& returns = job_.plans.layers[layer].returns;
-  for (; now().returned[layer] < returns.size(); ++now().returned[layer]) {
-    const std::uint32_t i = returns[now().returned[layer]];
-    const MovedTensor& moved = job_.plans.moved[i];
+  while (now().returned[layer] < returns.size()) {
+    const MovedTensor& moved = job_.plans.moved[returns[now().returned[layer]]];
     const std::uint64_t bytes = rounded(Rounding::cuda_caching, moved.bytes);
     if (waits_ && reserve && machine_.usage(TierId::gpu, rank_).free < bytes + reserve) return;
-    Buffer& buffer = memory_of(moved);
-    buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(moved.bytes), Purpose::activations);
-    swap_.call_back(i, buffer.view());
+    call_next_back(layer);
   }
+}
+
+void Activations::call_next_back(std::uint32_t layer) {
+  const std::uint32_t i = job_.plans.layers[layer].returns[now().returned[layer]];
+  Buffer& buffer = memory_of(job_.plans.moved[i]);
+  buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(job_.plans.moved[i].bytes),
+                                 Purpose::activations);
+  swap_.call_back(i, buffer.view());
+  ++now().returned[layer];
+}
+
+bool Activations::returns_for(std::uint32_t layer, const PassPlan::Segment& segment) const {
+  const auto& returns = job_.plans.layers[layer].returns;
+  const auto open = returns.begin() + static_cast<std::ptrdiff_t>(returned(layer));
+  return std::none_of(segment.needs.begin(), segment.needs.end(), [&](std::uint32_t moved) {
+    return std::find(open, returns.end(), moved) != returns.end();
+  });
+}
+
+void Activations::prefetch_for(std::uint32_t layer, const PassPlan::Segment& segment) {
+  while (!returns_for(layer, segment)) call_next_back(layer);
+}
+
+void Activations::leave_part(const PassPlan::Segment& segment) {
+  for (const std::uint32_t i : segment.releases)
+    if (!job_.plans.moved[i].hidden) memory_of(job_.plans.moved[i]).reset();
 }
 
 /// What the passes below `layer` take before their own tensors.
@@ -293,10 +316,11 @@ bool Activations::returns_all(std::uint32_t layer) const {
   return now().returned[layer] == job_.plans.layers[layer].returns.size();
 }
 
-Task<std::vector<Op>> Activations::arrivals(std::uint32_t layer) {
+Task<std::vector<Op>> Activations::arrivals(std::uint32_t layer, std::size_t from) {
   std::vector<Op> hidden;
   if (cache_) co_return hidden;
-  for (const std::uint32_t i : job_.plans.layers[layer].returns) {
+  for (std::size_t number = from; number < returned(layer); ++number) {
+    const std::uint32_t i = job_.plans.layers[layer].returns[number];
     const MovedTensor& moved = job_.plans.moved[i];
     Op arrived = co_await swap_.arrival(i);
     if (moved.hidden)

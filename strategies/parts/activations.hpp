@@ -76,6 +76,15 @@ class Activations {
   /// Where the plan says so, what layers below `layer` need follows, as far as memory is free.
   void return_early(std::uint32_t layer);
   bool returns_all(std::uint32_t layer) const;
+  /// Of the layer's tensors that come back, so many are on their way, in the order of their use.
+  std::size_t returned(std::uint32_t layer) const { return now().returned[layer]; }
+  /// All are that this segment of its backward, and those before it, need.
+  bool returns_for(std::uint32_t layer, const PassPlan::Segment& segment) const;
+  /// Sends for those.
+  ///   Throws  OutOfMemory
+  void prefetch_for(std::uint32_t layer, const PassPlan::Segment& segment);
+  /// The segment was issued: what came back and no later one uses is given up.
+  void leave_part(const PassPlan::Segment& segment);
   void before_backward(std::uint32_t layer);
   void after_backward(std::uint32_t layer);
 
@@ -95,8 +104,8 @@ class Activations {
   Task<> settle();
 
   /// What the first pass of `layer` in backward must wait for: its hidden states. Waits until all
-  /// that comes back is on its way.
-  Task<std::vector<Op>> arrivals(std::uint32_t layer);
+  /// that was sent for is on its way, but for the first `from`.
+  Task<std::vector<Op>> arrivals(std::uint32_t layer, std::size_t from);
   const std::vector<Buffer>& saved(std::uint32_t layer) const { return now().saved[layer]; }
   /// Of the layer's saved tensors, in backward.
   std::vector<Op>& saved_arrivals(std::uint32_t layer) { return now().saved_arrivals[layer]; }
@@ -113,6 +122,7 @@ class Activations {
   std::uint64_t room_of_passes(std::uint32_t layer) const;
   std::uint64_t missing_bytes(std::uint32_t layer, bool backward) const;
   Buffer allocate_hidden(std::uint32_t hidden);
+  void call_next_back(std::uint32_t layer);
   void after_forward_by_module(std::uint32_t layer, const IssuedPass& issued);
   Buffer& memory_of(const MovedTensor& moved) {
     return moved.hidden ? now().hidden[moved.index] : now().saved[moved.layer][moved.index];

@@ -171,6 +171,19 @@ bool Gradients::in_place() const {
 
 // ---- On the GPU
 
+bool Gradients::has_room(std::uint32_t layer) const {
+  std::uint64_t bytes = 0;
+  for (const LayerWeight& slot : job_.plans.layers[layer].weights)
+    if (!in_place() && !tied_[slot.weight])
+      bytes += rounded(Rounding::cuda_caching,
+                       slot.gradient_share_bytes * job_.partition.gradient_ways());
+  return bytes <= machine_.usage(TierId::gpu, rank_).free;
+}
+
+Task<> Gradients::others_leave() {
+  for (std::size_t i = 0; i < leaving_.size(); ++i) co_await leaving_[i];
+}
+
 Task<Gradients::OnGpu> Gradients::begin_layer(std::uint32_t layer, bool first_micro) {
   OnGpu gradients;
   gradients.slot = co_await on_gpu_.acquire();

@@ -35,7 +35,12 @@ class Gradients {
     std::vector<View> views;  ///< parallel to LayerPlan::weights
     std::vector<bool> fresh;  ///< nothing is in the view yet to add to
   };
+  /// GPU memory is free for the layer's gradients.
+  bool has_room(std::uint32_t layer) const;
+  /// Waits until those of other layers have left the GPU.
+  Task<> others_leave();
   /// Waits until fewer than two layers' gradients are on the GPU.
+  ///   Throws  OutOfMemory
   Task<OnGpu> begin_layer(std::uint32_t layer, bool first_micro);
   /// `computed`: the layer's backward. Returns when the next layer may go on.
   Task<> leave(std::uint32_t layer, OnGpu gradients, Op computed, bool first_micro,

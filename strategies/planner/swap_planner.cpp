@@ -1,6 +1,7 @@
 #include "strategies/planner/swap_planner.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -35,15 +36,16 @@ class Joined {
 class BlockItems {
  public:
   BlockItems(const models::StepProgram& program, std::uint32_t layer,
-             std::span<const std::uint64_t> costs)
-      : program_(program), costs_(costs), span_(program.layers[layer].forward) {
+             std::span<const std::uint64_t> costs, std::span<const TensorId> least)
+      : program_(program), costs_(costs), least_(least), span_(program.layers[layer].forward) {
     std::vector<bool> made(program.tensors.size(), false);
     for (std::uint32_t i = span_.first; i < span_.last; ++i)
       for (const models::Operand& operand : program.operators[i].operands)
         if (operand.access != Access::read) made[operand.tensor] = true;
     for (const TensorId id : program.saved_by(layer)) {
       const models::Tensor& tensor = program.tensors[id];
-      if (tensor.role == models::TensorRole::activation && made[id]) saved_.push_back(id);
+      if (tensor.role == models::TensorRole::activation && made[id] && !is_least(id))
+        saved_.push_back(id);
     }
   }
 
@@ -67,6 +69,9 @@ class BlockItems {
   }
 
  private:
+  bool is_least(TensorId tensor) const {
+    return std::find(least_.begin(), least_.end(), tensor) != least_.end();
+  }
   bool is_saved(TensorId tensor) const {
     return std::find(saved_.begin(), saved_.end(), tensor) != saved_.end();
   }
@@ -76,7 +81,7 @@ class BlockItems {
     std::vector<TensorId> reached, open;
     const auto reach = [&](const models::Operator& op) {
       for (const models::Operand& operand : op.operands) {
-        if (operand.access == Access::read) continue;
+        if (operand.access == Access::read || is_least(operand.tensor)) continue;
         auto& list = is_saved(operand.tensor) ? reached : open;
         if (std::find(list.begin(), list.end(), operand.tensor) == list.end())
           list.push_back(operand.tensor);
@@ -96,6 +101,7 @@ class BlockItems {
 
   const models::StepProgram& program_;
   std::span<const std::uint64_t> costs_;
+  std::span<const TensorId> least_;
   models::Span span_;
   std::vector<TensorId> saved_;
   Joined joined_;
@@ -119,6 +125,24 @@ SwapPlan prefix(const SwapProblem& problem, const std::vector<std::size_t>& orde
   plan.which_case = count == 0 ? 1 : count == order.size() ? 2 : 3;
   plan.times = swap_times(problem, plan.bytes, plan.recompute_flops);
   return plan;
+}
+
+__extension__ typedef unsigned __int128 Wide;  // flops of one x bytes of the other: exact
+
+bool pays_more(const SwapItem& one, const SwapItem& other) {
+  return Wide(one.flops) * other.bytes > Wide(other.flops) * one.bytes;
+}
+
+/// `count` places in such an order that each prefix is spread over all of them: by their bits read
+/// backwards.
+std::vector<std::size_t> spread_out(std::size_t count) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0, end = std::bit_ceil(count); i < end; ++i) {
+    std::size_t place = 0;
+    for (std::size_t bit = 1; bit < end; bit *= 2) place = place * 2 + (i & bit ? 1 : 0);
+    if (place < count) places.push_back(place);
+  }
+  return places;
 }
 
 }  // namespace
@@ -158,12 +182,19 @@ std::vector<std::size_t> swap_order(const SwapProblem& problem, SwapOrder order)
   std::vector<std::size_t> indices(problem.items.size());
   std::iota(indices.begin(), indices.end(), std::size_t{0});
   if (order == SwapOrder::layer) return indices;
-  std::stable_sort(indices.begin(), indices.end(), [&](std::size_t one, std::size_t other) {
-    __extension__ typedef unsigned __int128 Wide;  // flops of one x bytes of the other: exact
-    const SwapItem &a = problem.items[one], &b = problem.items[other];
-    return Wide(a.flops) * b.bytes > Wide(b.flops) * a.bytes;
-  });
-  return indices;
+  const auto before = [&](std::size_t one, std::size_t other) {
+    return pays_more(problem.items[one], problem.items[other]);
+  };
+  std::stable_sort(indices.begin(), indices.end(), before);
+  std::vector<std::size_t> spread;
+  for (std::size_t first = 0; first < indices.size();) {
+    std::size_t last = first + 1;
+    while (last < indices.size() && !before(indices[first], indices[last])) ++last;
+    for (const std::size_t place : spread_out(last - first))
+      spread.push_back(indices[first + place]);
+    first = last;
+  }
+  return spread;
 }
 
 SwapPlan plan_swap(const SwapProblem& problem, SwapOrder how) {
@@ -172,7 +203,7 @@ SwapPlan plan_swap(const SwapProblem& problem, SwapOrder how) {
   for (const SwapItem& item : problem.items) recompute += item.flops;
   double best = swap_times(problem, bytes, recompute).step_s();
   std::size_t count = 0;
-  for (; count < order.size(); ++count) {
+  for (; count < order.size() && problem.items[order[count]].fits; ++count) {
     bytes += problem.items[order[count]].bytes;
     recompute -= problem.items[order[count]].flops;
     const double now = swap_times(problem, bytes, recompute).step_s();
@@ -195,20 +226,22 @@ SwapPlan plan_swap_of(const SwapProblem& problem, SwapOrder how, std::uint64_t b
 }
 
 std::vector<SwapItem> items_of_block(const models::StepProgram& program, std::uint32_t layer,
-                                     std::span<const std::uint64_t> costs) {
+                                     std::span<const std::uint64_t> costs,
+                                     std::span<const TensorId> least) {
   std::vector<SwapItem> items;
-  BlockItems(program, layer, costs).add_to(items);
+  BlockItems(program, layer, costs, least).add_to(items);
   return items;
 }
 
-std::vector<SwapItem> swap_items(const models::Model& model, const models::StepProgram& program) {
+std::vector<SwapItem> swap_items(const models::Model& model, const models::StepProgram& program,
+                                 std::span<const TensorId> least) {
   std::vector<std::uint64_t> flops;
   for (const models::Operator& op : program.operators)
     flops.push_back(static_cast<std::uint64_t>(std::llround(op.flops.value())));
   std::vector<SwapItem> items;
   for (std::uint32_t layer = 0; layer < model.layers.size(); ++layer) {
     if (!model.layers[layer].is_block) continue;
-    const std::vector<SwapItem> more = items_of_block(program, layer, flops);
+    const std::vector<SwapItem> more = items_of_block(program, layer, flops, least);
     items.insert(items.end(), more.begin(), more.end());
   }
   return items;

@@ -15,6 +15,8 @@ struct SwapItem {
   std::uint64_t bytes = 0;
   std::uint64_t flops = 0;
   std::vector<models::TensorId> tensors;  ///< may be empty in problems that no model is behind
+  /// False: with it, and all before it in the order, a block's backward finds no room on the GPU.
+  bool fits = true;
 };
 
 /// One rank's step and the node it runs on; the equations' symbols in brackets.
@@ -56,8 +58,11 @@ SwapTimes swap_times(const SwapProblem& problem, std::uint64_t bytes,
 std::uint64_t spilled_bytes(const SwapProblem& problem, std::uint64_t bytes);
 
 enum class SwapOrder {
-  offloading_benefit,  ///< FLOPs per byte (Eq. 6), highest first, ties as in the model
-  layer,               ///< as in the model
+  /// FLOPs per byte (Eq. 6), highest first. Where they are equal, as in the blocks of a model, each
+  /// prefix is spread over the model: Eq. 5 is the longest of what backward does at once, and holds
+  /// where the GPU's work goes as evenly as the update's.
+  offloading_benefit,
+  layer,  ///< as in the model
 };
 /// Indices into SwapProblem::items.
 std::vector<std::size_t> swap_order(const SwapProblem& problem, SwapOrder order);
@@ -71,7 +76,8 @@ struct SwapPlan {
   SwapTimes times;
 };
 
-/// Takes items in order while the step gets shorter; one that leaves it as long ends the search.
+/// Takes items in order while the step gets shorter; one that leaves it as long, or does not fit,
+/// ends the search.
 ///   Optimal  over all prefixes where the order is by benefit: the step is convex in the bytes
 ///   Source   LoHan, Algorithm 1
 SwapPlan plan_swap(const SwapProblem& problem, SwapOrder order = SwapOrder::offloading_benefit);
@@ -81,10 +87,12 @@ SwapPlan plan_swap_of(const SwapProblem& problem, SwapOrder order, std::uint64_t
 /// Items of all blocks of a model: each matrix operator of a block's forward with the saved tensors
 /// that need it, those with a tensor in common joined; every other saved tensor for itself, without
 /// FLOPs.
-///   least    the inputs of blocks, from which recomputation starts: not among them
-std::vector<SwapItem> swap_items(const models::Model& model, const models::StepProgram& program);
+///   least    from which recomputation starts, beside the inputs of blocks: not among them
+std::vector<SwapItem> swap_items(const models::Model& model, const models::StepProgram& program,
+                                 std::span<const models::TensorId> least = {});
 /// Those of one block, where what counts is `costs`, by operator, instead of FLOPs.
 std::vector<SwapItem> items_of_block(const models::StepProgram& program, std::uint32_t layer,
-                                     std::span<const std::uint64_t> costs);
+                                     std::span<const std::uint64_t> costs,
+                                     std::span<const models::TensorId> least = {});
 
 }  // namespace spillway::strategies

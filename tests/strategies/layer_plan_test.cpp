@@ -15,13 +15,23 @@ struct Planned {
   LayerPlans plans;
 };
 
-Planned plan(const std::string& model, std::uint64_t ways = 1, bool recomputes = true) {
+enum class Again { nothing, first, when_needed };
+
+Planned plan(const std::string& model, std::uint64_t ways = 1, Again again = Again::first) {
   Planned planned{prepare(small_model(model, "resident")), {}};
   const models::Model& model_of = planned.prepared.model;
   const models::StepProgram& program = planned.prepared.program;
-  planned.plans = plan_layers(
-      model_of, program, ways, ways,
-      recomputes ? checkpoint_blocks(model_of, program, Fate::keep) : keep_everything(program));
+  ActivationPlan activations = again == Again::nothing
+                                   ? keep_everything(program)
+                                   : checkpoint_blocks(model_of, program, Fate::keep);
+  if (again == Again::when_needed) {  // blocks in halves
+    activations.late = true;
+    activations.whole_layers = false;
+    for (std::uint32_t layer = 0; layer < model_of.layers.size(); ++layer)
+      if (const auto middle = middle_of_block(model_of, program, layer))
+        activations.fates[*middle] = Fate::keep;
+  }
+  planned.plans = plan_layers(model_of, program, ways, ways, activations);
   return planned;
 }
 
@@ -61,8 +71,8 @@ bool share_bytes(const Placed& a, const Placed& b) {
 class LayerPlanOf : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(LayerPlanOf, AreasOfLiveTensorsNeverOverlap) {
-  for (const bool recomputes : {false, true}) {
-    const auto [prepared, plans] = plan(GetParam(), 1, recomputes);
+  for (const Again again : {Again::nothing, Again::first, Again::when_needed}) {
+    const auto [prepared, plans] = plan(GetParam(), 1, again);
     for (const LayerPlan& layer : plans.layers)
       for (const auto& passes :
            {std::vector{&layer.forward}, std::vector{&layer.recompute, &layer.backward}}) {
@@ -144,6 +154,35 @@ TEST_P(LayerPlanOf, HiddenTensorsLiveFromTheirFirstWriteToTheirLastUse) {
     };
     EXPECT_TRUE(has(first < layers ? born.produced : born.produced_backward));
     EXPECT_TRUE(has(last < layers ? died.released_forward : died.released_backward));
+  }
+}
+
+/// Each kernel of a block in halves finds what it reads already made, and not yet overwritten.
+TEST_P(LayerPlanOf, HalvesAreMadeAgainBeforeTheyAreReadAndTakeLessRoom) {
+  const Planned whole = plan(GetParam()), halves = plan(GetParam(), 1, Again::when_needed);
+  for (const LayerPlan& layer : halves.plans.layers) {
+    if (!halves.prepared.model.layers[layer.layer].is_block) continue;
+    EXPECT_TRUE(layer.recompute.segments.empty());
+    EXPECT_LT(layer.backward.transient_bytes,
+              whole.plans.layers[layer.layer].backward.transient_bytes);
+    std::size_t again = 0;
+    bool backward = false, returns = false;
+    std::map<TensorId, bool> made;  // of what lies in the pass's own space
+    for (const PassPlan::Segment& segment : layer.backward.segments)
+      for (const PlannedKernel& kernel : segment.kernels) {
+        again += kernel.recompute;
+        returns |= kernel.recompute && backward;
+        backward |= !kernel.recompute;
+        for (const PlannedOperand& operand : kernel.operands) {
+          if (operand.area != Area::transient || operand.tensor == PlannedOperand::no_tensor)
+            continue;
+          EXPECT_TRUE(operand.access == models::Access::write || made[operand.tensor])
+              << kernel.operation->name;
+          made[operand.tensor] = true;
+        }
+      }
+    EXPECT_GT(again, 0u);
+    EXPECT_TRUE(returns);  // the second half's backward runs before the first half is made again
   }
 }
 

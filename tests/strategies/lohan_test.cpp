@@ -48,10 +48,14 @@ TEST(Lohan, MovesSixteenBytesUpAndFourteenDownAndWhatItSwaps) {
   near(run.io.d2h, 2 * states + a);
 }
 
+class LohanBlocks : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(WholeAndInHalves, LohanBlocks, ::testing::Values("1", "2"));
+
 /// The plan counts the FLOPs that the recomputation really takes, whatever is taken.
-TEST(Lohan, RecomputesWhatThePlanSaysForEveryPrefix) {
+TEST_P(LohanBlocks, RecomputeWhatThePlanSaysForEveryPrefix) {
   for (const std::string& model : small_models()) {
-    const description::Scenario scenario = small(model);
+    const description::Scenario scenario =
+        small(model, {std::string("strategy.activations.checkpoints_per_block=") + GetParam()});
     const Prepared prepared = prepare(scenario);
     const SwapProblem problem = swap_problem(scenario, prepared.model, prepared.program);
     std::uint64_t all = problem.least_bytes;
@@ -68,6 +72,44 @@ TEST(Lohan, RecomputesWhatThePlanSaysForEveryPrefix) {
                     bytes_of(prepared.program, choice.activations, Fate::ssd),
                 choice.plan.bytes);
     }
+  }
+}
+
+/// A second checkpoint in each block: the halves are never on the GPU at once.
+TEST(Lohan, BlocksInHalvesTakeLessOfTheGpuForOneMoreTensorABlock) {
+  const Overrides least{"strategy.activations.swap_bytes=0 B"};
+  const Overrides halves{least[0], "strategy.activations.checkpoints_per_block=2"};
+  for (const std::string& model : small_models()) {
+    SCOPED_TRACE(model);
+    const result::Result whole = simulate(small(model, least)),
+                         half = simulate(small(model, halves));
+    // 2 B x 64 tokens x 1024, twice for two blocks; a block is computed again but for what the
+    // middle needs
+    EXPECT_EQ(number(half, "swap_bytes"), number(whole, "swap_bytes") * 2);
+    EXPECT_LT(half.plan.at("recompute_flops"), whole.plan.at("recompute_flops"));
+  }
+  // 13B, batch 32: s b h = 168 MB. A block saves 33 of them, its feed-forward 20
+  const auto of = [](const Overrides& more) {
+    return static_cast<double>(at_peak(simulate(lohan(32, more)).gpu, "activations"));
+  };
+  const double sbh = 1024.0 * 32 * 5120;
+  EXPECT_GT(of(least) - of(halves), 5 * sbh);
+  EXPECT_GT(of(halves), 20 * sbh);
+}
+
+/// 13B at batch 64 on 16 GiB: what would not fit with all that is best for the step stays away.
+TEST(Lohan, MoreHostMemoryOrDrivesNeverLeaveTheGpuWithoutRoom) {
+  const Overrides small_gpu{"machine=lohan_4080_256g"};
+  double before = 0;
+  for (const char* memory : {"64 GiB", "128 GiB", "256 GiB", "512 GiB"}) {
+    SCOPED_TRACE(memory);
+    const result::Result run =
+        simulate(lohan(64, {small_gpu[0], std::string("machine.host.memory=") + memory}));
+    ASSERT_TRUE(run.feasible());
+    if (before > 0) {
+      EXPECT_LT(run.step_time_s, 1.01 * before);
+    }
+    before = run.step_time_s;
   }
 }
 

@@ -115,6 +115,28 @@ TEST(SwapPlanner, OneItemIsTakenWhenTheStepGetsShorter) {
   EXPECT_EQ(plan_swap(problem).which_case, 1);
 }
 
+TEST(SwapPlanner, SpreadsWhatPaysEquallyOverTheModel) {
+  SwapProblem problem;
+  problem.items.assign(8, {2, 4, {}});  // of eight blocks
+  EXPECT_THAT(swap_order(problem, SwapOrder::offloading_benefit),
+              ElementsAre(0, 4, 2, 6, 1, 5, 3, 7));
+  problem.items.resize(5);
+  EXPECT_THAT(swap_order(problem, SwapOrder::offloading_benefit), ElementsAre(0, 4, 2, 1, 3));
+  problem.items.insert(problem.items.begin(), {1, 9, {}});
+  EXPECT_THAT(swap_order(problem, SwapOrder::offloading_benefit), ElementsAre(0, 1, 5, 3, 2, 4));
+}
+
+TEST(SwapPlanner, WhatDoesNotFitOnTheGpuEndsTheSearch) {
+  SwapProblem problem = ten();
+  const std::size_t taken = plan_swap(problem).taken.size();
+  ASSERT_GT(taken, 3u);
+  problem.items[3].fits = false;
+  EXPECT_THAT(plan_swap(problem).taken, ElementsAre(0, 1, 2));
+  EXPECT_EQ(plan_swap(problem).which_case, 3);
+  // a size is taken at its word
+  EXPECT_EQ(plan_swap_of(problem, SwapOrder::offloading_benefit, 10 * giga).taken.size(), 10u);
+}
+
 TEST(SwapPlanner, GoesByFlopsPerByteAndByTheModelWhereTheyAreEqual) {
   SwapProblem problem;
   problem.items = {{3, 3, {}}, {2, 4, {}}, {9, 0, {}}, {1, 1, {}}, {4, 8, {}}, {5, 0, {}}};
