@@ -6,7 +6,9 @@
 namespace spillway::strategies {
 
 namespace {
-constexpr std::size_t in_flight = 2;  ///< chunks of a queue: the next hides the latency of one
+/// Chunks of a queue: the next hides the latency of one. Each way through staging has as many:
+/// while one is on the link another is on the array.
+constexpr std::size_t in_flight = 2;
 constexpr std::size_t out_way = 0, in_way = 1;
 }  // namespace
 
@@ -182,9 +184,10 @@ std::optional<std::uint32_t> Migrations::pick(Queue queue) {
 
 Task<> Migrations::work(Queue queue) {
   std::deque<Flying> flying;
+  const std::size_t most = bounces_ && queue == Queue::array ? 2 * in_flight : in_flight;
   for (;;) {
     const auto move = stopping_ ? std::nullopt : pick(queue);
-    if (move && flying.size() < in_flight) {
+    if (move && flying.size() < most) {
       flying.push_back(issue(*move));
       continue;
     }

@@ -51,6 +51,7 @@ class BlockItems {
 
   void add_to(std::vector<SwapItem>& items) {
     for (std::uint32_t i = span_.first; i < span_.last; ++i) {
+      join_outputs(program_.operators[i]);
       const std::uint64_t flops = costs_[i];
       if (flops == 0) continue;
       const std::vector<TensorId> needed_by = users(i);
@@ -69,6 +70,16 @@ class BlockItems {
   }
 
  private:
+  /// What an operator makes it makes again together: rotated queries and keys, where they lie.
+  void join_outputs(const models::Operator& op) {
+    const models::Operand* first = nullptr;
+    for (const models::Operand& operand : op.operands) {
+      if (operand.access == Access::read || !is_saved(operand.tensor)) continue;
+      if (first) joined_.join(first->tensor, operand.tensor);
+      if (!first) first = &operand;
+    }
+  }
+
   bool is_least(TensorId tensor) const {
     return std::find(least_.begin(), least_.end(), tensor) != least_.end();
   }
