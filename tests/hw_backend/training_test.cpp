@@ -213,14 +213,16 @@ TEST(TrainingWithoutWaiting, OneStepAtATimeEndsWhereThePlainReferenceDoes) {
 
 // Blocks whose halves are computed again one after the other, from a checkpoint each.
 TEST(TrainingInHalves, EndsWhereTheReferenceDoes) {
-  for (const char* swapped : {"0 B", "1 MiB", "auto"}) {
+  for (const std::string swapped : {"0 B", "400 KB", "auto"}) {
     SCOPED_TRACE(swapped);
     const description::Scenario scenario =
         small_training("lohan", {"strategy.activations.checkpoints_per_block=2",
-                                 std::string("strategy.activations.swap_bytes=") + swapped});
+                                 "strategy.activations.swap_bytes=" + swapped});
     const RealRun run = train_for_real(scenario);
     ASSERT_TRUE(run.result.feasible());
-    EXPECT_GT(run.result.plan.at("recompute_flops").get<double>(), 0);
+    if (swapped == "0 B") {
+      EXPECT_GT(run.result.plan.at("recompute_flops").get<double>(), 0);
+    }
     const RealRun& reference = reference_run(scenario, "halves");
     EXPECT_EQ(run.trained.losses, reference.trained.losses);
     EXPECT_EQ(different(run.trained, reference.trained), 0u);
