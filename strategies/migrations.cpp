@@ -252,12 +252,15 @@ Op Migrations::bounce(std::uint32_t tensor, bool out, std::uint64_t offset, std:
   const View gpu = home.gpu.view(offset, bytes);
   const Range range{offset, bytes};
   Op& last = staged_[way][place];
+  // one after the other into staging: side by side they would end together, and the array and the
+  // link work by turns
+  Op& into = into_staging_[way];
   if (out) {
-    const Op copied = machine_.copy(rank_, staging, gpu, last);
-    last = machine_.write(rank_, home.file, range, staging, copied);
+    into = machine_.copy(rank_, staging, gpu, {last, into});
+    last = machine_.write(rank_, home.file, range, staging, into);
   } else {
-    const Op read = machine_.read(rank_, home.file, range, staging, last);
-    last = machine_.copy(rank_, gpu, staging, read);
+    into = machine_.read(rank_, home.file, range, staging, {last, into});
+    last = machine_.copy(rank_, gpu, staging, into);
   }
   return last;
 }

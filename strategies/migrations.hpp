@@ -100,6 +100,7 @@ class Migrations {
   Requests ssd_out_, ssd_in_, host_out_, host_in_;
   std::array<std::array<Buffer, 2>, 2> staging_;  ///< by way
   std::array<std::array<Op, 2>, 2> staged_;       ///< what uses them last
+  std::array<Op, 2> into_staging_;                ///< what filled one last, by way
   std::array<std::uint64_t, 2> turn_{};
   Event changed_;
   bool stopping_ = false;

@@ -56,6 +56,19 @@ TEST(TeraIO, TakesTheTimeThatThePlannerPredicts) {
   }
 }
 
+TEST(TeraIO, StagingHasTheArrayAndTheLinkWorkAtOnce) {
+  const auto step = [](const char* machine) {
+    return simulate(
+               small_model("llama", "teraio",
+                           {"model=gpt2-xl", std::string("machine=") + machine,
+                            "training.micro_batch=4", "training.sequence=1024", "parallel.data=1"}))
+        .step_time_s;
+  };
+  const double direct = step("lohan_4090_gds");
+  ASSERT_GT(direct, 0);
+  EXPECT_LT(step("lohan_4090"), 1.1 * direct);  // both resources at once: the array is the slower
+}
+
 TEST(TeraIO, BytesThatLeaveComeBackEveryStep) {
   const result::Result run = simulate(small("300 MiB", {R"(strategy.plan.destinations=["ssd"])"}));
   ASSERT_TRUE(run.feasible());
