@@ -183,10 +183,9 @@ class Planner {
     place_saved(plan);
     const models::LayerSpan& span = program_.layers[index];
     const Pass forward = all_of(span.forward);
-    Pass again;
+    Pass again, backward = all_of(span.backward);
     for (const std::uint32_t i : operators_to_rerun(program_, index, activations_))
       again.push_back({i, true});
-    Pass backward = all_of(span.backward);
     if (activations_.late) backward = as_needed(program_, std::exchange(again, {}), backward);
     place_transients(plan, {forward});
     plan.forward = plan_pass(plan, forward);

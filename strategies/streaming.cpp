@@ -380,6 +380,23 @@ class Streaming {
     co_await before;
   }
 
+  /// Backward of one layer, with what it makes again.
+  ///   in_parts  it does not find room for all that returns at once
+  ///   before    the backward of the layer above
+  Task<IssuedPass> issue_backward(std::uint32_t layer, LayerOperands at, bool in_parts, Op before) {
+    const LayerPlan& plan = job_.plans.layers[layer];
+    if (in_parts && !activations_.by_module()) co_return co_await as_it_returns(layer, at);
+    std::vector<Op> arrivals = co_await activations_.arrivals(layer, 0);
+    if (activations_.recomputes(layer)) {
+      const IssuedPass recomputed = issue(plan.recompute, at, std::move(arrivals));
+      arrivals = {recomputed.last};
+    }
+    if (!activations_.by_module()) co_return issue(plan.backward, at, std::move(arrivals));
+    IssuedPass issued;
+    issued.last = co_await module_by_module(layer, at, std::move(arrivals), before);
+    co_return issued;
+  }
+
   Task<> backward(bool first_micro, bool last_micro) {
     fetches_.clear();
     fetches_.resize(layers_);
@@ -390,7 +407,6 @@ class Streaming {
     activations_.prefetch_backward(layers_ - 1, 0);
     for (std::uint32_t turn = 0; turn < layers_; ++turn) {
       const std::uint32_t layer = layer_at(turn, true);
-      const LayerPlan& plan = job_.plans.layers[layer];
       std::size_t part = 0;
       for (; overlap_ && part < parts.size() && waits_for_room(layer); ++part)
         co_await parts[part];  // each gives back what came for it
@@ -426,19 +442,7 @@ class Streaming {
       at.gradients = &gradients.views;
       at.fresh = &gradients.fresh;
       at.arrivals = &activations_.saved_arrivals(layer);
-      std::vector<Op> arrivals;
-      if (!in_parts) arrivals = co_await activations_.arrivals(layer, 0);
-      if (activations_.recomputes(layer)) {
-        const IssuedPass recomputed = issue(plan.recompute, at, std::move(arrivals));
-        arrivals = {recomputed.last};
-      }
-      IssuedPass issued;
-      if (activations_.by_module())
-        issued.last = co_await module_by_module(layer, at, std::move(arrivals), before);
-      else if (in_parts)
-        issued = co_await as_it_returns(layer, at);
-      else
-        issued = issue(plan.backward, at, std::move(arrivals));
+      IssuedPass issued = co_await issue_backward(layer, at, in_parts, before);
       const Op computed = issued.last;
       activations_.after_backward(layer);
       if (before) co_await before;
