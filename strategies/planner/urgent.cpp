@@ -26,10 +26,9 @@ class Urgent {
         settings_(settings),
         plan_(plan),
         slots_(lifetimes.slots()),
-        pressure_(excess(), plan.ticks),
+        pressure_(excess()),
         host_(std::vector<std::int64_t>(
-                  slots_, -static_cast<std::int64_t>(settings.host_limit.value_or(0))),
-              plan.ticks),
+            slots_, -static_cast<std::int64_t>(settings.host_limit.value_or(0)))),
         in_file_(lifetimes.tensors.size(), false),
         file_room_(settings.file_limit.value_or(0)) {
     begins_.push_back(0);
