@@ -72,4 +72,19 @@ std::int64_t PressureTree::max(std::uint32_t first, std::uint32_t end) const {
   return most;
 }
 
+std::int64_t PressureTree::at(std::uint32_t slot) const {
+  Span span{0, slots_};
+  std::uint32_t node = 1;
+  std::int64_t above = 0;
+  slot %= slots_;
+  while (span.end - span.first > 1) {
+    above += nodes_[node].add;
+    const std::uint32_t middle = span.first + (span.end - span.first + 1) / 2;
+    const bool right = slot >= middle;
+    (right ? span.first : span.end) = middle;
+    node = 2 * node + (right ? 1 : 0);
+  }
+  return nodes_[node].max + above;
+}
+
 }  // namespace spillway::strategies::planner

@@ -16,7 +16,7 @@ class PressureTree {
   void add(std::uint32_t first, std::uint32_t end, std::int64_t bytes);
   std::int64_t max(std::uint32_t first, std::uint32_t end) const;
   std::int64_t max() const { return nodes_[1].max; }
-  std::int64_t at(std::uint32_t slot) const { return max(slot, slot + 1); }
+  std::int64_t at(std::uint32_t slot) const;
 
  private:
   struct Node {

@@ -161,9 +161,10 @@ class Urgent {
     const std::uint64_t size = pages(bytes(idle));
     if (at == Destination::ssd)
       return !settings_.file_limit || in_file_[idle.interval.tensor] || file_room_ >= size;
-    return !settings_.host_limit || host_.max(idle.interval.first, host_end(idle.interval.end)) +
-                                            static_cast<std::int64_t>(size) <=
-                                        0;
+    if (!settings_.host_limit || host_.max() + static_cast<std::int64_t>(size) <= 0) return true;
+    return host_.max(idle.interval.first, host_end(idle.interval.end)) +
+               static_cast<std::int64_t>(size) <=
+           0;
   }
 
   std::optional<Destination> destination(const Idle& idle) {
