@@ -1,5 +1,6 @@
 #include "hw_backend/real_run.hpp"
 
+#include "hw_backend/other_work.hpp"
 #include "hw_backend/storage/limits.hpp"
 
 namespace spillway::hw_backend {
@@ -74,7 +75,10 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
     RealOptions real{options.storages, options.paced, options.synthetic, options.trace,
                      options.answer_s};
     RealMachine machine(scenario, prepared, real, *engine, memory, devices);
+    const ProcessorTimes times = processor_times();
     run.result = strategies::run(machine, scenario, prepared, "real", &run.delays);
+    const std::string others = other_work(times, processor_times(), "it ran");
+    if (!others.empty()) run.notes.push_back(others);
     run.trace = std::move(machine.recorder().trace());
     run.memory = machine.memory_books();
     run.trained = machine.take_trained();
