@@ -51,7 +51,8 @@ std::vector<std::unique_ptr<Device>> make_devices(const description::Scenario& s
   for (std::uint32_t rank = 0; rank < scenario.node_ranks(); ++rank)
     devices.push_back(options.make_device
                           ? options.make_device(rank)
-                          : std::make_unique<HostDevice>(!options.synthetic, &memory));
+                          : std::make_unique<HostDevice>(!options.synthetic, &memory,
+                                                         scenario.machine.pcie.latency.value()));
   return devices;
 }
 

@@ -44,7 +44,8 @@ PhaseBusy busy_of(const Result& result, const std::string& phase) {
   return found == result.phase_busy.end() ? PhaseBusy{} : found->second;
 }
 
-/// The resource of `phase` whose busy time differs most, when that is a tenth of the phase's time.
+/// The resource of `phase` whose busy time differs most in the direction of the phase's time, when
+/// that is a tenth of it.
 std::string suspect_of(const Validation& validation, const std::string& phase, double predicted_s,
                        double measured_s) {
   const double longest = std::max(predicted_s, measured_s);
@@ -53,15 +54,17 @@ std::string suspect_of(const Validation& validation, const std::string& phase, d
   const PhaseBusy measured = busy_of(validation.measured, phase);
   const Resource* worst = nullptr;
   double most = 0.1 * longest;
+  const bool slower = measured_s > predicted_s;
   for (const Resource& resource : resources) {
-    const double gap = std::abs(predicted.*resource.busy - measured.*resource.busy);
+    const double more = measured.*resource.busy - predicted.*resource.busy;
+    const double gap = slower ? more : -more;
     if (gap > most) most = gap, worst = &resource;
   }
   if (!worst)
     return fmt::format(
-        "{}: {:.3f} s predicted, {:.3f} s measured; every resource was as busy as predicted, so "
+        "{}: {:.3f} s predicted, {:.3f} s measured; no resource was that much {} than predicted: "
         "the time lies between operations",
-        phase, predicted_s, measured_s);
+        phase, predicted_s, measured_s, slower ? "busier" : "less busy");
   return fmt::format(
       "{}: {:.3f} s predicted, {:.3f} s measured; {} was busy {:.3f} s instead of "
       "{:.3f} s: {}",

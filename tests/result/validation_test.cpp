@@ -61,6 +61,14 @@ TEST(CompareValidation, SuspectsTheResourceWhoseTimeDiffersMost) {
   EXPECT_TRUE(v.suspects.empty());
 }
 
+TEST(CompareValidation, DoesNotSuspectWhatWasBusierInAPhaseThatWasFaster) {
+  Validation v = sample();
+  v.measured.phase_busy["update"].gpu = 30;  // by more than the drives were less so
+  compare(v);
+  ASSERT_EQ(v.suspects.size(), 1u);
+  EXPECT_THAT(v.suspects[0], HasSubstr("ssd was busy"));
+}
+
 TEST(StoragesOf, HasThoseOfEitherSide) {
   Validation v;
   v.predicted.io.by_storage["a"] = {1, 2};
