@@ -72,6 +72,26 @@ std::string suspect_of(const Validation& validation, const std::string& phase, d
       worst->assumption);
 }
 
+bool about(std::uint64_t predicted, std::uint64_t measured) {
+  const auto p = static_cast<double>(predicted), m = static_cast<double>(measured);
+  return std::abs(p - m) <= 0.02 * std::max(p, m);
+}
+bool about(const StorageBytes& predicted, const StorageBytes& measured) {
+  return about(predicted.read, measured.read) && about(predicted.write, measured.write);
+}
+
+/// All storages moved together what was predicted, and single ones did not.
+bool divided_otherwise(const Validation& validation) {
+  StorageBytes predicted, measured;
+  bool each = true;
+  for (const auto& [name, bytes] : storages_of(validation)) {
+    predicted.read += bytes.first.read, predicted.write += bytes.first.write;
+    measured.read += bytes.second.read, measured.write += bytes.second.write;
+    each = each && about(bytes.first, bytes.second);
+  }
+  return !each && about(predicted, measured);
+}
+
 nlohmann::json bytes_json(const StorageBytes& bytes) {
   return {{"read", bytes.read}, {"write", bytes.write}};
 }
@@ -119,6 +139,10 @@ void compare(Validation& validation) {
     std::string suspect = suspect_of(validation, phase, predicted_s, measured_s);
     if (!suspect.empty()) validation.suspects.push_back(std::move(suspect));
   }
+  if (divided_otherwise(validation))
+    validation.suspects.push_back(
+        "storages: together they moved as many bytes as predicted, divided otherwise, as a system "
+        "does that measures its paths (strategy.optimizer.adapt)");
 }
 
 void to_json(nlohmann::json& json, const Validation& v) {

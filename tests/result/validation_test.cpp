@@ -69,6 +69,21 @@ TEST(CompareValidation, DoesNotSuspectWhatWasBusierInAPhaseThatWasFaster) {
   EXPECT_THAT(v.suspects[0], HasSubstr("ssd was busy"));
 }
 
+TEST(CompareValidation, KnowsBytesThatWereOnlyDividedOtherwise) {
+  Validation v;
+  v.predicted.io.by_storage = {{"a", {100, 50}}, {"b", {100, 50}}};
+  v.measured.io.by_storage = {{"a", {60, 30}}, {"b", {140, 70}}};
+  compare(v);
+  ASSERT_EQ(v.suspects.size(), 1u);
+  EXPECT_THAT(v.suspects[0], HasSubstr("divided otherwise"));
+  v.measured.io.by_storage["b"].write = 80;  // 110 together, and 100 were predicted
+  compare(v);
+  EXPECT_TRUE(v.suspects.empty());
+  v.measured.io.by_storage = {{"a", {101, 50}}, {"b", {99, 50}}};  // within a fiftieth each
+  compare(v);
+  EXPECT_TRUE(v.suspects.empty());
+}
+
 TEST(StoragesOf, HasThoseOfEitherSide) {
   Validation v;
   v.predicted.io.by_storage["a"] = {1, 2};
