@@ -69,6 +69,19 @@ TEST(CompareValidation, DoesNotSuspectWhatWasBusierInAPhaseThatWasFaster) {
   EXPECT_THAT(v.suspects[0], HasSubstr("ssd was busy"));
 }
 
+TEST(CompareValidation, HasNoErrorsOfTimesWhenKernelsTookNone) {
+  Validation v = sample();
+  v.synthetic = true;
+  compare(v);
+  EXPECT_EQ(v.errors.count("step_time_s") + v.errors.count("phases.update_s"), 0u);
+  EXPECT_EQ(v.errors.count("peak_bytes.host.total"), 1u);
+  EXPECT_TRUE(v.suspects.empty());
+  v.pacing = Pacing{};  // they took a GPU's
+  compare(v);
+  EXPECT_EQ(v.errors.count("step_time_s"), 1u);
+  EXPECT_FALSE(v.suspects.empty());
+}
+
 TEST(CompareValidation, KnowsBytesThatWereOnlyDividedOtherwise) {
   Validation v;
   v.predicted.io.by_storage = {{"a", {100, 50}}, {"b", {100, 50}}};
