@@ -29,6 +29,8 @@ std::string_view remedy_of(int code) {
     case EACCES:
     case EPERM:
       return "name a directory that you may write to, or have its owner change";
+    case ENOENT:  // of a directory that is there: /proc
+      return "its file system makes no directories; name one on a drive's";
     case EROFS:
       return "its file system is read-only: name another directory, or mount -o remount,rw";
     case ENOSPC:

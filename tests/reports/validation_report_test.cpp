@@ -66,6 +66,17 @@ TEST(ValidationReport, SaysWhenNothingWasComputedOrCompared) {
   EXPECT_THAT(text, Not(HasSubstr("Loss")));
 }
 
+TEST(ValidationReport, ComparesTimesOfARunWithoutKernelsOnlyWhenItWasPaced) {
+  result::Validation v = sample();
+  v.synthetic = true;
+  v.pacing = std::nullopt;
+  EXPECT_THAT(validation_report(v, {}), HasSubstr("bytes and peaks compare"));
+  EXPECT_THAT(validation_report(v, {}), testing::ContainsRegex("step +42.0 s +40.0 s +-\n"));
+  v.pacing = result::Pacing{100, 0, 0.25};
+  EXPECT_THAT(validation_report(v, {}), Not(HasSubstr("bytes and peaks compare")));
+  EXPECT_THAT(validation_report(v, {}), testing::ContainsRegex("step +42.0 s +40.0 s +.5.0 %\n"));
+}
+
 TEST(ValidationReport, IsTheReasonWhenTheScenarioDoesNotFit) {
   result::Validation v = sample();
   v.predicted = v.measured = sample_that_does_not_fit();
