@@ -7,7 +7,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-namespace spillway::hw_backend {
+namespace spillway::hw_backend::training_test {
 namespace {
 
 /// A way to train, beside the system that does it.
@@ -355,4 +355,4 @@ TEST(TrainingWithAKeptSubgroup, EndsWhereTheReferenceDoesAfterAnyNumberOfSteps) 
 }
 
 }  // namespace
-}  // namespace spillway::hw_backend
+}  // namespace spillway::hw_backend::training_test
