@@ -120,8 +120,8 @@ endfunction()
 #   RUNS_PROGRAM   starts the program, whose path is the macro SPILLWAY_PROGRAM
 #   OPTIMIZED      calculates so much itself that it is compiled as the libraries are
 #   ONE_TEST       thousands of small tests: one ctest test <folder>/all, not a process for each
-#   PARTS          under a sanitizer, where a process costs more than most tests, so many ctest tests
-#                  <folder>/part_<i>, each a process
+#   PARTS          under a sanitizer, where a process costs more than most tests: so many ctest
+#                  tests <folder>/part_<i>, each a process
 function(spillway_test folder)
   cmake_parse_arguments(arg "HOSTS_PLUGINS;ONE_TEST;OPTIMIZED;RUNS_PROGRAM" "PARTS;TIMEOUT"
                         "SOURCES;LINKS" ${ARGN})
