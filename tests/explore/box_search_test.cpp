@@ -9,7 +9,7 @@
 #include "sim/plugin.hpp"
 #include "tests/scenarios/temporary_files.hpp"
 
-namespace spillway::explore {
+namespace spillway::explore::box_search_test {
 namespace {
 
 using nlohmann::json;
@@ -270,4 +270,4 @@ TEST(BoxSearch, ThrowsWhatIsWrongWithEverySetting) {
 }
 
 }  // namespace
-}  // namespace spillway::explore
+}  // namespace spillway::explore::box_search_test

@@ -5,7 +5,7 @@
 
 #include "tests/reports/samples.hpp"
 
-namespace spillway::reports {
+namespace spillway::reports::validation_report_test {
 namespace {
 
 using testing::HasSubstr;
@@ -112,4 +112,4 @@ TEST(OnOneTimeline, BothBeginWithTheirFirstStepAndWhatEndedBeforeIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace spillway::reports
+}  // namespace spillway::reports::validation_report_test

@@ -6,7 +6,7 @@
 #include "tests/scenarios/temporary_files.hpp"
 #include "tests/scenarios/test_systems.hpp"
 
-namespace spillway::scenarios {
+namespace spillway::scenarios::read_space_test {
 namespace {
 
 /// A space over a small base with `axes` and, after it, `more` keys.
@@ -181,4 +181,4 @@ TEST(ReadSpace, RefusesAnAxisOfMoreThanAHundredThousandValues) {
 }
 
 }  // namespace
-}  // namespace spillway::scenarios
+}  // namespace spillway::scenarios::read_space_test

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-namespace spillway::strategies {
+namespace spillway::strategies::layer_plan_test {
 namespace {
 
 using models::TensorId;
@@ -201,4 +201,4 @@ TEST(LayerPlan, EncoderOutputOfT5LivesUntilTheFirstDecoderBlockIsBack) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::layer_plan_test
