@@ -86,4 +86,16 @@ void write_file(const std::string& path, const std::string& text) {
   fail_to_write(path);
 }
 
+void require_writable(const std::string& option, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  const fs::file_status status = fs::status(path, unknown);
+  fs::path folder = fs::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  const bool may = ::access(fs::exists(status) ? path.c_str() : folder.c_str(), W_OK) == 0;
+  if (!may || fs::is_directory(status) || status.type() == fs::file_type::none)
+    refuse(option, "\"" + path + "\" cannot be written",
+           "name a file in a folder that you may write to");
+}
+
 }  // namespace spillway::cli

@@ -40,4 +40,9 @@ void add_set(CLI::App& verb, std::vector<std::string>& overrides, const std::str
 ///   Throws  ScenarioError naming the path and the system's reason
 void write_file(const std::string& path, const std::string& text);
 
+/// That it can be written, before minutes are spent on what could not be kept.
+///   option  the word of the command that names it
+///   Throws  ScenarioError
+void require_writable(const std::string& option, const std::string& path);
+
 }  // namespace spillway::cli

@@ -46,6 +46,8 @@ SlurmJob job_of(const Options& options) {
   SlurmJob job{options.space, options.database, options.slurm, options.jobs, options.mpi, {}};
   if (options.simulate_all) job.more.emplace_back("--simulate-all");
   if (!options.budget.empty()) job.more.push_back("--budget " + options.budget);
+  if (options.mpi && options.silence != Options{}.silence)
+    job.more.push_back("--silence " + options.silence);
   if (options.limit_s != Options{}.limit_s)
     job.more.push_back(fmt::format("--limit {}", options.limit_s));
   if (options.search != Options{}.search)
@@ -58,8 +60,9 @@ SlurmJob job_of(const Options& options) {
 double time_of(const std::string& option, const std::string& text) {
   if (text.empty()) return 0;
   const auto parsed = description::parse_quantity(description::Dimension::seconds, text);
-  if (!parsed.problem.empty()) refuse(option, parsed.problem, parsed.hint);
-  if (parsed.value <= 0) refuse(option, "is no time", "write for example " + option + " 10min");
+  const std::string hint = "write for example " + option + " 10min";
+  if (!parsed.problem.empty()) refuse(option, parsed.problem, hint);
+  if (parsed.value <= 0) refuse(option, "is no time", hint);
   return static_cast<double>(parsed.value);
 }
 
@@ -265,6 +268,14 @@ void add_explain(CLI::App& verb) {
   });
 }
 
+/// Whether SQLite keeps it beside one of the parts, as it does when a writer was killed: a pattern
+/// for the shards matches it too.
+bool belongs_to_another(const std::string& file, const std::vector<std::string>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+    return file == part + "-wal" || file == part + "-shm";
+  });
+}
+
 void add_merge(CLI::App& verb) {
   auto into = std::make_shared<std::string>();
   auto parts = std::make_shared<std::vector<std::string>>();
@@ -275,7 +286,8 @@ void add_merge(CLI::App& verb) {
   merge_verb->callback([into, parts] {
     explore::Store store(*into, explore::Database::Access::write);
     for (const std::string& part : *parts)
-      print(fmt::format("{}: {} scenarios\n", part, reports::human_count(store.take_over(part))));
+      if (!belongs_to_another(part, *parts))
+        print(fmt::format("{}: {} scenarios\n", part, reports::human_count(store.take_over(part))));
   });
 }
 

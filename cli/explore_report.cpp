@@ -18,21 +18,17 @@ using nlohmann::json;
 
 namespace {
 
-SpaceRow row_of(explore::Store& store, std::int64_t space) {
-  for (SpaceRow& row : store.spaces())
-    if (row.space == space) return row;
-  throw description::InternalError("a space without a row");
-}
-
 std::string shown(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// A number of a result, by what its path says of it.
-std::string human(const std::string& path, const json& value) {
+}  // namespace
+
+std::string human_value(const std::string& path, const json& value) {
   if (!value.is_number()) return value.is_null() ? "-" : shown(value);
   const double number = value.get<double>();
   const std::string last = path.substr(path.find_last_of('.') + 1);
+  if (last.starts_with("usd_per_")) return fmt::format("${:.3g}", number);
   if (last.ends_with("_usd")) return reports::human_price(number);
   if (last.ends_with("_years")) return reports::human_years(number);
   if (last.ends_with("per_s")) return reports::human_number(number);
@@ -41,6 +37,8 @@ std::string human(const std::string& path, const json& value) {
     return reports::human_memory(static_cast<std::uint64_t>(number));
   return reports::human_number(number);
 }
+
+namespace {
 
 /// The smaller the better; what has no value comes last.
 double cost(const PointRow& point, const explore::ObjectiveRow& by) {
@@ -90,7 +88,7 @@ void print_points(const SpaceRow& space, const std::vector<PointRow>& points) {
     cells.emplace_back(std::to_string(point.number));
     for (const std::string& axis : space.axes) cells.emplace_back(shown(point.point.at(axis)));
     for (const explore::ObjectiveRow& one : space.objectives)
-      cells.emplace_back(human(one.path, point.objectives.value(one.path, json())));
+      cells.emplace_back(human_value(one.path, point.objectives.value(one.path, json())));
   }
   print(to_text(table, reports::screen_of(stdout)));
 }
@@ -112,15 +110,22 @@ void print_rows(const std::vector<PointRow>& points, Form form) {
 
 }  // namespace
 
+SpaceRow space_row(explore::Store& store, std::int64_t space) {
+  for (SpaceRow& row : store.spaces())
+    if (row.space == space) return row;
+  throw description::InternalError("a space without a row");
+}
+
 void print_front(explore::Store& store, std::int64_t number, Form form) {
-  const SpaceRow space = row_of(store, number);
+  const SpaceRow space = space_row(store, number);
   std::vector<PointRow> front = store.points(number, "front");
   sort_best_first(front, space);
   if (form == Form::table) {
     print(summary(space) + "\n");
     if (front.empty())
-      return print(
-          "No point fulfils the constraints; spillway explore show FILE --why says why.\n");
+      return print(fmt::format(
+          "No point{} fulfils the constraints; spillway explore show FILE --why says why.\n",
+          space.finished ? "" : " so far"));
     return print_points(space, front);
   }
   json points = json::array();
@@ -155,7 +160,7 @@ void print_front(explore::Store& store, std::int64_t number, Form form) {
 }
 
 void print_groups(explore::Store& store, std::int64_t number, const std::string& axis, Form form) {
-  const SpaceRow space = row_of(store, number);
+  const SpaceRow space = space_row(store, number);
   if (std::find(space.axes.begin(), space.axes.end(), axis) == space.axes.end())
     refuse("--best-per", "no axis \"" + axis + "\"",
            fmt::format("known: {}", fmt::join(space.axes, ", ")));
@@ -199,7 +204,7 @@ void print_reasons(explore::Store& store, std::int64_t number, Form form) {
   for (const auto& [unused, group] : groups)
     table.rows.push_back({reports::human_count(group.count), group.example->verdict,
                           group.example->point.dump(), group.example->reason});
-  const SpaceRow space = row_of(store, number);
+  const SpaceRow space = space_row(store, number);
   print(summary(space) + "\n" + to_text(table, reports::screen_of(stdout)));
 }
 

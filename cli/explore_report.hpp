@@ -2,9 +2,19 @@
 
 #include "explore/store/store.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include <string>
+
 namespace spillway::cli {
 
 enum class Form : unsigned char { table, json, csv };
+
+/// The space of that number.
+explore::SpaceRow space_row(explore::Store& store, std::int64_t space);
+
+/// A number of a result, by what its path says of it.
+std::string human_value(const std::string& path, const nlohmann::json& value);
 
 /// The points of a space that nothing beats, the best in the first objective first.
 ///   json  as FORMATS has it, whole results

@@ -49,14 +49,47 @@ std::string largest_of(const std::vector<Trial>& trials) {
   return "none";
 }
 
-std::vector<Trial> powers(const std::string& system, const char* words, const char* path,
-                          std::uint64_t from, std::uint64_t to) {
+/// A number of the training, and from where to where it is tried.
+struct Ladder {
+  const char* words;
+  const char* path;
+  std::uint64_t from, to;
+};
+
+std::vector<Trial> with_values(const Trial& like, const Ladder& ladder,
+                               const std::vector<std::uint64_t>& values) {
   std::vector<Trial> trials;
-  for (std::uint64_t value = from; value <= to; value *= 2)
-    trials.push_back({fmt::format("{} {}", words, value),
-                      {set_system(system), fmt::format("{}={}", path, value)},
-                      std::nullopt,
-                      ""});
+  for (const std::uint64_t value : values) {
+    Trial& trial = trials.emplace_back();
+    trial.words = fmt::format("{} {}", ladder.words, value);
+    trial.overrides = {fmt::format("{}={}", ladder.path, value)};
+    trial.overrides.insert(trial.overrides.begin(), like.overrides.begin(), like.overrides.end());
+  }
+  return trials;
+}
+
+/// Powers of two, then eighths between the largest of them that fits and the next.
+std::vector<Trial> climb(const json& base, const Trial& like, const Ladder& ladder,
+                         const PlanOptions& options, TrialCounts& counts) {
+  std::vector<std::uint64_t> values;
+  for (std::uint64_t value = ladder.from; value <= ladder.to; value *= 2) values.push_back(value);
+  std::vector<Trial> trials = with_values(like, ladder, values);
+  add_overrides(trials, options);
+  try_or_refuse(base, trials);
+  const auto fits =
+      std::find_if(trials.rbegin(), trials.rend(), [](const Trial& trial) { return trial.fits(); });
+  if (fits != trials.rend() && fits != trials.rbegin()) {
+    const std::size_t next = static_cast<std::size_t>(trials.rend() - fits);
+    const std::uint64_t most = values[next - 1], step = std::max<std::uint64_t>(1, most / 8);
+    std::vector<std::uint64_t> between;
+    for (std::uint64_t value = most + step; value < values[next]; value += step)
+      between.push_back(value);
+    std::vector<Trial> fine = with_values(like, ladder, between);
+    add_overrides(fine, options);
+    try_all(simulator(), base, fine);  // all of them may be too long for the model
+    trials.insert(trials.begin() + static_cast<std::ptrdiff_t>(next), fine.begin(), fine.end());
+  }
+  for (const Trial& trial : trials) counts.simulated += trial.result.has_value();
   return trials;
 }
 
@@ -67,8 +100,14 @@ std::vector<Trial> models_that_fit(const PlanOptions& options, TrialCounts& coun
   bool any = false;
   for (const std::string& model : options.models) {
     std::vector<Trial> own;
-    for (const std::string& system : systems_or_all(options.systems))
-      own.push_back({model + " with " + system, {set_system(system)}, std::nullopt, ""});
+    for (const Way& way : ways_of(options))
+      for (const Split& split : splits_of(options)) {
+        Trial& trial = own.emplace_back();
+        trial.words = model + " with " + way.name + split.name;
+        trial.overrides = {way.overrides};
+        trial.overrides.insert(trial.overrides.end(), split.overrides.begin(),
+                               split.overrides.end());
+      }
     add_overrides(own, options);
     const auto refused = try_fastest(simulator(), plan_base(options, model), own, 1, counts);
     if (!wrong) wrong = refused;
@@ -95,13 +134,11 @@ void plan_largest(PlanOptions options) {
   }
   const std::size_t index = static_cast<std::size_t>(models.rend() - largest) - 1;
   const std::string model = options.models[index], system = largest->result->system;
-  auto contexts = powers(system, "context", "training.sequence", 512, 1 << 20);
-  auto batches = powers(system, "micro-batch", "training.micro_batch", 1, 1024);
-  for (auto* trials : {&contexts, &batches}) {
-    add_overrides(*trials, options);
-    try_or_refuse(plan_base(options, model), *trials);
-    counts.simulated += trials->size();
-  }
+  const json base = plan_base(options, model);
+  const auto contexts =
+      climb(base, *largest, {"context", "training.sequence", 512, 1 << 20}, options, counts);
+  const auto batches =
+      climb(base, *largest, {"micro-batch", "training.micro_batch", 1, 1024}, options, counts);
   if (options.json)
     return print_json({{"model", model},
                        {"system", system},

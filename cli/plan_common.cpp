@@ -4,9 +4,12 @@
 #include "reports/human.hpp"
 #include "reports/table.hpp"
 #include "scenarios/box.hpp"
+#include "scenarios/document.hpp"
+#include "scenarios/shipped.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace spillway::cli {
 
@@ -16,9 +19,7 @@ using reports::Align;
 void add_plan_options(CLI::App& verb, PlanOptions& options) {
   verb.add_option("--machine", options.machine, "a name of scenarios/machines or a file")
       ->required();
-  verb.add_option("--system", options.systems,
-                  "only these systems; else all whose updates come in time")
-      ->delimiter(',');
+  add_way_options(verb, options);
   verb.add_option("--precision", options.precision, "of the training");
   verb.add_option("--sequence", options.sequence, "tokens of a sample")->check(CLI::PositiveNumber);
 }
@@ -42,16 +43,127 @@ void add_overrides(std::vector<explore::Trial>& trials, const PlanOptions& optio
                            options.overrides.end());
 }
 
-std::string set_system(const std::string& name) {
-  return R"(strategy={"system": ")" + name + "\"}";
+namespace {
+
+/// What a mix swaps: " + weights.home host".
+void add_parts(const json& part, const std::string& path, std::string& name) {
+  if (part.is_object()) {
+    for (const auto& [key, child] : part.items())
+      add_parts(child, path.empty() ? key : path + "." + key, name);
+  } else if (path != "system") {
+    name += " + " + path + " " + (part.is_string() ? part.get<std::string>() : part.dump());
+  }
 }
 
-std::vector<std::string> systems_or_all(const std::vector<std::string>& asked) {
-  if (!asked.empty()) return asked;
-  std::vector<std::string> all;
-  for (const strategies::System& system : strategies::catalogue())
-    if (system.defaults().optimizer.staleness == 0) all.push_back(system.name);
-  return all;
+/// The parts of a scenario that ships as an example or stands in a file.
+Way mix_of(const std::string& asked) {
+  const std::vector<std::string> shipped = scenarios::shipped_names("scenarios/examples");
+  const bool known = std::find(shipped.begin(), shipped.end(), asked) != shipped.end();
+  const scenarios::LocatedJson scenario =
+      scenarios::read_located(known ? scenarios::shipped_file("scenarios/examples", asked) : asked);
+  const json* strategy = scenario.find("/strategy");
+  const json* system = scenario.find("/strategy/system");
+  if (!system || !system->is_string())
+    refuse("--mix", asked + " has no strategy.system", "name a scenario that swaps parts");
+  Way way{system->get<std::string>(), "strategy=" + strategy->dump(), false};
+  add_parts(*strategy, "", way.name);
+  return way;
+}
+
+std::vector<std::string> shipped_mixes() {
+  std::vector<std::string> names = scenarios::shipped_names("scenarios/examples");
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with("mix_"); });
+  return names;
+}
+
+}  // namespace
+
+std::vector<Way> ways_of(const WayOptions& options) {
+  std::vector<Way> ways;
+  for (const strategies::System& system : strategies::catalogue()) {
+    const description::Strategy own = system.defaults();
+    const auto& asked = options.systems;
+    if (asked.empty() ? own.optimizer.staleness == 0
+                      : std::find(asked.begin(), asked.end(), system.name) != asked.end())
+      ways.push_back({system.name, std::string(R"(strategy={"system": ")") + system.name + "\"}",
+                      own.activations.policy == description::ActivationPolicy::plan});
+  }
+  for (const std::string& name : options.systems)  // whoever reads it says what is wrong
+    if (!strategies::find_system(name))
+      ways.push_back({name, R"(strategy={"system": ")" + name + "\"}", false});
+  std::vector<std::string> mixes = options.mixes;
+  if (mixes.empty() && options.systems.empty()) mixes = shipped_mixes();
+  for (const std::string& mix : mixes)
+    if (mix != "none") ways.push_back(mix_of(mix));
+  return ways;
+}
+
+void add_way_options(CLI::App& verb, WayOptions& options) {
+  verb.add_option("--system", options.systems,
+                  "only these systems; else all whose updates come in time")
+      ->delimiter(',');
+  verb.add_option("--mix", options.mixes,
+                  "the parts of these scenarios too: files or names of scenarios/examples; without "
+                  "--system the mix_* there; none: no mixes")
+      ->delimiter(',');
+}
+
+void add_batch_options(CLI::App& verb, WayOptions& options) {
+  verb.add_option("--micro-batch", options.batches, "samples a card and pass that are tried")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  CLI::Option* global =
+      verb.add_option("--global-batch", options.global_batch,
+                      "samples of a step: only splits into micro-batches that make so many")
+          ->check(CLI::PositiveNumber);
+  verb.add_option("--accumulation", options.accumulations, "micro-batches a step that are tried")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->excludes(global);
+}
+
+std::vector<Split> splits_of(const PlanOptions& options) {
+  const json base = plan_base(options, options.models.front());
+  const scenarios::Document document =
+      scenarios::assemble(scenarios::located_at(base, {}), options.overrides);
+  const json* data = document.scenario.find("/parallel/data");
+  const bool said = document.scenario.find("/parallel") != nullptr;
+  if (said || !document.machine.present)  // whoever reads the scenario says what is wrong
+    return {{"", {}, data && data->is_number_unsigned() ? data->get<std::uint64_t>() : 1}};
+  const json& machine = document.machine.json.value;
+  const auto count = [](const json& of, const char* key) {
+    return of.is_object() && of.contains(key) && of[key].is_number_unsigned()
+               ? of[key].get<std::uint64_t>()
+               : 1;
+  };
+  const std::uint64_t nodes = count(machine, "nodes");
+  const std::uint64_t own = machine.contains("gpu") ? count(machine["gpu"], "count") : 1;
+  const auto set = [](const char* how, std::uint64_t number) {
+    return fmt::format("parallel.{}={}", how, number);
+  };
+  std::vector<Split> splits = {{"", {set("data", nodes * own)}, nodes * own}};
+  if (own > 1)
+    for (const char* how : {"tensor", "pipeline"})
+      splits.push_back(
+          {fmt::format(", {} {}", how, own), {set("data", nodes), set(how, own)}, nodes});
+  return splits;
+}
+
+std::vector<BatchSplit> batches_of(const WayOptions& options, std::uint64_t data) {
+  std::vector<BatchSplit> splits;
+  const auto add = [&](std::uint64_t batch, std::uint64_t accumulation) {
+    splits.push_back({fmt::format(", micro-batch {}", batch) +
+                          (accumulation == 1 ? "" : fmt::format(" x {}", accumulation)),
+                      {fmt::format("training.micro_batch={}", batch),
+                       fmt::format("training.gradient_accumulation={}", accumulation)}});
+  };
+  for (const std::uint64_t batch : options.batches) {
+    if (options.global_batch == 0)
+      for (const std::uint64_t accumulation : options.accumulations) add(batch, accumulation);
+    else if (options.global_batch % (batch * data) == 0)
+      add(batch, options.global_batch / (batch * data));
+  }
+  return splits;
 }
 
 json trial_json(const explore::Trial& trial) {

@@ -6,13 +6,53 @@
 
 namespace spillway::cli {
 
+/// How one may train: which parts, and how the samples of a step are split.
+struct WayOptions {
+  std::vector<std::string> systems, mixes;
+  std::vector<std::uint64_t> batches = {1, 2, 4, 8, 16, 32}, accumulations = {1};
+  std::uint64_t global_batch = 0;  ///< samples of a step; 0: whatever the others make
+};
+
+/// A system with its own parts, or the parts of a scenario.
+struct Way {
+  std::string name;       ///< "lohan", "lohan + pinned exact"
+  std::string overrides;  ///< `strategy={...}`
+  bool plans = false;     ///< tensor by tensor for one box: that takes its time
+};
+
+/// The systems that are asked for; without any, all of the catalogue whose updates come in time.
+/// Then the mixes that are asked for; without any and without systems, those that ship.
+///   Throws  ScenarioError: a mix that cannot be read or has no strategy
+std::vector<Way> ways_of(const WayOptions& options);
+
+/// --system and --mix.
+void add_way_options(CLI::App& verb, WayOptions& options);
+/// --micro-batch, --accumulation and --global-batch.
+void add_batch_options(CLI::App& verb, WayOptions& options);
+
 /// What the questions about one machine have in common.
-struct PlanOptions {
+struct PlanOptions : WayOptions {
   std::string machine, precision = "bf16_mixed";
-  std::vector<std::string> models, systems, overrides;
+  std::vector<std::string> models, overrides;
   std::uint64_t sequence = 4096;
   bool json = false;
 };
+
+/// How the cards of a machine share the work: each has a batch of its own, or those of a node work
+/// on one layer or are the stages of a pipeline; nothing to choose where an override says how.
+struct Split {
+  std::string name;                    ///< ", pipeline 2"; "" for batches of their own
+  std::vector<std::string> overrides;  ///< of `parallel`
+  std::uint64_t data = 1;
+};
+std::vector<Split> splits_of(const PlanOptions& options);
+
+/// How the samples of a step are split on one of `data` batches.
+struct BatchSplit {
+  std::string name;                    ///< ", micro-batch 4 x 2"
+  std::vector<std::string> overrides;  ///< of `training`
+};
+std::vector<BatchSplit> batches_of(const WayOptions& options, std::uint64_t data);
 
 /// The options of PlanOptions but --set and --json, which stand last.
 void add_plan_options(CLI::App& verb, PlanOptions& options);
@@ -23,12 +63,6 @@ nlohmann::json plan_base(const PlanOptions& options, const std::string& model);
 
 /// Adds what the user overrides to each of them.
 void add_overrides(std::vector<explore::Trial>& trials, const PlanOptions& options);
-
-/// `strategy={"system": name}`: the system with its own parts.
-std::string set_system(const std::string& name);
-
-/// The systems that are asked for; without any, all of the catalogue whose updates come in time.
-std::vector<std::string> systems_or_all(const std::vector<std::string>& asked);
 
 /// {"words", "reason", "ruled_out", "result"}.
 nlohmann::json trial_json(const explore::Trial& trial);

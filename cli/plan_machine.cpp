@@ -3,14 +3,15 @@
 #include "explore/box_search.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <set>
 
 namespace spillway::cli {
 
@@ -23,20 +24,13 @@ using scenarios::PriceList;
 
 namespace {
 
-struct Options {
+struct Options : WayOptions {
   std::string model, parts = "one_box", precision = "bf16_mixed", out, machine_out;
-  std::vector<std::string> systems, overrides;
-  std::vector<std::uint64_t> batches = {1, 2, 4, 8, 16, 32};
+  std::vector<std::string> overrides;
   std::uint64_t sequence = 4096, most = 5000;
   double tokens_per_day = 0, budget = 0, years = 0;
   bool json = false;
 };
-
-/// Whether a system plans tensor by tensor for one box: such plans take their time.
-bool plans(const std::string& name) {
-  const strategies::System* system = strategies::find_system(name);
-  return system && system->defaults().activations.policy == description::ActivationPolicy::plan;
-}
 
 BoxNeed need_of(const Options& options) {
   BoxNeed need;
@@ -44,12 +38,16 @@ BoxNeed need_of(const Options& options) {
               {"training", {{"precision", options.precision}, {"sequence", options.sequence}}},
               {"strategy", {{"system", "zero_infinity"}}},
               {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
-  for (const std::string& system : systems_or_all(options.systems))
+  for (const Way& way : ways_of(options))
     for (const std::uint64_t batch : options.batches)
-      need.settings.push_back({fmt::format("{}, micro-batch {}", system, batch),
-                               system,
-                               {set_system(system), fmt::format("training.micro_batch={}", batch)},
-                               !options.systems.empty() || !plans(system)});
+      for (const std::uint64_t accumulation : options.accumulations)
+        need.settings.push_back({fmt::format("{}, micro-batch {}", way.name, batch),
+                                 way.name,
+                                 {way.overrides},
+                                 !options.systems.empty() || !way.plans,
+                                 batch,
+                                 accumulation});
+  need.global_batch = options.global_batch;
   need.overrides = options.overrides;
   need.tokens_per_day = options.tokens_per_day;
   need.budget_usd = options.budget;
@@ -89,6 +87,8 @@ json search_json(const PriceList& list, const BoxSearch& found) {
           {"cheaper", found.cheaper},
           {"ruled_out", found.ruled_out},
           {"missed", found.missed},
+          {"late_systems", found.late_systems},
+          {"late_missed", found.late_missed},
           {"bounded", found.bounded},
           {"simulated", found.simulated},
           {"neighbours", list_json(list, found.neighbours)},
@@ -154,6 +154,11 @@ std::string cheaper_words(const BoxSearch& found) {
         "; {} were looked at in part only before --most simulations were spent: one of them may do "
         "it",
         reports::human_count(open));
+  if (found.late_missed > 0)
+    text += fmt::format(
+        "; {} of them miss it too with {}, in the setting that does best on a box "
+        "that does it",
+        reports::human_count(found.late_missed), fmt::join(found.late_systems, ", "));
   return text + fmt::format(". {} bounds, {} simulations.", reports::human_count(found.bounded),
                             reports::human_count(found.simulated));
 }
@@ -182,9 +187,11 @@ void print_answer(const PriceList& list, const BoxSearch& found, const BoxNeed& 
   print_paragraph(cheaper_words(found));
   for (const BoxOffer& offer : found.systems)
     if (offer.meets && offer.trial.result->tokens_per_s > result.tokens_per_s)
-      print_paragraph(fmt::format(
-          "{} was tried on this box only and is faster: --system {} searches all boxes with it.",
-          offer.change, offer.change));
+      print_paragraph(
+          fmt::format("{} is faster on this box, and was tried on it and cheaper ones only: "
+                      "--system {} searches "
+                      "all boxes with it.",
+                      offer.change, offer.change));
   if (!found.runners_up.empty())
     print_paragraph(
         "Runners-up are the cheapest with other cards or another host, as far as their most "
@@ -203,6 +210,14 @@ void print_none(const PriceList& list, const BoxSearch& found, const BoxNeed& ne
                               list.name, reports::human_price(need.budget_usd),
                               reports::human_number(need.tokens_per_day)));
   print_paragraph(cheaper_words(found));
+  std::set<std::string> untried;
+  for (const explore::BoxSetting& setting : need.settings)
+    if (!setting.searched) untried.insert(setting.system);
+  if (!untried.empty())
+    print_paragraph(
+        fmt::format("Not tried: systems that plan for one box, which takes its time; "
+                    "--system {} searches with them.",
+                    fmt::join(untried, ",")));
 }
 
 /// Says on a terminal how far the search is, in a line that goes away.
@@ -245,13 +260,8 @@ void add_plan_machine(CLI::App& plan) {
   verb->add_option("--parts", options->parts, "a name of scenarios/parts or a file");
   verb->add_option("--lifetime", options->years, "years that its drives have to last")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--system", options->systems,
-                   "only these systems; else all whose updates come in time, those that plan for "
-                   "one box on the answer only")
-      ->delimiter(',');
-  verb->add_option("--micro-batch", options->batches, "samples a card and pass that are tried")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+  add_way_options(*verb, *options);
+  add_batch_options(*verb, *options);
   verb->add_option("--precision", options->precision, "of the training");
   verb->add_option("--sequence", options->sequence, "tokens of a sample")
       ->check(CLI::PositiveNumber);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 namespace spillway::cli {
 
@@ -63,20 +64,71 @@ Configuration configure(const std::vector<Trial>& trials) {
   return found;
 }
 
+bool deepspeed_can(const json& base, const Trial& trial) {
+  try {
+    scenarios::export_deepspeed(
+        scenarios::read_scenario(base, trial.overrides, explore::known_systems()).scenario);
+    return true;
+  } catch (const description::ScenarioError&) {
+    return false;
+  }
+}
+
+/// Simulates what was left out as slower than the best, where it may be the fastest for DeepSpeed.
+void try_deepspeed(const json& base, Answer& answer) {
+  const Trial* known = answer.deepspeed.trial;
+  const double least = known ? known->result->tokens_per_s : 0;
+  std::vector<Trial> open;
+  std::vector<std::size_t> of;
+  for (std::size_t i = 0; i < answer.trials.size(); ++i) {
+    const Trial& trial = answer.trials[i];
+    if (!trial.ruled_out || trial.most_tokens_per_s.value_or(0) <= least) continue;
+    if (!deepspeed_can(base, trial)) continue;
+    open.push_back({trial.words, trial.overrides, std::nullopt, ""});
+    of.push_back(i);
+  }
+  explore::TrialCounts counts;
+  if (!open.empty()) try_fastest(simulator(), base, open, 1, counts);
+  for (std::size_t i = 0; i < open.size(); ++i)
+    if (open[i].result) answer.trials[of[i]] = std::move(open[i]);
+  answer.counts.ruled_out -= counts.simulated;
+  answer.counts.simulated += counts.simulated;
+}
+
+/// Splits that a system cannot do say nothing.
+void drop_refused_splits(std::vector<Trial>& trials) {
+  std::erase_if(trials, [](const Trial& trial) {
+    const bool split = trial.words.find(", tensor ") != std::string::npos ||
+                       trial.words.find(", pipeline ") != std::string::npos;
+    return split && !trial.result && !trial.ruled_out;
+  });
+}
+
 Answer answer_for(const Options& options, const std::string& model) {
   Answer answer{model, {}, {}, nullptr, {}};
-  for (const std::string& system : systems_or_all(options.systems))
-    for (const std::uint64_t batch : {1, 2, 4, 8, 16, 32})
-      answer.trials.push_back({fmt::format("{}, micro-batch {}", system, batch),
-                               {set_system(system), fmt::format("training.micro_batch={}", batch)},
-                               std::nullopt,
-                               ""});
+  for (const Way& way : ways_of(options))
+    for (const Split& split : splits_of(options))
+      for (const BatchSplit& batch : batches_of(options, split.data)) {
+        Trial& trial = answer.trials.emplace_back();
+        trial.words = way.name + split.name + batch.name;
+        trial.overrides = {way.overrides};
+        for (const auto* more : {&split.overrides, &batch.overrides})
+          trial.overrides.insert(trial.overrides.end(), more->begin(), more->end());
+      }
+  if (answer.trials.empty())
+    refuse("--global-batch", fmt::format("no split makes {} samples", options.global_batch),
+           "take a multiple of the cards");
   add_overrides(answer.trials, options);
   if (const auto wrong =
           try_fastest(simulator(), plan_base(options, model), answer.trials, 1, answer.counts))
     throw *wrong;
+  drop_refused_splits(answer.trials);
   answer.best = explore::fastest(answer.trials);
   answer.deepspeed = configure(answer.trials);
+  if (answer.best && answer.deepspeed.trial != answer.best) {
+    try_deepspeed(plan_base(options, model), answer);
+    answer.deepspeed = configure(answer.trials);
+  }
   return answer;
 }
 
@@ -132,16 +184,38 @@ std::string deepspeed_words(const Options& options, const Answer& answer) {
   return text;
 }
 
+/// What was simulated, and a trial of each way of which nothing was.
+std::vector<Trial> worth_a_look(const std::vector<Trial>& trials) {
+  const auto way = [](const Trial& trial) {
+    return trial.words.substr(0, trial.words.find(", micro-batch"));
+  };
+  std::set<std::string> simulated, seen;
+  for (const Trial& trial : trials)
+    if (trial.result) simulated.insert(way(trial));
+  std::vector<Trial> shown;
+  for (const Trial& trial : trials)
+    if (trial.result || (!simulated.contains(way(trial)) && seen.insert(way(trial)).second))
+      shown.push_back(trial);
+  return shown;
+}
+
 void print_answer(const Options& options, const Answer& answer) {
-  print(evidence(answer.trials) + "\n");
+  const std::vector<Trial> shown = worth_a_look(answer.trials);
+  print(evidence(shown));
+  if (const std::size_t more = answer.trials.size() - shown.size())
+    print(fmt::format("{} more, ruled out by their bounds, are in --json.\n", more));
+  print("\n");
   if (!answer.best) {
     print_paragraph(answer.model + " fits on this machine with none of them.");
     return print_paragraph(counts_words(answer.counts));
   }
-  print_paragraph(fmt::format("{} on {} is fastest with {}: {} tokens/s. {}", answer.model,
-                              options.machine, answer.best->words,
-                              reports::human_number(answer.best->result->tokens_per_s),
-                              counts_words(answer.counts)));
+  const result::Result& result = *answer.best->result;
+  print_paragraph(
+      fmt::format("{} on {} is fastest with {}: {} tokens/s, {} tokens a step{}. {}", answer.model,
+                  options.machine, answer.best->words, reports::human_number(result.tokens_per_s),
+                  reports::human_number(result.tokens_per_s * result.step_time_s),
+                  options.global_batch ? "" : " (--global-batch compares at one size of a step)",
+                  counts_words(answer.counts)));
   print_paragraph(deepspeed_words(options, answer));
   print_paragraph(certainty(*answer.best->result));
 }
@@ -178,6 +252,7 @@ void add_plan_settings(CLI::App& plan) {
       ->delimiter(',')
       ->required();
   add_plan_options(*verb, *options);
+  add_batch_options(*verb, *options);
   verb->add_option("--out", options->out,
                    "where the best scenario is written; beside it, as .ds_config.json, the fastest "
                    "that DeepSpeed can run");

@@ -90,9 +90,11 @@ std::string announcement(const Scenario& scenario, const Result& predicted,
   text +=
       fmt::format("; {} of host memory and ", reports::human_memory(memory.host + memory.masters));
   const char* const s = scenario.node_ranks() == 1 ? "" : "s";
+  if (memory.device > 0 && scenario.node_ranks() == 1)
+    return text + reports::human_memory(memory.device) + " on the GPU.\n";
   if (memory.device > 0)
-    return text + fmt::format("{} on each of {} GPU{}.\n", reports::human_memory(memory.device),
-                              scenario.node_ranks(), s);
+    return text + fmt::format("{} on each of {} GPUs.\n", reports::human_memory(memory.device),
+                              scenario.node_ranks());
   return text + fmt::format("{} for {} emulated GPU{}.\n", reports::human_memory(memory.gpus),
                             scenario.node_ranks(), s);
 }

@@ -134,15 +134,6 @@ class ProgressBar {
   bool shown_;
 };
 
-/// Before minutes are spent on what could not be kept.
-void check_out(const std::string& out) {
-  const std::filesystem::path file = std::filesystem::absolute(out);
-  const bool there = std::filesystem::exists(file);
-  if (access(there ? file.c_str() : file.parent_path().c_str(), W_OK) != 0)
-    refuse("--out", "\"" + out + "\" cannot be written",
-           "name a file in a folder that you may write to");
-}
-
 std::string wear_of(const std::string& directory, std::uint64_t bytes) {
   const auto disk = hw_backend::read_disk_counts(directory);
   const auto log = disk ? hw_backend::read_smart_log(disk->disk) : std::nullopt;
@@ -158,9 +149,11 @@ void announce(const Options& options) {
   const std::uint64_t bytes = hw_backend::probe_writes(options.probe);
   std::string text = "Measures this machine without a directory: no storage.\n";
   if (!options.directories.empty())
-    text =
-        fmt::format("At most {} are written to each of {} directories, and removed again.\n",
-                    reports::human_bytes(static_cast<double>(bytes)), options.directories.size());
+    text = fmt::format("At most {} are written to {}, and removed again.\n",
+                       reports::human_bytes(static_cast<double>(bytes)),
+                       options.directories.size() == 1
+                           ? options.directories.front()
+                           : fmt::format("each of {} directories", options.directories.size()));
   if (options.probe.thorough)
     for (const std::string& directory : options.directories) text += wear_of(directory, bytes);
   std::fputs(text.c_str(), stderr);
@@ -197,7 +190,7 @@ void probe(Options options) {
     options.probe.directories.emplace_back(directory);
   const bool keeps = !options.json || !options.out.empty();
   if (options.out.empty()) options.out = "this_machine.json";
-  if (keeps) check_out(options.out);
+  if (keeps) require_writable("--out", options.out);
   const DeviceChoice device = use_devices(options.device, options.probe);
   announce(options);
   const hw_backend::InterruptGuard interruptible;

@@ -52,9 +52,16 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return nearest.empty() ? "" : "did you mean \"" + nearest + "\"? ";
 }
 
+/// CLI11 names the largest number there is where any above 0 will do.
+std::string plainer(const std::string& message) {
+  const std::size_t range = message.find(" not in range 0.000000 to 179769");
+  return range == std::string::npos ? message : message.substr(0, range) + " is not above 0";
+}
+
 /// What is wrong with the words of the command, and the nearest ones that are right.
 description::Complaint usage_complaint(const CLI::App& app, const CLI::ParseError& error) {
-  description::Complaint complaint{"command line", 0, 0, "", error.what(), "see spillway --help"};
+  description::Complaint complaint{"command line",       0, 0, "", plainer(error.what()),
+                                   "see spillway --help"};
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   const CLI::App& verb = chosen.empty() ? app : *chosen.front();
   if (!chosen.empty()) complaint.hint = "see spillway " + verb.get_name() + " --help";

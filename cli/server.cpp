@@ -59,7 +59,8 @@ std::vector<Place> read_places(const std::vector<std::string>& on,
                "write --on NAME=DIR with another name");
     if (place.path.empty())
       refuse("--on", "no directory for the storage \"" + place.name + "\"", "write NAME=DIR");
-    place.raw = raw && !std::filesystem::is_directory(place.path);
+    std::error_code unreadable;  // then it is for the gate to say so
+    place.raw = raw && !std::filesystem::is_directory(place.path, unreadable);
     places.push_back(std::move(place));
   }
   return places;

@@ -29,6 +29,10 @@ std::string slurm_script(const SlurmJob& job) {
     return head + fmt::format(
                       "#SBATCH --nodes={nodes}\n"
                       "#SBATCH --ntasks-per-node=1\n"
+                      "#SBATCH --no-kill\n"
+                      "# A lost node's points are done by the others. The shell's output is no\n"
+                      "# terminal, though mpirun makes it look like one.\n"
+                      "export NO_COLOR=1\n"
                       "# The same job again goes on, whatever ended this one.\n"
                       "exec mpirun --enable-recovery --map-by ppr:1:node --bind-to none \\\n"
                       "  {again}{more} --mpi --jobs $SLURM_CPUS_PER_TASK\n",

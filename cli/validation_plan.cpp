@@ -105,8 +105,10 @@ void require_possible(const ValidateOptions& options, const Scenario& scenario) 
   }
 }
 
+/// What the probe warns of goes to `notes`.
 MachineFile measured_machine(const ValidateOptions& options, const std::vector<Place>& places,
-                             const DeviceChoice& device, const Scenario& scenario) {
+                             const DeviceChoice& device, const Scenario& scenario,
+                             std::vector<std::string>& notes) {
   hw_backend::ProbeOptions probe;
   if (options.compares() ||
       device.cuda())  // a host's cores are not timed on a model they only emulate
@@ -126,7 +128,9 @@ MachineFile measured_machine(const ValidateOptions& options, const std::vector<P
                   "directory.\n",
                   reports::human_bytes(static_cast<double>(hw_backend::probe_writes(probe)))));
   const hw_backend::InterruptGuard interruptible;
-  return hw_backend::probe(probe).machine;
+  hw_backend::Probed probed = hw_backend::probe(probe);
+  notes.insert(notes.end(), probed.warnings.begin(), probed.warnings.end());
+  return std::move(probed.machine);
 }
 
 /// Removes what killed runs left, and finds out whether files can be made there.
@@ -179,7 +183,8 @@ Plan make_plan(const ValidateOptions& options, const hw_backend::BlockLayer& lay
         fmt::format("{} ranks share {} GPU(s), and the prediction gives each one of its own",
                     asked.parallel.ranks(), devices));
   MachineFile server =
-      profile ? std::move(*profile) : measured_machine(options, plan.places, plan.device, possible);
+      profile ? std::move(*profile)
+              : measured_machine(options, plan.places, plan.device, possible, plan.notes);
   server = with_places(std::move(server), plan.places, profile.has_value());
   if (const auto shared = shared_disk(plan.places, server)) plan.notes.push_back(*shared);
   server = with_device_memory(std::move(server), plan.device, asked.parallel.ranks());

@@ -37,6 +37,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND spillway_warnings -Wno-maybe-uninitialized)
   endif()
 endif()
+if(CMAKE_UNITY_BUILD)
+  # A local name may be that of another source's constant; presets that compile each source by
+  # itself see the rest.
+  list(REMOVE_ITEM spillway_warnings -Wshadow)
+endif()
 if(SPILLWAY_FUZZ)
   # clang has its own opinions; the project answers to g++.
   list(REMOVE_ITEM spillway_warnings -Werror)
@@ -54,6 +59,9 @@ if(SPILLWAY_SANITIZE)
                       ${spillway_unchecked})
   add_link_options(-fsanitize=${SPILLWAY_SANITIZE})
 endif()
+
+# Several sources at a time where CMAKE_UNITY_BUILD is on: most of a source's time is its headers.
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 
 find_program(SPILLWAY_CCACHE ccache)
 if(SPILLWAY_CCACHE)

@@ -101,16 +101,29 @@ function(spillway_plugin name)
                        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/spillway)
 endfunction()
 
+# Each part takes every <count>th test.
+function(_spillway_test_in_parts folder target count)
+  foreach(part RANGE 1 ${count})
+    math(EXPR index "${part} - 1")
+    add_test(NAME ${folder}/part_${part} COMMAND ${target} --gtest_brief=1)
+    set_tests_properties(
+      ${folder}/part_${part}
+      PROPERTIES ENVIRONMENT "GTEST_TOTAL_SHARDS=${count};GTEST_SHARD_INDEX=${index}" ${ARGN})
+  endforeach()
+endfunction()
+
 # spillway_test(<folder> SOURCES <file>... [LINKS <target>...] [TIMEOUT <seconds>]
 #               [HOSTS_PLUGINS] [RUNS_PROGRAM] [OPTIMIZED]
-#               [ONE_TEST])
+#               [ONE_TEST] [PARTS <count>])
 # One GoogleTest program, bin/test_<folder>; every test in it is a ctest test <folder>/Suite.Name.
 #   HOSTS_PLUGINS  opens plugins in its own process
 #   RUNS_PROGRAM   starts the program, whose path is the macro SPILLWAY_PROGRAM
 #   OPTIMIZED      calculates so much itself that it is compiled as the libraries are
 #   ONE_TEST       thousands of small tests: one ctest test <folder>/all, not a process for each
+#   PARTS          under a sanitizer, where a process costs more than most tests: so many ctest
+#                  tests <folder>/part_<i>, each a process
 function(spillway_test folder)
-  cmake_parse_arguments(arg "HOSTS_PLUGINS;ONE_TEST;OPTIMIZED;RUNS_PROGRAM" "TIMEOUT"
+  cmake_parse_arguments(arg "HOSTS_PLUGINS;ONE_TEST;OPTIMIZED;RUNS_PROGRAM" "PARTS;TIMEOUT"
                         "SOURCES;LINKS" ${ARGN})
   string(REPLACE "/" "_" name ${folder})
   set(target test_${name})
@@ -142,6 +155,11 @@ function(spillway_test folder)
   if(arg_ONE_TEST)
     add_test(NAME ${folder}/all COMMAND ${target} --gtest_brief=1)
     set_tests_properties(${folder}/all PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${name})
+    return()
+  endif()
+  if(SPILLWAY_SANITIZE AND arg_PARTS)
+    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
+    _spillway_test_in_parts(${folder} ${target} ${arg_PARTS} TIMEOUT ${arg_TIMEOUT} LABELS ${name})
     return()
   endif()
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60

@@ -1,6 +1,7 @@
 #include "explore/box_bounds.hpp"
 
 #include "explore/machine_shape.hpp"
+#include "scenarios/description/errors.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <limits>
@@ -16,8 +17,24 @@ constexpr double day_s = 86400;
 
 }  // namespace
 
+std::uint64_t BoxNeed::accumulation(std::size_t setting, std::uint64_t gpus) const {
+  if (global_batch == 0) return settings.at(setting).accumulation;
+  const std::uint64_t together = settings.at(setting).micro_batch * gpus;
+  return global_batch % together == 0 ? global_batch / together : 0;
+}
+
+std::string BoxNeed::words(std::size_t setting, std::uint64_t gpus) const {
+  const std::uint64_t times = accumulation(setting, gpus);
+  return settings.at(setting).words + (times == 1 ? "" : " x " + std::to_string(times));
+}
+
 std::vector<std::string> BoxNeed::on(std::size_t setting, std::uint64_t gpus) const {
-  std::vector<std::string> all = {"parallel.data=" + std::to_string(gpus)};
+  const std::uint64_t times = accumulation(setting, gpus);
+  ENSURE(times > 0, "settings that make no global batch are left out");
+  std::vector<std::string> all = {
+      "parallel.data=" + std::to_string(gpus),
+      "training.micro_batch=" + std::to_string(settings[setting].micro_batch),
+      "training.gradient_accumulation=" + std::to_string(times)};
   const auto& own = settings.at(setting).overrides;
   all.insert(all.end(), own.begin(), own.end());
   all.insert(all.end(), overrides.begin(), overrides.end());
@@ -70,6 +87,10 @@ const std::vector<double>& BoxBounds::of(const scenarios::Box& box) {
   const std::string shape = shape_of(machine);
   machine.sources.clear();
   for (std::size_t i = 0; i < need_.settings.size(); ++i) {
+    if (need_.accumulation(i, box.gpus) == 0) {
+      found->second.push_back(0);
+      continue;
+    }
     if (!need_.settings[i].searched) {
       found->second.push_back(std::numeric_limits<double>::infinity());
       continue;

@@ -14,6 +14,8 @@ struct BoxSetting {
   std::string system;                  ///< of the catalogue
   std::vector<std::string> overrides;  ///< "path=value"
   bool searched = true;                ///< false: tried on the box that is found, not searched with
+  std::uint64_t micro_batch = 1;
+  std::uint64_t accumulation = 1;  ///< micro-batches a step, where the need says no global batch
 };
 
 /// What is asked of a box.
@@ -23,8 +25,13 @@ struct BoxNeed {
   std::vector<std::string> overrides;  ///< of all settings, after their own
   double tokens_per_day = 0;
   double budget_usd = 0;
-  std::optional<double> years;  ///< that its drives have to last
+  std::optional<double> years;     ///< that its drives have to last
+  std::uint64_t global_batch = 0;  ///< samples of a step; 0: what the settings make
 
+  /// Micro-batches a step of `setting` on so many cards; 0: none make the global batch.
+  std::uint64_t accumulation(std::size_t setting, std::uint64_t gpus) const;
+  /// Its words, "lohan, micro-batch 8 x 2".
+  std::string words(std::size_t setting, std::uint64_t gpus) const;
   /// Overrides that make `setting` on a machine of so many cards.
   std::vector<std::string> on(std::size_t setting, std::uint64_t gpus) const;
 };

@@ -16,7 +16,7 @@ constexpr std::size_t first_look = 3;
 /// Scenarios that are simulated together, on whatever number of cores.
 constexpr std::size_t together = 16;
 constexpr std::size_t most_runners_up = 3;
-/// Boxes that are looked at for runners-up.
+/// Boxes that are looked at for runners-up, and with what is not searched with.
 constexpr std::size_t most_looks = 96;
 
 /// A box under a setting.
@@ -44,10 +44,14 @@ class Searcher {
   BoxSearch run() {
     found_.boxes = boxes_.size();
     const std::size_t first = first_that_meets();
-    const std::size_t answer = cheapest_before(first);
-    count_cheaper(answer);
+    std::size_t answer = cheapest_before(first);
     if (answer < boxes_.size()) {
       look_at_answer(boxes_[answer].second);
+      const std::size_t cheaper = cheapest_of_late(answer);
+      if (cheaper != answer) look_at_answer(boxes_[answer = cheaper].second);
+    }
+    count_cheaper(answer);
+    if (answer < boxes_.size()) {
       look_beside();
       look_above(answer);
     }
@@ -94,7 +98,7 @@ class Searcher {
       if (known(point) || std::find(fresh.begin(), fresh.end(), point) != fresh.end()) continue;
       const auto& [box, setting] = point;
       Trial& trial = trials.emplace_back();
-      trial.words = need_.settings[setting].words;
+      trial.words = need_.words(setting, box.gpus);
       trial.overrides = need_.on(setting, box.gpus);
       trial.overrides.insert(trial.overrides.begin(), "machine=" + machine_of(list_, box).dump());
       fresh.push_back(point);
@@ -132,8 +136,16 @@ class Searcher {
     }
     return best;
   }
+  /// Whether an answer may rest on the setting.
+  bool counts(std::size_t setting) const {
+    const BoxSetting& own = need_.settings[setting];
+    return own.searched || late_.contains(own.system);
+  }
+  std::optional<BoxOffer> best_that_counts(const Box& box) const {
+    return best(box, [this](std::size_t setting) { return counts(setting); });
+  }
   bool met(const Box& box) const {
-    const auto offer = best(box, [&](std::size_t i) { return need_.settings[i].searched; });
+    const auto offer = best_that_counts(box);
     return offer && offer->meets;
   }
 
@@ -170,6 +182,32 @@ class Searcher {
     return limit;
   }
 
+  /// What is not searched with and does it on the answer, on cheaper boxes: the first that does.
+  std::size_t cheapest_of_late(std::size_t answer) {
+    std::vector<std::size_t> settings;
+    for (const BoxOffer& offer : found_.systems)
+      if (!need_.settings[offer.setting].searched && offer.meets) {
+        settings.push_back(offer.setting);
+        late_.insert(need_.settings[offer.setting].system);
+      }
+    found_.late_systems.assign(late_.begin(), late_.end());
+    if (settings.empty()) return answer;
+    for (std::size_t from = answer - std::min(answer, most_looks); from < answer && !spent();) {
+      std::vector<Point> points;
+      const std::size_t start = from;
+      std::size_t end = from;
+      for (; end < answer && points.size() < next_batch(); ++end)
+        for (const std::size_t setting : settings)
+          if (need_.accumulation(setting, boxes_[end].second.gpus) > 0)
+            points.emplace_back(boxes_[end].second, setting);
+      simulate(points);
+      for (; from < end; ++from)
+        if (met(boxes_[from].second)) return from;
+      found_.late_missed += end - start;
+    }
+    return answer;
+  }
+
   void count_cheaper(std::size_t answer) {
     for (std::size_t i = 0; i < answer; ++i) {
       const Box& box = boxes_[i].second;
@@ -188,7 +226,8 @@ class Searcher {
     for (std::size_t i = 0; i < most.size(); ++i)
       if (most[i] > 0) points.emplace_back(box, i);
     simulate(points);
-    found_.answer = best(box, [&](std::size_t i) { return need_.settings[i].searched; });
+    found_.answer = best_that_counts(box);
+    found_.systems.clear();
     std::set<std::string> systems = {need_.settings[found_.answer->setting].system};
     for (const BoxSetting& setting : need_.settings) {
       if (!systems.insert(setting.system).second) continue;
@@ -270,12 +309,14 @@ class Searcher {
     std::vector<Point> points;
     for (const auto& [change, box] : changes_) {
       for (std::size_t i = 0; i < need_.settings.size(); ++i)
-        if (need_.settings[i].system == system) points.emplace_back(box, i);
+        if (need_.settings[i].system == system && need_.accumulation(i, box.gpus) > 0)
+          points.emplace_back(box, i);
       for (const std::size_t setting : promising(box)) points.emplace_back(box, setting);
     }
     simulate(points);
     for (const auto& [change, box] : changes_) {
-      auto offer = best(box, [&](std::size_t i) { return need_.settings[i].searched; });
+      auto offer = best_that_counts(box);
+      if (!offer) continue;  // no setting makes the global batch on so many cards
       offer->change = change;
       found_.neighbours.push_back(std::move(*offer));
     }
@@ -295,7 +336,7 @@ class Searcher {
       for (const std::size_t setting : promising(box)) points.emplace_back(box, setting);
       looks += !points.empty();
       simulate(points);
-      auto offer = best(box, [&](std::size_t s) { return need_.settings[s].searched; });
+      auto offer = best_that_counts(box);
       if (!offer || !offer->meets) continue;
       seen.insert(kind(box));
       found_.runners_up.push_back(std::move(*offer));
@@ -308,6 +349,7 @@ class Searcher {
   const std::uint64_t most_;
   const BoxProgress& progress_;
   BoxBounds bounds_;
+  std::set<std::string> late_;                 ///< systems that joined when there was an answer
   std::vector<std::pair<double, Box>> boxes_;  ///< within the budget, the cheapest first
   std::map<Point, Trial> trials_;
   std::vector<std::pair<std::string, Box>> changes_;

@@ -25,8 +25,12 @@ struct BoxSearch {
   std::uint64_t cheaper = 0;         ///< than the answer; without one, all within the budget
   std::uint64_t ruled_out = 0;       ///< of them, by bounds alone
   std::uint64_t missed = 0;          ///< of them, by simulation of all that bounds leave
-  std::uint64_t bounded = 0;         ///< bounds that were computed, each of a box and a setting
-  std::uint64_t simulated = 0;       ///< scenarios
+  /// Systems that are not searched with and do it on the answer, and cheaper boxes on which they
+  /// miss it, in the setting that does best there.
+  std::vector<std::string> late_systems;
+  std::uint64_t late_missed = 0;
+  std::uint64_t bounded = 0;    ///< bounds that were computed, each of a box and a setting
+  std::uint64_t simulated = 0;  ///< scenarios
   /// Every cheaper box is ruled out or missed: there is no cheaper one.
   bool whole() const { return ruled_out + missed == cheaper; }
 };
@@ -36,7 +40,8 @@ using BoxProgress = std::function<void(double price_usd, std::uint64_t simulated
 
 /// Finds the cheapest box of the list that does what is asked, and looks at what is beside it.
 /// Boxes are taken in order of price; what bounds cannot rule out is simulated, so nothing is
-/// assumed of better machines.
+/// assumed of better machines. Settings that are not searched with are tried on that box and, where
+/// they do it there, on the cheaper ones.
 ///   most     scenarios that are simulated at most before the answer stands
 ///   Throws  ScenarioError when no setting goes with any box
 BoxSearch find_box(const Backend& backend, const scenarios::PriceList& list, const BoxNeed& need,

@@ -1,9 +1,14 @@
 #include "explore/explain.hpp"
 
+#include "explore/measure.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
 
 namespace spillway::explore {
 
@@ -16,6 +21,21 @@ struct Step {
   std::string words;
   std::vector<std::string> overrides;
 };
+
+/// Overrides without the quotes that a value may have or not.
+std::string text_of(const Step& step) {
+  std::string text;
+  for (const std::string& override : step.overrides) text += override + '\n';
+  std::erase(text, '"');
+  return text;
+}
+
+/// Whether a value of an axis sets the machine and nothing else.
+bool of_machine(const AxisValueRow& value) {
+  return std::all_of(value.overrides.begin(), value.overrides.end(), [](const std::string& set) {
+    return set.starts_with("machine.") || set.starts_with("machine=");
+  });
+}
 
 template <class Q>
 std::string times(const std::string& path, Q rate, double factor) {
@@ -41,7 +61,10 @@ void add_memory(const Scenario& scenario, std::vector<Step>& steps) {
                                     description::to_text(description::Bytes(bytes))};
   };
   steps.push_back({"64 GiB of host memory more", to(memory + step)});
-  if (memory > step) steps.push_back({"64 GiB of host memory less", to(memory - step)});
+  if (memory > step)
+    steps.push_back({"64 GiB of host memory less", to(memory - step)});
+  else
+    steps.push_back({"half the host memory", to(memory / 2)});
 }
 
 void add_rates(const Scenario& scenario, std::vector<Step>& steps) {
@@ -63,51 +86,91 @@ void add_rates(const Scenario& scenario, std::vector<Step>& steps) {
         times("machine.host.check_fused", host.check_fused, 2)}});
 }
 
+/// Systems whose updates come late only where those of the point do.
 void add_systems(const Scenario& scenario, std::vector<Step>& steps) {
   for (const strategies::System& system : strategies::catalogue())
-    if (scenario.strategy.system != system.name)
+    if (scenario.strategy.system != system.name &&
+        (system.defaults().optimizer.staleness == 0 || scenario.strategy.optimizer.staleness > 0))
       steps.push_back({std::string("the system ") + system.name,
                        {std::string(R"(strategy={"system": ")") + system.name + "\"}"}});
 }
 
-std::string why_not(const Outcome& outcome) {
-  if (!outcome.complaints.empty()) return outcome.complaints.front().message;
-  if (!outcome.result) return outcome.failure;
-  const auto& infeasible = outcome.result->infeasible;
-  return infeasible ? fmt::format("does not fit: {} memory, {} in {}", infeasible->tier,
-                                  infeasible->purpose, infeasible->phase)
-                    : "";
+/// What stands beside the point on the axes of the machine: the values before and after its own, of
+/// alternatives all the others.
+void add_axes(const std::vector<AxisRow>& axes, const json& point, std::vector<Step>& steps) {
+  constexpr std::size_t most_alternatives = 8;
+  for (const AxisRow& axis : axes) {
+    const bool path = axis.name.starts_with("machine");
+    std::size_t own = 0;
+    while (own < axis.values.size() && axis.values[own].value != point.value(axis.name, json()))
+      ++own;
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < axis.values.size() && own < axis.values.size(); ++i) {
+      const AxisValueRow& value = axis.values[i];
+      const bool beside = path ? i + 1 == own || i == own + 1 : i != own;
+      if (!beside || !of_machine(value) || ++taken > most_alternatives) continue;
+      const std::string shown =
+          value.value.is_string() ? value.value.get<std::string>() : value.value.dump();
+      Step step{axis.name + " " + shown, value.overrides};
+      if (std::none_of(steps.begin(), steps.end(),
+                       [&](const Step& other) { return text_of(other) == text_of(step); }))
+        steps.push_back(std::move(step));
+    }
+  }
+}
+
+double number_of_name(const std::string& name, const json& result) {
+  if (result_has(name)) return number_in(result, name);
+  const json* written = value_at(result.at("scenario"), name);
+  return (written ? number_of(*written) : std::nullopt)
+      .value_or(std::numeric_limits<double>::quiet_NaN());
+}
+
+std::vector<Trial> trials_of(const std::vector<Step>& steps) {
+  std::vector<Trial> trials;
+  for (const Step& step : steps) trials.push_back({step.words, step.overrides, std::nullopt, ""});
+  return trials;
 }
 
 }  // namespace
 
-std::vector<NextStep> next_steps(const Backend& backend, const json& written) {
-  const std::vector<scenarios::SystemInfo> systems = known_systems();
-  const Scenario scenario = scenarios::read_scenario(written, {}, systems).scenario;
-  std::vector<Step> steps;
-  add_drives(scenario, steps);
-  add_memory(scenario, steps);
-  add_rates(scenario, steps);
-  add_systems(scenario, steps);
-  std::vector<NextStep> answers;
-  std::vector<Scenario> changed;
-  std::vector<std::size_t> of;
-  for (const Step& step : steps) {
-    NextStep& answer = answers.emplace_back(NextStep{step.words, std::nullopt, ""});
-    try {
-      changed.push_back(
-          scenarios::read_scenario(written, step.overrides, systems, strategies::unsupported)
-              .scenario);
-      of.push_back(answers.size() - 1);
-    } catch (const description::ScenarioError& error) {
-      answer.reason = error.complaints().front().message;
+std::string unmet(const std::vector<std::string>& constraints, const result::Result& result) {
+  const json whole = result;
+  for (const std::string& text : constraints) {
+    const Expression expression(text);
+    std::vector<double> values;
+    std::string numbers;
+    for (const std::string& name : expression.names()) {
+      values.push_back(number_of_name(name, whole));
+      numbers += fmt::format("{}{} is {:.3g}", numbers.empty() ? "" : ", ", name, values.back());
     }
+    const double holds = expression(std::span<const double>(values));
+    if (holds == 0 || std::isnan(holds)) return text + ": " + numbers;
   }
-  const std::vector<Outcome> outcomes = simulate_all(backend, changed);
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    NextStep& answer = answers[of[i]];
-    answer.reason = why_not(outcomes[i]);
-    if (answer.reason.empty()) answer.result = outcomes[i].result;
+  return "";
+}
+
+std::vector<NextStep> next_steps(const Backend& backend, const json& written,
+                                 const std::vector<AxisRow>& axes, const json& point,
+                                 const std::vector<std::string>& constraints) {
+  const Scenario scenario = scenarios::read_scenario(written, {}, known_systems()).scenario;
+  std::vector<Step> parts, systems;
+  add_drives(scenario, parts);
+  add_memory(scenario, parts);
+  add_axes(axes, point, parts);
+  add_rates(scenario, parts);
+  add_systems(scenario, systems);
+  std::vector<Trial> trials = trials_of(parts), others = trials_of(systems);
+  try_bounded(backend, written, trials);  // what contradicts itself has that as its reason
+  try_all(backend, written, others);
+  trials.insert(trials.end(), others.begin(), others.end());
+  std::vector<NextStep> answers;
+  for (Trial& trial : trials) {
+    NextStep& answer = answers.emplace_back(
+        NextStep{trial.words, std::nullopt, trial.reason, "", trial.most_tokens_per_s});
+    if (!trial.fits()) continue;
+    answer.unmet = unmet(constraints, *trial.result);
+    answer.result = std::move(trial.result);
   }
   return answers;
 }

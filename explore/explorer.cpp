@@ -275,7 +275,12 @@ SpaceRow row_of(const scenarios::Space& space) {
   SpaceRow row;
   row.id = key_of(asks.dump());
   row.name = space.name;
-  for (const scenarios::Axis& axis : space.axes) row.axes.push_back(axis.name);
+  for (const scenarios::Axis& axis : space.axes) {
+    row.axes.push_back(axis.name);
+    auto& values = row.values.emplace_back();
+    for (const scenarios::AxisValue& value : axis.values)
+      values.push_back({value.shown, value.overrides});
+  }
   for (const scenarios::Objective& objective : space.objectives)
     row.objectives.push_back({objective.path, objective.smaller});
   for (const scenarios::Condition& constraint : space.constraints)

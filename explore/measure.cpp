@@ -53,22 +53,12 @@ const json& sample() {
   return whole;
 }
 
-double lifetime(const json& result) {
+/// What wears nothing lasts for ever and costs nothing; else what the result says.
+double worn(const json& result, const char* key, double unworn) {
   const json& wear = result.at("wear");
-  if (wear.is_null()) return infinity;
-  const json& years = wear.at("lifetime_years");
-  if (years.is_number()) return years.get<double>();
-  return wear.at("write_bytes_per_day") == 0.0 ? infinity : none;
-}
-
-std::string gib(std::uint64_t bytes) {
-  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / static_cast<double>(1ull << 30));
-}
-
-std::string why(const result::Infeasible& infeasible) {
-  return fmt::format("{} memory: {} in {} asks for {}, {} of {} are free", infeasible.tier,
-                     infeasible.purpose, infeasible.phase, gib(infeasible.asked_bytes),
-                     gib(infeasible.free_bytes), gib(infeasible.capacity_bytes));
+  if (wear.is_null()) return unworn;
+  if (wear.at(key).is_number()) return wear.at(key).get<double>();
+  return wear.at("write_bytes_per_day") == 0.0 ? unworn : none;
 }
 
 /// JSON has no infinity.
@@ -80,6 +70,21 @@ json written(double number) {
 double read_back(const json& number) {
   if (number.is_number()) return number.get<double>();
   return number == "never" ? infinity : none;
+}
+
+/// Paths of the numbers below `value`.
+void add_paths(const json& value, const std::string& path, std::vector<std::string>& paths) {
+  if (!value.is_object()) return paths.push_back(path);
+  for (const auto& [key, child] : value.items())
+    add_paths(child, path.empty() ? key : path + "." + key, paths);
+}
+
+/// What to write instead of a path that no result has.
+std::string hint_for(const std::string& path, const char* otherwise) {
+  std::vector<std::string> known;
+  add_paths(sample(), "", known);
+  const std::string near = description::nearest_name(path, known);
+  return near.empty() ? otherwise : "did you mean \"" + near + "\"?";
 }
 
 }  // namespace
@@ -97,7 +102,8 @@ bool result_has(const std::string& path) {
 }
 
 double number_in(const json& result, const std::string& path) {
-  if (path == "wear.lifetime_years") return lifetime(result);
+  if (path == "wear.lifetime_years") return worn(result, "lifetime_years", infinity);
+  if (path == "wear.usd_per_million_tokens") return worn(result, "usd_per_million_tokens", 0);
   const json* at = &result;
   bool listed = false;
   for (std::string rest = path; !rest.empty(); rest = tail_of(rest)) {
@@ -120,7 +126,9 @@ Measures::Measures(const Points& points) {
     if (!result_has(objective.path))
       complaints.push_back({objective.place.file, objective.place.line, objective.place.column,
                             "objectives." + objective.path, "no result has such a number",
-                            "name one such as step_time_s, price_usd, throughput.tokens_per_s"});
+                            hint_for(objective.path,
+                                     "name one such as step_time_s, price_usd, "
+                                     "throughput.tokens_per_s")});
   }
   for (const char* path : always) asked_.emplace_back(path);
   std::sort(asked_.begin(), asked_.end());
@@ -146,7 +154,7 @@ void Measures::add_constraint(const scenarios::Condition& condition, const Point
         constraint.names.push_back({name, std::move(source)});
       } else {
         complain("no number \"" + name + "\" in a result or the scenario",
-                 "name one such as feasible, price_usd, wear.lifetime_years");
+                 hint_for(name, "name one such as feasible, price_usd, wear.lifetime_years"));
         return;
       }
     }
@@ -168,7 +176,7 @@ ScenarioRow Measures::row_of(const Outcome& outcome, double seconds) const {
   json result = *outcome.result;
   if (outcome.result->infeasible) {
     row.verdict = "infeasible";
-    row.reason = why(*outcome.result->infeasible);
+    row.reason = no_room(*outcome.result->infeasible);
   }
   for (const std::string& path : asked_) row.numbers[path] = written(number_in(result, path));
   row.numbers["bottleneck.resource"] = outcome.result->bottleneck;

@@ -6,6 +6,7 @@
 #include "strategies/catalogue.hpp"
 #include "strategies/run.hpp"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/wait.h>
 
@@ -32,7 +33,23 @@ struct Simulation {
   std::size_t index = 0;
 };
 
+std::string gib(std::uint64_t bytes) {
+  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / static_cast<double>(1ull << 30));
+}
+
 }  // namespace
+
+std::string no_room(const result::Infeasible& infeasible) {
+  const std::uint64_t asked = infeasible.asked_bytes, free = infeasible.free_bytes;
+  std::string text = fmt::format("{} memory: {} in {} asks for {}, {} of {} are free",
+                                 infeasible.tier, infeasible.purpose, infeasible.phase, gib(asked),
+                                 gib(free), gib(infeasible.capacity_bytes));
+  if (asked <= free) return text + ", too few once rounded up or in one piece";
+  if (gib(asked) == gib(free))
+    text += fmt::format(", {:.3g} MiB short",
+                        static_cast<double>(asked - free) / static_cast<double>(1ull << 20));
+  return text;
+}
 
 std::string outcome_text(const Backend& backend, const description::Scenario& scenario) {
   nlohmann::json outcome;

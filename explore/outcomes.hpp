@@ -20,6 +20,9 @@ struct Outcome {
   std::string failure;  ///< a device's, a bug's, a crash's or a time-out's
 };
 
+/// "host memory: parameter_pool in init asks for 3.00 GiB, 0.50 GiB of 4.00 GiB are free".
+std::string no_room(const result::Infeasible& infeasible);
+
 /// The catalogue as the reader of scenarios wants it.
 std::vector<scenarios::SystemInfo> known_systems();
 

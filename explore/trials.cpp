@@ -17,17 +17,11 @@ using nlohmann::json;
 
 namespace {
 
-std::string gib(std::uint64_t bytes) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(1ull << 30));
-}
-
 std::string why_not(const Outcome& outcome) {
   if (!outcome.complaints.empty()) return to_string(outcome.complaints.front());
   if (!outcome.result) return outcome.failure;
   const auto& stop = outcome.result->infeasible;
-  if (!stop) return "";
-  return fmt::format("{} memory: {} in {} asks for {}, {} are free", stop->tier, stop->purpose,
-                     stop->phase, gib(stop->asked_bytes), gib(stop->free_bytes));
+  return stop ? no_room(*stop) : "";
 }
 
 /// A trial that could be resolved.
@@ -90,7 +84,7 @@ void bound(Ready& ready, Demands& demands) {
   const double tokens = static_cast<double>(training.micro_batch * training.gradient_accumulation *
                                             scenario.parallel.data * training.sequence);
   const double step_s = found->second->step_s(scenario);
-  if (step_s > 0) ready.most = tokens / step_s;
+  if (step_s > 0) ready.trial->most_tokens_per_s = ready.most = tokens / step_s;
 }
 
 /// Leaves out what cannot be the fastest any more.
@@ -112,6 +106,19 @@ std::optional<description::ScenarioError> try_all(const Backend& backend, const 
                                                   std::vector<Trial>& trials) {
   std::optional<description::ScenarioError> first;
   std::vector<Ready> ready = resolve_all(base, trials, first);
+  if (!ready.empty()) simulate_ready(backend, ready);
+  return first;
+}
+
+std::optional<description::ScenarioError> try_bounded(const Backend& backend, const json& base,
+                                                      std::vector<Trial>& trials) {
+  std::optional<description::ScenarioError> first;
+  std::vector<Ready> ready = resolve_all(base, trials, first);
+  Demands demands;
+  for (Ready& one : ready) {
+    bound(one, demands);
+    one.trial->ruled_out = false;  // it is simulated all the same
+  }
   if (!ready.empty()) simulate_ready(backend, ready);
   return first;
 }

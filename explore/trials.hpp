@@ -14,6 +14,8 @@ struct Trial {
   std::optional<result::Result> result;  ///< of what could be run, whether it fits or not
   std::string reason;                    ///< why it does not fit or was not run; "" when it fits
   bool ruled_out = false;                ///< by its bound: it was not simulated
+  /// Its bound, where one was computed.
+  std::optional<double> most_tokens_per_s = std::nullopt;
 
   bool fits() const { return result && result->feasible(); }
 };
@@ -24,6 +26,11 @@ struct Trial {
 std::optional<description::ScenarioError> try_all(const Backend& backend,
                                                   const nlohmann::json& base,
                                                   std::vector<Trial>& trials);
+
+/// The same, each with its bound.
+std::optional<description::ScenarioError> try_bounded(const Backend& backend,
+                                                      const nlohmann::json& base,
+                                                      std::vector<Trial>& trials);
 
 /// How trials were answered.
 struct TrialCounts {

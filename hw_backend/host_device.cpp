@@ -14,8 +14,10 @@ struct HostDevice::Lane {
   Worker worker;
 };
 
-HostDevice::HostDevice(bool computes, MemoryBudget* budget)
-    : computes_(computes), memory_(budget ? *budget : own_budget_, false) {
+HostDevice::HostDevice(bool computes, MemoryBudget* budget, double copy_latency_s)
+    : computes_(computes),
+      copy_latency_s_(copy_latency_s),
+      memory_(budget ? *budget : own_budget_, false) {
   for (auto& lane : lanes_) lane = std::make_unique<Lane>();
 }
 
@@ -38,8 +40,10 @@ void HostDevice::run(Stream stream, double at_least_s, std::function<void(Primit
 
 void HostDevice::copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
                       std::uint64_t bytes, Done done) {
+  const bool over_link = stream == Stream::to_device || stream == Stream::to_host;
   lanes_[static_cast<std::size_t>(stream)]->worker.add(
-      at_least_s, [=] { std::memcpy(into, from, bytes); }, std::move(done));
+      at_least_s, [=] { std::memcpy(into, from, bytes); }, std::move(done),
+      over_link ? copy_latency_s_ : 0);
 }
 
 void HostDevice::collective(double at_least_s, PeerCall call, Done done) {

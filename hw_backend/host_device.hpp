@@ -15,7 +15,9 @@ class HostDevice final : public Device {
  public:
   /// computes  false: kernels take their paced time and compute nothing (synthetic runs)
   /// budget    of the machine that it is a part of, which outlives it; null: it has its own
-  explicit HostDevice(bool computes, MemoryBudget* budget = nullptr);
+  /// copy_latency_s  of the paced time of a copy to or from the host; copies in a queue have theirs
+  ///                 at the same time, as they do on a GPU and in the simulator
+  explicit HostDevice(bool computes, MemoryBudget* budget = nullptr, double copy_latency_s = 0);
   ~HostDevice() override;
 
   std::string name() const override;
@@ -38,6 +40,7 @@ class HostDevice final : public Device {
  private:
   struct Lane;
   bool computes_;
+  double copy_latency_s_;
   MemoryBudget own_budget_;
   HostMemory memory_;
   std::array<std::unique_ptr<Lane>, stream_count> lanes_;

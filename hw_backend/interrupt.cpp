@@ -30,6 +30,7 @@ InterruptGuard::InterruptGuard() {
 InterruptGuard::~InterruptGuard() {
   sigaction(SIGINT, &before_interrupt, nullptr);
   sigaction(SIGTERM, &before_terminate, nullptr);
+  first_signal = 0;  // who runs without a guard cannot be interrupted
 }
 
 void stop_if_interrupted() {

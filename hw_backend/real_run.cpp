@@ -1,5 +1,6 @@
 #include "hw_backend/real_run.hpp"
 
+#include "hw_backend/other_work.hpp"
 #include "hw_backend/storage/limits.hpp"
 
 namespace spillway::hw_backend {
@@ -50,7 +51,8 @@ std::vector<std::unique_ptr<Device>> make_devices(const description::Scenario& s
   for (std::uint32_t rank = 0; rank < scenario.node_ranks(); ++rank)
     devices.push_back(options.make_device
                           ? options.make_device(rank)
-                          : std::make_unique<HostDevice>(!options.synthetic, &memory));
+                          : std::make_unique<HostDevice>(!options.synthetic, &memory,
+                                                         scenario.machine.pcie.latency.value()));
   return devices;
 }
 
@@ -74,7 +76,10 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
     RealOptions real{options.storages, options.paced, options.synthetic, options.trace,
                      options.answer_s};
     RealMachine machine(scenario, prepared, real, *engine, memory, devices);
+    const ProcessorTimes times = processor_times();
     run.result = strategies::run(machine, scenario, prepared, "real", &run.delays);
+    const std::string others = other_work(times, processor_times(), "it ran");
+    if (!others.empty()) run.notes.push_back(others);
     run.trace = std::move(machine.recorder().trace());
     run.memory = machine.memory_books();
     run.trained = machine.take_trained();

@@ -20,10 +20,15 @@ Worker::~Worker() {
   thread_.join();
 }
 
-void Worker::add(double at_least_s, std::function<void()> work, Done done) {
+void Worker::add(double at_least_s, std::function<void()> work, Done done, double ahead_s) {
+  const auto nanoseconds = [](double seconds) {
+    return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+  };
   Job job;
-  if (at_least_s > 0)
-    job.at_least = std::chrono::nanoseconds(static_cast<std::int64_t>(at_least_s * 1e9));
+  if (at_least_s > 0) {
+    job.at_least = nanoseconds(at_least_s);
+    job.ahead = nanoseconds(std::min(ahead_s, at_least_s));
+  }
   job.queued = Clock::now();
   job.work = std::move(work);
   job.done = std::move(done);
@@ -85,7 +90,8 @@ void Worker::do_job(Job job, Clock::time_point& free_at) {
   const Clock::time_point ended = Clock::now();
   Clock::time_point end = ended;
   if (job.at_least) {
-    const Clock::time_point deadline = std::max(free_at, job.queued) + *job.at_least;
+    const Clock::time_point deadline =
+        std::max(free_at, job.queued + job.ahead) + (*job.at_least - job.ahead);
     {
       const std::lock_guard lock(mutex_);
       const double work = std::chrono::duration<double>(ended - began).count();

@@ -14,7 +14,8 @@ namespace spillway::hw_backend {
 
 /// A thread that does one job after the other.
 ///   Pacing  a job ends no earlier than `at_least_s` after the worker was free for it; the deadline
-///           of one is where the next may begin, so that waking late does not add up
+///           of one is where the next may begin, so that waking late does not add up. The first
+///           `ahead_s` of that passes from when the job was added: also while it waits its turn
 class Worker {
  public:
   /// Its thread is `nicer` by so many levels than the caller.
@@ -22,7 +23,7 @@ class Worker {
   ~Worker();
   Worker(const Worker&) = delete;
 
-  void add(double at_least_s, std::function<void()> work, Done done);
+  void add(double at_least_s, std::function<void()> work, Done done, double ahead_s = 0);
   /// Drops what has not begun and waits for what has; nobody is told of either.
   ///   Result  false: what had begun has not ended within `limit_s`
   [[nodiscard]] bool quiesce(double limit_s);
@@ -51,6 +52,7 @@ class Worker {
   using Clock = std::chrono::steady_clock;
   struct Job {
     std::optional<std::chrono::nanoseconds> at_least;
+    std::chrono::nanoseconds ahead{0};  ///< of at_least
     Clock::time_point queued;
     std::function<void()> work;
     Done done;

@@ -34,7 +34,7 @@ void flatten_into(std::map<std::string, std::string>& leaves, const std::string&
   }
 }
 
-std::string quoted(const std::string& field) {
+std::string field_text(const std::string& field) {
   const bool blank_ends = field.starts_with(' ') || field.ends_with(' ');
   if (!blank_ends && field.find_first_of(",\"\r\n") == std::string::npos) return field;
   std::string out = "\"";
@@ -59,7 +59,7 @@ void write_line(std::ostream& out, const std::vector<std::string>& fields) {
     out << "\"\"\n";
     return;
   }
-  for (std::size_t i = 0; i < fields.size(); ++i) out << (i ? "," : "") << quoted(fields[i]);
+  for (std::size_t i = 0; i < fields.size(); ++i) out << (i ? "," : "") << field_text(fields[i]);
   out << '\n';
 }
 

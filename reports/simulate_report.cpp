@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t buffers_named = 4;
 
-std::string share_of(std::uint64_t part, std::uint64_t whole) {
+std::string share_of_peak(std::uint64_t part, std::uint64_t whole) {
   if (whole == 0) return "";
   return human_share(static_cast<double>(part) / static_cast<double>(whole));
 }
@@ -53,7 +53,7 @@ std::string tiers(const Result& r, const Screen& screen) {
     if (peak->total > 0 || peak->capacity > 0)
       table.rows.push_back({tier, tier_bytes(tier, peak->total),
                             peak->capacity > 0 ? tier_bytes(tier, peak->capacity) : "no limit",
-                            share_of(peak->total, peak->capacity), peak->phase,
+                            share_of_peak(peak->total, peak->capacity), peak->phase,
                             biggest_buffers(tier, *peak)});
   return table.rows.empty() ? "" : to_text(table, screen) + "\n";
 }

@@ -24,10 +24,10 @@ class Rows {
  public:
   Table table{{{"", Align::left}, {"predicted"}, {"measured"}, {"error"}}, {}};
 
-  void time(const char* name, double predicted, double measured) {
+  void time(const char* name, double predicted, double measured, bool compares) {
     if (predicted == 0 && measured == 0) return;
-    table.rows.push_back(
-        {name, human_time(predicted), human_time(measured), error_text(predicted, measured)});
+    table.rows.push_back({name, human_time(predicted), human_time(measured),
+                          compares ? error_text(predicted, measured) : "-"});
   }
   void traffic(const std::string& name, std::uint64_t predicted, std::uint64_t measured) {
     const auto p = static_cast<double>(predicted), m = static_cast<double>(measured);
@@ -45,10 +45,11 @@ class Rows {
 Table comparison(const Validation& v) {
   const result::Result &p = v.predicted, &m = v.measured;
   Rows rows;
-  rows.time("step", p.step_time_s, m.step_time_s);
-  rows.time("  forward", p.forward_s, m.forward_s);
-  rows.time("  backward", p.backward_s, m.backward_s);
-  rows.time("  update", p.update_s, m.update_s);
+  const bool times = v.times_compare();
+  rows.time("step", p.step_time_s, m.step_time_s, times);
+  rows.time("  forward", p.forward_s, m.forward_s, times);
+  rows.time("  backward", p.backward_s, m.backward_s, times);
+  rows.time("  update", p.update_s, m.update_s, times);
   for (const auto& [name, bytes] : result::storages_of(v)) {
     rows.traffic(name + " read a step", bytes.first.read, bytes.second.read);
     rows.traffic(name + " written a step", bytes.first.write, bytes.second.write);
@@ -88,8 +89,11 @@ std::string books(const Validation& v, const Screen& screen) {
 std::string training(const Validation& v, const Screen& screen) {
   if (v.synthetic)
     return paragraph(
-        "Nothing was computed on the GPU; every read was checked against what had "
-        "been written.",
+        std::string("Nothing was computed on the GPU; every read was checked against what had "
+                    "been written.") +
+            (v.times_compare() ? ""
+                               : " The prediction has the kernels' time, the run has none of it: "
+                                 "bytes and peaks compare, times only with --pace."),
         screen);
   std::string text = fmt::format("Loss {:.4g} to {:.4g} in {} steps. ", v.losses.front(),
                                  v.losses.back(), v.losses.size());

@@ -14,17 +14,17 @@ using namespace description;
 
 namespace {
 
-struct Part {
+struct CheckedPart {
   std::string path;   ///< without "strategy."
   std::string value;  ///< as a person writes it
 };
 
 template <class E>
-Part part(const char* path, E value) {
+CheckedPart part(const char* path, E value) {
   return {path, "\"" + std::string(name_of(value)) + "\""};
 }
-Part part(const char* path, bool value) { return {path, value ? "true" : "false"}; }
-Part part(const char* path, std::uint64_t value) { return {path, std::to_string(value)}; }
+CheckedPart part(const char* path, bool value) { return {path, value ? "true" : "false"}; }
+CheckedPart part(const char* path, std::uint64_t value) { return {path, std::to_string(value)}; }
 
 /// Collects what contradicts in one scenario.
 class Checks {
@@ -52,7 +52,8 @@ class Checks {
   void complain(const std::string& path, const std::string& message, const std::string& hint) {
     complaints_.push_back(placed_in(written_, {"", 0, 0, path, message, hint}));
   }
-  void exclude(const Part& one, const Part& other, const std::string& why, const std::string& fix) {
+  void exclude(const CheckedPart& one, const CheckedPart& other, const std::string& why,
+               const std::string& fix) {
     const bool first =
         says(written_, "strategy." + one.path) || !says(written_, "strategy." + other.path);
     complain(
@@ -205,7 +206,7 @@ class Checks {
     if (known.empty()) complaint.hint = scenario_.machine.name + " has no storage";
     complaints_.push_back(placed_in(written_, std::move(complaint)));
   }
-  void needs_drive(const Part& user, bool needed) {
+  void needs_drive(const CheckedPart& user, bool needed) {
     if (!needed) return;
     complain("strategy." + user.path,
              user.path + " " + user.value + " needs a storage of kind \"ssd\", but " +

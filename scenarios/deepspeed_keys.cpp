@@ -10,7 +10,7 @@ using nlohmann::json;
 
 namespace {
 
-std::string shown(const json& value) {
+std::string written(const json& value) {
   const std::string text = value.dump();
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
@@ -47,7 +47,7 @@ std::optional<std::uint64_t> DeepSpeedKeys::count(const std::string& pointer,
   const double number = value->is_number() ? value->get<double>() : -1;
   if (number >= 0 && number <= 1e15 && number == std::floor(number))
     return static_cast<std::uint64_t>(number);
-  complain(pointer, shown(*value) + " is not a whole number from 0 to 1e15",
+  complain(pointer, written(*value) + " is not a whole number from 0 to 1e15",
            automatic ? "write a number or \"auto\"" : "");
   return std::nullopt;
 }
@@ -61,7 +61,7 @@ bool DeepSpeedKeys::flag(const std::string& pointer, bool otherwise) {
   const json* value = find(pointer);
   if (!value || value->is_null() || *value == "auto") return otherwise;
   if (value->is_boolean()) return value->get<bool>();
-  complain(pointer, shown(*value) + " is neither true nor false");
+  complain(pointer, written(*value) + " is neither true nor false");
   return otherwise;
 }
 
@@ -69,7 +69,7 @@ double DeepSpeedKeys::number(const std::string& pointer, double otherwise) {
   const json* value = find(pointer);
   if (!value || value->is_null()) return otherwise;
   if (value->is_number()) return value->get<double>();
-  complain(pointer, shown(*value) + " is not a number");
+  complain(pointer, written(*value) + " is not a number");
   return otherwise;
 }
 
@@ -77,7 +77,7 @@ std::string DeepSpeedKeys::text(const std::string& pointer, const std::string& o
   const json* value = find(pointer);
   if (!value || value->is_null()) return otherwise;
   if (value->is_string()) return value->get<std::string>();
-  complain(pointer, shown(*value) + " is not a text");
+  complain(pointer, written(*value) + " is not a text");
   return otherwise;
 }
 
@@ -85,7 +85,7 @@ std::string DeepSpeedKeys::device(const std::string& section) {
   const json* value = config_.find(section);
   if (!value || value->is_null()) return "none";
   if (!value->is_object()) {
-    complain(section, shown(*value) + " is not an object");
+    complain(section, written(*value) + " is not an object");
     return "none";
   }
   const std::string name = text(section + "/device", "none");

@@ -160,7 +160,8 @@ class SpaceReader {
   /// What a value makes wrong, at the value's place.
   void check_value(const Axis& axis, const AxisValue& value) {
     for (const Complaint& complaint : wrong_with(value.overrides)) {
-      const bool unknown = complaint.message == "no such key" && !axis.alternatives;
+      const bool unknown = complaint.message == "no such key" && !axis.alternatives &&
+                           complaint.path.find('.') == std::string::npos;
       complain(value.place, "axes." + axis.name, complaint.path + ": " + complaint.message,
                unknown ? "an axis is a path of a scenario, or a free name with alternatives"
                        : complaint.hint);

@@ -14,7 +14,7 @@ using models::Operator;
 using models::StepProgram;
 using models::TensorId;
 
-constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 
 class Cutter {
  public:
@@ -22,9 +22,9 @@ class Cutter {
       : plans_(plans),
         model_(model),
         program_(program),
-        module_of_operator_(program.forward.last, none),
-        saved_first_by_(program.tensors.size(), none),
-        moved_index_(program.tensors.size(), none) {}
+        module_of_operator_(program.forward.last, nobody),
+        saved_first_by_(program.tensors.size(), nobody),
+        moved_index_(program.tensors.size(), nobody) {}
 
   void cut() {
     find_modules();
@@ -54,7 +54,7 @@ class Cutter {
         module_of_operator_[i] = static_cast<std::uint32_t>(plans_.modules.size() - 1);
         begins = adds(i) && i != last;
         for (const TensorId id : program_.operators[i].saved)
-          if (saved_first_by_[id] == none) saved_first_by_[id] = i;
+          if (saved_first_by_[id] == nobody) saved_first_by_[id] = i;
       }
     }
   }
@@ -104,7 +104,7 @@ class Cutter {
   void order_moved() {
     for (MovedTensor& moved : plans_.moved) {
       moved.saved_by = saved_first_by_[moved.tensor];
-      ENSURE(moved.saved_by != none, "a tensor leaves that nobody saves");
+      ENSURE(moved.saved_by != nobody, "a tensor leaves that nobody saves");
       moved.module = module_of_operator_[moved.saved_by];
       moved.layer = plans_.modules[moved.module].layer;
     }
@@ -120,18 +120,18 @@ class Cutter {
   }
 
   void find_scopes() {
-    std::vector<std::uint32_t> module(plans_.moved.size(), none);
+    std::vector<std::uint32_t> module(plans_.moved.size(), nobody);
     for (std::uint32_t i = 0; i < program_.forward.last; ++i)
       for (const TensorId id : program_.operators[i].saved) {
         const std::uint32_t moved = moved_index_[id];
-        if (moved == none || module[moved] == module_of_operator_[i]) continue;
+        if (moved == nobody || module[moved] == module_of_operator_[i]) continue;
         module[moved] = module_of_operator_[i];
         plans_.scopes.push_back({module[moved], i, moved});
       }
   }
 
   void note_forward_uses(LayerPlan& plan) {
-    std::vector<std::uint32_t> first(plan.saved.size(), none), last(plan.saved.size(), none);
+    std::vector<std::uint32_t> first(plan.saved.size(), nobody), last(plan.saved.size(), nobody);
     for (std::uint32_t i = 0; i < plan.forward.segments.size(); ++i)
       for (const PlannedKernel& kernel : plan.forward.segments[i].kernels)
         for (const PlannedOperand& operand : kernel.operands) {
@@ -140,10 +140,10 @@ class Cutter {
           last[operand.offset] = i;
         }
     for (std::uint32_t saved = 0; saved < plan.saved.size(); ++saved) {
-      ENSURE(first[saved] != none, "a saved tensor that no forward makes");
+      ENSURE(first[saved] != nobody, "a saved tensor that no forward makes");
       plan.forward.segments[first[saved]].makes.push_back(saved);
       const std::uint32_t moved = moved_index_[plan.saved[saved].tensor];
-      if (moved == none) continue;
+      if (moved == nobody) continue;
       const std::uint32_t until = std::max(last[saved], plans_.moved[moved].made_in);
       plan.forward.segments[until].releases.push_back(moved);
     }
@@ -156,7 +156,7 @@ class Cutter {
       for (const PlannedOperand& operand : kernel.operands) {
         if (operand.tensor == PlannedOperand::no_tensor) continue;
         const std::uint32_t saver = saved_first_by_[operand.tensor];
-        if (saver != none && module_of_operator_[saver] >= first)
+        if (saver != nobody && module_of_operator_[saver] >= first)
           now = std::min(now, module_of_operator_[saver]);
       }
       return now;
@@ -165,20 +165,20 @@ class Cutter {
   }
 
   void note_uses(LayerPlan& plan) {
-    std::vector<std::uint32_t> last(plans_.moved.size(), none);
+    std::vector<std::uint32_t> last(plans_.moved.size(), nobody);
     for (std::uint32_t i = 0; i < plan.backward.segments.size(); ++i)
       for (const PlannedKernel& kernel : plan.backward.segments[i].kernels)
         for (const PlannedOperand& operand : kernel.operands) {
           if (operand.tensor == PlannedOperand::no_tensor) continue;
           const std::uint32_t moved = moved_index_[operand.tensor];
-          if (moved == none) continue;
+          if (moved == nobody) continue;
           if (operand.access != models::Access::read) plans_.moved[moved].overwritten = true;
-          if (last[moved] == none) plan.backward.segments[i].needs.push_back(moved);
+          if (last[moved] == nobody) plan.backward.segments[i].needs.push_back(moved);
           last[moved] = i;
         }
     for (std::uint32_t moved = 0; moved < last.size(); ++moved) {
       const bool elsewhere = plans_.moved[moved].layer != plan.layer;  // its first user frees it
-      if (last[moved] != none && !elsewhere)
+      if (last[moved] != nobody && !elsewhere)
         plan.backward.segments[last[moved]].releases.push_back(moved);
     }
   }

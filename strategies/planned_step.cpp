@@ -18,7 +18,7 @@ using result::Phase;
 using Holds = StepTensor::Holds;
 using planner::TensorKind;
 
-constexpr std::uint64_t line = 4096;  ///< what moves is whole sectors
+constexpr std::uint64_t sector = 4096;  ///< what moves is whole sectors
 
 /// Both ends of a hand-over make the same number of it.
 std::uint64_t key_of(std::uint64_t kind, std::uint64_t boundary, std::uint64_t item) {
@@ -68,7 +68,7 @@ class Builder {
   StageLayers layers() const { return split_[stage_]; }
 
   std::uint32_t make(StepTensor tensor) {
-    tensor.taken = rounded(gpu_, description::divide_up(tensor.bytes, line) * line);
+    tensor.taken = rounded(gpu_, description::divide_up(tensor.bytes, sector) * sector);
     step_.tensors.push_back(tensor);
     return static_cast<std::uint32_t>(step_.tensors.size() - 1);
   }

@@ -17,11 +17,35 @@ constexpr int patience_ms = 10'000;
 constexpr int between_calls = 100'000;
 
 [[noreturn]] void fail(sqlite3* database, const std::string& file, int code) {
-  const std::string why = database ? sqlite3_errmsg(database) : sqlite3_errstr(code);
-  if ((code & 0xff) == SQLITE_NOTADB)
-    throw description::ScenarioError(
-        {{file, 0, 0, "", "is no database", "name another file, or delete this one"}});
-  throw description::DeviceError(file + ": " + sqlite3_errstr(code) + ": " + why);
+  const std::string what = sqlite3_errstr(code);
+  const std::string why = database ? sqlite3_errmsg(database) : what;
+  switch (code & 0xff) {
+    case SQLITE_NOTADB:
+      throw description::ScenarioError(
+          {{file, 0, 0, "", "is no database", "name another file, or delete this one"}});
+    case SQLITE_CORRUPT:
+      throw description::DeviceError(
+          file + ": " + why +
+          "; explore into another file, or save what can be read with sqlite3 " + file +
+          " .recover");
+    case SQLITE_CANTOPEN:  // what SQLite keeps beside it
+    case SQLITE_READONLY:
+      throw description::DeviceError(file +
+                                     ": cannot be written, nor what SQLite keeps beside it; copy "
+                                     "it to a folder that may be written");
+    default:
+      throw description::DeviceError(file + ": " + what + (why == what ? "" : ": " + why));
+  }
+}
+
+/// Why a file cannot be opened or made: SQLite alone says that it is so.
+std::string why_not_open(const std::string& file) {
+  std::error_code error;  // what cannot be looked at is not there
+  const std::filesystem::path folder = std::filesystem::absolute(file, error).parent_path();
+  if (std::filesystem::is_directory(file, error)) return "is a folder; name a file in it";
+  if (!std::filesystem::is_directory(folder, error))
+    return "there is no folder " + folder.string() + "; make it first";
+  return "cannot be opened or made there; name a file in a folder that may be written";
 }
 
 }  // namespace
@@ -101,6 +125,8 @@ Database::Database(const std::string& file, Access access) : file_(file) {
       access == Access::read ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   const int code = sqlite3_open_v2(file.c_str(), &database, mode, nullptr);
   database_.reset(database);
+  if ((code & 0xff) == SQLITE_CANTOPEN)
+    throw description::ScenarioError({{file, 0, 0, "", why_not_open(file), ""}});
   if (code != SQLITE_OK) fail(database, file, code);
   sqlite3_busy_timeout(database, patience_ms);
   // a commit survives the end of any process; the end of the machine may undo the last ones

@@ -32,6 +32,9 @@ CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, result TEXT NOT NULL) 
 CREATE TABLE IF NOT EXISTS pruned (
   space INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
   PRIMARY KEY (space, first)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS axis_values (
+  space INTEGER NOT NULL, axis TEXT NOT NULL, position INTEGER NOT NULL, value TEXT NOT NULL,
+  overrides TEXT NOT NULL, PRIMARY KEY (space, axis, position)) WITHOUT ROWID;
 )";
 
 std::string quoted(const std::string& name, char quote) {
@@ -135,9 +138,20 @@ std::int64_t Store::begin_space(const SpaceRow& space) {
   ENSURE(find.step(), "a space that was just put is there");
   const std::int64_t number = find.integer(0);
   find.reset();
+  put_axes(number, space);
   make_views(number, space);
   commit();
   return number;
+}
+
+void Store::put_axes(std::int64_t number, const SpaceRow& space) {
+  Statement& put = statement("INSERT OR IGNORE INTO axis_values VALUES (?, ?, ?, ?, ?)");
+  for (std::size_t a = 0; a < space.values.size(); ++a)
+    for (std::size_t i = 0; i < space.values[a].size(); ++i) {
+      const AxisValueRow& row = space.values[a][i];
+      put.bind(1, number).bind(2, space.axes.at(a)).bind(3, static_cast<std::int64_t>(i));
+      put.bind(4, row.value.dump()).bind(5, json(row.overrides).dump()).run();
+    }
 }
 
 /// A view of each space with a column for each axis and objective, and one of the last space.
@@ -311,6 +325,18 @@ std::vector<SpaceRow> Store::spaces() {
     for (std::uint64_t* count : counts) *count = static_cast<std::uint64_t>(read.integer(column++));
     row.finished = read.integer(column) != 0;
   }
+  read.reset();
+  return rows;
+}
+
+std::vector<AxisValueRow> Store::axis_values(std::int64_t space, const std::string& axis) {
+  std::vector<AxisValueRow> rows;
+  Statement table = database_->prepare("SELECT 1 FROM sqlite_master WHERE name = 'axis_values'");
+  if (!table.step()) return rows;
+  Statement& read = statement(
+      "SELECT value, overrides FROM axis_values WHERE space = ? AND axis = ? ORDER BY position");
+  read.bind(1, space).bind(2, axis);
+  while (read.step()) rows.push_back({json::parse(read.text(0)), json::parse(read.text(1))});
   read.reset();
   return rows;
 }

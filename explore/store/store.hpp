@@ -45,6 +45,12 @@ struct ObjectiveRow {
   bool smaller = true;
 };
 
+/// One of an axis's values.
+struct AxisValueRow {
+  nlohmann::json value;                ///< as it is shown
+  std::vector<std::string> overrides;  ///< "path=value" that make it
+};
+
 struct SpaceRow {
   std::int64_t space = 0;  ///< its number in the database
   std::string id;          ///< hash of its definition
@@ -52,6 +58,7 @@ struct SpaceRow {
   std::vector<std::string> axes;
   std::vector<ObjectiveRow> objectives;
   std::vector<std::string> constraints;
+  std::vector<std::vector<AxisValueRow>> values;  ///< by axis; spaces() leaves it empty
   Counts counts;
   bool finished = false;  ///< every point is pruned or known
 };
@@ -100,6 +107,8 @@ class Store {
   bool writing() const { return writing_; }
 
   std::vector<SpaceRow> spaces();
+  /// The values of one of a space's axes, in their order; none in a database of an older program.
+  std::vector<AxisValueRow> axis_values(std::int64_t space, const std::string& axis);
   /// Points of a space by number.
   ///   where  a condition over columns of the table, such as "front"
   std::vector<PointRow> points(std::int64_t space, const std::string& where = "1");
@@ -112,6 +121,7 @@ class Store {
   Statement& statement(const char* sql);
   void write();
   void make_views(std::int64_t number, const SpaceRow& space);
+  void put_axes(std::int64_t number, const SpaceRow& space);
 
   std::string file_;
   Database::Access access_;

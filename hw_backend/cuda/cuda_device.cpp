@@ -38,6 +38,14 @@ int count_cuda_devices() {
   int count = 0;
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result == cudaErrorNoDevice) return 0;
+  // CUDA says the same of a driver that is too old and of none at all
+  int driver = 0;
+  if (result == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess)
+    throw description::DeviceError(
+        driver == 0 ? std::string("no NVIDIA driver is installed")
+                    : "the driver is for CUDA " + version(cudaDriverGetVersion) +
+                          ", the plugin for " + version(cudaRuntimeGetVersion) +
+                          ": update the driver, or build with a toolkit of its version");
   check(result, "cudaGetDeviceCount");
   return count;
 }

@@ -9,8 +9,8 @@ void check(cudaError_t result, const std::string& call) {
   int device = -1;
   const bool known = cudaGetDevice(&device) == cudaSuccess;
   throw description::DeviceError(call + ": " + cudaGetErrorName(result) + ", " +
-                                 cudaGetErrorString(result) + ", on CUDA device " +
-                                 (known ? std::to_string(device) : "unknown"));
+                                 cudaGetErrorString(result) +
+                                 (known ? ", on CUDA device " + std::to_string(device) : ""));
 }
 
 }  // namespace spillway::hw_backend

@@ -2,6 +2,7 @@
 
 #include "hw_backend/host_device.hpp"
 #include "hw_backend/host_memory.hpp"
+#include "hw_backend/other_work.hpp"
 #include "hw_backend/probe/parts.hpp"
 #include "hw_backend/probe/usable_memory.hpp"
 #include "hw_backend/storage/limits.hpp"
@@ -125,11 +126,14 @@ Probed probe(const ProbeOptions& options, const ProbeProgress& progress) {
   Device* const peer = opened.devices.size() > 1 ? opened.devices[1].get() : nullptr;
   describe(session);
   describe_memory(session, opened);
+  const ProcessorTimes times = processor_times();
   // storage first: a directory that cannot be used should say so at once
   probe_storages(session, *opened.engine);
   probe_device(session, *opened.devices.front(), peer, *opened.engine);
   probe_host(session);
   describe_network(session);
+  const std::string others = other_work(times, processor_times(), "this machine was measured");
+  if (!others.empty()) session.warn(others);
   for (const std::string& note : opened.engine->notes()) session.warn(note);
   return out;
 }

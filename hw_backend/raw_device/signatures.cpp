@@ -9,10 +9,10 @@ namespace spillway::hw_backend {
 
 namespace {
 
-struct Freed {
+struct FreedProbe {
   void operator()(blkid_probe probe) const { blkid_free_probe(probe); }
 };
-using Probe = std::unique_ptr<blkid_struct_probe, Freed>;
+using Probe = std::unique_ptr<blkid_struct_probe, FreedProbe>;
 
 std::string value_of(const Probe& probe, const char* name) {
   const char* text = nullptr;

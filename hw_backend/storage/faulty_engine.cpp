@@ -11,7 +11,7 @@
 namespace spillway::hw_backend {
 namespace {
 
-constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t copy_page = 4096;
 
 /// What a transfer is, wherever its directory lies.
 std::string identity(const Transfer& transfer) {
@@ -92,8 +92,8 @@ void FaultyEngine::submit(const Transfer& transfer) {
   inner.tag = reinterpret_cast<void*>(tag);
   if (fault == Fault::torn || fault == Fault::partial) inner.bytes /= 2;
   if (fault == Fault::bit_flip && transfer.write) {
-    const std::uint64_t room = (transfer.bytes + page - 1) / page * page;
-    struck->copy.reset(static_cast<std::byte*>(std::aligned_alloc(page, room)));
+    const std::uint64_t room = (transfer.bytes + copy_page - 1) / copy_page * copy_page;
+    struck->copy.reset(static_cast<std::byte*>(std::aligned_alloc(copy_page, room)));
     inner.memory = struck->copy.get();
     std::copy_n(transfer.memory, transfer.bytes, inner.memory);
     flip(inner.memory, transfer.bytes, struck->random);

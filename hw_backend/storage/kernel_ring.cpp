@@ -14,7 +14,7 @@ constexpr unsigned submissions = 256;
 // More than devices x queue depth in any sensible run; past it the kernel keeps a list of its own.
 constexpr unsigned completions = 4096;
 
-std::string_view remedy_of(int code) {
+std::string_view setup_remedy(int code) {
   switch (code) {
     case ENOSYS:
       return "this kernel has no io_uring; Linux 5.19 or later is needed";
@@ -40,10 +40,10 @@ KernelRing::KernelRing(bool sqpoll) : sqpoll_(sqpoll) {
     params.sq_thread_idle = 1000;
   }
   const int code = io_uring_queue_init_params(submissions, &ring_, &params);
-  if (code < 0) throw io_error("io_uring_setup", -code, "storage engine", remedy_of(-code));
+  if (code < 0) throw io_error("io_uring_setup", -code, "storage engine", setup_remedy(-code));
   if ((params.features & IORING_FEAT_EXT_ARG) == 0) {
     io_uring_queue_exit(&ring_);
-    throw io_error("io_uring_setup", ENOSYS, "storage engine", remedy_of(ENOSYS));
+    throw io_error("io_uring_setup", ENOSYS, "storage engine", setup_remedy(ENOSYS));
   }
   wake_ = Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!wake_) {

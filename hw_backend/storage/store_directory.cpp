@@ -24,11 +24,13 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t sector = 4096;
 constexpr double gib = 1 << 30;
 
-std::string_view remedy_of(int code) {
+std::string_view file_remedy(int code) {
   switch (code) {
     case EACCES:
     case EPERM:
       return "name a directory that you may write to, or have its owner change";
+    case ENOENT:  // of a directory that is there: /proc
+      return "its file system makes no directories; name one on a drive's";
     case EROFS:
       return "its file system is read-only: name another directory, or mount -o remount,rw";
     case ENOSPC:
@@ -79,7 +81,7 @@ void check_directory(const fs::path& directory) {
   struct stat status {};
   if (stat(directory.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) refuse_missing(directory);
-    throw io_error("stat", errno, directory.string(), remedy_of(errno));
+    throw io_error("stat", errno, directory.string(), file_remedy(errno));
   }
   const std::string shown = '"' + directory.string() + '"';
   if (S_ISBLK(status.st_mode)) {
@@ -106,9 +108,9 @@ std::string random_name() {
 Descriptor lock_store(const fs::path& path) {
   const fs::path file = path / lock_name;
   Descriptor lock(open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!lock) throw io_error("open", errno, file.string(), remedy_of(errno));
+  if (!lock) throw io_error("open", errno, file.string(), file_remedy(errno));
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    throw io_error("flock", errno, file.string(), remedy_of(errno));
+    throw io_error("flock", errno, file.string(), file_remedy(errno));
   }
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
@@ -116,7 +118,7 @@ Descriptor lock_store(const fs::path& path) {
   const ssize_t written = write(lock.get(), text.data(), text.size());
   if (written != static_cast<ssize_t>(text.size())) {
     const int code = written < 0 ? errno : ENOSPC;
-    throw io_error("write", code, file.string(), remedy_of(code));
+    throw io_error("write", code, file.string(), file_remedy(code));
   }
   return lock;
 }
@@ -134,7 +136,7 @@ StoreDirectory::StoreDirectory(const fs::path& directory, std::uint64_t reserve_
   removed_ = remove_leftovers(directory);
   path_ = directory_ / random_name();
   if (mkdir(path_.c_str(), 0700) != 0) {
-    throw io_error("mkdir", errno, path_.string(), remedy_of(errno));
+    throw io_error("mkdir", errno, path_.string(), file_remedy(errno));
   }
   try {
     lock_ = lock_store(path_);
@@ -173,7 +175,7 @@ void StoreDirectory::require_room(std::uint64_t bytes) const {
       "statvfs", ENOSPC, directory_.string(),
       fmt::format("{:.2f} GiB are needed and {:.2f} GiB left, {:.2f} GiB of the file "
                   "system being kept free; {}",
-                  in_gib(bytes), in_gib(left), in_gib(reserve_bytes_), remedy_of(ENOSPC)));
+                  in_gib(bytes), in_gib(left), in_gib(reserve_bytes_), file_remedy(ENOSPC)));
 }
 
 std::unique_ptr<StoreFile> StoreDirectory::create(const std::string& name, std::uint64_t bytes,
@@ -186,11 +188,11 @@ std::unique_ptr<StoreFile> StoreDirectory::create(const std::string& name, std::
   require_room(rounded);
   const fs::path path = path_ / (name + std::string(file_suffix));
   Descriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd) throw io_error("open", errno, path.string(), remedy_of(errno));
+  if (!fd) throw io_error("open", errno, path.string(), file_remedy(errno));
   const int code = posix_fallocate(fd.get(), 0, static_cast<off_t>(rounded));
   if (code != 0) {
     unlink(path.c_str());
-    throw io_error("posix_fallocate", code, path.string(), remedy_of(code));
+    throw io_error("posix_fallocate", code, path.string(), file_remedy(code));
   }
   return std::make_unique<StoreFile>(
       path, std::make_unique<Target>(std::move(fd), path.string(), Access::read_write, direct));

@@ -43,6 +43,9 @@ struct Validation {
   MemoryBooks memory;
   std::map<std::string, StorageBooks> storage;
   nlohmann::json machine;
+
+  /// Kernels took the time that was predicted for them, or were paced to; else only bytes compare.
+  bool times_compare() const { return !synthetic || pacing.has_value(); }
 };
 
 inline constexpr const char* validation_schema = "spillway/validation/1";
@@ -53,9 +56,9 @@ void to_json(nlohmann::json& json, const Validation& validation);
 std::map<std::string, std::pair<StorageBytes, StorageBytes>> storages_of(const Validation& v);
 
 /// Fills `errors` and `suspects` from `measured` and `predicted`.
-///   errors    step and phase times, bytes by storage, h2d, d2h, peaks; those that are 0 on both
-///             sides are left out, and one that is 0 on the measured side alone is 1. Of a scenario
-///             that does not fit, the peaks until then
+///   errors    step and phase times, where they compare, bytes by storage, h2d, d2h, peaks; those
+///             that are 0 on both sides are left out, and one that is 0 on the measured side alone
+///             is 1. Of a scenario that does not fit, the peaks until then
 void compare(Validation& validation);
 
 }  // namespace spillway::result

@@ -6,14 +6,6 @@
 
 namespace spillway::strategies {
 
-namespace {
-
-std::uint64_t padded(std::uint64_t bytes) {
-  return description::divide_up(bytes, storage_sector) * storage_sector;
-}
-
-}  // namespace
-
 ActiveUpdate::ActiveUpdate(Machine& machine, Rank rank, const Job& job, CpuOptimizer& optimizer,
                            std::uint64_t width)
     : machine_(machine),
@@ -37,7 +29,7 @@ std::uint64_t ActiveUpdate::lay_out() {
     std::uint64_t offset = 0;
     for (const Subgroup::Member& member : job_.subgroups[group].members) {
       places_[member.weight] = {group, offset, member.elements * width_};
-      offset += padded(member.elements * width_);
+      offset += in_sectors(member.elements * width_);
     }
     largest = std::max(largest, offset);
   }
@@ -93,7 +85,7 @@ View ActiveUpdate::gradient(std::uint32_t weight) const {
 
 View ActiveUpdate::sectors(std::uint32_t weight) const {
   const Place& place = places_[weight];
-  return groups_[place.group].landing.view(place.offset, padded(place.bytes));
+  return groups_[place.group].landing.view(place.offset, in_sectors(place.bytes));
 }
 
 // ---- While backward goes on

@@ -5,9 +5,9 @@
 namespace spillway::strategies {
 
 namespace {
-constexpr std::uint64_t line = 64;
-
-std::uint64_t up(std::uint64_t bytes) { return description::divide_up(bytes, line) * line; }
+std::uint64_t up(std::uint64_t bytes) {
+  return description::divide_up(bytes, share_alignment) * share_alignment;
+}
 
 /// Bytes of optimizer state per parameter: Adam's momentum and variance, and an fp32 master in
 /// mixed precision.

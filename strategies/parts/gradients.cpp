@@ -13,9 +13,7 @@ using description::ConvertOn;
 using description::CopyMemory;
 using description::GradientPolicy;
 
-constexpr std::uint64_t line = 64;
-
-std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) {
+std::uint64_t padded(std::uint64_t bytes, std::uint64_t unit) {
   return description::divide_up(bytes, unit) * unit;
 }
 
@@ -50,12 +48,12 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* 
 Task<> Gradients::init() {
   const std::uint64_t width = optimizer_ ? flat_width_ : resident_width_;
   const auto& weights = job_.scenario.strategy.weights;
-  std::uint64_t unit = line, total = 0;
+  std::uint64_t unit = share_alignment, total = 0;
   if (optimizer_ && optimizer_->in_place()) unit = storage_sector;
   if (weights.pool == description::PoolKind::pages) unit = weights.page.value();
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     offset_[weight] = total;
-    total += optimizer_ ? up(job_.share(weight, ways_) * width, unit) : resident_bytes(weight);
+    total += optimizer_ ? padded(job_.share(weight, ways_) * width, unit) : resident_bytes(weight);
   }
   if (const std::uint64_t bucket = part_.reduce_bucket.value() * width_)
     reduce_bucket_ =
@@ -87,7 +85,7 @@ Task<> Gradients::init() {
   if (lands_elsewhere)
     landing_ = std::make_unique<BufferPool>(
         machine_, part_.d2h == CopyMemory::pageable ? TierId::pageable : TierId::pinned, rank_, 2,
-        Bytes(up(width_ * largest, storage_sector)), Purpose::bounce_buffers);
+        Bytes(padded(width_ * largest, storage_sector)), Purpose::bounce_buffers);
 }
 
 /// One buffer for all gradients of the rank, `total` bytes.
@@ -126,7 +124,8 @@ View Gradients::flat(std::uint32_t weight) const {
 View Gradients::flat_sectors(std::uint32_t weight) const {
   if (lands_by_subgroup()) return active_->sectors(weight);
   if (reuses_weights_) return optimizer_->weight_share(weight);
-  return flat_.view(offset_[weight], up(job_.share(weight, ways_) * flat_width_, storage_sector));
+  return flat_.view(offset_[weight],
+                    padded(job_.share(weight, ways_) * flat_width_, storage_sector));
 }
 
 /// Micro-batches add up in resident gradients before the ranks' sums do (ZeRO-0 and 1).
@@ -139,7 +138,7 @@ std::uint64_t Gradients::resident_bytes(std::uint32_t weight) const {
   const std::uint64_t states = ways_ == 1 ? job_.partition.state_ways() : 1;
   const std::uint64_t shares =
       ways_ == 1 ? job_.share(weight, states) * states : job_.share(weight, ways_);
-  return up(shares * resident_width_, storage_sector);
+  return padded(shares * resident_width_, storage_sector);
 }
 
 View Gradients::resident(std::uint32_t weight) const {
@@ -220,7 +219,7 @@ View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
   const std::uint64_t member = job_.member(rank_);
   if (job_.partition.gradient_ways() > 1)
     return whole.part(member * slot.gradient_share_bytes, slot.gradient_share_bytes);
-  const std::uint64_t bytes = up(job_.share(slot.weight, ways_) * width_, line);
+  const std::uint64_t bytes = padded(job_.share(slot.weight, ways_) * width_, share_alignment);
   return whole.part(member * bytes, bytes);
 }
 
@@ -424,7 +423,7 @@ Task<> Gradients::deliver(Share share, Op arrived, std::vector<Op> before_write)
     const Buffer norm =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(from.bytes), Purpose::gradients);
     co_await machine_.copy(rank_, norm.view(), from);
-    const View result = norm.view().part(0, std::min(line, from.bytes));
+    const View result = norm.view().part(0, std::min(share_alignment, from.bytes));
     staged = gpu_kernel("gradient norm", GpuWork::norm, Typed(result, flat_type()),
                         {Typed(norm.view(), flat_type())}, {});
     if (place) {

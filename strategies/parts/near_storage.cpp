@@ -6,10 +6,6 @@ namespace {
 
 using models::Access;
 
-std::uint64_t in_sectors(std::uint64_t bytes) {
-  return description::divide_up(bytes, storage_sector) * storage_sector;
-}
-
 View all_of(const Stored& extent) { return View(extent.block(), 0, extent.block()->charged); }
 
 }  // namespace

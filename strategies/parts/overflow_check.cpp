@@ -6,7 +6,7 @@ namespace {
 
 using models::Access;
 
-constexpr std::uint64_t line = 64;
+constexpr std::uint64_t flag_bytes = 64;
 
 /// All ranks of all nodes skip the update when one of them found an overflow.
 ///   flag  on the GPU: an fp32 number, more than 0 where this rank found one
@@ -20,14 +20,14 @@ Task<bool> agree(Machine& machine, Rank rank, Buffer flag) {
 }
 
 Buffer new_flag(Machine& machine, Rank rank) {
-  return machine.allocate_now(TierId::gpu, rank, Bytes(line), Purpose::workspace);
+  return machine.allocate_now(TierId::gpu, rank, Bytes(flag_bytes), Purpose::workspace);
 }
 
 GpuKernel flag_kernel(GpuWork work, const Buffer& flag) {
   GpuKernel kernel;
   kernel.name = "overflow flag";
   kernel.work = work;
-  kernel.bytes = static_cast<double>(line);
+  kernel.bytes = static_cast<double>(flag_bytes);
   kernel.operands.emplace_back(flag.view(), Access::write, Role::output, ElementType::fp32, 0);
   return kernel;
 }

@@ -11,10 +11,6 @@ namespace {
 
 using description::Home;
 
-std::uint64_t padded(std::uint64_t bytes) {
-  return description::divide_up(bytes, storage_sector) * storage_sector;
-}
-
 }  // namespace
 
 StateStore::StateStore(Machine& machine, Rank rank, const Job& job, Weights& weights)
@@ -41,7 +37,7 @@ bool StateStore::has_own_master(std::uint32_t weight) const {
 std::uint64_t StateStore::own_master_bytes(const Subgroup& group) const {
   std::uint64_t bytes = 0;
   for (const Subgroup::Member& member : group.members)
-    if (has_own_master(member.weight)) bytes += padded(width_ * member.elements);
+    if (has_own_master(member.weight)) bytes += in_sectors(width_ * member.elements);
   return bytes;
 }
 
@@ -144,7 +140,7 @@ Task<> StateStore::init_extents() {
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
     if (!groups_[i].swapped) continue;
     ++swapped;
-    largest = std::max(largest, set_ * padded(bytes(job_.subgroups[i])));
+    largest = std::max(largest, set_ * in_sectors(bytes(job_.subgroups[i])));
   }
   if (swapped == 0) co_return;
   paths_->place(swapped, largest);
@@ -175,7 +171,7 @@ Task<> StateStore::make_extents(std::uint32_t group) {
   Group& state = groups_[group];
   const Subgroup& subgroup = job_.subgroups[group];
   const StorageId storage = paths_->storage(state.path);
-  const Bytes size(padded(bytes(subgroup)));
+  const Bytes size(in_sectors(bytes(subgroup)));
   if (const std::uint64_t own = own_master_bytes(subgroup))
     state.master = co_await machine_.store(storage, rank_, Bytes(own), Purpose::optimizer_states);
   state.momentum = co_await machine_.store(storage, rank_, size, Purpose::optimizer_states);
@@ -192,7 +188,7 @@ Task<> StateStore::make_extents(std::uint32_t group) {
 std::vector<StateStore::Transfer> StateStore::transfers(const Loaded& loaded) const {
   const Group& state = groups_[loaded.group];
   const Subgroup& subgroup = job_.subgroups[loaded.group];
-  const std::uint64_t whole = padded(bytes(subgroup));
+  const std::uint64_t whole = in_sectors(bytes(subgroup));
   std::vector<Transfer> all;
   if (width_ == 4) {
     all.push_back({&state.master, {0, whole}, loaded.master.view(0, whole)});
@@ -200,7 +196,7 @@ std::vector<StateStore::Transfer> StateStore::transfers(const Loaded& loaded) co
     std::uint64_t own_offset = 0;
     for (const Subgroup::Member& member : subgroup.members) {
       if (weights_.in_host(member.weight)) continue;
-      const std::uint64_t length = padded(width_ * member.elements);
+      const std::uint64_t length = in_sectors(width_ * member.elements);
       const View memory = loaded.master.view(width_ * member.offset, length);
       if (has_own_master(member.weight)) {
         all.push_back({&state.master, {own_offset, length}, memory});
@@ -224,7 +220,7 @@ StateStore::GradientHome StateStore::gradient_home(std::uint32_t weight) const {
   GradientHome home;
   if (gradient_on_storage(weight)) {
     home.extent = &state.gradient;
-    home.range = {member.offset * 4, padded(4 * member.elements)};
+    home.range = {member.offset * 4, in_sectors(4 * member.elements)};
   } else if (state.host_gradient) {
     home.memory = state.host_gradient.view(member.offset * 4, member.elements * 4);
   }
@@ -353,7 +349,7 @@ std::vector<BoundOperand> StateStore::operands(const Loaded& loaded) const {
 
 View StateStore::narrow_master(const Loaded& loaded, const Subgroup::Member& member) const {
   if (width_ == 4) return View();
-  const std::uint64_t offset = width_ * member.offset, bytes = padded(width_ * member.elements);
+  const std::uint64_t offset = width_ * member.offset, bytes = in_sectors(width_ * member.elements);
   if (groups_[loaded.group].swapped) return loaded.master.view(offset, bytes);
   if (!has_own_master(member.weight)) return View();
   return master_.view(width_ * groups_[loaded.group].host_offset + offset, bytes);

@@ -34,10 +34,6 @@ std::size_t shape_class(WeightKind kind) {
   }
 }
 
-std::uint64_t in_sectors(std::uint64_t bytes) {
-  return description::divide_up(bytes, storage_sector) * storage_sector;
-}
-
 }  // namespace
 
 Weights::Weights(Machine& machine, Rank rank, const Job& job)

@@ -14,7 +14,7 @@ using Index = std::int32_t;
 using Terms = std::vector<std::pair<Index, double>>;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr Index none = -1;
+constexpr Index no_column = -1;
 /// Of two plans that take equally long the one that moves and computes less.
 constexpr double tie = 1e-6;
 
@@ -63,7 +63,7 @@ class Formulation {
  private:
   using Columns = std::vector<std::vector<Index>>;
 
-  Columns grid() const { return Columns(count_, std::vector<Index>(count_, none)); }
+  Columns grid() const { return Columns(count_, std::vector<Index>(count_, no_column)); }
 
   void make_columns() {
     computed_ = held_ = in_host_ = out_ = in_ = grid();
@@ -92,7 +92,7 @@ class Formulation {
   }
 
   static void add(Terms& terms, Index column, double factor) {
-    if (column != none) terms.emplace_back(column, factor);
+    if (column != no_column) terms.emplace_back(column, factor);
   }
   void at_most(Terms terms, double upper) {
     program_.rows.push_back({std::move(terms), -infinity, upper});
@@ -172,7 +172,7 @@ class Formulation {
     for (std::uint32_t stage = 0; stage < count_; ++stage) {
       limit_bytes(in_host_[stage], static_cast<double>(problem_.host_bytes));
       for (std::uint32_t node = 0; node < stage; ++node) {
-        if (in_[stage][node] == none) continue;
+        if (in_[stage][node] == no_column) continue;
         at_most({{in_[stage][node], 1}, {in_host_[stage][node], -1}}, 0);
         at_most({{out_[stage][node], 1}, {computed_[stage][node], -1}, {held_[stage][node], -1}},
                 0);
@@ -213,7 +213,7 @@ class Formulation {
     CheckmateTable result(count_, std::vector<bool>(count_, false));
     for (std::uint32_t stage = 0; stage < count_; ++stage)
       for (std::uint32_t node = 0; node <= stage; ++node)
-        if (columns[stage][node] != none)
+        if (columns[stage][node] != no_column)
           result[stage][node] =
               solution.columns[static_cast<std::size_t>(columns[stage][node])] > 0.5;
     return result;
@@ -227,8 +227,9 @@ class Formulation {
   std::uint64_t all_bytes_ = 0;
   bool offloads_ = false;
   milp::Program program_;
-  std::vector<Index> times_;                      ///< of groups
-  Columns computed_, held_, in_host_, out_, in_;  ///< by stage and node; `none` where there is none
+  std::vector<Index> times_;  ///< of groups
+  Columns computed_, held_, in_host_, out_,
+      in_;  ///< by stage and node; `no_column` where there is none
 };
 
 }  // namespace

@@ -1,12 +1,14 @@
 #include "scenarios/description/errors.hpp"
 #include "strategies/planner/planner.hpp"
 #include "strategies/planner/pressure.hpp"
+#include "strategies/planner/relief.hpp"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
-#include <queue>
 
 namespace spillway::strategies::planner {
 
@@ -28,28 +30,58 @@ std::vector<std::int64_t> excess_of(const std::vector<std::uint64_t>& alive, std
 /// Slots in which a tensor's bytes are free if it moves.
 struct Window {
   std::uint32_t away = 0, back = 0;
+  bool inside(const Window& other) const {
+    return away >= back || (other.away <= away && back <= other.back);
+  }
 };
 
 struct Candidate {
   IdleInterval interval;
   std::uint64_t bytes, id;
-  double rank;
   std::array<Window, 2> windows{};  ///< by destination, as last found: they only shrink
 };
 
-/// The order of choice: higher rank, more bytes, lower id, earlier.
+/// Before others of equal rank: more bytes, lower id, earlier.
 bool comes_first(const Candidate& one, const Candidate& other) {
-  if (one.rank != other.rank) return one.rank > other.rank;
   if (one.bytes != other.bytes) return one.bytes > other.bytes;
   if (one.id != other.id) return one.id < other.id;
   return one.interval.first < other.interval.first;
 }
 
-struct ComesLater {
-  bool operator()(const Candidate& one, const Candidate& other) const {
-    return comes_first(other, one);
+/// A candidate in the queue: higher rank first, then the order of choice.
+struct Queued {
+  double rank;
+  std::uint32_t candidate;  ///< index in that order
+  bool operator<(const Queued& other) const {
+    return rank != other.rank ? rank < other.rank : candidate > other.candidate;
   }
 };
+
+/// Gives the first of a heap a rank that is not higher than it was; one without a rank leaves.
+///   Result  whether it is still the first
+bool stays_first(std::vector<Queued>& heap, double rank) {
+  heap.front().rank = rank;
+  if (rank <= 0) {
+    heap.front() = heap.back();
+    heap.pop_back();
+  }
+  std::size_t at = 0;
+  while (2 * at + 1 < heap.size()) {
+    std::size_t next = 2 * at + 1;
+    if (next + 1 < heap.size() && heap[next] < heap[next + 1]) ++next;
+    if (!(heap[at] < heap[next])) break;
+    std::swap(heap[at], heap[next]);
+    at = next;
+  }
+  return at == 0 && rank > 0;
+}
+
+/// A rank down to six bits behind its first, steps of 0.8 to 1.6 %.
+double in_steps(double rank) {
+  constexpr int bits_left_out = std::numeric_limits<double>::digits - 1 - 6;
+  const auto bits = std::bit_cast<std::uint64_t>(rank);
+  return std::bit_cast<double>(bits >> bits_left_out << bits_left_out);
+}
 
 class Greedy {
  public:
@@ -58,9 +90,9 @@ class Greedy {
       : lifetimes_(lifetimes),
         settings_(settings),
         ticks_(ticks),
-        pressure_(excess_of(alive_bytes(lifetimes), settings.capacity), ticks),
-        host_(excess_of(std::vector<std::uint64_t>(ticks.size()), settings.host_limit.value_or(0)),
-              ticks),
+        pressure_(excess_of(alive_bytes(lifetimes), settings.capacity)),
+        relief_(excess_of(alive_bytes(lifetimes), settings.capacity), ticks),
+        host_(excess_of(std::vector<std::uint64_t>(ticks.size()), settings.host_limit.value_or(0))),
         bandwidth_(settings.channels, ticks),
         idle_(settings.channels, ticks),
         in_file_(lifetimes.tensors.size(), false),
@@ -87,36 +119,39 @@ class Greedy {
   }
 
  private:
-  void choose(Plan& plan) {
-    std::priority_queue<Candidate, std::vector<Candidate>, ComesLater> queue;
+  std::vector<Candidate> candidates(Plan& plan) const {
+    std::vector<Candidate> found;
     for (const IdleInterval& interval : idle_intervals(lifetimes_)) {
       const LifetimeTensor& tensor = lifetimes_.tensors[interval.tensor];
       ++plan.intervals;
       if (tensor.bytes < settings_.min_tensor || interval.end - interval.first < 2) continue;
       if (settings_.destinations.empty()) continue;
       if (settings_.must_hide && !hides(interval, tensor.bytes)) continue;
-      Candidate candidate{interval, tensor.bytes, tensor.id, 0, {}};
-      candidate.rank = rank(candidate);
-      ++plan.evaluations;
-      if (candidate.rank > 0) queue.push(candidate);
+      Candidate candidate{interval, tensor.bytes, tensor.id};
+      for (const Destination at : settings_.destinations)
+        candidate.windows[static_cast<std::size_t>(at)] = {interval.first, interval.end};
+      found.push_back(candidate);
     }
-    while (pressure_.max() > 0 && !queue.empty()) {
-      Candidate top = queue.top();
-      queue.pop();
-      // what its old windows would gain now is a bound without a look at the ledgers
-      top.rank = bound(top);
-      if (top.rank <= 0) continue;
-      if (!queue.empty() && comes_first(queue.top(), top)) {
-        queue.push(top);
-        continue;
-      }
-      top.rank = rank(top);
+    std::sort(found.begin(), found.end(), comes_first);
+    return found;
+  }
+
+  void choose(Plan& plan) {
+    std::vector<Candidate> all = candidates(plan);
+    std::vector<Queued> queue;
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
       ++plan.evaluations;
-      if (top.rank <= 0) continue;
-      if (!queue.empty() && comes_first(queue.top(), top))
-        queue.push(top);
-      else
-        accept(top, plan);
+      if (const double first = rank(all[i]); first > 0) queue.push_back({first, i});
+    }
+    std::make_heap(queue.begin(), queue.end());
+    while (pressure_.max() > 0 && !queue.empty()) {
+      Candidate& candidate = all[queue.front().candidate];
+      // what its old windows would gain now is a bound without a look at the ledgers
+      if (!stays_first(queue, bound(candidate))) continue;
+      ++plan.evaluations;
+      if (!stays_first(queue, rank(candidate))) continue;
+      accept(candidate, plan);
+      stays_first(queue, 0);
     }
   }
 
@@ -131,7 +166,7 @@ class Greedy {
 
   bool has_room(const Candidate& candidate, Destination at) const {
     if (at == Destination::host)
-      return !settings_.host_limit ||
+      return !settings_.host_limit || host_.max() <= -pages(candidate.bytes) ||
              host_.max(candidate.interval.first, host_end(candidate.interval.end)) <=
                  -pages(candidate.bytes);
     return !settings_.file_limit || in_file_[candidate.interval.tensor] ||
@@ -149,36 +184,54 @@ class Greedy {
     return Window{*last_out + 1, *first_in};
   }
 
-  ByteTime benefit(const Candidate& candidate, Destination at) const {
-    const auto found = window(candidate, at);
-    if (!found || found->away >= found->back) return 0;
-    return pressure_.benefit(found->away, found->back, static_cast<std::int64_t>(candidate.bytes));
+  ByteTime gain(const Candidate& candidate, const Window& window) const {
+    return relief_.of(window.away, window.back, static_cast<std::int64_t>(candidate.bytes));
   }
 
+  bool gains(const Candidate& candidate, Destination at) const {
+    const auto found = window(candidate, at);
+    return found && found->away < found->back && gain(candidate, *found) > 0;
+  }
+
+  static std::array<Destination, 2> widest_first(const Candidate& candidate) {
+    if (candidate.windows[0].inside(candidate.windows[1]))
+      return {Destination::host, Destination::ssd};
+    return {Destination::ssd, Destination::host};
+  }
+
+  /// Its rank by the windows known, which is not lower than its rank now.
   double bound(const Candidate& candidate) const {
+    Window widest;
     ByteTime most = 0;
-    for (const Window& old : candidate.windows)
-      if (old.away < old.back)
-        most = std::max(most, pressure_.benefit(old.away, old.back,
-                                                static_cast<std::int64_t>(candidate.bytes)));
+    for (const Destination at : widest_first(candidate)) {
+      const Window& known = candidate.windows[static_cast<std::size_t>(at)];
+      if (known.inside(widest)) continue;
+      most = std::max(most, gain(candidate, known));
+      widest = known;
+    }
     return per_cost(candidate, most);
   }
 
+  /// Its rank now. A window that even as last found lies inside another one gains nothing more.
   double rank(Candidate& candidate) const {
+    Window widest;
     ByteTime most = 0;
-    for (const Destination at : settings_.destinations) {
+    for (const Destination at : widest_first(candidate)) {
       Window& known = candidate.windows[static_cast<std::size_t>(at)];
+      if (known.inside(widest)) continue;
+      const bool file_may_exist_later = at == Destination::ssd;
+      if (file_may_exist_later && !has_room(candidate, at)) continue;
       known = window(candidate, at).value_or(Window{});
-      if (known.away < known.back)
-        most = std::max(most, pressure_.benefit(known.away, known.back,
-                                                static_cast<std::int64_t>(candidate.bytes)));
+      if (known.inside(widest)) continue;
+      most = std::max(most, gain(candidate, known));
+      widest = known;
     }
     return per_cost(candidate, most);
   }
 
   double per_cost(const Candidate& candidate, ByteTime most) const {
-    return static_cast<double>(most) /
-           settings_.channels.seconds(candidate.bytes, settings_.destinations.front());
+    return in_steps(static_cast<double>(most) /
+                    settings_.channels.seconds(candidate.bytes, settings_.destinations.front()));
   }
 
   bool saturated(const Candidate& candidate) const {
@@ -197,9 +250,9 @@ class Greedy {
   Destination destination(const Candidate& candidate) const {
     if (!allows(Destination::ssd)) return Destination::host;
     if (!allows(Destination::host)) return Destination::ssd;
-    const bool ssd = benefit(candidate, Destination::ssd) > 0;
+    const bool ssd = gains(candidate, Destination::ssd);
     if (ssd && !saturated(candidate)) return Destination::ssd;
-    return benefit(candidate, Destination::host) > 0 ? Destination::host : Destination::ssd;
+    return gains(candidate, Destination::host) ? Destination::host : Destination::ssd;
   }
 
   void accept(const Candidate& candidate, Plan& plan) {
@@ -224,6 +277,7 @@ class Greedy {
       if (settings_.file_limit) file_room_ -= static_cast<std::uint64_t>(pages(candidate.bytes));
     }
     pressure_.add(move.away, move.back, -bytes);
+    relief_.take(move.away, move.back, bytes);
     plan.moves.push_back(std::move(move));
   }
 
@@ -293,7 +347,9 @@ class Greedy {
   const Lifetimes& lifetimes_;
   const PlanSettings& settings_;
   const std::vector<std::int64_t>& ticks_;
-  PressureTree pressure_, host_;
+  PressureTree pressure_;
+  Relief relief_;
+  PressureTree host_;
   Bandwidth bandwidth_, idle_;
   std::vector<std::int64_t> begins_;  ///< of the slots of two steps
   std::vector<bool> in_file_;

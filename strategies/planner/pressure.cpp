@@ -11,39 +11,31 @@ namespace {
 constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
 }
 
-PressureTree::PressureTree(const std::vector<std::int64_t>& excess,
-                           const std::vector<std::int64_t>& ticks)
+PressureTree::PressureTree(const std::vector<std::int64_t>& excess)
     : slots_(static_cast<std::uint32_t>(excess.size())) {
-  ENSURE(slots_ > 0 && ticks.size() == excess.size(), "a pressure of no slots");
+  ENSURE(slots_ > 0, "a pressure of no slots");
   std::size_t leaves = 1;
   while (leaves < excess.size()) leaves *= 2;
   nodes_.resize(2 * leaves);
-  build(1, {0, slots_}, excess, ticks);
+  build(1, {0, slots_}, excess);
 }
 
-void PressureTree::build(std::uint32_t node, Span span, const std::vector<std::int64_t>& excess,
-                         const std::vector<std::int64_t>& ticks) {
+void PressureTree::build(std::uint32_t node, Span span, const std::vector<std::int64_t>& excess) {
   Node& own = nodes_[node];
   if (span.end - span.first == 1) {
-    own.min = own.max = excess[span.first];
-    own.ticks = ticks[span.first];
-    own.product = static_cast<ByteTime>(own.min) * own.ticks;
+    own.max = excess[span.first];
     return;
   }
   const std::uint32_t middle = span.first + (span.end - span.first + 1) / 2;
-  build(2 * node, {span.first, middle}, excess, ticks);
-  build(2 * node + 1, {middle, span.end}, excess, ticks);
-  const Node &left = nodes_[2 * node], &right = nodes_[2 * node + 1];
-  own = {std::min(left.min, right.min), std::max(left.max, right.max), 0, left.ticks + right.ticks,
-         left.product + right.product};
+  build(2 * node, {span.first, middle}, excess);
+  build(2 * node + 1, {middle, span.end}, excess);
+  own.max = std::max(nodes_[2 * node].max, nodes_[2 * node + 1].max);
 }
 
 void PressureTree::apply(std::uint32_t node, std::int64_t bytes) {
   Node& own = nodes_[node];
-  own.min += bytes;
   own.max += bytes;
   own.add += bytes;
-  own.product += static_cast<ByteTime>(bytes) * own.ticks;
 }
 
 // An addition stays at the highest node that it covers whole; who reads below adds it on the way
@@ -55,10 +47,7 @@ void PressureTree::add(std::uint32_t node, Span span, Span part, std::int64_t by
   add(2 * node, {span.first, middle}, part, bytes);
   add(2 * node + 1, {middle, span.end}, part, bytes);
   Node& own = nodes_[node];
-  const Node &left = nodes_[2 * node], &right = nodes_[2 * node + 1];
-  own.min = std::min(left.min, right.min) + own.add;
-  own.max = std::max(left.max, right.max) + own.add;
-  own.product = left.product + right.product + static_cast<ByteTime>(own.add) * own.ticks;
+  own.max = std::max(nodes_[2 * node].max, nodes_[2 * node + 1].max) + own.add;
 }
 
 std::int64_t PressureTree::max(std::uint32_t node, Span span, Span part) const {
@@ -68,22 +57,6 @@ std::int64_t PressureTree::max(std::uint32_t node, Span span, Span part) const {
   const std::int64_t below = std::max(max(2 * node, {span.first, middle}, part),
                                       max(2 * node + 1, {middle, span.end}, part));
   return below == lowest ? lowest : below + nodes_[node].add;
-}
-
-ByteTime PressureTree::benefit(std::uint32_t node, Span span, Span part, std::int64_t bytes,
-                               std::int64_t above) const {
-  if (part.end <= span.first || span.end <= part.first) return 0;
-  const Node& own = nodes_[node];
-  if (own.max + above <= 0) return 0;
-  if (part.first <= span.first && span.end <= part.end) {
-    if (own.min + above >= bytes) return static_cast<ByteTime>(bytes) * own.ticks;
-    if (own.min + above >= 0 && own.max + above <= bytes)
-      return own.product + static_cast<ByteTime>(above) * own.ticks;
-  }
-  const std::uint32_t middle = span.first + (span.end - span.first + 1) / 2;
-  above += own.add;
-  return benefit(2 * node, {span.first, middle}, part, bytes, above) +
-         benefit(2 * node + 1, {middle, span.end}, part, bytes, above);
 }
 
 void PressureTree::add(std::uint32_t first, std::uint32_t end, std::int64_t bytes) {
@@ -99,12 +72,19 @@ std::int64_t PressureTree::max(std::uint32_t first, std::uint32_t end) const {
   return most;
 }
 
-ByteTime PressureTree::benefit(std::uint32_t first, std::uint32_t end, std::int64_t bytes) const {
-  ByteTime sum = 0;
-  if (first < slots_) sum += benefit(1, {0, slots_}, {first, std::min(end, slots_)}, bytes, 0);
-  if (end > slots_)
-    sum += benefit(1, {0, slots_}, {std::max(first, slots_) - slots_, end - slots_}, bytes, 0);
-  return sum;
+std::int64_t PressureTree::at(std::uint32_t slot) const {
+  Span span{0, slots_};
+  std::uint32_t node = 1;
+  std::int64_t above = 0;
+  slot %= slots_;
+  while (span.end - span.first > 1) {
+    above += nodes_[node].add;
+    const std::uint32_t middle = span.first + (span.end - span.first + 1) / 2;
+    const bool right = slot >= middle;
+    (right ? span.first : span.end) = middle;
+    node = 2 * node + (right ? 1 : 0);
+  }
+  return nodes_[node].max + above;
 }
 
 }  // namespace spillway::strategies::planner

@@ -9,9 +9,11 @@ namespace spillway::strategies::planner {
 namespace {
 
 constexpr std::uint32_t none = ~std::uint32_t{0};
-constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t file_page = 4096;
 
-std::uint64_t pages(std::uint64_t bytes) { return (bytes + page - 1) / page * page; }
+std::uint64_t file_pages(std::uint64_t bytes) {
+  return (bytes + file_page - 1) / file_page * file_page;
+}
 
 /// An idle interval, and the move that uses it.
 struct Idle {
@@ -26,10 +28,9 @@ class Urgent {
         settings_(settings),
         plan_(plan),
         slots_(lifetimes.slots()),
-        pressure_(excess(), plan.ticks),
+        pressure_(excess()),
         host_(std::vector<std::int64_t>(
-                  slots_, -static_cast<std::int64_t>(settings.host_limit.value_or(0))),
-              plan.ticks),
+            slots_, -static_cast<std::int64_t>(settings.host_limit.value_or(0)))),
         in_file_(lifetimes.tensors.size(), false),
         file_room_(settings.file_limit.value_or(0)) {
     begins_.push_back(0);
@@ -74,7 +75,7 @@ class Urgent {
   }
 
   void reserve(const Move& move) {
-    const std::uint64_t size = pages(lifetimes_.tensors[move.tensor].bytes);
+    const std::uint64_t size = file_pages(lifetimes_.tensors[move.tensor].bytes);
     if (move.destination == Destination::host)
       host_.add(move.first, host_end(move.end), static_cast<std::int64_t>(size));
     else if (!in_file_[move.tensor]) {
@@ -159,12 +160,13 @@ class Urgent {
   }
 
   bool has_room(const Idle& idle, Destination at) const {
-    const std::uint64_t size = pages(bytes(idle));
+    const std::uint64_t size = file_pages(bytes(idle));
     if (at == Destination::ssd)
       return !settings_.file_limit || in_file_[idle.interval.tensor] || file_room_ >= size;
-    return !settings_.host_limit || host_.max(idle.interval.first, host_end(idle.interval.end)) +
-                                            static_cast<std::int64_t>(size) <=
-                                        0;
+    if (!settings_.host_limit || host_.max() + static_cast<std::int64_t>(size) <= 0) return true;
+    return host_.max(idle.interval.first, host_end(idle.interval.end)) +
+               static_cast<std::int64_t>(size) <=
+           0;
   }
 
   std::optional<Destination> destination(const Idle& idle) {

@@ -75,5 +75,28 @@ TEST(WriteFile, ReplacesAFileWholeAndLeavesNothingBesideIt) {
   fs::remove_all(folder);
 }
 
+std::string why_not_writable(const fs::path& path) {
+  try {
+    require_writable("--out", path.string());
+  } catch (const description::ScenarioError& error) {
+    EXPECT_EQ(error.complaints().front().path, "--out");
+    return error.what();
+  }
+  return "";
+}
+
+TEST(RequireWritable, RefusesFoldersAndWhatCannotBeReached) {
+  const fs::path folder = fs::temp_directory_path() / "spillway_require_writable";
+  fs::create_directory(folder);
+  std::ofstream(folder / "old.json") << "old";
+  fs::create_symlink("loop", folder / "loop");  // whose status is an error, also for root
+  EXPECT_EQ(why_not_writable(folder / "new.json"), "");
+  EXPECT_EQ(why_not_writable(folder / "old.json"), "");
+  EXPECT_EQ(why_not_writable("/dev/null"), "");
+  for (const fs::path& path : {folder, folder / "loop", folder / "missing/new.json"})
+    EXPECT_NE(why_not_writable(path).find("cannot be written"), std::string::npos) << path;
+  fs::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace spillway::cli

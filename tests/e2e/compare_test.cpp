@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace spillway::e2e {
+namespace spillway::e2e::compare_test {
 namespace {
 
 using nlohmann::json;
@@ -110,4 +110,4 @@ TEST(Compare, GivesARowOfCsvForEachResult) {
 }
 
 }  // namespace
-}  // namespace spillway::e2e
+}  // namespace spillway::e2e::compare_test

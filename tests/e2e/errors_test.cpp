@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace spillway::e2e {
+namespace spillway::e2e::errors_test {
 namespace {
 
 using testing::HasSubstr;
@@ -161,4 +161,4 @@ TEST(ErrorsOfAComparison, NameEachFilesFaultsOnce) {
 }
 
 }  // namespace
-}  // namespace spillway::e2e
+}  // namespace spillway::e2e::errors_test

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tests/e2e/command.hpp"
 
@@ -111,6 +112,58 @@ TEST(PlanSettings, WritesAConfigurationWhereDeepSpeedCanRunIt) {
   EXPECT_NE(text_of(ended).find("DeepSpeed can run nothing that fits: strategy."),
             std::string::npos)
       << ended.out;
+}
+
+/// Samples of a step.
+int samples(const nlohmann::json& scenario) {
+  return scenario["training"]["micro_batch"].get<int>() *
+         scenario["training"]["gradient_accumulation"].get<int>() *
+         scenario["parallel"]["data"].get<int>();
+}
+
+TEST(PlanSettings, UsesAllCardsAndKeepsTheSamplesOfAStep) {
+  const std::string command =
+      "plan settings --model gpt2 --machine workstation_2gpu --sequence 256 --system resident "
+      "--json --global-batch ";
+  const nlohmann::json answer = spillway(command + "8").json();
+  std::set<std::string> words;
+  for (const nlohmann::json& trial : answer["trials"]) {
+    words.insert(trial["words"]);
+    if (trial["result"].is_null()) continue;
+    const nlohmann::json& scenario = trial["result"]["scenario"];
+    EXPECT_EQ(samples(scenario), 8);
+    const nlohmann::json& parallel = scenario["parallel"];
+    EXPECT_EQ(parallel["data"].get<int>() * parallel["tensor"].get<int>() *
+                  parallel["pipeline"].get<int>(),
+              2);
+  }
+  // two batches of 1, 2 or 4; one batch of 1, 2, 4 or 8 on both cards
+  EXPECT_EQ(words.size(), 3u + 4u + 4u);
+  EXPECT_TRUE(words.contains("resident, micro-batch 2 x 2"));
+  EXPECT_TRUE(words.contains("resident, tensor 2, micro-batch 8"));
+  EXPECT_TRUE(words.contains("resident, pipeline 2, micro-batch 1 x 8"));
+  const nlohmann::json one = spillway(command + "8 --set parallel.data=1").json();
+  for (const nlohmann::json& trial : one["trials"])
+    if (!trial["result"].is_null()) {
+      EXPECT_EQ(samples(trial["result"]["scenario"]), 8);
+      EXPECT_EQ(trial["result"]["scenario"]["parallel"]["data"], 1);
+    }
+  EXPECT_EQ(spillway(command + "7 --set parallel.data=2").exit, 2) << "7 samples on two cards";
+}
+
+TEST(PlanSettings, TriesThePartsOfOtherScenarios) {
+  const std::string command =
+      "plan settings --model gpt2 --machine gaming_4090 --sequence 256 --micro-batch 4 --json "
+      "--system lohan --mix ";
+  const nlohmann::json answer = spillway(command + "mix_8b_workstation").json();
+  ASSERT_EQ(answer["trials"].size(), 2u);
+  EXPECT_EQ(answer["trials"][1]["words"],
+            "lohan + optimizer.home host + pinned exact + weights.home host, micro-batch 4");
+  const nlohmann::json& mix = answer["trials"][1]["result"]["scenario"]["strategy"];
+  EXPECT_EQ(mix["weights"]["home"], "host");
+  EXPECT_EQ(mix["pinned"], "exact");
+  EXPECT_EQ(spillway(command + "none").json()["trials"].size(), 1u);
+  EXPECT_EQ(spillway(command + "no_such_mix").exit, 2);
 }
 
 TEST(PlanMachine, WritesABoxOnWhichTheAnswerHolds) {

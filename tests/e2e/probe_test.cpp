@@ -17,7 +17,7 @@ TEST(Probe, WritesAMachineFileAndTheCommandToUseIt) {
   ASSERT_EQ(ended.exit, 0) << ended.err;
   EXPECT_THAT(place.files(), ElementsAre("a", "box.json"));
   EXPECT_TRUE(std::filesystem::is_empty(place.path() / "a"));
-  EXPECT_THAT(ended.err, HasSubstr("are written to each of 1 directories"));
+  EXPECT_THAT(ended.err, HasSubstr("are written to a, and removed again"));
   EXPECT_THAT(ended.out, HasSubstr("storage.a.read"));
   const std::string command = line_of(ended.out, "spillway simulate");
   ASSERT_THAT(command, HasSubstr("box.json"));

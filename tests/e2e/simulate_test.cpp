@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-namespace spillway::e2e {
+namespace spillway::e2e::simulate_test {
 namespace {
 
 using nlohmann::json;
@@ -157,4 +157,4 @@ TEST(Model, ListsTensorsThatSumUpToItsParameters) {
 }
 
 }  // namespace
-}  // namespace spillway::e2e
+}  // namespace spillway::e2e::simulate_test

@@ -59,7 +59,7 @@ TEST(ValidateOnCuda, TrainsOnTheDevicesAndHasTheMemoryTheyReallyGive) {
   // not the profile's 80 GiB; the context is what handles of two streams take
   EXPECT_EQ(answer["machine"]["gpu"]["memory"], "512 MiB");
   EXPECT_EQ(answer["machine"]["gpu"]["context"], "64 MiB");
-  EXPECT_THAT(ended.err, HasSubstr(" on each of 1 GPU."));
+  EXPECT_THAT(ended.err, HasSubstr(" on the GPU."));
   EXPECT_TRUE(server.is_empty("a"));
 }
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sstream>
 
-namespace spillway::e2e {
+namespace spillway::e2e::worker_test {
 namespace {
 
 using nlohmann::json;
@@ -80,4 +80,4 @@ TEST(Worker, GivesTheResultOfSimulate) {
 }
 
 }  // namespace
-}  // namespace spillway::e2e
+}  // namespace spillway::e2e::worker_test

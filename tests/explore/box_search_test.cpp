@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <set>
 
 #include "sim/plugin.hpp"
 #include "tests/scenarios/temporary_files.hpp"
 
-namespace spillway::explore {
+namespace spillway::explore::box_search_test {
 namespace {
 
 using nlohmann::json;
@@ -198,6 +200,63 @@ TEST(BoxSearch, TakesTheBudgetAsTheMostThatABoxMayCost) {
   EXPECT_EQ(find_box(sim(), list, need(1e15, 719.99), 1).boxes, 0u);
 }
 
+TEST(BoxSearch, KeepsTheSamplesOfAStep) {
+  BoxNeed asked = need(1, 3000);
+  asked.settings.clear();
+  for (const std::uint64_t batch : {1, 3, 8})
+    asked.settings.push_back({"resident " + std::to_string(batch),
+                              "resident",
+                              {R"(strategy={"system": "resident"})"},
+                              true,
+                              batch});
+  asked.global_batch = 8;
+  // 8 = 1 x 8 = 8 x 1 on one card, 1 x 4 x 2 cards; three samples at a time never make eight
+  EXPECT_EQ(asked.accumulation(0, 1), 8u);
+  EXPECT_EQ(asked.accumulation(0, 2), 4u);
+  EXPECT_EQ(asked.accumulation(1, 1), 0u);
+  EXPECT_EQ(asked.accumulation(2, 1), 1u);
+  EXPECT_EQ(asked.accumulation(2, 2), 0u);
+  EXPECT_EQ(asked.words(0, 2), "resident 1 x 4");
+  EXPECT_EQ(asked.words(2, 1), "resident 8");
+  const BoxSearch found = find_box(sim(), small_list(), asked, 1000);
+  ASSERT_TRUE(found.answer);
+  std::vector<BoxOffer> offers = found.neighbours;
+  offers.push_back(*found.answer);
+  for (const BoxOffer& offer : offers) {
+    if (!offer.trial.fits()) continue;
+    const json& scenario = offer.trial.result->scenario;
+    EXPECT_EQ(scenario["training"]["micro_batch"].get<int>() *
+                  scenario["training"]["gradient_accumulation"].get<int>() *
+                  scenario["parallel"]["data"].get<int>(),
+              8)
+        << offer.change;
+  }
+  asked.global_batch = 7;  // 1 x 7 on one card alone: what is beside it has no such setting
+  EXPECT_TRUE(find_box(sim(), small_list(), asked, 1000).answer);
+}
+
+/// A cheaper box that does it with what is too slow to search with is the answer all the same.
+TEST(BoxSearch, TriesCheaperBoxesWithWhatItDoesNotSearchWith) {
+  const scenarios::PriceList list = small_list();
+  for (const double share : {0.02, 0.1, 0.4}) {
+    SCOPED_TRACE(share);
+    BoxNeed asked = need(share * fastest(), 3000);
+    const BoxSearch whole = find_box(sim(), list, asked, 100000);
+    ASSERT_TRUE(whole.answer);
+    const std::string system = asked.settings[whole.answer->setting].system;
+    for (BoxSetting& setting : asked.settings) setting.searched = setting.system != system;
+    const BoxSearch late = find_box(sim(), list, asked, 100000);
+    if (!late.answer) continue;  // nothing else does it anywhere
+    const bool joined = std::find(late.late_systems.begin(), late.late_systems.end(), system) !=
+                        late.late_systems.end();
+    if (joined) {
+      EXPECT_EQ(late.answer->price_usd, whole.answer->price_usd);
+    }
+    EXPECT_TRUE(late.answer->meets);
+    EXPECT_LE(late.late_missed, late.cheaper);
+  }
+}
+
 TEST(BoxSearch, ThrowsWhatIsWrongWithEverySetting) {
   BoxNeed wrong = need(1, 1e9);
   wrong.job["model"] = "gpt5";
@@ -211,4 +270,4 @@ TEST(BoxSearch, ThrowsWhatIsWrongWithEverySetting) {
 }
 
 }  // namespace
-}  // namespace spillway::explore
+}  // namespace spillway::explore::box_search_test

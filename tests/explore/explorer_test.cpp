@@ -17,7 +17,7 @@
 #include "strategies/counting/counting_machine.hpp"
 #include "tests/explore/spaces.hpp"
 
-namespace spillway::explore {
+namespace spillway::explore::explorer_test {
 namespace {
 
 const Backend& sim() {
@@ -281,4 +281,4 @@ TEST(Explore, LosesNothingWhenItsSmallProcessIsKilled) {
 }
 
 }  // namespace
-}  // namespace spillway::explore
+}  // namespace spillway::explore::explorer_test

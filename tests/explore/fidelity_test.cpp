@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace spillway::explore {
+namespace spillway::explore::fidelity_test {
 namespace {
 
 using result::Verdict;
@@ -195,4 +195,4 @@ TEST(Filtered, LooksAtIdAndSource) {
 }
 
 }  // namespace
-}  // namespace spillway::explore
+}  // namespace spillway::explore::fidelity_test

@@ -70,6 +70,20 @@ TEST(Measures, LetDrivesThatNothingIsWrittenToLastForEver) {
   EXPECT_EQ(asked.judge(outcome(result)).verdict, "accepted");
 }
 
+TEST(Measures, TakeNothingOffDrivesThatNothingIsWrittenTo) {
+  const Asked asked(R"("wear.usd_per_million_tokens <= 0.01")");
+  result::Result result = fitting();
+  result.wear->usd_per_million_tokens = 0.02;
+  EXPECT_EQ(asked.judge(outcome(result)).verdict, "rejected");
+  result.wear->usd_per_million_tokens.reset();
+  result.wear->write_bytes_per_day = 1;
+  EXPECT_EQ(asked.judge(outcome(result)).reason, "wear.usd_per_million_tokens has no value");
+  result.wear->write_bytes_per_day = 0;
+  EXPECT_EQ(asked.judge(outcome(result)).verdict, "accepted");
+  result.wear.reset();
+  EXPECT_EQ(asked.judge(outcome(result)).verdict, "accepted");
+}
+
 TEST(Measures, CountAMissingPriceAsUnfulfilled) {
   const Asked asked(R"("price_usd <= 999")");
   result::Result result = fitting();
@@ -92,6 +106,13 @@ TEST(Measures, SayWhichBufferDoesNotFit) {
   EXPECT_EQ(judgement.verdict, "infeasible");
   EXPECT_EQ(judgement.reason,
             "host memory: parameter_pool in init asks for 3.00 GiB, 0.50 GiB of 4.00 GiB are free");
+  EXPECT_EQ(
+      no_room({"host", 0, "host_pool", "init", 5 << 20, 4 << 20, 1 << 30}),
+      "host memory: host_pool in init asks for 0.00 GiB, 0.00 GiB of 1.00 GiB are free, 1 MiB "
+      "short");
+  EXPECT_EQ(no_room({"host", 0, "host_pool", "init", 3 << 20, 4 << 20, 1 << 30}),
+            "host memory: host_pool in init asks for 0.00 GiB, 0.00 GiB of 1.00 GiB are free, too "
+            "few once rounded up or in one piece");
 }
 
 TEST(Measures, KeepTheReasonOfACrash) {
@@ -121,8 +142,8 @@ TEST(Measures, RefuseNamesThatNoResultHas) {
       "space.json:3:17: constraints: no number \"wear.lifetime\" in a result or the scenario; "
       "name one such as feasible, price_usd, wear.lifetime_years\n"
       "space.json:3:39: constraints: a number, a name or a bracket is missing at character 4\n"
-      "space.json:4:17: objectives.step_time: no result has such a number; name one such as "
-      "step_time_s, price_usd, throughput.tokens_per_s");
+      "space.json:4:17: objectives.step_time: no result has such a number; did you mean "
+      "\"step_time_s\"?");
 }
 
 TEST(NumberIn, TakesWhatAListDoesNotNameAsZero) {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace spillway::explore {
+namespace spillway::explore::planning_test {
 namespace {
 
 using nlohmann::json;
@@ -134,4 +134,4 @@ TEST(CheapestRemedy, IsNothingWhenNothingHelps) {
 }
 
 }  // namespace
-}  // namespace spillway::explore
+}  // namespace spillway::explore::planning_test

@@ -8,7 +8,7 @@
 #include "sim/plugin.hpp"
 #include "tests/explore/spaces.hpp"
 
-namespace spillway::explore {
+namespace spillway::explore::search_test {
 namespace {
 
 const Backend& sim() {
@@ -179,4 +179,4 @@ TEST(Search, OfEverythingFindsWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace spillway::explore
+}  // namespace spillway::explore::search_test

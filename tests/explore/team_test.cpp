@@ -12,7 +12,7 @@
 #include "sim/plugin.hpp"
 #include "tests/explore/spaces.hpp"
 
-namespace spillway::explore {
+namespace spillway::explore::team_test {
 namespace {
 
 const Backend& sim() {
@@ -265,4 +265,4 @@ TEST(Team, ReusesScenariosThatAnotherSpaceAskedFor) {
 }
 
 }  // namespace
-}  // namespace spillway::explore
+}  // namespace spillway::explore::team_test

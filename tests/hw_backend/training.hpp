@@ -20,7 +20,18 @@ struct Size {
 // A sanitizer needs ten times as long, and sees nothing new in the tenth whole training.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SPILLWAY_SANITIZED
+inline constexpr std::size_t sample_step = 2;
+#else
+inline constexpr std::size_t sample_step = 1;
 #endif
+
+/// What is trained in a loop: all of it, every other one under a sanitizer, the first among them.
+template <class T, std::size_t N>
+std::vector<T> sampled(const T (&all)[N]) {
+  std::vector<T> some;
+  for (std::size_t i = 0; i < N; i += sample_step) some.push_back(all[i]);
+  return some;
+}
 
 /// Names of the catalogue but `resident`, which the others are compared with.
 std::vector<std::string> systems_under_test();

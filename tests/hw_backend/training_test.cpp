@@ -7,7 +7,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-namespace spillway::hw_backend {
+namespace spillway::hw_backend::training_test {
 namespace {
 
 /// A way to train, beside the system that does it.
@@ -119,15 +119,15 @@ TEST(Training, OfAnotherSeedEndsElsewhere) {
 // Not by system: whatever streams can be updated while backward goes on.
 TEST(TrainingWithActiveGradients, EndsWhereTheReferenceDoes) {
   const Way active_ways[] = {
-      {"bf16", {}},
       {"accumulated_fp16",
        {"training.gradient_accumulation=2", "training.precision=fp16_mixed",
         "strategy.overflow_check=none"}},
+      {"bf16", {}},
       {"two_ranks", {"parallel.data=2"}, 2},
-      {"bf16_states", {"training.optimizer_state=bf16"}},
       {"on_gpus", {"parallel.data=2", "strategy.weights.home=gpu", "parallel.zero_stage=1"}, 2},
+      {"bf16_states", {"training.optimizer_state=bf16"}},
   };
-  for (const Way& way : active_ways)
+  for (const Way& way : sampled(active_ways))
     for (const char* policy : {"active", "active_naive"}) {
       SCOPED_TRACE(std::string(way.name) + " " + policy);
       Overrides overrides = way.overrides;
@@ -149,16 +149,16 @@ TEST(TrainingWithActiveGradients, EndsWhereTheReferenceDoes) {
 // The reference runs the same delay on the GPU: it keeps new weights back for a step.
 TEST(TrainingOneStepLate, EndsWhereTheReferenceDoes) {
   const Way late_ways[] = {
-      {"bf16", {}},
-      {"fp32", {"training.precision=fp32"}},
       {"fp16_skips", {"training.precision=fp16_mixed", "training.initial_scale_power=60"}},
+      {"bf16", {}},
       {"two_ranks_accumulated", {"parallel.data=2", "training.gradient_accumulation=2"}, 2},
-      {"on_gpu", {"strategy.weights.home=gpu", "parallel.zero_stage=2", "parallel.data=2"}, 2},
+      {"fp32", {"training.precision=fp32"}},
       {"states_on_ssd",
        {"strategy.optimizer.home=ssd", "strategy.gradients.policy=host_fp16",
         "strategy.gradients.convert=cpu"}},
+      {"on_gpu", {"strategy.weights.home=gpu", "parallel.zero_stage=2", "parallel.data=2"}, 2},
   };
-  for (const Way& way : late_ways) {
+  for (const Way& way : sampled(late_ways)) {
     SCOPED_TRACE(way.name);
     Overrides overrides = way.overrides;
     overrides.emplace_back("strategy.optimizer.staleness=1");
@@ -180,8 +180,9 @@ TEST(TrainingOneStepLate, EndsWhereTheReferenceDoes) {
 
 // Updates as they come end like none of the same steps without delay; one step at a time, they do.
 TEST(TrainingWithoutWaiting, IsRepeatedBitForBitFromItsDelays) {
-  for (const char* adam :
-       {"strategy.optimizer.pipeline_read=true", "strategy.optimizer.pipeline_read=false"}) {
+  const char* const reads[] = {"strategy.optimizer.pipeline_read=true",
+                               "strategy.optimizer.pipeline_read=false"};
+  for (const char* adam : sampled(reads)) {
     const Overrides overrides{adam, "run.steps=6", "training.gradient_accumulation=2"};
     const description::Scenario scenario = small_training("angel_ptm", overrides);
     const RealRun run = train_for_real(scenario);
@@ -232,8 +233,9 @@ TEST(TrainingInHalves, EndsWhereTheReferenceDoes) {
 // Saved tensors in turn stay, go to host memory, go to SSD and are made again.
 TEST(TrainingWithEveryFate, EndsWhereTheReferenceDoes) {
   using strategies::Fate;
+  const unsigned all_first[] = {0, 1, 2, 3};
   for (const char* system : {"zero_offload", "mlp_offload"})
-    for (const unsigned first : {0u, 1u, 2u, 3u}) {
+    for (const unsigned first : sampled(all_first)) {
       const description::Scenario scenario =
           small_training(system, {"training.gradient_accumulation=2"});
       const strategies::Prepared prepared = strategies::prepare(scenario);
@@ -272,7 +274,7 @@ TEST(TrainingWithPlannedActivations, EndsWhereTheReferenceDoes) {
        {"strategy.activations.policy=plan", "strategy.activations.planner=capuchin",
         R"(strategy.activations.homes=["host"])"},
        8}};
-  for (const Planner& planner : planners) {
+  for (const Planner& planner : sampled(planners)) {
     SCOPED_TRACE(planner.system);
     Overrides overrides = planner.overrides;
     overrides.insert(overrides.end(), {"training.gradient_accumulation=2"});
@@ -304,16 +306,16 @@ TEST(TrainingByChunks, EndsWhereTheReferenceDoes) {
     std::uint64_t ranks = 1;
   };
   const Chunks all[] = {
+      {"colossal_gemini", {"strategy.weights.chunk_cache=4 MiB", "parallel.data=2"}, 2},
       {"colossal_gemini", {"strategy.weights.chunk_cache=0 B"}},
-      {"colossal_gemini", {"strategy.weights.chunk_cache=4 MiB"}},
       {"colossal_gemini",
        {"strategy.weights.chunk_cache=1 GiB", "training.gradient_accumulation=2"}},
-      {"colossal_gemini", {"strategy.weights.chunk_cache=4 MiB", "parallel.data=2"}, 2},
+      {"colossal_gemini", {"strategy.weights.chunk_cache=4 MiB"}},
       {"zero_offload",
        {"strategy.weights.chunk_cache=4 MiB", "strategy.overflow_check=none",
         "strategy.weights.persistence_threshold=0 params"}}};
   std::size_t number = 0;
-  for (const Chunks& chunks : all) {
+  for (const Chunks& chunks : sampled(all)) {
     SCOPED_TRACE(number);
     Overrides overrides = chunks.overrides;
     overrides.push_back("strategy.weights.chunk=1e6 params");
@@ -374,4 +376,4 @@ TEST(TrainingWithAKeptSubgroup, EndsWhereTheReferenceDoesAfterAnyNumberOfSteps) 
 }
 
 }  // namespace
-}  // namespace spillway::hw_backend
+}  // namespace spillway::hw_backend::training_test

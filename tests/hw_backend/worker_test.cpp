@@ -26,6 +26,36 @@ TEST(Worker, SaysThatAJobDoesNotEndInTimeAndRestsOnceItHas) {
   EXPECT_TRUE(worker.quiesce(60));
 }
 
+TEST(Worker, LetsWhatPassesAheadOfJobsPassForAllThatWait) {
+  using Clock = std::chrono::steady_clock;
+  Worker worker;
+  std::promise<void> last;
+  const Clock::time_point began = Clock::now();
+  for (int i = 0; i < 4; ++i)
+    worker.add(
+        0.3, [] {},
+        [&, i](std::exception_ptr) {
+          if (i == 3) last.set_value();
+        },
+        0.29);
+  last.get_future().wait();
+  const double took = std::chrono::duration<double>(Clock::now() - began).count();
+  EXPECT_GE(took, 0.33);  // 0.29 s for all of them, 0.01 s for each
+  EXPECT_LT(took, 0.9);   // one after the other: 1.2 s
+}
+
+TEST(Worker, NeedsNoLongerThanAJobsTimeWhenAllOfItPassesAhead) {
+  using Clock = std::chrono::steady_clock;
+  Worker worker;
+  std::promise<void> ended;
+  const Clock::time_point began = Clock::now();
+  worker.add(
+      0.05, [] {}, [&](std::exception_ptr) { ended.set_value(); }, 7);
+  ended.get_future().wait();
+  EXPECT_GE(Clock::now() - began, std::chrono::milliseconds(50));
+  EXPECT_LT(Clock::now() - began, std::chrono::seconds(5));
+}
+
 TEST(HostMemory, IsShownToItsWatchOnceHoweverOftenItIsTaken) {
   std::vector<std::uint64_t> came;
   int gone = 0;

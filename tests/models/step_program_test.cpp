@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-namespace spillway::models {
+namespace spillway::models::step_program_test {
 namespace {
 
 Workload workload(std::uint64_t micro_batch, std::uint64_t sequence, std::uint64_t tensor = 1) {
@@ -281,4 +281,4 @@ TEST(StepProgram, MaterializedScoresAreScratch) {
 }
 
 }  // namespace
-}  // namespace spillway::models
+}  // namespace spillway::models::step_program_test

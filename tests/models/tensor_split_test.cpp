@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace spillway::models {
+namespace spillway::models::tensor_split_test {
 namespace {
 
 Workload workload(std::uint64_t micro_batch, std::uint64_t sequence, std::uint64_t tensor = 1) {
@@ -86,4 +86,4 @@ TEST(TensorSplit, RanksThatCannotShareHeadsAreRefusedWithEveryReason) {
 }
 
 }  // namespace
-}  // namespace spillway::models
+}  // namespace spillway::models::tensor_split_test

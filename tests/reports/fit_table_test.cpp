@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace spillway::reports {
+namespace spillway::reports::fit_table_test {
 namespace {
 
 result::Fit some() {
@@ -48,4 +48,4 @@ TEST(FitJson, NamesParametersInSensitivities) {
 }
 
 }  // namespace
-}  // namespace spillway::reports
+}  // namespace spillway::reports::fit_table_test

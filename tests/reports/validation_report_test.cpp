@@ -5,7 +5,7 @@
 
 #include "tests/reports/samples.hpp"
 
-namespace spillway::reports {
+namespace spillway::reports::validation_report_test {
 namespace {
 
 using testing::HasSubstr;
@@ -66,6 +66,17 @@ TEST(ValidationReport, SaysWhenNothingWasComputedOrCompared) {
   EXPECT_THAT(text, Not(HasSubstr("Loss")));
 }
 
+TEST(ValidationReport, ComparesTimesOfARunWithoutKernelsOnlyWhenItWasPaced) {
+  result::Validation v = sample();
+  v.synthetic = true;
+  v.pacing = std::nullopt;
+  EXPECT_THAT(validation_report(v, {}), HasSubstr("bytes and peaks compare"));
+  EXPECT_THAT(validation_report(v, {}), testing::ContainsRegex("step +42.0 s +40.0 s +-\n"));
+  v.pacing = result::Pacing{100, 0, 0.25};
+  EXPECT_THAT(validation_report(v, {}), Not(HasSubstr("bytes and peaks compare")));
+  EXPECT_THAT(validation_report(v, {}), testing::ContainsRegex("step +42.0 s +40.0 s +.5.0 %\n"));
+}
+
 TEST(ValidationReport, IsTheReasonWhenTheScenarioDoesNotFit) {
   result::Validation v = sample();
   v.predicted = v.measured = sample_that_does_not_fit();
@@ -101,4 +112,4 @@ TEST(OnOneTimeline, BothBeginWithTheirFirstStepAndWhatEndedBeforeIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace spillway::reports
+}  // namespace spillway::reports::validation_report_test

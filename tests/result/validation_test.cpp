@@ -61,6 +61,42 @@ TEST(CompareValidation, SuspectsTheResourceWhoseTimeDiffersMost) {
   EXPECT_TRUE(v.suspects.empty());
 }
 
+TEST(CompareValidation, DoesNotSuspectWhatWasBusierInAPhaseThatWasFaster) {
+  Validation v = sample();
+  v.measured.phase_busy["update"].gpu = 30;  // by more than the drives were less so
+  compare(v);
+  ASSERT_EQ(v.suspects.size(), 1u);
+  EXPECT_THAT(v.suspects[0], HasSubstr("ssd was busy"));
+}
+
+TEST(CompareValidation, HasNoErrorsOfTimesWhenKernelsTookNone) {
+  Validation v = sample();
+  v.synthetic = true;
+  compare(v);
+  EXPECT_EQ(v.errors.count("step_time_s") + v.errors.count("phases.update_s"), 0u);
+  EXPECT_EQ(v.errors.count("peak_bytes.host.total"), 1u);
+  EXPECT_TRUE(v.suspects.empty());
+  v.pacing = Pacing{};  // they took a GPU's
+  compare(v);
+  EXPECT_EQ(v.errors.count("step_time_s"), 1u);
+  EXPECT_FALSE(v.suspects.empty());
+}
+
+TEST(CompareValidation, KnowsBytesThatWereOnlyDividedOtherwise) {
+  Validation v;
+  v.predicted.io.by_storage = {{"a", {100, 50}}, {"b", {100, 50}}};
+  v.measured.io.by_storage = {{"a", {60, 30}}, {"b", {140, 70}}};
+  compare(v);
+  ASSERT_EQ(v.suspects.size(), 1u);
+  EXPECT_THAT(v.suspects[0], HasSubstr("divided otherwise"));
+  v.measured.io.by_storage["b"].write = 80;  // 110 together, and 100 were predicted
+  compare(v);
+  EXPECT_TRUE(v.suspects.empty());
+  v.measured.io.by_storage = {{"a", {101, 50}}, {"b", {99, 50}}};  // within a fiftieth each
+  compare(v);
+  EXPECT_TRUE(v.suspects.empty());
+}
+
 TEST(StoragesOf, HasThoseOfEitherSide) {
   Validation v;
   v.predicted.io.by_storage["a"] = {1, 2};

@@ -7,7 +7,7 @@
 #include "tests/scenarios/temporary_files.hpp"
 #include "tests/scenarios/test_systems.hpp"
 
-namespace spillway::scenarios {
+namespace spillway::scenarios::deepspeed_test {
 namespace {
 
 using nlohmann::json;
@@ -166,4 +166,4 @@ TEST(ExportDeepSpeed, RefusesPartsThatDeepSpeedDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace spillway::scenarios
+}  // namespace spillway::scenarios::deepspeed_test

@@ -1,6 +1,6 @@
-#include "scenarios/description/errors.hpp"
 #include "scenarios/import_trace.hpp"
 #include "scenarios/lifetimes_file.hpp"
+#include "tests/scenarios/complaints.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,19 +9,7 @@ namespace spillway::scenarios {
 namespace {
 
 using namespace strategies::planner;
-using description::ScenarioError;
 using ::testing::HasSubstr;
-
-std::string complaints_of(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const ScenarioError& error) {
-    std::string all;
-    for (const auto& complaint : error.complaints()) all += to_string(complaint) + "\n";
-    return all;
-  }
-  return "";
-}
 
 Lifetimes small() {
   Lifetimes lifetimes;

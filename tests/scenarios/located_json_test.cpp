@@ -6,7 +6,7 @@
 
 #include "tests/scenarios/complaints.hpp"
 
-namespace spillway::scenarios {
+namespace spillway::scenarios::located_json_test {
 namespace {
 
 std::string refusal(const std::string& text) {
@@ -84,4 +84,4 @@ TEST(LocatedJson, PutsAPartWithItsPlaces) {
 }
 
 }  // namespace
-}  // namespace spillway::scenarios
+}  // namespace spillway::scenarios::located_json_test

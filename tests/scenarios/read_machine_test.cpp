@@ -5,7 +5,7 @@
 #include "scenarios/shipped.hpp"
 #include "tests/scenarios/complaints.hpp"
 
-namespace spillway::scenarios {
+namespace spillway::scenarios::read_machine_test {
 namespace {
 
 using namespace description;
@@ -101,4 +101,4 @@ TEST(CheckMachine, WantsANetworkBetweenNodes) {
 }
 
 }  // namespace
-}  // namespace spillway::scenarios
+}  // namespace spillway::scenarios::read_machine_test

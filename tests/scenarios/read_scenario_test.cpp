@@ -9,7 +9,7 @@
 #include "tests/scenarios/temporary_files.hpp"
 #include "tests/scenarios/test_systems.hpp"
 
-namespace spillway::scenarios {
+namespace spillway::scenarios::read_scenario_test {
 namespace {
 
 using namespace description;
@@ -235,4 +235,4 @@ TEST(Extends, LocatesAnErrorInTheBase) {
 }
 
 }  // namespace
-}  // namespace spillway::scenarios
+}  // namespace spillway::scenarios::read_scenario_test

@@ -6,7 +6,7 @@
 #include "tests/scenarios/temporary_files.hpp"
 #include "tests/scenarios/test_systems.hpp"
 
-namespace spillway::scenarios {
+namespace spillway::scenarios::read_space_test {
 namespace {
 
 /// A space over a small base with `axes` and, after it, `more` keys.
@@ -124,7 +124,8 @@ TEST(ReadSpace, RefusesValuesThatTheScenarioRefuses) {
       refusal(space_text(R"("training.micro_batch": [1, "two"],
 "machine.storage.nvmee.count": [1],
 "strategy.system": ["residant"],
-"batch": [1])")),
+"batch": [1],
+"training.microbatch": [1])")),
       "space.json:4:29: axes.training.micro_batch: training.micro_batch: \"two\" is not a "
       "whole number\n"
       "space.json:5:33: axes.machine.storage.nvmee.count: storage: no \"nvmee\"; did you mean "
@@ -132,7 +133,9 @@ TEST(ReadSpace, RefusesValuesThatTheScenarioRefuses) {
       "space.json:6:21: axes.strategy.system: strategy.system: no \"residant\"; did you mean "
       "\"resident\"? known: resident, zero_offload, zero_infinity, memascend, ssdtrain\n"
       "space.json:7:11: axes.batch: batch: no such key; an axis is a path of a scenario, or "
-      "a free name with alternatives");
+      "a free name with alternatives\n"
+      "space.json:8:25: axes.training.microbatch: training.microbatch: no such key; did you mean "
+      "\"micro_batch\"?");
 }
 
 TEST(ReadSpace, RefusesTwoAxesOverOnePath) {
@@ -178,4 +181,4 @@ TEST(ReadSpace, RefusesAnAxisOfMoreThanAHundredThousandValues) {
 }
 
 }  // namespace
-}  // namespace spillway::scenarios
+}  // namespace spillway::scenarios::read_space_test

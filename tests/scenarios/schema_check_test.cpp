@@ -7,7 +7,7 @@
 #include "scenarios/description/names.hpp"
 #include "tests/scenarios/complaints.hpp"
 
-namespace spillway::scenarios {
+namespace spillway::scenarios::schema_check_test {
 namespace {
 
 /// The complaints about the strategy `text`, a line each.
@@ -111,4 +111,4 @@ TEST(SchemaCheck, KnowsTheWordsOfEveryEnumOfTheParts) {
 }
 
 }  // namespace
-}  // namespace spillway::scenarios
+}  // namespace spillway::scenarios::schema_check_test

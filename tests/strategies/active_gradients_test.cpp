@@ -7,7 +7,7 @@
 #include <algorithm>
 
 /// Sub-groups that are updated while backward goes on.
-namespace spillway::strategies {
+namespace spillway::strategies::active_gradients_test {
 namespace {
 
 constexpr std::uint64_t parameters = 8'030'261'248, norms = 65 * 4096;
@@ -227,4 +227,4 @@ TEST(Subgroups, OfLayersEndWhereLayersDo) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::active_gradients_test

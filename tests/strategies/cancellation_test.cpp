@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace spillway::strategies {
+namespace spillway::strategies::cancellation_test {
 namespace {
 
 template <class Kind>
@@ -224,4 +224,4 @@ TYPED_TEST(Cancellation, WhoGivesUpAtTheHeadOfAQueueLetsTheNextOnesIn) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::cancellation_test

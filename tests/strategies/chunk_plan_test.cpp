@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace spillway::strategies {
+namespace spillway::strategies::chunk_plan_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -118,4 +118,4 @@ TEST(ChunkMoves, BringAsFewAsAnyChoiceWould) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::chunk_plan_test

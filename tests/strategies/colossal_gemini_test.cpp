@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace spillway::strategies {
+namespace spillway::strategies::colossal_gemini_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -120,4 +120,4 @@ TEST(ColossalGemini, RefusesWhatItsChunksContradict) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::colossal_gemini_test

@@ -1,6 +1,6 @@
 #include "tests/strategies/systems.hpp"
 
-namespace spillway::strategies {
+namespace spillway::strategies::gradient_knobs_test {
 namespace {
 
 constexpr std::uint64_t parameters = 8'030'261'248, norms = 65 * 4096;
@@ -111,4 +111,4 @@ TEST(GradientKnobs, ReduceBucketIsHeldOnTheGpu) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::gradient_knobs_test

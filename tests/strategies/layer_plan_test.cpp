@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-namespace spillway::strategies {
+namespace spillway::strategies::layer_plan_test {
 namespace {
 
 using models::TensorId;
@@ -240,4 +240,4 @@ TEST(LayerPlan, EncoderOutputOfT5LivesUntilTheFirstDecoderBlockIsBack) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::layer_plan_test

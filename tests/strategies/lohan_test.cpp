@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 /// LoHan as a whole: what it moves, how well its plan foresees the step, where it puts things.
-namespace spillway::strategies {
+namespace spillway::strategies::lohan_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -218,4 +218,4 @@ TEST(Lohan, InputsOfBlocksMayStayOnTheGpu) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::lohan_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace spillway::strategies {
+namespace spillway::strategies::machine_end_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -171,4 +171,4 @@ TYPED_TEST(MachineEnd, AMachineRunsAgainAfterAFailure) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::machine_end_test

@@ -1,6 +1,6 @@
 #include "tests/strategies/machines.hpp"
 
-namespace spillway::strategies {
+namespace spillway::strategies::machine_phase_test {
 namespace {
 
 template <class Kind>
@@ -107,4 +107,4 @@ TYPED_TEST(MachinePhase, NearStorageWorkMovesBytesInsideTheStorageOnly) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::machine_phase_test

@@ -4,7 +4,7 @@
 #include <numeric>
 
 /// What MLP-Offload keeps, reads, writes and where.
-namespace spillway::strategies {
+namespace spillway::strategies::mlp_offload_test {
 namespace {
 
 using ::testing::Pair;
@@ -203,4 +203,4 @@ TEST(MlpOffload, StatesOnARemotePathNeedNoCheckpoint) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::mlp_offload_test

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 /// FlashNeuron, Capuchin and Checkmate as whole systems, and as planners of others.
-namespace spillway::strategies {
+namespace spillway::strategies::planned_activations_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -316,4 +316,4 @@ TEST(Planners, AreRefusedWhereTheyCannotBeCarriedOut) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::planned_activations_test

@@ -1,6 +1,6 @@
 #include "tests/strategies/planner_profiles.hpp"
 
-#include "strategies/planner/pressure.hpp"
+#include "strategies/planner/relief.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -147,8 +147,12 @@ class Slow {
     ByteTime most = 0;
     for (const Destination at : settings_.destinations)
       most = std::max(most, benefit(interval, at));
-    return static_cast<double>(most) /
-           settings_.channels.seconds(bytes(interval), settings_.destinations.front());
+    const double exact =
+        static_cast<double>(most) /
+        settings_.channels.seconds(bytes(interval), settings_.destinations.front());
+    int exponent = 0;  // 0.5 <= mantissa < 1: 64 steps
+    const double mantissa = std::frexp(exact, &exponent);
+    return std::ldexp(std::floor(mantissa * 128) / 128, exponent);
   }
 
   bool saturated(const IdleInterval& interval) const {

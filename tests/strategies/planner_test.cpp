@@ -1,4 +1,5 @@
 #include "strategies/planner/pressure.hpp"
+#include "strategies/planner/relief.hpp"
 #include "strategies/planner/walk.hpp"
 #include "tests/strategies/planner_profiles.hpp"
 
@@ -201,28 +202,47 @@ TEST(Planner, IdleIntervalsGoRoundTheEndOfTheStep) {
   EXPECT_EQ(idle[1].end, 2u);
 }
 
-TEST(PressureTree, SumsWhatAnAbsenceTakesAway) {
+TEST(PressureTree, KnowsTheFullestSlot) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 50; ++round) {
     const std::uint32_t slots = 1 + random() % 40;
-    std::vector<std::int64_t> excess, ticks;
-    for (std::uint32_t i = 0; i < slots; ++i) {
+    std::vector<std::int64_t> excess;
+    for (std::uint32_t i = 0; i < slots; ++i)
       excess.push_back(static_cast<std::int64_t>(random() % 200) - 100);
-      ticks.push_back(static_cast<std::int64_t>(random() % 9));
-    }
-    PressureTree tree(excess, ticks);
+    PressureTree tree(excess);
     for (int i = 0; i < 20; ++i) {
       const std::uint32_t first = random() % slots;
       const std::uint32_t end = first + random() % slots;
-      const auto bytes = static_cast<std::int64_t>(random() % 150);
+      const auto bytes = static_cast<std::int64_t>(random() % 150) - 75;
+      tree.add(first, end, bytes);
+      for (std::uint32_t k = first; k < end; ++k) excess[k % slots] += bytes;
+      EXPECT_EQ(tree.max(), *std::max_element(excess.begin(), excess.end()));
+      EXPECT_EQ(tree.at(first), excess[first]);
+    }
+  }
+}
+
+// Up to 150 slots: nine blocks of 16 and a part of one; most exceed the capacity at first.
+TEST(Relief, SumsWhatAnAbsenceTakesAway) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 200; ++round) {
+    const std::uint32_t slots = 1 + random() % 150;
+    std::vector<std::int64_t> excess, ticks;
+    for (std::uint32_t i = 0; i < slots; ++i) {
+      excess.push_back(static_cast<std::int64_t>(random() % 200) - 50);
+      ticks.push_back(static_cast<std::int64_t>(random() % 9));
+    }
+    Relief relief(excess, ticks);
+    for (int i = 0; i < 20; ++i) {
+      const std::uint32_t first = random() % slots;
+      const std::uint32_t end = first + random() % (slots + 1);
+      const auto bytes = static_cast<std::int64_t>(random() % 60);
       std::int64_t sum = 0;
       for (std::uint32_t k = first; k < end; ++k)
         sum += std::min(bytes, std::max<std::int64_t>(0, excess[k % slots])) * ticks[k % slots];
-      EXPECT_EQ(static_cast<std::int64_t>(tree.benefit(first, end, bytes)), sum);
-      tree.add(first, end, -bytes / 2);
-      for (std::uint32_t k = first; k < end; ++k) excess[k % slots] -= bytes / 2;
-      EXPECT_EQ(tree.max(), *std::max_element(excess.begin(), excess.end()));
-      EXPECT_EQ(tree.at(first), excess[first]);
+      EXPECT_EQ(static_cast<std::int64_t>(relief.of(first, end, bytes)), sum);
+      relief.take(first, end, bytes);
+      for (std::uint32_t k = first; k < end; ++k) excess[k % slots] -= bytes;
     }
   }
 }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace spillway::strategies {
+namespace spillway::strategies::rounding_test {
 namespace {
 
 struct Case {
@@ -46,4 +46,4 @@ TEST(Rounding, TheCudaAllocatorTakes512ByteBlocksUpToAMebibyteThenTwoMebibytes) 
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::rounding_test

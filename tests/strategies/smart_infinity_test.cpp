@@ -1,6 +1,6 @@
 #include "tests/strategies/systems.hpp"
 
-namespace spillway::strategies {
+namespace spillway::strategies::smart_infinity_test {
 namespace {
 
 const std::string near =
@@ -116,4 +116,4 @@ TEST(SmartInfinity, IsRefusedWhatItsDrivesCannotDo) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::smart_infinity_test

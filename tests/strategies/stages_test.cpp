@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 /// Pipeline stages that stream their layers: 1F1B of `resident` and `ssdtrain`.
-namespace spillway::strategies {
+namespace spillway::strategies::stages_test {
 namespace {
 
 Overrides with(Overrides some, const Overrides& more) {
@@ -217,4 +217,4 @@ TEST(StagesInStreams, RefuseWhatTheyCannotKeepApart) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::stages_test

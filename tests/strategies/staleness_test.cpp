@@ -1,6 +1,6 @@
 #include "tests/strategies/systems.hpp"
 
-namespace spillway::strategies {
+namespace spillway::strategies::staleness_test {
 namespace {
 
 /// A llama of 41.7e6 parameters, all of them updated on the CPU.
@@ -113,4 +113,4 @@ TEST(Staleness, IsRefusedWhereWeightsWouldChangeUnderTheStep) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::staleness_test

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 /// Whose turn it is on the storages that share the optimizer states.
-namespace spillway::strategies {
+namespace spillway::strategies::state_paths_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -67,4 +67,4 @@ TEST(StatePaths, ARankAloneOnItsNodeNeedsNoLock) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::state_paths_test

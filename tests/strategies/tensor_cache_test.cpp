@@ -2,7 +2,7 @@
 #include "strategies/parts/cached_tensor.hpp"
 #include "tests/strategies/systems.hpp"
 
-namespace spillway::strategies {
+namespace spillway::strategies::tensor_cache_test {
 namespace {
 
 using Action = CachedTensor::Action;
@@ -218,4 +218,4 @@ INSTANTIATE_TEST_SUITE_P(Models, Ssdtrain, ::testing::ValuesIn(small_models()),
                          [](const auto& model) { return model.param; });
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::tensor_cache_test

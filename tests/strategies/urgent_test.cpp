@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 /// The two queues of a semaphore, and locks that are split.
-namespace spillway::strategies {
+namespace spillway::strategies::urgent_test {
 namespace {
 
 using description::InternalError;
@@ -148,4 +148,4 @@ TEST_F(Urgent, ALockIsSplitIntoPartsThatAreReleasedAlone) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::urgent_test

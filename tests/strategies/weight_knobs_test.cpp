@@ -1,6 +1,6 @@
 #include "tests/strategies/systems.hpp"
 
-namespace spillway::strategies {
+namespace spillway::strategies::weight_knobs_test {
 namespace {
 
 constexpr std::uint64_t parameters = 8'030'261'248, norms = 65 * 4096;
@@ -129,4 +129,4 @@ TEST(OptimizerKnobs, OneSetOfBuffersIsEnough) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::weight_knobs_test

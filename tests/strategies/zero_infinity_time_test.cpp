@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace spillway::strategies {
+namespace spillway::strategies::zero_infinity_time_test {
 namespace {
 
 /// Llama-3.1-8B on memascend_c1, its drive without latency or loss, as the closed formulas have it.
@@ -141,4 +141,4 @@ TEST(ZeroInfinityTime, FlushTailMovesWritesIntoTheUpdate) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::zero_infinity_time_test

@@ -1,6 +1,6 @@
 #include "tests/strategies/systems.hpp"
 
-namespace spillway::strategies {
+namespace spillway::strategies::zero_infinity_traffic_test {
 namespace {
 
 using result::Phase;
@@ -81,4 +81,4 @@ TEST(ZeroInfinityTraffic, BlocksAreRecomputedOnceAndTheHeadNever) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::zero_infinity_traffic_test

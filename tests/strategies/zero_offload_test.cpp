@@ -1,7 +1,7 @@
 #include "strategies/subgroups.hpp"
 #include "tests/strategies/systems.hpp"
 
-namespace spillway::strategies {
+namespace spillway::strategies::zero_offload_test {
 namespace {
 
 description::Scenario motivation(const std::string& model, Overrides overrides = {}) {
@@ -97,4 +97,4 @@ TEST(ZeroOffload, Fp32TrainingNeedsNeitherGradientBuffersNorCasts) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::zero_offload_test

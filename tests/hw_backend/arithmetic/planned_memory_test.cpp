@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-namespace spillway::hw_backend {
+namespace spillway::hw_backend::planned_memory_test {
 namespace {
 
 using models::Attention;
@@ -201,4 +201,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& row) { return row.param.name; });
 
 }  // namespace
-}  // namespace spillway::hw_backend
+}  // namespace spillway::hw_backend::planned_memory_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace spillway::hw_backend {
+namespace spillway::hw_backend::same_bits_test {
 namespace {
 
 using models::Attention;
@@ -99,4 +99,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& row) { return row.param.name; });
 
 }  // namespace
-}  // namespace spillway::hw_backend
+}  // namespace spillway::hw_backend::same_bits_test

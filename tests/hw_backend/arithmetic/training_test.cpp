@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 
-namespace spillway::hw_backend {
+namespace spillway::hw_backend::training_test {
 namespace {
 
 using models::Precision;
@@ -55,4 +55,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& row) { return row.param.name; });
 
 }  // namespace
-}  // namespace spillway::hw_backend
+}  // namespace spillway::hw_backend::training_test

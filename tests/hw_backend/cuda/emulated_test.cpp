@@ -4,6 +4,7 @@
 #include "tests/hw_backend/cuda/session.hpp"
 
 #include <gtest/gtest.h>
+#include <csignal>
 #include <future>
 
 namespace spillway::hw_backend {
@@ -44,6 +45,59 @@ TEST(CudaDevice, NamesItselfAndItsVersions) {
 }
 
 TEST(CudaDevice, ThatIsNotThereIsAnError) { EXPECT_THROW(CudaDevice(2), DeviceError); }
+
+/// For as long as it lives, the driver is another; of version 0, there is none.
+struct Driver {
+  explicit Driver(int version) { emulated::install_driver(version); }
+  ~Driver() { emulated::install_driver(13000); }
+  Driver(const Driver&) = delete;
+};
+
+std::string why_none_are_counted() {
+  try {
+    return std::to_string(count_cuda_devices()) + " are";
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+}
+
+TEST(CudaDevice, IsNotThereWithoutADriverOrWithAnOldOne) {
+  EXPECT_EQ(why_none_are_counted(), "2 are");
+  {
+    const Driver none(0);
+    EXPECT_EQ(why_none_are_counted(), "no NVIDIA driver is installed");
+  }
+  const Driver old(12040);
+  EXPECT_EQ(why_none_are_counted(),
+            "the driver is for CUDA 12.4, the plugin for 13.0: update the driver, or build with a "
+            "toolkit of its version");
+}
+
+/// What runs in a process of its own, which is to end badly.
+void touch_device_memory() {
+  CudaDevice device(0);
+  std::byte* const memory = device.allocate(4096);
+  *memory = std::byte{1};
+}
+void ask_cuda_in_a_host_function() {
+  CudaDevice device(0);
+  std::promise<void> never;
+  device.run(
+      Stream::compute, 0, [](Primitives&) {},
+      [&](const std::exception_ptr&) { device.allocate(4096); });
+  never.get_future().wait();
+}
+
+using EmulatedCudaDeathTest = testing::Test;
+
+TEST_F(EmulatedCudaDeathTest, ShowsWhoUsesDeviceMemoryOnTheHost) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(touch_device_memory(), testing::KilledBySignal(SIGSEGV), "");
+}
+TEST_F(EmulatedCudaDeathTest, ShowsWhoCallsCudaFromAHostFunction) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(ask_cuda_in_a_host_function(), "CUDA was called from a host function");
+}
 
 TEST(CudaDevice, TakesMemoryOfASizeItHasHadFromWhatItKept) {
   CudaDevice device(0), other(0);

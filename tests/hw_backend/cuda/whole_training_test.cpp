@@ -62,5 +62,27 @@ TEST_P(WholeTraining, EndsAsResidentTrainingOnTheSameDevicesAndOverlapsItsCopies
 INSTANTIATE_TEST_SUITE_P(On, WholeTraining, ::testing::ValuesIn(ways),
                          [](const auto& way) { return way.param.name; });
 
+/// Eight tokens, as emulated kernels are threads of the processor.
+class SystemOnCuda : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SystemOnCuda, EndsAsResidentTrainingOnTheSameDevices) {
+  const DevicesUnderTest devices = devices_under_test();
+  if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  const description::Scenario scenario =
+      small_training(GetParam(), {"training.sequence=8"}, {.blocks = 1});
+  RealRunOptions options;
+  options.make_device = devices.make;
+  const RealRun run = train_for_real(scenario, options);
+  ASSERT_TRUE(run.result.feasible());
+  const RealRun reference =
+      train_for_real(strategies::reference_of(scenario), options, false, {}, run.delays);
+  ASSERT_TRUE(reference.result.feasible());
+  EXPECT_EQ(run.trained.losses, reference.trained.losses);
+  EXPECT_EQ(different(run.trained, reference.trained), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, SystemOnCuda, ::testing::ValuesIn(systems_under_test()),
+                         [](const auto& system) { return system.param; });
+
 }  // namespace
 }  // namespace spillway::hw_backend

@@ -153,6 +153,15 @@ TEST_F(Probing, ThatIsInterruptedLeavesNothing) {
   EXPECT_EQ(left(), 2u);
 }
 
+TEST(InterruptGuard, ForgetsASignalAtItsEnd) {
+  {
+    const InterruptGuard guard;
+    std::raise(SIGINT);
+    EXPECT_THROW(stop_if_interrupted(), Interrupted);
+  }
+  EXPECT_NO_THROW(stop_if_interrupted());
+}
+
 TEST_F(Probing, RefusesAWrongDirectoryBeforeItMeasuresAny) {
   options_.directories = {root_ / "nvme", root_ / "othr"};
   int steps = 0;

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <random>
 
-namespace spillway::hw_backend {
+namespace spillway::hw_backend::faulty_engine_test {
 namespace {
 
 using testing::AllOf;
@@ -164,4 +164,4 @@ TEST_F(FaultyEngineTest, ASeedFailsAgainAsItFailed) {
 }
 
 }  // namespace
-}  // namespace spillway::hw_backend
+}  // namespace spillway::hw_backend::faulty_engine_test

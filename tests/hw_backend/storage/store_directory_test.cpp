@@ -191,6 +191,15 @@ TEST_F(StoreDirectoryTest, AFileSystemFullToTheLastByteHasNoPlaceForAStore) {
   EXPECT_THAT(said, testing::EndsWith("; nothing left"));
 }
 
+TEST_F(StoreDirectoryTest, AFileSystemThatMakesNoDirectoriesIsNamed) {
+  const std::string said = in_child([]() -> std::string {
+    StoreDirectory store("/proc", 0);
+    return "made";
+  });
+  EXPECT_THAT(said, HasSubstr("mkdir: /proc/spillway."));
+  EXPECT_THAT(said, HasSubstr("its file system makes no directories"));
+}
+
 TEST_F(StoreDirectoryTest, AReadOnlyDirectoryNamesTheRemedy) {
   const std::string said = in_child([&]() -> std::string {
     if (!mount_tmpfs(dir(), 1 << 20, true)) return "SKIP";

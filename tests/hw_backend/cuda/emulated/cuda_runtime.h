@@ -1,9 +1,10 @@
 #pragma once
 
 // What hw_backend/cuda uses of CUDA, played by the processor: a block's threads are fibers, a
-// stream is a thread of its own, device memory is the heap. It finds wrong indices, orders,
-// barriers and arguments on machines without a GPU, and streams that do not wait for each other; it
-// says nothing about rates.
+// stream is a thread of its own, device memory is the host's but out of its reach. It finds wrong
+// indices, orders, barriers and arguments on machines without a GPU, streams that do not wait for
+// each other, hosts that use device memory, and host functions that call CUDA; it says nothing
+// about rates.
 
 #include <cmath>
 #include <cstddef>
@@ -22,6 +23,7 @@ enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
+  cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
   cudaErrorNotReady = 600,
@@ -131,7 +133,7 @@ cudaError_t cudaGetLastError();
 void run_emulated(const cudaLaunchConfig_t& config, const std::function<void()>& thread);
 /// Has the stream's thread do so.
 cudaError_t launch_emulated(const cudaLaunchConfig_t& config, std::function<void()> thread);
-/// Adds other work, unless the device is broken.
+/// Adds other work of the device, unless it is broken.
 cudaError_t enqueue_emulated(cudaStream_t stream, std::function<void()> work);
 
 template <class... Parameters, class... Arguments>
@@ -156,4 +158,16 @@ void break_devices(bool broken);
 void connect_peers(bool connected);
 /// How often cudaMalloc was called.
 std::size_t mallocs();
+/// The version of CUDA that the driver is for, 0: there is none; the runtime's is 13000.
+void install_driver(int version);
+
+/// While one lives, device memory can be read and written: kernels and copies have one.
+struct DeviceWork {
+  DeviceWork();
+  ~DeviceWork();
+  DeviceWork(const DeviceWork&) = delete;
+};
+/// Of the calling thread, which must not be in a host function.
+int current_device();
+void wait_for_streams();
 }  // namespace emulated

@@ -1,5 +1,6 @@
 // What hw_backend/cuda/gds uses of cuFile, played by read and write on memory of the process. A
 // library of its own, found by its name as the real one is.
+#include <fcntl.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -7,8 +8,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 
 namespace {
 
@@ -32,6 +33,15 @@ std::atomic<bool> failing{false};
 
 constexpr int handle_type_invalid = 5026;
 constexpr std::size_t most_at_once = 1 << 20;  // less than asked for, as cuFile may
+
+/// Device memory by the kernel, since the processor may not touch it.
+int device_memory() {
+  static const int memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+  return memory;
+}
+off_t address(const void* memory, off_t at) {
+  return static_cast<off_t>(reinterpret_cast<std::uintptr_t>(memory)) + at;
+}
 
 /// Device memory need not be where O_DIRECT wants it.
 struct Aligned {
@@ -64,9 +74,9 @@ ssize_t cuFileRead(void* handle, void* memory, std::size_t bytes, off_t at, off_
   const Aligned staging;
   const ssize_t done = pread(static_cast<Handle*>(handle)->descriptor, staging.data,
                              std::min(bytes, most_at_once), at);
-  if (done > 0)
-    std::memcpy(static_cast<char*>(memory) + memory_at, staging.data,
-                static_cast<std::size_t>(done));
+  if (done > 0 && pwrite(device_memory(), staging.data, static_cast<std::size_t>(done),
+                         address(memory, memory_at)) != done)
+    return -1;
   return done;
 }
 ssize_t cuFileWrite(void* handle, const void* memory, std::size_t bytes, off_t at,
@@ -78,7 +88,9 @@ ssize_t cuFileWrite(void* handle, const void* memory, std::size_t bytes, off_t a
   }
   const Aligned staging;
   const std::size_t some = std::min(bytes, most_at_once);
-  std::memcpy(staging.data, static_cast<const char*>(memory) + memory_at, some);
+  if (pread(device_memory(), staging.data, some, address(memory, memory_at)) !=
+      static_cast<ssize_t>(some))
+    return -1;
   return pwrite(static_cast<Handle*>(handle)->descriptor, staging.data, some, at);
 }
 

@@ -27,6 +27,7 @@ struct Block {
   jmp_buf scheduler;
   std::vector<std::unique_ptr<Fiber>> fibers;
   Fiber* running = nullptr;
+  bool backwards = false;  ///< its threads and blocks come in this order: a GPU has none
   const std::function<void()>* thread = nullptr;
 };
 thread_local Block block;
@@ -63,7 +64,8 @@ void add_fiber() {
 ///   Result  how many have ended
 unsigned run_to_barrier(unsigned threads, unsigned first = 0) {
   unsigned done = 0;
-  for (unsigned i = first; i < threads; ++i) {
+  for (unsigned turn = first; turn < threads; ++turn) {
+    const unsigned i = block.backwards ? threads - 1 - (turn - first) : turn;
     block.running = block.fibers[i].get();
     threadIdx = dim3(i);
     if (!block.running->done) jump(block.scheduler, block.running->place);
@@ -82,8 +84,8 @@ void run_block(unsigned threads) {
   block.fibers[0]->done = false;
   if (run_to_barrier(1) == 1) {
     block.running = nullptr;
-    for (unsigned i = 1; i < threads; ++i) {
-      threadIdx = dim3(i);
+    for (unsigned turn = 1; turn < threads; ++turn) {
+      threadIdx = dim3(block.backwards ? threads - turn : turn);
       (*block.thread)();
     }
     return;
@@ -91,6 +93,7 @@ void run_block(unsigned threads) {
   for (unsigned i = 1; i < threads; ++i) block.fibers[i]->done = false;
   if (run_to_barrier(threads, 1) > 0) split();
   for (;;) {
+    block.backwards = !block.backwards;
     const unsigned done = run_to_barrier(threads);
     if (done == threads) return;
     if (done > 0) split();
@@ -117,8 +120,11 @@ void run_emulated(const cudaLaunchConfig_t& config, const std::function<void()>&
   block.thread = &thread;
   blockDim = config.blockDim;
   gridDim = config.gridDim;
+  static thread_local unsigned launches = 0;
+  const bool backwards = ++launches % 2 == 0;
   for (unsigned i = 0; i < gridDim.x; ++i) {
-    blockIdx = dim3(i);
+    blockIdx = dim3(backwards ? gridDim.x - 1 - i : i);
+    block.backwards = blockIdx.x % 2 == 1;
     run_block(threads);
   }
 }

@@ -2,9 +2,9 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -20,6 +20,17 @@ std::condition_variable streams_changed;
 bool streams_held = false;
 std::set<EmulatedStream*> streams;
 std::atomic<double> copy_s{0};
+std::atomic<bool> broken{false}, connected{true};
+std::atomic<int> driver_version{13000};
+thread_local int current = 0;
+thread_local bool in_host_function = false;
+
+/// CUDA lets nobody call it from a host function: some calls fail there, others wait forever.
+void require_a_caller() {
+  if (!in_host_function) return;
+  std::fputs("CUDA was called from a host function\n", stderr);
+  std::abort();
+}
 
 }  // namespace
 
@@ -72,27 +83,14 @@ struct EmulatedEvent {
   std::shared_ptr<Times> times = std::make_shared<Times>();
 };
 
-namespace {
-
-struct Machine {
-  std::mutex mutex;
-  struct Block {
-    std::size_t bytes;
-    int device;  ///< -1: registered host memory
-  };
-  std::map<const char*, Block> blocks;
-  std::size_t used[emulated::devices] = {};
-  std::size_t mallocs = 0;
-  std::atomic<bool> broken{false}, connected{true};
-};
-Machine machine;
-thread_local int current = 0;
-
-}  // namespace
-
 namespace emulated {
-void break_devices(bool broken) { machine.broken = broken; }
-void connect_peers(bool connected) { machine.connected = connected; }
+void break_devices(bool now) { broken = now; }
+void connect_peers(bool now) { connected = now; }
+void install_driver(int version) { driver_version = version; }
+int current_device() {
+  require_a_caller();
+  return current;
+}
 void slow_copies(double seconds) { copy_s = seconds; }
 void hold_streams(bool held) {
   {
@@ -100,10 +98,6 @@ void hold_streams(bool held) {
     streams_held = held;
   }
   streams_changed.notify_all();
-}
-std::size_t mallocs() {
-  const std::lock_guard lock(machine.mutex);
-  return machine.mallocs;
 }
 }  // namespace emulated
 
@@ -113,6 +107,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaSuccess";
     case cudaErrorMemoryAllocation:
       return "cudaErrorMemoryAllocation";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
     case cudaErrorIllegalAddress:
       return "cudaErrorIllegalAddress";
     default:
@@ -122,6 +118,8 @@ const char* cudaGetErrorName(cudaError_t error) {
 const char* cudaGetErrorString(cudaError_t) { return "emulated"; }
 
 cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 0;
+  if (driver_version < 13000) return cudaErrorInsufficientDriver;
   *count = emulated::devices;
   return cudaSuccess;
 }
@@ -130,6 +128,7 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
+  require_a_caller();
   if (device < 0 || device >= emulated::devices) return cudaErrorInvalidDevice;
   current = device;
   return cudaSuccess;
@@ -144,74 +143,41 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   *version = 13000;
   return cudaSuccess;
 }
-cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  const std::lock_guard lock(machine.mutex);
-  *total = emulated::device_bytes;
-  *free = *total - machine.used[current];
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = driver_version;
   return cudaSuccess;
 }
-cudaError_t cudaGetLastError() { return machine.broken ? cudaErrorIllegalAddress : cudaSuccess; }
+cudaError_t cudaGetLastError() { return broken ? cudaErrorIllegalAddress : cudaSuccess; }
 
-cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  const std::lock_guard lock(machine.mutex);
-  ++machine.mallocs;
-  if (machine.used[current] + bytes > emulated::device_bytes) return cudaErrorMemoryAllocation;
-  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  machine.used[current] += bytes;
-  machine.blocks[static_cast<const char*>(*memory)] = {bytes, current};
-  return cudaSuccess;
-}
-/// Waits for the device, as CUDA does.
-cudaError_t cudaFree(void* memory) {
-  {
-    std::unique_lock lock(streams_mutex);
-    streams_changed.wait(lock, [] {
-      return std::all_of(streams.begin(), streams.end(),
-                         [](const EmulatedStream* stream) { return stream->idle(); });
-    });
-  }
-  const std::lock_guard lock(machine.mutex);
-  const auto found = machine.blocks.find(static_cast<const char*>(memory));
-  if (found == machine.blocks.end() || found->second.device < 0) return cudaErrorInvalidValue;
-  machine.used[found->second.device] -= found->second.bytes;
-  machine.blocks.erase(found);
-  std::free(memory);
-  return cudaSuccess;
-}
-cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
-  const std::lock_guard lock(machine.mutex);
-  const bool added = machine.blocks.insert({static_cast<const char*>(memory), {bytes, -1}}).second;
-  return added ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
-}
-cudaError_t cudaHostUnregister(void* memory) {
-  const std::lock_guard lock(machine.mutex);
-  return machine.blocks.erase(static_cast<const char*>(memory)) == 1 ? cudaSuccess
-                                                                     : cudaErrorInvalidValue;
-}
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory) {
-  const std::lock_guard lock(machine.mutex);
-  *attributes = {};
-  const auto* const at = static_cast<const char*>(memory);
-  auto found = machine.blocks.upper_bound(at);
-  if (found == machine.blocks.begin()) return cudaSuccess;
-  --found;
-  if (at >= found->first + found->second.bytes) return cudaSuccess;
-  const bool host = found->second.device < 0;
-  *attributes = {host ? cudaMemoryTypeHost : cudaMemoryTypeDevice, found->second.device};
-  return cudaSuccess;
-}
+namespace {
 
-cudaError_t enqueue_emulated(cudaStream_t stream, std::function<void()> work) {
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
+  require_a_caller();
   if (const cudaError_t error = cudaGetLastError()) return error;
   {
     const std::lock_guard lock(streams_mutex);
     stream->work.push_back([work = std::move(work)] {
-      if (!machine.broken) work();
+      if (!broken) work();
     });
   }
   streams_changed.notify_all();
   return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t enqueue_emulated(cudaStream_t stream, std::function<void()> work) {
+  return enqueue(stream, [work = std::move(work)] {
+    const emulated::DeviceWork open;
+    work();
+  });
+}
+void emulated::wait_for_streams() {
+  std::unique_lock lock(streams_mutex);
+  streams_changed.wait(lock, [] {
+    return std::all_of(streams.begin(), streams.end(),
+                       [](const EmulatedStream* stream) { return stream->idle(); });
+  });
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
   return enqueue_emulated(stream, [=] { std::memset(memory, value, bytes); });
@@ -231,6 +197,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  require_a_caller();
   {
     const std::lock_guard lock(streams_mutex);
     streams.erase(stream);
@@ -240,26 +207,34 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  require_a_caller();
   std::unique_lock lock(streams_mutex);
   streams_changed.wait(lock, [&] { return stream->idle(); });
   return cudaGetLastError();
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  require_a_caller();
   if (const cudaError_t error = cudaGetLastError()) return error;
   const std::lock_guard lock(streams_mutex);
   return stream->idle() ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
   // a broken device takes it and never calls
-  const cudaError_t error = enqueue_emulated(stream, [=] { function(argument); });
-  return machine.broken ? cudaSuccess : error;
+  const cudaError_t error = enqueue(stream, [=] {
+    in_host_function = true;
+    function(argument);
+    in_host_function = false;
+  });
+  return broken ? cudaSuccess : error;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  require_a_caller();
   *event = new EmulatedEvent;
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  require_a_caller();
   delete event;
   return cudaSuccess;
 }
@@ -269,7 +244,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     const std::lock_guard lock(streams_mutex);
     time = ++event->times->asked;
   }
-  return enqueue_emulated(stream, [time, times = event->times] {
+  return enqueue(stream, [time, times = event->times] {
     {
       const std::lock_guard lock(streams_mutex);
       times->reached = time;
@@ -284,14 +259,14 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     time = event->times->asked;
   }
   if (time == 0) return cudaErrorInvalidValue;
-  return enqueue_emulated(stream, [time, times = event->times] {
+  return enqueue(stream, [time, times = event->times] {
     std::unique_lock lock(streams_mutex);
-    streams_changed.wait(lock, [&] { return times->reached >= time || machine.broken; });
+    streams_changed.wait(lock, [&] { return times->reached >= time || broken; });
   });
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
-  *can = machine.connected ? 1 : 0;
+  *can = connected ? 1 : 0;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }

@@ -1,0 +1,147 @@
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "tests/hw_backend/cuda/emulated/cuda_runtime.h"
+
+namespace {
+
+constexpr std::size_t grain = 256;  // of addresses, as cudaMalloc's
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::size_t all_bytes = emulated::device_bytes * emulated::devices;
+
+/// Memory of all devices in one range of addresses. The processor may use it only while a kernel or
+/// copy runs: who takes a pointer of a GPU for one of the host crashes here, too.
+class DeviceRange {
+ public:
+  DeviceRange() {
+    void* const memory = mmap(nullptr, all_bytes + huge_page, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) std::abort();
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    first_ = static_cast<char*>(memory) + (huge_page - address % huge_page) % huge_page;
+    madvise(first_, all_bytes, MADV_HUGEPAGE);  // protection changes by the page
+  }
+  char* of(int device) const { return first_ + static_cast<std::size_t>(device) * device_bytes; }
+  void begin_work() {
+    const std::lock_guard lock(mutex_);
+    if (working_++ == 0) allow(PROT_READ | PROT_WRITE);
+  }
+  void end_work() {
+    const std::lock_guard lock(mutex_);
+    if (--working_ == 0) allow(PROT_NONE);
+  }
+
+ private:
+  void allow(int what) const {
+    if (mprotect(first_, all_bytes, what) != 0) std::abort();
+  }
+  static constexpr std::size_t device_bytes = emulated::device_bytes;
+  char* first_ = nullptr;
+  std::mutex mutex_;
+  int working_ = 0;
+};
+
+/// Never destroyed: streams of other static objects may outlive it.
+DeviceRange& device_range() {
+  static DeviceRange* const range = new DeviceRange;
+  return *range;
+}
+
+struct Block {
+  std::size_t bytes;
+  int device;  ///< -1: registered host memory
+};
+std::mutex mutex;
+std::map<const char*, Block> blocks;
+std::size_t calls = 0;
+
+/// The first room for `bytes` on the device; null: none.
+char* find_room(int device, std::size_t bytes) {
+  char* const first = device_range().of(device);
+  char* place = first;
+  for (auto each = blocks.lower_bound(first);
+       each != blocks.end() && each->first < first + emulated::device_bytes; ++each) {
+    if (static_cast<std::size_t>(each->first - place) >= bytes) return place;
+    place = first + (each->first - first) + each->second.bytes;
+  }
+  const auto left = static_cast<std::size_t>(first + emulated::device_bytes - place);
+  return left >= bytes ? place : nullptr;
+}
+
+}  // namespace
+
+emulated::DeviceWork::DeviceWork() { device_range().begin_work(); }
+emulated::DeviceWork::~DeviceWork() { device_range().end_work(); }
+
+std::size_t emulated::mallocs() {
+  const std::lock_guard lock(mutex);
+  return calls;
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  const int device = emulated::current_device();
+  const std::lock_guard lock(mutex);
+  *free = *total = emulated::device_bytes;
+  for (const auto& [place, block] : blocks)
+    if (block.device == device) *free -= block.bytes;
+  return cudaSuccess;
+}
+
+/// What is in it is no number of any type, so that who forgets to write it does not find zeros.
+cudaError_t cudaMalloc(void** memory, std::size_t asked) {
+  const int device = emulated::current_device();
+  const std::size_t bytes = (std::max<std::size_t>(asked, 1) + grain - 1) / grain * grain;
+  {
+    const std::lock_guard lock(mutex);
+    ++calls;
+    char* const place = find_room(device, bytes);
+    if (!place) return cudaErrorMemoryAllocation;
+    blocks[place] = {bytes, device};
+    *memory = place;
+  }
+  const emulated::DeviceWork open;
+  std::memset(*memory, 0xFF, bytes);
+  return cudaSuccess;
+}
+
+/// Waits for the device, as CUDA does.
+cudaError_t cudaFree(void* memory) {
+  emulated::current_device();
+  emulated::wait_for_streams();
+  const std::lock_guard lock(mutex);
+  const auto found = blocks.find(static_cast<const char*>(memory));
+  if (found == blocks.end() || found->second.device < 0) return cudaErrorInvalidValue;
+  blocks.erase(found);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
+  emulated::current_device();
+  const std::lock_guard lock(mutex);
+  const bool added = blocks.insert({static_cast<const char*>(memory), {bytes, -1}}).second;
+  return added ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
+}
+
+cudaError_t cudaHostUnregister(void* memory) {
+  emulated::current_device();
+  const std::lock_guard lock(mutex);
+  return blocks.erase(static_cast<const char*>(memory)) == 1 ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory) {
+  const std::lock_guard lock(mutex);
+  *attributes = {};
+  const auto* const at = static_cast<const char*>(memory);
+  auto found = blocks.upper_bound(at);
+  if (found == blocks.begin()) return cudaSuccess;
+  --found;
+  if (at >= found->first + found->second.bytes) return cudaSuccess;
+  const bool host = found->second.device < 0;
+  *attributes = {host ? cudaMemoryTypeHost : cudaMemoryTypeDevice, found->second.device};
+  return cudaSuccess;
+}
