@@ -41,7 +41,7 @@ const std::vector<TooLarge> larges = {
      "training.micro_batch 1 with training.gradient_accumulation 8"},
     // 16 B of each of 3.2e9 parameters, and 64 GiB of host memory: more than ZeRO-Offload has
     {"states_of_a_large_model", "large.json --set model=llama-3.2-3b --set training.micro_batch=1",
-     "GPU memory has no room for optimizer_states of rank 0 in init", "system teraio"},
+     "GPU memory has no room for optimizer_states of rank 0 in init", "system g10"},
 };
 
 class Remedy : public testing::TestWithParam<TooLarge> {};
