@@ -3,6 +3,7 @@
 #include "strategies/planner/pressure.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace spillway::strategies::planner {
 
@@ -169,23 +170,51 @@ class Urgent {
            0;
   }
 
-  std::optional<Destination> destination(const Idle& idle) {
+  double now_s(std::uint32_t slot) const {
+    return static_cast<double>(begins_[slot]) / ticks_per_second;
+  }
+
+  /// When the link out of the GPU has taken a tensor that leaves from slot `now` on.
+  double off_link(const Idle& idle, std::uint32_t now) const {
+    const auto& rate = settings_.channels.link_out;
+    return rate ? std::max(now_s(now), link_until_) + static_cast<double>(bytes(idle)) / *rate : 0;
+  }
+
+  /// When it is away. Urgent tensors of a destination queue, and an array that brings back what
+  /// left before cannot write meanwhile.
+  double away_at(const Idle& idle, Destination at, std::uint32_t now) const {
+    const double start = std::max(now_s(now), busy_until_[static_cast<std::size_t>(at)]);
+    return settings_.channels.latency(at) +
+           std::max(off_link(idle, now),
+                    start + static_cast<double>(bytes(idle)) / settings_.channels.out(at));
+  }
+
+  void queue(const Idle& idle, Destination at, std::uint32_t now) {
+    const double back =
+        at == Destination::ssd ? static_cast<double>(bytes(idle)) / settings_.channels.in(at) : 0;
+    busy_until_[static_cast<std::size_t>(at)] = away_at(idle, at, now) + back;
+    link_until_ = off_link(idle, now);
+  }
+
+  /// Where it is away first.
+  std::optional<Destination> destination(const Idle& idle, std::uint32_t now) {
     std::optional<Destination> best;
-    for (const Destination at : {Destination::ssd, Destination::host}) {
+    for (const Destination at : {Destination::host, Destination::ssd}) {
       if (!allowed(at) || settings_.channels.out(at) <= 0 || settings_.channels.in(at) <= 0)
         continue;
       if (!has_room(idle, at)) {
         full_ = at == Destination::ssd ? Shortage::Tier::ssd : Shortage::Tier::host;
         continue;
       }
-      if (!best || settings_.channels.out(at) > settings_.channels.out(*best)) best = at;
+      if (!best || away_at(idle, at, now) < away_at(idle, *best, now)) best = at;
     }
     return best;
   }
 
   void send_away(const Position& at, std::uint32_t now) {
-    const auto where = destination(*at.idle);
+    const auto where = destination(*at.idle, now);
     if (!where) return;
+    queue(*at.idle, *where, now);
     const std::uint64_t size = bytes(*at.idle);
     const auto way_back =
         static_cast<std::int64_t>((static_cast<double>(size) / settings_.channels.in(*where) +
@@ -220,6 +249,8 @@ class Urgent {
   PressureTree pressure_, host_;
   std::vector<bool> in_file_;
   std::uint64_t file_room_;
+  std::array<double, 2> busy_until_{};  ///< seconds of the plan, by destination
+  double link_until_ = 0;               ///< likewise, out of the GPU
   std::vector<std::int64_t> begins_;
   std::vector<Idle> idle_;
   std::vector<std::vector<std::uint32_t>> begin_;  ///< by slot: index into idle_

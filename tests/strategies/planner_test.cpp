@@ -125,6 +125,30 @@ TEST(Planner, GoesToTheHostWhereTheArrayIsTaken) {
   EXPECT_NE(plan.moves[0].destination, plan.moves[1].destination);
 }
 
+TEST(Planner, UrgentMovesGoWhereTheyAreAwayFirst) {
+  // 100 MB at 1 GB/s take as long as the step: no way is out and back in time. For w all of x, y
+  // and z leave. Host: away at 0.1 s. Host 0.2 s, array 0.1 s. Host 0.2 s, array 0.3 s, as it also
+  // reads what it wrote.
+  Lifetimes lifetimes = two_tensors();
+  lifetimes.tensors[1].bytes = 300 * MB;
+  for (const std::uint64_t id : {3u, 4u})
+    lifetimes.tensors.push_back(
+        {id, 100 * MB, TensorKind::activation, false, {{0, 0, false, true}, {9, 9, true, false}}});
+  PlanSettings settings = settings_of(1e9, 330 * MB);
+  settings.channels.host_in = settings.channels.host_out = 1e9;
+  settings.destinations = {Destination::ssd, Destination::host};
+  settings.stall_rounds = 0;  // in a step that has waited there would be time
+  const auto to_host = [&] {
+    const Plan plan = plan_migrations(lifetimes, settings);
+    EXPECT_EQ(plan.urgent_moves(), 3u);
+    return plan.bytes_to(Destination::host, lifetimes);
+  };
+  EXPECT_EQ(to_host(), 200 * MB);
+  // where both go over one link that is no faster, the array brings nothing
+  settings.channels.link_out = settings.channels.link_in = 1e9;
+  EXPECT_EQ(to_host(), 300 * MB);
+}
+
 TEST(Planner, WaitsForTheArrayAsLongAsATensorCanBeOutAndBack) {
   // the same two tensors: out one after the other in slots 1 and 2, both are back in time
   Lifetimes lifetimes = two_tensors();
