@@ -76,9 +76,9 @@ bool stays_first(std::vector<Queued>& heap, double rank) {
   return at == 0 && rank > 0;
 }
 
-/// A rank down to six bits behind its first, steps of 0.8 to 1.6 %.
+/// A rank down to four bits behind its first: steps of 3 to 6 %.
 double in_steps(double rank) {
-  constexpr int bits_left_out = std::numeric_limits<double>::digits - 1 - 6;
+  constexpr int bits_left_out = std::numeric_limits<double>::digits - 1 - 4;
   const auto bits = std::bit_cast<std::uint64_t>(rank);
   return std::bit_cast<double>(bits >> bits_left_out << bits_left_out);
 }

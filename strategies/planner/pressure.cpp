@@ -20,6 +20,17 @@ PressureTree::PressureTree(const std::vector<std::int64_t>& excess)
   build(1, {0, slots_}, excess);
 }
 
+/// The child that `slot` is in; `span` becomes its own.
+std::uint32_t PressureTree::child(std::uint32_t node, Span& span, std::uint32_t slot) {
+  const std::uint32_t middle = span.first + (span.end - span.first + 1) / 2;
+  if (slot < middle) {
+    span.end = middle;
+    return 2 * node;
+  }
+  span.first = middle;
+  return 2 * node + 1;
+}
+
 void PressureTree::build(std::uint32_t node, Span span, const std::vector<std::int64_t>& excess) {
   Node& own = nodes_[node];
   if (span.end - span.first == 1) {
@@ -60,6 +71,7 @@ std::int64_t PressureTree::max(std::uint32_t node, Span span, Span part) const {
 }
 
 void PressureTree::add(std::uint32_t first, std::uint32_t end, std::int64_t bytes) {
+  if (end - first == 1) return add_to_one(first, bytes);
   if (first < slots_) add(1, {0, slots_}, {first, std::min(end, slots_)}, bytes);
   if (end > slots_) add(1, {0, slots_}, {std::max(first, slots_) - slots_, end - slots_}, bytes);
 }
@@ -72,19 +84,23 @@ std::int64_t PressureTree::max(std::uint32_t first, std::uint32_t end) const {
   return most;
 }
 
+// Single slots are what urgent tensors are added to and asked of: without a look at neighbours.
 std::int64_t PressureTree::at(std::uint32_t slot) const {
-  Span span{0, slots_};
-  std::uint32_t node = 1;
   std::int64_t above = 0;
-  slot %= slots_;
-  while (span.end - span.first > 1) {
+  std::uint32_t node = 1;
+  for (Span span{0, slots_}; span.end - span.first > 1;) {
     above += nodes_[node].add;
-    const std::uint32_t middle = span.first + (span.end - span.first + 1) / 2;
-    const bool right = slot >= middle;
-    (right ? span.first : span.end) = middle;
-    node = 2 * node + (right ? 1 : 0);
+    node = child(node, span, slot % slots_);
   }
   return nodes_[node].max + above;
+}
+
+void PressureTree::add_to_one(std::uint32_t slot, std::int64_t bytes) {
+  std::uint32_t node = 1;
+  for (Span span{0, slots_}; span.end - span.first > 1;) node = child(node, span, slot % slots_);
+  nodes_[node].max += bytes;
+  for (node /= 2; node > 0; node /= 2)
+    nodes_[node].max = std::max(nodes_[2 * node].max, nodes_[2 * node + 1].max) + nodes_[node].add;
 }
 
 }  // namespace spillway::strategies::planner

@@ -26,6 +26,8 @@ class PressureTree {
     std::uint32_t first, end;
   };
 
+  static std::uint32_t child(std::uint32_t node, Span& span, std::uint32_t slot);
+  void add_to_one(std::uint32_t slot, std::int64_t bytes);
   void build(std::uint32_t node, Span span, const std::vector<std::int64_t>& excess);
   void apply(std::uint32_t node, std::int64_t bytes);
   void add(std::uint32_t node, Span span, Span part, std::int64_t bytes);

@@ -150,9 +150,9 @@ class Slow {
     const double exact =
         static_cast<double>(most) /
         settings_.channels.seconds(bytes(interval), settings_.destinations.front());
-    int exponent = 0;  // 0.5 <= mantissa < 1: 64 steps
+    int exponent = 0;  // 0.5 <= mantissa < 1: 16 steps
     const double mantissa = std::frexp(exact, &exponent);
-    return std::ldexp(std::floor(mantissa * 128) / 128, exponent);
+    return std::ldexp(std::floor(mantissa * 32) / 32, exponent);
   }
 
   bool saturated(const IdleInterval& interval) const {
