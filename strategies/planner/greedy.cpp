@@ -166,9 +166,9 @@ class Greedy {
 
   bool has_room(const Candidate& candidate, Destination at) const {
     if (at == Destination::host)
-      return !settings_.host_limit || host_.max() <= -pages(candidate.bytes) ||
-             host_.max(candidate.interval.first, host_end(candidate.interval.end)) <=
-                 -pages(candidate.bytes);
+      return !settings_.host_limit ||
+             host_.at_most(candidate.interval.first, host_end(candidate.interval.end),
+                           -pages(candidate.bytes));
     return !settings_.file_limit || in_file_[candidate.interval.tensor] ||
            file_room_ >= static_cast<std::uint64_t>(pages(candidate.bytes));
   }
@@ -334,7 +334,7 @@ class Greedy {
     for (Move* move : order) {
       const auto bytes = static_cast<std::int64_t>(lifetimes_.tensors[move->tensor].bytes);
       std::uint32_t first = move->back;
-      while (first > move->away + 1 && pressure_.max(first - 1, first) + bytes <= 0) --first;
+      while (first > move->away + 1 && pressure_.at(first - 1) + bytes <= 0) --first;
       if (first == move->back) continue;
       bandwidth_.release(move->destination, Way::in, move->in);
       move->in = bandwidth_.book_in_early(move->destination, first, move->end, bytes);

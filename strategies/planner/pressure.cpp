@@ -3,13 +3,8 @@
 #include "scenarios/description/errors.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace spillway::strategies::planner {
-
-namespace {
-constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
-}
 
 PressureTree::PressureTree(const std::vector<std::int64_t>& excess)
     : slots_(static_cast<std::uint32_t>(excess.size())) {
@@ -61,27 +56,26 @@ void PressureTree::add(std::uint32_t node, Span span, Span part, std::int64_t by
   own.max = std::max(nodes_[2 * node].max, nodes_[2 * node + 1].max) + own.add;
 }
 
-std::int64_t PressureTree::max(std::uint32_t node, Span span, Span part) const {
-  if (part.end <= span.first || span.end <= part.first) return lowest;
-  if (part.first <= span.first && span.end <= part.end) return nodes_[node].max;
-  const std::uint32_t middle = span.first + (span.end - span.first + 1) / 2;
-  const std::int64_t below = std::max(max(2 * node, {span.first, middle}, part),
-                                      max(2 * node + 1, {middle, span.end}, part));
-  return below == lowest ? lowest : below + nodes_[node].add;
-}
-
 void PressureTree::add(std::uint32_t first, std::uint32_t end, std::int64_t bytes) {
   if (end - first == 1) return add_to_one(first, bytes);
   if (first < slots_) add(1, {0, slots_}, {first, std::min(end, slots_)}, bytes);
   if (end > slots_) add(1, {0, slots_}, {std::max(first, slots_) - slots_, end - slots_}, bytes);
 }
 
-std::int64_t PressureTree::max(std::uint32_t first, std::uint32_t end) const {
-  std::int64_t most = lowest;
-  if (first < slots_) most = max(1, {0, slots_}, {first, std::min(end, slots_)});
-  if (end > slots_)
-    most = std::max(most, max(1, {0, slots_}, {std::max(first, slots_) - slots_, end - slots_}));
-  return most;
+bool PressureTree::at_most(std::uint32_t node, Span span, Span part, std::int64_t limit) const {
+  if (part.end <= span.first || span.end <= part.first || nodes_[node].max <= limit) return true;
+  if (part.first <= span.first && span.end <= part.end) return false;
+  const std::uint32_t middle = span.first + (span.end - span.first + 1) / 2;
+  limit -= nodes_[node].add;
+  return at_most(2 * node, {span.first, middle}, part, limit) &&
+         at_most(2 * node + 1, {middle, span.end}, part, limit);
+}
+
+bool PressureTree::at_most(std::uint32_t first, std::uint32_t end, std::int64_t limit) const {
+  if (first < slots_ && !at_most(1, {0, slots_}, {first, std::min(end, slots_)}, limit))
+    return false;
+  return end <= slots_ ||
+         at_most(1, {0, slots_}, {std::max(first, slots_) - slots_, end - slots_}, limit);
 }
 
 // Single slots are what urgent tensors are added to and asked of: without a look at neighbours.

@@ -14,8 +14,9 @@ class PressureTree {
 
   /// Slots [first, end) of the circle; `end` may pass the number of slots once.
   void add(std::uint32_t first, std::uint32_t end, std::int64_t bytes);
-  std::int64_t max(std::uint32_t first, std::uint32_t end) const;
   std::int64_t max() const { return nodes_[1].max; }
+  /// No slot of [first, end) exceeds the capacity by more than `limit`.
+  bool at_most(std::uint32_t first, std::uint32_t end, std::int64_t limit) const;
   std::int64_t at(std::uint32_t slot) const;
 
  private:
@@ -31,7 +32,7 @@ class PressureTree {
   void build(std::uint32_t node, Span span, const std::vector<std::int64_t>& excess);
   void apply(std::uint32_t node, std::int64_t bytes);
   void add(std::uint32_t node, Span span, Span part, std::int64_t bytes);
-  std::int64_t max(std::uint32_t node, Span span, Span part) const;
+  bool at_most(std::uint32_t node, Span span, Span part, std::int64_t limit) const;
 
   std::uint32_t slots_;
   std::vector<Node> nodes_;  ///< node 1 is the root; children of n: 2n, 2n + 1

@@ -164,10 +164,8 @@ class Urgent {
     const std::uint64_t size = file_pages(bytes(idle));
     if (at == Destination::ssd)
       return !settings_.file_limit || in_file_[idle.interval.tensor] || file_room_ >= size;
-    if (!settings_.host_limit || host_.max() + static_cast<std::int64_t>(size) <= 0) return true;
-    return host_.max(idle.interval.first, host_end(idle.interval.end)) +
-               static_cast<std::int64_t>(size) <=
-           0;
+    return !settings_.host_limit || host_.at_most(idle.interval.first, host_end(idle.interval.end),
+                                                  -static_cast<std::int64_t>(size));
   }
 
   double now_s(std::uint32_t slot) const {

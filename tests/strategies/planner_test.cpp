@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace spillway::strategies::planner {
@@ -242,6 +243,11 @@ TEST(PressureTree, KnowsTheFullestSlot) {
       for (std::uint32_t k = first; k < end; ++k) excess[k % slots] += bytes;
       EXPECT_EQ(tree.max(), *std::max_element(excess.begin(), excess.end()));
       EXPECT_EQ(tree.at(first), excess[first]);
+      std::int64_t most = std::numeric_limits<std::int64_t>::min();
+      for (std::uint32_t k = first; k < end; ++k) most = std::max(most, excess[k % slots]);
+      if (first == end) continue;
+      EXPECT_TRUE(tree.at_most(first, end, most));
+      EXPECT_FALSE(tree.at_most(first, end, most - 1));
     }
   }
 }
