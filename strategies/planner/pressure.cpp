@@ -17,7 +17,7 @@ PressureTree::PressureTree(const std::vector<std::int64_t>& excess)
 
 /// The child that `slot` is in; `span` becomes its own.
 std::uint32_t PressureTree::child(std::uint32_t node, Span& span, std::uint32_t slot) {
-  const std::uint32_t middle = span.first + (span.end - span.first + 1) / 2;
+  const std::uint32_t middle = span.middle();
   if (slot < middle) {
     span.end = middle;
     return 2 * node;
@@ -32,7 +32,7 @@ void PressureTree::build(std::uint32_t node, Span span, const std::vector<std::i
     own.max = excess[span.first];
     return;
   }
-  const std::uint32_t middle = span.first + (span.end - span.first + 1) / 2;
+  const std::uint32_t middle = span.middle();
   build(2 * node, {span.first, middle}, excess);
   build(2 * node + 1, {middle, span.end}, excess);
   own.max = std::max(nodes_[2 * node].max, nodes_[2 * node + 1].max);
@@ -47,9 +47,9 @@ void PressureTree::apply(std::uint32_t node, std::int64_t bytes) {
 // An addition stays at the highest node that it covers whole; who reads below adds it on the way
 // down.
 void PressureTree::add(std::uint32_t node, Span span, Span part, std::int64_t bytes) {
-  if (part.end <= span.first || span.end <= part.first) return;
-  if (part.first <= span.first && span.end <= part.end) return apply(node, bytes);
-  const std::uint32_t middle = span.first + (span.end - span.first + 1) / 2;
+  if (span.misses(part)) return;
+  if (span.lies_in(part)) return apply(node, bytes);
+  const std::uint32_t middle = span.middle();
   add(2 * node, {span.first, middle}, part, bytes);
   add(2 * node + 1, {middle, span.end}, part, bytes);
   Node& own = nodes_[node];
@@ -63,9 +63,9 @@ void PressureTree::add(std::uint32_t first, std::uint32_t end, std::int64_t byte
 }
 
 bool PressureTree::at_most(std::uint32_t node, Span span, Span part, std::int64_t limit) const {
-  if (part.end <= span.first || span.end <= part.first || nodes_[node].max <= limit) return true;
-  if (part.first <= span.first && span.end <= part.end) return false;
-  const std::uint32_t middle = span.first + (span.end - span.first + 1) / 2;
+  if (span.misses(part) || nodes_[node].max <= limit) return true;
+  if (span.lies_in(part)) return false;
+  const std::uint32_t middle = span.middle();
   limit -= nodes_[node].add;
   return at_most(2 * node, {span.first, middle}, part, limit) &&
          at_most(2 * node + 1, {middle, span.end}, part, limit);

@@ -25,6 +25,9 @@ class PressureTree {
   };
   struct Span {
     std::uint32_t first, end;
+    std::uint32_t middle() const { return first + (end - first + 1) / 2; }
+    bool misses(Span part) const { return part.end <= first || end <= part.first; }
+    bool lies_in(Span part) const { return part.first <= first && end <= part.end; }
   };
 
   static std::uint32_t child(std::uint32_t node, Span& span, std::uint32_t slot);
