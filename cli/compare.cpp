@@ -106,7 +106,8 @@ Field field_of(const Options& options) {
 std::vector<result::Result> results_of(Field& field) {
   std::vector<description::Scenario> scenarios;
   for (const Entry& entry : field.entries) scenarios.push_back(entry.scenario);
-  std::vector<explore::Outcome> outcomes = explore::simulate_all(simulator(), scenarios);
+  std::vector<explore::Outcome> outcomes = explore::simulate_all(
+      simulator(), scenarios, 0, explore::default_limit_s, explore::WhenFull::find_need);
   const bool any = std::any_of(outcomes.begin(), outcomes.end(),
                                [](const explore::Outcome& one) { return one.result.has_value(); });
   std::vector<result::Result> results;

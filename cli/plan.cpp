@@ -90,6 +90,9 @@ std::vector<Trial> climb(const json& base, const Trial& like, const Ladder& ladd
     trials.insert(trials.begin() + static_cast<std::ptrdiff_t>(next), fine.begin(), fine.end());
   }
   for (const Trial& trial : trials) counts.simulated += trial.result.has_value();
+  const auto above =
+      std::find_if(trials.begin(), trials.end(), [](const Trial& trial) { return !trial.fits(); });
+  if (above != trials.end()) find_needs(simulator(), base, {&*above});
   return trials;
 }
 
@@ -116,6 +119,7 @@ std::vector<Trial> models_that_fit(const PlanOptions& options, TrialCounts& coun
     if (!best && !refused && own.front().ruled_out)  // the buffer that stops it is worth a look
       try_one(plan_base(options, model), own.front(), counts);
     trials.push_back(best ? *best : own.front());
+    if (!best) find_needs(simulator(), plan_base(options, model), {&trials.back()});
   }
   if (!any && wrong) throw *wrong;
   return trials;

@@ -176,6 +176,7 @@ void plan_drives(const Options& options) {
   const description::Scenario scenario = read(options.scenario, options.overrides).scenario;
   std::vector<Class> classes = classes_of(options, scenario);
   const TrialCounts counts = try_classes(scenario, classes, options.years);
+  for (Class& one : classes) find_needs(simulator(), scenario, one.trials);
   const Class* best = cheapest(classes);
   std::vector<Trial> all;
   for (const Class& one : classes) all.insert(all.end(), one.trials.begin(), one.trials.end());

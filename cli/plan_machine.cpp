@@ -233,7 +233,11 @@ void plan_machine(const Options& options) {
   const PriceList list = scenarios::read_price_list(options.parts);
   const BoxNeed need = need_of(options);
   const explore::BoxProgress progress = progress_line();
-  const BoxSearch found = find_box(simulator(), list, need, options.most, progress);
+  BoxSearch found = find_box(simulator(), list, need, options.most, progress);
+  std::vector<explore::Trial*> shown;
+  for (auto* offers : {&found.systems, &found.neighbours, &found.runners_up})
+    for (BoxOffer& offer : *offers) shown.push_back(&offer.trial);
+  find_needs(simulator(), need.job, shown);
   if (progress) std::fputs("\r\x1b[K", stderr);
   if (found.answer && !options.out.empty())
     write_file(options.out, found.answer->trial.result->scenario.dump(2) + "\n");

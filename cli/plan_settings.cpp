@@ -123,6 +123,7 @@ Answer answer_for(const Options& options, const std::string& model) {
           try_fastest(simulator(), plan_base(options, model), answer.trials, 1, answer.counts))
     throw *wrong;
   drop_refused_splits(answer.trials);
+  find_needs(simulator(), plan_base(options, model), answer.trials);
   answer.best = explore::fastest(answer.trials);
   answer.deepspeed = configure(answer.trials);
   if (answer.best && answer.deepspeed.trial != answer.best) {

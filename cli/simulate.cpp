@@ -1,6 +1,6 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "explore/planning.hpp"
+#include "explore/more_memory.hpp"
 #include "reports/chrome_trace.hpp"
 #include "reports/csv.hpp"
 #include "reports/explain.hpp"
@@ -51,23 +51,30 @@ std::string shell_word(const std::string& word) {
 }
 
 /// In words, and as a command to paste.
-std::string remedy_text(const Options& options, const std::optional<explore::Remedy>& remedy,
+std::string remedy_text(const Options& options, const explore::Remedy& remedy,
                         const reports::Screen& screen) {
-  if (!remedy)
-    return "\n" + reports::paragraph(
-                      "No smaller micro-batch, further checkpointing, smaller "
-                      "sub-group or other system, nor two of them, makes it fit.",
-                      screen);
   std::string text =
-      "\n" +
-      reports::paragraph("It fits with " + remedy->words + ": " +
-                             reports::human_time(remedy->result.step_time_s) + " a step, " +
-                             reports::human_number(remedy->result.tokens_per_s) + " tokens/s",
-                         screen);
+      "\n" + reports::paragraph("It fits with " + remedy.words + ": " +
+                                    reports::human_time(remedy.result.step_time_s) + " a step, " +
+                                    reports::human_number(remedy.result.tokens_per_s) + " tokens/s",
+                                screen);
   text += "  spillway simulate " + shell_word(options.scenario);
-  for (const auto* overrides : {&options.overrides, &remedy->overrides})
+  for (const auto* overrides : {&options.overrides, &remedy.overrides})
     for (const std::string& override_ : *overrides) text += " --set " + shell_word(override_);
   return text + "\n";
+}
+
+/// What to buy, then what to change; both are simulated.
+void print_remedies(const Options& options, const description::Scenario& scenario,
+                    const result::Result& result, const reports::Screen& screen) {
+  if (const auto memory = explore::more_memory(simulator(), scenario, result, resolver(options)))
+    print(remedy_text(options, *memory, screen));
+  if (const auto change = explore::cheapest_remedy(simulator(), scenario, resolver(options)))
+    return print(remedy_text(options, *change, screen));
+  print("\n" + reports::paragraph(
+                   "No smaller micro-batch, further checkpointing, smaller sub-group or other "
+                   "system, nor two of them, makes it fit.",
+                   screen));
 }
 
 void print_human(const Options& options, const scenarios::Resolved& resolved,
@@ -81,9 +88,7 @@ void print_human(const Options& options, const scenarios::Resolved& resolved,
     print(reports::explain(result, settings, screen, *options.explain));
   }
   if (!result.feasible() && !resolved.scenario.run.io_bench)
-    print(remedy_text(options,
-                      explore::cheapest_remedy(simulator(), resolved.scenario, resolver(options)),
-                      screen));
+    print_remedies(options, resolved.scenario, result, screen);
 }
 
 /// `--explain` may stand before the scenario, whose name is then taken for a topic.

@@ -9,13 +9,13 @@ std::string shape_of(description::MachineFile machine) {
   machine.sources.clear();
   machine.prices_usd.reset();
   description::GpuSpec& gpu = machine.gpu;
-  gpu.memory = {};
+  gpu.memory = gpu.reserve = {};
   gpu.memory_rate = {};
   for (auto& [type, rate] : gpu.compute) rate = {};
   for (auto& [type, rate] : gpu.peak) rate = {};
   machine.pcie = {};
   description::HostSpec& host = machine.host;
-  host.memory = {};
+  host.memory = host.reserve = {};
   for (auto* rate : {&host.memory_rate, &host.convert, &host.check_chained, &host.check_fused})
     *rate = {};
   host.adam = {};

@@ -176,9 +176,13 @@ ScenarioRow Measures::row_of(const Outcome& outcome, double seconds) const {
   json result = *outcome.result;
   if (outcome.result->infeasible) {
     row.verdict = "infeasible";
-    row.reason = no_room(*outcome.result->infeasible);
+    row.reason = no_room(*outcome.result);
   }
-  for (const std::string& path : asked_) row.numbers[path] = written(number_in(result, path));
+  // what does not fit has no peaks: a need would look like one
+  const bool fits = outcome.result->feasible();
+  for (const std::string& path : asked_)
+    row.numbers[path] =
+        written(fits || !path.starts_with("peak_bytes.") ? number_in(result, path) : none);
   row.numbers["bottleneck.resource"] = outcome.result->bottleneck;
   return row;
 }

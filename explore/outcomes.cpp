@@ -1,6 +1,7 @@
 #include "explore/outcomes.hpp"
 
 #include "explore/child.hpp"
+#include "reports/result/needs.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "strategies/automatic.hpp"
 #include "strategies/catalogue.hpp"
@@ -33,28 +34,57 @@ struct Simulation {
   std::size_t index = 0;
 };
 
-std::string gib(std::uint64_t bytes) {
-  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / static_cast<double>(1ull << 30));
+/// In the units that a tier is sold in.
+struct Unit {
+  double bytes, small_bytes;
+  const char *name, *small_name;
+};
+Unit unit_of(const std::string& tier) {
+  if (tier == "gpu" || tier == "host") return {1ull << 30, 1ull << 20, "GiB", "MiB"};
+  return {1e9, 1e6, "GB", "MB"};
+}
+std::string tier_words(const std::string& tier) {
+  if (tier == "gpu") return "GPU memory";
+  if (tier == "host") return "host memory";
+  return tier == "ssd" ? "drives" : tier;
 }
 
 }  // namespace
 
 std::string no_room(const result::Infeasible& infeasible) {
   const std::uint64_t asked = infeasible.asked_bytes, free = infeasible.free_bytes;
-  std::string text = fmt::format("{} memory: {} in {} asks for {}, {} of {} are free",
-                                 infeasible.tier, infeasible.purpose, infeasible.phase, gib(asked),
-                                 gib(free), gib(infeasible.capacity_bytes));
+  const Unit unit = unit_of(infeasible.tier);
+  const auto amount = [&](std::uint64_t bytes) {
+    return fmt::format("{:.2f} {}", static_cast<double>(bytes) / unit.bytes, unit.name);
+  };
+  std::string text = fmt::format("{}: {} in {} asks for {}, {} of {} are free",
+                                 tier_words(infeasible.tier), infeasible.purpose, infeasible.phase,
+                                 amount(asked), amount(free), amount(infeasible.capacity_bytes));
   if (asked <= free) return text + ", too few once rounded up or in one piece";
-  if (gib(asked) == gib(free))
-    text += fmt::format(", {:.3g} MiB short",
-                        static_cast<double>(asked - free) / static_cast<double>(1ull << 20));
+  if (amount(asked) == amount(free))
+    text += fmt::format(", {:.3g} {} short", static_cast<double>(asked - free) / unit.small_bytes,
+                        unit.small_name);
   return text;
 }
 
-std::string outcome_text(const Backend& backend, const description::Scenario& scenario) {
+std::string no_room(const result::Result& result) {
+  const result::Infeasible& first = result.infeasible.value();
+  std::string text;
+  for (const result::TierNeed& need : result::shortages_of(result)) {
+    const Unit unit = unit_of(need.tier);
+    text += fmt::format("{}{:.2f} of {:.2f} {} of {}", text.empty() ? "needs " : ", ",
+                        static_cast<double>(need.needed) / unit.bytes,
+                        static_cast<double>(need.capacity) / unit.bytes, unit.name,
+                        tier_words(need.tier));
+  }
+  return text.empty() ? no_room(first) : text + "; first " + first.purpose + " in " + first.phase;
+}
+
+std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
+                         WhenFull full) {
   nlohmann::json outcome;
   try {
-    outcome["result"] = simulate(backend, scenario);
+    outcome["result"] = simulate(backend, scenario, nullptr, full);
   } catch (const description::ScenarioError& error) {
     outcome["errors"] = error.complaints();
   } catch (const std::exception& error) {
@@ -84,11 +114,12 @@ namespace {
 class Crew {
  public:
   Crew(const Backend& backend, std::span<const description::Scenario> scenarios, std::size_t jobs,
-       double limit_s)
+       double limit_s, WhenFull full)
       : backend_(backend),
         scenarios_(scenarios),
         jobs_(jobs),
         limit_s_(limit_s),
+        full_(full),
         outcomes_(scenarios.size()) {}
 
   std::vector<Outcome> work() {
@@ -101,9 +132,8 @@ class Crew {
 
  private:
   void start(std::size_t index) {
-    Child child = start_child([&backend = backend_, &scenario = scenarios_[index]] {
-      return outcome_text(backend, scenario);
-    });
+    Child child = start_child(
+        [this, &scenario = scenarios_[index]] { return outcome_text(backend_, scenario, full_); });
     if (child.pid == 0)
       outcomes_[index].failure = std::move(child.text);
     else
@@ -135,6 +165,7 @@ class Crew {
   std::span<const description::Scenario> scenarios_;
   std::size_t jobs_;
   double limit_s_;
+  WhenFull full_;
   std::size_t next_ = 0;
   std::vector<Simulation> children_;
   std::vector<Outcome> outcomes_;
@@ -150,11 +181,13 @@ std::vector<scenarios::SystemInfo> known_systems() {
 }
 
 result::Result simulate(const Backend& backend, const description::Scenario& written,
-                        result::Trace* trace) {
+                        result::Trace* trace, WhenFull full) {
   const auto start = Clock::now();
-  const strategies::Prepared prepared = strategies::prepare(written);
-  const description::Scenario scenario = strategies::resolve_automatic(written, prepared);
+  strategies::Prepared prepared = strategies::prepare(written);
+  const description::Scenario scenario =
+      strategies::resolve_automatic(written, prepared, &prepared.filled);
   const auto machine = backend.open(scenario, trace != nullptr);
+  if (full == WhenFull::find_need) machine->let_tiers_grow();
   result::Result result = strategies::run(*machine, scenario, prepared, backend.name);
   if (trace) *trace = std::move(machine->recorder().trace());
   result.simulated_in_s = seconds_since(start);
@@ -163,11 +196,11 @@ result::Result simulate(const Backend& backend, const description::Scenario& wri
 
 std::vector<Outcome> simulate_all(const Backend& backend,
                                   std::span<const description::Scenario> scenarios,
-                                  std::size_t jobs, double limit_s) {
+                                  std::size_t jobs, double limit_s, WhenFull full) {
   if (jobs == 0) jobs = std::max(1u, std::thread::hardware_concurrency());
   backend.prepare();
   std::fflush(nullptr);  // a child must not print what waits in the parent's buffers
-  return Crew(backend, scenarios, jobs, limit_s).work();
+  return Crew(backend, scenarios, jobs, limit_s, full).work();
 }
 
 }  // namespace spillway::explore

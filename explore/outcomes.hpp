@@ -22,6 +22,9 @@ struct Outcome {
 
 /// "host memory: parameter_pool in init asks for 3.00 GiB, 0.50 GiB of 4.00 GiB are free".
 std::string no_room(const result::Infeasible& infeasible);
+/// Of a result that does not fit: "needs 113.10 of 64.00 GiB of host memory; first parameter_pool
+/// in init", or, where nobody asked for the need, the request that failed.
+std::string no_room(const result::Result& result);
 
 /// The catalogue as the reader of scenarios wants it.
 std::vector<scenarios::SystemInfo> known_systems();
@@ -34,14 +37,19 @@ struct Backend {
   std::function<void()> prepare;  ///< loads what children forked afterwards then share
 };
 
+/// What becomes of a scenario that does not fit: it ends with the request that failed, which is
+/// fast, or goes on to find what it would need of every tier.
+enum class WhenFull : unsigned char { stop, find_need };
+
 /// Simulates `scenario` in this process.
 ///   trace   receives all spans when not null
 ///   Throws  ScenarioError, DeviceError, InternalError
 result::Result simulate(const Backend& backend, const description::Scenario& scenario,
-                        result::Trace* trace = nullptr);
+                        result::Trace* trace = nullptr, WhenFull full = WhenFull::find_need);
 
 /// simulate() as JSON: {"result"}, {"errors"} or {"failure"}; throws nothing.
-std::string outcome_text(const Backend& backend, const description::Scenario& scenario);
+std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
+                         WhenFull full = WhenFull::stop);
 
 /// Reads what outcome_text wrote in a child that ended with `status`, if it got that far.
 Outcome read_outcome(const std::string& text, int status);
@@ -49,12 +57,16 @@ Outcome read_outcome(const std::string& text, int status);
 /// What a scenario gets that takes too long.
 inline constexpr const char* over_limit = "the simulation exceeded its time limit";
 
+/// Of one simulation.
+inline constexpr double default_limit_s = 600;
+
 /// Simulates each scenario in a child process of its own, `jobs` at a time; the simulator is loaded
 /// once, before the first fork. A child that crashes or exceeds `limit_s` is an Outcome with its
 /// failure.
 ///   Result  parallel to `scenarios`
 std::vector<Outcome> simulate_all(const Backend& backend,
                                   std::span<const description::Scenario> scenarios,
-                                  std::size_t jobs = 0, double limit_s = 600);
+                                  std::size_t jobs = 0, double limit_s = default_limit_s,
+                                  WhenFull full = WhenFull::stop);
 
 }  // namespace spillway::explore

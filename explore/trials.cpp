@@ -20,8 +20,7 @@ namespace {
 std::string why_not(const Outcome& outcome) {
   if (!outcome.complaints.empty()) return to_string(outcome.complaints.front());
   if (!outcome.result) return outcome.failure;
-  const auto& stop = outcome.result->infeasible;
-  return stop ? no_room(*stop) : "";
+  return outcome.result->feasible() ? "" : no_room(*outcome.result);
 }
 
 /// A trial that could be resolved.
@@ -51,10 +50,11 @@ std::vector<Ready> resolve_all(const json& base, std::vector<Trial>& trials,
   return ready;
 }
 
-void simulate_ready(const Backend& backend, std::span<Ready> ready) {
+void simulate_ready(const Backend& backend, std::span<Ready> ready,
+                    WhenFull full = WhenFull::stop) {
   std::vector<Scenario> scenarios;
   for (const Ready& one : ready) scenarios.push_back(one.scenario);
-  const std::vector<Outcome> outcomes = simulate_all(backend, scenarios);
+  const std::vector<Outcome> outcomes = simulate_all(backend, scenarios, 0, default_limit_s, full);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     ready[i].trial->result = outcomes[i].result;
     ready[i].trial->reason = why_not(outcomes[i]);
@@ -64,6 +64,31 @@ void simulate_ready(const Backend& backend, std::span<Ready> ready) {
 /// Demands that were counted, one for all scenarios that differ in rates and sizes of their
 /// machine.
 using Demands = std::map<std::string, std::optional<strategies::Mandatory>>;
+
+/// "needs at least 57.30 of 32.00 GiB of host memory, for what every step holds"; reserve included.
+std::string held_reason(const strategies::Mandatory& mandatory, const std::string& tier,
+                        const description::MachineFile& machine) {
+  const strategies::MandatoryBytes bytes = mandatory.bytes(machine);
+  constexpr double gib = 1ull << 30;
+  const auto reason = [](double needs, double has, const char* unit, const char* what) {
+    return fmt::format("needs at least {:.2f} of {:.2f} {} of {}, for what every step holds", needs,
+                       has, unit, what);
+  };
+  const auto in_gib = [&](double held, description::Bytes reserve, description::Bytes memory,
+                          const char* what) {
+    return reason((held + static_cast<double>(reserve.value())) / gib,
+                  static_cast<double>(memory.value()) / gib, "GiB", what);
+  };
+  if (tier == "host")
+    return in_gib(bytes.host, machine.host.reserve, machine.host.memory, "host memory");
+  if (tier == "gpu")
+    return in_gib(bytes.gpu, machine.gpu.reserve, machine.gpu.memory, "GPU memory");
+  double room = 0;
+  for (const description::StorageSpec& storage : machine.storage)
+    if (storage.kind == description::StorageKind::ssd)
+      room += static_cast<double>(storage.total_capacity().value());
+  return reason(bytes.drives / 1e9, room / 1e9, "GB", "drives");
+}
 
 /// Sets the bound of a trial.
 void bound(Ready& ready, Demands& demands) {
@@ -76,7 +101,7 @@ void bound(Ready& ready, Demands& demands) {
   ready.most = any;
   if (!found->second) return;
   if (const char* tier = found->second->too_small(scenario.machine)) {
-    ready.trial->reason = std::string(tier) + " memory: too small for what is held throughout";
+    ready.trial->reason = held_reason(*found->second, tier, scenario.machine);
     ready.trial->ruled_out = true;
     return;
   }
@@ -144,6 +169,25 @@ std::optional<description::ScenarioError> try_fastest(const Backend& backend, co
   }
   for (const Trial& trial : trials) counts.ruled_out += trial.ruled_out;
   return first;
+}
+
+void find_needs(const Backend& backend, const json& base, const std::vector<Trial*>& trials) {
+  constexpr std::size_t most = 12;
+  const std::vector<scenarios::SystemInfo> systems = known_systems();
+  std::vector<Ready> ready;
+  for (Trial* trial : trials) {
+    if (!trial->result || trial->fits() || ready.size() == most) continue;
+    ready.push_back(
+        {trial, scenarios::read_scenario(base, trial->overrides, systems, strategies::unsupported)
+                    .scenario});
+  }
+  if (!ready.empty()) simulate_ready(backend, ready, WhenFull::find_need);
+}
+
+void find_needs(const Backend& backend, const json& base, std::vector<Trial>& trials) {
+  std::vector<Trial*> all;
+  for (Trial& trial : trials) all.push_back(&trial);
+  find_needs(backend, base, all);
 }
 
 const Trial* fastest(const std::vector<Trial>& trials) {

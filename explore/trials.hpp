@@ -45,6 +45,12 @@ std::optional<description::ScenarioError> try_fastest(const Backend& backend,
                                                       std::vector<Trial>& trials, double share,
                                                       TrialCounts& counts);
 
+/// Says of those that were simulated and do not fit what they would need: each is simulated again
+/// with tiers that grow, the first few of them, since that takes a whole run.
+void find_needs(const Backend& backend, const nlohmann::json& base,
+                const std::vector<Trial*>& trials);
+void find_needs(const Backend& backend, const nlohmann::json& base, std::vector<Trial>& trials);
+
 /// The trial that fits and trains most tokens a second; nullptr when none fits.
 const Trial* fastest(const std::vector<Trial>& trials);
 

@@ -1,6 +1,7 @@
 #include "reports/compare_table.hpp"
 
 #include "reports/human.hpp"
+#include "reports/result/needs.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
 
@@ -56,15 +57,26 @@ std::uint64_t common_capacity(PeakBytes Result::*member, std::span<const Contend
   return common;
 }
 
-/// The capacity stands in the title when there is one, else beside each peak.
+/// What a tier of a run that does not fit must have; nothing where nobody asked for it.
+std::optional<Answer> needed(const Result& r, const std::string& tier, bool tells) {
+  for (const result::TierNeed& need : result::needs_of(r))
+    if (need.tier == tier)
+      return Answer{
+          static_cast<double>(need.needed), "needs " + unbroken(tier_bytes(tier, need.needed)),
+          tells && need.capacity > 0 ? unbroken(" of " + tier_bytes(tier, need.capacity)) : ""};
+  return std::nullopt;
+}
+
+/// The capacity stands in the title when there is one, else beside each peak. A run that does not
+/// fit has no peak: what it needs stands there.
 Metric peak(std::string title, std::string tier, PeakBytes Result::*member,
             std::span<const Contender> contenders) {
   const std::uint64_t common = common_capacity(member, contenders);
   if (common > 0) title += " " + unbroken("of " + tier_bytes(tier, common));
   return {std::move(title), Best::lowest, [=](const Result& r) -> std::optional<Answer> {
             const PeakBytes& p = r.*member;
-            if (p.total == 0 && !r.feasible()) return std::nullopt;
             const bool tells = common == 0 && p.capacity > 0;
+            if (!r.feasible()) return needed(r, tier, tells);
             return Answer{static_cast<double>(p.total), tier_bytes(tier, p.total),
                           tells ? " of " + tier_bytes(tier, p.capacity) : ""};
           }};
@@ -137,6 +149,7 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
       peak("GPU peak", "gpu", &Result::gpu, contenders),
       peak("host peak", "host", &Result::host, contenders),
       peak("SSD peak", "ssd", &Result::ssd, contenders),
+      peak("remote peak", "remote", &Result::remote, contenders),
       moved("SSD read/step", &IoBytes::ssd_read),
       moved("SSD written/step", &IoBytes::ssd_write),
       moved("host to GPU/step", &IoBytes::h2d),

@@ -1,5 +1,6 @@
 #include "reports/explain.hpp"
 
+#include "reports/glossary.hpp"
 #include "reports/human.hpp"
 #include "reports/phases.hpp"
 #include "reports/result/control.hpp"
@@ -104,7 +105,7 @@ class MemoryTree {
     return paragraph(fmt::format("Where the {} of {} come from, at the fullest instant{}:",
                                  tier_bytes(tier_, peak_.total), tier_name(tier_), when),
                      screen) +
-           to_text(table_, screen) + by_rank(screen) + "\n";
+           to_text(table_, screen) + by_rank(screen) + reserve(screen) + "\n";
   }
 
  private:
@@ -145,6 +146,15 @@ class MemoryTree {
          : host         ? "pageable"
                         : "",
          entry.phase});
+  }
+
+  std::string reserve(const Screen& screen) const {
+    if (peak_.reserve == 0) return "";
+    return paragraph(fmt::format("{} more stay free for the system (machine.{}.reserve): {} of {}.",
+                                 tier_bytes(tier_, peak_.reserve), tier_,
+                                 tier_bytes(tier_, peak_.total + peak_.reserve),
+                                 tier_bytes(tier_, peak_.capacity)),
+                     screen);
   }
 
   /// What every rank of the node takes for itself.
@@ -257,6 +267,28 @@ std::string settings_table(std::span<const Setting> settings, const Screen& scre
   return to_text(table, screen) + "\n";
 }
 
+/// One line for each purpose that the tables above name.
+std::string glossary(const Result& r, const Screen& screen) {
+  std::map<std::string, std::string> meanings;
+  bool kept = false, pageable = false;
+  const std::pair<const char*, const PeakBytes*> tiers[] = {
+      {"ssd", &r.ssd}, {"remote", &r.remote}, {"host", &r.host}, {"gpu", &r.gpu}};
+  for (const auto& [tier, peak] : tiers) {
+    for (const auto& [purpose, bytes] : peak->by_purpose)
+      if (bytes > 0) meanings[purpose] = meaning_of(tier, purpose);
+    for (const PeakEntry& entry : peak->entries) kept = kept || entry.kept;
+  }
+  pageable = !r.host.entries.empty();
+  if (kept) meanings["kept, unused"] = "pinned blocks that the allocator does not give back";
+  if (pageable) meanings["pinned"] = "memory that cannot be paged out, as GPUs and drives copy it";
+  if (pageable)
+    meanings["pageable"] = "ordinary memory, which a GPU copies through a pinned buffer";
+  std::string out;
+  for (const auto& [term, meaning] : meanings)
+    if (!meaning.empty()) out += paragraph(unbroken(term) + ": " + meaning + ".", screen, 2);
+  return out.empty() ? "" : "The words:\n" + out + "\n";
+}
+
 }  // namespace
 
 std::string explain(const Result& r, std::span<const Setting> settings, const Screen& screen,
@@ -268,8 +300,10 @@ std::string explain(const Result& r, std::span<const Setting> settings, const Sc
   if (all || topic == Topic::memory)
     for (const auto& [tier, peak] : {std::pair<const char*, const PeakBytes*>{"gpu", &r.gpu},
                                      {"host", &r.host},
-                                     {"ssd", &r.ssd}})
+                                     {"ssd", &r.ssd},
+                                     {"remote", &r.remote}})
       out += MemoryTree(tier, *peak, r.scenario, topic == Topic::memory).text(screen);
+  if (topic == Topic::memory) out += glossary(r, screen);
   if (r.feasible() && (all || topic == Topic::time))
     out += time_table(r, screen) + bytes_table(r, screen);
   out.erase(out.find_last_not_of('\n') + 1);

@@ -2,6 +2,7 @@
 
 #include "reports/human.hpp"
 #include "reports/phases.hpp"
+#include "reports/result/needs.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
 
@@ -39,7 +40,36 @@ std::string biggest_buffers(const std::string& tier, const PeakBytes& peak) {
   return text;
 }
 
+std::string kept_free(const Result& r, const Screen& screen) {
+  const std::string kept = reserves(r);
+  if (kept.empty()) return "";
+  return paragraph(
+      "Of this " + kept + " stay free for the system (machine.gpu.reserve, machine.host.reserve).",
+      screen);
+}
+
+std::string needed_tiers(const Result& r, const Screen& screen) {
+  Table table{{{"tier", Align::left},
+               {"needs"},
+               {"has"},
+               {"lacks"},
+               {"in phase", Align::left},
+               {"biggest buffers", Align::left}},
+              {}};
+  for (const result::TierNeed& need : result::needs_of(r)) {
+    const PeakBytes& peak = need.tier == "gpu" ? r.gpu : need.tier == "host" ? r.host : r.ssd;
+    table.rows.push_back(
+        {need.tier, tier_bytes(need.tier, need.needed),
+         need.capacity > 0 ? tier_bytes(need.tier, need.capacity) : "no limit",
+         need.is_short() ? tier_bytes(need.tier, need.needed - need.capacity) : "-", peak.phase,
+         biggest_buffers(need.tier, peak)});
+  }
+  return table.rows.empty() ? "" : to_text(table, screen) + kept_free(r, screen) + "\n";
+}
+
+/// Peaks; of a run that does not fit what each tier needs, reserves included.
 std::string tiers(const Result& r, const Screen& screen) {
+  if (!r.feasible()) return needed_tiers(r, screen);
   Table table{{{"tier", Align::left},
                {"peak"},
                {"of"},
@@ -48,14 +78,14 @@ std::string tiers(const Result& r, const Screen& screen) {
                {"biggest buffers", Align::left}},
               {}};
   const std::pair<std::string, const PeakBytes*> all[] = {
-      {"gpu", &r.gpu}, {"host", &r.host}, {"ssd", &r.ssd}};
+      {"gpu", &r.gpu}, {"host", &r.host}, {"ssd", &r.ssd}, {"remote", &r.remote}};
   for (const auto& [tier, peak] : all)
-    if (peak->total > 0 || peak->capacity > 0)
+    if (peak->total > 0 || (peak->capacity > 0 && tier != "remote"))
       table.rows.push_back({tier, tier_bytes(tier, peak->total),
                             peak->capacity > 0 ? tier_bytes(tier, peak->capacity) : "no limit",
                             share_of_peak(peak->total, peak->capacity), peak->phase,
                             biggest_buffers(tier, *peak)});
-  return table.rows.empty() ? "" : to_text(table, screen) + "\n";
+  return table.rows.empty() ? "" : to_text(table, screen) + kept_free(r, screen) + "\n";
 }
 
 std::string phase_table(const Result& r, const Screen& screen) {

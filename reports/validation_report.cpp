@@ -58,7 +58,7 @@ Table comparison(const Validation& v) {
   rows.traffic("from the GPU a step", p.io.d2h, m.io.d2h);
   rows.memory("GPU peak", p.gpu.total, m.gpu.total);
   rows.memory("host peak", p.host.total, m.host.total);
-  rows.memory("storage peak", p.ssd.total, m.ssd.total);
+  rows.memory("storage peak", p.ssd.total + p.remote.total, m.ssd.total + m.remote.total);
   return rows.table;
 }
 

@@ -1,6 +1,7 @@
 #include "reports/verdict.hpp"
 
 #include "reports/human.hpp"
+#include "reports/result/needs.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -33,18 +34,40 @@ std::string missing(const Infeasible& why) {
   return "no " + tier_bytes(why.tier, why.asked_bytes) + " in one piece";
 }
 
+/// "host memory needs 113.1 GiB and has 64.0 GiB, what stays free for the system included".
+std::string needs(const result::TierNeed& need) {
+  return fmt::format("{} needs {} and has {}{}", tier_name(need.tier),
+                     tier_bytes(need.tier, need.needed), tier_bytes(need.tier, need.capacity),
+                     need.reserve > 0 ? ", what stays free for the system included" : "");
+}
+
+/// What is needed in all, then the request that came first.
+std::string why_not(const Result& r, const std::vector<result::TierNeed>& shortages) {
+  const Infeasible& why = *r.infeasible;
+  std::string text;
+  for (const result::TierNeed& need : shortages) text += (text.empty() ? "" : "; ") + needs(need);
+  return fmt::format(
+      "Does not fit: {}. The first that finds no room is {} of rank {} in {}, {}: it asks for {} "
+      "where {} are free.",
+      text, why.purpose, why.rank, why.phase, missing(why), tier_bytes(why.tier, why.asked_bytes),
+      tier_bytes(why.tier, why.free_bytes));
+}
+
 std::string why_not(const Result& r) {
   const Infeasible& why = *r.infeasible;
+  if (const auto shortages = result::shortages_of(r); !shortages.empty())
+    return why_not(r, shortages);
+  const std::string where = why.storage.empty() ? tier_name(why.tier) : why.storage;
   const std::string capacity =
       why.capacity_bytes > 0 ? fmt::format(" of {}", tier_bytes(why.tier, why.capacity_bytes)) : "";
   const std::uint64_t block = rounded_up(why);
   const std::string taken =
       block > 0 ? fmt::format(" and takes {}", tier_bytes(why.tier, block)) : "";
   return fmt::format(
-      "Does not fit: {} has no room for {} of rank {} in {}, {}. It asks for {}{} where {}{} are "
-      "free.",
-      tier_name(why.tier), why.purpose, why.rank, why.phase, missing(why),
-      tier_bytes(why.tier, why.asked_bytes), taken, tier_bytes(why.tier, why.free_bytes), capacity);
+      "Does not fit: {} has no room for {} of rank {} in {}, at first {}. It asks for {}{} where "
+      "{}{} are free.",
+      where, why.purpose, why.rank, why.phase, missing(why), tier_bytes(why.tier, why.asked_bytes),
+      taken, tier_bytes(why.tier, why.free_bytes), capacity);
 }
 
 /// "6.50 GB/s (4.00 GB/s read, 2.50 GB/s written), 85.0 us per request."
@@ -82,8 +105,21 @@ std::string tier_name(const std::string& tier) {
 
 std::string verdict(const Result& r) {
   if (r.feasible()) return "yes";
-  return fmt::format("no: {}, {}, {} in {}", r.infeasible->tier, r.infeasible->purpose,
-                     missing(*r.infeasible), r.infeasible->phase);
+  std::string tiers;
+  for (const result::TierNeed& need : result::shortages_of(r))
+    tiers += (tiers.empty() ? "" : ", ") + need.tier;
+  const Infeasible& why = *r.infeasible;
+  if (!tiers.empty()) return fmt::format("no: {}; first {} in {}", tiers, why.purpose, why.phase);
+  return fmt::format("no: {}, {}, at first {} in {}", why.storage.empty() ? why.tier : why.storage,
+                     why.purpose, missing(why), why.phase);
+}
+
+std::string reserves(const Result& r) {
+  std::string text;
+  if (r.gpu.reserve > 0) text = tier_bytes("gpu", r.gpu.reserve) + " of each GPU";
+  if (r.host.reserve > 0)
+    text += (text.empty() ? "" : " and ") + tier_bytes("host", r.host.reserve) + " of host memory";
+  return text;
 }
 
 std::string headline(const Result& r) {

@@ -6,7 +6,7 @@
 
 namespace spillway::reports {
 
-/// "yes", or "no: host, gradient_flat_buffer, 12.3 GiB short in init".
+/// "yes", or "no: host, gpu; first gradient_flat_buffer in init": the tiers that are too small.
 std::string verdict(const result::Result& result);
 
 /// The answer in one or two sentences: how fast and what limits it, or which buffer does not fit
@@ -15,6 +15,9 @@ std::string headline(const result::Result& result);
 
 /// The scenario's name, else its model's and machine's, else "".
 std::string scenario_title(const result::Result& result);
+
+/// "300.0 MiB of each GPU and 4.00 GiB of host memory"; "" where nothing is kept for the system.
+std::string reserves(const result::Result& result);
 
 /// Bytes of a tier as it is sold: memory in GiB, storage in GB.
 std::string tier_bytes(const std::string& tier, std::uint64_t bytes);

@@ -27,6 +27,7 @@ class MachineCheck {
     const json& machine = document_.value;
     if (machine["gpu"]["compute"].empty())
       complain("/gpu/compute", "no element type has a rate", "write \"fp16\": \"149 TFLOPS\"");
+    for (const char* part : {"gpu", "host"}) check_reserve(part);
     if (machine.value("nodes", 1) > 1 && !document_.find("/network/per_gpu"))
       complain("/nodes", "several nodes need network.per_gpu, each GPU's rate to other nodes",
                "add \"network\": {\"per_gpu\": \"12.5 GB/s\"}, which is 100 Gb/s");
@@ -41,6 +42,17 @@ class MachineCheck {
     const Place place = document_.place(pointer);
     complaints_.push_back(
         {place.file, place.line, place.column, prefix_ + dotted(pointer), message, hint});
+  }
+
+  /// Some memory is left.
+  void check_reserve(const std::string& part) {
+    const json& own = document_.value[part];
+    if (!own.contains("reserve") || quantity<Bytes>(own["memory"]).value() == 0) return;
+    if (quantity<Bytes>(own["reserve"]) < quantity<Bytes>(own["memory"])) return;
+    complain("/" + part + "/reserve",
+             "leaves nothing of " + part + ".memory, " + own["memory"].get<std::string>(),
+             part == "gpu" ? "write what desktop and driver take, such as \"300 MiB\""
+                           : "write what the system takes, such as \"4 GiB\"");
   }
 
   void check_storage(const json& storage, const std::string& pointer) {

@@ -22,6 +22,7 @@ result::PeakBytes smallest_peak(description::Scenario scenario, const Prepared& 
   scenario.run.warmup_steps = 1;
   scenario.run.steps = 1;
   CountingMachine machine(scenario);
+  machine.let_tiers_grow();  // a GPU or drive that is too small does not hide what the host holds
   return run(machine, scenario, prepared, "counting").host;
 }
 
@@ -88,9 +89,9 @@ description::Scenario resolve_plan(description::Scenario scenario) {
 }
 
 /// What a run without idle chunks leaves of GPU memory.
-void resolve_chunks(description::Scenario& scenario, const Prepared& prepared) {
+void resolve_chunks(description::Scenario& scenario, const Prepared& prepared, Filled& filled) {
   if (!chunk_knobs(scenario.strategy).used || chunk_knobs(scenario.strategy).cache) return;
-  const std::uint64_t memory = scenario.machine.gpu.memory.value();
+  const std::uint64_t memory = scenario.machine.gpu.usable().value();
   std::uint64_t cache = std::uint64_t{1} << 60;  // all of them
   if (memory && !scenario.strategy.unlimited_gpu) {
     const std::uint64_t taken =
@@ -98,6 +99,7 @@ void resolve_chunks(description::Scenario& scenario, const Prepared& prepared) {
                       plan_activations(scenario, prepared.model, prepared.program))
             .gpu;
     cache = memory - std::min(memory, taken);
+    filled.gpu_peak = taken;
   }
   scenario.strategy.further["weights.chunk_cache"] =
       nlohmann::json(description::to_text(Bytes(cache))).dump();
@@ -105,11 +107,14 @@ void resolve_chunks(description::Scenario& scenario, const Prepared& prepared) {
 
 }  // namespace
 
-description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared) {
+description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared,
+                                        Filled* filled) {
+  Filled unasked;
+  if (!filled) filled = &unasked;
   if (scenario.strategy.activations.policy == description::ActivationPolicy::plan &&
       activation_planner(scenario.strategy) == ActivationPlanner::none)
     return resolve_plan(std::move(scenario));
-  resolve_chunks(scenario, prepared);
+  resolve_chunks(scenario, prepared, *filled);
   OptimizerPart& optimizer = scenario.strategy.optimizer;
   if (optimizer.device == description::OptimizerDevice::gpu ||
       optimizer.home != description::Home::ssd || optimizer.buffers)
@@ -125,10 +130,12 @@ description::Scenario resolve_automatic(description::Scenario scenario, const Pr
   const std::uint64_t columns = scenario.node_ranks() * paths;  // of one buffer each
   if (buffers == 0) return scenario;
   const double room =
-      optimizer.host_fill * static_cast<double>(scenario.machine.host.memory.value());
+      optimizer.host_fill * static_cast<double>(scenario.machine.host.usable().value());
   const double others = static_cast<double>(least.total - buffers * each);
   const double fit = (room - others) / static_cast<double>(columns * each);
-  optimizer.buffers = std::max(buffers / columns, static_cast<std::uint64_t>(std::max(fit, 0.0)));
+  const std::uint64_t needed = buffers / columns;
+  optimizer.buffers = std::max(needed, static_cast<std::uint64_t>(std::max(fit, 0.0)));
+  filled->host = (*optimizer.buffers - needed) * columns * each;
   return scenario;
 }
 

@@ -11,7 +11,9 @@ namespace spillway::strategies {
 ///   its
 ///                       peak, equal on all paths, and no fewer than an update needs
 ///   Source  MLP-Offload's rule that what memory is left holds sub-groups
+///   filled  gets what of it is there only because memory has room
 ///   Throws  what a run throws (InternalError)
-description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared);
+description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared,
+                                        Filled* filled = nullptr);
 
 }  // namespace spillway::strategies

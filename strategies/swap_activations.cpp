@@ -70,7 +70,7 @@ std::vector<models::TensorId> checkpoints(const description::Scenario& scenario,
 void add_host(SwapProblem& problem, const description::Scenario& scenario,
               const models::Model& model, const models::StepProgram& program) {
   if (!goes_to(scenario, "host")) return;
-  const std::uint64_t capacity = scenario.machine.host.memory.value();
+  const std::uint64_t capacity = scenario.machine.host.usable().value();
   if (capacity == 0) {
     problem.host_bytes = std::numeric_limits<std::uint64_t>::max();
     return;

@@ -77,6 +77,11 @@ void describe_memory(Session& session, const Opened& opened) {
     session.source("host.memory",
                    "measured: the smaller of MemAvailable and the control groups' limits");
   }
+  machine.gpu.reserve = description::default_gpu_reserve(machine.gpu);
+  session.source("gpu.reserve", shared ? "assumed: none, host.memory has its own"
+                                       : "assumed: 300 MiB for fragmentation and others");
+  machine.host.reserve = Bytes(0);
+  session.source("host.reserve", "measured: host.memory is what the system leaves free");
   machine.host.process_base = Bytes(opened.first_base);
   session.source("host.process_base",
                  "measured: resident bytes of the process with engine and device open, one run");

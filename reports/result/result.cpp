@@ -10,10 +10,11 @@ using nlohmann::json;
 
 // These write and read each member under its own name; reading throws on a missing one.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Infeasible, tier, rank, purpose, phase, asked_bytes, free_bytes,
-                                   capacity_bytes)
+                                   capacity_bytes, storage)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakEntry, rank, purpose, count, asked_bytes, charged_bytes,
                                    pinned, phase, kept, setting)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakBytes, total, capacity, phase, by_purpose, entries)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakBytes, total, capacity, reserve, phase, by_purpose, entries)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NeededBytes, gpu, host, ssd)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StorageBytes, read, write)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IoBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct, network,
                                    by_storage, between_nodes)
@@ -140,7 +141,8 @@ void check_schema(const json& in) {
 void to_json(json& out, const Result& r) {
   // Not in `out`: a constructor of json calls this, and would leak what is in it on a throw.
   json all = times(r);
-  all["peak_bytes"] = {{"gpu", r.gpu}, {"host", r.host}, {"ssd", r.ssd}};
+  all["peak_bytes"] = {{"gpu", r.gpu}, {"host", r.host}, {"ssd", r.ssd}, {"remote", r.remote}};
+  all["needed_bytes"] = r.needed ? json(*r.needed) : json();
   all["io_bytes_per_step"] = r.io;
   all["wear"] = r.wear ? json(*r.wear) : json();
   if (r.price_usd) all["price_usd"] = *r.price_usd;
@@ -172,6 +174,9 @@ void from_json(const json& in, Result& r) {
   in.at("peak_bytes").at("gpu").get_to(r.gpu);
   in.at("peak_bytes").at("host").get_to(r.host);
   in.at("peak_bytes").at("ssd").get_to(r.ssd);
+  in.at("peak_bytes").at("remote").get_to(r.remote);
+  if (const json& needed = in.at("needed_bytes"); !needed.is_null())
+    r.needed = needed.get<NeededBytes>();
   in.at("io_bytes_per_step").get_to(r.io);
   if (const json& wear = in.at("wear"); !wear.is_null()) r.wear = wear.get<Wear>();
   if (in.contains("price_usd")) r.price_usd = in.at("price_usd").get<double>();

@@ -11,15 +11,16 @@
 
 namespace spillway::result {
 
-/// The request that ended an infeasible run.
+/// The first request that its tier could not give.
 struct Infeasible {
-  std::string tier;  ///< gpu host ssd
+  std::string tier;  ///< gpu host ssd remote
   std::uint64_t rank = 0;
   std::string purpose;
   std::string phase;
   std::uint64_t asked_bytes = 0;
   std::uint64_t free_bytes = 0;
-  std::uint64_t capacity_bytes = 0;
+  std::uint64_t capacity_bytes = 0;  ///< of the tier, without its reserve
+  std::string storage = {};          ///< of ssd and remote: the one that is full
 };
 
 /// Buffers of one size that were alive at a tier's peak.
@@ -35,14 +36,29 @@ struct PeakEntry {
   std::string setting = {};  ///< what decides how large they are: see control.hpp
 };
 
-/// The fullest instant of a tier.
+/// The fullest instant of a tier. Of a run that does not fit: as it would be if nothing refused
+/// (see NeededBytes); all 0 where nobody asked for that, never what was held when the run failed.
 struct PeakBytes {
   std::uint64_t total = 0;
-  std::uint64_t capacity = 0;  ///< 0: unlimited
+  std::uint64_t capacity = 0;  ///< reserve included; 0: unlimited
   std::string phase;
   std::map<std::string, std::uint64_t>
       by_purpose;  ///< asked bytes; rounding has a purpose of its own
   std::vector<PeakEntry> entries;
+  std::uint64_t reserve = 0;  ///< of the capacity, left to the system
+};
+
+/// What each tier must have so that this configuration runs on this machine; reserves included.
+///   gpu   of the rank that needs most        host  of one node
+///   ssd   all drives together; memory of other storage (remote) is not counted
+/// Where the run fits: its peaks, less what was filled because there was room (swap buffers beyond
+/// the least of an automatic `optimizer.buffers`, chunks of an automatic cache, what a plan keeps
+/// in host memory although drives are among its destinations).
+/// Where it does not: parts and plans are those of the machine as it is, who waits for room still
+/// waits, and a tier grows by what a request lacks whenever nothing else can go on. So a demand
+/// that no plan decides is exact: with as much it fits, with less it does not.
+struct NeededBytes {
+  std::uint64_t gpu = 0, host = 0, ssd = 0;
 };
 
 struct StorageBytes {
@@ -142,6 +158,9 @@ struct Result {
   double forward_s = 0, backward_s = 0, update_s = 0, overflow_check_s = 0;
   double tokens_per_s = 0, samples_per_s = 0, model_tflops_per_gpu = 0;
   PeakBytes gpu, host, ssd;
+  PeakBytes remote;  ///< storage that is no drive of the machine
+  /// Absent: not asked for, as in a search, or of an I/O bench.
+  std::optional<NeededBytes> needed;
   IoBytes io;
   std::optional<Wear> wear;
   Utilization utilization;
@@ -172,7 +191,8 @@ inline constexpr const char* schema_name = "spillway/result/1";
 
 /// Every name is always there, but `price_usd`, `optimizer_states`, `checkpoint`, `staleness`,
 /// `near_storage`, `plan` and `io_bench`, which need a reason to be.
-/// What has no value is null: `infeasible`, `wear`, its `lifetime_years`, a what-if's step time.
+/// What has no value is null: `infeasible`, `needed_bytes`, `wear`, its `lifetime_years`, a
+/// what-if's step time.
 ///   Throws  InternalError when a number is not finite: JSON cannot carry it
 void to_json(nlohmann::json& json, const Result& result);
 /// Reads what to_json writes and skips names it does not know.

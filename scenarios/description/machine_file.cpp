@@ -25,6 +25,7 @@ void gpu_fields(Io& io, Spec& gpu) {
   io("context", gpu.context);
   io.optional("peer_rate", gpu.peer_rate);
   io.optional("adam", gpu.adam);
+  io("reserve", gpu.reserve);
 }
 
 template <class Io, class Spec>
@@ -49,6 +50,7 @@ void host_fields(Io& io, Spec& host) {
   io("process_base", host.process_base);
   io("process_base_next", host.process_base_next);
   io("runtime_base", host.runtime_base);
+  io("reserve", host.reserve);
 }
 
 template <class Io, class Spec>
@@ -146,6 +148,17 @@ class Defaults {
     field = value;
     machine_.sources[prefix_ + key] = std::string("default: ") + reason;
   }
+  /// The same of a number that follows anew from the others when a resolved machine is read again
+  /// with changes.
+  template <class T>
+  void again(const char* key, T& field, T value, const char* reason) const {
+    const auto source = machine_.sources.find(prefix_ + key);
+    const bool stated = object_.contains(key) && (source == machine_.sources.end() ||
+                                                  !source->second.starts_with("default: "));
+    if (stated) return;
+    field = value;
+    machine_.sources[prefix_ + key] = std::string("default: ") + reason;
+  }
 
  private:
   const json& object_;
@@ -186,6 +199,9 @@ void read_gpu(const json& object, MachineFile& machine) {
        gpu.shares_host
            ? "the host device has no context"
            : "0.5 GiB, a CUDA context whose libraries load kernels when used (12.2 on)");
+  fill.again("reserve", gpu.reserve, default_gpu_reserve(gpu),
+             gpu.shares_host ? "a share of the host's memory, which has a reserve of its own"
+                             : "300 MiB for desktop, driver and fragmentation, assumed");
 }
 
 void read_pcie(const json& object, MachineFile& machine) {
@@ -218,6 +234,9 @@ void read_host(const json& object, MachineFile& machine) {
   fill("process_base_next", host.process_base_next, quantity_from<Bytes>("1.89 GiB"),
        "the same of each further rank, fitted on one testbed");
   fill("runtime_base", host.runtime_base, Bytes(0), "nothing beyond the process bases");
+  fill.again("reserve", host.reserve, default_host_reserve(host.memory),
+             "4 GiB or 5 % of host.memory for the system, whichever is more, at most half; "
+             "assumed");
 }
 
 Bytes writes_of(double dwpd, Bytes capacity, Seconds warranty) {
@@ -292,6 +311,27 @@ void read_network(const json& object, MachineFile& machine) {
 }
 
 }  // namespace
+
+namespace {
+/// Never 0, which would be no limit.
+Bytes without(Bytes memory, Bytes reserve) {
+  if (memory == Bytes{}) return memory;
+  return Bytes(std::max<std::uint64_t>(1, memory.value() - std::min(memory, reserve).value()));
+}
+}  // namespace
+
+Bytes GpuSpec::usable() const { return without(memory, reserve); }
+Bytes HostSpec::usable() const { return without(memory, reserve); }
+
+Bytes default_host_reserve(Bytes memory) {
+  return Bytes(
+      std::min(std::max<std::uint64_t>(4ull << 30, memory.value() / 20), memory.value() / 2));
+}
+
+Bytes default_gpu_reserve(const GpuSpec& gpu) {
+  if (gpu.shares_host) return Bytes(0);
+  return Bytes(std::min<std::uint64_t>(300ull << 20, gpu.memory.value() / 2));
+}
 
 BytesPerSecond StorageSpec::total_read() const {
   const BytesPerSecond drives(static_cast<double>(count) * read.value());

@@ -29,6 +29,10 @@ struct GpuSpec {
   Bytes context;                            ///< GPU memory of context and libraries
   std::optional<BytesPerSecond> peer_rate;  ///< GPU to GPU inside the node, per GPU and direction
   std::optional<ParamsPerSecond> adam;      ///< measured rate of a GPU Adam
+  Bytes reserve;  ///< of `memory`, left to the desktop, the driver and fragmentation
+
+  /// What a run may take; 0: unlimited.
+  Bytes usable() const;
 };
 
 struct PcieSpec {
@@ -50,7 +54,17 @@ struct HostSpec {
   Bytes process_base;          ///< first rank
   Bytes process_base_next;     ///< each further rank
   Bytes runtime_base;          ///< once a node
+  Bytes reserve;               ///< of `memory`, left to the system and what else runs on it
+
+  /// What a run may take; 0: unlimited.
+  Bytes usable() const;
 };
+
+/// The reserve of a machine file that states none: 4 GiB or 5 % of the memory, whichever is more,
+/// and at most half.
+Bytes default_host_reserve(Bytes memory);
+/// The same of a GPU: 300 MiB, at most half; nothing where GPUs are a share of the host's memory.
+Bytes default_gpu_reserve(const GpuSpec& gpu);
 
 /// What a drive is rated for, and what its write amplification follows from.
 struct EnduranceSpec {

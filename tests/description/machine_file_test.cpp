@@ -76,6 +76,23 @@ TEST(MachineFile, AHostDeviceHasNoContext) {
   EXPECT_EQ(object.get<MachineFile>().gpu.context, 0_B);
 }
 
+TEST(MachineFile, KeepsMemoryForTheSystem) {
+  json object = least();
+  const auto machine = object.get<MachineFile>();
+  EXPECT_EQ(machine.host.reserve, 4_GiB);
+  EXPECT_EQ(machine.host.usable(), 60_GiB);
+  EXPECT_EQ(machine.gpu.reserve, 300_MiB);
+  EXPECT_TRUE(machine.sources.at("host.reserve").starts_with("default: "));
+  EXPECT_TRUE(machine.sources.at("host.reserve").ends_with("assumed"));
+  json again = machine;  // what follows from the memory follows anew when the memory changes
+  again["host"]["memory"] = "200 GiB";
+  EXPECT_EQ(again.get<MachineFile>().host.reserve, 10_GiB);
+  object["host"]["reserve"] = "0 B";
+  object["gpu"]["shares_host"] = true;
+  EXPECT_EQ(object.get<MachineFile>().host.usable(), 64_GiB);
+  EXPECT_EQ(object.get<MachineFile>().gpu.reserve, 0_B);
+}
+
 TEST(MachineFile, CapsDrivesByTheirArray) {
   const StorageSpec storage = least().get<MachineFile>().storage.at(0);
   EXPECT_EQ(storage.total_read().value(), 16e9);   // min(4 x 7, 16)

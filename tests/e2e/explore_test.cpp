@@ -55,7 +55,7 @@ TEST(ExploreVerb, SaysWhyPointsAreNotAccepted) {
   ASSERT_EQ(shell(place, "spillway explore space.json --db r.db --simulate-all").exit, 0);
   const Ended why = shell(place, "spillway explore show r.db --why");
   EXPECT_NE(why.out.find("infeasible"), std::string::npos) << why.out;
-  EXPECT_NE(why.out.find("gpu memory:"), std::string::npos) << why.out;
+  EXPECT_NE(why.out.find("GPU memory:"), std::string::npos) << why.out;
   const Ended best =
       shell(place, "spillway explore show r.db --best-per machine.gpu.memory --json");
   EXPECT_EQ(best.json().size(), 2u);

@@ -61,10 +61,16 @@ TEST(CompareTable, DoesNotLetARunThatDoesNotFitWin) {
   result::Result big = sample_that_fits();
   big.gpu.total = 20 * gib;
   const std::string table = table_of({sample_that_does_not_fit(), sample_that_fits(), big});
-  EXPECT_EQ(row(table, "GPU peak of 24.0 GiB"), "2.00 GiB 18.0 GiB* 20.0 GiB");
+  EXPECT_EQ(row(table, "GPU peak of 24.0 GiB"), "needs 2.00 GiB 18.0 GiB* 20.0 GiB");
+  EXPECT_EQ(row(table, "host peak of 128.0 GiB"), "needs 164.0 GiB 64.0 GiB 64.0 GiB");
   EXPECT_EQ(row(table, "step time"), "- 40.0 s 40.0 s");
-  EXPECT_EQ(row(table, "fits"), "no: host, yes yes");
-  EXPECT_THAT(table, HasSubstr("12.0 GiB short in init"));
+  EXPECT_EQ(row(table, "fits"), "no: host; first yes yes");
+  EXPECT_THAT(table, HasSubstr("gradient_flat_buffer in"));
+}
+
+TEST(CompareTable, NeverShowsWhatWasHeldWhenARunFailedAsAPeak) {
+  const std::string table = table_of({sample_that_stopped(), sample_that_fits()});
+  EXPECT_EQ(row(table, "host peak of 128.0 GiB"), "- 64.0 GiB");
 }
 
 TEST(CompareTable, PutsTheCapacityBesideThePeakWhereMachinesDiffer) {

@@ -25,6 +25,19 @@ TEST(SimulateReport, NamesTheBiggestBuffersOfEachTier) {
                         "pinned_rounding 4.00 GiB, 1 more\n"));
 }
 
+TEST(SimulateReport, OfARunThatDoesNotFitSaysWhatEachTierNeedsAndLacks) {
+  // 164 - 128 = 36
+  EXPECT_THAT(simulate_report(sample_that_does_not_fit(), {200}),
+              HasSubstr("tier     needs        has     lacks  in phase  biggest buffers\n"));
+  EXPECT_THAT(simulate_report(sample_that_does_not_fit(), {200}),
+              HasSubstr("host  164.0 GiB  128.0 GiB  36.0 GiB  update    parameter_pool 160.0 "
+                        "GiB\n"));
+  EXPECT_THAT(simulate_report(sample_that_does_not_fit(), {200}),
+              HasSubstr("4.00 GiB of host memory stay free for the system"));
+  const std::string stopped = simulate_report(sample_that_stopped(), {200});
+  EXPECT_THAT(stopped, Not(HasSubstr("biggest buffers"))) << "what it held is no peak";
+}
+
 TEST(SimulateReport, SaysWhatEachPhaseWaitsFor) {
   const std::string report = simulate_report(sample_that_fits(), {100});
   // 20 s of a 40 s step, the GPU busy 15 s of them, the SSD 18 s
