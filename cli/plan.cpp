@@ -90,9 +90,7 @@ std::vector<Trial> climb(const json& base, const Trial& like, const Ladder& ladd
     trials.insert(trials.begin() + static_cast<std::ptrdiff_t>(next), fine.begin(), fine.end());
   }
   for (const Trial& trial : trials) counts.simulated += trial.result.has_value();
-  const auto above =
-      std::find_if(trials.begin(), trials.end(), [](const Trial& trial) { return !trial.fits(); });
-  if (above != trials.end()) find_needs(simulator(), base, {&*above});
+  find_needs(simulator(), base, trials);
   return trials;
 }
 

@@ -60,7 +60,7 @@ std::uint64_t common_capacity(PeakBytes Result::*member, std::span<const Contend
 /// What a tier of a run that does not fit must have; nothing where nobody asked for it.
 std::optional<Answer> needed(const Result& r, const std::string& tier, bool tells) {
   for (const result::TierNeed& need : result::needs_of(r))
-    if (need.tier == tier)
+    if (need.tier == tier && need.needed > 0)
       return Answer{
           static_cast<double>(need.needed), "needs " + unbroken(tier_bytes(tier, need.needed)),
           tells && need.capacity > 0 ? unbroken(" of " + tier_bytes(tier, need.capacity)) : ""};

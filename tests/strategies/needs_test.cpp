@@ -103,15 +103,18 @@ TEST(Needs, OfTheGpuAreEnoughAndLessIsNot) {
     SCOPED_TRACE(name_of(one));
     const Scenario scenario = exact(one.system, overrides_of(one));
     const std::uint64_t peak = simulate(scenario).gpu.total;
+    int too_small = 0;
     for (const int sixteenths : {1, 6, 11}) {
       const result::Result run = needs_of(with_gpu(scenario, peak * sixteenths / 16)).simulated;
       ASSERT_TRUE(run.needed);
       if (run.feasible()) continue;
+      ++too_small;
       EXPECT_LE(run.needed->gpu, peak) << sixteenths;
       EXPECT_TRUE(simulate(with_gpu(scenario, run.needed->gpu)).feasible()) << sixteenths;
       const std::uint64_t less = run.needed->gpu - run.needed->gpu / 100;
       EXPECT_FALSE(simulate(with_gpu(scenario, less)).feasible()) << sixteenths;
     }
+    EXPECT_GE(too_small, 2);
   }
 }
 
@@ -155,18 +158,21 @@ TEST(Needs, OfEverySystemAreEnough) {
     const result::Result free = needs_of(scenario).simulated;
     ASSERT_TRUE(free.feasible());
     const std::uint64_t host = free.host.total, gpu = free.gpu.total;
+    int too_small = 0;
     for (const auto& [host_part, gpu_part] :
          {std::pair{16, 3}, {16, 8}, {3, 16}, {8, 16}, {13, 16}, {4, 4}, {10, 10}}) {
       const Scenario small =
           with_gpu(with_host(scenario, host * host_part / 16), gpu * gpu_part / 16);
       const result::Result run = needs_of(small).simulated;
       if (run.feasible()) continue;
+      ++too_small;
       ASSERT_TRUE(run.needed);
       const std::uint64_t all = std::max(run.needed->host, small.machine.host.memory.value());
       const std::uint64_t each = std::max(run.needed->gpu, small.machine.gpu.memory.value());
       EXPECT_TRUE(needs_of(with_gpu(with_host(scenario, all), each)).simulated.feasible())
           << host_part << " and " << gpu_part << " sixteenths: needs " << all << " and " << each;
     }
+    EXPECT_GE(too_small, 2);
   }
 }
 
