@@ -3,6 +3,7 @@
 #include "cli/common.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "reports/verdict.hpp"
 #include "scenarios/box.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/shipped.hpp"
@@ -230,13 +231,18 @@ std::string counts_words(const explore::TrialCounts& counts) {
 
 std::string certainty(const result::Result& result) {
   const json& sources = result.scenario.at("machine").at("sources");
+  const reports::GpuUse use = reports::gpu_use(result);
+  const std::string idle =
+      use.idle() == 0 ? ""
+                      : fmt::format("Only {} of {} GPUs work, at the price of the whole machine. ",
+                                    use.used, use.all);
   std::vector<std::string> assumed;
   for (const std::string& path : explore::assumed_numbers(result))
     if (!sources.at(path).get<std::string>().starts_with(scenarios::chosen))
       assumed.push_back(path);
-  if (assumed.empty()) return "Every number of the machine is stated or measured.";
-  return fmt::format("It rests on {} numbers of the machine that are assumed: {}.", assumed.size(),
-                     fmt::join(assumed, ", "));
+  if (assumed.empty()) return idle + "Every number of the machine is stated or measured.";
+  return idle + fmt::format("It rests on {} numbers of the machine that are assumed: {}.",
+                            assumed.size(), fmt::join(assumed, ", "));
 }
 
 void print_paragraph(const std::string& text) {

@@ -123,6 +123,13 @@ std::optional<Answer> lateness(const Result& r) {
   return Answer{mean, steps + (varies ? fmt::format(", {} at most", max) : "")};
 }
 
+/// A machine is bought whole: the fewer of its GPUs are idle the better.
+std::optional<Answer> gpus(const Result& r) {
+  const GpuUse use = gpu_use(r);
+  if (use.all == 0) return std::nullopt;
+  return Answer{static_cast<double>(use.idle()), fmt::format("{} of {}", use.used, use.all)};
+}
+
 std::optional<Answer> price(const Result& r) {
   if (!r.price_usd) return std::nullopt;
   return Answer{*r.price_usd, human_price(*r.price_usd)};
@@ -179,6 +186,7 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
       {"SSD per 1M tokens", Best::lowest, worn_off},
       {"request latency", Best::lowest, of_stream("latency_s", human_time)},
       {"request rate", Best::highest, of_stream("rate_bytes_per_s", human_rate)},
+      {"GPUs used", Best::lowest, gpus},
       {"price", Best::lowest, price},
       {"tokens/s per $1000", Best::highest, value_for_money},
   };

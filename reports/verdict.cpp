@@ -114,6 +114,19 @@ std::string verdict(const Result& r) {
                      why.purpose, missing(why), why.phase);
 }
 
+GpuUse gpu_use(const Result& r) {
+  const nlohmann::json& scenario = r.scenario;
+  const auto number = [&](const char* place) {
+    const nlohmann::json::json_pointer at(place);
+    const bool there = scenario.is_object() && scenario.contains(at);
+    return there && scenario.at(at).is_number_unsigned() ? scenario.at(at).get<std::uint64_t>() : 0;
+  };
+  const GpuUse use{
+      number("/parallel/data") * number("/parallel/tensor") * number("/parallel/pipeline"),
+      number("/machine/nodes") * number("/machine/gpu/count")};
+  return use.used == 0 || use.used > use.all ? GpuUse{} : use;
+}
+
 std::string reserves(const Result& r) {
   std::string text;
   if (r.gpu.reserve > 0) text = tier_bytes("gpu", r.gpu.reserve) + " of each GPU";

@@ -19,6 +19,13 @@ std::string scenario_title(const result::Result& result);
 /// "300.0 MiB of each GPU and 4.00 GiB of host memory"; "" where nothing is kept for the system.
 std::string reserves(const result::Result& result);
 
+/// GPUs of the machine, and how many of them the scenario uses; both 0 where it does not say.
+struct GpuUse {
+  std::uint64_t used = 0, all = 0;
+  std::uint64_t idle() const { return all - used; }
+};
+GpuUse gpu_use(const result::Result& result);
+
 /// Bytes of a tier as it is sold: memory in GiB, storage in GB.
 std::string tier_bytes(const std::string& tier, std::uint64_t bytes);
 

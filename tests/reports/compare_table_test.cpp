@@ -92,6 +92,16 @@ TEST(CompareTable, SaysWhoseUpdatesComeLate) {
   EXPECT_EQ(row(table_of({prompt, late}), "updates late"), "");
 }
 
+TEST(CompareTable, SaysHowManyGpusAreIdle) {
+  result::Result one = sample_that_fits();
+  one.scenario["parallel"] = {{"data", 1}, {"tensor", 2}, {"pipeline", 1}};
+  one.scenario["machine"] = {{"nodes", 2}, {"gpu", {{"count", 4}}}};
+  result::Result all = one;
+  all.scenario["parallel"]["data"] = 4;
+  EXPECT_EQ(row(table_of({one, all}), "GPUs used"), "2 of 8 8 of 8*");
+  EXPECT_EQ(row(table_of({all, all}), "GPUs used"), "") << "nobody asks";
+}
+
 TEST(CompareTable, LeavesOutRowsThatNobodyAnswers) {
   result::Result plain = sample_that_fits();
   EXPECT_EQ(row(table_of({plain}), "price"), "$8,192");
