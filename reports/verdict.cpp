@@ -119,7 +119,7 @@ GpuUse gpu_use(const Result& r) {
   const auto number = [&](const char* place) {
     const nlohmann::json::json_pointer at(place);
     const bool there = scenario.is_object() && scenario.contains(at);
-    return there && scenario.at(at).is_number_unsigned() ? scenario.at(at).get<std::uint64_t>() : 0;
+    return there && scenario.at(at).is_number_integer() ? scenario.at(at).get<std::uint64_t>() : 0;
   };
   const GpuUse use{
       number("/parallel/data") * number("/parallel/tensor") * number("/parallel/pipeline"),

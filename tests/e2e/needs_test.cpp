@@ -27,7 +27,8 @@ const char* const infinity_8b = R"({"model": "llama-3.1-8b", "machine": "gaming_
 const std::vector<Short> boxes = {
     // 109.1 GiB, of which 5 % more stay free: 114.8 GiB = 123.3 GB
     {"qwen7b_on_one_box",
-     R"({"model": "qwen2.5-7b", "machine": "gaming_4090", "training": {"sequence": 4096},
+     R"({"model": "qwen2.5-7b", "machine": "gaming_4090", "parallel": {"zero_stage": 3},
+     "training": {"sequence": 4096, "precision": "fp16_mixed"},
      "strategy": {"system": "zero_infinity", "preset": "deepspeed_0.16",
                   "activations": {"policy": "checkpoint_gpu"}}})",
      "host", "machine.host.memory", 120, 126},

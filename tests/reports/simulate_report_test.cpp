@@ -28,7 +28,7 @@ TEST(SimulateReport, NamesTheBiggestBuffersOfEachTier) {
 TEST(SimulateReport, OfARunThatDoesNotFitSaysWhatEachTierNeedsAndLacks) {
   // 164 - 128 = 36
   EXPECT_THAT(simulate_report(sample_that_does_not_fit(), {200}),
-              HasSubstr("tier     needs        has     lacks  in phase  biggest buffers\n"));
+              HasSubstr("tier      needs        has     lacks  in phase  biggest buffers\n"));
   EXPECT_THAT(simulate_report(sample_that_does_not_fit(), {200}),
               HasSubstr("host  164.0 GiB  128.0 GiB  36.0 GiB  update    parameter_pool 160.0 "
                         "GiB\n"));
@@ -122,8 +122,8 @@ TEST(SimulateReport, ListsWhatMovesInsideTheDrives) {
 
 TEST(SimulateReport, OfARunThatDoesNotFitHasNoTimes) {
   const std::string report = simulate_report(sample_that_does_not_fit(), {100});
-  EXPECT_THAT(report, HasSubstr("Does not fit: host memory has no room"));
-  EXPECT_THAT(report, HasSubstr("host  108.0 GiB  128.0 GiB  84.4 %  init"));
+  EXPECT_THAT(report, HasSubstr("Does not fit: host memory needs 164.0 GiB and has 128.0 GiB"));
+  EXPECT_THAT(report, HasSubstr("host  164.0 GiB  128.0 GiB  36.0 GiB  update"));
   for (const char* absent : {"mostly waits", "backward", "traffic", "Wear", "what if"})
     EXPECT_THAT(report, Not(HasSubstr(absent)));
 }

@@ -70,7 +70,8 @@ Overrides overrides_of(const Fixed& one) {
   Overrides overrides = one.overrides;
   if (std::string(one.system) == "smart_infinity")
     overrides.push_back(
-        R"(machine.storage.nvme.near_storage={"read":"3 GB/s","write":"2 GB/s","adam":"1 Gparam/s"})");
+        "machine.storage.nvme.near_storage="
+        R"({"read": "3 GB/s", "write": "2 GB/s", "adam": "1 Gparam/s"})");
   return overrides;
 }
 
@@ -222,19 +223,23 @@ TEST(Reserve, IsFourGibibytesOrATwentiethAndAtMostHalf) {
 }
 
 TEST(Reserve, ThatFollowsFromTheMemoryIsPartOfTheNeed) {
-  // used / 0.95 above 76 GiB, used + 4 below, twice the use below 4
-  description::MachineFile machine;
-  machine.sources["host.reserve"] = "default: a share";
-  for (const std::uint64_t gib_used : {1, 3, 4, 40, 76, 77, 109, 1900}) {
-    const Bytes used(gib_used << 30);
-    const std::uint64_t memory = host_memory_with(used, machine).value();
+  // used / 0.95 above 76 GiB, used + 4 below
+  description::MachineFile box;
+  box.sources["host.reserve"] = "default: a share";
+  const auto with = [&](std::uint64_t memory) {
+    description::MachineFile machine = box;
     machine.host.memory = Bytes(memory);
     machine.host.reserve = description::default_host_reserve(Bytes(memory));
-    EXPECT_GE(machine.host.usable(), used);
-    machine.host.memory = Bytes(memory - 1);
-    machine.host.reserve = description::default_host_reserve(Bytes(memory - 1));
-    EXPECT_LT(machine.host.usable(), used) << gib_used;
+    return machine;
+  };
+  for (const std::uint64_t gib_used : {5, 40, 76, 77, 109, 1900}) {
+    const Bytes used(gib_used << 30);
+    const std::uint64_t memory = host_memory_with(used, with(64ull << 30)).value();
+    EXPECT_GE(with(memory).host.usable(), used) << gib_used;
+    EXPECT_LT(with(memory - 1).host.usable(), used) << gib_used;
   }
+  EXPECT_EQ(host_memory_with(Bytes(1ull << 30), with(64ull << 30)).value(), 5ull << 30);
+  EXPECT_EQ(host_memory_with(Bytes(1ull << 30), with(6ull << 30)).value(), 4ull << 30);
 }
 
 TEST(IdleGpus, AreSaid) {
