@@ -85,7 +85,7 @@ enum class OperatorFunction {
   product_weight_gradient,  ///< g.outputs, x, w.matrices, [w.biases]
   rotation,                 ///< query and key where they lie
   rotation_backward,        ///< their gradients where they lie
-  attention,            ///< query, key, value, [relative table], output; flash: log_sum_exp; else
+  attention,            ///< query, key, value, [table or sinks], output; flash: log_sum_exp; else
                         ///< softmax, [dropout mask, dropped softmax]
   attention_backward,   ///< g.output, query, key, value; flash: output, log_sum_exp; else softmax,
                         ///< [mask, dropped]; g.query, g.key, g.value, [table, w.table]
@@ -107,6 +107,12 @@ enum class OperatorFunction {
   fused_loss_backward,    ///< hidden, matrix, labels, w.matrix, g.hidden
   whole_loss,             ///< logits, labels, softmax
   whole_loss_backward,    ///< softmax, labels, logits, which their gradient replaces
+  soft_cap,               ///< x, y = c tanh(x / c)
+  soft_cap_backward,      ///< g.y, y, g.x
+  weighing,               ///< x, a weight a row, y
+  weighing_backward,      ///< g.y, x, weights, g.x, g.weights
+  join_key,               ///< each head's own part, the part of all heads, keys
+  join_key_backward,      ///< g.keys, g.own, g.shared
   modulation,             ///< x, modulation, y: adaLN's scale and shift of x, or its gate
   modulation_backward,    ///< g.y, x, modulation, g.x, g.modulation
   squared_loss,           ///< predicted, noise

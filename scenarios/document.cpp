@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "scenarios/hub_names.hpp"
 #include "scenarios/schema_check.hpp"
 #include "scenarios/shipped.hpp"
 
@@ -263,14 +264,21 @@ Carried bring_in(const std::string& text, const std::string& folder, const Place
   std::error_code error;
   if (fs::is_directory(file, error) && is_file(file / "config.json")) file /= "config.json";
   const bool is_path = text.find('/') != std::string::npos || text.ends_with(".json");
+  std::string name = is_path ? "" : text;
+  const bool may_be_hub = folder == "models/library" && !is_file(file) && is_hub_name(text);
+  if (may_be_hub && !is_file(shipped_file(folder, text)))
+    if (const std::string hub = shipped_model(text); !hub.empty()) name = hub;
   std::string shown;
-  if (!is_path && !is_file(file)) {
-    file = shipped_file(folder, text);
-    shown = folder + "/" + text + ".json";
+  if (!name.empty() && !is_file(file)) {
+    file = shipped_file(folder, name);
+    shown = folder + "/" + name + ".json";
   }
   if (!is_file(file)) {
     complaints.push_back(is_path ? no_file(place, path, file)
                                  : unknown_name(place, path, text, shipped_names(folder)));
+    if (is_path && may_be_hub)
+      complaints.back().hint =
+          "no shipped model stands for that name of the Hub; write the path of its config.json";
     return carried;
   }
   try {

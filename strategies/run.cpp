@@ -409,6 +409,7 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
     result.notes = std::move(fates.notes);
     activations = std::move(fates.activations);
   }
+  for (const std::string& note : prepared.model.architecture.notes) result.notes.push_back(note);
   std::deque<Job> jobs = make_jobs(scenario, prepared, activations);
   Steps steps(machine, scenario);
   NodeShared shared(machine, scenario);

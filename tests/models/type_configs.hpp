@@ -1,0 +1,126 @@
+#pragma once
+
+#include <string_view>
+
+namespace spillway::models {
+
+struct TypeConfig {
+  const char* name;
+  const char* json;
+};
+
+// h 64, 4 heads of 16, 2 blocks, 100 words, unless a type forbids it: what a type adds is what
+// these are for.
+inline constexpr TypeConfig type_configs[] = {
+    {"qwen3", R"({"model_type": "qwen3", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96,
+        "vocab_size": 100})"},
+    {"olmo", R"({"model_type": "olmo", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100})"},
+    {"olmo2", R"({"model_type": "olmo2", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+        "vocab_size": 100})"},
+    {"nemotron", R"({"model_type": "nemotron", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+        "vocab_size": 100})"},
+    {"exaone4", R"({"model_type": "exaone4", "hidden_size": 64, "num_hidden_layers": 4,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+        "vocab_size": 100, "sliding_window": 8, "sliding_window_pattern": "LLLG"})"},
+    {"phi3", R"({"model_type": "phi3", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+        "vocab_size": 100})"},
+    {"glm4", R"({"model_type": "glm4", "hidden_size": 64, "num_hidden_layers": 2, "head_dim": 16,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+        "vocab_size": 100})"},
+    {"stablelm", R"({"model_type": "stablelm", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+        "vocab_size": 100, "qk_layernorm": true, "use_parallel_residual": true})"},
+    {"gemma2", R"({"model_type": "gemma2", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96,
+        "vocab_size": 100, "sliding_window": 8})"},
+    {"gemma3", R"({"model_type": "gemma3_text", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96,
+        "vocab_size": 100, "sliding_window": 8})"},
+    {"qwen2_moe", R"({"model_type": "qwen2_moe", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+        "vocab_size": 100, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32,
+        "shared_expert_intermediate_size": 48, "mlp_only_layers": [0]})"},
+    {"qwen3_moe", R"({"model_type": "qwen3_moe", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96,
+        "vocab_size": 100, "num_experts": 4, "num_experts_per_tok": 2,
+        "moe_intermediate_size": 32})"},
+    {"phimoe", R"({"model_type": "phimoe", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+        "vocab_size": 100, "num_local_experts": 4, "attention_bias": true,
+        "lm_head_bias": true})"},
+    {"granitemoe", R"({"model_type": "granitemoeshared", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+        "vocab_size": 100, "num_local_experts": 4, "shared_intermediate_size": 32})"},
+    {"dbrx", R"({"model_type": "dbrx", "d_model": 64, "n_layers": 2, "n_heads": 4,
+        "vocab_size": 100, "attn_config": {"kv_n_heads": 2},
+        "ffn_config": {"ffn_hidden_size": 96, "moe_num_experts": 4, "moe_top_k": 2}})"},
+    {"gpt_oss", R"({"model_type": "gpt_oss", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96,
+        "vocab_size": 100, "num_local_experts": 4, "num_experts_per_tok": 2,
+        "sliding_window": 8})"},
+    {"llama4", R"({"model_type": "llama4_text", "hidden_size": 64, "num_hidden_layers": 4,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96,
+        "intermediate_size_mlp": 192, "vocab_size": 100, "num_local_experts": 4,
+        "interleave_moe_layer_step": 2, "attention_chunk_size": 8})"},
+    {"deepseek_v2", R"({"model_type": "deepseek_v2", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100, "q_lora_rank": null,
+        "kv_lora_rank": 24, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16,
+        "n_routed_experts": 4, "n_shared_experts": 2, "num_experts_per_tok": 2,
+        "moe_intermediate_size": 32, "first_k_dense_replace": 1})"},
+    {"deepseek_v3", R"({"model_type": "deepseek_v3", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100, "q_lora_rank": 40,
+        "kv_lora_rank": 24, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16,
+        "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2,
+        "moe_intermediate_size": 32, "first_k_dense_replace": 1,
+        "num_nextn_predict_layers": 1})"},
+    {"gpt_bigcode", R"({"model_type": "gpt_bigcode", "n_embd": 64, "n_layer": 2, "n_head": 4,
+        "n_positions": 16, "vocab_size": 100, "multi_query": false})"},
+    {"gpt_neo", R"({"model_type": "gpt_neo", "hidden_size": 64, "num_layers": 2, "num_heads": 4,
+        "vocab_size": 100, "max_position_embeddings": 16, "window_size": 8})"},
+    {"starcoder2", R"({"model_type": "starcoder2", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+        "vocab_size": 100})"},
+    {"bloom", R"({"model_type": "bloom", "hidden_size": 64, "n_layer": 2, "n_head": 4,
+        "vocab_size": 100})"},
+    {"mpt", R"({"model_type": "mpt", "d_model": 64, "n_layers": 2, "n_heads": 4,
+        "vocab_size": 100})"},
+    {"gptj", R"({"model_type": "gptj", "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 16,
+        "rotary_dim": 8, "vocab_size": 100})"},
+    {"gpt_neox", R"({"model_type": "gpt_neox", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100})"},
+    {"phi", R"({"model_type": "phi", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100})"},
+    {"cohere", R"({"model_type": "cohere", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+        "vocab_size": 100, "use_qk_norm": true})"},
+    {"falcon", R"({"model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_kv_heads": 2, "vocab_size": 100,
+        "new_decoder_architecture": true})"},
+    {"falcon_alibi", R"({"model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "multi_query": false, "vocab_size": 100, "alibi": true,
+        "parallel_attn": false, "bias": true})"},
+    {"internlm2", R"({"model_type": "internlm2", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+        "vocab_size": 100})"},
+    {"chatglm", R"({"model_type": "chatglm", "hidden_size": 64, "num_layers": 2,
+        "num_attention_heads": 4, "kv_channels": 16, "multi_query_attention": true,
+        "multi_query_group_num": 2, "ffn_hidden_size": 96, "padded_vocab_size": 100,
+        "add_qkv_bias": true})"},
+    {"roberta", R"({"model_type": "roberta", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "intermediate_size": 256, "vocab_size": 100,
+        "max_position_embeddings": 18})"},
+};
+
+/// Null: no such row.
+constexpr const char* config_of(const char* name) {
+  for (const TypeConfig& row : type_configs)
+    if (std::string_view(row.name) == name) return row.json;
+  return nullptr;
+}
+
+}  // namespace spillway::models
