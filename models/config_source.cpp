@@ -30,6 +30,7 @@ constexpr Alias aliases[] = {
     {"gemma3", "gemma3_text"},
     {"paligemma", "gemma"},
     {"llama4", "llama4_text"},
+    {"mllama", "mllama_text_model"},
     {"llava", "llama"},
     {"llava_next", "llama"},
     {"llava_llama", "llama"},

@@ -12,6 +12,20 @@ void read_llama(ConfigKeys& keys, Architecture& a) {
   a.ffn_bias = keys.flag("mlp_bias", false);
 }
 
+/// Llama 3.2 Vision as text alone runs it: without the blocks that attend to an image.
+void read_mllama(ConfigKeys& keys, Architecture& a) {
+  read_rotary(keys, a, {128256, 4096, 14336, 40, 32, 8, 131072, 1e-5, 500000});
+  const std::vector<std::uint64_t> cross = keys.counts("cross_attention_layers");
+  const std::uint64_t left_out = keys.has("cross_attention_layers") ? cross.size() : 8;
+  if (left_out >= a.layers)
+    return keys.complain("cross_attention_layers", "leaves no blocks that attend to text");
+  a.layers -= left_out;
+  if (left_out > 0)
+    a.notes.push_back(std::to_string(left_out) +
+                      " blocks that attend to an image (cross_attention_layers) are left out, as "
+                      "text alone passes them by; so are 8 rows of the embedding for images.");
+}
+
 /// Qwen windows the blocks from `max_window_layers` on, if at all.
 void read_qwen_windows(ConfigKeys& keys, Architecture& a) {
   if (!keys.flag("use_sliding_window", false)) return;
@@ -218,6 +232,7 @@ WeightNames stablelm_names(const Architecture& a) {
 
 constexpr TypeReader readers[] = {
     {"llama", read_llama, llama_names},
+    {"mllama_text_model", read_mllama, llama_names},
     {"qwen2", read_qwen2, llama_names},
     {"qwen3", read_qwen3, llama_names},
     {"mistral", read_mistral, llama_names},

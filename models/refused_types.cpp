@@ -15,6 +15,7 @@ constexpr const char* state_space = "a state-space block";
 constexpr const char* linear = "a block of linear attention";
 constexpr const char* recurrent = "a recurrent block";
 constexpr const char* indexed = "attention to tokens that an indexer chooses";
+constexpr const char* unequal = "blocks whose heads or widths differ from each other";
 constexpr const char* no_language = "a model that is no language model";
 
 constexpr Row types[] = {
@@ -47,8 +48,10 @@ constexpr Row types[] = {
     {"deepseek_v32", indexed},
     {"glm_moe_dsa", indexed},
     {"gemma3n", "a block with alternating updates (AltUp) and embeddings of its own"},
-    {"mllama", "a block that attends to an image"},
-    {"mllama_text_model", "a block that attends to an image"},
+    {"gemma4", unequal},
+    {"gemma4_text", unequal},
+    {"deci", unequal},
+    {"nemotron-nas", unequal},
     {"vit", no_language},
     {"clip", no_language},
     {"clip_text_model", no_language},
@@ -70,7 +73,9 @@ constexpr Row keys_of_blocks[] = {
     {"hybrid_override_pattern", state_space},
     {"index_topk", indexed},
     {"conv_L_cache", "a block of short convolutions"},
-    {"cross_attention_layers", "a block that attends to an image"},
+    {"global_head_dim", unequal},
+    {"swa_num_key_value_heads", unequal},
+    {"block_configs", unequal},
 };
 
 constexpr Row layer_kinds[] = {

@@ -58,6 +58,24 @@ TEST(ConfigSource, AMultimodalTypeWithoutAnInnerOneHasTheOuterLanguageModel) {
             "qwen2");
 }
 
+TEST(ConfigSource, BlocksThatAttendToAnImageAreLeftOutAndSaid) {
+  // Llama 3.2 11B Vision: 40 blocks, 8 of them for images; its text is Llama 3.1 8B
+  const Architecture a = read(R"({"model_type": "mllama", "text_config": {
+      "model_type": "mllama_text_model", "cross_attention_layers": [3, 8, 13, 18, 23, 28, 33, 38]},
+      "vision_config": {}})");
+  EXPECT_EQ(a.layers, 32u);
+  EXPECT_EQ(build_model(a).parameters.value(), 8'030'261'248u);
+  ASSERT_EQ(a.notes.size(), 2u);
+  EXPECT_THAT(a.notes[1], HasSubstr("8 blocks that attend to an image"));
+}
+
+TEST(ConfigSource, BlocksWithUnequalHeadsAreNamedByTheirKey) {
+  EXPECT_EQ(refusal(R"({"model_type": "gemma4", "text_config": {"model_type": "gemma4_text",
+      "head_dim": 256, "global_head_dim": 512}})")
+                .path,
+            "text_config.global_head_dim");
+}
+
 TEST(ConfigSource, AMistakeInsideIsNamedByItsPath) {
   EXPECT_EQ(refusal(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
       "hidden_size": -1}})")
