@@ -61,6 +61,24 @@ void read_roberta(ConfigKeys& keys, Architecture& a) {
   a.max_positions = a.learned_positions - a.position_offset;
 }
 
+/// No types of tokens and no pooler.
+void read_distilbert(ConfigKeys& keys, Architecture& a) {
+  a.stack = Stack::encoder;
+  a.vocabulary = keys.count("vocab_size", 30522);
+  a.hidden = keys.count("dim", 768);
+  a.ffn = keys.count("hidden_dim", 3072);
+  a.layers = keys.count("n_layers", 6);
+  a.heads = a.kv_heads = keys.count("n_heads", 12);
+  a.max_positions = a.learned_positions = keys.count("max_position_embeddings", 512);
+  a.tied_embeddings = keys.flag("tie_word_embeddings", true);
+  use_layer_norm(a, true);
+  a.activation = read_activation(keys, "activation", "gelu");
+  a.norm_epsilon = 1e-12;
+  a.embedding_norm = true;
+  a.final_norm = false;
+  a.form = BlockForm::post_norm;
+}
+
 /// Facebook's DiT: patches of latents, conditioned by adaLN-Zero on time step and label.
 void read_dit(ConfigKeys& keys, Architecture& a) {
   a.stack = Stack::encoder;
@@ -112,6 +130,24 @@ WeightNames bert_names(const Architecture& a) {
   return n;
 }
 
+WeightNames distilbert_names(const Architecture&) {
+  WeightNames n;
+  n.tokens = "distilbert.embeddings.word_embeddings.weight";
+  n.positions = "distilbert.embeddings.position_embeddings.weight";
+  n.embedding_norm = "distilbert.embeddings.LayerNorm";
+  n.block_prefix = "distilbert.transformer.layer.";
+  n.attention_prefix = "attention.";
+  n.qkv = {{"q_lin", WeightKind::query}, {"k_lin", WeightKind::key}, {"v_lin", WeightKind::value}};
+  n.attention_output = "out_lin";
+  n.feed_forward_prefix = "ffn.";
+  n.up = "lin1";
+  n.down = "lin2";
+  n.norm_1 = "sa_layer_norm";
+  n.norm_2 = "output_layer_norm";
+  n.norm_place = NormPlace::behind;
+  return n;
+}
+
 WeightNames dit_names(const Architecture&) {
   WeightNames n;
   n.tokens = "y_embedder.embedding_table.weight";
@@ -131,6 +167,7 @@ constexpr TypeReader readers[] = {
     {"bert", read_bert, bert_names},
     {"roberta", read_roberta, bert_names},
     {"xlm-roberta", read_roberta, bert_names},
+    {"distilbert", read_distilbert, distilbert_names},
     {"dit", read_dit, dit_names},
 };
 

@@ -69,7 +69,15 @@ void read_glm4_moe(ConfigKeys& keys, Architecture& a) {
   note_prediction_heads(keys, a, "num_nextn_predict_layers");
 }
 
+void read_dots1(ConfigKeys& keys, Architecture& a) {
+  read_rotary(keys, a, {152064, 4608, 10944, 62, 32, 32, 2048});
+  a.qkv_bias = a.attention_output_bias = keys.flag("attention_bias", false);
+  a.head_norm = HeadNorm::per_head;
+  read_routed_experts(keys, a, 0, 1, 1408, 0);
+}
+
 constexpr TypeReader readers[] = {
+    {"dots1", read_dots1, llama_names},
     {"deepseek", read_deepseek, llama_names},
     {"deepseek_v2", read_deepseek_v2, llama_names},
     {"deepseek_v3", read_deepseek_v3, llama_names},

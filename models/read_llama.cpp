@@ -108,6 +108,13 @@ void read_smollm3(ConfigKeys& keys, Architecture& a) {
     a.blocks[i].rotary = i < rotary.size() ? rotary[i] != 0 : (i + 1) % interval != 0;
 }
 
+void read_helium(ConfigKeys& keys, Architecture& a) {
+  read_rotary(keys, a, {48000, 2560, 7040, 24, 20, 20, 4096, 1e-8, 1e5});
+  a.head_dim = keys.count("head_dim", 128);
+  a.qkv_bias = keys.flag("attention_bias", false);
+  a.ffn_bias = keys.flag("mlp_bias", false);
+}
+
 /// Up and down without a gate.
 void read_arcee(ConfigKeys& keys, Architecture& a) {
   read_llama(keys, a);
@@ -247,6 +254,7 @@ constexpr TypeReader readers[] = {
     {"hunyuan_v1_dense", read_hunyuan, hunyuan_names},
     {"seed_oss", read_seed_oss, llama_names},
     {"smollm3", read_smollm3, llama_names},
+    {"helium", read_helium, llama_names},
     {"arcee", read_arcee, llama_names},
     {"nemotron", read_nemotron, llama_names},
     {"olmo", read_olmo, llama_names},
