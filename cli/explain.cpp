@@ -4,6 +4,7 @@
 #include "explore/measure.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "reports/wear_words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -115,8 +116,7 @@ std::string paragraph_of(const explore::SpaceRow& space, const explore::PointRow
   if (now.price_usd) text += ", on a box for " + reports::human_price(*now.price_usd);
   text += fmt::format(". The busiest resource is {}, {} of the step.", now.bottleneck,
                       reports::human_share(busy(now, now.bottleneck)));
-  if (now.wear && now.wear->lifetime_years)
-    text += fmt::format(" Its drives last {}.", reports::human_years(*now.wear->lifetime_years));
+  text += reports::lifetimes_sentence(now);
   for (const NextStep& step : steps)
     if (!of_system(step)) text += " With " + clause(space, now, step);
   if (const NextStep* most = best(steps, false)) {

@@ -3,6 +3,7 @@
 #include "cli/common.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "reports/wear_words.hpp"
 #include "scenarios/box.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/shipped.hpp"
@@ -179,18 +180,17 @@ std::string evidence(const std::vector<explore::Trial>& trials) {
   reports::Table table;
   table.columns = {{"tried", Align::left, 0},      {"tokens/s", Align::right, 0},
                    {"step", Align::right, 0},      {"GPU peak", Align::right, 0},
-                   {"host peak", Align::right, 0}, {"drives last", Align::right, 0},
+                   {"host peak", Align::right, 0}, {"warranty of drives", Align::right, 0},
                    {"why not", Align::left, 0}};
   for (const explore::Trial& trial : trials) {
     auto& cells = table.rows.emplace_back(std::vector<reports::Cell>{trial.words});
     if (trial.fits()) {
       const result::Result& result = *trial.result;
-      const bool worn = result.wear && result.wear->lifetime_years;
       cells.insert(
           cells.end(),
           {reports::human_number(result.tokens_per_s), reports::human_time(result.step_time_s),
            reports::human_memory(result.gpu.total), reports::human_memory(result.host.total),
-           worn ? reports::human_years(*result.wear->lifetime_years) : "-"});
+           reports::drives_last(result)});
     } else {
       cells.insert(cells.end(), {"-", "-", "-", "-", "-", trial.reason});
     }

@@ -1,6 +1,7 @@
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
 #include "reports/human.hpp"
+#include "reports/wear_words.hpp"
 #include "scenarios/box.hpp"
 
 #include <fmt/format.h>
@@ -118,14 +119,12 @@ std::string gain(const Trial& from, const Trial& to) {
   return fmt::format("{:+.1f} % tokens/s", 100 * share);
 }
 
-/// "They last 3 months and lose $2 in value per million tokens."
+/// What becomes of the drives, with a blank before it.
 std::string wear_words(const result::Result& result) {
-  if (!result.wear || !result.wear->lifetime_years) return "";
-  std::string text =
-      fmt::format(" They last {}", reports::human_years(*result.wear->lifetime_years));
-  if (const auto& usd = result.wear->usd_per_million_tokens)
-    text += fmt::format(" and lose ${:.3g} in value per million tokens", *usd);
-  return text + ".";
+  std::string text = reports::lifetimes_sentence(result);
+  if (text.empty() || !result.wear->usd_per_million_tokens) return text;
+  return text + fmt::format(" They lose ${:.3g} in value per million tokens.",
+                            *result.wear->usd_per_million_tokens);
 }
 
 std::string answer_words(const Class& best, bool several) {

@@ -3,6 +3,7 @@
 #include "explore/box_search.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "reports/wear_words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -113,9 +114,8 @@ void add_row(reports::Table& table, const std::string& what, const BoxOffer& off
   cells.push_back(offer.trial.words);
   if (offer.trial.fits()) {
     const result::Result& result = *offer.trial.result;
-    const bool worn = result.wear && result.wear->lifetime_years;
     cells.push_back(reports::human_number(tokens_per_day(result)));
-    cells.push_back(worn ? reports::human_years(*result.wear->lifetime_years) : "-");
+    cells.push_back(reports::drives_last(result));
   } else {
     cells.insert(cells.end(), {"-", "-"});
   }
@@ -128,7 +128,7 @@ std::string evidence(const PriceList& list, const BoxSearch& found, const BoxNee
                    {"price", Align::right, 0},
                    {"best of what was simulated", Align::left, 0},
                    {"tokens a day", Align::right, 0},
-                   {"drives last", Align::right, 0},
+                   {"warranty of drives", Align::right, 0},
                    {"does it", Align::left, 0}};
   add_row(table, words_of(list, found.answer->box), *found.answer, need);
   for (const BoxOffer& offer : found.systems) add_row(table, "the same box", offer, need);

@@ -16,6 +16,9 @@ struct Change {
   std::vector<std::string> overrides;
 };
 
+void sustained_storage(Scenario& scenario) {
+  for (description::StorageSpec& storage : scenario.machine.storage) storage.slc_cache.reset();
+}
 void faster_storage(Scenario& scenario) {
   for (description::StorageSpec& storage : scenario.machine.storage)
     if (storage.kind == description::StorageKind::ssd) {
@@ -164,6 +167,11 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
   for (const description::StorageSpec& storage : scenario.machine.storage)
     if (storage.kind == description::StorageKind::ssd) {
       steps.emplace_back("one more ssd", faster_storage);
+      break;
+    }
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.slc_cache) {
+      steps.emplace_back("drives that keep their write rate", sustained_storage);
       break;
     }
   if (scenario.nodes_in_use() > 1) steps.emplace_back("twice the network rate", faster_network);

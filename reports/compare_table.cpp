@@ -81,6 +81,16 @@ std::optional<Answer> lifetime(const Result& r) {
   return Answer{*r.wear->lifetime_years, human_years(*r.wear->lifetime_years)};
 }
 
+std::optional<Answer> warranty(const Result& r) {
+  if (!r.feasible() || !r.wear || !r.wear->warranty_years) return std::nullopt;
+  return Answer{*r.wear->warranty_years, human_years(*r.wear->warranty_years)};
+}
+
+std::optional<Answer> amplification(const Result& r) {
+  if (!r.feasible() || !r.wear || r.wear->write_bytes_per_day <= 0) return std::nullopt;
+  return Answer{r.wear->waf, fmt::format("x{:.2f}", r.wear->waf)};
+}
+
 std::optional<Answer> written_a_day(const Result& r) {
   if (!r.feasible() || !r.wear) return std::nullopt;
   return Answer{r.wear->write_bytes_per_day, human_bytes(r.wear->write_bytes_per_day)};
@@ -162,6 +172,8 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
           "GPU busy", Best::highest, [](auto& r) { return r.utilization.gpu; }, human_share),
       {"bottleneck", Best::none, bottleneck},
       {"SSD written/day", Best::lowest, written_a_day},
+      {"SSD amplification", Best::lowest, amplification},
+      {"SSD warranty ends", Best::highest, warranty},
       {"SSD lifetime", Best::highest, lifetime},
       {"SSD per 1M tokens", Best::lowest, worn_off},
       {"request latency", Best::lowest, of_stream("latency_s", human_time)},

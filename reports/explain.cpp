@@ -5,6 +5,7 @@
 #include "reports/result/control.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
+#include "reports/wear_words.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -272,6 +273,9 @@ std::string explain(const Result& r, std::span<const Setting> settings, const Sc
       out += MemoryTree(tier, *peak, r.scenario, topic == Topic::memory).text(screen);
   if (r.feasible() && (all || topic == Topic::time))
     out += time_table(r, screen) + bytes_table(r, screen);
+  if (const std::string cache = cache_paragraph(r);
+      r.feasible() && !cache.empty() && (all || topic == Topic::time))
+    out += paragraph(cache, screen);
   out.erase(out.find_last_not_of('\n') + 1);
   return out + "\n";
 }

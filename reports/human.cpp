@@ -72,8 +72,9 @@ std::string human_time(double seconds) {
 std::string human_years(double years) {
   if (years >= 1000) return "over 1,000 years";
   if (years >= 0.95) return fmt::format("{:.1f} years", years);
-  if (years * 12 >= 1.95) return fmt::format("{:.1f} months", years * 12);
-  return fmt::format("{:.0f} days", years * 365.25);
+  constexpr double days = 365, hours = 24 * days;
+  if (years * days >= 1.95) return fmt::format("{:.0f} days", years * days);
+  return fmt::format("{:.1f} hours", years * hours);
 }
 
 std::string human_number(double number) {

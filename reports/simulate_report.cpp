@@ -4,6 +4,7 @@
 #include "reports/phases.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
+#include "reports/wear_words.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -103,36 +104,12 @@ std::string traffic(const Result& r, const Screen& screen) {
   return table.rows.empty() ? "" : to_text(table, screen) + "\n";
 }
 
-/// "137 GB a step, 194.4 TB a day on nvme (48.6 TB a drive), each byte written 1.20 times inside."
-std::string written(const result::Wear& w) {
-  std::string text =
-      fmt::format("{} a step, {} a day on {}", human_bytes(w.write_bytes_per_step),
-                  human_bytes(w.write_bytes_per_day), w.storage.empty() ? "the SSD" : w.storage);
-  if (w.drives > 1)
-    text += fmt::format(" ({} on each of {} drives)", human_bytes(w.write_bytes_per_day_per_drive),
-                        w.drives);
-  if (w.waf != 1) text += fmt::format(", each byte written {} times inside", human_number(w.waf));
-  return text;
-}
-
 std::string wear(const Result& r, const Screen& screen) {
   if (!r.wear || r.wear->write_bytes_per_day <= 0) return "";
-  const result::Wear& w = *r.wear;
-  std::string text = "Wear: " + written(w);
-  if (w.drive_writes_per_day > 0)
-    text += fmt::format("; {} drive writes a day", human_number(w.drive_writes_per_day));
-  if (w.rated_drive_writes_per_day)
-    text += fmt::format(" where {} are rated", human_number(*w.rated_drive_writes_per_day));
-  if (w.rated_write_bytes > 0)
-    text += fmt::format("; rated for {}", human_bytes(w.rated_write_bytes));
-  // the rating's workload is another one: its bytes over a day's would not give the years
-  if (w.lifetime_write_bytes &&
-      human_bytes(*w.lifetime_write_bytes) != human_bytes(w.rated_write_bytes))
-    text += fmt::format(", good for {} of these writes", human_bytes(*w.lifetime_write_bytes));
-  text += w.lifetime_years ? ": lasts " + human_years(*w.lifetime_years) + "." : ".";
-  if (w.usd_per_million_tokens)
-    text += fmt::format(" A million tokens wear off ${:.3g} of SSD.", *w.usd_per_million_tokens);
-  return paragraph(text, screen) + "\n";
+  std::string text = paragraph(wear_paragraph(*r.wear), screen);
+  const std::string cache = cache_paragraph(r);
+  if (!cache.empty()) text += paragraph("Cache: " + cache, screen);
+  return text + "\n";
 }
 
 /// Where the optimizer's states are, once they are in more than one place; and what that spares a

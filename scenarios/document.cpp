@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "scenarios/machine_parts.hpp"
 #include "scenarios/schema_check.hpp"
 #include "scenarios/shipped.hpp"
 
@@ -218,6 +219,40 @@ void apply_to_carried(Document& document, const std::vector<Override>& changes, 
       apply(carried.json, change, 1, document.complaints);
 }
 
+bool names_part(const Override& change) {
+  return change.steps.front() == "machine" && change.steps.back() == "part";
+}
+
+/// The pointer of the object in which the change names a part; "" when there is none.
+std::string part_pointer(const LocatedJson& machine, const Override& change) {
+  if (change.steps.size() == 3) return pointer_to("", change.steps[1]);
+  const json* storages = machine.find("/storage");
+  std::vector<std::string> known;
+  if (change.steps.size() != 4 || !storages || !storages->is_array()) return "";
+  const auto index = item_named(*storages, change.steps[2], known);
+  return index ? pointer_to("/storage", std::to_string(*index)) : "";
+}
+
+/// Another part replaces the one that was; what else is changed is changed of the new one.
+void apply_to_machine(Document& document, const std::vector<Override>& changes) {
+  Carried& machine = document.machine;
+  if (!machine.present) return;
+  inherit_machine(machine.json, document.complaints);
+  name_storages(machine.json);
+  std::vector<Override> rest;
+  for (const Override& change : changes) {
+    if (!names_part(change)) {
+      rest.push_back(change);
+      continue;
+    }
+    forget_part(machine.json, part_pointer(machine.json, change));
+    apply(machine.json, change, 1, document.complaints);
+  }
+  put_parts(machine.json, document.complaints);
+  apply_to_carried(document, rest, "machine", machine);
+  put_parts(machine.json, document.complaints);
+}
+
 Carried carry(Document& document, const char* key, const std::string& folder) {
   const std::string pointer = pointer_to("", key);
   const json* value = document.scenario.find(pointer);
@@ -298,7 +333,7 @@ Document assemble(LocatedJson scenario, const std::vector<std::string>& override
   document.model = carry(document, "model", "models/library");
   document.machine = carry(document, "machine", "scenarios/machines");
   apply_to_carried(document, changes, "model", document.model);
-  apply_to_carried(document, changes, "machine", document.machine);
+  apply_to_machine(document, changes);
   return document;
 }
 

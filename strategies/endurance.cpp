@@ -1,8 +1,5 @@
 #include "strategies/endurance.hpp"
 
-#include "scenarios/description/errors.hpp"
-#include "strategies/memory/extents.hpp"
-
 #include <cmath>
 
 namespace spillway::strategies {
@@ -35,14 +32,21 @@ result::Wear wear_of_one(const description::StorageSpec& storage, double written
   if (storage.endurance) {
     const description::EnduranceSpec& endurance = *storage.endurance;
     wear.rated_write_bytes = static_cast<double>(endurance.rated.value()) * drives;
+    if (endurance.warranty) wear.warranty_limit_years = endurance.warranty->value() / year_s;
     if (endurance.warranty && endurance.warranty->value() > 0 && capacity > 0)
       wear.rated_drive_writes_per_day = static_cast<double>(endurance.rated.value()) / capacity /
                                         (endurance.warranty->value() / day_s);
   }
   wear.lifetime_write_bytes = lifetime_writes(storage, waf);
-  if (wear.lifetime_write_bytes && wear.write_bytes_per_day > 0)
+  if (wear.lifetime_write_bytes && wear.write_bytes_per_day > 0) {
     wear.lifetime_years = *wear.lifetime_write_bytes / (wear.write_bytes_per_day * 365);
+    wear.warranty_years = wear.rated_write_bytes / (wear.write_bytes_per_day * 365);
+  }
   return wear;
+}
+
+double storage_spare(const description::StorageSpec& storage) {
+  return storage.endurance ? storage.endurance->over_provisioning : 0;
 }
 
 bool sooner(const result::Wear& one, const result::Wear& other) {
@@ -56,40 +60,6 @@ double retention_relaxation(description::Seconds retention, description::Seconds
   if (retention.value() <= 0 || rated.value() <= 0) return 1;
   return std::pow(relaxation_of_one_day,
                   std::log(rated / retention) / std::log(3 * year_s / day_s));
-}
-
-double random_write_waf(double over_provisioning) {
-  ENSURE(over_provisioning > 0, "a drive without spare flash cannot be overwritten");
-  // x = -W(-a exp(-a)) is the root below 1 of x exp(-x) = a exp(-a), that is of x - ln x = a - ln
-  // a; the left side is convex and falls, so Newton's steps from a smaller x never pass the root
-  const double a = 1 + over_provisioning;
-  const double goal = a - std::log(a);
-  double x = a * std::exp(-a);
-  for (int step = 0; step < 200; ++step) {
-    const double next = x + (x - std::log(x) - goal) * x / (1 - x);
-    if (next - x <= 1e-15 * x) break;
-    x = next;
-  }
-  return a / (a - x);
-}
-
-double workload_waf(const description::StorageSpec& storage, const WriteSizes& writes) {
-  if (!storage.endurance) return 1;
-  const description::EnduranceSpec& endurance = *storage.endurance;
-  if (endurance.waf) return *endurance.waf;
-  const double written = bytes_of(writes);
-  if (written == 0) return 1;
-  const double small = random_write_waf(endurance.over_provisioning);
-  double flash = 0;
-  for (const WriteSize& size : writes.all()) {
-    const std::uint64_t part = busiest_drive(size.bytes, storage.count);
-    const std::uint64_t unit = endurance.mapping_unit.value();
-    const double padding =
-        static_cast<double>(description::divide_up(part, unit) * unit) / static_cast<double>(part);
-    flash += static_cast<double>(size.bytes) * static_cast<double>(size.count) * padding *
-             (part >= endurance.large_write.value() ? 1 : small);
-  }
-  return flash / written;
 }
 
 std::optional<double> lifetime_writes(const description::StorageSpec& storage, double waf) {
@@ -110,9 +80,11 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
     const description::StorageSpec& storage = machine.storage[i];
     if (storage.kind != description::StorageKind::ssd) continue;
     const WriteSizes& writes = step.by_storage.at(i);
-    const double waf = workload_waf(storage, writes);
+    const double live = i < step.live_bytes.size() ? step.live_bytes[i] : 0;
+    const double waf = workload_waf(storage, writes, live);
     const double written = bytes_of(writes) / step.steps;
-    const result::Wear wear = wear_of_one(storage, written, waf, step.seconds);
+    result::Wear wear = wear_of_one(storage, written, waf, step.seconds);
+    wear.filled = live_share(storage, live) * (1 + storage_spare(storage));
     if (!worst || sooner(wear, *worst)) worst = wear;
     if (written == 0) continue;
     const std::optional<double>& total = wear.lifetime_write_bytes;

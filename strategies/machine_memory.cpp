@@ -26,7 +26,8 @@ OutOfMemory::OutOfMemory(result::Infeasible request, const std::string& why)
 Machine::MemoryTier& Machine::memory(TierId tier, Rank rank) const {
   ENSURE(tier != TierId::storage, "storage is reserved with store()");
   ENSURE(rank.index < setup_.topology.ranks, "no such rank");
-  return *tiers_[tier == TierId::gpu ? gpu_tier(rank) : host_tier()];
+  const bool own = tier == TierId::gpu && !setup_.topology.one_memory;
+  return *tiers_[own ? gpu_tier(rank) : host_tier()];
 }
 
 Rounding Machine::rounding_of(TierId tier, std::optional<Rounding> asked) const {
@@ -45,8 +46,9 @@ Rounding Machine::rounding_of(TierId tier, std::optional<Rounding> asked) const 
 }
 
 void Machine::out_of_memory(std::uint32_t tier, Rank rank, Purpose purpose, Bytes bytes) {
-  const auto& capacity = tiers_[tier]->capacity;
   const std::uint32_t ranks = setup_.topology.ranks;
+  const bool shared = tier < ranks && setup_.topology.one_memory;
+  const auto& capacity = tiers_[shared ? ranks : tier]->capacity;
   throw OutOfMemory({tier < ranks    ? "gpu"
                      : tier == ranks ? "host"
                                      : "ssd",

@@ -96,6 +96,7 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
   topology.network_rate = machine.network.per_gpu;
   topology.network_latency = machine.network.latency;
   topology.gpudirect = machine.gpu.gpudirect;
+  topology.one_memory = machine.gpu.one_memory && !scenario.strategy.unlimited_gpu;
   for (const description::StorageSpec& storage : machine.storage) {
     const bool ssd = storage.kind == description::StorageKind::ssd;
     topology.storages.push_back(as_one_node_sees(storage, topology.nodes));

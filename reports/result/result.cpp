@@ -17,6 +17,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakBytes, total, capacity, phase, by_purpose
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StorageBytes, read, write)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IoBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct, network,
                                    by_storage, between_nodes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SlcCache, size_bytes, folded_write_bytes_per_s,
+                                   rated_write_bytes_per_s, written_bytes_per_step)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StatePath, subgroups, estimate_bytes_per_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizerStates, subgroups, cache_hits, paths)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Checkpoint, bytes, prestaged_bytes)
@@ -49,7 +51,10 @@ void to_json(json& out, const Wear& wear) {
          {"drive_writes_per_day", wear.drive_writes_per_day},
          {"rated_drive_writes_per_day", number_or_null(wear.rated_drive_writes_per_day)},
          {"lifetime_write_bytes", number_or_null(wear.lifetime_write_bytes)},
-         {"usd_per_million_tokens", number_or_null(wear.usd_per_million_tokens)}};
+         {"usd_per_million_tokens", number_or_null(wear.usd_per_million_tokens)},
+         {"warranty_years", number_or_null(wear.warranty_years)},
+         {"warranty_limit_years", number_or_null(wear.warranty_limit_years)},
+         {"filled", wear.filled}};
 }
 
 void from_json(const json& in, Wear& wear) {
@@ -65,6 +70,10 @@ void from_json(const json& in, Wear& wear) {
   wear.rated_drive_writes_per_day = optional_number(in.at("rated_drive_writes_per_day"));
   wear.lifetime_write_bytes = optional_number(in.at("lifetime_write_bytes"));
   wear.usd_per_million_tokens = optional_number(in.at("usd_per_million_tokens"));
+  if (!in.contains("warranty_years")) return;  // a result from before they were there
+  wear.warranty_years = optional_number(in.at("warranty_years"));
+  wear.warranty_limit_years = optional_number(in.at("warranty_limit_years"));
+  in.at("filled").get_to(wear.filled);
 }
 
 void to_json(json& out, const WhatIf& what_if) {
@@ -148,6 +157,7 @@ void to_json(json& out, const Result& r) {
   if (r.checkpoint) all["checkpoint"] = *r.checkpoint;
   if (r.staleness) all["staleness"] = *r.staleness;
   if (r.near_storage) all["near_storage"] = *r.near_storage;
+  if (!r.slc_caches.empty()) all["slc_caches"] = r.slc_caches;
   if (!r.plan.is_null()) all["plan"] = r.plan;
   if (!r.io_bench.is_null()) all["io_bench"] = r.io_bench;
   ensure_finite(all, "result");
@@ -180,6 +190,7 @@ void from_json(const json& in, Result& r) {
   if (in.contains("checkpoint")) r.checkpoint = in.at("checkpoint").get<Checkpoint>();
   if (in.contains("staleness")) r.staleness = in.at("staleness").get<Staleness>();
   if (in.contains("near_storage")) r.near_storage = in.at("near_storage").get<StorageBytes>();
+  if (in.contains("slc_caches")) in.at("slc_caches").get_to(r.slc_caches);
   r.plan = in.value("plan", json());
   r.io_bench = in.value("io_bench", json());
   in.at("notes").get_to(r.notes);

@@ -73,6 +73,18 @@ struct Wear {
   std::optional<double> lifetime_write_bytes{};
   /// What all drives of the run lose in value; absent: no price, no rating, or nothing written.
   std::optional<double> usd_per_million_tokens{};
+  /// Until the maker's rating is written, counted in bytes of the host as the warranty counts them.
+  std::optional<double> warranty_years{};
+  std::optional<double> warranty_limit_years{};  ///< the warranty ends after so long in any case
+  double filled = 0;  ///< share of a drive that holds data, at most, of the run and of others
+};
+
+/// A storage whose drives write fast into a part of their flash until that is full.
+struct SlcCache {
+  double size_bytes = 0;                ///< all drives together
+  double folded_write_bytes_per_s = 0;  ///< once it is full, all drives together
+  double rated_write_bytes_per_s = 0;   ///< before
+  double written_bytes_per_step = 0;
 };
 
 /// One storage of several that share the optimizer states.
@@ -144,6 +156,7 @@ struct Result {
   PeakBytes gpu, host, ssd;
   IoBytes io;
   std::optional<Wear> wear;
+  std::map<std::string, SlcCache> slc_caches;  ///< by storage, of those that were written
   Utilization utilization;
   Stalls stalls;
   std::string bottleneck;
@@ -171,7 +184,7 @@ struct Result {
 inline constexpr const char* schema_name = "spillway/result/1";
 
 /// Every name is always there, but `price_usd`, `optimizer_states`, `checkpoint`, `staleness`,
-/// `near_storage`, `plan` and `io_bench`, which need a reason to be.
+/// `near_storage`, `slc_caches`, `plan` and `io_bench`, which need a reason to be.
 /// What has no value is null: `infeasible`, `wear`, its `lifetime_years`, a what-if's step time.
 ///   Throws  InternalError when a number is not finite: JSON cannot carry it
 void to_json(nlohmann::json& json, const Result& result);

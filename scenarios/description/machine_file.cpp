@@ -25,6 +25,8 @@ void gpu_fields(Io& io, Spec& gpu) {
   io("context", gpu.context);
   io.optional("peer_rate", gpu.peer_rate);
   io.optional("adam", gpu.adam);
+  io("lanes", gpu.lanes);
+  io("one_memory", gpu.one_memory);
 }
 
 template <class Io, class Spec>
@@ -49,6 +51,8 @@ void host_fields(Io& io, Spec& host) {
   io("process_base", host.process_base);
   io("process_base_next", host.process_base_next);
   io("runtime_base", host.runtime_base);
+  io.map("slots", host.slots);
+  io("lanes", host.lanes);
 }
 
 template <class Io, class Spec>
@@ -59,8 +63,10 @@ void endurance_fields(Io& io, Spec& endurance) {
   io("rating_waf", endurance.rating_waf);
   io.optional("waf", endurance.waf);
   io("over_provisioning", endurance.over_provisioning);
-  io("large_write", endurance.large_write);
+  io("erase_block", endurance.erase_block);
   io("mapping_unit", endurance.mapping_unit);
+  io("held", endurance.held);
+  io("trimmed", endurance.trimmed);
   io("retention", endurance.retention);
   io("rated_retention", endurance.rated_retention);
 }
@@ -82,6 +88,9 @@ void storage_fields(Io& io, Spec& storage) {
   io("gpus", storage.gpus);
   io("shared_by_nodes", storage.shared_by_nodes);
   io("device", storage.device);
+  io("form", storage.form);
+  io("lanes", storage.lanes);
+  io.optional("price_usd", storage.price_usd);
 }
 
 template <class Io, class Spec>
@@ -118,6 +127,8 @@ json storage_json(const StorageSpec& storage) {
   storage_fields(write, storage);
   if (storage.gpus.empty()) object.erase("gpus");
   if (storage.device.empty()) object.erase("device");
+  if (storage.form.empty()) object.erase("form");
+  if (storage.lanes == 0) object.erase("lanes");
   if (storage.capacity == Bytes{}) object.erase("capacity");
   if (storage.endurance) {
     FieldWriter endurance(object["endurance"]);
@@ -238,10 +249,11 @@ void read_endurance(const json& object, StorageSpec& storage, MachineFile& machi
          "dwpd x capacity x 365 x years of warranty");
   fill("over_provisioning", endurance.over_provisioning, 0.0737,
        "flash counted in GiB behind a capacity in GB");
-  fill("large_write", endurance.large_write, Bytes(32u << 20),
-       "assumed 32 MiB, an erase unit across the drive's chips; SFS (FAST 2012) finds random "
-       "writes of whole such units as good as sequential ones");
+  fill("erase_block", endurance.erase_block, Bytes(1u << 30),
+       "assumed 1 GiB, a block of 16 MiB on each of 64 planes");
   fill("mapping_unit", endurance.mapping_unit, Bytes(4096), "4 KiB, as most drives map");
+  fill("held", endurance.held, Bytes(0), "nothing else lies on the drive");
+  fill("trimmed", endurance.trimmed, true, "free space is trimmed");
   const Seconds three_years(3 * 365 * 86400.0);
   fill("rated_retention", endurance.rated_retention, three_years, "3 years");
   fill("retention", endurance.retention, endurance.rated_retention, "as rated_retention");
@@ -303,25 +315,38 @@ BytesPerSecond StorageSpec::total_write() const {
   return array_write ? std::min(drives, *array_write) : drives;
 }
 
+BytesPerSecond StorageSpec::sustained_write(Bytes volume, Seconds idle) const {
+  if (!slc_cache || volume.value() == 0) return write;
+  const double bytes = static_cast<double>(volume.value());
+  const double folded = std::min(slc_cache->folded_write.value(), write.value());
+  const double fast =
+      std::min({bytes, static_cast<double>(slc_cache->size.value()), folded * idle.value()});
+  return BytesPerSecond(bytes / (fast / write.value() + (bytes - fast) / folded));
+}
+
 std::optional<double> MachineFile::price() const {
   if (!prices_usd) return std::nullopt;
   double drives = 0;
   for (const StorageSpec& one : storage)
-    if (one.kind == StorageKind::ssd) drives += static_cast<double>(one.count);
+    if (one.kind == StorageKind::ssd)
+      drives += static_cast<double>(one.count) * one.price_usd.value_or(prices_usd->ssd);
   const double gib = static_cast<double>(host.memory.value()) / static_cast<double>(1ull << 30);
   return static_cast<double>(nodes) *
-         (prices_usd->server + static_cast<double>(gpu.count) * prices_usd->gpu +
-          drives * prices_usd->ssd + gib * prices_usd->dram_per_gib);
+         (prices_usd->server + static_cast<double>(gpu.count) * prices_usd->gpu + drives +
+          gib * prices_usd->dram_per_gib);
 }
 
 void to_json(json& object, const MachineFile& machine) {
   object = json{{"name", machine.name}, {"nodes", machine.nodes}, {"storage", json::array()}};
   FieldWriter gpu(object["gpu"]);
   gpu_fields(gpu, machine.gpu);
+  if (machine.gpu.lanes == 0) object["gpu"].erase("lanes");
+  if (!machine.gpu.one_memory) object["gpu"].erase("one_memory");
   FieldWriter pcie(object["pcie"]);
   pcie_fields(pcie, machine.pcie);
   FieldWriter host(object["host"]);
   host_fields(host, machine.host);
+  if (machine.host.lanes == 0) object["host"].erase("lanes");
   for (const StorageSpec& storage : machine.storage)
     object["storage"].push_back(storage_json(storage));
   FieldWriter network(object["network"]);
@@ -331,6 +356,8 @@ void to_json(json& object, const MachineFile& machine) {
     price_fields(prices, *machine.prices_usd);
   }
   object["sources"] = machine.sources;
+  if (!machine.dates.empty()) object["dates"] = machine.dates;
+  if (!machine.bought.empty()) object["bought"] = machine.bought;
 }
 
 void from_json(const json& object, MachineFile& machine) {
@@ -338,6 +365,8 @@ void from_json(const json& object, MachineFile& machine) {
   read("name", machine.name);
   read("nodes", machine.nodes);
   read("sources", machine.sources);
+  read("dates", machine.dates);
+  read("bought", machine.bought);
   read_gpu(object.at("gpu"), machine);
   read_pcie(object.at("pcie"), machine);
   read_host(object.at("host"), machine);

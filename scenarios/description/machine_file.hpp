@@ -29,6 +29,8 @@ struct GpuSpec {
   Bytes context;                            ///< GPU memory of context and libraries
   std::optional<BytesPerSecond> peer_rate;  ///< GPU to GPU inside the node, per GPU and direction
   std::optional<ParamsPerSecond> adam;      ///< measured rate of a GPU Adam
+  std::uint64_t lanes = 0;                  ///< of PCI Express that a card takes; 0: not stated
+  bool one_memory = false;  ///< GPU and host share host.memory; gpu.memory is the same memory
 };
 
 struct PcieSpec {
@@ -50,6 +52,10 @@ struct HostSpec {
   Bytes process_base;          ///< first rank
   Bytes process_base_next;     ///< each further rank
   Bytes runtime_base;          ///< once a node
+  /// Places of its board: cards under "card", drives under their form ("m2", "u2"). What has no
+  /// entry has no limit.
+  std::map<std::string, std::uint64_t> slots;
+  std::uint64_t lanes = 0;  ///< of PCI Express behind those places; 0: not stated, no limit
 };
 
 /// What a drive is rated for, and what its write amplification follows from.
@@ -60,8 +66,10 @@ struct EnduranceSpec {
   double rating_waf = 1;            ///< write amplification the rating assumes
   std::optional<double> waf;        ///< of the workload; absent: follows from its writes
   double over_provisioning = 0;     ///< (flash - capacity) / capacity
-  Bytes large_write;                ///< writes from this size on are not amplified
+  Bytes erase_block;                ///< what the drive fills and erases as a whole, over its chips
   Bytes mapping_unit;               ///< what the drive maps; less of it is padded
+  Bytes held;                       ///< data of others that lies on the drive
+  bool trimmed = true;              ///< the drive is told which blocks are free
   Seconds retention;                ///< how long data must last after power-off
   Seconds rated_retention;          ///< what the rating assumes
 };
@@ -95,7 +103,13 @@ struct StorageSpec {
   std::optional<EnduranceSpec> endurance;
   std::optional<NearStorageSpec> near_storage;
   std::optional<SlcCacheSpec> slc_cache;
+  std::string form;                 ///< of the slot that a drive takes; empty: not stated
+  std::uint64_t lanes = 0;          ///< of PCI Express that a drive takes; 0: not stated
+  std::optional<double> price_usd;  ///< of a drive; absent: prices_usd.ssd
 
+  /// What one drive takes on average when each step writes `volume` to it and leaves it alone for
+  /// `idle`: at `write` what its cache has emptied meanwhile, the rest at `slc_cache.folded_write`.
+  BytesPerSecond sustained_write(Bytes volume, Seconds idle) const;
   BytesPerSecond total_read() const;   ///< min(count x read, array_read)
   BytesPerSecond total_write() const;  ///< min(count x write, array_write)
   Bytes total_capacity() const { return capacity * count; }
@@ -124,6 +138,9 @@ struct MachineFile {
   NetworkSpec network;
   std::optional<Prices> prices_usd;
   std::map<std::string, std::string> sources;  ///< dotted path -> "paper|datasheet|...: where"
+  std::map<std::string, std::string> dates;    ///< dotted path of a price -> "2026-06-03"
+  /// Which parts of the catalogue it was put together from: "gpu", "host", "storage.<name>".
+  std::map<std::string, std::string> bought;
 
   std::uint64_t gpus() const { return nodes * gpu.count; }
   /// Total price: server + GPUs + drives (+ DRAM where priced by GiB); absent without prices_usd.
