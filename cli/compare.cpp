@@ -1,13 +1,16 @@
 #include "cli/common.hpp"
+#include "cli/prices.hpp"
 #include "cli/verbs.hpp"
 #include "reports/compare_table.hpp"
 #include "reports/csv.hpp"
+#include "reports/table.hpp"
 #include "scenarios/schema_check.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <sstream>
 
 namespace spillway::cli {
@@ -18,6 +21,7 @@ struct Options {
   std::vector<std::string> scenarios;
   std::vector<std::string> systems;
   std::vector<std::string> overrides;
+  PriceOptions prices;
   bool json = false, csv = false;
 };
 
@@ -129,6 +133,7 @@ std::vector<result::Result> results_of(Field& field) {
 
 void compare(const Options& options) {
   Field field = field_of(options);
+  for (Entry& entry : field.entries) price_anew(options.prices, entry.scenario.machine);
   const std::vector<result::Result> results = results_of(field);
   for (const std::string& one : field.left_out) std::cerr << "left out: " << one << "\n";
   if (options.json) return print_json(nlohmann::json(results));
@@ -141,7 +146,12 @@ void compare(const Options& options) {
   std::vector<reports::Contender> contenders;
   for (std::size_t i = 0; i < results.size(); ++i)
     contenders.push_back({field.entries[i].label, &results[i]});
-  print(reports::compare_table(contenders, reports::screen_of(stdout)));
+  const reports::Screen screen = reports::screen_of(stdout);
+  print(reports::compare_table(contenders, screen));
+  std::set<std::string> old;
+  for (const Entry& entry : field.entries) old.insert(old_prices_words(entry.scenario.machine));
+  for (const std::string& words : old)
+    if (!words.empty()) print("\n" + reports::paragraph(words, screen));
 }
 
 }  // namespace
@@ -156,6 +166,7 @@ void add_compare(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   add_set(*verb, options->overrides, "override one value in all of them");
+  add_prices(*verb, options->prices);
   CLI::Option* json = verb->add_flag("--json", options->json, "an array of results");
   verb->add_flag("--csv", options->csv, "one line per result")->excludes(json);
   verb->footer(

@@ -1,5 +1,6 @@
 #include "cli/common.hpp"
 #include "cli/explore_report.hpp"
+#include "cli/prices.hpp"
 #include "cli/slurm_script.hpp"
 #include "cli/verbs.hpp"
 #include "explore/together.hpp"
@@ -21,6 +22,7 @@ namespace spillway::cli {
 namespace {
 
 struct Options {
+  PriceOptions prices;
   std::string space;
   std::string database;
   std::string budget;
@@ -35,6 +37,7 @@ struct Options {
 };
 
 struct ShowOptions {
+  PriceOptions prices;
   std::string database;
   std::int64_t space = 0;
   std::string group;
@@ -182,7 +185,8 @@ explore::ExploreOptions how_of(const Options& options) {
 }
 
 void run(const Options& options) {
-  const scenarios::Space space = scenarios::read_space(options.space, explore::known_systems());
+  scenarios::Space space = scenarios::read_space(options.space, explore::known_systems());
+  price_anew(options.prices, space.base);
   const explore::Points points(space);
   const explore::Measures checked(points);
   if (options.count) return count(points, options);
@@ -234,6 +238,9 @@ void show(const ShowOptions& options) {
   explore::Store store(options.database, explore::Database::Access::read);
   const std::int64_t space = space_in(store, options.database, options.space);
   const Form form = options.json ? Form::json : options.csv ? Form::csv : Form::table;
+  if (options.prices.any())
+    return print_repriced(
+        store, space, scenarios::read_offers(options.prices.prices, options.prices.offers), form);
   if (options.why) return print_reasons(store, space, form);
   if (!options.group.empty()) return print_groups(store, space, options.group, form);
   print_front(store, space, form);
@@ -247,6 +254,7 @@ void add_show(CLI::App& verb) {
   CLI::Option* group = show_verb->add_option("--best-per", options->group,
                                              "the best point for each value of this axis");
   show_verb->add_flag("--why", options->why, "why points are not accepted")->excludes(group);
+  add_prices(*show_verb, options->prices);
   CLI::Option* json = show_verb->add_flag("--json", options->json, "as JSON");
   show_verb->add_flag("--csv", options->csv, "one line per point")->excludes(json);
   show_verb->callback([options] { show(*options); });
@@ -299,6 +307,7 @@ void add_explore(CLI::App& app) {
   verb->add_option("space", options->space, "the space file");
   verb->add_option("--db", options->database,
                    "the file that keeps the results; what it knows is not simulated again");
+  add_prices(*verb, options->prices);
   verb->add_option("--jobs", options->jobs, "simulations at a time; else one for each core")
       ->check(CLI::PositiveNumber);
   verb->add_option("--limit", options->limit_s, "seconds after which a simulation is given up")

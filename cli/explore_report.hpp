@@ -1,6 +1,7 @@
 #pragma once
 
 #include "explore/store/store.hpp"
+#include "scenarios/offers.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -29,6 +30,11 @@ void print_groups(explore::Store& store, std::int64_t space, const std::string& 
 /// would bring, simulated.
 ///   Throws  ScenarioError: no such point, or one that is not on the front
 void print_explanation(explore::Store& store, std::int64_t space, std::uint64_t number, Form form);
+
+/// The front at other prices, with the old price beside the new one; nothing is simulated.
+///   Throws  ScenarioError: offers for none of the parts, or no stored result
+void print_repriced(explore::Store& store, std::int64_t space,
+                    const std::vector<scenarios::Offer>& offers, Form form);
 
 /// Points that were not accepted: in a table how many for which reason, else each.
 void print_reasons(explore::Store& store, std::int64_t space, Form form);

@@ -1,6 +1,7 @@
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
-#include "explore/box_search.hpp"
+#include "cli/prices.hpp"
+#include "explore/break_even.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
 #include "reports/wear_words.hpp"
@@ -26,6 +27,7 @@ using scenarios::PriceList;
 namespace {
 
 struct Options : WayOptions {
+  PriceOptions prices;
   std::string model, parts = "one_box", precision = "bf16_mixed", out, machine_out;
   std::vector<std::string> overrides;
   std::uint64_t sequence = 4096, most = 5000;
@@ -94,7 +96,8 @@ json search_json(const PriceList& list, const BoxSearch& found) {
           {"simulated", found.simulated},
           {"neighbours", list_json(list, found.neighbours)},
           {"systems", list_json(list, found.systems)},
-          {"runners_up", list_json(list, found.runners_up)}};
+          {"runners_up", list_json(list, found.runners_up)},
+          {"break_even", break_evens_json(list, found)}};
 }
 
 /// Why an offer is not the answer.
@@ -163,16 +166,56 @@ std::string cheaper_words(const BoxSearch& found) {
                             reports::human_count(found.simulated));
 }
 
-/// Prices decide which box is the cheapest: which of them nobody states.
+/// Prices decide which box is the cheapest: of what day they are, and which of them nobody states.
 std::string price_words(const PriceList& list, const BoxOffer& answer) {
-  const json machine = machine_of(list, answer.box);
-  std::vector<std::string> assumed;
-  for (const auto& [path, source] : machine["sources"].items())
-    if (path.starts_with("prices_usd.") && source.get<std::string>().starts_with("assumed"))
+  const auto machine = machine_of(list, answer.box).get<description::MachineFile>();
+  std::vector<std::string> days, assumed;
+  for (const auto& [path, date] : machine.dates)
+    if (!date.empty()) days.push_back(path.substr(path.find('.') + 1) + " of " + date);
+  for (const auto& [path, source] : machine.sources)
+    if (path.starts_with("prices_usd.") && source.starts_with("assumed"))
       assumed.push_back(path.substr(11));
-  std::string text = fmt::format("Prices are those of the list {} of {}", list.name, list.date);
-  if (assumed.empty()) return text + ".";
-  return text + fmt::format("; assumed are those of {}.", fmt::join(assumed, ", "));
+  std::string text =
+      fmt::format("Prices are those of the list {}: {}", list.name, fmt::join(days, ", "));
+  if (!assumed.empty()) text += fmt::format("; assumed are those of {}", fmt::join(assumed, ", "));
+  const std::string old = old_prices_words(machine);
+  return text + "." + (old.empty() ? "" : " " + old);
+}
+
+/// What all parts of its kind cost per piece at the prices' break-even, by an example.
+std::string price_at(const PriceList& list, const BoxOffer& answer, const explore::BreakEven& at) {
+  if (!at.drives) {
+    const double usd = list.hosts[answer.box.host].dram_usd_per_gib;
+    const double shown = usd > 0 ? usd : list.hosts[at.box.host].dram_usd_per_gib;
+    return fmt::format("${:.3g} a GiB of DRAM (now ${:.3g})", shown * at.factor, shown);
+  }
+  const scenarios::Box& box = answer.box.drives > 0 ? answer.box : at.box;
+  const scenarios::DrivePart& drive = list.drives[box.drive];
+  return fmt::format("{} for a {} (now {}), all drives alike",
+                     reports::human_price(drive.price_usd * at.factor), drive.name,
+                     reports::human_price(drive.price_usd));
+}
+
+/// Where the winner changes.
+std::string break_even_words(const PriceList& list, const BoxSearch& found) {
+  std::string text;
+  for (const explore::BreakEven& at : break_evens(list, found))
+    text += fmt::format("{} {} the cheapest is {}. ", at.factor > 1 ? "Above" : "Below",
+                        price_at(list, *found.answer, at), words_of(list, at.box));
+  const std::string among =
+      fmt::format("among the {} other boxes that were simulated and do it", found.meeting.size());
+  if (text.empty())
+    return fmt::format("No price of DRAM or of drives changes the winner {}.", among);
+  return fmt::format("Prices at which the winner changes, {}: {}", among, text);
+}
+
+json break_evens_json(const PriceList& list, const BoxSearch& found) {
+  json all = json::array();
+  for (const explore::BreakEven& at : break_evens(list, found))
+    all.push_back({{"part", at.drives ? "ssd" : "dram"},
+                   {"factor", at.factor},
+                   {"words", words_of(list, at.box)}});
+  return all;
 }
 
 void print_answer(const PriceList& list, const BoxSearch& found, const BoxNeed& need) {
@@ -196,6 +239,7 @@ void print_answer(const PriceList& list, const BoxSearch& found, const BoxNeed& 
     print_paragraph(
         "Runners-up are the cheapest with other cards or another host, as far as their most "
         "promising settings say.");
+  print_paragraph(break_even_words(list, found));
   print_paragraph(price_words(list, answer) + " " + certainty(result));
 }
 
@@ -230,7 +274,10 @@ explore::BoxProgress progress_line() {
 }
 
 void plan_machine(const Options& options) {
-  const PriceList list = scenarios::read_price_list(options.parts);
+  PriceList list = scenarios::read_price_list(options.parts);
+  const auto offers = scenarios::read_offers(options.prices.prices, options.prices.offers);
+  if (scenarios::apply_offers(offers, list) == 0 && !offers.empty())
+    refuse("--price", "the list " + list.name + " has none of these parts", "name one that it has");
   const BoxNeed need = need_of(options);
   const explore::BoxProgress progress = progress_line();
   const BoxSearch found = find_box(simulator(), list, need, options.most, progress);
@@ -258,6 +305,7 @@ void add_plan_machine(CLI::App& plan) {
       ->check(CLI::PositiveNumber)
       ->required();
   verb->add_option("--parts", options->parts, "a name of scenarios/parts or a file");
+  add_prices(*verb, options->prices);
   verb->add_option("--lifetime", options->years, "years that its drives have to last")
       ->check(CLI::PositiveNumber);
   add_way_options(*verb, *options);

@@ -1,6 +1,7 @@
 #include "cli/prices.hpp"
 
 #include "cli/common.hpp"
+#include "scenarios/document.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,6 +28,34 @@ void price_anew(const PriceOptions& options, description::MachineFile& machine) 
   if (scenarios::apply_offers(offers, machine) == 0 && !offers.empty())
     refuse("--price", machine.name + " has none of these parts at a price of their own",
            "spillway machine " + machine.name + " shows its prices");
+}
+
+void price_anew(const PriceOptions& options, scenarios::LocatedJson& base) {
+  if (!options.any()) return;
+  const auto offers = scenarios::read_offers(options.prices, options.offers);
+  scenarios::price_catalogue(offers);
+  const scenarios::Document document = scenarios::assemble(base, {});
+  const nlohmann::json machine = document.machine.json.value;
+  if (!machine.is_object()) return;  // whoever reads the base says what is wrong
+  const nlohmann::json prices = machine.value("prices_usd", nlohmann::json::object());
+  const std::map<std::string, std::string> keys = {
+      {"dram", "dram_per_gib"}, {"ssd", "ssd"}, {"gpu", "gpu"}, {"server", "server"}};
+  scenarios::LocatedJson changed = scenarios::located_at({{"prices_usd", {}}}, {"--price"});
+  changed.value["prices_usd"] = nlohmann::json::object();
+  for (const scenarios::Offer& offer : offers)
+    if (const auto key = keys.find(offer.name);
+        key != keys.end() && prices.value(key->second, 0.0) > 0)
+      changed.value["prices_usd"][key->second] = offer.usd;
+  if (changed.value["prices_usd"].empty()) return;
+  const nlohmann::json* own = base.find("/machine");
+  if (own && own->is_object()) {
+    for (const auto& [key, usd] : changed.value["prices_usd"].items())
+      base.put("/machine/prices_usd/" + key, scenarios::located_at(usd, {"--price"}));
+  } else if (own) {
+    const scenarios::Place place = base.place("/machine");
+    changed.value["extends"] = *own;
+    base.put("/machine", scenarios::located_at(changed.value, place));
+  }
 }
 
 namespace {

@@ -1,4 +1,5 @@
 #include "cli/common.hpp"
+#include "cli/prices.hpp"
 #include "cli/verbs.hpp"
 #include "explore/planning.hpp"
 #include "reports/chrome_trace.hpp"
@@ -21,6 +22,7 @@ struct Options {
   std::string scenario;
   std::vector<std::string> overrides;
   std::string trace_file;
+  PriceOptions prices;
   bool json = false, csv = false;
   std::optional<reports::Topic> explain;
 };
@@ -74,6 +76,8 @@ void print_human(const Options& options, const scenarios::Resolved& resolved,
                  const result::Result& result) {
   const reports::Screen screen = reports::screen_of(stdout);
   print(reports::simulate_report(result, screen));
+  if (const std::string old = old_prices_words(resolved.scenario.machine); !old.empty())
+    print(reports::paragraph(old, screen));
   if (options.explain) {
     std::vector<reports::Setting> settings;
     for (const scenarios::Setting& setting : resolved.settings)
@@ -101,7 +105,8 @@ void read_explain(Options& options, const std::string& word) {
 }
 
 void simulate(const Options& options) {
-  const scenarios::Resolved resolved = read(options.scenario, options.overrides);
+  scenarios::Resolved resolved = read(options.scenario, options.overrides);
+  price_anew(options.prices, resolved.scenario.machine);
   result::Trace trace;
   // children first: they start from a process in which nothing was simulated yet
   std::map<std::string, result::WhatIf> next = explore::what_next(simulator(), resolved.scenario);
@@ -132,6 +137,7 @@ void add_simulate(CLI::App& app) {
   verb->add_option("scenario", options->scenario, "scenario file (required)");
   add_set(*verb, options->overrides, "override one value: --set training.micro_batch=8");
   verb->add_option("--trace", options->trace_file, "write a Chrome/Perfetto trace of the run");
+  add_prices(*verb, options->prices);
   auto topic = std::make_shared<std::string>();
   CLI::Option* explain =
       verb->add_option("--explain", *topic,

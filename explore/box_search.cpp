@@ -54,6 +54,7 @@ class Searcher {
     if (answer < boxes_.size()) {
       look_beside();
       look_above(answer);
+      collect_meeting();
     }
     if (bounds_.error()) throw *bounds_.error();
     found_.bounded = bounds_.bounded();
@@ -341,6 +342,13 @@ class Searcher {
       seen.insert(kind(box));
       found_.runners_up.push_back(std::move(*offer));
     }
+  }
+
+  void collect_meeting() {
+    std::set<Box> seen = {found_.answer->box};
+    for (const auto& [point, unused] : trials_)
+      if (seen.insert(point.first).second && met(point.first))
+        found_.meeting.push_back(point.first);
   }
 
   const Backend& backend_;

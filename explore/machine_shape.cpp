@@ -8,6 +8,8 @@ std::string shape_of(description::MachineFile machine) {
   machine.name.clear();
   machine.sources.clear();
   machine.prices_usd.reset();
+  machine.dates.clear();
+  machine.bought.clear();
   description::GpuSpec& gpu = machine.gpu;
   gpu.memory = {};
   gpu.memory_rate = {};
@@ -20,6 +22,8 @@ std::string shape_of(description::MachineFile machine) {
     *rate = {};
   host.adam = {};
   host.cores = 1;
+  host.slots.clear();
+  host.lanes = gpu.lanes = 0;
   for (description::StorageSpec& storage : machine.storage) {
     storage.count = 1;
     storage.capacity = {};
@@ -30,6 +34,9 @@ std::string shape_of(description::MachineFile machine) {
     storage.latency = {};
     storage.endurance.reset();
     storage.slc_cache.reset();
+    storage.price_usd.reset();
+    storage.form.clear();
+    storage.lanes = 0;
   }
   return nlohmann::json(machine).dump();
 }

@@ -169,7 +169,8 @@ class Assembler {
         put_value(child, pointer_to(pointer, key), sources, source + "." + key, name + "." + key);
       return;
     }
-    if (machine_.find(pointer)) return;
+    const json* parent = machine_.find(parent_of(pointer));
+    if (machine_.find(pointer) || (parent && !parent->is_object())) return;  // wrong: the schema's
     machine_.put(pointer, located_at(value, machine_.place(parent_of(pointer))));
     const auto found = sources.find(source);
     if (found != sources.end()) note("sources", name, found->second);
@@ -194,7 +195,9 @@ class Assembler {
   void put_price(const std::string& key, double price, const Part& part,
                  const std::string& source) {
     const std::string pointer = pointer_to("/prices_usd", key);
-    if (machine_.find(pointer)) return;
+    if (machine_.find(pointer) ||
+        (machine_.find("/prices_usd") && !is_object_at(machine_, "/prices_usd")))
+      return;
     machine_.put(pointer, located_at(price, machine_.place("")));
     note("sources", "prices_usd." + key, part.sources.at(source));
     note("dates", "prices_usd." + key, part.date);
@@ -238,7 +241,9 @@ class Assembler {
     const std::string pointer = pointer_to("/storage", std::to_string(index));
     const Part* part = part_named(pointer, PartKind::drive);
     if (!part) return;
-    const std::string name = machine_.find(pointer)->at("name").get<std::string>();
+    const json* written = machine_.find(pointer_to(pointer, "name"));
+    if (!written || !written->is_string()) return;  // the schema says what is wrong
+    const std::string name = written->get<std::string>();
     const std::string own = "storage." + name;
     put_value("ssd", pointer_to(pointer, "kind"), {}, "", own + ".kind");
     if (host_)
@@ -259,7 +264,8 @@ class Assembler {
   void put_drive_price(const std::string& pointer, const Part& part, const std::string& own) {
     if (!priced() || machine_.find(pointer_to(pointer, "price_usd"))) return;
     put_price("ssd", part.price_usd, part, "price_usd");
-    if (*machine_.find("/prices_usd/ssd") == part.price_usd) return;
+    const json* common = machine_.find("/prices_usd/ssd");
+    if (!common || *common == part.price_usd) return;
     if (!several_kinds()) return;  // the machine says what its drives cost
     put_value(part.price_usd, pointer_to(pointer, "price_usd"), part.sources, "price_usd",
               own + ".price_usd");
@@ -269,8 +275,8 @@ class Assembler {
   static const HostPart& host_at(const Part& part) { return static_cast<const HostPart&>(part); }
   bool several_kinds() const {
     std::set<std::string> kinds;
-    for (const auto& [path, name] : machine_.value["bought"].items())
-      if (path.starts_with("storage.")) kinds.insert(name.get<std::string>());
+    for (const auto& [path, name] : machine_.value.value("bought", json::object()).items())
+      if (path.starts_with("storage.") && name.is_string()) kinds.insert(name.get<std::string>());
     return kinds.size() > 1;
   }
 

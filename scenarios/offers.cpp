@@ -229,6 +229,10 @@ std::size_t apply_offers(const std::vector<Offer>& offers, PriceList& list) {
   return changed;
 }
 
+void price_catalogue(const std::vector<Offer>& offers) {
+  apply_offers(offers, editable_part_catalogue());
+}
+
 std::optional<long> day_number(const std::string& date) {
   int year = 0, month = 0, day = 1, used = 0;
   const char* text = date.c_str();

@@ -50,8 +50,8 @@ Catalogue read_catalogue() {
   return catalogue;
 }
 
-const Catalogue& catalogue() {
-  static const Catalogue all = read_catalogue();
+Catalogue& catalogue() {
+  static Catalogue all = read_catalogue();
   return all;
 }
 
@@ -198,6 +198,8 @@ std::optional<FoundPart> found_in(PartKind kind, const Counted& asked,
 }  // namespace
 
 const PriceList& part_catalogue() { return catalogue().list; }
+
+PriceList& editable_part_catalogue() { return catalogue().list; }
 
 const LocatedJson& written_part(PartKind kind, std::size_t index) {
   return catalogue().written.at(static_cast<std::size_t>(kind)).at(index);

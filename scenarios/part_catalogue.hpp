@@ -12,6 +12,9 @@ enum class PartKind { gpu, host, drive };
 ///   Throws  ScenarioError with everything that is wrong with those files
 const PriceList& part_catalogue();
 
+/// The same, to change prices before anything is read; not for threads.
+PriceList& editable_part_catalogue();
+
 /// A part as its file has it, with the place where it stands there.
 const LocatedJson& written_part(PartKind kind, std::size_t index);
 

@@ -1,5 +1,8 @@
 #include "strategies/endurance.hpp"
 
+#include "scenarios/description/quantity.hpp"
+
+#include <algorithm>
 #include <cmath>
 
 namespace spillway::strategies {
@@ -49,6 +52,17 @@ double storage_spare(const description::StorageSpec& storage) {
   return storage.endurance ? storage.endurance->over_provisioning : 0;
 }
 
+/// Whether a drive is sold to people, not to data centres, as far as its rating says: those write
+/// fast into a part of their flash only.
+bool may_slow_down(const description::StorageSpec& storage) {
+  constexpr double least_of_data_centres = 0.5, warranty_days = 5 * 365;  // drive writes a day
+  if (storage.kind != description::StorageKind::ssd || storage.slc_cache) return false;
+  if (!storage.endurance || storage.capacity.value() == 0) return false;
+  const double writes = static_cast<double>(storage.endurance->rated.value()) /
+                        static_cast<double>(storage.capacity.value());
+  return writes / warranty_days < least_of_data_centres;
+}
+
 bool sooner(const result::Wear& one, const result::Wear& other) {
   return one.lifetime_years &&
          (!other.lifetime_years || *one.lifetime_years < *other.lifetime_years);
@@ -73,9 +87,8 @@ std::optional<double> lifetime_writes(const description::StorageSpec& storage, d
 std::optional<result::Wear> wear_of(const description::MachineFile& machine,
                                     const StepWrites& step) {
   std::optional<result::Wear> worst;
-  const double price = machine.prices_usd ? machine.prices_usd->ssd : 0;
   double worn_usd = 0;  // by one step
-  bool priced = price > 0 && step.tokens > 0;
+  bool priced = machine.prices_usd && step.tokens > 0;
   for (std::size_t i = 0; i < machine.storage.size(); ++i) {
     const description::StorageSpec& storage = machine.storage[i];
     if (storage.kind != description::StorageKind::ssd) continue;
@@ -88,13 +101,33 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
     if (!worst || sooner(wear, *worst)) worst = wear;
     if (written == 0) continue;
     const std::optional<double>& total = wear.lifetime_write_bytes;
-    if (total && *total > 0)
+    const double price =
+        machine.prices_usd ? storage.price_usd.value_or(machine.prices_usd->ssd) : 0;
+    if (total && *total > 0 && price > 0)
       worn_usd += price * static_cast<double>(storage.count) * step.nodes * written / *total;
     else
       priced = false;
   }
   if (worst && priced && worn_usd > 0) worst->usd_per_million_tokens = worn_usd / step.tokens * 1e6;
   return worst;
+}
+
+void note_caches(const description::MachineFile& machine, result::Result& result) {
+  for (const description::StorageSpec& storage : machine.storage) {
+    const auto moved = result.io.by_storage.find(storage.name);
+    if (moved == result.io.by_storage.end() || moved->second.write == 0) continue;
+    if (may_slow_down(storage))
+      result.notes.push_back(storage.name + " is taken to sustain its rate of " +
+                             description::to_text(storage.write) +
+                             " for writes: it is rated as a consumer drive and has no slc_cache");
+    if (!storage.slc_cache) continue;
+    const auto drives = static_cast<double>(storage.count);
+    const double rated = storage.total_write().value();
+    result.slc_caches[storage.name] = {
+        drives * static_cast<double>(storage.slc_cache->size.value()),
+        std::min(rated, drives * storage.slc_cache->folded_write.value()), rated,
+        static_cast<double>(moved->second.write)};
+  }
 }
 
 }  // namespace spillway::strategies

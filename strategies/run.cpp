@@ -1,7 +1,6 @@
 #include "strategies/run.hpp"
 
 #include "reports/result/control.hpp"
-#include "scenarios/description/quantity.hpp"
 #include "strategies/cache_budget.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/endurance.hpp"
@@ -79,7 +78,7 @@ class Summary {
     result.wear = wear_of(scenario_.machine,
                           {all.write_sizes, result.step_time_s, static_cast<double>(tokens),
                            static_cast<double>(machine_.topology().nodes), count_, live_bytes()});
-    add_slc_caches(result);
+    note_caches(scenario_.machine, result);
   }
 
   void add_peaks(result::Result& result) {
@@ -102,35 +101,6 @@ class Summary {
       bytes.push_back(
           static_cast<double>(machine_.ledger().peak_bytes(machine_.storage_tier(StorageId{i}))));
     return bytes;
-  }
-
-  /// Whether a drive is sold to people, not to data centres, as far as its rating says: those
-  /// write fast into a part of their flash only.
-  static bool may_slow_down(const description::StorageSpec& storage) {
-    constexpr double most_of_consumers = 0.5, warranty_days = 5 * 365;  // drive writes a day
-    if (storage.kind != description::StorageKind::ssd || storage.slc_cache) return false;
-    if (!storage.endurance) return false;
-    const double writes = static_cast<double>(storage.endurance->rated.value()) /
-                          static_cast<double>(storage.capacity.value());
-    return writes / warranty_days < most_of_consumers;
-  }
-
-  void add_slc_caches(result::Result& result) {
-    for (const description::StorageSpec& storage : scenario_.machine.storage) {
-      const auto moved = result.io.by_storage.find(storage.name);
-      if (moved == result.io.by_storage.end() || moved->second.write == 0) continue;
-      if (may_slow_down(storage))
-        result.notes.push_back(storage.name + " is taken to sustain its rate of " +
-                               description::to_text(storage.write) +
-                               " for writes: it is rated as a consumer drive and has no slc_cache");
-      if (!storage.slc_cache) continue;
-      const auto drives = static_cast<double>(storage.count);
-      const double rated = storage.total_write().value();
-      result.slc_caches[storage.name] = {
-          drives * static_cast<double>(storage.slc_cache->size.value()),
-          std::min(rated, drives * storage.slc_cache->folded_write.value()), rated,
-          static_cast<double>(moved->second.write)};
-    }
   }
 
   void add_peak(result::PeakBytes& peak, std::uint32_t tier, std::string_view tier_name,

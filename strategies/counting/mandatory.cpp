@@ -266,8 +266,9 @@ double least_wear_usd(const MandatoryBytes& bytes, const description::MachineFil
   std::size_t next = 0;
   for (const description::StorageSpec& storage : machine.storage)
     if (storage.kind == description::StorageKind::ssd)
-      cheapest = std::min(cheapest, static_cast<double>(storage.count) / (*lives)[next++]);
-  return machine.prices_usd->ssd * cheapest * bytes.drive_written;
+      cheapest = std::min(cheapest, storage.price_usd.value_or(machine.prices_usd->ssd) *
+                                        static_cast<double>(storage.count) / (*lives)[next++]);
+  return cheapest * bytes.drive_written;
 }
 
 }  // namespace spillway::strategies

@@ -44,6 +44,15 @@ TEST(CompareTable, MarksTheBestOfEachRow) {
   EXPECT_EQ(row(table, "tokens/s per $1000"), "200 244*");  // 1638.4 and 2000 / 8.192
 }
 
+TEST(CompareTable, ShowsBothLifetimesWithWhatTheDriveWritesInside) {
+  result::Result slow = sample_that_fits(), fast = slow;
+  slow.wear->warranty_years = 0.08, slow.wear->waf = 5.68;
+  fast.wear->warranty_years = 0.2, fast.wear->waf = 1;
+  const std::string table = table_of({slow, fast});
+  EXPECT_EQ(row(table, "SSD amplification"), "x5.68 x1.00*");
+  EXPECT_EQ(row(table, "SSD warranty ends"), "29 days 73 days*");
+}
+
 TEST(CompareTable, MarksNothingWhereAllReadTheSame) {
   result::Result one = sample_that_fits(), other = one;
   other.step_time_s = 40.0001;

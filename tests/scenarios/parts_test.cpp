@@ -188,6 +188,23 @@ TEST(MachineParts, RefusesWhatIsNoPart) {
             "storage[0].part: is no text; write the name of a part, such as RTX 4090");
 }
 
+TEST(MachineParts, LeavesWhatIsWrongToTheSchema) {
+  for (const auto& [key, wrong] : {std::pair<const char*, json>{"/prices_usd", 5},
+                                   {"/bought", 5},
+                                   {"/sources", 5},
+                                   {"/dates", json::array()},
+                                   {"/pcie", 5},
+                                   {"/network", "fast"},
+                                   {"/host/slots", 5},
+                                   {"/storage/0/name", 5},
+                                   {"/storage/0/endurance", 5},
+                                   {"/storage", 5}}) {
+    json written = of_parts();
+    written[json::json_pointer(key)] = wrong;
+    EXPECT_FALSE(about(written).empty()) << key;
+  }
+}
+
 TEST(MachineParts, ABoardHasSoManySlotsAndLanes) {
   json written = of_parts();
   written["storage"][0]["count"] = 5;

@@ -151,6 +151,29 @@ TEST(Endurance, WhatWritesShortensTheLife) {
   EXPECT_NEAR(wear.lifetime_years.value(), 600e12 * 2.5 / waf / (65.536e6 * day * 365), 1e-9);
 }
 
+TEST(Endurance, SaysWhatCachesThereAreAndWhichDriveIsTakenToNeedNone) {
+  description::MachineFile machine = ssdtrain();  // 600 TB behind 1 TB: 0.33 drive writes a day
+  result::Result result;
+  result.io.by_storage["nvme"] = {0, 5};
+  note_caches(machine, result);
+  ASSERT_EQ(result.notes.size(), 1u);
+  EXPECT_EQ(result.notes[0],
+            "nvme is taken to sustain its rate of 5 GB/s for writes: it is rated as a consumer "
+            "drive and has no slc_cache");
+  EXPECT_TRUE(result.slc_caches.empty());
+  machine.storage[0].slc_cache = {description::Bytes(100'000'000'000),
+                                  description::BytesPerSecond(1e9)};
+  result.notes.clear();
+  note_caches(machine, result);
+  EXPECT_TRUE(result.notes.empty());
+  EXPECT_EQ(result.slc_caches.at("nvme").size_bytes, 400e9);  // four drives
+  EXPECT_EQ(result.slc_caches.at("nvme").folded_write_bytes_per_s, 4e9);
+  machine.storage[0].slc_cache.reset();
+  machine.storage[0].endurance->rated = description::Bytes(1'825'000'000'000'000);  // one a day
+  note_caches(machine, result);
+  EXPECT_TRUE(result.notes.empty());
+}
+
 TEST(WriteSizes, CountsEqualSizesTogetherInAscendingOrder) {
   WriteSizes sizes;
   for (const std::uint64_t bytes : {8, 4, 8, 8, 2, 4, 0}) sizes.add(bytes);
