@@ -275,8 +275,8 @@ class Assembler {
   static const HostPart& host_at(const Part& part) { return static_cast<const HostPart&>(part); }
   bool several_kinds() const {
     std::set<std::string> kinds;
-    const json bought = machine_.value.value("bought", json::object());
-    for (const auto& [path, name] : bought.items())
+    const json parts = machine_.value.value("bought", json::object());
+    for (const auto& [path, name] : parts.items())
       if (path.starts_with("storage.") && name.is_string()) kinds.insert(name.get<std::string>());
     return kinds.size() > 1;
   }
