@@ -83,6 +83,15 @@ json list_json(const PriceList& list, const std::vector<BoxOffer>& offers) {
   return all;
 }
 
+json break_evens_json(const PriceList& list, const BoxSearch& found) {
+  json all = json::array();
+  for (const explore::BreakEven& at : break_evens(list, found))
+    all.push_back({{"part", at.drives ? "ssd" : "dram"},
+                   {"factor", at.factor},
+                   {"words", words_of(list, at.box)}});
+  return all;
+}
+
 json search_json(const PriceList& list, const BoxSearch& found) {
   return {{"answer", found.answer ? box_json(list, *found.answer) : json()},
           {"whole", found.whole()},
@@ -207,15 +216,6 @@ std::string break_even_words(const PriceList& list, const BoxSearch& found) {
   if (text.empty())
     return fmt::format("No price of DRAM or of drives changes the winner {}.", among);
   return fmt::format("Prices at which the winner changes, {}: {}", among, text);
-}
-
-json break_evens_json(const PriceList& list, const BoxSearch& found) {
-  json all = json::array();
-  for (const explore::BreakEven& at : break_evens(list, found))
-    all.push_back({{"part", at.drives ? "ssd" : "dram"},
-                   {"factor", at.factor},
-                   {"words", words_of(list, at.box)}});
-  return all;
 }
 
 void print_answer(const PriceList& list, const BoxSearch& found, const BoxNeed& need) {
