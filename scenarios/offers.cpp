@@ -52,7 +52,7 @@ class OfferReader {
   void add(const std::string& name, const std::string& price, const std::string& date,
            const std::string& source, const Place& place) {
     const auto complain = [&](const std::string& message, const std::string& hint) {
-      complaints_.push_back({place.file, place.line, 0, name, message, hint});
+      complaints_.push_back({place.file, place.line, place.column, name, message, hint});
     };
     const auto usd = dollars(price);
     if (!usd)
@@ -112,7 +112,7 @@ void read_csv(const std::string& file, OfferReader& reader) {
     std::vector<std::string> cells = split(line, ',');
     if (number == 1 && cells[0] == "name") continue;
     cells.resize(std::max<std::size_t>(cells.size(), 4));
-    reader.add(cells[0], cells[1], cells[2], cells[3].empty() ? file : cells[3], {file, number, 0});
+    reader.add(cells[0], cells[1], cells[2], cells[3].empty() ? file : cells[3], {file, number, 1});
   }
 }
 

@@ -24,7 +24,8 @@ struct StepWrites {
   double tokens = 0;                   ///< of one, all nodes together
   double nodes = 1;                    ///< that write alike
   double steps = 1;
-  std::vector<double> live_bytes;  ///< at most, parallel to machine.storage; empty: nothing stays
+  std::vector<double> live_bytes =
+      {};  ///< at most, parallel to machine.storage; empty: nothing stays
 };
 
 /// Wear of the storage that wears out first; the price of what all of them lose.

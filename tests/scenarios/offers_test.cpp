@@ -41,7 +41,7 @@ TEST(Offers, SayWhatIsWrongWithThem) {
             "--price: RTX 5091: no such part, nor one kind of price; did you mean \"RTX 5090\"?");
   const TemporaryFiles files;
   const std::string csv = files.write("offers.csv", "dram,11,tomorrow,a shop\n");
-  EXPECT_NE(complaints_of([&] { read_offers({}, csv); }).find("offers.csv:1: dram: \"tomorrow\" "),
+  EXPECT_NE(complaints_of([&] { read_offers({}, csv); }).find("offers.csv:1:1: dram: \"tomorrow\""),
             std::string::npos);
   EXPECT_NE(complaints_of([&] { read_offers({}, csv + "x"); }).find("cannot be read"),
             std::string::npos);

@@ -34,7 +34,9 @@ std::optional<double> tokens_until_worn(const description::Scenario& scenario) {
 
 TEST(WearSweep, MoreDrivesTrainMoreTokensBeforeTheyAreWorn) {
   std::set<std::string> worn;
-  for (const System& system : catalogue())
+  for (const System& system : catalogue()) {
+    // who updates as often as the drives allow writes more a step on more drives
+    if (system.defaults().optimizer.staleness != 0) continue;
     for (const char* block : {"1 MiB", "64 MiB", "1 GiB"}) {
       double last = 0;
       for (int drives = 1; drives <= 16; drives += drives < 8 ? 1 : 4) {
@@ -47,6 +49,7 @@ TEST(WearSweep, MoreDrivesTrainMoreTokensBeforeTheyAreWorn) {
         worn.insert(system.name);
       }
     }
+  }
   EXPECT_GE(worn.size(), 6u);
 }
 
