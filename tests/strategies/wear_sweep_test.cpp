@@ -50,7 +50,7 @@ TEST(WearSweep, MoreDrivesTrainMoreTokensBeforeTheyAreWorn) {
       }
     }
   }
-  EXPECT_GE(worn.size(), 6u);
+  EXPECT_GE(worn.size(), 5u);  // the others leave this job off the drives
 }
 
 }  // namespace
