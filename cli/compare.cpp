@@ -1,4 +1,6 @@
 #include "cli/common.hpp"
+#include "cli/monitor.hpp"
+#include "cli/plan_common.hpp"
 #include "cli/verbs.hpp"
 #include "reports/compare_table.hpp"
 #include "reports/csv.hpp"
@@ -6,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -18,7 +21,9 @@ struct Options {
   std::vector<std::string> scenarios;
   std::vector<std::string> systems;
   std::vector<std::string> overrides;
-  bool json = false, csv = false;
+  std::string csv;  ///< "rows": what the table shows; "all": whole results
+  double limit_s = plan_limit_s;
+  bool json = false;
 };
 
 struct Entry {
@@ -29,7 +34,7 @@ struct Entry {
 /// What will run, and whom the box or the training rules out.
 struct Field {
   std::vector<Entry> entries;
-  std::vector<std::string> left_out;  ///< "smart_infinity: strategy.optimizer.device: needs ..."
+  std::vector<reports::LeftOut> left_out;  ///< "strategy.optimizer.device: needs ..."
 };
 
 std::string reason_of(const description::Complaint& complaint) {
@@ -40,7 +45,8 @@ std::string reason_of(const description::Complaint& complaint) {
 
 bool is_known(const std::string& name) {
   const auto known = explore::known_systems();
-  return std::any_of(known.begin(), known.end(),
+  return is_mix(name) ||
+         std::any_of(known.begin(), known.end(),
                      [&](const scenarios::SystemInfo& one) { return one.name == name; });
 }
 
@@ -57,11 +63,11 @@ void add_systems(const Options& options, const std::vector<std::string>& systems
                  const std::string& file, Field& field,
                  std::vector<description::Complaint>& complaints) {
   std::vector<description::Complaint> refused;
-  std::vector<std::string> left_out;
+  std::vector<reports::LeftOut> left_out;
   bool any = false;
   for (const std::string& system : systems) {
     // the parts of one system mean nothing to another: only the name is kept
-    std::vector<std::string> overrides{"strategy={\"system\": \"" + system + "\"}"};
+    std::vector<std::string> overrides{way_named(system).overrides};
     overrides.insert(overrides.end(), options.overrides.begin(), options.overrides.end());
     const std::string stem = std::filesystem::path(file).stem().string();
     const std::string label = options.scenarios.size() > 1 ? stem + " " + system : system;
@@ -72,7 +78,7 @@ void add_systems(const Options& options, const std::vector<std::string>& systems
       const auto& all = error.complaints();
       std::vector<description::Complaint>& into = is_known(system) ? refused : complaints;
       into.insert(into.end(), all.begin(), all.end());
-      left_out.push_back(label + ": " + reason_of(all.front()));
+      left_out.push_back({label, reason_of(all.front())});
     }
   }
   if (any)
@@ -103,10 +109,10 @@ Field field_of(const Options& options) {
 }
 
 /// Whoever turns out not to be able to run leaves the field, unless nobody can.
-std::vector<result::Result> results_of(Field& field) {
+std::vector<result::Result> results_of(const explore::Backend& backend, Field& field) {
   std::vector<description::Scenario> scenarios;
   for (const Entry& entry : field.entries) scenarios.push_back(entry.scenario);
-  std::vector<explore::Outcome> outcomes = explore::simulate_all(simulator(), scenarios);
+  std::vector<explore::Outcome> outcomes = explore::simulate_all(backend, scenarios);
   const bool any = std::any_of(outcomes.begin(), outcomes.end(),
                                [](const explore::Outcome& one) { return one.result.has_value(); });
   std::vector<result::Result> results;
@@ -115,8 +121,11 @@ std::vector<result::Result> results_of(Field& field) {
     explore::Outcome& outcome = outcomes[i];
     if (!outcome.complaints.empty()) {
       if (!any) throw description::ScenarioError(std::move(outcome.complaints));
-      field.left_out.push_back(field.entries[i].label + ": " +
-                               reason_of(outcome.complaints.front()));
+      field.left_out.push_back({field.entries[i].label, reason_of(outcome.complaints.front())});
+      continue;
+    }
+    if (outcome.not_tried) {
+      field.left_out.push_back({field.entries[i].label, "not done in time"});
       continue;
     }
     if (!outcome.result) throw description::InternalError(outcome.failure);
@@ -127,21 +136,49 @@ std::vector<result::Result> results_of(Field& field) {
   return results;
 }
 
-void compare(const Options& options) {
-  Field field = field_of(options);
-  const std::vector<result::Result> results = results_of(field);
-  for (const std::string& one : field.left_out) std::cerr << "left out: " << one << "\n";
-  if (options.json) return print_json(nlohmann::json(results));
-  if (options.csv) {
+/// `--system` takes words up to the next option: files among them are scenarios.
+void sort_words(Options& options) {
+  const auto is_file = [](const std::string& word) {
+    return word.ends_with(".json") || std::filesystem::is_regular_file(word);
+  };
+  std::vector<std::string>& systems = options.systems;
+  const auto files = std::stable_partition(systems.begin(), systems.end(), std::not_fn(is_file));
+  options.scenarios.insert(options.scenarios.end(), files, systems.end());
+  systems.erase(files, systems.end());
+  if (options.scenarios.empty()) throw CLI::RequiredError("scenarios");
+}
+
+void print_csv(const Options& options, const std::vector<result::Result>& results,
+               const std::vector<reports::Contender>& contenders, const Field& field) {
+  std::ostringstream text;
+  if (options.csv == "all") {
     std::vector<nlohmann::json> rows(results.begin(), results.end());
-    std::ostringstream text;
     reports::write_csv(text, rows);
-    return print(text.str());
+  } else {
+    reports::write_compare_csv(text, contenders, field.left_out);
   }
+  print(text.str());
+}
+
+void compare(Options options) {
+  sort_words(options);
+  Field field = field_of(options);
+  Monitor monitor("simulating", options.limit_s);
+  monitor.expect(field.entries.size());
+  const std::vector<result::Result> results = results_of(monitor.backend(), field);
+  monitor.clear();
+  for (const reports::LeftOut& one : field.left_out)
+    std::cerr << "left out: " << one.label << ": " << one.reason << "\n";
   std::vector<reports::Contender> contenders;
   for (std::size_t i = 0; i < results.size(); ++i)
     contenders.push_back({field.entries[i].label, &results[i]});
-  print(reports::compare_table(contenders, reports::screen_of(stdout)));
+  if (options.json)
+    print_json(nlohmann::json(results));
+  else if (!options.csv.empty())
+    print_csv(options, results, contenders, field);
+  else if (!contenders.empty())
+    print(reports::compare_table(contenders, reports::screen_of(stdout)));
+  finish(monitor, {}, options.json || !options.csv.empty());
 }
 
 }  // namespace
@@ -149,15 +186,19 @@ void compare(const Options& options) {
 void add_compare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("compare", "systems or scenarios side by side");
-  verb->add_option("scenarios", options->scenarios, "scenario files")->required();
+  verb->add_option("scenarios", options->scenarios, "scenario files (at least one)");
   verb->add_option(
           "--system", options->systems,
-          "run each scenario with these systems' own parts instead of its strategy; all: every one")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+          "run each scenario with these systems' own parts instead of its strategy, or with those "
+          "of a scenario of scenarios/examples (mix_8b_workstation); all: every system")
+      ->delimiter(',');
   add_set(*verb, options->overrides, "override one value in all of them");
   CLI::Option* json = verb->add_flag("--json", options->json, "an array of results");
-  verb->add_flag("--csv", options->csv, "one line per result")->excludes(json);
+  verb->add_flag("--csv{rows}", options->csv,
+                 "the rows of the table as CSV, a line per column; --csv=all: whole results")
+      ->check(CLI::IsMember({"rows", "all"}))
+      ->excludes(json);
+  add_limit(*verb, options->limit_s, "seconds after which the rest is left out; else 600");
   verb->footer(
       "Example:\n  spillway compare scenarios/examples/qwen7b_memascend_c1.json --system "
       "resident,zero_offload,zero_infinity");

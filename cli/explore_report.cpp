@@ -24,6 +24,22 @@ std::string shown(const json& value) {
 
 }  // namespace
 
+std::string objective_title(const std::string& path) {
+  constexpr std::pair<std::string_view, std::string_view> titles[] = {
+      {"throughput.tokens_per_s", "tokens/s"},
+      {"step_time_s", "step"},
+      {"price_usd", "price"},
+      {"wear.lifetime_years", "drives last"},
+      {"wear.usd_per_million_tokens", "SSD per 1M tokens"},
+      {"peak_bytes.gpu.total", "GPU peak"},
+      {"peak_bytes.host.total", "host peak"},
+      {"peak_bytes.ssd.total", "SSD peak"},
+  };
+  for (const auto& [known, title] : titles)
+    if (path == known) return std::string(title);
+  return path;
+}
+
 std::string human_value(const std::string& path, const json& value) {
   if (!value.is_number()) return value.is_null() ? "-" : shown(value);
   const double number = value.get<double>();
@@ -82,7 +98,7 @@ void print_points(const SpaceRow& space, const std::vector<PointRow>& points) {
   for (const std::string& axis : space.axes)
     table.columns.push_back({axis, reports::Align::left, 28});
   for (const explore::ObjectiveRow& one : space.objectives)
-    table.columns.push_back({one.path, reports::Align::right, 0});
+    table.columns.push_back({objective_title(one.path), reports::Align::right, 0});
   for (const PointRow& point : points) {
     auto& cells = table.rows.emplace_back();
     cells.emplace_back(std::to_string(point.number));
@@ -175,8 +191,8 @@ void print_groups(explore::Store& store, std::int64_t number, const std::string&
   for (auto& [group, point] : best) points.push_back(std::move(point));
   sort_best_first(points, space);
   if (form != Form::table) return print_rows(points, form);
-  print(fmt::format("{}: the best {} for each {}\n\n", space.name, space.objectives.front().path,
-                    axis));
+  print(fmt::format("{}: the best {} for each {}\n\n", space.name,
+                    objective_title(space.objectives.front().path), axis));
   print_points(space, points);
 }
 

@@ -9,6 +9,7 @@
 #include "scenarios/shipped.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -148,12 +149,14 @@ void print_model(const Options& options, const models::Model& model,
                  const models::StepProgram& program) {
   const reports::Screen screen = reports::screen_of(stdout);
   const models::Workload& workload = program.workload;
+  const auto blocks = std::count_if(model.layers.begin(), model.layers.end(),
+                                    [](const models::Layer& layer) { return layer.is_block; });
   std::uint64_t saved = 0;
   for (const LayerActivations& layer : activations_of(model, program)) saved += layer.bytes;
   print(reports::paragraph(
-      fmt::format("{} ({}): {} parameters in {} tensors, {} layers", model.name(),
+      fmt::format("{} ({}): {} parameters in {} tensors, {} blocks", model.name(),
                   model.architecture.model_type, reports::human_count(model.parameters.value()),
-                  model.weights.size(), model.layers.size()),
+                  model.weights.size(), blocks),
       screen));
   print(reports::paragraph(
       fmt::format("Micro-batch {} x {} tokens, tensor split {}: {} TFLOP forward per rank, {} of "

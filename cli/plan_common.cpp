@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cstdio>
 
 namespace spillway::cli {
 
@@ -25,6 +26,7 @@ void add_plan_options(CLI::App& verb, PlanOptions& options) {
 }
 
 void add_plan_ending(CLI::App& verb, PlanOptions& options) {
+  add_limit(verb, options.limit_s, plan_limit_help);
   add_set(verb, options.overrides, "override one value of all that is tried");
   verb.add_flag("--json", options.json, "with the whole result of everything that was simulated");
 }
@@ -77,6 +79,17 @@ std::vector<std::string> shipped_mixes() {
 }
 
 }  // namespace
+
+bool is_mix(const std::string& name) {
+  const std::vector<std::string> shipped = scenarios::shipped_names("scenarios/examples");
+  return !strategies::find_system(name) &&
+         std::find(shipped.begin(), shipped.end(), name) != shipped.end();
+}
+
+Way way_named(const std::string& name) {
+  if (is_mix(name)) return mix_of(name);
+  return {name, R"(strategy={"system": ")" + name + "\"}", false};
+}
 
 std::vector<Way> ways_of(const WayOptions& options) {
   std::vector<Way> ways;
@@ -170,9 +183,30 @@ json trial_json(const explore::Trial& trial) {
   json out = {{"words", trial.words},
               {"reason", trial.reason},
               {"ruled_out", trial.ruled_out},
+              {"not_tried", trial.not_tried},
               {"result", nullptr}};
   if (trial.result) out["result"] = *trial.result;
   return out;
+}
+
+namespace {
+
+/// What a line says of a result that fits.
+std::vector<reports::Cell> cells_of(const result::Result& result) {
+  const bool worn = result.wear && result.wear->lifetime_years;
+  return {reports::human_number(result.tokens_per_s), reports::human_time(result.step_time_s),
+          reports::human_memory(result.gpu.total), reports::human_memory(result.host.total),
+          worn ? reports::human_years(*result.wear->lifetime_years) : "-"};
+}
+
+}  // namespace
+
+bool reads_the_same(const result::Result& one, const result::Result& other) {
+  const auto equal = [](const reports::Cell& a, const reports::Cell& b) {
+    return a.text == b.text;
+  };
+  const std::vector<reports::Cell> cells = cells_of(one), others = cells_of(other);
+  return std::equal(cells.begin(), cells.end(), others.begin(), others.end(), equal);
 }
 
 std::string evidence(const std::vector<explore::Trial>& trials) {
@@ -184,13 +218,8 @@ std::string evidence(const std::vector<explore::Trial>& trials) {
   for (const explore::Trial& trial : trials) {
     auto& cells = table.rows.emplace_back(std::vector<reports::Cell>{trial.words});
     if (trial.fits()) {
-      const result::Result& result = *trial.result;
-      const bool worn = result.wear && result.wear->lifetime_years;
-      cells.insert(
-          cells.end(),
-          {reports::human_number(result.tokens_per_s), reports::human_time(result.step_time_s),
-           reports::human_memory(result.gpu.total), reports::human_memory(result.host.total),
-           worn ? reports::human_years(*result.wear->lifetime_years) : "-"});
+      const std::vector<reports::Cell> said = cells_of(*trial.result);
+      cells.insert(cells.end(), said.begin(), said.end());
     } else {
       cells.insert(cells.end(), {"-", "-", "-", "-", "-", trial.reason});
     }
@@ -208,35 +237,65 @@ json trials_json(const std::vector<explore::Trial>& trials) {
 json counts_json(const explore::TrialCounts& counts) {
   return {{"bounded", counts.bounded},
           {"ruled_out", counts.ruled_out},
-          {"simulated", counts.simulated}};
+          {"simulated", counts.simulated},
+          {"not_tried", counts.not_tried}};
 }
 
-void try_or_refuse(const json& base, std::vector<explore::Trial>& trials) {
-  if (const auto wrong = try_all(simulator(), base, trials)) throw *wrong;
+void try_or_refuse(const explore::Backend& backend, const json& base,
+                   std::vector<explore::Trial>& trials) {
+  if (const auto wrong = try_all(backend, base, trials)) throw *wrong;
 }
 
-void try_one(const json& base, explore::Trial& trial, explore::TrialCounts& counts) {
+void try_one(const explore::Backend& backend, const json& base, explore::Trial& trial,
+             explore::TrialCounts& counts) {
   std::vector<explore::Trial> again = {{trial.words, trial.overrides, std::nullopt, ""}};
-  try_or_refuse(base, again);
+  try_or_refuse(backend, base, again);
+  if (again.front().not_tried) return;
   trial = std::move(again.front());
   --counts.ruled_out;
   ++counts.simulated;
 }
 
+void keep_first_refusal(std::vector<explore::Trial>& trials) {
+  const auto again = [](const explore::Trial& one, const explore::Trial& next) {
+    return one.refused && next.refused;
+  };
+  trials.erase(std::unique(trials.begin(), trials.end(), again), trials.end());
+}
+
+void finish(const Monitor& monitor, const explore::TrialCounts& counts, bool as_json) {
+  if (monitor.ended()) {
+    std::string text = monitor.why();
+    if (counts.not_tried > 0)
+      text += fmt::format("; {} not tried, so there may be a better answer",
+                          reports::human_count(counts.not_tried));
+    text += monitor.interrupted() ? "." : ". --limit SECONDS waits longer.";
+    if (as_json)
+      std::fprintf(stderr, "%s\n", text.c_str());
+    else
+      print_paragraph(text);
+  }
+  monitor.finish();
+}
+
 std::string counts_words(const explore::TrialCounts& counts) {
-  return fmt::format("{} bounds, {} ruled out by them, {} simulations.", counts.bounded,
-                     counts.ruled_out, counts.simulated);
+  return fmt::format("{} simulated; {} of {} ruled out by bounds, which no schedule can beat.",
+                     reports::human_count(counts.simulated), reports::human_count(counts.ruled_out),
+                     reports::human_count(counts.bounded));
 }
 
 std::string certainty(const result::Result& result) {
-  const json& sources = result.scenario.at("machine").at("sources");
-  std::vector<std::string> assumed;
+  const json& machine = result.scenario.at("machine");
+  std::size_t assumed = 0;
   for (const std::string& path : explore::assumed_numbers(result))
-    if (!sources.at(path).get<std::string>().starts_with(scenarios::chosen))
-      assumed.push_back(path);
-  if (assumed.empty()) return "Every number of the machine is stated or measured.";
-  return fmt::format("It rests on {} numbers of the machine that are assumed: {}.", assumed.size(),
-                     fmt::join(assumed, ", "));
+    assumed += !machine.at("sources").at(path).get<std::string>().starts_with(scenarios::chosen);
+  if (assumed == 0) return "Every number of the machine is stated or measured.";
+  const std::string name = machine.value("name", "");
+  const auto shipped = scenarios::shipped_names("scenarios/machines");
+  const bool known = std::find(shipped.begin(), shipped.end(), name) != shipped.end();
+  return fmt::format("{} number{} of the machine {} assumed; spillway machine {} says which.",
+                     assumed, assumed == 1 ? "" : "s", assumed == 1 ? "is" : "are",
+                     known ? name : "FILE");
 }
 
 void print_paragraph(const std::string& text) {

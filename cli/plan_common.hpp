@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cli/monitor.hpp"
 #include "explore/trials.hpp"
 
 #include <CLI/CLI.hpp>
@@ -25,16 +26,27 @@ struct Way {
 ///   Throws  ScenarioError: a mix that cannot be read or has no strategy
 std::vector<Way> ways_of(const WayOptions& options);
 
+/// A system by its name, or the parts of a scenario that ships as an example.
+Way way_named(const std::string& name);
+/// Whether way_named takes it for a scenario's parts.
+bool is_mix(const std::string& name);
+
 /// --system and --mix.
 void add_way_options(CLI::App& verb, WayOptions& options);
 /// --micro-batch, --accumulation and --global-batch.
 void add_batch_options(CLI::App& verb, WayOptions& options);
+
+/// Seconds after which the best so far is the answer.
+inline constexpr double plan_limit_s = 600;
+inline constexpr const char* plan_limit_help =
+    "seconds after which what was found so far is the answer; else 600";
 
 /// What the questions about one machine have in common.
 struct PlanOptions : WayOptions {
   std::string machine, precision = "bf16_mixed";
   std::vector<std::string> models, overrides;
   std::uint64_t sequence = 4096;
+  double limit_s = plan_limit_s;
   bool json = false;
 };
 
@@ -72,17 +84,30 @@ nlohmann::json counts_json(const explore::TrialCounts& counts);
 /// What was tried, a line each.
 std::string evidence(const std::vector<explore::Trial>& trials);
 
+/// Whether their lines differ in what was tried only.
+bool reads_the_same(const result::Result& one, const result::Result& other);
+
 /// Simulates them; what is wrong with all of them is an error.
-void try_or_refuse(const nlohmann::json& base, std::vector<explore::Trial>& trials);
+void try_or_refuse(const explore::Backend& backend, const nlohmann::json& base,
+                   std::vector<explore::Trial>& trials);
 
 /// Simulates what was ruled out by its bound.
-void try_one(const nlohmann::json& base, explore::Trial& trial, explore::TrialCounts& counts);
+void try_one(const explore::Backend& backend, const nlohmann::json& base, explore::Trial& trial,
+             explore::TrialCounts& counts);
 
-/// "12 bounds, 3 ruled out by them, 9 simulations."
+/// Of trials one after the other that are refused, all but the first are taken out: what a model or
+/// a machine does not allow is no result of trying.
+void keep_first_refusal(std::vector<explore::Trial>& trials);
+
+/// Says that the answer is not whole, after it was printed, and why.
+///   Throws  CLI::RuntimeError after Ctrl-C, with its exit code
+void finish(const Monitor& monitor, const explore::TrialCounts& counts, bool as_json);
+
+/// "9 simulated; 3 of 12 ruled out by bounds, which no schedule can beat."
 std::string counts_words(const explore::TrialCounts& counts);
 
-/// How sure an answer is: the machine's numbers that nobody states, apart from those that were
-/// chosen.
+/// How sure an answer is: how many of the machine's numbers nobody states, apart from those that
+/// were chosen, and where to see which.
 std::string certainty(const result::Result& result);
 
 void print_paragraph(const std::string& text);

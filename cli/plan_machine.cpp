@@ -6,10 +6,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <set>
 
@@ -28,7 +26,7 @@ struct Options : WayOptions {
   std::string model, parts = "one_box", precision = "bf16_mixed", out, machine_out;
   std::vector<std::string> overrides;
   std::uint64_t sequence = 4096, most = 5000;
-  double tokens_per_day = 0, budget = 0, years = 0;
+  double tokens_per_day = 0, budget = 0, years = 0, limit_s = plan_limit_s;
   bool json = false;
 };
 
@@ -93,7 +91,9 @@ json search_json(const PriceList& list, const BoxSearch& found) {
           {"simulated", found.simulated},
           {"neighbours", list_json(list, found.neighbours)},
           {"systems", list_json(list, found.systems)},
-          {"runners_up", list_json(list, found.runners_up)}};
+          {"runners_up", list_json(list, found.runners_up)},
+          {"nearest", found.nearest ? box_json(list, *found.nearest) : json()},
+          {"dearer", found.dearer ? box_json(list, *found.dearer) : json()}};
 }
 
 /// Why an offer is not the answer.
@@ -151,8 +151,8 @@ std::string cheaper_words(const BoxSearch& found) {
       reports::human_count(found.missed));
   if (open > 0)
     text += fmt::format(
-        "; {} were looked at in part only before --most simulations were spent: one of them may do "
-        "it",
+        "; {} were not looked at, or in part only, before --most simulations or the time were "
+        "spent: one of them may do it",
         reports::human_count(open));
   if (found.late_missed > 0)
     text += fmt::format(
@@ -199,6 +199,29 @@ void print_answer(const PriceList& list, const BoxSearch& found, const BoxNeed& 
   print_paragraph(price_words(list, answer) + " " + certainty(result));
 }
 
+/// How near the budget comes, and what it would take.
+void print_near_ones(const PriceList& list, const BoxSearch& found, const BoxNeed& need) {
+  if (found.nearest) {
+    const double rate = tokens_per_day(*found.nearest->trial.result);
+    print_paragraph(
+        fmt::format("Nearest: {} for {}: {} tokens a day, {} of what is asked, with {}.",
+                    words_of(list, found.nearest->box),
+                    reports::human_price(found.nearest->price_usd), reports::human_number(rate),
+                    reports::human_share(rate / need.tokens_per_day), found.nearest->trial.words));
+  } else {
+    print_paragraph("Nothing that was simulated within the budget fits.");
+  }
+  print_paragraph(
+      found.dearer
+          ? fmt::format(
+                "What would do: {} more, for {} with {}: {} tokens a day. It is the cheapest "
+                "above the budget as far as its most promising settings say.",
+                reports::human_price(found.dearer->price_usd - need.budget_usd),
+                words_of(list, found.dearer->box), found.dearer->trial.words,
+                reports::human_number(tokens_per_day(*found.dearer->trial.result)))
+          : "No box of the list above the budget was found to do it either.");
+}
+
 void print_none(const PriceList& list, const BoxSearch& found, const BoxNeed& need) {
   if (found.boxes == 0) {
     double least = HUGE_VAL;
@@ -210,6 +233,7 @@ void print_none(const PriceList& list, const BoxSearch& found, const BoxNeed& ne
                               list.name, reports::human_price(need.budget_usd),
                               reports::human_number(need.tokens_per_day)));
   print_paragraph(cheaper_words(found));
+  print_near_ones(list, found, need);
   std::set<std::string> untried;
   for (const explore::BoxSetting& setting : need.settings)
     if (!setting.searched) untried.insert(setting.system);
@@ -220,28 +244,26 @@ void print_none(const PriceList& list, const BoxSearch& found, const BoxNeed& ne
                     fmt::join(untried, ",")));
 }
 
-/// Says on a terminal how far the search is, in a line that goes away.
-explore::BoxProgress progress_line() {
-  if (!isatty(STDERR_FILENO)) return {};
-  return [](double price_usd, std::uint64_t simulated) {
-    std::fprintf(stderr, "\r%s simulations, boxes for %s\x1b[K",
-                 reports::human_count(simulated).c_str(), reports::human_price(price_usd).c_str());
-  };
-}
-
 void plan_machine(const Options& options) {
   const PriceList list = scenarios::read_price_list(options.parts);
   const BoxNeed need = need_of(options);
-  const explore::BoxProgress progress = progress_line();
-  const BoxSearch found = find_box(simulator(), list, need, options.most, progress);
-  if (progress) std::fputs("\r\x1b[K", stderr);
+  Monitor monitor("boxes", options.limit_s);
+  const explore::BoxProgress progress = [&monitor](double price_usd, std::uint64_t) {
+    monitor.say("boxes for " + reports::human_price(price_usd));
+  };
+  const BoxSearch found = find_box(monitor.backend(), list, need, options.most, progress);
+  monitor.clear();
   if (found.answer && !options.out.empty())
     write_file(options.out, found.answer->trial.result->scenario.dump(2) + "\n");
   if (found.answer && !options.machine_out.empty())
     write_file(options.machine_out, machine_of(list, found.answer->box).dump(2) + "\n");
-  if (options.json) return print_json(search_json(list, found));
-  if (!found.answer) return print_none(list, found, need);
-  print_answer(list, found, need);
+  if (options.json)
+    print_json(search_json(list, found));
+  else if (found.answer)
+    print_answer(list, found, need);
+  else
+    print_none(list, found, need);
+  finish(monitor, {}, options.json);
 }
 
 }  // namespace
@@ -271,6 +293,7 @@ void add_plan_machine(CLI::App& plan) {
   verb->add_option("--machine-out", options->machine_out,
                    "where the machine file of the answer is written");
   add_set(*verb, options->overrides, "override one value of all that is tried");
+  add_limit(*verb, options->limit_s, plan_limit_help);
   verb->add_flag("--json", options->json, "with the whole result of what is shown");
   verb->footer(
       "Example:\n  spillway plan machine --model gpt2-xl --tokens-per-day 20e6 --budget 5000 "

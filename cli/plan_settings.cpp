@@ -75,7 +75,7 @@ bool deepspeed_can(const json& base, const Trial& trial) {
 }
 
 /// Simulates what was left out as slower than the best, where it may be the fastest for DeepSpeed.
-void try_deepspeed(const json& base, Answer& answer) {
+void try_deepspeed(const explore::Backend& backend, const json& base, Answer& answer) {
   const Trial* known = answer.deepspeed.trial;
   const double least = known ? known->result->tokens_per_s : 0;
   std::vector<Trial> open;
@@ -88,7 +88,7 @@ void try_deepspeed(const json& base, Answer& answer) {
     of.push_back(i);
   }
   explore::TrialCounts counts;
-  if (!open.empty()) try_fastest(simulator(), base, open, 1, counts);
+  if (!open.empty()) try_fastest(backend, base, open, 1, counts);
   for (std::size_t i = 0; i < open.size(); ++i)
     if (open[i].result) answer.trials[of[i]] = std::move(open[i]);
   answer.counts.ruled_out -= counts.simulated;
@@ -100,11 +100,12 @@ void drop_refused_splits(std::vector<Trial>& trials) {
   std::erase_if(trials, [](const Trial& trial) {
     const bool split = trial.words.find(", tensor ") != std::string::npos ||
                        trial.words.find(", pipeline ") != std::string::npos;
-    return split && !trial.result && !trial.ruled_out;
+    return split && trial.refused;
   });
 }
 
-Answer answer_for(const Options& options, const std::string& model) {
+Answer answer_for(const explore::Backend& backend, const Options& options,
+                  const std::string& model) {
   Answer answer{model, {}, {}, nullptr, {}};
   for (const Way& way : ways_of(options))
     for (const Split& split : splits_of(options))
@@ -120,13 +121,13 @@ Answer answer_for(const Options& options, const std::string& model) {
            "take a multiple of the cards");
   add_overrides(answer.trials, options);
   if (const auto wrong =
-          try_fastest(simulator(), plan_base(options, model), answer.trials, 1, answer.counts))
+          try_fastest(backend, plan_base(options, model), answer.trials, 1, answer.counts))
     throw *wrong;
   drop_refused_splits(answer.trials);
   answer.best = explore::fastest(answer.trials);
   answer.deepspeed = configure(answer.trials);
   if (answer.best && answer.deepspeed.trial != answer.best) {
-    try_deepspeed(plan_base(options, model), answer);
+    try_deepspeed(backend, plan_base(options, model), answer);
     answer.deepspeed = configure(answer.trials);
   }
   return answer;
@@ -203,10 +204,12 @@ void print_answer(const Options& options, const Answer& answer) {
   const std::vector<Trial> shown = worth_a_look(answer.trials);
   print(evidence(shown));
   if (const std::size_t more = answer.trials.size() - shown.size())
-    print(fmt::format("{} more, ruled out by their bounds, are in --json.\n", more));
+    print(fmt::format("{} more, ruled out by their bounds{}, are in --json.\n", more,
+                      answer.counts.not_tried ? " or not tried" : ""));
   print("\n");
   if (!answer.best) {
-    print_paragraph(answer.model + " fits on this machine with none of them.");
+    print_paragraph(answer.model + " fits on this machine with none of them" +
+                    (answer.counts.not_tried > 0 ? " that was tried." : "."));
     return print_paragraph(counts_words(answer.counts));
   }
   const result::Result& result = *answer.best->result;
@@ -223,9 +226,15 @@ void print_answer(const Options& options, const Answer& answer) {
 void plan_settings(const Options& options) {
   std::vector<Answer> answers;
   answers.reserve(options.models.size());  // an answer points into itself
+  Monitor monitor("settings", options.limit_s);
+  const explore::Backend backend = monitor.backend();
+  explore::TrialCounts counts;
   for (const std::string& model : options.models) {
-    answers.push_back(answer_for(options, model));
+    monitor.say("settings of " + model);
+    answers.push_back(answer_for(backend, options, model));
+    monitor.clear();
     Answer& answer = answers.back();
+    counts.not_tried += answer.counts.not_tried;
     write(options, answer);
     if (options.json) continue;
     if (answers.size() > 1) print("\n");
@@ -234,12 +243,12 @@ void plan_settings(const Options& options) {
   if (!options.json) {
     if (options.out.empty())
       print("--out FILE writes the scenario, and DeepSpeed's configuration.\n");
-    return;
+    return finish(monitor, counts, options.json);
   }
-  if (answers.size() == 1) return print_json(answer_json(answers.front()));
   json all = json::array();
   for (const Answer& answer : answers) all.push_back(answer_json(answer));
-  print_json(all);
+  print_json(answers.size() == 1 ? all.front() : all);
+  finish(monitor, counts, options.json);
 }
 
 }  // namespace
@@ -257,6 +266,9 @@ void add_plan_settings(CLI::App& plan) {
                    "where the best scenario is written; beside it, as .ds_config.json, the fastest "
                    "that DeepSpeed can run");
   add_plan_ending(*verb, *options);
+  verb->footer(
+      "Example:\n  spillway plan settings --model gpt2-xl --machine gaming_4090 --sequence 1024 "
+      "--system zero_offload,zero_infinity");
   verb->callback([options] { plan_settings(*options); });
 }
 

@@ -17,6 +17,7 @@ namespace {
 
 enum Exit { answer = 0, users_input = 2, device = 3, our_bug = 4, signalled = 128 };
 
+constexpr const char* version_text = "spillway 0.1";
 constexpr const char* description_text =
     "Predicts what training a model larger than the GPU needs when weights, activations,\n"
     "gradients and optimizer states are spilled to DRAM and SSD: memory, traffic, wear and time.";
@@ -56,6 +57,39 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 std::string plainer(const std::string& message) {
   const std::size_t range = message.find(" not in range 0.000000 to 179769");
   return range == std::string::npos ? message : message.substr(0, range) + " is not above 0";
+}
+
+/// `spillway help VERB`: what `spillway VERB --help` says.
+void help(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* verb = &app;
+  std::string before;
+  for (const std::string& word : words) {
+    const auto next =
+        verb->get_subcommands([&word](const CLI::App* one) { return one->get_name() == word; });
+    if (next.empty()) {
+      const std::vector<std::string> known = verbs_of(*verb);
+      refuse("help", "no verb \"" + word + "\"",
+             did_you_mean(word, known) + (known.empty() ? "" : "known: ") +
+                 fmt::format("{}", fmt::join(known, ", ")));
+    }
+    before += (before.empty() ? "" : " ") + verb->get_name();
+    verb = next.front();
+  }
+  print(verb->help(before));
+}
+
+void add_help(CLI::App& app) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* verb = app.add_subcommand("help", "what a verb does: help plan drives");
+  verb->add_option("verb", *words, "its words; none: all verbs");
+  verb->footer("Example:\n  spillway help plan drives");
+  verb->callback([&app, words] { help(app, *words); });
+}
+
+void add_version(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand("version", "the version of the program");
+  verb->footer("Example:\n  spillway version");
+  verb->callback([] { print(std::string(version_text) + "\n"); });
 }
 
 /// What is wrong with the words of the command, and the nearest ones that are right.
@@ -98,10 +132,10 @@ int run_program(int argc, const char* const* argv) {
   CLI::App app(description_text, "spillway");
   app.footer(footer_text);
   app.require_subcommand(1);
-  app.set_version_flag("--version", "spillway 0.1");
-  for (const auto add :
-       {add_simulate, add_compare, add_model, add_machine, add_systems, add_import, add_export,
-        add_lifetimes, add_worker, add_fidelity, add_probe, add_validate, add_explore, add_plan})
+  app.set_version_flag("--version", version_text);
+  for (const auto add : {add_simulate, add_compare, add_model, add_machine, add_systems, add_import,
+                         add_export, add_lifetimes, add_worker, add_fidelity, add_probe,
+                         add_validate, add_explore, add_plan, add_help, add_version})
     add(app);
   const bool json = std::any_of(
       argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });

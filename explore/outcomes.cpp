@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 namespace spillway::explore {
 
@@ -93,9 +94,14 @@ class Crew {
 
   std::vector<Outcome> work() {
     while (next_ < scenarios_.size() || !children_.empty()) {
+      if (backend_.watch && !backend_.watch(std::exchange(done_, 0))) {
+        give_up();
+        break;
+      }
       while (next_ < scenarios_.size() && children_.size() < jobs_) start(next_++);
       collect();
     }
+    if (backend_.watch) backend_.watch(done_);
     return std::move(outcomes_);
   }
 
@@ -129,13 +135,32 @@ class Crew {
     }
   }
 
-  void drop(std::size_t i) { children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i)); }
+  void drop(std::size_t i) {
+    children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
+    ++done_;
+  }
+
+  void give_up() {
+    for (Simulation& one : children_) {
+      ::kill(one.child.pid, SIGKILL);
+      reap(one.child);
+      not_tried(one.index);
+    }
+    children_.clear();
+    for (; next_ < scenarios_.size(); ++next_) not_tried(next_);
+  }
+
+  void not_tried(std::size_t index) {
+    outcomes_[index].failure = ended_early;
+    outcomes_[index].not_tried = true;
+  }
 
   const Backend& backend_;
   std::span<const description::Scenario> scenarios_;
   std::size_t jobs_;
   double limit_s_;
   std::size_t next_ = 0;
+  std::size_t done_ = 0;  ///< since the watch was asked
   std::vector<Simulation> children_;
   std::vector<Outcome> outcomes_;
 };

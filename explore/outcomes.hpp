@@ -17,7 +17,8 @@ namespace spillway::explore {
 struct Outcome {
   std::optional<result::Result> result;
   std::vector<description::Complaint> complaints;  ///< the user's errors
-  std::string failure;  ///< a device's, a bug's, a crash's or a time-out's
+  std::string failure;     ///< a device's, a bug's, a crash's or a time-out's
+  bool not_tried = false;  ///< ended by a Watch before it was done; `failure` says so
 };
 
 /// "host memory: parameter_pool in init asks for 3.00 GiB, 0.50 GiB of 4.00 GiB are free".
@@ -26,12 +27,20 @@ std::string no_room(const result::Infeasible& infeasible);
 /// The catalogue as the reader of scenarios wants it.
 std::vector<scenarios::SystemInfo> known_systems();
 
+/// Asked at least ten times a second while scenarios are simulated, and before each bound that is
+/// computed; false ends what is not done yet.
+///   simulated  scenarios that were done since it was asked last
+using Watch = std::function<bool(std::size_t simulated)>;
+
 /// How scenarios are run; whoever links a simulator provides one.
 struct Backend {
   std::string name;  ///< in results: "sim"
   std::function<std::unique_ptr<strategies::Machine>(const description::Scenario&, bool trace)>
       open;
   std::function<void()> prepare;  ///< loads what children forked afterwards then share
+  Watch watch = {};               ///< none: nothing ends before its time
+
+  bool goes_on() const { return !watch || watch(0); }
 };
 
 /// Simulates `scenario` in this process.
@@ -48,10 +57,12 @@ Outcome read_outcome(const std::string& text, int status);
 
 /// What a scenario gets that takes too long.
 inline constexpr const char* over_limit = "the simulation exceeded its time limit";
+/// What a scenario gets whose turn did not come, or that was not done, when a Watch ended it.
+inline constexpr const char* ended_early = "not tried";
 
 /// Simulates each scenario in a child process of its own, `jobs` at a time; the simulator is loaded
 /// once, before the first fork. A child that crashes or exceeds `limit_s` is an Outcome with its
-/// failure.
+/// failure; so is what the backend's Watch ends.
 ///   Result  parallel to `scenarios`
 std::vector<Outcome> simulate_all(const Backend& backend,
                                   std::span<const description::Scenario> scenarios,

@@ -106,6 +106,7 @@ std::optional<Remedy> best_of(const Backend& backend, const std::vector<Change>&
   std::vector<Scenario> scenarios;
   std::vector<const Change*> tried;
   for (const Change& change : changes) {
+    if (!backend.goes_on()) break;
     auto scenario = resolve(change.overrides);
     if (!scenario) continue;
     scenarios.push_back(std::move(*scenario));
@@ -127,6 +128,7 @@ std::optional<Remedy> best_of(const Backend& backend, const std::vector<Change>&
 std::optional<Remedy> largest_batch(const Backend& backend, const std::vector<Change>& batches,
                                     const Resolve& resolve) {
   for (const Change& change : batches) {
+    if (!backend.goes_on()) break;
     auto trial = resolve(change.overrides);
     if (!trial) continue;
     std::uint64_t& pieces = trial->training.gradient_accumulation;

@@ -1,6 +1,7 @@
 #include "explore/trials.hpp"
 
 #include "explore/machine_shape.hpp"
+#include "scenarios/description/grouped.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/counting/mandatory.hpp"
 
@@ -24,6 +25,12 @@ std::string why_not(const Outcome& outcome) {
   return stop ? no_room(*stop) : "";
 }
 
+/// "2,498", "9.53".
+std::string rate_words(double rate) {
+  return rate < 100 ? fmt::format("{:.3g}", rate)
+                    : description::grouped(fmt::format("{:.0f}", rate));
+}
+
 /// A trial that could be resolved.
 struct Ready {
   Trial* trial = nullptr;
@@ -44,6 +51,7 @@ std::vector<Ready> resolve_all(const json& base, std::vector<Trial>& trials,
     } catch (const description::ScenarioError& error) {
       const description::Complaint& complaint = error.complaints().front();
       trial.reason = complaint.path + ": " + complaint.message;
+      trial.refused = true;
       if (!first) first = error;
     }
   }
@@ -58,6 +66,16 @@ void simulate_ready(const Backend& backend, std::span<Ready> ready) {
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     ready[i].trial->result = outcomes[i].result;
     ready[i].trial->reason = why_not(outcomes[i]);
+    ready[i].trial->refused = !outcomes[i].complaints.empty();
+    ready[i].trial->not_tried = outcomes[i].not_tried;
+  }
+}
+
+/// What was left when the time was over.
+void leave_out_rest(std::span<Ready> ready) {
+  for (Ready& one : ready) {
+    one.trial->not_tried = true;
+    one.trial->reason = ended_early;
   }
 }
 
@@ -92,7 +110,8 @@ void leave_out_slow(std::vector<Ready>& ready, double least) {
   for (Ready& one : ready)
     if (one.most < least) {
       one.trial->ruled_out = true;
-      one.trial->reason = fmt::format("cannot be faster: at most {:.4g} tokens/s", one.most);
+      one.trial->reason =
+          fmt::format("cannot be faster: at most {} tokens/s", rate_words(one.most));
     }
   std::erase_if(ready, [](const Ready& one) { return one.trial->ruled_out; });
 }
@@ -116,6 +135,7 @@ std::optional<description::ScenarioError> try_bounded(const Backend& backend, co
   std::vector<Ready> ready = resolve_all(base, trials, first);
   Demands demands;
   for (Ready& one : ready) {
+    if (!backend.goes_on()) break;
     bound(one, demands);
     one.trial->ruled_out = false;  // it is simulated all the same
   }
@@ -129,20 +149,26 @@ std::optional<description::ScenarioError> try_fastest(const Backend& backend, co
   std::optional<description::ScenarioError> first;
   std::vector<Ready> ready = resolve_all(base, trials, first);
   Demands demands;
-  for (Ready& one : ready) bound(one, demands);
-  counts.bounded += ready.size();
+  std::size_t bounds = 0;
+  while (bounds < ready.size() && backend.goes_on()) bound(ready[bounds++], demands);
+  counts.bounded += bounds;
+  leave_out_rest(std::span(ready).subspan(bounds));
+  ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(bounds), ready.end());
   leave_out_slow(ready, 0);
   std::stable_sort(ready.begin(), ready.end(),
                    [](const Ready& a, const Ready& b) { return a.most > b.most; });
   while (!ready.empty()) {
     const std::size_t size = std::min(batch_size, ready.size());
     simulate_ready(backend, std::span(ready).first(size));
-    counts.simulated += size;
+    for (const Ready& one : std::span(ready).first(size)) counts.simulated += !one.trial->not_tried;
     ready.erase(ready.begin(), ready.begin() + static_cast<std::ptrdiff_t>(size));
     if (const Trial* best = fastest(trials))
       leave_out_slow(ready, share * best->result->tokens_per_s);
   }
-  for (const Trial& trial : trials) counts.ruled_out += trial.ruled_out;
+  for (const Trial& trial : trials) {
+    counts.ruled_out += trial.ruled_out;
+    counts.not_tried += trial.not_tried;
+  }
   return first;
 }
 

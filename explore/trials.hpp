@@ -14,6 +14,8 @@ struct Trial {
   std::optional<result::Result> result;  ///< of what could be run, whether it fits or not
   std::string reason;                    ///< why it does not fit or was not run; "" when it fits
   bool ruled_out = false;                ///< by its bound: it was not simulated
+  bool refused = false;                  ///< its values contradict each other
+  bool not_tried = false;                ///< the backend's Watch ended the question before
   /// Its bound, where one was computed.
   std::optional<double> most_tokens_per_s = std::nullopt;
 
@@ -34,7 +36,7 @@ std::optional<description::ScenarioError> try_bounded(const Backend& backend,
 
 /// How trials were answered.
 struct TrialCounts {
-  std::uint64_t bounded = 0, ruled_out = 0, simulated = 0;
+  std::uint64_t bounded = 0, ruled_out = 0, simulated = 0, not_tried = 0;
 };
 
 /// try_all without the trials that cannot be the fastest: they are simulated in the order of their

@@ -1,11 +1,13 @@
 #include "reports/compare_table.hpp"
 
+#include "reports/csv.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <optional>
 
@@ -171,7 +173,8 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
   };
 }
 
-/// The text that is best among the runs that fit; "" when nothing is better than anything.
+/// The text that is best among the runs that fit; "" when nothing is better than anything, and
+/// where the best is to have none of it, which is no merit of its own.
 std::string best_text(const Metric& metric, std::span<const Contender> contenders,
                       const std::vector<std::optional<Answer>>& answers) {
   if (metric.best == Best::none) return "";
@@ -184,7 +187,7 @@ std::string best_text(const Metric& metric, std::span<const Contender> contender
                                               : answers[i]->value > best->value))
       best = &*answers[i];
   }
-  return differ ? best->text : "";
+  return differ && best->value != 0 ? best->text : "";
 }
 
 std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> contenders) {
@@ -214,7 +217,79 @@ std::string compare_table(std::span<const Contender> contenders, const Screen& s
   for (const Metric& metric : metrics(contenders))
     if (std::vector<Cell> row = row_of(metric, contenders); !row.empty())
       table.rows.push_back(std::move(row));
-  return to_text(table, screen);
+  const bool marked = std::any_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
+    return std::any_of(row.begin(), row.end(), [](const Cell& cell) { return cell.best; });
+  });
+  return to_text(table, screen) +
+         (marked ? paragraph("* the best of its row among those that fit", screen) : "");
+}
+
+namespace {
+
+/// Rows of the table and their columns in CSV, which say the unit.
+constexpr std::pair<std::string_view, std::string_view> csv_names[] = {
+    {"GPU peak", "gpu_peak_bytes"},
+    {"host peak", "host_peak_bytes"},
+    {"SSD peak", "ssd_peak_bytes"},
+    {"SSD read/step", "ssd_read_bytes_per_step"},
+    {"SSD written/step", "ssd_written_bytes_per_step"},
+    {"host to GPU/step", "host_to_gpu_bytes_per_step"},
+    {"GPU to host/step", "gpu_to_host_bytes_per_step"},
+    {"GPU direct/step", "gpu_direct_bytes_per_step"},
+    {"GPU to GPU/step", "gpu_to_gpu_bytes_per_step"},
+    {"between nodes/step", "between_nodes_bytes_per_step"},
+    {"step time", "step_time_s"},
+    {"  forward", "forward_s"},
+    {"  backward", "backward_s"},
+    {"  update", "update_s"},
+    {"updates late", "updates_late_steps"},
+    {"tokens/s", "tokens_per_s"},
+    {"TFLOPS per GPU", "model_tflops_per_gpu"},
+    {"GPU busy", "gpu_busy_share"},
+    {"SSD written/day", "ssd_written_bytes_per_day"},
+    {"SSD lifetime", "ssd_lifetime_years"},
+    {"SSD per 1M tokens", "ssd_usd_per_million_tokens"},
+    {"request latency", "request_latency_s"},
+    {"request rate", "request_rate_bytes_per_s"},
+    {"price", "price_usd"},
+    {"tokens/s per $1000", "tokens_per_s_per_1000_usd"},
+};
+
+/// A row without a name of its own is called by its letters and digits.
+std::string csv_name(const std::string& title) {
+  for (const auto& [row, name] : csv_names)
+    if (title == row) return std::string(name);
+  std::string name;
+  for (const char c : title)
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!name.empty() && name.back() != '_')
+      name += '_';
+  return name;
+}
+
+}  // namespace
+
+void write_compare_csv(std::ostream& out, std::span<const Contender> contenders,
+                       std::span<const LeftOut> left_out) {
+  const std::vector<Metric> all = metrics({});  // no common capacity: titles stay as they are
+  std::vector<std::string> header = {"label"};
+  for (const Metric& metric : all) header.push_back(csv_name(metric.title));
+  std::vector<std::vector<std::string>> rows;
+  for (const Contender& contender : contenders) {
+    std::vector<std::string>& row = rows.emplace_back(std::vector{contender.label});
+    for (const Metric& metric : all) {
+      const auto answer = metric.of(*contender.result);
+      row.push_back(!answer                     ? ""
+                    : metric.best == Best::none ? answer->text
+                                                : fmt::format("{}", answer->value));
+    }
+  }
+  for (const LeftOut& one : left_out) {
+    rows.emplace_back(header.size()).front() = one.label;
+    rows.back()[1] = "left out: " + one.reason;
+  }
+  write_csv(out, header, rows);
 }
 
 }  // namespace spillway::reports

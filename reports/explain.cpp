@@ -178,10 +178,14 @@ class MemoryTree {
                {}};
 };
 
+/// "850 ms (31 %)"; "-" for what a sum of many times leaves over.
 std::string seconds_of(double busy, double phase) {
-  if (busy <= 0) return "-";
-  return phase > 0 ? fmt::format("{} ({:.0f} %)", human_time(busy), 100 * busy / phase)
-                   : human_time(busy);
+  constexpr double nothing = 1e-9;
+  if (busy < nothing) return "-";
+  if (phase <= 0) return human_time(busy);
+  const double percent = 100 * busy / phase;
+  return fmt::format("{} ({} %)", human_time(busy),
+                     percent < 0.5 ? "<1" : fmt::format("{:.0f}", percent));
 }
 
 std::string time_table(const Result& r, const Screen& screen) {
@@ -254,7 +258,7 @@ std::string settings_table(std::span<const Setting> settings, const Screen& scre
   if (settings.empty()) return "";
   Table table{{{"setting", Align::left}, {"value", Align::left}, {"from", Align::left}}, {}};
   for (const Setting& s : settings) table.rows.push_back({s.path, s.value, s.source});
-  return to_text(table, screen) + "\n";
+  return to_text(table, screen.for_keys()) + "\n";
 }
 
 }  // namespace

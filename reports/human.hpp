@@ -24,6 +24,8 @@ std::string human_number(double number);
 std::string human_count(std::uint64_t count);
 /// "31.1 %" of 0.311.
 std::string human_share(double share);
+/// "+3.1 %" of 0.031; "+0.0 %" of what rounds to nothing.
+std::string human_change(double share);
 /// "$14,098".
 std::string human_price(double usd);
 

@@ -78,6 +78,7 @@ std::string phase_table(const Result& r, const Screen& screen) {
 
 std::string traffic(const Result& r, const Screen& screen) {
   Table table{{{"traffic per step", Align::left}, {"bytes"}, {"link busy"}}, {}};
+  // a storage has one busy share for both ways: it stands once, beside the first of them
   const auto add = [&](const std::string& name, std::uint64_t bytes, const std::string& busy) {
     if (bytes > 0) table.rows.push_back({name, human_bytes(static_cast<double>(bytes)), busy});
   };
@@ -85,7 +86,7 @@ std::string traffic(const Result& r, const Screen& screen) {
     const auto found = r.utilization.storage.find(name);
     const std::string busy = found == r.utilization.storage.end() ? "" : human_share(found->second);
     add(name + " read", bytes.read, busy);
-    add(name + " written", bytes.write, busy);
+    add(name + " written", bytes.write, bytes.read > 0 ? "" : busy);
   }
   if (r.near_storage) {
     add("inside the drives read", r.near_storage->read, "");
@@ -182,7 +183,7 @@ std::string staleness(const Result& r, const Screen& screen) {
 std::string change_to(const result::WhatIf& what_if, double step_time_s) {
   if (!what_if.step_time_s || step_time_s <= 0) return "";
   const double change = *what_if.step_time_s / step_time_s - 1;
-  return std::abs(change) < 0.0005 ? "no change" : fmt::format("{:+.1f} %", 100 * change);
+  return std::abs(change) < 0.0005 ? "no change" : human_change(change);
 }
 
 std::string what_ifs(const Result& r, const Screen& screen) {
@@ -219,9 +220,17 @@ std::string remarks(const Result& r, const Screen& screen) {
   return out;
 }
 
+/// How the numbers came about.
+std::string backend_words(const std::string& backend) {
+  if (backend == "sim") return "simulated";
+  if (backend == "real") return "measured";
+  return backend == "counting" ? "counted" : backend;
+}
+
 std::string title(const Result& r) {
   const std::string scenario = scenario_title(r);
-  return fmt::format("{}{}{} ({})", scenario, scenario.empty() ? "" : ": ", r.system, r.backend);
+  return fmt::format("{}{}{} ({})", scenario, scenario.empty() ? "" : ": ", r.system,
+                     backend_words(r.backend));
 }
 
 }  // namespace

@@ -1,23 +1,23 @@
 #include "reports/trace_lanes.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace spillway::reports {
 
 namespace {
-/// The bars of one lane that have not ended, each inside the one before it.
+/// The bars of one lane, one after the other.
 class Lane {
  public:
   bool takes(const Interval& interval) {
-    while (!open_ends_.empty() && open_ends_.back() <= interval.start) open_ends_.pop_back();
-    if (!open_ends_.empty() && open_ends_.back() < interval.end) return false;
-    open_ends_.push_back(interval.end);
+    if (interval.start < end_) return false;
+    end_ = interval.end;
     return true;
   }
 
  private:
-  std::vector<std::int64_t> open_ends_;
+  std::int64_t end_ = std::numeric_limits<std::int64_t>::min();
 };
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include "strategies/planned_settings.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace spillway::strategies {
 
@@ -16,13 +17,24 @@ namespace {
 using description::OptimizerPart;
 using result::Purpose;
 
-/// Peak of the host with so many swap buffers for each path as an update needs at least.
-result::PeakBytes smallest_peak(description::Scenario scenario, const Prepared& prepared) {
+/// A run with so many swap buffers for each path as an update needs at least.
+result::Result smallest_run(description::Scenario scenario, const Prepared& prepared) {
   scenario.machine.host.memory = description::Bytes(0);  // unlimited: what it would take
   scenario.run.warmup_steps = 1;
   scenario.run.steps = 1;
   CountingMachine machine(scenario);
-  return run(machine, scenario, prepared, "counting").host;
+  return run(machine, scenario, prepared, "counting");
+}
+
+/// Buffers of a path with which all sub-groups of a rank have theirs at once: more are never used.
+std::uint64_t most_useful(const description::Scenario& scenario, const result::Result& least,
+                          std::uint64_t paths) {
+  if (!least.optimizer_states) return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t of_a_rank =
+      description::divide_up(least.optimizer_states->subgroups, scenario.node_ranks());
+  const std::uint64_t set =
+      scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32 ? 4 : 3;
+  return set * std::max<std::uint64_t>(1, description::divide_up(of_a_rank, paths));
 }
 
 /// Bytes of host memory that ZeRO-Infinity takes for the same job, weights in host memory, a
@@ -48,7 +60,7 @@ std::uint64_t host_of_zero_infinity(description::Scenario scenario) {
   scenario.run.checkpoint = false;
   if (scenario.machine.storage.empty() || !unsupported(scenario).empty()) return 0;
   try {
-    return smallest_peak(scenario, prepare(scenario)).total;
+    return smallest_run(scenario, prepare(scenario)).host.total;
   } catch (const description::ScenarioError&) {
     return 0;  // heads that so many ranks do not divide
   }
@@ -114,9 +126,9 @@ description::Scenario resolve_automatic(description::Scenario scenario, const Pr
   if (optimizer.device == description::OptimizerDevice::gpu ||
       optimizer.home != description::Home::ssd || optimizer.buffers)
     return scenario;
-  const result::PeakBytes least = smallest_peak(scenario, prepared);
+  const result::Result least = smallest_run(scenario, prepared);
   std::uint64_t buffers = 0, each = 0;
-  for (const result::PeakEntry& entry : least.entries)
+  for (const result::PeakEntry& entry : least.host.entries)
     if (entry.purpose == to_string(Purpose::optimizer_swap_buffers)) {
       buffers += entry.count;
       each = entry.charged_bytes;
@@ -126,9 +138,11 @@ description::Scenario resolve_automatic(description::Scenario scenario, const Pr
   if (buffers == 0) return scenario;
   const double room =
       optimizer.host_fill * static_cast<double>(scenario.machine.host.memory.value());
-  const double others = static_cast<double>(least.total - buffers * each);
+  const double others = static_cast<double>(least.host.total - buffers * each);
   const double fit = (room - others) / static_cast<double>(columns * each);
-  optimizer.buffers = std::max(buffers / columns, static_cast<std::uint64_t>(std::max(fit, 0.0)));
+  optimizer.buffers =
+      std::min(most_useful(scenario, least, paths),
+               std::max(buffers / columns, static_cast<std::uint64_t>(std::max(fit, 0.0))));
   return scenario;
 }
 

@@ -51,7 +51,7 @@ TEST_P(Remedy, IsACommandThatFitsAsPasted) {
   const Workplace place;
   place.write("large.json", resident);
   place.write("my box.json", resident);
-  const Ended ended = shell(place, "spillway simulate " + GetParam().arguments);
+  const Ended ended = shell(place, "spillway simulate --limit 600 " + GetParam().arguments);
   EXPECT_EQ(ended.exit, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("Does not fit: " + GetParam().misses));
   EXPECT_THAT(ended.out, HasSubstr("are free."));

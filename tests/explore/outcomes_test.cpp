@@ -56,6 +56,22 @@ TEST(SimulateAll, AnswersInTheOrderOfTheScenariosWhateverHappensToSome) {
   }
 }
 
+TEST(SimulateAll, IsEndedByItsWatchAndKeepsWhatWasDone) {
+  Backend backend = moody();
+  std::size_t done = 0;
+  backend.watch = [&done](std::size_t more) { return (done += more) < 1; };
+  std::vector<description::Scenario> scenarios;
+  for (const char* name : {"one", "hangs", "two", "three"}) scenarios.push_back(named(name));
+  const auto start = std::chrono::steady_clock::now();
+  const auto outcomes = simulate_all(backend, scenarios, 2);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(100));
+  EXPECT_TRUE(outcomes[0].result);
+  for (const std::size_t i : {1, 2, 3}) {
+    EXPECT_TRUE(outcomes[i].not_tried) << i;
+    EXPECT_EQ(outcomes[i].failure, "not tried");
+  }
+}
+
 TEST(SimulateAll, HandsComplaintsOverWhole) {
   const auto outcomes = outcomes_of({"complains"}, 1);
   ASSERT_EQ(outcomes.at(0).complaints.size(), 1u);

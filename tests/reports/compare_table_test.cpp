@@ -44,6 +44,39 @@ TEST(CompareTable, MarksTheBestOfEachRow) {
   EXPECT_EQ(row(table, "tokens/s per $1000"), "200 244*");  // 1638.4 and 2000 / 8.192
 }
 
+// To read nothing from a drive is no merit of a run that keeps everything on the GPU.
+TEST(CompareTable, MarksNobodyForHavingNone) {
+  result::Result none = sample_that_fits(), some = none;
+  none.io.ssd_read = 0, some.io.ssd_read = 5'000'000'000;
+  EXPECT_EQ(row(table_of({none, some}), "SSD read/step"), "0 B 5.00 GB");
+}
+
+TEST(CompareTable, SaysWhatItsMarkMeans) {
+  result::Result slow = sample_that_fits(), fast = slow;
+  fast.step_time_s = 30;
+  EXPECT_THAT(table_of({slow, fast}),
+              testing::EndsWith("\n* the best of its row among those that fit\n"));
+}
+
+TEST(CompareCsv, HasTheRowsOfTheTableWithUnitsAndThoseLeftOut) {
+  const result::Result fits = sample_that_fits(), large = sample_that_does_not_fit();
+  const std::vector<Contender> contenders = {{"a", &fits}, {"b, large", &large}};
+  const std::vector<LeftOut> left_out = {{"c", "strategy.x: needs y"}};
+  std::ostringstream out;
+  write_compare_csv(out, contenders, left_out);
+  std::istringstream in(out.str());
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_TRUE(lines[0].starts_with("label,fits,")) << lines[0];
+  for (const char* name : {",gpu_peak_bytes,", ",step_time_s,", ",tokens_per_s,", ",price_usd,"})
+    EXPECT_THAT(lines[0], HasSubstr(name));
+  EXPECT_TRUE(lines[1].starts_with("a,yes,")) << lines[1];
+  EXPECT_THAT(lines[1], HasSubstr(",1638.4,"));
+  EXPECT_TRUE(lines[2].starts_with("\"b, large\",")) << lines[2];
+  EXPECT_TRUE(lines[3].starts_with("c,left out: strategy.x: needs y,")) << lines[3];
+}
+
 TEST(CompareTable, MarksNothingWhereAllReadTheSame) {
   result::Result one = sample_that_fits(), other = one;
   other.step_time_s = 40.0001;
@@ -80,7 +113,7 @@ TEST(CompareTable, SaysWhoseUpdatesComeLate) {
   late.staleness.emplace().mean = 1, late.staleness->max = 1;
   loose.staleness.emplace().mean = 36.8, loose.staleness->max = 41;
   EXPECT_EQ(row(table_of({prompt, late, loose}), "updates late"),
-            "none* 1 step 36.8 steps, 41 at most");
+            "none 1 step 36.8 steps, 41 at most");
   late.staleness->max = 0;  // an update that could be late, and is not
   late.staleness->mean = 0;
   EXPECT_EQ(row(table_of({prompt, late}), "updates late"), "");

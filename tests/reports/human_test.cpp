@@ -32,6 +32,18 @@ TEST(HumanBytes, CountsInPowersOfTen) {
   EXPECT_EQ(human_bytes(7e15), "7.00 PB");
 }
 
+TEST(HumanShare, HasNoNegativeZero) {
+  EXPECT_EQ(human_share(-0.0001), "0.0 %");
+  EXPECT_EQ(human_share(0.311), "31.1 %");
+  EXPECT_EQ(human_change(-0.0001), "+0.0 %");
+  EXPECT_EQ(human_change(-0.031), "-3.1 %");
+}
+
+TEST(HumanTime, IsNothingForWhatADifferenceOfEqualTimesLeaves) {
+  EXPECT_EQ(human_time(7e-14), "0 s");
+  EXPECT_EQ(human_time(-7e-14), "0 s");
+}
+
 TEST(HumanRate, IsBytesPerSecond) {
   EXPECT_EQ(human_rate(12.4e9), "12.4 GB/s");
   EXPECT_EQ(human_rate(0), "0 B/s");

@@ -15,7 +15,7 @@ using testing::StartsWith;
 
 TEST(SimulateReport, BeginsWithTheAnswer) {
   EXPECT_THAT(simulate_report(sample_that_fits(), {100}),
-              StartsWith("7B on a small box: memascend (sim)\nFits: 40.0 s per step"));
+              StartsWith("7B on a small box: memascend (simulated)\nFits: 40.0 s per step"));
 }
 
 TEST(SimulateReport, NamesTheBiggestBuffersOfEachTier) {
@@ -134,12 +134,13 @@ TEST(SimulateReport, OfAnIoBenchIsItsRates) {
   result::Result bench;
   bench.system = "io_bench", bench.backend = "sim";
   bench.io_bench = {{"latency_s", 85e-6}, {"rate_bytes_per_s", 6.5e9}};
-  EXPECT_EQ(simulate_report(bench, {100}), "io_bench (sim)\n6.50 GB/s, 85.0 us per request.\n");
+  EXPECT_EQ(simulate_report(bench, {100}),
+            "io_bench (simulated)\n6.50 GB/s, 85.0 us per request.\n");
   bench.io_bench["read_bytes_per_s"] = 4e9;
   bench.io_bench["write_bytes_per_s"] = 2.5e9;
-  EXPECT_EQ(
-      simulate_report(bench, {100}),
-      "io_bench (sim)\n6.50 GB/s (4.00 GB/s read, 2.50 GB/s written), 85.0 us per request.\n");
+  EXPECT_EQ(simulate_report(bench, {100}),
+            "io_bench (simulated)\n6.50 GB/s (4.00 GB/s read, 2.50 GB/s written), 85.0 us per "
+            "request.\n");
 }
 
 TEST(SimulateReport, OfAnEmptyResultIsStillText) {
