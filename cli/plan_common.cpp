@@ -206,7 +206,8 @@ bool reads_the_same(const result::Result& one, const result::Result& other) {
     return a.text == b.text;
   };
   const std::vector<reports::Cell> cells = cells_of(one), others = cells_of(other);
-  return std::equal(cells.begin(), cells.end(), others.begin(), others.end(), equal);
+  return std::equal(cells.begin(), cells.end() - 1, others.begin(), equal) &&
+         (cells.back().text == "-") == (others.back().text == "-");
 }
 
 std::string evidence(const std::vector<explore::Trial>& trials) {
@@ -216,6 +217,7 @@ std::string evidence(const std::vector<explore::Trial>& trials) {
                    {"host peak", Align::right, 0}, {"drives last", Align::right, 0},
                    {"why not", Align::left, 0}};
   for (const explore::Trial& trial : trials) {
+    if (trial.not_tried) continue;  // how many is said below the answer
     auto& cells = table.rows.emplace_back(std::vector<reports::Cell>{trial.words});
     if (trial.fits()) {
       const std::vector<reports::Cell> said = cells_of(*trial.result);
@@ -224,6 +226,7 @@ std::string evidence(const std::vector<explore::Trial>& trials) {
       cells.insert(cells.end(), {"-", "-", "-", "-", "-", trial.reason});
     }
   }
+  if (table.rows.empty()) return "";
   reports::drop_silent_columns(table);
   return to_text(table, reports::screen_of(stdout));
 }

@@ -81,10 +81,10 @@ nlohmann::json trial_json(const explore::Trial& trial);
 nlohmann::json trials_json(const std::vector<explore::Trial>& trials);
 nlohmann::json counts_json(const explore::TrialCounts& counts);
 
-/// What was tried, a line each.
+/// What was tried, a line each; "" when nothing was.
 std::string evidence(const std::vector<explore::Trial>& trials);
 
-/// Whether their lines differ in what was tried only.
+/// Whether their lines differ in what was tried, and in how long drives last, only.
 bool reads_the_same(const result::Result& one, const result::Result& other);
 
 /// Simulates them; what is wrong with all of them is an error.

@@ -234,7 +234,15 @@ void print_none(const Options& options, const std::vector<Class>& classes,
   print_paragraph(text + " " + counts_words(counts));
 }
 
-/// Numbers of drives that read the same are one row.
+/// ", up to 1.0 years" where more drives only last longer.
+std::string longer_words(const Trial& first, const Trial& last) {
+  if (!first.fits() || !first.result->wear || !first.result->wear->lifetime_years) return "";
+  const std::string from = reports::human_years(*first.result->wear->lifetime_years);
+  const std::string to = reports::human_years(*last.result->wear->lifetime_years);
+  return from == to ? "" : ", up to " + to;
+}
+
+/// Numbers of drives that read the same but for how long they last are one row.
 std::vector<Trial> folded(const std::vector<Class>& classes) {
   std::vector<Trial> shown;
   const auto same = [](const Trial& one, const Trial& other) {
@@ -246,7 +254,8 @@ std::vector<Trial> folded(const std::vector<Class>& classes) {
       for (end = i + 1; end < one.trials.size() && same(one.trials[i], one.trials[end]);) ++end;
       shown.push_back(one.trials[i]);
       if (end > i + 1)
-        shown.back().words = fmt::format("{} to {}", i + 1, one.trials[end - 1].words);
+        shown.back().words = fmt::format("{} to {}{}", i + 1, one.trials[end - 1].words,
+                                         longer_words(one.trials[i], one.trials[end - 1]));
     }
   return shown;
 }

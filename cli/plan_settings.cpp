@@ -203,9 +203,10 @@ std::vector<Trial> worth_a_look(const std::vector<Trial>& trials) {
 void print_answer(const Options& options, const Answer& answer) {
   const std::vector<Trial> shown = worth_a_look(answer.trials);
   print(evidence(shown));
-  if (const std::size_t more = answer.trials.size() - shown.size())
-    print(fmt::format("{} more, ruled out by their bounds{}, are in --json.\n", more,
-                      answer.counts.not_tried ? " or not tried" : ""));
+  const auto ruled_out = [](const Trial& trial) { return trial.ruled_out; };
+  const auto more = std::count_if(answer.trials.begin(), answer.trials.end(), ruled_out) -
+                    std::count_if(shown.begin(), shown.end(), ruled_out);
+  if (more > 0) print(fmt::format("{} more, ruled out by their bounds, are in --json.\n", more));
   print("\n");
   if (!answer.best) {
     print_paragraph(answer.model + " fits on this machine with none of them" +

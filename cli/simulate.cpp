@@ -135,12 +135,11 @@ void read_explain(Options& options, const std::string& word) {
 result::Result run(const Options& options, const description::Scenario& scenario, Monitor& monitor,
                    result::Trace& trace) {
   const explore::Backend backend = monitor.backend();
-  monitor.say("simulating what-ifs");
   // children first: they start from a process in which nothing was simulated yet
   std::map<std::string, result::WhatIf> next = explore::what_next(backend, scenario);
   if (monitor.ended()) refuse_to_wait(monitor, scenario);
   result::Result result;
-  monitor.say("simulating");
+  monitor.begin("simulating", options.limit(simulation_limit_s));
   if (options.trace_file.empty()) {
     explore::Outcome outcome =
         explore::simulate_all(backend, std::span(&scenario, 1), 1, HUGE_VAL).front();
@@ -169,7 +168,7 @@ void write_trace(const Options& options, const result::Trace& trace) {
 
 void simulate(const Options& options) {
   const scenarios::Resolved resolved = read(options.scenario, options.overrides);
-  Monitor monitor("simulating", options.limit(simulation_limit_s));
+  Monitor monitor("simulating what would help", options.limit(simulation_limit_s));
   result::Trace trace;
   const result::Result result = run(options, resolved.scenario, monitor, trace);
   if (!options.trace_file.empty()) write_trace(options, trace);

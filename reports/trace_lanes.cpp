@@ -26,7 +26,7 @@ std::vector<std::size_t> lanes(std::span<const Interval> intervals) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const Interval &x = intervals[a], &y = intervals[b];
-    return x.start != y.start ? x.start < y.start : x.end > y.end;
+    return x.start != y.start ? x.start < y.start : x.end < y.end;
   });
   std::vector<Lane> all;
   std::vector<std::size_t> result(intervals.size());

@@ -16,7 +16,7 @@ struct Interval {
 /// viewer draws a bar inside another one as a call that the other makes, which parallel transfers
 /// are not.
 ///   Result  [intervals] lanes from 0; the lowest that has room, taking intervals by start, the
-///           longer first, then in the given order
+///           shorter first, then in the given order
 std::vector<std::size_t> lanes(std::span<const Interval> intervals);
 
 }  // namespace spillway::reports

@@ -68,10 +68,11 @@ TEST(Compare, TakesSystemsWithBlanksCommasAndMixesByName) {
   const Ended commas = spillway("compare " + file + " --system resident,zero_offload --json");
   ASSERT_EQ(commas.exit, 0) << commas.err;
   ASSERT_EQ(commas.json().size(), 2u);
-  for (const std::string words :
-       {"compare " + file + " --system resident zero_offload --json",
-        "compare --system resident zero_offload " + file + " --json",
-        "compare --system resident --json --system zero_offload " + file}) {
+  const std::vector<std::string> ways{
+      "compare " + file + " --system resident zero_offload --json",
+      "compare --system resident zero_offload " + file + " --json",
+      "compare --system resident --json --system zero_offload " + file};
+  for (const std::string& words : ways) {
     const Ended blanks = spillway(words);
     ASSERT_EQ(blanks.exit, 0) << words << blanks.err;
     ASSERT_EQ(blanks.json().size(), 2u) << words;

@@ -13,7 +13,8 @@ Backend sim() { return {"sim", sim::open_sim_machine, sim::prepare_sim}; }
 Estimate of(const Backend& backend, std::size_t samples) {
   const SpaceFiles files;
   const scenarios::Space space = files.space(space_over(
-      R"("training.gradient_accumulation": [1, 2, 4, 8, 200], "training.micro_batch": [1, 2, 100000])",
+      R"("training.gradient_accumulation": [1, 2, 4, 8, 200],
+         "training.micro_batch": [1, 2, 100000])",
       R"(, "constraints": ["feasible"])"));
   const Points points(space);
   return estimate(backend, points, points.count(), samples, 1);

@@ -19,7 +19,9 @@ TEST(Lanes, AreOneForBarsThatTouch) {
 // A viewer would draw the inner one as called by the outer one.
 TEST(Lanes, AreTwoForBarsInsideEachOther) {
   EXPECT_THAT(lanes_of({{0, 9}, {2, 5}, {3, 4}, {5, 9}}), ElementsAre(0, 1, 2, 1));
-  EXPECT_THAT(lanes_of({{0, 5}, {0, 9}, {0, 5}}), ElementsAre(1, 0, 2));  // the longest first
+  EXPECT_THAT(lanes_of({{0, 5}, {0, 9}, {0, 5}}), ElementsAre(0, 2, 1));  // the shorter first
+  // what takes no time stands before what begins at that instant
+  EXPECT_THAT(lanes_of({{0, 2}, {2, 5}, {2, 2}}), ElementsAre(0, 0, 0));
 }
 
 TEST(Lanes, AreTwoForBarsThatOverlapByOneTick) {
