@@ -127,7 +127,7 @@ std::uint64_t points_in(const explore::Points& points) {
 
 /// Points that an estimate looks at, and the seconds that it may take.
 constexpr std::size_t estimate_points = 32;
-constexpr double estimate_limit_s = 20;
+constexpr double estimate_limit_s = 10;
 
 /// "About 14 s with 2 at a time: ..."
 std::string estimate_words(const explore::Estimate& found, std::size_t jobs) {

@@ -75,7 +75,9 @@ void help(const CLI::App& app, const std::vector<std::string>& words) {
     before += (before.empty() ? "" : " ") + verb->get_name();
     verb = next.front();
   }
-  print(verb->help(before));
+  // help() of a program speaks of the verb that was parsed, which is this one
+  print(words.empty() ? app.get_formatter()->make_help(&app, app.get_name(), {})
+                      : verb->help(before));
 }
 
 void add_help(CLI::App& app) {

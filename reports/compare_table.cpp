@@ -207,6 +207,24 @@ std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> conten
   return row;
 }
 
+/// What a mark and the terms mean that stand in the table, a line each.
+std::string legend(const Table& table, const Screen& screen) {
+  constexpr std::pair<std::string_view, std::string_view> terms[] = {
+      {"updates late", "steps until kernels see an update; none: it is the training it would be"},
+      {"TFLOPS per GPU", "of the model alone, without what is computed a second time"},
+      {"SSD per 1M tokens", "what the drives lose in value by wear"},
+  };
+  const bool marked = std::any_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
+    return std::any_of(row.begin(), row.end(), [](const Cell& cell) { return cell.best; });
+  });
+  std::string text = marked ? paragraph("* the best of its row among those that fit", screen) : "";
+  for (const auto& [term, meaning] : terms)
+    if (std::any_of(table.rows.begin(), table.rows.end(),
+                    [term = term](const auto& row) { return row.front().text == term; }))
+      text += paragraph(fmt::format("{}: {}", term, meaning), screen);
+  return text;
+}
+
 }  // namespace
 
 std::string compare_table(std::span<const Contender> contenders, const Screen& screen) {
@@ -217,11 +235,7 @@ std::string compare_table(std::span<const Contender> contenders, const Screen& s
   for (const Metric& metric : metrics(contenders))
     if (std::vector<Cell> row = row_of(metric, contenders); !row.empty())
       table.rows.push_back(std::move(row));
-  const bool marked = std::any_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
-    return std::any_of(row.begin(), row.end(), [](const Cell& cell) { return cell.best; });
-  });
-  return to_text(table, screen) +
-         (marked ? paragraph("* the best of its row among those that fit", screen) : "");
+  return to_text(table, screen) + legend(table, screen);
 }
 
 namespace {

@@ -211,7 +211,13 @@ std::string time_table(const Result& r, const Screen& screen) {
   return paragraph(fmt::format("Where the {} of a step go, and how long each resource works:",
                                human_time(r.step_time_s)),
                    screen) +
-         to_text(table, screen) + stalls_sentence(r, screen) + "\n";
+         to_text(table, screen) +
+         paragraph(
+             "Resources work at the same time, so shares of a phase may add up to more than "
+             "100 %. GPU: kernels; recomputing: of the forward pass, once more in backward; "
+             "CPU: optimizer, conversions and checks; network: between GPUs.",
+             screen) +
+         stalls_sentence(r, screen) + "\n";
 }
 
 std::string bytes_table(const Result& r, const Screen& screen) {

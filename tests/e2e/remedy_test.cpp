@@ -70,7 +70,8 @@ TEST(RemedyOfNothing, IsSaidWhenNoChangeHelps) {
   const Workplace place;
   place.write("large.json", resident);
   const Ended ended = shell(
-      place, "spillway simulate large.json --set model=opt-175b --set training.sequence=2048");
+      place,
+      "spillway simulate large.json --limit 600 --set model=opt-175b --set training.sequence=2048");
   EXPECT_EQ(ended.exit, 0);
   EXPECT_THAT(ended.out, HasSubstr("Does not fit: "));
   EXPECT_THAT(ended.out, HasSubstr("No smaller micro-batch, further checkpointing, smaller"));

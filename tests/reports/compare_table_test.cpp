@@ -54,8 +54,9 @@ TEST(CompareTable, MarksNobodyForHavingNone) {
 TEST(CompareTable, SaysWhatItsMarkMeans) {
   result::Result slow = sample_that_fits(), fast = slow;
   fast.step_time_s = 30;
-  EXPECT_THAT(table_of({slow, fast}),
-              testing::EndsWith("\n* the best of its row among those that fit\n"));
+  EXPECT_THAT(table_of({slow, fast}), HasSubstr("\n* the best of its row among those that fit\n"));
+  EXPECT_THAT(table_of({slow, fast}), HasSubstr("\nTFLOPS per GPU: of the model alone"));
+  EXPECT_THAT(table_of({slow, fast}), Not(HasSubstr("updates late")));
 }
 
 TEST(CompareCsv, HasTheRowsOfTheTableWithUnitsAndThoseLeftOut) {
