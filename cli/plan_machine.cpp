@@ -144,11 +144,9 @@ std::string evidence(const PriceList& list, const BoxSearch& found, const BoxNee
 std::string cheaper_words(const BoxSearch& found) {
   const std::uint64_t open = found.cheaper - found.ruled_out - found.missed;
   std::string text = fmt::format(
-      "Of {} boxes that cost less, bounds rule out {}, and {} miss it with every setting that "
-      "bounds "
-      "leave",
-      reports::human_count(found.cheaper), reports::human_count(found.ruled_out),
-      reports::human_count(found.missed));
+      "Of {} boxes {}, bounds rule out {}, and {} miss it with every setting that bounds leave",
+      reports::human_count(found.cheaper), found.answer ? "that cost less" : "within the budget",
+      reports::human_count(found.ruled_out), reports::human_count(found.missed));
   if (open > 0)
     text += fmt::format(
         "; {} were not looked at, or in part only, before --most simulations or the time were "
