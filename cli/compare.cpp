@@ -1,5 +1,6 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
+#include "explore/planning.hpp"
 #include "reports/compare_table.hpp"
 #include "reports/csv.hpp"
 #include "scenarios/schema_check.hpp"
@@ -102,14 +103,15 @@ Field field_of(const Options& options) {
   return field;
 }
 
-/// Whoever turns out not to be able to run leaves the field, unless nobody can.
-std::vector<result::Result> results_of(Field& field) {
+/// Whoever turns out not to be able to run leaves the field, unless nobody can. A bug or a
+/// simulation that took too long stays as that.
+std::vector<explore::Outcome> outcomes_of(Field& field) {
   std::vector<description::Scenario> scenarios;
   for (const Entry& entry : field.entries) scenarios.push_back(entry.scenario);
   std::vector<explore::Outcome> outcomes = explore::simulate_all(simulator(), scenarios);
   const bool any = std::any_of(outcomes.begin(), outcomes.end(),
-                               [](const explore::Outcome& one) { return one.result.has_value(); });
-  std::vector<result::Result> results;
+                               [](const explore::Outcome& one) { return one.complaints.empty(); });
+  std::vector<explore::Outcome> kept;
   std::vector<Entry> entries;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     explore::Outcome& outcome = outcomes[i];
@@ -119,29 +121,55 @@ std::vector<result::Result> results_of(Field& field) {
                                reason_of(outcome.complaints.front()));
       continue;
     }
-    if (!outcome.result) throw description::InternalError(outcome.failure);
-    results.push_back(std::move(*outcome.result));
+    kept.push_back(std::move(outcome));
     entries.push_back(std::move(field.entries[i]));
   }
   field.entries = std::move(entries);
-  return results;
+  return kept;
+}
+
+/// A result; of what has none, {"system", "scenario", "failure"}.
+nlohmann::json row_of(const Entry& entry, const explore::Outcome& outcome) {
+  if (outcome.result) return *outcome.result;
+  return {{"system", entry.scenario.strategy.system},
+          {"scenario", entry.scenario},
+          {"failure", outcome.failure}};
+}
+
+void print_field(const Options& options, const Field& field,
+                 const std::vector<explore::Outcome>& outcomes) {
+  std::vector<nlohmann::json> rows;
+  std::vector<reports::Contender> contenders;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    rows.push_back(row_of(field.entries[i], outcomes[i]));
+    const auto& result = outcomes[i].result;
+    contenders.push_back(
+        {field.entries[i].label, result ? &*result : nullptr, outcomes[i].failure});
+  }
+  if (options.json) return print_json(nlohmann::json(rows));
+  if (!options.csv) return print(reports::compare_table(contenders, reports::screen_of(stdout)));
+  std::ostringstream text;
+  reports::write_csv(text, rows);
+  print(text.str());
+}
+
+/// What limits each of a few; of many it takes too long.
+void add_what_ifs(const Field& field, std::vector<explore::Outcome>& outcomes) {
+  constexpr std::size_t few = 4;
+  if (outcomes.size() > few) return;
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (outcomes[i].result && outcomes[i].result->feasible())
+      outcomes[i].result->next = explore::what_next(simulator(), field.entries[i].scenario);
 }
 
 void compare(const Options& options) {
   Field field = field_of(options);
-  const std::vector<result::Result> results = results_of(field);
+  std::vector<explore::Outcome> outcomes = outcomes_of(field);
   for (const std::string& one : field.left_out) std::cerr << "left out: " << one << "\n";
-  if (options.json) return print_json(nlohmann::json(results));
-  if (options.csv) {
-    std::vector<nlohmann::json> rows(results.begin(), results.end());
-    std::ostringstream text;
-    reports::write_csv(text, rows);
-    return print(text.str());
-  }
-  std::vector<reports::Contender> contenders;
-  for (std::size_t i = 0; i < results.size(); ++i)
-    contenders.push_back({field.entries[i].label, &results[i]});
-  print(reports::compare_table(contenders, reports::screen_of(stdout)));
+  if (!options.json && !options.csv) add_what_ifs(field, outcomes);
+  print_field(options, field, outcomes);
+  for (const explore::Outcome& outcome : outcomes)
+    if (!outcome.result) throw CLI::RuntimeError(no_answer);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "explore/measure.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "scenarios/description/bugs.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,17 +26,6 @@ std::string change(double from, double to) {
   const double share = to / from - 1;
   if (std::abs(share) < 0.0005) return "no change";
   return reports::human_share(std::abs(share)) + (share > 0 ? " more" : " less");
-}
-
-/// Parts of the step in which a resource works.
-double busy(const Result& result, const std::string& resource) {
-  const result::Utilization& all = result.utilization;
-  if (const auto found = all.storage.find(resource); found != all.storage.end())
-    return found->second;
-  if (resource == "gpu") return all.gpu;
-  if (resource == "h2d") return all.h2d;
-  if (resource == "d2h") return all.d2h;
-  return resource == "cpu" ? all.cpu : all.network;
 }
 
 std::string with_price(const Result& from, const Result& to) {
@@ -62,6 +52,8 @@ std::string other_objectives(const explore::SpaceRow& space, const Result& now,
 }
 
 std::string clause(const explore::SpaceRow& space, const Result& now, const NextStep& step) {
+  if (!step.result && description::is_bug(step.reason))
+    return fmt::format("{} there is no answer: {}.", step.words, step.reason);
   if (!step.result) return fmt::format("{} it cannot run: {}.", step.words, step.reason);
   return fmt::format("{}: {} tokens/s, {}{}{}{}.", step.words,
                      reports::human_number(step.result->tokens_per_s),
@@ -80,6 +72,17 @@ const NextStep* best(const std::vector<NextStep>& steps, bool systems) {
     if (!most || step.result->tokens_per_s > most->result->tokens_per_s) most = &step;
   }
   return most;
+}
+
+/// What there is more of with a step.
+std::string relieved_by(const std::string& words) {
+  const std::string drives = "one more drive of ";
+  if (words.starts_with(drives)) return words.substr(drives.size());
+  if (words == "64 GiB of host memory more") return "host memory";
+  for (const auto& [beginning, resource] :
+       {std::pair{"a link", "pcie"}, std::pair{"a GPU", "gpu"}, std::pair{"a processor", "cpu"}})
+    if (words.starts_with(beginning)) return resource;
+  return "what is better with " + words;
 }
 
 /// What costs less and does as well, which only a space without it leaves out.
@@ -113,8 +116,10 @@ std::string paragraph_of(const explore::SpaceRow& space, const explore::PointRow
       fmt::format(". It trains at {} tokens/s, {} a step", reports::human_number(now.tokens_per_s),
                   reports::human_time(now.step_time_s));
   if (now.price_usd) text += ", on a box for " + reports::human_price(*now.price_usd);
-  text += fmt::format(". The busiest resource is {}, {} of the step.", now.bottleneck,
-                      reports::human_share(busy(now, now.bottleneck)));
+  text += ".";
+  if (const NextStep* limit = best(steps, false);
+      limit && limit->result->tokens_per_s > 1.005 * now.tokens_per_s)
+    text += " It is limited by " + relieved_by(limit->words) + ".";
   if (now.wear && now.wear->lifetime_years)
     text += fmt::format(" Its drives last {}.", reports::human_years(*now.wear->lifetime_years));
   for (const NextStep& step : steps)

@@ -5,6 +5,7 @@
 #include "explore/together.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "reports/human.hpp"
+#include "scenarios/description/bugs.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "strategies/catalogue.hpp"
 
@@ -211,6 +212,8 @@ void run(const Options& options) {
   if (!done) return;  // another rank says it
   explore::Store store(options.database, explore::Database::Access::read);
   print_front(store, done->space, options.json ? Form::json : Form::table);
+  for (const explore::PointRow& point : store.points(done->space, "verdict = 'failed'"))
+    if (description::is_bug(point.reason)) notice_bug(point.reason);
   if (signal != 0) {
     std::fprintf(stderr, "interrupted; the same command goes on\n");
     throw CLI::RuntimeError(128 + signal);  // as a shell says it

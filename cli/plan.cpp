@@ -7,6 +7,7 @@
 #include "scenarios/shipped.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <memory>
 
@@ -38,15 +39,23 @@ std::vector<std::string> models_of(const std::vector<std::string>& asked) {
   return models;
 }
 
-/// The largest of trials in growing order that fits, and the first one above it.
+/// The largest of trials in growing order that fits, and the first one above it that does not;
+/// what was not answered in between is no limit.
 std::string largest_of(const std::vector<Trial>& trials) {
-  for (std::size_t i = trials.size(); i-- > 0;) {
-    if (!trials[i].fits()) continue;
-    const std::string found = trials[i].words;
-    if (i + 1 == trials.size()) return found + ", the largest that was tried";
-    return fmt::format("{}; {} does not: {}", found, trials[i + 1].words, trials[i + 1].reason);
-  }
-  return "none";
+  std::size_t next = trials.size();
+  while (next > 0 && !trials[next - 1].fits()) --next;
+  if (next == 0) return "none";
+  std::string text = trials[next - 1].words;
+  if (next == trials.size()) return text + ", the largest that was tried";
+  std::size_t known = next;
+  while (known < trials.size() && trials[known].unanswered) ++known;
+  std::vector<std::string> unknown;
+  for (std::size_t i = next; i < known; ++i) unknown.push_back(trials[i].words);
+  if (known > next)
+    text += fmt::format("; no answer for {}: {}", fmt::join(unknown, ", "), trials[next].reason);
+  if (known < trials.size())
+    text += fmt::format("; {} does not: {}", trials[known].words, trials[known].reason);
+  return text;
 }
 
 /// A number of the training, and from where to where it is tried.

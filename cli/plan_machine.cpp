@@ -1,8 +1,10 @@
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
 #include "explore/box_search.hpp"
+#include "explore/planning.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "reports/verdict.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -177,13 +179,17 @@ std::string price_words(const PriceList& list, const BoxOffer& answer) {
 
 void print_answer(const PriceList& list, const BoxSearch& found, const BoxNeed& need) {
   const BoxOffer& answer = *found.answer;
-  const result::Result& result = *answer.trial.result;
+  result::Result result = *answer.trial.result;
+  result.next = explore::what_next(
+      simulator(),
+      scenarios::read_scenario(result.scenario, {}, explore::known_systems()).scenario);
+  const std::string limit = reports::limit_of(result);
   print(evidence(list, found, need) + "\n");
-  print_paragraph(fmt::format(
-      "{} for {}: {} tokens a day with {}, {:.2f} times what is asked; the busiest resource is {}.",
-      words_of(list, answer.box), reports::human_price(answer.price_usd),
-      reports::human_number(tokens_per_day(result)), answer.trial.words,
-      tokens_per_day(result) / need.tokens_per_day, result.bottleneck));
+  print_paragraph(fmt::format("{} for {}: {} tokens a day with {}, {:.2f} times what is asked{}.",
+                              words_of(list, answer.box), reports::human_price(answer.price_usd),
+                              reports::human_number(tokens_per_day(result)), answer.trial.words,
+                              tokens_per_day(result) / need.tokens_per_day,
+                              limit.empty() ? "" : "; limited by " + limit));
   print_paragraph(cheaper_words(found));
   for (const BoxOffer& offer : found.systems)
     if (offer.meets && offer.trial.result->tokens_per_s > result.tokens_per_s)
@@ -251,7 +257,9 @@ void add_plan_machine(CLI::App& plan) {
   CLI::App* verb =
       plan.add_subcommand("machine", "the cheapest box that trains a model fast enough");
   verb->add_option("--model", options->model, "a name of models/library or a file")->required();
-  verb->add_option("--tokens-per-day", options->tokens_per_day, "what it has to train at least")
+  verb->add_option("--tokens-per-day", options->tokens_per_day,
+                   "what it has to train at least, such as 60M")
+      ->transform(count_with_suffix())
       ->check(CLI::PositiveNumber)
       ->required();
   verb->add_option("--budget", options->budget, "dollars that it may cost at most")

@@ -3,11 +3,13 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
 #include "hw_backend/interrupt.hpp"
+#include "scenarios/description/bugs.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -55,7 +57,12 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 /// CLI11 names the largest number there is where any above 0 will do.
 std::string plainer(const std::string& message) {
   const std::size_t range = message.find(" not in range 0.000000 to 179769");
-  return range == std::string::npos ? message : message.substr(0, range) + " is not above 0";
+  if (range == std::string::npos) return message;
+  const std::string start = message.substr(0, range);
+  const std::string word = start.substr(start.find_last_of(' ') + 1);
+  char* end = nullptr;
+  std::strtod(word.c_str(), &end);
+  return start + (end == word.c_str() + word.size() ? " is not above 0" : " is no number");
 }
 
 /// What is wrong with the words of the command, and the nearest ones that are right.
@@ -85,9 +92,18 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error, bool json) {
   return users_input;
 }
 
+constexpr const char* please_report = "please report it with the scenario";
+
+/// Bugs that stand in the answer in the place of what they kept from it.
+int bugs_met() {
+  for (const std::string& bug : noticed_bugs())
+    std::fprintf(stderr, "%s; %s\n", bug.c_str(), please_report);
+  return noticed_bugs().empty() ? answer : our_bug;
+}
+
 /// What was printed reaches its reader, or the device that took it is at fault.
 int delivered() {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return answer;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return bugs_met();
   std::fprintf(stderr, "standard output: %s\n", std::strerror(errno));
   return device;
 }
@@ -123,9 +139,7 @@ int run_program(int argc, const char* const* argv) {
     std::fprintf(stderr, "interrupted; nothing is left behind\n");
     return signalled + interrupted.signal();  // as a shell says it
   } catch (const std::exception& error) {
-    report({{"", 0, 0, "", std::string("a bug of spillway: ") + error.what(),
-             "please report it with the scenario"}},
-           json);
+    report({{"", 0, 0, "", description::as_bug(error.what()), please_report}}, json);
     return our_bug;
   }
 }

@@ -5,6 +5,7 @@
 #include "reports/csv.hpp"
 #include "reports/explain.hpp"
 #include "reports/human.hpp"
+#include "reports/result/what_if.hpp"
 #include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
 #include "strategies/catalogue.hpp"
@@ -108,6 +109,12 @@ void simulate(const Options& options) {
   result::Result result = explore::simulate(simulator(), resolved.scenario,
                                             options.trace_file.empty() ? nullptr : &trace);
   if (result.feasible()) result.next = std::move(next);
+  for (const auto& [name, what_if] : result.next)
+    if (name.starts_with(result::without) && what_if.step_time_s &&
+        *what_if.step_time_s < result.step_time_s)
+      result.notes.push_back("a step is shorter " + name +
+                             ": all drives are one stripe, which waits "
+                             "for the slowest");
   if (!options.trace_file.empty()) {
     std::ostringstream text;
     reports::write_chrome_trace(text, trace);

@@ -1,5 +1,6 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
+#include "scenarios/description/bugs.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <iostream>
@@ -28,7 +29,7 @@ nlohmann::json outcome_of(const nlohmann::json& scenario, double limit_s) {
   } catch (const description::ScenarioError& error) {
     return errors_json(error.complaints());
   } catch (const description::InternalError& error) {
-    return without_answer(std::string("a bug of spillway: ") + error.what());
+    return without_answer(description::as_bug(error.what()));
   }
 }
 

@@ -215,7 +215,7 @@ class Searcher {
       const auto open = open_settings(box);
       found_.ruled_out += open.empty();
       found_.missed += !open.empty() && std::all_of(open.begin(), open.end(), [&](std::size_t s) {
-        return known({box, s});
+        return known({box, s}) && !trials_.at({box, s}).unanswered;
       });
     }
   }

@@ -1,6 +1,8 @@
 #include "explore/outcomes.hpp"
 
 #include "explore/child.hpp"
+#include "explore/lower_plans.hpp"
+#include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "strategies/automatic.hpp"
 #include "strategies/catalogue.hpp"
@@ -57,19 +59,31 @@ std::string outcome_text(const Backend& backend, const description::Scenario& sc
     outcome["result"] = simulate(backend, scenario);
   } catch (const description::ScenarioError& error) {
     outcome["errors"] = error.complaints();
-  } catch (const std::exception& error) {
+  } catch (const description::DeviceError& error) {
     outcome["failure"] = error.what();
+  } catch (const std::exception& error) {
+    outcome["failure"] = description::as_bug(error.what());
   }
   return outcome.dump();
 }
+
+namespace {
+/// Somebody ends a process with it, or the system does that runs out of memory.
+bool from_outside(int signal) {
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+}  // namespace
 
 Outcome read_outcome(const std::string& text, int status) {
   Outcome outcome;
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object()) {
-    outcome.failure = WIFSIGNALED(status) ? "the simulation was ended by signal " +
-                                                std::string(::strsignal(WTERMSIG(status)))
-                                          : "the simulation ended without a result";
+    outcome.failure = "the simulation ended without a result";
+    if (WIFSIGNALED(status))
+      outcome.failure =
+          "the simulation was ended by signal " + std::string(::strsignal(WTERMSIG(status)));
+    if (!WIFSIGNALED(status) || !from_outside(WTERMSIG(status)))
+      outcome.failure = description::as_bug(outcome.failure);
     return outcome;
   }
   if (json.contains("result")) outcome.result = json["result"].get<result::Result>();
@@ -149,16 +163,43 @@ std::vector<scenarios::SystemInfo> known_systems() {
   return systems;
 }
 
-result::Result simulate(const Backend& backend, const description::Scenario& written,
-                        result::Trace* trace) {
-  const auto start = Clock::now();
+namespace {
+
+/// The scenario with the plan that it has.
+result::Result simulate_as_planned(const Backend& backend, const description::Scenario& written,
+                                   result::Trace* trace) {
   const strategies::Prepared prepared = strategies::prepare(written);
   const description::Scenario scenario = strategies::resolve_automatic(written, prepared);
   const auto machine = backend.open(scenario, trace != nullptr);
   result::Result result = strategies::run(*machine, scenario, prepared, backend.name);
   if (trace) *trace = std::move(machine->recorder().trace());
-  result.simulated_in_s = seconds_since(start);
   return result;
+}
+
+}  // namespace
+
+result::Result simulate(const Backend& backend, const description::Scenario& written,
+                        result::Trace* trace) {
+  const auto start = Clock::now();
+  result::Result best = simulate_as_planned(backend, written, trace);
+  const nlohmann::json scenario = best.scenario;
+  const std::uint64_t gpu = best.gpu.capacity, host = best.host.capacity;
+  std::optional<LowerPlan> chosen;
+  for (LowerPlan& plan : lower_plans(written, best)) {
+    result::Result lower = simulate_as_planned(backend, plan.scenario, nullptr);
+    if (!is_better(lower, best)) continue;
+    best = std::move(lower);
+    chosen = std::move(plan);
+  }
+  if (chosen) {
+    if (trace) simulate_as_planned(backend, chosen->scenario, trace);
+    best.scenario = scenario;
+    best.gpu.capacity = gpu;
+    best.host.capacity = host;
+    best.notes.push_back(chosen->words + ": faster here than the plan for all of the machine");
+  }
+  best.simulated_in_s = seconds_since(start);
+  return best;
 }
 
 std::vector<Outcome> simulate_all(const Backend& backend,
@@ -167,7 +208,10 @@ std::vector<Outcome> simulate_all(const Backend& backend,
   if (jobs == 0) jobs = std::max(1u, std::thread::hardware_concurrency());
   backend.prepare();
   std::fflush(nullptr);  // a child must not print what waits in the parent's buffers
-  return Crew(backend, scenarios, jobs, limit_s).work();
+  std::vector<Outcome> outcomes = Crew(backend, scenarios, jobs, limit_s).work();
+  for (const Outcome& outcome : outcomes)
+    if (backend.on_bug && description::is_bug(outcome.failure)) backend.on_bug(outcome.failure);
+  return outcomes;
 }
 
 }  // namespace spillway::explore

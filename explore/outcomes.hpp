@@ -17,7 +17,8 @@ namespace spillway::explore {
 struct Outcome {
   std::optional<result::Result> result;
   std::vector<description::Complaint> complaints;  ///< the user's errors
-  std::string failure;  ///< a device's, a bug's, a crash's or a time-out's
+  /// A device's, a time-out's, or one that is_bug: a bug's or a crash's.
+  std::string failure;
 };
 
 /// "host memory: parameter_pool in init asks for 3.00 GiB, 0.50 GiB of 4.00 GiB are free".
@@ -32,6 +33,8 @@ struct Backend {
   std::function<std::unique_ptr<strategies::Machine>(const description::Scenario&, bool trace)>
       open;
   std::function<void()> prepare;  ///< loads what children forked afterwards then share
+  /// Told of each bug that a simulation in a child ended with, whoever asked for the simulation.
+  std::function<void(const std::string& failure)> on_bug = {};
 };
 
 /// Simulates `scenario` in this process.

@@ -1,5 +1,7 @@
 #include "explore/planning.hpp"
 
+#include "reports/result/what_if.hpp"
+#include "scenarios/description/quantity.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <algorithm>
@@ -28,6 +30,37 @@ void faster_storage(Scenario& scenario) {
       ++storage.count;
       return;
     }
+}
+
+/// Drives that write less than half as fast as others of the same stripe: each waits for them.
+std::vector<std::string> slower_drives(const Scenario& scenario) {
+  std::vector<std::string> names;
+  if (!scenario.strategy.optimizer.paths.empty()) return names;  // who names drives wants them
+  double fastest = 0;
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.kind == description::StorageKind::ssd)
+      fastest = std::max(fastest, storage.total_write().value());
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.kind == description::StorageKind::ssd && storage.gpus.empty() &&
+        2 * storage.total_write().value() < fastest)
+      names.push_back(storage.name);
+  return names;
+}
+
+/// Why one drive more changes nothing: what the drives there are reach together already.
+std::string full_lanes(const Scenario& before, const Scenario& after) {
+  for (std::size_t i = 0; i < before.machine.storage.size(); ++i) {
+    const description::StorageSpec& old = before.machine.storage[i];
+    const description::StorageSpec& fresh = after.machine.storage[i];
+    if (fresh.count == old.count) continue;
+    if (fresh.total_read().value() > old.total_read().value() ||
+        fresh.total_write().value() > old.total_write().value())
+      return "";
+    const auto text = [](description::BytesPerSecond rate) { return description::to_text(rate); };
+    return "its lanes are full: " + std::to_string(old.count) + " reach the " +
+           text(old.total_read()) + " and " + text(old.total_write()) + " of the array";
+  }
+  return "";
 }
 
 void faster_pcie(Scenario& scenario) {
@@ -156,7 +189,7 @@ std::vector<Change> pairs_of(const std::vector<std::vector<Change>>& kinds) {
 
 std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Scenario& scenario) {
   if (scenario.run.io_bench) return {};  // no step that could get shorter
-  std::vector<std::pair<std::string, void (*)(Scenario&)>> steps = {
+  std::vector<std::pair<std::string, std::function<void(Scenario&)>>> steps = {
       {"twice the gpu rate", faster_gpu},
       {"twice the pcie rate", faster_pcie},
       {"twice the cpu rate", faster_cpu},
@@ -166,6 +199,10 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
       steps.emplace_back("one more ssd", faster_storage);
       break;
     }
+  for (const std::string& name : slower_drives(scenario))
+    steps.emplace_back(result::without + name, [name](Scenario& changed) {
+      std::erase_if(changed.machine.storage, [&](const auto& one) { return one.name == name; });
+    });
   if (scenario.nodes_in_use() > 1) steps.emplace_back("twice the network rate", faster_network);
   std::vector<Scenario> scenarios;
   for (const auto& [name, change] : steps) {
@@ -177,6 +214,7 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!outcomes[i].result) continue;
     result::WhatIf& answer = next[steps[i].first];
+    answer.why = full_lanes(scenario, scenarios[i]);
     if (outcomes[i].result->feasible()) answer.step_time_s = outcomes[i].result->step_time_s;
   }
   return next;

@@ -58,6 +58,7 @@ void simulate_ready(const Backend& backend, std::span<Ready> ready) {
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     ready[i].trial->result = outcomes[i].result;
     ready[i].trial->reason = why_not(outcomes[i]);
+    ready[i].trial->unanswered = !outcomes[i].failure.empty();
   }
 }
 

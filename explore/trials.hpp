@@ -14,6 +14,9 @@ struct Trial {
   std::optional<result::Result> result;  ///< of what could be run, whether it fits or not
   std::string reason;                    ///< why it does not fit or was not run; "" when it fits
   bool ruled_out = false;                ///< by its bound: it was not simulated
+  /// The simulation ended in an error of ours or of the machine, or took too long: whether it fits
+  /// is not known.
+  bool unanswered = false;
   /// Its bound, where one was computed.
   std::optional<double> most_tokens_per_s = std::nullopt;
 

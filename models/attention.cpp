@@ -50,7 +50,8 @@ Flops attention_flops(const Tape& tape, bool causal) {
   const Workload& w = tape.workload();
   const double square = 4 * static_cast<double>(w.tokens()) * static_cast<double>(w.sequence) *
                         static_cast<double>(tape.split(tape.architecture().query_width()));
-  return Flops(causal && w.causal_skip ? square / 2 : square);
+  const bool skips = causal && w.causal_skip && w.attention == Attention::flash;
+  return Flops(skips ? square / 2 : square);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@ namespace spillway::models {
 
 namespace {
 
+using description::LossKind;
+
 struct LossCall {
   Value hidden;
   std::uint32_t weight = 0;      ///< the head's matrix, or the embedding it is tied to
@@ -55,21 +57,32 @@ void fused_loss(Tape& tape, const LossCall& call) {
   });
 }
 
-/// Whole logits and their softmax in fp32 (in pure 16-bit training: in 16 bit). Their gradient
-/// needs the softmax alone and takes the logits' place.
-void whole_loss(Tape& tape, const LossCall& call) {
+/// Whole logits and their softmax. The gradient needs the softmax alone and takes the logits'
+/// place.
+///   in_place  the softmax is in fp32, in pure 16-bit training in 16 bit
+///   plain     it is in fp32, beside an fp32 copy of the logits in forward, and two fp32 gradients,
+///             of the log-softmax and of that copy, in backward
+void whole_loss(Tape& tape, const LossCall& call, bool plain) {
   const std::uint64_t elements = tape.tokens() * call.vocabulary;
   const Value logits = tape.value("logits", elements, TensorRole::logits);
   matmul(tape, "lm_head", call.hidden, {{call.weight}, {}}, tape.tokens(), call.width, {logits});
-  const std::uint64_t width = is_pure_16_bit(tape.workload().precision) ? 2 : 4;
+  const std::uint64_t width = is_pure_16_bit(tape.workload().precision) && !plain ? 2 : 4;
   const TensorId softmax = tape.tensor("softmax", elements, width, TensorRole::logits);
-  tape.add("loss", OperatorFunction::whole_loss,
-           {{logits.tensor, Access::read}, {call.labels, Access::read}, {softmax, Access::write}},
-           {logits.tensor, softmax});
-  tape.on_backward([&tape, logits, softmax, call] {
+  const Bytes copy(plain && tape.element() < 4 ? elements * 4 : 0);
+  const Bytes gradients(plain ? elements * 8 : 0);
+  Operator& forward = tape.add(
+      "loss", OperatorFunction::whole_loss,
+      {{logits.tensor, Access::read}, {call.labels, Access::read}, {softmax, Access::write}},
+      {logits.tensor, softmax});
+  forward.workspace = copy;
+  forward.bytes += copy * 2u;  // each is written and read
+  tape.on_backward([&tape, logits, softmax, call, gradients] {
     std::vector<Operand> back{{softmax, Access::read}, {call.labels, Access::read}};
     tape.replace_by_gradient(back, logits);
-    tape.add("loss.backward", OperatorFunction::whole_loss_backward, std::move(back));
+    Operator& backward =
+        tape.add("loss.backward", OperatorFunction::whole_loss_backward, std::move(back));
+    backward.workspace = gradients;
+    backward.bytes += gradients * 2u;
   });
 }
 
@@ -109,10 +122,12 @@ void head(Tape& tape, std::uint32_t layer, Value hidden) {
   call.width = a.embedding_width;
   call.vocabulary = tape.split(a.vocabulary);
   call.labels = tape.tensor("labels", tape.tokens(), 8, TensorRole::input);
-  if (tape.workload().fused_kernels)
+  const Workload& w = tape.workload();
+  const LossKind loss = w.loss.value_or(w.fused_kernels ? LossKind::fused : LossKind::plain);
+  if (loss == LossKind::fused)
     fused_loss(tape, call);
   else
-    whole_loss(tape, call);
+    whole_loss(tape, call, loss == LossKind::plain);
   tape.end_layer(std::nullopt);
 }
 

@@ -25,9 +25,10 @@ struct Workload {
   std::uint64_t sequence = 1024;  ///< tokens per sample (T5: of encoder and decoder each)
   std::uint64_t tensor = 1;       ///< tensor-parallel ways; every size below is one rank's
   Attention attention = Attention::flash;
-  bool fused_kernels = true;  ///< loss fused with the head: no whole logits, a bounded chunk
+  bool fused_kernels = true;  ///< one kernel for the gated product of a feed-forward
+  std::optional<description::LossKind> loss{};  ///< none: fused with fused_kernels, else plain
   double dropout = 0;
-  bool causal_skip = false;  ///< count only the lower triangle of causal attention
+  bool causal_skip = false;  ///< flash: count only the lower triangle of causal attention
 
   std::uint64_t tokens() const { return micro_batch * sequence; }
 };

@@ -17,6 +17,7 @@ using result::Result;
 namespace {
 
 constexpr std::size_t widest_cell = 24;
+constexpr const char* fits = "fits";
 
 enum class Best : unsigned char { none, lowest, highest };
 
@@ -33,6 +34,10 @@ struct Metric {
   std::function<std::optional<Answer>(const Result&)> of;
 };
 
+bool fits_in(const Contender& contender) {
+  return contender.result && contender.result->feasible();
+}
+
 using Number = std::function<double(const Result&)>;
 using Words = std::string (*)(double);
 
@@ -48,6 +53,7 @@ Metric measured(std::string title, Best best, Number number, Words words) {
 std::uint64_t common_capacity(PeakBytes Result::*member, std::span<const Contender> contenders) {
   std::uint64_t common = 0;
   for (const Contender& contender : contenders) {
+    if (!contender.result) continue;
     const PeakBytes& p = contender.result->*member;
     if (p.total == 0 && p.capacity == 0) continue;
     if (p.capacity == 0 || (common != 0 && p.capacity != common)) return 0;
@@ -122,15 +128,16 @@ std::optional<Answer> value_for_money(const Result& r) {
   return Answer{value, human_number(value)};
 }
 
-std::optional<Answer> bottleneck(const Result& r) {
-  if (!r.feasible() || r.bottleneck.empty()) return std::nullopt;
-  return Answer{0, r.bottleneck};
+std::optional<Answer> limit(const Result& r) {
+  const std::string resource = limit_of(r);
+  if (resource.empty()) return std::nullopt;
+  return Answer{0, resource};
 }
 
 std::vector<Metric> metrics(std::span<const Contender> contenders) {
   using result::IoBytes;
   return {
-      {"fits", Best::none,
+      {fits, Best::none,
        [](const Result& r) {
          return std::optional(Answer{0, verdict(r)});
        }},
@@ -160,7 +167,7 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
           human_number),
       measured(
           "GPU busy", Best::highest, [](auto& r) { return r.utilization.gpu; }, human_share),
-      {"bottleneck", Best::none, bottleneck},
+      {"limited by", Best::none, limit},
       {"SSD written/day", Best::lowest, written_a_day},
       {"SSD lifetime", Best::highest, lifetime},
       {"SSD per 1M tokens", Best::lowest, worn_off},
@@ -178,7 +185,7 @@ std::string best_text(const Metric& metric, std::span<const Contender> contender
   const Answer* best = nullptr;
   bool differ = false;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (!answers[i] || !contenders[i].result->feasible()) continue;
+    if (!answers[i] || !fits_in(contenders[i])) continue;
     differ = differ || (best && best->text != answers[i]->text);
     if (!best || (metric.best == Best::lowest ? answers[i]->value < best->value
                                               : answers[i]->value > best->value))
@@ -191,7 +198,8 @@ std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> conten
   std::vector<std::optional<Answer>> answers;
   bool says_something = false;
   for (const Contender& contender : contenders) {
-    answers.push_back(metric.of(*contender.result));
+    answers.push_back(contender.result ? metric.of(*contender.result) : std::nullopt);
+    if (!contender.result && metric.title == fits) answers.back() = Answer{0, contender.failure};
     const bool zero = answers.back() && metric.best != Best::none && answers.back()->value == 0;
     says_something = says_something || (answers.back() && !zero);
   }
@@ -200,7 +208,7 @@ std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> conten
   std::vector<Cell> row = {metric.title};
   for (std::size_t i = 0; i < answers.size(); ++i)
     row.emplace_back(answers[i] ? answers[i]->text + answers[i]->beside : "-",
-                     answers[i] && contenders[i].result->feasible() && answers[i]->text == best);
+                     answers[i] && fits_in(contenders[i]) && answers[i]->text == best);
   return row;
 }
 

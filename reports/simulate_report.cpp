@@ -72,7 +72,7 @@ std::string phase_table(const Result& r, const Screen& screen) {
          phase.busy && phase.seconds > 0 ? human_share(phase.busy->gpu / phase.seconds) : "-",
          waits_for(phase)});
   table.rows.push_back({"step", human_time(r.step_time_s), human_share(1),
-                        human_share(r.utilization.gpu), r.bottleneck});
+                        human_share(r.utilization.gpu), limit_of(r)});
   return to_text(table, screen);
 }
 
@@ -182,7 +182,8 @@ std::string staleness(const Result& r, const Screen& screen) {
 std::string change_to(const result::WhatIf& what_if, double step_time_s) {
   if (!what_if.step_time_s || step_time_s <= 0) return "";
   const double change = *what_if.step_time_s / step_time_s - 1;
-  return std::abs(change) < 0.0005 ? "no change" : fmt::format("{:+.1f} %", 100 * change);
+  if (std::abs(change) >= 0.0005) return fmt::format("{:+.1f} %", 100 * change);
+  return "no change" + (what_if.why.empty() ? "" : ": " + what_if.why);
 }
 
 std::string what_ifs(const Result& r, const Screen& screen) {

@@ -1,6 +1,7 @@
 #include "reports/verdict.hpp"
 
 #include "reports/human.hpp"
+#include "reports/result/what_if.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -92,8 +93,42 @@ std::string headline(const Result& r) {
   std::string text =
       fmt::format("Fits: {} per step, {} tokens/s, {} TFLOPS per GPU.", human_time(r.step_time_s),
                   human_number(r.tokens_per_s), human_number(r.model_tflops_per_gpu));
-  if (!r.bottleneck.empty()) text += fmt::format(" What limits it is {}.", r.bottleneck);
+  if (const std::string limit = limit_of(r); !limit.empty())
+    return text + " It is limited by " + limit + ".";
+  if (!r.next.empty()) return text + " Nothing alone limits it: no what-if makes it faster.";
   return text;
+}
+
+namespace {
+
+/// The drives that one more would join.
+std::string drives_of(const Result& r) {
+  const nlohmann::json::json_pointer storages("/machine/storage");
+  if (!r.scenario.is_object() || !r.scenario.contains(storages)) return "ssd";
+  for (const nlohmann::json& storage : r.scenario[storages])
+    if (storage.value("kind", "ssd") == "ssd") return storage.value("name", "ssd");
+  return "ssd";
+}
+
+std::string resource_of(const std::string& what_if, const Result& r) {
+  if (what_if == "one more ssd") return drives_of(r);
+  for (const char* name : {"gpu", "pcie", "cpu", "network"})
+    if (what_if.find(name) != std::string::npos) return name;
+  return what_if;
+}
+
+}  // namespace
+
+std::string limit_of(const Result& r) {
+  if (!r.feasible()) return "";
+  constexpr double felt = 0.995;  // of a step
+  const std::pair<const std::string, result::WhatIf>* best = nullptr;
+  for (const auto& one : r.next)
+    if (!one.first.starts_with(result::without) && one.second.step_time_s &&
+        *one.second.step_time_s < felt * r.step_time_s &&
+        (!best || *one.second.step_time_s < *best->second.step_time_s))
+      best = &one;
+  return best ? resource_of(best->first, r) : "";
 }
 
 std::string scenario_title(const Result& r) {

@@ -223,6 +223,12 @@ class Import {
                                  micro.value_or(1), steps.value_or(1), ranks, product),
                      "make the three agree, none of them 0");
     training["sequence"] = sequence();
+    training["fused_kernels"] = false;
+    training["loss"] = "plain";
+    note(
+        "training.loss: plain and training.fused_kernels: false, as a trainer without fused "
+        "kernels "
+        "computes: 14 B a logit; \"fused\" and true with Liger's");
     return training;
   }
 

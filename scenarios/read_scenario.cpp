@@ -7,6 +7,7 @@
 #include "scenarios/contradictions.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document.hpp"
+#include "scenarios/plausible.hpp"
 #include "scenarios/read_machine.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/schema_check.hpp"
@@ -163,6 +164,7 @@ class Resolver {
   }
 
   void check_together() {
+    add(implausible(result_.scenario, document_.scenario));
     add(contradictions(result_.scenario, model_ ? &*model_ : nullptr, document_.scenario));
     if (!check_) return;
     for (Complaint& complaint : check_(result_.scenario))

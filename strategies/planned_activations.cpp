@@ -29,6 +29,7 @@ std::vector<double> operator_seconds(const description::Scenario& scenario,
     kernel.bytes = static_cast<double>(op.bytes.value());
     kernel.matrix = kernel.flops > 0;
     kernel.in_pass = true;
+    kernel.side = product_side(op);
     seconds.push_back(kernel_seconds(kernel, scenario));
   }
   return seconds;

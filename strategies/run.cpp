@@ -29,6 +29,7 @@ models::Workload workload_of(const description::Scenario& scenario) {
   workload.tensor = scenario.parallel.tensor;
   workload.attention = training.attention;
   workload.fused_kernels = training.fused_kernels;
+  workload.loss = training.loss;
   workload.dropout = training.dropout;
   workload.causal_skip = training.causal_skip;
   return workload;

@@ -97,11 +97,13 @@ void describe(Session& session) {
   machine.nodes = 1;
   machine.gpu.count = options.devices;
   machine.gpu.elementwise = description::ElementwiseCost::separate;
+  machine.gpu.matrix_half = 0;
   machine.gpu.gpudirect = options.gpudirect;
   session.source("nodes", "measured: this computer");
   session.source("gpu.count", "assumed: as the probe was asked");
   session.source("gpu.shares_host", "measured: what the device says of itself");
   session.source("gpu.elementwise", "measured: gpu.compute is the rate of products alone");
+  session.source("gpu.matrix_half", "assumed: no curve; gpu.compute is measured at its own sizes");
   session.source("gpu.gpudirect", "measured: what is installed");
 }
 

@@ -69,10 +69,12 @@ void from_json(const json& in, Wear& wear) {
 
 void to_json(json& out, const WhatIf& what_if) {
   out = {{"step_time_s", number_or_null(what_if.step_time_s)}};
+  if (!what_if.why.empty()) out["why"] = what_if.why;
 }
 
 void from_json(const json& in, WhatIf& what_if) {
   what_if.step_time_s = optional_number(in.at("step_time_s"));
+  what_if.why = in.value("why", "");
 }
 
 namespace {

@@ -15,6 +15,9 @@ namespace spillway::description {
 /// GEMMs alone.
 enum class ElementwiseCost { included, separate };
 
+/// Side of a matrix product from which on it reaches `gpu.compute`.
+inline constexpr double matrix_reference = 2048;
+
 struct GpuSpec {
   std::uint64_t count = 1;  ///< per node
   Bytes memory;
@@ -25,7 +28,10 @@ struct GpuSpec {
   bool gpudirect = false;
   bool shares_host = false;  ///< host device: kernels and copies use the host's cores and DRAM
   ElementwiseCost elementwise = ElementwiseCost::included;
-  Seconds launch;                           ///< overhead per kernel
+  Seconds launch;  ///< overhead per kernel
+  /// Side at which a matrix product reaches half of the rate that it would have without end, where
+  /// `compute` is the rate at matrix_reference (product_share); 0: all reach `compute`.
+  double matrix_half = 0;
   Bytes context;                            ///< GPU memory of context and libraries
   std::optional<BytesPerSecond> peer_rate;  ///< GPU to GPU inside the node, per GPU and direction
   std::optional<ParamsPerSecond> adam;      ///< measured rate of a GPU Adam

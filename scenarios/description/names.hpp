@@ -59,6 +59,8 @@ inline constexpr std::array<std::string_view, 2> names_of<StateWidth>{"fp32", "b
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<AttentionKind>{"flash", "materialized"};
 template <>
+inline constexpr std::array<std::string_view, 3> names_of<LossKind>{"plain", "in_place", "fused"};
+template <>
 inline constexpr std::array<std::string_view, 3> names_of<IoDirection>{"read", "write", "mixed"};
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<StorageKind>{"ssd", "remote"};

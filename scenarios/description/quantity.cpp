@@ -98,6 +98,15 @@ const Kind& kind(Dimension dimension) {
   return kinds[static_cast<std::size_t>(dimension)];
 }
 
+/// "14 GB/s" of 112 "Gb/s", "Gbit/s" or "Gbps"; "" where the unit is none of them.
+std::string bits(Dimension dimension, long double number, std::string_view unit) {
+  if (dimension != Dimension::bytes_per_second || unit.size() < 3) return "";
+  const std::string_view rest = unit.substr(1);
+  if (rest != "b/s" && rest != "bit/s" && rest != "bps") return "";
+  if (std::string_view("kKMGT").find(unit.front()) == std::string_view::npos) return "";
+  return fmt::format("{} {}B/s", static_cast<double>(number / 8), unit.front());
+}
+
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(' ');
   if (first == std::string_view::npos) return {};
@@ -170,6 +179,8 @@ ParsedQuantity parse_quantity(Dimension dimension, std::string_view whole_text) 
     if (value < which.lowest) return failed(which, quoted + " is too small", "");
     return {value, "", ""};
   }
+  if (const auto in_bytes = bits(dimension, number, name); !in_bytes.empty())
+    return {0, quoted + " counts bits", "in bytes it is \"" + in_bytes + "\""};
   return failed(which, quoted + " is not " + std::string(which.noun), digits);
 }
 

@@ -20,6 +20,7 @@ void training_fields(Io& io, T& training) {
   io("sequence", training.sequence);
   io("attention", training.attention);
   io("fused_kernels", training.fused_kernels);
+  io("loss", training.loss);
   io("dropout", training.dropout);
   io("ema", training.ema);
   io("causal_skip", training.causal_skip);
@@ -90,6 +91,7 @@ std::uint64_t Scenario::nodes_in_use() const { return divide_up(parallel.ranks()
 void from_json(const json& object, Training& training) {
   FieldReader read(object);
   training_fields(read, training);
+  if (!object.contains("loss") && !training.fused_kernels) training.loss = LossKind::plain;
 }
 
 void from_json(const json& object, Parallel& parallel) {

@@ -97,5 +97,14 @@ TEST(Quantity, KnowsTheFormatsOfTheSchemas) {
   EXPECT_FALSE(dimension_of_format("email"));
 }
 
+/// 112 Gb/s are 112 / 8 = 14 GB/s, not 112.
+TEST(ParseQuantity, SaysBitsInBytes) {
+  for (const char* unit : {"Gb/s", "Gbit/s", "Gbps"}) {
+    const auto parsed = parse_quantity(Dimension::bytes_per_second, std::string("112 ") + unit);
+    EXPECT_EQ(parsed.problem, std::string("\"112 ") + unit + "\" counts bits");
+    EXPECT_EQ(parsed.hint, "in bytes it is \"14 GB/s\"");
+  }
+}
+
 }  // namespace
 }  // namespace spillway::description

@@ -57,6 +57,20 @@ TEST(CompareTable, MarksAllThatTie) {
   EXPECT_EQ(row(table_of({slow, one, other}), "step time"), "50.0 s 40.0 s* 40.0 s*");
 }
 
+/// A bug is no "does not fit": it stands in its own column, and the others are compared all the
+/// same.
+TEST(CompareTable, ShowsWhatWentWrongInPlaceOfWhetherItFits) {
+  const result::Result slow = sample_that_fits();
+  result::Result fast = slow;
+  fast.step_time_s = 30;
+  const std::vector<Contender> contenders{
+      {"a", &slow}, {"b", nullptr, "a bug: x.cpp:3"}, {"c", &fast}};
+  const std::string table = compare_table(contenders, {400});
+  EXPECT_EQ(row(table, "fits"), "yes a bug: x.cpp:3 yes");
+  EXPECT_EQ(row(table, "step time"), "40.0 s - 30.0 s*");
+  EXPECT_EQ(row(table, "host peak of 128.0 GiB"), "64.0 GiB - 64.0 GiB");
+}
+
 TEST(CompareTable, DoesNotLetARunThatDoesNotFitWin) {
   result::Result big = sample_that_fits();
   big.gpu.total = 20 * gib;

@@ -44,10 +44,25 @@ TEST(Verdict, SpeaksOfNoRoundingWhereTheRoundedBlockFits) {
 
 TEST(Headline, IsTheAnswerInWords) {
   EXPECT_EQ(headline(sample_that_fits()),
-            "Fits: 40.0 s per step, 1,638 tokens/s, 62.1 TFLOPS per GPU. What limits it is nvme.");
+            "Fits: 40.0 s per step, 1,638 tokens/s, 62.1 TFLOPS per GPU. It is limited by nvme.");
   EXPECT_EQ(headline(sample_that_does_not_fit()),
             "Does not fit: host memory has no room for gradient_flat_buffer of rank 1 in init, "
             "12.0 GiB short. It asks for 32.0 GiB where 20.0 GiB of 128.0 GiB are free.");
+}
+
+/// 40 s a step: one more drive makes it 30, which is more than the 40 of twice the host memory. The
+/// busiest resource is nothing that the step is limited by.
+TEST(LimitOf, IsWhatTheBestWhatIfRelieves) {
+  result::Result result = sample_that_fits();
+  result.bottleneck = "gpu";
+  EXPECT_EQ(limit_of(result), "nvme");
+  result.next["twice the gpu rate"] = {29.0};
+  EXPECT_EQ(limit_of(result), "gpu");
+  result.next = {{"twice the gpu rate", {39.9}}, {"twice the cpu rate", {}}};  // 0.25 %, no room
+  EXPECT_EQ(limit_of(result), "");
+  EXPECT_EQ(headline(result),
+            "Fits: 40.0 s per step, 1,638 tokens/s, 62.1 TFLOPS per GPU. Nothing alone limits it: "
+            "no what-if makes it faster.");
 }
 
 TEST(Headline, CountsStorageAsDrivesAreSold) {
