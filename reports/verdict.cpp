@@ -104,7 +104,8 @@ namespace {
 /// The drives that one more would join.
 std::string drives_of(const Result& r) {
   const nlohmann::json::json_pointer storages("/machine/storage");
-  if (!r.scenario.is_object() || !r.scenario.contains(storages)) return "ssd";
+  if (!r.scenario.is_object() || !r.scenario.contains(storages))
+    return r.wear && !r.wear->storage.empty() ? r.wear->storage : "ssd";
   for (const nlohmann::json& storage : r.scenario[storages])
     if (storage.value("kind", "ssd") == "ssd") return storage.value("name", "ssd");
   return "ssd";

@@ -9,8 +9,8 @@ namespace spillway::reports {
 /// "yes", or "no: host, gradient_flat_buffer, 12.3 GiB short in init".
 std::string verdict(const result::Result& result);
 
-/// The answer in one or two sentences: how fast and what it is limited by, or which buffer does not fit
-/// where, in which phase and by how much; of an I/O bench its rate.
+/// The answer in one or two sentences: how fast and what it is limited by, or which buffer does not
+/// fit where, in which phase and by how much; of an I/O bench its rate.
 std::string headline(const result::Result& result);
 
 /// What the step is limited by: the resource of the what-if that shortens it most; "" where none

@@ -221,6 +221,18 @@ TEST(Lohan, CallsBackWhatHasNotLeftYet) {
   }
 }
 
+/// Activations may go to the host alone, which is full: no time is foreseen, and no number
+/// invented.
+TEST(Lohan, AFullHostWithoutDrivesHasNoPredictedTime) {
+  const description::Scenario scenario =
+      lohan(64, {"strategy.activations.homes=[\"host\"]", "machine.host.memory=8 GiB"});
+  const Prepared prepared = prepare(scenario);
+  const nlohmann::json report =
+      swap_report(choose_swap(scenario, prepared.model, prepared.program), prepared.program);
+  for (const char* key : {"predicted_forward_s", "predicted_backward_s"})
+    EXPECT_TRUE(report.at(key).is_null() || std::isfinite(report.at(key).get<double>())) << key;
+}
+
 TEST(Lohan, InputsOfBlocksMayStayOnTheGpu) {
   const Prepared prepared = prepare(small("llama"));
   const SwapChoice swapped = choose_swap(small("llama"), prepared.model, prepared.program);
