@@ -1,4 +1,5 @@
 #include "cli/common.hpp"
+#include "cli/run_options.hpp"
 #include "cli/verbs.hpp"
 #include "reports/compare_table.hpp"
 #include "reports/csv.hpp"
@@ -18,6 +19,7 @@ struct Options {
   std::vector<std::string> scenarios;
   std::vector<std::string> systems;
   std::vector<std::string> overrides;
+  RunOptions run;
   bool json = false, csv = false;
 };
 
@@ -103,7 +105,7 @@ Field field_of(const Options& options) {
 }
 
 /// Whoever turns out not to be able to run leaves the field, unless nobody can.
-std::vector<result::Result> results_of(Field& field) {
+std::vector<result::Result> results_of(Field& field, const RunOptions& run) {
   std::vector<description::Scenario> scenarios;
   for (const Entry& entry : field.entries) scenarios.push_back(entry.scenario);
   std::vector<explore::Outcome> outcomes = explore::simulate_all(simulator(), scenarios);
@@ -121,6 +123,7 @@ std::vector<result::Result> results_of(Field& field) {
     }
     if (!outcome.result) throw description::InternalError(outcome.failure);
     results.push_back(std::move(*outcome.result));
+    add_range(run, scenarios[i], results.back());
     entries.push_back(std::move(field.entries[i]));
   }
   field.entries = std::move(entries);
@@ -129,7 +132,7 @@ std::vector<result::Result> results_of(Field& field) {
 
 void compare(const Options& options) {
   Field field = field_of(options);
-  const std::vector<result::Result> results = results_of(field);
+  const std::vector<result::Result> results = results_of(field, options.run);
   for (const std::string& one : field.left_out) std::cerr << "left out: " << one << "\n";
   if (options.json) return print_json(nlohmann::json(results));
   if (options.csv) {
@@ -156,12 +159,17 @@ void add_compare(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   add_set(*verb, options->overrides, "override one value in all of them");
+  add_run_options(*verb, options->run);
   CLI::Option* json = verb->add_flag("--json", options->json, "an array of results");
   verb->add_flag("--csv", options->csv, "one line per result")->excludes(json);
   verb->footer(
       "Example:\n  spillway compare scenarios/examples/qwen7b_memascend_c1.json --system "
       "resident,zero_offload,zero_infinity");
-  verb->callback([options] { compare(*options); });
+  verb->callback([options] {
+    for (std::string& one : run_overrides(options->run))
+      options->overrides.push_back(std::move(one));
+    compare(*options);
+  });
 }
 
 }  // namespace spillway::cli

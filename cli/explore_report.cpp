@@ -76,20 +76,31 @@ std::string summary(const SpaceRow& space) {
   return text;
 }
 
-void print_points(const SpaceRow& space, const std::vector<PointRow>& points) {
+/// Which program trains a point; "-" where its result does not say.
+std::string program_of(explore::Store& store, const PointRow& point) {
+  const json found = store.result(point.key);
+  if (!found.is_object() || !found.contains("runs_with")) return "-";
+  return found["runs_with"].value("program", "-");
+}
+
+void print_points(explore::Store& store, const SpaceRow& space,
+                  const std::vector<PointRow>& points) {
   reports::Table table;
   table.columns.push_back({"point", reports::Align::right, 0});
   for (const std::string& axis : space.axes)
     table.columns.push_back({axis, reports::Align::left, 28});
   for (const explore::ObjectiveRow& one : space.objectives)
     table.columns.push_back({one.path, reports::Align::right, 0});
+  table.columns.push_back({"runs with", reports::Align::left, 0});
   for (const PointRow& point : points) {
     auto& cells = table.rows.emplace_back();
     cells.emplace_back(std::to_string(point.number));
     for (const std::string& axis : space.axes) cells.emplace_back(shown(point.point.at(axis)));
     for (const explore::ObjectiveRow& one : space.objectives)
       cells.emplace_back(human_value(one.path, point.objectives.value(one.path, json())));
+    cells.emplace_back(program_of(store, point));
   }
+  reports::drop_silent_columns(table);
   print(to_text(table, reports::screen_of(stdout)));
 }
 
@@ -126,7 +137,7 @@ void print_front(explore::Store& store, std::int64_t number, Form form) {
       return print(fmt::format(
           "No point{} fulfils the constraints; spillway explore show FILE --why says why.\n",
           space.finished ? "" : " so far"));
-    return print_points(space, front);
+    return print_points(store, space, front);
   }
   json points = json::array();
   for (const PointRow& point : front)
@@ -177,7 +188,7 @@ void print_groups(explore::Store& store, std::int64_t number, const std::string&
   if (form != Form::table) return print_rows(points, form);
   print(fmt::format("{}: the best {} for each {}\n\n", space.name, space.objectives.front().path,
                     axis));
-  print_points(space, points);
+  print_points(store, space, points);
 }
 
 void print_reasons(explore::Store& store, std::int64_t number, Form form) {

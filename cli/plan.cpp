@@ -100,7 +100,7 @@ std::vector<Trial> models_that_fit(const PlanOptions& options, TrialCounts& coun
   bool any = false;
   for (const std::string& model : options.models) {
     std::vector<Trial> own;
-    for (const Way& way : ways_of(options))
+    for (const Way& way : runnable_ways(options, plan_base(options, model), options.overrides))
       for (const Split& split : splits_of(options)) {
         Trial& trial = own.emplace_back();
         trial.words = model + " with " + way.name + split.name;

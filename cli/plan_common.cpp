@@ -1,6 +1,7 @@
 #include "cli/plan_common.hpp"
 
 #include "cli/common.hpp"
+#include "explore/runs_with.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
 #include "scenarios/box.hpp"
@@ -26,15 +27,18 @@ void add_plan_options(CLI::App& verb, PlanOptions& options) {
 
 void add_plan_ending(CLI::App& verb, PlanOptions& options) {
   add_set(verb, options.overrides, "override one value of all that is tried");
+  add_run_options(verb, options.run);
   verb.add_flag("--json", options.json, "with the whole result of everything that was simulated");
 }
 
 json plan_base(const PlanOptions& options, const std::string& model) {
+  json run = {{"warmup_steps", 1}, {"steps", 1}};
+  if (const auto tokens = tokens_of(options.run)) run["tokens"] = *tokens;
   return {{"model", model},
           {"machine", options.machine},
           {"training", {{"precision", options.precision}, {"sequence", options.sequence}}},
           {"strategy", {{"system", "zero_infinity"}}},
-          {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
+          {"run", std::move(run)}};
 }
 
 void add_overrides(std::vector<explore::Trial>& trials, const PlanOptions& options) {
@@ -43,62 +47,33 @@ void add_overrides(std::vector<explore::Trial>& trials, const PlanOptions& optio
                            options.overrides.end());
 }
 
-namespace {
-
-/// What a mix swaps: " + weights.home host".
-void add_parts(const json& part, const std::string& path, std::string& name) {
-  if (part.is_object()) {
-    for (const auto& [key, child] : part.items())
-      add_parts(child, path.empty() ? key : path + "." + key, name);
-  } else if (path != "system") {
-    name += " + " + path + " " + (part.is_string() ? part.get<std::string>() : part.dump());
-  }
-}
-
-/// The parts of a scenario that ships as an example or stands in a file.
-Way mix_of(const std::string& asked) {
-  const std::vector<std::string> shipped = scenarios::shipped_names("scenarios/examples");
-  const bool known = std::find(shipped.begin(), shipped.end(), asked) != shipped.end();
-  const scenarios::LocatedJson scenario =
-      scenarios::read_located(known ? scenarios::shipped_file("scenarios/examples", asked) : asked);
-  const json* strategy = scenario.find("/strategy");
-  const json* system = scenario.find("/strategy/system");
-  if (!system || !system->is_string())
-    refuse("--mix", asked + " has no strategy.system", "name a scenario that swaps parts");
-  Way way{system->get<std::string>(), "strategy=" + strategy->dump(), false};
-  add_parts(*strategy, "", way.name);
-  return way;
-}
-
-std::vector<std::string> shipped_mixes() {
-  std::vector<std::string> names = scenarios::shipped_names("scenarios/examples");
-  std::erase_if(names, [](const std::string& name) { return !name.starts_with("mix_"); });
-  return names;
-}
-
-}  // namespace
-
 std::vector<Way> ways_of(const WayOptions& options) {
-  std::vector<Way> ways;
-  for (const strategies::System& system : strategies::catalogue()) {
-    const description::Strategy own = system.defaults();
-    const auto& asked = options.systems;
-    if (asked.empty() ? own.optimizer.staleness == 0
-                      : std::find(asked.begin(), asked.end(), system.name) != asked.end())
-      ways.push_back({system.name, std::string(R"(strategy={"system": ")") + system.name + "\"}",
-                      own.activations.policy == description::ActivationPolicy::plan});
-  }
-  for (const std::string& name : options.systems)  // whoever reads it says what is wrong
-    if (!strategies::find_system(name))
-      ways.push_back({name, R"(strategy={"system": ")" + name + "\"}", false});
-  std::vector<std::string> mixes = options.mixes;
-  if (mixes.empty() && options.systems.empty()) mixes = shipped_mixes();
-  for (const std::string& mix : mixes)
-    if (mix != "none") ways.push_back(mix_of(mix));
+  return explore::ways_of(options.systems, options.mixes);
+}
+
+std::vector<Way> runnable_ways(const WayOptions& options, const json& base,
+                               const std::vector<std::string>& overrides) {
+  std::vector<Way> ways = ways_of(options);
+  if (!options.runnable) return ways;
+  const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
+  std::erase_if(ways, [&](const Way& way) {
+    std::vector<std::string> all = {way.overrides};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    try {
+      return !explore::runs_with(scenarios::read_scenario(base, all, systems).scenario).runnable;
+    } catch (const description::ScenarioError&) {
+      return false;  // whoever simulates it says what is wrong
+    }
+  });
+  if (ways.empty())
+    refuse("--runnable", "no maintained program trains with any of these systems and parts",
+           "spillway systems says what runs with which");
   return ways;
 }
 
 void add_way_options(CLI::App& verb, WayOptions& options) {
+  verb.add_flag("--runnable", options.runnable,
+                "only what people can start today: DeepSpeed, PyTorch, Megatron-LM, Colossal-AI");
   verb.add_option("--system", options.systems,
                   "only these systems; else all whose updates come in time")
       ->delimiter(',');
@@ -180,7 +155,7 @@ std::string evidence(const std::vector<explore::Trial>& trials) {
   table.columns = {{"tried", Align::left, 0},      {"tokens/s", Align::right, 0},
                    {"step", Align::right, 0},      {"GPU peak", Align::right, 0},
                    {"host peak", Align::right, 0}, {"drives last", Align::right, 0},
-                   {"why not", Align::left, 0}};
+                   {"runs with", Align::left, 0},  {"why not", Align::left, 0}};
   for (const explore::Trial& trial : trials) {
     auto& cells = table.rows.emplace_back(std::vector<reports::Cell>{trial.words});
     if (trial.fits()) {
@@ -190,9 +165,10 @@ std::string evidence(const std::vector<explore::Trial>& trials) {
           cells.end(),
           {reports::human_number(result.tokens_per_s), reports::human_time(result.step_time_s),
            reports::human_memory(result.gpu.total), reports::human_memory(result.host.total),
-           worn ? reports::human_years(*result.wear->lifetime_years) : "-"});
+           worn ? reports::human_years(*result.wear->lifetime_years) : "-",
+           result.runs_with ? result.runs_with->program : "-"});
     } else {
-      cells.insert(cells.end(), {"-", "-", "-", "-", "-", trial.reason});
+      cells.insert(cells.end(), {"-", "-", "-", "-", "-", "-", trial.reason});
     }
   }
   reports::drop_silent_columns(table);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "cli/run_options.hpp"
 #include "explore/trials.hpp"
+#include "explore/ways.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -11,21 +13,22 @@ struct WayOptions {
   std::vector<std::string> systems, mixes;
   std::vector<std::uint64_t> batches = {1, 2, 4, 8, 16, 32}, accumulations = {1};
   std::uint64_t global_batch = 0;  ///< samples of a step; 0: whatever the others make
+  bool runnable = false;           ///< only what a maintained program trains
 };
 
-/// A system with its own parts, or the parts of a scenario.
-struct Way {
-  std::string name;       ///< "lohan", "lohan + pinned exact"
-  std::string overrides;  ///< `strategy={...}`
-  bool plans = false;     ///< tensor by tensor for one box: that takes its time
-};
+using explore::Way;
 
-/// The systems that are asked for; without any, all of the catalogue whose updates come in time.
-/// Then the mixes that are asked for; without any and without systems, those that ship.
-///   Throws  ScenarioError: a mix that cannot be read or has no strategy
+/// Those that the options ask for: explore::ways_of.
 std::vector<Way> ways_of(const WayOptions& options);
 
-/// --system and --mix.
+/// Without those that no maintained program trains, where `options` ask for that.
+///   base       a scenario that names a machine; how its parts differ from those of a way decides
+///   overrides  the user's
+///   Throws     ScenarioError when none is left
+std::vector<Way> runnable_ways(const WayOptions& options, const nlohmann::json& base,
+                               const std::vector<std::string>& overrides);
+
+/// --system, --mix and --runnable.
 void add_way_options(CLI::App& verb, WayOptions& options);
 /// --micro-batch, --accumulation and --global-batch.
 void add_batch_options(CLI::App& verb, WayOptions& options);
@@ -35,6 +38,7 @@ struct PlanOptions : WayOptions {
   std::string machine, precision = "bf16_mixed";
   std::vector<std::string> models, overrides;
   std::uint64_t sequence = 4096;
+  RunOptions run;
   bool json = false;
 };
 

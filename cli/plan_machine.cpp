@@ -32,13 +32,16 @@ struct Options : WayOptions {
   bool json = false;
 };
 
-BoxNeed need_of(const Options& options) {
+BoxNeed need_of(const Options& options, const PriceList& list) {
   BoxNeed need;
   need.job = {{"model", options.model},
               {"training", {{"precision", options.precision}, {"sequence", options.sequence}}},
               {"strategy", {{"system", "zero_infinity"}}},
               {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
-  for (const Way& way : ways_of(options))
+  json base = need.job;
+  if (const auto boxes = boxes_of(list); !boxes.empty())
+    base["machine"] = machine_of(list, boxes.back());
+  for (const Way& way : runnable_ways(options, base, options.overrides))
     for (const std::uint64_t batch : options.batches)
       for (const std::uint64_t accumulation : options.accumulations)
         need.settings.push_back({fmt::format("{}, micro-batch {}", way.name, batch),
@@ -231,7 +234,7 @@ explore::BoxProgress progress_line() {
 
 void plan_machine(const Options& options) {
   const PriceList list = scenarios::read_price_list(options.parts);
-  const BoxNeed need = need_of(options);
+  const BoxNeed need = need_of(options, list);
   const explore::BoxProgress progress = progress_line();
   const BoxSearch found = find_box(simulator(), list, need, options.most, progress);
   if (progress) std::fputs("\r\x1b[K", stderr);

@@ -1,5 +1,6 @@
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
+#include "reports/finished_run.hpp"
 #include "reports/human.hpp"
 #include "scenarios/export_deepspeed.hpp"
 
@@ -106,7 +107,7 @@ void drop_refused_splits(std::vector<Trial>& trials) {
 
 Answer answer_for(const Options& options, const std::string& model) {
   Answer answer{model, {}, {}, nullptr, {}};
-  for (const Way& way : ways_of(options))
+  for (const Way& way : runnable_ways(options, plan_base(options, model), options.overrides))
     for (const Split& split : splits_of(options))
       for (const BatchSplit& batch : batches_of(options, split.data)) {
         Trial& trial = answer.trials.emplace_back();
@@ -216,6 +217,8 @@ void print_answer(const Options& options, const Answer& answer) {
                   reports::human_number(result.tokens_per_s * result.step_time_s),
                   options.global_batch ? "" : " (--global-batch compares at one size of a step)",
                   counts_words(answer.counts)));
+  if (result.run)
+    print("\n" + reports::finished_run_report(result, reports::screen_of(stdout)) + "\n");
   print_paragraph(deepspeed_words(options, answer));
   print_paragraph(certainty(*answer.best->result));
 }

@@ -1,4 +1,5 @@
 #include "cli/common.hpp"
+#include "cli/run_options.hpp"
 #include "cli/verbs.hpp"
 #include "explore/planning.hpp"
 #include "reports/chrome_trace.hpp"
@@ -21,6 +22,7 @@ struct Options {
   std::string scenario;
   std::vector<std::string> overrides;
   std::string trace_file;
+  RunOptions run;
   bool json = false, csv = false;
   std::optional<reports::Topic> explain;
 };
@@ -50,20 +52,25 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
+/// "; runs with DeepSpeed".
+std::string runs_with_words(const result::Result& result) {
+  return result.runs_with ? "; runs with " + result.runs_with->program : "";
+}
+
 /// In words, and as a command to paste.
 std::string remedy_text(const Options& options, const std::optional<explore::Remedy>& remedy,
                         const reports::Screen& screen) {
   if (!remedy)
     return "\n" + reports::paragraph(
                       "No smaller micro-batch, further checkpointing, smaller "
-                      "sub-group or other system, nor two of them, makes it fit.",
+                      "sub-group, smaller part or other system, nor two of them, makes it fit.",
                       screen);
   std::string text =
-      "\n" +
-      reports::paragraph("It fits with " + remedy->words + ": " +
-                             reports::human_time(remedy->result.step_time_s) + " a step, " +
-                             reports::human_number(remedy->result.tokens_per_s) + " tokens/s",
-                         screen);
+      "\n" + reports::paragraph("It fits with " + remedy->words + ": " +
+                                    reports::human_time(remedy->result.step_time_s) + " a step, " +
+                                    reports::human_number(remedy->result.tokens_per_s) +
+                                    " tokens/s" + runs_with_words(remedy->result),
+                                screen);
   text += "  spillway simulate " + shell_word(options.scenario);
   for (const auto* overrides : {&options.overrides, &remedy->overrides})
     for (const std::string& override_ : *overrides) text += " --set " + shell_word(override_);
@@ -108,6 +115,7 @@ void simulate(const Options& options) {
   result::Result result = explore::simulate(simulator(), resolved.scenario,
                                             options.trace_file.empty() ? nullptr : &trace);
   if (result.feasible()) result.next = std::move(next);
+  add_range(options.run, resolved.scenario, result);
   if (!options.trace_file.empty()) {
     std::ostringstream text;
     reports::write_chrome_trace(text, trace);
@@ -131,6 +139,7 @@ void add_simulate(CLI::App& app) {
       "simulate", "peak memory, traffic, wear and time per step of one scenario");
   verb->add_option("scenario", options->scenario, "scenario file (required)");
   add_set(*verb, options->overrides, "override one value: --set training.micro_batch=8");
+  add_run_options(*verb, options->run);
   verb->add_option("--trace", options->trace_file, "write a Chrome/Perfetto trace of the run");
   auto topic = std::make_shared<std::string>();
   CLI::Option* explain =
@@ -147,6 +156,8 @@ void add_simulate(CLI::App& app) {
   verb->callback([options, topic, explain] {
     if (*explain) read_explain(*options, topic->empty() ? "all" : *topic);
     if (options->scenario.empty()) throw CLI::RequiredError("scenario");
+    for (std::string& one : run_overrides(options->run))
+      options->overrides.push_back(std::move(one));
     simulate(*options);
   });
 }

@@ -1,6 +1,7 @@
 #include "explore/outcomes.hpp"
 
 #include "explore/child.hpp"
+#include "explore/runs_with.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "strategies/automatic.hpp"
 #include "strategies/catalogue.hpp"
@@ -157,6 +158,7 @@ result::Result simulate(const Backend& backend, const description::Scenario& wri
   const auto machine = backend.open(scenario, trace != nullptr);
   result::Result result = strategies::run(*machine, scenario, prepared, backend.name);
   if (trace) *trace = std::move(machine->recorder().trace());
+  result.runs_with = runs_with(scenario);
   result.simulated_in_s = seconds_since(start);
   return result;
 }

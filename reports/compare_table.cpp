@@ -44,6 +44,15 @@ Metric measured(std::string title, Best best, Number number, Words words) {
           }};
 }
 
+/// The range of the number above it.
+Metric ranged(std::string title, const char* path, Words words) {
+  return {std::move(title), Best::none, [=](const Result& r) -> std::optional<Answer> {
+            const auto range = r.range.find(path);
+            if (range == r.range.end()) return std::nullopt;
+            return Answer{0, words(range->second.first) + " to " + words(range->second.second)};
+          }};
+}
+
 /// The capacity of a tier that all who have the tier agree on; 0: none, or they differ.
 std::uint64_t common_capacity(PeakBytes Result::*member, std::span<const Contender> contenders) {
   std::uint64_t common = 0;
@@ -111,6 +120,19 @@ std::optional<Answer> lateness(const Result& r) {
   return Answer{mean, steps + (varies ? fmt::format(", {} at most", max) : "")};
 }
 
+std::string human_days(double days) { return human_time(days * 86400); }
+std::string human_kwh(double kwh) { return human_number(kwh) + " kWh"; }
+
+/// A number of the finished run.
+std::function<std::optional<Answer>(const Result&)> of_run(
+    std::optional<double> (*number)(const result::FinishedRun&), Words words) {
+  return [=](const Result& r) -> std::optional<Answer> {
+    const auto found = r.run ? number(*r.run) : std::nullopt;
+    if (!found) return std::nullopt;
+    return Answer{*found, words(*found)};
+  };
+}
+
 std::optional<Answer> price(const Result& r) {
   if (!r.price_usd) return std::nullopt;
   return Answer{*r.price_usd, human_price(*r.price_usd)};
@@ -125,6 +147,11 @@ std::optional<Answer> value_for_money(const Result& r) {
 std::optional<Answer> bottleneck(const Result& r) {
   if (!r.feasible() || r.bottleneck.empty()) return std::nullopt;
   return Answer{0, r.bottleneck};
+}
+
+std::optional<Answer> program(const Result& r) {
+  if (!r.runs_with) return std::nullopt;
+  return Answer{0, r.runs_with->program};
 }
 
 std::vector<Metric> metrics(std::span<const Contender> contenders) {
@@ -146,6 +173,7 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
       moved("between nodes/step", &IoBytes::between_nodes),
       measured(
           "step time", Best::lowest, [](auto& r) { return r.step_time_s; }, human_time),
+      ranged("  from ... to", "step_time_s", human_time),
       measured(
           "  forward", Best::lowest, [](auto& r) { return r.forward_s; }, human_time),
       measured(
@@ -155,17 +183,29 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
       {"updates late", Best::lowest, lateness},
       measured(
           "tokens/s", Best::highest, [](auto& r) { return r.tokens_per_s; }, human_number),
+      ranged("  from ... to", "throughput.tokens_per_s", human_number),
       measured(
           "TFLOPS per GPU", Best::highest, [](auto& r) { return r.model_tflops_per_gpu; },
           human_number),
       measured(
           "GPU busy", Best::highest, [](auto& r) { return r.utilization.gpu; }, human_share),
       {"bottleneck", Best::none, bottleneck},
+      {"runs with", Best::none, program},
       {"SSD written/day", Best::lowest, written_a_day},
       {"SSD lifetime", Best::highest, lifetime},
       {"SSD per 1M tokens", Best::lowest, worn_off},
       {"request latency", Best::lowest, of_stream("latency_s", human_time)},
       {"request rate", Best::highest, of_stream("rate_bytes_per_s", human_rate)},
+      {"run: days", Best::lowest,
+       of_run([](const result::FinishedRun& run) { return std::optional(run.days); }, human_days)},
+      {"run: energy", Best::lowest,
+       of_run([](const result::FinishedRun& run) { return run.kwh; }, human_kwh)},
+      {"run: its price", Best::lowest,
+       of_run([](const result::FinishedRun& run) { return run.usd.energy; }, human_price)},
+      {"run: rented", Best::lowest,
+       of_run([](const result::FinishedRun& run) { return run.usd.rented; }, human_price)},
+      {"run: drives lose", Best::lowest,
+       of_run([](const result::FinishedRun& run) { return run.usd.drives; }, human_price)},
       {"price", Best::lowest, price},
       {"tokens/s per $1000", Best::highest, value_for_money},
   };

@@ -1,7 +1,9 @@
 #include "reports/simulate_report.hpp"
 
+#include "reports/finished_run.hpp"
 #include "reports/human.hpp"
 #include "reports/phases.hpp"
+#include "reports/range.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
 
@@ -239,9 +241,13 @@ std::string simulate_report(const Result& r, const Screen& screen) {
     out += states(r, screen);
     out += staleness(r, screen);
     out += wear(r, screen);
+    if (r.run) out += finished_run_report(r, screen) + "\n";
   }
   out += what_ifs(r, screen);
   out += remarks(r, screen);
+  if (r.runs_with && !r.io_bench.is_object())
+    out += paragraph("Runs with: " + r.runs_with->program + ".", screen);
+  if (const std::string note = range_note(r); !note.empty()) out += paragraph(note, screen);
   out.erase(out.find_last_not_of('\n') + 1);
   return out + "\n";
 }

@@ -1,6 +1,7 @@
 #include "reports/verdict.hpp"
 
 #include "reports/human.hpp"
+#include "reports/range.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -89,9 +90,11 @@ std::string verdict(const Result& r) {
 std::string headline(const Result& r) {
   if (!r.feasible()) return why_not(r);
   if (r.io_bench.is_object()) return io_bench(r.io_bench);
-  std::string text =
-      fmt::format("Fits: {} per step, {} tokens/s, {} TFLOPS per GPU.", human_time(r.step_time_s),
-                  human_number(r.tokens_per_s), human_number(r.model_tflops_per_gpu));
+  std::string text = fmt::format(
+      "Fits: {} per step, {} tokens/s, {} TFLOPS per GPU.",
+      with_range(human_time(r.step_time_s), r, "step_time_s", human_time),
+      with_range(human_number(r.tokens_per_s), r, "throughput.tokens_per_s", human_number),
+      human_number(r.model_tflops_per_gpu));
   if (!r.bottleneck.empty()) text += fmt::format(" What limits it is {}.", r.bottleneck);
   return text;
 }

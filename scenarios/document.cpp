@@ -76,7 +76,10 @@ class Heritage {
     remember(document);
     document.value.erase("extends");
     document.forget("/extends");
-    const fs::path file = directory_of(place) / parent.get<std::string>();
+    fs::path file = directory_of(place) / parent.get<std::string>();
+    if (const fs::path shipped = shipped_file("scenarios/examples", parent.get<std::string>());
+        !is_file(file) && is_file(shipped))
+      file = shipped;
     if (!is_file(file)) {
       complaints_.push_back(no_file(place, "extends", file));
       return document;

@@ -12,6 +12,7 @@
 #include "scenarios/schema_check.hpp"
 #include "scenarios/settings.hpp"
 #include "scenarios/settle.hpp"
+#include "scenarios/shipped.hpp"
 
 namespace spillway::scenarios {
 
@@ -183,7 +184,8 @@ class Resolver {
 
 Resolved read_scenario(const std::filesystem::path& file, const std::vector<std::string>& overrides,
                        const std::vector<SystemInfo>& systems, const PartsCheck& check) {
-  return read_scenario(read_located(file.string()), overrides, systems, check);
+  const std::string found = named_file(file.string(), "scenarios/examples", "scenario");
+  return read_scenario(read_located(found), overrides, systems, check);
 }
 
 Resolved read_scenario(const LocatedJson& scenario, const std::vector<std::string>& overrides,

@@ -4,6 +4,7 @@
 #include "strategies/cache_budget.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/endurance.hpp"
+#include "strategies/finished_run.hpp"
 #include "strategies/io_bench.hpp"
 #include "strategies/pipeline.hpp"
 #include "strategies/planned_activations.hpp"
@@ -436,6 +437,8 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
   if (delays) *delays = shared.delays;
   if (!shared.plan.is_null()) result.plan = shared.plan;
   summary.add_peaks(result);
+  result.run =
+      finished_run(scenario, result, static_cast<double>(prepared.model.parameters.value()));
   return result;
 }
 

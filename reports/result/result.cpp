@@ -150,6 +150,9 @@ void to_json(json& out, const Result& r) {
   if (r.near_storage) all["near_storage"] = *r.near_storage;
   if (!r.plan.is_null()) all["plan"] = r.plan;
   if (!r.io_bench.is_null()) all["io_bench"] = r.io_bench;
+  if (r.runs_with) all["runs_with"] = *r.runs_with;
+  if (r.run) all["run"] = *r.run;
+  if (!r.range.empty()) all["range"] = r.range;
   ensure_finite(all, "result");
   all["schema"] = schema_name;
   all["backend"] = r.backend;
@@ -183,6 +186,9 @@ void from_json(const json& in, Result& r) {
   r.plan = in.value("plan", json());
   r.io_bench = in.value("io_bench", json());
   in.at("notes").get_to(r.notes);
+  if (in.contains("runs_with")) r.runs_with = in.at("runs_with").get<RunsWith>();
+  if (in.contains("run")) r.run = in.at("run").get<FinishedRun>();
+  if (in.contains("range")) in.at("range").get_to(r.range);
 }
 
 }  // namespace spillway::result

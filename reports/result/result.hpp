@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/result/finished_run.hpp"
 #include "reports/result/purpose.hpp"
 
 #include <cstdint>
@@ -162,6 +163,11 @@ struct Result {
   double step_spread = 0;        ///< (longest - shortest) / mean of the measured steps
   std::uint64_t operations = 0;  ///< of one steady step, all ranks
   std::vector<std::string> notes;
+  std::optional<RunsWith> runs_with;  ///< absent: nobody asked
+  std::optional<FinishedRun> run;     ///< absent: no `run.tokens`, or it does not fit
+  /// Headline numbers, by path in this JSON: from the least to the most that inputs nobody states
+  /// leave open; empty: nobody asked.
+  std::map<std::string, std::pair<double, double>> range;
   double simulated_in_s = 0, planned_in_s = 0;
 
   bool feasible() const { return !infeasible; }
@@ -171,7 +177,7 @@ struct Result {
 inline constexpr const char* schema_name = "spillway/result/1";
 
 /// Every name is always there, but `price_usd`, `optimizer_states`, `checkpoint`, `staleness`,
-/// `near_storage`, `plan` and `io_bench`, which need a reason to be.
+/// `near_storage`, `plan`, `io_bench`, `runs_with`, `run` and `range`, which need a reason to be.
 /// What has no value is null: `infeasible`, `wear`, its `lifetime_years`, a what-if's step time.
 ///   Throws  InternalError when a number is not finite: JSON cannot carry it
 void to_json(nlohmann::json& json, const Result& result);

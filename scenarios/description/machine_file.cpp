@@ -110,6 +110,16 @@ void price_fields(Io& io, Spec& prices) {
   io("gpu", prices.gpu);
   io("ssd", prices.ssd);
   io("dram_per_gib", prices.dram_per_gib);
+  io.optional("gpu_hour", prices.gpu_hour);
+  io.optional("kwh", prices.kwh);
+}
+
+template <class Io, class Spec>
+void power_fields(Io& io, Spec& power) {
+  io("gpu", power.gpu);
+  io("gpu_waiting", power.gpu_waiting);
+  io("host", power.host);
+  io("ssd", power.ssd);
 }
 
 json storage_json(const StorageSpec& storage) {
@@ -274,6 +284,16 @@ StorageSpec read_storage(const json& object, MachineFile& machine) {
   return storage;
 }
 
+void read_power(const json& object, MachineFile& machine) {
+  FieldReader read(object);
+  Power& power = machine.power.emplace();
+  power_fields(read, power);
+  constexpr double waiting = 0.25;
+  const Defaults fill(object, "power.", machine);
+  fill("gpu_waiting", power.gpu_waiting, waiting * power.gpu,
+       "assumed a quarter of power.gpu: clocks stay up while a context is open");
+}
+
 void read_network(const json& object, MachineFile& machine) {
   FieldReader read(object);
   network_fields(read, machine.network);
@@ -330,6 +350,10 @@ void to_json(json& object, const MachineFile& machine) {
     FieldWriter prices(object["prices_usd"]);
     price_fields(prices, *machine.prices_usd);
   }
+  if (machine.power) {
+    FieldWriter power(object["power"]);
+    power_fields(power, *machine.power);
+  }
   object["sources"] = machine.sources;
 }
 
@@ -349,6 +373,7 @@ void from_json(const json& object, MachineFile& machine) {
     FieldReader fields(*prices);
     price_fields(fields, machine.prices_usd.emplace());
   }
+  if (const json* power = read.find("power")) read_power(*power, machine);
 }
 
 }  // namespace spillway::description

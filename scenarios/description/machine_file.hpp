@@ -109,6 +109,16 @@ struct NetworkSpec {
 
 struct Prices {
   double server = 0, gpu = 0, ssd = 0, dram_per_gib = 0;
+  std::optional<double> gpu_hour;  ///< rent of one card with its share of the machine
+  std::optional<double> kwh;       ///< at the plug
+};
+
+/// What a node takes from the plug while it trains, W.
+struct Power {
+  double gpu = 0;          ///< one card that computes
+  double gpu_waiting = 0;  ///< one card that waits with a context open
+  double host = 0;         ///< all but cards and drives
+  double ssd = 0;          ///< one drive
 };
 
 /// A box or cluster: data with units and provenance (FORMATS, "Machine"). Absent optional numbers
@@ -123,6 +133,7 @@ struct MachineFile {
   std::vector<StorageSpec> storage;
   NetworkSpec network;
   std::optional<Prices> prices_usd;
+  std::optional<Power> power;
   std::map<std::string, std::string> sources;  ///< dotted path -> "paper|datasheet|...: where"
 
   std::uint64_t gpus() const { return nodes * gpu.count; }

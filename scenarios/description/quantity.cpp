@@ -173,6 +173,27 @@ ParsedQuantity parse_quantity(Dimension dimension, std::string_view whole_text) 
   return failed(which, quoted + " is not " + std::string(which.noun), digits);
 }
 
+ParsedQuantity parse_count(std::string_view whole_text) {
+  const std::string quoted = "\"" + shortened(whole_text) + "\"";
+  const std::string hint = "write for example 60M, 1.5B or 1e9";
+  std::string text(trimmed(whole_text));
+  std::erase(text, ',');
+  long double number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  if (error != std::errc{} || !std::isfinite(number)) return {0, quoted + " is no number", hint};
+  const std::string_view suffix = trimmed(std::string_view(end, last));
+  constexpr std::pair<std::string_view, long double> scales[] = {
+      {"", 1}, {"k", 1e3L}, {"K", 1e3L}, {"M", 1e6L}, {"B", 1e9L}, {"G", 1e9L}, {"T", 1e12L}};
+  for (const auto& [name, scale] : scales) {
+    if (name != suffix) continue;
+    if (number <= 0) return {0, quoted + " is not above 0", hint};
+    if (number * scale > 1e18L) return {0, quoted + " is too large", ""};
+    return {number * scale, "", ""};
+  }
+  return {0, quoted + " has no suffix that is known", hint};
+}
+
 ParsedQuantity missing_unit(Dimension dimension, const std::string& number) {
   const bool negative = !number.empty() && number.front() == '-';
   return failed(kind(dimension), number + (negative ? " is negative" : " has no unit"),

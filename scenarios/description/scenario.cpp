@@ -49,6 +49,9 @@ void run_fields(Io& io, T& run) {
   io("steps", run.steps);
   io("seed", run.seed);
   io("checkpoint", run.checkpoint);
+  io.optional("tokens", run.tokens);
+  io.optional("checkpoint_every", run.checkpoint_every);
+  io.optional("checkpoint_rate", run.checkpoint_rate);
 }
 
 void read_bench(const json& object, IoBench& bench) {
@@ -100,6 +103,9 @@ void from_json(const json& object, Parallel& parallel) {
 void from_json(const json& object, RunLength& run) {
   FieldReader read(object);
   run_fields(read, run);
+  const json* epochs = read.find("epochs");
+  const json* data = read.find("dataset_tokens");
+  if (data && !run.tokens) run.tokens = data->get<double>() * (epochs ? epochs->get<double>() : 1);
   if (const json* bench = read.find("io_bench")) read_bench(*bench, run.io_bench.emplace());
 }
 

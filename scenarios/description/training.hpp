@@ -53,6 +53,9 @@ struct RunLength {
   std::uint64_t warmup_steps = 1, steps = 2, seed = 1;
   bool checkpoint = false;  ///< after the last step every master weight is read once more
   std::optional<IoBench> io_bench;
+  std::optional<double> tokens;             ///< of the finished run; or epochs x dataset_tokens
+  std::optional<Seconds> checkpoint_every;  ///< of the finished run; 0: none; absent: 1 hour
+  std::optional<BytesPerSecond> checkpoint_rate;  ///< at which a rank writes one; absent: 1 GB/s
 };
 
 }  // namespace spillway::description

@@ -35,7 +35,7 @@ TEST_P(Help, ShowsAnExampleThatWorksAsPasted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Help,
-                         testing::Values("", "simulate", "compare", "model", "machine", "systems",
+                         testing::Values("", "fit", "new", "describe", "simulate", "compare", "model", "machine", "systems",
                                          "import", "export", "lifetimes", "worker", "fidelity",
                                          "probe", "validate", "explore", "plan"),
                          [](const auto& verb) {
@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Verbs, Help,
 
 TEST(HelpOfTheProgram, NamesEachVerb) {
   const Ended help = spillway("--help");
-  for (const char* verb : {"simulate", "compare", "model", "machine", "systems", "import", "export",
+  for (const char* verb : {"fit", "new", "describe", "simulate", "compare", "model", "machine", "systems", "import", "export",
                            "worker", "fidelity", "probe", "validate", "explore", "plan"})
     EXPECT_NE(line_of(help.out, verb), "") << verb;
 }
