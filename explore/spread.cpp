@@ -116,8 +116,7 @@ class Spread {
   void measure_effects() {
     std::vector<Scenario> ends;
     for (const SpreadGroup& group : timed_)
-      for (const double factor : {group.low, group.high})
-        ends.emplace_back(scenario_).machine = moved(scenario_.machine, {{group, factor}});
+      ends.emplace_back(scenario_).machine = moved(scenario_.machine, {{group, group.low}});
     const auto outcomes = simulate_all(backend_, ends);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       const auto& result = outcomes[i].result;
@@ -127,12 +126,9 @@ class Spread {
     }
   }
 
-  /// The logarithm of what a factor does to the step: straight from no change to either end.
+  /// The logarithm of what a factor does to the step, in proportion to what the low end does.
   double effect(std::size_t group, double log_factor) const {
-    const bool lower = log_factor < 0;
-    const double end = std::log(lower ? timed_[group].low : timed_[group].high);
-    if (end == 0) return 0;
-    return effects_[2 * group + (lower ? 0 : 1)] * log_factor / end;
+    return effects_[group] * log_factor / std::log(timed_[group].low);
   }
 
   void draw(std::uint64_t seed) {
@@ -197,7 +193,7 @@ class Spread {
   Scenario scenario_;
   const result::Result& now_;
   std::vector<SpreadGroup> timed_, factors_;
-  std::vector<double> effects_;  ///< by timed group: at its low end, at its high end
+  std::vector<double> effects_;  ///< by timed group: of its low end, on the step's logarithm
   std::vector<double> drawn_;    ///< by draw and timed group: logarithms of factors
   std::vector<double> times_;    ///< by draw: of now's step
   std::vector<double> others_;   ///< by draw and other group: factors

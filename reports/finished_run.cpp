@@ -19,27 +19,30 @@ std::string dollars(const std::optional<double>& usd) { return usd ? human_usd(*
 
 std::string human_days(double days) { return human_time(days * 86400); }
 
+/// Of a drive; below it is nothing that a person plans for.
+constexpr double smallest_share = 0.005;
+
 std::string drives_words(const Result& r) {
   if (!r.run->drives || !r.wear) return "-";
   const double count = static_cast<double>(r.wear->drives);
   const result::RunDrives& drives = *r.run->drives;
   std::string text = human_bytes(drives.written_bytes) + " written";
-  if (drives.warranties)
+  if (drives.warranties && *drives.warranties * count >= smallest_share)
     text += fmt::format(", the warranty of {:.2g} drives", *drives.warranties * count);
   return text;
 }
 
 constexpr RunLine lines[] = {
     {"for these tokens", [](const Result& r) { return human_number(r.run->tokens); }},
-    {"  days",
+    {"  time",
      [](const Result& r) {
        return with_range(human_days(r.run->days), r, "run.days", human_days);
      }},
     {"  checkpoints",
      [](const Result& r) {
        const result::RunCheckpoints& c = r.run->checkpoints;
-       return fmt::format("{} of {}, {} each", human_number(c.count), human_bytes(c.bytes),
-                          human_time(c.seconds));
+       return fmt::format("{} of {}, {} each", human_count(static_cast<std::uint64_t>(c.count)),
+                          human_bytes(c.bytes), human_time(c.seconds));
      }},
     {"  energy",
      [](const Result& r) {

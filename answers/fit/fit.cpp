@@ -58,8 +58,7 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
   answer.why_not = found.why_not;
   if (!answer.fits) return answer;
   answer.needed_bytes = peaks_of(*answer.answer());
-  for (auto* result : {&answer.runnable, &answer.best})
-    if (*result) add_range(backend, **result);
+  add_range(backend, answer.runnable ? *answer.runnable : *answer.best);
   answer.change =
       best_change(backend, *answer.answer(), answer.runnable.has_value(), answer.simulated);
   return answer;

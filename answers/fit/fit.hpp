@@ -38,7 +38,7 @@ struct FitAnswer {
   std::vector<std::string> notes;
   std::uint64_t bounded = 0, simulated = 0;
 
-  /// The one to act on.
+  /// The one to act on; it alone has a `range`.
   const result::Result* answer() const { return runnable ? &*runnable : best ? &*best : nullptr; }
 };
 

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <limits>
-#include <map>
 
 namespace spillway::answers {
 
@@ -112,16 +111,26 @@ class Candidates {
   std::size_t ways_ = 0;
 };
 
+/// The candidates of one way, from the largest micro-batch down.
+struct Line {
+  std::vector<Candidate> candidates;
+  std::size_t at = 0;
+  bool bounded = false;  ///< the one at hand
+  bool runnable() const { return candidates.front().runnable; }
+  bool plans() const { return candidates.front().plans; }
+};
+
 /// Two leagues: what people can run, and all.
 class Search {
  public:
-  Search(const explore::Backend& backend, std::vector<Candidate> candidates)
-      : backend_(backend), candidates_(std::move(candidates)) {}
+  Search(const explore::Backend& backend, std::vector<Candidate> candidates) : backend_(backend) {
+    for (Candidate& one : candidates) {
+      if (one.way >= lines_.size()) lines_.resize(one.way + 1);
+      lines_[one.way].candidates.push_back(std::move(one));
+    }
+  }
 
   Found run(bool only_runnable) {
-    for (Candidate& one : candidates_) bound(one);
-    found_.bounded = candidates_.size();
-    std::stable_sort(candidates_.begin(), candidates_.end(), first_to_try);
     play(true);
     if (!only_runnable) play(false);
     if (found_.runnable && !only_runnable &&
@@ -132,49 +141,68 @@ class Search {
   }
 
  private:
-  /// Plans last: they have no close bound, and what is faster than they are spares them.
-  static bool first_to_try(const Candidate& one, const Candidate& other) {
-    if (one.plans != other.plans) return other.plans;
-    return one.most_tokens_per_s > other.most_tokens_per_s;
-  }
-
   /// The fastest so far that a candidate has to beat.
-  double to_beat(const Candidate& one) const {
+  double to_beat(bool runnable) const {
     double least = 0;
     if (found_.runnable) least = found_.runnable->tokens_per_s;
-    if (!one.runnable && found_.best) least = std::max(least, found_.best->tokens_per_s);
+    if (!runnable && found_.best) least = std::max(least, found_.best->tokens_per_s);
     return least;
   }
 
-  bool worth_it(const Candidate& one, bool runnable) {
-    return one.runnable == runnable && one.most_tokens_per_s > to_beat(one) && !answered_[one.way];
+  /// Goes down to the first candidate that is not ruled out; false when there is none. A smaller
+  /// micro-batch has no higher bound, so a line ends with the first that is too slow.
+  bool ready(Line& line) {
+    while (line.at < line.candidates.size()) {
+      Candidate& one = line.candidates[line.at];
+      if (!line.bounded) {
+        bound(one);
+        ++found_.bounded;
+        line.bounded = true;
+      }
+      if (one.most_tokens_per_s > to_beat(line.runnable())) return true;
+      if (one.most_tokens_per_s > 0) break;
+      keep_smallest(one);
+      advance(line);
+    }
+    line.at = line.candidates.size();
+    return false;
   }
 
+  static void advance(Line& line) {
+    ++line.at;
+    line.bounded = false;
+  }
+
+  /// Until bounds leave nothing that could be faster. Plans last: they have no close bound, and
+  /// what is faster than they are spares them.
   void play(bool runnable) {
-    std::vector<bool> done(candidates_.size());
     while (true) {
-      std::vector<std::size_t> next;
-      std::map<std::size_t, bool> taken;
-      for (std::size_t i = 0; i < candidates_.size() && next.size() < at_once; ++i) {
-        if (done[i] || taken[candidates_[i].way] || !worth_it(candidates_[i], runnable)) continue;
-        taken[candidates_[i].way] = true;
-        done[i] = true;
-        next.push_back(i);
-      }
-      if (next.empty()) return;
-      simulate(next);
+      std::vector<Line*> open;
+      for (Line& line : lines_)
+        if (!line.candidates.empty() && line.runnable() == runnable && ready(line))
+          open.push_back(&line);
+      if (open.empty()) return;
+      std::stable_sort(open.begin(), open.end(), [](const Line* one, const Line* other) {
+        if (one->plans() != other->plans()) return other->plans();
+        return one->candidates[one->at].most_tokens_per_s >
+               other->candidates[other->at].most_tokens_per_s;
+      });
+      open.resize(std::min(open.size(), at_once));
+      simulate(open);
     }
   }
 
-  void simulate(const std::vector<std::size_t>& indices) {
+  void simulate(const std::vector<Line*>& open) {
     std::vector<Scenario> scenarios;
-    for (const std::size_t i : indices) scenarios.push_back(candidates_[i].scenario);
+    for (const Line* line : open) scenarios.push_back(line->candidates[line->at].scenario);
     const auto outcomes = explore::simulate_all(backend_, scenarios);
-    found_.simulated += indices.size();
-    for (std::size_t i = 0; i < indices.size(); ++i) judge(candidates_[indices[i]], outcomes[i]);
+    found_.simulated += open.size();
+    for (std::size_t i = 0; i < open.size(); ++i) judge(*open[i], outcomes[i]);
   }
 
-  void judge(const Candidate& one, const explore::Outcome& outcome) {
+  void judge(Line& line, const explore::Outcome& outcome) {
+    const Candidate& one = line.candidates[line.at];
+    advance(line);
     if (!outcome.result) {
       const std::string why =
           outcome.complaints.empty() ? outcome.failure : to_string(outcome.complaints.front());
@@ -182,12 +210,19 @@ class Search {
       return;
     }
     if (!outcome.result->feasible()) return remember(one, *outcome.result);
-    answered_[one.way] = true;
+    line.at = line.candidates.size();  // the largest that fits
     auto& best = one.runnable ? found_.runnable : found_.best;
     if (!best || outcome.result->tokens_per_s > best->tokens_per_s) best = outcome.result;
   }
 
-  /// Of what does not fit, the smallest batch of the one that lacks least.
+  /// Where bounds alone say that nothing fits, one of them is still an example.
+  void keep_smallest(const Candidate& one) {
+    if (found_.nearest) return;
+    found_.nearest = one.scenario;
+    found_.why_not = one.words + " needs more than a memory has for what it holds throughout";
+  }
+
+  /// Of what does not fit, the one that lacks least.
   void remember(const Candidate& one, const result::Result& result) {
     const double share =
         static_cast<double>(result.infeasible->asked_bytes) /
@@ -195,16 +230,15 @@ class Search {
     if (nearest_share_ && share >= *nearest_share_) return;
     nearest_share_ = share;
     found_.nearest = one.scenario;
-    found_.why_not = explore::no_room(*result.infeasible);
+    found_.why_not = one.words + ": " + explore::no_room(*result.infeasible);
   }
 
   /// As many whatever the processor: so the same ones are simulated on any.
   static constexpr std::size_t at_once = 4;
 
   const explore::Backend& backend_;
-  std::vector<Candidate> candidates_;
+  std::vector<Line> lines_;
   Found found_;
-  std::map<std::size_t, bool> answered_;
   std::optional<double> nearest_share_;
 };
 

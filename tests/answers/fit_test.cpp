@@ -88,10 +88,11 @@ TEST(Fit, IsTheFastestOfWhatItPrunes) {
     if (one.runnable) all.push_back(one.scenario);
   // a smaller batch may hide a little more of an update
   constexpr double nearly = 1.03;
-  for (const explore::Outcome& outcome : explore::simulate_all(sim(), all))
-    if (outcome.result && outcome.result->feasible())
-      EXPECT_LE(outcome.result->tokens_per_s, nearly * answer.runnable->tokens_per_s)
-          << outcome.result->system;
+  for (const explore::Outcome& outcome : explore::simulate_all(sim(), all)) {
+    if (!outcome.result || !outcome.result->feasible()) continue;
+    EXPECT_LE(outcome.result->tokens_per_s, nearly * answer.runnable->tokens_per_s)
+        << outcome.result->system;
+  }
 }
 
 TEST(Fit, AnswersForTheTokensOfTheFinishedRunAndAShortModelsContext) {

@@ -35,17 +35,19 @@ TEST_P(Help, ShowsAnExampleThatWorksAsPasted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Help,
-                         testing::Values("", "fit", "new", "describe", "simulate", "compare", "model", "machine", "systems",
-                                         "import", "export", "lifetimes", "worker", "fidelity",
-                                         "probe", "validate", "explore", "plan"),
+                         testing::Values("", "fit", "new", "describe", "simulate", "compare",
+                                         "model", "machine", "systems", "import", "export",
+                                         "lifetimes", "worker", "fidelity", "probe", "validate",
+                                         "explore", "plan"),
                          [](const auto& verb) {
                            return verb.param.empty() ? "program" : verb.param;
                          });
 
 TEST(HelpOfTheProgram, NamesEachVerb) {
   const Ended help = spillway("--help");
-  for (const char* verb : {"fit", "new", "describe", "simulate", "compare", "model", "machine", "systems", "import", "export",
-                           "worker", "fidelity", "probe", "validate", "explore", "plan"})
+  for (const char* verb :
+       {"fit", "new", "describe", "simulate", "compare", "model", "machine", "systems", "import",
+        "export", "worker", "fidelity", "probe", "validate", "explore", "plan"})
     EXPECT_NE(line_of(help.out, verb), "") << verb;
 }
 

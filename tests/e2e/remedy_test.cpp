@@ -28,10 +28,11 @@ const std::vector<TooLarge> larges = {
     {"activations_of_a_large_batch", "large.json",
      "GPU memory has no room for activations of rank 0 in forward",
      "training.micro_batch 1 with training.gradient_accumulation 8"},
-    // one sample: no smaller batch; what is too much moves while it is idle
+    // one sample: no smaller batch; the system that was asked for comes first
     {"activations_of_a_long_sample",
      "large.json --set training.micro_batch=1 --set training.sequence=16384",
-     "GPU memory has no room for activations of rank 0 in forward", "system checkmate"},
+     "GPU memory has no room for activations of rank 0 in forward",
+     "strategy.activations.policy checkpoint_gpu"},
     {"a_batch_of_small_samples",
      "large.json --set model=gpt2 --set training.sequence=1024 --set training.micro_batch=128",
      "GPU memory has no room for", "training.micro_batch 64 with training.gradient_accumulation 2"},
