@@ -3,6 +3,7 @@
 #include "scenarios/box.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/quantity.hpp"
+#include "scenarios/power.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -101,7 +102,9 @@ class Reader {
     if (!complaints_.empty()) throw description::ScenarioError(complaints_);
     choose_host();
     if (!complaints_.empty()) throw description::ScenarioError(complaints_);
-    return {scenarios::machine_of(list_, box_), std::move(notes_)};
+    json machine = scenarios::machine_of(list_, box_);
+    scenarios::add_power(machine, list_.gpus[box_.gpu].name);
+    return {std::move(machine), std::move(notes_)};
   }
 
  private:

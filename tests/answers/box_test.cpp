@@ -50,6 +50,15 @@ TEST(BoxOf, ScalesADriveOfASizeThatIsNotSold) {
   EXPECT_NE(box.notes.front().find("in proportion"), std::string::npos) << box.notes.front();
 }
 
+TEST(BoxOf, KnowsWhatTheCardTakesFromThePlug) {
+  const auto machine = machine_of({"4090x2", "128G", "2T"});
+  ASSERT_TRUE(machine.power);
+  EXPECT_EQ(machine.power->gpu, 450);
+  EXPECT_EQ(machine.power->gpu_waiting, 112.5);  // a quarter, as the file says nothing else
+  EXPECT_TRUE(machine.sources.at("power.gpu").starts_with("datasheet: "));
+  EXPECT_TRUE(machine.sources.at("prices_usd.kwh").starts_with("assumed: "));
+}
+
 TEST(BoxOf, RefusesAllThatMeansNothingAtOnceWithTheNearestName) {
   const std::string text = refusal_of({"RTX 4091", "many", "2 TiBs"});
   EXPECT_NE(text.find("--gpu: no \"RTX 4091\""), std::string::npos) << text;
