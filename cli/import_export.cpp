@@ -64,14 +64,16 @@ bool import_profile(const Options& options) {
   return true;
 }
 
-/// Simulates what was imported; nothing where it cannot be run.
-std::optional<result::Result> simulated(const scenarios::Imported& imported) {
+/// Simulates what was imported, in processes of their own; nothing where they cannot be run.
+std::vector<explore::Outcome> simulated(std::initializer_list<nlohmann::json> imported) {
+  constexpr double limit_s = 20;
   try {
-    const auto resolved =
-        scenarios::read_scenario(imported.scenario, {}, explore::known_systems()).scenario;
-    return explore::simulate(simulator(), resolved);
+    std::vector<description::Scenario> resolved;
+    for (const nlohmann::json& scenario : imported)
+      resolved.push_back(scenarios::read_scenario(scenario, {}, explore::known_systems()).scenario);
+    return explore::simulate_all(simulator(), resolved, 0, limit_s);
   } catch (const description::ScenarioError&) {
-    return std::nullopt;
+    return std::vector<explore::Outcome>(imported.size());
   }
 }
 
@@ -87,7 +89,8 @@ void note_other_version(const Options& options, scenarios::Imported& imported) {
                   imported.version.text(),
                   pins ? "pins host memory (since 0.19.5)" : "does not pin host memory",
                   there.version.text(), pins ? "does not" : "does (since 0.19.5)");
-  const auto here = simulated(imported), elsewhere = simulated(there);
+  const auto outcomes = simulated({imported.scenario, there.scenario});
+  const auto &here = outcomes[0].result, &elsewhere = outcomes[1].result;
   if (here && elsewhere && here->feasible() && elsewhere->feasible())
     words += fmt::format(
         ": host peak {} here and {} there, step {} and {}", reports::human_memory(here->host.total),

@@ -28,7 +28,7 @@ Configuration fastest_configuration(const std::vector<Trial>& trials,
                                     const scenarios::ExportOptions& options) {
   Configuration best;
   std::vector<Configuration> candidates;
-  std::vector<description::Scenario> scenarios;
+  std::vector<description::Scenario> back;
   const auto systems = explore::known_systems();
   for (const Trial* trial : fastest_first(trials)) {
     if (candidates.size() == most_simulated) break;
@@ -38,14 +38,14 @@ Configuration fastest_configuration(const std::vector<Trial>& trials,
       one.exported = scenarios::export_deepspeed(
           scenarios::read_scenario(trial->result->scenario, {}, systems).scenario, systems,
           options);
-      scenarios.push_back(scenarios::read_scenario(one.exported.scenario, {}, systems).scenario);
+      back.push_back(scenarios::read_scenario(one.exported.scenario, {}, systems).scenario);
       candidates.push_back(std::move(one));
     } catch (const description::ScenarioError& error) {
       const description::Complaint& first = error.complaints().front();
       if (best.refusal.empty()) best.refusal = first.path + ": " + first.message;
     }
   }
-  const auto outcomes = explore::simulate_all(simulator(), scenarios);
+  const auto outcomes = explore::simulate_all(simulator(), back);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto& result = outcomes[i].result;
     if (!result || !result->feasible()) {
