@@ -104,7 +104,7 @@ Task<Gradients::Down> Gradients::bring_to_states(const Share& share, bool first_
       const Op back = machine_.copy(rank_, before.view(0, kept.bytes), kept);
       co_await back;
       summed = gpu_kernel("add gradient", GpuWork::sum, narrow,
-                          {Typed(before.view(0, kept.bytes), job_.weight_type()), narrow}, {});
+                          {narrow, Typed(before.view(0, kept.bytes), job_.weight_type())}, {});
     }
     const Op stored = machine_.copy(rank_, kept, narrow.view, summed);
     if (!last_micro) co_return Down(stored);
