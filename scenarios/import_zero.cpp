@@ -97,10 +97,12 @@ json ZeroImport::strategy(const std::string& precision) {
                 {"activations", activations()},
                 {"gradients", gradients(precision)},
                 {"optimizer", optimizer()},
-                {"overflow_check", precision == "fp16_mixed" && offloads ? check : "none"},
                 {"pinned", "power_of_two"},
                 {"io_engine", gds ? "gds" : "file"}};
   if (offloads) strategy["preset"] = version_.preset;
+  // the preset of 0.9.3 says itself that nothing was checked, as LoHan's paper ran it
+  if (!offloads || version_.at_least(16, 0))
+    strategy["overflow_check"] = precision == "fp16_mixed" && offloads ? check : "none";
   return strategy;
 }
 
