@@ -5,12 +5,14 @@
 #include "strategies/catalogue.hpp"
 
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <string_view>
 
 namespace spillway::cli {
 
@@ -24,9 +26,23 @@ void refuse(const std::string& path, std::string message, std::string hint) {
 }
 
 const explore::Backend& simulator() {
-  static const explore::Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
+  static const explore::Backend backend{
+      "sim", sim::open_sim_machine, sim::prepare_sim, {}, notice_bug};
   return backend;
 }
+
+namespace {
+std::vector<std::string>& bugs() {
+  static std::vector<std::string> all;
+  return all;
+}
+}  // namespace
+
+void notice_bug(const std::string& failure) {
+  if (std::find(bugs().begin(), bugs().end(), failure) == bugs().end()) bugs().push_back(failure);
+}
+
+const std::vector<std::string>& noticed_bugs() { return bugs(); }
 
 scenarios::Resolved read(const std::string& file, const std::vector<std::string>& overrides) {
   scenarios::Resolved resolved = scenarios::read_scenario(
@@ -45,6 +61,21 @@ void add_set(CLI::App& verb, std::vector<std::string>& overrides, const std::str
   verb.add_option("--set", overrides, help + " (repeatable)")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
+}
+
+CLI::Validator count_with_suffix() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const std::size_t at =
+            text.empty() ? std::string::npos : std::string_view("KkMBGT").find(text.back());
+        if (at == std::string::npos) return std::string();
+        constexpr const char* powers[] = {"e3", "e3", "e6", "e9", "e9", "e12"};
+        const std::string digits = text.substr(0, text.size() - 1);
+        if (digits.find_first_not_of("0123456789.") == std::string::npos)
+          text = digits + powers[at];
+        return std::string();
+      },
+      "NUMBER[K|M|B|T]");
 }
 
 namespace {

@@ -15,6 +15,10 @@ namespace spillway::cli {
 /// after the answer is printed.
 inline constexpr int does_not_hold = 1;
 
+/// Of a verb that has no answer to a part of what was asked, and says so in its place; a bug makes
+/// another one of it (notice_bug).
+inline constexpr int no_answer = 3;
+
 /// {"errors": [...]} as FORMATS has it.
 nlohmann::json errors_json(const std::vector<description::Complaint>& complaints);
 
@@ -23,8 +27,14 @@ nlohmann::json errors_json(const std::vector<description::Complaint>& complaints
 ///   Throws  ScenarioError
 [[noreturn]] void refuse(const std::string& path, std::string message, std::string hint);
 
-/// SimMachine, from its plugin.
+/// SimMachine, from its plugin. Bugs that simulations end with are noticed.
 const explore::Backend& simulator();
+
+/// The text of a bug that the answer shows in its place: with one, the program exits with 4 once
+/// the answer is printed.
+void notice_bug(const std::string& failure);
+/// Those, each once.
+const std::vector<std::string>& noticed_bugs();
 
 /// Reads and resolves a scenario against this version's catalogue; warnings go to standard error.
 scenarios::Resolved read(const std::string& file, const std::vector<std::string>& overrides);
@@ -35,6 +45,9 @@ void print(const std::string& text);
 
 /// `--set path=value`, repeatable, one value each, so that what follows can be a file.
 void add_set(CLI::App& verb, std::vector<std::string>& overrides, const std::string& help);
+
+/// For CLI::Option::transform: "60M" is 60000000; K, M, B or G, and T are 10 to the 3, 6, 9 and 12.
+CLI::Validator count_with_suffix();
 
 /// Writes `text` to `path`; a file whole or not at all: to a temporary beside it, then renamed.
 ///   Throws  ScenarioError naming the path and the system's reason

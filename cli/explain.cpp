@@ -1,9 +1,12 @@
 #include "explore/explain.hpp"
 #include "cli/common.hpp"
 #include "cli/explore_report.hpp"
+#include "cli/monitor.hpp"
 #include "explore/measure.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "reports/wear_words.hpp"
+#include "scenarios/description/bugs.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,68 +21,92 @@ using result::Result;
 
 namespace {
 
-/// "12 % more", "3 % less", "30.1 times as many", "no change".
+/// "+12.0 %", "no change", "x 30.1".
 std::string change(double from, double to) {
   constexpr double many = 3;
-  if (to >= many * from) return reports::human_number(to / from) + " times as many";
+  if (to >= many * from) return "x " + reports::human_number(to / from);
   const double share = to / from - 1;
-  if (std::abs(share) < 0.0005) return "no change";
-  return reports::human_share(std::abs(share)) + (share > 0 ? " more" : " less");
+  return std::abs(share) < 0.0005 ? "no change" : fmt::format("{:+.1f} %", 100 * share);
 }
 
-/// Parts of the step in which a resource works.
-double busy(const Result& result, const std::string& resource) {
-  const result::Utilization& all = result.utilization;
-  if (const auto found = all.storage.find(resource); found != all.storage.end())
-    return found->second;
-  if (resource == "gpu") return all.gpu;
-  if (resource == "h2d") return all.h2d;
-  if (resource == "d2h") return all.d2h;
-  return resource == "cpu" ? all.cpu : all.network;
+/// What the space wants besides tokens, time and dollars.
+std::vector<std::string> other_objectives(const explore::SpaceRow& space) {
+  std::vector<std::string> paths;
+  for (const explore::ObjectiveRow& one : space.objectives)
+    if (one.path != "price_usd" && one.path != "step_time_s" &&
+        !one.path.starts_with("throughput."))
+      paths.push_back(one.path);
+  return paths;
 }
 
-std::string with_price(const Result& from, const Result& to) {
-  if (!from.price_usd || !to.price_usd || *from.price_usd == *to.price_usd) return "";
-  const double more = *to.price_usd - *from.price_usd;
-  return fmt::format(" for {} {}", reports::human_price(std::abs(more)),
-                     more > 0 ? "more" : "less");
-}
-
-/// What the space wants besides tokens and dollars, where it changes: ", wear.lifetime_years 2.4
-/// instead of 3.1".
-std::string other_objectives(const explore::SpaceRow& space, const Result& now,
-                             const Result& then) {
+/// Whether all of them are the same.
+bool same_objectives(const explore::SpaceRow& space, const Result& now, const Result& then) {
   const json before = now, after = then;
-  std::string text;
-  for (const explore::ObjectiveRow& one : space.objectives) {
-    if (one.path == "price_usd" || one.path == "step_time_s" || one.path.starts_with("throughput."))
-      continue;
-    const std::string old = human_value(one.path, explore::number_in(before, one.path));
-    const std::string fresh = human_value(one.path, explore::number_in(after, one.path));
-    if (old != fresh) text += fmt::format(", {} {} instead of {}", one.path, fresh, old);
+  const auto paths = other_objectives(space);
+  return std::all_of(paths.begin(), paths.end(), [&](const std::string& path) {
+    return human_value(path, explore::number_in(before, path)) ==
+           human_value(path, explore::number_in(after, path));
+  });
+}
+
+void add_row(reports::Table& table, const explore::SpaceRow& space, const Result& now,
+             const NextStep& step) {
+  auto& cells = table.rows.emplace_back();
+  cells.emplace_back(step.words);
+  const std::vector<std::string> others = other_objectives(space);
+  if (!step.result) {
+    cells.insert(cells.end(), 3 + others.size(), "-");
+    cells.emplace_back(description::is_bug(step.reason) ? "no answer: " + step.reason
+                                                        : step.reason);
+    return;
   }
-  return text;
+  const json whole = *step.result;
+  cells.emplace_back(reports::human_number(step.result->tokens_per_s));
+  cells.emplace_back(change(now.tokens_per_s, step.result->tokens_per_s));
+  cells.emplace_back(step.result->price_usd ? reports::human_price(*step.result->price_usd) : "-");
+  for (const std::string& path : others)
+    cells.emplace_back(human_value(path, explore::number_in(whole, path)));
+  cells.emplace_back(step.unmet.empty() ? "" : "breaks " + step.unmet);
 }
 
-std::string clause(const explore::SpaceRow& space, const Result& now, const NextStep& step) {
-  if (!step.result) return fmt::format("{} it cannot run: {}.", step.words, step.reason);
-  return fmt::format("{}: {} tokens/s, {}{}{}{}.", step.words,
-                     reports::human_number(step.result->tokens_per_s),
-                     change(now.tokens_per_s, step.result->tokens_per_s),
-                     with_price(now, *step.result), other_objectives(space, now, *step.result),
-                     step.unmet.empty() ? "" : "; it breaks " + step.unmet);
+/// The point and each step from it, a line each.
+std::string table_of(const explore::SpaceRow& space, const Result& now,
+                     const std::vector<NextStep>& steps) {
+  reports::Table table;
+  table.columns = {{"with", reports::Align::left, 0},
+                   {"tokens/s", reports::Align::right, 0},
+                   {"change", reports::Align::right, 0},
+                   {"price", reports::Align::right, 0}};
+  for (const std::string& path : other_objectives(space))
+    table.columns.push_back({objective_title(path), reports::Align::right, 0});
+  table.columns.push_back({"but", reports::Align::left, 0});
+  add_row(table, space, now, {"the point itself", false, now, "", "", std::nullopt});
+  for (const bool systems : {false, true})
+    for (const NextStep& step : steps)
+      if (step.system == systems) add_row(table, space, now, step);
+  reports::drop_silent_columns(table);
+  return to_text(table, reports::screen_of(stdout));
 }
-
-bool of_system(const NextStep& step) { return step.words.starts_with("the system "); }
 
 /// The fastest that meets the constraints.
 const NextStep* best(const std::vector<NextStep>& steps, bool systems) {
   const NextStep* most = nullptr;
   for (const NextStep& step : steps) {
-    if (!step.result || !step.unmet.empty() || of_system(step) != systems) continue;
+    if (!step.result || !step.unmet.empty() || step.system != systems) continue;
     if (!most || step.result->tokens_per_s > most->result->tokens_per_s) most = &step;
   }
   return most;
+}
+
+/// What there is more of with a step.
+std::string relieved_by(const std::string& words) {
+  const std::string drives = "one more drive of ";
+  if (words.starts_with(drives)) return words.substr(drives.size());
+  if (words == "64 GiB of host memory more") return "host memory";
+  for (const auto& [beginning, resource] :
+       {std::pair{"a link", "pcie"}, std::pair{"a GPU", "gpu"}, std::pair{"a processor", "cpu"}})
+    if (words.starts_with(beginning)) return resource;
+  return "what is better with " + words;
 }
 
 /// What costs less and does as well, which only a space without it leaves out.
@@ -87,22 +114,21 @@ std::string bargains(const explore::SpaceRow& space, const Result& now,
                      const std::vector<NextStep>& steps) {
   std::vector<std::string> found;
   for (const NextStep& step : steps) {
-    if (!step.result || !step.unmet.empty() || of_system(step)) continue;
+    if (!step.result || !step.unmet.empty() || step.system) continue;
     const Result& then = *step.result;
     const bool cheaper = now.price_usd && then.price_usd && *then.price_usd < *now.price_usd;
-    if (cheaper && then.tokens_per_s >= now.tokens_per_s &&
-        other_objectives(space, now, then).empty())
+    if (cheaper && then.tokens_per_s >= now.tokens_per_s && same_objectives(space, now, then))
       found.push_back(step.words);
   }
   if (found.empty()) return "";
   return fmt::format(
-      " Not in the space, cheaper and no slower: with {}. A larger space may have better points.",
+      "Not in the space, cheaper and no slower: with {}. A larger space may have better points.",
       fmt::join(found, ", with "));
 }
 
-/// The paragraph about one point.
-std::string paragraph_of(const explore::SpaceRow& space, const explore::PointRow& point,
-                         const Result& now, const std::vector<NextStep>& steps) {
+/// What the point is.
+std::string about(const explore::PointRow& point, const Result& now,
+                  const std::vector<NextStep>& steps) {
   std::string text = fmt::format("Point {}", point.number);
   const char* before = ": ";
   for (const auto& [axis, value] : point.point.items()) {
@@ -113,24 +139,37 @@ std::string paragraph_of(const explore::SpaceRow& space, const explore::PointRow
       fmt::format(". It trains at {} tokens/s, {} a step", reports::human_number(now.tokens_per_s),
                   reports::human_time(now.step_time_s));
   if (now.price_usd) text += ", on a box for " + reports::human_price(*now.price_usd);
-  text += fmt::format(". The busiest resource is {}, {} of the step.", now.bottleneck,
-                      reports::human_share(busy(now, now.bottleneck)));
-  if (now.wear && now.wear->lifetime_years)
-    text += fmt::format(" Its drives last {}.", reports::human_years(*now.wear->lifetime_years));
-  for (const NextStep& step : steps)
-    if (!of_system(step)) text += " With " + clause(space, now, step);
+  text += ".";
+  if (const NextStep* limit = best(steps, false);
+      limit && limit->result->tokens_per_s > 1.005 * now.tokens_per_s)
+    text += " It is limited by " + relieved_by(limit->words) + ".";
+  text += reports::lifetimes_sentence(now);
+  return text;
+}
+
+/// Which of the steps bring most.
+std::string best_words(const Result& now, const std::vector<NextStep>& steps) {
+  std::string text;
   if (const NextStep* most = best(steps, false)) {
     const bool more = most->result->tokens_per_s > now.tokens_per_s * 1.0005;
-    text += more ? " Of these, " + most->words + " brings most" : " None of these brings more";
+    text = more ? fmt::format("Of what could be bought or sold, {} brings most", most->words)
+                : "Nothing that could be bought brings more";
     if (more && most->most_tokens_per_s)
-      text += fmt::format("; bounds would allow it {} tokens/s",
+      text += fmt::format("; no schedule could bring it above {} tokens/s",
                           reports::human_number(*most->most_tokens_per_s));
-    text += ".";
+    text += ". ";
   }
-  text += bargains(space, now, steps);
   if (const NextStep* other = best(steps, true))
-    text += " Best of the other systems, with its own parts, is " + clause(space, now, *other);
+    text += fmt::format(
+        "Best of the other systems, each with its own parts and the samples of a step split as it "
+        "does best, is {}: {} tokens/s, {}.",
+        other->words, reports::human_number(other->result->tokens_per_s),
+        change(now.tokens_per_s, other->result->tokens_per_s));
   return text;
+}
+
+void print_words(const std::string& text) {
+  if (!text.empty()) print(reports::paragraph(text, reports::screen_of(stdout)));
 }
 
 json step_json(const NextStep& step) {
@@ -161,14 +200,22 @@ void print_explanation(explore::Store& store, std::int64_t space, std::uint64_t 
   const auto now = stored.get<Result>();
   std::vector<explore::AxisRow> axes;
   for (const std::string& axis : asked.axes) axes.push_back({axis, store.axis_values(space, axis)});
-  const std::vector<NextStep> steps =
-      explore::next_steps(simulator(), stored["scenario"], axes, point->point, asked.constraints);
-  if (form == Form::table)
-    return print(
-        reports::paragraph(paragraph_of(asked, *point, now, steps), reports::screen_of(stdout)));
+  Monitor monitor("simulating the next steps", Monitor::forever);
+  const std::vector<NextStep> steps = explore::next_steps(monitor.backend(), stored["scenario"],
+                                                          axes, point->point, asked.constraints);
+  monitor.clear();
+  if (form == Form::table) {
+    print_words(about(*point, now, steps));
+    print("\n" + table_of(asked, now, steps) + "\n");
+    print_words(best_words(now, steps));
+    print_words(bargains(asked, now, steps));
+    if (monitor.ended()) print_words(monitor.why() + ": some steps were not tried.");
+    return monitor.finish();
+  }
   json all = json::array();
   for (const NextStep& step : steps) all.push_back(step_json(step));
   print_json({{"number", number}, {"point", point->point}, {"result", stored}, {"steps", all}});
+  monitor.finish();
 }
 
 }  // namespace spillway::cli

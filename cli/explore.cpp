@@ -1,12 +1,16 @@
 #include "cli/common.hpp"
 #include "cli/explore_report.hpp"
+#include "cli/monitor.hpp"
+#include "cli/prices.hpp"
 #include "cli/slurm_script.hpp"
 #include "cli/verbs.hpp"
+#include "explore/estimate.hpp"
 #include "explore/together.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "reports/human.hpp"
+#include "reports/table.hpp"
+#include "scenarios/description/bugs.hpp"
 #include "scenarios/description/quantity.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,13 +18,13 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <thread>
 
 namespace spillway::cli {
 
 namespace {
 
 struct Options {
+  PriceOptions prices;
   std::string space;
   std::string database;
   std::string budget;
@@ -35,6 +39,7 @@ struct Options {
 };
 
 struct ShowOptions {
+  PriceOptions prices;
   std::string database;
   std::int64_t space = 0;
   std::string group;
@@ -124,46 +129,43 @@ std::uint64_t points_in(const explore::Points& points) {
   return count;
 }
 
-/// Seconds that a point takes on one core: the mean of a few, spread over the space; 0 when each of
-/// them contradicts itself or fails.
-double seconds_of_a_point(const explore::Points& points) {
-  constexpr std::size_t samples = 4;
-  std::vector<description::Scenario> scenarios;
-  coarse_first(points, std::vector<bool>(points.space().axes.size(), false),
-               [&](const explore::Coordinates& at) {
-                 try {
-                   scenarios.push_back(
-                       scenarios::read_scenario(points.space().base, points.overrides(at),
-                                                explore::known_systems(), strategies::unsupported)
-                           .scenario);
-                 } catch (const description::ScenarioError&) {
-                   return true;  // a point that contradicts itself takes no time
-                 }
-                 return scenarios.size() < samples;
-               });
-  if (scenarios.empty()) return 0;
-  double seconds = 0;
-  std::size_t known = 0;
-  for (const explore::Outcome& outcome : explore::simulate_all(simulator(), scenarios, 1))
-    if (outcome.result) seconds += outcome.result->simulated_in_s, ++known;
-  return known ? seconds / static_cast<double>(known) : 0;
+/// Points that an estimate looks at, and the seconds that it may take.
+constexpr std::size_t estimate_points = 32;
+constexpr double estimate_limit_s = 10;
+
+/// "About 14 s with 2 at a time: ..."
+std::string estimate_words(const explore::Estimate& found, std::size_t jobs) {
+  std::string text = fmt::format(
+      "Of {} spread over the space, bounds alone leave {}. About {} to bound all of them",
+      found.sampled, reports::human_share(found.open_share), reports::human_time(found.bounds_s));
+  if (found.mean_s > 0)
+    text += fmt::format(
+        " and {} to simulate what they leave with {} at a time ({} to {} each); the best that is "
+        "found rules out more, so it is usually less",
+        reports::human_time(found.simulations_s), jobs, reports::human_time(found.shortest_s),
+        reports::human_time(found.longest_s));
+  return text + ".";
 }
 
 void count(const explore::Points& points, const Options& options) {
   const std::uint64_t number = points_in(points);
-  const double each = seconds_of_a_point(points);
-  const std::size_t jobs =
-      options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
-  const double most = each * static_cast<double>(number) / static_cast<double>(jobs);
+  const std::size_t jobs = options.jobs ? options.jobs : explore::usable_cores();
+  Monitor monitor("estimating", estimate_limit_s);
+  const explore::Estimate found =
+      explore::estimate(monitor.backend(), points, number, estimate_points, jobs);
+  monitor.clear();
   if (options.json)
-    return print_json({{"points", number}, {"seconds_per_point", each}, {"seconds_at_most", most}});
-  std::string text = fmt::format("{} points", reports::human_count(number));
-  if (each > 0)
-    text += fmt::format(
-        "; {} to simulate one, so at most {} for all with {} at a time. Bounds "
-        "usually leave few to simulate",
-        reports::human_time(each), reports::human_time(most), jobs);
-  print(text + "\n");
+    return print_json({{"points", number},
+                       {"seconds_per_point", found.mean_s * static_cast<double>(jobs)},
+                       {"sampled", found.sampled},
+                       {"open_share", found.open_share},
+                       {"bounds_s", found.bounds_s},
+                       {"simulations_s", found.simulations_s}});
+  print(fmt::format("{} points.\n", reports::human_count(number)));
+  if (found.sampled > 0)
+    print(reports::paragraph(estimate_words(found, jobs), reports::screen_of(stdout)));
+  if (!found.whole) print(monitor.why() + ": the estimate rests on less than it should.\n");
+  monitor.finish();
 }
 
 explore::ExploreOptions how_of(const Options& options) {
@@ -182,7 +184,8 @@ explore::ExploreOptions how_of(const Options& options) {
 }
 
 void run(const Options& options) {
-  const scenarios::Space space = scenarios::read_space(options.space, explore::known_systems());
+  scenarios::Space space = scenarios::read_space(options.space, explore::known_systems());
+  price_anew(options.prices, space.base);
   const explore::Points points(space);
   const explore::Measures checked(points);
   if (options.count) return count(points, options);
@@ -211,6 +214,8 @@ void run(const Options& options) {
   if (!done) return;  // another rank says it
   explore::Store store(options.database, explore::Database::Access::read);
   print_front(store, done->space, options.json ? Form::json : Form::table);
+  for (const explore::PointRow& point : store.points(done->space, "verdict = 'failed'"))
+    if (description::is_bug(point.reason)) notice_bug(point.reason);
   if (signal != 0) {
     std::fprintf(stderr, "interrupted; the same command goes on\n");
     throw CLI::RuntimeError(128 + signal);  // as a shell says it
@@ -234,6 +239,9 @@ void show(const ShowOptions& options) {
   explore::Store store(options.database, explore::Database::Access::read);
   const std::int64_t space = space_in(store, options.database, options.space);
   const Form form = options.json ? Form::json : options.csv ? Form::csv : Form::table;
+  if (options.prices.any())
+    return print_repriced(
+        store, space, scenarios::read_offers(options.prices.prices, options.prices.offers), form);
   if (options.why) return print_reasons(store, space, form);
   if (!options.group.empty()) return print_groups(store, space, options.group, form);
   print_front(store, space, form);
@@ -247,8 +255,12 @@ void add_show(CLI::App& verb) {
   CLI::Option* group = show_verb->add_option("--best-per", options->group,
                                              "the best point for each value of this axis");
   show_verb->add_flag("--why", options->why, "why points are not accepted")->excludes(group);
+  add_prices(*show_verb, options->prices);
   CLI::Option* json = show_verb->add_flag("--json", options->json, "as JSON");
   show_verb->add_flag("--csv", options->csv, "one line per point")->excludes(json);
+  show_verb->footer(
+      "Examples:\n  spillway explore scenarios/spaces/ssds_until_gpu_limit.json --db drives.db\n"
+      "  spillway explore show drives.db");
   show_verb->callback([options] { show(*options); });
 }
 
@@ -261,6 +273,9 @@ void add_explain(CLI::App& verb) {
   explain->add_option("point", *point, "its number, as show has it")->required();
   explain->add_option("--space", options->space, "of several, which; else the last one");
   explain->add_flag("--json", options->json, "with the whole result of each step");
+  explain->footer(
+      "Examples:\n  spillway explore scenarios/spaces/ssds_until_gpu_limit.json --db drives.db\n"
+      "  spillway explore explain drives.db 15");
   explain->callback([options, point] {
     explore::Store store(options->database, explore::Database::Access::read);
     print_explanation(store, space_in(store, options->database, options->space), *point,
@@ -283,6 +298,11 @@ void add_merge(CLI::App& verb) {
       "merge", "puts what several databases know into one, where exploring the space goes on");
   merge_verb->add_option("into", *into, "the database that gets it")->required();
   merge_verb->add_option("parts", *parts, "databases, which stay as they are")->required();
+  merge_verb->footer(
+      "Examples:\n"
+      "  spillway explore scenarios/spaces/ssds_until_gpu_limit.json --db 0.db --shard 0/2\n"
+      "  spillway explore scenarios/spaces/ssds_until_gpu_limit.json --db 1.db --shard 1/2\n"
+      "  spillway explore merge all.db 0.db 1.db");
   merge_verb->callback([into, parts] {
     explore::Store store(*into, explore::Database::Access::write);
     for (const std::string& part : *parts)
@@ -299,6 +319,7 @@ void add_explore(CLI::App& app) {
   verb->add_option("space", options->space, "the space file");
   verb->add_option("--db", options->database,
                    "the file that keeps the results; what it knows is not simulated again");
+  add_prices(*verb, options->prices);
   verb->add_option("--jobs", options->jobs, "simulations at a time; else one for each core")
       ->check(CLI::PositiveNumber);
   verb->add_option("--limit", options->limit_s, "seconds after which a simulation is given up")

@@ -24,6 +24,22 @@ std::string shown(const json& value) {
 
 }  // namespace
 
+std::string objective_title(const std::string& path) {
+  constexpr std::pair<std::string_view, std::string_view> titles[] = {
+      {"throughput.tokens_per_s", "tokens/s"},
+      {"step_time_s", "step"},
+      {"price_usd", "price"},
+      {"wear.lifetime_years", "drives last"},
+      {"wear.usd_per_million_tokens", "SSD per 1M tokens"},
+      {"peak_bytes.gpu.total", "GPU peak"},
+      {"peak_bytes.host.total", "host peak"},
+      {"peak_bytes.ssd.total", "SSD peak"},
+  };
+  for (const auto& [known, title] : titles)
+    if (path == known) return std::string(title);
+  return path;
+}
+
 std::string human_value(const std::string& path, const json& value) {
   if (!value.is_number()) return value.is_null() ? "-" : shown(value);
   const double number = value.get<double>();
@@ -76,20 +92,56 @@ std::string summary(const SpaceRow& space) {
   return text;
 }
 
-void print_points(const SpaceRow& space, const std::vector<PointRow>& points) {
+/// Whether the space asks how long drives last: then people want to know why.
+bool asks_for_wear(const SpaceRow& space) {
+  const auto names_it = [](const std::string& text) {
+    return text.find("wear.") != std::string::npos;
+  };
+  return std::any_of(space.constraints.begin(), space.constraints.end(), names_it) ||
+         std::any_of(space.objectives.begin(), space.objectives.end(),
+                     [&](const explore::ObjectiveRow& one) { return names_it(one.path); });
+}
+
+/// Both lifetimes and the amplification behind the second.
+std::string wear_cell(explore::Store& store, const PointRow& point) {
+  const auto row = store.find(point.key);
+  if (!row) return "-";
+  const auto number = [&](const char* path) { return row->numbers.value(path, json()); };
+  if (!number("wear.warranty_years").is_number() || !number("wear.waf").is_number()) return "-";
+  return fmt::format("{}, flash {} (x{:.2f})",
+                     human_value("wear.warranty_years", number("wear.warranty_years")),
+                     human_value("wear.lifetime_years", number("wear.lifetime_years")),
+                     number("wear.waf").get<double>());
+}
+
+/// Which program trains a point; "-" where its result does not say.
+std::string program_of(explore::Store& store, const PointRow& point) {
+  const json found = store.result(point.key);
+  if (!found.is_object() || !found.contains("runs_with")) return "-";
+  return found["runs_with"].value("program", "-");
+}
+
+void print_points(explore::Store& store, const SpaceRow& space,
+                  const std::vector<PointRow>& points) {
+  const bool wear = asks_for_wear(space);
   reports::Table table;
   table.columns.push_back({"point", reports::Align::right, 0});
   for (const std::string& axis : space.axes)
     table.columns.push_back({axis, reports::Align::left, 28});
   for (const explore::ObjectiveRow& one : space.objectives)
-    table.columns.push_back({one.path, reports::Align::right, 0});
+    table.columns.push_back({objective_title(one.path), reports::Align::right, 0});
+  if (wear) table.columns.push_back({"warranty of drives", reports::Align::right, 0});
+  table.columns.push_back({"runs with", reports::Align::left, 0});
   for (const PointRow& point : points) {
     auto& cells = table.rows.emplace_back();
     cells.emplace_back(std::to_string(point.number));
     for (const std::string& axis : space.axes) cells.emplace_back(shown(point.point.at(axis)));
     for (const explore::ObjectiveRow& one : space.objectives)
       cells.emplace_back(human_value(one.path, point.objectives.value(one.path, json())));
+    if (wear) cells.emplace_back(wear_cell(store, point));
+    cells.emplace_back(program_of(store, point));
   }
+  reports::drop_silent_columns(table);
   print(to_text(table, reports::screen_of(stdout)));
 }
 
@@ -126,7 +178,7 @@ void print_front(explore::Store& store, std::int64_t number, Form form) {
       return print(fmt::format(
           "No point{} fulfils the constraints; spillway explore show FILE --why says why.\n",
           space.finished ? "" : " so far"));
-    return print_points(space, front);
+    return print_points(store, space, front);
   }
   json points = json::array();
   for (const PointRow& point : front)
@@ -175,9 +227,9 @@ void print_groups(explore::Store& store, std::int64_t number, const std::string&
   for (auto& [group, point] : best) points.push_back(std::move(point));
   sort_best_first(points, space);
   if (form != Form::table) return print_rows(points, form);
-  print(fmt::format("{}: the best {} for each {}\n\n", space.name, space.objectives.front().path,
-                    axis));
-  print_points(space, points);
+  print(fmt::format("{}: the best {} for each {}\n\n", space.name,
+                    objective_title(space.objectives.front().path), axis));
+  print_points(store, space, points);
 }
 
 void print_reasons(explore::Store& store, std::int64_t number, Form form) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "explore/store/store.hpp"
+#include "scenarios/offers.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,9 @@ enum class Form : unsigned char { table, json, csv };
 
 /// The space of that number.
 explore::SpaceRow space_row(explore::Store& store, std::int64_t space);
+
+/// What a table calls a number of a result: "tokens/s", or its path.
+std::string objective_title(const std::string& path);
 
 /// A number of a result, by what its path says of it.
 std::string human_value(const std::string& path, const nlohmann::json& value);
@@ -25,10 +29,15 @@ void print_front(explore::Store& store, std::int64_t space, Form form);
 ///   Throws  ScenarioError: the space has no such axis
 void print_groups(explore::Store& store, std::int64_t space, const std::string& axis, Form form);
 
-/// Why a point of the front is what it is, in a paragraph: its bottleneck, and what each next step
-/// would bring, simulated.
+/// Why a point of the front is what it is: what limits it, and in a table what each next step would
+/// bring, simulated.
 ///   Throws  ScenarioError: no such point, or one that is not on the front
 void print_explanation(explore::Store& store, std::int64_t space, std::uint64_t number, Form form);
+
+/// The front at other prices, with the old price beside the new one; nothing is simulated.
+///   Throws  ScenarioError: offers for none of the parts, or no stored result
+void print_repriced(explore::Store& store, std::int64_t space,
+                    const std::vector<scenarios::Offer>& offers, Form form);
 
 /// Points that were not accepted: in a table how many for which reason, else each.
 void print_reasons(explore::Store& store, std::int64_t space, Form form);

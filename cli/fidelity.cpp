@@ -1,5 +1,6 @@
 #include "explore/fidelity.hpp"
 #include "cli/common.hpp"
+#include "cli/monitor.hpp"
 #include "cli/verbs.hpp"
 #include "explore/fit.hpp"
 #include "reports/fidelity_table.hpp"
@@ -58,8 +59,11 @@ void record(const Options& options, const result::Fidelity& fidelity,
 }
 
 void fit(const Options& options, const std::vector<scenarios::Figure>& figures) {
+  Monitor monitor("fitting", Monitor::forever);
+  monitor.let_go();
   const explore::Fitted found =
-      explore::fit_machine(simulator(), figures, options.fit, options.jobs);
+      explore::fit_machine(monitor.backend(), figures, options.fit, options.jobs);
+  monitor.clear();
   if (options.json) {
     print_json(found.fit);
   } else {
@@ -82,7 +86,10 @@ void fidelity(const Options& options) {
     throw description::ScenarioError(
         {{"--filter", 0, 0, "", "no figure has \"" + options.filter + "\" in its id or source",
           "spillway fidelity lists all"}});
-  const result::Fidelity found = explore::judge(simulator(), wanted, open, options.jobs);
+  Monitor monitor("simulating", Monitor::forever);
+  monitor.let_go();  // a table of some of the figures would say something else
+  const result::Fidelity found = explore::judge(monitor.backend(), wanted, open, options.jobs);
+  monitor.clear();
   if (options.record) return record(options, found, open);
   if (options.json) {
     print_json(found);

@@ -1,10 +1,13 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
+#include "reports/human.hpp"
 #include "scenarios/export_deepspeed.hpp"
+#include "scenarios/hjson.hpp"
 #include "scenarios/import_deepspeed.hpp"
 #include "scenarios/import_trace.hpp"
 #include "scenarios/lifetimes_file.hpp"
 
+#include <fmt/format.h>
 #include <memory>
 
 namespace spillway::cli {
@@ -14,6 +17,7 @@ namespace {
 struct Options {
   std::string file;
   scenarios::ImportOptions import;
+  scenarios::ExportOptions exported;
   scenarios::TraceOptions trace;
   std::string execution_trace;
   std::vector<std::string> overrides;
@@ -60,6 +64,41 @@ bool import_profile(const Options& options) {
   return true;
 }
 
+/// Simulates what was imported, in processes of their own; nothing where they cannot be run.
+std::vector<explore::Outcome> simulated(std::initializer_list<nlohmann::json> imported) {
+  constexpr double limit_s = 20;
+  try {
+    std::vector<description::Scenario> resolved;
+    for (const nlohmann::json& scenario : imported)
+      resolved.push_back(scenarios::read_scenario(scenario, {}, explore::known_systems()).scenario);
+    return explore::simulate_all(simulator(), resolved, 0, limit_s);
+  } catch (const description::ScenarioError&) {
+    return std::vector<explore::Outcome>(imported.size());
+  }
+}
+
+/// A default that two versions differ in, and what it costs.
+void note_other_version(const Options& options, scenarios::Imported& imported) {
+  if (!imported.pinning_unsaid) return;
+  const bool pins = imported.version.pins_by_default();
+  scenarios::ImportOptions other = options.import;
+  other.deepspeed = pins ? "0.18" : "0.19";
+  const auto there = scenarios::import_deepspeed(scenarios::read_hjson(options.file), other);
+  std::string words =
+      fmt::format("zero_optimization.offload_optimizer.pin_memory: not set; DeepSpeed {} {}, {} {}",
+                  imported.version.text(),
+                  pins ? "pins host memory (since 0.19.5)" : "does not pin host memory",
+                  there.version.text(), pins ? "does not" : "does (since 0.19.5)");
+  const auto outcomes = simulated({imported.scenario, there.scenario});
+  const auto &here = outcomes[0].result, &elsewhere = outcomes[1].result;
+  if (here && elsewhere && here->feasible() && elsewhere->feasible())
+    words += fmt::format(
+        ": host peak {} here and {} there, step {} and {}", reports::human_memory(here->host.total),
+        reports::human_memory(elsewhere->host.total), reports::human_time(here->step_time_s),
+        reports::human_time(elsewhere->step_time_s));
+  imported.notes.insert(imported.notes.begin(), words);
+}
+
 }  // namespace
 
 void add_import(CLI::App& app) {
@@ -81,6 +120,9 @@ void add_import(CLI::App& app) {
                  "of a trace: keep times in which no kernel runs");
   verb->add_option("--ranks", options->import.ranks,
                    "data-parallel ranks; default: the machine's GPUs");
+  verb->add_option("--deepspeed", options->import.deepspeed,
+                   "of a configuration: version whose defaults it has, such as 0.18; default: the "
+                   "newest");
   verb->add_option("--sequence", options->import.sequence, "tokens per sample; default: 4096");
   add_output(*verb, *options);
   verb->footer(
@@ -88,8 +130,9 @@ void add_import(CLI::App& app) {
       "--machine workstation_2gpu -o my.json");
   verb->callback([options] {
     if (import_profile(*options)) return;
-    const auto imported =
-        scenarios::import_deepspeed(scenarios::read_located(options->file), options->import);
+    auto imported =
+        scenarios::import_deepspeed(scenarios::read_hjson(options->file), options->import);
+    note_other_version(*options, imported);
     deliver(imported.scenario, options->output, imported.notes);
   });
 }
@@ -100,11 +143,22 @@ void add_export(CLI::App& app) {
       "export", "a DeepSpeed configuration with the sizes and counts that a scenario needs");
   verb->add_option("scenario", options->file, "scenario file")->required();
   add_set(*verb, options->overrides, "override one value");
+  verb->add_option("--nvme-path", options->exported.nvme_path,
+                   "folder on the drives, for what goes to NVMe");
+  verb->add_option("--deepspeed", options->exported.deepspeed,
+                   "version of DeepSpeed, such as 0.18; default: the newest that does the same");
+  verb->add_flag("--nearest", options->exported.nearest,
+                 "write what DeepSpeed does instead of what it does not have, and say so");
   add_output(*verb, *options);
-  verb->footer("Example:\n  spillway export scenarios/examples/qwen7b_memascend_c1.json");
+  verb->footer(
+      "Example:\n  spillway export scenarios/examples/qwen7b_workstation.json --nvme-path /nvme");
   verb->callback([options] {
     const auto resolved = read(options->file, options->overrides);
-    const auto exported = scenarios::export_deepspeed(resolved.scenario);
+    const auto exported =
+        scenarios::export_deepspeed(resolved.scenario, explore::known_systems(), options->exported);
+    if (exported.needs_nvme_path)
+      refuse("--nvme-path", "missing: DeepSpeed stops without the folder that it offloads to",
+             "name one on the drives, such as /mnt/nvme");
     deliver(exported.ds_config, options->output, exported.notes);
   });
 }

@@ -42,7 +42,7 @@ void show_machine(const std::string& name, bool json) {
                    {"", reports::Align::right},
                    {"source", reports::Align::left}};
   add_rows(table, whole, "", machine);
-  print(reports::to_text(table, reports::screen_of(stdout)));
+  print(reports::to_text(table, reports::screen_of(stdout).for_keys()));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "scenarios/shipped.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -19,6 +20,7 @@ namespace {
 struct Options {
   std::string model;
   models::Workload workload;
+  std::uint64_t sequence = 0;  ///< 0: not given
   bool json = false, activations = false, list = false;
 };
 
@@ -53,6 +55,8 @@ nlohmann::json model_json(const Options& options, const models::Model& model,
   json["name"] = model.name();
   json["model_type"] = model.architecture.model_type;
   json["parameters"] = model.parameters.value();
+  json["active_parameters"] = model.active_parameters.value();
+  json["notes"] = model.architecture.notes;
   json["layers"] = model.layers.size();
   json["tensors"] = nlohmann::json::array();
   for (const models::WeightTensor& weight : model.weights)
@@ -144,16 +148,25 @@ reports::Table activation_table(const models::Model& model, const models::StepPr
   return table;
 }
 
+/// "; 3,353,032,704 of them a token", where experts are chosen.
+std::string active_text(const models::Model& model) {
+  if (model.active_parameters == model.parameters) return "";
+  return fmt::format(", {} of them active for a token",
+                     reports::human_count(model.active_parameters.value()));
+}
+
 void print_model(const Options& options, const models::Model& model,
                  const models::StepProgram& program) {
   const reports::Screen screen = reports::screen_of(stdout);
   const models::Workload& workload = program.workload;
+  const auto blocks = std::count_if(model.layers.begin(), model.layers.end(),
+                                    [](const models::Layer& layer) { return layer.is_block; });
   std::uint64_t saved = 0;
   for (const LayerActivations& layer : activations_of(model, program)) saved += layer.bytes;
   print(reports::paragraph(
-      fmt::format("{} ({}): {} parameters in {} tensors, {} layers", model.name(),
+      fmt::format("{} ({}): {} parameters in {} tensors{}, {} blocks", model.name(),
                   model.architecture.model_type, reports::human_count(model.parameters.value()),
-                  model.weights.size(), model.layers.size()),
+                  model.weights.size(), active_text(model), blocks),
       screen));
   print(reports::paragraph(
       fmt::format("Micro-batch {} x {} tokens, tensor split {}: {} TFLOP forward per rank, {} of "
@@ -162,6 +175,8 @@ void print_model(const Options& options, const models::Model& model,
                   reports::human_number(program.forward_flops().value() / 1e12),
                   reports::human_memory(saved), program.operators.size()),
       screen));
+  for (const std::string& note : model.architecture.notes)
+    print(reports::paragraph("Note: " + note, screen));
   print("\n");
   print(reports::to_text(weight_table(model), screen));
   if (options.activations) {
@@ -170,13 +185,22 @@ void print_model(const Options& options, const models::Model& model,
   }
 }
 
+/// 1024 tokens, or what the model has positions for.
+std::uint64_t default_sequence(const models::Model& model) {
+  constexpr std::uint64_t usual = 1024;
+  const std::uint64_t most = model.architecture.max_positions;
+  return most > 0 && most < usual ? most : usual;
+}
+
 void show_model(const Options& options) {
   if (options.model.empty()) {
     for (const std::string& name : scenarios::shipped_names("models/library")) print(name + "\n");
     return;
   }
   const models::Model model = models::build_model(scenarios::read_model(options.model));
-  const models::StepProgram program = models::build_step_program(model, options.workload);
+  models::Workload workload = options.workload;
+  workload.sequence = options.sequence > 0 ? options.sequence : default_sequence(model);
+  const models::StepProgram program = models::build_step_program(model, workload);
   if (options.json) return print_json(model_json(options, model, program));
   print_model(options, model, program);
 }
@@ -210,14 +234,16 @@ void add_word(CLI::App& verb, const std::string& name, E& value) {
 
 void add_model(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  options->workload.sequence = 1024;
   CLI::App* verb = app.add_subcommand(
       "model",
       "parameters, tensors, FLOPs and activations of a model; without a name: the library");
   models::Workload& workload = options->workload;
-  verb->add_option("model", options->model, "shipped name or Hugging Face config.json");
+  verb->add_option("model", options->model,
+                   "shipped name, name on the Hugging Face Hub, or config.json");
   verb->add_option("--micro-batch", workload.micro_batch, "samples")->check(count());
-  verb->add_option("--sequence", workload.sequence, "tokens; default: 1024")->check(count());
+  verb->add_option("--sequence", options->sequence,
+                   "tokens; default: 1024, or as many as the model has positions")
+      ->check(count());
   verb->add_option("--tensor", workload.tensor, "tensor-parallel ways")->check(count());
   add_word(*verb, "--precision", workload.precision);
   add_word(*verb, "--attention", workload.attention);

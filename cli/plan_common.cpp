@@ -1,8 +1,11 @@
 #include "cli/plan_common.hpp"
 
 #include "cli/common.hpp"
+#include "explore/runs_with.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "reports/verdict.hpp"
+#include "reports/wear_words.hpp"
 #include "scenarios/box.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/shipped.hpp"
@@ -10,6 +13,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cstdio>
 
 namespace spillway::cli {
 
@@ -25,16 +29,20 @@ void add_plan_options(CLI::App& verb, PlanOptions& options) {
 }
 
 void add_plan_ending(CLI::App& verb, PlanOptions& options) {
+  add_limit(verb, options.limit_s, plan_limit_help);
   add_set(verb, options.overrides, "override one value of all that is tried");
+  add_run_options(verb, options.run);
   verb.add_flag("--json", options.json, "with the whole result of everything that was simulated");
 }
 
 json plan_base(const PlanOptions& options, const std::string& model) {
+  json run = {{"warmup_steps", 1}, {"steps", 1}};
+  if (const auto tokens = tokens_of(options.run)) run["tokens"] = *tokens;
   return {{"model", model},
           {"machine", options.machine},
           {"training", {{"precision", options.precision}, {"sequence", options.sequence}}},
           {"strategy", {{"system", "zero_infinity"}}},
-          {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
+          {"run", std::move(run)}};
 }
 
 void add_overrides(std::vector<explore::Trial>& trials, const PlanOptions& options) {
@@ -43,62 +51,33 @@ void add_overrides(std::vector<explore::Trial>& trials, const PlanOptions& optio
                            options.overrides.end());
 }
 
-namespace {
-
-/// What a mix swaps: " + weights.home host".
-void add_parts(const json& part, const std::string& path, std::string& name) {
-  if (part.is_object()) {
-    for (const auto& [key, child] : part.items())
-      add_parts(child, path.empty() ? key : path + "." + key, name);
-  } else if (path != "system") {
-    name += " + " + path + " " + (part.is_string() ? part.get<std::string>() : part.dump());
-  }
-}
-
-/// The parts of a scenario that ships as an example or stands in a file.
-Way mix_of(const std::string& asked) {
-  const std::vector<std::string> shipped = scenarios::shipped_names("scenarios/examples");
-  const bool known = std::find(shipped.begin(), shipped.end(), asked) != shipped.end();
-  const scenarios::LocatedJson scenario =
-      scenarios::read_located(known ? scenarios::shipped_file("scenarios/examples", asked) : asked);
-  const json* strategy = scenario.find("/strategy");
-  const json* system = scenario.find("/strategy/system");
-  if (!system || !system->is_string())
-    refuse("--mix", asked + " has no strategy.system", "name a scenario that swaps parts");
-  Way way{system->get<std::string>(), "strategy=" + strategy->dump(), false};
-  add_parts(*strategy, "", way.name);
-  return way;
-}
-
-std::vector<std::string> shipped_mixes() {
-  std::vector<std::string> names = scenarios::shipped_names("scenarios/examples");
-  std::erase_if(names, [](const std::string& name) { return !name.starts_with("mix_"); });
-  return names;
-}
-
-}  // namespace
-
 std::vector<Way> ways_of(const WayOptions& options) {
-  std::vector<Way> ways;
-  for (const strategies::System& system : strategies::catalogue()) {
-    const description::Strategy own = system.defaults();
-    const auto& asked = options.systems;
-    if (asked.empty() ? own.optimizer.staleness == 0
-                      : std::find(asked.begin(), asked.end(), system.name) != asked.end())
-      ways.push_back({system.name, std::string(R"(strategy={"system": ")") + system.name + "\"}",
-                      own.activations.policy == description::ActivationPolicy::plan});
-  }
-  for (const std::string& name : options.systems)  // whoever reads it says what is wrong
-    if (!strategies::find_system(name))
-      ways.push_back({name, R"(strategy={"system": ")" + name + "\"}", false});
-  std::vector<std::string> mixes = options.mixes;
-  if (mixes.empty() && options.systems.empty()) mixes = shipped_mixes();
-  for (const std::string& mix : mixes)
-    if (mix != "none") ways.push_back(mix_of(mix));
+  return explore::ways_of(options.systems, options.mixes);
+}
+
+std::vector<Way> runnable_ways(const WayOptions& options, const json& base,
+                               const std::vector<std::string>& overrides) {
+  std::vector<Way> ways = ways_of(options);
+  if (!options.runnable) return ways;
+  const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
+  std::erase_if(ways, [&](const Way& way) {
+    std::vector<std::string> all = {way.overrides};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    try {
+      return !explore::runs_with(scenarios::read_scenario(base, all, systems).scenario).runnable;
+    } catch (const description::ScenarioError&) {
+      return false;  // whoever simulates it says what is wrong
+    }
+  });
+  if (ways.empty())
+    refuse("--runnable", "no maintained program trains with any of these systems and parts",
+           "spillway systems says what runs with which");
   return ways;
 }
 
 void add_way_options(CLI::App& verb, WayOptions& options) {
+  verb.add_flag("--runnable", options.runnable,
+                "only what people can start today: DeepSpeed, PyTorch, Megatron-LM, Colossal-AI");
   verb.add_option("--system", options.systems,
                   "only these systems; else all whose updates come in time")
       ->delimiter(',');
@@ -170,31 +149,55 @@ json trial_json(const explore::Trial& trial) {
   json out = {{"words", trial.words},
               {"reason", trial.reason},
               {"ruled_out", trial.ruled_out},
+              {"not_tried", trial.not_tried},
               {"result", nullptr}};
   if (trial.result) out["result"] = *trial.result;
   return out;
+}
+
+namespace {
+
+/// What a line says of a result that fits.
+std::vector<reports::Cell> cells_of(const result::Result& result) {
+  return {reports::human_number(result.tokens_per_s),
+          reports::human_time(result.step_time_s),
+          reports::human_memory(result.gpu.total),
+          reports::human_memory(result.host.total),
+          reports::drives_last(result),
+          result.runs_with ? result.runs_with->program : "-"};
+}
+
+}  // namespace
+
+bool reads_the_same(const result::Result& one, const result::Result& other) {
+  const auto equal = [](const reports::Cell& a, const reports::Cell& b) {
+    return a.text == b.text;
+  };
+  const std::vector<reports::Cell> cells = cells_of(one), others = cells_of(other);
+  const std::size_t wear = 4;  // how long drives last differs by their number
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (i == wear ? (cells[i].text == "-") != (others[i].text == "-") : !equal(cells[i], others[i]))
+      return false;
+  return true;
 }
 
 std::string evidence(const std::vector<explore::Trial>& trials) {
   reports::Table table;
   table.columns = {{"tried", Align::left, 0},      {"tokens/s", Align::right, 0},
                    {"step", Align::right, 0},      {"GPU peak", Align::right, 0},
-                   {"host peak", Align::right, 0}, {"drives last", Align::right, 0},
-                   {"why not", Align::left, 0}};
+                   {"host peak", Align::right, 0}, {"warranty of drives", Align::right, 0},
+                   {"runs with", Align::left, 0},  {"why not", Align::left, 0}};
   for (const explore::Trial& trial : trials) {
+    if (trial.not_tried) continue;  // how many is said below the answer
     auto& cells = table.rows.emplace_back(std::vector<reports::Cell>{trial.words});
     if (trial.fits()) {
-      const result::Result& result = *trial.result;
-      const bool worn = result.wear && result.wear->lifetime_years;
-      cells.insert(
-          cells.end(),
-          {reports::human_number(result.tokens_per_s), reports::human_time(result.step_time_s),
-           reports::human_memory(result.gpu.total), reports::human_memory(result.host.total),
-           worn ? reports::human_years(*result.wear->lifetime_years) : "-"});
+      const std::vector<reports::Cell> said = cells_of(*trial.result);
+      cells.insert(cells.end(), said.begin(), said.end());
     } else {
-      cells.insert(cells.end(), {"-", "-", "-", "-", "-", trial.reason});
+      cells.insert(cells.end(), {"-", "-", "-", "-", "-", "-", trial.reason});
     }
   }
+  if (table.rows.empty()) return "";
   reports::drop_silent_columns(table);
   return to_text(table, reports::screen_of(stdout));
 }
@@ -208,35 +211,71 @@ json trials_json(const std::vector<explore::Trial>& trials) {
 json counts_json(const explore::TrialCounts& counts) {
   return {{"bounded", counts.bounded},
           {"ruled_out", counts.ruled_out},
-          {"simulated", counts.simulated}};
+          {"simulated", counts.simulated},
+          {"not_tried", counts.not_tried}};
 }
 
-void try_or_refuse(const json& base, std::vector<explore::Trial>& trials) {
-  if (const auto wrong = try_all(simulator(), base, trials)) throw *wrong;
+void try_or_refuse(const explore::Backend& backend, const json& base,
+                   std::vector<explore::Trial>& trials) {
+  if (const auto wrong = try_all(backend, base, trials)) throw *wrong;
 }
 
-void try_one(const json& base, explore::Trial& trial, explore::TrialCounts& counts) {
+void try_one(const explore::Backend& backend, const json& base, explore::Trial& trial,
+             explore::TrialCounts& counts) {
   std::vector<explore::Trial> again = {{trial.words, trial.overrides, std::nullopt, ""}};
-  try_or_refuse(base, again);
+  try_or_refuse(backend, base, again);
+  if (again.front().not_tried) return;
   trial = std::move(again.front());
   --counts.ruled_out;
   ++counts.simulated;
 }
 
+void keep_first_refusal(std::vector<explore::Trial>& trials) {
+  const auto again = [](const explore::Trial& one, const explore::Trial& next) {
+    return one.refused && next.refused;
+  };
+  trials.erase(std::unique(trials.begin(), trials.end(), again), trials.end());
+}
+
+void finish(const Monitor& monitor, const explore::TrialCounts& counts, bool as_json) {
+  if (monitor.ended()) {
+    std::string text = monitor.why();
+    if (counts.not_tried > 0)
+      text += fmt::format("; {} not tried, so there may be a better answer",
+                          reports::human_count(counts.not_tried));
+    text += monitor.interrupted() ? "." : ". --limit SECONDS waits longer.";
+    if (as_json)
+      std::fprintf(stderr, "%s\n", text.c_str());
+    else
+      print_paragraph(text);
+  }
+  monitor.finish();
+}
+
 std::string counts_words(const explore::TrialCounts& counts) {
-  return fmt::format("{} bounds, {} ruled out by them, {} simulations.", counts.bounded,
-                     counts.ruled_out, counts.simulated);
+  return fmt::format("{} simulated; {} of {} ruled out by bounds, which no schedule can beat.",
+                     reports::human_count(counts.simulated), reports::human_count(counts.ruled_out),
+                     reports::human_count(counts.bounded));
 }
 
 std::string certainty(const result::Result& result) {
-  const json& sources = result.scenario.at("machine").at("sources");
-  std::vector<std::string> assumed;
+  const json& machine = result.scenario.at("machine");
+  const reports::GpuUse use = reports::gpu_use(result);
+  const std::string idle =
+      use.idle() == 0 ? ""
+                      : fmt::format("Only {} of {} GPUs work, at the price of the whole machine. ",
+                                    use.used, use.all);
+  std::size_t assumed = 0;
   for (const std::string& path : explore::assumed_numbers(result))
-    if (!sources.at(path).get<std::string>().starts_with(scenarios::chosen))
-      assumed.push_back(path);
-  if (assumed.empty()) return "Every number of the machine is stated or measured.";
-  return fmt::format("It rests on {} numbers of the machine that are assumed: {}.", assumed.size(),
-                     fmt::join(assumed, ", "));
+    assumed += !machine.at("sources").at(path).get<std::string>().starts_with(scenarios::chosen);
+  if (assumed == 0) return idle + "Every number of the machine is stated or measured.";
+  const std::string name = machine.value("name", "");
+  const auto shipped = scenarios::shipped_names("scenarios/machines");
+  const bool known = std::find(shipped.begin(), shipped.end(), name) != shipped.end();
+  return idle +
+         fmt::format("{} number{} of the machine {} assumed; spillway machine {} says which.",
+                     assumed, assumed == 1 ? "" : "s", assumed == 1 ? "is" : "are",
+                     known ? name : "FILE");
 }
 
 void print_paragraph(const std::string& text) {

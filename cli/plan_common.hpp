@@ -1,6 +1,9 @@
 #pragma once
 
+#include "cli/monitor.hpp"
+#include "cli/run_options.hpp"
 #include "explore/trials.hpp"
+#include "explore/ways.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -11,30 +14,38 @@ struct WayOptions {
   std::vector<std::string> systems, mixes;
   std::vector<std::uint64_t> batches = {1, 2, 4, 8, 16, 32}, accumulations = {1};
   std::uint64_t global_batch = 0;  ///< samples of a step; 0: whatever the others make
+  bool runnable = false;           ///< only what a maintained program trains
 };
 
-/// A system with its own parts, or the parts of a scenario.
-struct Way {
-  std::string name;       ///< "lohan", "lohan + pinned exact"
-  std::string overrides;  ///< `strategy={...}`
-  bool plans = false;     ///< tensor by tensor for one box: that takes its time
-};
+using explore::Way;
 
-/// The systems that are asked for; without any, all of the catalogue whose updates come in time.
-/// Then the mixes that are asked for; without any and without systems, those that ship.
-///   Throws  ScenarioError: a mix that cannot be read or has no strategy
+/// Those that the options ask for: explore::ways_of.
 std::vector<Way> ways_of(const WayOptions& options);
 
-/// --system and --mix.
+/// Without those that no maintained program trains, where `options` ask for that.
+///   base       a scenario that names a machine; how its parts differ from those of a way decides
+///   overrides  the user's
+///   Throws     ScenarioError when none is left
+std::vector<Way> runnable_ways(const WayOptions& options, const nlohmann::json& base,
+                               const std::vector<std::string>& overrides);
+
+/// --system, --mix and --runnable.
 void add_way_options(CLI::App& verb, WayOptions& options);
 /// --micro-batch, --accumulation and --global-batch.
 void add_batch_options(CLI::App& verb, WayOptions& options);
+
+/// Seconds after which the best so far is the answer.
+inline constexpr double plan_limit_s = 600;
+inline constexpr const char* plan_limit_help =
+    "seconds after which what was found so far is the answer; else 600";
 
 /// What the questions about one machine have in common.
 struct PlanOptions : WayOptions {
   std::string machine, precision = "bf16_mixed";
   std::vector<std::string> models, overrides;
   std::uint64_t sequence = 4096;
+  double limit_s = plan_limit_s;
+  RunOptions run;
   bool json = false;
 };
 
@@ -69,20 +80,33 @@ nlohmann::json trial_json(const explore::Trial& trial);
 nlohmann::json trials_json(const std::vector<explore::Trial>& trials);
 nlohmann::json counts_json(const explore::TrialCounts& counts);
 
-/// What was tried, a line each.
+/// What was tried, a line each; "" when nothing was.
 std::string evidence(const std::vector<explore::Trial>& trials);
 
+/// Whether their lines differ in what was tried, and in how long drives last, only.
+bool reads_the_same(const result::Result& one, const result::Result& other);
+
 /// Simulates them; what is wrong with all of them is an error.
-void try_or_refuse(const nlohmann::json& base, std::vector<explore::Trial>& trials);
+void try_or_refuse(const explore::Backend& backend, const nlohmann::json& base,
+                   std::vector<explore::Trial>& trials);
 
 /// Simulates what was ruled out by its bound.
-void try_one(const nlohmann::json& base, explore::Trial& trial, explore::TrialCounts& counts);
+void try_one(const explore::Backend& backend, const nlohmann::json& base, explore::Trial& trial,
+             explore::TrialCounts& counts);
 
-/// "12 bounds, 3 ruled out by them, 9 simulations."
+/// Of trials one after the other that are refused, all but the first are taken out: what a model or
+/// a machine does not allow is no result of trying.
+void keep_first_refusal(std::vector<explore::Trial>& trials);
+
+/// Says that the answer is not whole, after it was printed, and why.
+///   Throws  CLI::RuntimeError after Ctrl-C, with its exit code
+void finish(const Monitor& monitor, const explore::TrialCounts& counts, bool as_json);
+
+/// "9 simulated; 3 of 12 ruled out by bounds, which no schedule can beat."
 std::string counts_words(const explore::TrialCounts& counts);
 
-/// How sure an answer is: the machine's numbers that nobody states, apart from those that were
-/// chosen.
+/// How sure an answer is: how many of the machine's numbers nobody states, apart from those that
+/// were chosen, and where to see which.
 std::string certainty(const result::Result& result);
 
 void print_paragraph(const std::string& text);

@@ -1,15 +1,17 @@
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
-#include "explore/box_search.hpp"
+#include "cli/prices.hpp"
+#include "explore/break_even.hpp"
+#include "explore/planning.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "reports/verdict.hpp"
+#include "reports/wear_words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <set>
 
@@ -25,20 +27,24 @@ using scenarios::PriceList;
 namespace {
 
 struct Options : WayOptions {
+  PriceOptions prices;
   std::string model, parts = "one_box", precision = "bf16_mixed", out, machine_out;
   std::vector<std::string> overrides;
   std::uint64_t sequence = 4096, most = 5000;
-  double tokens_per_day = 0, budget = 0, years = 0;
+  double tokens_per_day = 0, budget = 0, years = 0, limit_s = plan_limit_s;
   bool json = false;
 };
 
-BoxNeed need_of(const Options& options) {
+BoxNeed need_of(const Options& options, const PriceList& list) {
   BoxNeed need;
   need.job = {{"model", options.model},
               {"training", {{"precision", options.precision}, {"sequence", options.sequence}}},
               {"strategy", {{"system", "zero_infinity"}}},
               {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
-  for (const Way& way : ways_of(options))
+  json base = need.job;
+  if (const auto boxes = boxes_of(list); !boxes.empty())
+    base["machine"] = machine_of(list, boxes.back());
+  for (const Way& way : runnable_ways(options, base, options.overrides))
     for (const std::uint64_t batch : options.batches)
       for (const std::uint64_t accumulation : options.accumulations)
         need.settings.push_back({fmt::format("{}, micro-batch {}", way.name, batch),
@@ -80,22 +86,6 @@ json list_json(const PriceList& list, const std::vector<BoxOffer>& offers) {
   return all;
 }
 
-json search_json(const PriceList& list, const BoxSearch& found) {
-  return {{"answer", found.answer ? box_json(list, *found.answer) : json()},
-          {"whole", found.whole()},
-          {"boxes", found.boxes},
-          {"cheaper", found.cheaper},
-          {"ruled_out", found.ruled_out},
-          {"missed", found.missed},
-          {"late_systems", found.late_systems},
-          {"late_missed", found.late_missed},
-          {"bounded", found.bounded},
-          {"simulated", found.simulated},
-          {"neighbours", list_json(list, found.neighbours)},
-          {"systems", list_json(list, found.systems)},
-          {"runners_up", list_json(list, found.runners_up)}};
-}
-
 /// Why an offer is not the answer.
 std::string verdict(const BoxOffer& offer, const BoxNeed& need) {
   if (!offer.trial.fits()) return offer.trial.reason;
@@ -113,9 +103,8 @@ void add_row(reports::Table& table, const std::string& what, const BoxOffer& off
   cells.push_back(offer.trial.words);
   if (offer.trial.fits()) {
     const result::Result& result = *offer.trial.result;
-    const bool worn = result.wear && result.wear->lifetime_years;
     cells.push_back(reports::human_number(tokens_per_day(result)));
-    cells.push_back(worn ? reports::human_years(*result.wear->lifetime_years) : "-");
+    cells.push_back(reports::drives_last(result));
   } else {
     cells.insert(cells.end(), {"-", "-"});
   }
@@ -128,7 +117,7 @@ std::string evidence(const PriceList& list, const BoxSearch& found, const BoxNee
                    {"price", Align::right, 0},
                    {"best of what was simulated", Align::left, 0},
                    {"tokens a day", Align::right, 0},
-                   {"drives last", Align::right, 0},
+                   {"warranty of drives", Align::right, 0},
                    {"does it", Align::left, 0}};
   add_row(table, words_of(list, found.answer->box), *found.answer, need);
   for (const BoxOffer& offer : found.systems) add_row(table, "the same box", offer, need);
@@ -144,15 +133,13 @@ std::string evidence(const PriceList& list, const BoxSearch& found, const BoxNee
 std::string cheaper_words(const BoxSearch& found) {
   const std::uint64_t open = found.cheaper - found.ruled_out - found.missed;
   std::string text = fmt::format(
-      "Of {} boxes that cost less, bounds rule out {}, and {} miss it with every setting that "
-      "bounds "
-      "leave",
-      reports::human_count(found.cheaper), reports::human_count(found.ruled_out),
-      reports::human_count(found.missed));
+      "Of {} boxes {}, bounds rule out {}, and {} miss it with every setting that bounds leave",
+      reports::human_count(found.cheaper), found.answer ? "that cost less" : "within the budget",
+      reports::human_count(found.ruled_out), reports::human_count(found.missed));
   if (open > 0)
     text += fmt::format(
-        "; {} were looked at in part only before --most simulations were spent: one of them may do "
-        "it",
+        "; {} were not looked at, or in part only, before --most simulations or the time were "
+        "spent: one of them may do it",
         reports::human_count(open));
   if (found.late_missed > 0)
     text += fmt::format(
@@ -163,27 +150,90 @@ std::string cheaper_words(const BoxSearch& found) {
                             reports::human_count(found.simulated));
 }
 
-/// Prices decide which box is the cheapest: which of them nobody states.
+/// Prices decide which box is the cheapest: of what day they are, and which of them nobody states.
 std::string price_words(const PriceList& list, const BoxOffer& answer) {
-  const json machine = machine_of(list, answer.box);
-  std::vector<std::string> assumed;
-  for (const auto& [path, source] : machine["sources"].items())
-    if (path.starts_with("prices_usd.") && source.get<std::string>().starts_with("assumed"))
+  const auto machine = machine_of(list, answer.box).get<description::MachineFile>();
+  std::vector<std::string> days, assumed;
+  for (const auto& [path, date] : machine.dates)
+    if (!date.empty()) days.push_back(path.substr(path.find('.') + 1) + " of " + date);
+  for (const auto& [path, source] : machine.sources)
+    if (path.starts_with("prices_usd.") && source.starts_with("assumed"))
       assumed.push_back(path.substr(11));
-  std::string text = fmt::format("Prices are those of the list {} of {}", list.name, list.date);
-  if (assumed.empty()) return text + ".";
-  return text + fmt::format("; assumed are those of {}.", fmt::join(assumed, ", "));
+  std::string text =
+      fmt::format("Prices are those of the list {}: {}", list.name, fmt::join(days, ", "));
+  if (!assumed.empty()) text += fmt::format("; assumed are those of {}", fmt::join(assumed, ", "));
+  const std::string old = old_prices_words(machine);
+  return text + "." + (old.empty() ? "" : " " + old);
+}
+
+/// What all parts of its kind cost per piece at the prices' break-even, by an example.
+std::string price_at(const PriceList& list, const BoxOffer& answer, const explore::BreakEven& at) {
+  if (!at.drives) {
+    const double usd = list.hosts[answer.box.host].dram_usd_per_gib;
+    const double shown = usd > 0 ? usd : list.hosts[at.box.host].dram_usd_per_gib;
+    return fmt::format("${:.3g} a GiB of DRAM (now ${:.3g})", shown * at.factor, shown);
+  }
+  const scenarios::Box& box = answer.box.drives > 0 ? answer.box : at.box;
+  const scenarios::DrivePart& drive = list.drives[box.drive];
+  return fmt::format("{} for a {} (now {}), all drives alike",
+                     reports::human_price(drive.price_usd * at.factor), drive.name,
+                     reports::human_price(drive.price_usd));
+}
+
+/// Where the winner changes.
+std::string break_even_words(const PriceList& list, const BoxSearch& found) {
+  std::string text;
+  for (const explore::BreakEven& at : break_evens(list, found))
+    text += fmt::format("{} {} the cheapest is {}. ", at.factor > 1 ? "Above" : "Below",
+                        price_at(list, *found.answer, at), words_of(list, at.box));
+  const std::string among =
+      fmt::format("among the {} other boxes that were simulated and do it", found.meeting.size());
+  if (text.empty())
+    return fmt::format("No price of DRAM or of drives changes the winner {}.", among);
+  return fmt::format("Prices at which the winner changes, {}: {}", among, text);
+}
+
+json break_evens_json(const PriceList& list, const BoxSearch& found) {
+  json all = json::array();
+  for (const explore::BreakEven& at : break_evens(list, found))
+    all.push_back({{"part", at.drives ? "ssd" : "dram"},
+                   {"factor", at.factor},
+                   {"words", words_of(list, at.box)}});
+  return all;
+}
+
+json search_json(const PriceList& list, const BoxSearch& found) {
+  return {{"answer", found.answer ? box_json(list, *found.answer) : json()},
+          {"whole", found.whole()},
+          {"boxes", found.boxes},
+          {"cheaper", found.cheaper},
+          {"ruled_out", found.ruled_out},
+          {"missed", found.missed},
+          {"late_systems", found.late_systems},
+          {"late_missed", found.late_missed},
+          {"bounded", found.bounded},
+          {"simulated", found.simulated},
+          {"neighbours", list_json(list, found.neighbours)},
+          {"systems", list_json(list, found.systems)},
+          {"runners_up", list_json(list, found.runners_up)},
+          {"nearest", found.nearest ? box_json(list, *found.nearest) : json()},
+          {"dearer", found.dearer ? box_json(list, *found.dearer) : json()},
+          {"break_even", break_evens_json(list, found)}};
 }
 
 void print_answer(const PriceList& list, const BoxSearch& found, const BoxNeed& need) {
   const BoxOffer& answer = *found.answer;
-  const result::Result& result = *answer.trial.result;
+  result::Result result = *answer.trial.result;
+  result.next = explore::what_next(
+      simulator(),
+      scenarios::read_scenario(result.scenario, {}, explore::known_systems()).scenario);
+  const std::string limit = reports::limit_of(result);
   print(evidence(list, found, need) + "\n");
-  print_paragraph(fmt::format(
-      "{} for {}: {} tokens a day with {}, {:.2f} times what is asked; the busiest resource is {}.",
-      words_of(list, answer.box), reports::human_price(answer.price_usd),
-      reports::human_number(tokens_per_day(result)), answer.trial.words,
-      tokens_per_day(result) / need.tokens_per_day, result.bottleneck));
+  print_paragraph(fmt::format("{} for {}: {} tokens a day with {}, {:.2f} times what is asked{}.",
+                              words_of(list, answer.box), reports::human_price(answer.price_usd),
+                              reports::human_number(tokens_per_day(result)), answer.trial.words,
+                              tokens_per_day(result) / need.tokens_per_day,
+                              limit.empty() ? "" : "; limited by " + limit));
   print_paragraph(cheaper_words(found));
   for (const BoxOffer& offer : found.systems)
     if (offer.meets && offer.trial.result->tokens_per_s > result.tokens_per_s)
@@ -196,7 +246,31 @@ void print_answer(const PriceList& list, const BoxSearch& found, const BoxNeed& 
     print_paragraph(
         "Runners-up are the cheapest with other cards or another host, as far as their most "
         "promising settings say.");
+  print_paragraph(break_even_words(list, found));
   print_paragraph(price_words(list, answer) + " " + certainty(result));
+}
+
+/// How near the budget comes, and what it would take.
+void print_near_ones(const PriceList& list, const BoxSearch& found, const BoxNeed& need) {
+  if (found.nearest) {
+    const double rate = tokens_per_day(*found.nearest->trial.result);
+    print_paragraph(
+        fmt::format("Nearest: {} for {}: {} tokens a day, {} of what is asked, with {}.",
+                    words_of(list, found.nearest->box),
+                    reports::human_price(found.nearest->price_usd), reports::human_number(rate),
+                    reports::human_share(rate / need.tokens_per_day), found.nearest->trial.words));
+  } else {
+    print_paragraph("Nothing that was simulated within the budget fits.");
+  }
+  print_paragraph(
+      found.dearer
+          ? fmt::format(
+                "What would do: {} more, for {} with {}: {} tokens a day. It is the cheapest "
+                "above the budget as far as its most promising settings say.",
+                reports::human_price(found.dearer->price_usd - need.budget_usd),
+                words_of(list, found.dearer->box), found.dearer->trial.words,
+                reports::human_number(tokens_per_day(*found.dearer->trial.result)))
+          : "No box of the list above the budget was found to do it either.");
 }
 
 void print_none(const PriceList& list, const BoxSearch& found, const BoxNeed& need) {
@@ -210,6 +284,7 @@ void print_none(const PriceList& list, const BoxSearch& found, const BoxNeed& ne
                               list.name, reports::human_price(need.budget_usd),
                               reports::human_number(need.tokens_per_day)));
   print_paragraph(cheaper_words(found));
+  print_near_ones(list, found, need);
   std::set<std::string> untried;
   for (const explore::BoxSetting& setting : need.settings)
     if (!setting.searched) untried.insert(setting.system);
@@ -220,28 +295,33 @@ void print_none(const PriceList& list, const BoxSearch& found, const BoxNeed& ne
                     fmt::join(untried, ",")));
 }
 
-/// Says on a terminal how far the search is, in a line that goes away.
-explore::BoxProgress progress_line() {
-  if (!isatty(STDERR_FILENO)) return {};
-  return [](double price_usd, std::uint64_t simulated) {
-    std::fprintf(stderr, "\r%s simulations, boxes for %s\x1b[K",
-                 reports::human_count(simulated).c_str(), reports::human_price(price_usd).c_str());
-  };
-}
-
 void plan_machine(const Options& options) {
-  const PriceList list = scenarios::read_price_list(options.parts);
-  const BoxNeed need = need_of(options);
-  const explore::BoxProgress progress = progress_line();
-  const BoxSearch found = find_box(simulator(), list, need, options.most, progress);
-  if (progress) std::fputs("\r\x1b[K", stderr);
+  PriceList list = scenarios::read_price_list(options.parts);
+  const auto offers = scenarios::read_offers(options.prices.prices, options.prices.offers);
+  if (scenarios::apply_offers(offers, list) == 0 && !offers.empty())
+    refuse("--price", "the list " + list.name + " has none of these parts", "name one that it has");
+  const BoxNeed need = need_of(options, list);
+  Monitor monitor("boxes", options.limit_s);
+  const explore::BoxProgress progress = [&monitor](double price_usd, std::uint64_t) {
+    monitor.say("boxes for " + reports::human_price(price_usd));
+  };
+  BoxSearch found = find_box(monitor.backend(), list, need, options.most, progress);
+  std::vector<explore::Trial*> shown;
+  for (auto* group : {&found.systems, &found.neighbours, &found.runners_up})
+    for (BoxOffer& offer : *group) shown.push_back(&offer.trial);
+  find_needs(monitor.backend(), need.job, shown);
+  monitor.clear();
   if (found.answer && !options.out.empty())
     write_file(options.out, found.answer->trial.result->scenario.dump(2) + "\n");
   if (found.answer && !options.machine_out.empty())
     write_file(options.machine_out, machine_of(list, found.answer->box).dump(2) + "\n");
-  if (options.json) return print_json(search_json(list, found));
-  if (!found.answer) return print_none(list, found, need);
-  print_answer(list, found, need);
+  if (options.json)
+    print_json(search_json(list, found));
+  else if (found.answer)
+    print_answer(list, found, need);
+  else
+    print_none(list, found, need);
+  finish(monitor, {}, options.json);
 }
 
 }  // namespace
@@ -251,13 +331,16 @@ void add_plan_machine(CLI::App& plan) {
   CLI::App* verb =
       plan.add_subcommand("machine", "the cheapest box that trains a model fast enough");
   verb->add_option("--model", options->model, "a name of models/library or a file")->required();
-  verb->add_option("--tokens-per-day", options->tokens_per_day, "what it has to train at least")
+  verb->add_option("--tokens-per-day", options->tokens_per_day,
+                   "what it has to train at least, such as 60M")
+      ->transform(count_with_suffix())
       ->check(CLI::PositiveNumber)
       ->required();
   verb->add_option("--budget", options->budget, "dollars that it may cost at most")
       ->check(CLI::PositiveNumber)
       ->required();
   verb->add_option("--parts", options->parts, "a name of scenarios/parts or a file");
+  add_prices(*verb, options->prices);
   verb->add_option("--lifetime", options->years, "years that its drives have to last")
       ->check(CLI::PositiveNumber);
   add_way_options(*verb, *options);
@@ -271,6 +354,7 @@ void add_plan_machine(CLI::App& plan) {
   verb->add_option("--machine-out", options->machine_out,
                    "where the machine file of the answer is written");
   add_set(*verb, options->overrides, "override one value of all that is tried");
+  add_limit(*verb, options->limit_s, plan_limit_help);
   verb->add_flag("--json", options->json, "with the whole result of what is shown");
   verb->footer(
       "Example:\n  spillway plan machine --model gpt2-xl --tokens-per-day 20e6 --budget 5000 "

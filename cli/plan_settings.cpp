@@ -1,7 +1,8 @@
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
+#include "cli/plan_deepspeed.hpp"
+#include "reports/finished_run.hpp"
 #include "reports/human.hpp"
-#include "scenarios/export_deepspeed.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,13 +20,7 @@ namespace {
 
 struct Options : PlanOptions {
   std::string out;
-};
-
-/// A trial as a configuration of DeepSpeed.
-struct Configuration {
-  const Trial* trial = nullptr;  ///< nullptr: DeepSpeed can run none of those that fit
-  scenarios::Exported exported;
-  std::string refusal;  ///< why it is not the fastest one's
+  scenarios::ExportOptions deepspeed;
 };
 
 /// Everything about one model.
@@ -37,58 +32,21 @@ struct Answer {
   Configuration deepspeed;
 };
 
-std::vector<const Trial*> fastest_first(const std::vector<Trial>& trials) {
-  std::vector<const Trial*> fit;
-  for (const Trial& trial : trials)
-    if (trial.fits()) fit.push_back(&trial);
-  std::stable_sort(fit.begin(), fit.end(), [](const Trial* a, const Trial* b) {
-    return a->result->tokens_per_s > b->result->tokens_per_s;
-  });
-  return fit;
-}
-
-/// Of the fastest trial that DeepSpeed can run.
-Configuration configure(const std::vector<Trial>& trials) {
-  Configuration found;
-  for (const Trial* trial : fastest_first(trials)) {
-    try {
-      found.exported = scenarios::export_deepspeed(
-          scenarios::read_scenario(trial->result->scenario, {}, explore::known_systems()).scenario);
-      found.trial = trial;
-      return found;
-    } catch (const description::ScenarioError& error) {
-      const description::Complaint& first = error.complaints().front();
-      if (found.refusal.empty()) found.refusal = first.path + ": " + first.message;
-    }
-  }
-  return found;
-}
-
-bool deepspeed_can(const json& base, const Trial& trial) {
-  try {
-    scenarios::export_deepspeed(
-        scenarios::read_scenario(base, trial.overrides, explore::known_systems()).scenario);
-    return true;
-  } catch (const description::ScenarioError&) {
-    return false;
-  }
-}
-
 /// Simulates what was left out as slower than the best, where it may be the fastest for DeepSpeed.
-void try_deepspeed(const json& base, Answer& answer) {
-  const Trial* known = answer.deepspeed.trial;
-  const double least = known ? known->result->tokens_per_s : 0;
+void try_deepspeed(const explore::Backend& backend, const json& base, Answer& answer) {
+  const auto& known = answer.deepspeed.result;
+  const double least = known ? known->tokens_per_s : 0;
   std::vector<Trial> open;
   std::vector<std::size_t> of;
   for (std::size_t i = 0; i < answer.trials.size(); ++i) {
     const Trial& trial = answer.trials[i];
     if (!trial.ruled_out || trial.most_tokens_per_s.value_or(0) <= least) continue;
-    if (!deepspeed_can(base, trial)) continue;
+    if (!deepspeed_can(base, trial.overrides)) continue;
     open.push_back({trial.words, trial.overrides, std::nullopt, ""});
     of.push_back(i);
   }
   explore::TrialCounts counts;
-  if (!open.empty()) try_fastest(simulator(), base, open, 1, counts);
+  if (!open.empty()) try_fastest(backend, base, open, 1, counts);
   for (std::size_t i = 0; i < open.size(); ++i)
     if (open[i].result) answer.trials[of[i]] = std::move(open[i]);
   answer.counts.ruled_out -= counts.simulated;
@@ -100,13 +58,14 @@ void drop_refused_splits(std::vector<Trial>& trials) {
   std::erase_if(trials, [](const Trial& trial) {
     const bool split = trial.words.find(", tensor ") != std::string::npos ||
                        trial.words.find(", pipeline ") != std::string::npos;
-    return split && !trial.result && !trial.ruled_out;
+    return split && trial.refused;
   });
 }
 
-Answer answer_for(const Options& options, const std::string& model) {
+Answer answer_for(const explore::Backend& backend, const Options& options,
+                  const std::string& model) {
   Answer answer{model, {}, {}, nullptr, {}};
-  for (const Way& way : ways_of(options))
+  for (const Way& way : runnable_ways(options, plan_base(options, model), options.overrides))
     for (const Split& split : splits_of(options))
       for (const BatchSplit& batch : batches_of(options, split.data)) {
         Trial& trial = answer.trials.emplace_back();
@@ -120,14 +79,15 @@ Answer answer_for(const Options& options, const std::string& model) {
            "take a multiple of the cards");
   add_overrides(answer.trials, options);
   if (const auto wrong =
-          try_fastest(simulator(), plan_base(options, model), answer.trials, 1, answer.counts))
+          try_fastest(backend, plan_base(options, model), answer.trials, 1, answer.counts))
     throw *wrong;
   drop_refused_splits(answer.trials);
+  find_needs(backend, plan_base(options, model), answer.trials);
   answer.best = explore::fastest(answer.trials);
-  answer.deepspeed = configure(answer.trials);
+  answer.deepspeed = fastest_configuration(answer.trials, options.deepspeed);
   if (answer.best && answer.deepspeed.trial != answer.best) {
-    try_deepspeed(plan_base(options, model), answer);
-    answer.deepspeed = configure(answer.trials);
+    try_deepspeed(backend, plan_base(options, model), answer);
+    answer.deepspeed = fastest_configuration(answer.trials, options.deepspeed);
   }
   return answer;
 }
@@ -143,11 +103,16 @@ std::filesystem::path config_for(const Options& options, const std::string& mode
   return file_for(options, model).replace_extension(".ds_config.json");
 }
 
+/// DeepSpeed's file is whole: it names the folder that it offloads to, if to any.
+bool writes_configuration(const Answer& answer) {
+  return answer.deepspeed.trial && !answer.deepspeed.exported.needs_nvme_path;
+}
+
 void write(const Options& options, const Answer& answer) {
   if (options.out.empty() || !answer.best) return;
   write_file(file_for(options, answer.model).string(),
              answer.best->result->scenario.dump(2) + "\n");
-  if (answer.deepspeed.trial)
+  if (writes_configuration(answer))
     write_file(config_for(options, answer.model).string(),
                answer.deepspeed.exported.ds_config.dump(2) + "\n");
 }
@@ -162,25 +127,36 @@ json answer_json(const Answer& answer) {
   if (deepspeed.trial)
     out["deepspeed"] = {{"words", deepspeed.trial->words},
                         {"is_best", deepspeed.trial == answer.best},
+                        {"version", deepspeed.exported.version.text()},
+                        {"tokens_per_s", deepspeed.result->tokens_per_s},
+                        {"scenario", deepspeed.exported.scenario},
+                        {"needs_nvme_path", deepspeed.exported.needs_nvme_path},
                         {"ds_config", deepspeed.exported.ds_config},
                         {"notes", deepspeed.exported.notes}};
   return out;
 }
 
-/// Whether DeepSpeed can run the answer.
+/// Where its file is, or why it is not.
+std::string file_words(const Options& options, const Answer& answer) {
+  if (options.out.empty()) return ".";
+  if (writes_configuration(answer)) return ": " + config_for(options, answer.model).string() + ".";
+  return "; its file is not written, as it needs --nvme-path, the folder on the drives.";
+}
+
+/// Whether DeepSpeed can run the answer, and how fast what it can run is there.
 std::string deepspeed_words(const Options& options, const Answer& answer) {
   const Configuration& deepspeed = answer.deepspeed;
   if (!deepspeed.trial) return "DeepSpeed can run nothing that fits: " + deepspeed.refusal + ".";
-  const std::string file =
-      options.out.empty() ? "" : ": " + config_for(options, answer.model).string();
-  std::string text = "DeepSpeed can run it" + file + ".";
-  if (deepspeed.trial != answer.best)
-    text =
-        fmt::format("DeepSpeed cannot run it ({}). The fastest that it can is {}: {} tokens/s{}.",
-                    deepspeed.refusal, deepspeed.trial->words,
-                    reports::human_number(deepspeed.trial->result->tokens_per_s), file);
+  const std::string version = "DeepSpeed " + deepspeed.exported.version.text();
+  const std::string speed = reports::human_number(deepspeed.result->tokens_per_s) + " tokens/s";
+  std::string text =
+      deepspeed.trial == answer.best
+          ? fmt::format("{} can run it, at {}", version, speed)
+          : fmt::format("DeepSpeed cannot run it ({}). The fastest that {} can is {}: {}",
+                        deepspeed.refusal, version, deepspeed.trial->words, speed);
+  text += file_words(options, answer);
   if (!deepspeed.exported.notes.empty())
-    text += fmt::format(" What differs there: {}.", fmt::join(deepspeed.exported.notes, "; "));
+    text += fmt::format(" {}.", fmt::join(deepspeed.exported.notes, "; "));
   return text;
 }
 
@@ -202,11 +178,14 @@ std::vector<Trial> worth_a_look(const std::vector<Trial>& trials) {
 void print_answer(const Options& options, const Answer& answer) {
   const std::vector<Trial> shown = worth_a_look(answer.trials);
   print(evidence(shown));
-  if (const std::size_t more = answer.trials.size() - shown.size())
-    print(fmt::format("{} more, ruled out by their bounds, are in --json.\n", more));
+  const auto ruled_out = [](const Trial& trial) { return trial.ruled_out; };
+  const auto more = std::count_if(answer.trials.begin(), answer.trials.end(), ruled_out) -
+                    std::count_if(shown.begin(), shown.end(), ruled_out);
+  if (more > 0) print(fmt::format("{} more, ruled out by their bounds, are in --json.\n", more));
   print("\n");
   if (!answer.best) {
-    print_paragraph(answer.model + " fits on this machine with none of them.");
+    print_paragraph(answer.model + " fits on this machine with none of them" +
+                    (answer.counts.not_tried > 0 ? " that was tried." : "."));
     return print_paragraph(counts_words(answer.counts));
   }
   const result::Result& result = *answer.best->result;
@@ -216,6 +195,8 @@ void print_answer(const Options& options, const Answer& answer) {
                   reports::human_number(result.tokens_per_s * result.step_time_s),
                   options.global_batch ? "" : " (--global-batch compares at one size of a step)",
                   counts_words(answer.counts)));
+  if (result.run)
+    print("\n" + reports::finished_run_report(result, reports::screen_of(stdout)) + "\n");
   print_paragraph(deepspeed_words(options, answer));
   print_paragraph(certainty(*answer.best->result));
 }
@@ -223,9 +204,15 @@ void print_answer(const Options& options, const Answer& answer) {
 void plan_settings(const Options& options) {
   std::vector<Answer> answers;
   answers.reserve(options.models.size());  // an answer points into itself
+  Monitor monitor("settings", options.limit_s);
+  const explore::Backend backend = monitor.backend();
+  explore::TrialCounts counts;
   for (const std::string& model : options.models) {
-    answers.push_back(answer_for(options, model));
+    monitor.say("settings of " + model);
+    answers.push_back(answer_for(backend, options, model));
+    monitor.clear();
     Answer& answer = answers.back();
+    counts.not_tried += answer.counts.not_tried;
     write(options, answer);
     if (options.json) continue;
     if (answers.size() > 1) print("\n");
@@ -234,12 +221,12 @@ void plan_settings(const Options& options) {
   if (!options.json) {
     if (options.out.empty())
       print("--out FILE writes the scenario, and DeepSpeed's configuration.\n");
-    return;
+    return finish(monitor, counts, options.json);
   }
-  if (answers.size() == 1) return print_json(answer_json(answers.front()));
   json all = json::array();
   for (const Answer& answer : answers) all.push_back(answer_json(answer));
-  print_json(all);
+  print_json(answers.size() == 1 ? all.front() : all);
+  finish(monitor, counts, options.json);
 }
 
 }  // namespace
@@ -256,7 +243,15 @@ void add_plan_settings(CLI::App& plan) {
   verb->add_option("--out", options->out,
                    "where the best scenario is written; beside it, as .ds_config.json, the fastest "
                    "that DeepSpeed can run");
+  verb->add_option("--nvme-path", options->deepspeed.nvme_path,
+                   "folder on the drives, for DeepSpeed's file");
+  verb->add_option("--deepspeed", options->deepspeed.deepspeed,
+                   "version of DeepSpeed, such as 0.18; default: the newest");
   add_plan_ending(*verb, *options);
+  verb->footer(
+      "Example:\n  spillway plan settings --model gpt2-xl --machine gaming_4090 --sequence 1024 "
+      "--system zero_offload,zero_infinity");
+  options->deepspeed.nearest = true;
   verb->callback([options] { plan_settings(*options); });
 }
 

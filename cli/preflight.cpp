@@ -27,6 +27,11 @@ std::uint64_t of(const result::PeakBytes& peak, std::initializer_list<Purpose> p
   return bytes;
 }
 
+/// Bytes on drives and elsewhere.
+std::uint64_t stored(const Result& predicted) {
+  return predicted.ssd.total + predicted.remote.total;
+}
+
 double steps(const Scenario& scenario) {
   return static_cast<double>(scenario.run.warmup_steps + scenario.run.steps);
 }
@@ -58,19 +63,19 @@ std::vector<std::uint64_t> file_need(const Scenario& scenario, const Result& pre
     bytes.push_back(scenario.strategy.io_engine == description::IoEngine::direct &&
                             storage.kind == description::StorageKind::ssd
                         ? storage.total_capacity().value()
-                        : predicted.ssd.total);
+                        : stored(predicted));
   return bytes;
 }
 
 void size_storages(Scenario& scenario, const Result& predicted) {
-  const std::uint64_t need = predicted.ssd.total + predicted.ssd.total / 16 + (64u << 20);
+  const std::uint64_t need = stored(predicted) + stored(predicted) / 16 + (64u << 20);
   for (description::StorageSpec& storage : scenario.machine.storage)
     if (storage.capacity.value() == 0 || storage.capacity.value() > need)
       storage.capacity = description::Bytes(need / 4096 * 4096);
 }
 
 double bytes_written(const Scenario& scenario, const Result& predicted) {
-  return static_cast<double>(predicted.ssd.total) + steps(scenario) * written_per_step(predicted);
+  return static_cast<double>(stored(predicted)) + steps(scenario) * written_per_step(predicted);
 }
 
 std::string announcement(const Scenario& scenario, const Result& predicted,
@@ -80,7 +85,7 @@ std::string announcement(const Scenario& scenario, const Result& predicted,
       fmt::format("Predicted: {:.0f} steps of {} or more{}; {} on storage, {} written in all",
                   steps(scenario), reports::human_time(predicted.step_time_s),
                   reference ? ", then as many of resident training to compare with" : "",
-                  reports::human_memory(predicted.ssd.total), reports::human_bytes(written));
+                  reports::human_memory(stored(predicted)), reports::human_bytes(written));
   if (predicted.wear && predicted.wear->lifetime_write_bytes)
     text +=
         fmt::format(" ({:.2g} % of what {} may write in its life)",

@@ -3,11 +3,13 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
 #include "hw_backend/interrupt.hpp"
+#include "scenarios/description/bugs.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -17,6 +19,7 @@ namespace {
 
 enum Exit { answer = 0, users_input = 2, device = 3, our_bug = 4, signalled = 128 };
 
+constexpr const char* version_text = "spillway 0.1";
 constexpr const char* description_text =
     "Predicts what training a model larger than the GPU needs when weights, activations,\n"
     "gradients and optimizer states are spilled to DRAM and SSD: memory, traffic, wear and time.";
@@ -55,7 +58,47 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 /// CLI11 names the largest number there is where any above 0 will do.
 std::string plainer(const std::string& message) {
   const std::size_t range = message.find(" not in range 0.000000 to 179769");
-  return range == std::string::npos ? message : message.substr(0, range) + " is not above 0";
+  if (range == std::string::npos) return message;
+  const std::string start = message.substr(0, range);
+  const std::string word = start.substr(start.find_last_of(' ') + 1);
+  char* end = nullptr;
+  std::strtod(word.c_str(), &end);
+  return start + (end == word.c_str() + word.size() ? " is not above 0" : " is no number");
+}
+
+/// `spillway help VERB`: what `spillway VERB --help` says.
+void help(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* verb = &app;
+  std::string before;
+  for (const std::string& word : words) {
+    const auto next =
+        verb->get_subcommands([&word](const CLI::App* one) { return one->get_name() == word; });
+    if (next.empty()) {
+      const std::vector<std::string> known = verbs_of(*verb);
+      refuse("help", "no verb \"" + word + "\"",
+             did_you_mean(word, known) + (known.empty() ? "" : "known: ") +
+                 fmt::format("{}", fmt::join(known, ", ")));
+    }
+    before += (before.empty() ? "" : " ") + verb->get_name();
+    verb = next.front();
+  }
+  // help() of a program speaks of the verb that was parsed, which is this one
+  print(words.empty() ? app.get_formatter()->make_help(&app, app.get_name(), {})
+                      : verb->help(before));
+}
+
+void add_help(CLI::App& app) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* verb = app.add_subcommand("help", "what a verb does: help plan drives");
+  verb->add_option("verb", *words, "its words; none: all verbs");
+  verb->footer("Example:\n  spillway help plan drives");
+  verb->callback([&app, words] { help(app, *words); });
+}
+
+void add_version(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand("version", "the version of the program");
+  verb->footer("Example:\n  spillway version");
+  verb->callback([] { print(std::string(version_text) + "\n"); });
 }
 
 /// What is wrong with the words of the command, and the nearest ones that are right.
@@ -85,9 +128,18 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error, bool json) {
   return users_input;
 }
 
+constexpr const char* please_report = "please report it with the scenario";
+
+/// Bugs that stand in the answer in the place of what they kept from it.
+int bugs_met() {
+  for (const std::string& bug : noticed_bugs())
+    std::fprintf(stderr, "%s; %s\n", bug.c_str(), please_report);
+  return noticed_bugs().empty() ? answer : our_bug;
+}
+
 /// What was printed reaches its reader, or the device that took it is at fault.
 int delivered() {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return answer;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return bugs_met();
   std::fprintf(stderr, "standard output: %s\n", std::strerror(errno));
   return device;
 }
@@ -98,10 +150,11 @@ int run_program(int argc, const char* const* argv) {
   CLI::App app(description_text, "spillway");
   app.footer(footer_text);
   app.require_subcommand(1);
-  app.set_version_flag("--version", "spillway 0.1");
+  app.set_version_flag("--version", version_text);
   for (const auto add :
-       {add_simulate, add_compare, add_model, add_machine, add_systems, add_import, add_export,
-        add_lifetimes, add_worker, add_fidelity, add_probe, add_validate, add_explore, add_plan})
+       {add_fit, add_new, add_describe, add_simulate, add_compare, add_model, add_machine,
+        add_systems, add_import, add_export, add_lifetimes, add_worker, add_fidelity, add_probe,
+        add_validate, add_explore, add_plan, add_help, add_version})
     add(app);
   const bool json = std::any_of(
       argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
@@ -123,9 +176,7 @@ int run_program(int argc, const char* const* argv) {
     std::fprintf(stderr, "interrupted; nothing is left behind\n");
     return signalled + interrupted.signal();  // as a shell says it
   } catch (const std::exception& error) {
-    report({{"", 0, 0, "", std::string("a bug of spillway: ") + error.what(),
-             "please report it with the scenario"}},
-           json);
+    report({{"", 0, 0, "", description::as_bug(error.what()), please_report}}, json);
     return our_bug;
   }
 }

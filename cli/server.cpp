@@ -107,6 +107,8 @@ MachineFile paced_as(MachineFile server, const MachineFile& pace) {
   server.gpu = pace.gpu;
   server.gpu.shares_host = false;
   server.gpu.context = description::Bytes(0);  // the host has no driver
+  server.gpu.reserve = description::Bytes(0);
+  server.sources["gpu.reserve"] = "assumed: nothing else is on an emulated GPU";
   server.pcie = pace.pcie;
   server.network = pace.network;
   server.name += " paced as " + pace.name;

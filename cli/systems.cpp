@@ -1,5 +1,6 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
+#include "explore/runs_with.hpp"
 #include "reports/table.hpp"
 #include "strategies/catalogue.hpp"
 
@@ -14,9 +15,12 @@ void systems(bool json) {
   reports::Table table;
   table.columns = {{"system", reports::Align::left},
                    {"what it does", reports::Align::left},
+                   {"runs with", reports::Align::left},
                    {"source", reports::Align::left}};
   for (const strategies::System& system : strategies::catalogue()) {
+    const result::RunsWith runs_with = explore::runs_with(system);
     all.push_back({{"system", system.name},
+                   {"runs_with", runs_with},
                    {"summary", system.summary},
                    {"source", system.source},
                    {"parts", nlohmann::json(system.defaults())},
@@ -24,7 +28,7 @@ void systems(bool json) {
                    {"notes",
                     {"hw: dense decoders, tensor parallel 1, run for real "
                      "(spillway validate); others with --synthetic"}}});
-    table.rows.push_back({{system.name}, {system.summary}, {system.source}});
+    table.rows.push_back({{system.name}, {system.summary}, {runs_with.program}, {system.source}});
   }
   if (json) return print_json(all);
   print(reports::to_text(table, reports::screen_of(stdout)));

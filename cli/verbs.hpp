@@ -6,6 +6,9 @@ namespace spillway::cli {
 
 /// Each verb adds its subcommand to `app`; its callback throws what goes wrong, and answers on
 /// standard output.
+void add_describe(CLI::App& app);
+void add_new(CLI::App& app);
+void add_fit(CLI::App& app);
 void add_systems(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_compare(CLI::App& app);

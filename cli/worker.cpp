@@ -1,5 +1,6 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
+#include "scenarios/description/bugs.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <iostream>
@@ -20,7 +21,8 @@ nlohmann::json outcome_of(const nlohmann::json& scenario, double limit_s) {
     const auto resolved =
         scenarios::read_scenario(scenario, {}, explore::known_systems(), strategies::unsupported);
     const std::vector<explore::Outcome> outcomes = explore::simulate_all(
-        simulator(), std::span<const description::Scenario>(&resolved.scenario, 1), 1, limit_s);
+        simulator(), std::span<const description::Scenario>(&resolved.scenario, 1), 1, limit_s,
+        explore::WhenFull::find_need);
     const explore::Outcome& outcome = outcomes.front();
     if (outcome.result) return {{"result", *outcome.result}};
     return outcome.complaints.empty() ? without_answer(outcome.failure)
@@ -28,7 +30,7 @@ nlohmann::json outcome_of(const nlohmann::json& scenario, double limit_s) {
   } catch (const description::ScenarioError& error) {
     return errors_json(error.complaints());
   } catch (const description::InternalError& error) {
-    return without_answer(std::string("a bug of spillway: ") + error.what());
+    return without_answer(description::as_bug(error.what()));
   }
 }
 

@@ -19,8 +19,13 @@ constexpr std::size_t most_runners_up = 3;
 /// Boxes that are looked at for runners-up, and with what is not searched with.
 constexpr std::size_t most_looks = 96;
 
+/// Boxes and settings that are simulated to say how near a budget comes.
+constexpr std::size_t near_boxes = 8, near_settings = 4;
+
 /// A box under a setting.
 using Point = std::pair<Box, std::size_t>;
+/// Boxes with their prices.
+using Priced = std::vector<std::pair<double, Box>>;
 
 /// Owns one search: what was simulated, and what is known of each box.
 class Searcher {
@@ -35,15 +40,16 @@ class Searcher {
         bounds_(list, need) {
     for (const Box& box : boxes_of(list)) {
       const double price = price_of(list, box);
-      if (price <= need.budget_usd) boxes_.emplace_back(price, box);
+      (price <= need.budget_usd ? boxes_ : above_).emplace_back(price, box);
     }
-    std::stable_sort(boxes_.begin(), boxes_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto* some : {&boxes_, &above_})
+      std::stable_sort(some->begin(), some->end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
   }
 
   BoxSearch run() {
     found_.boxes = boxes_.size();
-    const std::size_t first = first_that_meets();
+    const std::size_t first = first_that_meets(boxes_);
     std::size_t answer = cheapest_before(first);
     if (answer < boxes_.size()) {
       look_at_answer(boxes_[answer].second);
@@ -54,6 +60,9 @@ class Searcher {
     if (answer < boxes_.size()) {
       look_beside();
       look_above(answer);
+      collect_meeting();
+    } else {
+      look_for_near_ones();
     }
     if (bounds_.error()) throw *bounds_.error();
     found_.bounded = bounds_.bounded();
@@ -84,7 +93,7 @@ class Searcher {
     return few;
   }
 
-  bool spent() const { return found_.simulated >= most_; }
+  bool spent() const { return found_.simulated >= most_ || !backend_.goes_on(); }
   /// Scenarios that go together next.
   std::uint64_t next_batch() const {
     return std::min<std::uint64_t>(together, most_ - found_.simulated);
@@ -106,6 +115,7 @@ class Searcher {
     if (trials.empty()) return;
     try_all(backend_, need_.job, trials);  // what contradicts itself has that as its reason
     for (std::size_t i = 0; i < fresh.size(); ++i) {
+      if (trials[i].not_tried) continue;
       found_.simulated += trials[i].result.has_value();
       trials_[fresh[i]] = std::move(trials[i]);
     }
@@ -113,7 +123,10 @@ class Searcher {
   }
 
   bool meets(const Trial& trial) const {
-    if (!trial.fits() || trial.result->tokens_per_s * 86400 < need_.tokens_per_day) return false;
+    return trial.fits() && trial.result->tokens_per_s * 86400 >= need_.tokens_per_day &&
+           lasts(trial);
+  }
+  bool lasts(const Trial& trial) const {
     if (!need_.years || !trial.result->wear) return true;
     const result::Wear& wear = *trial.result->wear;
     return wear.lifetime_years ? *wear.lifetime_years >= *need_.years
@@ -150,19 +163,65 @@ class Searcher {
   }
 
   /// The first box, in order of price, on which one of its most promising settings does.
-  std::size_t first_that_meets() {
-    for (std::size_t from = 0; from < boxes_.size() && !spent();) {
+  std::size_t first_that_meets(const Priced& boxes) {
+    for (std::size_t from = 0; from < boxes.size() && !spent();) {
       std::vector<Point> points;
       const std::uint64_t batch = next_batch();
       std::size_t end = from;
-      for (; end < boxes_.size() && points.size() < batch; ++end)
-        for (const std::size_t setting : promising(boxes_[end].second))
-          points.emplace_back(boxes_[end].second, setting);
+      for (; end < boxes.size() && points.size() < batch; ++end)
+        for (const std::size_t setting : promising(boxes[end].second))
+          points.emplace_back(boxes[end].second, setting);
       simulate(points);
       for (; from < end; ++from)
-        if (met(boxes_[from].second)) return from;
+        if (met(boxes[from].second)) return from;
     }
-    return boxes_.size();
+    return boxes.size();
+  }
+
+  /// How near the budget comes to what is asked, and what it would take.
+  void look_for_near_ones() {
+    std::vector<Point> points;
+    for (const Box& box : fastest_by_bounds())
+      for (const std::size_t setting : settings_by_bounds(box)) points.emplace_back(box, setting);
+    simulate(points);
+    for (const auto& [point, trial] : trials_) {
+      if (!trial.fits() || !lasts(trial)) continue;
+      const double price = price_of(list_, point.first), rate = trial.result->tokens_per_s;
+      const auto& best = found_.nearest;
+      if (best && std::tuple(-rate, price) >=
+                      std::tuple(-best->trial.result->tokens_per_s, best->price_usd))
+        continue;
+      found_.nearest = BoxOffer{"", point.first, price, point.second, trial, false};
+    }
+    const std::size_t dearer = first_that_meets(above_);
+    if (dearer < above_.size()) found_.dearer = best_that_counts(above_[dearer].second);
+  }
+
+  /// Settings that are searched with, the most promising first, whatever is asked; a few.
+  std::vector<std::size_t> settings_by_bounds(const Box& box) {
+    const std::vector<double>& most = bounds_.of(box);
+    std::vector<std::size_t> all(most.size());
+    std::iota(all.begin(), all.end(), 0);
+    std::erase_if(all, [&](std::size_t i) { return !need_.settings[i].searched || most[i] <= 0; });
+    std::stable_sort(all.begin(), all.end(),
+                     [&](std::size_t a, std::size_t b) { return most[a] > most[b]; });
+    all.resize(std::min(all.size(), near_settings));
+    return all;
+  }
+
+  /// The boxes within the budget whose bounds allow most.
+  std::vector<Box> fastest_by_bounds() {
+    std::vector<std::pair<double, Box>> all;
+    for (const auto& [price, box] : boxes_) {
+      if (!backend_.goes_on()) break;
+      const auto settings = settings_by_bounds(box);
+      if (!settings.empty()) all.emplace_back(bounds_.of(box)[settings.front()], box);
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<Box> few;
+    for (std::size_t i = 0; i < std::min(all.size(), near_boxes); ++i) few.push_back(all[i].second);
+    return few;
   }
 
   /// The cheapest that does once all settings of all boxes before `limit` were simulated.
@@ -209,13 +268,13 @@ class Searcher {
   }
 
   void count_cheaper(std::size_t answer) {
-    for (std::size_t i = 0; i < answer; ++i) {
+    found_.cheaper = answer;
+    for (std::size_t i = 0; i < answer && backend_.goes_on(); ++i) {
       const Box& box = boxes_[i].second;
-      ++found_.cheaper;
       const auto open = open_settings(box);
       found_.ruled_out += open.empty();
       found_.missed += !open.empty() && std::all_of(open.begin(), open.end(), [&](std::size_t s) {
-        return known({box, s});
+        return known({box, s}) && !trials_.at({box, s}).unanswered;
       });
     }
   }
@@ -343,14 +402,21 @@ class Searcher {
     }
   }
 
+  void collect_meeting() {
+    std::set<Box> seen = {found_.answer->box};
+    for (const auto& [point, unused] : trials_)
+      if (seen.insert(point.first).second && met(point.first))
+        found_.meeting.push_back(point.first);
+  }
+
   const Backend& backend_;
   const scenarios::PriceList& list_;
   const BoxNeed& need_;
   const std::uint64_t most_;
   const BoxProgress& progress_;
   BoxBounds bounds_;
-  std::set<std::string> late_;                 ///< systems that joined when there was an answer
-  std::vector<std::pair<double, Box>> boxes_;  ///< within the budget, the cheapest first
+  std::set<std::string> late_;  ///< systems that joined when there was an answer
+  Priced boxes_, above_;        ///< within the budget and above it, the cheapest first
   std::map<Point, Trial> trials_;
   std::vector<std::pair<std::string, Box>> changes_;
   BoxSearch found_;

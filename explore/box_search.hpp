@@ -18,13 +18,17 @@ struct BoxOffer {
 /// What a search for the cheapest box found.
 struct BoxSearch {
   std::optional<BoxOffer> answer;
-  std::vector<BoxOffer> neighbours;  ///< a part more, less or other than the answer
-  std::vector<BoxOffer> systems;     ///< the answer's box, the best of each other system
-  std::vector<BoxOffer> runners_up;  ///< the cheapest with other cards or another host
-  std::uint64_t boxes = 0;           ///< within the budget
-  std::uint64_t cheaper = 0;         ///< than the answer; without one, all within the budget
-  std::uint64_t ruled_out = 0;       ///< of them, by bounds alone
-  std::uint64_t missed = 0;          ///< of them, by simulation of all that bounds leave
+  std::vector<BoxOffer> neighbours;     ///< a part more, less or other than the answer
+  std::vector<BoxOffer> systems;        ///< the answer's box, the best of each other system
+  std::vector<BoxOffer> runners_up;     ///< the cheapest with other cards or another host
+  std::vector<scenarios::Box> meeting;  ///< all that were simulated and do it, the answer left out
+  /// Without an answer: the fastest within the budget whose drives last, and the cheapest above it
+  /// that does, both as far as the most promising settings say.
+  std::optional<BoxOffer> nearest, dearer;
+  std::uint64_t boxes = 0;      ///< within the budget
+  std::uint64_t cheaper = 0;    ///< than the answer; without one, all within the budget
+  std::uint64_t ruled_out = 0;  ///< of them, by bounds alone
+  std::uint64_t missed = 0;     ///< of them, by simulation of all that bounds leave
   /// Systems that are not searched with and do it on the answer, and cheaper boxes on which they
   /// miss it, in the setting that does best there.
   std::vector<std::string> late_systems;

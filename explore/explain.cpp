@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <tuple>
 
 namespace spillway::explore {
 
@@ -86,13 +87,52 @@ void add_rates(const Scenario& scenario, std::vector<Step>& steps) {
         times("machine.host.check_fused", host.check_fused, 2)}});
 }
 
-/// Systems whose updates come late only where those of the point do.
-void add_systems(const Scenario& scenario, std::vector<Step>& steps) {
-  for (const strategies::System& system : strategies::catalogue())
-    if (scenario.strategy.system != system.name &&
-        (system.defaults().optimizer.staleness == 0 || scenario.strategy.optimizer.staleness > 0))
-      steps.push_back({std::string("the system ") + system.name,
-                       {std::string(R"(strategy={"system": ")") + system.name + "\"}"}});
+/// The micro-batches and accumulations that make the samples of a step: the own one first, then
+/// halves and doubles of it.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> splits_of(
+    const description::Training& training) {
+  const std::uint64_t own = training.micro_batch, times = training.gradient_accumulation;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> splits = {{own, times}};
+  for (std::uint64_t by = 2; own % by == 0; by *= 2) splits.emplace_back(own / by, times * by);
+  for (std::uint64_t by = 2; times % by == 0; by *= 2) splits.emplace_back(own * by, times / by);
+  return splits;
+}
+
+/// Each other system under each split. Systems whose updates come late only where those of the
+/// point do.
+std::vector<Step> system_steps(const Scenario& scenario) {
+  std::vector<Step> steps;
+  for (const strategies::System& system : strategies::catalogue()) {
+    if (scenario.strategy.system == system.name ||
+        (system.defaults().optimizer.staleness != 0 && scenario.strategy.optimizer.staleness == 0))
+      continue;
+    for (const auto& [batch, times] : splits_of(scenario.training))
+      steps.push_back({fmt::format("{}, micro-batch {}{}", system.name, batch,
+                                   times == 1 ? "" : fmt::format(" x {}", times)),
+                       {std::string(R"(strategy={"system": ")") + system.name + "\"}",
+                        fmt::format("training.micro_batch={}", batch),
+                        fmt::format("training.gradient_accumulation={}", times)}});
+  }
+  return steps;
+}
+
+/// Of each system the split that is fastest, or else the first that says most.
+std::vector<Trial> best_splits(const std::vector<Trial>& all) {
+  const auto merit = [](const Trial& trial) {
+    return std::tuple(trial.fits(), trial.fits() ? trial.result->tokens_per_s : 0,
+                      trial.ruled_out ? trial.most_tokens_per_s.value_or(0) : 0);
+  };
+  std::vector<Trial> best;
+  std::string last;
+  for (const Trial& trial : all) {
+    const std::string system = trial.words.substr(0, trial.words.find(','));
+    if (system != last)
+      best.push_back(trial);
+    else if (merit(trial) > merit(best.back()))
+      best.back() = trial;
+    last = system;
+  }
+  return best;
 }
 
 /// What stands beside the point on the axes of the machine: the values before and after its own, of
@@ -154,20 +194,23 @@ std::vector<NextStep> next_steps(const Backend& backend, const json& written,
                                  const std::vector<AxisRow>& axes, const json& point,
                                  const std::vector<std::string>& constraints) {
   const Scenario scenario = scenarios::read_scenario(written, {}, known_systems()).scenario;
-  std::vector<Step> parts, systems;
+  std::vector<Step> parts;
   add_drives(scenario, parts);
   add_memory(scenario, parts);
   add_axes(axes, point, parts);
   add_rates(scenario, parts);
-  add_systems(scenario, systems);
-  std::vector<Trial> trials = trials_of(parts), others = trials_of(systems);
+  std::vector<Trial> trials = trials_of(parts), others = trials_of(system_steps(scenario));
   try_bounded(backend, written, trials);  // what contradicts itself has that as its reason
-  try_all(backend, written, others);
+  TrialCounts counts;
+  try_fastest(backend, written, others, 1, counts);
+  others = best_splits(others);
+  const std::size_t systems_from = trials.size();
   trials.insert(trials.end(), others.begin(), others.end());
   std::vector<NextStep> answers;
-  for (Trial& trial : trials) {
-    NextStep& answer = answers.emplace_back(
-        NextStep{trial.words, std::nullopt, trial.reason, "", trial.most_tokens_per_s});
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    Trial& trial = trials[i];
+    NextStep& answer = answers.emplace_back(NextStep{trial.words, i >= systems_from, std::nullopt,
+                                                     trial.reason, "", trial.most_tokens_per_s});
     if (!trial.fits()) continue;
     answer.unmet = unmet(constraints, *trial.result);
     answer.result = std::move(trial.result);

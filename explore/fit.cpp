@@ -23,13 +23,18 @@ namespace {
 
 constexpr const char* machines = "scenarios/machines";
 
-/// The text of a shipped machine's file.
-std::string machine_text(const std::string& name) {
+/// A shipped machine's file; one that names parts or extends another with all of its numbers.
+nlohmann::ordered_json written_machine(const std::string& name) {
   const auto known = scenarios::shipped_names(machines);
   if (std::find(known.begin(), known.end(), name) == known.end())
     throw ScenarioError({scenarios::unknown_name({"--fit", 0, 0}, "", name, known)});
   std::ifstream file(scenarios::shipped_file(machines, name));
-  return {std::istreambuf_iterator<char>(file), {}};
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  auto written = nlohmann::ordered_json::parse(text, nullptr, true, true);  // keeps the keys' order
+  const json resolved =
+      scenarios::assemble(scenarios::located_at({{"machine", name}}, {}), {}).machine.json.value;
+  if (!resolved.contains("bought")) return written;
+  return nlohmann::ordered_json::parse(resolved.dump());
 }
 
 bool runs_on(const Figure& figure, const std::string& machine) {
@@ -267,8 +272,7 @@ std::vector<Figure> taken_of(const Backend& backend, const std::vector<Figure>& 
 
 Fitted fit_machine(const Backend& backend, const std::vector<Figure>& figures,
                    const std::string& machine, std::size_t jobs) {
-  const std::string text = machine_text(machine);
-  auto file = nlohmann::ordered_json::parse(text, nullptr, true, true);  // keeps the keys' order
+  auto file = written_machine(machine);
   Fitted answer;
   answer.fit.machine = machine;
   const std::vector<Figure> all = figures_on(figures, machine);

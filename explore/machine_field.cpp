@@ -35,11 +35,33 @@ std::function<SetField(const json&)> field(Part MachineFile::*part,
   };
 }
 
+bool follows_by_default(const MachineFile& machine, const std::string& path) {
+  const auto source = machine.sources.find(path);
+  return source != machine.sources.end() && source->second.starts_with("default:");
+}
+
+/// Memory, and the reserve that follows from it where the machine file has none.
+SetField set_gpu_memory(const json& value) {
+  return [memory = read<Bytes>(value)](MachineFile& machine) {
+    machine.gpu.memory = memory;
+    if (follows_by_default(machine, "gpu.reserve"))
+      machine.gpu.reserve = default_gpu_reserve(machine.gpu);
+  };
+}
+SetField set_host_memory(const json& value) {
+  return [memory = read<Bytes>(value)](MachineFile& machine) {
+    machine.host.memory = memory;
+    if (follows_by_default(machine, "host.reserve"))
+      machine.host.reserve = default_host_reserve(memory);
+  };
+}
+
 using Fields = std::map<std::string, std::function<SetField(const json&)>>;
 
 const Fields& machine_fields() {
   static const Fields fields = {
-      {"gpu.memory", field(&MachineFile::gpu, &GpuSpec::memory)},
+      {"gpu.memory", set_gpu_memory},
+      {"gpu.reserve", field(&MachineFile::gpu, &GpuSpec::reserve)},
       {"gpu.memory_rate", field(&MachineFile::gpu, &GpuSpec::memory_rate)},
       {"gpu.launch", field(&MachineFile::gpu, &GpuSpec::launch)},
       {"gpu.peer_rate", field(&MachineFile::gpu, &GpuSpec::peer_rate)},
@@ -50,7 +72,8 @@ const Fields& machine_fields() {
       {"pcie.pageable_d2h", field(&MachineFile::pcie, &PcieSpec::pageable_d2h)},
       {"pcie.link", field(&MachineFile::pcie, &PcieSpec::link)},
       {"pcie.latency", field(&MachineFile::pcie, &PcieSpec::latency)},
-      {"host.memory", field(&MachineFile::host, &HostSpec::memory)},
+      {"host.memory", set_host_memory},
+      {"host.reserve", field(&MachineFile::host, &HostSpec::reserve)},
       {"host.memory_rate", field(&MachineFile::host, &HostSpec::memory_rate)},
       {"host.cores", field(&MachineFile::host, &HostSpec::cores)},
       {"host.adam", field(&MachineFile::host, &HostSpec::adam)},
@@ -93,11 +116,6 @@ const StorageFields& storage_fields() {
       {"file_overhead", storage_field<Seconds>(&StorageSpec::file_overhead)},
   };
   return fields;
-}
-
-bool follows_by_default(const MachineFile& machine, const std::string& path) {
-  const auto source = machine.sources.find(path);
-  return source != machine.sources.end() && source->second.starts_with("default:");
 }
 
 /// Rates by element type; of the training's own types one may stand in for another.

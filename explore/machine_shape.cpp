@@ -8,18 +8,22 @@ std::string shape_of(description::MachineFile machine) {
   machine.name.clear();
   machine.sources.clear();
   machine.prices_usd.reset();
+  machine.dates.clear();
+  machine.bought.clear();
   description::GpuSpec& gpu = machine.gpu;
-  gpu.memory = {};
+  gpu.memory = gpu.reserve = {};
   gpu.memory_rate = {};
   for (auto& [type, rate] : gpu.compute) rate = {};
   for (auto& [type, rate] : gpu.peak) rate = {};
   machine.pcie = {};
   description::HostSpec& host = machine.host;
-  host.memory = {};
+  host.memory = host.reserve = {};
   for (auto* rate : {&host.memory_rate, &host.convert, &host.check_chained, &host.check_fused})
     *rate = {};
   host.adam = {};
   host.cores = 1;
+  host.slots.clear();
+  host.lanes = gpu.lanes = 0;
   for (description::StorageSpec& storage : machine.storage) {
     storage.count = 1;
     storage.capacity = {};
@@ -30,6 +34,9 @@ std::string shape_of(description::MachineFile machine) {
     storage.latency = {};
     storage.endurance.reset();
     storage.slc_cache.reset();
+    storage.price_usd.reset();
+    storage.form.clear();
+    storage.lanes = 0;
   }
   return nlohmann::json(machine).dump();
 }

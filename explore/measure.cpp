@@ -28,6 +28,9 @@ constexpr const char* always[] = {"feasible",
                                   "peak_bytes.host.total",
                                   "peak_bytes.ssd.total"};
 
+/// What goes with a lifetime; rows of an older program do without.
+constexpr const char* beside_a_lifetime[] = {"wear.warranty_years", "wear.waf"};
+
 /// What lists only what there is: a name that is not in it is 0.
 const std::set<std::string> sparse = {"by_purpose", "by_storage", "storage", "phase_busy_s",
                                       "phase_bytes"};
@@ -102,6 +105,8 @@ bool result_has(const std::string& path) {
 }
 
 double number_in(const json& result, const std::string& path) {
+  if (path == "wear.waf") return worn(result, "waf", 1);
+  if (path == "wear.warranty_years") return worn(result, "warranty_years", infinity);
   if (path == "wear.lifetime_years") return worn(result, "lifetime_years", infinity);
   if (path == "wear.usd_per_million_tokens") return worn(result, "usd_per_million_tokens", 0);
   const json* at = &result;
@@ -176,9 +181,14 @@ ScenarioRow Measures::row_of(const Outcome& outcome, double seconds) const {
   json result = *outcome.result;
   if (outcome.result->infeasible) {
     row.verdict = "infeasible";
-    row.reason = no_room(*outcome.result->infeasible);
+    row.reason = no_room(*outcome.result);
   }
-  for (const std::string& path : asked_) row.numbers[path] = written(number_in(result, path));
+  // what does not fit has no peaks: a need would look like one
+  const bool fits = outcome.result->feasible();
+  for (const std::string& path : asked_)
+    row.numbers[path] =
+        written(fits || !path.starts_with("peak_bytes.") ? number_in(result, path) : none);
+  for (const char* path : beside_a_lifetime) row.numbers[path] = written(number_in(result, path));
   row.numbers["bottleneck.resource"] = outcome.result->bottleneck;
   return row;
 }

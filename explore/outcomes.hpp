@@ -17,14 +17,24 @@ namespace spillway::explore {
 struct Outcome {
   std::optional<result::Result> result;
   std::vector<description::Complaint> complaints;  ///< the user's errors
-  std::string failure;  ///< a device's, a bug's, a crash's or a time-out's
+  /// A device's, a time-out's, or one that is_bug: a bug's or a crash's.
+  std::string failure;
+  bool not_tried = false;  ///< ended by a Watch before it was done; `failure` says so
 };
 
 /// "host memory: parameter_pool in init asks for 3.00 GiB, 0.50 GiB of 4.00 GiB are free".
 std::string no_room(const result::Infeasible& infeasible);
+/// Of a result that does not fit: "needs 113.10 of 64.00 GiB of host memory; first parameter_pool
+/// in init", or, where nobody asked for the need, the request that failed.
+std::string no_room(const result::Result& result);
 
 /// The catalogue as the reader of scenarios wants it.
 std::vector<scenarios::SystemInfo> known_systems();
+
+/// Asked at least ten times a second while scenarios are simulated, and before each bound that is
+/// computed; false ends what is not done yet.
+///   simulated  scenarios that were done since it was asked last
+using Watch = std::function<bool(std::size_t simulated)>;
 
 /// How scenarios are run; whoever links a simulator provides one.
 struct Backend {
@@ -32,29 +42,45 @@ struct Backend {
   std::function<std::unique_ptr<strategies::Machine>(const description::Scenario&, bool trace)>
       open;
   std::function<void()> prepare;  ///< loads what children forked afterwards then share
+  Watch watch = {};               ///< none: nothing ends before its time
+
+  bool goes_on() const { return !watch || watch(0); }
+  /// Told of each bug that a simulation in a child ended with, whoever asked for the simulation.
+  std::function<void(const std::string& failure)> on_bug = {};
 };
+
+/// What becomes of a scenario that does not fit: it ends with the request that failed, which is
+/// fast, or goes on to find what it would need of every tier.
+enum class WhenFull : unsigned char { stop, find_need };
 
 /// Simulates `scenario` in this process.
 ///   trace   receives all spans when not null
 ///   Throws  ScenarioError, DeviceError, InternalError
 result::Result simulate(const Backend& backend, const description::Scenario& scenario,
-                        result::Trace* trace = nullptr);
+                        result::Trace* trace = nullptr, WhenFull full = WhenFull::find_need);
 
 /// simulate() as JSON: {"result"}, {"errors"} or {"failure"}; throws nothing.
-std::string outcome_text(const Backend& backend, const description::Scenario& scenario);
+std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
+                         WhenFull full = WhenFull::stop);
 
 /// Reads what outcome_text wrote in a child that ended with `status`, if it got that far.
 Outcome read_outcome(const std::string& text, int status);
 
 /// What a scenario gets that takes too long.
 inline constexpr const char* over_limit = "the simulation exceeded its time limit";
+/// What a scenario gets whose turn did not come, or that was not done, when a Watch ended it.
+inline constexpr const char* ended_early = "not tried";
+
+/// Of one simulation.
+inline constexpr double default_limit_s = 600;
 
 /// Simulates each scenario in a child process of its own, `jobs` at a time; the simulator is loaded
 /// once, before the first fork. A child that crashes or exceeds `limit_s` is an Outcome with its
-/// failure.
+/// failure; so is what the backend's Watch ends.
 ///   Result  parallel to `scenarios`
 std::vector<Outcome> simulate_all(const Backend& backend,
                                   std::span<const description::Scenario> scenarios,
-                                  std::size_t jobs = 0, double limit_s = 600);
+                                  std::size_t jobs = 0, double limit_s = default_limit_s,
+                                  WhenFull full = WhenFull::stop);
 
 }  // namespace spillway::explore

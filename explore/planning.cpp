@@ -1,5 +1,7 @@
 #include "explore/planning.hpp"
 
+#include "reports/result/what_if.hpp"
+#include "scenarios/description/quantity.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <algorithm>
@@ -16,6 +18,9 @@ struct Change {
   std::vector<std::string> overrides;
 };
 
+void sustained_storage(Scenario& scenario) {
+  for (description::StorageSpec& storage : scenario.machine.storage) storage.slc_cache.reset();
+}
 void faster_storage(Scenario& scenario) {
   for (description::StorageSpec& storage : scenario.machine.storage)
     if (storage.kind == description::StorageKind::ssd) {
@@ -28,6 +33,37 @@ void faster_storage(Scenario& scenario) {
       ++storage.count;
       return;
     }
+}
+
+/// Drives that write less than half as fast as others of the same stripe: each waits for them.
+std::vector<std::string> slower_drives(const Scenario& scenario) {
+  std::vector<std::string> names;
+  if (!scenario.strategy.optimizer.paths.empty()) return names;  // who names drives wants them
+  double fastest = 0;
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.kind == description::StorageKind::ssd)
+      fastest = std::max(fastest, storage.total_write().value());
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.kind == description::StorageKind::ssd && storage.gpus.empty() &&
+        2 * storage.total_write().value() < fastest)
+      names.push_back(storage.name);
+  return names;
+}
+
+/// Why one drive more changes nothing: what the drives there are reach together already.
+std::string full_lanes(const Scenario& before, const Scenario& after) {
+  for (std::size_t i = 0; i < before.machine.storage.size(); ++i) {
+    const description::StorageSpec& old = before.machine.storage[i];
+    const description::StorageSpec& fresh = after.machine.storage[i];
+    if (fresh.count == old.count) continue;
+    if (fresh.total_read().value() > old.total_read().value() ||
+        fresh.total_write().value() > old.total_write().value())
+      return "";
+    const auto text = [](description::BytesPerSecond rate) { return description::to_text(rate); };
+    return "its lanes are full: " + std::to_string(old.count) + " reach the " +
+           text(old.total_read()) + " and " + text(old.total_write()) + " of the array";
+  }
+  return "";
 }
 
 void faster_pcie(Scenario& scenario) {
@@ -93,11 +129,38 @@ void add_smaller_subgroups(const Scenario& scenario, std::vector<Change>& change
   }
 }
 
+/// Parts of the same system that take less host memory: exact pinned buffers, and with them a pool
+/// by shape, a check without temporaries and I/O without files, as far as it has other ones.
+void add_smaller_parts(const Scenario& scenario, std::vector<Change>& changes) {
+  const description::Strategy& parts = scenario.strategy;
+  Change all;
+  const auto swap = [&](bool has, const char* path, const char* value) {
+    if (!has) return;
+    if (!all.words.empty()) all.words += ", ";
+    all.words += std::string("strategy.") + path + " " + value;
+    all.overrides.push_back(std::string("strategy.") + path + "=" + value);
+  };
+  swap(parts.pinned == description::PinnedPolicy::power_of_two, "pinned", "exact");
+  if (all.overrides.size() == 1) changes.push_back(all);
+  swap(parts.weights.pool == description::PoolKind::monolithic, "weights.pool", "adaptive");
+  swap(parts.overflow_check == description::OverflowCheck::chained, "overflow_check", "fused");
+  swap(parts.io_engine == description::IoEngine::file, "io_engine", "direct");
+  if (all.overrides.size() > 1) changes.push_back(all);
+}
+
+/// What another system does without: "in place of zero_infinity with preset deepspeed_0.16".
+std::string in_place_of(const Scenario& scenario) {
+  const description::Strategy& parts = scenario.strategy;
+  return " in place of " + parts.system +
+         (parts.preset.empty() ? "" : " with preset " + parts.preset) +
+         ", with that system's own parts";
+}
+
 /// Not those whose updates come late: they train something else.
 void add_other_systems(const Scenario& scenario, std::vector<Change>& changes) {
   for (const strategies::System& system : strategies::catalogue())
     if (scenario.strategy.system != system.name && system.defaults().optimizer.staleness == 0)
-      changes.push_back({std::string("system ") + system.name,
+      changes.push_back({std::string("system ") + system.name + in_place_of(scenario),
                          {std::string("strategy={\"system\": \"") + system.name + "\"}"}});
 }
 
@@ -106,6 +169,7 @@ std::optional<Remedy> best_of(const Backend& backend, const std::vector<Change>&
   std::vector<Scenario> scenarios;
   std::vector<const Change*> tried;
   for (const Change& change : changes) {
+    if (!backend.goes_on()) break;
     auto scenario = resolve(change.overrides);
     if (!scenario) continue;
     scenarios.push_back(std::move(*scenario));
@@ -127,6 +191,7 @@ std::optional<Remedy> best_of(const Backend& backend, const std::vector<Change>&
 std::optional<Remedy> largest_batch(const Backend& backend, const std::vector<Change>& batches,
                                     const Resolve& resolve) {
   for (const Change& change : batches) {
+    if (!backend.goes_on()) break;
     auto trial = resolve(change.overrides);
     if (!trial) continue;
     std::uint64_t& pieces = trial->training.gradient_accumulation;
@@ -138,25 +203,23 @@ std::optional<Remedy> largest_batch(const Backend& backend, const std::vector<Ch
   return std::nullopt;
 }
 
-std::vector<Change> pairs_of(const std::vector<std::vector<Change>>& kinds) {
-  std::vector<Change> pairs;
-  for (std::size_t a = 0; a < kinds.size(); ++a)
-    for (std::size_t b = 0; b < a; ++b)
-      for (const Change& one : kinds[a])
-        for (const Change& other : kinds[b]) {
-          Change both{one.words + " and " + other.words, one.overrides};
-          both.overrides.insert(both.overrides.end(), other.overrides.begin(),
-                                other.overrides.end());
-          pairs.push_back(std::move(both));
-        }
-  return pairs;
+/// Each of `first` with each of the others, which are applied after it: a system replaces the whole
+/// strategy, the others parts of it.
+void add_pairs(const std::vector<Change>& first, const std::vector<Change>& others,
+               std::vector<Change>& pairs) {
+  for (const Change& one : first)
+    for (const Change& other : others) {
+      Change both{one.words + " and " + other.words, one.overrides};
+      both.overrides.insert(both.overrides.end(), other.overrides.begin(), other.overrides.end());
+      pairs.push_back(std::move(both));
+    }
 }
 
 }  // namespace
 
 std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Scenario& scenario) {
   if (scenario.run.io_bench) return {};  // no step that could get shorter
-  std::vector<std::pair<std::string, void (*)(Scenario&)>> steps = {
+  std::vector<std::pair<std::string, std::function<void(Scenario&)>>> steps = {
       {"twice the gpu rate", faster_gpu},
       {"twice the pcie rate", faster_pcie},
       {"twice the cpu rate", faster_cpu},
@@ -166,6 +229,15 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
       steps.emplace_back("one more ssd", faster_storage);
       break;
     }
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.slc_cache) {
+      steps.emplace_back("drives that keep their write rate", sustained_storage);
+      break;
+    }
+  for (const std::string& name : slower_drives(scenario))
+    steps.emplace_back(result::without + name, [name](Scenario& changed) {
+      std::erase_if(changed.machine.storage, [&](const auto& one) { return one.name == name; });
+    });
   if (scenario.nodes_in_use() > 1) steps.emplace_back("twice the network rate", faster_network);
   std::vector<Scenario> scenarios;
   for (const auto& [name, change] : steps) {
@@ -177,28 +249,51 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!outcomes[i].result) continue;
     result::WhatIf& answer = next[steps[i].first];
+    answer.why = full_lanes(scenario, scenarios[i]);
     if (outcomes[i].result->feasible()) answer.step_time_s = outcomes[i].result->step_time_s;
   }
   return next;
 }
 
+namespace {
+
+/// The best of single settings, smaller batches with the same samples a step among them.
+std::optional<Remedy> best_setting(const Backend& backend, const Scenario& scenario,
+                                   std::vector<Change> settings, const Resolve& resolve) {
+  std::vector<Change> batches;
+  add_smaller_batches(scenario, scenario.training.micro_batch, batches);
+  std::optional<Remedy> best = best_of(backend, settings, resolve);
+  std::optional<Remedy> batch = largest_batch(backend, batches, resolve);
+  if (!best || (batch && batch->result.tokens_per_s > best->result.tokens_per_s)) return batch;
+  return best;
+}
+
+}  // namespace
+
 std::optional<Remedy> cheapest_remedy(const Backend& backend, const Scenario& scenario,
                                       const Resolve& resolve) {
-  // a pair applies the later kind first: the system replaces the whole strategy, the others parts
-  // of it
-  std::vector<std::vector<Change>> kinds(4);
-  add_smaller_subgroups(scenario, kinds[0]);
-  add_checkpointing(scenario, kinds[1]);
-  add_other_systems(scenario, kinds[3]);
-  std::vector<Change> single, batches;
-  for (const auto& kind : kinds) single.insert(single.end(), kind.begin(), kind.end());
-  add_smaller_batches(scenario, scenario.training.micro_batch, batches);
-  std::optional<Remedy> best = best_of(backend, single, resolve);
-  std::optional<Remedy> batch = largest_batch(backend, batches, resolve);
-  if (!best || (batch && batch->result.tokens_per_s > best->result.tokens_per_s)) best = batch;
-  if (best) return best;
-  add_smaller_batches(scenario, most_pieces, kinds[2]);
-  return best_of(backend, pairs_of(kinds), resolve);
+  std::vector<Change> subgroups, checkpointing, batches, parts, systems;
+  add_smaller_subgroups(scenario, subgroups);
+  add_checkpointing(scenario, checkpointing);
+  add_smaller_batches(scenario, most_pieces, batches);
+  add_smaller_parts(scenario, parts);
+  add_other_systems(scenario, systems);
+  // the user's system and parts as long as any setting of it helps, then its parts, then others
+  std::vector<Change> settings = subgroups;
+  settings.insert(settings.end(), checkpointing.begin(), checkpointing.end());
+  if (auto best = best_setting(backend, scenario, settings, resolve)) return best;
+  std::vector<Change> pairs;
+  add_pairs(checkpointing, subgroups, pairs);
+  add_pairs(batches, settings, pairs);
+  if (auto best = best_of(backend, pairs, resolve)) return best;
+  settings.insert(settings.end(), batches.begin(), batches.end());
+  for (const std::vector<Change>* others : {&parts, &systems}) {
+    if (auto best = best_of(backend, *others, resolve)) return best;
+    pairs.clear();
+    add_pairs(*others, settings, pairs);
+    if (auto best = best_of(backend, pairs, resolve)) return best;
+  }
+  return std::nullopt;
 }
 
 }  // namespace spillway::explore

@@ -24,9 +24,10 @@ struct Remedy {
   result::Result result;
 };
 
-/// The change among {smaller micro-batch, more checkpointing, smaller sub-group, other system} that
-/// makes the scenario fit with the most tokens per second; if no single one does, the best pair of
-/// them.
+/// The change that makes the scenario fit with the most tokens per second, of the first of these
+/// groups in which any does: settings of its own system (smaller sub-groups, more checkpointing,
+/// smaller micro-batches of the same samples a step), pairs of them, smaller parts of its own
+/// system, pairs with them, another system, pairs with it.
 ///   Result  nothing when none of them helps
 std::optional<Remedy> cheapest_remedy(const Backend& backend, const description::Scenario& scenario,
                                       const Resolve& resolve);

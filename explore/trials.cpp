@@ -1,6 +1,7 @@
 #include "explore/trials.hpp"
 
 #include "explore/machine_shape.hpp"
+#include "scenarios/description/grouped.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/counting/mandatory.hpp"
 
@@ -20,8 +21,13 @@ namespace {
 std::string why_not(const Outcome& outcome) {
   if (!outcome.complaints.empty()) return to_string(outcome.complaints.front());
   if (!outcome.result) return outcome.failure;
-  const auto& stop = outcome.result->infeasible;
-  return stop ? no_room(*stop) : "";
+  return outcome.result->feasible() ? "" : no_room(*outcome.result);
+}
+
+/// "2,498", "9.53".
+std::string rate_words(double rate) {
+  return rate < 100 ? fmt::format("{:.3g}", rate)
+                    : description::grouped(fmt::format("{:.0f}", rate));
 }
 
 /// A trial that could be resolved.
@@ -44,6 +50,7 @@ std::vector<Ready> resolve_all(const json& base, std::vector<Trial>& trials,
     } catch (const description::ScenarioError& error) {
       const description::Complaint& complaint = error.complaints().front();
       trial.reason = complaint.path + ": " + complaint.message;
+      trial.refused = true;
       if (!first) first = error;
     }
   }
@@ -51,19 +58,56 @@ std::vector<Ready> resolve_all(const json& base, std::vector<Trial>& trials,
   return ready;
 }
 
-void simulate_ready(const Backend& backend, std::span<Ready> ready) {
+void simulate_ready(const Backend& backend, std::span<Ready> ready,
+                    WhenFull full = WhenFull::stop) {
   std::vector<Scenario> scenarios;
   for (const Ready& one : ready) scenarios.push_back(one.scenario);
-  const std::vector<Outcome> outcomes = simulate_all(backend, scenarios);
+  const std::vector<Outcome> outcomes = simulate_all(backend, scenarios, 0, default_limit_s, full);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     ready[i].trial->result = outcomes[i].result;
     ready[i].trial->reason = why_not(outcomes[i]);
+    ready[i].trial->refused = !outcomes[i].complaints.empty();
+    ready[i].trial->not_tried = outcomes[i].not_tried;
+    ready[i].trial->unanswered = !outcomes[i].failure.empty() && !outcomes[i].not_tried;
+  }
+}
+
+/// What was left when the time was over.
+void leave_out_rest(std::span<Ready> ready) {
+  for (Ready& one : ready) {
+    one.trial->not_tried = true;
+    one.trial->reason = ended_early;
   }
 }
 
 /// Demands that were counted, one for all scenarios that differ in rates and sizes of their
 /// machine.
 using Demands = std::map<std::string, std::optional<strategies::Mandatory>>;
+
+/// "needs at least 57.30 of 32.00 GiB of host memory, for what every step holds"; reserve included.
+std::string held_reason(const strategies::Mandatory& mandatory, const std::string& tier,
+                        const description::MachineFile& machine) {
+  const strategies::MandatoryBytes bytes = mandatory.bytes(machine);
+  constexpr double gib = 1ull << 30;
+  const auto reason = [](double needs, double has, const char* unit, const char* what) {
+    return fmt::format("needs at least {:.2f} of {:.2f} {} of {}, for what every step holds", needs,
+                       has, unit, what);
+  };
+  const auto in_gib = [&](double held, description::Bytes reserve, description::Bytes memory,
+                          const char* what) {
+    return reason((held + static_cast<double>(reserve.value())) / gib,
+                  static_cast<double>(memory.value()) / gib, "GiB", what);
+  };
+  if (tier == "host")
+    return in_gib(bytes.host, machine.host.reserve, machine.host.memory, "host memory");
+  if (tier == "gpu")
+    return in_gib(bytes.gpu, machine.gpu.reserve, machine.gpu.memory, "GPU memory");
+  double room = 0;
+  for (const description::StorageSpec& storage : machine.storage)
+    if (storage.kind == description::StorageKind::ssd)
+      room += static_cast<double>(storage.total_capacity().value());
+  return reason(bytes.drives / 1e9, room / 1e9, "GB", "drives");
+}
 
 /// Sets the bound of a trial.
 void bound(Ready& ready, Demands& demands) {
@@ -76,7 +120,7 @@ void bound(Ready& ready, Demands& demands) {
   ready.most = any;
   if (!found->second) return;
   if (const char* tier = found->second->too_small(scenario.machine)) {
-    ready.trial->reason = std::string(tier) + " memory: too small for what is held throughout";
+    ready.trial->reason = held_reason(*found->second, tier, scenario.machine);
     ready.trial->ruled_out = true;
     return;
   }
@@ -92,7 +136,8 @@ void leave_out_slow(std::vector<Ready>& ready, double least) {
   for (Ready& one : ready)
     if (one.most < least) {
       one.trial->ruled_out = true;
-      one.trial->reason = fmt::format("cannot be faster: at most {:.4g} tokens/s", one.most);
+      one.trial->reason =
+          fmt::format("cannot be faster: at most {} tokens/s", rate_words(one.most));
     }
   std::erase_if(ready, [](const Ready& one) { return one.trial->ruled_out; });
 }
@@ -116,6 +161,7 @@ std::optional<description::ScenarioError> try_bounded(const Backend& backend, co
   std::vector<Ready> ready = resolve_all(base, trials, first);
   Demands demands;
   for (Ready& one : ready) {
+    if (!backend.goes_on()) break;
     bound(one, demands);
     one.trial->ruled_out = false;  // it is simulated all the same
   }
@@ -129,21 +175,46 @@ std::optional<description::ScenarioError> try_fastest(const Backend& backend, co
   std::optional<description::ScenarioError> first;
   std::vector<Ready> ready = resolve_all(base, trials, first);
   Demands demands;
-  for (Ready& one : ready) bound(one, demands);
-  counts.bounded += ready.size();
+  std::size_t bounds = 0;
+  while (bounds < ready.size() && backend.goes_on()) bound(ready[bounds++], demands);
+  counts.bounded += bounds;
+  leave_out_rest(std::span(ready).subspan(bounds));
+  ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(bounds), ready.end());
   leave_out_slow(ready, 0);
   std::stable_sort(ready.begin(), ready.end(),
                    [](const Ready& a, const Ready& b) { return a.most > b.most; });
   while (!ready.empty()) {
     const std::size_t size = std::min(batch_size, ready.size());
     simulate_ready(backend, std::span(ready).first(size));
-    counts.simulated += size;
+    for (const Ready& one : std::span(ready).first(size)) counts.simulated += !one.trial->not_tried;
     ready.erase(ready.begin(), ready.begin() + static_cast<std::ptrdiff_t>(size));
     if (const Trial* best = fastest(trials))
       leave_out_slow(ready, share * best->result->tokens_per_s);
   }
-  for (const Trial& trial : trials) counts.ruled_out += trial.ruled_out;
+  for (const Trial& trial : trials) {
+    counts.ruled_out += trial.ruled_out;
+    counts.not_tried += trial.not_tried;
+  }
   return first;
+}
+
+void find_needs(const Backend& backend, const json& base, const std::vector<Trial*>& trials) {
+  constexpr std::size_t most = 12;
+  const std::vector<scenarios::SystemInfo> systems = known_systems();
+  std::vector<Ready> ready;
+  for (Trial* trial : trials) {
+    if (!trial->result || trial->fits() || ready.size() == most) continue;
+    ready.push_back(
+        {trial, scenarios::read_scenario(base, trial->overrides, systems, strategies::unsupported)
+                    .scenario});
+  }
+  if (!ready.empty()) simulate_ready(backend, ready, WhenFull::find_need);
+}
+
+void find_needs(const Backend& backend, const json& base, std::vector<Trial>& trials) {
+  std::vector<Trial*> all;
+  for (Trial& trial : trials) all.push_back(&trial);
+  find_needs(backend, base, all);
 }
 
 const Trial* fastest(const std::vector<Trial>& trials) {

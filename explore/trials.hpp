@@ -14,6 +14,11 @@ struct Trial {
   std::optional<result::Result> result;  ///< of what could be run, whether it fits or not
   std::string reason;                    ///< why it does not fit or was not run; "" when it fits
   bool ruled_out = false;                ///< by its bound: it was not simulated
+  bool refused = false;                  ///< its values contradict each other
+  bool not_tried = false;                ///< the backend's Watch ended the question before
+  /// The simulation ended in an error of ours or of the machine, or took too long: whether it fits
+  /// is not known.
+  bool unanswered = false;
   /// Its bound, where one was computed.
   std::optional<double> most_tokens_per_s = std::nullopt;
 
@@ -34,7 +39,7 @@ std::optional<description::ScenarioError> try_bounded(const Backend& backend,
 
 /// How trials were answered.
 struct TrialCounts {
-  std::uint64_t bounded = 0, ruled_out = 0, simulated = 0;
+  std::uint64_t bounded = 0, ruled_out = 0, simulated = 0, not_tried = 0;
 };
 
 /// try_all without the trials that cannot be the fastest: they are simulated in the order of their
@@ -44,6 +49,12 @@ std::optional<description::ScenarioError> try_fastest(const Backend& backend,
                                                       const nlohmann::json& base,
                                                       std::vector<Trial>& trials, double share,
                                                       TrialCounts& counts);
+
+/// Says of those that were simulated and do not fit what they would need: each is simulated again
+/// with tiers that grow, the first few of them, since that takes a whole run.
+void find_needs(const Backend& backend, const nlohmann::json& base,
+                const std::vector<Trial*>& trials);
+void find_needs(const Backend& backend, const nlohmann::json& base, std::vector<Trial>& trials);
 
 /// The trial that fits and trains most tokens a second; nullptr when none fits.
 const Trial* fastest(const std::vector<Trial>& trials);

@@ -10,12 +10,46 @@ namespace spillway::models {
 enum class Stack { decoder, encoder, encoder_decoder };
 
 /// Between the matrices of a feed-forward: x sigmoid(x); x Phi(x), by the error function or by
-/// tanh; max(x, 0).
-enum class Activation { silu, gelu, gelu_tanh, relu };
+/// tanh; max(x, 0); its square.
+enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared };
+
+/// Where a block norms, f being one of its halves, attention or feed-forward.
+enum class BlockForm {
+  pre_norm,       ///< x + f(norm(x))
+  post_norm,      ///< norm(x + f(x)): BERT, the smallest OPT
+  output_norm,    ///< x + norm(f(x)): OLMo 2
+  sandwich,       ///< x + norm(f(norm(x))): Gemma 2
+  parallel,       ///< x + attention(norm(x)) + ffn(norm(x)), one norm for both: GPT-J
+  parallel_norms  ///< the same with a norm for each: GPT-NeoX
+};
+
+/// Norms of queries and keys behind their projection.
+enum class HeadNorm {
+  none,
+  per_head,   ///< each head by itself, one row of weights for all: Qwen 3
+  each_head,  ///< each head by itself and with weights of its own: Cohere
+  whole,      ///< over all heads at once: OLMo 2
+};
+
+/// Queries, keys and values by way of narrow latents (DeepSeek V2); a key is the same for all
+/// heads in its rotated part.
+struct LatentAttention {
+  std::uint64_t query_rank = 0;  ///< 0: queries come straight from the hidden states
+  std::uint64_t kv_rank = 0;     ///< 0: ordinary attention
+  std::uint64_t unrotated = 0;   ///< elements of a query or key head without positions
+  std::uint64_t rotated = 0;     ///< elements with rotary positions
+};
+
+/// What may differ from decoder block to decoder block.
+struct BlockTraits {
+  std::uint64_t window = 0;  ///< latest tokens that a query sees; 0: all before it
+  bool chunked = false;      ///< the window is a chunk of the sequence and does not slide
+  bool rotary = true;
+  bool experts = false;
+};
 
 /// What a Hugging Face `config.json` says about a transformer, in one vocabulary for all types.
-/// Plain counts; `model_type` is kept because a few rules (QKV bias of qwen2, the two extra
-/// positions of OPT, the pooler of BERT) follow from the type and from no key.
+/// Plain counts; `model_type` is kept because the names of weights follow from it.
 struct Architecture {
   std::string name;
   std::string model_type;
@@ -26,20 +60,40 @@ struct Architecture {
   std::uint64_t heads = 0;
   std::uint64_t kv_heads = 0;
   std::uint64_t head_dim = 0;
-  std::uint64_t ffn = 0;
+  std::uint64_t value_dim = 0;  ///< of a value head where it differs from head_dim; 0: the same
+  LatentAttention latent;
+  std::uint64_t ffn = 0;      ///< of blocks without experts
   bool gated_ffn = false;     ///< gate and up projections (SwiGLU, GEGLU)
   std::uint64_t experts = 0;  ///< 0: dense
   std::uint64_t experts_per_token = 0;
+  std::uint64_t expert_ffn = 0;  ///< width of one expert
+  std::uint64_t shared_ffn = 0;  ///< width of the experts that every token uses, together
+  bool shared_gate = false;      ///< their output is weighed by a row of its own (Qwen 2)
+  bool router_bias = false;
+  bool expert_bias = false;
   std::uint64_t vocabulary = 0;
   std::uint64_t embedding_width = 0;  ///< OPT's word_embed_proj_dim; otherwise hidden
   bool tied_embeddings = false;
   bool qkv_bias = false;
   bool attention_output_bias = false;
   bool ffn_bias = false;
-  bool layer_norm = false;  ///< LayerNorm with bias; else RMSNorm
+  bool head_bias = false;   ///< of the product with the vocabulary
+  bool layer_norm = false;  ///< LayerNorm; else RMSNorm
+  bool norm_bias = false;
+  bool norm_weights = true;
   bool final_norm = true;
-  std::uint64_t learned_positions = 0;          ///< rows of a learned position table, 0: none
-  std::uint64_t max_positions = 0;              ///< longest sequence, 0: no limit
+  BlockForm form = BlockForm::pre_norm;
+  HeadNorm head_norm = HeadNorm::none;
+  bool hidden_dropout = false;          ///< drops hidden states; else attention weights alone
+  bool alibi = false;                   ///< positions are slopes added to the scores
+  std::uint64_t rotated_dims = 0;       ///< elements of a head that rotate; 0: all
+  bool attention_sinks = false;         ///< a learned score per head that no value answers to
+  bool attention_softcap = false;       ///< scores go through c tanh(x / c)
+  bool logit_softcap = false;           ///< logits likewise
+  bool clamped_gate = false;            ///< gpt_oss clamps gate and up, and adds 1 to the latter
+  std::vector<BlockTraits> blocks;      ///< one a decoder block; empty: they are alike
+  std::uint64_t learned_positions = 0;  ///< rows of a learned position table, 0: none
+  std::uint64_t max_positions = 0;      ///< longest sequence, 0: no limit
   std::uint64_t relative_position_buckets = 0;  ///< T5: a table of buckets x heads once a stack
   std::uint64_t token_types = 0;                ///< BERT's segment embedding
   bool embedding_norm = false;                  ///< BERT: LayerNorm behind the embeddings
@@ -55,15 +109,29 @@ struct Architecture {
   std::uint64_t patch_outputs = 0;  ///< that it predicts of it: noise and its variance
   bool is_diffusion() const { return labels > 0; }
 
+  /// What was left out or decided without being asked, a sentence each, for whoever sees the model.
+  std::vector<std::string> notes;
+
   std::uint64_t query_width() const { return heads * head_dim; }
   std::uint64_t kv_width() const { return kv_heads * head_dim; }
+  std::uint64_t value_width() const { return kv_heads * (value_dim == 0 ? head_dim : value_dim); }
+  /// Of what attention computes.
+  std::uint64_t attention_width() const { return heads * (value_dim == 0 ? head_dim : value_dim); }
+  bool has_latents() const { return latent.kv_rank > 0; }
+  bool is_parallel() const {
+    return form == BlockForm::parallel || form == BlockForm::parallel_norms;
+  }
+  BlockTraits block(std::uint64_t index) const;
+  /// Whether any decoder block has a feed-forward without experts.
+  bool has_dense_blocks() const;
 };
 
 /// The model types that can be read, for messages.
 const std::vector<std::string>& known_model_types();
 
 /// Reads the keys of a Hugging Face config.json; unknown keys are ignored, as such files carry
-/// many.
+/// many. A missing `model_type` follows from `architectures` or from the keys; of a multimodal file
+/// the language model is read; both are said in Architecture::notes.
 ///   Throws  ScenarioError listing every missing, mistyped or contradictory key with `file` and the
 ///   JSON
 ///           path (line 0; the caller who has the text adds lines), or an unknown model_type with

@@ -26,31 +26,47 @@ AttentionSizes flash_sizes(Tape& tape, const AttentionCall& call, const std::str
   return sizes;
 }
 
-// Scores are scratch; their softmax, and with dropout the mask and the dropped softmax, are kept.
+// Scores are scratch; their softmax, and with dropout the mask and the dropped softmax, are kept;
+// so is what a cap makes of scores.
 AttentionSizes materialized_sizes(Tape& tape, const std::string& prefix) {
   AttentionSizes sizes;
   const Workload& w = tape.workload();
+  const bool caps = tape.architecture().attention_softcap;
   const std::uint64_t scores = w.tokens() * w.sequence * tape.split(tape.architecture().heads);
   const Bytes bytes(scores * tape.element());
-  sizes.saved = {tape.tensor(prefix + ".softmax", scores, tape.element())};
+  if (caps) sizes.saved.push_back(tape.tensor(prefix + ".capped_scores", scores, tape.element()));
+  sizes.saved.push_back(tape.tensor(prefix + ".softmax", scores, tape.element()));
   if (w.dropout > 0) {
     sizes.saved.push_back(tape.tensor(prefix + ".dropout_mask", scores, 1));
     sizes.saved.push_back(tape.tensor(prefix + ".dropped_softmax", scores, tape.element()));
   }
   sizes.workspace = bytes;
-  // Scores are written and read, the softmax is read, by dropout once more.
-  sizes.extra_traffic = bytes * (w.dropout > 0 ? 4u : 3u);
+  // Scores are written and read, the softmax is read, by dropout once more, capped scores too.
+  sizes.extra_traffic = bytes * (3u + (w.dropout > 0 ? 1u : 0u) + (caps ? 1u : 0u));
   // The gradients of softmax and of scores: each written and read, the latter read twice.
   sizes.backward_workspace = bytes * 2u;
-  sizes.backward_traffic = bytes * 5u;
+  sizes.backward_traffic = bytes * (caps ? 7u : 5u);
   return sizes;
 }
 
-Flops attention_flops(const Tape& tape, bool causal) {
+/// Scores that a sequence needs. A kernel that never has them whole leaves out what a window hides.
+double scores_of(const Workload& w, const AttentionCall& call) {
+  const double s = static_cast<double>(w.sequence), window = static_cast<double>(call.window);
+  const bool skips = call.causal && w.causal_skip && w.attention == Attention::flash;
+  if (w.attention != Attention::flash || call.window == 0 || call.window >= w.sequence)
+    return skips ? s * s / 2 : s * s;
+  if (!call.chunked) return skips ? s * window - window * window / 2 : s * window;
+  const double rest = static_cast<double>(w.sequence % call.window);
+  const double square = (s - rest) * window + rest * rest;
+  return skips ? square / 2 : square;
+}
+
+Flops attention_flops(const Tape& tape, const AttentionCall& call) {
   const Workload& w = tape.workload();
-  const double square = 4 * static_cast<double>(w.tokens()) * static_cast<double>(w.sequence) *
-                        static_cast<double>(tape.split(tape.architecture().query_width()));
-  return Flops(causal && w.causal_skip ? square / 2 : square);
+  const Architecture& a = tape.architecture();
+  const std::uint64_t widths = tape.split(a.query_width()) + tape.split(a.attention_width());
+  return Flops(2 * static_cast<double>(w.micro_batch) * scores_of(w, call) *
+               static_cast<double>(widths));
 }
 
 }  // namespace
@@ -60,11 +76,11 @@ void attention(Tape& tape, const AttentionCall& call) {
   const bool flash = tape.workload().attention == Attention::flash;
   const AttentionSizes sizes =
       flash ? flash_sizes(tape, call, prefix) : materialized_sizes(tape, prefix);
-  const Flops flops = attention_flops(tape, call.causal);
+  const Flops flops = attention_flops(tape, call);
   std::vector<TensorId> saved{call.query.tensor, call.key.tensor, call.value.tensor};
   std::vector<Operand> operands;
   for (const TensorId input : saved) operands.push_back({input, Access::read});
-  if (call.relative_positions) operands.push_back({*call.relative_positions, Access::read});
+  for (const std::uint32_t table : call.tables) operands.push_back({table, Access::read});
   operands.push_back({call.output.tensor, Access::write});
   for (const TensorId tensor : sizes.saved)
     if (tensor != call.output.tensor) operands.push_back({tensor, Access::write});
@@ -80,9 +96,9 @@ void attention(Tape& tape, const AttentionCall& call) {
     std::vector<Operand> back{tape.gradient(call.output)};
     for (const TensorId tensor : saved) back.push_back({tensor, Access::read});
     for (const Value& input : {call.query, call.key, call.value}) tape.accumulate(back, input);
-    if (call.relative_positions) {
-      back.push_back({*call.relative_positions, Access::read});
-      back.push_back(tape.weight_gradient(*call.relative_positions));
+    for (const std::uint32_t table : call.tables) {
+      back.push_back({table, Access::read});
+      back.push_back(tape.weight_gradient(table));
     }
     Operator& backward =
         tape.add(call.prefix + ".backward", OperatorFunction::attention_backward, std::move(back));

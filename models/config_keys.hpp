@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,27 +13,46 @@ namespace spillway::models {
 /// Typed look-ups in one config.json; collects what is wrong instead of stopping at the first.
 class ConfigKeys {
  public:
-  ConfigKeys(const nlohmann::json& config, std::string file);
+  ConfigKeys(const nlohmann::json& config, std::string file, std::string prefix = "");
 
   /// A whole number >= `least`; missing or null: `otherwise`.
   std::uint64_t count(const char* key, std::uint64_t otherwise, std::uint64_t least = 1);
+  /// A whole number that may be 0 or, in files that mean 0 by it, negative or false.
+  std::uint64_t count_or_zero(const char* key, std::uint64_t otherwise);
   /// A boolean; missing or null: `otherwise`.
   bool flag(const char* key, bool otherwise);
   /// A string; missing or null: `otherwise`.
   std::string text(const char* key, const std::string& otherwise);
-
   /// A number > 0; missing or null: `otherwise`.
   double positive(const char* key, double otherwise);
+  /// Strings of a list; missing or null: none.
+  std::vector<std::string> words(const char* key);
+  /// Whole numbers of a list; missing or null: none.
+  std::vector<std::uint64_t> counts(const char* key);
 
-  void complain(const char* key, std::string message, std::string hint = "");
+  /// Whether the key is there and not null.
+  bool has(const char* key) const { return find(key) != nullptr; }
+  /// The first of `names` that is there; none: the first of all.
+  const char* first_of(std::initializer_list<const char*> names) const;
+  /// Look-ups in the object behind `key`, or in nothing; complaints come back with `join`.
+  ConfigKeys inside(const char* key) const;
+  void join(const ConfigKeys& inner);
+
+  /// Whether `key` was looked up.
+  bool asked(const std::string& key) const { return asked_.contains(key); }
+  void complain(const std::string& key, std::string message, std::string hint = "");
   /// Throws ScenarioError with everything collected, if there is anything.
   void throw_complaints() const;
+  const nlohmann::json& json() const { return *config_; }
+  const std::string& file() const { return file_; }
 
  private:
   const nlohmann::json* find(const char* key) const;
 
-  const nlohmann::json& config_;
+  const nlohmann::json* config_;
   std::string file_;
+  std::string prefix_;  ///< path of the object, with a dot behind it
+  mutable std::set<std::string> asked_;
   std::vector<description::Complaint> complaints_;
 };
 

@@ -7,64 +7,100 @@ namespace {
 /// product = silu(gate) * up in one kernel each way: silu(gate) is computed again, and the
 /// gradients take the place of gate and up.
 ///   Source  Liger Kernel, ops/swiglu.py
-Value fused_gated_product(Tape& tape, Value gate, Value up) {
-  const Value product = tape.value("ffn.product", tape.elements(gate));
+Value fused_gated_product(Tape& tape, const std::string& prefix, Value gate, Value up) {
+  const Value product = tape.value(prefix + ".product", tape.elements(gate));
   tape.add(
-      "ffn.product", OperatorFunction::gated_product,
+      prefix + ".product", OperatorFunction::gated_product,
       {{gate.tensor, Access::read}, {up.tensor, Access::read}, {product.tensor, Access::write}},
       {gate.tensor, up.tensor});
-  tape.on_backward([&tape, gate, up, product] {
+  tape.on_backward([&tape, prefix, gate, up, product] {
     std::vector<Operand> back{tape.gradient(product)};
     tape.replace_by_gradient(back, gate);
     tape.replace_by_gradient(back, up);
-    tape.add("ffn.product.backward", OperatorFunction::gated_product_backward, std::move(back));
+    tape.add(prefix + ".product.backward", OperatorFunction::gated_product_backward,
+             std::move(back));
   });
   return product;
 }
 
 /// product = silu(gate) * up; saves gate, up and silu(gate), as an unfused implementation does.
-Value gated_product(Tape& tape, Value gate, Value up) {
-  if (tape.workload().fused_kernels) return fused_gated_product(tape, gate, up);
-  const TensorId silu = tape.tensor("ffn.activated_gate", tape.elements(gate), tape.element());
-  const Value product = tape.value("ffn.product", tape.elements(gate));
+Value gated_product(Tape& tape, const std::string& prefix, Value gate, Value up) {
+  if (tape.workload().fused_kernels) return fused_gated_product(tape, prefix, gate, up);
+  const TensorId silu =
+      tape.tensor(prefix + ".activated_gate", tape.elements(gate), tape.element());
+  const Value product = tape.value(prefix + ".product", tape.elements(gate));
   const std::vector<TensorId> saved{gate.tensor, up.tensor, silu};
-  tape.add("ffn.product", OperatorFunction::gated_product,
+  tape.add(prefix + ".product", OperatorFunction::gated_product,
            {{gate.tensor, Access::read},
             {up.tensor, Access::read},
             {silu, Access::write},
             {product.tensor, Access::write}},
            saved);
-  tape.on_backward([&tape, gate, up, product, saved] {
+  tape.on_backward([&tape, prefix, gate, up, product, saved] {
     std::vector<Operand> back{tape.gradient(product)};
     for (const TensorId tensor : saved) back.push_back({tensor, Access::read});
     tape.accumulate(back, gate);
     tape.accumulate(back, up);
-    tape.add("ffn.product.backward", OperatorFunction::gated_product_backward, std::move(back));
+    tape.add(prefix + ".product.backward", OperatorFunction::gated_product_backward,
+             std::move(back));
   });
   return product;
 }
 
-/// The matrices of one feed-forward, or of all experts at once, over `rows` token copies.
-Value matrices(Tape& tape, const LayerWeights& weights, Value x, std::uint64_t rows) {
+/// One feed-forward, or all experts at once.
+struct Matrices {
+  std::string prefix;
+  WeightKind gate, up, down;
+  std::uint64_t rows = 0;   ///< token copies
+  std::uint64_t width = 0;  ///< one rank's
+  std::uint64_t batch = 0;  ///< matrices in one tensor; 0: one in each
+};
+
+Value multiply(Tape& tape, const LayerWeights& weights, const Matrices& m, Value x) {
   const Architecture& a = tape.architecture();
-  const std::uint64_t width = tape.split(a.ffn);
-  const Value up = tape.value("ffn.up", rows * width);
+  const auto product = [&](const char* name, WeightKind kind, Value input, std::uint64_t inputs,
+                           const std::vector<Value>& outputs) {
+    matmul(tape, m.prefix + name, input, weights.group(kind), m.rows, inputs, outputs, m.batch);
+  };
+  const Value up = tape.value(m.prefix + ".up", m.rows * m.width);
   Value inner;
   if (a.gated_ffn) {
-    const Value gate = tape.value("ffn.gate", rows * width);
-    matmul(tape, "ffn.gate", x, weights.group(WeightKind::ffn_gate), rows, a.hidden, {gate});
-    matmul(tape, "ffn.up", x, weights.group(WeightKind::ffn_up), rows, a.hidden, {up});
-    inner = gated_product(tape, gate, up);
+    const Value gate = tape.value(m.prefix + ".gate", m.rows * m.width);
+    if (weights.has(m.gate)) {
+      product(".gate", m.gate, x, a.hidden, {gate});
+      product(".up", m.up, x, a.hidden, {up});
+    } else {
+      product(".gate_up", m.up, x, a.hidden, {gate, up});
+    }
+    inner = gated_product(tape, m.prefix, gate, up);
   } else {
-    matmul(tape, "ffn.up", x, weights.group(WeightKind::ffn_up), rows, a.hidden, {up});
-    inner = tape.value("ffn.activation", rows * width);
-    elementwise(tape, "ffn.activation",
+    product(".up", m.up, x, a.hidden, {up});
+    inner = tape.value(m.prefix + ".activation", m.rows * m.width);
+    elementwise(tape, m.prefix + ".activation",
                 {OperatorFunction::activation, OperatorFunction::activation_backward}, {up},
                 {inner}, {up.tensor});
   }
-  const Value output = tape.value("ffn.down", rows * a.hidden);
-  matmul(tape, "ffn.down", inner, weights.group(WeightKind::ffn_down), rows, width, {output});
+  const Value output = tape.value(m.prefix + ".down", m.rows * a.hidden);
+  product(".down", m.down, inner, m.width, {output});
   return output;
+}
+
+/// The experts that every token uses, weighed by a gate where the type has one.
+Value shared_experts(Tape& tape, const LayerWeights& weights, Value x) {
+  const Architecture& a = tape.architecture();
+  const Value output = multiply(tape, weights,
+                                {"shared", WeightKind::shared_gate, WeightKind::shared_up,
+                                 WeightKind::shared_down, tape.tokens(), tape.split(a.shared_ffn)},
+                                x);
+  if (!weights.has(WeightKind::shared_router)) return output;
+  const Value share = tape.value("shared.share", tape.tokens());
+  matmul(tape, "shared.share", x, weights.of(WeightKind::shared_router).front(), tape.tokens(),
+         a.hidden, {share});
+  const Value weighed = tape.value("shared.weighed", tape.elements(output));
+  elementwise(tape, "shared.weighed",
+              {OperatorFunction::weighing, OperatorFunction::weighing_backward}, {output, share},
+              {weighed}, {output.tensor, share.tensor});
+  return weighed;
 }
 
 /// Experts: a router, copies of each token for its experts, their sum by the router's weights.
@@ -79,21 +115,29 @@ Value experts(Tape& tape, const LayerWeights& weights, Value x) {
   elementwise(tape, "experts.scatter",
               {OperatorFunction::scatter_experts, OperatorFunction::scatter_experts_backward},
               {x, logits}, {shares, copies}, {shares.tensor});
-  const Value parts = matrices(tape, weights, copies, rows);
+  const Value parts = multiply(tape, weights,
+                               {"ffn", WeightKind::ffn_gate, WeightKind::ffn_up,
+                                WeightKind::ffn_down, rows, tape.split(a.expert_ffn), a.experts},
+                               copies);
   const Value output = tape.value("experts.output", tape.tokens() * a.hidden);
   elementwise(tape, "experts.gather",
               {OperatorFunction::gather_experts, OperatorFunction::gather_experts_backward},
               {parts, shares}, {output}, {parts.tensor, shares.tensor});
-  return output;
+  if (!weights.has(WeightKind::shared_up)) return output;
+  return sum(tape, "experts.sum", output, shared_experts(tape, weights, x));
 }
 
 }  // namespace
 
 Value feed_forward(Tape& tape, const LayerWeights& weights, Value x) {
+  const Architecture& a = tape.architecture();
   const Value input = enter_split(tape, x);
   const Value output = weights.has(WeightKind::router)
                            ? experts(tape, weights, input)
-                           : matrices(tape, weights, input, tape.tokens());
+                           : multiply(tape, weights,
+                                      {"ffn", WeightKind::ffn_gate, WeightKind::ffn_up,
+                                       WeightKind::ffn_down, tape.tokens(), tape.split(a.ffn)},
+                                      input);
   leave_split(tape, output);
   return output;
 }

@@ -8,9 +8,12 @@ namespace spillway::models {
 
 namespace {
 
+using description::LossKind;
+
 struct LossCall {
   Value hidden;
-  std::uint32_t weight = 0;      ///< the head's matrix, or the embedding it is tied to
+  std::uint32_t weight = 0;  ///< the head's matrix, or the embedding it is tied to
+  std::vector<std::uint32_t> biases;
   std::uint64_t width = 0;       ///< inner width of the product
   std::uint64_t vocabulary = 0;  ///< one rank's
   TensorId labels = 0;
@@ -31,11 +34,11 @@ void fused_loss(Tape& tape, const LossCall& call) {
   const Flops flops(2 * static_cast<double>(tape.tokens()) * static_cast<double>(call.vocabulary) *
                     static_cast<double>(call.width));
   const Bytes logits(tape.tokens() * call.vocabulary * tape.element());
-  Operator& forward = tape.add("loss", OperatorFunction::fused_loss,
-                               {{call.hidden.tensor, Access::read},
-                                {call.weight, Access::read},
-                                {call.labels, Access::read}},
-                               {call.hidden.tensor});
+  std::vector<Operand> operands{{call.hidden.tensor, Access::read}, {call.weight, Access::read}};
+  for (const std::uint32_t bias : call.biases) operands.push_back({bias, Access::read});
+  operands.push_back({call.labels, Access::read});
+  Operator& forward =
+      tape.add("loss", OperatorFunction::fused_loss, std::move(operands), {call.hidden.tensor});
   forward.flops = flops;
   forward.bytes += logits * 2u;
   forward.workspace = workspace;
@@ -45,6 +48,7 @@ void fused_loss(Tape& tape, const LossCall& call) {
                               {call.weight, Access::read},
                               {call.labels, Access::read},
                               tape.weight_gradient(call.weight)};
+    for (const std::uint32_t bias : call.biases) back.push_back(tape.weight_gradient(bias));
     tape.accumulate(back, call.hidden);
     Operator& backward =
         tape.add("loss.backward", OperatorFunction::fused_loss_backward, std::move(back));
@@ -55,21 +59,47 @@ void fused_loss(Tape& tape, const LossCall& call) {
   });
 }
 
-/// Whole logits and their softmax in fp32 (in pure 16-bit training: in 16 bit). Their gradient
-/// needs the softmax alone and takes the logits' place.
-void whole_loss(Tape& tape, const LossCall& call) {
+/// c tanh(logits / c), kept for the way back.
+Value soft_cap(Tape& tape, Value logits) {
+  if (!tape.architecture().logit_softcap) return logits;
+  const Value capped = tape.value("capped_logits", tape.elements(logits), TensorRole::logits);
+  elementwise(tape, "soft_cap", {OperatorFunction::soft_cap, OperatorFunction::soft_cap_backward},
+              {logits}, {capped}, {capped.tensor});
+  return capped;
+}
+
+/// Whole logits and their softmax. The gradient needs the softmax alone and takes the logits'
+/// place, unless they were capped.
+///   in_place  the softmax is in fp32, in pure 16-bit training in 16 bit
+///   plain     it is in fp32, beside an fp32 copy of the logits in forward, and two fp32 gradients,
+///             of the log-softmax and of that copy, in backward
+void whole_loss(Tape& tape, const LossCall& call, bool plain) {
   const std::uint64_t elements = tape.tokens() * call.vocabulary;
-  const Value logits = tape.value("logits", elements, TensorRole::logits);
-  matmul(tape, "lm_head", call.hidden, {{call.weight}, {}}, tape.tokens(), call.width, {logits});
-  const std::uint64_t width = is_pure_16_bit(tape.workload().precision) ? 2 : 4;
+  const Value product = tape.value("logits", elements, TensorRole::logits);
+  matmul(tape, "lm_head", call.hidden, {{call.weight}, call.biases}, tape.tokens(), call.width,
+         {product});
+  const Value logits = soft_cap(tape, product);
+  const bool caps = logits.tensor != product.tensor;
+  const std::uint64_t width = is_pure_16_bit(tape.workload().precision) && !plain ? 2 : 4;
   const TensorId softmax = tape.tensor("softmax", elements, width, TensorRole::logits);
-  tape.add("loss", OperatorFunction::whole_loss,
-           {{logits.tensor, Access::read}, {call.labels, Access::read}, {softmax, Access::write}},
-           {logits.tensor, softmax});
-  tape.on_backward([&tape, logits, softmax, call] {
+  const Bytes copy(plain && tape.element() < 4 ? elements * 4 : 0);
+  const Bytes gradients(plain ? elements * 8 : 0);
+  Operator& forward = tape.add(
+      "loss", OperatorFunction::whole_loss,
+      {{logits.tensor, Access::read}, {call.labels, Access::read}, {softmax, Access::write}},
+      caps ? std::vector<TensorId>{softmax} : std::vector<TensorId>{logits.tensor, softmax});
+  forward.workspace = copy;
+  forward.bytes += copy * 2u;  // each is written and read
+  tape.on_backward([&tape, logits, softmax, call, gradients, caps] {
     std::vector<Operand> back{{softmax, Access::read}, {call.labels, Access::read}};
-    tape.replace_by_gradient(back, logits);
-    tape.add("loss.backward", OperatorFunction::whole_loss_backward, std::move(back));
+    if (caps)
+      tape.accumulate(back, logits);  // what is capped is read once more
+    else
+      tape.replace_by_gradient(back, logits);
+    Operator& backward =
+        tape.add("loss.backward", OperatorFunction::whole_loss_backward, std::move(back));
+    backward.workspace = gradients;
+    backward.bytes += gradients * 2u;
   });
 }
 
@@ -94,7 +124,8 @@ void head(Tape& tape, std::uint32_t layer, Value hidden) {
   const LayerWeights weights(tape.model(), layer);
   tape.begin_layer(layer, hidden);
   Value x = hidden;
-  if (a.final_norm) x = norm(tape, "norm", x, &weights.of(WeightKind::norm).front());
+  const auto& norms = weights.of(WeightKind::norm);
+  if (a.final_norm) x = norm(tape, "norm", x, norms.empty() ? nullptr : &norms.front());
   if (a.pooler) x = transform(tape, weights, x);
   if (a.embedding_width != a.hidden) {
     const Value narrow = tape.value("projected", tape.tokens() * a.embedding_width);
@@ -106,13 +137,16 @@ void head(Tape& tape, std::uint32_t layer, Value hidden) {
   call.hidden = enter_split(tape, x);
   call.weight = a.tied_embeddings ? tape.model().layers.front().weights.front()
                                   : weights.of(WeightKind::lm_head).front().matrices.front();
+  if (!a.tied_embeddings) call.biases = weights.of(WeightKind::lm_head).front().biases;
   call.width = a.embedding_width;
   call.vocabulary = tape.split(a.vocabulary);
   call.labels = tape.tensor("labels", tape.tokens(), 8, TensorRole::input);
-  if (tape.workload().fused_kernels)
+  const Workload& w = tape.workload();
+  const LossKind loss = w.loss.value_or(w.fused_kernels ? LossKind::fused : LossKind::plain);
+  if (loss == LossKind::fused)
     fused_loss(tape, call);
   else
-    whole_loss(tape, call);
+    whole_loss(tape, call, loss == LossKind::plain);
   tape.end_layer(std::nullopt);
 }
 

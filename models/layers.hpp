@@ -18,11 +18,13 @@ struct Conditioned {
 // Each appends one layer of the model, `layer` its index.
 
 Embedded embedding(Tape& tape, std::uint32_t layer);
+struct BlockCall {
+  bool causal = false;           ///< the self-attention sees no later token
+  std::optional<Value> encoder;  ///< T5's encoder output, for the cross-attention of a decoder
+  BlockTraits traits;
+};
 /// A transformer block.
-///   causal   the self-attention sees no later token
-///   encoder  T5's encoder output, for the cross-attention of a decoder block
-Value block(Tape& tape, std::uint32_t layer, Value hidden, bool causal,
-            std::optional<Value> encoder);
+Value block(Tape& tape, std::uint32_t layer, Value hidden, const BlockCall& call);
 /// T5's norm between encoder and decoder; the result is what all cross-attentions read.
 Value encoder_norm(Tape& tape, std::uint32_t layer, Value hidden);
 /// Patches of latents, and what all blocks are conditioned on.

@@ -20,12 +20,22 @@ enum class WeightKind {
   value,
   attention_output,
   ffn_gate,
-  ffn_up,
+  ffn_up,  ///< or gate and up in one matrix
   ffn_down,
   router,
   lm_head,
   other_matrix,
+  query_latent,  ///< hidden states to the latent of queries
+  key_latent,    ///< hidden states to the latent of keys and values, and the rotated part of keys
+  key_value,     ///< that latent to keys and values
+  shared_gate,   ///< of experts that every token uses
+  shared_up,
+  shared_down,
+  shared_router,  ///< the row that weighs them
+  sinks,          ///< a score a head that no value answers to
   bias,
+  query_norm,  ///< of heads, or of a latent
+  key_norm,
   norm,
 };
 const char* to_string(WeightKind kind);
@@ -60,6 +70,8 @@ struct Model {
   std::vector<WeightTensor> weights;
   std::vector<Layer> layers;  ///< embedding, blocks (encoder first), head
   Params parameters;          ///< sum over weights
+  /// Without the experts that a token does not choose; all of them where there are none.
+  Params active_parameters;
 
   const std::string& name() const { return architecture.name; }
   /// The weights that `layer` multiplies or looks up, a tied embedding included for the head.

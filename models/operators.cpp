@@ -1,5 +1,7 @@
 #include "models/operators.hpp"
 
+#include <algorithm>
+
 namespace spillway::models {
 
 namespace {
@@ -44,12 +46,11 @@ Linear LayerWeights::group(WeightKind kind) const {
 }
 
 bool drops_hidden(const Tape& tape) {
-  const Architecture& a = tape.architecture();
-  return tape.workload().dropout > 0 && (a.layer_norm || a.stack != Stack::decoder);
+  return tape.workload().dropout > 0 && tape.architecture().hidden_dropout;
 }
 
 void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, std::uint64_t rows,
-            std::uint64_t inputs, const std::vector<Value>& outputs) {
+            std::uint64_t inputs, const std::vector<Value>& outputs, std::uint64_t batch) {
   std::uint64_t width = 0;
   std::vector<Operand> operands{{x.tensor, Access::read}};
   append(operands, weights);
@@ -57,7 +58,7 @@ void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, s
     operands.push_back({output.tensor, Access::write});
     width += tape.elements(output) / rows;
   }
-  const std::uint64_t batch = weights.matrices.size();
+  if (batch == 0) batch = weights.matrices.size();
   const std::uint64_t m = description::divide_up(rows, batch);
   const Flops flops = product(rows, width, inputs);
   Operator& forward = tape.add(name, OperatorFunction::product, std::move(operands), {x.tensor});
@@ -84,9 +85,15 @@ void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, s
 }
 
 Value norm(Tape& tape, std::string_view name, Value x, const Linear* weights) {
+  return norm_rows(tape, name, x, weights, tape.elements(x) / tape.tokens());
+}
+
+Value norm_rows(Tape& tape, std::string_view name, Value x, const Linear* weights,
+                std::uint64_t width) {
   const std::string base(name);
   const std::uint64_t statistics = tape.architecture().layer_norm ? 2 : 1;  // mean and deviation
-  const TensorId stats = tape.tensor(base + ".statistics", statistics * tape.tokens(), 4);
+  const TensorId stats =
+      tape.tensor(base + ".statistics", statistics * (tape.elements(x) / width), 4);
   const Value y = tape.value(base + ".output", tape.elements(x));
   const Linear own = weights == nullptr ? Linear{} : *weights;
   std::vector<Operand> operands{{x.tensor, Access::read}};
@@ -121,25 +128,32 @@ void elementwise(Tape& tape, std::string_view name, BothWays functions,
       });
 }
 
+Value sum(Tape& tape, std::string_view name, Value x, Value f) {
+  const Value y = tape.value(std::string(name) + ".output", tape.elements(x));
+  tape.add(name, OperatorFunction::residual,
+           {{x.tensor, Access::read}, {f.tensor, Access::read}, {y.tensor, Access::write}});
+  tape.on_backward([&tape, x, f, y] {
+    tape.pass_gradient(y, x);
+    tape.pass_gradient(y, f);
+  });
+  return y;
+}
+
 Value residual(Tape& tape, std::string_view name, Value x, Value f) {
+  if (!drops_hidden(tape)) return sum(tape, name, x, f);
   const std::string base(name);
   const Value y = tape.value(base + ".output", tape.elements(x));
-  std::vector<Operand> operands{{x.tensor, Access::read}, {f.tensor, Access::read}};
-  std::optional<TensorId> mask;
-  if (drops_hidden(tape)) {
-    mask = tape.tensor(base + ".dropout_mask", tape.elements(x), 1);
-    operands.push_back({*mask, Access::write});
-  }
-  operands.push_back({y.tensor, Access::write});
-  Operator& forward = tape.add(name, OperatorFunction::residual, std::move(operands));
-  if (mask) {
-    forward.saved = {*mask};
-    forward.draw = tape.next_draw();
-  }
+  const TensorId mask = tape.tensor(base + ".dropout_mask", tape.elements(x), 1);
+  tape.add(name, OperatorFunction::residual,
+           {{x.tensor, Access::read},
+            {f.tensor, Access::read},
+            {mask, Access::write},
+            {y.tensor, Access::write}},
+           {mask})
+      .draw = tape.next_draw();
   tape.on_backward([&tape, base, x, f, y, mask] {
     tape.pass_gradient(y, x);
-    if (!mask) return tape.pass_gradient(y, f);
-    std::vector<Operand> back{tape.gradient(y), {*mask, Access::read}};
+    std::vector<Operand> back{tape.gradient(y), {mask, Access::read}};
     tape.accumulate(back, f);
     tape.add(base + ".backward", OperatorFunction::residual_backward, std::move(back));
   });
@@ -159,14 +173,21 @@ void dropout(Tape& tape, std::string_view name, Value x) {
   });
 }
 
-void rope(Tape& tape, Value query, Value key) {
+void rope(Tape& tape, Value query, Value key, std::uint64_t query_dim, std::uint64_t key_dim) {
+  const std::uint64_t rotated = tape.architecture().rotated_dims;
+  const auto touched = [&](Value x, std::uint64_t dim) {
+    const std::uint64_t share = rotated == 0 ? dim : std::min(rotated, dim);
+    return Bytes(2 * tape.element() * (tape.elements(x) / dim) * share);
+  };
+  const Bytes bytes = touched(query, query_dim) + touched(key, key_dim);
   tape.add("rope", OperatorFunction::rotation,
-           {{query.tensor, Access::read_write}, {key.tensor, Access::read_write}});
-  tape.on_backward([&tape, query, key] {
+           {{query.tensor, Access::read_write}, {key.tensor, Access::read_write}})
+      .bytes = bytes;
+  tape.on_backward([&tape, query, key, bytes] {
     std::vector<Operand> back;
     tape.accumulate(back, query);
     tape.accumulate(back, key);
-    tape.add("rope.backward", OperatorFunction::rotation_backward, std::move(back));
+    tape.add("rope.backward", OperatorFunction::rotation_backward, std::move(back)).bytes = bytes;
   });
 }
 

@@ -31,11 +31,15 @@ class LayerWeights {
 
 /// `x` [rows, inputs] times `weights` [inputs, width of all outputs]; backward: two products.
 ///   With several matrices each multiplies rows / matrices of the rows
+///   batch  matrices in one tensor; 0: one in each
 void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, std::uint64_t rows,
-            std::uint64_t inputs, const std::vector<Value>& outputs);
-/// LayerNorm or RMSNorm over the hidden width; saves `x` and its statistics.
+            std::uint64_t inputs, const std::vector<Value>& outputs, std::uint64_t batch = 0);
+/// LayerNorm or RMSNorm over all that a token has in `x`; saves `x` and its statistics.
 ///   weights  none: a norm that the model has no weights for
 Value norm(Tape& tape, std::string_view name, Value x, const Linear* weights);
+/// The same over rows of `width` elements: heads.
+Value norm_rows(Tape& tape, std::string_view name, Value x, const Linear* weights,
+                std::uint64_t width);
 struct BothWays {
   OperatorFunction forward, backward;
 };
@@ -45,24 +49,41 @@ void elementwise(Tape& tape, std::string_view name, BothWays functions,
                  std::vector<TensorId> saved);
 /// y = x + dropout(f); saves the mask, one byte an element, when there is dropout.
 Value residual(Tape& tape, std::string_view name, Value x, Value f);
+/// y = x + f
+Value sum(Tape& tape, std::string_view name, Value x, Value f);
 /// Dropout of `x` where it lies.
 void dropout(Tape& tape, std::string_view name, Value x);
-/// Rotates queries and keys where they lie.
-void rope(Tape& tape, Value query, Value key);
+/// Rotates queries and keys where they lie, or of each head Architecture::rotated_dims.
+///   widths  of a head of queries and of keys
+void rope(Tape& tape, Value query, Value key, std::uint64_t query_dim, std::uint64_t key_dim);
 
 struct AttentionCall {
   std::string prefix;
   Value query, key, value, output;
   bool causal = false;
-  std::optional<std::uint32_t> relative_positions;  ///< T5's table
+  std::uint64_t window = 0;  ///< as BlockTraits has it
+  bool chunked = false;
+  std::vector<std::uint32_t> tables;  ///< T5's relative positions, or sinks
 };
 void attention(Tape& tape, const AttentionCall& call);
+
+/// An attention half without norm and residual.
+struct AttentionHalf {
+  std::string prefix = "attention";
+  std::size_t number = 0;       ///< which attention of the block
+  std::optional<Value> source;  ///< of keys and values; none: the half's input
+  bool causal = false;
+  BlockTraits traits;
+  std::optional<std::uint32_t> relative_positions;
+};
+/// Its output, whole on each rank.
+Value attention_half(Tape& tape, const LayerWeights& weights, const AttentionHalf& half, Value x);
 
 /// The feed-forward half of the block whose weights are `weights`: its output, whole on each rank.
 ///   x  the half's input, already normed where the block norms first
 Value feed_forward(Tape& tape, const LayerWeights& weights, Value x);
 
-/// Whether the type drops hidden elements; llama and its kin drop attention weights only.
+/// Whether dropout is on and the type drops hidden elements.
 bool drops_hidden(const Tape& tape);
 
 }  // namespace spillway::models

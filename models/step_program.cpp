@@ -19,7 +19,9 @@ class WorkloadCheck {
     if (!complaints_.empty()) return;
     divides("attention heads", a_.heads);
     divides("key and value heads", a_.kv_heads);
-    divides("feed-forward columns", a_.ffn);
+    if (a_.has_dense_blocks()) divides("feed-forward columns", a_.ffn);
+    divides("columns of an expert", a_.expert_ffn);
+    divides("columns of the shared experts", a_.shared_ffn);
     const std::uint64_t positions = a_.learned_positions - a_.position_offset;
     if (a_.learned_positions > 0 && w_.sequence > positions)
       complain("training.sequence", std::to_string(w_.sequence) + " tokens are more than the " +
@@ -48,7 +50,10 @@ class WorkloadCheck {
     const auto number = [](std::uint64_t count) { return static_cast<double>(count); };
     const double copies = number(std::max<std::uint64_t>(a_.experts_per_token, 1));
     const double widest = number(w_.sequence) * number(a_.heads) + number(a_.vocabulary) +
-                          number(a_.query_width()) + copies * number(a_.ffn + a_.hidden);
+                          number(a_.query_width()) + number(a_.ffn + a_.shared_ffn) +
+                          number(a_.experts) + copies * number(a_.expert_ffn + a_.hidden) +
+                          number(a_.kv_width() + a_.attention_width() + a_.value_width()) +
+                          number(a_.latent.query_rank + a_.latent.kv_rank);
     if (number(w_.micro_batch) * number(w_.sequence) * widest > 1e17)
       complain("training.micro_batch", "more tokens than any machine has room for");
   }
@@ -102,13 +107,12 @@ StepProgram build_step_program(const Model& model, const Workload& workload) {
   std::optional<Value> encoder;
   const Architecture& a = model.architecture;
   if (embedded.decoder) {
-    for (std::uint64_t i = 0; i < a.encoder_layers; ++i)
-      hidden = block(tape, layer++, hidden, false, std::nullopt);
+    for (std::uint64_t i = 0; i < a.encoder_layers; ++i) hidden = block(tape, layer++, hidden, {});
     encoder = encoder_norm(tape, layer++, hidden);
     hidden = *embedded.decoder;
   }
   for (std::uint64_t i = 0; i < a.layers; ++i)
-    hidden = block(tape, layer++, hidden, a.stack != Stack::encoder, encoder);
+    hidden = block(tape, layer++, hidden, {a.stack != Stack::encoder, encoder, a.block(i)});
   head(tape, layer, hidden);
   return tape.finish();
 }

@@ -25,9 +25,10 @@ struct Workload {
   std::uint64_t sequence = 1024;  ///< tokens per sample (T5: of encoder and decoder each)
   std::uint64_t tensor = 1;       ///< tensor-parallel ways; every size below is one rank's
   Attention attention = Attention::flash;
-  bool fused_kernels = true;  ///< loss fused with the head: no whole logits, a bounded chunk
+  bool fused_kernels = true;  ///< one kernel for the gated product of a feed-forward
+  std::optional<description::LossKind> loss{};  ///< none: fused with fused_kernels, else plain
   double dropout = 0;
-  bool causal_skip = false;  ///< count only the lower triangle of causal attention
+  bool causal_skip = false;  ///< flash: count only the lower triangle of causal attention
 
   std::uint64_t tokens() const { return micro_batch * sequence; }
 };
@@ -85,7 +86,7 @@ enum class OperatorFunction {
   product_weight_gradient,  ///< g.outputs, x, w.matrices, [w.biases]
   rotation,                 ///< query and key where they lie
   rotation_backward,        ///< their gradients where they lie
-  attention,            ///< query, key, value, [relative table], output; flash: log_sum_exp; else
+  attention,            ///< query, key, value, [table or sinks], output; flash: log_sum_exp; else
                         ///< softmax, [dropout mask, dropped softmax]
   attention_backward,   ///< g.output, query, key, value; flash: output, log_sum_exp; else softmax,
                         ///< [mask, dropped]; g.query, g.key, g.value, [table, w.table]
@@ -107,6 +108,12 @@ enum class OperatorFunction {
   fused_loss_backward,    ///< hidden, matrix, labels, w.matrix, g.hidden
   whole_loss,             ///< logits, labels, softmax
   whole_loss_backward,    ///< softmax, labels, logits, which their gradient replaces
+  soft_cap,               ///< x, y = c tanh(x / c)
+  soft_cap_backward,      ///< g.y, y, g.x
+  weighing,               ///< x, a weight a row, y
+  weighing_backward,      ///< g.y, x, weights, g.x, g.weights
+  join_key,               ///< each head's own part, the part of all heads, keys
+  join_key_backward,      ///< g.keys, g.own, g.shared
   modulation,             ///< x, modulation, y: adaLN's scale and shift of x, or its gate
   modulation_backward,    ///< g.y, x, modulation, g.x, g.modulation
   squared_loss,           ///< predicted, noise

@@ -9,14 +9,26 @@ namespace spillway::models {
 
 /// Where a block's norms stand in the list of its weights, which is the order Hugging Face has.
 enum class NormPlace {
-  last,    ///< llama: both behind the matrices
-  first,   ///< gpt2: each before the half it feeds
-  behind,  ///< opt, bert: each behind its half's attention or matrices
+  last,       ///< llama: both behind the matrices
+  first,      ///< gpt2: each before the half it feeds
+  behind,     ///< opt, bert: each behind its half's attention or matrices
+  beginning,  ///< gpt_neox: all before the matrices
 };
 
 struct NamedProjection {
-  const char* name;
+  std::string name;
   WeightKind kind;
+};
+
+/// Names of experts. One tensor for all of them: `stacked`.
+struct ExpertNames {
+  std::string prefix = "mlp.";
+  std::string router = "gate";
+  std::string inside = "experts.";  ///< before the expert's number
+  std::string gate = "gate_proj", up = "up_proj", down = "down_proj";
+  bool stacked = false;  ///< gate and up of all experts are one tensor, `up`
+  std::string shared = "shared_experts.";
+  std::string shared_gate = "shared_expert_gate";
 };
 
 /// Hugging Face's names of one model type's weights; a matrix's name stands without ".weight".
@@ -30,17 +42,23 @@ struct WeightNames {
   std::string block_prefix;
   std::string attention_prefix;
   std::vector<NamedProjection> qkv;  ///< one entry: query, key and value in one matrix
+  std::string query_norm = "q_norm";
+  std::string key_norm = "k_norm";
   std::string attention_output;
   std::string feed_forward_prefix;
-  std::string gate;
+  std::string gate;  ///< empty: gate and up are one matrix, `gated_up`
   std::string gated_up;
   std::string up;
   std::string down;
+  ExpertNames experts;
   std::string norm_1;
+  std::string norm_1_after;  ///< of sandwich blocks: behind attention
   std::string norm_2;
+  std::string norm_2_after;
   NormPlace norm_place = NormPlace::last;
   std::string final_norm;
   std::string pooler;
+  std::string head = "lm_head";
   bool inputs_first = false;  ///< block matrices are stored [inputs, outputs] (gpt2's Conv1D)
 };
 

@@ -50,7 +50,8 @@ struct Place {
     return (run.empty() ? "" : run + " ") + (of_rank ? fmt::format("rank {}", rank) : "node");
   }
 
-  static constexpr std::string_view first_threads[] = {"compute", "side", "h2d", "d2h"};
+  static constexpr std::string_view first_threads[] = {"steps", "phases", "compute",
+                                                       "side",  "h2d",    "d2h"};
 };
 
 Place place_of(const std::string& run, const std::string& track) {

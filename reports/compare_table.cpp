@@ -1,11 +1,14 @@
 #include "reports/compare_table.hpp"
 
+#include "reports/csv.hpp"
 #include "reports/human.hpp"
+#include "reports/result/needs.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <optional>
 
@@ -17,6 +20,7 @@ using result::Result;
 namespace {
 
 constexpr std::size_t widest_cell = 24;
+constexpr const char* fits = "fits";
 
 enum class Best : unsigned char { none, lowest, highest };
 
@@ -33,6 +37,10 @@ struct Metric {
   std::function<std::optional<Answer>(const Result&)> of;
 };
 
+bool fits_in(const Contender& contender) {
+  return contender.result && contender.result->feasible();
+}
+
 using Number = std::function<double(const Result&)>;
 using Words = std::string (*)(double);
 
@@ -44,10 +52,20 @@ Metric measured(std::string title, Best best, Number number, Words words) {
           }};
 }
 
+/// The range of the number above it.
+Metric ranged(std::string title, const char* path, Words words) {
+  return {std::move(title), Best::none, [=](const Result& r) -> std::optional<Answer> {
+            const auto range = r.range.find(path);
+            if (range == r.range.end()) return std::nullopt;
+            return Answer{0, words(range->second.first) + " to " + words(range->second.second)};
+          }};
+}
+
 /// The capacity of a tier that all who have the tier agree on; 0: none, or they differ.
 std::uint64_t common_capacity(PeakBytes Result::*member, std::span<const Contender> contenders) {
   std::uint64_t common = 0;
   for (const Contender& contender : contenders) {
+    if (!contender.result) continue;
     const PeakBytes& p = contender.result->*member;
     if (p.total == 0 && p.capacity == 0) continue;
     if (p.capacity == 0 || (common != 0 && p.capacity != common)) return 0;
@@ -56,15 +74,26 @@ std::uint64_t common_capacity(PeakBytes Result::*member, std::span<const Contend
   return common;
 }
 
-/// The capacity stands in the title when there is one, else beside each peak.
+/// What a tier of a run that does not fit must have; nothing where nobody asked for it.
+std::optional<Answer> needed(const Result& r, const std::string& tier, bool tells) {
+  for (const result::TierNeed& need : result::needs_of(r))
+    if (need.tier == tier && need.needed > 0)
+      return Answer{
+          static_cast<double>(need.needed), "needs " + unbroken(tier_bytes(tier, need.needed)),
+          tells && need.capacity > 0 ? unbroken(" of " + tier_bytes(tier, need.capacity)) : ""};
+  return std::nullopt;
+}
+
+/// The capacity stands in the title when there is one, else beside each peak. A run that does not
+/// fit has no peak: what it needs stands there.
 Metric peak(std::string title, std::string tier, PeakBytes Result::*member,
             std::span<const Contender> contenders) {
   const std::uint64_t common = common_capacity(member, contenders);
   if (common > 0) title += " " + unbroken("of " + tier_bytes(tier, common));
   return {std::move(title), Best::lowest, [=](const Result& r) -> std::optional<Answer> {
             const PeakBytes& p = r.*member;
-            if (p.total == 0 && !r.feasible()) return std::nullopt;
             const bool tells = common == 0 && p.capacity > 0;
+            if (!r.feasible()) return needed(r, tier, tells);
             return Answer{static_cast<double>(p.total), tier_bytes(tier, p.total),
                           tells ? " of " + tier_bytes(tier, p.capacity) : ""};
           }};
@@ -79,6 +108,16 @@ Metric moved(std::string title, std::uint64_t result::IoBytes::*member) {
 std::optional<Answer> lifetime(const Result& r) {
   if (!r.feasible() || !r.wear || !r.wear->lifetime_years) return std::nullopt;
   return Answer{*r.wear->lifetime_years, human_years(*r.wear->lifetime_years)};
+}
+
+std::optional<Answer> warranty(const Result& r) {
+  if (!r.feasible() || !r.wear || !r.wear->warranty_years) return std::nullopt;
+  return Answer{*r.wear->warranty_years, human_years(*r.wear->warranty_years)};
+}
+
+std::optional<Answer> amplification(const Result& r) {
+  if (!r.feasible() || !r.wear || r.wear->write_bytes_per_day <= 0) return std::nullopt;
+  return Answer{r.wear->waf, fmt::format("x{:.2f}", r.wear->waf)};
 }
 
 std::optional<Answer> written_a_day(const Result& r) {
@@ -111,6 +150,26 @@ std::optional<Answer> lateness(const Result& r) {
   return Answer{mean, steps + (varies ? fmt::format(", {} at most", max) : "")};
 }
 
+std::string human_days(double days) { return human_time(days * 86400); }
+std::string human_kwh(double kwh) { return human_number(kwh) + " kWh"; }
+
+/// A number of the finished run.
+std::function<std::optional<Answer>(const Result&)> of_run(
+    std::optional<double> (*number)(const result::FinishedRun&), Words words) {
+  return [=](const Result& r) -> std::optional<Answer> {
+    const auto found = r.run ? number(*r.run) : std::nullopt;
+    if (!found) return std::nullopt;
+    return Answer{*found, words(*found)};
+  };
+}
+
+/// A machine is bought whole: the fewer of its GPUs are idle the better.
+std::optional<Answer> gpus(const Result& r) {
+  const GpuUse use = gpu_use(r);
+  if (use.all == 0) return std::nullopt;
+  return Answer{static_cast<double>(use.idle()), fmt::format("{} of {}", use.used, use.all)};
+}
+
 std::optional<Answer> price(const Result& r) {
   if (!r.price_usd) return std::nullopt;
   return Answer{*r.price_usd, human_price(*r.price_usd)};
@@ -122,21 +181,28 @@ std::optional<Answer> value_for_money(const Result& r) {
   return Answer{value, human_number(value)};
 }
 
-std::optional<Answer> bottleneck(const Result& r) {
-  if (!r.feasible() || r.bottleneck.empty()) return std::nullopt;
-  return Answer{0, r.bottleneck};
+std::optional<Answer> limit(const Result& r) {
+  const std::string resource = limit_of(r);
+  if (resource.empty()) return std::nullopt;
+  return Answer{0, resource};
+}
+
+std::optional<Answer> program(const Result& r) {
+  if (!r.runs_with) return std::nullopt;
+  return Answer{0, r.runs_with->program};
 }
 
 std::vector<Metric> metrics(std::span<const Contender> contenders) {
   using result::IoBytes;
   return {
-      {"fits", Best::none,
+      {fits, Best::none,
        [](const Result& r) {
          return std::optional(Answer{0, verdict(r)});
        }},
       peak("GPU peak", "gpu", &Result::gpu, contenders),
       peak("host peak", "host", &Result::host, contenders),
       peak("SSD peak", "ssd", &Result::ssd, contenders),
+      peak("remote peak", "remote", &Result::remote, contenders),
       moved("SSD read/step", &IoBytes::ssd_read),
       moved("SSD written/step", &IoBytes::ssd_write),
       moved("host to GPU/step", &IoBytes::h2d),
@@ -146,6 +212,7 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
       moved("between nodes/step", &IoBytes::between_nodes),
       measured(
           "step time", Best::lowest, [](auto& r) { return r.step_time_s; }, human_time),
+      ranged("  from ... to", "step_time_s", human_time),
       measured(
           "  forward", Best::lowest, [](auto& r) { return r.forward_s; }, human_time),
       measured(
@@ -155,43 +222,60 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
       {"updates late", Best::lowest, lateness},
       measured(
           "tokens/s", Best::highest, [](auto& r) { return r.tokens_per_s; }, human_number),
+      ranged("  from ... to", "throughput.tokens_per_s", human_number),
       measured(
           "TFLOPS per GPU", Best::highest, [](auto& r) { return r.model_tflops_per_gpu; },
           human_number),
       measured(
           "GPU busy", Best::highest, [](auto& r) { return r.utilization.gpu; }, human_share),
-      {"bottleneck", Best::none, bottleneck},
+      {"limited by", Best::none, limit},
+      {"runs with", Best::none, program},
       {"SSD written/day", Best::lowest, written_a_day},
+      {"SSD amplification", Best::lowest, amplification},
+      {"SSD warranty ends", Best::highest, warranty},
       {"SSD lifetime", Best::highest, lifetime},
       {"SSD per 1M tokens", Best::lowest, worn_off},
       {"request latency", Best::lowest, of_stream("latency_s", human_time)},
       {"request rate", Best::highest, of_stream("rate_bytes_per_s", human_rate)},
+      {"run: days", Best::lowest,
+       of_run([](const result::FinishedRun& run) { return std::optional(run.days); }, human_days)},
+      {"run: energy", Best::lowest,
+       of_run([](const result::FinishedRun& run) { return run.kwh; }, human_kwh)},
+      {"run: its price", Best::lowest,
+       of_run([](const result::FinishedRun& run) { return run.usd.energy; }, human_price)},
+      {"run: rented", Best::lowest,
+       of_run([](const result::FinishedRun& run) { return run.usd.rented; }, human_price)},
+      {"run: drives lose", Best::lowest,
+       of_run([](const result::FinishedRun& run) { return run.usd.drives; }, human_price)},
+      {"GPUs used", Best::lowest, gpus},
       {"price", Best::lowest, price},
       {"tokens/s per $1000", Best::highest, value_for_money},
   };
 }
 
-/// The text that is best among the runs that fit; "" when nothing is better than anything.
+/// The text that is best among the runs that fit; "" when nothing is better than anything, and
+/// where the best is to have none of it, which is no merit of its own.
 std::string best_text(const Metric& metric, std::span<const Contender> contenders,
                       const std::vector<std::optional<Answer>>& answers) {
   if (metric.best == Best::none) return "";
   const Answer* best = nullptr;
   bool differ = false;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (!answers[i] || !contenders[i].result->feasible()) continue;
+    if (!answers[i] || !fits_in(contenders[i])) continue;
     differ = differ || (best && best->text != answers[i]->text);
     if (!best || (metric.best == Best::lowest ? answers[i]->value < best->value
                                               : answers[i]->value > best->value))
       best = &*answers[i];
   }
-  return differ ? best->text : "";
+  return differ && best->value != 0 ? best->text : "";
 }
 
 std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> contenders) {
   std::vector<std::optional<Answer>> answers;
   bool says_something = false;
   for (const Contender& contender : contenders) {
-    answers.push_back(metric.of(*contender.result));
+    answers.push_back(contender.result ? metric.of(*contender.result) : std::nullopt);
+    if (!contender.result && metric.title == fits) answers.back() = Answer{0, contender.failure};
     const bool zero = answers.back() && metric.best != Best::none && answers.back()->value == 0;
     says_something = says_something || (answers.back() && !zero);
   }
@@ -200,8 +284,26 @@ std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> conten
   std::vector<Cell> row = {metric.title};
   for (std::size_t i = 0; i < answers.size(); ++i)
     row.emplace_back(answers[i] ? answers[i]->text + answers[i]->beside : "-",
-                     answers[i] && contenders[i].result->feasible() && answers[i]->text == best);
+                     answers[i] && fits_in(contenders[i]) && answers[i]->text == best);
   return row;
+}
+
+/// What a mark and the terms mean that stand in the table, a line each.
+std::string legend(const Table& table, const Screen& screen) {
+  constexpr std::pair<std::string_view, std::string_view> terms[] = {
+      {"updates late", "steps until kernels see an update; none: it is the training it would be"},
+      {"TFLOPS per GPU", "of the model alone, without what is computed a second time"},
+      {"SSD per 1M tokens", "what the drives lose in value by wear"},
+  };
+  const bool marked = std::any_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
+    return std::any_of(row.begin(), row.end(), [](const Cell& cell) { return cell.best; });
+  });
+  std::string text = marked ? paragraph("* the best of its row among those that fit", screen) : "";
+  for (const auto& [term, meaning] : terms)
+    if (std::any_of(table.rows.begin(), table.rows.end(),
+                    [term = term](const auto& row) { return row.front().text == term; }))
+      text += paragraph(fmt::format("{}: {}", term, meaning), screen);
+  return text;
 }
 
 }  // namespace
@@ -214,7 +316,77 @@ std::string compare_table(std::span<const Contender> contenders, const Screen& s
   for (const Metric& metric : metrics(contenders))
     if (std::vector<Cell> row = row_of(metric, contenders); !row.empty())
       table.rows.push_back(std::move(row));
-  return to_text(table, screen);
+  return to_text(table, screen) + legend(table, screen);
+}
+
+namespace {
+
+/// Rows of the table and their columns in CSV, which say the unit.
+constexpr std::pair<std::string_view, std::string_view> csv_names[] = {
+    {"GPU peak", "gpu_peak_bytes"},
+    {"host peak", "host_peak_bytes"},
+    {"SSD peak", "ssd_peak_bytes"},
+    {"SSD read/step", "ssd_read_bytes_per_step"},
+    {"SSD written/step", "ssd_written_bytes_per_step"},
+    {"host to GPU/step", "host_to_gpu_bytes_per_step"},
+    {"GPU to host/step", "gpu_to_host_bytes_per_step"},
+    {"GPU direct/step", "gpu_direct_bytes_per_step"},
+    {"GPU to GPU/step", "gpu_to_gpu_bytes_per_step"},
+    {"between nodes/step", "between_nodes_bytes_per_step"},
+    {"step time", "step_time_s"},
+    {"  forward", "forward_s"},
+    {"  backward", "backward_s"},
+    {"  update", "update_s"},
+    {"updates late", "updates_late_steps"},
+    {"tokens/s", "tokens_per_s"},
+    {"TFLOPS per GPU", "model_tflops_per_gpu"},
+    {"GPU busy", "gpu_busy_share"},
+    {"SSD written/day", "ssd_written_bytes_per_day"},
+    {"SSD lifetime", "ssd_lifetime_years"},
+    {"SSD per 1M tokens", "ssd_usd_per_million_tokens"},
+    {"request latency", "request_latency_s"},
+    {"request rate", "request_rate_bytes_per_s"},
+    {"price", "price_usd"},
+    {"tokens/s per $1000", "tokens_per_s_per_1000_usd"},
+};
+
+/// A row without a name of its own is called by its letters and digits.
+std::string csv_name(const std::string& title) {
+  for (const auto& [row, name] : csv_names)
+    if (title == row) return std::string(name);
+  std::string name;
+  for (const char c : title)
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!name.empty() && name.back() != '_')
+      name += '_';
+  return name;
+}
+
+}  // namespace
+
+void write_compare_csv(std::ostream& out, std::span<const Contender> contenders,
+                       std::span<const LeftOut> left_out) {
+  const std::vector<Metric> all = metrics({});  // no common capacity: titles stay as they are
+  std::vector<std::string> header = {"label"};
+  for (const Metric& metric : all) header.push_back(csv_name(metric.title));
+  std::vector<std::vector<std::string>> rows;
+  for (const Contender& contender : contenders) {
+    std::vector<std::string>& row = rows.emplace_back(std::vector{contender.label});
+    for (const Metric& metric : all) {
+      const auto answer = contender.result       ? metric.of(*contender.result)
+                          : metric.title == fits ? std::optional(Answer{0, contender.failure})
+                                                 : std::nullopt;
+      row.push_back(!answer                     ? ""
+                    : metric.best == Best::none ? answer->text
+                                                : fmt::format("{}", answer->value));
+    }
+  }
+  for (const LeftOut& one : left_out) {
+    rows.emplace_back(header.size()).front() = one.label;
+    rows.back()[1] = "left out: " + one.reason;
+  }
+  write_csv(out, header, rows);
 }
 
 }  // namespace spillway::reports

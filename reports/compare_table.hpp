@@ -3,6 +3,7 @@
 #include "reports/result/result.hpp"
 #include "reports/screen.hpp"
 
+#include <ostream>
 #include <span>
 #include <string>
 
@@ -11,12 +12,25 @@ namespace spillway::reports {
 /// One column of a comparison.
 struct Contender {
   std::string label;
-  const result::Result* result = nullptr;  ///< not null; outlives the call
+  const result::Result* result = nullptr;  ///< null: none, as `failure` says; outlives the call
+  std::string failure = "";
+};
+
+/// Who does not take part.
+struct LeftOut {
+  std::string label, reason;
 };
 
 /// Results side by side, one row per metric. "*" marks the best of a row among those that fit: each
-/// that reads the same as the best, and none where all do. "-" is what a run that does not fit, or
-/// a machine without a price, cannot answer; a row that nobody answers is left out.
+/// that reads the same as the best, none where all do or where the best is 0; a line below the
+/// table says so. "-" is what a run that does not fit, or a machine without a price, cannot answer;
+/// a row that nobody answers is left out. A run without a result has what went wrong in place of
+/// whether it fits.
 std::string compare_table(std::span<const Contender> contenders, const Screen& screen);
+
+/// The same rows as columns, all of them, one line per contender: exact numbers, units in the
+/// header. Then those who were left out, their reason in "fits".
+void write_compare_csv(std::ostream& out, std::span<const Contender> contenders,
+                       std::span<const LeftOut> left_out);
 
 }  // namespace spillway::reports

@@ -75,16 +75,22 @@ void write_csv(std::ostream& out, std::span<const json> results) {
   std::vector<std::map<std::string, std::string>> rows;
   for (const json& result : results) rows.push_back(flattened(result));
   const std::vector<std::string> header = header_of(rows);
-  if (header.empty()) return;
-  write_line(out, header);
+  std::vector<std::vector<std::string>> lines;
   for (const auto& row : rows) {
-    std::vector<std::string> fields;
+    std::vector<std::string>& fields = lines.emplace_back();
     for (const std::string& path : header) {
       const auto found = row.find(path);
       fields.push_back(found == row.end() ? "" : found->second);
     }
-    write_line(out, fields);
   }
+  write_csv(out, header, lines);
+}
+
+void write_csv(std::ostream& out, const std::vector<std::string>& header,
+               const std::vector<std::vector<std::string>>& rows) {
+  if (header.empty()) return;
+  write_line(out, header);
+  for (const auto& row : rows) write_line(out, row);
 }
 
 }  // namespace spillway::reports

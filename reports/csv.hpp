@@ -5,6 +5,7 @@
 #include <ostream>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace spillway::reports {
 
@@ -18,5 +19,9 @@ std::map<std::string, std::string> flattened(const nlohmann::json& result);
 /// The header is the union of all paths: what a reader looks for first (scenario name, system,
 /// backend, feasible, step time), then the rest sorted, so that the order of rows does not matter.
 void write_csv(std::ostream& out, std::span<const nlohmann::json> results);
+
+/// A header and lines of fields, as many as it has, quoted and ended like that.
+void write_csv(std::ostream& out, const std::vector<std::string>& header,
+               const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace spillway::reports

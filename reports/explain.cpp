@@ -1,10 +1,12 @@
 #include "reports/explain.hpp"
 
+#include "reports/glossary.hpp"
 #include "reports/human.hpp"
 #include "reports/phases.hpp"
 #include "reports/result/control.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
+#include "reports/wear_words.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -104,7 +106,7 @@ class MemoryTree {
     return paragraph(fmt::format("Where the {} of {} come from, at the fullest instant{}:",
                                  tier_bytes(tier_, peak_.total), tier_name(tier_), when),
                      screen) +
-           to_text(table_, screen) + by_rank(screen) + "\n";
+           to_text(table_, screen) + by_rank(screen) + reserve(screen) + "\n";
   }
 
  private:
@@ -147,6 +149,15 @@ class MemoryTree {
          entry.phase});
   }
 
+  std::string reserve(const Screen& screen) const {
+    if (peak_.reserve == 0) return "";
+    return paragraph(fmt::format("{} more stay free for the system (machine.{}.reserve): {} of {}.",
+                                 tier_bytes(tier_, peak_.reserve), tier_,
+                                 tier_bytes(tier_, peak_.total + peak_.reserve),
+                                 tier_bytes(tier_, peak_.capacity)),
+                     screen);
+  }
+
   /// What every rank of the node takes for itself.
   std::string by_rank(const Screen& screen) const {
     std::map<std::uint64_t, std::uint64_t> of_rank;
@@ -178,10 +189,14 @@ class MemoryTree {
                {}};
 };
 
+/// "850 ms (31 %)"; "-" for what a sum of many times leaves over.
 std::string seconds_of(double busy, double phase) {
-  if (busy <= 0) return "-";
-  return phase > 0 ? fmt::format("{} ({:.0f} %)", human_time(busy), 100 * busy / phase)
-                   : human_time(busy);
+  constexpr double nothing = 1e-9;
+  if (busy < nothing) return "-";
+  if (phase <= 0) return human_time(busy);
+  const double percent = 100 * busy / phase;
+  return fmt::format("{} ({} %)", human_time(busy),
+                     percent < 0.5 ? "<1" : fmt::format("{:.0f}", percent));
 }
 
 std::string time_table(const Result& r, const Screen& screen) {
@@ -207,7 +222,13 @@ std::string time_table(const Result& r, const Screen& screen) {
   return paragraph(fmt::format("Where the {} of a step go, and how long each resource works:",
                                human_time(r.step_time_s)),
                    screen) +
-         to_text(table, screen) + stalls_sentence(r, screen) + "\n";
+         to_text(table, screen) +
+         paragraph(
+             "Resources work at the same time, so shares of a phase may add up to more than "
+             "100 %. GPU: kernels; recomputing: of the forward pass, once more in backward; "
+             "CPU: optimizer, conversions and checks; network: between GPUs.",
+             screen) +
+         stalls_sentence(r, screen) + "\n";
 }
 
 std::string bytes_table(const Result& r, const Screen& screen) {
@@ -254,7 +275,29 @@ std::string settings_table(std::span<const Setting> settings, const Screen& scre
   if (settings.empty()) return "";
   Table table{{{"setting", Align::left}, {"value", Align::left}, {"from", Align::left}}, {}};
   for (const Setting& s : settings) table.rows.push_back({s.path, s.value, s.source});
-  return to_text(table, screen) + "\n";
+  return to_text(table, screen.for_keys()) + "\n";
+}
+
+/// One line for each purpose that the tables above name.
+std::string glossary(const Result& r, const Screen& screen) {
+  std::map<std::string, std::string> meanings;
+  bool kept = false, pageable = false;
+  const std::pair<const char*, const PeakBytes*> tiers[] = {
+      {"ssd", &r.ssd}, {"remote", &r.remote}, {"host", &r.host}, {"gpu", &r.gpu}};
+  for (const auto& [tier, peak] : tiers) {
+    for (const auto& [purpose, bytes] : peak->by_purpose)
+      if (bytes > 0) meanings[purpose] = meaning_of(tier, purpose);
+    for (const PeakEntry& entry : peak->entries) kept = kept || entry.kept;
+  }
+  pageable = !r.host.entries.empty();
+  if (kept) meanings["kept, unused"] = "pinned blocks that the allocator does not give back";
+  if (pageable) meanings["pinned"] = "memory that cannot be paged out, as GPUs and drives copy it";
+  if (pageable)
+    meanings["pageable"] = "ordinary memory, which a GPU copies through a pinned buffer";
+  std::string out;
+  for (const auto& [term, meaning] : meanings)
+    if (!meaning.empty()) out += paragraph(unbroken(term) + ": " + meaning + ".", screen, 2);
+  return out.empty() ? "" : "The words:\n" + out + "\n";
 }
 
 }  // namespace
@@ -268,10 +311,15 @@ std::string explain(const Result& r, std::span<const Setting> settings, const Sc
   if (all || topic == Topic::memory)
     for (const auto& [tier, peak] : {std::pair<const char*, const PeakBytes*>{"gpu", &r.gpu},
                                      {"host", &r.host},
-                                     {"ssd", &r.ssd}})
+                                     {"ssd", &r.ssd},
+                                     {"remote", &r.remote}})
       out += MemoryTree(tier, *peak, r.scenario, topic == Topic::memory).text(screen);
+  if (topic == Topic::memory) out += glossary(r, screen);
   if (r.feasible() && (all || topic == Topic::time))
     out += time_table(r, screen) + bytes_table(r, screen);
+  if (const std::string cache = cache_paragraph(r);
+      r.feasible() && !cache.empty() && (all || topic == Topic::time))
+    out += paragraph(cache, screen);
   out.erase(out.find_last_not_of('\n') + 1);
   return out + "\n";
 }

@@ -1,10 +1,14 @@
 #include "reports/human.hpp"
 
+#include "scenarios/description/grouped.hpp"
+
 #include <fmt/format.h>
 #include <cmath>
 #include <span>
 
 namespace spillway::reports {
+
+using description::grouped;
 
 namespace {
 
@@ -30,17 +34,6 @@ std::string in_units(double value, std::span<const Unit> units, int digits = 4) 
   return fmt::format("{} {}", short_decimal(value, digits), units[at].name);
 }
 
-/// Digits in groups of three.
-std::string grouped(const std::string& digits) {
-  const std::size_t sign = digits.starts_with('-') ? 1 : 0;
-  std::string out;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > sign && (digits.size() - i) % 3 == 0) out += ',';
-    out += digits[i];
-  }
-  return out;
-}
-
 constexpr Unit binary[] = {{"B", 1024},   {"KiB", 1024}, {"MiB", 1024},
                            {"GiB", 1024}, {"TiB", 1024}, {"PiB", 0}};
 constexpr Unit decimal[] = {{"B", 1000},  {"kB", 1000}, {"MB", 1000},
@@ -64,7 +57,7 @@ std::string human_bytes(double bytes) {
 std::string human_rate(double bytes_per_s) { return human_bytes(bytes_per_s) + "/s"; }
 
 std::string human_time(double seconds) {
-  if (seconds == 0) return "0 s";
+  if (std::abs(seconds) < 1e-12) return "0 s";  // what a difference of equal times leaves over
   if (std::abs(seconds) >= 599.5) return in_units(seconds / 60, long_times, 3);
   return in_units(seconds * 1e9, instants, 3);
 }
@@ -72,8 +65,9 @@ std::string human_time(double seconds) {
 std::string human_years(double years) {
   if (years >= 1000) return "over 1,000 years";
   if (years >= 0.95) return fmt::format("{:.1f} years", years);
-  if (years * 12 >= 1.95) return fmt::format("{:.1f} months", years * 12);
-  return fmt::format("{:.0f} days", years * 365.25);
+  constexpr double days = 365, hours = 24 * days;
+  if (years * days >= 1.95) return fmt::format("{:.0f} days", years * days);
+  return fmt::format("{:.1f} hours", years * hours);
 }
 
 std::string human_number(double number) {
@@ -83,7 +77,13 @@ std::string human_number(double number) {
 
 std::string human_count(std::uint64_t count) { return grouped(std::to_string(count)); }
 
-std::string human_share(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string human_share(double share) {
+  return fmt::format("{:.1f} %", std::abs(share) < 0.0005 ? 0 : 100 * share);  // no "-0.0 %"
+}
+
+std::string human_change(double share) {
+  return fmt::format("{:+.1f} %", std::abs(share) < 0.0005 ? 0 : 100 * share);
+}
 
 std::string human_price(double usd) { return "$" + grouped(fmt::format("{:.0f}", usd)); }
 

@@ -1,9 +1,13 @@
 #include "reports/simulate_report.hpp"
 
+#include "reports/finished_run.hpp"
 #include "reports/human.hpp"
 #include "reports/phases.hpp"
+#include "reports/range.hpp"
+#include "reports/result/needs.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
+#include "reports/wear_words.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -39,7 +43,36 @@ std::string biggest_buffers(const std::string& tier, const PeakBytes& peak) {
   return text;
 }
 
+std::string kept_free(const Result& r, const Screen& screen) {
+  const std::string kept = reserves(r);
+  if (kept.empty()) return "";
+  return paragraph(
+      "Of this " + kept + " stay free for the system (machine.gpu.reserve, machine.host.reserve).",
+      screen);
+}
+
+std::string needed_tiers(const Result& r, const Screen& screen) {
+  Table table{{{"tier", Align::left},
+               {"needs"},
+               {"has"},
+               {"lacks"},
+               {"in phase", Align::left},
+               {"biggest buffers", Align::left}},
+              {}};
+  for (const result::TierNeed& need : result::needs_of(r)) {
+    const PeakBytes& peak = need.tier == "gpu" ? r.gpu : need.tier == "host" ? r.host : r.ssd;
+    table.rows.push_back(
+        {need.tier, tier_bytes(need.tier, need.needed),
+         need.capacity > 0 ? tier_bytes(need.tier, need.capacity) : "no limit",
+         need.is_short() ? tier_bytes(need.tier, need.needed - need.capacity) : "-", peak.phase,
+         biggest_buffers(need.tier, peak)});
+  }
+  return table.rows.empty() ? "" : to_text(table, screen) + kept_free(r, screen) + "\n";
+}
+
+/// Peaks; of a run that does not fit what each tier needs, reserves included.
 std::string tiers(const Result& r, const Screen& screen) {
+  if (!r.feasible()) return needed_tiers(r, screen);
   Table table{{{"tier", Align::left},
                {"peak"},
                {"of"},
@@ -48,14 +81,14 @@ std::string tiers(const Result& r, const Screen& screen) {
                {"biggest buffers", Align::left}},
               {}};
   const std::pair<std::string, const PeakBytes*> all[] = {
-      {"gpu", &r.gpu}, {"host", &r.host}, {"ssd", &r.ssd}};
+      {"gpu", &r.gpu}, {"host", &r.host}, {"ssd", &r.ssd}, {"remote", &r.remote}};
   for (const auto& [tier, peak] : all)
-    if (peak->total > 0 || peak->capacity > 0)
+    if (peak->total > 0 || (peak->capacity > 0 && tier != "remote"))
       table.rows.push_back({tier, tier_bytes(tier, peak->total),
                             peak->capacity > 0 ? tier_bytes(tier, peak->capacity) : "no limit",
                             share_of_peak(peak->total, peak->capacity), peak->phase,
                             biggest_buffers(tier, *peak)});
-  return table.rows.empty() ? "" : to_text(table, screen) + "\n";
+  return table.rows.empty() ? "" : to_text(table, screen) + kept_free(r, screen) + "\n";
 }
 
 std::string phase_table(const Result& r, const Screen& screen) {
@@ -72,12 +105,13 @@ std::string phase_table(const Result& r, const Screen& screen) {
          phase.busy && phase.seconds > 0 ? human_share(phase.busy->gpu / phase.seconds) : "-",
          waits_for(phase)});
   table.rows.push_back({"step", human_time(r.step_time_s), human_share(1),
-                        human_share(r.utilization.gpu), r.bottleneck});
+                        human_share(r.utilization.gpu), limit_of(r)});
   return to_text(table, screen);
 }
 
 std::string traffic(const Result& r, const Screen& screen) {
   Table table{{{"traffic per step", Align::left}, {"bytes"}, {"link busy"}}, {}};
+  // a storage has one busy share for both ways: it stands once, beside the first of them
   const auto add = [&](const std::string& name, std::uint64_t bytes, const std::string& busy) {
     if (bytes > 0) table.rows.push_back({name, human_bytes(static_cast<double>(bytes)), busy});
   };
@@ -85,7 +119,7 @@ std::string traffic(const Result& r, const Screen& screen) {
     const auto found = r.utilization.storage.find(name);
     const std::string busy = found == r.utilization.storage.end() ? "" : human_share(found->second);
     add(name + " read", bytes.read, busy);
-    add(name + " written", bytes.write, busy);
+    add(name + " written", bytes.write, bytes.read > 0 ? "" : busy);
   }
   if (r.near_storage) {
     add("inside the drives read", r.near_storage->read, "");
@@ -103,36 +137,12 @@ std::string traffic(const Result& r, const Screen& screen) {
   return table.rows.empty() ? "" : to_text(table, screen) + "\n";
 }
 
-/// "137 GB a step, 194.4 TB a day on nvme (48.6 TB a drive), each byte written 1.20 times inside."
-std::string written(const result::Wear& w) {
-  std::string text =
-      fmt::format("{} a step, {} a day on {}", human_bytes(w.write_bytes_per_step),
-                  human_bytes(w.write_bytes_per_day), w.storage.empty() ? "the SSD" : w.storage);
-  if (w.drives > 1)
-    text += fmt::format(" ({} on each of {} drives)", human_bytes(w.write_bytes_per_day_per_drive),
-                        w.drives);
-  if (w.waf != 1) text += fmt::format(", each byte written {} times inside", human_number(w.waf));
-  return text;
-}
-
 std::string wear(const Result& r, const Screen& screen) {
   if (!r.wear || r.wear->write_bytes_per_day <= 0) return "";
-  const result::Wear& w = *r.wear;
-  std::string text = "Wear: " + written(w);
-  if (w.drive_writes_per_day > 0)
-    text += fmt::format("; {} drive writes a day", human_number(w.drive_writes_per_day));
-  if (w.rated_drive_writes_per_day)
-    text += fmt::format(" where {} are rated", human_number(*w.rated_drive_writes_per_day));
-  if (w.rated_write_bytes > 0)
-    text += fmt::format("; rated for {}", human_bytes(w.rated_write_bytes));
-  // the rating's workload is another one: its bytes over a day's would not give the years
-  if (w.lifetime_write_bytes &&
-      human_bytes(*w.lifetime_write_bytes) != human_bytes(w.rated_write_bytes))
-    text += fmt::format(", good for {} of these writes", human_bytes(*w.lifetime_write_bytes));
-  text += w.lifetime_years ? ": lasts " + human_years(*w.lifetime_years) + "." : ".";
-  if (w.usd_per_million_tokens)
-    text += fmt::format(" A million tokens wear off ${:.3g} of SSD.", *w.usd_per_million_tokens);
-  return paragraph(text, screen) + "\n";
+  std::string text = paragraph(wear_paragraph(*r.wear), screen);
+  const std::string cache = cache_paragraph(r);
+  if (!cache.empty()) text += paragraph("Cache: " + cache, screen);
+  return text + "\n";
 }
 
 /// Where the optimizer's states are, once they are in more than one place; and what that spares a
@@ -182,7 +192,8 @@ std::string staleness(const Result& r, const Screen& screen) {
 std::string change_to(const result::WhatIf& what_if, double step_time_s) {
   if (!what_if.step_time_s || step_time_s <= 0) return "";
   const double change = *what_if.step_time_s / step_time_s - 1;
-  return std::abs(change) < 0.0005 ? "no change" : fmt::format("{:+.1f} %", 100 * change);
+  if (std::abs(change) >= 0.0005) return human_change(change);
+  return "no change" + (what_if.why.empty() ? "" : ": " + what_if.why);
 }
 
 std::string what_ifs(const Result& r, const Screen& screen) {
@@ -219,9 +230,17 @@ std::string remarks(const Result& r, const Screen& screen) {
   return out;
 }
 
+/// How the numbers came about.
+std::string backend_words(const std::string& backend) {
+  if (backend == "sim") return "simulated";
+  if (backend == "real") return "measured";
+  return backend == "counting" ? "counted" : backend;
+}
+
 std::string title(const Result& r) {
   const std::string scenario = scenario_title(r);
-  return fmt::format("{}{}{} ({})", scenario, scenario.empty() ? "" : ": ", r.system, r.backend);
+  return fmt::format("{}{}{} ({})", scenario, scenario.empty() ? "" : ": ", r.system,
+                     backend_words(r.backend));
 }
 
 }  // namespace
@@ -239,9 +258,13 @@ std::string simulate_report(const Result& r, const Screen& screen) {
     out += states(r, screen);
     out += staleness(r, screen);
     out += wear(r, screen);
+    if (r.run) out += finished_run_report(r, screen) + "\n";
   }
   out += what_ifs(r, screen);
   out += remarks(r, screen);
+  if (r.runs_with && !r.io_bench.is_object())
+    out += paragraph("Runs with: " + r.runs_with->program + ".", screen);
+  if (const std::string note = range_note(r); !note.empty()) out += paragraph(note, screen);
   out.erase(out.find_last_not_of('\n') + 1);
   return out + "\n";
 }

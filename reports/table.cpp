@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 namespace spillway::reports {
@@ -44,6 +45,54 @@ std::string with_spaces(std::string_view line) {
   return out;
 }
 
+/// Units after a number, which stay on its line.
+constexpr std::string_view units[] = {
+    "B",        "KiB",  "MiB",   "GiB",  "TiB",   "PiB",   "kB",   "MB",    "GB",
+    "TB",       "PB",   "B/s",   "kB/s", "MB/s",  "GB/s",  "TB/s", "ns",    "us",
+    "ms",       "s",    "min",   "h",    "day",   "days",  "%",    "month", "months",
+    "tokens/s", "year", "years", "step", "steps", "TFLOPS"};
+
+bool is_number(std::string_view word) {
+  while (!word.empty() && std::string_view("($+-").find(word.front()) != std::string_view::npos)
+    word.remove_prefix(1);
+  return !word.empty() && word.find_first_not_of("0123456789.,") == std::string_view::npos &&
+         word.back() != ',' && word.back() != '.';
+}
+
+bool is_unit(std::string_view word) {
+  while (!word.empty() && std::string_view(".,;:)").find(word.back()) != std::string_view::npos)
+    word.remove_suffix(1);
+  return std::find(std::begin(units), std::end(units), word) != std::end(units);
+}
+
+/// `text` with no-break spaces between numbers and their units.
+std::string with_units_kept(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    out += word;
+    if (end == text.size()) break;
+    const std::size_t next = std::min(text.find(' ', end + 1), text.size());
+    const bool joined = is_number(word) && is_unit(text.substr(end + 1, next - end - 1));
+    out += joined ? no_break_space : " ";
+    at = end + 1;
+  }
+  return out;
+}
+
+/// Columns that the longest piece takes that may not be broken.
+std::size_t longest_word(std::string_view text) {
+  const std::string kept = with_units_kept(printable(text));
+  std::size_t longest = 0;
+  for (std::size_t at = 0; at <= kept.size();) {
+    const std::size_t end = std::min(kept.find(' ', at), kept.size());
+    longest = std::max(longest, display_width(std::string_view(kept).substr(at, end - at)));
+    at = end + 1;
+  }
+  return longest;
+}
+
 /// The columns of one block and how wide each is, marks included.
 struct Block {
   std::vector<std::size_t> columns;
@@ -66,15 +115,17 @@ class Layout {
  private:
   void measure(std::size_t c) {
     const Column& column = table_.columns[c];
-    std::size_t width = display_width(column.title);
+    std::size_t width = display_width(column.title), word = longest_word(column.title);
     bool marked = false;
     for (const auto& row : table_.rows) {
       if (c >= row.size()) continue;
       width = std::max(width, display_width(row[c].text));
+      word = std::max(word, longest_word(row[c].text));
       marked = marked || row[c].best;
     }
-    if (column.widest > 0) width = std::min(width, column.widest);
+    if (column.widest > 0) width = std::min(width, std::max(word, column.widest));
     widths_.push_back(width);
+    words_.push_back(word);
     marks_.push_back(marked ? 1 : 0);
   }
 
@@ -84,23 +135,33 @@ class Layout {
            gap * (widths_.size() - std::min<std::size_t>(widths_.size(), 1));
   }
 
-  /// Takes what is too much from the left-aligned columns, always from the widest. When that is
-  /// not enough the table is cut anyway, and words keep their room, up to half of the screen.
+  /// Takes what is too much from the left-aligned columns, always from the widest, down to its
+  /// longest word. When that is not enough the table is cut anyway, and words keep their room, up
+  /// to half of the screen.
   void narrow() {
     const std::vector<std::size_t> natural = widths_;
     while (total() > screen_.width)
       if (!narrow_widest()) break;
     if (total() <= screen_.width) return;
     widths_ = natural;
-    for (std::size_t c = 0; c < widths_.size(); ++c)
-      if (table_.columns[c].align == Align::left)
-        widths_[c] = std::min(widths_[c], std::max(narrowest_column, screen_.width / 2));
+    for (std::size_t c = 0; c < widths_.size(); ++c) {
+      const bool left = table_.columns[c].align == Align::left;
+      const std::size_t most = left ? std::max(narrowest_column, screen_.width / 2) : widths_[c];
+      widths_[c] = std::min({widths_[c], std::max(most, words_[c]), room_for(c)});
+    }
+  }
+
+  /// What a block has for the column beside the first one, which comes before it.
+  std::size_t room_for(std::size_t c) const {
+    const std::size_t taken = (c == 0 ? 0 : widths_[0] + marks_[0] + gap) + marks_[c];
+    return std::max(narrowest_column, screen_.width - std::min(screen_.width, taken));
   }
 
   bool narrow_widest() {
     std::size_t widest = widths_.size();
     for (std::size_t c = 0; c < widths_.size(); ++c)
-      if (table_.columns[c].align == Align::left && widths_[c] > narrowest_column &&
+      if (table_.columns[c].align == Align::left &&
+          widths_[c] > std::max(narrowest_column, words_[c]) &&
           (widest == widths_.size() || widths_[c] > widths_[widest]))
         widest = c;
     if (widest == widths_.size()) return false;
@@ -196,6 +257,7 @@ class Layout {
   const Table& table_;
   const Screen& screen_;
   std::vector<std::size_t> widths_;
+  std::vector<std::size_t> words_;  ///< the longest of each column, which is not broken
   std::vector<std::size_t> marks_;  ///< 1 where a cell of the column carries a mark
 };
 
@@ -206,8 +268,23 @@ std::size_t display_width(std::string_view text) {
   return 2 * text.size() - fmt::formatted_size("{:{}}", text, text.size());
 }
 
+namespace {
+
+/// Behind the last seam of a name that is too long for a line, not too far left and in no number;
+/// 0: it has none.
+std::size_t seam_of(std::string_view name) {
+  for (std::size_t at = name.size(); at-- > name.size() / 3;) {
+    if (std::string_view("_./,").find(name[at]) == std::string_view::npos) continue;
+    const bool digits = at > 0 && std::isdigit(static_cast<unsigned char>(name[at - 1])) != 0;
+    if (!digits || name[at] == '_' || name[at] == '/') return at + 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
-  const std::string clean = printable(text);
+  const std::string clean = with_units_kept(printable(text));
   std::string_view rest = clean;
   std::vector<std::string> lines;
   while (display_width(rest) > width) {
@@ -219,9 +296,12 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
                space != std::string_view::npos && rest.find_first_not_of(' ') < space) {
       end = space;
       next = space + 1;
-    } else if (const std::size_t joint = rest.substr(0, end).find_last_of("_./,");
-               joint != std::string_view::npos && joint >= end / 3) {
-      end = next = joint + 1;  // a long name is cut where it has a seam
+    } else if (const std::size_t kept = rest.substr(0, end).rfind(no_break_space);
+               kept != std::string_view::npos && kept > 0) {
+      end = kept;  // what is longer than a line
+      next = kept + no_break_space.size();
+    } else if (const std::size_t joint = seam_of(rest.substr(0, end)); joint > 0) {
+      end = next = joint;
     }
     if (next == rest.size()) break;
     lines.push_back(with_spaces(rest.substr(0, end)));

@@ -34,14 +34,16 @@ struct Table {
 };
 
 /// Titles, a rule, the rows; two spaces between columns and none at the end of a line.
-/// What does not fit the screen: left-aligned columns are narrowed and their words wrapped; if that
-/// is not enough, the table is cut into blocks of columns that each repeat the first column.
-/// Nothing is ever left out, so a screen narrower than two columns gets lines that are too long.
+/// What does not fit the screen: left-aligned columns are narrowed and their words wrapped, no
+/// further than their longest word; if that is not enough, the table is cut into blocks of columns
+/// that each repeat the first column. A name is broken only where it is longer than what such a
+/// block leaves it. Nothing is ever left out, so a screen narrower than two columns gets lines that
+/// are too long.
 std::string to_text(const Table& table, const Screen& screen);
 
-/// `text` in lines of at most `width` columns, broken at spaces, inside a word only if it is longer
-/// than a line.  Line ends in `text` count as spaces; no-break spaces do not break and come out as
-/// spaces.
+/// `text` in lines of at most `width` columns, broken at spaces but not between a number and its
+/// unit, inside a word only if it is longer than a line.  Line ends in `text` count as spaces;
+/// no-break spaces do not break and come out as spaces.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
 /// `text` with its spaces as no-break spaces, for a piece that is to stay on one line.

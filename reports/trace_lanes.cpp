@@ -1,23 +1,23 @@
 #include "reports/trace_lanes.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace spillway::reports {
 
 namespace {
-/// The bars of one lane that have not ended, each inside the one before it.
+/// The bars of one lane, one after the other.
 class Lane {
  public:
   bool takes(const Interval& interval) {
-    while (!open_ends_.empty() && open_ends_.back() <= interval.start) open_ends_.pop_back();
-    if (!open_ends_.empty() && open_ends_.back() < interval.end) return false;
-    open_ends_.push_back(interval.end);
+    if (interval.start < end_) return false;
+    end_ = interval.end;
     return true;
   }
 
  private:
-  std::vector<std::int64_t> open_ends_;
+  std::int64_t end_ = std::numeric_limits<std::int64_t>::min();
 };
 }  // namespace
 
@@ -26,7 +26,7 @@ std::vector<std::size_t> lanes(std::span<const Interval> intervals) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const Interval &x = intervals[a], &y = intervals[b];
-    return x.start != y.start ? x.start < y.start : x.end > y.end;
+    return x.start != y.start ? x.start < y.start : x.end < y.end;
   });
   std::vector<Lane> all;
   std::vector<std::size_t> result(intervals.size());

@@ -12,10 +12,11 @@ struct Interval {
   std::int64_t start = 0, end = 0;  ///< start <= end
 };
 
-/// Which lane each interval goes to, so that in one lane any two are either apart (touching
-/// included) or one inside the other: a viewer draws only such bars.
+/// Which lane each interval goes to, so that in one lane any two are apart, touching included: a
+/// viewer draws a bar inside another one as a call that the other makes, which parallel transfers
+/// are not.
 ///   Result  [intervals] lanes from 0; the lowest that has room, taking intervals by start, the
-///           longer first, then in the given order
+///           shorter first, then in the given order
 std::vector<std::size_t> lanes(std::span<const Interval> intervals);
 
 }  // namespace spillway::reports

@@ -17,7 +17,7 @@ using result::Validation;
 /// "+3.1 %", from predicted and measured.
 std::string error_text(double predicted, double measured) {
   if (measured == 0) return predicted == 0 ? "" : "not measured";
-  return fmt::format("{:+.1f} %", 100 * (predicted - measured) / measured);
+  return human_change((predicted - measured) / measured);
 }
 
 class Rows {
@@ -58,7 +58,7 @@ Table comparison(const Validation& v) {
   rows.traffic("from the GPU a step", p.io.d2h, m.io.d2h);
   rows.memory("GPU peak", p.gpu.total, m.gpu.total);
   rows.memory("host peak", p.host.total, m.host.total);
-  rows.memory("storage peak", p.ssd.total, m.ssd.total);
+  rows.memory("storage peak", p.ssd.total + p.remote.total, m.ssd.total + m.remote.total);
   return rows.table;
 }
 
@@ -68,7 +68,7 @@ std::string books(const Validation& v, const Screen& screen) {
     if (!storage.disk) continue;
     text += paragraph(
         fmt::format("{}: {} read and {} written in the whole run; its disk counted {} and {}, of "
-                    "whomever.",
+                    "all programs together.",
                     name, human_bytes(static_cast<double>(storage.asked.read)),
                     human_bytes(static_cast<double>(storage.asked.write)),
                     human_bytes(static_cast<double>(storage.disk->read)),
@@ -78,9 +78,9 @@ std::string books(const Validation& v, const Screen& screen) {
   text += paragraph(
       fmt::format("Memory of the host, emulated GPUs included, grew by {} after the set-up by the "
                   "ledger, by "
-                  "{} by the kernel ({:+.1f} %); locked at the end of the set-up: {} and {}.",
+                  "{} by the kernel ({}); locked at the end of the set-up: {} and {}.",
                   human_memory(v.memory.ledger_bytes), human_memory(v.memory.kernel_bytes),
-                  100 * v.memory.difference(), human_memory(v.memory.locked_ledger_bytes),
+                  human_change(v.memory.difference()), human_memory(v.memory.locked_ledger_bytes),
                   human_memory(v.memory.locked_kernel_bytes)),
       screen);
   return text;

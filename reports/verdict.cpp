@@ -1,6 +1,10 @@
 #include "reports/verdict.hpp"
 
 #include "reports/human.hpp"
+#include "reports/range.hpp"
+#include "reports/result/needs.hpp"
+#include "reports/result/what_if.hpp"
+#include "reports/wear_words.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -33,18 +37,40 @@ std::string missing(const Infeasible& why) {
   return "no " + tier_bytes(why.tier, why.asked_bytes) + " in one piece";
 }
 
+/// "host memory needs 113.1 GiB and has 64.0 GiB, what stays free for the system included".
+std::string needs(const result::TierNeed& need) {
+  return fmt::format("{} needs {} and has {}{}", tier_name(need.tier),
+                     tier_bytes(need.tier, need.needed), tier_bytes(need.tier, need.capacity),
+                     need.reserve > 0 ? ", what stays free for the system included" : "");
+}
+
+/// What is needed in all, then the request that came first.
+std::string why_not(const Result& r, const std::vector<result::TierNeed>& shortages) {
+  const Infeasible& why = *r.infeasible;
+  std::string text;
+  for (const result::TierNeed& need : shortages) text += (text.empty() ? "" : "; ") + needs(need);
+  return fmt::format(
+      "Does not fit: {}. The first that finds no room is {} of rank {} in {}, {}: it asks for {} "
+      "where {} are free.",
+      text, why.purpose, why.rank, why.phase, missing(why), tier_bytes(why.tier, why.asked_bytes),
+      tier_bytes(why.tier, why.free_bytes));
+}
+
 std::string why_not(const Result& r) {
   const Infeasible& why = *r.infeasible;
+  if (const auto shortages = result::shortages_of(r); !shortages.empty())
+    return why_not(r, shortages);
+  const std::string where = why.storage.empty() ? tier_name(why.tier) : why.storage;
   const std::string capacity =
       why.capacity_bytes > 0 ? fmt::format(" of {}", tier_bytes(why.tier, why.capacity_bytes)) : "";
   const std::uint64_t block = rounded_up(why);
   const std::string taken =
       block > 0 ? fmt::format(" and takes {}", tier_bytes(why.tier, block)) : "";
   return fmt::format(
-      "Does not fit: {} has no room for {} of rank {} in {}, {}. It asks for {}{} where {}{} are "
-      "free.",
-      tier_name(why.tier), why.purpose, why.rank, why.phase, missing(why),
-      tier_bytes(why.tier, why.asked_bytes), taken, tier_bytes(why.tier, why.free_bytes), capacity);
+      "Does not fit: {} has no room for {} of rank {} in {}, at first {}. It asks for {}{} where "
+      "{}{} are free.",
+      where, why.purpose, why.rank, why.phase, missing(why), tier_bytes(why.tier, why.asked_bytes),
+      taken, tier_bytes(why.tier, why.free_bytes), capacity);
 }
 
 /// "6.50 GB/s (4.00 GB/s read, 2.50 GB/s written), 85.0 us per request."
@@ -82,18 +108,81 @@ std::string tier_name(const std::string& tier) {
 
 std::string verdict(const Result& r) {
   if (r.feasible()) return "yes";
-  return fmt::format("no: {}, {}, {} in {}", r.infeasible->tier, r.infeasible->purpose,
-                     missing(*r.infeasible), r.infeasible->phase);
+  std::string tiers;
+  for (const result::TierNeed& need : result::shortages_of(r))
+    tiers += (tiers.empty() ? "" : ", ") + need.tier;
+  const Infeasible& why = *r.infeasible;
+  if (!tiers.empty()) return fmt::format("no: {}; first {} in {}", tiers, why.purpose, why.phase);
+  return fmt::format("no: {}, {}, at first {} in {}", why.storage.empty() ? why.tier : why.storage,
+                     why.purpose, missing(why), why.phase);
+}
+
+GpuUse gpu_use(const Result& r) {
+  const nlohmann::json& scenario = r.scenario;
+  const auto number = [&](const char* place) {
+    const nlohmann::json::json_pointer at(place);
+    const bool there = scenario.is_object() && scenario.contains(at);
+    return there && scenario.at(at).is_number_integer() ? scenario.at(at).get<std::uint64_t>() : 0;
+  };
+  const GpuUse use{
+      number("/parallel/data") * number("/parallel/tensor") * number("/parallel/pipeline"),
+      number("/machine/nodes") * number("/machine/gpu/count")};
+  return use.used == 0 || use.used > use.all ? GpuUse{} : use;
+}
+
+std::string reserves(const Result& r) {
+  std::string text;
+  if (r.gpu.reserve > 0) text = tier_bytes("gpu", r.gpu.reserve) + " of each GPU";
+  if (r.host.reserve > 0)
+    text += (text.empty() ? "" : " and ") + tier_bytes("host", r.host.reserve) + " of host memory";
+  return text;
 }
 
 std::string headline(const Result& r) {
   if (!r.feasible()) return why_not(r);
   if (r.io_bench.is_object()) return io_bench(r.io_bench);
-  std::string text =
-      fmt::format("Fits: {} per step, {} tokens/s, {} TFLOPS per GPU.", human_time(r.step_time_s),
-                  human_number(r.tokens_per_s), human_number(r.model_tflops_per_gpu));
-  if (!r.bottleneck.empty()) text += fmt::format(" What limits it is {}.", r.bottleneck);
+  std::string text = fmt::format(
+      "Fits: {} per step, {} tokens/s, {} TFLOPS per GPU.",
+      with_range(human_time(r.step_time_s), r, "step_time_s", human_time),
+      with_range(human_number(r.tokens_per_s), r, "throughput.tokens_per_s", human_number),
+      human_number(r.model_tflops_per_gpu));
+  if (const std::string limit = limit_of(r); !limit.empty())
+    return text + " It is limited by " + limit + ".";
+  if (!r.next.empty()) return text + " Nothing alone limits it: no what-if makes it faster.";
   return text;
+}
+
+namespace {
+
+/// The drives that one more would join.
+std::string drives_of(const Result& r) {
+  const nlohmann::json::json_pointer storages("/machine/storage");
+  if (!r.scenario.is_object() || !r.scenario.contains(storages))
+    return r.wear && !r.wear->storage.empty() ? r.wear->storage : "ssd";
+  for (const nlohmann::json& storage : r.scenario[storages])
+    if (storage.value("kind", "ssd") == "ssd") return storage.value("name", "ssd");
+  return "ssd";
+}
+
+std::string resource_of(const std::string& what_if, const Result& r) {
+  if (what_if == "one more ssd" || what_if == no_folding) return drives_of(r);
+  for (const char* name : {"gpu", "pcie", "cpu", "network"})
+    if (what_if.find(name) != std::string::npos) return name;
+  return what_if;
+}
+
+}  // namespace
+
+std::string limit_of(const Result& r) {
+  if (!r.feasible()) return "";
+  constexpr double felt = 0.995;  // of a step
+  const std::pair<const std::string, result::WhatIf>* best = nullptr;
+  for (const auto& one : r.next)
+    if (!one.first.starts_with(result::without) && one.second.step_time_s &&
+        *one.second.step_time_s < felt * r.step_time_s &&
+        (!best || *one.second.step_time_s < *best->second.step_time_s))
+      best = &one;
+  return best ? resource_of(best->first, r) : "";
 }
 
 std::string scenario_title(const Result& r) {

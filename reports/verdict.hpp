@@ -6,15 +6,29 @@
 
 namespace spillway::reports {
 
-/// "yes", or "no: host, gradient_flat_buffer, 12.3 GiB short in init".
+/// "yes", or "no: host, gpu; first gradient_flat_buffer in init": the tiers that are too small.
 std::string verdict(const result::Result& result);
 
-/// The answer in one or two sentences: how fast and what limits it, or which buffer does not fit
-/// where, in which phase and by how much; of an I/O bench its rate.
+/// The answer in one or two sentences: how fast and what it is limited by, or which buffer does not
+/// fit where, in which phase and by how much; of an I/O bench its rate.
 std::string headline(const result::Result& result);
+
+/// What the step is limited by: the resource of the what-if that shortens it most; "" where none
+/// shortens it by half a percent, or none was tried.
+std::string limit_of(const result::Result& result);
 
 /// The scenario's name, else its model's and machine's, else "".
 std::string scenario_title(const result::Result& result);
+
+/// "300.0 MiB of each GPU and 4.00 GiB of host memory"; "" where nothing is kept for the system.
+std::string reserves(const result::Result& result);
+
+/// GPUs of the machine, and how many of them the scenario uses; both 0 where it does not say.
+struct GpuUse {
+  std::uint64_t used = 0, all = 0;
+  std::uint64_t idle() const { return all - used; }
+};
+GpuUse gpu_use(const result::Result& result);
 
 /// Bytes of a tier as it is sold: memory in GiB, storage in GB.
 std::string tier_bytes(const std::string& tier, std::uint64_t bytes);

@@ -1,6 +1,7 @@
 #include "scenarios/box.hpp"
 
 #include "scenarios/description/quantity.hpp"
+#include "scenarios/machine_parts.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -17,6 +18,12 @@ constexpr const char* storage_name = "nvme";
 /// Puts a machine file together, piece by piece, with the source of each number.
 class Assembly {
  public:
+  /// What a machine file says of the slot that a drive takes.
+  static void plug(json& storage, const DrivePart& drive) {
+    storage["form"] = drive.form;
+    if (drive.lanes > 0) storage["lanes"] = drive.lanes;
+  }
+
   Assembly(const PriceList& list, const Box& box)
       : gpu_(list.gpus.at(box.gpu)),
         host_(list.hosts.at(box.host)),
@@ -32,6 +39,10 @@ class Assembly {
     place("host.memory", description::to_text(host_.memory.at(box_.memory)), chosen_);
     if (host_.parts.contains("network")) piece(host_, "network", "network");
     link();
+    machine_["bought"] = {{"gpu", gpu_.name}, {"host", host_.name}};
+    machine_["host"]["slots"] = host_.parts.at("slots");
+    if (host_.lanes > 0) place("host.lanes", host_.lanes, host_.sources.at("lanes"));
+    if (gpu_.lanes > 0) place("gpu.lanes", gpu_.lanes, gpu_.sources.at("lanes"));
     if (drive_) drives();
     prices();
     machine_["sources"] = std::move(sources_);
@@ -81,9 +92,16 @@ class Assembly {
     storage["name"] = storage_name;
     storage["kind"] = "ssd";
     storage["count"] = box_.drives;
+    plug(storage, *drive_);
     const std::string own = std::string("storage.") + storage_name;
     copy_sources(*drive_, "drive", own);
+    note_lanes(*drive_, own);
     sources_[own + ".count"] = chosen_;
+    for (const auto& [way, slower] : slower_slot(*drive_, host_)) {
+      storage[way] = slower.first;
+      sources_[own + "." + way] = slower.second;
+    }
+    machine_["bought"][own] = drive_->name;
     if (host_.parts.contains("array"))
       for (const char* way : {"read", "write"}) {
         storage[std::string("array_") + way] = host_.parts["array"][way];
@@ -97,6 +115,14 @@ class Assembly {
     place("prices_usd.gpu", gpu_.price_usd, gpu_.sources.at("price_usd"));
     place("prices_usd.dram_per_gib", host_.dram_usd_per_gib, host_.sources.at("dram_usd_per_gib"));
     if (drive_) place("prices_usd.ssd", drive_->price_usd, drive_->sources.at("price_usd"));
+    machine_["dates"] = {{"prices_usd.server", host_.date},
+                         {"prices_usd.gpu", gpu_.date},
+                         {"prices_usd.dram_per_gib", host_.date}};
+    if (drive_) machine_["dates"]["prices_usd.ssd"] = drive_->date;
+  }
+
+  void note_lanes(const Part& part, const std::string& own) {
+    if (part.lanes > 0) sources_[own + ".lanes"] = part.sources.at("lanes");
   }
 
   const Part& gpu_;
@@ -116,8 +142,11 @@ bool allowed(const PriceList& list, const Box& box) {
   if (std::find(host.gpus.begin(), host.gpus.end(), box.gpus) == host.gpus.end()) return false;
   if (box.drives == 0) return box.drive == 0;
   if (box.drive >= list.drives.size()) return false;
-  const auto slots = host.slots.find(list.drives[box.drive].form);
-  return slots != host.slots.end() && box.drives <= slots->second;
+  const DrivePart& drive = list.drives[box.drive];
+  const auto slots = host.slots.find(drive.form);
+  const std::uint64_t lanes = box.gpus * list.gpus[box.gpu].lanes + box.drives * drive.lanes;
+  return slots != host.slots.end() && box.drives <= slots->second &&
+         (host.lanes == 0 || lanes <= host.lanes);
 }
 
 std::vector<Box> boxes_of(const PriceList& list) {
@@ -167,6 +196,7 @@ json with_drives(json machine, const std::string& storage, const PriceList& list
                             "gpus", "shared_by_nodes", "device"})
       if (old.contains(key)) fresh[key] = old[key], kept.insert(own + key);
     fresh["count"] = count;
+    Assembly::plug(fresh, part);
     old = std::move(fresh);
     const auto stays = [&](const std::string& path) {
       return std::any_of(kept.begin(), kept.end(),
@@ -179,6 +209,9 @@ json with_drives(json machine, const std::string& storage, const PriceList& list
   }
   for (const auto& [path, source] : part.sources)
     if (path.starts_with("drive.")) sources[own + path.substr(6)] = source;
+  if (part.lanes > 0) sources[own + "lanes"] = part.sources.at("lanes");
+  machine["bought"]["storage." + storage] = part.name;
+  machine["dates"]["prices_usd.ssd"] = part.date;
   sources[own + "count"] = fmt::format("{} the price list {} of {}", chosen, list.name, list.date);
   machine["prices_usd"]["ssd"] = part.price_usd;
   sources["prices_usd.ssd"] = part.sources.at("price_usd");

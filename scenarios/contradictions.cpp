@@ -83,7 +83,9 @@ class Checks {
                fmt::format("write at most {}", a.max_positions));
     divides("attention heads", a.heads);
     divides("key-value heads", a.kv_heads);
-    divides("FFN columns", a.ffn);
+    if (a.has_dense_blocks()) divides("FFN columns", a.ffn);
+    divides("columns of an expert", a.expert_ffn);
+    divides("columns of the shared experts", a.shared_ffn);
     if (parallel.pipeline > a.layers + a.encoder_layers)
       complain("parallel.pipeline",
                fmt::format("{} stages, but {} has {} blocks", parallel.pipeline, model.name(),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "scenarios/hub_names.hpp"
+#include "scenarios/machine_parts.hpp"
 #include "scenarios/schema_check.hpp"
 #include "scenarios/shipped.hpp"
 
@@ -76,7 +78,10 @@ class Heritage {
     remember(document);
     document.value.erase("extends");
     document.forget("/extends");
-    const fs::path file = directory_of(place) / parent.get<std::string>();
+    fs::path file = directory_of(place) / parent.get<std::string>();
+    if (const fs::path shipped = shipped_file("scenarios/examples", parent.get<std::string>());
+        !is_file(file) && is_file(shipped))
+      file = shipped;
     if (!is_file(file)) {
       complaints_.push_back(no_file(place, "extends", file));
       return document;
@@ -218,6 +223,40 @@ void apply_to_carried(Document& document, const std::vector<Override>& changes, 
       apply(carried.json, change, 1, document.complaints);
 }
 
+bool names_part(const Override& change) {
+  return change.steps.front() == "machine" && change.steps.back() == "part";
+}
+
+/// The pointer of the object in which the change names a part; "" when there is none.
+std::string part_pointer(const LocatedJson& machine, const Override& change) {
+  if (change.steps.size() == 3) return pointer_to("", change.steps[1]);
+  const json* storages = machine.find("/storage");
+  std::vector<std::string> known;
+  if (change.steps.size() != 4 || !storages || !storages->is_array()) return "";
+  const auto index = item_named(*storages, change.steps[2], known);
+  return index ? pointer_to("/storage", std::to_string(*index)) : "";
+}
+
+/// Another part replaces the one that was; what else is changed is changed of the new one.
+void apply_to_machine(Document& document, const std::vector<Override>& changes) {
+  Carried& machine = document.machine;
+  if (!machine.present) return;
+  inherit_machine(machine.json, document.complaints);
+  name_storages(machine.json);
+  std::vector<Override> rest;
+  for (const Override& change : changes) {
+    if (!names_part(change)) {
+      rest.push_back(change);
+      continue;
+    }
+    forget_part(machine.json, part_pointer(machine.json, change));
+    apply(machine.json, change, 1, document.complaints);
+  }
+  put_parts(machine.json, document.complaints);
+  apply_to_carried(document, rest, "machine", machine);
+  put_parts(machine.json, document.complaints);
+}
+
 Carried carry(Document& document, const char* key, const std::string& folder) {
   const std::string pointer = pointer_to("", key);
   const json* value = document.scenario.find(pointer);
@@ -263,14 +302,21 @@ Carried bring_in(const std::string& text, const std::string& folder, const Place
   std::error_code error;
   if (fs::is_directory(file, error) && is_file(file / "config.json")) file /= "config.json";
   const bool is_path = text.find('/') != std::string::npos || text.ends_with(".json");
+  std::string name = is_path ? "" : text;
+  const bool may_be_hub = folder == "models/library" && !is_file(file) && is_hub_name(text);
+  if (may_be_hub && !is_file(shipped_file(folder, text)))
+    if (const std::string hub = shipped_model(text); !hub.empty()) name = hub;
   std::string shown;
-  if (!is_path && !is_file(file)) {
-    file = shipped_file(folder, text);
-    shown = folder + "/" + text + ".json";
+  if (!name.empty() && !is_file(file)) {
+    file = shipped_file(folder, name);
+    shown = folder + "/" + name + ".json";
   }
   if (!is_file(file)) {
     complaints.push_back(is_path ? no_file(place, path, file)
                                  : unknown_name(place, path, text, shipped_names(folder)));
+    if (is_path && may_be_hub)
+      complaints.back().hint =
+          "no shipped model stands for that name of the Hub; write the path of its config.json";
     return carried;
   }
   try {
@@ -298,7 +344,7 @@ Document assemble(LocatedJson scenario, const std::vector<std::string>& override
   document.model = carry(document, "model", "models/library");
   document.machine = carry(document, "machine", "scenarios/machines");
   apply_to_carried(document, changes, "model", document.model);
-  apply_to_carried(document, changes, "machine", document.machine);
+  apply_to_machine(document, changes);
   return document;
 }
 

@@ -1,10 +1,14 @@
 #include "scenarios/export_deepspeed.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
+#include <set>
 
 #include "models/model.hpp"
+#include "scenarios/deepspeed_round_trip.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/names.hpp"
+#include "scenarios/import_deepspeed.hpp"
 
 namespace spillway::scenarios {
 
@@ -13,106 +17,69 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* upstream_path = "/local_nvme";
-
 /// Writes one configuration for one scenario.
 class Export {
  public:
-  explicit Export(const Scenario& scenario)
-      : scenario_(scenario),
-        parts_(scenario.strategy),
-        model_(models::build_model(
-            models::read_architecture(scenario.model, scenario.model_name, "model"))) {}
+  Export(const Scenario& scenario, const models::Model& model, const ExportOptions& options)
+      : scenario_(scenario), parts_(scenario.strategy), model_(model), options_(options) {}
 
-  Exported run() {
-    refuse();
-    note_differences();
-    json& config = exported_.ds_config;
+  json run() const {
+    json config;
     const Training& training = scenario_.training;
+    const std::string precision(name_of(training.precision));
     config["train_micro_batch_size_per_gpu"] = training.micro_batch;
     config["gradient_accumulation_steps"] = training.gradient_accumulation;
     config["train_batch_size"] =
         training.micro_batch * training.gradient_accumulation * scenario_.parallel.data;
-    config["fp16"] = {{"enabled", name_of(training.precision).starts_with("fp16")}};
-    config["bf16"] = {{"enabled", name_of(training.precision).starts_with("bf16")}};
-    if (training.optimizer == OptimizerKind::adam)
-      config["optimizer"] = {{"type", "AdamW"}};
-    else
-      config["optimizer"] = {{"type", "SGD"}};
+    config["fp16"] = {{"enabled", precision == "fp16_mixed"}};
+    config["bf16"] = {{"enabled", precision == "bf16_mixed"}};
+    config["optimizer"] = {{"type", training.optimizer == OptimizerKind::sgd ? "SGD" : "AdamW"}};
     config["zero_optimization"] = zero();
     config["activation_checkpointing"] = {
         {"cpu_checkpointing", parts_.activations.policy == ActivationPolicy::checkpoint_host}};
+    const bool wide = parts_.gradients.accumulation == Width::fp32;
+    config["data_types"] = {{"grad_accum_dtype", wide                            ? "fp32"
+                                                 : precision.starts_with("bf16") ? "bf16"
+                                                                                 : "fp16"}};
+    if (scenario_.parallel.tensor > 1)
+      config["tensor_parallel"] = {{"autotp_size", scenario_.parallel.tensor}};
     if (uses_nvme()) config["aio"] = aio();
-    return std::move(exported_);
+    return config;
   }
 
- private:
-  void note(const std::string& text) { exported_.notes.push_back(text); }
   bool uses_nvme() const {
     return parts_.weights.home == Home::ssd || parts_.optimizer.home == Home::ssd;
   }
-
-  void refuse() {
-    std::vector<Complaint> complaints;
-    const auto cannot = [&](const char* path, std::string_view value) {
-      complaints.push_back({"", 0, 0, std::string("strategy.") + path,
-                            fmt::format("DeepSpeed has nothing like \"{}\"", value),
-                            "export a scenario of zero_infinity, zero_offload or resident"});
-    };
-    const GradientPolicy gradients = parts_.gradients.policy;
-    if (gradients == GradientPolicy::active || gradients == GradientPolicy::active_naive)
-      cannot("gradients.policy", name_of(gradients));
-    const ActivationPolicy activations = parts_.activations.policy;
-    if (activations == ActivationPolicy::swap || activations == ActivationPolicy::tensor_cache ||
-        activations == ActivationPolicy::plan || activations == ActivationPolicy::checkpoint_ssd)
-      cannot("activations.policy", name_of(activations));
-    if (parts_.optimizer.device == OptimizerDevice::near_storage)
-      cannot("optimizer.device", name_of(parts_.optimizer.device));
-    if (parts_.optimizer.device == OptimizerDevice::gpu && parts_.optimizer.home != Home::gpu)
-      cannot("optimizer.home", name_of(parts_.optimizer.home));
-    if (!complaints.empty()) throw ScenarioError(complaints);
+  std::uint64_t stage() const {
+    const bool third = parts_.weights.home != Home::gpu || uses_nvme();
+    return third ? 3 : scenario_.parallel.zero_stage;
   }
 
-  void note_differences() {
-    if (parts_.weights.pool == PoolKind::adaptive)
-      note("strategy.weights.pool: DeepSpeed has one monolithic pool; its buffers are larger");
-    if (parts_.overflow_check == OverflowCheck::fused)
-      note("strategy.overflow_check: DeepSpeed checks with a chain of operations and temporaries");
-    if (parts_.pinned == PinnedPolicy::exact)
-      note("strategy.pinned: DeepSpeed's pinned memory is rounded to powers of two");
-    if (parts_.io_engine == IoEngine::direct)
-      note("strategy.io_engine: DeepSpeed writes one file per tensor");
-    if (parts_.optimizer.order != SubgroupOrder::ascending)
-      note("strategy.optimizer.order: DeepSpeed updates sub-groups in ascending order");
-    if (!parts_.optimizer.paths.empty())
-      note("strategy.optimizer.paths: DeepSpeed has one nvme_path; stripe the drives below it");
-    if (parts_.activations.policy != ActivationPolicy::keep)
-      note("strategy.activations.policy: switch gradient checkpointing on in the trainer");
-    if (scenario_.training.optimizer_state == StateWidth::bf16)
-      note("training.optimizer_state: DeepSpeed keeps fp32 states when it offloads them");
-    if (scenario_.parallel.pipeline > 1 || scenario_.parallel.tensor > 1)
-      note("parallel: tensor and pipeline ranks are set up outside this file");
-  }
-
+ private:
   static const char* device(Home home) {
     return home == Home::ssd ? "nvme" : home == Home::host ? "cpu" : "none";
   }
 
-  json zero() {
-    const bool offloads_weights = parts_.weights.home != Home::gpu;
-    const std::uint64_t stage = offloads_weights || uses_nvme() ? 3 : scenario_.parallel.zero_stage;
-    if (stage != scenario_.parallel.zero_stage)
-      note("parallel.zero_stage: written as 3, which DeepSpeed needs for these homes");
-    json section{{"stage", stage},
+  /// A limit that binds nothing, where there is none.
+  std::uint64_t limit(Params asked, std::uint64_t upstream) const {
+    if (asked != all_params) return asked.value();
+    return std::max(upstream, model_.parameters.value());
+  }
+
+  json zero() const {
+    const WeightsPart& weights = parts_.weights;
+    json section{{"stage", stage()},
                  {"overlap_comm", parts_.gradients.overlap},
                  {"reduce_bucket_size", parts_.gradients.reduce_bucket.value()}};
-    if (stage == 3) {
-      section["stage3_prefetch_bucket_size"] = parts_.weights.prefetch_bucket.value();
-      section["stage3_param_persistence_threshold"] = parts_.weights.persistence_threshold.value();
-      section["stage3_max_live_parameters"] = parts_.weights.max_live.value();
+    if (stage() == 3) {
+      const bool off = weights.prefetch_blocks == 0 && parts_.gradients.overlap;
+      section["stage3_prefetch_bucket_size"] = off ? 0 : limit(weights.prefetch_bucket, 50'000'000);
+      section["stage3_param_persistence_threshold"] = weights.persistence_threshold.value();
+      section["stage3_max_live_parameters"] = limit(weights.max_live, 1'000'000'000);
+      section["stage3_max_reuse_distance"] = weights.max_reuse.value();
       section["sub_group_size"] = parts_.optimizer.subgroup.value();
     }
-    if (offloads_weights) section["offload_param"] = offload_param();
+    if (weights.home != Home::gpu) section["offload_param"] = offload_param();
     if (parts_.optimizer.home != Home::gpu) section["offload_optimizer"] = offload_optimizer();
     return section;
   }
@@ -123,7 +90,7 @@ class Export {
     if (weights.home != Home::ssd) return section;
     const std::uint64_t ranks = scenario_.parallel.data * scenario_.parallel.tensor;
     const Params largest(divide_up(model_.largest_tensor().value(), ranks));
-    section["nvme_path"] = upstream_path;
+    add_path(section);
     section["buffer_count"] = weights.buffer_count.value_or(2 + 7 * weights.prefetch_blocks);
     section["buffer_size"] = weights.buffer_size.value_or(largest).value();
     section["max_in_cpu"] = weights.max_in_host.value();
@@ -136,11 +103,15 @@ class Export {
                  {"pin_memory", parts_.gradients.d2h == CopyMemory::pinned}};
     if (optimizer.home != Home::ssd) return section;
     const bool pipelined = optimizer.pipeline_read || optimizer.pipeline_write;
-    section["nvme_path"] = upstream_path;
+    add_path(section);
     section["buffer_count"] = optimizer.buffers.value_or(pipelined ? 8 : 4);
     section["pipeline_read"] = optimizer.pipeline_read;
     section["pipeline_write"] = optimizer.pipeline_write;
     return section;
+  }
+
+  void add_path(json& section) const {
+    if (!options_.nvme_path.empty()) section["nvme_path"] = options_.nvme_path;
   }
 
   json aio() const {
@@ -151,12 +122,121 @@ class Export {
 
   const Scenario& scenario_;
   const Strategy& parts_;
-  models::Model model_;
-  Exported exported_;
+  const models::Model& model_;
+  const ExportOptions& options_;
 };
+
+/// What no configuration comes near.
+void refuse_other_schedules(const Scenario& scenario, bool nearest) {
+  std::vector<Complaint> complaints;
+  const Strategy& parts = scenario.strategy;
+  const auto cannot = [&](const char* path, std::string_view value) {
+    complaints.push_back({"", 0, 0, std::string("strategy.") + path,
+                          fmt::format("DeepSpeed has nothing like \"{}\"", value),
+                          "export a scenario of zero_infinity, zero_offload or resident"});
+  };
+  const std::set<std::string> own{"zero_infinity", "zero_offload", "resident"};
+  if (nearest && !own.contains(parts.system)) cannot("system", parts.system);
+  const GradientPolicy gradients = parts.gradients.policy;
+  if (updates_in_backward(gradients)) cannot("gradients.policy", name_of(gradients));
+  const ActivationPolicy activations = parts.activations.policy;
+  if (activations == ActivationPolicy::swap || activations == ActivationPolicy::tensor_cache ||
+      activations == ActivationPolicy::plan || activations == ActivationPolicy::checkpoint_ssd)
+    cannot("activations.policy", name_of(activations));
+  if (parts.optimizer.device == OptimizerDevice::near_storage)
+    cannot("optimizer.device", name_of(parts.optimizer.device));
+  if (parts.optimizer.device == OptimizerDevice::gpu && parts.optimizer.home != Home::gpu)
+    cannot("optimizer.home", name_of(parts.optimizer.home));
+  if (!complaints.empty()) throw ScenarioError(complaints);
+}
+
+/// A configuration that came back.
+struct Attempt {
+  Exported exported;
+  std::vector<RoundTripDifference> differences;
+};
+
+Attempt attempt(const Scenario& scenario, const models::Model& model,
+                const std::vector<SystemInfo>& systems, const ExportOptions& options,
+                const std::string& version) {
+  const Export writer(scenario, model, options);
+  Attempt made;
+  made.exported.ds_config = writer.run();
+  made.exported.needs_nvme_path = writer.uses_nvme() && options.nvme_path.empty();
+  ImportOptions again;
+  again.ranks = scenario.parallel.data;
+  again.sequence = scenario.training.sequence;
+  again.deepspeed = version;
+  const LocatedJson text = located_at(made.exported.ds_config, {"ds_config.json", 1, 1});
+  const Imported back = import_deepspeed(text, again, model.architecture.hidden,
+                                         model.architecture.max_positions, scenario.machine.gpus());
+  made.exported.version = back.version;
+  json whole = scenario;
+  for (const char* part : {"training", "parallel"}) whole[part].update(back.scenario.at(part));
+  // what the trainer's own code decides, of which its file says nothing
+  const json own = json(scenario).at("training");
+  for (const char* key : {"loss", "fused_kernels", "causal_skip", "attention"})
+    if (own.contains(key)) whole["training"][key] = own[key];
+  whole["strategy"] = back.scenario.at("strategy");
+  // whether it checkpoints on the GPU is the trainer's choice
+  const ActivationPolicy policy = scenario.strategy.activations.policy;
+  if (policy == ActivationPolicy::keep || policy == ActivationPolicy::checkpoint_gpu)
+    whole["strategy"]["activations"] = json(scenario.strategy).at("activations");
+  made.exported.scenario = whole;
+  made.differences = round_trip_differences(scenario, read_scenario(whole, {}, systems).scenario);
+  return made;
+}
+
+/// The versions to try, the wanted one or the likeliest first.
+std::vector<std::string> candidates(const Scenario& scenario, const ExportOptions& options) {
+  if (!options.deepspeed.empty()) return {options.deepspeed};
+  std::vector<std::string> versions{"0.19", "0.18", "0.17", "0.16", "0.9.3"};
+  if (options.nearest) return {versions.front()};
+  const std::string own = version_of_preset(scenario.strategy.preset).text();
+  if (!scenario.strategy.preset.empty())
+    std::stable_partition(versions.begin(), versions.end(),
+                          [&](const std::string& version) { return version == own; });
+  return versions;
+}
+
+void note_what_it_cannot_say(const Scenario& scenario, Exported& exported) {
+  const ActivationPolicy policy = scenario.strategy.activations.policy;
+  exported.notes.push_back(
+      policy == ActivationPolicy::keep
+          ? "strategy.activations.policy: leave gradient checkpointing off in the trainer"
+          : "strategy.activations.policy: switch gradient checkpointing on in the trainer");
+  exported.notes.push_back(fmt::format(
+      "DeepSpeed {}: imported again with --deepspeed {}, this file gives the scenario{}",
+      exported.version.text(), exported.version.text(),
+      exported.notes.size() > 1 ? " with what is said above" : ""));
+}
 
 }  // namespace
 
-Exported export_deepspeed(const Scenario& scenario) { return Export(scenario).run(); }
+Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo>& systems,
+                          const ExportOptions& options) {
+  refuse_other_schedules(scenario, options.nearest);
+  const models::Model model =
+      models::build_model(models::read_architecture(scenario.model, scenario.model_name, "model"));
+  std::optional<Attempt> best;
+  for (const std::string& version : candidates(scenario, options)) {
+    Attempt made = attempt(scenario, model, systems, options, version);
+    if (!best || made.differences.size() < best->differences.size()) best = std::move(made);
+    if (best->differences.empty()) break;
+  }
+  std::vector<Complaint> complaints;
+  for (const RoundTripDifference& difference : best->differences) {
+    const std::string words = fmt::format("DeepSpeed {} has nothing like \"{}\"",
+                                          best->exported.version.text(), difference.asked);
+    complaints.push_back(
+        {"", 0, 0, difference.path, words,
+         fmt::format("its own is {}: set that, or take --nearest", difference.comes)});
+    best->exported.notes.push_back(fmt::format("{}: {}; its own, {}, is in the file",
+                                               difference.path, words, difference.comes));
+  }
+  if (!options.nearest && !complaints.empty()) throw ScenarioError(complaints);
+  note_what_it_cannot_say(scenario, best->exported);
+  return std::move(best->exported);
+}
 
 }  // namespace spillway::scenarios

@@ -4,17 +4,32 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/description/scenario.hpp"
+#include "scenarios/deepspeed_version.hpp"
+#include "scenarios/read_scenario.hpp"
 
 namespace spillway::scenarios {
 
-struct Exported {
-  nlohmann::json ds_config;
-  std::vector<std::string> notes;  ///< parts of the scenario that DeepSpeed does not have
+struct ExportOptions {
+  std::string deepspeed;  ///< version; "": the first, from the newest on, that comes back the same
+  std::string nvme_path;  ///< folder on the drives, for what goes to NVMe
+  /// Knobs that DeepSpeed does not have become its own, named in the notes; else they are errors.
+  bool nearest = false;
 };
 
-/// A ds_config.json for a resolved scenario, with buffer counts and sizes that hold its model.
-///   Throws  ScenarioError naming every part that DeepSpeed cannot run at all
-Exported export_deepspeed(const description::Scenario& scenario);
+struct Exported {
+  nlohmann::json ds_config;
+  std::vector<std::string> notes;  ///< what the file cannot say, and what `nearest` changed
+  DeepSpeedVersion version;        ///< import with it gives `scenario`
+  nlohmann::json scenario;         ///< the scenario that comes back when the file is imported
+  bool needs_nvme_path = false;    ///< `nvme_path` is left out, and DeepSpeed stops without it
+};
+
+/// A ds_config.json for a resolved scenario, with buffer counts and sizes that hold its model. It
+/// is imported again at once: it stands for the scenario if that is what comes back, byte for byte
+/// and second for second.
+///   Throws  ScenarioError naming every part that DeepSpeed does not have, with its own instead
+Exported export_deepspeed(const description::Scenario& scenario,
+                          const std::vector<SystemInfo>& systems,
+                          const ExportOptions& options = {});
 
 }  // namespace spillway::scenarios

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/deepspeed_version.hpp"
 #include "scenarios/located_json.hpp"
 
 namespace spillway::scenarios {
@@ -16,20 +17,28 @@ struct ImportOptions {
   std::string machine;                    ///< shipped name or path
   std::optional<std::uint64_t> ranks;     ///< data-parallel ranks; none: every GPU of the machine
   std::optional<std::uint64_t> sequence;  ///< tokens; none: 4096, at most the model's positions
+  std::string deepspeed;                  ///< version, "0.18"; "": the newest
 };
 
 struct Imported {
   nlohmann::json scenario;         ///< as a person would write it
   std::vector<std::string> notes;  ///< what was assumed and what has no effect here
+  DeepSpeedVersion version;
+  bool pinning_unsaid = false;  ///< pin_memory is this version's default
 };
 
 /// The scenario that a DeepSpeed configuration describes, full fine-tuning only. "auto" becomes
 /// what the Hugging Face integration fills in: reduce bucket h^2, prefetch bucket 0.9 h^2,
-/// persistence 10 h. Settings that the file leaves out become the defaults of current DeepSpeed.
+/// persistence 10 h. Settings that the file leaves out become the defaults of the version.
 ///   Result  system resident (nothing offloaded), zero_offload (to the CPU) or zero_infinity (to
-///   NVMe) Throws  ScenarioError: wrong values, settings that DeepSpeed itself refuses, LoRA,
-///   quantization, 8-bit and
-///           1-bit optimizers
+///   NVMe)
+///   Throws  ScenarioError: wrong values, settings that DeepSpeed itself refuses, an autotuner's
+///   lists, adapters, 8-bit optimizers
 Imported import_deepspeed(const LocatedJson& ds_config, const ImportOptions& options);
+
+/// The same for a model and a number of GPUs that are known; `options.model` and `.machine` are
+/// names only.
+Imported import_deepspeed(const LocatedJson& ds_config, const ImportOptions& options,
+                          std::uint64_t hidden, std::uint64_t max_positions, std::uint64_t gpus);
 
 }  // namespace spillway::scenarios

@@ -327,7 +327,7 @@ LocatedJson parse_located(std::string_view text, const std::string& file) {
   return builder.finish();
 }
 
-LocatedJson read_located(const std::string& path, const std::string& shown) {
+std::string text_of_file(const std::string& path, const std::string& shown) {
   const std::string& file = shown.empty() ? path : shown;
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
@@ -337,7 +337,11 @@ LocatedJson read_located(const std::string& path, const std::string& shown) {
   if (stream) text << stream.rdbuf();
   if (!stream || (!text && stream.peek() != std::ifstream::traits_type::eof()))
     throw ScenarioError({{file, 0, 0, "", "the file cannot be read", ""}});
-  return parse_located(text.str(), file);
+  return text.str();
+}
+
+LocatedJson read_located(const std::string& path, const std::string& shown) {
+  return parse_located(text_of_file(path, shown), shown.empty() ? path : shown);
 }
 
 }  // namespace spillway::scenarios

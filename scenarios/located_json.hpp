@@ -42,6 +42,10 @@ LocatedJson located_at(const nlohmann::json& value, const Place& place);
 ///           nesting beyond 64 levels and text beyond 64 MiB are refused
 LocatedJson parse_located(std::string_view text, const std::string& file);
 
+/// A file's content; messages name it `shown` when that is not empty.
+///   Throws  ScenarioError when it cannot be read
+std::string text_of_file(const std::string& path, const std::string& shown = "");
+
 /// parse_located of a file's content, whose places say `shown` when that is not empty.
 ///   Throws  ScenarioError also when the file cannot be read
 LocatedJson read_located(const std::string& path, const std::string& shown = "");

@@ -2,6 +2,7 @@
 
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document.hpp"
+#include "scenarios/machine_parts.hpp"
 #include "scenarios/read_machine.hpp"
 #include "scenarios/schema_check.hpp"
 
@@ -66,7 +67,14 @@ class ListReader {
   Part part(const char* list, std::size_t index, const std::vector<Piece>& pieces) {
     const std::string pointer = pointer_to(pointer_to("", list), std::to_string(index));
     const json& written = *document_.find(pointer);
-    Part part{written["name"], written["price_usd"], json::object(), written["sources"]};
+    Part part{written["name"],
+              written.value("aliases", std::vector<std::string>{}),
+              written["price_usd"],
+              written.value("date", document_.value["date"].get<std::string>()),
+              written.value("lanes", std::uint64_t{0}),
+              written.value("generation", std::uint64_t{0}),
+              json::object(),
+              written["sources"]};
     if (!names_[list].insert(part.name).second)
       complain(pointer, "\"" + part.name + "\" stands twice", "give each part a name of its own");
     std::set<std::string> numbers = {"price_usd"};
@@ -76,7 +84,8 @@ class ListReader {
       check_piece(pointer, piece);
       add_leaves(written[piece.key], piece.key, numbers);
     }
-    if (written.contains("dram_usd_per_gib")) numbers.insert("dram_usd_per_gib");
+    for (const char* own : {"dram_usd_per_gib", "lanes"})
+      if (written.contains(own)) numbers.insert(own);
     check_sources(pointer, part, numbers);
     return part;
   }
@@ -135,6 +144,9 @@ class ListReader {
                   {},
                   written["gpus"],
                   written["slots"]};
+    host.parts["dram_usd_per_gib"] = host.dram_usd_per_gib;
+    host.parts["slots"] = written["slots"];
+    host.parts["slots"]["card"] = *std::max_element(host.gpus.begin(), host.gpus.end());
     for (const json& size : written["memory"])
       host.memory.push_back(description::quantity_from<Bytes>(size.get<std::string>()));
     std::sort(host.memory.begin(), host.memory.end());
@@ -148,7 +160,9 @@ class ListReader {
                       {"name", "kind", "count", "array_read", "array_write", "gpus"},
                       "name",
                       "nvme"};
-    return {part("drives", index, {piece}), document_.value["drives"][index]["form"]};
+    DrivePart drive{part("drives", index, {piece}), document_.value["drives"][index]["form"]};
+    drive.parts["form"] = drive.form;
+    return drive;
   }
 
   LocatedJson document_;
@@ -158,11 +172,14 @@ class ListReader {
 
 }  // namespace
 
+PriceList price_list_of(LocatedJson document) { return ListReader(std::move(document)).read(); }
+
 PriceList read_price_list(const std::string& name_or_path) {
   std::vector<Complaint> complaints;
-  const Carried carried = bring_in(name_or_path, "scenarios/parts", {}, "parts", complaints);
+  Carried carried = bring_in(name_or_path, "scenarios/parts", {}, "parts", complaints);
+  if (complaints.empty()) fill_named_parts(carried.json, complaints);
   if (!complaints.empty()) throw description::ScenarioError(complaints);
-  return ListReader(carried.json).read();
+  return price_list_of(std::move(carried.json));
 }
 
 }  // namespace spillway::scenarios

@@ -2,6 +2,8 @@
 
 #include "scenarios/description/units.hpp"
 
+#include "scenarios/located_json.hpp"
+
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,7 +15,11 @@ namespace spillway::scenarios {
 /// an entry in `sources` ("gpu.memory"); `sources.price_usd` is the price's.
 struct Part {
   std::string name;
+  std::vector<std::string> aliases;  ///< other names that people write
   double price_usd = 0;
+  std::string date;              ///< for which the price stands: "2026-06-03"
+  std::uint64_t lanes = 0;       ///< of PCI Express: that it takes, or that a host gives
+  std::uint64_t generation = 0;  ///< of PCI Express; 0: not stated
   nlohmann::json parts = nlohmann::json::object();
   std::map<std::string, std::string> sources;
 };
@@ -30,7 +36,9 @@ struct DrivePart : Part {
   std::string form;  ///< of the slot that it takes
 };
 
-/// A price list: what boxes are built from (scenarios/parts).
+/// A price list: what boxes are built from (scenarios/parts). Its parts stand in the file, or are
+/// named ("RTX 4090") and stand in the catalogue; {"part": "RTX 4090", "price_usd": 1500} changes
+/// some numbers of one.
 struct PriceList {
   std::string name;
   std::string date;  ///< for which its prices stand
@@ -43,5 +51,8 @@ struct PriceList {
 ///   Throws  ScenarioError with everything that is wrong: the schema's complaints, a piece that no
 ///           machine file could have, a name that stands twice, a number without its source
 PriceList read_price_list(const std::string& name_or_path);
+
+/// The same of a document at hand, in which no part of the catalogue is named.
+PriceList price_list_of(LocatedJson document);
 
 }  // namespace spillway::scenarios

@@ -6,6 +6,7 @@
 
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document.hpp"
+#include "scenarios/machine_parts.hpp"
 #include "scenarios/schema_check.hpp"
 
 namespace spillway::scenarios {
@@ -27,12 +28,14 @@ class MachineCheck {
     const json& machine = document_.value;
     if (machine["gpu"]["compute"].empty())
       complain("/gpu/compute", "no element type has a rate", "write \"fp16\": \"149 TFLOPS\"");
+    for (const char* part : {"gpu", "host"}) check_reserve(part);
     if (machine.value("nodes", 1) > 1 && !document_.find("/network/per_gpu"))
       complain("/nodes", "several nodes need network.per_gpu, each GPU's rate to other nodes",
                "add \"network\": {\"per_gpu\": \"12.5 GB/s\"}, which is 100 Gb/s");
     if (const json* storages = document_.find("/storage"))
       for (std::size_t i = 0; i < storages->size(); ++i)
         check_storage((*storages)[i], pointer_to("/storage", std::to_string(i)));
+    check_board();
     return std::move(complaints_);
   }
 
@@ -41,6 +44,17 @@ class MachineCheck {
     const Place place = document_.place(pointer);
     complaints_.push_back(
         {place.file, place.line, place.column, prefix_ + dotted(pointer), message, hint});
+  }
+
+  /// Some memory is left.
+  void check_reserve(const std::string& part) {
+    const json& own = document_.value[part];
+    if (!own.contains("reserve") || quantity<Bytes>(own["memory"]).value() == 0) return;
+    if (quantity<Bytes>(own["reserve"]) < quantity<Bytes>(own["memory"])) return;
+    complain("/" + part + "/reserve",
+             "leaves nothing of " + part + ".memory, " + own["memory"].get<std::string>(),
+             part == "gpu" ? "write what desktop and driver take, such as \"300 MiB\""
+                           : "write what the system takes, such as \"4 GiB\"");
   }
 
   void check_storage(const json& storage, const std::string& pointer) {
@@ -60,6 +74,44 @@ class MachineCheck {
                  "a node has " + std::to_string(gpus) + ", counted from 0");
   }
 
+  /// What is put into the board, part by part, until a kind of slot or the lanes are used up.
+  void check_board() {
+    const json& host = document_.value["host"];
+    const json slots = host.value("slots", json::object());
+    lanes_left_ = host.value("lanes", std::uint64_t{0});
+    const bool counted = lanes_left_ > 0;
+    const json& gpu = document_.value["gpu"];
+    std::map<std::string, std::uint64_t> used;
+    const auto plug = [&](const json& part, const std::string& pointer, const std::string& form) {
+      const std::uint64_t count = part.value("count", std::uint64_t{1});
+      const std::uint64_t lanes = counted ? count * part.value("lanes", std::uint64_t{0}) : 0;
+      used[form] += count;
+      const std::string where = part.contains("count") ? pointer + "/count" : pointer;
+      if (slots.contains(form) && used[form] > slots[form].get<std::uint64_t>())
+        complain(where, no_slot(form, slots[form].get<std::uint64_t>(), used[form]),
+                 "take fewer, or another board; host.slots says how many it has");
+      else if (lanes > lanes_left_)
+        complain(where,
+                 "its lanes are full: of " + std::to_string(host["lanes"].get<std::uint64_t>()) +
+                     " of PCI Express " + std::to_string(lanes_left_) + " are left, and " +
+                     std::to_string(lanes) + " are needed",
+                 "take fewer, or another board; host.lanes says how many it has");
+      else
+        lanes_left_ -= lanes;
+    };
+    plug(gpu, "/gpu", "card");
+    if (const json* storages = document_.find("/storage"))
+      for (std::size_t i = 0; i < storages->size(); ++i)
+        if ((*storages)[i].value("kind", "ssd") == "ssd")
+          plug((*storages)[i], pointer_to("/storage", std::to_string(i)),
+               (*storages)[i].value("form", ""));
+  }
+  static std::string no_slot(const std::string& form, std::uint64_t has, std::uint64_t wanted) {
+    const std::string kind = form == "m2" ? "M.2" : form == "u2" ? "U.2" : form;
+    return "the board has " + std::to_string(has) + " " + kind +
+           (has == 1 ? " slot, " : " slots, ") + std::to_string(wanted) + " are asked for";
+  }
+
   /// A rating is bytes, or drive writes a day over years; where it is both they must agree.
   void check_endurance(const json& storage, const std::string& pointer) {
     const json& endurance = storage["endurance"];
@@ -71,6 +123,9 @@ class MachineCheck {
     if (const json& unit = endurance.value("mapping_unit", json("4 KiB"));
         quantity<Bytes>(unit).value() == 0)
       complain(pointer + "/mapping_unit", "a unit of no bytes", "write \"4 KiB\"");
+    if (const json& block = endurance.value("erase_block", json("1 GiB"));
+        quantity<Bytes>(block).value() == 0)
+      complain(pointer + "/erase_block", "a block of no bytes", "write \"1 GiB\"");
     if (!endurance.contains("rated") || !daily || !storage.contains("capacity")) return;
     const double years = quantity<Seconds>(endurance["warranty"]).value() / (365 * 86400.0);
     const double written = static_cast<double>(quantity<Bytes>(endurance["rated"]).value());
@@ -104,6 +159,7 @@ class MachineCheck {
   const LocatedJson& document_;
   const std::string& prefix_;
   std::map<std::string, std::string> names_;
+  std::uint64_t lanes_left_ = 0;
   std::vector<Complaint> complaints_;
 };
 
@@ -116,8 +172,12 @@ std::vector<Complaint> check_machine(const LocatedJson& document, const std::str
 
 description::MachineFile read_machine(const std::string& name_or_path) {
   std::vector<Complaint> complaints;
-  const Carried carried = bring_in(name_or_path, "scenarios/machines", {}, "machine", complaints);
-  if (carried.present) complaints = check_machine(carried.json);
+  Carried carried = bring_in(name_or_path, "scenarios/machines", {}, "machine", complaints);
+  if (carried.present) {
+    inherit_machine(carried.json, complaints);
+    put_parts(carried.json, complaints);
+  }
+  if (complaints.empty()) complaints = check_machine(carried.json);
   if (!complaints.empty()) throw description::ScenarioError(complaints);
   return carried.json.value.get<description::MachineFile>();
 }

@@ -7,11 +7,13 @@
 #include "scenarios/contradictions.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document.hpp"
+#include "scenarios/plausible.hpp"
 #include "scenarios/read_machine.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/schema_check.hpp"
 #include "scenarios/settings.hpp"
 #include "scenarios/settle.hpp"
+#include "scenarios/shipped.hpp"
 
 namespace spillway::scenarios {
 
@@ -163,6 +165,7 @@ class Resolver {
   }
 
   void check_together() {
+    add(implausible(result_.scenario, document_.scenario));
     add(contradictions(result_.scenario, model_ ? &*model_ : nullptr, document_.scenario));
     if (!check_) return;
     for (Complaint& complaint : check_(result_.scenario))
@@ -183,7 +186,8 @@ class Resolver {
 
 Resolved read_scenario(const std::filesystem::path& file, const std::vector<std::string>& overrides,
                        const std::vector<SystemInfo>& systems, const PartsCheck& check) {
-  return read_scenario(read_located(file.string()), overrides, systems, check);
+  const std::string found = named_file(file.string(), "scenarios/examples", "scenario");
+  return read_scenario(read_located(found), overrides, systems, check);
 }
 
 Resolved read_scenario(const LocatedJson& scenario, const std::vector<std::string>& overrides,

@@ -36,8 +36,8 @@ struct Resolved {
 using PartsCheck =
     std::function<std::vector<description::Complaint>(const description::Scenario& scenario)>;
 
-/// Reads and resolves the scenario in `file`: `extends`, `overrides` ("path=value"), model,
-/// machine, preset and defaults.
+/// Reads and resolves the scenario in `file`, which may be the name of an example that ships:
+/// `extends`, `overrides` ("path=value"), model, machine, preset and defaults.
 ///   Throws  ScenarioError with everything that is wrong
 Resolved read_scenario(const std::filesystem::path& file, const std::vector<std::string>& overrides,
                        const std::vector<SystemInfo>& systems, const PartsCheck& check = {});

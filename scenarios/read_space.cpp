@@ -10,6 +10,7 @@
 #include "scenarios/document.hpp"
 #include "scenarios/read_machine.hpp"
 #include "scenarios/schema_check.hpp"
+#include "scenarios/shipped.hpp"
 
 namespace spillway::scenarios {
 
@@ -24,6 +25,11 @@ constexpr std::size_t most_objectives = 4;
 constexpr std::size_t tried_each = 64;
 
 std::pair<int, int> at(const Place& place) { return {place.line, place.column}; }
+
+bool is_file(const std::filesystem::path& path) {
+  std::error_code error;  // what cannot be looked at cannot be read
+  return std::filesystem::is_regular_file(path, error);
+}
 
 /// Takes a space file to a Space, collecting complaints on the way.
 class SpaceReader {
@@ -68,12 +74,15 @@ class SpaceReader {
       return;
     }
     const Place place = document_.place("/base");
-    const std::filesystem::path file =
+    std::filesystem::path file =
         std::filesystem::path(place.file).parent_path() / base.get<std::string>();
-    std::error_code error;  // what cannot be looked at cannot be read
-    if (!std::filesystem::is_regular_file(file, error))
+    if (const auto shipped = shipped_file("scenarios/examples", base.get<std::string>());
+        !is_file(file) && is_file(shipped))
+      file = shipped;
+    if (!is_file(file))
       return complain(place, "base", "no file \"" + file.string() + "\"",
-                      "write the path of a scenario, relative to this file");
+                      "write the path of a scenario, relative to this file, or the name of an "
+                      "example");
     try {
       space_.base = read_located(file.string());
     } catch (const ScenarioError& failure) {
@@ -177,7 +186,7 @@ class SpaceReader {
 }  // namespace
 
 Space read_space(const std::string& file, const std::vector<SystemInfo>& systems) {
-  return SpaceReader(read_located(file), systems).read();
+  return SpaceReader(read_located(named_file(file, "scenarios/spaces", "space")), systems).read();
 }
 
 }  // namespace spillway::scenarios

@@ -147,6 +147,7 @@ class Rules {
 
   /// Who plans activations, and how long, is a choice that any system has.
   bool of_the_planner(const std::string& path) const {
+    if (path == "plan.lower_limits") return true;  // 0: no other plan is tried
     return scenario_.strategy.activations.policy == ActivationPolicy::plan &&
            (path == "activations.planner" || path == "activations.node_limit" ||
             path == "activations.gap" || path == "activations.time_limit");

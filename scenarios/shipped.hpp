@@ -11,4 +11,11 @@ std::vector<std::string> shipped_names(const std::string& folder);
 /// The path of `name` in `folder`; the file need not exist.
 std::string shipped_file(const std::string& folder, const std::string& name);
 
+/// The file that a word of a command means: a file that is there, else the name of an example that
+/// ships, else a path from the root of the project ("scenarios/examples/tiny.json").
+///   folder  where names are looked up: "scenarios/examples"
+///   path    of the complaint
+///   Throws  ScenarioError with the nearest name
+std::string named_file(const std::string& word, const std::string& folder, const std::string& path);
+
 }  // namespace spillway::scenarios

@@ -51,7 +51,9 @@ double SimMachine::before_jump(double now_s) noexcept {
         return 0;
       }
       fire_timers();
-      if (ended_.empty() && scheduler_.idle()) break;
+      if (ended_.empty() && scheduler_.idle() &&
+          !(in_flight_.empty() && timers_.empty() && grow_for_waiting()))
+        break;
       if (ended_.size() > 1)
         std::sort(ended_.begin(), ended_.end(),
                   [](const auto* a, const auto* b) { return a->number < b->number; });

@@ -8,6 +8,7 @@
 #include "strategies/planned_settings.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace spillway::strategies {
 
@@ -16,13 +17,25 @@ namespace {
 using description::OptimizerPart;
 using result::Purpose;
 
-/// Peak of the host with so many swap buffers for each path as an update needs at least.
-result::PeakBytes smallest_peak(description::Scenario scenario, const Prepared& prepared) {
+/// A run with so many swap buffers for each path as an update needs at least.
+result::Result smallest_run(description::Scenario scenario, const Prepared& prepared) {
   scenario.machine.host.memory = description::Bytes(0);  // unlimited: what it would take
   scenario.run.warmup_steps = 1;
   scenario.run.steps = 1;
   CountingMachine machine(scenario);
-  return run(machine, scenario, prepared, "counting").host;
+  machine.let_tiers_grow();  // a GPU or drive that is too small does not hide what the host holds
+  return run(machine, scenario, prepared, "counting");
+}
+
+/// Buffers of a path with which all sub-groups of a rank have theirs at once: more are never used.
+std::uint64_t most_useful(const description::Scenario& scenario, const result::Result& least,
+                          std::uint64_t paths) {
+  if (!least.optimizer_states) return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t of_a_rank =
+      description::divide_up(least.optimizer_states->subgroups, scenario.node_ranks());
+  const std::uint64_t set =
+      scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32 ? 4 : 3;
+  return set * std::max<std::uint64_t>(1, description::divide_up(of_a_rank, paths));
 }
 
 /// Bytes of host memory that ZeRO-Infinity takes for the same job, weights in host memory, a
@@ -48,7 +61,7 @@ std::uint64_t host_of_zero_infinity(description::Scenario scenario) {
   scenario.run.checkpoint = false;
   if (scenario.machine.storage.empty() || !unsupported(scenario).empty()) return 0;
   try {
-    return smallest_peak(scenario, prepare(scenario)).total;
+    return smallest_run(scenario, prepare(scenario)).host.total;
   } catch (const description::ScenarioError&) {
     return 0;  // heads that so many ranks do not divide
   }
@@ -88,9 +101,9 @@ description::Scenario resolve_plan(description::Scenario scenario) {
 }
 
 /// What a run without idle chunks leaves of GPU memory.
-void resolve_chunks(description::Scenario& scenario, const Prepared& prepared) {
+void resolve_chunks(description::Scenario& scenario, const Prepared& prepared, Filled& filled) {
   if (!chunk_knobs(scenario.strategy).used || chunk_knobs(scenario.strategy).cache) return;
-  const std::uint64_t memory = scenario.machine.gpu.memory.value();
+  const std::uint64_t memory = scenario.machine.gpu.usable().value();
   std::uint64_t cache = std::uint64_t{1} << 60;  // all of them
   if (memory && !scenario.strategy.unlimited_gpu) {
     const std::uint64_t taken =
@@ -98,6 +111,7 @@ void resolve_chunks(description::Scenario& scenario, const Prepared& prepared) {
                       plan_activations(scenario, prepared.model, prepared.program))
             .gpu;
     cache = memory - std::min(memory, taken);
+    filled.gpu_peak = taken;
   }
   scenario.strategy.further["weights.chunk_cache"] =
       nlohmann::json(description::to_text(Bytes(cache))).dump();
@@ -105,18 +119,21 @@ void resolve_chunks(description::Scenario& scenario, const Prepared& prepared) {
 
 }  // namespace
 
-description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared) {
+description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared,
+                                        Filled* filled) {
+  Filled unasked;
+  if (!filled) filled = &unasked;
   if (scenario.strategy.activations.policy == description::ActivationPolicy::plan &&
       activation_planner(scenario.strategy) == ActivationPlanner::none)
     return resolve_plan(std::move(scenario));
-  resolve_chunks(scenario, prepared);
+  resolve_chunks(scenario, prepared, *filled);
   OptimizerPart& optimizer = scenario.strategy.optimizer;
   if (optimizer.device == description::OptimizerDevice::gpu ||
       optimizer.home != description::Home::ssd || optimizer.buffers)
     return scenario;
-  const result::PeakBytes least = smallest_peak(scenario, prepared);
+  const result::Result least = smallest_run(scenario, prepared);
   std::uint64_t buffers = 0, each = 0;
-  for (const result::PeakEntry& entry : least.entries)
+  for (const result::PeakEntry& entry : least.host.entries)
     if (entry.purpose == to_string(Purpose::optimizer_swap_buffers)) {
       buffers += entry.count;
       each = entry.charged_bytes;
@@ -125,10 +142,13 @@ description::Scenario resolve_automatic(description::Scenario scenario, const Pr
   const std::uint64_t columns = scenario.node_ranks() * paths;  // of one buffer each
   if (buffers == 0) return scenario;
   const double room =
-      optimizer.host_fill * static_cast<double>(scenario.machine.host.memory.value());
-  const double others = static_cast<double>(least.total - buffers * each);
+      optimizer.host_fill * static_cast<double>(scenario.machine.host.usable().value());
+  const double others = static_cast<double>(least.host.total - buffers * each);
   const double fit = (room - others) / static_cast<double>(columns * each);
-  optimizer.buffers = std::max(buffers / columns, static_cast<std::uint64_t>(std::max(fit, 0.0)));
+  const std::uint64_t needed = buffers / columns;
+  optimizer.buffers = std::min(most_useful(scenario, least, paths),
+                               std::max(needed, static_cast<std::uint64_t>(std::max(fit, 0.0))));
+  filled->host = (*optimizer.buffers - std::min(*optimizer.buffers, needed)) * columns * each;
   return scenario;
 }
 

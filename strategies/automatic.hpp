@@ -8,10 +8,12 @@ namespace spillway::strategies {
 /// The scenario with the values that `auto` stands for where they need a count of what a run holds;
 /// the others settle when the scenario is read.
 ///   optimizer.buffers   the most for which host memory is at most `optimizer.host_fill` full at
-///   its
-///                       peak, equal on all paths, and no fewer than an update needs
+///                       its peak, equal on all paths; no fewer than an update needs, and no more
+///                       than hold all sub-groups of a rank at once
 ///   Source  MLP-Offload's rule that what memory is left holds sub-groups
+///   filled  gets what of it is there only because memory has room
 ///   Throws  what a run throws (InternalError)
-description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared);
+description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared,
+                                        Filled* filled = nullptr);
 
 }  // namespace spillway::strategies

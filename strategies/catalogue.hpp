@@ -8,12 +8,18 @@
 
 namespace spillway::strategies {
 
+/// Who trains as a system does, apart from spillway.
+enum class Program : unsigned char { deepspeed, trainer, colossal_ai, authors, none };
+
 /// One system: a schedule over parts, from one paper. Adding one is its file, its test and one line
 /// in the catalogue.
 struct System {
   const char* name;
   const char* summary;
   const char* source;
+  /// What people start to train so: a maintained program ("DeepSpeed"), code that a paper's authors
+  /// published, or no program that can be had.
+  Program program;
   /// The parts and knobs it has when a scenario says nothing.
   description::Strategy (*defaults)();
   /// One rank of it, set-up and all steps.

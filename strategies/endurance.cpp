@@ -1,8 +1,8 @@
 #include "strategies/endurance.hpp"
 
-#include "scenarios/description/errors.hpp"
-#include "strategies/memory/extents.hpp"
+#include "scenarios/description/quantity.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace spillway::strategies {
@@ -35,14 +35,32 @@ result::Wear wear_of_one(const description::StorageSpec& storage, double written
   if (storage.endurance) {
     const description::EnduranceSpec& endurance = *storage.endurance;
     wear.rated_write_bytes = static_cast<double>(endurance.rated.value()) * drives;
+    if (endurance.warranty) wear.warranty_limit_years = endurance.warranty->value() / year_s;
     if (endurance.warranty && endurance.warranty->value() > 0 && capacity > 0)
       wear.rated_drive_writes_per_day = static_cast<double>(endurance.rated.value()) / capacity /
                                         (endurance.warranty->value() / day_s);
   }
   wear.lifetime_write_bytes = lifetime_writes(storage, waf);
-  if (wear.lifetime_write_bytes && wear.write_bytes_per_day > 0)
+  if (wear.lifetime_write_bytes && wear.write_bytes_per_day > 0) {
     wear.lifetime_years = *wear.lifetime_write_bytes / (wear.write_bytes_per_day * 365);
+    wear.warranty_years = wear.rated_write_bytes / (wear.write_bytes_per_day * 365);
+  }
   return wear;
+}
+
+double storage_spare(const description::StorageSpec& storage) {
+  return storage.endurance ? storage.endurance->over_provisioning : 0;
+}
+
+/// Whether a drive is sold to people, not to data centres, as far as its rating says: those write
+/// fast into a part of their flash only.
+bool may_slow_down(const description::StorageSpec& storage) {
+  constexpr double least_of_data_centres = 0.5, warranty_days = 5 * 365;  // drive writes a day
+  if (storage.kind != description::StorageKind::ssd || storage.slc_cache) return false;
+  if (!storage.endurance || storage.capacity.value() == 0) return false;
+  const double writes = static_cast<double>(storage.endurance->rated.value()) /
+                        static_cast<double>(storage.capacity.value());
+  return writes / warranty_days < least_of_data_centres;
 }
 
 bool sooner(const result::Wear& one, const result::Wear& other) {
@@ -58,40 +76,6 @@ double retention_relaxation(description::Seconds retention, description::Seconds
                   std::log(rated / retention) / std::log(3 * year_s / day_s));
 }
 
-double random_write_waf(double over_provisioning) {
-  ENSURE(over_provisioning > 0, "a drive without spare flash cannot be overwritten");
-  // x = -W(-a exp(-a)) is the root below 1 of x exp(-x) = a exp(-a), that is of x - ln x = a - ln
-  // a; the left side is convex and falls, so Newton's steps from a smaller x never pass the root
-  const double a = 1 + over_provisioning;
-  const double goal = a - std::log(a);
-  double x = a * std::exp(-a);
-  for (int step = 0; step < 200; ++step) {
-    const double next = x + (x - std::log(x) - goal) * x / (1 - x);
-    if (next - x <= 1e-15 * x) break;
-    x = next;
-  }
-  return a / (a - x);
-}
-
-double workload_waf(const description::StorageSpec& storage, const WriteSizes& writes) {
-  if (!storage.endurance) return 1;
-  const description::EnduranceSpec& endurance = *storage.endurance;
-  if (endurance.waf) return *endurance.waf;
-  const double written = bytes_of(writes);
-  if (written == 0) return 1;
-  const double small = random_write_waf(endurance.over_provisioning);
-  double flash = 0;
-  for (const WriteSize& size : writes.all()) {
-    const std::uint64_t part = busiest_drive(size.bytes, storage.count);
-    const std::uint64_t unit = endurance.mapping_unit.value();
-    const double padding =
-        static_cast<double>(description::divide_up(part, unit) * unit) / static_cast<double>(part);
-    flash += static_cast<double>(size.bytes) * static_cast<double>(size.count) * padding *
-             (part >= endurance.large_write.value() ? 1 : small);
-  }
-  return flash / written;
-}
-
 std::optional<double> lifetime_writes(const description::StorageSpec& storage, double waf) {
   if (!storage.endurance) return std::nullopt;
   const description::EnduranceSpec& endurance = *storage.endurance;
@@ -103,26 +87,47 @@ std::optional<double> lifetime_writes(const description::StorageSpec& storage, d
 std::optional<result::Wear> wear_of(const description::MachineFile& machine,
                                     const StepWrites& step) {
   std::optional<result::Wear> worst;
-  const double price = machine.prices_usd ? machine.prices_usd->ssd : 0;
   double worn_usd = 0;  // by one step
-  bool priced = price > 0 && step.tokens > 0;
+  bool priced = machine.prices_usd && step.tokens > 0;
   for (std::size_t i = 0; i < machine.storage.size(); ++i) {
     const description::StorageSpec& storage = machine.storage[i];
     if (storage.kind != description::StorageKind::ssd) continue;
     const WriteSizes& writes = step.by_storage.at(i);
-    const double waf = workload_waf(storage, writes);
+    const double live = i < step.live_bytes.size() ? step.live_bytes[i] : 0;
+    const double waf = workload_waf(storage, writes, live);
     const double written = bytes_of(writes) / step.steps;
-    const result::Wear wear = wear_of_one(storage, written, waf, step.seconds);
+    result::Wear wear = wear_of_one(storage, written, waf, step.seconds);
+    wear.filled = live_share(storage, live) * (1 + storage_spare(storage));
     if (!worst || sooner(wear, *worst)) worst = wear;
     if (written == 0) continue;
     const std::optional<double>& total = wear.lifetime_write_bytes;
-    if (total && *total > 0)
+    const double price =
+        machine.prices_usd ? storage.price_usd.value_or(machine.prices_usd->ssd) : 0;
+    if (total && *total > 0 && price > 0)
       worn_usd += price * static_cast<double>(storage.count) * step.nodes * written / *total;
     else
       priced = false;
   }
   if (worst && priced && worn_usd > 0) worst->usd_per_million_tokens = worn_usd / step.tokens * 1e6;
   return worst;
+}
+
+void note_caches(const description::MachineFile& machine, result::Result& result) {
+  for (const description::StorageSpec& storage : machine.storage) {
+    const auto moved = result.io.by_storage.find(storage.name);
+    if (moved == result.io.by_storage.end() || moved->second.write == 0) continue;
+    if (may_slow_down(storage))
+      result.notes.push_back(storage.name + " is taken to sustain its rate of " +
+                             description::to_text(storage.write) +
+                             " for writes: it is rated as a consumer drive and has no slc_cache");
+    if (!storage.slc_cache) continue;
+    const auto drives = static_cast<double>(storage.count);
+    const double rated = storage.total_write().value();
+    result.slc_caches[storage.name] = {
+        drives * static_cast<double>(storage.slc_cache->size.value()),
+        std::min(rated, drives * storage.slc_cache->folded_write.value()), rated,
+        static_cast<double>(moved->second.write)};
+  }
 }
 
 }  // namespace spillway::strategies

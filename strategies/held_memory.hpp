@@ -22,4 +22,9 @@ class HeldMemory {
   std::vector<Buffer> buffers_;
 };
 
+struct Job;
+/// Casting the parameters goes through a pinned block each, which a caching allocator keeps for
+/// ever: of weights in host memory, pinned in powers of two.
+void hold_initialisation_blocks(HeldMemory& held, const Job& job);
+
 }  // namespace spillway::strategies

@@ -95,10 +95,11 @@ result::Result measure_io(Machine& machine, const description::Scenario& scenari
     ranks.push_back(send_stream(machine, Rank{rank}, &stream));
   try {
     machine.run_ranks(std::move(ranks));
+    result.infeasible = machine.shortage();
   } catch (const OutOfMemory& failure) {
     result.infeasible = failure.request();
-    return result;
   }
+  if (!result.feasible()) return result;
   result.io_bench = answer(stream);
   const StepRecord& step = machine.recorder().steps().back();
   result.operations = step.operations;

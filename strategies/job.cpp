@@ -51,6 +51,8 @@ Task<bool> Steps::next() {
 /// Steps done so far: begun_ counts the set-up as well.
 bool Steps::go_on() {
   const std::uint64_t done = begun_;
+  // what does not fit has no time to measure: two steps fill memory as far as more of them do
+  if (machine_.shortage() && done >= std::max<std::uint64_t>(2, warmup_ + 1)) return false;
   first_measured_ = warmup_ + 1;
   if (done < warmup_ + measured_) return true;
   first_measured_ = done + 1 - measured_;

@@ -17,6 +17,19 @@ double seconds_of(double amount, double rate, const char* what) {
 
 }  // namespace
 
+double product_side(const models::Operator& op) {
+  const models::GemmShape& shape = op.gemm;
+  if (shape.m == 0 || shape.n == 0 || shape.k == 0) return 0;
+  return 1 / (1 / static_cast<double>(shape.m) + 1 / static_cast<double>(shape.n) +
+              1 / static_cast<double>(shape.k));
+}
+
+double product_share(double side, const description::GpuSpec& gpu) {
+  if (side == 0 || gpu.matrix_half == 0) return 1;
+  const auto of = [&](double x) { return x / (x + gpu.matrix_half); };
+  return std::min(1.0, of(side) / of(description::matrix_reference));
+}
+
 double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& scenario) {
   const description::GpuSpec& gpu = scenario.machine.gpu;
   const bool included =
@@ -27,7 +40,9 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
     return kernel.updated / gpu.adam->value() + gpu.launch.value();
   if (!included) seconds = seconds_of(kernel.bytes, gpu.memory_rate.value(), "gpu.memory_rate");
   if (kernel.matrix && kernel.flops > 0)
-    seconds = std::max(seconds, seconds_of(kernel.flops, compute_rate(scenario), "gpu.compute"));
+    seconds = std::max(
+        seconds, seconds_of(kernel.flops, compute_rate(scenario) * product_share(kernel.side, gpu),
+                            "gpu.compute"));
   return seconds + gpu.launch.value();
 }
 

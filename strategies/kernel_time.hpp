@@ -1,9 +1,18 @@
 #pragma once
 
+#include "models/step_program.hpp"
 #include "scenarios/description/scenario.hpp"
 #include "strategies/operation.hpp"
 
 namespace spillway::strategies {
+
+/// By how much a product is larger than its operands: a third of the harmonic mean of its rows,
+/// columns and inner width; 0 of what is no product.
+double product_side(const models::Operator& op);
+
+/// Share of `gpu.compute` that a product of that side reaches: x / (x + matrix_half), in shares of
+/// what matrix_reference reaches, at most 1.
+double product_share(double side, const description::GpuSpec& gpu);
 
 /// What a kernel takes on the scenario's GPU: the longer of its products and its memory traffic,
 /// and its launch. An update by Adam goes at `gpu.adam` where the machine has it.

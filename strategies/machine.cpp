@@ -62,6 +62,16 @@ Machine::~Machine() = default;
 
 void Machine::enter(Rank rank, result::Phase phase) { recorder_.enter(rank, phase, now_s()); }
 
+bool Machine::grow_for_waiting() {
+  if (!grows_ || waiting_allocations_.empty() || stopped()) return false;
+  const auto& head = static_cast<const Waiting&>(waiting_allocations_.front());
+  if (head.turn->granted) return false;
+  if (!shortage_) shortage_ = request_of(head.tier, head.rank, head.purpose, head.bytes);
+  Semaphore& capacity = tiers_[head.tier]->capacity;
+  capacity.grow_to(capacity.used() + head.turn->amount);
+  return true;
+}
+
 bool Machine::stopped() const {
   return !root_ || scheduler_.failure() || (root_->done() && unfinished_ == 0);
 }

@@ -130,6 +130,21 @@ class Machine : public BlockOwner {
     return strategies::spawn(scheduler_, std::move(task));
   }
 
+  // ---- What would be needed
+
+  /// From now on a request that its tier cannot give makes the tier larger by what it lacks, and
+  /// the run goes on: at the end capacities are what it needs. Before the run; not of a machine
+  /// with real memory.
+  void let_tiers_grow() { grows_ = true; }
+  bool tiers_grow() const { return grows_; }
+  /// The first request that a tier could not give.
+  const std::optional<result::Infeasible>& shortage() const { return shortage_; }
+  /// Of a plan that no memory of this size admits: says which request failed and, where tiers grow,
+  /// makes the tier so large.  Throws  OutOfMemory where they do not
+  void require(TierId tier, Rank rank, Bytes capacity, const result::Infeasible& request);
+  /// What the tier has by now, 0: unlimited.
+  std::uint64_t capacity(std::uint32_t tier) const;
+
   // ---- For the driver (run.hpp), not for strategies
 
   /// Runs one coroutine per rank to the end, and the operations that nobody awaited.
@@ -175,6 +190,10 @@ class Machine : public BlockOwner {
   virtual void withdraw(Block&) {}
 
   bool stopped() const;
+  /// For `loop`, when nothing can happen any more: where tiers grow and an allocation waits, it
+  /// gets its room.
+  ///   Result  there is something to do again
+  bool grow_for_waiting();
   /// Wakes who waits, begins what depended on it.
   void finish(Operation& operation, std::exception_ptr error = {});
   /// Finishes every member, in rank order; the round is gone afterwards.
@@ -202,7 +221,9 @@ class Machine : public BlockOwner {
                            Semaphore::Lock capacity);
   std::optional<Buffer> from_cache(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
                                    Rounding rounding);
+  result::Infeasible request_of(std::uint32_t tier, Rank rank, Purpose purpose, Bytes bytes) const;
   [[noreturn]] void out_of_memory(std::uint32_t tier, Rank rank, Purpose purpose, Bytes bytes);
+  bool grows_for(std::uint32_t tier, Rank rank, Purpose purpose, Bytes bytes);
   std::exception_ptr why_stuck();
 
   Operation& issue(OperationKind kind, Rank rank, std::uint64_t bytes);
@@ -247,6 +268,8 @@ class Machine : public BlockOwner {
   std::uint64_t search_ = 0;
   std::vector<Operation*> open_;  ///< of the ordering search
   Pending<>* root_ = nullptr;
+  bool grows_ = false;
+  std::optional<result::Infeasible> shortage_;
 };
 
 }  // namespace spillway::strategies

@@ -26,7 +26,8 @@ OutOfMemory::OutOfMemory(result::Infeasible request, const std::string& why)
 Machine::MemoryTier& Machine::memory(TierId tier, Rank rank) const {
   ENSURE(tier != TierId::storage, "storage is reserved with store()");
   ENSURE(rank.index < setup_.topology.ranks, "no such rank");
-  return *tiers_[tier == TierId::gpu ? gpu_tier(rank) : host_tier()];
+  const bool own = tier == TierId::gpu && !setup_.topology.one_memory;
+  return *tiers_[own ? gpu_tier(rank) : host_tier()];
 }
 
 Rounding Machine::rounding_of(TierId tier, std::optional<Rounding> asked) const {
@@ -44,15 +45,47 @@ Rounding Machine::rounding_of(TierId tier, std::optional<Rounding> asked) const 
   return Rounding::none;
 }
 
+result::Infeasible Machine::request_of(std::uint32_t tier, Rank rank, Purpose purpose,
+                                       Bytes bytes) const {
+  const std::uint32_t host = host_tier();
+  const bool shared = tier < host && setup_.topology.one_memory;
+  const auto& capacity = tiers_[shared ? host : tier]->capacity;
+  std::string name = tier < host ? "gpu" : "host", storage;
+  if (tier > host) {
+    const StorageInfo& info = setup_.topology.storages[tier - host - 1];
+    name = info.wears ? "ssd" : "remote";
+    storage = info.name;
+  }
+  return {name,
+          rank.index,
+          std::string(to_string(purpose)),
+          std::string(to_string(recorder_.phase(rank))),
+          bytes.value(),
+          capacity.free(),
+          capacity.capacity(),
+          storage};
+}
+
 void Machine::out_of_memory(std::uint32_t tier, Rank rank, Purpose purpose, Bytes bytes) {
-  const auto& capacity = tiers_[tier]->capacity;
-  const std::uint32_t ranks = setup_.topology.ranks;
-  throw OutOfMemory({tier < ranks    ? "gpu"
-                     : tier == ranks ? "host"
-                                     : "ssd",
-                     rank.index, std::string(to_string(purpose)),
-                     std::string(to_string(recorder_.phase(rank))), bytes.value(), capacity.free(),
-                     capacity.capacity()});
+  throw OutOfMemory(request_of(tier, rank, purpose, bytes));
+}
+
+/// Whether a request that the tier cannot give is one to grow for; notes the first.
+///   Throws  OutOfMemory when tiers do not grow
+bool Machine::grows_for(std::uint32_t tier, Rank rank, Purpose purpose, Bytes bytes) {
+  if (!grows_) out_of_memory(tier, rank, purpose, bytes);
+  if (!shortage_) shortage_ = request_of(tier, rank, purpose, bytes);
+  return true;
+}
+
+void Machine::require(TierId tier, Rank rank, Bytes capacity, const result::Infeasible& request) {
+  if (!grows_) throw OutOfMemory(request);
+  if (!shortage_) shortage_ = request;
+  if (tier != TierId::storage) memory(tier, rank).capacity.grow_to(capacity.value());
+}
+
+std::uint64_t Machine::capacity(std::uint32_t tier) const {
+  return ledger_.capacity(tier) == 0 ? 0 : tiers_[tier]->capacity.capacity();
 }
 
 std::optional<Buffer> Machine::from_cache(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
@@ -103,7 +136,8 @@ Task<Buffer> Machine::allocate(TierId tier, Rank rank, Bytes bytes, Purpose purp
   MemoryTier& where = memory(tier, rank);
   const std::uint64_t charged = rounded(rounding, bytes.value());
   const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier();
-  if (charged > where.capacity.capacity()) out_of_memory(index, rank, purpose, bytes);
+  if (charged > where.capacity.capacity() && grows_for(index, rank, purpose, bytes))
+    where.capacity.grow_to(charged);
   Semaphore::Awaiter turn = where.capacity.acquire(charged);
   Waiting waiting(index, rank, purpose, bytes, turn);
   if (caches(tier, rounding, bytes)) waiting.kept_class = charged;
@@ -118,9 +152,10 @@ Buffer Machine::allocate_now(TierId tier, Rank rank, Bytes bytes, Purpose purpos
   const Rounding rounding = rounding_of(tier, asked);
   if (auto cached = from_cache(tier, rank, bytes, purpose, rounding)) return std::move(*cached);
   const std::uint64_t charged = rounded(rounding, bytes.value());
+  const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier();
   Semaphore::Lock capacity = memory(tier, rank).capacity.try_overtake(charged);
-  if (!capacity)
-    out_of_memory(tier == TierId::gpu ? gpu_tier(rank) : host_tier(), rank, purpose, bytes);
+  if (!capacity && grows_for(index, rank, purpose, bytes))
+    capacity = memory(tier, rank).capacity.overtake(charged);
   return finish_allocation(tier, rank, bytes, purpose, rounding, std::move(capacity));
 }
 
@@ -138,7 +173,8 @@ std::optional<Buffer> Machine::try_allocate(TierId tier, Rank rank, Bytes bytes,
 Task<Semaphore::Lock> Machine::wait_for(std::uint32_t tier, Rank rank, Bytes bytes, Purpose purpose,
                                         std::uint64_t charged) {
   Semaphore& capacity = tiers_[tier]->capacity;
-  if (charged > capacity.capacity()) out_of_memory(tier, rank, purpose, bytes);
+  if (charged > capacity.capacity() && grows_for(tier, rank, purpose, bytes))
+    capacity.grow_to(charged);
   Semaphore::Awaiter turn = capacity.acquire(charged);
   Waiting waiting(tier, rank, purpose, bytes, turn);
   waiting_allocations_.push_back(waiting);
@@ -189,10 +225,14 @@ void Machine::place(Block& block) {
     try {
       piece.extents = array->by_rank[block.rank.index].place(block.tensor, piece.capacity.amount());
     } catch (const DriveFull& full) {
-      throw OutOfMemory({"ssd", block.rank.index, std::string(to_string(block.purpose)),
-                         std::string(to_string(recorder_.phase(block.rank))), full.asked(),
-                         full.free(), full.capacity()},
-                        full.what());
+      result::Infeasible request =
+          request_of(storage_tier(piece.storage), block.rank, block.purpose, Bytes(full.asked()));
+      request.free_bytes = full.free();
+      request.capacity_bytes = full.capacity();
+      if (!grows_) throw OutOfMemory(request, full.what());
+      if (!shortage_) shortage_ = request;  // and it lies nowhere: only its size matters
+      tiers_[storage_tier(piece.storage)]->capacity.grow_to(
+          array->drives.drives() * (full.capacity() - full.free() + full.asked()));
     }
   }
 }

@@ -1,3 +1,4 @@
+#include "strategies/kernel_time.hpp"
 #include "strategies/machine.hpp"
 
 #include <algorithm>
@@ -70,7 +71,8 @@ Op Machine::run(Rank rank, std::span<const GpuKernel> kernels, const After& afte
   Operation& operation = issue(OperationKind::gpu_kernels, rank, 0);
   for (const GpuKernel& kernel : kernels) {
     operation.kernels.push_back({kernel.name, kernel.flops, kernel.bytes, kernel.updated,
-                                 kernel.matrix, kernel.in_pass, kernel.recompute, 0});
+                                 kernel.matrix, kernel.in_pass, kernel.recompute, 0,
+                                 kernel.operation ? product_side(*kernel.operation) : 0});
     operation.operands.insert(operation.operands.end(), kernel.operands.begin(),
                               kernel.operands.end());
   }

@@ -1,6 +1,7 @@
 #include "strategies/numerics.hpp"
 
 #include "strategies/catalogue.hpp"
+#include "strategies/parts/landing.hpp"
 
 #include <algorithm>
 
@@ -44,15 +45,18 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   numerics.tensor = scenario.parallel.tensor;
   numerics.micro_batches = scenario.training.gradient_accumulation;
   numerics.sum = kernel_type(numerics.precision);
-  const bool narrow = strategy.gradients.accumulation != Width::fp32 ||
+  // ZeRO-1 sums in kernels and reduces once, whoever updates
+  const bool sums_first = sums_before_landing(scenario);
+  const bool narrow = strategy.gradients.accumulation != Width::fp32 || lands_in_states(scenario) ||
                       (offloads && strategy.gradients.policy == GradientPolicy::host_fp16);
   if (numerics.micro_batches > 1) {
     if (!narrow) numerics.sum = ElementType::fp32;
-    numerics.reduces_each = numerics.data > 1 && (offloads || scenario.parallel.zero_stage >= 2);
+    numerics.reduces_each =
+        numerics.data > 1 && !sums_first && (offloads || scenario.parallel.zero_stage >= 2);
   }
-  numerics.sums_in_kernels = numerics.micro_batches > 1 && !offloads &&
+  numerics.sums_in_kernels = numerics.micro_batches > 1 && (!offloads || sums_first) &&
                              (scenario.parallel.zero_stage < 2 || numerics.data == 1) &&
-                             strategy.gradients.fused_accumulation &&
+                             (strategy.gradients.fused_accumulation || sums_first) &&
                              numerics.sum == kernel_type(numerics.precision);
   numerics.skips = strategy.overflow_check != description::OverflowCheck::none;
   if (scenario.parallel.pipeline > 1 && several_layers_share_weights(scenario))

@@ -50,7 +50,8 @@ struct LoggedKernel {
   bool matrix;
   bool in_pass;
   bool recompute;
-  double seconds;  ///< filled by a machine with a clock
+  double seconds;   ///< filled by a machine with a clock
+  double side = 0;  ///< of its product (product_side); 0: no product, or of no known shape
 };
 
 /// When an operation ran. A machine without a clock gives zeros.

@@ -115,8 +115,11 @@ class PlannedRank {
     const planner::Lifetimes lifetimes = step_.lifetimes();
     planner::PlanSettings settings = plan_settings(scenario, machine_.topology(), rank_);
     plan_ = planner::plan_migrations(lifetimes, settings);
+    while (plan_.shortage) {
+      widen(settings, lifetimes);
+      plan_ = planner::plan_migrations(lifetimes, settings);
+    }
     report(plan_, lifetimes, scenario.machine.gpu.memory.value(), job_.shared->plan);
-    if (plan_.shortage) give_up(settings.capacity);
     const PlanKnobs knobs = plan_knobs(scenario.strategy);
     migrations_ = std::make_unique<Migrations>(machine_, rank_, step_, plan_, settings.capacity,
                                                knobs.chunk, bounces(scenario));
@@ -131,20 +134,57 @@ class PlannedRank {
     }
   }
 
-  [[noreturn]] void give_up(std::uint64_t capacity) {
-    const planner::Shortage& shortage = *plan_.shortage;
-    result::Infeasible request;
+  result::Infeasible request_of(const planner::Shortage& shortage,
+                                const planner::PlanSettings& settings) const {
     using Tier = planner::Shortage::Tier;
-    request.tier = shortage.tier == Tier::gpu    ? "gpu"
-                   : shortage.tier == Tier::host ? "host"
-                                                 : "ssd";
+    result::Infeasible request;
     request.rank = rank_.index;
     request.purpose = to_string(step_.tensors[shortage.tensor].purpose);
     request.phase = to_string(step_.kernels[shortage.slot].phase);
     request.asked_bytes = shortage.asked;
     request.free_bytes = shortage.free;
-    request.capacity_bytes = capacity;
-    throw OutOfMemory(request);
+    const Topology& topology = machine_.topology();
+    if (shortage.tier == Tier::gpu) {
+      request.tier = "gpu";
+      request.capacity_bytes = topology.gpu_memory.value();
+    } else if (shortage.tier == Tier::host) {
+      request.tier = "host";
+      request.capacity_bytes = topology.host_memory.value();
+    } else {
+      request.tier = "ssd";
+      request.storage = topology.info(topology.home(rank_)).name;
+      request.capacity_bytes = settings.file_limit.value_or(0);
+    }
+    return request;
+  }
+
+  /// Room for what the plan found none for, in steps that do not get too small to end; the tier
+  /// must then be so large that a plan for it has that room.
+  ///   Throws  OutOfMemory where tiers do not grow
+  void widen(planner::PlanSettings& settings, const planner::Lifetimes& lifetimes) {
+    const planner::Shortage& shortage = *plan_.shortage;
+    const result::Infeasible request = request_of(shortage, settings);
+    const std::uint64_t lacks = shortage.asked - std::min(shortage.asked, shortage.free);
+    constexpr std::uint64_t share = 256;
+    const auto wider = [&](std::uint64_t room) {
+      return room + std::max({lacks, room / share, std::uint64_t{1} << 20});
+    };
+    const auto& scenario = job_.scenario;
+    using Tier = planner::Shortage::Tier;
+    if (shortage.tier == Tier::gpu) {
+      const auto active = planner::active_bytes(lifetimes);
+      const std::uint64_t least = *std::max_element(active.begin(), active.end());
+      settings.capacity = std::max(wider(settings.capacity), least);
+      machine_.require(TierId::gpu, rank_, gpu_memory_for(settings.capacity, scenario), request);
+    } else if (shortage.tier == Tier::host) {
+      settings.host_limit = wider(settings.host_limit.value_or(0));
+      machine_.require(TierId::pinned, rank_,
+                       host_memory_for(*settings.host_limit, scenario, machine_.topology()),
+                       request);
+    } else {
+      settings.file_limit = wider(settings.file_limit.value_or(0));
+      machine_.require(TierId::storage, rank_, Bytes(0), request);
+    }
   }
 
   /// What the plan has away when a step begins is made there, one by one, before what stays.

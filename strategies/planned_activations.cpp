@@ -29,6 +29,7 @@ std::vector<double> operator_seconds(const description::Scenario& scenario,
     kernel.bytes = static_cast<double>(op.bytes.value());
     kernel.matrix = kernel.flops > 0;
     kernel.in_pass = true;
+    kernel.side = product_side(op);
     seconds.push_back(kernel_seconds(kernel, scenario));
   }
   return seconds;
@@ -101,7 +102,7 @@ PlannedFates by_flashneuron(const description::Scenario& scenario, const SavedPr
 /// pinned memory rounds up as if all of it were swapped.
 std::uint64_t host_room(const description::Scenario& scenario, const SavedProfile& profile,
                         const models::Model& model, const models::StepProgram& program) {
-  const std::uint64_t capacity = scenario.machine.host.memory.value();
+  const std::uint64_t capacity = scenario.machine.host.usable().value();
   if (capacity == 0) return no_limit;
   std::uint64_t asked = 0, charged = 0;
   for (const SavedItem& item : profile.items)
@@ -208,7 +209,7 @@ SavedProfile profile_saved(const description::Scenario& scenario, const models::
   for (std::uint32_t i = program.forward.first; i < program.forward.last; ++i)
     profile.forward_s += profile.operator_s[i];
   profile.peak_bytes = counted_peaks(scenario, model, program, keep_everything(program)).gpu;
-  profile.capacity_bytes = scenario.machine.gpu.memory.value();
+  profile.capacity_bytes = scenario.machine.gpu.usable().value();
   if (profile.capacity_bytes == 0 || scenario.strategy.unlimited_gpu)
     profile.capacity_bytes = no_limit;
   profile.need = profile.peak_bytes - std::min(profile.peak_bytes, profile.capacity_bytes);

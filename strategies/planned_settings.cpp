@@ -4,6 +4,7 @@
 #include "scenarios/description/quantity.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace spillway::strategies {
@@ -110,6 +111,29 @@ bool bounces(const description::Scenario& scenario) {
          !scenario.machine.gpu.gpudirect;
 }
 
+namespace {
+/// What a node holds in host memory beside the tensors of its plans.
+std::uint64_t beside_plans(const description::Scenario& scenario, const Topology& topology) {
+  const description::HostSpec& host = scenario.machine.host;
+  std::uint64_t base = host.runtime_base.value() + host.process_base.value() +
+                       (topology.ranks - 1) * host.process_base_next.value();
+  if (bounces(scenario)) base += topology.ranks * 4 * plan_knobs(scenario.strategy).chunk;
+  return base;
+}
+}  // namespace
+
+description::Bytes gpu_memory_for(std::uint64_t capacity, const description::Scenario& scenario) {
+  const double own =
+      static_cast<double>(capacity) + static_cast<double>(scenario.machine.gpu.context.value());
+  return description::Bytes(
+      static_cast<std::uint64_t>(std::ceil(own / (1 - plan_knobs(scenario.strategy).headroom))));
+}
+
+description::Bytes host_memory_for(std::uint64_t limit, const description::Scenario& scenario,
+                                   const Topology& topology) {
+  return description::Bytes(limit * topology.ranks + beside_plans(scenario, topology));
+}
+
 planner::PlanSettings plan_settings(const description::Scenario& scenario, const Topology& topology,
                                     Rank rank) {
   const PlanKnobs knobs = plan_knobs(scenario.strategy);
@@ -143,9 +167,7 @@ planner::PlanSettings plan_settings(const description::Scenario& scenario, const
     channels.link_in = std::min(channels.link_in.value_or(1e30), channels.host_in);
   }
   const std::uint64_t memory = topology.host_memory.value();
-  std::uint64_t base = machine.host.runtime_base.value() + machine.host.process_base.value() +
-                       (topology.ranks - 1) * machine.host.process_base_next.value();
-  if (bounces(scenario)) base += topology.ranks * 4 * knobs.chunk;
+  const std::uint64_t base = beside_plans(scenario, topology);
   if (memory) settings.host_limit = (memory - std::min(memory, base)) / topology.ranks;
   if (knobs.host_limit)
     settings.host_limit = std::min(settings.host_limit.value_or(*knobs.host_limit),

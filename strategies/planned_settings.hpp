@@ -30,6 +30,12 @@ void set_plan_defaults(description::Strategy& strategy);
 planner::PlanSettings plan_settings(const description::Scenario& scenario, const Topology& topology,
                                     Rank rank);
 
+/// GPU memory, reserve not counted, of which plan_settings makes `capacity` bytes for tensors.
+description::Bytes gpu_memory_for(std::uint64_t capacity, const description::Scenario& scenario);
+/// The same of a node's host memory, for `limit` bytes a rank.
+description::Bytes host_memory_for(std::uint64_t limit, const description::Scenario& scenario,
+                                   const Topology& topology);
+
 /// A weight is updated as soon as backward has done with it (`optimizer.overlap` backward).
 bool overlaps_update(const description::Strategy& strategy);
 

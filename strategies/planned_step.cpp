@@ -147,7 +147,8 @@ class Builder {
                             op.flops.value() > 0,
                             !updates,
                             false,
-                            0};
+                            0,
+                            product_side(op)};
     StepKernel& kernel = add(op.name, phase, kernel_seconds(cost, job_.scenario));
     kernel.operation = &op;
     kernel.updated = updated;

@@ -107,6 +107,10 @@ void Recorder::flush_everything(double now_s) {
 void Recorder::leave_node_phase(double now_s) {
   if (clock_) flush_everything(now_s);
   step_.phase_s[index(node_phase_)] += now_s - phase_since_s_;
+  if (tracing_ && now_s > phase_since_s_) {
+    const std::string phase(result::to_string(node_phase_));
+    trace_.spans.push_back({"phases", phase, phase, phase_since_s_, now_s, 0});
+  }
   phase_since_s_ = now_s;
 }
 
@@ -125,6 +129,11 @@ void Recorder::enter(Rank rank, result::Phase phase, double now_s) {
 void Recorder::step_ended(double now_s) {
   leave_node_phase(now_s);
   step_.end_s = now_s;
+  if (tracing_) {
+    const std::string name =
+        steps_.empty() ? "set-up" : "step " + std::to_string(steps_.size());  // 0: before the first
+    trace_.spans.push_back({"steps", name, "", step_.start_s, now_s, 0});
+  }
   const double ranks = static_cast<double>(ranks_.size());
   for (std::size_t phase = 0; phase < result::phase_count; ++phase) {
     result::PhaseBusy& busy = step_.busy[phase];
@@ -264,6 +273,17 @@ void Recorder::finished(const Operation& operation, double now_s) {
   if (tracing_) add_spans(operation);
 }
 
+namespace {
+
+/// "copy optimizer_states": what the memory is for that an operation reads or fills.
+std::string with_purpose(std::string name, const Operation& operation) {
+  if (!operation.operands.empty() && operation.operands.back().view)
+    name += " " + std::string(result::to_string(operation.operands.back().view.block->purpose));
+  return name;
+}
+
+}  // namespace
+
 void Recorder::add_spans(const Operation& operation) {
   const std::string rank = "rank " + std::to_string(operation.rank.index) + " ";
   const std::string phase(result::to_string(operation.phase));
@@ -301,13 +321,14 @@ void Recorder::add_spans(const Operation& operation) {
     case OperationKind::copy_to_gpu:
     case OperationKind::copy_to_host:
       return add(rank + std::string(name_of(operation.kind)),
-                 operation.pageable ? "pageable copy" : "copy");
+                 with_purpose(operation.pageable ? "pageable copy" : "copy", operation));
     case OperationKind::cpu_kernel:
       return add("cpu", name_of(operation.cpu.work));
     case OperationKind::copy_on_host:
       return add("cpu", "memcpy");
     case OperationKind::collective:
-      return add(rank + "collectives", to_string(operation.round->what));
+      return add(rank + "collectives",
+                 with_purpose(std::string(to_string(operation.round->what)), operation));
     case OperationKind::copy_on_gpu:
     case OperationKind::send:
       return add(rank + "copies", name_of(operation.kind));

@@ -1,10 +1,11 @@
 #include "strategies/run.hpp"
 
-#include "reports/result/control.hpp"
 #include "strategies/cache_budget.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/endurance.hpp"
+#include "strategies/finished_run.hpp"
 #include "strategies/io_bench.hpp"
+#include "strategies/memory_summary.hpp"
 #include "strategies/pipeline.hpp"
 #include "strategies/planned_activations.hpp"
 #include "strategies/swap_activations.hpp"
@@ -29,6 +30,7 @@ models::Workload workload_of(const description::Scenario& scenario) {
   workload.tensor = scenario.parallel.tensor;
   workload.attention = training.attention;
   workload.fused_kernels = training.fused_kernels;
+  workload.loss = training.loss;
   workload.dropout = training.dropout;
   workload.causal_skip = training.causal_skip;
   return workload;
@@ -77,38 +79,18 @@ class Summary {
                                  training.sequence * scenario_.parallel.data;
     result.wear = wear_of(scenario_.machine,
                           {all.write_sizes, result.step_time_s, static_cast<double>(tokens),
-                           static_cast<double>(machine_.topology().nodes), count_});
-  }
-
-  void add_peaks(result::Result& result) {
-    std::uint32_t fullest = 0;
-    for (std::uint32_t rank = 1; rank < machine_.topology().ranks; ++rank)
-      if (machine_.ledger().peak_bytes(rank) > machine_.ledger().peak_bytes(fullest))
-        fullest = rank;
-    const nlohmann::json& settings = result.scenario;
-    add_peak(result.gpu, fullest, "gpu", settings, Purpose::gpu_rounding);
-    add_peak(result.host, machine_.host_tier(), "host", settings, Purpose::pinned_rounding);
-    for (std::uint32_t i = 0; i < machine_.topology().storages.size(); ++i)
-      add_peak(result.ssd, machine_.storage_tier(StorageId{i}), "ssd", settings, std::nullopt);
+                           static_cast<double>(machine_.topology().nodes), count_, live_bytes()});
+    note_caches(scenario_.machine, result);
   }
 
  private:
-  void add_peak(result::PeakBytes& peak, std::uint32_t tier, std::string_view tier_name,
-                const nlohmann::json& settings, std::optional<Purpose> rounding_purpose) {
-    const Peak fullest = machine_.ledger().peak(tier);
-    peak.total += fullest.charged;
-    peak.capacity += machine_.ledger().capacity(tier);
-    peak.phase = std::string(to_string(fullest.phase));
-    std::uint64_t rounding = 0;
-    for (const result::PeakEntry& entry : fullest.entries) {
-      peak.by_purpose[entry.purpose] += entry.count * entry.asked_bytes;
-      rounding += entry.count * (entry.charged_bytes - entry.asked_bytes);
-      peak.entries.push_back(entry);
-      peak.entries.back().setting =
-          result::setting_of(tier_name, entry.purpose, settings, entry.count);
-    }
-    if (rounding_purpose && rounding)
-      peak.by_purpose[std::string(to_string(*rounding_purpose))] += rounding;
+  /// What lies on each storage at most.
+  std::vector<double> live_bytes() {
+    std::vector<double> bytes;
+    for (std::uint32_t i = 0; i < machine_.topology().storages.size(); ++i)
+      bytes.push_back(
+          static_cast<double>(machine_.ledger().peak_bytes(machine_.storage_tier(StorageId{i}))));
+    return bytes;
   }
 
   void add_phases(result::Result& result, const StepRecord& step) {
@@ -370,6 +352,18 @@ std::deque<Job> make_jobs(const description::Scenario& scenario, const Prepared&
   return jobs;
 }
 
+/// A machine is bought whole.
+void note_idle_gpus(const description::Scenario& scenario, result::Result& result) {
+  const std::uint64_t used = scenario.parallel.ranks(), all = scenario.machine.gpus();
+  if (used >= all) return;
+  std::string note = std::to_string(used) + " of " + std::to_string(all) +
+                     " GPUs work, and the price is that of the whole machine";
+  if (all % used == 0)
+    note += "; with --set parallel.data=" + std::to_string(scenario.parallel.data * (all / used)) +
+            " all of them do";
+  result.notes.push_back(note);
+}
+
 }  // namespace
 
 Prepared prepare(const description::Scenario& scenario) {
@@ -409,6 +403,7 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
     result.notes = std::move(fates.notes);
     activations = std::move(fates.activations);
   }
+  for (const std::string& note : prepared.model.architecture.notes) result.notes.push_back(note);
   std::deque<Job> jobs = make_jobs(scenario, prepared, activations);
   Steps steps(machine, scenario);
   NodeShared shared(machine, scenario);
@@ -426,16 +421,20 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
                            std::to_string(machine.topology().ranks) +
                            " GPUs: one is simulated and stands for all. Memory, traffic and wear "
                            "are those of one node");
+  note_idle_gpus(scenario, result);
   Summary summary(machine, scenario, jobs.front(), prepared.program);
   try {
     machine.run_ranks(std::move(ranks));
-    summary.add_steps(result);
+    result.infeasible = machine.shortage();
+    if (result.feasible()) summary.add_steps(result);
   } catch (const OutOfMemory& failure) {
     result.infeasible = failure.request();
   }
   if (delays) *delays = shared.delays;
   if (!shared.plan.is_null()) result.plan = shared.plan;
-  summary.add_peaks(result);
+  add_memory(machine, scenario, prepared.filled, result);
+  result.run =
+      finished_run(scenario, result, static_cast<double>(prepared.model.parameters.value()));
   return result;
 }
 

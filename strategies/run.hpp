@@ -9,6 +9,12 @@
 
 namespace spillway::strategies {
 
+/// Memory that a run takes because there is room for it, and would do without.
+struct Filled {
+  std::uint64_t host = 0;                 ///< bytes of a node
+  std::optional<std::uint64_t> gpu_peak;  ///< of a GPU without it; absent: nothing is filled
+};
+
 /// What is computed once for a scenario: the model and its step program. Movable, kept as long as
 /// the run.
 struct Prepared {
@@ -20,6 +26,8 @@ struct Prepared {
   std::vector<Delays> replay{};
   /// Of a pipeline whose stages stream their layers; else empty: ranks share the whole program.
   std::vector<models::PipelineStage> stages{};
+  /// What resolve_automatic found of the scenario.
+  Filled filled{};
 };
 
 /// Builds model and step program of a resolved scenario; nothing for one that trains nothing
@@ -31,7 +39,8 @@ Prepared prepare(const description::Scenario& scenario);
 /// or the stream of `run.io_bench`.
 ///   delays    gets those of updates that no step waited for, by rank; none: empty
 ///   backend   name of the machine in the result: counting, sim, real
-///   Result    infeasible runs are results: the request that failed, and the peaks until then
+///   Result    infeasible runs are results: the first request that failed; where the machine's
+///             tiers grow also peaks and needs, as if nothing had, but no times
 ///   Throws    what a strategy or machine throws otherwise (InternalError, DeviceError)
 result::Result run(Machine& machine, const description::Scenario& scenario,
                    const Prepared& prepared, const std::string& backend,

@@ -39,7 +39,7 @@ class Streaming {
         late_(job.scenario.strategy.optimizer.staleness == 1),
         overlap_(job.scenario.strategy.weights.overlap ||
                  job.scenario.strategy.weights.home != description::Home::ssd),
-        ahead_(std::max<std::uint64_t>(1, job.scenario.strategy.weights.prefetch_blocks)),
+        ahead_(weights_.ahead()),
         held_(machine, rank) {
     if (!waits_for_updates()) make_update_loop();
   }
@@ -52,13 +52,14 @@ class Streaming {
     const Buffer wide = in_fp32();
     co_await weights_.init();
     co_await activations_.init();
+    weights_.find_staying([this](auto layer) { return activations_.recomputes(layer); });
     co_await gradients_.init();
     if (on_cpu_)
       co_await on_cpu_->init();
     else
       co_await on_gpu_.init();
     if (update_loop_) co_await update_loop_->init();
-    hold_initialisation_blocks();
+    hold_initialisation_blocks(held_, job_);
   }
 
   Task<> step() {
@@ -109,7 +110,7 @@ class Streaming {
     numbers_ = progress_.numbers(micro);
     enter(Phase::forward);
     activations_.begin_micro_batch(backward_follows);
-    co_await forward();
+    co_await forward(backward_follows);
   }
 
   Task<> backward_of(std::uint64_t micro) {
@@ -217,18 +218,6 @@ class Streaming {
       co_await on_gpu_.update(numbers_);
   }
 
-  /// Casting the parameters goes through a pinned block each, which a caching allocator keeps for
-  /// ever.
-  void hold_initialisation_blocks() {
-    const auto& strategy = job_.scenario.strategy;
-    if (strategy.weights.home != description::Home::host || !job_.mixed() ||
-        strategy.pinned != description::PinnedPolicy::power_of_two)
-      return;
-    for (std::uint32_t weight = 0; weight < job_.model.weights.size(); ++weight)
-      held_.hold(TierId::pinned, Purpose::allocator_cache,
-                 Bytes(job_.share(weight, job_.partition.weight_ways()) * job_.weight_bytes));
-  }
-
   /// The layer that runs as number `turn` of a pass.
   std::uint32_t layer_at(std::uint32_t turn, bool backward) const {
     return backward ? layers_ - 1 - turn : turn;
@@ -244,6 +233,14 @@ class Streaming {
     for (std::uint64_t i = turn + 1; i <= turn + ahead_ && i < layers_; ++i) {
       fetch(layer_at(static_cast<std::uint32_t>(i), backward));
     }
+  }
+
+  /// Of the layer nothing, or not all, may come before its turn: so DeepSpeed's limits have it.
+  bool comes_in_its_turn(std::uint32_t layer) {
+    if (!overlap_ || !weights_.fetches(layer)) return false;
+    if (ahead_ == 0) return true;
+    fetch(layer);
+    return !fetches_[layer].done() && weights_.held_back(layer);
   }
 
   /// The layer's weights are still to come and find no room. A caching allocator reuses in stream
@@ -338,14 +335,14 @@ class Streaming {
     co_return issuer.finish();
   }
 
-  Task<> forward() {
+  Task<> forward(bool backward_follows) {
     fetches_.clear();
     fetches_.resize(layers_);
     weights_.begin_pass(false);
     Op before;
     GatheredWeights in_use;  // of `before`: live until it is done, not only issued
     for (std::uint32_t layer = 0; layer < layers_; ++layer) {
-      if (before && (!overlap_ || waits_for_room(layer))) {
+      if (before && (!overlap_ || comes_in_its_turn(layer) || waits_for_room(layer))) {
         co_await before;
         in_use = GatheredWeights();
       }
@@ -374,7 +371,10 @@ class Streaming {
       if (before) co_await before;
       in_use = GatheredWeights();
       prefetch_behind(layer, false);
-      in_use = std::move(weights);
+      if (backward_follows && weights_.stays(layer))
+        weights_.keep(layer, std::move(weights));
+      else
+        in_use = std::move(weights);
       before = computed.last;
     }
     co_await before;
@@ -410,7 +410,7 @@ class Streaming {
       std::size_t part = 0;
       for (; overlap_ && part < parts.size() && waits_for_room(layer); ++part)
         co_await parts[part];  // each gives back what came for it
-      if (before && (!overlap_ || waits_for_room(layer))) {
+      if (before && (!overlap_ || comes_in_its_turn(layer) || waits_for_room(layer))) {
         co_await before;
         in_use = GatheredWeights();
       }

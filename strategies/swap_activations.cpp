@@ -70,7 +70,7 @@ std::vector<models::TensorId> checkpoints(const description::Scenario& scenario,
 void add_host(SwapProblem& problem, const description::Scenario& scenario,
               const models::Model& model, const models::StepProgram& program) {
   if (!goes_to(scenario, "host")) return;
-  const std::uint64_t capacity = scenario.machine.host.memory.value();
+  const std::uint64_t capacity = scenario.machine.host.usable().value();
   if (capacity == 0) {
     problem.host_bytes = std::numeric_limits<std::uint64_t>::max();
     return;
@@ -244,6 +244,13 @@ SwapChoice choose_swap(const description::Scenario& scenario, const models::Mode
   return choice;
 }
 
+namespace {
+/// Null of what never ends: host memory is full and there are no drives. The run says where.
+nlohmann::json seconds_or_null(double seconds) {
+  return std::isfinite(seconds) ? nlohmann::json(seconds) : nlohmann::json();
+}
+}  // namespace
+
 nlohmann::json swap_report(const SwapChoice& choice, const models::StepProgram& program) {
   return {{"swap_bytes", choice.plan.bytes},
           {"recompute_flops", recomputed_flops(program, choice.activations).value()},
@@ -251,8 +258,8 @@ nlohmann::json swap_report(const SwapChoice& choice, const models::StepProgram& 
           {"bytes_to_host", bytes_of(program, choice.activations, Fate::host)},
           {"bytes_to_ssd", bytes_of(program, choice.activations, Fate::ssd)},
           {"least_bytes", choice.problem.least_bytes},
-          {"predicted_forward_s", choice.plan.times.forward_s},
-          {"predicted_backward_s", choice.plan.times.backward_s}};
+          {"predicted_forward_s", seconds_or_null(choice.plan.times.forward_s)},
+          {"predicted_backward_s", seconds_or_null(choice.plan.times.backward_s)}};
 }
 
 }  // namespace spillway::strategies

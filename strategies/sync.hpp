@@ -128,6 +128,17 @@ class Semaphore {
   Lock try_acquire(std::uint64_t amount = 1) {
     return take_now(amount) ? Lock(this, amount) : Lock();
   }
+  /// A capacity of at least so much; who waits for it gets it.
+  void grow_to(std::uint64_t capacity) {
+    capacity_ = std::max(capacity_, capacity);
+    admit();
+  }
+  /// Like try_overtake, with a capacity that grows where too little is free.
+  Lock overtake(std::uint64_t amount) {
+    used_ += amount;
+    capacity_ = std::max(capacity_, used_);
+    return Lock(this, amount);
+  }
   /// Like try_acquire, but past those who wait: for who must not wait for them.
   Lock try_overtake(std::uint64_t amount) {
     if (amount > free()) return Lock();

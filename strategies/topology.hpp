@@ -48,6 +48,7 @@ struct Topology {
   std::uint64_t storage_alignment = 4096;    ///< of ranges: offset and length, bytes
   std::uint64_t view_alignment = 64;         ///< of view offsets, bytes
   bool gpudirect = false;
+  bool one_memory = false;  ///< what is on a GPU takes room of host_memory
 
   Group world() const { return Group{0}; }
   /// Members on all nodes.

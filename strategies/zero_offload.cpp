@@ -3,8 +3,9 @@
 namespace spillway::strategies {
 
 /// Weights, gradients and optimizer states in host memory, no SSD: ZeRO-3 with CPU offload, as
-/// DeepSpeed runs it. The original form is `weights.home: gpu` with `parallel.zero_stage: 2`.
-///   Source  ZeRO-Offload (USENIX ATC'21); DeepSpeed stage3.py; MemAscend section II
+/// DeepSpeed runs it. The original form is `weights.home: gpu` with `parallel.zero_stage: 2`, whose
+/// gradients go straight to the optimizer's (`gradients.lands`).
+///   Source  ZeRO-Offload (USENIX ATC'21); DeepSpeed stage3.py, stage_1_and_2.py; MemAscend II
 description::Strategy zero_offload_defaults() {
   description::Strategy strategy;
   strategy.system = "zero_offload";

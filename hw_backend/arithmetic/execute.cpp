@@ -98,7 +98,7 @@ void norm(const Call& call) {
   const Operand x = operands.take(), weight = operands.take();
   const Operand bias = operands.bias_next() ? operands.take() : Operand();
   const Operand statistics = operands.take(), y = operands.take();
-  call.device.norm(call.norm(x.elements / call.tokens()), x.read(), weight.read(), bias.read(),
+  call.device.norm(call.norm(x.elements, weight.elements), x.read(), weight.read(), bias.read(),
                    statistics.floats(), y.write());
 }
 
@@ -108,7 +108,7 @@ void norm_backward(const Call& call) {
   const Operand weight = operands.take(), weight_gradient = operands.take();
   const Operand bias = operands.bias_next() ? operands.take() : Operand();
   const Operand x_gradient = operands.take();
-  call.device.norm_backward(call.norm(x.elements / call.tokens()), y.read(), x.read(),
+  call.device.norm_backward(call.norm(x.elements, weight.elements), y.read(), x.read(),
                             statistics.floats(), weight.read(), x_gradient.write(),
                             weight_gradient.write(), bias.write());
 }
@@ -140,9 +140,9 @@ void rotation(const Call& call, bool back) {
   const models::Architecture& a = call.architecture();
   OperandReader operands(call);
   for (const std::uint64_t heads : {a.heads, a.kv_heads})
-    call.device.rotate(
-        {call.tokens(), call.workload().sequence, heads, a.head_dim, a.rope_theta, back},
-        operands.take().replace());
+    call.device.rotate({call.tokens(), call.workload().sequence, heads, a.head_dim, a.rope_theta,
+                        back, a.rotated_dims},
+                       operands.take().replace());
 }
 
 void activation(const Call& call) {
@@ -267,16 +267,7 @@ Lower lowering_of(models::OperatorFunction function) {
       return [](const Call& call) { rotation(call, false); };
     case Function::rotation_backward:
       return [](const Call& call) { rotation(call, true); };
-    case Function::scatter_experts:
-    case Function::scatter_experts_backward:
-    case Function::gather_experts:
-    case Function::gather_experts_backward:
-    case Function::modulation:
-    case Function::modulation_backward:
-    case Function::squared_loss:
-    case Function::squared_loss_backward:
-    case Function::all_reduce:
-    case Function::update:
+    default:  // experts, caps, latents and diffusion are simulated only
       break;
   }
   return nullptr;

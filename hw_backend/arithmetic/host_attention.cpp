@@ -196,7 +196,8 @@ void HostPrimitives::softmax_backward(const Softmax& softmax, Input y_gradient, 
 }
 
 void HostPrimitives::rotate(const Rotation& rotation, Output values) {
-  const std::uint64_t half = rotation.head_dim / 2, width = rotation.heads * rotation.head_dim;
+  const std::uint64_t half = (rotation.rotated == 0 ? rotation.head_dim : rotation.rotated) / 2;
+  const std::uint64_t width = rotation.heads * rotation.head_dim;
   const std::uint64_t samples = rotation.rows / rotation.sequence;
   const auto [row, sines, cosines] = scratch_.take<3>({width, half, half});
   for (std::uint64_t position = 0; position < rotation.sequence; ++position) {
@@ -209,7 +210,7 @@ void HostPrimitives::rotate(const Rotation& rotation, Output values) {
     for (std::uint64_t sample = 0; sample < samples; ++sample) {
       const std::uint64_t first = (sample * rotation.sequence + position) * width;
       widen_into(values.read(), first, width, row);
-      for (float* head = row; head < row + width; head += 2 * half)
+      for (float* head = row; head < row + width; head += rotation.head_dim)
         for (std::uint64_t i = 0; i < half; ++i) {
           const float a = head[i], b = head[i + half];
           head[i] = a * cosines[i] - b * sines[i];

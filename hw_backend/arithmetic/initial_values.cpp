@@ -8,7 +8,8 @@ namespace spillway::hw_backend {
 InitialRule initial_rule(const models::Model& model, std::uint32_t weight) {
   using models::WeightKind;
   const WeightKind kind = model.weights.at(weight).kind;
-  if (kind == WeightKind::norm) return {1, 0};
+  if (kind == WeightKind::norm || kind == WeightKind::query_norm || kind == WeightKind::key_norm)
+    return {1, 0};
   if (kind == WeightKind::bias) return {0, 0};
   constexpr float deviation = 0.02f;
   if (kind != WeightKind::attention_output && kind != WeightKind::ffn_down) return {0, deviation};

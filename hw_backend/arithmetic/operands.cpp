@@ -44,9 +44,9 @@ Dropout Call::dropout() const {
   return dropout;
 }
 
-Norm Call::norm(std::uint64_t width) const {
+Norm Call::norm(std::uint64_t elements, std::uint64_t width) const {
   return {architecture().layer_norm ? NormKind::layer : NormKind::root_mean_square,
-          static_cast<float>(architecture().norm_epsilon), tokens(), width};
+          static_cast<float>(architecture().norm_epsilon), elements / width, width};
 }
 
 AttentionShape Call::attention_shape() const {

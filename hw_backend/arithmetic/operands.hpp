@@ -20,7 +20,7 @@ struct Call {
   Element element() const;  ///< of weights, activations and gradients
   SyntheticText text() const;
   Dropout dropout() const;
-  Norm norm(std::uint64_t width) const;
+  Norm norm(std::uint64_t elements, std::uint64_t width) const;
   AttentionShape attention_shape() const;
 };
 

@@ -58,7 +58,9 @@ struct Norm {
 struct Rotation {
   std::uint64_t rows = 0, sequence = 0, heads = 0, head_dim = 0;
   double theta = 10000;
-  bool back = false;  ///< by the opposite angle: what gradients need
+  bool back = false;          ///< by the opposite angle: what gradients need
+  std::uint64_t rotated = 0;  ///< only the first elements of a head turn, as if it were so wide; 0:
+                              ///< all
 };
 
 /// Queries [samples x sequence, heads x head_dim], keys and values [samples x sequence, kv_heads x

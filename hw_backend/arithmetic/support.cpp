@@ -3,6 +3,17 @@
 
 namespace spillway::hw_backend {
 
+namespace {
+
+/// Whether some block's window hides tokens: kernels see all that came before.
+bool windowed(const models::Architecture& a, std::uint64_t sequence) {
+  for (const models::BlockTraits& block : a.blocks)
+    if (block.window > 0 && block.window < sequence) return true;
+  return false;
+}
+
+}  // namespace
+
 void require_support(const models::Model& model, const models::Workload& workload) {
   const models::Architecture& a = model.architecture;
   std::vector<description::Complaint> complaints;
@@ -15,20 +26,31 @@ void require_support(const models::Model& model, const models::Workload& workloa
     complaint.hint = hint;
     complaints.push_back(std::move(complaint));
   };
-  const char* const decoders = "dense decoders compute for real: llama, qwen2, mistral, gpt2, opt";
+  const char* const decoders =
+      "dense decoders compute for real: llama, qwen2, qwen3, mistral, olmo2, phi3, gpt2, opt, "
+      "gpt_neox";
+  const auto has = [&](bool wrong, const char* what) {
+    refuse(wrong, "model", a.name + " has " + what + ", which no device computes for real",
+           decoders);
+  };
   refuse(a.is_diffusion(), "model",
          a.name + " is a diffusion model, which no device computes for real", decoders);
   refuse(a.stack != models::Stack::decoder && !a.is_diffusion(), "model",
          a.name + " has an encoder, which no device computes for real", decoders);
-  refuse(a.experts > 0, "model", a.name + " has experts, which no device computes for real",
-         decoders);
-  refuse(a.embedding_width != a.hidden, "model",
-         a.name +
-             " has an embedding narrower than its hidden states, which no device computes "
-             "for real",
-         decoders);
-  refuse(a.learned_positions == 0 && a.head_dim % 2 != 0, "model",
-         a.name + " has rotary heads of " + std::to_string(a.head_dim) + " elements",
+  has(a.experts > 0, "experts");
+  has(a.embedding_width != a.hidden, "an embedding narrower than its hidden states");
+  has(a.has_latents(), "latent attention");
+  has(a.alibi, "slopes as positions (ALiBi)");
+  has(a.attention_sinks, "attention sinks");
+  has(a.attention_softcap, "capped attention scores");
+  has(a.logit_softcap && !a.attention_softcap, "capped logits");
+  has(a.head_bias, "a bias of the vocabulary's product");
+  has(a.head_norm == models::HeadNorm::each_head, "norms of queries with weights for each head");
+  has(!a.norm_weights, "norms without weights");
+  has(windowed(a, workload.sequence), "windows of attention shorter than training.sequence");
+  const std::uint64_t rotated = a.rotated_dims == 0 ? a.head_dim : a.rotated_dims;
+  refuse(a.learned_positions == 0 && rotated % 2 != 0, "model",
+         a.name + " rotates " + std::to_string(rotated) + " elements of a head",
          "rotation takes elements in pairs");
   refuse(workload.tensor > 1, "parallel.tensor",
          std::to_string(workload.tensor) + " tensor ranks cannot compute for real",

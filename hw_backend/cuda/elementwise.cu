@@ -25,6 +25,8 @@ __device__ float value_of(Activation activation, float x) {
       return 0.5f * x * (1.0f + erff(x * inverse_root_2));
     case Activation::gelu_tanh:
       return 0.5f * x * (1.0f + tanhf(root_2_over_pi * (x + cubic * x * x * x)));
+    case Activation::relu_squared:
+      return x > 0 ? x * x : 0.0f;
     case Activation::relu:
       break;
   }
@@ -44,6 +46,8 @@ __device__ float slope_of(Activation activation, float x) {
       return 0.5f * (1.0f + t) +
              0.5f * x * (1.0f - t * t) * root_2_over_pi * (1.0f + 3 * cubic * x * x);
     }
+    case Activation::relu_squared:
+      return x > 0 ? 2.0f * x : 0.0f;
     case Activation::relu:
       break;
   }

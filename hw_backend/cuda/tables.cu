@@ -75,7 +75,8 @@ __global__ void sum_positions(Embedding call, Input hidden, Output table) {
 
 /// A thread turns one pair of elements at one position, in all samples and heads.
 __global__ void rotate(Rotation rotation, Output values) {
-  const std::uint64_t half = rotation.head_dim / 2, width = rotation.heads * rotation.head_dim;
+  const std::uint64_t half = (rotation.rotated == 0 ? rotation.head_dim : rotation.rotated) / 2;
+  const std::uint64_t width = rotation.heads * rotation.head_dim;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads;
   for (std::uint64_t at = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x;
        at < rotation.sequence * half; at += stride) {
@@ -122,8 +123,9 @@ void CudaPrimitives::embed_backward(const Embedding& call, Input hidden_gradient
 
 void CudaPrimitives::rotate(const Rotation& rotation, Output values) {
   values.add = false;
+  const std::uint64_t turning = rotation.rotated == 0 ? rotation.head_dim : rotation.rotated;
   launch(stream_, "rotate", on_device::rotate,
-         divided_up(rotation.sequence * (rotation.head_dim / 2), block_threads), rotation, values);
+         divided_up(rotation.sequence * (turning / 2), block_threads), rotation, values);
 }
 
 }  // namespace spillway::hw_backend

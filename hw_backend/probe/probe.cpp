@@ -77,6 +77,11 @@ void describe_memory(Session& session, const Opened& opened) {
     session.source("host.memory",
                    "measured: the smaller of MemAvailable and the control groups' limits");
   }
+  machine.gpu.reserve = description::default_gpu_reserve(machine.gpu);
+  session.source("gpu.reserve", shared ? "assumed: none, host.memory has its own"
+                                       : "assumed: 300 MiB for fragmentation and others");
+  machine.host.reserve = Bytes(0);
+  session.source("host.reserve", "measured: host.memory is what the system leaves free");
   machine.host.process_base = Bytes(opened.first_base);
   session.source("host.process_base",
                  "measured: resident bytes of the process with engine and device open, one run");
@@ -97,11 +102,13 @@ void describe(Session& session) {
   machine.nodes = 1;
   machine.gpu.count = options.devices;
   machine.gpu.elementwise = description::ElementwiseCost::separate;
+  machine.gpu.matrix_half = 0;
   machine.gpu.gpudirect = options.gpudirect;
   session.source("nodes", "measured: this computer");
   session.source("gpu.count", "assumed: as the probe was asked");
   session.source("gpu.shares_host", "measured: what the device says of itself");
   session.source("gpu.elementwise", "measured: gpu.compute is the rate of products alone");
+  session.source("gpu.matrix_half", "assumed: no curve; gpu.compute is measured at its own sizes");
   session.source("gpu.gpudirect", "measured: what is installed");
 }
 

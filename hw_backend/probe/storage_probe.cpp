@@ -34,13 +34,13 @@ void add_endurance(Session& session, description::StorageSpec& storage, const st
   description::EnduranceSpec& endurance = storage.endurance.emplace();
   endurance.rated = Bytes(static_cast<std::uint64_t>(four_digits(*rated)));
   endurance.over_provisioning = 0.0737;
-  endurance.large_write = Bytes(32u << 20);
+  endurance.erase_block = Bytes(1u << 30);
   endurance.mapping_unit = Bytes(4096);
   endurance.retention = endurance.rated_retention = description::Seconds(3 * 365 * 86400.0);
   session.source(path + ".rated",
                  fmt::format("measured: SMART log of {}, host writes over {} % used", disk,
                              log->percent_used));
-  for (const char* field : {"rating_waf", "over_provisioning", "large_write", "mapping_unit",
+  for (const char* field : {"rating_waf", "over_provisioning", "erase_block", "mapping_unit",
                             "retention", "rated_retention"})
     session.source(path + "." + field, "assumed: as for a drive whose data sheet is not at hand");
 }

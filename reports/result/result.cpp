@@ -10,13 +10,16 @@ using nlohmann::json;
 
 // These write and read each member under its own name; reading throws on a missing one.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Infeasible, tier, rank, purpose, phase, asked_bytes, free_bytes,
-                                   capacity_bytes)
+                                   capacity_bytes, storage)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakEntry, rank, purpose, count, asked_bytes, charged_bytes,
                                    pinned, phase, kept, setting)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakBytes, total, capacity, phase, by_purpose, entries)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeakBytes, total, capacity, reserve, phase, by_purpose, entries)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NeededBytes, gpu, host, ssd)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StorageBytes, read, write)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IoBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct, network,
                                    by_storage, between_nodes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SlcCache, size_bytes, folded_write_bytes_per_s,
+                                   rated_write_bytes_per_s, written_bytes_per_step)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StatePath, subgroups, estimate_bytes_per_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizerStates, subgroups, cache_hits, paths)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Checkpoint, bytes, prestaged_bytes)
@@ -49,7 +52,10 @@ void to_json(json& out, const Wear& wear) {
          {"drive_writes_per_day", wear.drive_writes_per_day},
          {"rated_drive_writes_per_day", number_or_null(wear.rated_drive_writes_per_day)},
          {"lifetime_write_bytes", number_or_null(wear.lifetime_write_bytes)},
-         {"usd_per_million_tokens", number_or_null(wear.usd_per_million_tokens)}};
+         {"usd_per_million_tokens", number_or_null(wear.usd_per_million_tokens)},
+         {"warranty_years", number_or_null(wear.warranty_years)},
+         {"warranty_limit_years", number_or_null(wear.warranty_limit_years)},
+         {"filled", wear.filled}};
 }
 
 void from_json(const json& in, Wear& wear) {
@@ -65,14 +71,20 @@ void from_json(const json& in, Wear& wear) {
   wear.rated_drive_writes_per_day = optional_number(in.at("rated_drive_writes_per_day"));
   wear.lifetime_write_bytes = optional_number(in.at("lifetime_write_bytes"));
   wear.usd_per_million_tokens = optional_number(in.at("usd_per_million_tokens"));
+  if (!in.contains("warranty_years")) return;  // a result from before they were there
+  wear.warranty_years = optional_number(in.at("warranty_years"));
+  wear.warranty_limit_years = optional_number(in.at("warranty_limit_years"));
+  in.at("filled").get_to(wear.filled);
 }
 
 void to_json(json& out, const WhatIf& what_if) {
   out = {{"step_time_s", number_or_null(what_if.step_time_s)}};
+  if (!what_if.why.empty()) out["why"] = what_if.why;
 }
 
 void from_json(const json& in, WhatIf& what_if) {
   what_if.step_time_s = optional_number(in.at("step_time_s"));
+  what_if.why = in.value("why", "");
 }
 
 namespace {
@@ -140,7 +152,8 @@ void check_schema(const json& in) {
 void to_json(json& out, const Result& r) {
   // Not in `out`: a constructor of json calls this, and would leak what is in it on a throw.
   json all = times(r);
-  all["peak_bytes"] = {{"gpu", r.gpu}, {"host", r.host}, {"ssd", r.ssd}};
+  all["peak_bytes"] = {{"gpu", r.gpu}, {"host", r.host}, {"ssd", r.ssd}, {"remote", r.remote}};
+  all["needed_bytes"] = r.needed ? json(*r.needed) : json();
   all["io_bytes_per_step"] = r.io;
   all["wear"] = r.wear ? json(*r.wear) : json();
   if (r.price_usd) all["price_usd"] = *r.price_usd;
@@ -148,8 +161,12 @@ void to_json(json& out, const Result& r) {
   if (r.checkpoint) all["checkpoint"] = *r.checkpoint;
   if (r.staleness) all["staleness"] = *r.staleness;
   if (r.near_storage) all["near_storage"] = *r.near_storage;
+  if (!r.slc_caches.empty()) all["slc_caches"] = r.slc_caches;
   if (!r.plan.is_null()) all["plan"] = r.plan;
   if (!r.io_bench.is_null()) all["io_bench"] = r.io_bench;
+  if (r.runs_with) all["runs_with"] = *r.runs_with;
+  if (r.run) all["run"] = *r.run;
+  if (!r.range.empty()) all["range"] = r.range;
   ensure_finite(all, "result");
   all["schema"] = schema_name;
   all["backend"] = r.backend;
@@ -172,6 +189,9 @@ void from_json(const json& in, Result& r) {
   in.at("peak_bytes").at("gpu").get_to(r.gpu);
   in.at("peak_bytes").at("host").get_to(r.host);
   in.at("peak_bytes").at("ssd").get_to(r.ssd);
+  in.at("peak_bytes").at("remote").get_to(r.remote);
+  if (const json& needed = in.at("needed_bytes"); !needed.is_null())
+    r.needed = needed.get<NeededBytes>();
   in.at("io_bytes_per_step").get_to(r.io);
   if (const json& wear = in.at("wear"); !wear.is_null()) r.wear = wear.get<Wear>();
   if (in.contains("price_usd")) r.price_usd = in.at("price_usd").get<double>();
@@ -180,9 +200,13 @@ void from_json(const json& in, Result& r) {
   if (in.contains("checkpoint")) r.checkpoint = in.at("checkpoint").get<Checkpoint>();
   if (in.contains("staleness")) r.staleness = in.at("staleness").get<Staleness>();
   if (in.contains("near_storage")) r.near_storage = in.at("near_storage").get<StorageBytes>();
+  if (in.contains("slc_caches")) in.at("slc_caches").get_to(r.slc_caches);
   r.plan = in.value("plan", json());
   r.io_bench = in.value("io_bench", json());
   in.at("notes").get_to(r.notes);
+  if (in.contains("runs_with")) r.runs_with = in.at("runs_with").get<RunsWith>();
+  if (in.contains("run")) r.run = in.at("run").get<FinishedRun>();
+  if (in.contains("range")) in.at("range").get_to(r.range);
 }
 
 }  // namespace spillway::result

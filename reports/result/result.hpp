@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/result/finished_run.hpp"
 #include "reports/result/purpose.hpp"
 
 #include <cstdint>
@@ -11,15 +12,16 @@
 
 namespace spillway::result {
 
-/// The request that ended an infeasible run.
+/// The first request that its tier could not give.
 struct Infeasible {
-  std::string tier;  ///< gpu host ssd
+  std::string tier;  ///< gpu host ssd remote
   std::uint64_t rank = 0;
   std::string purpose;
   std::string phase;
   std::uint64_t asked_bytes = 0;
   std::uint64_t free_bytes = 0;
-  std::uint64_t capacity_bytes = 0;
+  std::uint64_t capacity_bytes = 0;  ///< of the tier, without its reserve
+  std::string storage = {};          ///< of ssd and remote: the one that is full
 };
 
 /// Buffers of one size that were alive at a tier's peak.
@@ -35,14 +37,29 @@ struct PeakEntry {
   std::string setting = {};  ///< what decides how large they are: see control.hpp
 };
 
-/// The fullest instant of a tier.
+/// The fullest instant of a tier. Of a run that does not fit: as it would be if nothing refused
+/// (see NeededBytes); all 0 where nobody asked for that, never what was held when the run failed.
 struct PeakBytes {
   std::uint64_t total = 0;
-  std::uint64_t capacity = 0;  ///< 0: unlimited
+  std::uint64_t capacity = 0;  ///< reserve included; 0: unlimited
   std::string phase;
   std::map<std::string, std::uint64_t>
       by_purpose;  ///< asked bytes; rounding has a purpose of its own
   std::vector<PeakEntry> entries;
+  std::uint64_t reserve = 0;  ///< of the capacity, left to the system
+};
+
+/// What each tier must have so that this configuration runs on this machine; reserves included.
+///   gpu   of the rank that needs most        host  of one node
+///   ssd   all drives together; memory of other storage (remote) is not counted
+/// Where the run fits: its peaks, less what was filled because there was room (swap buffers beyond
+/// the least of an automatic `optimizer.buffers`, chunks of an automatic cache, what a plan keeps
+/// in host memory although drives are among its destinations).
+/// Where it does not: parts and plans are those of the machine as it is, who waits for room still
+/// waits, and a tier grows by what a request lacks whenever nothing else can go on. So a demand
+/// that no plan decides is exact: with as much it fits, with less it does not.
+struct NeededBytes {
+  std::uint64_t gpu = 0, host = 0, ssd = 0;
 };
 
 struct StorageBytes {
@@ -73,6 +90,18 @@ struct Wear {
   std::optional<double> lifetime_write_bytes{};
   /// What all drives of the run lose in value; absent: no price, no rating, or nothing written.
   std::optional<double> usd_per_million_tokens{};
+  /// Until the maker's rating is written, counted in bytes of the host as the warranty counts them.
+  std::optional<double> warranty_years{};
+  std::optional<double> warranty_limit_years{};  ///< the warranty ends after so long in any case
+  double filled = 0;  ///< share of a drive that holds data, at most, of the run and of others
+};
+
+/// A storage whose drives write fast into a part of their flash until that is full.
+struct SlcCache {
+  double size_bytes = 0;                ///< all drives together
+  double folded_write_bytes_per_s = 0;  ///< once it is full, all drives together
+  double rated_write_bytes_per_s = 0;   ///< before
+  double written_bytes_per_step = 0;
 };
 
 /// One storage of several that share the optimizer states.
@@ -119,6 +148,7 @@ struct Stalls {
 
 struct WhatIf {
   std::optional<double> step_time_s;  ///< absent: infeasible
+  std::string why{};                  ///< of what changes nothing: what stands against it
 };
 
 /// Seconds a resource works in one phase of a steady step, and bytes started in it.
@@ -142,8 +172,12 @@ struct Result {
   double forward_s = 0, backward_s = 0, update_s = 0, overflow_check_s = 0;
   double tokens_per_s = 0, samples_per_s = 0, model_tflops_per_gpu = 0;
   PeakBytes gpu, host, ssd;
+  PeakBytes remote;  ///< storage that is no drive of the machine
+  /// Absent: not asked for, as in a search, or of an I/O bench.
+  std::optional<NeededBytes> needed;
   IoBytes io;
   std::optional<Wear> wear;
+  std::map<std::string, SlcCache> slc_caches;  ///< by storage, of those that were written
   Utilization utilization;
   Stalls stalls;
   std::string bottleneck;
@@ -162,6 +196,11 @@ struct Result {
   double step_spread = 0;        ///< (longest - shortest) / mean of the measured steps
   std::uint64_t operations = 0;  ///< of one steady step, all ranks
   std::vector<std::string> notes;
+  std::optional<RunsWith> runs_with;  ///< absent: nobody asked
+  std::optional<FinishedRun> run;     ///< absent: no `run.tokens`, or it does not fit
+  /// Headline numbers, by path in this JSON: from the least to the most that inputs nobody states
+  /// leave open; empty: nobody asked.
+  std::map<std::string, std::pair<double, double>> range;
   double simulated_in_s = 0, planned_in_s = 0;
 
   bool feasible() const { return !infeasible; }
@@ -171,8 +210,10 @@ struct Result {
 inline constexpr const char* schema_name = "spillway/result/1";
 
 /// Every name is always there, but `price_usd`, `optimizer_states`, `checkpoint`, `staleness`,
-/// `near_storage`, `plan` and `io_bench`, which need a reason to be.
-/// What has no value is null: `infeasible`, `wear`, its `lifetime_years`, a what-if's step time.
+/// `near_storage`, `slc_caches`, `plan`, `io_bench`, `runs_with`, `run` and `range`, which need a
+/// reason to be.
+/// What has no value is null: `infeasible`, `needed_bytes`, `wear`, its `lifetime_years`, a
+/// what-if's step time.
 ///   Throws  InternalError when a number is not finite: JSON cannot carry it
 void to_json(nlohmann::json& json, const Result& result);
 /// Reads what to_json writes and skips names it does not know.

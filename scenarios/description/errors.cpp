@@ -1,7 +1,10 @@
 #include "scenarios/description/errors.hpp"
 
+#include "scenarios/description/bugs.hpp"
+
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 
 namespace spillway::description {
 
@@ -28,8 +31,27 @@ std::string all_lines(const std::vector<Complaint>& complaints) {
 ScenarioError::ScenarioError(std::vector<Complaint> complaints)
     : std::runtime_error(all_lines(complaints)), complaints_(std::move(complaints)) {}
 
+namespace {
+
+constexpr const char* bug_words = "a bug of spillway: ";
+
+/// `file` from the project's folder on: where it was compiled concerns nobody.
+std::string in_project(std::string file) {
+  constexpr std::string_view own = "scenarios/description/errors.cpp";
+  std::string_view here = std::source_location::current().file_name();
+  if (!here.ends_with(own)) return file;
+  here.remove_suffix(own.size());
+  return file.starts_with(here) ? file.substr(here.size()) : file;
+}
+
+}  // namespace
+
+std::string as_bug(const std::string& error) { return is_bug(error) ? error : bug_words + error; }
+
+bool is_bug(const std::string& text) { return text.starts_with(bug_words); }
+
 void fail_ensure(const char* condition, const std::string& what, std::source_location where) {
-  throw InternalError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
+  throw InternalError(in_project(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
                       what + " (" + condition + ")");
 }
 

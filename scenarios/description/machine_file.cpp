@@ -22,9 +22,13 @@ void gpu_fields(Io& io, Spec& gpu) {
   io("shares_host", gpu.shares_host);
   io("elementwise", gpu.elementwise);
   io("launch", gpu.launch);
+  io("matrix_half", gpu.matrix_half);
   io("context", gpu.context);
   io.optional("peer_rate", gpu.peer_rate);
   io.optional("adam", gpu.adam);
+  io("reserve", gpu.reserve);
+  io("lanes", gpu.lanes);
+  io("one_memory", gpu.one_memory);
 }
 
 template <class Io, class Spec>
@@ -49,6 +53,9 @@ void host_fields(Io& io, Spec& host) {
   io("process_base", host.process_base);
   io("process_base_next", host.process_base_next);
   io("runtime_base", host.runtime_base);
+  io("reserve", host.reserve);
+  io.map("slots", host.slots);
+  io("lanes", host.lanes);
 }
 
 template <class Io, class Spec>
@@ -59,8 +66,10 @@ void endurance_fields(Io& io, Spec& endurance) {
   io("rating_waf", endurance.rating_waf);
   io.optional("waf", endurance.waf);
   io("over_provisioning", endurance.over_provisioning);
-  io("large_write", endurance.large_write);
+  io("erase_block", endurance.erase_block);
   io("mapping_unit", endurance.mapping_unit);
+  io("held", endurance.held);
+  io("trimmed", endurance.trimmed);
   io("retention", endurance.retention);
   io("rated_retention", endurance.rated_retention);
 }
@@ -82,6 +91,9 @@ void storage_fields(Io& io, Spec& storage) {
   io("gpus", storage.gpus);
   io("shared_by_nodes", storage.shared_by_nodes);
   io("device", storage.device);
+  io("form", storage.form);
+  io("lanes", storage.lanes);
+  io.optional("price_usd", storage.price_usd);
 }
 
 template <class Io, class Spec>
@@ -110,6 +122,16 @@ void price_fields(Io& io, Spec& prices) {
   io("gpu", prices.gpu);
   io("ssd", prices.ssd);
   io("dram_per_gib", prices.dram_per_gib);
+  io.optional("gpu_hour", prices.gpu_hour);
+  io.optional("kwh", prices.kwh);
+}
+
+template <class Io, class Spec>
+void power_fields(Io& io, Spec& power) {
+  io("gpu", power.gpu);
+  io("gpu_waiting", power.gpu_waiting);
+  io("host", power.host);
+  io("ssd", power.ssd);
 }
 
 json storage_json(const StorageSpec& storage) {
@@ -118,6 +140,8 @@ json storage_json(const StorageSpec& storage) {
   storage_fields(write, storage);
   if (storage.gpus.empty()) object.erase("gpus");
   if (storage.device.empty()) object.erase("device");
+  if (storage.form.empty()) object.erase("form");
+  if (storage.lanes == 0) object.erase("lanes");
   if (storage.capacity == Bytes{}) object.erase("capacity");
   if (storage.endurance) {
     FieldWriter endurance(object["endurance"]);
@@ -146,6 +170,17 @@ class Defaults {
     field = value;
     machine_.sources[prefix_ + key] = std::string("default: ") + reason;
   }
+  /// The same of a number that follows anew from the others when a resolved machine is read again
+  /// with changes.
+  template <class T>
+  void again(const char* key, T& field, T value, const char* reason) const {
+    const auto source = machine_.sources.find(prefix_ + key);
+    const bool stated = object_.contains(key) && (source == machine_.sources.end() ||
+                                                  !source->second.starts_with("default: "));
+    if (stated) return;
+    field = value;
+    machine_.sources[prefix_ + key] = std::string("default: ") + reason;
+  }
 
  private:
   const json& object_;
@@ -170,6 +205,11 @@ void read_compute(MachineFile& machine) {
   stands_in("fp32", "tf32", "fp32 training multiplies in TF32");
 }
 
+/// With it, GPT-2's products of 768 x 768 and 768 x 3072 with 16,384 tokens reach 0.59 and 0.72 of
+/// `compute`: of 0.5 to 0.8 of a card's peak, the 0.35 to 0.55 that public trainings of that model
+/// reach on an A100 (nanoGPT).
+constexpr double usual_matrix_half = 384;
+
 void read_gpu(const json& object, MachineFile& machine) {
   GpuSpec& gpu = machine.gpu;
   FieldReader read(object);
@@ -182,10 +222,17 @@ void read_gpu(const json& object, MachineFile& machine) {
   fill("elementwise", gpu.elementwise, ElementwiseCost::included,
        "gpu.compute is a rate achieved over whole passes");
   fill("launch", gpu.launch, Seconds(0), "inside gpu.compute");
+  fill("matrix_half", gpu.matrix_half, gpu.shares_host ? 0 : usual_matrix_half,
+       gpu.shares_host ? "a processor multiplies small matrices as fast"
+                       : "assumed for cards: 768 wide, products reach 0.6 to 0.8 of compute");
   fill("context", gpu.context, gpu.shares_host ? Bytes(0) : Bytes(1ull << 29),
        gpu.shares_host
            ? "the host device has no context"
            : "0.5 GiB, a CUDA context whose libraries load kernels when used (12.2 on)");
+  fill.again("reserve", gpu.reserve, default_gpu_reserve(gpu),
+             gpu.shares_host || gpu.one_memory
+                 ? "a share of the host's memory, which has a reserve of its own"
+                 : "300 MiB for desktop, driver and fragmentation, assumed");
 }
 
 void read_pcie(const json& object, MachineFile& machine) {
@@ -218,6 +265,9 @@ void read_host(const json& object, MachineFile& machine) {
   fill("process_base_next", host.process_base_next, quantity_from<Bytes>("1.89 GiB"),
        "the same of each further rank, fitted on one testbed");
   fill("runtime_base", host.runtime_base, Bytes(0), "nothing beyond the process bases");
+  fill.again("reserve", host.reserve, default_host_reserve(host.memory),
+             "4 GiB or 5 % of host.memory for the system, whichever is more, at most half; "
+             "assumed");
 }
 
 Bytes writes_of(double dwpd, Bytes capacity, Seconds warranty) {
@@ -238,10 +288,11 @@ void read_endurance(const json& object, StorageSpec& storage, MachineFile& machi
          "dwpd x capacity x 365 x years of warranty");
   fill("over_provisioning", endurance.over_provisioning, 0.0737,
        "flash counted in GiB behind a capacity in GB");
-  fill("large_write", endurance.large_write, Bytes(32u << 20),
-       "assumed 32 MiB, an erase unit across the drive's chips; SFS (FAST 2012) finds random "
-       "writes of whole such units as good as sequential ones");
+  fill("erase_block", endurance.erase_block, Bytes(1u << 30),
+       "assumed 1 GiB, a block of 16 MiB on each of 64 planes");
   fill("mapping_unit", endurance.mapping_unit, Bytes(4096), "4 KiB, as most drives map");
+  fill("held", endurance.held, Bytes(0), "nothing else lies on the drive");
+  fill("trimmed", endurance.trimmed, true, "free space is trimmed");
   const Seconds three_years(3 * 365 * 86400.0);
   fill("rated_retention", endurance.rated_retention, three_years, "3 years");
   fill("retention", endurance.retention, endurance.rated_retention, "as rated_retention");
@@ -274,6 +325,16 @@ StorageSpec read_storage(const json& object, MachineFile& machine) {
   return storage;
 }
 
+void read_power(const json& object, MachineFile& machine) {
+  FieldReader read(object);
+  Power& power = machine.power.emplace();
+  power_fields(read, power);
+  constexpr double waiting = 0.25;
+  const Defaults fill(object, "power.", machine);
+  fill("gpu_waiting", power.gpu_waiting, waiting * power.gpu,
+       "assumed a quarter of power.gpu: clocks stay up while a context is open");
+}
+
 void read_network(const json& object, MachineFile& machine) {
   FieldReader read(object);
   network_fields(read, machine.network);
@@ -293,6 +354,27 @@ void read_network(const json& object, MachineFile& machine) {
 
 }  // namespace
 
+namespace {
+/// Never 0, which would be no limit.
+Bytes without(Bytes memory, Bytes reserve) {
+  if (memory == Bytes{}) return memory;
+  return Bytes(std::max<std::uint64_t>(1, memory.value() - std::min(memory, reserve).value()));
+}
+}  // namespace
+
+Bytes GpuSpec::usable() const { return without(memory, reserve); }
+Bytes HostSpec::usable() const { return without(memory, reserve); }
+
+Bytes default_host_reserve(Bytes memory) {
+  return Bytes(
+      std::min(std::max<std::uint64_t>(4ull << 30, memory.value() / 20), memory.value() / 2));
+}
+
+Bytes default_gpu_reserve(const GpuSpec& gpu) {
+  if (gpu.shares_host || gpu.one_memory) return Bytes(0);
+  return Bytes(std::min<std::uint64_t>(300ull << 20, gpu.memory.value() / 2));
+}
+
 BytesPerSecond StorageSpec::total_read() const {
   const BytesPerSecond drives(static_cast<double>(count) * read.value());
   return array_read ? std::min(drives, *array_read) : drives;
@@ -303,25 +385,38 @@ BytesPerSecond StorageSpec::total_write() const {
   return array_write ? std::min(drives, *array_write) : drives;
 }
 
+BytesPerSecond StorageSpec::sustained_write(Bytes volume, Seconds idle) const {
+  if (!slc_cache || volume.value() == 0) return write;
+  const double bytes = static_cast<double>(volume.value());
+  const double folded = std::min(slc_cache->folded_write.value(), write.value());
+  const double fast =
+      std::min({bytes, static_cast<double>(slc_cache->size.value()), folded * idle.value()});
+  return BytesPerSecond(bytes / (fast / write.value() + (bytes - fast) / folded));
+}
+
 std::optional<double> MachineFile::price() const {
   if (!prices_usd) return std::nullopt;
   double drives = 0;
   for (const StorageSpec& one : storage)
-    if (one.kind == StorageKind::ssd) drives += static_cast<double>(one.count);
+    if (one.kind == StorageKind::ssd)
+      drives += static_cast<double>(one.count) * one.price_usd.value_or(prices_usd->ssd);
   const double gib = static_cast<double>(host.memory.value()) / static_cast<double>(1ull << 30);
   return static_cast<double>(nodes) *
-         (prices_usd->server + static_cast<double>(gpu.count) * prices_usd->gpu +
-          drives * prices_usd->ssd + gib * prices_usd->dram_per_gib);
+         (prices_usd->server + static_cast<double>(gpu.count) * prices_usd->gpu + drives +
+          gib * prices_usd->dram_per_gib);
 }
 
 void to_json(json& object, const MachineFile& machine) {
   object = json{{"name", machine.name}, {"nodes", machine.nodes}, {"storage", json::array()}};
   FieldWriter gpu(object["gpu"]);
   gpu_fields(gpu, machine.gpu);
+  if (machine.gpu.lanes == 0) object["gpu"].erase("lanes");
+  if (!machine.gpu.one_memory) object["gpu"].erase("one_memory");
   FieldWriter pcie(object["pcie"]);
   pcie_fields(pcie, machine.pcie);
   FieldWriter host(object["host"]);
   host_fields(host, machine.host);
+  if (machine.host.lanes == 0) object["host"].erase("lanes");
   for (const StorageSpec& storage : machine.storage)
     object["storage"].push_back(storage_json(storage));
   FieldWriter network(object["network"]);
@@ -330,7 +425,13 @@ void to_json(json& object, const MachineFile& machine) {
     FieldWriter prices(object["prices_usd"]);
     price_fields(prices, *machine.prices_usd);
   }
+  if (machine.power) {
+    FieldWriter power(object["power"]);
+    power_fields(power, *machine.power);
+  }
   object["sources"] = machine.sources;
+  if (!machine.dates.empty()) object["dates"] = machine.dates;
+  if (!machine.bought.empty()) object["bought"] = machine.bought;
 }
 
 void from_json(const json& object, MachineFile& machine) {
@@ -338,6 +439,8 @@ void from_json(const json& object, MachineFile& machine) {
   read("name", machine.name);
   read("nodes", machine.nodes);
   read("sources", machine.sources);
+  read("dates", machine.dates);
+  read("bought", machine.bought);
   read_gpu(object.at("gpu"), machine);
   read_pcie(object.at("pcie"), machine);
   read_host(object.at("host"), machine);
@@ -349,6 +452,7 @@ void from_json(const json& object, MachineFile& machine) {
     FieldReader fields(*prices);
     price_fields(fields, machine.prices_usd.emplace());
   }
+  if (const json* power = read.find("power")) read_power(*power, machine);
 }
 
 }  // namespace spillway::description

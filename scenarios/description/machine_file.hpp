@@ -15,6 +15,9 @@ namespace spillway::description {
 /// GEMMs alone.
 enum class ElementwiseCost { included, separate };
 
+/// Side of a matrix product from which on it reaches `gpu.compute`.
+inline constexpr double matrix_reference = 2048;
+
 struct GpuSpec {
   std::uint64_t count = 1;  ///< per node
   Bytes memory;
@@ -25,10 +28,19 @@ struct GpuSpec {
   bool gpudirect = false;
   bool shares_host = false;  ///< host device: kernels and copies use the host's cores and DRAM
   ElementwiseCost elementwise = ElementwiseCost::included;
-  Seconds launch;                           ///< overhead per kernel
+  Seconds launch;  ///< overhead per kernel
+  /// Side at which a matrix product reaches half of the rate that it would have without end, where
+  /// `compute` is the rate at matrix_reference (product_share); 0: all reach `compute`.
+  double matrix_half = 0;
   Bytes context;                            ///< GPU memory of context and libraries
   std::optional<BytesPerSecond> peer_rate;  ///< GPU to GPU inside the node, per GPU and direction
   std::optional<ParamsPerSecond> adam;      ///< measured rate of a GPU Adam
+  Bytes reserve;  ///< of `memory`, left to the desktop, the driver and fragmentation
+
+  /// What a run may take; 0: unlimited.
+  Bytes usable() const;
+  std::uint64_t lanes = 0;  ///< of PCI Express that a card takes; 0: not stated
+  bool one_memory = false;  ///< GPU and host share host.memory; gpu.memory is the same memory
 };
 
 struct PcieSpec {
@@ -50,7 +62,21 @@ struct HostSpec {
   Bytes process_base;          ///< first rank
   Bytes process_base_next;     ///< each further rank
   Bytes runtime_base;          ///< once a node
+  Bytes reserve;               ///< of `memory`, left to the system and what else runs on it
+
+  /// What a run may take; 0: unlimited.
+  Bytes usable() const;
+  /// Places of its board: cards under "card", drives under their form ("m2", "u2"). What has no
+  /// entry has no limit.
+  std::map<std::string, std::uint64_t> slots;
+  std::uint64_t lanes = 0;  ///< of PCI Express behind those places; 0: not stated, no limit
 };
+
+/// The reserve of a machine file that states none: 4 GiB or 5 % of the memory, whichever is more,
+/// and at most half.
+Bytes default_host_reserve(Bytes memory);
+/// The same of a GPU: 300 MiB, at most half; nothing where GPUs are a share of the host's memory.
+Bytes default_gpu_reserve(const GpuSpec& gpu);
 
 /// What a drive is rated for, and what its write amplification follows from.
 struct EnduranceSpec {
@@ -60,8 +86,10 @@ struct EnduranceSpec {
   double rating_waf = 1;            ///< write amplification the rating assumes
   std::optional<double> waf;        ///< of the workload; absent: follows from its writes
   double over_provisioning = 0;     ///< (flash - capacity) / capacity
-  Bytes large_write;                ///< writes from this size on are not amplified
+  Bytes erase_block;                ///< what the drive fills and erases as a whole, over its chips
   Bytes mapping_unit;               ///< what the drive maps; less of it is padded
+  Bytes held;                       ///< data of others that lies on the drive
+  bool trimmed = true;              ///< the drive is told which blocks are free
   Seconds retention;                ///< how long data must last after power-off
   Seconds rated_retention;          ///< what the rating assumes
 };
@@ -95,7 +123,13 @@ struct StorageSpec {
   std::optional<EnduranceSpec> endurance;
   std::optional<NearStorageSpec> near_storage;
   std::optional<SlcCacheSpec> slc_cache;
+  std::string form;                 ///< of the slot that a drive takes; empty: not stated
+  std::uint64_t lanes = 0;          ///< of PCI Express that a drive takes; 0: not stated
+  std::optional<double> price_usd;  ///< of a drive; absent: prices_usd.ssd
 
+  /// What one drive takes on average when each step writes `volume` to it and leaves it alone for
+  /// `idle`: at `write` what its cache has emptied meanwhile, the rest at `slc_cache.folded_write`.
+  BytesPerSecond sustained_write(Bytes volume, Seconds idle) const;
   BytesPerSecond total_read() const;   ///< min(count x read, array_read)
   BytesPerSecond total_write() const;  ///< min(count x write, array_write)
   Bytes total_capacity() const { return capacity * count; }
@@ -109,6 +143,16 @@ struct NetworkSpec {
 
 struct Prices {
   double server = 0, gpu = 0, ssd = 0, dram_per_gib = 0;
+  std::optional<double> gpu_hour;  ///< rent of one card with its share of the machine
+  std::optional<double> kwh;       ///< at the plug
+};
+
+/// What a node takes from the plug while it trains, W.
+struct Power {
+  double gpu = 0;          ///< one card that computes
+  double gpu_waiting = 0;  ///< one card that waits with a context open
+  double host = 0;         ///< all but cards and drives
+  double ssd = 0;          ///< one drive
 };
 
 /// A box or cluster: data with units and provenance (FORMATS, "Machine"). Absent optional numbers
@@ -123,7 +167,11 @@ struct MachineFile {
   std::vector<StorageSpec> storage;
   NetworkSpec network;
   std::optional<Prices> prices_usd;
+  std::optional<Power> power;
   std::map<std::string, std::string> sources;  ///< dotted path -> "paper|datasheet|...: where"
+  std::map<std::string, std::string> dates;    ///< dotted path of a price -> "2026-06-03"
+  /// Which parts of the catalogue it was put together from: "gpu", "host", "storage.<name>".
+  std::map<std::string, std::string> bought;
 
   std::uint64_t gpus() const { return nodes * gpu.count; }
   /// Total price: server + GPUs + drives (+ DRAM where priced by GiB); absent without prices_usd.

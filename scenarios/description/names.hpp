@@ -48,6 +48,8 @@ inline constexpr std::array<std::string_view, 2> names_of<Width>{"fp16", "fp32"}
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<ConvertOn>{"gpu", "cpu"};
 template <>
+inline constexpr std::array<std::string_view, 2> names_of<Landing>{"flat", "states"};
+template <>
 inline constexpr std::array<std::string_view, 2> names_of<CopyMemory>{"pinned", "pageable"};
 template <>
 inline constexpr std::array<std::string_view, 5> names_of<Precision>{"fp16_mixed", "bf16_mixed",
@@ -58,6 +60,8 @@ template <>
 inline constexpr std::array<std::string_view, 2> names_of<StateWidth>{"fp32", "bf16"};
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<AttentionKind>{"flash", "materialized"};
+template <>
+inline constexpr std::array<std::string_view, 3> names_of<LossKind>{"plain", "in_place", "fused"};
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<IoDirection>{"read", "write", "mixed"};
 template <>

@@ -19,8 +19,7 @@ void weights_fields(Io& io, Part& part) {
   io("overlap", part.overlap);
   io.automatic("pinned", part.pinned);
   io("persistence_threshold", part.persistence_threshold);
-  io("max_live", part.max_live);
-  io("prefetch_bucket", part.prefetch_bucket);
+  io("max_reuse", part.max_reuse);
   io("page", part.page);
 }
 
@@ -36,6 +35,7 @@ void gradients_fields(Io& io, Part& part) {
   io("staging_buffer", part.staging_buffer);
   io("fused_accumulation", part.fused_accumulation);
   io("init_copy", part.init_copy);
+  io.automatic("lands", part.lands);
   io("reduce_bucket", part.reduce_bucket);
 }
 
@@ -88,6 +88,21 @@ void read_activations(FieldReader& read, ActivationsPart& part) {
     read.automatic("swap_bytes", part.swap_bytes);
 }
 
+json limit_json(Params limit) { return limit == all_params ? json("all") : json(to_text(limit)); }
+
+void read_limit(FieldReader& read, const char* key, Params& limit) {
+  if (const json* value = read.find(key); value && *value == "all")
+    limit = all_params;
+  else
+    read(key, limit);
+}
+
+void read_weights(FieldReader& read, WeightsPart& part) {
+  weights_fields(read, part);
+  read_limit(read, "max_live", part.max_live);
+  read_limit(read, "prefetch_bucket", part.prefetch_bucket);
+}
+
 json paths_json(const OptimizerPart& part) {
   json object = json::object();
   for (const auto& [storage, share] : part.paths)
@@ -138,6 +153,8 @@ void to_json(json& object, const Strategy& strategy) {
   object["gpu_capacity"] = strategy.unlimited_gpu ? "unlimited" : "machine";
   FieldWriter weights(object["weights"]);
   weights_fields(weights, strategy.weights);
+  object["weights"]["max_live"] = limit_json(strategy.weights.max_live);
+  object["weights"]["prefetch_bucket"] = limit_json(strategy.weights.prefetch_bucket);
   object["activations"] = activations_json(strategy.activations);
   FieldWriter gradients(object["gradients"]);
   gradients_fields(gradients, strategy.gradients);
@@ -159,7 +176,7 @@ void from_json(const json& object, Strategy& strategy) {
   if (const json* capacity = read.find("gpu_capacity"))
     strategy.unlimited_gpu = *capacity == "unlimited";
   read_part(read, "weights", strategy,
-            [&](FieldReader& part) { weights_fields(part, strategy.weights); });
+            [&](FieldReader& part) { read_weights(part, strategy.weights); });
   read_part(read, "activations", strategy,
             [&](FieldReader& part) { read_activations(part, strategy.activations); });
   read_part(read, "gradients", strategy,

@@ -40,6 +40,12 @@ enum class GpuAllocator { caching, exact };
 enum class Width { fp16, fp32 };  ///< element type of a host gradient buffer
 enum class ConvertOn { gpu, cpu };
 enum class CopyMemory { pinned, pageable };
+/// Where offloaded gradients come down: to one flat buffer that they leave again for their norm
+/// (DeepSpeed's ZeRO-3), or straight to the fp32 gradients of the optimizer (its ZeRO-1 and 2).
+enum class Landing { flat, states };
+
+/// `prefetch_bucket` and `max_live` "all": no limit.
+inline constexpr Params all_params = Params(~std::uint64_t{0});
 
 struct WeightsPart {
   Home home = Home::gpu;
@@ -51,9 +57,13 @@ struct WeightsPart {
   bool overlap = true;  ///< false: a block's kernels wait for its SSD read, issued late
   std::optional<PinnedPolicy> pinned;  ///< of the flat host buffer; auto: Strategy::pinned
   Params persistence_threshold;        ///< DeepSpeed: tensors up to this stay whole on every GPU
-  Params max_live;                     ///< DeepSpeed: gathered parameters kept on the GPU at most
-  Params prefetch_bucket;              ///< DeepSpeed: elements gathered ahead
-  Bytes page = Bytes(4ull << 20);      ///< pool pages: every tensor is a list of these
+  /// DeepSpeed: elements on the GPU above which nothing is fetched ahead; 0: nothing ever is.
+  Params max_live = all_params;
+  /// DeepSpeed: elements that each module fetches ahead; 0: nothing is fetched ahead.
+  Params prefetch_bucket = all_params;
+  /// DeepSpeed's max_reuse_distance: weights that are used again before so many elements are stay.
+  Params max_reuse;
+  Bytes page = Bytes(4ull << 20);  ///< pool pages: every tensor is a list of these
 };
 
 struct ActivationsPart {
@@ -74,6 +84,7 @@ struct GradientsPart {
   /// Kernels add a micro-batch to gradients that stay on the GPU; else it has tensors of its own.
   bool fused_accumulation = true;
   bool init_copy = false;
+  std::optional<Landing> lands;  ///< auto: states for ZeRO-1 and 2 that keep weights on the GPU
   Params reduce_bucket = Params(500'000'000);  ///< DeepSpeed's reduce_bucket_size, elements
 };
 

@@ -98,6 +98,15 @@ const Kind& kind(Dimension dimension) {
   return kinds[static_cast<std::size_t>(dimension)];
 }
 
+/// "14 GB/s" of 112 "Gb/s", "Gbit/s" or "Gbps"; "" where the unit is none of them.
+std::string bits(Dimension dimension, long double number, std::string_view unit) {
+  if (dimension != Dimension::bytes_per_second || unit.size() < 3) return "";
+  const std::string_view rest = unit.substr(1);
+  if (rest != "b/s" && rest != "bit/s" && rest != "bps") return "";
+  if (std::string_view("kKMGT").find(unit.front()) == std::string_view::npos) return "";
+  return fmt::format("{} {}B/s", static_cast<double>(number / 8), unit.front());
+}
+
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(' ');
   if (first == std::string_view::npos) return {};
@@ -170,7 +179,30 @@ ParsedQuantity parse_quantity(Dimension dimension, std::string_view whole_text) 
     if (value < which.lowest) return failed(which, quoted + " is too small", "");
     return {value, "", ""};
   }
+  if (const auto in_bytes = bits(dimension, number, name); !in_bytes.empty())
+    return {0, quoted + " counts bits", "in bytes it is \"" + in_bytes + "\""};
   return failed(which, quoted + " is not " + std::string(which.noun), digits);
+}
+
+ParsedQuantity parse_count(std::string_view whole_text) {
+  const std::string quoted = "\"" + shortened(whole_text) + "\"";
+  const std::string hint = "write for example 60M, 1.5B or 1e9";
+  std::string text(trimmed(whole_text));
+  std::erase(text, ',');
+  long double number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  if (error != std::errc{} || !std::isfinite(number)) return {0, quoted + " is no number", hint};
+  const std::string_view suffix = trimmed(std::string_view(end, last));
+  constexpr std::pair<std::string_view, long double> scales[] = {
+      {"", 1}, {"k", 1e3L}, {"K", 1e3L}, {"M", 1e6L}, {"B", 1e9L}, {"G", 1e9L}, {"T", 1e12L}};
+  for (const auto& [name, scale] : scales) {
+    if (name != suffix) continue;
+    if (number <= 0) return {0, quoted + " is not above 0", hint};
+    if (number * scale > 1e18L) return {0, quoted + " is too large", ""};
+    return {number * scale, "", ""};
+  }
+  return {0, quoted + " has no suffix that is known", hint};
 }
 
 ParsedQuantity missing_unit(Dimension dimension, const std::string& number) {

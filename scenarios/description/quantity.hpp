@@ -39,6 +39,11 @@ ParsedQuantity parse_quantity(Dimension dimension, std::string_view text);
 /// The complaint about a JSON number where a quantity is wanted: `6.8 has no unit`.
 ParsedQuantity missing_unit(Dimension dimension, const std::string& number);
 
+/// Reads a count as people write it: "60M", "1.5B", "2T", "1e9", "1,000,000"; k, M, B or G, T are
+/// thousands to 1e12.
+///   Refuses  what is no number above 0, or beyond 1e18
+ParsedQuantity parse_count(std::string_view text);
+
 /// Text that parse_quantity reads back as exactly `value`, in the unit that needs the fewest
 /// characters.
 std::string print_quantity(Dimension dimension, long double value);

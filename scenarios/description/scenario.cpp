@@ -20,6 +20,7 @@ void training_fields(Io& io, T& training) {
   io("sequence", training.sequence);
   io("attention", training.attention);
   io("fused_kernels", training.fused_kernels);
+  io("loss", training.loss);
   io("dropout", training.dropout);
   io("ema", training.ema);
   io("causal_skip", training.causal_skip);
@@ -49,6 +50,9 @@ void run_fields(Io& io, T& run) {
   io("steps", run.steps);
   io("seed", run.seed);
   io("checkpoint", run.checkpoint);
+  io.optional("tokens", run.tokens);
+  io.optional("checkpoint_every", run.checkpoint_every);
+  io.optional("checkpoint_rate", run.checkpoint_rate);
 }
 
 void read_bench(const json& object, IoBench& bench) {
@@ -90,6 +94,7 @@ std::uint64_t Scenario::nodes_in_use() const { return divide_up(parallel.ranks()
 void from_json(const json& object, Training& training) {
   FieldReader read(object);
   training_fields(read, training);
+  if (!object.contains("loss") && !training.fused_kernels) training.loss = LossKind::plain;
 }
 
 void from_json(const json& object, Parallel& parallel) {
@@ -100,6 +105,9 @@ void from_json(const json& object, Parallel& parallel) {
 void from_json(const json& object, RunLength& run) {
   FieldReader read(object);
   run_fields(read, run);
+  const json* epochs = read.find("epochs");
+  const json* data = read.find("dataset_tokens");
+  if (data && !run.tokens) run.tokens = data->get<double>() * (epochs ? epochs->get<double>() : 1);
   if (const json* bench = read.find("io_bench")) read_bench(*bench, run.io_bench.emplace());
 }
 

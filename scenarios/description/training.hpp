@@ -16,6 +16,15 @@ inline std::uint64_t bytes_of(ElementType type) { return type == ElementType::fp
 
 enum class AttentionKind { flash, materialized };
 
+/// How the loss is computed from the last hidden states.
+///   plain     logits, their copy in fp32, its log-softmax and two gradients, all whole: 14 B a
+///             logit in 16-bit training.  Source  ForCausalLMLoss of Hugging Face transformers
+///   in_place  logits and their softmax in fp32, whose gradient takes its place: 6 B.
+///             Source  Megatron-LM's cross entropy
+///   fused     with the product of the head, in chunks of tokens: whole logits never exist.
+///             Source  Liger Kernel
+enum class LossKind : std::uint8_t { plain, in_place, fused };
+
 struct Training {
   Precision precision = Precision::bf16_mixed;
   OptimizerKind optimizer = OptimizerKind::adam;
@@ -24,10 +33,11 @@ struct Training {
   std::uint64_t gradient_accumulation = 1;
   std::uint64_t sequence = 1024;  ///< tokens
   AttentionKind attention = AttentionKind::flash;
-  bool fused_kernels = true;
+  bool fused_kernels = true;        ///< the gated product of a feed-forward is one kernel
+  LossKind loss = LossKind::fused;  ///< where a scenario says nothing, as fused_kernels: or plain
   double dropout = 0;
   bool ema = false;
-  bool causal_skip = false;
+  bool causal_skip = true;  ///< flash attention of decoders leaves out what the mask hides
   double learning_rate = 1e-4;
   /// fp16_mixed with an overflow check begins with a loss scale of 2 to this power.
   std::uint64_t initial_scale_power = 16;
@@ -53,6 +63,9 @@ struct RunLength {
   std::uint64_t warmup_steps = 1, steps = 2, seed = 1;
   bool checkpoint = false;  ///< after the last step every master weight is read once more
   std::optional<IoBench> io_bench;
+  std::optional<double> tokens;             ///< of the finished run; or epochs x dataset_tokens
+  std::optional<Seconds> checkpoint_every;  ///< of the finished run; 0: none; absent: 1 hour
+  std::optional<BytesPerSecond> checkpoint_rate;  ///< at which a rank writes one; absent: 1 GB/s
 };
 
 }  // namespace spillway::description

@@ -31,7 +31,11 @@ void CountingMachine::start(CollectiveRound& round) {
 
 void CountingMachine::loop() {
   scheduler_.drain();
-  while (!stopped() && !running_.empty()) {
+  while (!stopped() && (!running_.empty() || grow_for_waiting())) {
+    if (running_.empty()) {  // room was given, and has been taken
+      scheduler_.drain();
+      continue;
+    }
     Operation& next = *running_.front();
     running_.pop_front();
     if (next.round)

@@ -102,8 +102,8 @@ bool plans_states(const description::Strategy& strategy) {
 /// What a step takes to bring states in that lie elsewhere when it begins, and to take as many away
 /// again: GPUs and the host hold no more than their memories.
 double states_s(const std::vector<double>& states, const description::MachineFile& machine) {
-  const double gpu = static_cast<double>(machine.gpu.memory.value());
-  const double host = static_cast<double>(machine.host.memory.value());
+  const double gpu = static_cast<double>(machine.gpu.usable().value());
+  const double host = static_cast<double>(machine.host.usable().value());
   double longest = 0, outside = 0;
   for (const double bytes : states) {
     outside += bytes - gpu;
@@ -220,11 +220,12 @@ MandatoryBytes Mandatory::bytes(const description::MachineFile& machine) const {
 }
 
 const char* Mandatory::too_small(const description::MachineFile& machine) const {
-  const std::uint64_t host = machine.host.memory.value(), gpu = machine.gpu.memory.value();
+  const std::uint64_t host = machine.host.usable().value(), gpu = machine.gpu.usable().value();
   if (host > 0 && host_ > host) return "host";
   if (gpu > 0 && gpu_ > gpu) return "gpu";
   std::uint64_t room = 0;
   for (const description::StorageSpec& storage : machine.storage) {
+    if (storage.kind != description::StorageKind::ssd) continue;
     if (storage.capacity.value() == 0) return nullptr;
     room += storage.total_capacity().value();
   }
@@ -266,8 +267,9 @@ double least_wear_usd(const MandatoryBytes& bytes, const description::MachineFil
   std::size_t next = 0;
   for (const description::StorageSpec& storage : machine.storage)
     if (storage.kind == description::StorageKind::ssd)
-      cheapest = std::min(cheapest, static_cast<double>(storage.count) / (*lives)[next++]);
-  return machine.prices_usd->ssd * cheapest * bytes.drive_written;
+      cheapest = std::min(cheapest, storage.price_usd.value_or(machine.prices_usd->ssd) *
+                                        static_cast<double>(storage.count) / (*lives)[next++]);
+  return cheapest * bytes.drive_written;
 }
 
 }  // namespace spillway::strategies

@@ -17,7 +17,10 @@ ActivationSwap::ActivationSwap(Machine& machine, Rank rank, const Job& job)
       back_(job.plans.moved.size()),
       off_gpu_(job.plans.moved.size()),
       leaving_(job.plans.moved.size()),
-      returning_(job.plans.moved.size()) {}
+      returning_(job.plans.moved.size()) {
+  for (std::size_t moved = 0; moved < leaving_.size(); ++moved)
+    sent_.emplace_back(machine.scheduler());
+}
 
 Task<> ActivationSwap::init() {
   std::uint64_t largest = 0;
@@ -57,6 +60,7 @@ Task<> ActivationSwap::write_out(std::uint32_t moved, Buffer from, Op made) {
   const Op copied = machine_.copy(rank_, view, out, made);
   off_gpu_[moved] = copied;
   left_[moved] = machine_.write(rank_, on_drives_[moved], {0, view.bytes}, view, copied);
+  sent_[moved].set();
 }
 
 void ActivationSwap::call_back(std::uint32_t moved, const View& into) {
@@ -74,8 +78,7 @@ void ActivationSwap::call_back(std::uint32_t moved, const View& into) {
 }
 
 Task<Op> ActivationSwap::read_back(std::uint32_t moved, View into) {
-  co_await std::move(leaving_[moved]);
-  leaving_[moved].reset();
+  co_await sent_[moved];
   Buffer staging = co_await staging_->take();
   const View view = staging.view(0, into.bytes);
   const Op read = machine_.read(rank_, on_drives_[moved], {0, view.bytes}, view, left_[moved]);
@@ -94,7 +97,7 @@ Task<bool> ActivationSwap::one_leaves() {
   if (going_.empty()) co_return false;
   const std::uint32_t moved = going_.front();
   going_.pop_front();
-  if (leaving_[moved]) co_await leaving_[moved];
+  if (leaving_[moved]) co_await sent_[moved];
   co_await off_gpu_[moved];
   co_return true;
 }
@@ -105,6 +108,7 @@ Task<> ActivationSwap::settle() {
     if (leaving_[moved]) {
       co_await std::move(leaving_[moved]);
       leaving_[moved].reset();
+      sent_[moved].reset();
     }
     if (left_[moved]) co_await left_[moved];
     left_[moved] = Op();

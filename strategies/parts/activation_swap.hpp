@@ -2,6 +2,7 @@
 
 #include "strategies/job.hpp"
 #include "strategies/memory/pool.hpp"
+#include "strategies/sync.hpp"
 
 #include <deque>
 #include <memory>
@@ -55,7 +56,10 @@ class ActivationSwap {
   std::vector<Op> off_gpu_;          ///< the copy or write that reads its GPU bytes
   Op last_read_;                     ///< straight into GPU memory: those of a plan are a queue
   std::deque<std::uint32_t> going_;  ///< moved tensors in the order in which they leave
-  std::vector<Pending<>> leaving_;
+  std::vector<Pending<>> leaving_;   ///< by way of staging; joined by settle alone
+  /// `left_` and `off_gpu_` are there. Two wait for a tensor that is called back before it has
+  /// left: who needs its room, and who brings it back.
+  std::deque<Event> sent_;
   std::vector<Pending<Op>> returning_;
 };
 

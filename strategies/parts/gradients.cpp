@@ -13,10 +13,6 @@ using description::ConvertOn;
 using description::CopyMemory;
 using description::GradientPolicy;
 
-std::uint64_t padded(std::uint64_t bytes, std::uint64_t unit) {
-  return description::divide_up(bytes, unit) * unit;
-}
-
 }  // namespace
 
 Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* optimizer)
@@ -36,10 +32,13 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* 
       delivering_(machine.scheduler(), 1),
       staging_(machine.scheduler(), 1),
       norms_(machine.scheduler(), 2),
-      news_(machine.scheduler()) {
+      news_(machine.scheduler()),
+      direct_(optimizer && lands_in_states(job.scenario)),
+      sums_on_gpu_(optimizer && sums_before_landing(job.scenario)) {
   if (optimizer && job.scenario.strategy.optimizer.staleness == description::any_staleness)
     sums_.resize(job.model.weights.size());
-  if (part_.policy == GradientPolicy::host_fp16 && width_ == 2) flat_width_ = 2;
+  if ((direct_ || part_.policy == GradientPolicy::host_fp16) && width_ == 2) flat_width_ = 2;
+  if (direct_) resident_width_ = width_;
   reuses_weights_ = optimizer && reuses_chunks(job.scenario);
   if (optimizer && updates_in_backward(part_.policy))
     active_ = std::make_unique<ActiveUpdate>(machine, rank, job, *optimizer, flat_width_);
@@ -51,64 +50,48 @@ Task<> Gradients::init() {
   std::uint64_t unit = share_alignment, total = 0;
   if (optimizer_ && optimizer_->in_place()) unit = storage_sector;
   if (weights.pool == description::PoolKind::pages) unit = weights.page.value();
+  gpu_offset_.resize(offset_.size());
+  std::uint64_t on_gpu = 0;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    gpu_offset_[weight] = on_gpu;
+    on_gpu += resident_bytes(weight);
     offset_[weight] = total;
     total += optimizer_ ? padded(job_.share(weight, ways_) * width, unit) : resident_bytes(weight);
   }
   if (const std::uint64_t bucket = part_.reduce_bucket.value() * width_)
     reduce_bucket_ =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(bucket), Purpose::reduce_buckets);
-  if (!optimizer_) {
-    resident_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(total), Purpose::gradients);
+  if (!optimizer_ || sums_on_gpu_) {
+    resident_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(on_gpu), Purpose::gradients);
     // what pads tensors is checked for overflow with them, and nobody else writes it
     GpuKernel clear;
     clear.name = "clear gradients";
     clear.work = GpuWork::initialize;
-    clear.bytes = static_cast<double>(total);
+    clear.bytes = static_cast<double>(on_gpu);
     clear.operands.emplace_back(resident_.view(), models::Access::write, Role::gradient,
                                 resident_type(), 0);
     const Op cleared = machine_.run(rank_, std::span<const GpuKernel>(&clear, 1));
     co_await cleared;
-    co_return;
+    if (!optimizer_) co_return;
   }
+  if (direct_) make_landing();
   if (active_) co_await active_->init();
   if (!lands_by_subgroup() && !reuses_weights_) flat_ = co_await make_flat(total);
   if (job_.scenario.strategy.optimizer.staleness == 1) handed_over_ = co_await make_flat(total);
   const std::uint64_t largest = job_.largest_share(ways_);
+  if (direct_) co_return;
   if (part_.staging_buffer)
     pinned_staging_ = std::make_unique<BufferPool>(
         machine_, TierId::pinned, rank_, 1, Bytes(4 * largest), Purpose::pinned_gradient_buffer);
   const bool lands_elsewhere =
-      part_.d2h == CopyMemory::pageable || !sums_.empty() ||
+      (part_.d2h == CopyMemory::pageable && !gradients_are_pageable(job_.scenario)) ||
+      !sums_.empty() ||
       (part_.convert == ConvertOn::cpu &&
        (flat_width_ != width_ || job_.scenario.training.gradient_accumulation > 1));
   if (lands_elsewhere)
     landing_ = std::make_unique<BufferPool>(
         machine_, part_.d2h == CopyMemory::pageable ? TierId::pageable : TierId::pinned, rank_, 2,
         Bytes(padded(width_ * largest, storage_sector)), Purpose::bounce_buffers);
-}
-
-/// One buffer for all gradients of the rank, `total` bytes.
-Task<Buffer> Gradients::make_flat(std::uint64_t total) {
-  std::optional<Rounding> rounding;
-  if (part_.pinned) rounding = rounding_of(*part_.pinned);
-  Buffer pageable;  // built pageable, then copied into pinned memory: both alive for a moment
-  if (part_.init_copy)
-    pageable = machine_.allocate_now(TierId::pageable, rank_, Bytes(total), Purpose::init_copy);
-  // where only states leave the GPUs, host memory sums 16-bit gradients; else it is DeepSpeed's
-  // flat buffer
-  const bool sums = flat_width_ == 2 && part_.convert == ConvertOn::cpu &&
-                    job_.scenario.strategy.weights.home == description::Home::gpu;
-  Buffer flat = machine_.allocate_now(
-      TierId::pinned, rank_, Bytes(total),
-      sums ? Purpose::gradient_accumulation : Purpose::gradient_flat_buffer, rounding);
-  // what pads the shares must look like gradients without an overflow
-  View first = flat.view();
-  if (pageable) first = pageable.view();
-  const Op cleared = machine_.run(rank_, zeros(std::move(first)));
-  co_await cleared;
-  if (pageable) co_await machine_.copy(rank_, flat.view(), pageable.view());
-  co_return flat;
 }
 
 bool Gradients::lands_by_subgroup() const { return active_ && active_->lands(); }
@@ -135,14 +118,15 @@ bool Gradients::sums_locally() const {
 
 /// Of a whole gradient with room for the shares of who updates from it, or of a share.
 std::uint64_t Gradients::resident_bytes(std::uint32_t weight) const {
-  const std::uint64_t states = ways_ == 1 ? job_.partition.state_ways() : 1;
+  const bool all = ways_ == 1 || optimizer_;
+  const std::uint64_t states = all ? job_.partition.state_ways() : 1;
   const std::uint64_t shares =
-      ways_ == 1 ? job_.share(weight, states) * states : job_.share(weight, ways_);
+      all ? job_.share(weight, states) * states : job_.share(weight, ways_);
   return padded(shares * resident_width_, storage_sector);
 }
 
 View Gradients::resident(std::uint32_t weight) const {
-  return resident_.view(offset_[weight], resident_bytes(weight));
+  return resident_.view(gpu_offset_[weight], resident_bytes(weight));
 }
 
 View Gradients::resident_share(std::uint32_t weight) const {
@@ -164,7 +148,8 @@ ElementType Gradients::resident_type() const {
 bool Gradients::in_place() const {
   if (replay_) return false;
   const bool one = job_.scenario.training.gradient_accumulation == 1;
-  return !optimizer_ && job_.partition.gradient_ways() == 1 && resident_width_ == width_ &&
+  if (optimizer_) return sums_on_gpu_;
+  return job_.partition.gradient_ways() == 1 && resident_width_ == width_ &&
          (one || part_.fused_accumulation);
 }
 
@@ -319,14 +304,26 @@ Task<> Gradients::leave(std::uint32_t layer, OnGpu gradients, Op computed, bool 
 
 // ---- On their way down
 
+/// No co_await in the branches of a conditional expression: g++ 12 miscompiles that.
+Task<Gradients::Down> Gradients::bring(const Share& share, bool first_micro, bool last_micro) {
+  if (direct_) return bring_to_states(share, first_micro, last_micro);
+  return bring_down(share, first_micro);
+}
+
 Task<> Gradients::offload(std::vector<Share> shares, OnGpu keep, bool first_micro,
                           bool last_micro) {
   std::vector<Op> copied, arrived;
+  if (sums_on_gpu_ && !last_micro) {
+    for (const Share& share : shares) co_await share.ready;
+    keep.slot.release();
+    co_return;
+  }
   for (const Share& share : shares) {
     // two tensors' fp32 copies on the GPU at most
-    if (part_.convert == ConvertOn::gpu && copied.size() >= 2) co_await copied[copied.size() - 2];
+    if ((direct_ || part_.convert == ConvertOn::gpu) && copied.size() >= 2)
+      co_await copied[copied.size() - 2];
     if (active_) co_await active_->room(share.weight);
-    Down down = co_await bring_down(share, first_micro);
+    Down down = co_await bring(share, first_micro, last_micro);
     if (active_ && last_micro) active_->arrives(share.weight, share.ready, down.arrived);
     copied.push_back(std::move(down.copied));
     arrived.push_back(std::move(down.arrived));
@@ -336,7 +333,7 @@ Task<> Gradients::offload(std::vector<Share> shares, OnGpu keep, bool first_micr
   keep.buffer.reset();
   keep.views.clear();
   Pending<> delivery;
-  if (last_micro && !active_)
+  if (last_micro && !active_ && !direct_)
     delivery = machine_.spawn(deliver_layer(std::move(shares), copied, arrived));
   for (const Op& copy : copied) co_await copy;
   keep.slot.release();

@@ -1,8 +1,16 @@
 #pragma once
 
 #include "strategies/parts/active_update.hpp"
+#include "strategies/parts/landing.hpp"
 
 namespace spillway::strategies {
+
+/// `bytes` in whole units.
+constexpr std::uint64_t padded(std::uint64_t bytes, std::uint64_t unit) {
+  return description::divide_up(bytes, unit) * unit;
+}
+/// Of a flag on the GPU, which is its first fp32 number.
+inline constexpr std::uint64_t flag_bytes = 64;
 
 /// One rank's weight gradients, from the kernels that make them to where the optimizer finds them.
 ///   resident     stay on the GPU, reduced over the data-parallel group
@@ -17,6 +25,8 @@ namespace spillway::strategies {
 ///   the update
 ///   staleness    async: whoever updates takes what has come since the last time; what comes next
 ///   begins a new sum
+///   lands        states: without the flat buffer, 4 B/param to the optimizer's gradients; see
+///   landing.hpp
 ///   flush_tail   bytes that may still be on their way to storage when backward ends
 ///   Holds        at most two layers' gradients on the GPU
 ///   Source       DeepSpeed stage3.py partition_grads; MemAscend, steps 8-10; the knobs:
@@ -63,6 +73,10 @@ class Gradients {
   /// As above, of the gradients handed over last.
   View handed_over(std::uint32_t weight) const;
   View handed_over_sectors(std::uint32_t weight) const;
+  /// Each tensor's flag is a number on the GPU, above 0 where its gradient has an inf or a NaN;
+  /// empty unless gradients land in the states, where they are checked on their way.
+  const Buffer& flags() const { return flags_; }
+  std::size_t tensors() const { return offset_.size(); }
   /// Of them all; not where they take their weights' place.
   View flat_view() const { return flat_.view(); }
   Bytes flat_bytes() const { return flat_.size(); }
@@ -111,6 +125,9 @@ class Gradients {
     Op arrived, taken;
   };
   Task<Down> add_down(const Share& share);
+  void make_landing();
+  Task<Down> bring(const Share& share, bool first_micro, bool last_micro);
+  Task<Down> bring_to_states(const Share& share, bool first_micro, bool last_micro);
   bool lands_by_subgroup() const;
   Task<Buffer> make_flat(std::uint64_t total);
   Op reduce(const LayerWeight& slot, const View& whole, Op computed, bool last_micro);
@@ -148,8 +165,9 @@ class Gradients {
   std::uint64_t ways_;        ///< ranks that share one gradient; ZeRO-1 offloads what it updates
   std::uint64_t width_;       ///< bytes of a gradient element as computed
   std::uint64_t flat_width_;  ///< bytes of one in the flat buffer
-  std::uint64_t resident_width_;       ///< bytes of one in the buffer on the GPU
-  std::vector<std::uint64_t> offset_;  ///< by weight, bytes in the flat (or resident) buffer
+  std::uint64_t resident_width_;           ///< bytes of one in the buffer on the GPU
+  std::vector<std::uint64_t> offset_;      ///< by weight, bytes in the flat buffer
+  std::vector<std::uint64_t> gpu_offset_;  ///< ... and in the buffer on the GPU
   Buffer flat_, handed_over_, resident_, reduce_bucket_;
   std::unique_ptr<BufferPool> pinned_staging_, landing_;
   Buffer storage_staging_;  ///< swap buffer being filled
@@ -166,6 +184,10 @@ class Gradients {
   std::deque<Op> storage_writes_;
   Op last_write_;
   bool reuses_weights_ = false;  ///< gradients take the place of their weights (reuses_chunks)
+  bool direct_;                  ///< gradients land in the states
+  bool sums_on_gpu_;             ///< ... when micro-batches have added up on the GPU
+  Buffer landing_host_, landing_gpu_, second_bucket_, flags_;
+  std::vector<Buffer> partial_sums_;  ///< by weight: 16-bit sums in host memory
   std::unique_ptr<ActiveUpdate> active_;
   bool updating_ = false;  ///< the backward that goes on completes gradients for it
 };

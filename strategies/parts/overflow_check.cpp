@@ -6,8 +6,6 @@ namespace {
 
 using models::Access;
 
-constexpr std::uint64_t flag_bytes = 64;
-
 /// All ranks of all nodes skip the update when one of them found an overflow.
 ///   flag  on the GPU: an fp32 number, more than 0 where this rank found one
 Task<bool> agree(Machine& machine, Rank rank, Buffer flag) {
@@ -44,6 +42,22 @@ Task<bool> check_on_gpu(Machine& machine, Rank rank, const Gradients& gradients)
   co_return co_await agree(machine, rank, std::move(flag));
 }
 
+/// Where they were checked one by one on their way to the CPU: what any of the flags says.
+Task<bool> sum_flags(Machine& machine, Rank rank, const Gradients& gradients) {
+  Buffer flag = new_flag(machine, rank);
+  GpuKernel kernel;
+  kernel.name = "overflow flag";
+  kernel.work = GpuWork::sum;
+  kernel.bytes = static_cast<double>(flag_bytes * gradients.tensors());
+  for (std::size_t i = 0; i < gradients.tensors(); ++i)
+    kernel.operands.emplace_back(gradients.flags().view(flag_bytes * i, 4), Access::read,
+                                 Role::input, ElementType::fp32, 0);
+  kernel.operands.emplace_back(flag.view(0, 4), Access::write, Role::output, ElementType::fp32, 0);
+  const Op summed = machine.run(rank, std::span<const GpuKernel>(&kernel, 1));
+  co_await summed;
+  co_return co_await agree(machine, rank, std::move(flag));
+}
+
 /// What the CPU of this rank found, told to the others by way of their GPUs.
 Task<bool> tell(Machine& machine, Rank rank, bool found) {
   if (machine.topology().size(machine.topology().world()) == 1) co_return found;
@@ -61,6 +75,7 @@ Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const Gra
   const description::OverflowCheck how = job.scenario.strategy.overflow_check;
   if (job.scenario.strategy.optimizer.device == description::OptimizerDevice::gpu)
     co_return co_await check_on_gpu(machine, rank, gradients);
+  if (gradients.flags()) co_return co_await sum_flags(machine, rank, gradients);
   const std::uint64_t width = gradients.flat_width();
   const std::uint64_t elements = gradients.flat_bytes().value() / width;
   CpuKernel kernel;

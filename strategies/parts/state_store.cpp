@@ -1,6 +1,7 @@
 #include "strategies/parts/state_store.hpp"
 
 #include "strategies/parts/cpu_kernels.hpp"
+#include "strategies/parts/landing.hpp"
 
 #include <algorithm>
 #include <array>
@@ -89,9 +90,12 @@ Task<> StateStore::init_host_states(std::uint64_t elements) {
   std::uint64_t masters = 0;
   for (std::uint32_t i = 0; i < groups_.size(); ++i)
     if (!groups_[i].swapped && own_master_bytes(job_.subgroups[i])) masters = elements;
+  const TierId gradients =
+      gradients_are_pageable(job_.scenario) ? TierId::pageable : TierId::pinned;
   if (masters) {
-    master_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(width_ * masters),
-                                    Purpose::master_weights);
+    // ZeRO-1 and 2 pin the masters with the gradients
+    const TierId tier = lands_in_states(job_.scenario) ? gradients : TierId::pageable;
+    master_ = machine_.allocate_now(tier, rank_, Bytes(width_ * masters), Purpose::master_weights);
     co_await machine_.run(rank_, zeros(master_.view()));
     for (std::uint32_t i = 0; i < groups_.size(); ++i) {
       const Subgroup& group = job_.subgroups[i];
@@ -108,9 +112,8 @@ Task<> StateStore::init_host_states(std::uint64_t elements) {
       updates_in_backward(job_.scenario.strategy.gradients.policy) || part_.staleness > 0;
   if (part_.home != Home::host || !job_.mixed() || !job_.fp32_states() || landed) co_return;
   for (std::uint32_t i = 0; i < groups_.size(); ++i)
-    groups_[i].host_gradient =
-        machine_.allocate_now(TierId::pinned, rank_, Bytes(4 * job_.subgroups[i].span),
-                              Purpose::optimizer_gradient_buffers);
+    groups_[i].host_gradient = machine_.allocate_now(
+        gradients, rank_, Bytes(4 * job_.subgroups[i].span), Purpose::optimizer_gradient_buffers);
 }
 
 /// The type of a master: with 16-bit states it is the weight itself.

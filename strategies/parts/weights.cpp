@@ -50,6 +50,9 @@ Weights::Weights(Machine& machine, Rank rank, const Job& job)
       pool_of_(job.model.weights.size()) {
   for (std::size_t layer = 0; layer < job.model.layers.size(); ++layer)
     demanded_.emplace_back(machine.scheduler());
+  held_back_.resize(demanded_.size());
+  stays_.resize(demanded_.size());
+  kept_.resize(demanded_.size());
   if (job.shared->delays.empty() || job.replay) return;
   delays_ = &job.shared->delays[rank.index];
   delays_->seen.resize(residence_.size());
@@ -260,18 +263,41 @@ void Weights::begin_pass(bool backward) {
   for (Event& event : demanded_) event.reset();
 }
 
-/// Before its turn a layer takes no room that is not free, and no more than DeepSpeed's limits (0
-/// is none; of the bucket, one tensor always may).
-bool Weights::may_go_ahead(std::uint64_t gathered, const LayerWeight& slot) const {
+std::uint64_t Weights::ahead() const {
   const auto& part = job_.scenario.strategy.weights;
-  const std::uint64_t elements = job_.elements(slot.weight);
-  const std::uint64_t bucket = part.prefetch_bucket.value();
-  const std::uint64_t most = part.max_live.value();
+  return part.prefetch_bucket.value() && part.max_live.value() ? part.prefetch_blocks : 0;
+}
+
+bool Weights::fetches(std::uint32_t layer) const {
+  if (kept_[layer]) return false;
+  if (chunks_) return true;
+  const auto& slots = job_.plans.layers[layer].weights;
+  return std::any_of(slots.begin(), slots.end(), [this](const LayerWeight& slot) {
+    return residence_[slot.weight] != Residence::gpu || !whole_[slot.weight];
+  });
+}
+
+void Weights::find_staying(const std::function<bool(std::uint32_t)>& recomputes) {
+  std::uint64_t passed = 0;
+  for (auto layer = static_cast<std::uint32_t>(stays_.size()); layer-- > 0;) {
+    stays_[layer] = passed < job_.scenario.strategy.weights.max_reuse.value();
+    for (const LayerWeight& slot : job_.plans.layers[layer].weights)
+      passed += (recomputes(layer) ? 3 : 2) * job_.elements(slot.weight);
+  }
+}
+
+/// `max_live` allows it. DeepSpeed's bucket limits what one module fetches ahead, at least one
+/// tensor; a block has more modules than tensors, so that it sets no limit to a block.
+///   Source  partitioned_param_coordinator.py, _fetch_sub_module_impl
+bool Weights::may_live(const LayerWeight& slot) const {
+  const std::uint64_t most = job_.scenario.strategy.weights.max_live.value();
+  return live_ + job_.elements(slot.weight) <= most;
+}
+
+/// Before its turn a layer takes no room that is not free.
+bool Weights::finds_room(const LayerWeight& slot) const {
   const std::uint64_t bytes = slot.share_bytes * job_.partition.weight_ways();
-  if (machine_.usage(TierId::gpu, rank_).free < rounded(Rounding::cuda_caching, bytes))
-    return false;
-  if (bucket && gathered && gathered + elements > bucket) return false;
-  return !most || live_ + elements <= most;
+  return machine_.usage(TierId::gpu, rank_).free >= rounded(Rounding::cuda_caching, bytes);
 }
 
 bool Weights::has_room(std::uint32_t layer) const {
@@ -319,6 +345,11 @@ Task<View> Weights::bring(const LayerWeight& slot, GatheredWeights& gathered) {
 }
 
 Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
+  if (kept_[layer]) {
+    GatheredWeights kept = std::move(*kept_[layer]);
+    kept_[layer].reset();
+    co_return kept;
+  }
   const Semaphore::Lock turn = co_await turn_.acquire();
   GatheredWeights gathered;
   if (chunks_) {
@@ -327,7 +358,6 @@ Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
     chunks_->gather(layer, host_flat_, gathered);
     co_return gathered;
   }
-  std::uint64_t elements = 0;
   for (const LayerWeight& slot : job_.plans.layers[layer].weights) {
     if (residence_[slot.weight] == Residence::gpu && whole_[slot.weight]) {
       gathered.views.push_back(whole_view(slot.weight));
@@ -335,8 +365,9 @@ Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
       continue;
     }
     const std::uint64_t more = job_.elements(slot.weight);
-    if (!may_go_ahead(elements, slot)) co_await demanded_[layer];
-    elements += more;
+    held_back_[layer] = !may_live(slot);
+    if (held_back_[layer] || !finds_room(slot)) co_await demanded_[layer];
+    held_back_[layer] = false;
     gathered.live.emplace_back(live_, more);
     gathered.views.push_back(co_await bring(slot, gathered));
   }

@@ -5,7 +5,9 @@
 #include "strategies/parts/weight_chunks.hpp"
 
 #include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 
 namespace spillway::strategies {
 
@@ -61,10 +63,25 @@ class Weights {
   /// Set-up: memory, extents and what they hold.
   Task<> init();
   /// Starts to bring `layer` to the GPU; returns when all its operations are issued (it may wait
-  /// for pool buffers). Ahead of its turn it goes no further than free memory, `prefetch_bucket`
+  /// for pool buffers). Ahead of its turn it goes no further than free memory
   /// and `max_live` allow, and waits there for `demand`.
   ///   Throws  OutOfMemory when the GPU has no room for it
   Task<GatheredWeights> gather(std::uint32_t layer);
+  /// Layers that may be fetched ahead of the one that runs: `prefetch_blocks`; none where a limit
+  /// of DeepSpeed is 0.
+  std::uint64_t ahead() const;
+  /// Something of `layer` must come to the GPU before it can run.
+  bool fetches(std::uint32_t layer) const;
+  /// Its fetch waits for its turn, as `max_live` has it.
+  bool held_back(std::uint32_t layer) const { return held_back_[layer]; }
+  /// Which of the last layers stay from forward to backward: those that backward uses before
+  /// `max_reuse` elements have passed, of the layers behind them in forward, in backward, and where
+  /// they run again (`recomputes`).
+  ///   Source  DeepSpeed partitioned_param_coordinator.py, __params_to_release
+  void find_staying(const std::function<bool(std::uint32_t)>& recomputes);
+  bool stays(std::uint32_t layer) const { return stays_[layer]; }
+  /// The next gather() of `layer` is answered with these.
+  void keep(std::uint32_t layer, GatheredWeights weights) { kept_[layer] = std::move(weights); }
   /// All that `layer` must gather would fit into the GPU memory that is free now.
   bool has_room(std::uint32_t layer) const;
   /// `layer` is the next to run: what is missing of it is fetched whatever the limits say.
@@ -113,7 +130,8 @@ class Weights {
   void make_pools();
   Task<> make_extents();
   BufferPool& pool_for(std::uint32_t weight);
-  bool may_go_ahead(std::uint64_t gathered, const LayerWeight& slot) const;
+  bool may_live(const LayerWeight& slot) const;
+  bool finds_room(const LayerWeight& slot) const;
   Task<View> bring(const LayerWeight& slot, GatheredWeights& gathered);
   Op gather_weight(const LayerWeight& slot, View region, Op own_share_is_there);
 
@@ -132,9 +150,11 @@ class Weights {
   Delays* delays_ = nullptr;        ///< keeps what fetches saw
   std::vector<Op> read_, renewed_;  ///< by weight, where delays are kept: its last copies
   std::vector<std::uint64_t> renewals_;
-  std::deque<Event> demanded_;            ///< by layer
-  std::unique_ptr<WeightChunks> chunks_;  ///< null unless weights come in chunks
-  std::uint64_t live_ = 0;                ///< elements of gathered weights on the GPU
+  std::deque<Event> demanded_;                        ///< by layer
+  std::vector<bool> held_back_, stays_;               ///< by layer
+  std::vector<std::optional<GatheredWeights>> kept_;  ///< by layer
+  std::unique_ptr<WeightChunks> chunks_;              ///< null unless weights come in chunks
+  std::uint64_t live_ = 0;                            ///< elements of gathered weights on the GPU
   std::vector<std::unique_ptr<BufferPool>> pools_;
   std::vector<std::size_t> pool_of_;  ///< by weight
 };

@@ -76,6 +76,23 @@ TEST(MachineFile, AHostDeviceHasNoContext) {
   EXPECT_EQ(object.get<MachineFile>().gpu.context, 0_B);
 }
 
+TEST(MachineFile, KeepsMemoryForTheSystem) {
+  json object = least();
+  const auto machine = object.get<MachineFile>();
+  EXPECT_EQ(machine.host.reserve, 4_GiB);
+  EXPECT_EQ(machine.host.usable(), 60_GiB);
+  EXPECT_EQ(machine.gpu.reserve, 300_MiB);
+  EXPECT_TRUE(machine.sources.at("host.reserve").starts_with("default: "));
+  EXPECT_TRUE(machine.sources.at("host.reserve").ends_with("assumed"));
+  json again = machine;  // what follows from the memory follows anew when the memory changes
+  again["host"]["memory"] = "200 GiB";
+  EXPECT_EQ(again.get<MachineFile>().host.reserve, 10_GiB);
+  object["host"]["reserve"] = "0 B";
+  object["gpu"]["shares_host"] = true;
+  EXPECT_EQ(object.get<MachineFile>().host.usable(), 64_GiB);
+  EXPECT_EQ(object.get<MachineFile>().gpu.reserve, 0_B);
+}
+
 TEST(MachineFile, CapsDrivesByTheirArray) {
   const StorageSpec storage = least().get<MachineFile>().storage.at(0);
   EXPECT_EQ(storage.total_read().value(), 16e9);   // min(4 x 7, 16)
@@ -100,7 +117,33 @@ TEST(MachineFile, RelaxesRetentionFromThreeYears) {
   EXPECT_EQ(endurance.rated_retention.value(), 3 * 365 * 86400.0);
   EXPECT_EQ(endurance.retention, endurance.rated_retention);
   EXPECT_FALSE(endurance.waf);  // follows from what is written
-  EXPECT_EQ(endurance.large_write.value(), 32u << 20);
+  EXPECT_EQ(endurance.erase_block.value(), 1u << 30);
+  EXPECT_TRUE(endurance.trimmed);
+}
+
+TEST(MachineFile, DrivesOfTwoKindsHaveTwoPrices) {
+  json object = least();
+  object["prices_usd"] = {{"server", 1000}, {"ssd", 10}};
+  object["storage"].push_back({{"name", "fast"},
+                               {"count", 2},
+                               {"capacity", "1 TB"},
+                               {"read", "9 GB/s"},
+                               {"write", "9 GB/s"},
+                               {"price_usd", 100}});
+  // 1000 + 4 x 10 + 2 x 100
+  EXPECT_DOUBLE_EQ(object.get<MachineFile>().price().value(), 1240);
+}
+
+TEST(MachineFile, ADriveSustainsWhatItsCacheHasEmptied) {
+  StorageSpec drive = least().get<MachineFile>().storage.at(0);  // writes 5 GB/s
+  EXPECT_EQ(drive.sustained_write(100_GB, Seconds(0)).value(), 5e9) << "without a cache";
+  drive.slc_cache = SlcCacheSpec{50_GB, BytesPerSecond(1e9)};
+  EXPECT_EQ(drive.sustained_write(100_GB, Seconds(0)).value(), 1e9) << "always full";
+  // 20 s empty 20 GB: 20 / 5 + 80 / 1 = 84 s for 100 GB
+  EXPECT_DOUBLE_EQ(drive.sustained_write(100_GB, Seconds(20)).value(), 100e9 / 84);
+  // a day empties all 50 GB: 10 + 50 s
+  EXPECT_DOUBLE_EQ(drive.sustained_write(100_GB, Seconds(86400)).value(), 100e9 / 60);
+  EXPECT_EQ(drive.sustained_write(40_GB, Seconds(86400)).value(), 5e9);
 }
 
 TEST(MachineFile, RatesADriveByDaysOrByBytes) {

@@ -58,8 +58,9 @@ TEST(Parts, ReadBackWhatTheyWrite) {
   Strategy strategy;
   strategy.system = "memascend";
   strategy.preset = "p";
-  strategy.weights = {Home::ssd, PoolKind::adaptive,  3,         23,         Params(7), Params(8),
-                      false,     PinnedPolicy::exact, Params(9), Params(10), Params(11)};
+  strategy.weights = {Home::ssd, PoolKind::adaptive, 3,          23,
+                      Params(7), Params(8),          false,      PinnedPolicy::exact,
+                      Params(9), Params(10),         Params(11), Params(12)};
   strategy.activations = {ActivationPolicy::swap, 5_GiB, {"host", "ssd"}};
   strategy.gradients = {GradientPolicy::active,
                         Width::fp16,
@@ -71,6 +72,7 @@ TEST(Parts, ReadBackWhatTheyWrite) {
                         true,
                         false,
                         true,
+                        Landing::states,
                         Params(5)};
   strategy.optimizer.paths = {{"nvme", 2.0}, {"pfs", std::nullopt}};
   strategy.optimizer.staleness = any_staleness;
@@ -82,6 +84,8 @@ TEST(Parts, ReadBackWhatTheyWrite) {
   EXPECT_EQ(json(again), once);
   EXPECT_EQ(again.gradients.flush_tail, 12_GiB);
   EXPECT_EQ(again.weights.prefetch_bucket, Params(11));
+  EXPECT_EQ(again.weights.max_reuse, Params(12));
+  EXPECT_EQ(again.gradients.lands, Landing::states);
   EXPECT_EQ(once["optimizer"]["staleness"], "async");
   EXPECT_EQ(again.optimizer.staleness, any_staleness);
 }

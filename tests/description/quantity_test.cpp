@@ -91,10 +91,37 @@ TEST(Quantity, PrintsEveryAmountSoThatItReadsBack) {
   }
 }
 
+TEST(Count, ReadsSuffixesExponentsAndThousands) {
+  EXPECT_EQ(parse_count("60M").value, 60e6L);
+  EXPECT_EQ(parse_count("1.5B").value, 1.5e9L);
+  EXPECT_EQ(parse_count("2 T").value, 2e12L);
+  EXPECT_EQ(parse_count("1e9").value, 1e9L);
+  EXPECT_EQ(parse_count("1,000,000").value, 1e6L);
+  EXPECT_EQ(parse_count("250k").value, 250e3L);
+}
+
+TEST(Count, RefusesWhatIsNoneAndSaysHowToWriteOne) {
+  EXPECT_EQ(parse_count("60 Q").problem, "\"60 Q\" has no suffix that is known");
+  EXPECT_EQ(parse_count("M").problem, "\"M\" is no number");
+  EXPECT_EQ(parse_count("0").problem, "\"0\" is not above 0");
+  EXPECT_EQ(parse_count("-5M").problem, "\"-5M\" is not above 0");
+  EXPECT_EQ(parse_count("1e30").problem, "\"1e30\" is too large");
+  EXPECT_EQ(parse_count("x").hint, "write for example 60M, 1.5B or 1e9");
+}
+
 TEST(Quantity, KnowsTheFormatsOfTheSchemas) {
   EXPECT_EQ(dimension_of_format("bytes-per-second"), Dimension::bytes_per_second);
   EXPECT_EQ(dimension_of_format("params"), Dimension::params);
   EXPECT_FALSE(dimension_of_format("email"));
+}
+
+/// 112 Gb/s are 112 / 8 = 14 GB/s, not 112.
+TEST(ParseQuantity, SaysBitsInBytes) {
+  for (const char* unit : {"Gb/s", "Gbit/s", "Gbps"}) {
+    const auto parsed = parse_quantity(Dimension::bytes_per_second, std::string("112 ") + unit);
+    EXPECT_EQ(parsed.problem, std::string("\"112 ") + unit + "\" counts bits");
+    EXPECT_EQ(parsed.hint, "in bytes it is \"14 GB/s\"");
+  }
 }
 
 }  // namespace

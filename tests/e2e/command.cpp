@@ -53,7 +53,8 @@ Ended shell(const Workplace& place, const std::string& line, const std::string& 
   aside.write("line", line + "\n");
   const std::string bin = fs::path(SPILLWAY_PROGRAM).parent_path().string();
   const std::string at = aside.path().string();
-  const std::string command = "cd '" + place.path().string() + "' && PATH='" + bin +
+  const std::string command = "unset COLUMNS; cd '" + place.path().string() +
+                              "' && export SPILLWAY_TODAY=2026-11-22 && PATH='" + bin +
                               "':\"$PATH\" sh '" + at + "/line' <'" + at + "/in' >'" + at +
                               "/out' 2>'" + at + "/err'";
   const int status = std::system(command.c_str());

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sstream>
 
 namespace spillway::e2e::compare_test {
 namespace {
@@ -62,6 +63,47 @@ TEST(Compare, OrdersTheSystemsAlikeOnEachBoxAndModel) {
   EXPECT_EQ(results[6].at("feasible"), false);
 }
 
+TEST(Compare, TakesSystemsWithBlanksCommasAndMixesByName) {
+  const std::string file = "scenarios/examples/tiny.json";
+  const Ended commas = spillway("compare " + file + " --system resident,zero_offload --json");
+  ASSERT_EQ(commas.exit, 0) << commas.err;
+  ASSERT_EQ(commas.json().size(), 2u);
+  const std::vector<std::string> ways{
+      "compare " + file + " --system resident zero_offload --json",
+      "compare --system resident zero_offload " + file + " --json",
+      "compare --system resident --json --system zero_offload " + file};
+  for (const std::string& words : ways) {
+    const Ended blanks = spillway(words);
+    ASSERT_EQ(blanks.exit, 0) << words << blanks.err;
+    ASSERT_EQ(blanks.json().size(), 2u) << words;
+    EXPECT_EQ(blanks.json()[1].at("step_time_s"), commas.json()[1].at("step_time_s"));
+  }
+  const Ended mix = spillway("compare " + file + " --system resident mix_8b_workstation --json");
+  ASSERT_EQ(mix.exit, 0) << mix.err;
+  const json strategy = mix.json().at(1).at("scenario").at("strategy");
+  EXPECT_EQ(strategy.at("system"), "lohan");
+  EXPECT_EQ(strategy.at("weights").at("home"), "host");
+  EXPECT_EQ(spillway("compare --system resident").exit, 2) << "no scenario";
+  EXPECT_EQ(spillway("compare " + file + " --system resident nowhere").exit, 2);
+}
+
+TEST(Compare, WritesTheRowsOfItsTableAsCsvWithThoseLeftOut) {
+  const Ended rows = spillway(
+      "compare scenarios/examples/qwen7b_one_box.json --system zero_offload smart_infinity --csv");
+  ASSERT_EQ(rows.exit, 0) << rows.err;
+  std::istringstream in(rows.out);
+  std::string header, offload, left_out;
+  std::getline(in, header), std::getline(in, offload), std::getline(in, left_out);
+  EXPECT_LT(std::count(header.begin(), header.end(), ','), 40) << header;
+  EXPECT_THAT(header, HasSubstr(",tokens_per_s,"));
+  EXPECT_TRUE(offload.starts_with("zero_offload,")) << offload;
+  EXPECT_TRUE(left_out.starts_with("smart_infinity,\"left out: ") ||
+              left_out.starts_with("smart_infinity,left out: "))
+      << left_out;
+  const Ended all = spillway("compare scenarios/examples/tiny.json --csv=all");
+  EXPECT_THAT(all.out, HasSubstr("scenario.machine.gpu.memory"));
+}
+
 TEST(Compare, MarksTheBestOfARowAndSaysWhyOneDoesNotFit) {
   const Ended ended =
       spillway("compare scenarios/examples/llama8b_memascend_c1.json" + three_systems);
@@ -92,9 +134,9 @@ TEST(Compare, OfAllSystemsLeavesOutWhomTheBoxRulesOut) {
   const Ended ended = spillway("compare scenarios/examples/tiny.json --system all --csv");
   EXPECT_EQ(ended.exit, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("left out: smart_infinity: strategy.optimizer.device: "));
-  for (const char* one : {",resident,", ",zero_infinity,", ",lohan,", ",g10,"})
+  for (const char* one : {"\nresident,yes,", "\nzero_infinity,yes,", "\nlohan,yes,", "\ng10,yes,"})
     EXPECT_THAT(ended.out, HasSubstr(one));
-  EXPECT_EQ(ended.out.find("smart_infinity"), std::string::npos);
+  EXPECT_THAT(line_of(ended.out, "smart_infinity,"), HasSubstr("left out: strategy."));
   // alone it has nobody to be left out by
   const Ended alone = spillway("compare scenarios/examples/tiny.json --system smart_infinity");
   EXPECT_EQ(alone.exit, 2);
@@ -102,8 +144,8 @@ TEST(Compare, OfAllSystemsLeavesOutWhomTheBoxRulesOut) {
 
 TEST(Compare, GivesARowOfCsvForEachResult) {
   const Ended ended = spillway(
-      "compare scenarios/examples/tiny.json scenarios/examples/gpt2_resident.json --csv --system "
-      "zero_offload,zero_infinity");
+      "compare scenarios/examples/tiny.json scenarios/examples/gpt2_resident.json --csv=all "
+      "--system zero_offload,zero_infinity");
   EXPECT_EQ(ended.exit, 0) << ended.err;
   EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 5);
   EXPECT_THAT(ended.out, HasSubstr("\n\"GPT-2 small, everything on the GPU\",zero_infinity,sim,"));

@@ -36,7 +36,9 @@ TEST_P(DeepSpeed, IsImportedSimulatedAndExportedToTheSameAgain) {
       shell(place, "spillway import tests/data/" + GetParam().file + about + "-o first.json");
   ASSERT_EQ(imported.exit, 0) << imported.err;
   EXPECT_EQ(imported.out, "");
-  ASSERT_EQ(shell(place, "spillway export first.json -o ds_config.json").exit, 0);
+  const Ended exported =
+      shell(place, "spillway export first.json --nvme-path /fast -o ds_config.json");
+  ASSERT_EQ(exported.exit, 0) << exported.err;
   const Ended again = shell(place, "spillway import ds_config.json" + about + "-o second.json");
   ASSERT_EQ(again.exit, 0) << again.err;
   EXPECT_EQ(json::parse(file_text(place.path() / "first.json")),
@@ -58,34 +60,50 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-/// A shipped scenario of DeepSpeed, with the model, box, tokens and ranks that a ds_config leaves
-/// out.
-struct Shipped {
-  std::string name, model, machine, sequence, ranks;
-};
-
-class Exported : public testing::TestWithParam<Shipped> {};
-
-TEST_P(Exported, ComesBackWithTheSameStepAndPeaks) {
+TEST(DeepSpeedExport, WantsTheFolderOnTheDrives) {
   const Workplace place;
-  const Shipped& shipped = GetParam();
-  // a configuration cannot say that gradients are staged; an imported one does not
-  const std::string scenario =
-      "scenarios/examples/" + shipped.name + ".json --set strategy.gradients.staging_buffer=false";
-  ASSERT_EQ(shell(place, "spillway export " + scenario + " -o ds_config.json").exit, 0);
-  const Ended imported =
-      shell(place, "spillway import ds_config.json --model " + shipped.model + " --machine " +
-                       shipped.machine + " --sequence " + shipped.sequence + " --ranks " +
-                       shipped.ranks + " -o back.json");
-  ASSERT_EQ(imported.exit, 0) << imported.err;
-  EXPECT_TRUE(outcome(place, scenario) == outcome(place, "back.json"));
+  const std::string command = "spillway export scenarios/examples/llama8b_memascend_c1.json ";
+  const Ended without = shell(place, command + "-o ds_config.json");
+  EXPECT_EQ(without.exit, 2);
+  EXPECT_THAT(without.err, testing::HasSubstr("--nvme-path: missing"));
+  EXPECT_TRUE(place.files().empty());
+  const Ended with = shell(place, command + "--nvme-path /fast");
+  EXPECT_EQ(with.json()["zero_optimization"]["offload_param"]["nvme_path"], "/fast");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Examples, Exported,
-    testing::Values(Shipped{"llama8b_memascend_c1", "llama-3.1-8b", "memascend_c1", "4096", "1"},
-                    Shipped{"llama8b_four_gpus", "llama-3.1-8b", "a100_40_4gpu", "4096", "4"}),
-    [](const auto& shipped) { return shipped.param.name; });
+TEST(DeepSpeedImport, SaysWhatAnotherVersionDoesWithTheFile) {
+  const Workplace place;
+  place.write("ds.json", R"({"bf16": {"enabled": true},  # a comment
+    "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"},},})");
+  const std::string about = "spillway import ds.json --model gpt2 --machine gaming_4090 ";
+  const Ended newest = shell(place, about);
+  EXPECT_EQ(newest.exit, 0) << newest.err;
+  EXPECT_THAT(newest.err, testing::HasSubstr("pin_memory: not set; DeepSpeed 0.19 pins host memory "
+                                             "(since 0.19.5), 0.18 does not: host peak "));
+  const Ended older = shell(place, about + "--deepspeed 0.17");
+  EXPECT_EQ(older.json()["strategy"]["gradients"]["d2h"], "pageable");
+  EXPECT_THAT(older.err, testing::HasSubstr("DeepSpeed 0.17 does not pin host memory, 0.19 does"));
+}
+
+TEST(DeepSpeedPlan, QuotesTheSimulationOfTheFileThatItWrites) {
+  const Workplace place;
+  const Ended ended = shell(place,
+                            "spillway plan settings --model gpt2-xl --machine gaming_4090 "
+                            "--sequence 512 --system colossal_gemini,zero_offload,zero_infinity "
+                            "--micro-batch 4 --nvme-path /fast --out best.json --json");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  const json deepspeed = ended.json().at("deepspeed");
+  EXPECT_THAT(deepspeed.at("words").get<std::string>(), testing::Not(testing::HasSubstr("gemini")));
+  const Ended imported = shell(place,
+                               "spillway import best.ds_config.json --model gpt2-xl --machine "
+                               "gaming_4090 --sequence 512 -o back.json");
+  ASSERT_EQ(imported.exit, 0) << imported.err;
+  const json back = json::parse(file_text(place.path() / "back.json"));
+  place.write("said.json", deepspeed.at("scenario").dump());
+  const Ended simulated = shell(place, "spillway compare said.json --json");
+  EXPECT_EQ(simulated.json().at(0).at("throughput").at("tokens_per_s"),
+            deepspeed.at("tokens_per_s"));
+}
 
 }  // namespace
 }  // namespace spillway::e2e

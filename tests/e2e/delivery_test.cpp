@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 const std::string tiny = "spillway simulate scenarios/examples/tiny.json ";
-const std::string refused = "tests/data/ds_config_onebit_adam_refused.json";
+const std::string refused = "tests/data/ds_config_autotuner_refused.json";
 
 TEST(Delivery, WritesNothingAfterAnError) {
   const Workplace place;
@@ -34,7 +34,11 @@ TEST(Delivery, LeavesTheFileThatWasThereAfterAnError) {
   place.write("out.json", "old");
   EXPECT_EQ(shell(place, "spillway export gone.json -o out.json").exit, 2);
   EXPECT_EQ(file_text(place.path() / "out.json"), "old");
-  EXPECT_EQ(shell(place, "spillway export scenarios/examples/tiny.json -o out.json").exit, 0);
+  EXPECT_EQ(
+      shell(place,
+            "spillway export scenarios/examples/tiny.json --nearest --nvme-path /fast -o out.json")
+          .exit,
+      0);
   EXPECT_THAT(file_text(place.path() / "out.json"), HasSubstr("zero_optimization"));
 }
 
@@ -66,7 +70,8 @@ TEST(Delivery, IsADevicesErrorWhenTheSimulatorIsMissing) {
 
 TEST(Delivery, FollowsALinkAndWritesIntoADevice) {
   const Workplace place;
-  const std::string command = "spillway export scenarios/examples/tiny.json -o ";
+  const std::string command =
+      "spillway export scenarios/examples/tiny.json --nearest --nvme-path /fast -o ";
   place.write("target.json", "old");
   std::filesystem::create_symlink("target.json", place.path() / "link.json");
   EXPECT_EQ(shell(place, command + "link.json").exit, 0);

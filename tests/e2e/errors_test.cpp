@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(OfTheUser, Errors, testing::ValuesIn(wrongs),
 TEST(ErrorsOfTheCommand, NameTheVerbsWhenThereIsNone) {
   const Ended ended = spillway("");
   EXPECT_EQ(ended.exit, 2);
-  EXPECT_THAT(ended.err, HasSubstr("a verb is missing: simulate, compare, "));
+  EXPECT_THAT(ended.err, HasSubstr("a verb is missing: fit, new, describe, simulate, compare, "));
 }
 
 TEST(ErrorsOfAFile, AreAllToldAtOnceWithTheirPlaces) {

@@ -1,6 +1,7 @@
 #include "tests/e2e/command.hpp"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <sstream>
 
 namespace spillway::e2e {
@@ -35,17 +36,56 @@ TEST_P(Help, ShowsAnExampleThatWorksAsPasted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Help,
-                         testing::Values("", "simulate", "compare", "model", "machine", "systems",
-                                         "import", "export", "lifetimes", "worker", "fidelity",
-                                         "probe", "validate", "explore", "plan"),
+                         testing::Values("", "fit", "new", "describe", "simulate", "compare",
+                                         "model", "machine", "systems", "import", "export",
+                                         "lifetimes", "worker", "fidelity", "probe", "validate",
+                                         "explore", "plan", "help", "version"),
                          [](const auto& verb) {
                            return verb.param.empty() ? "program" : verb.param;
                          });
 
+/// A verb below another one shows its own example, after what has to come before it.
+class HelpBelow : public testing::TestWithParam<std::string> {};
+
+TEST_P(HelpBelow, ShowsAnExampleOfItsOwn) {
+  const Ended help = spillway(GetParam() + " --help");
+  ASSERT_EQ(help.exit, 0);
+  ASSERT_NE(help.out.find("\nExample"), std::string::npos) << help.out;
+  const std::vector<std::string> commands = examples_in(help.out);
+  ASSERT_FALSE(commands.empty());
+  EXPECT_EQ(commands.back().find("spillway " + GetParam()), 0u) << commands.back();
+  const Workplace place;
+  for (const std::string& command : commands) {
+    const Ended ended = shell(place, command);
+    EXPECT_EQ(ended.exit, 0) << command << "\n" << ended.err;
+    EXPECT_FALSE(ended.out.empty()) << command;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Verbs, HelpBelow,
+                         testing::Values("plan drives", "plan settings", "plan largest",
+                                         "plan machine", "explore show", "explore explain",
+                                         "explore merge"),
+                         [](const auto& verb) {
+                           std::string name = verb.param;
+                           std::replace(name.begin(), name.end(), ' ', '_');
+                           return name;
+                         });
+
+TEST(HelpVerb, SaysWhatTheOptionSays) {
+  EXPECT_EQ(spillway("help plan drives").out, spillway("plan drives --help").out);
+  EXPECT_EQ(spillway("help").out, spillway("--help").out);
+  EXPECT_EQ(spillway("version").out, spillway("--version").out);
+  const Ended wrong = spillway("help simulat");
+  EXPECT_EQ(wrong.exit, 2);
+  EXPECT_NE(wrong.err.find("did you mean \"simulate\"?"), std::string::npos) << wrong.err;
+}
+
 TEST(HelpOfTheProgram, NamesEachVerb) {
   const Ended help = spillway("--help");
-  for (const char* verb : {"simulate", "compare", "model", "machine", "systems", "import", "export",
-                           "worker", "fidelity", "probe", "validate", "explore", "plan"})
+  for (const char* verb :
+       {"fit", "new", "describe", "simulate", "compare", "model", "machine", "systems", "import",
+        "export", "worker", "fidelity", "probe", "validate", "explore", "plan"})
     EXPECT_NE(line_of(help.out, verb), "") << verb;
 }
 

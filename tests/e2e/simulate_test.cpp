@@ -156,5 +156,25 @@ TEST(Model, ListsTensorsThatSumUpToItsParameters) {
   EXPECT_EQ(model.at("activations").size(), model.at("layers"));
 }
 
+TEST(Simulate, TakesOffersInPlaceOfPrices) {
+  const std::string scenario = "simulate scenarios/examples/qwen7b_one_box_mix.json --json";
+  const double own = spillway(scenario).json()["price_usd"];
+  const double offered = spillway(scenario + " --price dram=0.6,ssd=40").json()["price_usd"];
+  // 64 GiB at 10 dollars less, one drive at 400 less
+  EXPECT_NEAR(own - offered, 64 * 10 + 400, 1e-9);
+  EXPECT_EQ(spillway(scenario + " --price 'RTX 5090=1'").exit, 2);
+  EXPECT_EQ(spillway(scenario + " --prices none.csv").exit, 2);
+}
+
+TEST(Simulate, SaysWhichPricesAreOldAndWhatTheCacheDoes) {
+  const std::string report =
+      spillway("simulate scenarios/examples/qwen7b_workstation.json --set training.micro_batch=1")
+          .out;
+  EXPECT_NE(report.find("More than a year old: the prices of gpu (2022-12-03)"), std::string::npos)
+      << report;
+  EXPECT_NE(report.find("drives that keep their write rate"), std::string::npos) << report;
+  EXPECT_NE(report.find("The maker's"), std::string::npos) << report;
+}
+
 }  // namespace
 }  // namespace spillway::e2e::simulate_test

@@ -1,4 +1,5 @@
 #include "explore/outcomes.hpp"
+#include "scenarios/description/bugs.hpp"
 #include "strategies/counting/counting_machine.hpp"
 
 #include <gtest/gtest.h>
@@ -26,6 +27,10 @@ Backend moody() {
   backend.open = [](const description::Scenario& scenario, bool) {
     if (scenario.name == "crashes") std::raise(SIGKILL);
     if (scenario.name == "leaves") ::_exit(7);
+    if (scenario.name == "faults") {
+      std::signal(SIGSEGV, SIG_DFL);  // a sanitizer's own handler would end it otherwise
+      std::raise(SIGSEGV);
+    }
     if (scenario.name == "hangs") ::sleep(1000);
     if (scenario.name == "complains")
       throw description::ScenarioError({{"a.json", 3, 4, "training", "is odd", "make it even"}});
@@ -50,10 +55,42 @@ TEST(SimulateAll, AnswersInTheOrderOfTheScenariosWhateverHappensToSome) {
     ASSERT_TRUE(outcomes[0].result && outcomes[2].result && outcomes[6].result) << jobs;
     EXPECT_EQ(outcomes[2].result->scenario.at("name"), "two");
     EXPECT_EQ(outcomes[1].failure, "the simulation was ended by signal Killed");
-    EXPECT_EQ(outcomes[3].failure, "the simulation ended without a result");
-    EXPECT_EQ(outcomes[5].failure, "one and one is three");
+    EXPECT_EQ(outcomes[3].failure, "a bug of spillway: the simulation ended without a result");
+    EXPECT_EQ(outcomes[5].failure, "a bug of spillway: one and one is three");
     EXPECT_FALSE(outcomes[1].result || outcomes[3].result || outcomes[5].result);
   }
+}
+
+TEST(SimulateAll, IsEndedByItsWatchAndKeepsWhatWasDone) {
+  Backend backend = moody();
+  std::size_t done = 0;
+  backend.watch = [&done](std::size_t more) { return (done += more) < 1; };
+  std::vector<description::Scenario> scenarios;
+  for (const char* name : {"one", "hangs", "two", "three"}) scenarios.push_back(named(name));
+  const auto start = std::chrono::steady_clock::now();
+  const auto outcomes = simulate_all(backend, scenarios, 2);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(100));
+  EXPECT_TRUE(outcomes[0].result);
+  for (const std::size_t i : {1, 2, 3}) {
+    EXPECT_TRUE(outcomes[i].not_tried) << i;
+    EXPECT_EQ(outcomes[i].failure, "not tried");
+  }
+}
+
+/// Whoever asked: what a bug kept from the answer is known to the program as a whole.
+TEST(SimulateAll, TellsOfBugsAndOfNothingElse) {
+  std::vector<std::string> told;
+  Backend backend = moody();
+  backend.on_bug = [&told](const std::string& failure) { told.push_back(failure); };
+  std::vector<description::Scenario> scenarios;
+  for (const char* name : {"one", "crashes", "breaks", "complains", "faults"})
+    scenarios.push_back(named(name));
+  const auto outcomes = simulate_all(backend, scenarios, 2);
+  ASSERT_EQ(told.size(), 2u);  // a process that was killed from outside is none
+  EXPECT_EQ(told[0], "a bug of spillway: one and one is three");
+  EXPECT_EQ(told[1], "a bug of spillway: the simulation was ended by signal Segmentation fault");
+  EXPECT_TRUE(description::is_bug(outcomes[2].failure));
+  EXPECT_FALSE(description::is_bug(outcomes[1].failure));
 }
 
 TEST(SimulateAll, HandsComplaintsOverWhole) {

@@ -92,7 +92,9 @@ TEST(CheapestRemedy, IsTheFastestOfTheSingleChanges) {
   const json scenario = on_gaming_box("gpt2-xl", "resident");
   const auto remedy = remedy_of(scenario);
   ASSERT_TRUE(remedy);
-  EXPECT_THAT(remedy->words, testing::AnyOf("system teraio", "system g10"));
+  EXPECT_THAT(remedy->words,
+              testing::AnyOf(testing::StartsWith("system teraio in place of resident"),
+                             testing::StartsWith("system g10 in place of resident")));
   ASSERT_TRUE(remedy->result.feasible());
   for (const std::string system : {"zero_offload", "zero_infinity", "lohan"}) {
     const auto other = resolver(scenario)({R"(strategy={"system": ")" + system + R"("})"});
@@ -101,6 +103,18 @@ TEST(CheapestRemedy, IsTheFastestOfTheSingleChanges) {
   const auto pasted = resolver(scenario)(remedy->overrides);
   ASSERT_TRUE(pasted);
   EXPECT_EQ(simulate(sim(), *pasted).step_time_s, remedy->result.step_time_s);
+}
+
+// The box of the README: 109 GiB are asked for of 64, and other systems are faster; the parts that
+// make the same system fit are named, and nothing else of it changes.
+TEST(CheapestRemedy, KeepsTheSystemAsLongAsItsPartsCanBeSmaller) {
+  json scenario = on_gaming_box("qwen2.5-7b", "zero_infinity");
+  scenario["training"] = {{"micro_batch", 1}, {"sequence", 4096}, {"precision", "fp16_mixed"}};
+  const auto remedy = remedy_of(scenario);
+  ASSERT_TRUE(remedy);
+  EXPECT_THAT(remedy->words, testing::HasSubstr("strategy.pinned exact"));
+  EXPECT_EQ(remedy->result.system, "zero_infinity");
+  EXPECT_FALSE(remedy->result.runs_with->runnable);
 }
 
 TEST(CheapestRemedy, KeepsTheGlobalBatchInSmallerPieces) {

@@ -103,7 +103,9 @@ TEST(Evolution, RepeatsItselfForTheSameSeed) {
 }
 
 /// A space of 160 points with a front of several.
-constexpr const char* wide = R"({ "base": { "model": "gpt2", "machine": "gaming_4090",
+constexpr const char* wide =
+    R"({ "base": { "model": "gpt2",
+    "machine": { "extends": "gaming_4090", "host": { "slots": { "m2": 5 }, "lanes": 36 } },
     "run": { "steps": 1 }, "strategy": { "system": "zero_offload" } },
   "axes": { "training.micro_batch": { "from": 1, "to": 16 },
             "machine.host.adam": ["0.5 Gparam/s", "1 Gparam/s"],

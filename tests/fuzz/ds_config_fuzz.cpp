@@ -5,6 +5,7 @@
 
 #include "scenarios/description/errors.hpp"
 #include "scenarios/export_deepspeed.hpp"
+#include "scenarios/hjson.hpp"
 #include "scenarios/import_deepspeed.hpp"
 #include "tests/scenarios/test_systems.hpp"
 
@@ -15,13 +16,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const std::vector<scenarios::SystemInfo> systems = scenarios::test_systems();
   try {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    const scenarios::LocatedJson config = scenarios::parse_located(text, "ds_config.json");
+    const scenarios::LocatedJson config = scenarios::parse_hjson(text, "ds_config.json");
     scenarios::ImportOptions options;
     options.model = "gpt2";
     options.machine = "memascend_c1";
     const auto imported = scenarios::import_deepspeed(config, options);
     const auto resolved = scenarios::read_scenario(imported.scenario, {}, systems);
-    scenarios::export_deepspeed(resolved.scenario);
+    scenarios::export_deepspeed(resolved.scenario, systems);
   } catch (const description::ScenarioError& error) {
     ENSURE(!error.complaints().empty(), "a refusal without a complaint");
   }

@@ -58,7 +58,7 @@ TEST(Check, EveryModelOfTheLibraryKeepsThePromises) {
     EXPECT_EQ(program.layers.size(), model.layers.size());
     ++models;
   }
-  EXPECT_GT(models, 20);
+  EXPECT_GT(models, 130);
 }
 
 class BrokenProgram : public testing::Test {

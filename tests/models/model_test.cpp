@@ -182,6 +182,15 @@ TEST(Model, TinyLlamaHasAMillionParameters) {
             2u * 1024 * 128 + 4 * (2 * 128 * 128 + 2 * 128 * 64 + 3 * 128 * 352 + 2 * 128) + 128);
 }
 
+TEST(Model, EncodersWithoutTypesOrWithOtherPositionsCountWhatTheyPublish) {
+  // distilbert-base-uncased 66,362,880; roberta-base 124,645,632 with its pooler, 514 positions
+  EXPECT_EQ(from_config(R"({"model_type": "distilbert"})").parameters.value(), 66'362'880u);
+  EXPECT_EQ(from_config(R"({"model_type": "roberta", "vocab_size": 50265, "type_vocab_size": 1,
+      "max_position_embeddings": 514})")
+                .parameters.value(),
+            124'645'632u);
+}
+
 TEST(Model, AnUntiedT5HasAHead) {
   const Model model = from_config(R"({"model_type": "t5", "tie_word_embeddings": false,
       "feed_forward_proj": "gated-gelu"})");

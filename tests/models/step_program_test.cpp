@@ -144,7 +144,7 @@ TEST(StepProgram, StatesBelongToTheirWeight) {
 
 TEST(StepProgram, WholeLogitsTakeTwoAndFourBytesAndTheirGradientNoMore) {
   Workload w = workload(2, 16);
-  w.fused_kernels = false;
+  w.loss = description::LossKind::in_place;
   const StepProgram mixed = build_step_program(from_config(tiny_gpt2), w);
   const std::uint64_t words = 32 * 100;
   EXPECT_EQ(total(mixed, TensorRole::logits).value(), (2 + 4) * words);
@@ -156,6 +156,34 @@ TEST(StepProgram, WholeLogitsTakeTwoAndFourBytesAndTheirGradientNoMore) {
   w.precision = Precision::fp32;
   EXPECT_EQ(total(build_step_program(from_config(tiny_gpt2), w), TensorRole::logits).value(),
             (4 + 4) * words);
+}
+
+/// What ForCausalLMLoss of Hugging Face transformers has at once for each logit: forward 2 (bf16) +
+/// 4 (float copy) + 4 (log-softmax), backward 2 + 4 (log-softmax) + 2 x 4 (two gradients).
+TEST(StepProgram, APlainLossTakesTenBytesALogitForwardAndFourteenBackward) {
+  Workload w = workload(2, 16);
+  w.loss = description::LossKind::plain;
+  for (const Precision precision : {Precision::bf16_mixed, Precision::bf16}) {
+    w.precision = precision;
+    const StepProgram program = build_step_program(from_config(tiny_gpt2), w);
+    const std::uint64_t words = 32 * 100;
+    std::uint64_t forward = 0, backward = 0;
+    for (const Operator& op : program.operators) {
+      if (op.function == OperatorFunction::whole_loss) forward = op.workspace.value();
+      if (op.function == OperatorFunction::whole_loss_backward) backward = op.workspace.value();
+    }
+    EXPECT_EQ(total(program, TensorRole::logits).value() + forward, 10 * words);
+    EXPECT_EQ(total(program, TensorRole::logits).value() + backward, 14 * words);
+  }
+}
+
+TEST(StepProgram, OnlyFlashAttentionLeavesOutWhatTheMaskHides) {
+  Workload skip = workload(2, 16), whole = skip;
+  skip.causal_skip = true;
+  skip.attention = whole.attention = Attention::materialized;
+  const Model model = from_config(tiny_gpt2);
+  EXPECT_EQ(build_step_program(model, skip).forward_flops(),
+            build_step_program(model, whole).forward_flops());
 }
 
 TEST(StepProgram, TheFusedLossHasTheSameFlopsAndNoLogits) {

@@ -68,10 +68,10 @@ TEST(ChromeTrace, PutsOverlappingBarsOntoLanes) {
                      {"nvme", "b", "forward", 1, 3, 0},
                      {"nvme", "c", "forward", 1, 2, 0}},
                     {}};
-  EXPECT_THAT(threads_of(trace), ElementsAre("node/nvme", "node/nvme (2)"));
+  EXPECT_THAT(threads_of(trace), ElementsAre("node/nvme", "node/nvme (2)", "node/nvme (3)"));
   std::map<std::string, int> thread;
   for (const json& bar : events_of(trace, "X")) thread[bar.at("name")] = bar.at("tid");
-  EXPECT_EQ(thread, (std::map<std::string, int>{{"a", 1}, {"b", 2}, {"c", 1}}));
+  EXPECT_EQ(thread, (std::map<std::string, int>{{"a", 1}, {"b", 3}, {"c", 2}}));
 }
 
 TEST(ChromeTrace, WritesMicrosecondsWithDecimals) {

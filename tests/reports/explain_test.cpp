@@ -1,5 +1,6 @@
 #include "reports/explain.hpp"
 
+#include "reports/glossary.hpp"
 #include "tests/reports/samples.hpp"
 
 #include <gmock/gmock.h>
@@ -133,9 +134,34 @@ TEST(Explain, SaysWhereEachSecondGoes) {
   EXPECT_THAT(text, HasSubstr("update     90.0 GB      90.0 GB            -            -\n"));
 }
 
+TEST(Explain, SaysWhatStaysFreeForTheSystem) {
+  // 160 + 4 of 128 GiB
+  EXPECT_THAT(explain(sample_that_does_not_fit(), {}, {140}),
+              HasSubstr("4.00 GiB more stay free for the system (machine.host.reserve): 164.0 GiB "
+                        "of 128.0 GiB.\n"));
+  EXPECT_THAT(explain(sample_that_fits(), {}, {140}), Not(HasSubstr("stay free")));
+}
+
+TEST(Explain, SaysWhatTheWordsForMemoryMean) {
+  const std::string text = explain(sample_that_fits(), {}, {140}, Topic::memory);
+  EXPECT_THAT(text, HasSubstr("The words:\n"));
+  EXPECT_THAT(text, HasSubstr("  process_base: a training process itself: interpreter, libraries, "
+                              "context.\n"));
+  EXPECT_THAT(text, HasSubstr("  pinned_rounding: what rounding to powers of two"));
+  EXPECT_THAT(text, Not(HasSubstr("reduce_buckets:"))) << "it is not in the tables";
+}
+
+TEST(Glossary, HasEveryPurpose) {
+  for (std::size_t i = 0; i < result::purpose_count; ++i) {
+    const std::string_view purpose = to_string(static_cast<result::Purpose>(i));
+    EXPECT_NE(meaning_of("host", purpose), "") << purpose;
+  }
+  EXPECT_EQ(meaning_of("host", "nonsense"), "");
+}
+
 TEST(Explain, OfARunThatDoesNotFitIsAboutMemory) {
   const std::string text = explain(sample_that_does_not_fit(), {}, {100});
-  EXPECT_THAT(text, HasSubstr("Where the 108.0 GiB of host memory come from"));
+  EXPECT_THAT(text, HasSubstr("Where the 160.0 GiB of host memory come from"));
   EXPECT_THAT(text, Not(HasSubstr("of a step")));
 }
 

@@ -32,6 +32,18 @@ TEST(HumanBytes, CountsInPowersOfTen) {
   EXPECT_EQ(human_bytes(7e15), "7.00 PB");
 }
 
+TEST(HumanShare, HasNoNegativeZero) {
+  EXPECT_EQ(human_share(-0.0001), "0.0 %");
+  EXPECT_EQ(human_share(0.311), "31.1 %");
+  EXPECT_EQ(human_change(-0.0001), "+0.0 %");
+  EXPECT_EQ(human_change(-0.031), "-3.1 %");
+}
+
+TEST(HumanTime, IsNothingForWhatADifferenceOfEqualTimesLeaves) {
+  EXPECT_EQ(human_time(7e-14), "0 s");
+  EXPECT_EQ(human_time(-7e-14), "0 s");
+}
+
 TEST(HumanRate, IsBytesPerSecond) {
   EXPECT_EQ(human_rate(12.4e9), "12.4 GB/s");
   EXPECT_EQ(human_rate(0), "0 B/s");
@@ -58,10 +70,11 @@ TEST(HumanTime, TakesTheNextUnitWhenRoundingReachesIt) {
 
 TEST(HumanTime, KeepsTheSignOfADifference) { EXPECT_EQ(human_time(-0.25), "-250 ms"); }
 
-TEST(HumanYears, IsInYearsMonthsOrDays) {
+TEST(HumanYears, IsInYearsDaysOrHours) {
   EXPECT_EQ(human_years(3.2), "3.2 years");
-  EXPECT_EQ(human_years(0.5), "6.0 months");
-  EXPECT_EQ(human_years(0.1), "37 days");  // 36.525
+  EXPECT_EQ(human_years(0.4), "146 days");      // 0.4 x 365
+  EXPECT_EQ(human_years(0.08), "29 days");      // 29.2
+  EXPECT_EQ(human_years(0.004), "35.0 hours");  // 0.004 x 8760 = 35.04
   EXPECT_EQ(human_years(1e6), "over 1,000 years");
 }
 

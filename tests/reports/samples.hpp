@@ -32,6 +32,7 @@ inline result::Result sample_that_fits() {
                     {0, "optimizer_swap_buffers", 2, 3 * gib, 4 * gib, true},
                     {0, "process_base", 1, 4 * gib, 4 * gib, false}};
   r.ssd = {84 * gigabyte, 7680 * gigabyte, "", {{"optimizer_states", 84 * gigabyte}}, {}};
+  r.needed = result::NeededBytes{18 * gib, 64 * gib, 84 * gigabyte};
   r.io = {120 * gigabyte, 90 * gigabyte, 45 * gigabyte, 15 * gigabyte, 0, 0, {}};
   r.io.by_storage["nvme"] = {120 * gigabyte, 90 * gigabyte};
   r.wear = result::Wear{194.4e12, 1.5,     14e15, 0.13, "nvme", 90e9,
@@ -64,7 +65,17 @@ inline result::Result sample_that_does_not_fit() {
   r.infeasible =
       result::Infeasible{"host", 1, "gradient_flat_buffer", "init", 32 * gib, 20 * gib, 128 * gib};
   r.gpu = {2 * gib, 24 * gib, "init", {{"context", 2 * gib}}, {}};
-  r.host = {108 * gib, 128 * gib, "init", {{"parameter_pool", 108 * gib}}, {}};
+  r.host = {160 * gib, 128 * gib, "update", {{"parameter_pool", 160 * gib}}, {}, 4 * gib};
+  r.needed = result::NeededBytes{2 * gib, 164 * gib, 0};
+  return r;
+}
+
+/// The same, as a search leaves it, which ends with the first request that fails.
+inline result::Result sample_that_stopped() {
+  result::Result r = sample_that_does_not_fit();
+  r.gpu = {0, 24 * gib, "", {}, {}};
+  r.host = {0, 128 * gib, "", {}, {}, 4 * gib};
+  r.needed.reset();
   return r;
 }
 

@@ -15,7 +15,7 @@ using testing::StartsWith;
 
 TEST(SimulateReport, BeginsWithTheAnswer) {
   EXPECT_THAT(simulate_report(sample_that_fits(), {100}),
-              StartsWith("7B on a small box: memascend (sim)\nFits: 40.0 s per step"));
+              StartsWith("7B on a small box: memascend (simulated)\nFits: 40.0 s per step"));
 }
 
 TEST(SimulateReport, NamesTheBiggestBuffersOfEachTier) {
@@ -23,6 +23,19 @@ TEST(SimulateReport, NamesTheBiggestBuffersOfEachTier) {
               HasSubstr("host  64.0 GiB  128.0 GiB  50.0 %  update    gradient_flat_buffer 30.0 "
                         "GiB, parameter_pool 20.0 GiB, optimizer_swap_buffers 6.00 GiB, "
                         "pinned_rounding 4.00 GiB, 1 more\n"));
+}
+
+TEST(SimulateReport, OfARunThatDoesNotFitSaysWhatEachTierNeedsAndLacks) {
+  // 164 - 128 = 36
+  EXPECT_THAT(simulate_report(sample_that_does_not_fit(), {200}),
+              HasSubstr("tier      needs        has     lacks  in phase  biggest buffers\n"));
+  EXPECT_THAT(simulate_report(sample_that_does_not_fit(), {200}),
+              HasSubstr("host  164.0 GiB  128.0 GiB  36.0 GiB  update    parameter_pool 160.0 "
+                        "GiB\n"));
+  EXPECT_THAT(simulate_report(sample_that_does_not_fit(), {200}),
+              HasSubstr("4.00 GiB of host memory stay free for the system"));
+  const std::string stopped = simulate_report(sample_that_stopped(), {200});
+  EXPECT_THAT(stopped, Not(HasSubstr("biggest buffers"))) << "what it held is no peak";
 }
 
 TEST(SimulateReport, SaysWhatEachPhaseWaitsFor) {
@@ -42,18 +55,40 @@ TEST(SimulateReport, SortsWhatWouldHelpByWhatItBrings) {
                         "half the host memory   does not fit\n"));
 }
 
-TEST(SimulateReport, SaysHowLongTheDrivesLast) {
-  const std::string report = simulate_report(sample_that_fits(), {300});
-  EXPECT_THAT(report,
+TEST(SimulateReport, SaysWhetherAFullCacheSetsThePace) {
+  result::Result slow = sample_that_fits();
+  slow.slc_caches["nvme"] = {226e9, 1.4e9, 6.9e9, 144.5e9};
+  EXPECT_THAT(simulate_report(slow, {300}),
+              HasSubstr("Cache: nvme takes 226.0 GB fast (6.90 GB/s), then 1.40 GB/s until it has "
+                        "time to move them; a step writes 144.5 GB.\n"));
+  slow.next["drives that keep their write rate"].step_time_s = 25;
+  EXPECT_THAT(simulate_report(slow, {300}),
+              HasSubstr(" The full cache sets the pace: with drives that keep their rate a step "
+                        "takes 25.0 s instead of 40.0 s.\n"));
+  slow.next["drives that keep their write rate"].step_time_s = 40;
+  EXPECT_THAT(simulate_report(slow, {300}), HasSubstr(" That does not set the pace.\n"));
+}
+
+TEST(SimulateReport, SaysHowLongTheDrivesLastTheWarrantyFirst) {
+  result::Result rated = sample_that_fits();
+  // 14 PB at 194.4 TB a day: 72 days; amplified, the flash takes 9.2 PB
+  rated.wear->warranty_years = 14e15 / 194.4e12 / 365;
+  rated.wear->warranty_limit_years = 5;
+  rated.wear->filled = 0.03;
+  EXPECT_THAT(simulate_report(rated, {400}),
               HasSubstr("Wear: 90.0 GB a step, 194.4 TB a day on nvme (97.2 TB on each of 2 "
-                        "drives), each byte written 1.50 times inside; 12.6 drive writes a day "
-                        "where 0.33 are rated; rated for 14.0 PB, good for 9.20 PB of these "
-                        "writes: lasts 47 days. A million tokens "
-                        "wear off $0.0123 of SSD.\n"));
+                        "drives), each byte written 1.50 times inside (at most 3.0 % full); 12.6 "
+                        "drive writes a day where 0.33 are rated. The maker's warranty ends once "
+                        "14.0 PB are written: after 72 days. The flash likely stands 9.20 PB of "
+                        "these writes: 47 days. A million tokens wear off $0.0123 of SSD.\n"));
+  rated.wear->warranty_years = 7.5;
+  EXPECT_THAT(simulate_report(rated, {400}),
+              HasSubstr("after 7.5 years, and it ends after 5.0 years in any case."));
   result::Result plain = sample_that_fits();
   plain.wear = result::Wear{1e12, 1, 0, {}, "nvme"};
   EXPECT_THAT(simulate_report(plain, {200}),
-              HasSubstr("Wear: 0 B a step, 1.00 TB a day on nvme.\n"));
+              HasSubstr("Wear: 0 B a step, 1.00 TB a day on nvme, each byte written 1.00 times "
+                        "inside.\n"));
   result::Result dry = sample_that_fits();
   dry.wear->write_bytes_per_day = 0;
   EXPECT_THAT(simulate_report(dry, {100}), Not(HasSubstr("Wear")));
@@ -109,8 +144,8 @@ TEST(SimulateReport, ListsWhatMovesInsideTheDrives) {
 
 TEST(SimulateReport, OfARunThatDoesNotFitHasNoTimes) {
   const std::string report = simulate_report(sample_that_does_not_fit(), {100});
-  EXPECT_THAT(report, HasSubstr("Does not fit: host memory has no room"));
-  EXPECT_THAT(report, HasSubstr("host  108.0 GiB  128.0 GiB  84.4 %  init"));
+  EXPECT_THAT(report, HasSubstr("Does not fit: host memory needs 164.0 GiB and has 128.0 GiB"));
+  EXPECT_THAT(report, HasSubstr("host  164.0 GiB  128.0 GiB  36.0 GiB  update"));
   for (const char* absent : {"mostly waits", "backward", "traffic", "Wear", "what if"})
     EXPECT_THAT(report, Not(HasSubstr(absent)));
 }
@@ -134,12 +169,13 @@ TEST(SimulateReport, OfAnIoBenchIsItsRates) {
   result::Result bench;
   bench.system = "io_bench", bench.backend = "sim";
   bench.io_bench = {{"latency_s", 85e-6}, {"rate_bytes_per_s", 6.5e9}};
-  EXPECT_EQ(simulate_report(bench, {100}), "io_bench (sim)\n6.50 GB/s, 85.0 us per request.\n");
+  EXPECT_EQ(simulate_report(bench, {100}),
+            "io_bench (simulated)\n6.50 GB/s, 85.0 us per request.\n");
   bench.io_bench["read_bytes_per_s"] = 4e9;
   bench.io_bench["write_bytes_per_s"] = 2.5e9;
-  EXPECT_EQ(
-      simulate_report(bench, {100}),
-      "io_bench (sim)\n6.50 GB/s (4.00 GB/s read, 2.50 GB/s written), 85.0 us per request.\n");
+  EXPECT_EQ(simulate_report(bench, {100}),
+            "io_bench (simulated)\n6.50 GB/s (4.00 GB/s read, 2.50 GB/s written), 85.0 us per "
+            "request.\n");
 }
 
 TEST(SimulateReport, OfAnEmptyResultIsStillText) {

@@ -109,6 +109,35 @@ TEST(Table, SaysARemarkOnceBelowItsRowOverTheWholeWidth) {
             "y              4\n");
 }
 
+// "optimizer_swap_buffers 7." above "83 GiB" reads as 83 GiB.
+TEST(Table, BreaksNoNumberAndNoNameOnANarrowScreen) {
+  const Table table{{{"tier", Align::left},
+                     {"peak"},
+                     {"of"},
+                     {"full"},
+                     {"in phase", Align::left},
+                     {"biggest buffers", Align::left}},
+                    {{"host", "63.7 GiB", "64.0 GiB", "99.5 %", "backward",
+                      unbroken("optimizer_swap_buffers 7.83 GiB") + ", " +
+                          unbroken("gradient_flat_buffer 6 GiB")}}};
+  const std::string text = to_text(table, {60});
+  for (const char* whole : {"optimizer_swap_buffers 7.83 GiB", "gradient_flat_buffer 6 GiB",
+                            "63.7 GiB", "99.5 %", "backward", "in phase"})
+    EXPECT_NE(text.find(whole), std::string::npos) << whole << "\n" << text;
+  for (const std::string& line : lines_of(text)) EXPECT_LE(line.size(), 60u) << line;
+}
+
+TEST(Table, OfKeysIsALineAKeyWhereItIsSearched) {
+  Screen pipe;
+  pipe.searched = true;
+  const Table table{
+      {{"setting", Align::left}, {"from", Align::left}},
+      {{std::string(90, 'k'), "a sentence that goes beyond what a line of text has"}}};
+  EXPECT_EQ(lines_of(to_text(table, pipe.for_keys())).size(), 3u);
+  EXPECT_GT(lines_of(to_text(table, pipe)).size(), 3u);
+  EXPECT_EQ(Screen{60}.for_keys().width, 60u) << "a terminal keeps its width";
+}
+
 TEST(Table, KeepsEveryLineOnTheScreenAndEveryWordInTheTable) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
@@ -161,8 +190,15 @@ TEST(Wrapped, NeverCutsACharacter) {
 }
 
 TEST(Wrapped, KeepsWhatIsUnbrokenTogether) {
-  EXPECT_THAT(wrapped("weights " + unbroken("6 GiB"), 11), ElementsAre("weights", "6 GiB"));
-  EXPECT_THAT(wrapped("weights 6 GiB", 11), ElementsAre("weights 6", "GiB"));
+  EXPECT_THAT(wrapped("weights " + unbroken("of rank 6"), 11), ElementsAre("weights", "of rank 6"));
+  EXPECT_THAT(wrapped("weights of rank 6", 11), ElementsAre("weights of", "rank 6"));
+}
+
+TEST(Wrapped, KeepsANumberWithItsUnit) {
+  EXPECT_THAT(wrapped("weights 6.5 GiB", 11), ElementsAre("weights", "6.5 GiB"));
+  EXPECT_THAT(wrapped("for $1,500, 12 days.", 14), ElementsAre("for $1,500,", "12 days."));
+  EXPECT_THAT(wrapped("(-3.1 %) so", 7), ElementsAre("(-3.1", "%) so"));  // longer than a line
+  EXPECT_THAT(wrapped("rank 6 of", 7), ElementsAre("rank 6", "of"));      // no unit
 }
 
 TEST(Wrapped, HasNoControlCharacters) { EXPECT_THAT(wrapped("a\nb\tc", 9), ElementsAre("a b c")); }

@@ -81,7 +81,8 @@ TEST(ValidationReport, IsTheReasonWhenTheScenarioDoesNotFit) {
   result::Validation v = sample();
   v.predicted = v.measured = sample_that_does_not_fit();
   const std::string text = validation_report(v, {});
-  EXPECT_THAT(text, testing::StartsWith("Does not fit: host memory has no room"));
+  EXPECT_THAT(text,
+              testing::StartsWith("Does not fit: host memory needs 164.0 GiB and has 128.0 GiB"));
   EXPECT_THAT(text, Not(HasSubstr("predicted")));
   EXPECT_THAT(text, HasSubstr("Note: the first note."));
 }

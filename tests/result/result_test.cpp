@@ -1,5 +1,6 @@
 #include "reports/result/result.hpp"
 
+#include "reports/result/needs.hpp"
 #include "scenarios/description/errors.hpp"
 #include "tests/reports/samples.hpp"
 
@@ -35,7 +36,7 @@ void expect_names(const json& pattern, const json& found, const std::string& pat
 TEST(ResultJson, HasEveryNameOfTheFormat) {
   const json pattern = json::parse(R"({
     "schema": "", "backend": "", "scenario": {}, "system": "", "feasible": true,
-    "infeasible": null, "step_time_s": 0.0,
+    "infeasible": null, "needed_bytes": {"gpu": 0, "host": 0, "ssd": 0}, "step_time_s": 0.0,
     "phases": {"forward_s": 0, "backward_s": 0, "update_s": 0, "overflow_check_s": 0},
     "throughput": {"tokens_per_s": 0, "samples_per_s": 0, "model_tflops_per_gpu": 0},
     "peak_bytes": {
@@ -87,8 +88,26 @@ TEST(ResultJson, SaysWhatDidNotFit) {
                          {"phase", "init"},
                          {"asked_bytes", 32 * reports::gib},
                          {"free_bytes", 20 * reports::gib},
-                         {"capacity_bytes", 128 * reports::gib}};
+                         {"capacity_bytes", 128 * reports::gib},
+                         {"storage", ""}};
   EXPECT_EQ(found.at("infeasible"), expected);
+  EXPECT_EQ(found.at("needed_bytes"),
+            (json{{"gpu", 2 * reports::gib}, {"host", 164 * reports::gib}, {"ssd", 0}}));
+  EXPECT_EQ(found.at("/peak_bytes/host/reserve"_json_pointer), 4 * reports::gib);
+  EXPECT_TRUE(json(reports::sample_that_stopped()).at("needed_bytes").is_null());
+}
+
+TEST(Needs, AreThoseOfTiersThatAreTooSmall) {
+  Result result = sample_that_does_not_fit();
+  ASSERT_EQ(shortages_of(result).size(), 1u);
+  EXPECT_EQ(shortages_of(result)[0].tier, "host");
+  EXPECT_EQ(shortages_of(result)[0].needed, 164 * reports::gib);
+  EXPECT_EQ(needs_of(result).size(), 2u);  // it has no drives
+  result.host.capacity = 164 * reports::gib;
+  EXPECT_TRUE(shortages_of(result).empty());
+  result.host.capacity = 0;  // no limit
+  EXPECT_TRUE(shortages_of(result).empty());
+  EXPECT_TRUE(needs_of(reports::sample_that_stopped()).empty());
 }
 
 TEST(ResultJson, IsNullWhereThereIsNoValueAndLeavesOutWhatDoesNotApply) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "scenarios/export_deepspeed.hpp"
+#include "scenarios/hjson.hpp"
 #include "scenarios/import_deepspeed.hpp"
 #include "tests/scenarios/complaints.hpp"
 #include "tests/scenarios/temporary_files.hpp"
@@ -15,11 +16,12 @@ using testing::Contains;
 using testing::HasSubstr;
 
 /// gpt2 is 768 wide; memascend_c1 has two GPUs.
-Imported import(const std::string& text) {
+Imported import(const std::string& text, const std::string& version = "") {
   ImportOptions options;
   options.model = "gpt2";
   options.machine = "memascend_c1";
-  return import_deepspeed(parse_located(text, "ds.json"), options);
+  options.deepspeed = version;
+  return import_deepspeed(parse_hjson(text, "ds.json"), options);
 }
 std::string refusal(const std::string& text) {
   return complaints_of([&] { import(text); });
@@ -64,20 +66,31 @@ TEST(ImportDeepSpeed, CompletesTheThreeBatchSizes) {
   EXPECT_EQ(training["gradient_accumulation"], 4);
   EXPECT_EQ(
       refusal(R"({"train_batch_size": 33, "train_micro_batch_size_per_gpu": 4})"),
-      "ds.json:1:22: train_batch_size: micro-batch 4 x accumulation 4 x 2 ranks is 32; make the "
-      "three agree, none of them 0");
+      "ds.json:1:22: train_batch_size: 33 samples are no multiple of micro-batch 4 x accumulation "
+      "1; make the three agree");
+}
+
+TEST(ImportDeepSpeed, TakesAFileOfMoreGpusAndSaysWhatAStepHas) {
+  // 64 samples = 4 x 2 on 8 GPUs; on two of them 4 x 2 x 2 = 16
+  const Imported imported = import(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4,
+    "gradient_accumulation_steps": 2})");
+  EXPECT_EQ(imported.scenario["training"]["micro_batch"], 4);
+  EXPECT_THAT(imported.notes,
+              Contains("train_batch_size: 64 samples are micro-batch 4 x accumulation 2 on 8 GPUs; "
+                       "on 2 a step has 16"));
 }
 
 TEST(ImportDeepSpeed, SaysWhatItAssumedAndIgnored) {
   const Imported imported =
-      import(R"({"train_micro_batch_size_per_gpu": "auto", "steps_per_print": 5,
+      import(R"({"train_micro_batch_size_per_gpu": "auto", "steps_per_print": 5, "dump_state": true,
     "hello": 1, "zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}})");
   EXPECT_THAT(
       imported.notes,
       Contains("train_micro_batch_size_per_gpu: \"auto\" follows the trainer's arguments, taken "
                "as 1"));
-  EXPECT_THAT(imported.notes, Contains("hello: ignored, spillway does not read it"));
-  EXPECT_THAT(imported.notes, Contains("steps_per_print: no effect on memory, bytes or time here"));
+  EXPECT_THAT(imported.notes, Contains("hello: no key of DeepSpeed's, ignored"));
+  EXPECT_THAT(imported.notes,
+              Contains("no effect on memory, bytes or time here: dump_state, steps_per_print"));
   EXPECT_THAT(imported.notes,
               Contains("zero_optimization.offload_param: ignored, DeepSpeed offloads "
                        "parameters in stage 3 only"));
@@ -86,21 +99,93 @@ TEST(ImportDeepSpeed, SaysWhatItAssumedAndIgnored) {
                        "1024"));
 }
 
-TEST(ImportDeepSpeed, RefusesAdaptersAndQuantization) {
-  EXPECT_EQ(
-      refusal(R"({"lora": {"r": 8}})"),
-      "ds.json:1:10: lora: adapters and quantization are not described; spillway describes full "
-      "fine-tuning only");
+TEST(ImportDeepSpeed, NamesTheKeyThatWasMeant) {
+  const auto notes = import(R"({"gradient_acumulation_steps": 4, "stage3_max_live_parameters": 1,
+    "zero_optimization": {"stage": 3, "overlap_com": true}})")
+                         .notes;
+  EXPECT_THAT(notes, Contains("gradient_acumulation_steps: no key of DeepSpeed's, ignored; did you "
+                              "mean \"gradient_accumulation_steps\"?"));
+  EXPECT_THAT(notes, Contains("zero_optimization.overlap_com: no key of DeepSpeed's, which refuses "
+                              "it; did you mean \"overlap_comm\"?"));
+  EXPECT_THAT(notes, Contains("stage3_max_live_parameters: no key of DeepSpeed's, ignored; it "
+                              "belongs into zero_optimization"));
+}
+
+TEST(ImportDeepSpeed, NamesWhatItDoesNotSimulate) {
+  const auto notes = import(R"({"optimizer": {"type": "OneBitAdam"},
+    "zero_optimization": {"stage": 3, "zero_quantized_weights": true, "zero_hpz_partition_size": 1,
+                          "zenflow": {"topk_ratio": 0.1, "update_interval": 4}}})")
+                         .notes;
+  EXPECT_THAT(notes, Contains(HasSubstr("optimizer.type: \"OneBitAdam\" sends its momentum")));
+  EXPECT_THAT(notes, Contains(HasSubstr("zero_quantized_weights: ZeRO++ gathers weights in 8")));
+  EXPECT_THAT(notes, Contains(HasSubstr("zenflow.topk_ratio: ZenFlow steps the largest")));
+  EXPECT_THAT(notes, testing::Not(Contains(HasSubstr("zero_hpz_partition_size: ZeRO++"))));
+}
+
+TEST(ImportDeepSpeed, RefusesWhatItCannotDescribe) {
+  EXPECT_EQ(refusal(R"({"lora": {"r": 8}})"),
+            "ds.json:1:10: lora: adapters are not described; spillway describes full fine-tuning "
+            "only");
   EXPECT_EQ(refusal(R"({"optimizer": {"type": "AdamW8bit"}})"),
-            "ds.json:1:24: optimizer.type: \"AdamW8bit\" is a compressed optimizer, not described; "
-            "spillway describes Adam and SGD in full width");
-  EXPECT_EQ(
-      refusal(R"({"optimizer": {"type": "OneBitAdam"}})"),
-      "ds.json:1:24: optimizer.type: \"OneBitAdam\" is a compressed optimizer, not described; "
-      "spillway describes Adam and SGD in full width");
-  EXPECT_EQ(refusal(R"({"zero_optimization": {"stage": 3, "zero_quantized_weights": true}})"),
-            "ds.json:1:62: zero_optimization.zero_quantized_weights: quantized transfers are not "
-            "described; set it to false");
+            "ds.json:1:24: optimizer.type: \"AdamW8bit\" has 8-bit states, not described; spillway "
+            "describes Adam and SGD in full width");
+  EXPECT_EQ(refusal(R"({"zero_optimization": {"stage": [0, 1, 2]}})"),
+            "ds.json:1:33: zero_optimization.stage: [0,1,2] is a list of values to try, as the "
+            "autotuner reads it; write one of them; plan settings searches too");
+}
+
+TEST(ImportDeepSpeed, TakesOlderNamesOfKeys) {
+  const Imported old = import(R"({"zero_optimization": {"stage": 3, "cpu_offload": true,
+    "cpu_offload_params": true, "cpu_offload_use_pin_memory": false, "max_live_parameters": 7}})");
+  const json& strategy = old.scenario["strategy"];
+  EXPECT_EQ(strategy["optimizer"]["home"], "host");
+  EXPECT_EQ(strategy["weights"]["home"], "host");
+  EXPECT_EQ(strategy["weights"]["max_live"], "7 params");
+  EXPECT_EQ(strategy["gradients"]["d2h"], "pageable");
+  EXPECT_THAT(old.notes, Contains("zero_optimization.cpu_offload: deprecated, taken as "
+                                  "offload_optimizer with device \"cpu\""));
+  EXPECT_EQ(import(R"({"zero_optimization": true})").scenario["parallel"]["zero_stage"], 1);
+}
+
+TEST(ImportDeepSpeed, PinsByDefaultSinceTheReleaseThatDoes) {
+  const std::string text =
+      R"({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}})";
+  const auto d2h = [&](const std::string& version) {
+    return import(text, version).scenario["strategy"]["gradients"]["d2h"];
+  };
+  EXPECT_EQ(d2h(""), "pinned");  // 0.19.6
+  EXPECT_EQ(d2h("0.19.5"), "pinned");
+  EXPECT_EQ(d2h("0.19.4"), "pageable");
+  EXPECT_EQ(d2h("0.18"), "pageable");
+  EXPECT_EQ(d2h("0.17.2"), "pageable");
+  EXPECT_TRUE(import(text).pinning_unsaid);
+  EXPECT_EQ(import(text, "0.17").scenario["strategy"]["preset"], "deepspeed_0.17");
+  EXPECT_EQ(complaints_of([&] { import(text, "1.0"); }),
+            "--deepspeed: no \"1.0\" of DeepSpeed is described; known: 0.19, 0.18, 0.17, 0.16 and "
+            "0.9.3, also with a third number");
+}
+
+TEST(ImportDeepSpeed, GradientsAddUpInTheTypeOfTheWeightsUnlessSaid) {
+  // DeepSpeed's engine.get_data_types
+  const auto width = [](const std::string& more) {
+    return import(R"({"bf16": {"enabled": true}, )" + more +
+                  R"("zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}})")
+        .scenario["strategy"]["gradients"]["accumulation"];
+  };
+  EXPECT_EQ(width(""), "fp16");  // two bytes
+  EXPECT_EQ(width(R"("data_types": {"grad_accum_dtype": "fp32"}, )"), "fp32");
+}
+
+TEST(ImportDeepSpeed, KnowsWhatSwitchesPrefetchingOff) {
+  const auto zero = [](const std::string& more) {
+    return import(R"({"zero_optimization": {"stage": 3, )" + more + "}}");
+  };
+  const Imported none = zero(R"("stage3_prefetch_bucket_size": 0)");
+  EXPECT_EQ(none.scenario["strategy"]["weights"]["prefetch_bucket"], "0 params");
+  EXPECT_THAT(none.notes, Contains("zero_optimization.stage3_prefetch_bucket_size: 0 switches all "
+                                   "prefetching off"));
+  const Imported serial = zero(R"("overlap_comm": false)");
+  EXPECT_EQ(serial.scenario["strategy"]["weights"]["prefetch_blocks"], 0);
 }
 
 TEST(ImportDeepSpeed, RefusesAQuantizedModelAndAnAdapter) {
@@ -127,19 +212,49 @@ TEST(ImportDeepSpeed, RefusesWhatDeepSpeedRefuses) {
             "write a number or \"auto\"");
 }
 
-TEST(ExportDeepSpeed, WritesBuffersThatHoldTheModel) {
-  const auto scenario = parse_located(R"({"model": "gpt2", "machine": "memascend_c1",
+/// A scenario of gpt2 with `strategy`, exported.
+Exported exported(const std::string& strategy, const ExportOptions& options = {}) {
+  const std::string text = R"({"model": "gpt2", "machine": "memascend_c1",
     "training": {"precision": "fp16_mixed", "micro_batch": 3}, "parallel": {"data": 2},
-    "strategy": {"system": "memascend"}})",
-                                      "a.json");
-  const Exported exported = export_deepspeed(read_scenario(scenario, {}, test_systems()).scenario);
-  const json& zero = exported.ds_config["zero_optimization"];
-  EXPECT_EQ(exported.ds_config["train_batch_size"], 6);  // 3 x 1 x 2
-  EXPECT_EQ(exported.ds_config["fp16"]["enabled"], true);
+    "strategy": )" + strategy +
+                           "}";
+  const auto resolved = read_scenario(parse_located(text, "a.json"), {}, test_systems());
+  return export_deepspeed(resolved.scenario, test_systems(), options);
+}
+
+TEST(ExportDeepSpeed, WritesBuffersThatHoldTheModel) {
+  const Exported made = exported(R"({"system": "zero_infinity", "preset": "deepspeed_0.16"})");
+  const json& zero = made.ds_config["zero_optimization"];
+  EXPECT_EQ(made.ds_config["train_batch_size"], 6);  // 3 x 1 x 2
+  EXPECT_EQ(made.ds_config["fp16"]["enabled"], true);
   EXPECT_EQ(zero["offload_param"]["buffer_count"], 9);          // 2 + 7
   EXPECT_EQ(zero["offload_param"]["buffer_size"], 19'298'688);  // 50257 x 768 / 2
   EXPECT_EQ(zero["offload_optimizer"]["device"], "nvme");
-  EXPECT_THAT(exported.notes, Contains(HasSubstr("strategy.weights.pool")));
+  EXPECT_EQ(made.version.text(), "0.16");
+}
+
+TEST(ExportDeepSpeed, NeverSwitchesOffPrefetchingThatIsOn) {
+  const auto zero = [](const std::string& blocks) {
+    return exported(R"({"system": "zero_infinity", "preset": "deepspeed_0.16",
+                        "weights": {"prefetch_blocks": )" +
+                    blocks + "}}")
+        .ds_config["zero_optimization"];
+  };
+  EXPECT_GT(zero("1")["stage3_prefetch_bucket_size"], 0);
+  EXPECT_GT(zero("1")["stage3_max_live_parameters"], 0);
+  EXPECT_EQ(zero("0")["stage3_prefetch_bucket_size"], 0);
+}
+
+TEST(ExportDeepSpeed, InventsNoPath) {
+  const std::string strategy = R"({"system": "zero_infinity", "preset": "deepspeed_0.16"})";
+  const Exported without = exported(strategy);
+  EXPECT_TRUE(without.needs_nvme_path);
+  EXPECT_FALSE(without.ds_config["zero_optimization"]["offload_param"].contains("nvme_path"));
+  ExportOptions options;
+  options.nvme_path = "/fast";
+  const Exported with = exported(strategy, options);
+  EXPECT_FALSE(with.needs_nvme_path);
+  EXPECT_EQ(with.ds_config["zero_optimization"]["offload_optimizer"]["nvme_path"], "/fast");
 }
 
 TEST(ExportDeepSpeed, ImportsAgainAsTheSameParts) {
@@ -147,7 +262,7 @@ TEST(ExportDeepSpeed, ImportsAgainAsTheSameParts) {
     "zero_optimization": {"stage": 3, "sub_group_size": 1e8, "offload_param": {"device": "nvme"},
     "offload_optimizer": {"device": "nvme", "pipeline_write": true, "buffer_count": 12}}})");
   const auto resolved = read_scenario(once.scenario, {}, test_systems()).scenario;
-  const Imported twice = import(export_deepspeed(resolved).ds_config.dump());
+  const Imported twice = import(export_deepspeed(resolved, test_systems()).ds_config.dump());
   json expected = once.scenario;
   expected["strategy"]["weights"]["buffer_count"] = 9;  // written out
   expected["strategy"]["weights"]["buffer_size"] = "19298688 params";
@@ -155,14 +270,29 @@ TEST(ExportDeepSpeed, ImportsAgainAsTheSameParts) {
 }
 
 TEST(ExportDeepSpeed, RefusesPartsThatDeepSpeedDoesNotHave) {
-  const auto scenario = parse_located(R"({"model": "gpt2", "machine": "memascend_c1",
-    "strategy": {"system": "memascend", "gradients": {"policy": "active"}}})",
-                                      "a.json");
-  const auto resolved = read_scenario(scenario, {}, test_systems()).scenario;
+  const std::string active = complaints_of([] {
+    exported(R"({"system": "memascend", "gradients": {"policy": "active"},
+                 "overflow_check": "none"})");
+  });
   EXPECT_EQ(
-      complaints_of([&] { export_deepspeed(resolved); }),
+      active,
       "strategy.gradients.policy: DeepSpeed has nothing like \"active\"; export a scenario of "
       "zero_infinity, zero_offload or resident");
+  const std::string pool = complaints_of([] { exported(R"({"system": "memascend"})"); });
+  EXPECT_THAT(pool, HasSubstr("has nothing like \"adaptive\"; its own is monolithic"));
+  EXPECT_THAT(pool, HasSubstr("strategy.io_engine: DeepSpeed "));
+  EXPECT_THAT(pool, HasSubstr("strategy.pinned: DeepSpeed "));
+}
+
+TEST(ExportDeepSpeed, WritesTheNearestWhenAskedAndSaysWhatDiffers) {
+  ExportOptions options;
+  options.nearest = true;
+  const Exported made = exported(R"({"system": "zero_infinity", "pinned": "exact"})", options);
+  EXPECT_THAT(made.notes, Contains("strategy.pinned: DeepSpeed 0.19 has nothing like \"exact\"; "
+                                   "its own, power_of_two, is in the file"));
+  EXPECT_EQ(made.scenario["strategy"]["pinned"], "power_of_two");
+  EXPECT_THAT(complaints_of([&] { exported(R"({"system": "memascend"})", options); }),
+              HasSubstr("strategy.system: DeepSpeed has nothing like \"memascend\""));
 }
 
 }  // namespace

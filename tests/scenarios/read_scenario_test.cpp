@@ -147,8 +147,9 @@ TEST(ReadScenario, LocatesErrorsOfAnInlineModelAndMachine) {
 }
 
 TEST(ReadScenario, ResolvesToAScenarioThatResolvesToItself) {
-  for (const char* preset : {"deepspeed_0.16", "deepspeed_0.9.3", "deepspeed_zero3_nvme_optimizer",
-                             "deepspeed_fp32_tensor_parallel"}) {
+  for (const char* preset :
+       {"deepspeed_0.16", "deepspeed_0.17", "deepspeed_0.18", "deepspeed_0.19", "deepspeed_0.9.3",
+        "deepspeed_zero3_nvme_optimizer", "deepspeed_fp32_tensor_parallel"}) {
     const nlohmann::json once = read(plain, {std::string("strategy.preset=") + preset}).scenario;
     const nlohmann::json twice = read_scenario(once, {}, test_systems()).scenario;
     EXPECT_EQ(once, twice) << preset;

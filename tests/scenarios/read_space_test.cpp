@@ -150,7 +150,7 @@ TEST(ReadSpace, RefusesABaseThatIsNoScenario) {
   EXPECT_EQ(refusal(R"({ "base": "none.json", "axes": {"training.micro_batch": [1]},
   "objectives": {"step_time_s": "min"} })"),
             "space.json:1:11: base: no file \"none.json\"; write the path of a scenario, relative "
-            "to this file");
+            "to this file, or the name of an example");
   EXPECT_EQ(refusal(R"({ "base": {"model": "gpt2", "machine": "gaming_4090",
   "strategy": {"system": "resident"}, "trainin": {}}, "axes": {"training.micro_batch": [1]},
   "objectives": {"step_time_s": "min"} })"),

@@ -78,6 +78,22 @@ TEST(Automatic, TooLittleMemoryGivesWhatAnUpdateNeeds) {
             12u);
 }
 
+TEST(Automatic, NoMoreBuffersThanHoldAllSubGroups) {
+  // 40e9 parameters on four ranks in sub-groups of 1e9 or somewhat more: 10 of a rank at most, so
+  // three buffers for each of 5 on either path
+  const description::Scenario scenario =
+      published("mlp-offload-40b",
+                {"strategy.optimizer.subgroup=1e9 params", "machine.host.memory=20000 GiB"});
+  const std::uint64_t most = buffers(scenario);
+  EXPECT_LE(most, 15u);
+  EXPECT_EQ(most % 3, 0u);
+  // with as many there is nothing left to read: each sub-group is in its buffers from step to step
+  const auto states = count(resolved(scenario)).result.optimizer_states;
+  EXPECT_EQ(states->cache_hits, states->subgroups);
+  // a small model takes megabytes, however much memory there is
+  EXPECT_LT(buffers(small_model("llama", "mlp_offload", {"machine.host.memory=2000 GiB"})), 100u);
+}
+
 TEST(Automatic, WhatTheScenarioSaysStays) {
   for (const char* system : {"zero_infinity", "memascend", "zero_offload", "resident"}) {
     SCOPED_TRACE(system);

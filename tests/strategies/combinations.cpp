@@ -29,6 +29,8 @@ const std::vector<Choice>& parts() {
       {"strategy.weights.buffer_count", {"12"}},
       {"strategy.weights.buffer_size", {"6e6 params"}},
       {"strategy.weights.max_in_host", {"3e6 params"}},
+      {"strategy.weights.max_reuse", {"1e6 params"}},
+      {"strategy.gradients.lands", {"flat", "states"}},
       {"strategy.weights.overlap", either},
       named<PinnedPolicy>("strategy.weights.pinned"),
       {"strategy.weights.persistence_threshold", {"0 params", "2e6 params"}},

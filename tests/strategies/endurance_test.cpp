@@ -108,85 +108,70 @@ TEST(Endurance, EachNodeThatWritesWearsOffItsOwnDrives) {
               8 * 4 * 90 * 6.05e9 / (516 * pb), 1e-11);
 }
 
-// ---- Write amplification
+// ---- Warranty
 
-TEST(Waf, OfRandomWritesFollowsTheOverProvisioning) {
-  EXPECT_NEAR(random_write_waf(0.3), 2.36, 0.005);  // the paper's value
-  // a = 2: x exp(-x) = 2 exp(-2) has x = 0.40637574, and 2 / (2 - x) = 1.25500
-  EXPECT_NEAR(random_write_waf(1), 2 / (2 - 0.40637574), 1e-7);
-  EXPECT_NEAR(random_write_waf(100), 1, 1e-12);
-  EXPECT_GT(random_write_waf(0.07), random_write_waf(0.28));
-  // the equation holds wherever it is solved
-  for (const double spare : {0.001, 0.01, 0.07, 0.5, 3.0}) {
-    const double a = 1 + spare, x = a - a / random_write_waf(spare);
-    EXPECT_LT(x, 1);
-    EXPECT_NEAR(x * std::exp(-x), a * std::exp(-a), 1e-12) << spare;
-  }
-  EXPECT_THROW(random_write_waf(0), description::InternalError);
-}
-
-/// A drive of 30 % spare flash without a stated amplification.
-description::StorageSpec drive() {
-  description::StorageSpec storage;
-  storage.capacity = description::Bytes(1'000'000'000'000);
-  description::EnduranceSpec& endurance = storage.endurance.emplace();
-  endurance.rated = description::Bytes(600'000'000'000'000);
-  endurance.over_provisioning = 0.3;
-  endurance.large_write = 32_MiB;
-  endurance.mapping_unit = description::Bytes(4096);
-  return storage;
-}
-
-double waf_of(const description::StorageSpec& storage, const std::vector<std::uint64_t>& writes) {
-  WriteSizes sizes;
-  for (const std::uint64_t bytes : writes) sizes.add(bytes);
-  return workload_waf(storage, sizes);
-}
-
-TEST(Waf, OfLargeWritesIsOneAndOfSmallOnesThatOfRandomWrites) {
-  const double small = random_write_waf(0.3);
-  EXPECT_EQ(waf_of(drive(), {}), 1);
-  EXPECT_EQ(waf_of(drive(), {32 * mib}), 1);
-  EXPECT_DOUBLE_EQ(waf_of(drive(), {32 * mib - 4096}), small);
-  // 96 MiB large, 32 MiB small: a quarter of the bytes
-  EXPECT_NEAR(waf_of(drive(), {96 * mib, 16 * mib, 16 * mib}), (3 + small) / 4, 1e-12);
-}
-
-TEST(Waf, CountsWhatOneDriveSeesOfAWrite) {
-  description::StorageSpec two = drive();
-  two.count = 2;
-  EXPECT_DOUBLE_EQ(waf_of(two, {32 * mib}), random_write_waf(0.3));
-  EXPECT_EQ(waf_of(two, {64 * mib}), 1);
-}
-
-TEST(Waf, PadsWritesToTheUnitThatTheDriveMaps) {
-  description::StorageSpec coarse = drive();
-  coarse.endurance->mapping_unit = description::Bytes(16384);
-  const double small = random_write_waf(0.3);
-  EXPECT_DOUBLE_EQ(waf_of(coarse, {4096}), 4 * small);  // one sector rewrites four
-  EXPECT_DOUBLE_EQ(waf_of(coarse, {16384}), small);
-  EXPECT_DOUBLE_EQ(waf_of(coarse, {20480}), 1.6 * small);
-}
-
-TEST(Waf, ThatTheMachineFileStatesWins) {
-  description::StorageSpec stated = drive();
-  stated.endurance->waf = 1.25;
-  EXPECT_EQ(waf_of(stated, {4096}), 1.25);
-  stated.endurance.reset();
-  EXPECT_EQ(waf_of(stated, {4096}), 1);
-}
-
-TEST(Waf, ShortensTheLifeOfWhatItIsWrittenWith) {
+TEST(Endurance, TheWarrantyCountsTheBytesOfTheHostAndNothingElse) {
   description::MachineFile machine = ssdtrain();
-  machine.storage[0] = drive();
   machine.storage[0].endurance->warranty = Seconds(5 * year);
-  StepWrites step = writing({0});
-  for (int i = 0; i < 1000; ++i) step.by_storage[0].add(1 * mib);
+  const result::Wear wear = *wear_of(machine, writing({6'050'000'000}));
+  // 4 x 600 TB at 6.05 GB/s: 396,694 s, whatever the flash could stand
+  EXPECT_NEAR(wear.warranty_years.value(), 2.4e15 / 6.05e9 / year, 1e-9);
+  EXPECT_DOUBLE_EQ(wear.warranty_limit_years.value(), 5);
+  EXPECT_LT(*wear.warranty_years, *wear.lifetime_years);
+  EXPECT_FALSE(wear_of(machine, writing({0}))->warranty_years);
+}
+
+TEST(Endurance, SaysHowFullADriveIsOfTheRunAndOfOthers) {
+  description::MachineFile machine = ssdtrain();  // four drives of 1 TB
+  StepWrites step = writing({1'000'000'000});
+  step.live_bytes = {400e9};
+  EXPECT_DOUBLE_EQ(wear_of(machine, step)->filled, 0.1);
+  machine.storage[0].endurance->held = description::Bytes(300'000'000'000);
+  EXPECT_DOUBLE_EQ(wear_of(machine, step)->filled, 0.4);
+  machine.storage[0].endurance->trimmed = false;
+  EXPECT_DOUBLE_EQ(wear_of(machine, step)->filled, 1);
+}
+
+TEST(Endurance, WhatWritesShortensTheLife) {
+  description::MachineFile machine = ssdtrain();
+  description::StorageSpec& drive = machine.storage[0];
+  drive.count = 1;
+  drive.endurance->waf.reset();
+  drive.endurance->over_provisioning = 0.1;
+  drive.endurance->erase_block = 1_GiB;
+  drive.endurance->mapping_unit = 4_KiB;
+  drive.endurance->retention = drive.endurance->rated_retention;
+  StepWrites step = writing({});
+  WriteSizes& writes = step.by_storage.emplace_back();
+  for (int i = 0; i < 1000; ++i) writes.add(64 << 10);
+  step.live_bytes = {1e12};
+  const double waf = random_write_waf(1 / 1.1);  // 16,385 parts a block
   const result::Wear wear = *wear_of(machine, step);
-  EXPECT_DOUBLE_EQ(wear.waf, random_write_waf(0.3));
-  EXPECT_NEAR(wear.lifetime_years.value(),
-              600e12 / random_write_waf(0.3) / (1000 * 1048576.0 * day * 365), 1e-9);
-  EXPECT_NEAR(wear.rated_drive_writes_per_day.value(), 600.0 / 365 / 5, 1e-12);  // 0.33
+  EXPECT_DOUBLE_EQ(wear.waf, waf);
+  EXPECT_NEAR(wear.lifetime_years.value(), 600e12 * 2.5 / waf / (65.536e6 * day * 365), 1e-9);
+}
+
+TEST(Endurance, SaysWhatCachesThereAreAndWhichDriveIsTakenToNeedNone) {
+  description::MachineFile machine = ssdtrain();  // 600 TB behind 1 TB: 0.33 drive writes a day
+  result::Result result;
+  result.io.by_storage["nvme"] = {0, 5};
+  note_caches(machine, result);
+  ASSERT_EQ(result.notes.size(), 1u);
+  EXPECT_EQ(result.notes[0],
+            "nvme is taken to sustain its rate of 5 GB/s for writes: it is rated as a consumer "
+            "drive and has no slc_cache");
+  EXPECT_TRUE(result.slc_caches.empty());
+  machine.storage[0].slc_cache = {description::Bytes(100'000'000'000),
+                                  description::BytesPerSecond(1e9)};
+  result.notes.clear();
+  note_caches(machine, result);
+  EXPECT_TRUE(result.notes.empty());
+  EXPECT_EQ(result.slc_caches.at("nvme").size_bytes, 400e9);  // four drives
+  EXPECT_EQ(result.slc_caches.at("nvme").folded_write_bytes_per_s, 4e9);
+  machine.storage[0].slc_cache.reset();
+  machine.storage[0].endurance->rated = description::Bytes(1'825'000'000'000'000);  // one a day
+  note_caches(machine, result);
+  EXPECT_TRUE(result.notes.empty());
 }
 
 TEST(WriteSizes, CountsEqualSizesTogetherInAscendingOrder) {

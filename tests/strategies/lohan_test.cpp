@@ -208,6 +208,31 @@ TEST(Lohan, ActiveGradientsBeatNaiveOnesAndThoseAnUpdateAfterBackward) {
   EXPECT_NEAR(serial / active, 1.33, 0.08);  // LoHan, ablation of active gradient offloading
 }
 
+/// A long context on a card of 24 GiB: backward calls tensors back that are still on their way to
+/// the drives, while the next layer waits for the room that they leave.
+TEST(Lohan, CallsBackWhatHasNotLeftYet) {
+  for (const char* tokens : {"98304", "131072"}) {
+    SCOPED_TRACE(tokens);
+    result::Result run;
+    EXPECT_NO_THROW(
+        run = simulate(lohan(1, {"model=llama-3.2-3b", "machine=gaming_4090",
+                                 std::string("training.sequence=") + tokens, "run.steps=1"})));
+    EXPECT_GT(run.feasible() ? run.step_time_s : 1, 0);
+  }
+}
+
+/// Activations may go to the host alone, which is full: no time is foreseen, and no number
+/// invented.
+TEST(Lohan, AFullHostWithoutDrivesHasNoPredictedTime) {
+  const description::Scenario scenario =
+      lohan(64, {"strategy.activations.homes=[\"host\"]", "machine.host.memory=8 GiB"});
+  const Prepared prepared = prepare(scenario);
+  const nlohmann::json report =
+      swap_report(choose_swap(scenario, prepared.model, prepared.program), prepared.program);
+  for (const char* key : {"predicted_forward_s", "predicted_backward_s"})
+    EXPECT_TRUE(report.at(key).is_null() || std::isfinite(report.at(key).get<double>())) << key;
+}
+
 TEST(Lohan, InputsOfBlocksMayStayOnTheGpu) {
   const Prepared prepared = prepare(small("llama"));
   const SwapChoice swapped = choose_swap(small("llama"), prepared.model, prepared.program);

@@ -215,7 +215,8 @@ TEST(Checkmate, MakesAgainWhatTheGpuLacksAndMovesNothing) {
     EXPECT_GT(number(run, "recomputed_bytes"), 0u);
     EXPECT_EQ(run.plan.at("gap"), 0.0);
     EXPECT_EQ(run.plan.at("proven"), true);
-    EXPECT_TRUE(run.notes.empty());
+    for (const std::string& note : run.notes)  // what the plan is for, or what the model leaves out
+      EXPECT_EQ(note.find("plan"), std::string::npos) << note;
     EXPECT_TRUE(count(scenario).result.feasible());
   }
 }

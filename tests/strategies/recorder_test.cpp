@@ -135,9 +135,15 @@ TEST(Recorder, AGpuThatWorksOnTwoStreamsIsBusyOnce) {
   EXPECT_EQ(step.busy[index(Phase::backward)].gpu, 4);  // 1-4 and 2-5 together
   EXPECT_EQ(step.stalls.gpu_waits_for_host, 2);         // 0-1 and 5-6
   const auto& spans = recorder.trace().spans;
-  ASSERT_EQ(spans.size(), 2u);
+  ASSERT_EQ(spans.size(), 4u);
   EXPECT_EQ(spans[0].track, "rank 0 compute");
   EXPECT_EQ(spans[1].track, "rank 0 side");
+  EXPECT_EQ(spans[2].track, "phases");
+  EXPECT_EQ(spans[2].name, "backward");
+  EXPECT_EQ(spans[2].end_s, 6);
+  EXPECT_EQ(spans[3].track, "steps");
+  EXPECT_EQ(spans[3].start_s, 0);
+  EXPECT_EQ(spans[3].end_s, 6);
 }
 
 TEST(Recorder, AWatchSeesWhatStartsAndWhatEnds) {

@@ -292,7 +292,8 @@ TEST(SwapPlannerProperties, ABetterMachineIsNeverSlower) {
 constexpr std::uint64_t tokens = 128, wide = 1024, row = 2 * tokens * wide;
 
 TEST(SwapItems, OfAGptBlockAreItsProductsAndWhatNeedsThem) {
-  const Prepared prepared = prepare(small_model("gpt2", "resident"));
+  const Prepared prepared =
+      prepare(small_model("gpt2", "resident", {"training.causal_skip=false"}));
   const std::vector<SwapItem> items = swap_items(prepared.model, prepared.program);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> with_flops;
   std::uint64_t bytes = 0;

@@ -2,9 +2,11 @@
 
 #include "scenarios/description/data_files.hpp"
 #include "sim/plugin.hpp"
+#include "strategies/automatic.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/job.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace spillway::strategies {
@@ -45,18 +47,35 @@ nlohmann::json config(const std::string& model) {
       "max_position_embeddings": 64, "do_layer_norm_before": false})");
 }
 
+/// All memory is the run's, unless the test says otherwise: a byte is a byte.
+Overrides without_reserves(const Overrides& overrides) {
+  Overrides all{"machine.gpu.reserve=0 B", "machine.host.reserve=0 B"};
+  const auto whole = std::find_if(overrides.begin(), overrides.end(),
+                                  [](const auto& one) { return one.starts_with("machine="); });
+  const auto first = whole == overrides.end() ? overrides.begin() : std::next(whole);
+  all.insert(all.begin(), overrides.begin(), first);  // a machine replaces what was set before it
+  all.insert(all.end(), first, overrides.end());
+  return all;
+}
+
 result::Result run_on(Machine& machine, const description::Scenario& scenario,
                       const char* backend) {
   const Prepared prepared = prepare(scenario);
   return run(machine, scenario, prepared, backend);
 }
 
+result::Result with_needs(std::unique_ptr<Machine> machine, const description::Scenario& scenario,
+                          const Prepared& prepared, const char* backend) {
+  machine->let_tiers_grow();
+  return run(*machine, scenario, prepared, backend);
+}
+
 }  // namespace
 
 description::Scenario example(const std::string& name, const Overrides& overrides) {
   return scenarios::read_scenario(
-             description::data_root() / "scenarios/examples" / (name + ".json"), overrides,
-             known_systems(), unsupported)
+             description::data_root() / "scenarios/examples" / (name + ".json"),
+             without_reserves(overrides), known_systems(), unsupported)
       .scenario;
 }
 
@@ -74,7 +93,9 @@ description::Scenario small_model(const std::string& model, const std::string& s
       {"training", {{"precision", "fp16_mixed"}, {"micro_batch", 2}, {"sequence", 64}}},
       {"machine", "h100_8gpu"},
       {"strategy", {{"system", system}, {"optimizer", {{"subgroup", "6e6 params"}}}}}};
-  return scenarios::read_scenario(scenario, overrides, known_systems(), unsupported).scenario;
+  return scenarios::read_scenario(scenario, without_reserves(overrides), known_systems(),
+                                  unsupported)
+      .scenario;
 }
 
 Counted count(const description::Scenario& scenario) {
@@ -88,6 +109,13 @@ Counted count(const description::Scenario& scenario) {
 
 result::Result simulate(const description::Scenario& scenario) {
   return run_on(*sim::open_sim_machine(scenario, false), scenario, "sim");
+}
+
+Needs needs_of(const description::Scenario& written) {
+  Prepared prepared = prepare(written);
+  const description::Scenario scenario = resolve_automatic(written, prepared, &prepared.filled);
+  return {with_needs(std::make_unique<CountingMachine>(scenario), scenario, prepared, "counting"),
+          with_needs(sim::open_sim_machine(scenario, false), scenario, prepared, "sim")};
 }
 
 std::uint64_t at_peak(const result::PeakBytes& peak, const std::string& purpose) {

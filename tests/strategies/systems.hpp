@@ -17,7 +17,8 @@ using Overrides = std::vector<std::string>;
 
 inline constexpr double gib = 1 << 30;
 
-/// The example `name` of scenarios/examples, resolved with further overrides.
+/// The example `name` of scenarios/examples, resolved with further overrides. Here and below
+/// without reserves for the system, which overrides may set.
 description::Scenario example(const std::string& name, const Overrides& overrides = {});
 
 /// Models of two blocks, 1024 wide, 64 tokens at most: gpt2 llama t5 bert mixtral opt, and
@@ -34,6 +35,12 @@ struct Counted {
 };
 Counted count(const description::Scenario& scenario);
 result::Result simulate(const description::Scenario& scenario);
+
+/// What became of a scenario on machines whose tiers grow; `auto` is settled first.
+struct Needs {
+  result::Result counted, simulated;
+};
+Needs needs_of(const description::Scenario& scenario);
 
 /// Bytes of a purpose at a tier's peak, all ranks; 0 when it was not alive then.
 std::uint64_t at_peak(const result::PeakBytes& peak, const std::string& purpose);

@@ -36,7 +36,7 @@ TEST(WeightKnobs, PoolWithNothingAheadStillHoldsOneBlock) {
   }
 }
 
-TEST(WeightKnobs, PrefetchBucketAndLiveLimitHoldGatheredWeightsBack) {
+TEST(WeightKnobs, TheLimitOfLiveElementsHoldsGatheredWeightsBack) {
   // 64 k tokens: the kernels take longer than the reads, so that prefetch gets as far as it may
   const auto gathered = [](Overrides overrides) {
     overrides.push_back("strategy.weights.prefetch_blocks=3");
@@ -47,13 +47,39 @@ TEST(WeightKnobs, PrefetchBucketAndLiveLimitHoldGatheredWeightsBack) {
     return at_peak(simulate(llama(overrides)).gpu, "gathered_weights");
   };
   const std::uint64_t free = gathered({});
-  const std::uint64_t bucket = gathered({"strategy.weights.prefetch_bucket=5e7 params"});
   const std::uint64_t live = gathered({"strategy.weights.max_live=5.3e8 params"});
-  // a tensor at least may go ahead; a bucket of 5e7 holds k, v and o or q, no whole block
   EXPECT_GE(free, 2 * 3 * block);  // the one that runs and two ahead: the third is asked for then
-  EXPECT_LT(bucket, free - 2 * block);
   EXPECT_LT(live, free);
   EXPECT_LE(live, 2 * 530'000'000ull);  // two blocks, no more
+}
+
+TEST(WeightKnobs, EitherLimitOfZeroSwitchesPrefetchingOff) {
+  // weights in host memory: what comes in its turn waits until the layer before has left the GPU
+  const auto forward = [](const std::string& knob) {
+    return simulate(llama({"strategy.system=zero_offload", "machine=h100_8gpu",
+                           "strategy.weights." + knob}))
+        .forward_s;
+  };
+  const double ahead = forward("prefetch_blocks=1");
+  const double none = forward("prefetch_blocks=0");
+  EXPECT_GT(none, 1.02 * ahead);
+  EXPECT_DOUBLE_EQ(forward("prefetch_bucket=0 params"), none);
+  EXPECT_DOUBLE_EQ(forward("max_live=0 params"), none);
+  EXPECT_DOUBLE_EQ(forward("prefetch_bucket=1e6 params"), ahead);
+}
+
+TEST(WeightKnobs, WhatIsUsedAgainSoonIsNotFetchedAgain) {
+  // the head is the last of forward and the first of backward: 128256 x 4096 elements
+  const auto fetched = [](std::uint64_t reuse) {
+    return count(llama({"strategy.system=zero_offload", "machine=h100_8gpu",
+                        "strategy.weights.max_reuse=" + std::to_string(reuse) + " params"}))
+        .result.phase_bytes.at("backward")
+        .h2d;
+  };
+  EXPECT_EQ(fetched(0) - fetched(1), 2 * largest);
+  // the head and its norm, once in forward and once in backward, lie between the uses of the last
+  // block
+  EXPECT_EQ(fetched(1) - fetched(2 * (largest + 4096) + 1), 2 * block);
 }
 
 TEST(WeightKnobs, LimitsNeitherChangeBytesNorStop) {

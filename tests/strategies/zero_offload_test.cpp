@@ -84,6 +84,62 @@ TEST(ZeroOffload, OriginalFormKeepsSixteenBitWeightsOnTheGpu) {
   EXPECT_EQ(run.phase_bytes.at("update").h2d, 2 * parameters);
 }
 
+/// ZeRO-1 and 2 as DeepSpeed's stage_1_and_2.py has them, one rank.
+result::Result in_states(Overrides more) {
+  for (const char* fixed : {"strategy.weights.home=gpu", "strategy.optimizer.subgroup=1e12 params",
+                            "strategy.pinned=exact"})
+    more.insert(more.begin(), fixed);
+  return count(motivation("llama-3.2-1b", std::move(more))).result;
+}
+
+TEST(ZeroOffload, StageTwoSendsGradientsOnceInFp32) {
+  const result::Result run = in_states({"parallel.zero_stage=2"});
+  EXPECT_EQ(run.phase_bytes.at("backward").d2h, 4 * parameters);
+  EXPECT_EQ(run.phase_bytes.at("backward").h2d, 0u);
+  EXPECT_EQ(run.phase_bytes.at("update").h2d, 2 * parameters);
+  // masters 4, states 8, gradients 4, and 2 for new weights: 18 B a parameter, no flat buffer
+  EXPECT_EQ(at_peak(run.host, "master_weights"), 4 * parameters);
+  EXPECT_EQ(at_peak(run.host, "optimizer_states"), 8 * parameters);
+  EXPECT_EQ(at_peak(run.host, "optimizer_gradient_buffers"), 4 * parameters);
+  EXPECT_EQ(at_peak(run.host, "swap_out_buffer"), 2 * parameters);
+  EXPECT_EQ(at_peak(run.host, "gradient_flat_buffer"), 0u);
+  EXPECT_EQ(at_peak(run.host, "overflow_check_temporaries"), 0u);
+  EXPECT_EQ(at_peak(run.host, "pinned_gradient_buffer"), 2 * embedding);
+}
+
+TEST(ZeroOffload, StageTwoAddsMicroBatchesInHostMemory) {
+  const result::Result run =
+      in_states({"parallel.zero_stage=2", "training.gradient_accumulation=3"});
+  // 2 B down each time, 2 B up before the second and the third, 4 B down after the last
+  EXPECT_EQ(run.phase_bytes.at("backward").d2h, (3 * 2 + 4) * parameters);
+  EXPECT_EQ(run.phase_bytes.at("backward").h2d, 2 * 2 * parameters);
+  EXPECT_EQ(at_peak(run.host, "gradient_accumulation"), 2 * parameters);
+}
+
+TEST(ZeroOffload, StageOneAddsMicroBatchesOnTheGpu) {
+  const result::Result run =
+      in_states({"parallel.zero_stage=1", "training.gradient_accumulation=3"});
+  EXPECT_EQ(run.phase_bytes.at("backward").d2h, 4 * parameters);
+  EXPECT_EQ(at_peak(run.host, "gradient_accumulation"), 0u);
+  EXPECT_GE(at_peak(run.gpu, "gradients"), 2 * parameters);
+}
+
+TEST(ZeroOffload, StageThreeSendsThemToTheFlatBufferAndOn) {
+  // 2 B down, 2 B up for the norm, 4 B down
+  const result::Result run =
+      in_states({"parallel.zero_stage=3", "strategy.gradients.accumulation=fp16"});
+  EXPECT_EQ(run.phase_bytes.at("backward").d2h, 6 * parameters);
+  EXPECT_EQ(run.phase_bytes.at("backward").h2d, 2 * parameters);
+  EXPECT_EQ(at_peak(run.host, "gradient_flat_buffer"), 2 * parameters);
+}
+
+TEST(ZeroOffload, NothingIsPinnedWhereDeepSpeedPinsNothing) {
+  const result::Result run =
+      in_states({"parallel.zero_stage=2", "strategy.pinned=power_of_two",
+                 "strategy.gradients.d2h=pageable", "strategy.gradients.pinned=exact"});
+  EXPECT_EQ(at_peak(run.host, "pinned_rounding"), 0u);
+}
+
 TEST(ZeroOffload, Fp32TrainingNeedsNeitherGradientBuffersNorCasts) {
   const result::PeakBytes host =
       count(example("llama8b_memascend_c1", {"model=llama-3.2-1b", "strategy.system=zero_offload",

@@ -30,11 +30,16 @@ class Gradients : public testing::TestWithParam<Case> {
   // of them matter.
   static void enlarge(Executor& run) {
     const RandomStream noise = initial_stream(99, 0);
-    for (std::size_t index = 0; index < run.weights(); ++index)
+    for (std::size_t index = 0; index < run.weights(); ++index) {
+      const models::WeightKind kind = run.model().weights[index].kind;
+      const bool is_norm = kind == models::WeightKind::norm ||
+                           kind == models::WeightKind::query_norm ||
+                           kind == models::WeightKind::key_norm;
       for (std::size_t i = 0; i < run.elements(index); ++i)
         store(run.weight(index), i,
-              5 * load(run.weight(index), i) * (run.elements(index) == 24 ? 0.2f : 1.0f) +
+              load(run.weight(index), i) * (is_norm ? 1.0f : 5.0f) +
                   initial_value({0, 0.1f}, noise, i));
+    }
   }
 
   /// The loss when `weight` has moved by `step` along `direction`.
@@ -117,6 +122,31 @@ constexpr const char* gelu_llama = R"({"model_type": "llama", "hidden_size": 24,
     "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 40, "vocab_size": 50,
     "hidden_act": "gelu_new", "attention_bias": true, "mlp_bias": true})";
 
+// 3 heads of 8.
+constexpr const char* small_qwen3 = R"({"model_type": "qwen3", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
+    "intermediate_size": 40, "vocab_size": 50})";
+constexpr const char* small_olmo2 = R"({"model_type": "olmo2", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 3, "intermediate_size": 40,
+    "vocab_size": 50})";
+constexpr const char* small_gemma3 = R"({"model_type": "gemma3_text", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
+    "intermediate_size": 40, "vocab_size": 50})";
+constexpr const char* small_phi3 = R"({"model_type": "phi3", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 3, "num_key_value_heads": 1,
+    "intermediate_size": 40, "vocab_size": 50, "partial_rotary_factor": 0.75})";
+constexpr const char* small_neox = R"({"model_type": "gpt_neox", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 3, "intermediate_size": 40,
+    "vocab_size": 50})";
+constexpr const char* small_cohere = R"({"model_type": "cohere", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 3, "intermediate_size": 40,
+    "vocab_size": 50})";
+constexpr const char* small_nemotron = R"({"model_type": "nemotron", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 3, "intermediate_size": 40,
+    "vocab_size": 50})";
+constexpr const char* small_bigcode = R"({"model_type": "gpt_bigcode", "n_embd": 24, "n_layer": 1,
+    "n_head": 3, "n_inner": 40, "n_positions": 32, "vocab_size": 50})";
+
 INSTANTIATE_TEST_SUITE_P(
     Models, Gradients,
     testing::Values(Case{"llama", small_llama},
@@ -128,7 +158,16 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"gpt2_unfused", small_gpt2, Attention::materialized, false},
                     Case{"gpt2_dropout", small_gpt2, Attention::flash, true, 0.2},
                     Case{"gpt2_unfused_dropout", small_gpt2, Attention::materialized, false, 0.2},
-                    Case{"opt", small_opt}, Case{"opt_norm_last", norm_last_opt}),
+                    Case{"opt", small_opt}, Case{"opt_norm_last", norm_last_opt},
+                    Case{"norms_of_heads", small_qwen3},
+                    Case{"norms_of_heads_unfused", small_qwen3, Attention::materialized, false},
+                    Case{"norms_of_outputs", small_olmo2}, Case{"sandwich", small_gemma3},
+                    Case{"gate_and_up_in_one", small_phi3},
+                    Case{"gate_and_up_dropout", small_phi3, Attention::flash, false, 0.2},
+                    Case{"parallel_norms", small_neox},
+                    Case{"parallel_norms_dropout", small_neox, Attention::flash, true, 0.2},
+                    Case{"parallel_without_biases", small_cohere},
+                    Case{"relu_squared", small_nemotron}, Case{"one_key_head", small_bigcode}),
     [](const auto& row) { return row.param.name; });
 
 }  // namespace

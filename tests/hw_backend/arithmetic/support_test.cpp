@@ -36,6 +36,28 @@ TEST(Support, WhatDoesNotRunSaysWhy) {
   EXPECT_EQ(complaints(R"({"model_type": "llama", "head_dim": 5})").size(), 1u);
 }
 
+TEST(Support, BlocksThatOnlySimulateSayWhich) {
+  const auto reason = [](const char* config) {
+    const auto found = complaints(config);
+    return found.empty() ? std::string() : found.front().message;
+  };
+  EXPECT_EQ(reason(R"({"model_type": "bloom"})"),
+            "test has slopes as positions (ALiBi), which no device computes for real");
+  EXPECT_EQ(reason(R"({"model_type": "deepseek_v3", "n_routed_experts": 0})"),
+            "test has latent attention, which no device computes for real");
+  EXPECT_EQ(reason(R"({"model_type": "gemma2", "sliding_window": null})"),
+            "test has capped attention scores, which no device computes for real");
+  EXPECT_EQ(reason(R"({"model_type": "phi"})"),
+            "test has a bias of the vocabulary's product, which no device computes for real");
+  EXPECT_EQ(reason(R"({"model_type": "olmo"})"),
+            "test has norms without weights, which no device computes for real");
+  EXPECT_EQ(reason(R"({"model_type": "mistral", "sliding_window": 1})"),
+            "test has windows of attention shorter than training.sequence, which no device "
+            "computes for real");
+  // a window that hides nothing is none
+  EXPECT_EQ(reason(R"({"model_type": "mistral", "sliding_window": 4096})"), "");
+}
+
 TEST(Support, EveryReasonIsNamedAtOnce) {
   const auto found = complaints(R"({"model_type": "mixtral"})", 2, 1.0);
   ASSERT_EQ(found.size(), 3u);

@@ -1,0 +1,85 @@
+#include "answers/fit/change.hpp"
+
+#include "explore/runs_with.hpp"
+#include "scenarios/description/quantity.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <fmt/format.h>
+
+namespace spillway::answers {
+
+using description::Scenario;
+using nlohmann::json;
+
+namespace {
+
+/// A change below that is none.
+constexpr double worth_saying = 1.02;
+
+struct Step {
+  std::string words;
+  std::vector<std::string> set;
+};
+
+std::vector<Step> steps_from(const Scenario& now) {
+  std::vector<Step> steps;
+  const std::string more = description::to_text(now.machine.host.memory * 2);
+  const std::string memory = "machine.host.memory=\"" + more + "\"";
+  steps.push_back({more + " of host memory", {memory}});
+  for (const strategies::System& system : strategies::catalogue()) {
+    const description::Strategy parts = system.defaults();
+    const bool in_memory = parts.optimizer.home == description::Home::host &&
+                           parts.optimizer.device == description::OptimizerDevice::cpu;
+    if (in_memory && parts.optimizer.staleness == 0 && now.strategy.system != system.name)
+      steps.push_back({fmt::format("{} of host memory and {}", more, system.name),
+                       {memory, fmt::format(R"(strategy={{"system": "{}"}})", system.name)}});
+  }
+  for (const description::StorageSpec& storage : now.machine.storage)
+    if (storage.kind == description::StorageKind::ssd) {
+      steps.push_back(
+          {"one more drive on " + storage.name,
+           {fmt::format("machine.storage.{}.count={}", storage.name, storage.count + 1)}});
+      break;
+    }
+  if (now.parallel.tensor == 1 && now.parallel.pipeline == 1 && now.machine.nodes == 1)
+    steps.push_back({"one more card",
+                     {fmt::format("machine.gpu.count={}", now.machine.gpu.count + 1),
+                      fmt::format("parallel.data={}", now.parallel.data + 1)}});
+  return steps;
+}
+
+}  // namespace
+
+std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
+                                     bool only_runnable, std::uint64_t& simulated) {
+  const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
+  const Scenario now =
+      scenarios::read_scenario(answer.scenario, {}, systems, strategies::unsupported).scenario;
+  std::vector<Step> steps;
+  std::vector<Scenario> scenarios;
+  for (Step& step : steps_from(now)) {
+    try {
+      Scenario changed =
+          scenarios::read_scenario(answer.scenario, step.set, systems, strategies::unsupported)
+              .scenario;
+      if (only_runnable && !explore::runs_with(changed).runnable) continue;
+      scenarios.push_back(std::move(changed));
+      steps.push_back(std::move(step));
+    } catch (const description::ScenarioError&) {
+      continue;  // this step does not go with the scenario; the others may
+    }
+  }
+  const auto outcomes = explore::simulate_all(backend, scenarios);
+  simulated += scenarios.size();
+  std::optional<FitChange> best;
+  double most = answer.tokens_per_s * worth_saying;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto& result = outcomes[i].result;
+    if (!result || !result->feasible() || result->tokens_per_s <= most) continue;
+    most = result->tokens_per_s;
+    best = FitChange{steps[i].words, steps[i].set, most, result->price_usd};
+  }
+  return best;
+}
+
+}  // namespace spillway::answers

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "answers/fit/fit.hpp"
+
+namespace spillway::answers {
+
+/// A way to train, with a split of the cards and a micro-batch.
+struct Candidate {
+  std::string words;               ///< "zero_offload, tensor 2, micro-batch 8"
+  description::Scenario scenario;  ///< resolved
+  std::size_t way = 0;             ///< those of one way differ in the micro-batch only
+  bool runnable = false;
+  bool plans = false;            ///< tensor by tensor, which takes its time
+  double most_tokens_per_s = 0;  ///< no schedule trains more; infinite: no bound
+};
+
+/// What a search found.
+struct Found {
+  std::optional<result::Result> runnable, best;
+  /// Of those that do not fit, the one that comes nearest; absent where one fits.
+  std::optional<description::Scenario> nearest;
+  std::string why_not;
+  std::vector<std::string> unanswered;  ///< candidates that ended without a result, and why
+  std::uint64_t bounded = 0, simulated = 0;
+};
+
+/// Every way to train `job` in micro-batches of 1 to 32.
+///   job        a scenario without strategy: model, machine, training, run
+///   overrides  of everything that is tried
+///   Throws     ScenarioError: what is wrong with the first way where it is wrong with all
+std::vector<Candidate> candidates_of(const nlohmann::json& job,
+                                     const std::vector<std::string>& overrides);
+
+/// Simulates candidates in the order of their bounds, those that people can run first, until no
+/// bound is above the fastest: of each way from the largest micro-batch down to the first that
+/// fits. Systems that plan for each tensor come last, in micro-batches of 4 and 1.
+///   only_runnable  leaves the others out
+Found search(const explore::Backend& backend, std::vector<Candidate> candidates,
+             bool only_runnable);
+
+}  // namespace spillway::answers

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "scenarios/located_json.hpp"
+#include "scenarios/offers.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace spillway::cli {
+
+/// `--price` and `--prices`.
+struct PriceOptions {
+  std::vector<std::string> prices;
+  std::string offers;  ///< a CSV file
+  bool any() const { return !prices.empty() || !offers.empty(); }
+};
+void add_prices(CLI::App& verb, PriceOptions& options);
+/// Puts what they say into the machine.
+///   Throws  ScenarioError: what cannot be read, and offers for none of its parts
+void price_anew(const PriceOptions& options, description::MachineFile& machine);
+/// The same for all that a base scenario resolves to: parts of the catalogue get these prices, and
+/// so does the machine where it states its own.
+void price_anew(const PriceOptions& options, scenarios::LocatedJson& base);
+/// "The prices of gpu (2024-03-11) are more than a year old: ..."; "" where none is.
+std::string old_prices_words(const description::MachineFile& machine);
+
+}  // namespace spillway::cli

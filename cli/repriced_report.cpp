@@ -1,0 +1,102 @@
+#include "cli/common.hpp"
+#include "cli/explore_report.hpp"
+#include "explore/reprice.hpp"
+#include "reports/csv.hpp"
+#include "reports/human.hpp"
+#include "reports/table.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <sstream>
+
+namespace spillway::cli {
+
+using explore::Repriced;
+using explore::RepricedPoint;
+using nlohmann::json;
+using reports::Align;
+
+namespace {
+
+void print_table(const explore::SpaceRow& space, const Repriced& found) {
+  reports::Table table;
+  table.columns.push_back({"point", Align::right, 0});
+  for (const std::string& axis : space.axes) table.columns.push_back({axis, Align::left, 28});
+  for (const explore::ObjectiveRow& one : space.objectives)
+    if (one.path != "price_usd") table.columns.push_back({one.path, Align::right, 0});
+  table.columns.push_back({"price now", Align::right, 0});
+  table.columns.push_back({"price then", Align::right, 0});
+  for (const RepricedPoint& point : found.front) {
+    auto& cells = table.rows.emplace_back();
+    cells.emplace_back(std::to_string(point.row.number));
+    for (const std::string& axis : space.axes) {
+      const json& value = point.row.point.at(axis);
+      cells.emplace_back(value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    for (const explore::ObjectiveRow& one : space.objectives)
+      if (one.path != "price_usd")
+        cells.emplace_back(human_value(one.path, point.row.objectives.value(one.path, json())));
+    cells.emplace_back(reports::human_price(point.price_usd));
+    cells.emplace_back(reports::human_price(point.old_usd));
+  }
+  print(to_text(table, reports::screen_of(stdout)));
+}
+
+/// What the answer leaves out.
+std::string reservations(const Repriced& found) {
+  std::string text = fmt::format("{} points fulfil the constraints at these prices",
+                                 reports::human_count(found.points));
+  if (found.joined > 0)
+    text += fmt::format(", {} of them only now", reports::human_count(found.joined));
+  text += ".";
+  if (found.unknown > 0)
+    text += fmt::format(" {} are left out, whose constraints name what the database does not hold.",
+                        reports::human_count(found.unknown));
+  if (found.pruned > 0)
+    text += fmt::format(
+        " {} were pruned at the old prices and never simulated: exploring with the same --price "
+        "looks at them.",
+        reports::human_count(found.pruned));
+  return text;
+}
+
+std::vector<json> rows_of(const Repriced& found) {
+  std::vector<json> rows;
+  for (const RepricedPoint& point : found.front)
+    rows.push_back({{"number", point.row.number},
+                    {"key", point.row.key},
+                    {"point", point.row.point},
+                    {"objectives", point.row.objectives},
+                    {"price_usd", point.price_usd},
+                    {"old_price_usd", point.old_usd}});
+  return rows;
+}
+
+}  // namespace
+
+void print_repriced(explore::Store& store, std::int64_t number,
+                    const std::vector<scenarios::Offer>& offers, Form form) {
+  const explore::SpaceRow space = space_row(store, number);
+  Repriced found = reprice(store, space, offers);
+  if (found.prices == 0 && found.points > 0)
+    refuse("--price", "no machine of the space has one of these parts at a price of its own", "");
+  std::stable_sort(found.front.begin(), found.front.end(), [](const auto& one, const auto& other) {
+    return one.price_usd < other.price_usd;
+  });
+  if (form == Form::csv) {
+    std::ostringstream text;
+    reports::write_csv(text, rows_of(found));
+    return print(text.str());
+  }
+  if (form == Form::json)
+    return print_json({{"space", space.name},
+                       {"points", found.points},
+                       {"joined", found.joined},
+                       {"unknown", found.unknown},
+                       {"pruned", found.pruned},
+                       {"front", rows_of(found)}});
+  if (!found.front.empty()) print_table(space, found);
+  print(reports::paragraph("\n" + reservations(found), reports::screen_of(stdout)));
+}
+
+}  // namespace spillway::cli

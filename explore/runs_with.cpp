@@ -1,0 +1,119 @@
+#include "explore/runs_with.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace spillway::explore {
+
+using description::Scenario;
+using description::Strategy;
+using nlohmann::json;
+using result::RunsWith;
+using strategies::Program;
+
+namespace {
+
+constexpr const char* nobody = "spillway alone";
+
+/// Its versions before 0.19 round pinned memory up to powers of two; the ones since then do not
+/// under DS_PIN_MEMORY_BACKEND=native.
+RunsWith deepspeed(const Scenario& scenario) {
+  const bool exact = scenario.strategy.pinned == description::PinnedPolicy::exact;
+  return {exact ? "DeepSpeed >= 0.19" : "DeepSpeed", true};
+}
+
+/// Whether DeepSpeed has the parts.
+bool deepspeed_has(const Scenario& scenario) {
+  using namespace description;
+  const Strategy& parts = scenario.strategy;
+  const ActivationPolicy policy = parts.activations.policy;
+  const bool activations = policy == ActivationPolicy::keep ||
+                           policy == ActivationPolicy::checkpoint_gpu ||
+                           policy == ActivationPolicy::checkpoint_host;
+  const bool weights = parts.weights.pool != PoolKind::adaptive &&
+                       parts.weights.pool != PoolKind::pages &&
+                       !parts.further.contains("weights.chunk");
+  const bool gradients = !updates_in_backward(parts.gradients.policy);
+  const bool optimizer =
+      parts.optimizer.device != OptimizerDevice::near_storage &&
+      (parts.optimizer.device == OptimizerDevice::cpu || parts.optimizer.home == Home::gpu) &&
+      parts.optimizer.order == SubgroupOrder::ascending && parts.optimizer.paths.empty() &&
+      parts.optimizer.staleness == 0;
+  const bool memory = parts.overflow_check != OverflowCheck::fused &&
+                      parts.io_engine != IoEngine::direct && !parts.unlimited_gpu;
+  return activations && weights && gradients && optimizer && memory;
+}
+
+/// Nothing leaves the GPUs.
+RunsWith trainer(const Scenario& scenario) {
+  const Strategy& parts = scenario.strategy;
+  using description::ActivationPolicy;
+  using description::Home;
+  const bool plain = (parts.activations.policy == ActivationPolicy::keep ||
+                      parts.activations.policy == ActivationPolicy::checkpoint_gpu ||
+                      parts.activations.policy == ActivationPolicy::checkpoint_host) &&
+                     parts.optimizer.home == Home::gpu && parts.weights.home == Home::gpu &&
+                     parts.optimizer.staleness == 0 && !parts.unlimited_gpu;
+  if (!plain) return deepspeed_has(scenario) ? deepspeed(scenario) : RunsWith{nobody, false};
+  const description::Parallel& parallel = scenario.parallel;
+  if (parallel.tensor > 1 || parallel.pipeline > 1) return {"Megatron-LM", true};
+  return {parallel.data > 1 && parallel.zero_stage > 0 ? "PyTorch (FSDP), DeepSpeed" : "PyTorch",
+          true};
+}
+
+/// A number, a quantity, a switch or "auto": what its program takes as a setting.
+bool is_setting(const json& value) {
+  if (!value.is_string()) return value.is_number() || value.is_boolean();
+  const auto& text = value.get_ref<const std::string&>();
+  return text == "auto" || (!text.empty() && text[0] >= '0' && text[0] <= '9');
+}
+
+/// A part that is another than the system's own; "" when none is.
+std::string other_part(const json& own, const json& asked, const std::string& path) {
+  for (const auto& [key, value] : asked.items()) {
+    const std::string inner = path.empty() ? key : path + "." + key;
+    const json before = own.is_object() && own.contains(key) ? own[key] : json();
+    if (value.is_object()) {
+      if (const std::string found = other_part(before, value, inner); !found.empty()) return found;
+    } else if (value != before && inner != "preset" && !is_setting(value)) {
+      return inner;
+    }
+  }
+  return "";
+}
+
+bool has_its_own_parts(const strategies::System& system, const Strategy& parts) {
+  return other_part(json(system.defaults()), json(parts), "").empty();
+}
+
+}  // namespace
+
+RunsWith runs_with(const Scenario& scenario) {
+  const strategies::System* system = strategies::find_system(scenario.strategy.system);
+  if (!system || scenario.run.io_bench) return {nobody, false};
+  switch (system->program) {
+    case Program::trainer:
+      return trainer(scenario);
+    case Program::deepspeed:
+      if (deepspeed_has(scenario)) return deepspeed(scenario);
+      break;
+    case Program::colossal_ai:
+      if (has_its_own_parts(*system, scenario.strategy)) return {"Colossal-AI", true};
+      break;
+    case Program::authors:
+      if (has_its_own_parts(*system, scenario.strategy))
+        return {std::string("the authors' code of ") + system->name, false};
+      break;
+    case Program::none:
+      break;
+  }
+  return {nobody, false};
+}
+
+RunsWith runs_with(const strategies::System& system) {
+  Scenario scenario;
+  scenario.strategy = system.defaults();
+  return runs_with(scenario);
+}
+
+}  // namespace spillway::explore

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "reports/result/finished_run.hpp"
+#include "scenarios/description/scenario.hpp"
+#include "strategies/catalogue.hpp"
+
+namespace spillway::explore {
+
+/// Which program trains as the scenario says, as far as is known:
+///   "DeepSpeed", with the version where it matters: it has every part that the scenario has
+///   "PyTorch", "Megatron-LM"  all stays on the GPUs, alone, or shared by layers
+///   "Colossal-AI"             Gemini with the parts that it has
+///   "the authors' code of X"  published with a paper; their models and machines, not maintained
+///   "spillway alone"          no program that can be had: a paper without code, or parts of
+///   several
+/// Sizes and counts are settings that any of them takes; what a part does is not.
+result::RunsWith runs_with(const description::Scenario& scenario);
+
+/// Of the system with its own parts.
+result::RunsWith runs_with(const strategies::System& system);
+
+}  // namespace spillway::explore

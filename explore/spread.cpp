@@ -1,0 +1,241 @@
+#include "explore/spread.hpp"
+
+#include "scenarios/description/quantity.hpp"
+#include "scenarios/located_json.hpp"
+#include "scenarios/shipped.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace spillway::explore {
+
+using description::MachineFile;
+using description::Scenario;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t draws = 1024;
+constexpr double tail = 0.05;
+
+/// Those that decide how long a step takes; the others are factors on the answer.
+bool decides_time(const SpreadGroup& group) {
+  return group.name != "endurance" && group.name != "power" && group.name != "prices";
+}
+
+bool nobody_states(const std::string& source) {
+  return source.starts_with("assumed") || source.starts_with("default");
+}
+
+bool matches(const std::string& path, const std::string& pattern) {
+  if (!pattern.starts_with(".")) return path.starts_with(pattern);
+  return path.starts_with("storage.") && path.find(pattern) != std::string::npos &&
+         (pattern.ends_with(".") || path.ends_with(pattern));
+}
+
+/// The value at a dotted path, storages by name; nullptr when there is none.
+json* value_at(json& machine, const std::string& path) {
+  json* at = &machine;
+  std::size_t from = 0;
+  while (from <= path.size()) {
+    const std::size_t dot = std::min(path.find('.', from), path.size());
+    const std::string step = path.substr(from, dot - from);
+    if (at->is_array()) {
+      const auto item = std::find_if(at->begin(), at->end(), [&](const json& one) {
+        return one.is_object() && one.value("name", "") == step;
+      });
+      if (item == at->end()) return nullptr;
+      at = &*item;
+    } else {
+      if (!at->is_object() || !at->contains(step)) return nullptr;
+      at = &(*at)[step];
+    }
+    from = dot + 1;
+  }
+  return at;
+}
+
+json scaled(const json& value, double factor) {
+  if (value.is_number()) {
+    const double number = value.get<double>();
+    return number <= 1 ? std::min(1.0, number * factor) : number * factor;
+  }
+  if (!value.is_string()) return value;
+  using description::Dimension;
+  for (const Dimension dimension :
+       {Dimension::bytes_per_second, Dimension::flops_per_second, Dimension::params_per_second,
+        Dimension::bytes, Dimension::seconds}) {
+    const auto parsed = description::parse_quantity(dimension, value.get<std::string>());
+    if (parsed.problem.empty())
+      return description::print_quantity(dimension, std::round(parsed.value * factor));
+  }
+  return value;
+}
+
+/// The value below which a share of the list lies.
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+/// The same numbers for the same seed, whatever the library.
+class Uniform {
+ public:
+  explicit Uniform(std::uint64_t seed) : engine_(seed) {}
+  double next() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// Effects of each group alone, draws of all of them together.
+class Spread {
+ public:
+  Spread(const Backend& backend, const Scenario& scenario, const result::Result& now)
+      : backend_(backend), scenario_(scenario), now_(now) {
+    scenario_.run.steps = 1;  // equal steps repeat to 0.1 %
+    for (SpreadGroup& group : open_groups(scenario.machine))
+      (decides_time(group) ? timed_ : factors_).push_back(std::move(group));
+  }
+
+  std::map<std::string, std::pair<double, double>> run(std::uint64_t seed) {
+    if (timed_.empty() && factors_.empty()) return {};
+    measure_effects();
+    draw(seed);
+    add_times();
+    if (now_.wear && now_.wear->lifetime_years)
+      add("wear.lifetime_years", *now_.wear->lifetime_years, {"endurance"});
+    if (now_.run && now_.run->kwh) add("run.kwh", *now_.run->kwh, {"power"});
+    if (now_.run && now_.run->usd.energy)
+      add("run.usd.energy", *now_.run->usd.energy, {"power", "prices"});
+    return std::move(range_);
+  }
+
+ private:
+  void measure_effects() {
+    std::vector<Scenario> ends;
+    for (const SpreadGroup& group : timed_)
+      ends.emplace_back(scenario_).machine = moved(scenario_.machine, {{group, group.low}});
+    const auto outcomes = simulate_all(backend_, ends);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const auto& result = outcomes[i].result;
+      // what does not fit at that end, as a plan for other rates may not, has no time
+      const bool timed = result && result->feasible() && result->step_time_s > 0;
+      effects_.push_back(timed ? std::log(result->step_time_s / now_.step_time_s) : 0);
+    }
+  }
+
+  /// The logarithm of what a factor does to the step, in proportion to what the low end does.
+  double effect(std::size_t group, double log_factor) const {
+    return effects_[group] * log_factor / std::log(timed_[group].low);
+  }
+
+  void draw(std::uint64_t seed) {
+    Uniform uniform(seed);
+    const auto log_factor = [&](const SpreadGroup& group) {
+      const double low = std::log(group.low), high = std::log(group.high);
+      return low + uniform.next() * (high - low);
+    };
+    for (std::size_t i = 0; i < draws; ++i) {
+      double time = 0;
+      for (std::size_t group = 0; group < timed_.size(); ++group) {
+        drawn_.push_back(log_factor(timed_[group]));
+        time += effect(group, drawn_.back());
+      }
+      times_.push_back(std::exp(time));
+      for (const SpreadGroup& group : factors_) others_.push_back(std::exp(log_factor(group)));
+    }
+  }
+
+  /// Simulates the draws at both tails.
+  void add_times() {
+    std::vector<std::size_t> order(draws);
+    for (std::size_t i = 0; i < draws; ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return times_[a] < times_[b]; });
+    std::vector<Scenario> ends;
+    for (const double share : {tail, 1 - tail}) {
+      const std::size_t i = order[static_cast<std::size_t>(share * (draws - 1) + 0.5)];
+      std::vector<std::pair<SpreadGroup, double>> factors;
+      for (std::size_t group = 0; group < timed_.size(); ++group)
+        factors.emplace_back(timed_[group], std::exp(drawn_[i * timed_.size() + group]));
+      ends.emplace_back(scenario_).machine = moved(scenario_.machine, factors);
+    }
+    double low = now_.step_time_s, high = now_.step_time_s;
+    if (!timed_.empty())
+      for (const Outcome& outcome : simulate_all(backend_, ends))
+        if (outcome.result && outcome.result->feasible()) {
+          low = std::min(low, outcome.result->step_time_s);
+          high = std::max(high, outcome.result->step_time_s);
+        }
+    range_["step_time_s"] = {low, high};
+    const double tokens = now_.tokens_per_s * now_.step_time_s;
+    range_["throughput.tokens_per_s"] = {tokens / high, tokens / low};
+    if (now_.run)
+      range_["run.days"] = {now_.run->days * low / now_.step_time_s,
+                            now_.run->days * high / now_.step_time_s};
+  }
+
+  /// A number that grows with the step's time and with the factors of some groups.
+  void add(const std::string& path, double value, const std::vector<std::string>& groups) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < draws; ++i) {
+      values.push_back(value * times_[i]);
+      for (std::size_t column = 0; column < factors_.size(); ++column)
+        if (std::find(groups.begin(), groups.end(), factors_[column].name) != groups.end())
+          values.back() *= others_[i * factors_.size() + column];
+    }
+    range_[path] = {quantile(values, tail), quantile(values, 1 - tail)};
+  }
+
+  const Backend& backend_;
+  Scenario scenario_;
+  const result::Result& now_;
+  std::vector<SpreadGroup> timed_, factors_;
+  std::vector<double> effects_;  ///< by timed group: of its low end, on the step's logarithm
+  std::vector<double> drawn_;    ///< by draw and timed group: logarithms of factors
+  std::vector<double> times_;    ///< by draw: of now's step
+  std::vector<double> others_;   ///< by draw and other group: factors
+  std::map<std::string, std::pair<double, double>> range_;
+};
+
+}  // namespace
+
+std::vector<SpreadGroup> open_groups(const MachineFile& machine) {
+  const json known =
+      scenarios::read_located(scenarios::shipped_file("scenarios/knobs", "spread")).value;
+  const json written = machine;
+  std::vector<SpreadGroup> groups;
+  for (const json& one : known.at("groups")) {
+    SpreadGroup group{one.at("name"), {}, one.at("low"), one.at("high")};
+    for (const auto& [path, source] : machine.sources)
+      for (const json& pattern : one.at("paths"))
+        if (nobody_states(source) && matches(path, pattern.get<std::string>())) {
+          json copy = written;
+          if (value_at(copy, path)) group.paths.push_back(path);
+          break;
+        }
+    if (!group.paths.empty()) groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+MachineFile moved(const MachineFile& machine,
+                  const std::vector<std::pair<SpreadGroup, double>>& factors) {
+  json written = machine;
+  for (const auto& [group, factor] : factors)
+    for (const std::string& path : group.paths)
+      if (json* value = value_at(written, path)) *value = scaled(*value, factor);
+  return written.get<MachineFile>();
+}
+
+std::map<std::string, std::pair<double, double>> range_of(const Backend& backend,
+                                                          const Scenario& scenario,
+                                                          const result::Result& now,
+                                                          std::uint64_t seed) {
+  if (!now.feasible() || now.step_time_s <= 0 || scenario.run.io_bench) return {};
+  return Spread(backend, scenario, now).run(seed);
+}
+
+}  // namespace spillway::explore

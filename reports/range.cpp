@@ -1,0 +1,22 @@
+#include "reports/range.hpp"
+
+#include <fmt/format.h>
+
+namespace spillway::reports {
+
+std::string with_range(const std::string& text, const result::Result& result,
+                       const std::string& path, std::string (*words)(double)) {
+  const auto range = result.range.find(path);
+  if (range == result.range.end()) return text;
+  const std::string low = words(range->second.first), high = words(range->second.second);
+  return low == high ? text : fmt::format("{} ({} to {})", text, low, high);
+}
+
+std::string range_note(const result::Result& result) {
+  if (result.range.empty()) return "";
+  return "Ranges hold nine of ten draws of the machine's numbers that nobody states; what data "
+         "sheets and measurements state, and the model's own error (spillway fidelity), are not in "
+         "them.";
+}
+
+}  // namespace spillway::reports

@@ -1,0 +1,262 @@
+#include "scenarios/deepspeed_names.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "scenarios/description/errors.hpp"
+
+namespace spillway::scenarios {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// Keys that change no byte and no second of a step here, by section; "*": a section as a whole.
+///   Source  DeepSpeed 0.19.6: runtime/constants.py, config.py, zero/config.py
+const std::vector<std::pair<std::string, Names>> known_keys = {
+    {"",
+     {"train_batch_size",
+      "train_micro_batch_size_per_gpu",
+      "gradient_accumulation_steps",
+      "optimizer",
+      "scheduler",
+      "fp16",
+      "bf16",
+      "bfloat16",
+      "amp",
+      "zero_optimization",
+      "zero_allow_untested_optimizer",
+      "zero_force_ds_cpu_optimizer",
+      "gradient_clipping",
+      "steps_per_print",
+      "wall_clock_breakdown",
+      "dump_state",
+      "memory_breakdown",
+      "prescale_gradients",
+      "gradient_predivide_factor",
+      "gradient_allreduce_op",
+      "sparse_gradients",
+      "communication_data_type",
+      "seq_parallel_communication_data_type",
+      "disable_allgather",
+      "graph_harvesting",
+      "log_level",
+      "dataloader_drop_last",
+      "use_data_before_expert_parallelism",
+      "managed_gradient_accumulation",
+      "data_types",
+      "aio",
+      "activation_checkpointing",
+      "tensor_parallel",
+      "checkpoint",
+      "flops_profiler",
+      "comms_logger",
+      "tensorboard",
+      "wandb",
+      "csv_monitor",
+      "comet",
+      "monitor_config",
+      "autotuning",
+      "elasticity",
+      "compile",
+      "torch_autocast",
+      "data_efficiency",
+      "curriculum_learning",
+      "progressive_layer_drop",
+      "eigenvalue",
+      "compression_training",
+      "quantize_training",
+      "sparse_attention",
+      "hybrid_engine",
+      "pipeline",
+      "nebula",
+      "sequence_parallel_size",
+      "data_parallel_size",
+      "weight_quantization",
+      "expert_parallel",
+      "timers",
+      "checkpoint_tag_validation",
+      "load_universal",
+      "optimizer_legacy_fusion",
+      "vocabulary_size",
+      "zenflow"}},
+    {"zero_optimization",
+     {"stage",
+      "contiguous_gradients",
+      "reduce_scatter",
+      "reduce_bucket_size",
+      "use_multi_rank_bucket_allreduce",
+      "allgather_partitions",
+      "allgather_bucket_size",
+      "overlap_comm",
+      "load_from_fp32_weights",
+      "elastic_checkpoint",
+      "offload_param",
+      "offload_optimizer",
+      "zenflow",
+      "sub_group_size",
+      "cpu_offload",
+      "cpu_offload_params",
+      "cpu_offload_param",
+      "cpu_offload_use_pin_memory",
+      "stage3_prefetch_bucket_size",
+      "stage3_param_persistence_threshold",
+      "stage3_model_persistence_threshold",
+      "stage3_max_live_parameters",
+      "stage3_max_reuse_distance",
+      "stage3_gather_16bit_weights_on_model_save",
+      "stage3_gather_fp16_weights_on_model_save",
+      "stage3_module_granularity_threshold",
+      "stage3_use_all_reduce_for_fetch_params",
+      "stage3_allgather_sequential",
+      "ignore_unused_parameters",
+      "legacy_stage1",
+      "round_robin_gradients",
+      "zero_hpz_partition_size",
+      "zero_quantized_weights",
+      "zero_quantized_nontrainable_weights",
+      "zero_quantized_gradients",
+      "zeropp_loco_param",
+      "mics_shard_size",
+      "mics_hierarchical_params_gather",
+      "memory_efficient_linear",
+      "pipeline_loading_checkpoint",
+      "override_module_apply",
+      "log_trace_cache_warnings",
+      "enable_sanity_checks",
+      "save_muon_momentum_buffer_in_memory",
+      "leaf_module",
+      "prefetch_bucket_size",
+      "param_persistence_threshold",
+      "model_persistence_threshold",
+      "max_live_parameters",
+      "max_reuse_distance",
+      "gather_16bit_weights_on_model_save",
+      "gather_fp16_weights_on_model_save",
+      "module_granularity_threshold",
+      "use_all_reduce_for_fetch_params",
+      "allgather_sequential"}},
+    {"zero_optimization.offload_param",
+     {"device", "nvme_path", "buffer_count", "buffer_size", "max_in_cpu", "pin_memory"}},
+    {"zero_optimization.offload_optimizer",
+     {"device", "nvme_path", "buffer_count", "pin_memory", "pipeline_read", "pipeline_write",
+      "pipeline", "fast_init", "ratio", "super_offload", "cpuadam_cores_perc"}},
+    {"fp16",
+     {"enabled", "auto_cast", "loss_scale", "initial_scale_power", "loss_scale_window",
+      "hysteresis", "consecutive_hysteresis", "min_loss_scale", "fp16_master_weights_and_grads",
+      "fp16_opt_level", "opt_level", "fp16_backend", "loss_scale_raise_error"}},
+    {"bf16",
+     {"enabled", "immediate_grad_update", "check_grad_overflow", "bf16_master_weights_and_grads",
+      "bf16_optimizer_states", "auto_cast", "loss_scale"}},
+    {"aio",
+     {"block_size", "queue_depth", "intra_op_parallelism", "thread_count", "single_submit",
+      "overlap_events", "use_gds"}},
+    {"activation_checkpointing",
+     {"partition_activations", "number_checkpoints", "contiguous_memory_optimization",
+      "synchronize_checkpoint_boundary", "profile", "cpu_checkpointing"}},
+    {"optimizer", {"type", "params", "legacy_fusion"}},
+    {"data_types", {"grad_accum_dtype"}},
+    {"tensor_parallel",
+     {"autotp_size", "tp_size", "tp_grain_size", "tp_overlap_comm", "preset_model",
+      "partition_config", "tp"}},
+};
+
+/// Sections whose own keys are too many to list, and that change no step here.
+constexpr std::array<std::string_view, 25> quiet{
+    "scheduler",  "checkpoint",   "flops_profiler",  "comms_logger",    "tensorboard",
+    "wandb",      "csv_monitor",  "comet",           "monitor_config",  "autotuning",
+    "elasticity", "compile",      "hybrid_engine",   "pipeline",        "nebula",
+    "timers",     "comms_config", "eigenvalue",      "data_efficiency", "optimizer.params",
+    "amp",        "leaf_module",  "expert_parallel", "bfloat16",        "autotuning_config"};
+
+/// What DeepSpeed does with a key and we do not.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 24> not_modelled{{
+    {"zero_optimization.zero_quantized_weights",
+     "ZeRO++ gathers weights in 8 bits; here in 16, so network bytes are an upper bound"},
+    {"zero_optimization.zero_quantized_gradients",
+     "ZeRO++ reduces gradients in 4 bits; here in 16, so network bytes are an upper bound"},
+    {"zero_optimization.zero_quantized_nontrainable_weights",
+     "ZeRO++ keeps frozen weights in 8 bits; here in 16"},
+    {"zero_optimization.zero_hpz_partition_size",
+     "ZeRO++ keeps a second copy of the weights spread over a node's GPUs, and gathers backward's "
+     "from there; here is none, so the GPU needs more and the network carries less than said"},
+    {"zero_optimization.zeropp_loco_param", "LoCo-ZeRO++'s buffer of errors is not counted"},
+    {"zero_optimization.mics_shard_size",
+     "MiCS spreads weights over a part of the ranks; here over all"},
+    {"zero_optimization.zenflow",
+     "ZenFlow steps the largest gradients on the GPU and delays the others; here all are stepped "
+     "on the CPU after backward, so the time is an upper bound"},
+    {"zenflow", "ZenFlow belongs in zero_optimization, and is not simulated"},
+    {"zero_optimization.offload_optimizer.super_offload",
+     "SuperOffload steps while backward goes on; here after it, so the time is an upper bound"},
+    {"zero_optimization.stage3_module_granularity_threshold",
+     "modules are gathered tensor by tensor here"},
+    {"data_efficiency", "sequences or batches change while it trains; here they stay"},
+    {"curriculum_learning", "sequences grow while it trains; here they stay"},
+    {"progressive_layer_drop", "layers are left out while it trains; here none is"},
+    {"compression_training", "pruning and quantization while it trains are not simulated"},
+    {"quantize_training", "quantization while it trains is not simulated"},
+    {"weight_quantization", "quantized weights are not simulated"},
+    {"sparse_attention", "attention is dense here"},
+    {"sequence_parallel_size", "sequences are not split over ranks here"},
+    {"torch_autocast", "weights stay as wide as they are; see the precision that was taken"},
+    {"compile.deepcompile", "DeepCompile moves gathers and offloads by its own plan"},
+    {"bf16.bf16_master_weights_and_grads", "masters are fp32 here, so memory is an upper bound"},
+    {"bf16.bf16_optimizer_states", "states are fp32 here, so memory is an upper bound"},
+    {"fp16.fp16_master_weights_and_grads", "masters are fp32 here, so memory is an upper bound"},
+    {"hybrid_engine", "generation between the steps is not simulated"},
+}};
+
+bool within(const std::string& path, std::string_view section) {
+  return path.starts_with(section) && (path.size() == section.size() ||
+                                       path[section.size()] == '.' || path[section.size()] == '[');
+}
+
+std::string parent_of_path(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string::npos ? "" : path.substr(0, dot);
+}
+
+/// The key's own section, if it has the name; else another that has it.
+std::string meant(const std::string& parent, const std::string& name) {
+  for (const auto& [section, names] : known_keys) {
+    const bool here = std::find(names.begin(), names.end(), name) != names.end();
+    if (here && section != parent)
+      return section.empty() ? "it belongs to the top" : "it belongs into " + section;
+  }
+  for (const auto& [section, names] : known_keys)
+    if (section == parent)
+      if (const std::string near = description::nearest_name(name, names); !near.empty())
+        return "did you mean \"" + near + "\"?";
+  return "";
+}
+
+}  // namespace
+
+KeyRemark remark_on(const std::string& path) {
+  for (const auto& [key, words] : not_modelled)
+    if (within(path, key)) return {KeyRemark::Kind::not_modelled, std::string(words)};
+  for (const std::string_view section : quiet)
+    if (within(path, section)) return {KeyRemark::Kind::no_effect, ""};
+  const std::string parent = parent_of_path(path);
+  const std::string name = path.substr(parent.empty() ? 0 : parent.size() + 1);
+  for (const auto& [section, names] : known_keys)
+    if (section == parent && std::find(names.begin(), names.end(), name) != names.end())
+      return {KeyRemark::Kind::no_effect, ""};
+  return {KeyRemark::Kind::unknown, meant(parent, name)};
+}
+
+std::string other_name(const std::string& key) {
+  constexpr std::string_view prefix = "stage3_";
+  if (!key.starts_with(prefix)) return "";
+  const std::string inner = key.substr(prefix.size());
+  for (const auto& [section, names] : known_keys)
+    if (section == "zero_optimization" &&
+        std::find(names.begin(), names.end(), inner) != names.end())
+      return inner;
+  return "";
+}
+
+}  // namespace spillway::scenarios

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace spillway::scenarios {
+
+/// What is known of a key of DeepSpeed's configurations that the import does not read.
+struct KeyRemark {
+  enum class Kind {
+    no_effect,     ///< on memory, bytes or time of a step, here or at all
+    not_modelled,  ///< has one, which `words` names
+    unknown,       ///< no key of DeepSpeed's; `words` may have the key that was meant
+  };
+  Kind kind = Kind::unknown;
+  std::string words;
+};
+
+/// Of a dotted path such as "zero_optimization.zenflow.topk_ratio". Keys of a section that has a
+/// remark as a whole share it.
+KeyRemark remark_on(const std::string& path);
+
+/// The older or inner name of a key of zero_optimization: "max_live_parameters" for
+/// "stage3_max_live_parameters"; "" where there is none.
+std::string other_name(const std::string& key);
+
+}  // namespace spillway::scenarios

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+namespace spillway::scenarios {
+
+/// A release of DeepSpeed, as far as its defaults differ for one file.
+struct DeepSpeedVersion {
+  int major = 0, minor = 0, patch = 0;
+  std::string preset;  ///< the shipped preset with what a configuration cannot say
+
+  /// `pin_memory` of both offload sections is true where a file does not say.
+  ///   Source  DeepSpeed pull request 8207, first released in 0.19.5
+  bool pins_by_default() const { return at_least(19, 5); }
+  bool at_least(int of_minor, int of_patch) const {
+    return minor > of_minor || (minor == of_minor && patch >= of_patch);
+  }
+  std::string text() const;
+};
+
+/// "0.17", "0.18.3"; without the third number the last release of that series. "" is the newest.
+///   Throws  ScenarioError for what is no version, and for one that no preset describes
+DeepSpeedVersion deepspeed_version(const std::string& text);
+
+/// The one that a preset of ours is for; its text is the preset's name without "deepspeed_".
+///   Result  the newest where the preset is none of a version
+DeepSpeedVersion version_of_preset(const std::string& preset);
+
+}  // namespace spillway::scenarios

@@ -1,0 +1,226 @@
+#include "scenarios/import_zero.hpp"
+
+#include <fmt/format.h>
+
+#include "scenarios/description/quantity.hpp"
+
+namespace spillway::scenarios {
+
+using description::Params;
+using nlohmann::json;
+
+namespace {
+
+const std::string zero = "/zero_optimization/";
+const std::string offload_param = zero + "offload_param";
+const std::string offload_optimizer = zero + "offload_optimizer";
+
+constexpr std::uint64_t billion = 1'000'000'000;
+
+std::string params(std::uint64_t count) { return description::to_text(Params(count)); }
+
+const char* home(const std::string& device) {
+  return device == "nvme" ? "ssd" : device == "cpu" ? "host" : "gpu";
+}
+
+}  // namespace
+
+ZeroImport::ZeroImport(DeepSpeedKeys& keys, const DeepSpeedVersion& version, std::uint64_t hidden,
+                       std::vector<std::string>& notes)
+    : keys_(keys), version_(version), hidden_(hidden), notes_(notes) {
+  read_stage();
+  read_offload();
+}
+
+/// `true` is what the oldest files have for stage 1.
+void ZeroImport::read_stage() {
+  if (keys_.is_flag("/zero_optimization"))
+    stage_ = keys_.flag("/zero_optimization", false) ? 1 : 0;
+  else
+    stage_ = keys_.count_or(zero + "stage", 0, 0);
+  if (stage_ > 3) keys_.complain(zero + "stage", "a stage is 0, 1, 2 or 3");
+}
+
+void ZeroImport::read_offload() {
+  param_ = keys_.device(offload_param);
+  optimizer_ = keys_.device(offload_optimizer);
+  const auto deprecated = [&](const char* key, const char* now, std::string& device) {
+    if (!keys_.flag(zero + key, false)) return;
+    note(
+        fmt::format("zero_optimization.{}: deprecated, taken as {} with device \"cpu\"", key, now));
+    if (device == "none") device = "cpu";
+  };
+  deprecated("cpu_offload", "offload_optimizer", optimizer_);
+  deprecated("cpu_offload_params", "offload_param", param_);
+  deprecated("cpu_offload_param", "offload_param", param_);
+  if (param_ != "none" && stage_ != 3) {
+    note("zero_optimization.offload_param: ignored, DeepSpeed offloads parameters in stage 3 only");
+    param_ = "none";
+  }
+  if (optimizer_ == "nvme" && stage_ != 3)
+    keys_.complain(offload_optimizer + "/device", "\"nvme\" needs zero_optimization.stage 3",
+                   "set stage to 3 or device to \"cpu\"");
+  if (optimizer_ != "none" && stage_ == 0) {
+    note("zero_optimization.offload_optimizer: ignored, stage 0 offloads nothing");
+    optimizer_ = "none";
+  }
+  if (param_ != "none" && optimizer_ == "none") {
+    note(
+        "zero_optimization.offload_optimizer: taken as \"cpu\", since DeepSpeed offloads "
+        "parameters only together with the optimizer");
+    optimizer_ = "cpu";
+  }
+  if (param_ == "nvme" || optimizer_ == "nvme")
+    system_ = "zero_infinity";
+  else
+    system_ = optimizer_ == "cpu" ? "zero_offload" : "resident";
+  for (const auto& [section, device] :
+       {std::pair{offload_param, param_}, {offload_optimizer, optimizer_}})
+    if (device == "nvme" && !keys_.switched_on(section + "/nvme_path"))
+      note(dotted(section) + ".nvme_path: not set; DeepSpeed stops without it");
+}
+
+bool ZeroImport::pinned(const std::string& section) {
+  const bool old = keys_.flag(zero + "cpu_offload_use_pin_memory", version_.pins_by_default());
+  if (!keys_.has(section + "/pin_memory") || keys_.is_auto(section + "/pin_memory"))
+    pinning_unsaid_ |= !keys_.has(zero + "cpu_offload_use_pin_memory");
+  return keys_.flag(section + "/pin_memory", old);
+}
+
+json ZeroImport::strategy(const std::string& precision) {
+  const bool gds = keys_.flag("/aio/use_gds", false);
+  const bool offloads = optimizer_ != "none";
+  // ZeRO-1 and 2 check each gradient on its way; ZeRO-3 the flat buffer, with a chain of operations
+  const char* check = stage_ == 3 ? "chained" : "fused";
+  json strategy{{"system", system_},
+                {"weights", weights()},
+                {"activations", activations()},
+                {"gradients", gradients(precision)},
+                {"optimizer", optimizer()},
+                {"pinned", "power_of_two"},
+                {"io_engine", gds ? "gds" : "file"}};
+  if (offloads) strategy["preset"] = version_.preset;
+  // the preset of 0.9.3 says itself that nothing was checked, as LoHan's paper ran it
+  if (!offloads || version_.at_least(16, 0))
+    strategy["overflow_check"] = precision == "fp16_mixed" && offloads ? check : "none";
+  return strategy;
+}
+
+/// With overlap_comm false DeepSpeed gathers on the stream of the kernels: nothing runs beside
+/// them. The preset of 0.9.3 says itself what did.
+///   Source  parameter_offload.py, __allgather_stream
+bool ZeroImport::fetches_ahead() {
+  return keys_.flag(zero + "overlap_comm", true) || !version_.at_least(16, 0);
+}
+
+json ZeroImport::weights() {
+  json weights{{"home", home(param_)}, {"prefetch_blocks", 1}};
+  if (sharded()) {
+    const auto size = [&](const char* key, std::uint64_t otherwise, std::uint64_t automatic) {
+      return keys_.count_or(zero + key, otherwise, automatic);
+    };
+    const std::uint64_t bucket =
+        size("stage3_prefetch_bucket_size", 50'000'000, hidden_ * hidden_ * 9 / 10);
+    const std::uint64_t live = size("stage3_max_live_parameters", billion, billion);
+    weights["prefetch_bucket"] = params(bucket);
+    weights["max_live"] = params(live);
+    weights["max_reuse"] = params(size("stage3_max_reuse_distance", billion, billion));
+    weights["persistence_threshold"] =
+        params(size("stage3_param_persistence_threshold", 100'000, 10 * hidden_));
+    if (bucket == 0 || live == 0)
+      note(fmt::format("zero_optimization.{}: 0 switches all prefetching off",
+                       bucket == 0 ? "stage3_prefetch_bucket_size" : "stage3_max_live_parameters"));
+    if (!fetches_ahead()) {
+      note("zero_optimization.overlap_comm: false also keeps gathers behind the kernels");
+      weights["prefetch_blocks"] = 0;
+    }
+  }
+  if (param_ == "nvme") pool(weights);
+  return weights;
+}
+
+void ZeroImport::pool(json& weights) {
+  weights["pool"] = "monolithic";
+  weights["buffer_count"] = pool_setting("buffer_count", "5");
+  if (weights["buffer_count"].is_number() && weights["buffer_count"] < 9) {
+    note("weights.prefetch_blocks: 0, a block ahead needs 9 buffers in offload_param.buffer_count");
+    weights["prefetch_blocks"] = 0;
+  }
+  weights["buffer_size"] = pool_setting("buffer_size", "1e8");
+  weights["max_in_host"] = params(keys_.count_or(offload_param + "/max_in_cpu", billion, billion));
+  if (!keys_.flag(offload_param + "/pin_memory", true))
+    note("zero_optimization.offload_param.pin_memory: NVMe swapping pins its buffers all the same");
+}
+
+json ZeroImport::pool_setting(const std::string& key, const char* upstream) {
+  const auto value = keys_.count(offload_param + "/" + key);
+  if (!value) {
+    note(fmt::format(
+        "zero_optimization.offload_param.{}: not set; DeepSpeed's {} is too small for many "
+        "models, so what the model needs is used",
+        key, upstream));
+    return "auto";
+  }
+  return key == "buffer_size" ? json(params(*value)) : json(*value);
+}
+
+json ZeroImport::activations() {
+  const bool on_host = keys_.flag("/activation_checkpointing/cpu_checkpointing", false);
+  if (!on_host)
+    note("activations.policy: whether checkpointing is on is the trainer's choice, taken as on");
+  return {{"policy", on_host ? "checkpoint_host" : "checkpoint_gpu"}};
+}
+
+json ZeroImport::gradients(const std::string& precision) {
+  const char* policy = optimizer_ == "nvme"  ? "ssd_fp32"
+                       : optimizer_ == "cpu" ? "host_fp32"
+                                             : "resident";
+  json gradients{{"policy", policy},
+                 {"overlap", keys_.flag(zero + "overlap_comm", stage_ == 3)},
+                 {"reduce_bucket", params(keys_.count_or(zero + "reduce_bucket_size", 500'000'000,
+                                                         hidden_ * hidden_))}};
+  // unsaid it is the type of the weights
+  const std::string width =
+      keys_.text("/data_types/grad_accum_dtype", precision == "fp32" ? "fp32" : "fp16");
+  gradients["accumulation"] = width == "fp32" ? "fp32" : "fp16";
+  if (width == "bf16") note("data_types.grad_accum_dtype: bf16 has the size of fp16");
+  if (optimizer_ == "none") return gradients;
+  const bool pins = pinned(offload_optimizer);
+  gradients["d2h"] = pins ? "pinned" : "pageable";
+  // before 0.16, as LoHan's paper ran it: a pinned buffer behind pageable copies
+  gradients["pinned"] = pins || !version_.at_least(16, 0) ? "auto" : "exact";
+  return gradients;
+}
+
+json ZeroImport::optimizer() {
+  json optimizer{{"device", optimizer_ == "none" ? "gpu" : "cpu"}, {"home", home(optimizer_)}};
+  if (optimizer_ == "none") return optimizer;
+  optimizer["order"] = "ascending";
+  // ZeRO-1 and 2 know no sub-groups: a rank's share is one
+  optimizer["subgroup"] = sharded()
+                              ? params(std::max<std::uint64_t>(
+                                    1, keys_.count_or(zero + "sub_group_size", billion, billion)))
+                              : "1e12 params";
+  if (keys_.number(offload_optimizer + "/ratio", 1.0) != 1.0)
+    note(
+        "zero_optimization.offload_optimizer.ratio: Twin-Flow steps a share on the GPU; here all "
+        "states are stepped on the CPU, so the time is an upper bound");
+  if (optimizer_ != "nvme") return optimizer;
+  const bool read = keys_.flag(offload_optimizer + "/pipeline_read", false);
+  const bool write = keys_.flag(offload_optimizer + "/pipeline_write", false);
+  const auto buffers = keys_.count(offload_optimizer + "/buffer_count");
+  const std::uint64_t least = read || write ? 8 : 4;
+  if (!buffers && least == 8)
+    note("zero_optimization.offload_optimizer.buffer_count: not set; pipelining needs 8");
+  if (buffers && *buffers < 4)
+    note(
+        fmt::format("zero_optimization.offload_optimizer.buffer_count: {} hold no sub-group of "
+                    "Adam, DeepSpeed stops; taken as 4",
+                    *buffers));
+  optimizer["buffers"] = std::max<std::uint64_t>(4, buffers.value_or(least));
+  optimizer["pipeline_read"] = read;
+  optimizer["pipeline_write"] = write;
+  return optimizer;
+}
+
+}  // namespace spillway::scenarios

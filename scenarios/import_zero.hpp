@@ -1,0 +1,51 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "models/architecture.hpp"
+#include "scenarios/deepspeed_keys.hpp"
+#include "scenarios/deepspeed_version.hpp"
+
+namespace spillway::scenarios {
+
+/// The strategy that the zero_optimization of a configuration describes.
+class ZeroImport {
+ public:
+  /// `hidden`: the model's width, of which Hugging Face's "auto" makes sizes. What is assumed or
+  /// left out goes to `notes`.
+  ZeroImport(DeepSpeedKeys& keys, const DeepSpeedVersion& version, std::uint64_t hidden,
+             std::vector<std::string>& notes);
+
+  std::uint64_t stage() const { return stage_; }
+  /// "resident", "zero_offload" or "zero_infinity", by what is offloaded.
+  const std::string& system() const { return system_; }
+  /// Offloaded to the CPU or to NVMe without a word about pinning.
+  bool pinning_unsaid() const { return pinning_unsaid_; }
+  nlohmann::json strategy(const std::string& precision);
+
+ private:
+  void note(const std::string& text) { notes_.push_back(text); }
+  void read_stage();
+  void read_offload();
+  bool pinned(const std::string& section);
+  nlohmann::json weights();
+  void pool(nlohmann::json& weights);
+  nlohmann::json pool_setting(const std::string& key, const char* upstream);
+  nlohmann::json activations();
+  nlohmann::json gradients(const std::string& precision);
+  nlohmann::json optimizer();
+  bool sharded() const { return stage_ == 3; }
+  bool fetches_ahead();
+
+  DeepSpeedKeys& keys_;
+  const DeepSpeedVersion& version_;
+  std::uint64_t hidden_;
+  std::vector<std::string>& notes_;
+  std::uint64_t stage_ = 0;
+  std::string param_ = "none", optimizer_ = "none", system_ = "resident";
+  bool pinning_unsaid_ = false;
+};
+
+}  // namespace spillway::scenarios

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "scenarios/description/errors.hpp"
+#include "scenarios/description/scenario.hpp"
+#include "scenarios/located_json.hpp"
+
+namespace spillway::scenarios {
+
+/// Numbers that no machine or training has, most often a unit or a zero that slipped: each
+/// complaint says the range in which an answer means something.
+///   written  the scenario as a person wrote it, where the complaints stand
+std::vector<description::Complaint> implausible(const description::Scenario& scenario,
+                                                const LocatedJson& written);
+
+}  // namespace spillway::scenarios

@@ -1,0 +1,135 @@
+#include "strategies/finished_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::strategies {
+
+using description::MachineFile;
+using description::Scenario;
+using result::FinishedRun;
+
+namespace {
+
+constexpr double hour_s = 3600, day_s = 86400, watt_seconds_per_kwh = 3.6e6;
+constexpr double default_checkpoint_every_s = 3600;
+constexpr double default_checkpoint_rate = 1e9;
+
+/// Bytes a second that the drives of a node take for long: a full SLC cache sets the pace.
+double sustained_write(const MachineFile& machine) {
+  double rate = 0;
+  for (const description::StorageSpec& storage : machine.storage) {
+    double own = storage.total_write().value();
+    if (storage.slc_cache)
+      own = std::min(own,
+                     storage.slc_cache->folded_write.value() * static_cast<double>(storage.count));
+    rate += own;
+  }
+  return rate;
+}
+
+/// Seconds that a node needs for its part of `bytes`.
+double checkpoint_seconds(const Scenario& scenario, double bytes) {
+  const double ranks = static_cast<double>(scenario.node_ranks());
+  const double each = scenario.run.checkpoint_rate ? scenario.run.checkpoint_rate->value()
+                                                   : default_checkpoint_rate;
+  const double drives = sustained_write(scenario.machine);
+  const double rate = drives > 0 ? std::min(drives, ranks * each) : ranks * each;
+  return bytes / static_cast<double>(scenario.nodes_in_use()) / rate;
+}
+
+void add_checkpoints(const Scenario& scenario, double params, double training_s, FinishedRun& run) {
+  const double every_s = scenario.run.checkpoint_every ? scenario.run.checkpoint_every->value()
+                                                       : default_checkpoint_every_s;
+  if (every_s <= 0) return;
+  run.checkpoints.count = std::ceil(training_s / every_s);
+  run.checkpoints.bytes = checkpoint_bytes(scenario.training, params);
+  run.checkpoints.seconds = checkpoint_seconds(scenario, run.checkpoints.bytes);
+}
+
+void add_energy(const Scenario& scenario, const result::Result& result, double training_s,
+                double all_s, FinishedRun& run) {
+  const auto& power = scenario.machine.power;
+  if (!power) return;
+  const double nodes = static_cast<double>(scenario.nodes_in_use());
+  const double cards = nodes * static_cast<double>(scenario.machine.gpu.count);
+  // the mean over the cards of a node, those without a rank included
+  const double busy = std::min(1.0, result.utilization.gpu) * training_s *
+                      static_cast<double>(scenario.node_ranks()) /
+                      static_cast<double>(scenario.machine.gpu.count);
+  double drives = 0;
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.kind == description::StorageKind::ssd)
+      drives += nodes * static_cast<double>(storage.count);
+  run.gpu_kwh =
+      cards * (power->gpu * busy + power->gpu_waiting * (all_s - busy)) / watt_seconds_per_kwh;
+  run.host_kwh = nodes * power->host * all_s / watt_seconds_per_kwh;
+  run.ssd_kwh = drives * power->ssd * all_s / watt_seconds_per_kwh;
+  run.kwh = *run.gpu_kwh + *run.host_kwh + *run.ssd_kwh;
+}
+
+void add_drives(const Scenario& scenario, const result::Result& result, FinishedRun& run) {
+  if (!result.wear) return;
+  const result::Wear& wear = *result.wear;
+  const double nodes = static_cast<double>(scenario.nodes_in_use());
+  const double checkpoints = scenario.machine.storage.size() == 1
+                                 ? run.checkpoints.count * run.checkpoints.bytes / nodes
+                                 : 0;  // with several storages they go to the one that wears less
+  const double written = wear.write_bytes_per_step * run.steps + checkpoints;
+  if (written <= 0) return;
+  result::RunDrives& drives = run.drives.emplace();
+  drives.storage = wear.storage;
+  drives.written_bytes = written;
+  if (wear.rated_write_bytes > 0) drives.warranties = written / wear.rated_write_bytes;
+  if (wear.lifetime_write_bytes && *wear.lifetime_write_bytes > 0)
+    drives.used_up = written / *wear.lifetime_write_bytes;
+}
+
+void add_costs(const Scenario& scenario, const result::Result& result, double all_s,
+               FinishedRun& run) {
+  run.usd.box = result.price_usd;
+  const auto& prices = scenario.machine.prices_usd;
+  if (!prices) return;
+  if (prices->kwh && run.kwh) run.usd.energy = *run.kwh * *prices->kwh;
+  if (prices->gpu_hour)
+    run.usd.rented = *prices->gpu_hour * all_s / hour_s *
+                     static_cast<double>(scenario.nodes_in_use() * scenario.machine.gpu.count);
+  if (result.wear && result.wear->usd_per_million_tokens)
+    run.usd.drives = *result.wear->usd_per_million_tokens * run.tokens / 1e6;
+}
+
+}  // namespace
+
+double checkpoint_bytes(const description::Training& training, double params) {
+  using description::OptimizerKind;
+  using description::Precision;
+  const bool wide = training.precision == Precision::fp32;
+  const bool mixed =
+      training.precision == Precision::fp16_mixed || training.precision == Precision::bf16_mixed;
+  const double weights = wide ? 4 : 2, masters = mixed ? 4 : 0;
+  const double width = training.optimizer_state == description::StateWidth::fp32 ? 4 : 2;
+  const double states = training.optimizer == OptimizerKind::adam ? 2 * width : 0;
+  return params * (weights + masters + states);
+}
+
+std::optional<FinishedRun> finished_run(const Scenario& scenario, const result::Result& result,
+                                        double params) {
+  if (!scenario.run.tokens || scenario.run.io_bench || !result.feasible() ||
+      result.step_time_s <= 0)
+    return std::nullopt;
+  const double a_step = result.tokens_per_s * result.step_time_s;
+  FinishedRun run;
+  run.tokens = *scenario.run.tokens;
+  constexpr double rounding = 1e-9;  // of tokens/s times seconds
+  run.steps = std::ceil(run.tokens / a_step * (1 - rounding));
+  const double training_s = run.steps * result.step_time_s;
+  add_checkpoints(scenario, params, training_s, run);
+  const double all_s = training_s + run.checkpoints.count * run.checkpoints.seconds;
+  run.days = all_s / day_s;
+  add_energy(scenario, result, training_s, all_s, run);
+  add_drives(scenario, result, run);
+  add_costs(scenario, result, all_s, run);
+  return run;
+}
+
+}  // namespace spillway::strategies

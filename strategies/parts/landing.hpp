@@ -1,0 +1,20 @@
+#pragma once
+
+#include "scenarios/description/scenario.hpp"
+
+namespace spillway::strategies {
+
+/// Gradients come down as ZeRO-1 and 2 of DeepSpeed bring them: widened on the GPU, 4 B a
+/// parameter, to the fp32 gradients that the optimizer reads. `gradients.lands` auto: where weights
+/// stay on the GPU whole, the states are fp32 in host memory and nobody takes gradients but the
+/// update.
+///   Source  DeepSpeed stage_1_and_2.py, async_inplace_copy_grad_to_fp32_buffer_from_gpu
+bool lands_in_states(const description::Scenario& scenario);
+
+/// ... and micro-batches add up on the GPU before, as ZeRO-1 reduces once a step.
+bool sums_before_landing(const description::Scenario& scenario);
+
+/// Host memory for gradients is not pinned: `gradients.d2h` pageable with `gradients.pinned` exact.
+bool gradients_are_pageable(const description::Scenario& scenario);
+
+}  // namespace spillway::strategies

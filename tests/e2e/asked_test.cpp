@@ -1,0 +1,134 @@
+#include "tests/e2e/command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+/// Asked without a file: fit, new, describe, and names in place of paths.
+namespace spillway::e2e {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr const char* small_box = "fit llama-3.2-1b --gpu 4090 --ram 64G --ssd 2T";
+
+TEST(Fit, SaysWhetherItFitsWithWhatItRunsAndForHowLongTheDrivesAreUnderWarranty) {
+  const Ended ended = spillway(std::string(small_box) + " --tokens 1B");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr(": fits"));
+  for (const char* line : {"runs with", "tokens/s", "host peak", "price of the box", "time"})
+    EXPECT_NE(line_of(ended.out, line), "") << line << "\n" << ended.out;
+}
+
+TEST(Fit, AnswersAsJsonWithTheNamesOfItsSchema) {
+  const json answer = spillway(std::string(small_box) + " --runnable --json").json();
+  EXPECT_EQ(answer.at("schema"), "spillway/answer/fit/1");
+  EXPECT_EQ(answer.at("fits"), true);
+  EXPECT_EQ(answer.at("best"), nullptr);
+  EXPECT_EQ(answer.at("runnable").at("runs_with").at("runnable"), true);
+  EXPECT_GT(answer.at("needed_bytes").at("host"), 0);
+}
+
+TEST(Fit, WritesAScenarioThatSimulatesToTheSameSpeed) {
+  const Workplace place;
+  const Ended ended = shell(place, std::string("spillway ") + small_box + " --out it.json --json");
+  const json simulated = json::parse(shell(place, "spillway simulate it.json --json").out);
+  EXPECT_EQ(simulated.at("throughput").at("tokens_per_s"),
+            ended.json().at("runnable").at("throughput").at("tokens_per_s"));
+}
+
+TEST(Fit, RefusesWordsThatMeanNothing) {
+  const Ended ended = spillway("fit llama-3.2-1b --gpu 4091 --ram 64 --tokens lots");
+  EXPECT_EQ(ended.exit, 2);
+  EXPECT_THAT(ended.err, HasSubstr("no \"4091\" in the price list"));
+  EXPECT_THAT(ended.err, HasSubstr("\"64\" is no size of memory"));
+  EXPECT_EQ(spillway("fit no-such-model --gpu 4090 --ram 64G").exit, 2);
+  EXPECT_EQ(spillway("fit gpt2").exit, 2);
+  EXPECT_THAT(spillway("fit gpt2 --gpu 4090 --ram 64G --tokens lots").err,
+              HasSubstr("\"lots\" is no number"));
+}
+
+TEST(New, WritesAScenarioThatSimulatesAsItStands) {
+  const Workplace place;
+  EXPECT_EQ(shell(place, "spillway new --model gpt2 --system zero_offload -o my.json").exit, 0);
+  EXPECT_THAT(shell(place, "spillway simulate my.json").out, HasSubstr("\nFits: "));
+  // never over a file of the user's
+  EXPECT_EQ(shell(place, "spillway new -o my.json").exit, 2);
+  EXPECT_EQ(spillway("new --machine no_such_box").exit, 2);
+}
+
+TEST(Describe, SaysWhatAKnobMeansAndSuggestsTheNearest) {
+  const Ended one = spillway("describe training.micro_batch");
+  EXPECT_THAT(one.out, HasSubstr("train_micro_batch_size_per_gpu"));
+  EXPECT_THAT(one.out, HasSubstr("default: 1"));
+  EXPECT_THAT(spillway("describe strategy.optimizer").out, HasSubstr("strategy.optimizer.home"));
+  const Ended wrong = spillway("describe training.micro_bacth");
+  EXPECT_EQ(wrong.exit, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean \"training.micro_batch\"?"));
+  EXPECT_GT(spillway("describe --json").json().size(), 200u);
+}
+
+// From a folder that has none of them.
+TEST(Names, OfShippedExamplesAndSpacesStandForTheirPaths) {
+  const Workplace place;
+  const auto run = [&](const std::string& command) {
+    return shell(place, "mkdir -p away && cd away && spillway " + command);
+  };
+  EXPECT_THAT(run("simulate gpt2_resident").out, HasSubstr("\nFits: "));
+  EXPECT_THAT(run("simulate scenarios/examples/gpt2_resident.json").out, HasSubstr("\nFits: "));
+  EXPECT_THAT(run("compare gpt2_resident tiny").out, HasSubstr("gpt2_resident"));
+  EXPECT_EQ(run("export qwen7b_memascend_c1 --nearest --nvme-path /nvme").exit, 0);
+  EXPECT_EQ(run("explore ssds_until_gpu_limit --count").exit, 0);
+  const Ended wrong = run("simulate gpt2_residnet");
+  EXPECT_EQ(wrong.exit, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean \"gpt2_resident\"?"));
+}
+
+TEST(Names, WorkInExtendsAndAsTheBaseOfASpace) {
+  const Workplace place;
+  place.write("mine.json", R"({"extends": "gpt2_resident", "training": {"micro_batch": 1}})");
+  EXPECT_THAT(shell(place, "spillway simulate mine.json").out, HasSubstr("\nFits: "));
+  place.write("space.json", R"({"base": "gpt2_resident", "axes": {"training.micro_batch": [1, 2]},
+                                "objectives": {"step_time_s": "min"}})");
+  EXPECT_EQ(shell(place, "spillway explore space.json --count").exit, 0);
+}
+
+TEST(Runnable, LeavesOutWhatNoMaintainedProgramTrains) {
+  const Ended ended = spillway(
+      "plan settings --model gpt2 --machine gaming_4090 --sequence 1024 --runnable --json");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  for (const json& trial : ended.json().at("trials")) {
+    if (!trial.at("result").is_object()) continue;
+    EXPECT_EQ(trial["result"]["runs_with"]["runnable"], true) << trial.at("words");
+  }
+}
+
+TEST(Systems, SayWhatRunsThem) {
+  EXPECT_THAT(spillway("systems").out, HasSubstr("runs with"));
+  for (const json& one : spillway("systems --json").json())
+    EXPECT_FALSE(one.at("runs_with").at("program").get<std::string>().empty());
+}
+
+TEST(FinishedRun, SaysDaysForTokensAndForEpochs) {
+  const json one = spillway("simulate gpt2_resident --tokens 1B --json").json();
+  const json two =
+      spillway("simulate gpt2_resident --dataset-tokens 250M --epochs 4 --json").json();
+  EXPECT_EQ(one.at("run").at("tokens"), 1e9);
+  EXPECT_EQ(one.at("run").at("days"), two.at("run").at("days"));
+  const double days = 1e9 / one.at("throughput").at("tokens_per_s").get<double>() / 86400;
+  EXPECT_NEAR(one.at("run").at("days").get<double>(), days, 0.05 * days);  // checkpoints added
+  EXPECT_FALSE(spillway("simulate gpt2_resident --json").json().contains("run"));
+}
+
+TEST(Range, HoldsTheHeadlineAndStandsBesideIt) {
+  const json result = spillway("simulate gpt2_resident --range --json").json();
+  const json range = result.at("range").at("throughput.tokens_per_s");
+  const double now = result.at("throughput").at("tokens_per_s");
+  EXPECT_LE(range[0], now);
+  EXPECT_GE(range[1], now);
+  EXPECT_LT(range[0], range[1]);
+  EXPECT_THAT(spillway("simulate gpt2_resident --range").out, HasSubstr("Ranges hold nine of ten"));
+}
+
+}  // namespace
+}  // namespace spillway::e2e

@@ -1,0 +1,83 @@
+#include "tests/e2e/command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+/// Questions that take long: they end at their limit or by Ctrl-C with what was found so far.
+namespace spillway::e2e::waiting_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string settings =
+    "plan settings --model gpt2 --machine gaming_4090 --sequence 256 --system resident,lohan ";
+
+TEST(TimeLimit, EndsAPlanWithWhatWasFoundAndSaysSo) {
+  const Ended ended = spillway(settings + "--limit 0.001");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("The limit of 1.00 ms was reached; "));
+  EXPECT_THAT(ended.out,
+              HasSubstr("12 not tried, so there may be a better answer. --limit SECONDS"));
+  const nlohmann::json none = spillway(settings + "--limit 0.001 --json").json();
+  EXPECT_GT(none["counts"]["not_tried"], 0);
+  EXPECT_EQ(none["counts"]["simulated"], 0);
+  EXPECT_EQ(spillway(settings + "--json").json()["counts"]["not_tried"], 0);
+  EXPECT_EQ(spillway(settings + "--limit 0").exit, 2);
+}
+
+TEST(TimeLimit, EndsEachKindOfPlan) {
+  for (const char* plan :
+       {"plan largest --model gpt2,gpt2-xl --machine gaming_4090 --sequence 256",
+        "plan drives scenarios/examples/lohan_13b_batch32.json",
+        "plan machine --model gpt2 --tokens-per-day 1e6 --budget 4000 --sequence 256"}) {
+    const Ended ended = spillway(std::string(plan) + " --limit 0.001");
+    EXPECT_EQ(ended.exit, 0) << plan << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr("The limit of 1.00 ms was reached")) << plan;
+  }
+}
+
+TEST(TimeLimit, EndsASimulationWithAnErrorThatSaysWhatToDo) {
+  const Ended ended =
+      spillway("simulate scenarios/examples/tiny.json --set run.steps=100000 --limit 1");
+  EXPECT_EQ(ended.exit, 2);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.err, HasSubstr("The limit of 1.00 s was reached before the scenario was"));
+  EXPECT_THAT(ended.err, HasSubstr("run.steps is 100000, and equal steps repeat"));
+}
+
+TEST(TimeLimit, EndsTheSearchForWhatMakesItFit) {
+  const Ended ended = spillway("simulate scenarios/examples/qwen7b_one_box.json --no-remedy");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("Does not fit"));
+  EXPECT_THAT(ended.out, Not(HasSubstr("makes it fit")));
+  EXPECT_THAT(ended.out, Not(HasSubstr("It fits with")));
+}
+
+TEST(Interrupt, LeavesAPlanWithWhatItHas) {
+  const Workplace place;
+  const Ended ended =
+      shell(place,
+            "spillway plan settings --model llama-3-70b --machine h100_8gpu & sleep 2; "
+            "kill -INT $!; wait $!");
+  EXPECT_EQ(ended.exit, 130) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("Interrupted after "));
+  EXPECT_THAT(ended.out, HasSubstr("tried"));
+}
+
+// A remedy by smaller batches is simulated with all its micro-batches: that takes a while.
+TEST(Interrupt, EndsTheSearchForWhatMakesItFitAfterTheReport) {
+  const Workplace place;
+  const Ended ended = shell(
+      place,
+      "spillway simulate scenarios/examples/qwen7b_one_box.json --set training.micro_batch=8192 "
+      "--limit 600 >out & until grep -q 'Does not fit' out; do sleep 0.1; done; "
+      "kill -INT $!; wait $!");
+  EXPECT_EQ(ended.exit, 130) << ended.err;
+  const std::string text = file_text(place.path() / "out");
+  EXPECT_THAT(text, HasSubstr("Interrupted after "));
+  EXPECT_THAT(text, HasSubstr("before all changes were tried"));
+}
+
+}  // namespace
+}  // namespace spillway::e2e::waiting_test

@@ -1,0 +1,57 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <filesystem>
+
+#include "explore/outcomes.hpp"
+#include "scenarios/export_deepspeed.hpp"
+#include "scenarios/shipped.hpp"
+#include "sim/plugin.hpp"
+#include "strategies/catalogue.hpp"
+
+namespace spillway::explore::deepspeed_round_trip_test {
+namespace {
+
+using nlohmann::json;
+
+const Backend& sim() {
+  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
+  return backend;
+}
+
+/// What a scenario costs and needs.
+json outcome(const description::Scenario& scenario) {
+  json result = simulate(sim(), scenario);
+  for (const char* tier : {"gpu", "host", "ssd"})  // says the same in other words
+    for (json& entry : result["peak_bytes"][tier]["entries"]) entry.erase("setting");
+  return {{"step_time_s", result["step_time_s"]},
+          {"peak_bytes", result["peak_bytes"]},
+          {"io", result["io_bytes_per_step"]}};
+}
+
+class EveryExample : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryExample, IsRefusedByKeyOrComesBackFromItsDeepSpeedFileWithTheSameResult) {
+  const std::string file = scenarios::shipped_file("scenarios/examples", GetParam());
+  const auto scenario = scenarios::read_scenario(std::filesystem::path(file), {}, known_systems(),
+                                                 strategies::unsupported)
+                            .scenario;
+  scenarios::Exported exported;
+  try {
+    exported = scenarios::export_deepspeed(scenario, known_systems());
+  } catch (const description::ScenarioError& error) {
+    for (const description::Complaint& complaint : error.complaints())
+      EXPECT_THAT(complaint.path, testing::MatchesRegex("(strategy|parallel|training)\\..+"));
+    return;
+  }
+  const auto back =
+      scenarios::read_scenario(exported.scenario, {}, known_systems(), strategies::unsupported)
+          .scenario;
+  EXPECT_EQ(outcome(scenario), outcome(back));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, EveryExample,
+                         testing::ValuesIn(scenarios::shipped_names("scenarios/examples")),
+                         [](const auto& name) { return name.param; });
+
+}  // namespace
+}  // namespace spillway::explore::deepspeed_round_trip_test

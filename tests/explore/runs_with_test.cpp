@@ -1,0 +1,71 @@
+#include "explore/runs_with.hpp"
+
+#include "explore/outcomes.hpp"
+
+#include <gtest/gtest.h>
+
+namespace spillway::explore {
+namespace {
+
+using nlohmann::json;
+
+/// Who trains gpt2 so on a box with two cards.
+result::RunsWith with(const json& strategy, const std::vector<std::string>& overrides = {}) {
+  const json scenario = {
+      {"model", "gpt2"}, {"machine", "workstation_2gpu"}, {"strategy", strategy}};
+  return runs_with(scenarios::read_scenario(scenario, overrides, known_systems()).scenario);
+}
+
+TEST(RunsWith, DeepSpeedWhereItHasEveryPart) {
+  EXPECT_EQ(with({{"system", "zero_offload"}}).program, "DeepSpeed");
+  EXPECT_TRUE(with({{"system", "zero_infinity"}}).runnable);
+  // sizes are settings
+  EXPECT_TRUE(
+      with({{"system", "zero_infinity"}, {"optimizer", {{"subgroup", "1e7 params"}}}}).runnable);
+  EXPECT_TRUE(with({{"system", "zero_infinity"}, {"preset", "deepspeed_0.16"}}).runnable);
+}
+
+TEST(RunsWith, SpillwayAloneWhereAPartIsNobodys) {
+  for (const json& part :
+       {json{{"weights", {{"pool", "adaptive"}}}}, json{{"overflow_check", "fused"}},
+        json{{"io_engine", "direct"}}, json{{"activations", {{"policy", "swap"}}}}}) {
+    json strategy = part;
+    strategy["system"] = "zero_infinity";
+    const auto found = with(strategy, {"training.precision=fp16_mixed"});  // bf16 has no check
+    EXPECT_EQ(found.program, "spillway alone") << strategy;
+    EXPECT_FALSE(found.runnable) << strategy;
+  }
+}
+
+TEST(RunsWith, TheVersionThatHasExactPinnedMemory) {
+  EXPECT_EQ(with({{"system", "zero_offload"}, {"pinned", "exact"}}).program, "DeepSpeed >= 0.19");
+}
+
+TEST(RunsWith, TheAuthorsCodeOnlyForItsOwnParts) {
+  EXPECT_EQ(with({{"system", "lohan"}}).program, "the authors' code of lohan");
+  EXPECT_FALSE(with({{"system", "lohan"}}).runnable);
+  EXPECT_EQ(with({{"system", "lohan"}, {"optimizer", {{"buffers", 6}}}}).program,
+            "the authors' code of lohan");
+  EXPECT_EQ(with({{"system", "lohan"}, {"pinned", "exact"}}).program, "spillway alone");
+  EXPECT_EQ(with({{"system", "teraio"}}).program, "spillway alone");
+}
+
+TEST(RunsWith, WhoKeepsAllOnTheGpusDependsOnHowTheyShare) {
+  EXPECT_EQ(with({{"system", "resident"}}).program, "PyTorch");
+  EXPECT_EQ(with({{"system", "resident"}}, {"parallel.data=2"}).program,
+            "PyTorch (FSDP), DeepSpeed");
+  EXPECT_EQ(with({{"system", "resident"}}, {"parallel.tensor=2"}).program, "Megatron-LM");
+}
+
+TEST(RunsWith, EverySystemOfTheCatalogueHasAnAnswer) {
+  std::size_t runnable = 0;
+  for (const strategies::System& system : strategies::catalogue()) {
+    EXPECT_FALSE(runs_with(system).program.empty()) << system.name;
+    runnable += runs_with(system).runnable;
+  }
+  // resident, zero_offload, zero_infinity, colossal_gemini
+  EXPECT_EQ(runnable, 4u);
+}
+
+}  // namespace
+}  // namespace spillway::explore

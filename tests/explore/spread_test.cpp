@@ -1,0 +1,82 @@
+#include "explore/spread.hpp"
+#include "sim/plugin.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace spillway::explore {
+namespace {
+
+using nlohmann::json;
+
+const Backend& sim() {
+  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
+  return backend;
+}
+
+description::Scenario gpt2(const std::vector<std::string>& overrides = {}) {
+  const json scenario = {
+      {"model", "gpt2"}, {"machine", "gaming_4090"}, {"strategy", {{"system", "zero_offload"}}}};
+  return scenarios::read_scenario(scenario, overrides, known_systems()).scenario;
+}
+
+std::vector<std::string> names_of(const std::vector<SpreadGroup>& groups) {
+  std::vector<std::string> names;
+  for (const SpreadGroup& group : groups) names.push_back(group.name);
+  return names;
+}
+
+TEST(OpenGroups, AreThoseOfNumbersThatNobodyStates) {
+  description::MachineFile machine = gpt2().machine;
+  EXPECT_THAT(names_of(open_groups(machine)), testing::IsSupersetOf({"gpu", "adam", "host"}));
+  for (auto& [path, source] : machine.sources)
+    if (path == "host.adam") source = "measured: here";
+  EXPECT_THAT(names_of(open_groups(machine)), testing::Not(testing::Contains("adam")));
+  for (auto& [path, source] : machine.sources) source = "measured: here";
+  EXPECT_TRUE(open_groups(machine).empty());
+}
+
+TEST(Moved, ScalesTheNumbersOfAGroupAndNoOther) {
+  const description::MachineFile machine = gpt2().machine;
+  const SpreadGroup adam{"adam", {"host.adam"}, 0.2, 1.5};
+  const SpreadGroup drives{"drives", {"storage.nvme.mixed_efficiency"}, 0.75, 1.15};
+  const auto other = moved(machine, {{adam, 0.5}, {drives, 2}});
+  EXPECT_DOUBLE_EQ(other.host.adam.value(), machine.host.adam.value() / 2);
+  EXPECT_EQ(other.host.convert.value(), machine.host.convert.value());
+  EXPECT_EQ(other.storage[0].mixed_efficiency, 1);  // a share is at most the whole
+}
+
+TEST(RangeOf, HoldsTheAnswerAndRepeatsForASeed) {
+  const description::Scenario scenario = gpt2({"run.tokens=1e9"});
+  const result::Result now = simulate(sim(), scenario);
+  const auto range = range_of(sim(), scenario, now, 1);
+  const auto [low, high] = range.at("step_time_s");
+  EXPECT_LE(low, now.step_time_s);
+  EXPECT_GT(high, now.step_time_s);
+  const double tokens = now.tokens_per_s * now.step_time_s;
+  EXPECT_NEAR(range.at("throughput.tokens_per_s").first, tokens / high, 1e-6);
+  EXPECT_NEAR(range.at("run.days").second, now.run->days * high / now.step_time_s, 1e-9);
+  EXPECT_EQ(range_of(sim(), scenario, now, 1), range);
+  EXPECT_NE(range_of(sim(), scenario, now, 2), range);
+}
+
+TEST(RangeOf, IsNothingWhereEverythingIsMeasured) {
+  description::Scenario scenario = gpt2();
+  for (auto& [path, source] : scenario.machine.sources) source = "measured: here";
+  EXPECT_TRUE(range_of(sim(), scenario, simulate(sim(), scenario), 1).empty());
+}
+
+TEST(RangeOf, NoWiderThanTheStepWithEveryGroupAtItsWorst) {
+  const description::Scenario scenario = gpt2();
+  description::Scenario worst = scenario;
+  std::vector<std::pair<SpreadGroup, double>> lowest;
+  for (const SpreadGroup& group : open_groups(scenario.machine))
+    if (group.name != "endurance" && group.name != "prices") lowest.emplace_back(group, group.low);
+  worst.machine = moved(scenario.machine, lowest);
+  const auto range = range_of(sim(), scenario, simulate(sim(), scenario), 1);
+  EXPECT_LE(range.at("step_time_s").second, simulate(sim(), worst).step_time_s);
+}
+
+}  // namespace
+}  // namespace spillway::explore

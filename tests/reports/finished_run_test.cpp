@@ -1,0 +1,56 @@
+#include "reports/finished_run.hpp"
+
+#include "reports/human.hpp"
+#include "reports/range.hpp"
+#include "reports/simulate_report.hpp"
+#include "tests/reports/samples.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace spillway::reports {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+result::Result finished() {
+  result::Result r = sample_that_fits();
+  r.run.emplace();
+  r.run->tokens = 1e9;
+  r.run->days = 12;
+  r.run->kwh = 240;
+  r.run->usd.energy = 4.2;
+  return r;
+}
+
+TEST(FinishedRunReport, SaysWhatIsKnownAndNothingElse) {
+  const std::string text = finished_run_report(finished(), Screen{});
+  EXPECT_THAT(text, HasSubstr("12.0 days"));
+  EXPECT_THAT(text, HasSubstr("240 kWh"));
+  EXPECT_THAT(text, HasSubstr("$4.20"));
+  EXPECT_THAT(text, Not(HasSubstr("rented")));
+  EXPECT_EQ(finished_run_report(sample_that_fits(), Screen{}), "");
+  EXPECT_THAT(simulate_report(finished(), Screen{}), HasSubstr("240 kWh"));
+}
+
+TEST(WithRange, StandsBehindItsNumberWhereThereIsOne) {
+  result::Result r = finished();
+  EXPECT_EQ(with_range("240", r, "run.kwh", human_number), "240");
+  EXPECT_EQ(range_note(r), "");
+  r.range["run.kwh"] = {180, 300};
+  EXPECT_EQ(with_range("240", r, "run.kwh", human_number), "240 (180 to 300)");
+  EXPECT_THAT(finished_run_report(r, Screen{}), HasSubstr("240 (180 to 300) kWh"));
+  EXPECT_THAT(range_note(r), HasSubstr("nine of ten"));
+  r.range["run.kwh"] = {240.01, 240.02};  // reads as one number
+  EXPECT_EQ(with_range("240", r, "run.kwh", human_number), "240");
+}
+
+TEST(SimulateReport, PutsRangesIntoTheHeadline) {
+  result::Result r = sample_that_fits();
+  r.range["throughput.tokens_per_s"] = {1000, 2000};
+  EXPECT_THAT(simulate_report(r, Screen{}), HasSubstr("(1,000 to 2,000) tokens/s"));
+}
+
+}  // namespace
+}  // namespace spillway::reports

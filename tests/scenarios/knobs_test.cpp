@@ -1,0 +1,57 @@
+#include "scenarios/knobs.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scenarios/test_systems.hpp"
+
+namespace spillway::scenarios {
+namespace {
+
+const std::vector<Knob>& all() {
+  static const std::vector<Knob> known = knobs(test_systems());
+  return known;
+}
+
+Knob only(const std::string& asked) {
+  const std::vector<Knob> found = knobs_named(all(), asked);
+  EXPECT_EQ(found.size(), 1u) << asked;
+  return found.empty() ? Knob{} : found.front();
+}
+
+// knobs() itself fails for a knob without words and for words of none.
+TEST(Knobs, EachHasWordsAndValues) {
+  EXPECT_GT(all().size(), 200u);
+  for (const Knob& knob : all()) {
+    EXPECT_FALSE(knob.words.empty()) << knob.path;
+    EXPECT_FALSE(knob.values.empty()) << knob.path;
+  }
+}
+
+TEST(Knobs, SayValuesDefaultsAndDeepSpeedsName) {
+  const Knob home = only("strategy.weights.home");
+  EXPECT_EQ(home.values, "gpu, host or ssd");
+  EXPECT_EQ(home.deepspeed, "zero_optimization.offload_param.device");
+  ASSERT_EQ(home.defaults.size(), 3u);  // of the systems above: gpu, host and ssd
+  EXPECT_EQ(home.defaults[0].first, "gpu");
+  EXPECT_THAT(home.defaults[0].second, testing::ElementsAre("resident", "ssdtrain"));
+  EXPECT_EQ(only("training.micro_batch").defaults.front().first, "1");
+  EXPECT_EQ(only("training.micro_batch").values, "a whole number from 1 to 1000000");
+  EXPECT_EQ(only("strategy.weights.buffer_size").values, "a number such as \"1e8 params\" or auto");
+  EXPECT_TRUE(only("machine.gpu.memory").required);
+  EXPECT_FALSE(only("machine.gpu.adam").required);
+}
+
+TEST(KnobsNamed, TakesAPathItsBeginningOrItsEnd) {
+  EXPECT_EQ(only("machine.storage.nvme.read").path, "machine.storage.NAME.read");
+  EXPECT_EQ(only("machine.storage[0].slc_cache.size").path, "machine.storage.NAME.slc_cache.size");
+  EXPECT_EQ(only("prefetch_blocks").path, "strategy.weights.prefetch_blocks");
+  for (const Knob& knob : knobs_named(all(), "strategy.weights"))
+    EXPECT_TRUE(knob.path.starts_with("strategy.weights.")) << knob.path;
+  EXPECT_GT(knobs_named(all(), "strategy.weights").size(), 10u);
+  EXPECT_EQ(knobs_named(all(), "home").size(), 2u);  // of weights and optimizer
+  EXPECT_TRUE(knobs_named(all(), "micro_bath").empty());
+}
+
+}  // namespace
+}  // namespace spillway::scenarios

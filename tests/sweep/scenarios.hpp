@@ -1,0 +1,34 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spillway::sweep {
+
+/// A scenario as a person might write it: a base and overrides ("path=value").
+struct Draft {
+  nlohmann::json base;
+  std::vector<std::string> overrides;
+  std::string words() const;
+};
+
+/// Scenario `number` of a seed: any system, models of 0.1 to 700B, contexts of 128 tokens to 1 M,
+/// batches of 1 to 64, cards of 8 to 192 GiB, one to four of them, hosts of 16 GiB to 2 TiB, one to
+/// sixteen drives; what contradicts itself among them is refused when it is read.
+///   Result  the same for the same seed and number, whatever was drawn before
+Draft draft(std::uint64_t seed, std::uint64_t number);
+
+/// One number of a machine made better.
+struct Upgrade {
+  std::string axis;  ///< "gpu.memory"
+  std::vector<std::string> overrides;
+};
+
+/// Of a resolved machine, each kind of number once: memory of the GPU and of the host half as much
+/// again, rates of the GPU, links, processor and drives twice as high, one drive more.
+std::vector<Upgrade> upgrades(const nlohmann::json& machine);
+
+}  // namespace spillway::sweep
