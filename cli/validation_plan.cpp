@@ -29,7 +29,7 @@ using description::ScenarioError;
 Scenario outline(const ValidateOptions& options) {
   std::vector<std::string> overrides = options.overrides;
   for (const char* other :
-       {"machine.nodes=1", "machine.gpu.count=4096", "machine.host.slots.card=10000",
+       {"machine.nodes=1", "machine.gpu.count=1024", "machine.host.slots.card=10000",
         "machine.host.lanes=0", "strategy={\"system\": \"resident\"}"})
     overrides.push_back(other);
   return scenarios::read_scenario(std::filesystem::path(options.scenario), overrides,

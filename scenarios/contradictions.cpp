@@ -222,6 +222,22 @@ class Checks {
       exclude(part("overflow_check", parts_.overflow_check), part("gradients.policy", policy),
               "an overflow is known after the last gradient, when the first are applied already",
               "set overflow_check to \"none\" or gradients.policy to \"ssd_fp32\"");
+    if (parts_.gradients.lands == Landing::states) lands_in_states();
+  }
+
+  /// Only what keeps weights on the GPU and fp32 states in host memory has gradients to land in.
+  void lands_in_states() {
+    const CheckedPart lands = part("gradients.lands", Landing::states);
+    const std::string why = "only fp32 gradients of states in host memory take them in";
+    const std::string fix = "set gradients.lands to \"auto\"";
+    if (parts_.gradients.policy != GradientPolicy::host_fp32)
+      exclude(lands, part("gradients.policy", parts_.gradients.policy), why, fix);
+    if (parts_.weights.home != Home::gpu)
+      exclude(lands, part("weights.home", parts_.weights.home), why, fix);
+    if (parts_.optimizer.home != Home::host)
+      exclude(lands, part("optimizer.home", parts_.optimizer.home), why, fix);
+    if (parts_.optimizer.device != OptimizerDevice::cpu)
+      exclude(lands, part("optimizer.device", parts_.optimizer.device), why, fix);
   }
 
   void engine() {

@@ -64,7 +64,7 @@ void check_machine(const description::MachineFile& machine, Ranges& ranges) {
     ranges.quantity(path + "read", storage.read, MB / 100, 10 * TB);
     ranges.quantity(path + "write", storage.write, MB / 100, 10 * TB);
     if (storage.kind == description::StorageKind::ssd)
-      ranges.quantity(path + "capacity", storage.capacity, MB, 1000 * TB);
+      ranges.quantity(path + "capacity", storage.capacity, MB, 2000 * TB);
   }
 }
 

@@ -29,7 +29,7 @@ const std::vector<Wrong> wrongs = {
     {"unknown_system",
      tiny + "--set strategy.system=zero_infinty",
      {"strategy.system: no \"zero_infinty\"", "did you mean \"zero_infinity\"?"}},
-    {"unknown_model", tiny + "--set model=qwen2.5-8b", {"did you mean \"qwen2.5-7b\"?"}},
+    {"unknown_model", tiny + "--set model=qwen2.5-8b", {"did you mean \"qwen2.5-3b\"?"}},
     {"unknown_machine", "machine gaming4090", {"did you mean \"gaming_4090\"?"}},
     {"wrong_unit",
      tiny + "--set 'machine.gpu.memory=24 GB/s'",
