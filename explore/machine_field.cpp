@@ -40,27 +40,28 @@ bool follows_by_default(const MachineFile& machine, const std::string& path) {
   return source != machine.sources.end() && source->second.starts_with("default:");
 }
 
-/// Memory, and the reserve that follows from it where the machine file has none.
-SetField set_gpu_memory(const json& value) {
-  return [memory = read<Bytes>(value)](MachineFile& machine) {
-    machine.gpu.memory = memory;
-    if (follows_by_default(machine, "gpu.reserve"))
-      machine.gpu.reserve = default_gpu_reserve(machine.gpu);
-  };
-}
-SetField set_host_memory(const json& value) {
-  return [memory = read<Bytes>(value)](MachineFile& machine) {
-    machine.host.memory = memory;
-    if (follows_by_default(machine, "host.reserve"))
-      machine.host.reserve = default_host_reserve(memory);
-  };
+/// Memory, and the reserve that follows from it where the file of `machine` has none.
+std::optional<SetField> memory_setter(const MachineFile& machine, const std::string& path,
+                                      const json& value) {
+  if (path == "gpu.memory")
+    return [memory = read<Bytes>(value),
+            follows = follows_by_default(machine, "gpu.reserve")](MachineFile& changed) {
+      changed.gpu.memory = memory;
+      if (follows) changed.gpu.reserve = default_gpu_reserve(changed.gpu);
+    };
+  if (path == "host.memory")
+    return [memory = read<Bytes>(value),
+            follows = follows_by_default(machine, "host.reserve")](MachineFile& changed) {
+      changed.host.memory = memory;
+      if (follows) changed.host.reserve = default_host_reserve(memory);
+    };
+  return std::nullopt;
 }
 
 using Fields = std::map<std::string, std::function<SetField(const json&)>>;
 
 const Fields& machine_fields() {
   static const Fields fields = {
-      {"gpu.memory", set_gpu_memory},
       {"gpu.reserve", field(&MachineFile::gpu, &GpuSpec::reserve)},
       {"gpu.memory_rate", field(&MachineFile::gpu, &GpuSpec::memory_rate)},
       {"gpu.launch", field(&MachineFile::gpu, &GpuSpec::launch)},
@@ -72,7 +73,6 @@ const Fields& machine_fields() {
       {"pcie.pageable_d2h", field(&MachineFile::pcie, &PcieSpec::pageable_d2h)},
       {"pcie.link", field(&MachineFile::pcie, &PcieSpec::link)},
       {"pcie.latency", field(&MachineFile::pcie, &PcieSpec::latency)},
-      {"host.memory", set_host_memory},
       {"host.reserve", field(&MachineFile::host, &HostSpec::reserve)},
       {"host.memory_rate", field(&MachineFile::host, &HostSpec::memory_rate)},
       {"host.cores", field(&MachineFile::host, &HostSpec::cores)},
@@ -177,6 +177,7 @@ std::optional<SetField> field_setter(const MachineFile& machine, const std::stri
   const std::string own = path.substr(prefix.size());
   for (const std::string& follower : followers(own))
     if (follows_by_default(machine, follower)) return std::nullopt;
+  if (auto memory = memory_setter(machine, own, value)) return memory;
   if (own.starts_with("gpu.compute.")) return compute_setter(machine, own.substr(12), value);
   if (own.starts_with("storage.")) return storage_setter(machine, own.substr(8), value);
   if (own.starts_with("prices_usd.")) {

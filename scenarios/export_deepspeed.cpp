@@ -66,13 +66,21 @@ class Export {
     return std::max(upstream, model_.parameters.value());
   }
 
+  /// A pool on NVMe that holds no block ahead keeps DeepSpeed from prefetching, whatever the
+  /// bucket.
+  bool too_few_buffers() const {
+    const WeightsPart& weights = parts_.weights;
+    return weights.home == Home::ssd && weights.buffer_count.value_or(2) < 9;
+  }
+
   json zero() const {
     const WeightsPart& weights = parts_.weights;
     json section{{"stage", stage()},
                  {"overlap_comm", parts_.gradients.overlap},
                  {"reduce_bucket_size", parts_.gradients.reduce_bucket.value()}};
     if (stage() == 3) {
-      const bool off = weights.prefetch_blocks == 0 && parts_.gradients.overlap;
+      const bool off =
+          weights.prefetch_blocks == 0 && parts_.gradients.overlap && !too_few_buffers();
       section["stage3_prefetch_bucket_size"] = off ? 0 : limit(weights.prefetch_bucket, 50'000'000);
       section["stage3_param_persistence_threshold"] = weights.persistence_threshold.value();
       section["stage3_max_live_parameters"] = limit(weights.max_live, 1'000'000'000);

@@ -82,15 +82,29 @@ TEST(Delivery, FollowsALinkAndWritesIntoADevice) {
   EXPECT_TRUE(std::filesystem::is_fifo(place.path() / "pipe"));
 }
 
-// The limit on CPU time ends the simulation, a child, as a crash would; the program itself computes
-// next to nothing.
+/// What compares a system whose simulation, a child of the program, runs into a limit on CPU time;
+/// the program itself computes next to nothing.
+Ended compared_under(const std::string& options) {
+  return shell(Workplace(),
+               "ulimit -c 0; ulimit " + options +
+                   " -t 2; spillway compare scenarios/examples/tiny.json --set run.steps=100000 "
+                   "--system zero_infinity");
+}
+
+// Beyond the soft limit a process gets SIGXCPU, which ends it as a crash does.
 TEST(Delivery, IsABugOfOursWhenASimulationCrashes) {
-  const std::string compare =
-      "spillway compare scenarios/examples/tiny.json --set run.steps=100000 --system zero_infinity";
-  const Ended ended = shell(Workplace(), "ulimit -c 0; ulimit -t 2; " + compare);
+  const Ended ended = compared_under("-S");
   EXPECT_EQ(ended.exit, 4);
-  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.out, HasSubstr("a bug of spillway"));
   EXPECT_THAT(ended.err, HasSubstr("a bug of spillway: the simulation was ended by signal"));
+}
+
+// At the hard limit, set here with the soft one, a process gets SIGKILL, as from a system that is
+// out of memory.
+TEST(Delivery, IsADevicesErrorWhenASimulationIsKilledFromOutside) {
+  const Ended ended = compared_under("");
+  EXPECT_EQ(ended.exit, 3);
+  EXPECT_THAT(ended.out, HasSubstr("ended by signal Killed"));
 }
 
 /// Waits until `done` or ten seconds are over.

@@ -85,9 +85,9 @@ const std::vector<Wrong> wrongs = {
     {"validate_paced_by_nothing",
      "validate --on . --pace paced_smal",
      {"did you mean \"paced_small\"?"}},
-    {"compressed_optimizer",
-     "import tests/data/ds_config_onebit_adam_refused.json --model gpt2 --machine gaming_4090",
-     {"ds_config_onebit_adam_refused.json:6:13: optimizer.type: \"OneBitAdam\""}},
+    {"autotuner_list",
+     "import tests/data/ds_config_autotuner_refused.json --model gpt2 --machine gaming_4090",
+     {"ds_config_autotuner_refused.json:2:37: train_micro_batch_size_per_gpu", "autotuner"}},
 };
 
 class Errors : public testing::TestWithParam<Wrong> {};

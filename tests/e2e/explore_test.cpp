@@ -97,7 +97,8 @@ TEST(ExploreVerb, ExplainsOtherSystemsWithTheSplitThatSuitsThem) {
   const Ended told = shell(place, "spillway explore explain r.db 0 --json");
   ASSERT_EQ(told.exit, 0) << told.err;
   int resident = 0;
-  for (const nlohmann::json& step : told.json()["steps"]) {
+  const nlohmann::json answer = told.json();
+  for (const nlohmann::json& step : answer.at("steps")) {
     if (step["result"].is_null()) continue;
     const nlohmann::json& training = step["result"]["scenario"]["training"];
     const int batch = training["micro_batch"], times = training["gradient_accumulation"];

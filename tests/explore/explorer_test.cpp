@@ -154,9 +154,10 @@ TEST(Explore, MakesARowOfWhatCrashesHangsOrContradictsItself) {
   EXPECT_EQ(done.counts.failed, 3u);
   EXPECT_EQ(done.counts.refused, 4u);
   EXPECT_EQ(explored.reason(0), "accepted: ");
-  EXPECT_EQ(explored.reason(2), "failed: the simulation ended without a result");
+  EXPECT_EQ(explored.reason(2), "failed: a bug of spillway: the simulation ended without a result");
   EXPECT_EQ(explored.reason(4), "failed: the simulation exceeded its time limit");
-  EXPECT_EQ(explored.reason(6), "failed: the simulation was ended by signal Segmentation fault");
+  EXPECT_EQ(explored.reason(6),
+            "failed: a bug of spillway: the simulation was ended by signal Segmentation fault");
   EXPECT_EQ(explored.reason(1).substr(0, 43), "refused: parallel: data 2 x tensor 1 x pipe");
   // a failure comes with what failed
   Store store(explored.files.database(), Database::Access::read);
