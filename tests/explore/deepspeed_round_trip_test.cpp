@@ -5,18 +5,13 @@
 #include "explore/outcomes.hpp"
 #include "scenarios/export_deepspeed.hpp"
 #include "scenarios/shipped.hpp"
-#include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
+#include "tests/explore/simulator.hpp"
 
 namespace spillway::explore::deepspeed_round_trip_test {
 namespace {
 
 using nlohmann::json;
-
-const Backend& sim() {
-  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
 
 /// What a scenario costs and needs.
 json outcome(const description::Scenario& scenario) {
