@@ -121,7 +121,7 @@ class Comparison {
   bool offloads_, gathers_, in_states_;
 };
 
-std::string written(const json& value) {
+std::string words_of(const json& value) {
   return value.is_null() ? "nothing" : value.is_string() ? value.get<std::string>() : value.dump();
 }
 
@@ -132,7 +132,7 @@ std::vector<RoundTripDifference> round_trip_differences(const Scenario& asked,
   const Comparison comparison(asked, back);
   std::vector<RoundTripDifference> found;
   const auto compare = [&](const std::string& path, const json& one, const json& other) {
-    if (one != other) found.push_back({path, written(one), written(other)});
+    if (one != other) found.push_back({path, words_of(one), words_of(other)});
   };
   auto ours = values_of(asked.strategy);
   const auto theirs = values_of(back.strategy);

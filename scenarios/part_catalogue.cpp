@@ -133,7 +133,7 @@ std::optional<std::uint64_t> count_in(const std::string& digits) {
   return count > 0 && count <= most_counted ? std::optional(count) : std::nullopt;
 }
 
-std::string trimmed(const std::string& text) {
+std::string without_marks(const std::string& text) {
   const std::size_t from = text.find_first_not_of(" *"), to = text.find_last_not_of(" *");
   return from == std::string::npos ? "" : text.substr(from, to - from + 1);
 }
@@ -142,16 +142,16 @@ std::string trimmed(const std::string& text) {
 std::optional<Counted> counted(const std::string& text) {
   const std::size_t last = text.find_last_of("xX"), first = text.find_first_of("xX");
   if (last == std::string::npos) return std::nullopt;
-  if (const auto count = count_in(trimmed(text.substr(last + 1))); count && last > 0)
-    return Counted{trimmed(text.substr(0, last)), *count};
-  if (const auto count = count_in(trimmed(text.substr(0, first))))
-    return Counted{trimmed(text.substr(first + 1)), *count};
+  if (const auto count = count_in(without_marks(text.substr(last + 1))); count && last > 0)
+    return Counted{without_marks(text.substr(0, last)), *count};
+  if (const auto count = count_in(without_marks(text.substr(0, first))))
+    return Counted{without_marks(text.substr(first + 1)), *count};
   return std::nullopt;
 }
 
 /// Bytes of "2T", "3.84 TB".
 std::optional<description::Bytes> size_in(const std::string& text) {
-  std::string sized = trimmed(text);
+  std::string sized = without_marks(text);
   if (sized.empty() || !std::isdigit(static_cast<unsigned char>(sized.front()))) return {};
   if (sized.back() == 'T' || sized.back() == 't' || sized.back() == 'G' || sized.back() == 'g')
     sized += 'B';

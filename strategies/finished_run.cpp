@@ -11,7 +11,7 @@ using result::FinishedRun;
 
 namespace {
 
-constexpr double hour_s = 3600, day_s = 86400, watt_seconds_per_kwh = 3.6e6;
+constexpr double hour_s = 3600, watt_seconds_per_kwh = 3.6e6;
 constexpr double default_checkpoint_every_s = 3600;
 constexpr double default_checkpoint_rate = 1e9;
 
@@ -125,7 +125,7 @@ std::optional<FinishedRun> finished_run(const Scenario& scenario, const result::
   const double training_s = run.steps * result.step_time_s;
   add_checkpoints(scenario, params, training_s, run);
   const double all_s = training_s + run.checkpoints.count * run.checkpoints.seconds;
-  run.days = all_s / day_s;
+  run.days = all_s / (24 * hour_s);
   add_energy(scenario, result, training_s, all_s, run);
   add_drives(scenario, result, run);
   add_costs(scenario, result, all_s, run);

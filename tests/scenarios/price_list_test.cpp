@@ -55,7 +55,7 @@ PriceList read_list(const json& list) {
   return read_price_list(files.write("list.json", list.dump(1)));
 }
 
-std::string about(const json& list) {
+std::string about_list(const json& list) {
   const std::string text = complaints_of([&] { read_list(list); });
   const std::size_t file = text.find("list.json:");  // the folder is another one each time
   return file == std::string::npos ? text : text.substr(text.find(": ", file) + 2);
@@ -145,11 +145,11 @@ TEST(PriceList, PutsItsDrivesIntoAMachine) {
 TEST(PriceList, RefusesAPartThatNoMachineCouldHave) {
   json list = small_list();
   list["gpus"][0]["gpu"]["memory"] = "24";
-  EXPECT_EQ(about(list).substr(0, 49), "gpus[0].gpu: gpu.memory: \"24\" has no unit; write ");
+  EXPECT_EQ(about_list(list).substr(0, 49), "gpus[0].gpu: gpu.memory: \"24\" has no unit; write ");
   list = small_list();
   list["drives"][0]["drive"].erase("capacity");
   list["drives"][0]["sources"].erase("drive.capacity");
-  EXPECT_EQ(about(list),
+  EXPECT_EQ(about_list(list),
             "drives[0].drive: storage[0]: an SSD needs a capacity; write \"capacity\": \"3.84 "
             "TB\"");
 }
@@ -158,29 +158,29 @@ TEST(PriceList, RefusesWhatOnlyABoxDecides) {
   json list = small_list();
   list["gpus"][0]["gpu"]["count"] = 2;
   list["gpus"][0]["sources"]["gpu.count"] = "assumed: two";
-  EXPECT_EQ(about(list), "gpus[0].gpu.count: is decided box by box; leave it out");
+  EXPECT_EQ(about_list(list), "gpus[0].gpu.count: is decided box by box; leave it out");
 }
 
 TEST(PriceList, WantsASourceOfEveryNumber) {
   json list = small_list();
   list["hosts"][0]["sources"].erase("array.read");
-  EXPECT_EQ(about(list),
+  EXPECT_EQ(about_list(list),
             "hosts[0].sources: array.read has no source; say where it is from, or \"assumed: "
             "why\"");
   list = small_list();
   list["drives"][0]["sources"]["drive.latency"] = "assumed: c";
-  EXPECT_EQ(about(list),
+  EXPECT_EQ(about_list(list),
             "drives[0].sources.drive.latency: the part has no such number; leave it out");
   list = small_list();
   list["drives"][0]["sources"]["price_usd"] = "a shop";
-  EXPECT_EQ(about(list).substr(0, 67),
+  EXPECT_EQ(about_list(list).substr(0, 67),
             "drives[0].sources.price_usd: does not say of what kind it is; begin");
 }
 
 TEST(PriceList, RefusesTwoPartsOfOneName) {
   json list = small_list();
   list["drives"][1]["name"] = "D";
-  EXPECT_EQ(about(list), "drives[1]: \"D\" stands twice; give each part a name of its own");
+  EXPECT_EQ(about_list(list), "drives[1]: \"D\" stands twice; give each part a name of its own");
 }
 
 }  // namespace

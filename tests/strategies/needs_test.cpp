@@ -26,7 +26,7 @@ Scenario with_drive(Scenario scenario, std::uint64_t bytes) {
 }
 
 /// Allocators without rounding of their own on the GPU; more than one rank where it is asked for.
-Scenario exact(const std::string& system, Overrides overrides = {}) {
+Scenario exact_step(const std::string& system, Overrides overrides = {}) {
   overrides.push_back("strategy.gpu_allocator=exact");
   overrides.push_back("run.steps=1");
   return small_model("llama", system, overrides);
@@ -80,7 +80,7 @@ Overrides overrides_of(const Fixed& one) {
 TEST(Needs, OfTheHostAreItsPeakWhateverItHas) {
   for (const Fixed& one : fixed()) {
     SCOPED_TRACE(name_of(one));
-    const Scenario scenario = exact(one.system, overrides_of(one));
+    const Scenario scenario = exact_step(one.system, overrides_of(one));
     const std::uint64_t peak = simulate(with_host(scenario, 0)).host.total;
     for (const int sixteenths : {1, 5, 9, 15}) {
       const result::Result run = needs_of(with_host(scenario, peak * sixteenths / 16)).simulated;
@@ -102,7 +102,7 @@ TEST(Needs, OfTheHostAreItsPeakWhateverItHas) {
 TEST(Needs, OfTheGpuAreEnoughAndLessIsNot) {
   for (const Fixed& one : fixed()) {
     SCOPED_TRACE(name_of(one));
-    const Scenario scenario = exact(one.system, overrides_of(one));
+    const Scenario scenario = exact_step(one.system, overrides_of(one));
     const std::uint64_t peak = simulate(scenario).gpu.total;
     int too_small = 0;
     for (const int sixteenths : {1, 6, 11}) {
@@ -121,7 +121,7 @@ TEST(Needs, OfTheGpuAreEnoughAndLessIsNot) {
 
 TEST(Needs, OfTheDrivesAreWhatLiesOnThem) {
   for (const Fixed& one : fixed()) {
-    const Scenario scenario = exact(one.system, overrides_of(one));
+    const Scenario scenario = exact_step(one.system, overrides_of(one));
     const std::uint64_t peak = simulate(scenario).ssd.total;
     if (peak == 0) continue;
     SCOPED_TRACE(name_of(one));
@@ -137,7 +137,7 @@ TEST(Needs, OfTheDrivesAreWhatLiesOnThem) {
 }
 
 TEST(Needs, AreFoundOfAllTiersAtOnce) {
-  const Scenario scenario = exact("zero_infinity");
+  const Scenario scenario = exact_step("zero_infinity");
   const result::Result free = needs_of(scenario).simulated;
   ASSERT_TRUE(free.feasible());
   Scenario small = with_drive(with_host(scenario, free.host.total / 2), free.ssd.total / 2);
@@ -155,7 +155,7 @@ TEST(Needs, AreFoundOfAllTiersAtOnce) {
 TEST(Needs, OfEverySystemAreEnough) {
   for (const System& system : catalogue()) {
     SCOPED_TRACE(system.name);
-    const Scenario scenario = exact(system.name, overrides_of({system.name, {}}));
+    const Scenario scenario = exact_step(system.name, overrides_of({system.name, {}}));
     const result::Result free = needs_of(scenario).simulated;
     ASSERT_TRUE(free.feasible());
     const std::uint64_t host = free.host.total, gpu = free.gpu.total;
@@ -179,7 +179,7 @@ TEST(Needs, OfEverySystemAreEnough) {
 
 TEST(Needs, OfARunThatFitsAreItsPeaksAndReserves) {
   const Overrides reserves{"machine.host.reserve=3 GiB", "machine.gpu.reserve=1 GiB"};
-  const result::Result run = needs_of(exact("zero_infinity", reserves)).simulated;
+  const result::Result run = needs_of(exact_step("zero_infinity", reserves)).simulated;
   ASSERT_TRUE(run.feasible());
   EXPECT_EQ(run.needed->host, run.host.total + (3ull << 30));
   EXPECT_EQ(run.needed->gpu, run.gpu.total + (1ull << 30));
@@ -189,7 +189,7 @@ TEST(Needs, OfARunThatFitsAreItsPeaksAndReserves) {
 
 TEST(Needs, LeaveOutBuffersThatFillWhatIsFree) {
   // buffers for 0.78 of the host beside the least an update takes; the need is that least
-  const Scenario roomy = exact("mlp_offload");
+  const Scenario roomy = exact_step("mlp_offload");
   const result::Result filled = needs_of(roomy).simulated;
   ASSERT_TRUE(filled.feasible());
   EXPECT_LT(filled.needed->host, filled.host.total);
@@ -198,7 +198,7 @@ TEST(Needs, LeaveOutBuffersThatFillWhatIsFree) {
 }
 
 TEST(Reserve, IsPartOfWhatFits) {
-  const Scenario scenario = exact("zero_infinity");
+  const Scenario scenario = exact_step("zero_infinity");
   const std::uint64_t peak = simulate(with_host(scenario, 0)).host.total;
   constexpr std::uint64_t reserve = 1 << 30;
   Scenario kept = with_host(scenario, peak + reserve);
@@ -244,12 +244,12 @@ TEST(Reserve, ThatFollowsFromTheMemoryIsPartOfTheNeed) {
 
 TEST(IdleGpus, AreSaid) {
   // the box has eight
-  const result::Result one = simulate(exact("zero_infinity"));
+  const result::Result one = simulate(exact_step("zero_infinity"));
   ASSERT_EQ(one.notes.size(), 1u);
   EXPECT_EQ(one.notes[0],
             "1 of 8 GPUs work, and the price is that of the whole machine; with --set "
             "parallel.data=8 all of them do");
-  EXPECT_TRUE(simulate(exact("zero_infinity", {"parallel.data=8"})).notes.empty());
+  EXPECT_TRUE(simulate(exact_step("zero_infinity", {"parallel.data=8"})).notes.empty());
 }
 
 }  // namespace
