@@ -123,10 +123,11 @@ struct Line {
 /// Two leagues: what people can run, and all.
 class Search {
  public:
-  Search(const explore::Backend& backend, std::vector<Candidate> candidates) : backend_(backend) {
-    for (Candidate& one : candidates) {
+  Search(const explore::Backend& backend, std::span<const Candidate> candidates)
+      : backend_(backend) {
+    for (const Candidate& one : candidates) {
       if (one.way >= lines_.size()) lines_.resize(one.way + 1);
-      lines_[one.way].candidates.push_back(std::move(one));
+      lines_[one.way].candidates.push_back(one);
     }
   }
 
@@ -136,7 +137,6 @@ class Search {
     if (found_.runnable && !only_runnable &&
         (!found_.best || found_.best->tokens_per_s <= found_.runnable->tokens_per_s))
       found_.best = found_.runnable;
-    if (found_.runnable || found_.best) found_.nearest.reset(), found_.why_not.clear();
     return std::move(found_);
   }
 
@@ -161,7 +161,6 @@ class Search {
       }
       if (one.most_tokens_per_s > to_beat(line.runnable())) return true;
       if (one.most_tokens_per_s > 0) break;
-      keep_smallest(one);
       advance(line);
     }
     line.at = line.candidates.size();
@@ -209,28 +208,10 @@ class Search {
       found_.unanswered.push_back(one.words + ": " + why);
       return;
     }
-    if (!outcome.result->feasible()) return remember(one, *outcome.result);
+    if (!outcome.result->feasible()) return;
     line.at = line.candidates.size();  // the largest that fits
     auto& best = one.runnable ? found_.runnable : found_.best;
     if (!best || outcome.result->tokens_per_s > best->tokens_per_s) best = outcome.result;
-  }
-
-  /// Where bounds alone say that nothing fits, one of them is still an example.
-  void keep_smallest(const Candidate& one) {
-    if (found_.nearest) return;
-    found_.nearest = one.scenario;
-    found_.why_not = one.words + " needs more than a memory has for what it holds throughout";
-  }
-
-  /// Of what does not fit, the one that lacks least.
-  void remember(const Candidate& one, const result::Result& result) {
-    const double share =
-        static_cast<double>(result.infeasible->asked_bytes) /
-        static_cast<double>(std::max<std::uint64_t>(1, result.infeasible->capacity_bytes));
-    if (nearest_share_ && share >= *nearest_share_) return;
-    nearest_share_ = share;
-    found_.nearest = one.scenario;
-    found_.why_not = one.words + ": " + explore::no_room(*result.infeasible);
   }
 
   /// As many whatever the processor: so the same ones are simulated on any.
@@ -239,7 +220,6 @@ class Search {
   const explore::Backend& backend_;
   std::vector<Line> lines_;
   Found found_;
-  std::optional<double> nearest_share_;
 };
 
 }  // namespace
@@ -248,9 +228,9 @@ std::vector<Candidate> candidates_of(const json& job, const std::vector<std::str
   return Candidates(job, overrides).all();
 }
 
-Found search(const explore::Backend& backend, std::vector<Candidate> candidates,
+Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
              bool only_runnable) {
-  return Search(backend, std::move(candidates)).run(only_runnable);
+  return Search(backend, candidates).run(only_runnable);
 }
 
 }  // namespace spillway::answers

@@ -2,6 +2,8 @@
 
 #include "answers/fit/fit.hpp"
 
+#include <span>
+
 namespace spillway::answers {
 
 /// A way to train, with a split of the cards and a micro-batch.
@@ -17,9 +19,6 @@ struct Candidate {
 /// What a search found.
 struct Found {
   std::optional<result::Result> runnable, best;
-  /// Of those that do not fit, the one that comes nearest; absent where one fits.
-  std::optional<description::Scenario> nearest;
-  std::string why_not;
   std::vector<std::string> unanswered;  ///< candidates that ended without a result, and why
   std::uint64_t bounded = 0, simulated = 0;
 };
@@ -35,7 +34,7 @@ std::vector<Candidate> candidates_of(const nlohmann::json& job,
 /// bound is above the fastest: of each way from the largest micro-batch down to the first that
 /// fits. Systems that plan for each tensor come last, in micro-batches of 4 and 1.
 ///   only_runnable  leaves the others out
-Found search(const explore::Backend& backend, std::vector<Candidate> candidates,
+Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
              bool only_runnable);
 
 }  // namespace spillway::answers
