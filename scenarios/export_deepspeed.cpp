@@ -66,11 +66,14 @@ class Export {
     return std::max(upstream, model_.parameters.value());
   }
 
-  /// A pool on NVMe that holds no block ahead keeps DeepSpeed from prefetching, whatever the
-  /// bucket.
-  bool too_few_buffers() const {
+  /// 0 switches prefetching off. With few buffers on NVMe nothing is prefetched either, so that a
+  /// bucket that was asked for can stay, and without overlap_comm as well.
+  std::uint64_t prefetch_bucket() const {
     const WeightsPart& weights = parts_.weights;
-    return weights.home == Home::ssd && weights.buffer_count.value_or(2) < 9;
+    const bool asked = weights.prefetch_bucket != all_params;
+    const bool few = weights.home == Home::ssd && weights.buffer_count.value_or(2) < 9;
+    if (weights.prefetch_blocks == 0 && parts_.gradients.overlap && !(asked && few)) return 0;
+    return limit(weights.prefetch_bucket, 50'000'000);
   }
 
   json zero() const {
@@ -79,9 +82,7 @@ class Export {
                  {"overlap_comm", parts_.gradients.overlap},
                  {"reduce_bucket_size", parts_.gradients.reduce_bucket.value()}};
     if (stage() == 3) {
-      const bool off =
-          weights.prefetch_blocks == 0 && parts_.gradients.overlap && !too_few_buffers();
-      section["stage3_prefetch_bucket_size"] = off ? 0 : limit(weights.prefetch_bucket, 50'000'000);
+      section["stage3_prefetch_bucket_size"] = prefetch_bucket();
       section["stage3_param_persistence_threshold"] = weights.persistence_threshold.value();
       section["stage3_max_live_parameters"] = limit(weights.max_live, 1'000'000'000);
       section["stage3_max_reuse_distance"] = weights.max_reuse.value();
@@ -223,6 +224,9 @@ void note_what_it_cannot_say(const Scenario& scenario, Exported& exported) {
 
 Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo>& systems,
                           const ExportOptions& options) {
+  if (scenario.run.io_bench)
+    throw ScenarioError({{"", 0, 0, "run.io_bench", "a benchmark of I/O trains nothing",
+                          "export a scenario that has a model"}});
   refuse_other_schedules(scenario, options.nearest);
   const models::Model model =
       models::build_model(models::read_architecture(scenario.model, scenario.model_name, "model"));
