@@ -151,6 +151,8 @@ Largest find_largest(const explore::Backend& backend, Monitor& monitor, const Pl
   found.models = models_that_fit(backend, options, counts);
   for (std::size_t i = 0; i < found.models.size(); ++i)
     if (found.models[i].fits()) found.largest = &found.models[i], found.model = options.models[i];
+  for (Trial& trial : found.models)
+    if (&trial == found.largest) add_range(options.run, *trial.result);
   if (!found.largest) return found;
   found.system = found.largest->result->system;
   const json base = plan_base(options, found.model);
@@ -185,6 +187,7 @@ void print_largest(const PlanOptions& options, const Largest& found, const Trial
   print_paragraph("Longest context at micro-batch 1: " + largest_of(found.contexts) + ".");
   print_paragraph(
       fmt::format("Largest batch at context {}: {}.", options.sequence, largest_of(found.batches)));
+  print_around(options.run, *found.largest->result);
   print_paragraph(counts_words(counts) + " " + certainty(*found.largest->result));
 }
 

@@ -191,6 +191,12 @@ Attempt attempt(const Scenario& scenario, const models::Model& model,
   const ActivationPolicy policy = scenario.strategy.activations.policy;
   if (policy == ActivationPolicy::keep || policy == ActivationPolicy::checkpoint_gpu)
     whole["strategy"]["activations"] = json(scenario.strategy).at("activations");
+  // how memory is pinned is said by the environment
+  if (scenario.strategy.pinned == PinnedPolicy::exact && back.version.pins_exactly()) {
+    whole["strategy"]["pinned"] = "exact";
+    made.exported.notes.emplace_back(
+        "strategy.pinned: start the trainer with DS_PIN_MEMORY_BACKEND=native");
+  }
   made.exported.scenario = whole;
   made.differences = round_trip_differences(scenario, read_scenario(whole, {}, systems).scenario);
   return made;
@@ -249,6 +255,15 @@ Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo
   if (!options.nearest && !complaints.empty()) throw ScenarioError(complaints);
   note_what_it_cannot_say(scenario, best->exported);
   return std::move(best->exported);
+}
+
+std::optional<DeepSpeedVersion> deepspeed_that_runs(const Scenario& scenario,
+                                                    const std::vector<SystemInfo>& systems) {
+  try {
+    return export_deepspeed(scenario, systems).version;
+  } catch (const ScenarioError&) {
+    return std::nullopt;  // it names the parts that DeepSpeed does not have
+  }
 }
 
 }  // namespace spillway::scenarios

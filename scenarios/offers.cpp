@@ -189,6 +189,9 @@ std::size_t price_all(List& list, const Offer& offer, const char* kind) {
   return changed;
 }
 
+/// Of no part: rent and energy.
+bool is_hourly(const Offer& offer) { return offer.name == "gpu_hour" || offer.name == "kwh"; }
+
 }  // namespace
 
 std::vector<Offer> read_offers(const std::vector<std::string>& prices, const std::string& csv) {
@@ -207,10 +210,7 @@ std::vector<Offer> read_offers(const std::vector<std::string>& prices, const std
 }
 
 std::size_t apply_offers(const std::vector<Offer>& offers, MachineFile& machine) {
-  const auto hourly = [](const Offer& offer) {
-    return offer.name == "gpu_hour" || offer.name == "kwh";
-  };
-  if (!machine.prices_usd && std::any_of(offers.begin(), offers.end(), hourly))
+  if (!machine.prices_usd && std::any_of(offers.begin(), offers.end(), is_hourly))
     machine.prices_usd.emplace();  // what is rented has no other price
   if (!machine.prices_usd) return 0;
   std::size_t changed = 0;
@@ -242,6 +242,14 @@ std::size_t apply_offers(const std::vector<Offer>& offers, PriceList& list) {
       }
   }
   return changed;
+}
+
+std::vector<std::string> hourly_overrides(const std::vector<Offer>& offers) {
+  std::vector<std::string> overrides;
+  for (const Offer& offer : offers)
+    if (is_hourly(offer))
+      overrides.push_back(fmt::format("machine.prices_usd.{}={}", offer.name, offer.usd));
+  return overrides;
 }
 
 void price_catalogue(const std::vector<Offer>& offers) {

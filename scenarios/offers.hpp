@@ -35,6 +35,10 @@ std::size_t apply_offers(const std::vector<Offer>& offers, PriceList& list);
 /// The same for the catalogue: what is read from now on has these prices.
 void price_catalogue(const std::vector<Offer>& offers);
 
+/// "machine.prices_usd.gpu_hour=2" for offers of what no part is: for scenarios that are read
+/// later.
+std::vector<std::string> hourly_overrides(const std::vector<Offer>& offers);
+
 /// Days of civil dates, for differences; "2026-06-03" or "2026-06".
 ///   Result  nothing where the text is no date
 std::optional<long> day_number(const std::string& date);

@@ -172,8 +172,19 @@ std::optional<FoundPart> found_in(const PriceList& list, PartKind kind, const Co
           fmt::format("\"{}\" may be several {}s", text, words_of_kind[static_cast<int>(kind)]),
           fmt::format("write {}", fmt::join(known, " or "))}});
   }
-  for (const Part* part : parts) known.push_back(part->name);
-  throw description::ScenarioError({unknown_name(place, path, text, known)});
+  std::vector<std::string> names;
+  for (const Part* part : parts) {
+    known.push_back(part->name);
+    for (const std::string& name : names_of(*part)) names.push_back(name);
+    const std::vector<std::string> own = words(part->name);
+    if (!own.empty()) names.push_back(own.back());  // "4090"
+  }
+  const auto apart = counted_name(text);
+  description::Complaint complaint = unknown_name(place, path, apart ? apart->name : text, known);
+  const std::string near = description::nearest_name(apart ? apart->name : text, names);
+  if (!near.empty() && complaint.hint.find("did you mean") == std::string::npos)
+    complaint.hint = "did you mean \"" + near + "\"? " + complaint.hint;
+  throw description::ScenarioError({complaint});
 }
 
 }  // namespace

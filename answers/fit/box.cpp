@@ -111,9 +111,7 @@ class Reader {
     if (size->value() < least)
       return complain("--ram", "\"" + word + "\" is less than 1 GiB", "write for example 128G");
     memory_ = *size;
-    if (!shared) return;
-    card["memory"] = description::to_text(memory_);
-    notes_.push_back("processor and GPU share one memory, which is counted once");
+    if (shared) card["memory"] = description::to_text(memory_);
   }
 
   void read_ssd() {

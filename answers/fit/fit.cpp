@@ -9,6 +9,7 @@
 #include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace spillway::answers {
 
@@ -89,10 +90,15 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
   FitAnswer answer;
   const json job = job_of(question, answer.notes);
   const std::vector<Candidate> candidates = candidates_of(job, question.overrides);
+  answer.price_usd = candidates.front().scenario.machine.price();
   Found found = search(backend, candidates, question.runnable);
   answer.bounded = found.bounded;
   answer.simulated = found.simulated;
   for (const std::string& one : found.unanswered) answer.notes.push_back("no answer for " + one);
+  if (!found.left_out.empty())
+    answer.notes.push_back(fmt::format(
+        "not tried, though bounds leave them: {}; spillway plan settings tries all systems",
+        fmt::join(found.left_out, ", ")));
   answer.runnable = std::move(found.runnable);
   answer.best = std::move(found.best);
   answer.fits = answer.answer() != nullptr;
@@ -117,26 +123,21 @@ void to_json(json& out, const FitNeed& need) {
   out = {{"words", need.words},
          {"runs_with", nullptr},
          {"needed_bytes", need.needed_bytes},
+         {"has_bytes", need.has_bytes},
          {"why_not", need.why_not}};
   if (need.runs_with) out["runs_with"] = *need.runs_with;
 }
 
 void to_json(json& out, const FitAnswer& answer) {
-  out = {{"schema", fit_schema},
-         {"fits", answer.fits},
-         {"needed_bytes", nullptr},
-         {"why_not", answer.why_not},
-         {"needs", answer.needs},
-         {"runnable", nullptr},
-         {"best", nullptr},
-         {"change", nullptr},
-         {"notes", answer.notes},
-         {"bounded", answer.bounded},
-         {"simulated", answer.simulated}};
+  out = {{"schema", fit_schema},      {"fits", answer.fits},       {"needed_bytes", nullptr},
+         {"why_not", answer.why_not}, {"needs", answer.needs},     {"runnable", nullptr},
+         {"best", nullptr},           {"change", nullptr},         {"price_usd", nullptr},
+         {"notes", answer.notes},     {"bounded", answer.bounded}, {"simulated", answer.simulated}};
   if (answer.needed_bytes) out["needed_bytes"] = *answer.needed_bytes;
   if (answer.runnable) out["runnable"] = *answer.runnable;
   if (answer.best) out["best"] = *answer.best;
   if (answer.change) out["change"] = *answer.change;
+  if (answer.price_usd) out["price_usd"] = *answer.price_usd;
 }
 
 }  // namespace spillway::answers

@@ -32,6 +32,7 @@ struct FitNeed {
   std::string words;  ///< "zero_offload, micro-batch 1"
   std::optional<result::RunsWith> runs_with;
   std::map<std::string, std::uint64_t> needed_bytes;  ///< by tier: gpu host ssd
+  std::map<std::string, std::uint64_t> has_bytes;     ///< of the same tiers
   std::string why_not;                                ///< which are too small
 };
 
@@ -46,6 +47,7 @@ struct FitAnswer {
   std::optional<result::Result> best;      ///< the fastest of all; the same where it is
   /// Where something that people can run fits, what makes it faster; else what makes such fit.
   std::optional<FitChange> change;
+  std::optional<double> price_usd;  ///< of the machine as it is asked about
   std::vector<std::string> notes;
   std::uint64_t bounded = 0, simulated = 0;
 

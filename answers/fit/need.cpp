@@ -96,9 +96,12 @@ class Buyer {
 };
 
 FitNeed need_of(const Asked& asked) {
-  FitNeed need{asked.candidate->words, asked.result.runs_with, {}, explore::no_room(asked.result)};
-  for (const result::TierNeed& tier : result::needs_of(asked.result))
+  FitNeed need{
+      asked.candidate->words, asked.result.runs_with, {}, {}, explore::no_room(asked.result)};
+  for (const result::TierNeed& tier : result::needs_of(asked.result)) {
     need.needed_bytes[tier.tier] = tier.needed;
+    need.has_bytes[tier.tier] = tier.capacity;
+  }
   return need;
 }
 

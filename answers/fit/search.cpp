@@ -20,6 +20,11 @@ const std::vector<std::uint64_t> batches = {32, 16, 8, 4, 2, 1};
 /// Of a way that plans for each tensor: a simulation takes as long as ten of another, and more
 /// samples make it slower once its storage is busy.
 const std::vector<std::uint64_t> batches_of_plans = {4, 1};
+/// Simulations that other systems than those that people can run get at most.
+constexpr std::uint64_t most_of_others = 12;
+
+/// What can be faster by less is not simulated.
+constexpr double worth_a_look = 1.02;
 
 /// How the cards of a node share the work.
 struct Split {
@@ -133,6 +138,7 @@ class Search {
 
   Found run(bool only_runnable) {
     play(true);
+    limit_ = found_.simulated + most_of_others;
     if (!only_runnable) play(false);
     if (found_.runnable && !only_runnable &&
         (!found_.best || found_.best->tokens_per_s <= found_.runnable->tokens_per_s))
@@ -159,7 +165,7 @@ class Search {
         ++found_.bounded;
         line.bounded = true;
       }
-      if (one.most_tokens_per_s > to_beat(line.runnable())) return true;
+      if (one.most_tokens_per_s > worth_a_look * to_beat(line.runnable())) return true;
       if (one.most_tokens_per_s > 0) break;
       advance(line);
     }
@@ -180,6 +186,7 @@ class Search {
       for (Line& line : lines_)
         if (!line.candidates.empty() && line.runnable() == runnable && ready(line))
           open.push_back(&line);
+      leave_out_long_ones(open);
       if (open.empty()) return;
       std::stable_sort(open.begin(), open.end(), [](const Line* one, const Line* other) {
         if (one->plans() != other->plans()) return other->plans();
@@ -189,6 +196,19 @@ class Search {
       open.resize(std::min(open.size(), at_once));
       simulate(open);
     }
+  }
+
+  /// Plans, once anything fits, and all that is left when the limit is reached.
+  void leave_out_long_ones(std::vector<Line*>& open) {
+    const bool full = limit_ && found_.simulated >= *limit_;
+    const bool fits = found_.runnable || found_.best;
+    for (Line*& line : open)
+      if (full || (fits && line->plans())) {
+        found_.left_out.push_back(line->candidates.front().scenario.strategy.system);
+        line->at = line->candidates.size();
+        line = nullptr;
+      }
+    std::erase(open, nullptr);
   }
 
   void simulate(const std::vector<Line*>& open) {
@@ -215,11 +235,12 @@ class Search {
   }
 
   /// As many whatever the processor: so the same ones are simulated on any.
-  static constexpr std::size_t at_once = 4;
+  static constexpr std::size_t at_once = 2;
 
   const explore::Backend& backend_;
   std::vector<Line> lines_;
   Found found_;
+  std::optional<std::uint64_t> limit_;  ///< of found_.simulated
 };
 
 }  // namespace
