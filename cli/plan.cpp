@@ -151,8 +151,6 @@ Largest find_largest(const explore::Backend& backend, Monitor& monitor, const Pl
   found.models = models_that_fit(backend, options, counts);
   for (std::size_t i = 0; i < found.models.size(); ++i)
     if (found.models[i].fits()) found.largest = &found.models[i], found.model = options.models[i];
-  for (Trial& trial : found.models)
-    if (&trial == found.largest) add_range(options.run, *trial.result);
   if (!found.largest) return found;
   found.system = found.largest->result->system;
   const json base = plan_base(options, found.model);
@@ -162,6 +160,9 @@ Largest find_largest(const explore::Backend& backend, Monitor& monitor, const Pl
   monitor.say("batches of " + found.model);
   found.batches = climb(backend, base, *found.largest,
                         {"micro-batch", "training.micro_batch", 1, 1024}, options, counts);
+  const Trial* best = explore::fastest(found.batches);
+  for (Trial& trial : found.batches)
+    if (&trial == best) add_range(options.run, *trial.result);
   return found;
 }
 
@@ -187,7 +188,11 @@ void print_largest(const PlanOptions& options, const Largest& found, const Trial
   print_paragraph("Longest context at micro-batch 1: " + largest_of(found.contexts) + ".");
   print_paragraph(
       fmt::format("Largest batch at context {}: {}.", options.sequence, largest_of(found.batches)));
-  print_around(options.run, *found.largest->result);
+  if (const Trial* best = explore::fastest(found.batches)) {
+    print_paragraph(fmt::format("{} is fastest at {}: {}.", found.model, best->words,
+                                rate_words(*best->result)));
+    print_around(options.run, *best->result);
+  }
   print_paragraph(counts_words(counts) + " " + certainty(*found.largest->result));
 }
 

@@ -310,8 +310,6 @@ void print_around(const RunOptions& options, result::Result result) {
   const reports::Screen screen = reports::screen_of(stdout);
   if (result.range.empty()) add_range(options, result);
   if (result.run) print("\n" + reports::finished_run_report(result, screen) + "\n");
-  if (!result.range.empty() && !result.run)
-    print_paragraph("It trains " + rate_words(result) + ".");
   for (const std::string& text : {reports::range_note(result), old_prices_words(result)})
     if (!text.empty()) print_paragraph(text);
 }

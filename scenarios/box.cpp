@@ -119,8 +119,10 @@ class Assembly {
     if (drive_) place("prices_usd.ssd", drive_->price_usd, drive_->sources.at("price_usd"));
     machine_["dates"] = {{"prices_usd.server", host_.date},
                          {"prices_usd.gpu", gpu_.date},
-                         {"prices_usd.dram_per_gib", host_.date}};
+                         {"prices_usd.dram_per_gib", host_.dram_date}};
     if (drive_) machine_["dates"]["prices_usd.ssd"] = drive_->date;
+    for (const char* path : {"prices_usd.server", "prices_usd.gpu", "prices_usd.dram_per_gib"})
+      if (machine_["dates"][path] == "") machine_["dates"].erase(path);  // offered on no day
   }
 
   /// Where all of them say what they take.

@@ -191,12 +191,6 @@ Attempt attempt(const Scenario& scenario, const models::Model& model,
   const ActivationPolicy policy = scenario.strategy.activations.policy;
   if (policy == ActivationPolicy::keep || policy == ActivationPolicy::checkpoint_gpu)
     whole["strategy"]["activations"] = json(scenario.strategy).at("activations");
-  // how memory is pinned is said by the environment
-  if (scenario.strategy.pinned == PinnedPolicy::exact && back.version.pins_exactly()) {
-    whole["strategy"]["pinned"] = "exact";
-    made.exported.notes.emplace_back(
-        "strategy.pinned: start the trainer with DS_PIN_MEMORY_BACKEND=native");
-  }
   made.exported.scenario = whole;
   made.differences = round_trip_differences(scenario, read_scenario(whole, {}, systems).scenario);
   return made;
@@ -259,8 +253,14 @@ Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo
 
 std::optional<DeepSpeedVersion> deepspeed_that_runs(const Scenario& scenario,
                                                     const std::vector<SystemInfo>& systems) {
+  Scenario written = scenario;
+  ExportOptions options;
+  if (scenario.strategy.pinned == PinnedPolicy::exact) {  // its environment says so, no file
+    written.strategy.pinned = PinnedPolicy::power_of_two;
+    options.deepspeed = DeepSpeedVersion::pins_exactly_since;
+  }
   try {
-    return export_deepspeed(scenario, systems).version;
+    return export_deepspeed(written, systems, options).version;
   } catch (const ScenarioError&) {
     return std::nullopt;  // it names the parts that DeepSpeed does not have
   }

@@ -34,7 +34,8 @@ Exported export_deepspeed(const description::Scenario& scenario,
                           const ExportOptions& options = {});
 
 /// The newest DeepSpeed that has every part of the scenario: the one whose configuration
-/// export_deepspeed writes without a difference; nothing where none has.
+/// export_deepspeed writes without a difference; nothing where none has. Memory that is pinned
+/// exactly is a matter of its environment.
 std::optional<DeepSpeedVersion> deepspeed_that_runs(const description::Scenario& scenario,
                                                     const std::vector<SystemInfo>& systems);
 

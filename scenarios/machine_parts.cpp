@@ -136,7 +136,8 @@ class Assembler {
     if (!names_part(machine_, pointer)) return nullptr;
     const std::string key = pointer_to(pointer, "part");
     const Place place = machine_.place(key);
-    const json name = *machine_.find(key);
+    json name = *machine_.find(key);
+    if (name.is_number()) name = name.dump();  // --set machine.gpu.part=5090
     erase_at(machine_, pointer, "part");
     if (!name.is_string()) {
       complain(place, dotted(key), "is no text", "write the name of a part, such as RTX 4090");
@@ -196,13 +197,17 @@ class Assembler {
   bool priced() const { return machine_.find("/prices_usd/server") != nullptr; }
   void put_price(const std::string& key, double price, const Part& part,
                  const std::string& source) {
+    put_price(key, price, part, source, part.date);
+  }
+  void put_price(const std::string& key, double price, const Part& part, const std::string& source,
+                 const std::string& date) {
     const std::string pointer = pointer_to("/prices_usd", key);
     if (machine_.find(pointer) ||
         (machine_.find("/prices_usd") && !is_object_at(machine_, "/prices_usd")))
       return;
     machine_.put(pointer, located_at(price, machine_.place("")));
     note("sources", "prices_usd." + key, part.sources.at(source));
-    note("dates", "prices_usd." + key, part.date);
+    if (!date.empty()) note("dates", "prices_usd." + key, date);
   }
 
   void put_host() {
@@ -216,7 +221,7 @@ class Assembler {
     bought("host", *host_);
     put_price("server", host_->price_usd, *host_, "price_usd");
     put_price("dram_per_gib", host_->parts.value("dram_usd_per_gib", 0.0), *host_,
-              "dram_usd_per_gib");
+              "dram_usd_per_gib", host_at(*host_).dram_date);
   }
   /// Of card and board the slower end decides.
   void slower_link() {

@@ -228,6 +228,7 @@ std::size_t apply_offers(const std::vector<Offer>& offers, PriceList& list) {
         host.dram_usd_per_gib = offer.usd;
         host.parts["dram_usd_per_gib"] = offer.usd;
         host.sources["dram_usd_per_gib"] = "assumed: offered, " + offer.source;
+        host.dram_date = offer.date;
         ++changed;
       }
     for (DrivePart& drive : list.drives)

@@ -144,10 +144,12 @@ class ListReader {
                         {"array", "", {}}}),
                   written["dram_usd_per_gib"],
                   {},
+                  {},
                   written["gpus"],
                   written["slots"],
                   written.value("card", std::string("card"))};
     host.parts["dram_usd_per_gib"] = host.dram_usd_per_gib;
+    host.dram_date = host.date;
     host.parts["slots"] = written["slots"];
     host.parts["slots"]["card"] = *std::max_element(host.gpus.begin(), host.gpus.end());
     for (const json& size : written["memory"])

@@ -29,6 +29,7 @@ struct Part {
 /// A board with a case, a processor and a power supply, without cards, DRAM and drives.
 struct HostPart : Part {
   double dram_usd_per_gib = 0;
+  std::string dram_date;                       ///< for which that price stands; "" when not said
   std::vector<description::Bytes> memory;      ///< sizes that are sold, ascending
   std::vector<std::uint64_t> gpus;             ///< counts of cards that it takes, ascending
   std::map<std::string, std::uint64_t> slots;  ///< drives at most, by form

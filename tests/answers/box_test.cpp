@@ -73,15 +73,16 @@ TEST(BoxOf, TakesEveryPartOfTheCatalogueByItsName) {
     EXPECT_EQ(machine.bought.at("storage.nvme"), drive.name);
     EXPECT_EQ(machine.storage.at(0).count, 2u) << drive.name;
   }
-  for (const scenarios::HostPart& board : list.hosts)
-    if (board.card == "card")
-      EXPECT_EQ(machine_of({"4090", "64G", "", board.name}).bought.at("host"), board.name);
+  for (const scenarios::HostPart& board : list.hosts) {
+    if (board.card != "card") continue;
+    EXPECT_EQ(machine_of({"4090", "64G", "", board.name}).bought.at("host"), board.name);
+  }
 }
 
 TEST(BoxOf, TakesTheCheapestBoardThatHasThePlacesAndSaysWhichTheyAre) {
   EXPECT_EQ(machine_of({"4090", "64G", "2T"}).bought.at("host"), "desktop");
-  EXPECT_EQ(machine_of({"4090x2", "64G", "2T"}).bought.at("host"), "workstation");  // two cards
-  EXPECT_EQ(machine_of({"4090", "256G", "2T"}).bought.at("host"), "workstation");   // 192 GiB
+  EXPECT_EQ(machine_of({"4090x2", "64G", "2T"}).bought.at("host"), "workstation");   // two cards
+  EXPECT_EQ(machine_of({"4090", "256G", "2T"}).bought.at("host"), "workstation");    // 192 GiB
   EXPECT_EQ(machine_of({"4090", "64G", "P5510"}).bought.at("host"), "workstation");  // U.2
   EXPECT_EQ(machine_of({"H100x8", "1T", ""}).bought.at("host"), "server with eight SXM cards");
   const NamedBox box = box_of({"4090", "64G", ""}, scenarios::part_catalogue());

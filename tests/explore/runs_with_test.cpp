@@ -33,8 +33,7 @@ TEST(RunsWith, IsDeepSpeedExactlyWhereExportWritesAConfiguration) {
         json{{"system", "zero_infinity"}, {"optimizer", {{"order", "alternating"}}}},
         json{{"system", "zero_infinity"}, {"optimizer", {{"pipeline_read", true}}}},
         json{{"system", "zero_offload"}, {"gradients", {{"policy", "active"}}}}}) {
-    const json job = {
-        {"model", "gpt2"}, {"machine", "workstation_2gpu"}, {"strategy", strategy}};
+    const json job = {{"model", "gpt2"}, {"machine", "workstation_2gpu"}, {"strategy", strategy}};
     const auto scenario = scenarios::read_scenario(job, {}, known_systems()).scenario;
     const bool exports = scenarios::deepspeed_that_runs(scenario, known_systems()).has_value();
     EXPECT_EQ(runs_with(scenario).program == "DeepSpeed", exports) << strategy;

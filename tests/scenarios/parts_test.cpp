@@ -183,7 +183,7 @@ TEST(MachineParts, RefusesWhatIsNoPart) {
   EXPECT_EQ(about(written),
             "gpu.part: a part stands with its number here; write \"count\": 2 beside it");
   written = of_parts();
-  written["storage"][0]["part"] = 5;
+  written["storage"][0]["part"] = true;
   EXPECT_EQ(about(written),
             "storage[0].part: is no text; write the name of a part, such as RTX 4090");
 }
@@ -292,8 +292,8 @@ TEST(PartCatalogue, EveryPartSaysWhatItTakesFromThePlugAndFromWhere) {
 
 TEST(MachineParts, SayWhatTheMachineTakesFromThePlugAndAnotherPartItsOwn) {
   const auto power_with = [](const std::vector<std::string>& overrides) {
-    const Document document = assemble(
-        located_at({{"model", "gpt2"}, {"machine", "gaming_4090"}}, {}), overrides);
+    const Document document =
+        assemble(located_at({{"model", "gpt2"}, {"machine", "gaming_4090"}}, {}), overrides);
     return document.machine.json.value.get<MachineFile>().power.value();
   };
   EXPECT_EQ(power_with({}).gpu, 450);  // data sheet of the RTX 4090
