@@ -277,6 +277,8 @@ std::vector<std::string> old_prices(const MachineFile& machine, const std::strin
   for (const auto& [path, date] : machine.dates) {
     const auto day = day_number(date);
     if (!day || *now - *day <= days_of_a_year) continue;
+    if (path == "prices_usd.gpu" && machine.prices_usd->gpu == 0) continue;  // in the host's
+    if (path == "prices_usd.dram_per_gib" && machine.prices_usd->dram_per_gib == 0) continue;
     std::string name = path.substr(path.find('.') + 1);
     if (name == "dram_per_gib") name = "dram";
     old.push_back(fmt::format("{} ({})", name, date));

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <algorithm>
 
 namespace spillway::answers {
 
@@ -95,6 +96,9 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
   answer.bounded = found.bounded;
   answer.simulated = found.simulated;
   for (const std::string& one : found.unanswered) answer.notes.push_back("no answer for " + one);
+  std::sort(found.left_out.begin(), found.left_out.end());
+  found.left_out.erase(std::unique(found.left_out.begin(), found.left_out.end()),
+                       found.left_out.end());
   if (!found.left_out.empty())
     answer.notes.push_back(fmt::format(
         "not tried, though bounds leave them: {}; spillway plan settings tries all systems",

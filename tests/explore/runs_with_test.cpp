@@ -31,7 +31,7 @@ TEST(RunsWith, IsDeepSpeedExactlyWhereExportWritesAConfiguration) {
   for (const json& strategy :
        {json{{"system", "zero_infinity"}}, json{{"system", "zero_offload"}},
         json{{"system", "zero_infinity"}, {"optimizer", {{"order", "alternating"}}}},
-        json{{"system", "zero_infinity"}, {"optimizer", {{"pipeline_read", true}}}},
+        json{{"system", "zero_infinity"}, {"optimizer", {{"pipeline_read", true}, {"buffers", 8}}}},
         json{{"system", "zero_offload"}, {"gradients", {{"policy", "active"}}}}}) {
     const json job = {{"model", "gpt2"}, {"machine", "workstation_2gpu"}, {"strategy", strategy}};
     const auto scenario = scenarios::read_scenario(job, {}, known_systems()).scenario;
@@ -53,7 +53,10 @@ TEST(RunsWith, SpillwayAloneWhereAPartIsNobodys) {
 }
 
 TEST(RunsWith, TheVersionThatHasExactPinnedMemory) {
-  EXPECT_EQ(with({{"system", "zero_offload"}, {"pinned", "exact"}}).program, "DeepSpeed >= 0.19");
+  json strategy = {{"system", "zero_offload"}, {"preset", "deepspeed_0.19"}, {"pinned", "exact"}};
+  EXPECT_EQ(with(strategy).program, "DeepSpeed >= 0.19");
+  strategy["preset"] = "deepspeed_0.16";  // which stages gradients, and pins in powers of two
+  EXPECT_EQ(with(strategy).program, "spillway alone");
 }
 
 TEST(RunsWith, TheAuthorsCodeOnlyForItsOwnParts) {

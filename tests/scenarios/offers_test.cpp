@@ -47,6 +47,13 @@ TEST(Offers, SayWhatIsWrongWithThem) {
             std::string::npos);
 }
 
+TEST(Offers, NoPriceOfAPartThatIsInAnotherOnesIsOld) {
+  // a GB10 of 2025-10-15 costs nothing beside its host of 2026-06-01
+  const MachineFile machine = read_machine("dgx_spark");
+  EXPECT_EQ(machine.prices_usd->gpu, 0);
+  EXPECT_TRUE(old_prices(machine, "2026-11-22").empty());
+}
+
 TEST(Offers, RentAMachineThatHasNoPrice) {
   MachineFile machine = read_machine("cloud_local_nvme");
   ASSERT_FALSE(machine.price());
