@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <deque>
+#include <numeric>
 #include <set>
 
 #include "models/model.hpp"
@@ -9,6 +11,7 @@
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/names.hpp"
 #include "scenarios/import_deepspeed.hpp"
+#include "scenarios/import_zero.hpp"
 
 namespace spillway::scenarios {
 
@@ -76,6 +79,23 @@ class Export {
     return limit(weights.prefetch_bucket, 50'000'000);
   }
 
+  /// Where nothing limits it, what the blocks fetched ahead and the one that runs have at most:
+  /// without such a limit DeepSpeed gathers the whole model. With a pool on NVMe its buffers limit.
+  std::uint64_t max_live() const {
+    const WeightsPart& weights = parts_.weights;
+    if (weights.max_live != all_params || weights.home == Home::ssd)
+      return limit(weights.max_live, 1'000'000'000);
+    std::uint64_t most = 0;
+    std::deque<std::uint64_t> neighbours;
+    for (std::uint32_t layer = 0; layer < model_.layers.size(); ++layer) {
+      neighbours.push_back(elements_used(model_, layer));
+      if (neighbours.size() > weights.prefetch_blocks + 1) neighbours.pop_front();
+      most =
+          std::max(most, std::accumulate(neighbours.begin(), neighbours.end(), std::uint64_t{0}));
+    }
+    return most;
+  }
+
   json zero() const {
     const WeightsPart& weights = parts_.weights;
     json section{{"stage", stage()},
@@ -84,7 +104,7 @@ class Export {
     if (stage() == 3) {
       section["stage3_prefetch_bucket_size"] = prefetch_bucket();
       section["stage3_param_persistence_threshold"] = weights.persistence_threshold.value();
-      section["stage3_max_live_parameters"] = limit(weights.max_live, 1'000'000'000);
+      section["stage3_max_live_parameters"] = max_live();
       section["stage3_max_reuse_distance"] = weights.max_reuse.value();
       section["sub_group_size"] = parts_.optimizer.subgroup.value();
     }
@@ -177,8 +197,7 @@ Attempt attempt(const Scenario& scenario, const models::Model& model,
   again.sequence = scenario.training.sequence;
   again.deepspeed = version;
   const LocatedJson text = located_at(made.exported.ds_config, {"ds_config.json", 1, 1});
-  const Imported back = import_deepspeed(text, again, model.architecture.hidden,
-                                         model.architecture.max_positions, scenario.machine.gpus());
+  const Imported back = import_deepspeed(text, again, model, scenario.machine.gpus());
   made.exported.version = back.version;
   json whole = scenario;
   for (const char* part : {"training", "parallel"}) whole[part].update(back.scenario.at(part));
