@@ -34,6 +34,9 @@ std::string refusal(const HostPart& board, const Load& load) {
         "takes {} of memory at most, not {}",
         description::to_text(board.memory.empty() ? description::Bytes() : board.memory.back()),
         description::to_text(load.memory));
+  if (board.dram_usd_per_gib == 0 && board.memory.back() != load.memory)  // in its price
+    return fmt::format("comes with {} of memory, not {}", description::to_text(board.memory.back()),
+                       description::to_text(load.memory));
   std::uint64_t lanes = load.cards * load.card->lanes;
   if (load.drive && load.drives > 0) {
     const auto slots = board.slots.find(load.drive->form);

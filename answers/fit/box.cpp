@@ -11,6 +11,7 @@
 #include <cctype>
 #include <cmath>
 #include <optional>
+#include <set>
 
 namespace spillway::answers {
 
@@ -103,6 +104,7 @@ class Reader {
     const bool shared = complaints_.empty() && one_memory();
     const std::string word =
         words_.ram.empty() && shared ? card.at("memory").get<std::string>() : words_.ram;
+    if (word.empty()) return complain("--ram", "missing", "write for example --ram 128G");
     const auto size = memory_in(word);
     const bool bare = !word.empty() && word.find_first_not_of("0123456789.") == std::string::npos;
     if (bare) return complain("--ram", "\"" + word + "\" has no unit", "write " + word + "G");
@@ -122,36 +124,55 @@ class Reader {
     const auto size = scenarios::drive_size_in(apart ? apart->name : word);
     if (size && size->value() == 0)
       return complain("--ssd", "\"" + word + "\" is no size of a drive", "write for example 2T");
-    if (size && !is_sold(*size)) {
+    if (size) {
       box_.drives = apart ? apart->count : 1;
-      return take_drive_near(*size);
+      return take_drive_of(*size);
     }
     const scenarios::FoundPart found = find(PartKind::drive, word, "--ssd");
     box_.drive = found.index;
     box_.drives = found.count;
-    if (found.by_size)
-      notes_.push_back(fmt::format("the drive is taken to be a {}; --ssd takes names too",
-                                   list_.drives[found.index].name));
-  }
-  bool is_sold(Bytes size) const {
-    return std::any_of(list_.drives.begin(), list_.drives.end(),
-                       [&](const auto& drive) { return capacity_of(drive) == size; });
   }
 
-  void take_drive_near(Bytes size) {
-    if (list_.drives.empty())
-      return complain("--ssd", "the price list " + list_.name + " has no drives", "");
+  /// Forms of drives that the named board, or any for these cards, has places for.
+  std::set<std::string> forms() const {
+    std::set<std::string> all;
+    for (std::size_t i = 0; i < list_.hosts.size(); ++i) {
+      const scenarios::HostPart& host = list_.hosts[i];
+      const bool meant = words_.board.empty()
+                             ? host.card == list_.gpus[box_.gpu].form
+                             : i == find(PartKind::host, words_.board, "--board").index;
+      for (const auto& [form, count] : host.slots)
+        if (meant && count > 0) all.insert(form);
+    }
+    return all;
+  }
+
+  /// The first of the size that a board has a place for, else the next in size, M.2 first.
+  void take_drive_of(Bytes size) {
+    const std::set<std::string> known = forms();
     const auto distance = [&](const scenarios::DrivePart& drive) {
-      constexpr double other_form = 100;  // M.2 first: most boards take it
       return std::abs(std::log(static_cast<double>(capacity_of(drive).value()) /
-                               static_cast<double>(size.value()))) +
-             (drive.form == "m2" ? 0 : other_form);
+                               static_cast<double>(size.value())));
     };
-    const auto best = std::min_element(
-        list_.drives.begin(), list_.drives.end(),
-        [&](const auto& one, const auto& other) { return distance(one) < distance(other); });
-    box_.drive = static_cast<std::size_t>(best - list_.drives.begin());
-    resize(*best, size);
+    std::optional<std::size_t> best;
+    const auto nearer = [&](const scenarios::DrivePart& one, const scenarios::DrivePart& other) {
+      const bool sold = capacity_of(one) == size, other_sold = capacity_of(other) == size;
+      if (sold || other_sold) return sold && !other_sold;
+      const bool m2 = one.form == "m2", other_m2 = other.form == "m2";
+      return m2 != other_m2 ? m2 : distance(one) < distance(other);
+    };
+    for (std::size_t i = 0; i < list_.drives.size(); ++i)
+      if (known.contains(list_.drives[i].form) &&
+          (!best || nearer(list_.drives[i], list_.drives[*best])))
+        best = i;
+    if (!best)
+      return complain("--ssd", "no board for these cards has a place for a drive of the price list",
+                      "leave --ssd out, or write a machine file and name it by --machine");
+    box_.drive = *best;
+    scenarios::DrivePart& drive = list_.drives[*best];
+    if (capacity_of(drive) != size) return resize(drive, size);
+    notes_.push_back(
+        fmt::format("the drive is taken to be a {}; --ssd takes names too", drive.name));
   }
 
   void resize(scenarios::DrivePart& drive, Bytes size) {

@@ -2,6 +2,7 @@
 
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/machine_file.hpp"
+#include "scenarios/description/quantity.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_machine.hpp"
 
@@ -64,7 +65,12 @@ TEST(BoxOf, KnowsWhatTheCardTakesFromThePlug) {
 TEST(BoxOf, TakesEveryPartOfTheCatalogueByItsName) {
   const scenarios::PriceList& list = scenarios::part_catalogue();
   for (const scenarios::Part& card : list.gpus) {
-    const auto machine = machine_of({card.name, "64G", ""});
+    const bool sold_whole = card.form == "gb10" || card.form == "strix halo";
+    const auto machine = machine_of({card.name,
+                                     sold_whole             ? "128G"
+                                     : card.form == "grace" ? "480G"
+                                                            : "64G",
+                                     ""});
     EXPECT_EQ(machine.bought.at("gpu"), card.name);
     EXPECT_TRUE(machine.power && machine.power->gpu > 0) << card.name;
   }
@@ -75,7 +81,8 @@ TEST(BoxOf, TakesEveryPartOfTheCatalogueByItsName) {
   }
   for (const scenarios::HostPart& board : list.hosts) {
     if (board.card != "card") continue;
-    EXPECT_EQ(machine_of({"4090", "64G", "", board.name}).bought.at("host"), board.name);
+    const std::string memory = description::to_text(board.memory.back());
+    EXPECT_EQ(machine_of({"4090", memory, "", board.name}).bought.at("host"), board.name);
   }
 }
 
@@ -85,6 +92,8 @@ TEST(BoxOf, TakesTheCheapestBoardThatHasThePlacesAndSaysWhichTheyAre) {
   EXPECT_EQ(machine_of({"4090", "256G", "2T"}).bought.at("host"), "workstation");    // 192 GiB
   EXPECT_EQ(machine_of({"4090", "64G", "P5510"}).bought.at("host"), "workstation");  // U.2
   EXPECT_EQ(machine_of({"H100x8", "1T", ""}).bought.at("host"), "server with eight SXM cards");
+  // a drive of a size is one that such a board has a place for
+  EXPECT_EQ(machine_of({"H100", "1T", "4T"}).storage.at(0).form, "u2");
   const NamedBox box = box_of({"4090", "64G", ""}, scenarios::part_catalogue());
   EXPECT_THAT(box.notes, testing::Contains(testing::HasSubstr("1 card, 4 M.2 drives")));
 }
@@ -109,7 +118,10 @@ TEST(BoxOf, CountsTheOneMemoryOfProcessorAndGpuOnce) {
   const auto machine = machine_of({"DGX Spark", "", "2T"});
   EXPECT_TRUE(machine.gpu.one_memory);
   EXPECT_EQ(machine.gpu.memory, machine.host.memory);
-  EXPECT_EQ(machine_of({"Strix Halo", "64G", ""}).gpu.memory.value(), 64ull << 30);
+  EXPECT_EQ(machine_of({"Strix Halo", "128G", ""}).gpu.memory.value(), 128ull << 30);
+  // its memory is in its price: nobody knows that of one with less
+  EXPECT_NE(refusal_of({"Strix Halo", "64G", ""}).find("comes with 128 GiB of memory, not 64 GiB"),
+            std::string::npos);
 }
 
 TEST(BoxOf, RefusesNothingAndSizesWithoutUnits) {
