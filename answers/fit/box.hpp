@@ -19,8 +19,8 @@ struct NamedBox {
 };
 
 /// The machine that the words mean, of parts of the list; its memory is what is asked for. A drive
-/// that is named by its size is the first of the list with that size which a board for the cards has
-/// a place for, or the next in size with its capacity, price and rating in proportion.
+/// that is named by its size is the first of the list with that size which a board for the cards
+/// has a place for, or the next in size with its capacity, price and rating in proportion.
 ///   Throws  ScenarioError for each word that means nothing, with the nearest name; for what no
 ///           board takes, and for what the named one does not: cards, memory, drives, lanes
 NamedBox box_of(const BoxWords& words, const scenarios::PriceList& list);

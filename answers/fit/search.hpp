@@ -33,8 +33,9 @@ std::vector<Candidate> candidates_of(const nlohmann::json& job,
 
 /// Simulates candidates in the order of their bounds, those that people can run first, until no
 /// bound is 2 % above the fastest: of each way from the largest micro-batch down to the first that
-/// fits. Systems that plan for each tensor take as long as all others together: they are tried where
-/// nothing else fits, in micro-batches of 4 and 1. What nobody can run gets a dozen simulations.
+/// fits. Systems that plan for each tensor take as long as all others together: they are tried
+/// where nothing else fits, in micro-batches of 4 and 1. What nobody can run gets a dozen
+/// simulations.
 ///   only_runnable  leaves the others out
 Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
              bool only_runnable);

@@ -6,6 +6,7 @@
 #include "scenarios/schema_check.hpp"
 #include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
+#include "strategies/counting/mandatory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -146,6 +147,25 @@ TEST(Fit, BuysABoardWhereTheOwnOneTakesNoMore) {
   EXPECT_TRUE(changed.feasible());
   EXPECT_DOUBLE_EQ(changed.tokens_per_s, answer.change->tokens_per_s.value());
   EXPECT_DOUBLE_EQ(changed.price_usd.value(), answer.change->price_usd.value());
+}
+
+// What stays in the host and what stays on the GPU has to fit into the one memory together.
+TEST(Candidates, OfOneMemoryAreTooLargeWhereBothTogetherAre) {
+  const json job = {{"model", "gpt2"},
+                    {"machine", "dgx_spark"},
+                    {"training", {{"sequence", 1024}}},
+                    {"strategy", {{"system", "zero_offload"}}}};
+  const auto scenario = scenarios::read_scenario(job, {}, explore::known_systems()).scenario;
+  const auto mandatory = strategies::Mandatory::of(scenario);
+  ASSERT_TRUE(mandatory);
+  description::MachineFile machine = scenario.machine;
+  const strategies::MandatoryBytes held = mandatory->bytes(machine);
+  const auto half = static_cast<std::uint64_t>(held.host + held.gpu / 2);
+  machine.host.reserve = machine.gpu.reserve = description::Bytes();
+  machine.host.memory = machine.gpu.memory = description::Bytes(half);
+  EXPECT_STREQ(mandatory->too_small(machine), "host");
+  machine.gpu.one_memory = false;
+  EXPECT_EQ(mandatory->too_small(machine), nullptr);
 }
 
 TEST(Fit, OffersNoMoreThanTheBoardTakes) {
