@@ -160,6 +160,9 @@ Largest find_largest(const explore::Backend& backend, Monitor& monitor, const Pl
   monitor.say("batches of " + found.model);
   found.batches = climb(backend, base, *found.largest,
                         {"micro-batch", "training.micro_batch", 1, 1024}, options, counts);
+  const Trial* best = explore::fastest(found.batches);
+  for (Trial& trial : found.batches)
+    if (&trial == best) add_range(options.run, *trial.result);
   return found;
 }
 
@@ -185,6 +188,11 @@ void print_largest(const PlanOptions& options, const Largest& found, const Trial
   print_paragraph("Longest context at micro-batch 1: " + largest_of(found.contexts) + ".");
   print_paragraph(
       fmt::format("Largest batch at context {}: {}.", options.sequence, largest_of(found.batches)));
+  if (const Trial* best = explore::fastest(found.batches)) {
+    print_paragraph(fmt::format("{} is fastest at {}: {}.", found.model, best->words,
+                                rate_words(*best->result)));
+    print_around(options.run, *best->result);
+  }
   print_paragraph(counts_words(counts) + " " + certainty(*found.largest->result));
 }
 

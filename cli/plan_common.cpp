@@ -2,12 +2,15 @@
 
 #include "cli/common.hpp"
 #include "explore/runs_with.hpp"
+#include "reports/finished_run.hpp"
 #include "reports/human.hpp"
+#include "reports/range.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
 #include "reports/wear_words.hpp"
 #include "scenarios/box.hpp"
 #include "scenarios/document.hpp"
+#include "scenarios/read_machine.hpp"
 #include "scenarios/shipped.hpp"
 #include "strategies/catalogue.hpp"
 
@@ -32,17 +35,23 @@ void add_plan_ending(CLI::App& verb, PlanOptions& options) {
   add_limit(verb, options.limit_s, plan_limit_help);
   add_set(verb, options.overrides, "override one value of all that is tried");
   add_run_options(verb, options.run);
+  add_prices(verb, options.prices);
   verb.add_flag("--json", options.json, "with the whole result of everything that was simulated");
 }
 
 json plan_base(const PlanOptions& options, const std::string& model) {
   json run = {{"warmup_steps", 1}, {"steps", 1}};
   if (const auto tokens = tokens_of(options.run)) run["tokens"] = *tokens;
-  return {{"model", model},
-          {"machine", options.machine},
-          {"training", {{"precision", options.precision}, {"sequence", options.sequence}}},
-          {"strategy", {{"system", "zero_infinity"}}},
-          {"run", std::move(run)}};
+  json base = {{"model", model},
+               {"machine", options.machine},
+               {"training", {{"precision", options.precision}, {"sequence", options.sequence}}},
+               {"strategy", {{"system", "zero_infinity"}}},
+               {"run", std::move(run)}};
+  if (!options.prices.any()) return base;
+  description::MachineFile machine = scenarios::read_machine(options.machine);
+  price_anew(options.prices, machine);
+  base["machine"] = machine;
+  return base;
 }
 
 void add_overrides(std::vector<explore::Trial>& trials, const PlanOptions& options) {
@@ -167,6 +176,16 @@ std::vector<reports::Cell> cells_of(const result::Result& result) {
           result.runs_with ? result.runs_with->program : "-"};
 }
 
+/// Of the finished run: its days, and what its energy costs. They stand before the last column.
+constexpr std::ptrdiff_t run_column = 6;
+std::vector<reports::Cell> run_cells(const result::Result& result) {
+  constexpr double day_s = 86400;
+  if (!result.run) return {"-", "-"};
+  const auto& energy = result.run->usd.energy;
+  return {reports::human_time(result.run->days * day_s),
+          energy ? reports::human_price(*energy) : "-"};
+}
+
 }  // namespace
 
 bool reads_the_same(const result::Result& one, const result::Result& other) {
@@ -183,18 +202,21 @@ bool reads_the_same(const result::Result& one, const result::Result& other) {
 
 std::string evidence(const std::vector<explore::Trial>& trials) {
   reports::Table table;
-  table.columns = {{"tried", Align::left, 0},      {"tokens/s", Align::right, 0},
-                   {"step", Align::right, 0},      {"GPU peak", Align::right, 0},
-                   {"host peak", Align::right, 0}, {"warranty of drives", Align::right, 0},
-                   {"runs with", Align::left, 0},  {"why not", Align::left, 0}};
+  table.columns = {{"tried", Align::left, 0},         {"tokens/s", Align::right, 0},
+                   {"step", Align::right, 0},         {"GPU peak", Align::right, 0},
+                   {"host peak", Align::right, 0},    {"warranty of drives", Align::right, 0},
+                   {"time for all", Align::right, 0}, {"energy", Align::right, 0},
+                   {"runs with", Align::left, 0},     {"why not", Align::left, 0}};
   for (const explore::Trial& trial : trials) {
     if (trial.not_tried) continue;  // how many is said below the answer
     auto& cells = table.rows.emplace_back(std::vector<reports::Cell>{trial.words});
     if (trial.fits()) {
       const std::vector<reports::Cell> said = cells_of(*trial.result);
       cells.insert(cells.end(), said.begin(), said.end());
+      const std::vector<reports::Cell> run = run_cells(*trial.result);
+      cells.insert(cells.begin() + run_column, run.begin(), run.end());
     } else {
-      cells.insert(cells.end(), {"-", "-", "-", "-", "-", "-", trial.reason});
+      cells.insert(cells.end(), {"-", "-", "-", "-", "-", "-", "-", "-", trial.reason});
     }
   }
   if (table.rows.empty()) return "";
@@ -276,6 +298,20 @@ std::string certainty(const result::Result& result) {
          fmt::format("{} number{} of the machine {} assumed; spillway machine {} says which.",
                      assumed, assumed == 1 ? "" : "s", assumed == 1 ? "is" : "are",
                      known ? name : "FILE");
+}
+
+std::string rate_words(const result::Result& result) {
+  return reports::with_range(reports::human_number(result.tokens_per_s), result,
+                             "throughput.tokens_per_s", reports::human_number) +
+         " tokens/s";
+}
+
+void print_around(const RunOptions& options, result::Result result) {
+  const reports::Screen screen = reports::screen_of(stdout);
+  if (result.range.empty()) add_range(options, result);
+  if (result.run) print("\n" + reports::finished_run_report(result, screen) + "\n");
+  for (const std::string& text : {reports::range_note(result), old_prices_words(result)})
+    if (!text.empty()) print_paragraph(text);
 }
 
 void print_paragraph(const std::string& text) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/monitor.hpp"
+#include "cli/prices.hpp"
 #include "cli/run_options.hpp"
 #include "explore/trials.hpp"
 #include "explore/ways.hpp"
@@ -46,6 +47,7 @@ struct PlanOptions : WayOptions {
   std::uint64_t sequence = 4096;
   double limit_s = plan_limit_s;
   RunOptions run;
+  PriceOptions prices;
   bool json = false;
 };
 
@@ -69,7 +71,8 @@ std::vector<BatchSplit> batches_of(const WayOptions& options, std::uint64_t data
 void add_plan_options(CLI::App& verb, PlanOptions& options);
 void add_plan_ending(CLI::App& verb, PlanOptions& options);
 
-/// What trials override: a scenario with the model on the machine.
+/// What trials override: a scenario with the model on the machine, at the prices that are asked
+/// for.
 nlohmann::json plan_base(const PlanOptions& options, const std::string& model);
 
 /// Adds what the user overrides to each of them.
@@ -82,6 +85,13 @@ nlohmann::json counts_json(const explore::TrialCounts& counts);
 
 /// What was tried, a line each; "" when nothing was.
 std::string evidence(const std::vector<explore::Trial>& trials);
+
+/// The finished run, the ranges and the old prices of an answer: what stands below it. Adds the
+/// ranges that are asked for to the result first.
+void print_around(const RunOptions& options, result::Result result);
+
+/// "1,234 (1,000 to 1,400) tokens/s", with the ranges that are asked for.
+std::string rate_words(const result::Result& result);
 
 /// Whether their lines differ in what was tried, and in how long drives last, only.
 bool reads_the_same(const result::Result& one, const result::Result& other);

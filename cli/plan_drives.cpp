@@ -277,7 +277,9 @@ void print_answer(const Options& options, const std::vector<Class>& classes,
   if (!best) return print_none(options, classes, counts);
   print_paragraph(answer_words(*best, classes.size() > 1));
   print_others(classes, best);
-  print_paragraph(counts_words(counts) + " " + certainty(*best->trials[best->enough].result));
+  const result::Result& result = *best->trials[best->enough].result;
+  print_paragraph(counts_words(counts) + " " + certainty(result));
+  if (const std::string old = old_prices_words(result); !old.empty()) print_paragraph(old);
 }
 
 void plan_drives(const Options& options) {

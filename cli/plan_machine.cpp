@@ -4,6 +4,7 @@
 #include "explore/break_even.hpp"
 #include "explore/planning.hpp"
 #include "reports/human.hpp"
+#include "reports/range.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
 #include "reports/wear_words.hpp"
@@ -32,6 +33,7 @@ struct Options : WayOptions {
   std::vector<std::string> overrides;
   std::uint64_t sequence = 4096, most = 5000;
   double tokens_per_day = 0, budget = 0, years = 0, limit_s = plan_limit_s;
+  RunOptions run;
   bool json = false;
 };
 
@@ -41,6 +43,7 @@ BoxNeed need_of(const Options& options, const PriceList& list) {
               {"training", {{"precision", options.precision}, {"sequence", options.sequence}}},
               {"strategy", {{"system", "zero_infinity"}}},
               {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
+  if (const auto tokens = tokens_of(options.run)) need.job["run"]["tokens"] = *tokens;
   json base = need.job;
   if (const auto boxes = boxes_of(list); !boxes.empty())
     base["machine"] = machine_of(list, boxes.back());
@@ -55,6 +58,9 @@ BoxNeed need_of(const Options& options, const PriceList& list) {
                                  accumulation});
   need.global_batch = options.global_batch;
   need.overrides = options.overrides;
+  for (std::string& price : scenarios::hourly_overrides(
+           scenarios::read_offers(options.prices.prices, options.prices.offers)))
+    need.overrides.push_back(std::move(price));
   need.tokens_per_day = options.tokens_per_day;
   need.budget_usd = options.budget;
   if (options.years > 0) need.years = options.years;
@@ -127,6 +133,13 @@ std::string evidence(const PriceList& list, const BoxSearch& found, const BoxNee
     add_row(table, "runner-up: " + words_of(list, offer.box), offer, need);
   reports::drop_silent_columns(table);
   return to_text(table, reports::screen_of(stdout));
+}
+
+/// Tokens a day, with their range where there is one.
+std::string day_words(const result::Result& result) {
+  return reports::with_range(
+      reports::human_number(tokens_per_day(result)), result, "throughput.tokens_per_s",
+      [](double tokens_per_s) { return reports::human_number(tokens_per_s * 86400); });
 }
 
 /// What became of the boxes that cost less.
@@ -221,7 +234,8 @@ json search_json(const PriceList& list, const BoxSearch& found) {
           {"break_even", break_evens_json(list, found)}};
 }
 
-void print_answer(const PriceList& list, const BoxSearch& found, const BoxNeed& need) {
+void print_answer(const Options& options, const PriceList& list, const BoxSearch& found,
+                  const BoxNeed& need) {
   const BoxOffer& answer = *found.answer;
   result::Result result = *answer.trial.result;
   result.next = explore::what_next(
@@ -231,9 +245,11 @@ void print_answer(const PriceList& list, const BoxSearch& found, const BoxNeed& 
   print(evidence(list, found, need) + "\n");
   print_paragraph(fmt::format("{} for {}: {} tokens a day with {}, {:.2f} times what is asked{}.",
                               words_of(list, answer.box), reports::human_price(answer.price_usd),
-                              reports::human_number(tokens_per_day(result)), answer.trial.words,
+                              day_words(result), answer.trial.words,
                               tokens_per_day(result) / need.tokens_per_day,
                               limit.empty() ? "" : "; limited by " + limit));
+  result.scenario["machine"]["dates"] = json::object();  // price_words says them
+  print_around(options.run, result);
   print_paragraph(cheaper_words(found));
   for (const BoxOffer& offer : found.systems)
     if (offer.meets && offer.trial.result->tokens_per_s > result.tokens_per_s)
@@ -298,7 +314,8 @@ void print_none(const PriceList& list, const BoxSearch& found, const BoxNeed& ne
 void plan_machine(const Options& options) {
   PriceList list = scenarios::read_price_list(options.parts);
   const auto offers = scenarios::read_offers(options.prices.prices, options.prices.offers);
-  if (scenarios::apply_offers(offers, list) == 0 && !offers.empty())
+  const std::size_t hourly = scenarios::hourly_overrides(offers).size();
+  if (scenarios::apply_offers(offers, list) + hourly == 0 && !offers.empty())
     refuse("--price", "the list " + list.name + " has none of these parts", "name one that it has");
   const BoxNeed need = need_of(options, list);
   Monitor monitor("boxes", options.limit_s);
@@ -310,6 +327,7 @@ void plan_machine(const Options& options) {
   for (auto* group : {&found.systems, &found.neighbours, &found.runners_up})
     for (BoxOffer& offer : *group) shown.push_back(&offer.trial);
   find_needs(monitor.backend(), need.job, shown);
+  if (found.answer) add_range(options.run, *found.answer->trial.result);
   monitor.clear();
   if (found.answer && !options.out.empty())
     write_file(options.out, found.answer->trial.result->scenario.dump(2) + "\n");
@@ -318,7 +336,7 @@ void plan_machine(const Options& options) {
   if (options.json)
     print_json(search_json(list, found));
   else if (found.answer)
-    print_answer(list, found, need);
+    print_answer(options, list, found, need);
   else
     print_none(list, found, need);
   finish(monitor, {}, options.json);
@@ -345,6 +363,7 @@ void add_plan_machine(CLI::App& plan) {
       ->check(CLI::PositiveNumber);
   add_way_options(*verb, *options);
   add_batch_options(*verb, *options);
+  add_run_options(*verb, options->run);
   verb->add_option("--precision", options->precision, "of the training");
   verb->add_option("--sequence", options->sequence, "tokens of a sample")
       ->check(CLI::PositiveNumber);

@@ -1,7 +1,6 @@
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
 #include "cli/plan_deepspeed.hpp"
-#include "reports/finished_run.hpp"
 #include "reports/human.hpp"
 
 #include <fmt/format.h>
@@ -84,6 +83,8 @@ Answer answer_for(const explore::Backend& backend, const Options& options,
   drop_refused_splits(answer.trials);
   find_needs(backend, plan_base(options, model), answer.trials);
   answer.best = explore::fastest(answer.trials);
+  for (Trial& trial : answer.trials)
+    if (&trial == answer.best) add_range(options.run, *trial.result);
   answer.deepspeed = fastest_configuration(answer.trials, options.deepspeed);
   if (answer.best && answer.deepspeed.trial != answer.best) {
     try_deepspeed(backend, plan_base(options, model), answer);
@@ -190,13 +191,12 @@ void print_answer(const Options& options, const Answer& answer) {
   }
   const result::Result& result = *answer.best->result;
   print_paragraph(
-      fmt::format("{} on {} is fastest with {}: {} tokens/s, {} tokens a step{}. {}", answer.model,
-                  options.machine, answer.best->words, reports::human_number(result.tokens_per_s),
+      fmt::format("{} on {} is fastest with {}: {}, {} tokens a step{}. {}", answer.model,
+                  options.machine, answer.best->words, rate_words(result),
                   reports::human_number(result.tokens_per_s * result.step_time_s),
                   options.global_batch ? "" : " (--global-batch compares at one size of a step)",
                   counts_words(answer.counts)));
-  if (result.run)
-    print("\n" + reports::finished_run_report(result, reports::screen_of(stdout)) + "\n");
+  print_around(options.run, result);
   print_paragraph(deepspeed_words(options, answer));
   print_paragraph(certainty(*answer.best->result));
 }

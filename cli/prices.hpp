@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/result/result.hpp"
 #include "scenarios/located_json.hpp"
 #include "scenarios/offers.hpp"
 
@@ -25,5 +26,7 @@ void price_anew(const PriceOptions& options, description::MachineFile& machine);
 void price_anew(const PriceOptions& options, scenarios::LocatedJson& base);
 /// "The prices of gpu (2024-03-11) are more than a year old: ..."; "" where none is.
 std::string old_prices_words(const description::MachineFile& machine);
+/// Of the machine that the result is about.
+std::string old_prices_words(const result::Result& result);
 
 }  // namespace spillway::cli

@@ -76,6 +76,9 @@ std::vector<json> rows_of(const Repriced& found) {
 
 void print_repriced(explore::Store& store, std::int64_t number,
                     const std::vector<scenarios::Offer>& offers, Form form) {
+  if (scenarios::hourly_overrides(offers).size() == offers.size())
+    refuse("--price", "gpu_hour and kwh are no prices of a machine",
+           "spillway simulate --tokens says what a run costs with them");
   const explore::SpaceRow space = space_row(store, number);
   Repriced found = reprice(store, space, offers);
   if (found.prices == 0 && found.points > 0)

@@ -19,6 +19,12 @@ double count_of(const std::string& option, const std::string& text) {
 }  // namespace
 
 void add_run_options(CLI::App& verb, RunOptions& options) {
+  add_tokens(verb, options);
+  verb.add_flag("--range", options.range,
+                "how far headline numbers may be off for what nobody states of the machine");
+}
+
+void add_tokens(CLI::App& verb, RunOptions& options) {
   CLI::Option* tokens =
       verb.add_option("--tokens", options.tokens,
                       "of the finished run, 1e9 or 60M: days, energy, dollars and drives for them")
@@ -30,14 +36,19 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--epochs", options.epochs, "passes over the data set; else 1")
       ->check(CLI::PositiveNumber)
       ->needs(data);
-  verb.add_flag("--range", options.range,
-                "how far headline numbers may be off for what nobody states of the machine");
 }
 
 void add_range(const RunOptions& options, const description::Scenario& scenario,
                result::Result& result) {
   if (options.range)
     result.range = explore::range_of(simulator(), scenario, result, scenario.run.seed);
+}
+
+void add_range(const RunOptions& options, result::Result& result) {
+  if (options.range)
+    add_range(options,
+              scenarios::read_scenario(result.scenario, {}, explore::known_systems()).scenario,
+              result);
 }
 
 std::optional<double> tokens_of(const RunOptions& options) {

@@ -19,6 +19,8 @@ struct RunOptions {
 
 /// --tokens, --epochs, --dataset-tokens and --range.
 void add_run_options(CLI::App& verb, RunOptions& options);
+/// The same without --range.
+void add_tokens(CLI::App& verb, RunOptions& options);
 
 /// The tokens that they make; nothing where nothing is said.
 ///   Throws  ScenarioError
@@ -27,6 +29,8 @@ std::optional<double> tokens_of(const RunOptions& options);
 /// Adds ranges to what fits, where they are asked for.
 void add_range(const RunOptions& options, const description::Scenario& scenario,
                result::Result& result);
+/// Of the scenario that the result itself names.
+void add_range(const RunOptions& options, result::Result& result);
 
 /// "path=value" that says so to a scenario; empty where nothing is said.
 std::vector<std::string> run_overrides(const RunOptions& options);

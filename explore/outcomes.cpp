@@ -233,6 +233,10 @@ result::Result simulate_as_planned(const Backend& backend, const description::Sc
   result::Result result = strategies::run(*machine, scenario, prepared, backend.name);
   if (trace) *trace = std::move(machine->recorder().trace());
   result.runs_with = runs_with(scenario);
+  if (scenario.machine.gpu.one_memory)
+    result.notes.emplace_back(
+        "GPU and host share one memory: their peaks are two parts of it, and what a system plans "
+        "ahead for each of them may be too much for both");
   return result;
 }
 

@@ -1,5 +1,8 @@
 #include "explore/runs_with.hpp"
 
+#include "explore/outcomes.hpp"
+#include "scenarios/export_deepspeed.hpp"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -15,33 +18,12 @@ namespace {
 
 constexpr const char* nobody = "spillway alone";
 
-/// Its versions before 0.19 round pinned memory up to powers of two; the ones since then do not
-/// under DS_PIN_MEMORY_BACKEND=native.
-RunsWith deepspeed(const Scenario& scenario) {
+/// Where its configuration can say all of the scenario.
+std::optional<RunsWith> deepspeed(const Scenario& scenario) {
+  const auto version = scenarios::deepspeed_that_runs(scenario, known_systems());
+  if (!version) return std::nullopt;
   const bool exact = scenario.strategy.pinned == description::PinnedPolicy::exact;
-  return {exact ? "DeepSpeed >= 0.19" : "DeepSpeed", true};
-}
-
-/// Whether DeepSpeed has the parts.
-bool deepspeed_has(const Scenario& scenario) {
-  using namespace description;
-  const Strategy& parts = scenario.strategy;
-  const ActivationPolicy policy = parts.activations.policy;
-  const bool activations = policy == ActivationPolicy::keep ||
-                           policy == ActivationPolicy::checkpoint_gpu ||
-                           policy == ActivationPolicy::checkpoint_host;
-  const bool weights = parts.weights.pool != PoolKind::adaptive &&
-                       parts.weights.pool != PoolKind::pages &&
-                       !parts.further.contains("weights.chunk");
-  const bool gradients = !updates_in_backward(parts.gradients.policy);
-  const bool optimizer =
-      parts.optimizer.device != OptimizerDevice::near_storage &&
-      (parts.optimizer.device == OptimizerDevice::cpu || parts.optimizer.home == Home::gpu) &&
-      parts.optimizer.order == SubgroupOrder::ascending && parts.optimizer.paths.empty() &&
-      parts.optimizer.staleness == 0;
-  const bool memory = parts.overflow_check != OverflowCheck::fused &&
-                      parts.io_engine != IoEngine::direct && !parts.unlimited_gpu;
-  return activations && weights && gradients && optimizer && memory;
+  return RunsWith{exact ? "DeepSpeed >= 0.19" : "DeepSpeed", true};
 }
 
 /// Nothing leaves the GPUs.
@@ -54,7 +36,7 @@ RunsWith trainer(const Scenario& scenario) {
                       parts.activations.policy == ActivationPolicy::checkpoint_host) &&
                      parts.optimizer.home == Home::gpu && parts.weights.home == Home::gpu &&
                      parts.optimizer.staleness == 0 && !parts.unlimited_gpu;
-  if (!plain) return deepspeed_has(scenario) ? deepspeed(scenario) : RunsWith{nobody, false};
+  if (!plain) return deepspeed(scenario).value_or(RunsWith{nobody, false});
   const description::Parallel& parallel = scenario.parallel;
   if (parallel.tensor > 1 || parallel.pipeline > 1) return {"Megatron-LM", true};
   return {parallel.data > 1 && parallel.zero_stage > 0 ? "PyTorch (FSDP), DeepSpeed" : "PyTorch",
@@ -95,8 +77,7 @@ RunsWith runs_with(const Scenario& scenario) {
     case Program::trainer:
       return trainer(scenario);
     case Program::deepspeed:
-      if (deepspeed_has(scenario)) return deepspeed(scenario);
-      break;
+      return deepspeed(scenario).value_or(RunsWith{nobody, false});
     case Program::colossal_ai:
       if (has_its_own_parts(*system, scenario.strategy)) return {"Colossal-AI", true};
       break;
@@ -111,9 +92,17 @@ RunsWith runs_with(const Scenario& scenario) {
 }
 
 RunsWith runs_with(const strategies::System& system) {
-  Scenario scenario;
-  scenario.strategy = system.defaults();
-  return runs_with(scenario);
+  const nlohmann::json job = {{"model", "gpt2"},
+                              {"machine", "workstation_2gpu"},
+                              {"training", {{"precision", "bf16_mixed"}}},
+                              {"strategy", {{"system", system.name}}}};
+  try {
+    return runs_with(scenarios::read_scenario(job, {}, known_systems()).scenario);
+  } catch (const description::ScenarioError&) {
+    Scenario scenario;  // it trains nothing so small
+    scenario.strategy = system.defaults();
+    return runs_with(scenario);
+  }
 }
 
 }  // namespace spillway::explore

@@ -7,7 +7,8 @@
 namespace spillway::explore {
 
 /// Which program trains as the scenario says, as far as is known:
-///   "DeepSpeed", with the version where it matters: it has every part that the scenario has
+///   "DeepSpeed", with the version where it matters: it has every part that the scenario has, which
+///   is to say that scenarios/export_deepspeed can write its configuration
 ///   "PyTorch", "Megatron-LM"  all stays on the GPUs, alone, or shared by layers
 ///   "Colossal-AI"             Gemini with the parts that it has
 ///   "the authors' code of X"  published with a paper; their models and machines, not maintained

@@ -228,7 +228,8 @@ const Trial* fastest(const std::vector<Trial>& trials) {
 std::vector<std::string> assumed_numbers(const result::Result& result) {
   std::vector<std::string> paths;
   for (const auto& [path, source] : result.scenario.at("machine").at("sources").items())
-    if (source.get<std::string>().starts_with("assumed") && !path.starts_with("prices_usd."))
+    if (source.get<std::string>().starts_with("assumed") && !path.starts_with("prices_usd.") &&
+        !path.starts_with("power."))
       paths.push_back(path);
   return paths;
 }

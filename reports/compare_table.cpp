@@ -241,7 +241,7 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
        of_run([](const result::FinishedRun& run) { return std::optional(run.days); }, human_days)},
       {"run: energy", Best::lowest,
        of_run([](const result::FinishedRun& run) { return run.kwh; }, human_kwh)},
-      {"run: its price", Best::lowest,
+      {"run: price of its energy", Best::lowest,
        of_run([](const result::FinishedRun& run) { return run.usd.energy; }, human_price)},
       {"run: rented", Best::lowest,
        of_run([](const result::FinishedRun& run) { return run.usd.rented; }, human_price)},

@@ -32,6 +32,13 @@ std::string drives_words(const Result& r) {
   return text;
 }
 
+/// The machine keeps what it is worth after the run; only its price is known here.
+std::string bought_words(const Result& r) {
+  if (!r.run->usd.box) return "-";
+  if (!r.run->usd.energy) return human_usd(*r.run->usd.box);
+  return human_usd(*r.run->usd.box + *r.run->usd.energy);
+}
+
 constexpr RunLine lines[] = {
     {"for these tokens", [](const Result& r) { return human_number(r.run->tokens); }},
     {"  time",
@@ -46,14 +53,15 @@ constexpr RunLine lines[] = {
      }},
     {"  energy",
      [](const Result& r) {
-       if (!r.run->kwh) return std::string("-");
+       if (!r.run->kwh) return std::string("no power stated");
        return with_range(human_number(*r.run->kwh), r, "run.kwh", human_number) + " kWh";
      }},
     {"  price of the energy",
      [](const Result& r) {
        return with_range(dollars(r.run->usd.energy), r, "run.usd.energy", human_usd);
      }},
-    {"  rented in place of bought", [](const Result& r) { return dollars(r.run->usd.rented); }},
+    {"  bought, with its energy", bought_words},
+    {"  rented in its place", [](const Result& r) { return dollars(r.run->usd.rented); }},
     {"  drives", drives_words},
     {"  value that drives lose", [](const Result& r) { return dollars(r.run->usd.drives); }},
 };

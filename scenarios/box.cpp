@@ -2,6 +2,7 @@
 
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/machine_parts.hpp"
+#include "scenarios/power.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -45,6 +46,7 @@ class Assembly {
     if (gpu_.lanes > 0) place("gpu.lanes", gpu_.lanes, gpu_.sources.at("lanes"));
     if (drive_) drives();
     prices();
+    power();
     machine_["sources"] = std::move(sources_);
     return std::move(machine_);
   }
@@ -117,8 +119,20 @@ class Assembly {
     if (drive_) place("prices_usd.ssd", drive_->price_usd, drive_->sources.at("price_usd"));
     machine_["dates"] = {{"prices_usd.server", host_.date},
                          {"prices_usd.gpu", gpu_.date},
-                         {"prices_usd.dram_per_gib", host_.date}};
+                         {"prices_usd.dram_per_gib", host_.dram_date}};
     if (drive_) machine_["dates"]["prices_usd.ssd"] = drive_->date;
+    for (const char* path : {"prices_usd.server", "prices_usd.gpu", "prices_usd.dram_per_gib"})
+      if (machine_["dates"][path] == "") machine_["dates"].erase(path);  // offered on no day
+  }
+
+  /// Where all of them say what they take.
+  void power() {
+    if (gpu_.watts == 0 || host_.watts == 0 || (drive_ && drive_->watts == 0)) return;
+    place("power.gpu", gpu_.watts, gpu_.sources.at("watts"));
+    place("power.host", host_.watts, host_.sources.at("watts"));
+    place("power.ssd", drive_ ? drive_->watts : 0,
+          drive_ ? drive_->sources.at("watts") : "assumed: there is none");
+    add_price_of_energy(machine_, sources_);
   }
 
   void note_lanes(const Part& part, const std::string& own) {
@@ -138,7 +152,7 @@ class Assembly {
 bool allowed(const PriceList& list, const Box& box) {
   if (box.gpu >= list.gpus.size() || box.host >= list.hosts.size()) return false;
   const HostPart& host = list.hosts[box.host];
-  if (box.memory >= host.memory.size()) return false;
+  if (host.card != list.gpus[box.gpu].form || box.memory >= host.memory.size()) return false;
   if (std::find(host.gpus.begin(), host.gpus.end(), box.gpus) == host.gpus.end()) return false;
   if (box.drives == 0) return box.drive == 0;
   if (box.drive >= list.drives.size()) return false;
@@ -155,7 +169,8 @@ std::vector<Box> boxes_of(const PriceList& list) {
   for (box.host = 0; box.host < list.hosts.size(); ++box.host) {
     const HostPart& host = list.hosts[box.host];
     for (box.gpu = 0; box.gpu < list.gpus.size(); ++box.gpu)
-      for (const std::uint64_t gpus : host.gpus)
+      for (const std::uint64_t gpus :
+           host.card == list.gpus[box.gpu].form ? host.gpus : std::vector<std::uint64_t>{})
         for (box.memory = 0; box.memory < host.memory.size(); ++box.memory) {
           box.gpus = gpus;
           box.drive = box.drives = 0;
@@ -215,6 +230,10 @@ json with_drives(json machine, const std::string& storage, const PriceList& list
   sources[own + "count"] = fmt::format("{} the price list {} of {}", chosen, list.name, list.date);
   machine["prices_usd"]["ssd"] = part.price_usd;
   sources["prices_usd.ssd"] = part.sources.at("price_usd");
+  if (machine.contains("power") && part.watts > 0) {
+    machine["power"]["ssd"] = part.watts;
+    sources["power.ssd"] = part.sources.at("watts");
+  }
   return machine;
 }
 

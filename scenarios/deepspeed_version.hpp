@@ -12,6 +12,9 @@ struct DeepSpeedVersion {
   /// `pin_memory` of both offload sections is true where a file does not say.
   ///   Source  DeepSpeed pull request 8207, first released in 0.19.5
   bool pins_by_default() const { return at_least(19, 5); }
+  /// From here on DS_PIN_MEMORY_BACKEND=native pins without rounding up to powers of two.
+  ///   Source  DeepSpeed pull request 8211
+  static constexpr const char* pins_exactly_since = "0.19";
   bool at_least(int of_minor, int of_patch) const {
     return minor > of_minor || (minor == of_minor && patch >= of_patch);
   }

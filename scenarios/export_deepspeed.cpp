@@ -270,4 +270,19 @@ Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo
   return std::move(best->exported);
 }
 
+std::optional<DeepSpeedVersion> deepspeed_that_runs(const Scenario& scenario,
+                                                    const std::vector<SystemInfo>& systems) {
+  Scenario written = scenario;
+  ExportOptions options;
+  if (scenario.strategy.pinned == PinnedPolicy::exact) {  // its environment says so, no file
+    written.strategy.pinned = PinnedPolicy::power_of_two;
+    options.deepspeed = DeepSpeedVersion::pins_exactly_since;
+  }
+  try {
+    return export_deepspeed(written, systems, options).version;
+  } catch (const ScenarioError&) {
+    return std::nullopt;  // it names the parts that DeepSpeed does not have
+  }
+}
+
 }  // namespace spillway::scenarios

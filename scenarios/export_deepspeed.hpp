@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,11 @@ struct Exported {
 Exported export_deepspeed(const description::Scenario& scenario,
                           const std::vector<SystemInfo>& systems,
                           const ExportOptions& options = {});
+
+/// The newest DeepSpeed that has every part of the scenario: the one whose configuration
+/// export_deepspeed writes without a difference; nothing where none has. Memory that is pinned
+/// exactly is a matter of its environment.
+std::optional<DeepSpeedVersion> deepspeed_that_runs(const description::Scenario& scenario,
+                                                    const std::vector<SystemInfo>& systems);
 
 }  // namespace spillway::scenarios

@@ -191,7 +191,7 @@ std::vector<Knob> knobs(const std::vector<SystemInfo>& systems) { return Collect
 
 std::vector<Knob> knobs_named(const std::vector<Knob>& all, const std::string& asked) {
   const std::vector<std::string> steps = steps_of(asked);
-  std::vector<Knob> exact, below, ending;
+  std::vector<Knob> exact, below, ending, within;
   for (const Knob& knob : all) {
     const std::vector<std::string> own = steps_of(knob.path);
     if (own.size() < steps.size()) continue;
@@ -200,9 +200,15 @@ std::vector<Knob> knobs_named(const std::vector<Knob>& all, const std::string& a
       (more == 0 ? exact : below).push_back(knob);
     if (more > 0 && same_steps(own.data() + more, steps.data(), steps.size()))
       ending.push_back(knob);
+    for (std::size_t before = 1; before < more; ++before)
+      if (std::equal(steps.begin(), steps.end(), own.begin() + static_cast<long>(before))) {
+        within.push_back(knob);
+        break;
+      }
   }
-  if (!exact.empty()) return exact;
-  return below.empty() ? ending : below;
+  for (auto* found : {&exact, &below, &ending})
+    if (!found->empty()) return std::move(*found);
+  return within;
 }
 
 }  // namespace spillway::scenarios

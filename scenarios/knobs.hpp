@@ -27,7 +27,7 @@ std::vector<Knob> knobs(const std::vector<SystemInfo>& systems);
 
 /// Those that `asked` means: the knob of that path ("training.micro_batch"; list items by any
 /// name), else those below it ("strategy.weights"), else those whose last keys it is
-/// ("micro_batch").
+/// ("micro_batch"), else those in whose path it stands ("power").
 ///   Result  empty when there is none
 std::vector<Knob> knobs_named(const std::vector<Knob>& all, const std::string& asked);
 

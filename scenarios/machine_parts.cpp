@@ -3,6 +3,7 @@
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/part_catalogue.hpp"
+#include "scenarios/power.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -126,6 +127,7 @@ class Assembler {
       for (std::size_t i = 0; i < storages->size(); ++i) put_drive(i);
     // a price without those of the other parts would be that of no box
     if (gpu_ && priced()) put_price("gpu", gpu_->price_usd, *gpu_, "price_usd");
+    put_power();
   }
 
  private:
@@ -134,7 +136,8 @@ class Assembler {
     if (!names_part(machine_, pointer)) return nullptr;
     const std::string key = pointer_to(pointer, "part");
     const Place place = machine_.place(key);
-    const json name = *machine_.find(key);
+    json name = *machine_.find(key);
+    if (name.is_number()) name = name.dump();  // --set machine.gpu.part=5090
     erase_at(machine_, pointer, "part");
     if (!name.is_string()) {
       complain(place, dotted(key), "is no text", "write the name of a part, such as RTX 4090");
@@ -194,13 +197,17 @@ class Assembler {
   bool priced() const { return machine_.find("/prices_usd/server") != nullptr; }
   void put_price(const std::string& key, double price, const Part& part,
                  const std::string& source) {
+    put_price(key, price, part, source, part.date);
+  }
+  void put_price(const std::string& key, double price, const Part& part, const std::string& source,
+                 const std::string& date) {
     const std::string pointer = pointer_to("/prices_usd", key);
     if (machine_.find(pointer) ||
         (machine_.find("/prices_usd") && !is_object_at(machine_, "/prices_usd")))
       return;
     machine_.put(pointer, located_at(price, machine_.place("")));
     note("sources", "prices_usd." + key, part.sources.at(source));
-    note("dates", "prices_usd." + key, part.date);
+    if (!date.empty()) note("dates", "prices_usd." + key, date);
   }
 
   void put_host() {
@@ -214,7 +221,7 @@ class Assembler {
     bought("host", *host_);
     put_price("server", host_->price_usd, *host_, "price_usd");
     put_price("dram_per_gib", host_->parts.value("dram_usd_per_gib", 0.0), *host_,
-              "dram_usd_per_gib");
+              "dram_usd_per_gib", host_at(*host_).dram_date);
   }
   /// Of card and board the slower end decides.
   void slower_link() {
@@ -237,6 +244,38 @@ class Assembler {
       put_value(value, pointer, host_->sources, "pcie." + key, "pcie." + key);
     }
   }
+  /// Of cards and host where both say it, and of the drives; what the machine says itself stays.
+  void put_power() {
+    if (!gpu_ && !host_ && drives_.empty()) return;
+    const auto stated = [](const Part* part) { return part && part->watts > 0; };
+    const json* written = machine_.find("/power");
+    if (written ? !written->is_object() : !stated(gpu_) || !stated(host_)) return;
+    if (stated(gpu_)) put_watts("gpu", gpu_->watts, gpu_->sources.at("watts"));
+    if (stated(host_)) put_watts("host", host_->watts, host_->sources.at("watts"));
+    put_drive_watts();
+    json& sources = machine_.value["sources"];
+    if (sources.is_null()) sources = json::object();
+    if (sources.is_object() && priced()) add_price_of_energy(machine_.value, sources);
+  }
+  void put_watts(const std::string& key, double watts, const std::string& source) {
+    put_value(watts, pointer_to("/power", key), {{"watts", source}}, "watts", "power." + key);
+  }
+  /// The mean over the drives, of which a machine file has one number.
+  void put_drive_watts() {
+    const UsualPower usual = usual_drive_power();
+    double watts = 0, count = 0;
+    std::set<std::string> sources;
+    for (const auto& [part, number] : drives_) {
+      const bool stated = part->watts > 0;
+      watts += number * (stated ? part->watts : usual.watts);
+      sources.insert(stated ? part->sources.at("watts") : usual.source);
+      count += number;
+    }
+    if (drives_.empty()) return put_watts("ssd", usual.watts, usual.source);
+    put_watts("ssd", watts / count,
+              sources.size() == 1 ? *sources.begin() : "assumed: the mean of its drives");
+  }
+
   void put_drive(std::size_t index) {
     const std::string pointer = pointer_to("/storage", std::to_string(index));
     const Part* part = part_named(pointer, PartKind::drive);
@@ -259,6 +298,8 @@ class Assembler {
                   host_->sources, std::string("array.") + way, own + ".array_" + way);
     bought(own, *part);
     put_drive_price(pointer, *part, own);
+    const json* count = machine_.find(pointer_to(pointer, "count"));
+    drives_.emplace_back(part, count && count->is_number_unsigned() ? count->get<double>() : 1);
   }
   /// The first drives' price is that of all; others say theirs.
   void put_drive_price(const std::string& pointer, const Part& part, const std::string& own) {
@@ -285,6 +326,7 @@ class Assembler {
   std::vector<Complaint>& complaints_;
   const Part* gpu_ = nullptr;
   const Part* host_ = nullptr;
+  std::vector<std::pair<const Part*, double>> drives_;  ///< that were named, and how many
 };
 
 }  // namespace
@@ -344,7 +386,13 @@ void forget_part(LocatedJson& machine, const std::string& pointer) {
     erase_at(machine, "/prices_usd", key);
     drop_notes(machine, std::string("prices_usd.") + key);
   };
-  if (storage) forget_price("ssd");
+  const auto forget_power = [&](const char* key) {
+    erase_at(machine, "/power", key);
+    drop_notes(machine, std::string("power.") + key);
+  };
+  if (storage) forget_price("ssd"), forget_power("ssd");
+  if (pointer == "/host") forget_power("host");
+  if (pointer == "/gpu") forget_power("gpu"), forget_power("gpu_waiting");
   if (pointer == "/host") forget_price("server"), forget_price("dram_per_gib");
   if (pointer != "/gpu") return;
   forget_price("gpu");

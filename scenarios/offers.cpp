@@ -20,7 +20,7 @@ namespace {
 
 constexpr long days_of_a_year = 365;
 constexpr double bytes_of_a_terabyte = 1e12;
-constexpr const char* kinds[] = {"dram", "ssd", "ssd_per_tb", "gpu", "server"};
+constexpr const char* kinds[] = {"dram", "ssd", "ssd_per_tb", "gpu", "server", "gpu_hour", "kwh"};
 
 std::string trimmed(const std::string& text) {
   const std::size_t from = text.find_first_not_of(" \t\r"), to = text.find_last_not_of(" \t\r");
@@ -80,8 +80,9 @@ class OfferReader {
     for (const Part& part : part_catalogue().gpus) known.push_back(part.name);
     for (const Part& part : part_catalogue().hosts) known.push_back(part.name);
     const std::string near = description::nearest_name(name, known);
-    return near.empty() ? "write dram, ssd, ssd_per_tb, gpu, server or the name of a part"
-                        : "did you mean \"" + near + "\"?";
+    return near.empty()
+               ? "write dram, ssd, ssd_per_tb, gpu, server, gpu_hour, kwh or the name of a part"
+               : "did you mean \"" + near + "\"?";
   }
 
   std::vector<Offer> offers_;
@@ -130,6 +131,13 @@ class Pricing {
     if (!offer.date.empty()) machine_.dates[path] = offer.date;
     return 1;
   }
+  /// A price that a machine need not have.
+  std::size_t say(std::optional<double>& price, const std::string& path, const Offer& offer) {
+    double usd = 1;
+    put(usd, path, offer);
+    price = usd;
+    return 1;
+  }
   std::size_t put_drive(description::StorageSpec& storage, double usd, const Offer& offer) {
     if (storage.kind != description::StorageKind::ssd) return 0;
     Offer each = offer;
@@ -144,6 +152,8 @@ class Pricing {
     if (offer.name == "dram") return put(prices.dram_per_gib, "prices_usd.dram_per_gib", offer);
     if (offer.name == "gpu") return put(prices.gpu, "prices_usd.gpu", offer);
     if (offer.name == "server") return put(prices.server, "prices_usd.server", offer);
+    if (offer.name == "gpu_hour") return say(prices.gpu_hour, "prices_usd.gpu_hour", offer);
+    if (offer.name == "kwh") return say(prices.kwh, "prices_usd.kwh", offer);
     std::size_t changed = 0;
     for (description::StorageSpec& storage : machine_.storage) {
       const double terabytes = static_cast<double>(storage.capacity.value()) / bytes_of_a_terabyte;
@@ -179,6 +189,9 @@ std::size_t price_all(List& list, const Offer& offer, const char* kind) {
   return changed;
 }
 
+/// Of no part: rent and energy.
+bool is_hourly(const Offer& offer) { return offer.name == "gpu_hour" || offer.name == "kwh"; }
+
 }  // namespace
 
 std::vector<Offer> read_offers(const std::vector<std::string>& prices, const std::string& csv) {
@@ -197,6 +210,8 @@ std::vector<Offer> read_offers(const std::vector<std::string>& prices, const std
 }
 
 std::size_t apply_offers(const std::vector<Offer>& offers, MachineFile& machine) {
+  if (!machine.prices_usd && std::any_of(offers.begin(), offers.end(), is_hourly))
+    machine.prices_usd.emplace();  // what is rented has no other price
   if (!machine.prices_usd) return 0;
   std::size_t changed = 0;
   for (const Offer& offer : offers) changed += Pricing(machine).put(offer);
@@ -213,6 +228,7 @@ std::size_t apply_offers(const std::vector<Offer>& offers, PriceList& list) {
         host.dram_usd_per_gib = offer.usd;
         host.parts["dram_usd_per_gib"] = offer.usd;
         host.sources["dram_usd_per_gib"] = "assumed: offered, " + offer.source;
+        host.dram_date = offer.date;
         ++changed;
       }
     for (DrivePart& drive : list.drives)
@@ -227,6 +243,14 @@ std::size_t apply_offers(const std::vector<Offer>& offers, PriceList& list) {
       }
   }
   return changed;
+}
+
+std::vector<std::string> hourly_overrides(const std::vector<Offer>& offers) {
+  std::vector<std::string> overrides;
+  for (const Offer& offer : offers)
+    if (is_hourly(offer))
+      overrides.push_back(fmt::format("machine.prices_usd.{}={}", offer.name, offer.usd));
+  return overrides;
 }
 
 void price_catalogue(const std::vector<Offer>& offers) {
@@ -253,6 +277,8 @@ std::vector<std::string> old_prices(const MachineFile& machine, const std::strin
   for (const auto& [path, date] : machine.dates) {
     const auto day = day_number(date);
     if (!day || *now - *day <= days_of_a_year) continue;
+    if (path == "prices_usd.gpu" && machine.prices_usd->gpu == 0) continue;  // in the host's
+    if (path == "prices_usd.dram_per_gib" && machine.prices_usd->dram_per_gib == 0) continue;
     std::string name = path.substr(path.find('.') + 1);
     if (name == "dram_per_gib") name = "dram";
     old.push_back(fmt::format("{} ({})", name, date));

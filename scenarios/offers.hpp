@@ -11,7 +11,8 @@ namespace spillway::scenarios {
 
 /// A price that holds in place of those of files.
 struct Offer {
-  std::string name;    ///< dram (a GiB), ssd (a drive), ssd_per_tb, gpu, server, or a part's name
+  /// dram (a GiB), ssd (a drive), ssd_per_tb, gpu, server, gpu_hour (rent), kwh, or a part's name
+  std::string name;
   double usd = 0;      ///< finite, >= 0
   std::string date;    ///< "2026-11-22"; "" when it is not said
   std::string source;  ///< "--price", or where the file of offers has it from
@@ -24,7 +25,7 @@ struct Offer {
 std::vector<Offer> read_offers(const std::vector<std::string>& prices, const std::string& csv);
 
 /// Puts offers into the prices of a machine that has some; a part's go to where it was bought. A
-/// price of 0, of what is in another part's price, stays.
+/// price of 0, of what is in another part's price, stays; gpu_hour and kwh need no price before.
 ///   Result  how many of its prices changed
 std::size_t apply_offers(const std::vector<Offer>& offers, description::MachineFile& machine);
 
@@ -33,6 +34,10 @@ std::size_t apply_offers(const std::vector<Offer>& offers, PriceList& list);
 
 /// The same for the catalogue: what is read from now on has these prices.
 void price_catalogue(const std::vector<Offer>& offers);
+
+/// "machine.prices_usd.gpu_hour=2" for offers of what no part is: for scenarios that are read
+/// later.
+std::vector<std::string> hourly_overrides(const std::vector<Offer>& offers);
 
 /// Days of civil dates, for differences; "2026-06-03" or "2026-06".
 ///   Result  nothing where the text is no date

@@ -99,38 +99,41 @@ bool has_all(const Part& part, const std::vector<std::string>& asked) {
   });
 }
 
-std::size_t size_of(PartKind kind) {
-  return catalogue().written[static_cast<std::size_t>(kind)].size();
+std::vector<const Part*> parts_in(const PriceList& list, PartKind kind) {
+  std::vector<const Part*> parts;
+  if (kind == PartKind::gpu)
+    for (const Part& part : list.gpus) parts.push_back(&part);
+  else if (kind == PartKind::host)
+    for (const Part& part : list.hosts) parts.push_back(&part);
+  else
+    for (const Part& part : list.drives) parts.push_back(&part);
+  return parts;
 }
 
 template <class Test>
-std::vector<std::size_t> parts_that(PartKind kind, const Test& test) {
+std::vector<std::size_t> parts_that(const PriceList& list, PartKind kind, const Test& test) {
+  const std::vector<const Part*> parts = parts_in(list, kind);
   std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < size_of(kind); ++i)
-    if (test(part_at(kind, i))) found.push_back(i);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (test(*parts[i])) found.push_back(i);
   return found;
 }
 
 /// All that the words may mean: by name, else by words in a name.
-std::vector<std::size_t> meant_by(PartKind kind, const std::string& text) {
+std::vector<std::size_t> meant_by(const PriceList& list, PartKind kind, const std::string& text) {
   const auto asked = words(text);
   if (asked.empty()) return {};
-  auto found = parts_that(kind, [&](const Part& part) { return is_called(part, asked); });
+  auto found = parts_that(list, kind, [&](const Part& part) { return is_called(part, asked); });
   if (found.empty())
-    found = parts_that(kind, [&](const Part& part) { return has_all(part, asked); });
+    found = parts_that(list, kind, [&](const Part& part) { return has_all(part, asked); });
   return found;
 }
-
-struct Counted {
-  std::string name;
-  std::uint64_t count = 1;
-};
 
 std::optional<std::uint64_t> count_in(const std::string& digits) {
   if (digits.empty() || digits.size() > 4) return std::nullopt;
   if (digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
   const std::uint64_t count = std::stoull(digits);
-  return count > 0 && count <= most_counted ? std::optional(count) : std::nullopt;
+  return count <= most_counted ? std::optional(count) : std::nullopt;
 }
 
 std::string without_marks(const std::string& text) {
@@ -138,61 +141,50 @@ std::string without_marks(const std::string& text) {
   return from == std::string::npos ? "" : text.substr(from, to - from + 1);
 }
 
-/// "5090 x 2" and "2x5090" taken apart.
-std::optional<Counted> counted(const std::string& text) {
-  const std::size_t last = text.find_last_of("xX"), first = text.find_first_of("xX");
-  if (last == std::string::npos) return std::nullopt;
-  if (const auto count = count_in(without_marks(text.substr(last + 1))); count && last > 0)
-    return Counted{without_marks(text.substr(0, last)), *count};
-  if (const auto count = count_in(without_marks(text.substr(0, first))))
-    return Counted{without_marks(text.substr(first + 1)), *count};
-  return std::nullopt;
-}
-
-/// Bytes of "2T", "3.84 TB".
-std::optional<description::Bytes> size_in(const std::string& text) {
-  std::string sized = without_marks(text);
-  if (sized.empty() || !std::isdigit(static_cast<unsigned char>(sized.front()))) return {};
-  if (sized.back() == 'T' || sized.back() == 't' || sized.back() == 'G' || sized.back() == 'g')
-    sized += 'B';
-  for (char& c : sized) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  const auto parsed = description::parse_quantity(description::Dimension::bytes, sized);
-  if (!parsed.problem.empty()) return std::nullopt;
-  return description::Bytes(static_cast<std::uint64_t>(parsed.value));
-}
-
-std::vector<std::size_t> drives_of_size(description::Bytes size) {
-  return parts_that(PartKind::drive, [&](const Part& part) {
+std::vector<std::size_t> drives_of_size(const PriceList& list, description::Bytes size) {
+  return parts_that(list, PartKind::drive, [&](const Part& part) {
     return description::quantity_from<description::Bytes>(
                part.parts["drive"]["capacity"].get<std::string>()) == size;
   });
 }
 
-std::optional<FoundPart> found_in(PartKind kind, const Counted& asked,
+std::optional<FoundPart> found_in(const PriceList& list, PartKind kind, const CountedName& asked,
                                   std::vector<std::size_t>& several) {
   if (kind == PartKind::drive)
-    if (const auto size = size_in(asked.name))
-      if (const auto drives = drives_of_size(*size); !drives.empty())
+    if (const auto size = drive_size_in(asked.name))
+      if (const auto drives = drives_of_size(list, *size); !drives.empty())
         return FoundPart{drives.front(), asked.count, true};
-  const auto meant = meant_by(kind, asked.name);
+  const auto meant = meant_by(list, kind, asked.name);
   if (meant.size() == 1) return FoundPart{meant.front(), asked.count, false};
   if (several.empty()) several = meant;
   return std::nullopt;
 }
 
-[[noreturn]] void refuse_part(PartKind kind, const std::string& text,
+[[noreturn]] void refuse_part(const PriceList& list, PartKind kind, const std::string& text,
                               const std::vector<std::size_t>& several, const Place& place,
                               const std::string& path) {
   std::vector<std::string> known;
+  const std::vector<const Part*> parts = parts_in(list, kind);
   if (!several.empty()) {
-    for (const std::size_t i : several) known.push_back(part_at(kind, i).name);
+    for (const std::size_t i : several) known.push_back(parts[i]->name);
     throw description::ScenarioError(
         {{place.file, place.line, place.column, path,
           fmt::format("\"{}\" may be several {}s", text, words_of_kind[static_cast<int>(kind)]),
           fmt::format("write {}", fmt::join(known, " or "))}});
   }
-  for (std::size_t i = 0; i < size_of(kind); ++i) known.push_back(part_at(kind, i).name);
-  throw description::ScenarioError({unknown_name(place, path, text, known)});
+  std::vector<std::string> names;
+  for (const Part* part : parts) {
+    known.push_back(part->name);
+    for (const std::string& name : names_of(*part)) names.push_back(name);
+    const std::vector<std::string> own = words(part->name);
+    if (!own.empty()) names.push_back(own.back());  // "4090"
+  }
+  const auto apart = counted_name(text);
+  description::Complaint complaint = unknown_name(place, path, apart ? apart->name : text, known);
+  const std::string near = description::nearest_name(apart ? apart->name : text, names);
+  if (!near.empty() && complaint.hint.find("did you mean") == std::string::npos)
+    complaint.hint = "did you mean \"" + near + "\"? " + complaint.hint;
+  throw description::ScenarioError({complaint});
 }
 
 }  // namespace
@@ -212,13 +204,40 @@ const Part& part_at(PartKind kind, std::size_t index) {
   return list.drives.at(index);
 }
 
+std::optional<CountedName> counted_name(const std::string& text) {
+  const std::size_t last = text.find_last_of("xX"), first = text.find_first_of("xX");
+  if (last == std::string::npos) return std::nullopt;
+  if (const auto count = count_in(without_marks(text.substr(last + 1))); count && last > 0)
+    return CountedName{without_marks(text.substr(0, last)), *count};
+  if (const auto count = count_in(without_marks(text.substr(0, first))))
+    return CountedName{without_marks(text.substr(first + 1)), *count};
+  return std::nullopt;
+}
+
+std::optional<description::Bytes> drive_size_in(const std::string& text) {
+  std::string sized = without_marks(text);
+  if (sized.empty() || !std::isdigit(static_cast<unsigned char>(sized.front()))) return {};
+  if (sized.back() == 'T' || sized.back() == 't' || sized.back() == 'G' || sized.back() == 'g')
+    sized += 'B';
+  for (char& c : sized) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  const auto parsed = description::parse_quantity(description::Dimension::bytes, sized);
+  if (!parsed.problem.empty()) return std::nullopt;
+  return description::Bytes(static_cast<std::uint64_t>(parsed.value));
+}
+
+FoundPart find_part_in(const PriceList& list, PartKind kind, const std::string& text,
+                       const Place& place, const std::string& path) {
+  std::vector<std::size_t> several;
+  if (const auto found = found_in(list, kind, {text, 1}, several)) return *found;
+  const auto apart = counted_name(text);
+  if (apart && apart->count > 0)
+    if (const auto found = found_in(list, kind, *apart, several)) return *found;
+  refuse_part(list, kind, text, several, place, path);
+}
+
 FoundPart find_part(PartKind kind, const std::string& text, const Place& place,
                     const std::string& path) {
-  std::vector<std::size_t> several;
-  if (const auto found = found_in(kind, {text, 1}, several)) return *found;
-  if (const auto apart = counted(text))
-    if (const auto found = found_in(kind, *apart, several)) return *found;
-  refuse_part(kind, text, several, place, path);
+  return find_part_in(part_catalogue(), kind, text, place, path);
 }
 
 }  // namespace spillway::scenarios

@@ -3,6 +3,8 @@
 #include "scenarios/located_json.hpp"
 #include "scenarios/price_list.hpp"
 
+#include <optional>
+
 namespace spillway::scenarios {
 
 enum class PartKind { gpu, host, drive };
@@ -33,6 +35,20 @@ struct FoundPart {
 FoundPart find_part(PartKind kind, const std::string& text, const Place& place = {},
                     const std::string& path = "");
 
+/// The same in another price list.
+FoundPart find_part_in(const PriceList& list, PartKind kind, const std::string& text,
+                       const Place& place = {}, const std::string& path = "");
+
 const Part& part_at(PartKind kind, std::size_t index);
+
+/// Bytes of "2T", "3.84 TB", "500G"; nothing where the text is no size.
+std::optional<description::Bytes> drive_size_in(const std::string& text);
+
+/// "5090 x 2" and "2x5090" taken apart; nothing where no count stands there. A count of 0 is one.
+struct CountedName {
+  std::string name;
+  std::uint64_t count = 1;
+};
+std::optional<CountedName> counted_name(const std::string& text);
 
 }  // namespace spillway::scenarios

@@ -1,13 +1,18 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 
 namespace spillway::scenarios {
 
-/// Gives a machine file without `power` that of its parts (scenarios/knobs/power), and one that has
-/// prices that of a kWh; sources included. Nothing where the card is not known.
-///   card  its name in the catalogue of parts: "RTX 4090"
-void add_power(nlohmann::json& machine, const std::string& card);
+/// Gives a machine file that has prices the price of a kWh, unless it says one itself.
+///   sources  those of the machine
+void add_price_of_energy(nlohmann::json& machine, nlohmann::json& sources);
+
+/// What a drive takes from the plug of which no sheet is at hand, and its source.
+struct UsualPower {
+  double watts = 0;
+  std::string source;
+};
+UsualPower usual_drive_power();
 
 }  // namespace spillway::scenarios

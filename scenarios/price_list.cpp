@@ -73,6 +73,8 @@ class ListReader {
               written.value("date", document_.value["date"].get<std::string>()),
               written.value("lanes", std::uint64_t{0}),
               written.value("generation", std::uint64_t{0}),
+              written.value("watts", 0.0),
+              written.value("form", std::string("card")),
               json::object(),
               written["sources"]};
     if (!names_[list].insert(part.name).second)
@@ -84,7 +86,7 @@ class ListReader {
       check_piece(pointer, piece);
       add_leaves(written[piece.key], piece.key, numbers);
     }
-    for (const char* own : {"dram_usd_per_gib", "lanes"})
+    for (const char* own : {"dram_usd_per_gib", "lanes", "watts"})
       if (written.contains(own)) numbers.insert(own);
     check_sources(pointer, part, numbers);
     return part;
@@ -142,9 +144,12 @@ class ListReader {
                         {"array", "", {}}}),
                   written["dram_usd_per_gib"],
                   {},
+                  {},
                   written["gpus"],
-                  written["slots"]};
+                  written["slots"],
+                  written.value("card", std::string("card"))};
     host.parts["dram_usd_per_gib"] = host.dram_usd_per_gib;
+    host.dram_date = host.date;
     host.parts["slots"] = written["slots"];
     host.parts["slots"]["card"] = *std::max_element(host.gpus.begin(), host.gpus.end());
     for (const json& size : written["memory"])
@@ -160,7 +165,7 @@ class ListReader {
                       {"name", "kind", "count", "array_read", "array_write", "gpus"},
                       "name",
                       "nvme"};
-    DrivePart drive{part("drives", index, {piece}), document_.value["drives"][index]["form"]};
+    DrivePart drive{part("drives", index, {piece})};
     drive.parts["form"] = drive.form;
     return drive;
   }

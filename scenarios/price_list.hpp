@@ -20,6 +20,8 @@ struct Part {
   std::string date;              ///< for which the price stands: "2026-06-03"
   std::uint64_t lanes = 0;       ///< of PCI Express: that it takes, or that a host gives
   std::uint64_t generation = 0;  ///< of PCI Express; 0: not stated
+  double watts = 0;              ///< from the plug while training; 0: not stated
+  std::string form;              ///< of the place that it takes; a card's is "card" if not stated
   nlohmann::json parts = nlohmann::json::object();
   std::map<std::string, std::string> sources;
 };
@@ -27,14 +29,14 @@ struct Part {
 /// A board with a case, a processor and a power supply, without cards, DRAM and drives.
 struct HostPart : Part {
   double dram_usd_per_gib = 0;
+  std::string dram_date;                       ///< for which that price stands; "" when not said
   std::vector<description::Bytes> memory;      ///< sizes that are sold, ascending
   std::vector<std::uint64_t> gpus;             ///< counts of cards that it takes, ascending
   std::map<std::string, std::uint64_t> slots;  ///< drives at most, by form
+  std::string card = "card";                   ///< form of the cards that it takes
 };
 
-struct DrivePart : Part {
-  std::string form;  ///< of the slot that it takes
-};
+struct DrivePart : Part {};
 
 /// A price list: what boxes are built from (scenarios/parts). Its parts stand in the file, or are
 /// named ("RTX 4090") and stand in the catalogue; {"part": "RTX 4090", "price_usd": 1500} changes

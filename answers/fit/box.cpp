@@ -1,17 +1,17 @@
 #include "answers/fit/box.hpp"
 
+#include "answers/fit/board.hpp"
 #include "scenarios/box.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/quantity.hpp"
-#include "scenarios/power.hpp"
+#include "scenarios/part_catalogue.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
 
 namespace spillway::answers {
 
@@ -19,70 +19,26 @@ using description::Bytes;
 using description::Complaint;
 using nlohmann::json;
 using scenarios::Box;
+using scenarios::PartKind;
 using scenarios::PriceList;
 
 namespace {
 
-/// "4090x2" is {"4090", 2}.
-struct Counted {
-  std::string name;
-  std::uint64_t count = 1;
-};
+constexpr const char* command_line = "command line";
 
-Counted counted(const std::string& word) {
-  const std::size_t cross = word.find_last_of("xX*");
-  if (cross == std::string::npos || cross == 0 || cross + 1 == word.size()) return {word, 1};
-  Counted result{word.substr(0, cross), 0};
-  const char* end = word.data() + word.size();
-  const auto [at, error] = std::from_chars(word.data() + cross + 1, end, result.count);
-  if (error != std::errc() || at != end || result.count == 0) return {word, 1};
-  while (!result.name.empty() && result.name.back() == ' ') result.name.pop_back();
-  return result;
-}
-
-/// Letters and digits in lower case: "RTX 4090" and "rtx-4090" are one name.
-std::string plain(const std::string& name) {
-  std::string text;
-  for (const char c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)))
-      text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-/// "128G", "1.5T", "64 GiB" as bytes; `binary`: G is GiB.
-std::optional<Bytes> size_of(const std::string& word, bool binary) {
+/// "128G", "1.5T", "64 GiB" as bytes, where G is GiB; nothing for what has no unit.
+std::optional<Bytes> memory_in(const std::string& word) {
   std::string text = word;
   while (!text.empty() && text.back() == ' ') text.pop_back();
   if (!text.empty() && std::string("GgTtMm").find(text.back()) != std::string::npos) {
     text.back() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.back())));
-    text += binary ? "iB" : "B";
+    text += "iB";
   }
-  if (binary && text.ends_with("GB")) text.replace(text.size() - 2, 2, "GiB");
+  for (const char* decimal : {"GB", "TB"})
+    if (text.ends_with(decimal)) text.insert(text.size() - 1, "i");
   const auto parsed = description::parse_quantity(description::Dimension::bytes, text);
   if (!parsed.problem.empty() || parsed.value <= 0) return std::nullopt;
   return Bytes(static_cast<std::uint64_t>(parsed.value));
-}
-
-template <class PartList>
-std::vector<std::string> names_of(const PartList& parts) {
-  std::vector<std::string> names;
-  for (const auto& part : parts) names.push_back(part.name);
-  return names;
-}
-
-/// The part of that name, or the only one whose name ends with it ("4090").
-template <class PartList>
-std::optional<std::size_t> part_named(const PartList& parts, const std::string& word) {
-  std::optional<std::size_t> found;
-  const std::string asked = plain(word);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::string own = plain(parts[i].name);
-    if (own == asked) return i;
-    if (!own.ends_with(asked) || asked.empty()) continue;
-    if (found) return std::nullopt;
-    found = i;
-  }
-  return found;
 }
 
 Bytes capacity_of(const scenarios::DrivePart& drive) {
@@ -96,85 +52,132 @@ class Reader {
   Reader(const BoxWords& words, const PriceList& list) : words_(words), list_(list) {}
 
   NamedBox read() {
-    read_gpu();
-    read_ram();
-    read_ssd();
-    if (!complaints_.empty()) throw description::ScenarioError(complaints_);
-    choose_host();
-    if (!complaints_.empty()) throw description::ScenarioError(complaints_);
-    json machine = scenarios::machine_of(list_, box_);
-    scenarios::add_power(machine, list_.gpus[box_.gpu].name);
-    return {std::move(machine), std::move(notes_)};
+    guarded([&] { read_gpu(); });
+    guarded([&] { read_ram(); });
+    guarded([&] { read_ssd(); });
+    stop_when_wrong();
+    guarded([&] { take_board(); });
+    stop_when_wrong();
+    return {scenarios::machine_of(list_, box_), std::move(notes_)};
   }
 
  private:
   void complain(const char* option, const std::string& message, const std::string& hint) {
-    complaints_.push_back({"command line", 0, 0, option, message, hint});
+    complaints_.push_back({command_line, 0, 0, option, message, hint});
   }
-  void unknown(const char* option, const std::string& word, const std::vector<std::string>& known) {
-    const std::string near = description::nearest_name(word, known);
-    complain(option, "no \"" + word + "\" in the price list " + list_.name,
-             (near.empty() ? "" : "did you mean \"" + near + "\"? ") +
-                 fmt::format("known: {}", fmt::join(known, ", ")));
+  template <class Read>
+  void guarded(const Read& read) {
+    try {
+      read();
+    } catch (const description::ScenarioError& error) {
+      complaints_.insert(complaints_.end(), error.complaints().begin(), error.complaints().end());
+    }
+  }
+  void stop_when_wrong() const {
+    if (!complaints_.empty()) throw description::ScenarioError(complaints_);
+  }
+
+  scenarios::FoundPart find(PartKind kind, const std::string& word, const char* option) const {
+    return scenarios::find_part_in(list_, kind, word, {command_line}, option);
+  }
+  /// Whether the word counts none of something.
+  bool counts_none(const std::string& word, const char* option, const char* hint) {
+    const auto apart = scenarios::counted_name(word);
+    if (!apart || apart->count > 0) return false;
+    complain(option, "\"" + word + "\" counts none", hint);
+    return true;
   }
 
   void read_gpu() {
-    const Counted asked = counted(words_.gpu);
-    box_.gpus = asked.count;
-    if (const auto found = part_named(list_.gpus, asked.name))
-      box_.gpu = *found;
-    else
-      unknown("--gpu", asked.name, names_of(list_.gpus));
+    if (counts_none(words_.gpu, "--gpu", "write at least one, such as 4090")) return;
+    const scenarios::FoundPart found = find(PartKind::gpu, words_.gpu, "--gpu");
+    box_.gpu = found.index;
+    box_.gpus = found.count;
+  }
+  bool one_memory() const {
+    return list_.gpus[box_.gpu].parts.at("gpu").value("one_memory", false);
   }
 
   void read_ram() {
-    const auto size = size_of(words_.ram, true);
-    if (!size || size->value() < (1ull << 30))
-      complain("--ram", "\"" + words_.ram + "\" is no size of memory", "write for example 128G");
-    else
-      memory_ = *size;
+    constexpr std::uint64_t least = 1ull << 30;
+    json& card = list_.gpus[box_.gpu].parts["gpu"];
+    const bool shared = complaints_.empty() && one_memory();
+    const std::string word =
+        words_.ram.empty() && shared ? card.at("memory").get<std::string>() : words_.ram;
+    if (word.empty()) return complain("--ram", "missing", "write for example --ram 128G");
+    const auto size = memory_in(word);
+    const bool bare = !word.empty() && word.find_first_not_of("0123456789.") == std::string::npos;
+    if (bare) return complain("--ram", "\"" + word + "\" has no unit", "write " + word + "G");
+    if (!size)
+      return complain("--ram", "\"" + word + "\" is no size of memory", "write for example 128G");
+    if (size->value() < least)
+      return complain("--ram", "\"" + word + "\" is less than 1 GiB", "write for example 128G");
+    memory_ = *size;
+    if (shared) card["memory"] = description::to_text(memory_);
   }
 
   void read_ssd() {
-    if (words_.ssd.empty() || words_.ssd == "none" || words_.ssd == "0") return;
-    const Counted asked = counted(words_.ssd);
-    box_.drives = asked.count;
-    if (const auto found = part_named(list_.drives, asked.name)) {
-      box_.drive = *found;
-      return;
+    const std::string& word = words_.ssd;
+    if (word.empty() || word == "none" || word == "0") return;
+    if (counts_none(word, "--ssd", "write none, or leave --ssd out")) return;
+    const auto apart = scenarios::counted_name(word);
+    const auto size = scenarios::drive_size_in(apart ? apart->name : word);
+    if (size && size->value() == 0)
+      return complain("--ssd", "\"" + word + "\" is no size of a drive", "write for example 2T");
+    if (size) {
+      box_.drives = apart ? apart->count : 1;
+      return take_drive_of(*size);
     }
-    const auto size = size_of(asked.name, false);
-    if (size)
-      take_drive_of(*size);
-    else
-      unknown("--ssd", asked.name, names_of(list_.drives));
+    const scenarios::FoundPart found = find(PartKind::drive, word, "--ssd");
+    box_.drive = found.index;
+    box_.drives = found.count;
   }
 
-  /// The nearest in size; the cheaper of two.
+  /// Forms of drives that the named board, or any for these cards, has places for.
+  std::set<std::string> forms() const {
+    std::set<std::string> all;
+    for (std::size_t i = 0; i < list_.hosts.size(); ++i) {
+      const scenarios::HostPart& host = list_.hosts[i];
+      const bool meant = words_.board.empty()
+                             ? host.card == list_.gpus[box_.gpu].form
+                             : i == find(PartKind::host, words_.board, "--board").index;
+      for (const auto& [form, count] : host.slots)
+        if (meant && count > 0) all.insert(form);
+    }
+    return all;
+  }
+
+  /// The first of the size that a board has a place for, else the next in size, M.2 first.
   void take_drive_of(Bytes size) {
-    if (list_.drives.empty())
-      return complain("--ssd", "the price list " + list_.name + " has no drives", "");
+    const std::set<std::string> known = forms();
     const auto distance = [&](const scenarios::DrivePart& drive) {
       return std::abs(std::log(static_cast<double>(capacity_of(drive).value()) /
                                static_cast<double>(size.value())));
     };
+    std::optional<std::size_t> best;
     const auto nearer = [&](const scenarios::DrivePart& one, const scenarios::DrivePart& other) {
-      constexpr double same = 0.1;  // 1.92 TB is sold beside 2 TB
-      const bool both = distance(one) < same && distance(other) < same;
-      return both ? one.price_usd < other.price_usd : distance(one) < distance(other);
+      const bool sold = capacity_of(one) == size, other_sold = capacity_of(other) == size;
+      if (sold || other_sold) return sold && !other_sold;
+      const bool m2 = one.form == "m2", other_m2 = other.form == "m2";
+      return m2 != other_m2 ? m2 : distance(one) < distance(other);
     };
-    const auto best = std::min_element(list_.drives.begin(), list_.drives.end(), nearer);
-    box_.drive = static_cast<std::size_t>(best - list_.drives.begin());
-    const double ratio =
-        static_cast<double>(size.value()) / static_cast<double>(capacity_of(*best).value());
-    if (std::abs(ratio - 1) < 0.15) {
-      notes_.push_back(fmt::format("the drive is taken to be a {}", best->name));
-      return;
-    }
-    resize(*best, size, ratio);
+    for (std::size_t i = 0; i < list_.drives.size(); ++i)
+      if (known.contains(list_.drives[i].form) &&
+          (!best || nearer(list_.drives[i], list_.drives[*best])))
+        best = i;
+    if (!best)
+      return complain("--ssd", "no board for these cards has a place for a drive of the price list",
+                      "leave --ssd out, or write a machine file and name it by --machine");
+    box_.drive = *best;
+    scenarios::DrivePart& drive = list_.drives[*best];
+    if (capacity_of(drive) != size) return resize(drive, size);
+    notes_.push_back(
+        fmt::format("the drive is taken to be a {}; --ssd takes names too", drive.name));
   }
 
-  void resize(scenarios::DrivePart& drive, Bytes size, double ratio) {
+  void resize(scenarios::DrivePart& drive, Bytes size) {
+    const double ratio =
+        static_cast<double>(size.value()) / static_cast<double>(capacity_of(drive).value());
     notes_.push_back(
         fmt::format("the drive is taken to be a {} of {}, price and rated writes in proportion",
                     drive.name, description::to_text(size)));
@@ -182,52 +185,43 @@ class Reader {
     own["capacity"] = description::to_text(size);
     drive.price_usd *= ratio;
     drive.sources["drive.capacity"] = "assumed: as asked for";
-    if (own.contains("endurance") && own["endurance"].contains("rated")) {
-      const auto rated =
-          description::quantity_from<Bytes>(own["endurance"]["rated"].get<std::string>());
-      own["endurance"]["rated"] = description::to_text(
-          Bytes(static_cast<std::uint64_t>(static_cast<double>(rated.value()) * ratio)));
-      drive.sources["drive.endurance.rated"] = "assumed: in proportion to the capacity";
-    }
+    const auto scale = [&](json& of, const char* key, const std::string& path) {
+      if (!of.contains(key)) return;
+      const auto bytes = description::quantity_from<Bytes>(of[key].get<std::string>());
+      of[key] = description::to_text(
+          Bytes(static_cast<std::uint64_t>(static_cast<double>(bytes.value()) * ratio)));
+      drive.sources[path] = "assumed: in proportion to the capacity";
+    };
+    if (own.contains("endurance")) scale(own["endurance"], "rated", "drive.endurance.rated");
+    if (own.contains("slc_cache")) scale(own["slc_cache"], "size", "drive.slc_cache.size");
     drive.name += " of " + description::to_text(size);
   }
 
-  /// The cheapest board for so many cards and so much memory; the one for most of either where none
-  /// takes them all.
-  void choose_host() {
-    const auto takes = [&](const scenarios::HostPart& host) {
-      return !host.gpus.empty() && host.gpus.back() >= box_.gpus && !host.memory.empty() &&
-             host.memory.back().value() >= memory_.value();
-    };
-    std::optional<std::size_t> best;
-    for (std::size_t i = 0; i < list_.hosts.size(); ++i)
-      if (takes(list_.hosts[i]) &&
-          (!best || list_.hosts[i].price_usd < list_.hosts[*best].price_usd))
-        best = i;
-    if (!best) best = largest_host();
-    if (!best) return complain("--gpu", "the price list " + list_.name + " has no hosts", "");
-    box_.host = *best;
-    scenarios::HostPart& host = list_.hosts[*best];
-    if (host.memory.empty() || host.memory.back().value() < memory_.value())
-      notes_.push_back(fmt::format("a {} with {} is not on the price list {}", host.name,
-                                   description::to_text(memory_), list_.name));
-    if (host.gpus.empty() || host.gpus.back() < box_.gpus)
-      notes_.push_back(fmt::format("a {} with {} cards is not on the price list {}", host.name,
-                                   box_.gpus, list_.name));
+  void take_board() {
+    const Load load{&list_.gpus[box_.gpu], box_.gpus, memory_,
+                    box_.drives > 0 ? &list_.drives[box_.drive] : nullptr, box_.drives};
+    if (words_.board.empty()) {
+      const auto cheapest = cheapest_board(list_.hosts, load);
+      if (!cheapest)
+        return complain("--gpu", no_board(list_.hosts, load),
+                        "take less, or write a machine file and name it by --machine");
+      box_.host = *cheapest;
+    } else {
+      box_.host = find(PartKind::host, words_.board, "--board").index;
+      if (const std::string why = refusal(list_.hosts[box_.host], load); !why.empty())
+        return complain("--board", "a " + list_.hosts[box_.host].name + " " + why,
+                        "take less, or another board: without --board the cheapest that does");
+    }
+    scenarios::HostPart& host = list_.hosts[box_.host];
+    notes_.push_back(fmt::format(
+        "the board is {}{}: {}{}", words_.board.empty() ? "taken to be " : "", "a " + host.name,
+        places_of(host), words_.board.empty() ? "; --board names another" : ""));
+    if (!std::binary_search(host.gpus.begin(), host.gpus.end(), box_.gpus) &&
+        box_.gpus < host.gpus.front())
+      notes_.push_back(fmt::format("it is sold with {} cards; speed and price here are those of {}",
+                                   host.gpus.front(), box_.gpus));
     host.memory = {memory_};
     host.gpus = {box_.gpus};
-  }
-
-  std::optional<std::size_t> largest_host() const {
-    std::optional<std::size_t> most;
-    for (std::size_t i = 0; i < list_.hosts.size(); ++i)
-      if (!list_.hosts[i].gpus.empty() && !list_.hosts[i].memory.empty() &&
-          (!most || size(list_.hosts[i]) > size(list_.hosts[*most])))
-        most = i;
-    return most;
-  }
-  static std::pair<std::uint64_t, std::uint64_t> size(const scenarios::HostPart& host) {
-    return {host.gpus.back(), host.memory.back().value()};
   }
 
   const BoxWords& words_;

@@ -1,5 +1,6 @@
 #include "answers/fit/change.hpp"
 
+#include "answers/fit/purchase.hpp"
 #include "explore/runs_with.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "strategies/catalogue.hpp"
@@ -21,9 +22,15 @@ struct Step {
   std::vector<std::string> set;
 };
 
-std::vector<Step> steps_from(const Scenario& now) {
-  std::vector<Step> steps;
-  const std::string more = description::to_text(now.machine.host.memory * 2);
+/// The next size from twice the memory on that the board takes, else its largest.
+void add_memory(const Scenario& now, std::vector<Step>& steps) {
+  const description::MachineFile& machine = now.machine;
+  if (machine.gpu.one_memory) return;
+  std::uint64_t size = host_memory_for(machine, 2 * machine.host.memory.value());
+  if (const auto* board = board_of(machine); size == 0 && board && !board->memory.empty())
+    size = board->memory.back().value();
+  if (size <= machine.host.memory.value()) return;
+  const std::string more = description::to_text(description::Bytes(size));
   const std::string memory = "machine.host.memory=\"" + more + "\"";
   steps.push_back({more + " of host memory", {memory}});
   for (const strategies::System& system : strategies::catalogue()) {
@@ -34,6 +41,11 @@ std::vector<Step> steps_from(const Scenario& now) {
       steps.push_back({fmt::format("{} of host memory and {}", more, system.name),
                        {memory, fmt::format(R"(strategy={{"system": "{}"}})", system.name)}});
   }
+}
+
+std::vector<Step> steps_from(const Scenario& now) {
+  std::vector<Step> steps;
+  add_memory(now, steps);
   for (const description::StorageSpec& storage : now.machine.storage)
     if (storage.kind == description::StorageKind::ssd) {
       steps.push_back(
@@ -51,7 +63,7 @@ std::vector<Step> steps_from(const Scenario& now) {
 }  // namespace
 
 std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
-                                     bool only_runnable, std::uint64_t& simulated) {
+                                     std::uint64_t& simulated) {
   const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
   const Scenario now =
       scenarios::read_scenario(answer.scenario, {}, systems, strategies::unsupported).scenario;
@@ -62,7 +74,7 @@ std::optional<FitChange> best_change(const explore::Backend& backend, const resu
       Scenario changed =
           scenarios::read_scenario(answer.scenario, step.set, systems, strategies::unsupported)
               .scenario;
-      if (only_runnable && !explore::runs_with(changed).runnable) continue;
+      if (!explore::runs_with(changed).runnable) continue;
       scenarios.push_back(std::move(changed));
       steps.push_back(std::move(step));
     } catch (const description::ScenarioError&) {

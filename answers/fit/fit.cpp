@@ -1,12 +1,16 @@
 #include "answers/fit/fit.hpp"
 
 #include "answers/fit/change.hpp"
+#include "answers/fit/need.hpp"
 #include "answers/fit/search.hpp"
 #include "explore/spread.hpp"
+#include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_model.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
 
 namespace spillway::answers {
 
@@ -43,24 +47,70 @@ void add_range(const explore::Backend& backend, result::Result& result) {
   result.range = explore::range_of(backend, scenario, result, scenario.run.seed);
 }
 
+/// A drive, where the machine has none: the systems that need one are not among the candidates.
+std::optional<FitChange> with_a_drive(const explore::Backend& backend, const json& job,
+                                      const FitQuestion& question, FitAnswer& answer) {
+  const scenarios::DrivePart& drive = scenarios::part_catalogue().drives.front();
+  const std::string set =
+      fmt::format(R"(machine.storage=[{{"part": "{}", "count": 1}}])", drive.name);
+  std::vector<std::string> overrides = question.overrides;
+  overrides.push_back(set);
+  try {
+    const Found found = search(backend, candidates_of(job, overrides), true);
+    answer.bounded += found.bounded;
+    answer.simulated += found.simulated;
+    if (!found.runnable) return std::nullopt;
+    return FitChange{fmt::format("a {}, with {}", drive.name, found.runnable->system),
+                     {set},
+                     found.runnable->tokens_per_s,
+                     found.runnable->price_usd};
+  } catch (const description::ScenarioError&) {
+    return std::nullopt;  // the board has no place for it
+  }
+}
+
+/// What is needed where nothing that people can run fits, and the cheaper way to it.
+void add_needs(const explore::Backend& backend, const json& job, const FitQuestion& question,
+               const std::vector<Candidate>& candidates, FitAnswer& answer) {
+  Needs needs = needs_of(backend, candidates, answer.simulated);
+  answer.needs = std::move(needs.ways);
+  answer.change = std::move(needs.change);
+  const auto& storage = candidates.front().scenario.machine.storage;
+  if (storage.empty())
+    if (const auto drive = with_a_drive(backend, job, question, answer);
+        drive && (!answer.change || drive->price_usd < answer.change->price_usd))
+      answer.change = drive;
+  if (answer.fits || answer.needs.empty()) return;
+  answer.needed_bytes = answer.needs.front().needed_bytes;
+  answer.why_not = answer.needs.front().words + " " + answer.needs.front().why_not;
+}
+
 }  // namespace
 
 FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
   FitAnswer answer;
   const json job = job_of(question, answer.notes);
-  Found found = search(backend, candidates_of(job, question.overrides), question.runnable);
+  const std::vector<Candidate> candidates = candidates_of(job, question.overrides);
+  answer.price_usd = candidates.front().scenario.machine.price();
+  Found found = search(backend, candidates, question.runnable);
   answer.bounded = found.bounded;
   answer.simulated = found.simulated;
   for (const std::string& one : found.unanswered) answer.notes.push_back("no answer for " + one);
+  std::sort(found.left_out.begin(), found.left_out.end());
+  found.left_out.erase(std::unique(found.left_out.begin(), found.left_out.end()),
+                       found.left_out.end());
+  if (!found.left_out.empty())
+    answer.notes.push_back(fmt::format(
+        "not tried, though bounds leave them: {}; spillway plan settings tries all systems",
+        fmt::join(found.left_out, ", ")));
   answer.runnable = std::move(found.runnable);
   answer.best = std::move(found.best);
   answer.fits = answer.answer() != nullptr;
-  answer.why_not = found.why_not;
+  if (!answer.runnable) add_needs(backend, job, question, candidates, answer);
   if (!answer.fits) return answer;
   answer.needed_bytes = peaks_of(*answer.answer());
   add_range(backend, answer.runnable ? *answer.runnable : *answer.best);
-  answer.change =
-      best_change(backend, *answer.answer(), answer.runnable.has_value(), answer.simulated);
+  if (answer.runnable) answer.change = best_change(backend, *answer.runnable, answer.simulated);
   return answer;
 }
 
@@ -73,16 +123,25 @@ void to_json(json& out, const FitChange& change) {
   if (change.price_usd) out["price_usd"] = *change.price_usd;
 }
 
+void to_json(json& out, const FitNeed& need) {
+  out = {{"words", need.words},
+         {"runs_with", nullptr},
+         {"needed_bytes", need.needed_bytes},
+         {"has_bytes", need.has_bytes},
+         {"why_not", need.why_not}};
+  if (need.runs_with) out["runs_with"] = *need.runs_with;
+}
+
 void to_json(json& out, const FitAnswer& answer) {
-  out = {{"schema", fit_schema},      {"fits", answer.fits},
-         {"needed_bytes", nullptr},   {"why_not", answer.why_not},
-         {"runnable", nullptr},       {"best", nullptr},
-         {"change", nullptr},         {"notes", answer.notes},
-         {"bounded", answer.bounded}, {"simulated", answer.simulated}};
+  out = {{"schema", fit_schema},      {"fits", answer.fits},       {"needed_bytes", nullptr},
+         {"why_not", answer.why_not}, {"needs", answer.needs},     {"runnable", nullptr},
+         {"best", nullptr},           {"change", nullptr},         {"price_usd", nullptr},
+         {"notes", answer.notes},     {"bounded", answer.bounded}, {"simulated", answer.simulated}};
   if (answer.needed_bytes) out["needed_bytes"] = *answer.needed_bytes;
   if (answer.runnable) out["runnable"] = *answer.runnable;
   if (answer.best) out["best"] = *answer.best;
   if (answer.change) out["change"] = *answer.change;
+  if (answer.price_usd) out["price_usd"] = *answer.price_usd;
 }
 
 }  // namespace spillway::answers

@@ -20,6 +20,11 @@ const std::vector<std::uint64_t> batches = {32, 16, 8, 4, 2, 1};
 /// Of a way that plans for each tensor: a simulation takes as long as ten of another, and more
 /// samples make it slower once its storage is busy.
 const std::vector<std::uint64_t> batches_of_plans = {4, 1};
+/// Simulations that other systems than those that people can run get at most.
+constexpr std::uint64_t most_of_others = 12;
+
+/// What can be faster by less is not simulated.
+constexpr double worth_a_look = 1.02;
 
 /// How the cards of a node share the work.
 struct Split {
@@ -123,20 +128,21 @@ struct Line {
 /// Two leagues: what people can run, and all.
 class Search {
  public:
-  Search(const explore::Backend& backend, std::vector<Candidate> candidates) : backend_(backend) {
-    for (Candidate& one : candidates) {
+  Search(const explore::Backend& backend, std::span<const Candidate> candidates)
+      : backend_(backend) {
+    for (const Candidate& one : candidates) {
       if (one.way >= lines_.size()) lines_.resize(one.way + 1);
-      lines_[one.way].candidates.push_back(std::move(one));
+      lines_[one.way].candidates.push_back(one);
     }
   }
 
   Found run(bool only_runnable) {
     play(true);
+    limit_ = found_.simulated + most_of_others;
     if (!only_runnable) play(false);
     if (found_.runnable && !only_runnable &&
         (!found_.best || found_.best->tokens_per_s <= found_.runnable->tokens_per_s))
       found_.best = found_.runnable;
-    if (found_.runnable || found_.best) found_.nearest.reset(), found_.why_not.clear();
     return std::move(found_);
   }
 
@@ -159,9 +165,8 @@ class Search {
         ++found_.bounded;
         line.bounded = true;
       }
-      if (one.most_tokens_per_s > to_beat(line.runnable())) return true;
+      if (one.most_tokens_per_s > worth_a_look * to_beat(line.runnable())) return true;
       if (one.most_tokens_per_s > 0) break;
-      keep_smallest(one);
       advance(line);
     }
     line.at = line.candidates.size();
@@ -181,6 +186,7 @@ class Search {
       for (Line& line : lines_)
         if (!line.candidates.empty() && line.runnable() == runnable && ready(line))
           open.push_back(&line);
+      leave_out_long_ones(open);
       if (open.empty()) return;
       std::stable_sort(open.begin(), open.end(), [](const Line* one, const Line* other) {
         if (one->plans() != other->plans()) return other->plans();
@@ -190,6 +196,19 @@ class Search {
       open.resize(std::min(open.size(), at_once));
       simulate(open);
     }
+  }
+
+  /// Plans, once anything fits, and all that is left when the limit is reached.
+  void leave_out_long_ones(std::vector<Line*>& open) {
+    const bool full = limit_ && found_.simulated >= *limit_;
+    const bool fits = found_.runnable || found_.best;
+    for (Line*& line : open)
+      if (full || (fits && line->plans())) {
+        found_.left_out.push_back(line->candidates.front().scenario.strategy.system);
+        line->at = line->candidates.size();
+        line = nullptr;
+      }
+    std::erase(open, nullptr);
   }
 
   void simulate(const std::vector<Line*>& open) {
@@ -209,37 +228,19 @@ class Search {
       found_.unanswered.push_back(one.words + ": " + why);
       return;
     }
-    if (!outcome.result->feasible()) return remember(one, *outcome.result);
+    if (!outcome.result->feasible()) return;
     line.at = line.candidates.size();  // the largest that fits
     auto& best = one.runnable ? found_.runnable : found_.best;
     if (!best || outcome.result->tokens_per_s > best->tokens_per_s) best = outcome.result;
   }
 
-  /// Where bounds alone say that nothing fits, one of them is still an example.
-  void keep_smallest(const Candidate& one) {
-    if (found_.nearest) return;
-    found_.nearest = one.scenario;
-    found_.why_not = one.words + " needs more than a memory has for what it holds throughout";
-  }
-
-  /// Of what does not fit, the one that lacks least.
-  void remember(const Candidate& one, const result::Result& result) {
-    const double share =
-        static_cast<double>(result.infeasible->asked_bytes) /
-        static_cast<double>(std::max<std::uint64_t>(1, result.infeasible->capacity_bytes));
-    if (nearest_share_ && share >= *nearest_share_) return;
-    nearest_share_ = share;
-    found_.nearest = one.scenario;
-    found_.why_not = one.words + ": " + explore::no_room(*result.infeasible);
-  }
-
   /// As many whatever the processor: so the same ones are simulated on any.
-  static constexpr std::size_t at_once = 4;
+  static constexpr std::size_t at_once = 2;
 
   const explore::Backend& backend_;
   std::vector<Line> lines_;
   Found found_;
-  std::optional<double> nearest_share_;
+  std::optional<std::uint64_t> limit_;  ///< of found_.simulated
 };
 
 }  // namespace
@@ -248,9 +249,9 @@ std::vector<Candidate> candidates_of(const json& job, const std::vector<std::str
   return Candidates(job, overrides).all();
 }
 
-Found search(const explore::Backend& backend, std::vector<Candidate> candidates,
+Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
              bool only_runnable) {
-  return Search(backend, std::move(candidates)).run(only_runnable);
+  return Search(backend, candidates).run(only_runnable);
 }
 
 }  // namespace spillway::answers

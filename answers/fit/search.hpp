@@ -2,6 +2,8 @@
 
 #include "answers/fit/fit.hpp"
 
+#include <span>
+
 namespace spillway::answers {
 
 /// A way to train, with a split of the cards and a micro-batch.
@@ -17,11 +19,9 @@ struct Candidate {
 /// What a search found.
 struct Found {
   std::optional<result::Result> runnable, best;
-  /// Of those that do not fit, the one that comes nearest; absent where one fits.
-  std::optional<description::Scenario> nearest;
-  std::string why_not;
   std::vector<std::string> unanswered;  ///< candidates that ended without a result, and why
   std::uint64_t bounded = 0, simulated = 0;
+  std::vector<std::string> left_out;  ///< systems that bounds leave and nobody tried
 };
 
 /// Every way to train `job` in micro-batches of 1 to 32.
@@ -32,10 +32,12 @@ std::vector<Candidate> candidates_of(const nlohmann::json& job,
                                      const std::vector<std::string>& overrides);
 
 /// Simulates candidates in the order of their bounds, those that people can run first, until no
-/// bound is above the fastest: of each way from the largest micro-batch down to the first that
-/// fits. Systems that plan for each tensor come last, in micro-batches of 4 and 1.
+/// bound is 2 % above the fastest: of each way from the largest micro-batch down to the first that
+/// fits. Systems that plan for each tensor take as long as all others together: they are tried
+/// where nothing else fits, in micro-batches of 4 and 1. What nobody can run gets a dozen
+/// simulations.
 ///   only_runnable  leaves the others out
-Found search(const explore::Backend& backend, std::vector<Candidate> candidates,
+Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
              bool only_runnable);
 
 }  // namespace spillway::answers

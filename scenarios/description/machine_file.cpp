@@ -396,6 +396,9 @@ BytesPerSecond StorageSpec::sustained_write(Bytes volume, Seconds idle) const {
 
 std::optional<double> MachineFile::price() const {
   if (!prices_usd) return std::nullopt;
+  if (prices_usd->server == 0 && prices_usd->gpu == 0 && prices_usd->ssd == 0 &&
+      prices_usd->dram_per_gib == 0)
+    return std::nullopt;  // rented
   double drives = 0;
   for (const StorageSpec& one : storage)
     if (one.kind == StorageKind::ssd)

@@ -221,7 +221,8 @@ MandatoryBytes Mandatory::bytes(const description::MachineFile& machine) const {
 
 const char* Mandatory::too_small(const description::MachineFile& machine) const {
   const std::uint64_t host = machine.host.usable().value(), gpu = machine.gpu.usable().value();
-  if (host > 0 && host_ > host) return "host";
+  const std::uint64_t at_gpu = machine.gpu.one_memory ? gpu_ : 0;  // it takes the host's
+  if (host > 0 && host_ + at_gpu > host) return "host";
   if (gpu > 0 && gpu_ > gpu) return "gpu";
   std::uint64_t room = 0;
   for (const description::StorageSpec& storage : machine.storage) {

@@ -2,10 +2,11 @@
 
 #include "answers/fit/box.hpp"
 #include "answers/fit/search.hpp"
-#include "scenarios/price_list.hpp"
+#include "scenarios/part_catalogue.hpp"
 #include "scenarios/schema_check.hpp"
 #include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
+#include "strategies/counting/mandatory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ const explore::Backend& sim() {
 FitQuestion about(const std::string& model, const BoxWords& words) {
   FitQuestion question;
   question.model = model;
-  question.machine = box_of(words, scenarios::read_price_list("one_box")).machine;
+  question.machine = box_of(words, scenarios::part_catalogue()).machine;
   return question;
 }
 
@@ -103,6 +104,74 @@ TEST(Fit, AnswersForTheTokensOfTheFinishedRunAndAShortModelsContext) {
   EXPECT_EQ(answer.answer()->run->tokens, 1e9);
   EXPECT_EQ(answer.answer()->scenario.at("training").at("sequence"), 1024);
   EXPECT_THAT(answer.notes, testing::Contains(testing::HasSubstr("1024 tokens")));
+}
+
+/// A job on the machine of a question, with a change.
+result::Result with_change(const FitQuestion& question, const std::string& system,
+                           const std::vector<std::string>& set) {
+  const json job = {{"model", question.model},
+                    {"machine", question.machine},
+                    {"training", {{"precision", "bf16_mixed"}, {"sequence", 4096}}},
+                    {"strategy", {{"system", system}}},
+                    {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
+  return explore::simulate(
+      sim(), scenarios::read_scenario(job, set, explore::known_systems(), strategies::unsupported)
+                 .scenario);
+}
+
+TEST(Fit, SaysOfEachTierWhatIsNeededAndBuysWhatMakesItFit) {
+  const FitQuestion question = about("llama-3.1-8b", {"4090", "64G", ""});
+  const FitAnswer answer = fit(sim(), question);
+  EXPECT_FALSE(answer.runnable);
+  ASSERT_FALSE(answer.needs.empty());
+  const FitNeed& need = answer.needs.front();
+  // zero_offload: 18 bytes a parameter and more
+  EXPECT_GT(need.needed_bytes.at("host"), 18u * 8'030'000'000u);
+  EXPECT_EQ(need.has_bytes.at("host"), 64ull << 30);
+  ASSERT_TRUE(answer.change);
+  EXPECT_NE(answer.change->words.find("990 PRO 2TB"), std::string::npos) << answer.change->words;
+  EXPECT_GT(*answer.change->price_usd, *answer.price_usd);
+}
+
+// A 70B needs a board that takes more memory than a desktop; memory alone is not offered.
+TEST(Fit, BuysABoardWhereTheOwnOneTakesNoMore) {
+  FitQuestion question = about("llama-3.1-70b", {"4090", "64G", "2T"});
+  question.runnable = true;
+  const FitAnswer answer = fit(sim(), question);
+  EXPECT_FALSE(answer.fits);
+  ASSERT_TRUE(answer.change);
+  EXPECT_NE(answer.change->words.find("a workstation with"), std::string::npos)
+      << answer.change->words;
+  const std::string system = answer.change->words.substr(0, answer.change->words.find(','));
+  const result::Result changed = with_change(question, system, answer.change->set);
+  EXPECT_TRUE(changed.feasible());
+  EXPECT_DOUBLE_EQ(changed.tokens_per_s, answer.change->tokens_per_s.value());
+  EXPECT_DOUBLE_EQ(changed.price_usd.value(), answer.change->price_usd.value());
+}
+
+// What stays in the host and what stays on the GPU has to fit into the one memory together.
+TEST(Candidates, OfOneMemoryAreTooLargeWhereBothTogetherAre) {
+  const json job = {{"model", "gpt2"},
+                    {"machine", "dgx_spark"},
+                    {"training", {{"sequence", 1024}}},
+                    {"strategy", {{"system", "zero_offload"}}}};
+  const auto scenario = scenarios::read_scenario(job, {}, explore::known_systems()).scenario;
+  const auto mandatory = strategies::Mandatory::of(scenario);
+  ASSERT_TRUE(mandatory);
+  description::MachineFile machine = scenario.machine;
+  const strategies::MandatoryBytes held = mandatory->bytes(machine);
+  const auto half = static_cast<std::uint64_t>(held.host + held.gpu / 2);
+  machine.host.reserve = machine.gpu.reserve = description::Bytes();
+  machine.host.memory = machine.gpu.memory = description::Bytes(half);
+  EXPECT_STREQ(mandatory->too_small(machine), "host");
+  machine.gpu.one_memory = false;
+  EXPECT_EQ(mandatory->too_small(machine), nullptr);
+}
+
+TEST(Fit, OffersNoMoreThanTheBoardTakes) {
+  const FitAnswer answer = fit(sim(), about("llama-3.2-1b", {"4090", "192G", "2Tx4"}));
+  ASSERT_TRUE(answer.runnable);
+  EXPECT_FALSE(answer.change) << answer.change->words;  // places and memory are full
 }
 
 TEST(Fit, TheChangeHasTheSpeedThatItsSettingsGive) {

@@ -40,12 +40,41 @@ TEST(Fit, WritesAScenarioThatSimulatesToTheSameSpeed) {
 TEST(Fit, RefusesWordsThatMeanNothing) {
   const Ended ended = spillway("fit llama-3.2-1b --gpu 4091 --ram 64 --tokens lots");
   EXPECT_EQ(ended.exit, 2);
-  EXPECT_THAT(ended.err, HasSubstr("no \"4091\" in the price list"));
-  EXPECT_THAT(ended.err, HasSubstr("\"64\" is no size of memory"));
+  EXPECT_THAT(ended.err, HasSubstr("no \"4091\"; did you mean \"4090\"?"));
+  EXPECT_THAT(ended.err, HasSubstr("\"64\" has no unit; write 64G"));
   EXPECT_EQ(spillway("fit no-such-model --gpu 4090 --ram 64G").exit, 2);
   EXPECT_EQ(spillway("fit gpt2").exit, 2);
   EXPECT_THAT(spillway("fit gpt2 --gpu 4090 --ram 64G --tokens lots").err,
               HasSubstr("\"lots\" is no number"));
+}
+
+TEST(Fit, TakesPartsByNameAndTellsWhatTheBoardHasPlacesFor) {
+  const Ended ended =
+      spillway("fit gpt2 --gpu 5090 --ram 96G --ssd '990 PRO 4TBx2' --board 'desktop with PCIe 5'");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("RTX 5090, desktop with PCIe 5, 96 GiB, 2 x 990 PRO 4TB"));
+  EXPECT_THAT(ended.out, HasSubstr("4 M.2 drives"));
+  const Ended full = spillway("fit gpt2 --gpu 4090 --ram 64G --ssd 2Tx5 --board desktop");
+  EXPECT_EQ(full.exit, 2);
+  EXPECT_THAT(full.err, HasSubstr("takes 4 M.2 drives, not 5"));
+}
+
+TEST(Fit, SaysWhatIsNeededAndWhatMakesItFit) {
+  const Ended ended = spillway("fit llama-3.1-8b --gpu 4090 --ram 64G");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("does not fit"));
+  EXPECT_THAT(ended.out, HasSubstr("of 64.0 GiB *"));
+  EXPECT_THAT(ended.out, HasSubstr("What makes it fit: a 990 PRO 2TB"));
+}
+
+TEST(Fit, ShowsWhatRentCostsInPlaceOfTheBox) {
+  const Ended ended =
+      spillway(std::string(small_box) + " --tokens 1B --price gpu_hour=0.5,4090=2000 --runnable");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_NE(line_of(ended.out, "rented in its place"), "") << ended.out;
+  EXPECT_NE(line_of(ended.out, "bought, with its energy"), "");
+  EXPECT_NE(line_of(ended.out, "energy"), "");
+  EXPECT_THAT(ended.out, testing::Not(HasSubstr("More than a year old")));  // that was the card's
 }
 
 TEST(New, WritesAScenarioThatSimulatesAsItStands) {
@@ -118,6 +147,26 @@ TEST(FinishedRun, SaysDaysForTokensAndForEpochs) {
   const double days = 1e9 / one.at("throughput").at("tokens_per_s").get<double>() / 86400;
   EXPECT_NEAR(one.at("run").at("days").get<double>(), days, 0.05 * days);  // checkpoints added
   EXPECT_FALSE(spillway("simulate gpt2_resident --json").json().contains("run"));
+}
+
+// Plans say days and dollars of the answer, and how far they may be off.
+TEST(FinishedRun, StandsBelowTheAnswerOfEachPlanWithItsRange) {
+  const std::string job = " --system zero_offload --sequence 1024 --tokens 100M --range";
+  for (const char* plan :
+       {"plan settings --model gpt2 --machine gaming_4090 --micro-batch 4,8",
+        "plan largest --model gpt2 --machine gaming_4090",
+        "plan machine --model gpt2 --tokens-per-day 20e6 --budget 4000 --micro-batch 8"}) {
+    const Ended ended = spillway(plan + job);
+    EXPECT_EQ(ended.exit, 0) << ended.err;
+    EXPECT_NE(line_of(ended.out, "price of the energy"), "") << plan << ended.out;
+    EXPECT_THAT(ended.out, HasSubstr("Ranges hold nine of ten")) << plan;
+    EXPECT_THAT(ended.out, HasSubstr("More than a year old")) << plan;  // the card's launch price
+  }
+}
+
+TEST(FinishedRun, SaysWhereNoPowerIsStated) {
+  const Ended ended = spillway("simulate lohan_13b_batch32 --tokens 1B");
+  EXPECT_THAT(line_of(ended.out, "energy"), HasSubstr("no power stated"));
 }
 
 TEST(Range, HoldsTheHeadlineAndStandsBesideIt) {

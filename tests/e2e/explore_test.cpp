@@ -138,6 +138,22 @@ TEST(ExploreVerb, PricesAnExplorationAnew) {
   EXPECT_EQ(shell(place, "spillway explore show old.db --price 'RTX 5090=1'").exit, 2);
 }
 
+/// A machine with prices of its own, too: 3.84 TB at 200 dollars a TB in place of 308 a drive.
+TEST(ExploreVerb, TakesAPriceByTheTerabyte) {
+  const Workplace place;
+  place.write("space.json", R"({ "base": { "model": "gpt2", "machine": "lohan_4090",
+      "run": { "steps": 1 }, "strategy": { "system": "zero_infinity" } },
+    "axes": { "machine.storage.nvme.count": [2] }, "objectives": { "price_usd": "min" } })");
+  const auto price = [&](const std::string& db, const std::string& options) {
+    const nlohmann::json answer =
+        shell(place, "spillway explore space.json --json --db " + db + options).json();
+    return answer["front"][0]["result"]["price_usd"].get<double>();
+  };
+  const double before = price("old.db", ""), anew = price("new.db", " --price ssd_per_tb=200");
+  EXPECT_NEAR(anew - before, 2 * (3.84 * 200 - 308), 1e-6);
+  EXPECT_EQ(shell(place, "spillway explore show old.db --price gpu_hour=2").exit, 2);
+}
+
 /// "Why not the smaller card, why not one drive fewer?", with what the space asks for besides.
 TEST(ExploreVerb, ExplainsWhatIsBesideAPoint) {
   const Workplace place;

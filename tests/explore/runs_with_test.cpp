@@ -1,6 +1,7 @@
 #include "explore/runs_with.hpp"
 
 #include "explore/outcomes.hpp"
+#include "scenarios/export_deepspeed.hpp"
 
 #include <gtest/gtest.h>
 
@@ -25,6 +26,20 @@ TEST(RunsWith, DeepSpeedWhereItHasEveryPart) {
   EXPECT_TRUE(with({{"system", "zero_infinity"}, {"preset", "deepspeed_0.16"}}).runnable);
 }
 
+// One truth: DeepSpeed runs what its configuration can say.
+TEST(RunsWith, IsDeepSpeedExactlyWhereExportWritesAConfiguration) {
+  for (const json& strategy :
+       {json{{"system", "zero_infinity"}}, json{{"system", "zero_offload"}},
+        json{{"system", "zero_infinity"}, {"optimizer", {{"order", "alternating"}}}},
+        json{{"system", "zero_infinity"}, {"optimizer", {{"pipeline_read", true}, {"buffers", 8}}}},
+        json{{"system", "zero_offload"}, {"gradients", {{"policy", "active"}}}}}) {
+    const json job = {{"model", "gpt2"}, {"machine", "workstation_2gpu"}, {"strategy", strategy}};
+    const auto scenario = scenarios::read_scenario(job, {}, known_systems()).scenario;
+    const bool exports = scenarios::deepspeed_that_runs(scenario, known_systems()).has_value();
+    EXPECT_EQ(runs_with(scenario).program == "DeepSpeed", exports) << strategy;
+  }
+}
+
 TEST(RunsWith, SpillwayAloneWhereAPartIsNobodys) {
   for (const json& part :
        {json{{"weights", {{"pool", "adaptive"}}}}, json{{"overflow_check", "fused"}},
@@ -38,7 +53,10 @@ TEST(RunsWith, SpillwayAloneWhereAPartIsNobodys) {
 }
 
 TEST(RunsWith, TheVersionThatHasExactPinnedMemory) {
-  EXPECT_EQ(with({{"system", "zero_offload"}, {"pinned", "exact"}}).program, "DeepSpeed >= 0.19");
+  json strategy = {{"system", "zero_offload"}, {"preset", "deepspeed_0.19"}, {"pinned", "exact"}};
+  EXPECT_EQ(with(strategy).program, "DeepSpeed >= 0.19");
+  strategy["preset"] = "deepspeed_0.16";  // which stages gradients, and pins in powers of two
+  EXPECT_EQ(with(strategy).program, "spillway alone");
 }
 
 TEST(RunsWith, TheAuthorsCodeOnlyForItsOwnParts) {

@@ -34,6 +34,17 @@ TEST(FinishedRunReport, SaysWhatIsKnownAndNothingElse) {
   EXPECT_THAT(simulate_report(finished(), Screen{}), HasSubstr("240 kWh"));
 }
 
+TEST(FinishedRunReport, SaysThatNoPowerIsStatedAndWhatIsBoughtOrRented) {
+  result::Result r = finished();
+  r.run->usd.box = 3818;
+  r.run->usd.rented = 96;
+  const std::string text = finished_run_report(r, Screen{});
+  EXPECT_THAT(text, HasSubstr("$3,822"));  // 3818 + 4.20
+  EXPECT_THAT(text, HasSubstr("$96"));
+  r.run->kwh.reset();
+  EXPECT_THAT(finished_run_report(r, Screen{}), HasSubstr("no power stated"));
+}
+
 TEST(WithRange, StandsBehindItsNumberWhereThereIsOne) {
   result::Result r = finished();
   EXPECT_EQ(with_range("240", r, "run.kwh", human_number), "240");

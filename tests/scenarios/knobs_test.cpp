@@ -49,7 +49,8 @@ TEST(KnobsNamed, TakesAPathItsBeginningOrItsEnd) {
   for (const Knob& knob : knobs_named(all(), "strategy.weights"))
     EXPECT_TRUE(knob.path.starts_with("strategy.weights.")) << knob.path;
   EXPECT_GT(knobs_named(all(), "strategy.weights").size(), 10u);
-  EXPECT_EQ(knobs_named(all(), "home").size(), 2u);  // of weights and optimizer
+  EXPECT_EQ(knobs_named(all(), "home").size(), 2u);   // of weights and optimizer
+  EXPECT_EQ(knobs_named(all(), "power").size(), 4u);  // gpu, gpu_waiting, host, ssd
   EXPECT_TRUE(knobs_named(all(), "micro_bath").empty());
 }
 

@@ -47,6 +47,23 @@ TEST(Offers, SayWhatIsWrongWithThem) {
             std::string::npos);
 }
 
+TEST(Offers, NoPriceOfAPartThatIsInAnotherOnesIsOld) {
+  // a GB10 of 2025-10-15 costs nothing beside its host of 2026-06-01
+  const MachineFile machine = read_machine("dgx_spark");
+  EXPECT_EQ(machine.prices_usd->gpu, 0);
+  EXPECT_TRUE(old_prices(machine, "2026-11-22").empty());
+}
+
+TEST(Offers, RentAMachineThatHasNoPrice) {
+  MachineFile machine = read_machine("cloud_local_nvme");
+  ASSERT_FALSE(machine.price());
+  EXPECT_EQ(apply_offers(read_offers({"gpu_hour=2.5,kwh=0.3"}, ""), machine), 2u);
+  EXPECT_EQ(machine.prices_usd->gpu_hour, 2.5);
+  EXPECT_FALSE(machine.price()) << "rented: it is not for nothing";
+  EXPECT_EQ(hourly_overrides(read_offers({"gpu_hour=2.5", "dram=11"}, "")),
+            std::vector<std::string>{"machine.prices_usd.gpu_hour=2.5"});
+}
+
 TEST(Offers, PriceAMachineAnew) {
   MachineFile machine = read_machine("gaming_4090");
   const double before = *machine.price();

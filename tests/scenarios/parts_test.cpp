@@ -183,7 +183,7 @@ TEST(MachineParts, RefusesWhatIsNoPart) {
   EXPECT_EQ(about(written),
             "gpu.part: a part stands with its number here; write \"count\": 2 beside it");
   written = of_parts();
-  written["storage"][0]["part"] = 5;
+  written["storage"][0]["part"] = true;
   EXPECT_EQ(about(written),
             "storage[0].part: is no text; write the name of a part, such as RTX 4090");
 }
@@ -278,6 +278,33 @@ TEST(MachineParts, WhatIsResolvedReadsBackAsTheSame) {
     EXPECT_TRUE(complaints.empty()) << name;
     EXPECT_EQ(json(again.value.get<MachineFile>()), once) << name;
   }
+}
+
+TEST(PartCatalogue, EveryPartSaysWhatItTakesFromThePlugAndFromWhere) {
+  const auto stated = [](const Part& part) {
+    EXPECT_GT(part.watts, 0) << part.name;
+    EXPECT_TRUE(part.sources.contains("watts")) << part.name;
+  };
+  for (const Part& part : part_catalogue().gpus) stated(part);
+  for (const Part& part : part_catalogue().hosts) stated(part);
+  for (const Part& part : part_catalogue().drives) stated(part);
+}
+
+TEST(MachineParts, SayWhatTheMachineTakesFromThePlugAndAnotherPartItsOwn) {
+  const auto power_with = [](const std::vector<std::string>& overrides) {
+    const Document document =
+        assemble(located_at({{"model", "gpt2"}, {"machine", "gaming_4090"}}, {}), overrides);
+    return document.machine.json.value.get<MachineFile>().power.value();
+  };
+  EXPECT_EQ(power_with({}).gpu, 450);  // data sheet of the RTX 4090
+  EXPECT_EQ(power_with({}).ssd, 6);
+  const auto changed =
+      power_with({"machine.gpu.part=5090", "machine.storage.nvme.part=990 PRO 4TB"});
+  EXPECT_EQ(changed.gpu, 575);
+  EXPECT_EQ(changed.gpu_waiting, 575 / 4.0);
+  EXPECT_EQ(changed.ssd, 6.5);
+  EXPECT_EQ(changed.host, power_with({}).host);
+  EXPECT_FALSE(read_machine("lohan_4090").power) << "its numbers are a paper's, without watts";
 }
 
 TEST(MachineParts, EveryNumberOfAShippedMachineHasASource) {

@@ -1,0 +1,139 @@
+#include "answers/fit/need.hpp"
+
+#include "answers/fit/purchase.hpp"
+#include "reports/result/needs.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <algorithm>
+#include <map>
+#include <span>
+
+namespace spillway::answers {
+
+using description::Scenario;
+
+namespace {
+
+/// Ways that something is bought for, and purchases of each before it is given up: what the first
+/// still lacks is said by its own run.
+constexpr std::size_t most_bought_for = 3, most_purchases = 3;
+
+/// A way that was asked.
+struct Asked {
+  const Candidate* candidate = nullptr;
+  result::Result result;
+};
+
+/// Of each way the smallest micro-batch.
+std::vector<const Candidate*> smallest_of(const std::vector<Candidate>& candidates, bool runnable) {
+  std::map<std::size_t, const Candidate*> by_way;
+  for (const Candidate& one : candidates) {
+    if (one.plans || (runnable && !one.runnable)) continue;
+    const Candidate*& smallest = by_way[one.way];
+    if (!smallest || one.scenario.training.micro_batch < smallest->scenario.training.micro_batch)
+      smallest = &one;
+  }
+  std::vector<const Candidate*> all;
+  for (const auto& [way, one] : by_way) all.push_back(one);
+  return all;
+}
+
+/// Bytes that are missing, those of cards first: a card is not bought by the GiB.
+std::pair<std::uint64_t, std::uint64_t> missing(const result::Result& result) {
+  std::pair<std::uint64_t, std::uint64_t> bytes;
+  for (const result::TierNeed& need : result::shortages_of(result)) {
+    constexpr std::uint64_t drive_share = 64;  // a byte of DRAM costs as much as so many of a drive
+    if (need.tier == "gpu") bytes.first += need.needed - need.capacity;
+    if (need.tier == "host") bytes.second += need.needed - need.capacity;
+    if (need.tier == "ssd") bytes.second += (need.needed - need.capacity) / drive_share;
+  }
+  return bytes;
+}
+
+/// Buys until it fits.
+class Buyer {
+ public:
+  Buyer(const explore::Backend& backend, std::uint64_t& simulated)
+      : backend_(backend), simulated_(simulated) {}
+
+  std::optional<FitChange> buy_for(const Asked& asked) {
+    std::vector<std::string> set;
+    std::string words = asked.candidate->words + " with ";
+    Scenario scenario = asked.candidate->scenario;
+    result::Result result = asked.result;
+    for (std::size_t tries = 0; tries < most_purchases; ++tries) {
+      const auto purchase = purchase_for(scenario, result);
+      if (!purchase) return std::nullopt;
+      words += (tries > 0 ? ", then " : "") + purchase->words;
+      set.insert(set.end(), purchase->set.begin(), purchase->set.end());
+      const auto larger = resolved(asked, set);
+      if (!larger) return std::nullopt;
+      ++simulated_;
+      const auto outcomes =
+          explore::simulate_all(backend_, std::span(&*larger, 1), 1, explore::default_limit_s,
+                                explore::WhenFull::find_need);
+      if (!outcomes.front().result) return std::nullopt;
+      result = *outcomes.front().result;
+      if (result.feasible()) return FitChange{words, set, result.tokens_per_s, result.price_usd};
+      scenario = *larger;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static std::optional<Scenario> resolved(const Asked& asked, const std::vector<std::string>& set) {
+    try {
+      return scenarios::read_scenario(asked.result.scenario, set, explore::known_systems(),
+                                      strategies::unsupported)
+          .scenario;
+    } catch (const description::ScenarioError&) {
+      return std::nullopt;  // the board has no place for it; another way may do with less
+    }
+  }
+
+  const explore::Backend& backend_;
+  std::uint64_t& simulated_;
+};
+
+FitNeed need_of(const Asked& asked) {
+  FitNeed need{
+      asked.candidate->words, asked.result.runs_with, {}, {}, explore::no_room(asked.result)};
+  for (const result::TierNeed& tier : result::needs_of(asked.result)) {
+    need.needed_bytes[tier.tier] = tier.needed;
+    need.has_bytes[tier.tier] = tier.capacity;
+  }
+  return need;
+}
+
+}  // namespace
+
+Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& candidates,
+               std::uint64_t& simulated) {
+  std::vector<const Candidate*> smallest = smallest_of(candidates, true);
+  if (smallest.empty()) smallest = smallest_of(candidates, false);
+  std::vector<Scenario> scenarios;
+  for (const Candidate* one : smallest) scenarios.push_back(one->scenario);
+  const auto outcomes = explore::simulate_all(backend, scenarios, 0, explore::default_limit_s,
+                                              explore::WhenFull::find_need);
+  simulated += outcomes.size();
+  std::vector<Asked> asked;
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (outcomes[i].result && !outcomes[i].result->feasible())
+      asked.push_back({smallest[i], *outcomes[i].result});
+  std::stable_sort(asked.begin(), asked.end(), [](const Asked& one, const Asked& other) {
+    return missing(one.result) < missing(other.result);
+  });
+  Needs needs;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    needs.ways.push_back(need_of(asked[i]));
+    if (i >= most_bought_for) continue;
+    const auto change = Buyer(backend, simulated).buy_for(asked[i]);
+    const auto& best = needs.change;
+    if (change &&
+        (!best || !change->price_usd || !best->price_usd || *change->price_usd < *best->price_usd))
+      needs.change = change;
+  }
+  return needs;
+}
+
+}  // namespace spillway::answers

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "answers/fit/search.hpp"
+
+namespace spillway::answers {
+
+/// What does not fit, and what would make it fit.
+struct Needs {
+  std::vector<FitNeed> ways;  ///< the cheapest to make fit first
+  std::optional<FitChange> change;
+};
+
+/// Asks of each way what it would need of every tier in its smallest micro-batch, then buys for the
+/// few that need least: memory in sizes that the board takes, else the cheapest board that does;
+/// drives while there are places; the cheapest card of the same form that has the memory. What it
+/// buys is simulated.
+///   candidates  of which those are asked that people can run; all where there are none
+///   simulated   grows by the scenarios that were simulated
+Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& candidates,
+               std::uint64_t& simulated);
+
+}  // namespace spillway::answers
