@@ -62,8 +62,8 @@ TEST(PlanDrives, FoldsNumbersThatReadTheSame) {
 TEST(PlanDrives, SaysOnceWhatTheBoardHasNoRoomFor) {
   const Ended ended = spillway("plan drives qwen7b_workstation");
   ASSERT_EQ(ended.exit, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("5 to 16 drives of nvme"));
-  EXPECT_THAT(ended.out, HasSubstr("the board has 4 M.2"));
+  EXPECT_THAT(ended.out, testing::HasSubstr("5 to 16 drives of nvme"));
+  EXPECT_THAT(ended.out, testing::HasSubstr("the board has 4 M.2"));
   EXPECT_EQ(ended.out.find("6 are asked for"), std::string::npos);
 }
 
