@@ -2,6 +2,7 @@
 
 #include "answers/fit/change.hpp"
 #include "answers/fit/search.hpp"
+#include "explore/planning.hpp"
 #include "explore/spread.hpp"
 #include "scenarios/read_model.hpp"
 #include "strategies/catalogue.hpp"
@@ -57,6 +58,8 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
   answer.fits = answer.answer() != nullptr;
   answer.why_not = found.why_not;
   if (!answer.fits) return answer;
+  for (auto* result : {&answer.runnable, &answer.best})
+    if (*result) *result = explore::with_what_ifs(backend, std::move(**result));
   answer.needed_bytes = peaks_of(*answer.answer());
   add_range(backend, answer.runnable ? *answer.runnable : *answer.best);
   answer.change =

@@ -14,8 +14,12 @@ void print(const sweep::Options& options, const sweep::Counts& counts) {
   fmt::print(
       "{} scenarios of seed {}: {} feasible, {} infeasible, {} refused, {} too slow, {} "
       "internal\n",
-      counts.all(), options.seed, counts.feasible, counts.infeasible, counts.refused,
-      counts.too_slow, counts.internal.size());
+      counts.all(), options.seed, counts.feasible, counts.infeasible, counts.all_refused(),
+      counts.too_slow.size(), counts.internal.size());
+  for (const auto& [what, count] : counts.refused) fmt::print("  {:5} refused: {}\n", count, what);
+  for (const auto& [number, system] : counts.too_slow)
+    fmt::print("  {}: {} took too long\n    {}\n", number, system,
+               sweep::draft(options.seed, number).words());
   for (const auto& [number, failure] : counts.internal)
     fmt::print("  {}: {}\n    {}\n", number, failure, sweep::draft(options.seed, number).words());
   for (const auto& [axis, compared] : counts.compared) {

@@ -143,8 +143,8 @@ std::vector<Upgrade> upgrades(const json& machine) {
     }
     if (!upgrade.overrides.empty()) all.push_back(std::move(upgrade));
   };
-  add("gpu.memory", {"gpu.memory"}, 1.5);
-  add("host.memory", {"host.memory"}, 1.5);
+  add("gpu.memory", {"gpu.memory"}, 2);
+  add("host.memory", {"host.memory"}, 2);
   add("compute",
       {"gpu.compute.fp16", "gpu.compute.bf16", "gpu.compute.tf32", "gpu.compute.fp32",
        "gpu.memory_rate"},

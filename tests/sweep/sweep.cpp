@@ -22,6 +22,18 @@ struct Point {
   double before_s = 0;
 };
 
+/// What a complaint is about, the same for all numbers in it.
+std::string without_numbers(const description::Complaint& complaint) {
+  std::string text = complaint.path + ": " + complaint.message;
+  std::string words;
+  for (const char c : text)
+    if (c < '0' || c > '9')
+      words += c;
+    else if (words.empty() || words.back() != '#')
+      words += '#';
+  return words;
+}
+
 class Sweep {
  public:
   Sweep(const explore::Backend& backend, const Options& options)
@@ -32,10 +44,8 @@ class Sweep {
     for (std::uint64_t from = options_.first; from < end; from += batch_size) {
       std::vector<Point> points;
       for (std::uint64_t number = from; number < std::min(end, from + batch_size); ++number)
-        if (auto scenario = resolve(draft(options_.seed, number)))
+        if (auto scenario = resolve(draft(options_.seed, number), &counts_.refused))
           points.push_back({number, "", std::move(*scenario), 0});
-        else
-          ++counts_.refused;
       compare(simulate(points));
       tell(counts_);
     }
@@ -43,12 +53,14 @@ class Sweep {
   }
 
  private:
-  std::optional<Scenario> resolve(const Draft& draft) const {
+  /// Nothing of what contradicts itself, which `refused` counts.
+  std::optional<Scenario> resolve(const Draft& draft, Refusals* refused = nullptr) const {
     try {
       return scenarios::read_scenario(draft.base, draft.overrides, systems_,
                                       strategies::unsupported)
           .scenario;
-    } catch (const description::ScenarioError&) {
+    } catch (const description::ScenarioError& error) {
+      if (refused) ++(*refused)[without_numbers(error.complaints().front())];
       return std::nullopt;
     }
   }
@@ -69,9 +81,9 @@ class Sweep {
       if (description::is_bug(outcome.failure))
         counts_.internal.emplace_back(point.number, outcome.failure);
       else if (!outcome.failure.empty())
-        ++counts_.too_slow;
+        counts_.too_slow.emplace_back(point.number, point.scenario.strategy.system);
       else if (!outcome.result)
-        ++counts_.refused;
+        ++counts_.refused[without_numbers(outcome.complaints.front())];
       else if (!outcome.result->feasible())
         ++counts_.infeasible;
       else
@@ -115,6 +127,12 @@ class Sweep {
 };
 
 }  // namespace
+
+std::uint64_t Counts::all_refused() const {
+  std::uint64_t sum = 0;
+  for (const auto& [what, count] : refused) sum += count;
+  return sum;
+}
 
 Counts sweep(const explore::Backend& backend, const Options& options,
              const std::function<void(const Counts&)>& tell) {

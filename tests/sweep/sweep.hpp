@@ -22,12 +22,20 @@ struct Slower {
   double before_s = 0, after_s = 0;  ///< after: 0 where it does not fit
 };
 
+/// How often what was refused, by the first complaint without its numbers.
+using Refusals = std::map<std::string, std::uint64_t>;
+
 struct Counts {
-  std::uint64_t feasible = 0, infeasible = 0, refused = 0, too_slow = 0;
+  std::uint64_t feasible = 0, infeasible = 0;
+  Refusals refused;
+  std::vector<std::pair<std::uint64_t, std::string>> too_slow;  ///< number and system
   std::vector<std::pair<std::uint64_t, std::string>> internal;  ///< number and what was said
   std::map<std::string, std::uint64_t> compared;                ///< by axis
   std::vector<Slower> slower;
-  std::uint64_t all() const { return feasible + infeasible + refused + too_slow + internal.size(); }
+  std::uint64_t all_refused() const;
+  std::uint64_t all() const {
+    return feasible + infeasible + all_refused() + too_slow.size() + internal.size();
+  }
 };
 
 /// Simulates `options.scenarios` of the seed, each in a process of its own.
