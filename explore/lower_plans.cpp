@@ -33,16 +33,16 @@ void add(const Scenario& scenario, const std::string& words, Change change,
   change(plan.scenario.machine);
 }
 
-/// A small step, and one far enough to pass over sizes at which nothing changes.
 void add_gpu_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
   const Bytes memory = scenario.machine.gpu.memory;
   if (memory.value() == 0 || scenario.strategy.unlimited_gpu) return;
-  for (const Bytes lower : std::set{next_lower(memory, 4), next_lower(memory, 1)})
-    add(
-        scenario, "planned for " + in_gib(lower) + " of GPU memory",
-        [&](auto& machine) { machine.gpu.memory = lower; }, plans);
+  const Bytes lower = next_lower(memory, 4);
+  add(
+      scenario, "planned for " + in_gib(lower) + " of GPU memory",
+      [&](auto& machine) { machine.gpu.memory = lower; }, plans);
 }
 
+/// The next step, and one more to pass over a size at which nothing changes.
 void add_host_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
   const Bytes memory = scenario.machine.host.memory;
   if (memory.value() == 0) return;
@@ -151,12 +151,13 @@ std::vector<LowerPlan> lower_plans(const Scenario& scenario, const result::Resul
   const bool planned = parts.activations.policy == ActivationPolicy::plan;
   const bool cached = parts.activations.policy == ActivationPolicy::tensor_cache;
   if (swaps) add_smaller_swap(scenario, own, plans);
-  if (description::updates_in_backward(parts.gradients.policy)) add_slower_updates(scenario, plans);
   if (swaps || planned) {
     add_gpu_memory(scenario, plans);
     add_host_memory(scenario, plans);
-    add_slower_gpu(scenario, plans);
   }
+  if (!own.feasible()) return plans;  // what waits takes no less room
+  if (description::updates_in_backward(parts.gradients.policy)) add_slower_updates(scenario, plans);
+  if (swaps || planned) add_slower_gpu(scenario, plans);
   if (swaps || planned || cached) add_slower_drives(scenario, plans);
   if (cached) add_fewer_drives(scenario, plans);
   return plans;

@@ -72,9 +72,9 @@ class Sweep {
     ++counts_.refused_always;
   }
 
-  /// Plans of 100 layers take 20 s.
+  /// Plans of 100 layers take 20 s each.
   static bool is_too_large(const Draft& draft, const Scenario& scenario) {
-    constexpr std::uint64_t most = 64;
+    constexpr std::uint64_t most = 40;
     const nlohmann::json& model = draft.base.at("model");
     return scenario.strategy.activations.policy == description::ActivationPolicy::plan &&
            model.is_object() &&
