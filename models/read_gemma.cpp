@@ -54,7 +54,7 @@ WeightNames gemma_names(const Architecture& a) {
   return n;
 }
 
-constexpr TypeReader readers[] = {
+constexpr TypeReader gemma_types[] = {
     {"gemma", read_gemma, gemma_names},
     {"gemma2", read_gemma2, gemma_names},
     {"gemma3_text", read_gemma3, gemma_names},
@@ -62,6 +62,6 @@ constexpr TypeReader readers[] = {
 
 }  // namespace
 
-std::span<const TypeReader> gemma_readers() { return readers; }
+std::span<const TypeReader> gemma_readers() { return gemma_types; }
 
 }  // namespace spillway::models

@@ -6,19 +6,14 @@
 #include <random>
 
 #include "explore/explorer.hpp"
-#include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
+#include "tests/explore/simulator.hpp"
 #include "tests/explore/spaces.hpp"
 
 namespace spillway::explore {
 namespace {
 
 using nlohmann::json;
-
-const Backend& sim() {
-  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
 
 /// A space of about twenty points over a few axes drawn from many.
 std::string random_space(std::mt19937& random) {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "sim/plugin.hpp"
+#include "tests/explore/simulator.hpp"
 #include "tests/scenarios/temporary_files.hpp"
 
 namespace spillway::explore::box_search_test {
@@ -14,11 +14,6 @@ namespace {
 
 using nlohmann::json;
 using scenarios::Box;
-
-const Backend& sim() {
-  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
 
 /// Sources for all numbers of a part.
 void add_sources(json& part) {

@@ -5,18 +5,13 @@
 #include "explore/outcomes.hpp"
 #include "scenarios/export_deepspeed.hpp"
 #include "scenarios/shipped.hpp"
-#include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
+#include "tests/explore/simulator.hpp"
 
 namespace spillway::explore::deepspeed_round_trip_test {
 namespace {
 
 using nlohmann::json;
-
-const Backend& sim() {
-  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
 
 /// What a scenario costs and needs.
 json outcome(const description::Scenario& scenario) {
@@ -40,7 +35,7 @@ TEST_P(EveryExample, IsRefusedByKeyOrComesBackFromItsDeepSpeedFileWithTheSameRes
     exported = scenarios::export_deepspeed(scenario, known_systems());
   } catch (const description::ScenarioError& error) {
     for (const description::Complaint& complaint : error.complaints())
-      EXPECT_THAT(complaint.path, testing::MatchesRegex("(strategy|parallel|training)\\..+"));
+      EXPECT_THAT(complaint.path, testing::MatchesRegex("(strategy|parallel|training|run)\\..+"));
     return;
   }
   const auto back =

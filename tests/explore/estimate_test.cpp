@@ -1,13 +1,11 @@
 #include "explore/estimate.hpp"
-#include "sim/plugin.hpp"
+#include "tests/explore/simulator.hpp"
 #include "tests/explore/spaces.hpp"
 
 #include <gtest/gtest.h>
 
 namespace spillway::explore::estimate_test {
 namespace {
-
-Backend sim() { return {"sim", sim::open_sim_machine, sim::prepare_sim}; }
 
 /// One step takes long where there are many micro-batches, and none where it does not fit.
 Estimate of(const Backend& backend, std::size_t samples) {

@@ -13,17 +13,12 @@
 #include <thread>
 
 #include "explore/child.hpp"
-#include "sim/plugin.hpp"
 #include "strategies/counting/counting_machine.hpp"
+#include "tests/explore/simulator.hpp"
 #include "tests/explore/spaces.hpp"
 
 namespace spillway::explore::explorer_test {
 namespace {
-
-const Backend& sim() {
-  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
 
 /// A machine that does to a scenario what its seed asks for. Kills happen once: a file remembers.
 Backend moody(const std::string& memory) {

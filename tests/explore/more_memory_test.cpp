@@ -1,8 +1,8 @@
 #include "explore/more_memory.hpp"
 
 #include "reports/result/needs.hpp"
-#include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
+#include "tests/explore/simulator.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,11 +11,6 @@ namespace spillway::explore::more_memory_test {
 namespace {
 
 using nlohmann::json;
-
-const Backend& sim() {
-  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
 
 Resolve resolver(const json& scenario) {
   return [scenario](const std::vector<std::string>& more) -> std::optional<description::Scenario> {

@@ -1,7 +1,7 @@
 #include "explore/planning.hpp"
 #include "reports/result/what_if.hpp"
-#include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
+#include "tests/explore/simulator.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,11 +10,6 @@ namespace spillway::explore::planning_test {
 namespace {
 
 using nlohmann::json;
-
-const Backend& sim() {
-  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
 
 Resolve resolver(const json& scenario) {
   return [scenario](const std::vector<std::string>& more) -> std::optional<description::Scenario> {

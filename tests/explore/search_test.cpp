@@ -5,16 +5,11 @@
 #include "explore/evolution/evolution.hpp"
 #include "explore/explorer.hpp"
 #include "explore/sobol.hpp"
-#include "sim/plugin.hpp"
+#include "tests/explore/simulator.hpp"
 #include "tests/explore/spaces.hpp"
 
 namespace spillway::explore::search_test {
 namespace {
-
-const Backend& sim() {
-  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
 
 constexpr const char* two_axes =
     R"("run.seed": {"from": 0, "to": 63}, "run.steps": {"from": 1, "to": 64})";

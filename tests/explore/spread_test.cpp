@@ -1,6 +1,6 @@
 #include "explore/spread.hpp"
-#include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
+#include "tests/explore/simulator.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,11 +9,6 @@ namespace spillway::explore {
 namespace {
 
 using nlohmann::json;
-
-const Backend& sim() {
-  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
 
 description::Scenario gpt2(const std::vector<std::string>& overrides = {}) {
   const json scenario = {

@@ -9,16 +9,11 @@
 #include <mutex>
 #include <thread>
 
-#include "sim/plugin.hpp"
+#include "tests/explore/simulator.hpp"
 #include "tests/explore/spaces.hpp"
 
 namespace spillway::explore::team_test {
 namespace {
-
-const Backend& sim() {
-  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
 
 /// 72 points, three objectives, a front of several.
 constexpr const char* wide = R"({ "base": { "model": "gpt2", "machine": "gaming_4090",
