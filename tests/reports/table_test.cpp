@@ -214,7 +214,7 @@ TEST(Wrapped, KeepsANumberWithItsUnit) {
   EXPECT_THAT(wrapped("for $1,500, 12 days.", 14), ElementsAre("for $1,500,", "12 days."));
   EXPECT_THAT(wrapped("(-3.1 %) so", 7), ElementsAre("(-3.1", "%) so"));  // longer than a line
   EXPECT_THAT(wrapped("batch 8 x 4", 7), ElementsAre("batch", "8 x 4"));
-  EXPECT_THAT(wrapped("rank 6 of", 7), ElementsAre("rank 6", "of"));      // no unit
+  EXPECT_THAT(wrapped("rank 6 of", 7), ElementsAre("rank 6", "of"));  // no unit
 }
 
 TEST(Wrapped, HasNoControlCharacters) { EXPECT_THAT(wrapped("a\nb\tc", 9), ElementsAre("a b c")); }
