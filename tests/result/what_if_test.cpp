@@ -37,7 +37,7 @@ TEST(AddWhatIfs, NeverMakesBetterHardwareSlower) {
                         {"without sata", {39.0}}});
   EXPECT_EQ(result.next.at("twice the pcie rate").step_time_s, 40.0);
   EXPECT_EQ(result.next.at("twice the cpu rate").step_time_s, 40.0);
-  EXPECT_EQ(result.next.at("twice the cpu rate").why, "no step uses cpu");
+  EXPECT_EQ(result.next.at("twice the cpu rate").why, "a plan for it is no better than this one");
   EXPECT_EQ(result.next.at("twice the gpu rate").why,
             "gpu works 25 % of a step, beside what takes as long");
   ASSERT_EQ(result.notes.size(), 1u);
