@@ -8,6 +8,7 @@
 #include "explore/ways.hpp"
 #include "reports/compare_table.hpp"
 #include "reports/csv.hpp"
+#include "reports/result/what_if.hpp"
 #include "reports/table.hpp"
 #include "scenarios/schema_check.hpp"
 
@@ -192,7 +193,8 @@ void add_what_ifs(const explore::Backend& backend, const Field& field,
   if (outcomes.size() > few) return;
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     if (outcomes[i].result && outcomes[i].result->feasible())
-      outcomes[i].result->next = explore::what_next(backend, field.entries[i].scenario);
+      result::add_what_ifs(*outcomes[i].result,
+                           explore::what_next(backend, field.entries[i].scenario));
 }
 
 /// `--system` takes words up to the next option: files among them are scenarios.

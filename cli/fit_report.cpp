@@ -4,6 +4,7 @@
 #include "reports/finished_run.hpp"
 #include "reports/human.hpp"
 #include "reports/range.hpp"
+#include "reports/result/what_if.hpp"
 #include "reports/table.hpp"
 
 #include <fmt/chrono.h>
@@ -76,7 +77,11 @@ const Line lines[] = {
        return reports::with_range(reports::human_time(r.step_time_s), r, "step_time_s",
                                   reports::human_time);
      }},
-    {"what limits it", [](const Result& r) { return r.bottleneck; }},
+    {"limited by",
+     [](const Result& r) {
+       const std::string limit = result::limited_by(r);
+       return limit.empty() ? "nothing alone" : limit;
+     }},
     {"GPU peak", [](const Result& r) { return of_capacity(r.gpu); }},
     {"host peak", [](const Result& r) { return of_capacity(r.host); }},
     {"on drives",

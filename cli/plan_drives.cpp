@@ -1,6 +1,8 @@
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
+#include "explore/planning.hpp"
 #include "reports/human.hpp"
+#include "reports/result/what_if.hpp"
 #include "reports/wear_words.hpp"
 #include "scenarios/box.hpp"
 
@@ -276,10 +278,15 @@ void print_answer(const Options& options, const std::vector<Class>& classes,
   const Class* best = cheapest(classes);
   if (!best) return print_none(options, classes, counts);
   print_paragraph(answer_words(*best, classes.size() > 1));
+  const result::Result& enough = *best->trials[best->enough].result;
+  const result::Result answer = explore::with_what_ifs(simulator(), enough);
+  if (const std::string limit = result::limited_by(answer); !limit.empty())
+    print_paragraph("With them a step is limited by " + limit + ".");
+  for (std::size_t i = enough.notes.size(); i < answer.notes.size(); ++i)
+    print_paragraph("Note: " + answer.notes[i] + ".");
   print_others(classes, best);
-  const result::Result& result = *best->trials[best->enough].result;
-  print_paragraph(counts_words(counts) + " " + certainty(result));
-  if (const std::string old = old_prices_words(result); !old.empty()) print_paragraph(old);
+  print_paragraph(counts_words(counts) + " " + certainty(enough));
+  if (const std::string old = old_prices_words(enough); !old.empty()) print_paragraph(old);
 }
 
 void plan_drives(const Options& options) {

@@ -5,6 +5,7 @@
 #include "explore/planning.hpp"
 #include "reports/human.hpp"
 #include "reports/range.hpp"
+#include "reports/result/what_if.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
 #include "reports/wear_words.hpp"
@@ -237,11 +238,8 @@ json search_json(const PriceList& list, const BoxSearch& found) {
 void print_answer(const Options& options, const PriceList& list, const BoxSearch& found,
                   const BoxNeed& need) {
   const BoxOffer& answer = *found.answer;
-  result::Result result = *answer.trial.result;
-  result.next = explore::what_next(
-      simulator(),
-      scenarios::read_scenario(result.scenario, {}, explore::known_systems()).scenario);
-  const std::string limit = reports::limit_of(result);
+  const result::Result result = explore::with_what_ifs(simulator(), *answer.trial.result);
+  const std::string limit = result::limited_by(result);
   print(evidence(list, found, need) + "\n");
   print_paragraph(fmt::format("{} for {}: {} tokens a day with {}, {:.2f} times what is asked{}.",
                               words_of(list, answer.box), reports::human_price(answer.price_usd),

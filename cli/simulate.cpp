@@ -172,7 +172,7 @@ result::Result run(const Options& options, const description::Scenario& scenario
     result = explore::simulate(backend, scenario, &trace);
   }
   monitor.clear();
-  if (result.feasible()) result.next = std::move(next);
+  result::add_what_ifs(result, std::move(next));
   return result;
 }
 
@@ -185,22 +185,12 @@ void write_trace(const Options& options, const result::Trace& trace) {
                options.trace_file.c_str(), reports::human_count(trace.spans.size()).c_str());
 }
 
-/// Says of a drive that the step would be shorter without it.
-void warn_of_slower_drives(result::Result& result) {
-  for (const auto& [name, what_if] : result.next)
-    if (name.starts_with(result::without) && what_if.step_time_s &&
-        *what_if.step_time_s < result.step_time_s)
-      result.notes.push_back("a step is shorter " + name +
-                             ": all drives are one stripe, which waits for the slowest");
-}
-
 void simulate(const Options& options) {
   scenarios::Resolved resolved = read(options.scenario, options.overrides);
   price_anew(options.prices, resolved.scenario.machine);
   Monitor monitor("simulating what would help", options.limit(simulation_limit_s));
   result::Trace trace;
   result::Result result = run(options, resolved.scenario, monitor, trace);
-  warn_of_slower_drives(result);
   add_range(options.run, resolved.scenario, result);
   if (!options.trace_file.empty()) write_trace(options, trace);
   if (options.json) return print_json(nlohmann::json(result));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <cmath>
+#include <set>
 
 namespace spillway::explore {
 
@@ -41,13 +42,15 @@ void add_gpu_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
       [&](auto& machine) { machine.gpu.memory = lower; }, plans);
 }
 
+/// The next step, and one more to pass over a size at which nothing changes.
 void add_host_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
   const Bytes memory = scenario.machine.host.memory;
   if (memory.value() == 0) return;
-  const Bytes lower = next_lower(memory, 1);
-  add(
-      scenario, "planned for " + in_gib(lower) + " of host memory",
-      [&](auto& machine) { machine.host.memory = lower; }, plans);
+  const Bytes next = next_lower(memory, 1);
+  for (const Bytes lower : {next, next_lower(next, 1)})
+    add(
+        scenario, "planned for " + in_gib(lower) + " of host memory",
+        [&](auto& machine) { machine.host.memory = lower; }, plans);
 }
 
 /// What is fast can wait: the plan for slower kernels, at their pace.
@@ -64,13 +67,56 @@ void add_slower_gpu(const Scenario& scenario, std::vector<LowerPlan>& plans) {
 /// Updates beside backward read and write states at once, which a drive does slower than one after
 /// the other: a processor that waits between them can make the step shorter.
 void add_slower_updates(const Scenario& scenario, std::vector<LowerPlan>& plans) {
+  for (const auto& [share, words] : {std::pair{0.5, "half"}, std::pair{0.25, "a quarter of"}})
+    add(
+        scenario, fmt::format("updates held to {} the rate of the processor", words),
+        [share = share](auto& machine) {
+          machine.host.adam = machine.host.adam * share;
+          machine.host.convert = machine.host.convert * share;
+        },
+        plans);
+}
+
+bool has_drives(const Scenario& scenario) {
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.kind == description::StorageKind::ssd) return true;
+  return false;
+}
+
+/// Who foresees what drives can take in time stores more on faster ones, and what it stores comes
+/// back late where reads and writes meet.
+void add_slower_drives(const Scenario& scenario, std::vector<LowerPlan>& plans) {
+  if (!has_drives(scenario)) return;
   add(
-      scenario, "updates held to half the rate of the processor",
+      scenario, "planned for half the rate of the drives",
       [](auto& machine) {
-        machine.host.adam = machine.host.adam * 0.5;
-        machine.host.convert = machine.host.convert * 0.5;
+        for (description::StorageSpec& storage : machine.storage) {
+          if (storage.kind != description::StorageKind::ssd) continue;
+          storage.read = storage.read * 0.5;
+          storage.write = storage.write * 0.5;
+          for (auto* array : {&storage.array_read, &storage.array_write})
+            if (*array) *array = **array * 0.5;
+          if (storage.slc_cache)
+            storage.slc_cache->folded_write = storage.slc_cache->folded_write * 0.5;
+        }
       },
       plans);
+}
+
+/// The first array of several drives, as the what-if of one more has it.
+void add_fewer_drives(const Scenario& scenario, std::vector<LowerPlan>& plans) {
+  const auto& storages = scenario.machine.storage;
+  for (std::size_t i = 0; i < storages.size(); ++i) {
+    if (storages[i].kind != description::StorageKind::ssd) continue;
+    const std::uint64_t count = storages[i].count;
+    for (const std::uint64_t fewer : std::set{count - 1, count / 2})
+      if (fewer > 0)
+        add(
+            scenario,
+            fmt::format("planned for {} of {} drives of {}", fewer, count, storages[i].name),
+            [&](auto& machine) { machine.storage[i].count = fewer; }, plans);
+    return;
+  }
 }
 
 void add_smaller_swap(const Scenario& scenario, const result::Result& own,
@@ -85,22 +131,35 @@ void add_smaller_swap(const Scenario& scenario, const result::Result& own,
 
 }  // namespace
 
+namespace {
+
+bool asks_for_none(const Scenario& scenario) {
+  const auto& knobs = scenario.strategy.further;
+  const auto said = knobs.find("plan.lower_limits");
+  const auto planner = knobs.find("activations.planner");
+  return scenario.run.io_bench || (said != knobs.end() && said->second == "0") ||
+         (planner != knobs.end() && planner->second == "\"checkmate\"");  // exact, and takes long
+}
+
+}  // namespace
+
 std::vector<LowerPlan> lower_plans(const Scenario& scenario, const result::Result& own) {
   std::vector<LowerPlan> plans;
-  const auto said = scenario.strategy.further.find("plan.lower_limits");
-  if (said != scenario.strategy.further.end() && said->second == "0") return plans;
-  const auto planner = scenario.strategy.further.find("activations.planner");
-  const bool exact = planner != scenario.strategy.further.end() &&
-                     planner->second == "\"checkmate\"";  // and takes its time
-  if (scenario.run.io_bench || exact) return plans;
-  const bool swaps = scenario.strategy.activations.policy == ActivationPolicy::swap;
+  if (asks_for_none(scenario)) return plans;
+  const description::Strategy& parts = scenario.strategy;
+  const bool swaps = parts.activations.policy == ActivationPolicy::swap;
+  const bool planned = parts.activations.policy == ActivationPolicy::plan;
+  const bool cached = parts.activations.policy == ActivationPolicy::tensor_cache;
   if (swaps) add_smaller_swap(scenario, own, plans);
-  if (description::updates_in_backward(scenario.strategy.gradients.policy))
-    add_slower_updates(scenario, plans);
-  if (!swaps && scenario.strategy.activations.policy != ActivationPolicy::plan) return plans;
-  add_gpu_memory(scenario, plans);
-  add_host_memory(scenario, plans);
-  add_slower_gpu(scenario, plans);
+  if (swaps || planned) {
+    add_gpu_memory(scenario, plans);
+    add_host_memory(scenario, plans);
+  }
+  if (!own.feasible()) return plans;  // what waits takes no less room
+  if (description::updates_in_backward(parts.gradients.policy)) add_slower_updates(scenario, plans);
+  if (swaps || planned) add_slower_gpu(scenario, plans);
+  if (swaps || planned || cached) add_slower_drives(scenario, plans);
+  if (cached) add_fewer_drives(scenario, plans);
   return plans;
 }
 

@@ -240,6 +240,22 @@ result::Result simulate_as_planned(const Backend& backend, const description::Sc
   return result;
 }
 
+/// Tries the plans below `chosen`, or below the scenario's own, and takes the best that is better
+/// than `best`.
+bool improve(const Backend& backend, const description::Scenario& written, result::Result& best,
+             std::optional<LowerPlan>& chosen) {
+  const std::string before = chosen ? chosen->words + ", " : "";
+  bool improved = false;
+  for (LowerPlan& plan : lower_plans(chosen ? chosen->scenario : written, best)) {
+    result::Result lower = simulate_as_planned(backend, plan.scenario, nullptr, WhenFull::stop);
+    if (!is_better(lower, best)) continue;
+    best = std::move(lower);
+    chosen = LowerPlan{before + plan.words, std::move(plan.scenario)};
+    improved = true;
+  }
+  return improved;
+}
+
 }  // namespace
 
 result::Result simulate(const Backend& backend, const description::Scenario& written,
@@ -248,12 +264,8 @@ result::Result simulate(const Backend& backend, const description::Scenario& wri
   const result::Result own = simulate_as_planned(backend, written, trace, full);
   result::Result best = own;
   std::optional<LowerPlan> chosen;
-  for (LowerPlan& plan : lower_plans(written, own)) {
-    result::Result lower = simulate_as_planned(backend, plan.scenario, nullptr, WhenFull::stop);
-    if (!is_better(lower, best)) continue;
-    best = std::move(lower);
-    chosen = std::move(plan);
-  }
+  for (int round = 0; round < lower_rounds; ++round)
+    if (!improve(backend, written, best, chosen)) break;
   if (chosen) {
     if (trace) simulate_as_planned(backend, chosen->scenario, trace, WhenFull::stop);
     best.scenario = own.scenario;

@@ -255,6 +255,12 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
   return next;
 }
 
+result::Result with_what_ifs(const Backend& backend, result::Result result) {
+  const Scenario scenario = scenarios::read_scenario(result.scenario, {}, known_systems()).scenario;
+  result::add_what_ifs(result, what_next(backend, scenario));
+  return result;
+}
+
 namespace {
 
 /// The best of single settings, smaller batches with the same samples a step among them.

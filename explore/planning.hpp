@@ -17,6 +17,9 @@ using Resolve =
 std::map<std::string, result::WhatIf> what_next(const Backend& backend,
                                                 const description::Scenario& scenario);
 
+/// A result with what each next piece of hardware would bring to its scenario.
+result::Result with_what_ifs(const Backend& backend, result::Result result);
+
 /// A change of settings that makes an infeasible scenario fit.
 struct Remedy {
   std::string words;                   ///< "training.micro_batch 2 with gradient_accumulation 4"

@@ -3,6 +3,7 @@
 #include "reports/csv.hpp"
 #include "reports/human.hpp"
 #include "reports/result/needs.hpp"
+#include "reports/result/what_if.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
 
@@ -182,7 +183,7 @@ std::optional<Answer> value_for_money(const Result& r) {
 }
 
 std::optional<Answer> limit(const Result& r) {
-  const std::string resource = limit_of(r);
+  const std::string resource = result::limited_by(r);
   if (resource.empty()) return std::nullopt;
   return Answer{0, resource};
 }

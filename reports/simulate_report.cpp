@@ -5,6 +5,7 @@
 #include "reports/phases.hpp"
 #include "reports/range.hpp"
 #include "reports/result/needs.hpp"
+#include "reports/result/what_if.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
 #include "reports/wear_words.hpp"
@@ -105,7 +106,7 @@ std::string phase_table(const Result& r, const Screen& screen) {
          phase.busy && phase.seconds > 0 ? human_share(phase.busy->gpu / phase.seconds) : "-",
          waits_for(phase)});
   table.rows.push_back({"step", human_time(r.step_time_s), human_share(1),
-                        human_share(r.utilization.gpu), limit_of(r)});
+                        human_share(r.utilization.gpu), result::limited_by(r)});
   return to_text(table, screen);
 }
 

@@ -146,43 +146,10 @@ std::string headline(const Result& r) {
       with_range(human_time(r.step_time_s), r, "step_time_s", human_time),
       with_range(human_number(r.tokens_per_s), r, "throughput.tokens_per_s", human_number),
       human_number(r.model_tflops_per_gpu));
-  if (const std::string limit = limit_of(r); !limit.empty())
+  if (const std::string limit = result::limited_by(r); !limit.empty())
     return text + " It is limited by " + limit + ".";
   if (!r.next.empty()) return text + " Nothing alone limits it: no what-if makes it faster.";
   return text;
-}
-
-namespace {
-
-/// The drives that one more would join.
-std::string drives_of(const Result& r) {
-  const nlohmann::json::json_pointer storages("/machine/storage");
-  if (!r.scenario.is_object() || !r.scenario.contains(storages))
-    return r.wear && !r.wear->storage.empty() ? r.wear->storage : "ssd";
-  for (const nlohmann::json& storage : r.scenario[storages])
-    if (storage.value("kind", "ssd") == "ssd") return storage.value("name", "ssd");
-  return "ssd";
-}
-
-std::string resource_of(const std::string& what_if, const Result& r) {
-  if (what_if == "one more ssd" || what_if == no_folding) return drives_of(r);
-  for (const char* name : {"gpu", "pcie", "cpu", "network"})
-    if (what_if.find(name) != std::string::npos) return name;
-  return what_if;
-}
-
-}  // namespace
-
-std::string limit_of(const Result& r) {
-  if (!r.feasible()) return "";
-  constexpr double felt = 0.995;  // of a step
-  const std::pair<const std::string, result::WhatIf>* best = nullptr;
-  for (const auto& one : r.next)
-    if (!one.first.starts_with(result::without) && one.second.step_time_s &&
-        *one.second.step_time_s < felt * r.step_time_s &&
-        (!best || *one.second.step_time_s < *best->second.step_time_s))
-      best = &one;
-  return best ? resource_of(best->first, r) : "";
 }
 
 std::string scenario_title(const Result& r) {

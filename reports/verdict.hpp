@@ -13,10 +13,6 @@ std::string verdict(const result::Result& result);
 /// fit where, in which phase and by how much; of an I/O bench its rate.
 std::string headline(const result::Result& result);
 
-/// What the step is limited by: the resource of the what-if that shortens it most; "" where none
-/// shortens it by half a percent, or none was tried.
-std::string limit_of(const result::Result& result);
-
 /// The scenario's name, else its model's and machine's, else "".
 std::string scenario_title(const result::Result& result);
 

@@ -66,33 +66,55 @@ std::vector<models::TensorId> checkpoints(const description::Scenario& scenario,
   return all;
 }
 
+/// Of the tensors that a rank swaps, in the order in which they are taken, the bytes that `room`
+/// holds once each is rounded; all of `room` where it holds them all.
+///   Exact  a plan of whole items takes no more room than there is, whatever each rounds to
+std::uint64_t held_in(std::uint64_t room, const SwapProblem& problem,
+                      const description::Scenario& scenario,
+                      const std::vector<models::TensorId>& least,
+                      const models::StepProgram& program) {
+  std::uint64_t asked = 0, charged = 0;
+  const auto add = [&](const std::vector<models::TensorId>& tensors) {
+    std::uint64_t more = 0, rounded = 0;
+    for (const models::TensorId id : tensors) {
+      more += program.tensors[id].bytes.value();
+      rounded += pinned_bytes(scenario, program.tensors[id].bytes.value());
+    }
+    if (charged + rounded > room) return false;
+    asked += more;
+    charged += rounded;
+    return true;
+  };
+  if (problem.least_bytes && !add(least)) return 0;
+  for (const std::size_t item : swap_order(problem, order_of(scenario)))
+    if (!add(problem.items[item].tensors)) return asked;
+  return room;
+}
+
 /// Host memory that swapped tensors can have.
 void add_host(SwapProblem& problem, const description::Scenario& scenario,
               const models::Model& model, const models::StepProgram& program) {
   if (!goes_to(scenario, "host")) return;
   const std::uint64_t capacity = scenario.machine.host.usable().value();
   if (capacity == 0) {
-    problem.host_bytes = std::numeric_limits<std::uint64_t>::max();
+    problem.host_bytes = problem.host_room = std::numeric_limits<std::uint64_t>::max();
     return;
   }
-  std::uint64_t asked = problem.least_bytes, charged = 0, largest = 0;
-  const auto add = [&](models::TensorId id) {
-    const std::uint64_t bytes = program.tensors[id].bytes.value();
-    charged += pinned_bytes(scenario, bytes);
-    largest = std::max(largest, bytes);
+  const auto least = checkpoints(scenario, model, program);
+  std::uint64_t largest = 0;
+  const auto see = [&](models::TensorId id) {
+    largest = std::max(largest, program.tensors[id].bytes.value());
   };
-  for (const models::TensorId id : checkpoints(scenario, model, program)) add(id);
-  for (const SwapItem& item : problem.items) {
-    asked += item.bytes;
-    for (const models::TensorId id : item.tensors) add(id);
-  }
+  for (const models::TensorId id : least) see(id);
+  for (const SwapItem& item : problem.items)
+    for (const models::TensorId id : item.tensors) see(id);
   std::uint64_t taken =
       counted_peaks(scenario, model, program, nothing_swapped(scenario, model, program)).host;
   if (problem.spills)
     taken += problem.ranks * ActivationPlan().staging_buffers * pinned_bytes(scenario, largest);
-  const double left = static_cast<double>(capacity - std::min(capacity, taken));
-  problem.host_bytes = static_cast<std::uint64_t>(left * static_cast<double>(asked) /
-                                                  static_cast<double>(std::max(charged, asked)));
+  problem.host_room = capacity - std::min(capacity, taken);
+  problem.host_bytes =
+      problem.ranks * held_in(problem.host_room / problem.ranks, problem, scenario, least, program);
 }
 
 void add_rates(SwapProblem& problem, const description::Scenario& scenario) {
@@ -231,15 +253,8 @@ SwapChoice choose_swap(const description::Scenario& scenario, const models::Mode
     const auto& tensors = choice.problem.items[item].tensors;
     moved.insert(moved.end(), tensors.begin(), tensors.end());
   }
-  double room =
-      static_cast<double>(choice.problem.host_bytes) / static_cast<double>(choice.problem.ranks);
-  std::uint64_t asked = 0, charged = 0;
-  for (const models::TensorId id : moved) {
-    asked += program.tensors[id].bytes.value();
-    charged += pinned_bytes(scenario, program.tensors[id].bytes.value());
-  }
-  if (asked) room *= static_cast<double>(charged) / static_cast<double>(asked);
-  Placing(scenario, program, static_cast<std::uint64_t>(std::min(room, 1e18)))
+  const std::uint64_t room = choice.problem.host_room / choice.problem.ranks;
+  Placing(scenario, program, std::min<std::uint64_t>(room, 1'000'000'000'000'000'000))
       .place(moved, choice.activations);
   return choice;
 }

@@ -17,8 +17,8 @@ struct SwapChoice {
 
 /// The scenario in the planner's terms.
 ///   Profile   rates are the machine file's, which `probe` measures; host_bytes is what a counting
-///             run that swaps nothing leaves of host memory, less the staging of what spills, and
-///             rounding of pinned memory as if it were of all that can be swapped
+///             run that swaps nothing leaves of host memory, less the staging of what spills: of
+///             the tensors in the order in which they are taken those that it holds, rounded
 ///   Micro-batches   the last one, under which gradients are updated, stands for all
 SwapProblem swap_problem(const description::Scenario& scenario, const models::Model& model,
                          const models::StepProgram& program);

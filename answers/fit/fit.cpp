@@ -3,6 +3,7 @@
 #include "answers/fit/change.hpp"
 #include "answers/fit/need.hpp"
 #include "answers/fit/search.hpp"
+#include "explore/planning.hpp"
 #include "explore/spread.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_model.hpp"
@@ -108,6 +109,8 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
   answer.fits = answer.answer() != nullptr;
   if (!answer.runnable) add_needs(backend, job, question, candidates, answer);
   if (!answer.fits) return answer;
+  for (auto* result : {&answer.runnable, &answer.best})
+    if (*result) *result = explore::with_what_ifs(backend, std::move(**result));
   answer.needed_bytes = peaks_of(*answer.answer());
   add_range(backend, answer.runnable ? *answer.runnable : *answer.best);
   if (answer.runnable) answer.change = best_change(backend, *answer.runnable, answer.simulated);

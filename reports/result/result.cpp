@@ -1,5 +1,6 @@
 #include "reports/result/result.hpp"
 
+#include "reports/result/what_if.hpp"
 #include "scenarios/description/errors.hpp"
 
 #include <cmath>
@@ -95,6 +96,15 @@ void ensure_finite(const json& value, const std::string& key) {
     for (const auto& [name, child] : value.items()) ensure_finite(child, name);
 }
 
+/// `limited_by` where what-ifs were tried; null: nothing alone limits the step.
+json bottleneck(const Result& r) {
+  json all = {{"resource", r.bottleneck}, {"next", r.next}};
+  if (!r.feasible() || r.next.empty()) return all;
+  const std::string limit = limited_by(r);
+  all["limited_by"] = limit.empty() ? json() : json(limit);
+  return all;
+}
+
 json times(const Result& r) {
   return {{"step_time_s", r.step_time_s},
           {"phases",
@@ -110,7 +120,7 @@ json times(const Result& r) {
           {"phase_bytes", r.phase_bytes},
           {"utilization", r.utilization},
           {"stall_s", r.stalls},
-          {"bottleneck", {{"resource", r.bottleneck}, {"next", r.next}}},
+          {"bottleneck", bottleneck(r)},
           {"steady", r.steady},
           {"step_spread", r.step_spread},
           {"operations", r.operations},

@@ -1,8 +1,25 @@
 #pragma once
 
+#include "reports/result/result.hpp"
+
+#include <map>
+#include <string>
+
 namespace spillway::result {
 
 /// How the name of a what-if begins that takes drives away: "without sata".
 inline constexpr const char* without = "without ";
+
+/// What the step is limited by, the one word for it in every answer: the resource that the what-if
+/// relieves that shortens the step most, gpu pcie cpu network or the name of a storage. Another
+/// thing than Result::bottleneck, the busiest resource: what is busy need not be waited for.
+///   Result  "" where none shortens the step by half a percent, or none was tried
+std::string limited_by(const Result& result);
+
+/// Gives a feasible result its what-ifs. More or faster hardware can run the plan of what is there:
+/// one that came out slower, or does not fit, takes as long as `result`. Those that change nothing
+/// say why. Drives without which a step is shorter get a note. Where steps do not wait for updates
+/// neither holds: sooner ones may cost time.
+void add_what_ifs(Result& result, std::map<std::string, WhatIf> next);
 
 }  // namespace spillway::result

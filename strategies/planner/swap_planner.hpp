@@ -27,6 +27,8 @@ struct SwapProblem {
   std::uint64_t parameters = 0;     ///< of the node: all its ranks' shares [P]
   std::uint64_t ranks = 1;
   std::uint64_t host_bytes = 0;  ///< of the node, for swapped activations [MEM_avail]
+  /// Of the node: what they may take there once pinned memory is rounded.
+  std::uint64_t host_room = 0;
   double flops_per_s = 0;        ///< of a GPU [THP_G]
   double down_bytes_per_s = 0;   ///< of a GPU's link, to the host [BW_G]
   double up_bytes_per_s = 0;     ///< ... to the GPU [BW_G]

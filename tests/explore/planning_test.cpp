@@ -1,4 +1,5 @@
 #include "explore/planning.hpp"
+#include "reports/result/what_if.hpp"
 #include "strategies/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
 
@@ -74,6 +75,47 @@ TEST(WhatNext, OffersAFasterNetworkToSeveralNodes) {
   const double now = simulate(sim(), slow).step_time_s;
   EXPECT_NEAR(*what_next(sim(), slow).at("twice the network rate").step_time_s, now / 2,
               0.01 * now);
+}
+
+/// A gaming box with other drives, no cap but the array's own.
+json with_drives(const std::string& drives) {
+  json scenario = on_gaming_box("gpt2", "zero_infinity");
+  scenario["machine"] = {
+      {"name", "box"}, {"extends", "gaming_4090"}, {"storage", json::parse(drives)}};
+  return scenario;
+}
+constexpr const char* nvme =
+    R"({"name": "nvme", "kind": "ssd", "count": 1, "capacity": "2 TB", "read": "7 GB/s",
+        "write": "6 GB/s", "latency": "60 us"})";
+constexpr const char* sata =
+    R"({"name": "sata", "kind": "ssd", "count": 1, "capacity": "2 TB", "read": "0.56 GB/s",
+        "write": "0.53 GB/s", "latency": "2 ms"})";
+
+TEST(WhatNext, SaysOfASlowDriveThatItHurts) {
+  // each request waits for 2 ms of the slow drive
+  const json both = with_drives("[" + std::string(nvme) + ", " + sata + "]");
+  const json alone = with_drives("[" + std::string(nvme) + "]");
+  const result::Result with = with_what_ifs(sim(), simulate(sim(), *resolver(both)({})));
+  const double without_s = simulate(sim(), *resolver(alone)({})).step_time_s;
+  EXPECT_NEAR(*with.next.at("without sata").step_time_s, without_s, 1e-3 * without_s);
+  EXPECT_GT(with.step_time_s, 1.05 * without_s);
+  EXPECT_THAT(with.notes, testing::Contains(testing::HasSubstr("a step is shorter without sata")));
+  EXPECT_NE(result::limited_by(with), "without sata");
+  EXPECT_FALSE(
+      with_what_ifs(sim(), simulate(sim(), *resolver(alone)({}))).next.contains("without nvme"));
+}
+
+/// Four drives of 7 GB/s behind lanes of 16: the fifth changes nothing, and the answer says why.
+TEST(WhatNext, SaysOfOneMoreDriveThatTheLanesAreFull) {
+  const result::Result result =
+      with_what_ifs(sim(), simulate(sim(), *resolver(with_drives(
+                                               R"([{"name": "nvme", "kind": "ssd", "count": 4,
+                                      "capacity": "2 TB", "read": "7 GB/s", "write": "6 GB/s",
+                                      "array_read": "16 GB/s", "array_write": "16 GB/s",
+                                      "latency": "60 us"}])"))({})));
+  const result::WhatIf& more = result.next.at("one more ssd");
+  EXPECT_NEAR(*more.step_time_s, result.step_time_s, 1e-3 * result.step_time_s);
+  EXPECT_THAT(more.why, testing::StartsWith("its lanes are full: 4 reach the 16 GB/s"));
 }
 
 TEST(WhatNext, HasNoTimeForWhatStillDoesNotFit) {

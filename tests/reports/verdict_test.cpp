@@ -1,4 +1,5 @@
 #include "reports/verdict.hpp"
+#include "reports/result/what_if.hpp"
 
 #include "tests/reports/samples.hpp"
 
@@ -66,14 +67,14 @@ TEST(Headline, IsTheAnswerInWords) {
 
 /// 40 s a step: one more drive makes it 30, which is more than the 40 of twice the host memory. The
 /// busiest resource is nothing that the step is limited by.
-TEST(LimitOf, IsWhatTheBestWhatIfRelieves) {
+TEST(LimitedBy, IsWhatTheBestWhatIfRelieves) {
   result::Result result = sample_that_fits();
   result.bottleneck = "gpu";
-  EXPECT_EQ(limit_of(result), "nvme");
+  EXPECT_EQ(result::limited_by(result), "nvme");
   result.next["twice the gpu rate"] = {29.0};
-  EXPECT_EQ(limit_of(result), "gpu");
+  EXPECT_EQ(result::limited_by(result), "gpu");
   result.next = {{"twice the gpu rate", {39.9}}, {"twice the cpu rate", {}}};  // 0.25 %, no room
-  EXPECT_EQ(limit_of(result), "");
+  EXPECT_EQ(result::limited_by(result), "");
   EXPECT_EQ(headline(result),
             "Fits: 40.0 s per step, 1,638 tokens/s, 62.1 TFLOPS per GPU. Nothing alone limits it: "
             "no what-if makes it faster.");

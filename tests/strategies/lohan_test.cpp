@@ -181,6 +181,24 @@ TEST(Lohan, WithoutDrivesAsAHomeThePlanStaysWithinHostMemory) {
   EXPECT_LT(both.step_time_s, run.step_time_s);
 }
 
+/// Pinned blocks are powers of two, and tensors of a block have other remainders: what the plan
+/// takes for all of a block's is too little for those that it takes first.
+TEST(Lohan, APlanForHostMemoryFitsThoughEachTensorIsRounded) {
+  for (const auto& [model, batch, memory] :
+       {std::tuple{"llama-3.1-8b", 18, 64}, {"llama-3.1-8b", 12, 80}, {"mistral-7b", 12, 64}}) {
+    SCOPED_TRACE(std::string(model) + " in batches of " + std::to_string(batch));
+    // a GPU so slow that it swaps all that it can
+    const result::Result run =
+        simulate(lohan(batch, {std::string("model=") + model, "machine=gaming_4090",
+                               "machine.host.memory=" + std::to_string(memory) + " GiB",
+                               "machine.gpu.compute.fp16=5 TFLOPS", "strategy.pinned=power_of_two",
+                               "strategy.activations.homes=[\"host\"]"}));
+    ASSERT_TRUE(run.feasible());
+    EXPECT_LE(run.host.total, static_cast<std::uint64_t>(memory) << 30);
+    EXPECT_GT(number(run, "swap_bytes"), number(run, "least_bytes"));
+  }
+}
+
 TEST(Lohan, WaitsForTensorsThatLeaveWhereTheGpuIsFull) {
   // a link so slow that tensors of several blocks pile up on the GPU
   const Overrides slow{"machine.pcie.d2h=4 GB/s", "strategy.activations.swap_bytes=150 GB"};

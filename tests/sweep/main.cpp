@@ -10,14 +10,12 @@ namespace {
 
 using namespace spillway;
 
-void print(const sweep::Options& options, const sweep::Counts& counts) {
-  fmt::print(
-      "{} scenarios of seed {}: {} feasible, {} infeasible, {} refused, {} too slow, {} "
-      "internal\n",
-      counts.all(), options.seed, counts.feasible, counts.infeasible, counts.refused,
-      counts.too_slow, counts.internal.size());
-  for (const auto& [number, failure] : counts.internal)
-    fmt::print("  {}: {}\n    {}\n", number, failure, sweep::draft(options.seed, number).words());
+void print(const char* what, const std::vector<sweep::Finding>& findings) {
+  for (const sweep::Finding& one : findings)
+    fmt::print("  {}: {}: {}\n    {}\n", one.number, what, one.what, one.scenario);
+}
+
+void print_compared(const sweep::Options& options, const sweep::Counts& counts) {
   for (const auto& [axis, compared] : counts.compared) {
     std::uint64_t slower = 0;
     for (const sweep::Slower& one : counts.slower) slower += one.axis == axis;
@@ -30,7 +28,21 @@ void print(const sweep::Options& options, const sweep::Counts& counts) {
                one.after_s > 0 ? fmt::format("{:.4g} s, {:+.2f} %", one.after_s,
                                              100 * (one.after_s / one.before_s - 1))
                                : "does not fit",
-               sweep::draft(options.seed, one.number).words());
+               one.scenario);
+}
+
+void print(const sweep::Options& options, const sweep::Counts& counts) {
+  fmt::print(
+      "{} scenarios of seed {}: {} feasible, {} infeasible, {} refused in each attempt, {} skipped "
+      "as too large, {} too slow, {} internal, {} faster than possible\n",
+      counts.all(), options.seed, counts.feasible, counts.infeasible, counts.refused_always,
+      counts.too_large, counts.too_slow.size(), counts.internal.size(), counts.impossible.size());
+  for (const auto& [what, count] : counts.refused)
+    fmt::print("  {:5} attempts refused: {}\n", count, what);
+  print("bug", counts.internal);
+  print("too slow", counts.too_slow);
+  print("impossible", counts.impossible);
+  print_compared(options, counts);
 }
 
 }  // namespace
@@ -55,5 +67,5 @@ int main(int argc, char** argv) {
   };
   const sweep::Counts counts = sweep::sweep(cli::simulator(), options, progress);
   print(options, counts);
-  return counts.internal.empty() && counts.slower.empty() ? 0 : 1;
+  return counts.internal.empty() && counts.slower.empty() && counts.impossible.empty() ? 0 : 1;
 }

@@ -13,10 +13,11 @@ using nlohmann::json;
 
 namespace {
 
-/// Numbers of one scenario; no other scenario's draws move them.
+/// Numbers of one attempt at a scenario; no other scenario's draws move them.
 class Dice {
  public:
-  Dice(std::uint64_t seed, std::uint64_t number) : engine_(mixed(seed, number)) {}
+  Dice(std::uint64_t seed, std::uint64_t number, std::uint64_t attempt)
+      : engine_(mixed(seed + (attempt << 32), number)) {}
 
   std::uint64_t below(std::uint64_t count) { return engine_() % count; }
   bool one_in(std::uint64_t count) { return below(count) == 0; }
@@ -47,7 +48,7 @@ constexpr const char* shipped[] = {"bert-base",    "dit-0.9b",     "gpt2",      
                                    "t5-11b",       "lohan-412b",   "mistral-7b",  "lohan-13b"};
 constexpr const char* boxes[] = {"gaming_4090",  "workstation_2gpu", "h100_8gpu",
                                  "a100_40_4gpu", "lohan_4090_256g",  "memascend_c1",
-                                 "l40s_server",  "teraio_2xh100"};
+                                 "l40s_server",  "teraio_2xh100",    "lohan_4090_csd"};
 
 /// A llama of about so many parameters: 12 x layers x width^2, a layer for each 128 of width at
 /// most.
@@ -71,9 +72,10 @@ json llama(Dice& dice, double parameters) {
 
 void draw_training(Dice& dice, json& base) {
   constexpr const char* precisions[] = {"fp16_mixed", "bf16_mixed", "bf16", "fp32"};
+  const double longest = dice.one_in(2) ? 8193 : 65;  // in 128 tokens
   base["training"] = {{"micro_batch", static_cast<std::uint64_t>(dice.log_uniform(1, 65))},
                       {"gradient_accumulation", dice.one_in(4) ? 1 + dice.below(4) : 1},
-                      {"sequence", 128 * static_cast<std::uint64_t>(dice.log_uniform(1, 8193))},
+                      {"sequence", 128 * static_cast<std::uint64_t>(dice.log_uniform(1, longest))},
                       {"precision", dice.of(precisions)},
                       {"fused_kernels", !dice.one_in(4)}};
   if (dice.one_in(8)) base["training"]["attention"] = "materialized";
@@ -97,12 +99,12 @@ std::string Draft::words() const {
   return text;
 }
 
-Draft draft(std::uint64_t seed, std::uint64_t number) {
-  Dice dice(seed, number);
+Draft draft(std::uint64_t seed, std::uint64_t number, std::uint64_t attempt) {
+  Dice dice(seed, number, attempt);
   Draft draft;
   json& base = draft.base;
-  base["model"] =
-      dice.one_in(4) ? json(dice.of(shipped)) : llama(dice, dice.log_uniform(1e8, 7e11));
+  base["model"] = dice.one_in(4) ? json(dice.of(shipped))
+                                 : llama(dice, dice.log_uniform(1e8, dice.one_in(2) ? 7e11 : 2e10));
   base["machine"] = dice.of(boxes);
   base["run"] = {{"steps", 1}, {"warmup_steps", 1}};
   draw_training(dice, base);
@@ -143,14 +145,18 @@ std::vector<Upgrade> upgrades(const json& machine) {
     }
     if (!upgrade.overrides.empty()) all.push_back(std::move(upgrade));
   };
-  add("gpu.memory", {"gpu.memory"}, 1.5);
-  add("host.memory", {"host.memory"}, 1.5);
+  add("gpu.memory", {"gpu.memory"}, 2);
+  add("host.memory", {"host.memory"}, 2);
   add("compute",
       {"gpu.compute.fp16", "gpu.compute.bf16", "gpu.compute.tf32", "gpu.compute.fp32",
        "gpu.memory_rate"},
       2);
   add("pcie", {"pcie.h2d", "pcie.d2h", "pcie.pageable_h2d", "pcie.pageable_d2h", "pcie.link"}, 2);
   add("cpu", {"host.adam", "host.convert", "host.check_chained", "host.check_fused"}, 2);
+  add("dram", {"host.memory_rate"}, 2);
+  all.push_back({"cores",
+                 {fmt::format("machine.host.cores={}",
+                              2 * machine.at("host").at("cores").get<std::uint64_t>())}});
   for (const json& storage : machine.value("storage", json::array())) {
     if (storage.value("kind", "ssd") != "ssd") continue;
     const std::string path = "storage." + storage.at("name").get<std::string>() + ".";
@@ -162,7 +168,7 @@ std::vector<Upgrade> upgrades(const json& machine) {
           times(path + "slc_cache.folded_write", storage["slc_cache"]["folded_write"], 2));
     all.push_back(std::move(rate));
     all.push_back({"storage.count",
-                   {fmt::format("machine.{}count={}", path, storage.value("count", 1) + 1)}});
+                   {fmt::format("machine.{}count={}", path, 2 * storage.value("count", 1))}});
     break;
   }
   return all;

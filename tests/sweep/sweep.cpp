@@ -2,6 +2,9 @@
 
 #include "scenarios/description/bugs.hpp"
 #include "strategies/catalogue.hpp"
+#include "strategies/counting/mandatory.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -17,10 +20,23 @@ constexpr std::uint64_t batch_size = 128;
 /// A scenario of the sweep, or of one on a better machine.
 struct Point {
   std::uint64_t number = 0;
-  std::string axis;  ///< "" of the scenario itself
+  Draft draft;
   Scenario scenario;
-  double before_s = 0;
+  std::string axis = {};  ///< "" of the scenario itself
+  double before_s = 0, late_before = 0;
 };
+
+/// What a complaint is about, the same for all numbers in it.
+std::string without_numbers(const description::Complaint& complaint) {
+  std::string text = complaint.path + ": " + complaint.message;
+  std::string words;
+  for (const char c : text)
+    if (c < '0' || c > '9')
+      words += c;
+    else if (words.empty() || words.back() != '#')
+      words += '#';
+  return words;
+}
 
 class Sweep {
  public:
@@ -32,10 +48,7 @@ class Sweep {
     for (std::uint64_t from = options_.first; from < end; from += batch_size) {
       std::vector<Point> points;
       for (std::uint64_t number = from; number < std::min(end, from + batch_size); ++number)
-        if (auto scenario = resolve(draft(options_.seed, number)))
-          points.push_back({number, "", std::move(*scenario), 0});
-        else
-          ++counts_.refused;
+        add(number, points);
       compare(simulate(points));
       tell(counts_);
     }
@@ -43,12 +56,41 @@ class Sweep {
   }
 
  private:
-  std::optional<Scenario> resolve(const Draft& draft) const {
+  /// The first attempt that does not contradict itself.
+  void add(std::uint64_t number, std::vector<Point>& points) {
+    constexpr std::uint64_t attempts = 8;
+    for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
+      Draft drawn = draft(options_.seed, number, attempt);
+      auto scenario = resolve(drawn, &counts_.refused);
+      if (!scenario) continue;
+      if (is_too_large(drawn, *scenario))
+        ++counts_.too_large;
+      else
+        points.push_back({number, std::move(drawn), std::move(*scenario)});
+      return;
+    }
+    ++counts_.refused_always;
+  }
+
+  /// Plans of 100 layers take 20 s each.
+  static bool is_too_large(const Draft& draft, const Scenario& scenario) {
+    constexpr std::uint64_t most = 40;
+    const nlohmann::json& model = draft.base.at("model");
+    return scenario.strategy.activations.policy == description::ActivationPolicy::plan &&
+           model.is_object() &&
+           model.at("num_hidden_layers").get<std::uint64_t>() *
+                   scenario.training.gradient_accumulation >
+               most;
+  }
+
+  /// Nothing of what contradicts itself, which `refused` counts.
+  std::optional<Scenario> resolve(const Draft& draft, Refusals* refused = nullptr) const {
     try {
       return scenarios::read_scenario(draft.base, draft.overrides, systems_,
                                       strategies::unsupported)
           .scenario;
-    } catch (const description::ScenarioError&) {
+    } catch (const description::ScenarioError& error) {
+      if (refused) ++(*refused)[without_numbers(error.complaints().front())];
       return std::nullopt;
     }
   }
@@ -67,27 +109,39 @@ class Sweep {
       const explore::Outcome& outcome = outcomes[i];
       const Point& point = points[i];
       if (description::is_bug(outcome.failure))
-        counts_.internal.emplace_back(point.number, outcome.failure);
+        note(counts_.internal, point, outcome.failure);
       else if (!outcome.failure.empty())
-        ++counts_.too_slow;
+        note(counts_.too_slow, point, point.scenario.strategy.system);
       else if (!outcome.result)
-        ++counts_.refused;
+        ++counts_.refused[without_numbers(outcome.complaints.front())];
       else if (!outcome.result->feasible())
         ++counts_.infeasible;
       else
-        ++counts_.feasible, add_better(point, outcome.result->step_time_s, better);
+        ++counts_.feasible, add_better(point, *outcome.result, better);
     }
     return better;
   }
 
-  void add_better(const Point& point, double step_s, std::vector<Point>& better) {
+  static void note(std::vector<Finding>& findings, const Point& point, std::string what) {
+    findings.push_back({point.number, std::move(what), point.draft.words()});
+  }
+
+  void add_better(const Point& point, const result::Result& own, std::vector<Point>& better) {
     if (options_.compare_of == 0 || fits_seen_++ % options_.compare_of != 0) return;
+    const double late = own.staleness ? own.staleness->mean : 0;
+    const auto bound = strategies::Mandatory::of(point.scenario);
+    if (const double least_s = bound ? bound->step_s(point.scenario) : 0;
+        own.step_time_s < (1 - options_.tolerance) * least_s)
+      note(counts_.impossible, point,
+           own.system +
+               fmt::format(": {:.4g} s where {:.4g} s are the least", own.step_time_s, least_s));
     for (const Upgrade& upgrade : upgrades(nlohmann::json(point.scenario.machine))) {
-      Draft changed = draft(options_.seed, point.number);
+      Draft changed = point.draft;
       changed.overrides.insert(changed.overrides.end(), upgrade.overrides.begin(),
                                upgrade.overrides.end());
       if (auto scenario = resolve(changed))
-        better.push_back({point.number, upgrade.axis, std::move(*scenario), step_s});
+        better.push_back({point.number, std::move(changed), std::move(*scenario), upgrade.axis,
+                          own.step_time_s, late});
     }
   }
 
@@ -96,14 +150,16 @@ class Sweep {
     for (std::size_t i = 0; i < better.size(); ++i) {
       const Point& point = better[i];
       if (description::is_bug(outcomes[i].failure))
-        counts_.internal.emplace_back(point.number, point.axis + ": " + outcomes[i].failure);
+        note(counts_.internal, point, point.axis + ": " + outcomes[i].failure);
       if (!outcomes[i].result) continue;
       const result::Result& result = *outcomes[i].result;
       ++counts_.compared[point.axis];
+      // updates that no step waits for: sooner ones are what a better machine may give instead
+      const bool sooner = result.staleness && result.staleness->mean < point.late_before;
       const double after_s = result.feasible() ? result.step_time_s : 0;
-      if (!result.feasible() || after_s > (1 + options_.tolerance) * point.before_s)
-        counts_.slower.push_back(
-            {point.number, point.axis, result.system, point.before_s, after_s});
+      if (!result.feasible() || (after_s > (1 + options_.tolerance) * point.before_s && !sooner))
+        counts_.slower.push_back({point.number, point.axis, result.system, point.before_s, after_s,
+                                  point.draft.words()});
     }
   }
 

@@ -11,8 +11,10 @@ struct Options {
   std::uint64_t seed = 1, first = 0, scenarios = 100;
   double limit_s = 30;  ///< of a scenario
   std::uint64_t compare_of =
-      8;                    ///< of so many that fit one is held against better machines; 0: none
-  double tolerance = 0.01;  ///< of a step, by which a better machine may be slower
+      8;  ///< of so many that fit one is held against better machines; 0: none
+  /// Of a step, by which a better machine may be slower: as much as the steps of one run may differ
+  /// by and still count as steady.
+  double tolerance = 0.001;
 };
 
 /// A scenario that got slower, or stopped fitting, on a better machine.
@@ -20,14 +22,31 @@ struct Slower {
   std::uint64_t number = 0;
   std::string axis, system;
   double before_s = 0, after_s = 0;  ///< after: 0 where it does not fit
+  std::string scenario;
 };
 
+struct Finding {
+  std::uint64_t number = 0;
+  std::string what, scenario;
+};
+
+/// How often what was refused, by the first complaint without its numbers.
+using Refusals = std::map<std::string, std::uint64_t>;
+
 struct Counts {
-  std::uint64_t feasible = 0, infeasible = 0, refused = 0, too_slow = 0;
-  std::vector<std::pair<std::uint64_t, std::string>> internal;  ///< number and what was said
-  std::map<std::string, std::uint64_t> compared;                ///< by axis
+  std::uint64_t feasible = 0, infeasible = 0;
+  Refusals refused;                  ///< of all attempts
+  std::uint64_t refused_always = 0;  ///< in each attempt
+  std::vector<Finding> too_slow;     ///< what: the system
+  std::vector<Finding> internal;
+  std::map<std::string, std::uint64_t> compared;  ///< by axis
   std::vector<Slower> slower;
-  std::uint64_t all() const { return feasible + infeasible + refused + too_slow + internal.size(); }
+  /// Skipped: plans weigh each tensor against all others, which takes long for many layers.
+  std::uint64_t too_large = 0;
+  std::vector<Finding> impossible;  ///< steps shorter than any schedule can make them
+  std::uint64_t all() const {
+    return feasible + infeasible + refused_always + too_large + too_slow.size() + internal.size();
+  }
 };
 
 /// Simulates `options.scenarios` of the seed, each in a process of its own.

@@ -1,0 +1,91 @@
+#include "reports/result/what_if.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
+
+namespace spillway::result {
+
+namespace {
+
+bool takes_away(const std::string& what_if) { return what_if.starts_with(without); }
+
+/// "gpu" of "twice the gpu rate"; "" of what is about drives.
+std::string resource_of(const std::string& what_if) {
+  for (const char* name : {"gpu", "pcie", "cpu", "network"})
+    if (what_if.find(name) != std::string::npos) return name;
+  return "";
+}
+
+/// The drives that one more would join.
+std::string drives_of(const Result& r) {
+  const nlohmann::json::json_pointer storages("/machine/storage");
+  if (!r.scenario.is_object() || !r.scenario.contains(storages))
+    return r.wear && !r.wear->storage.empty() ? r.wear->storage : "ssd";
+  for (const nlohmann::json& storage : r.scenario[storages])
+    if (storage.value("kind", "ssd") == "ssd") return storage.value("name", "ssd");
+  return "ssd";
+}
+
+/// Share of a step in which a resource works.
+double busy(const std::string& resource, const Utilization& share) {
+  if (resource == "gpu") return share.gpu;
+  if (resource == "pcie") return std::max(share.h2d, share.d2h);
+  if (resource == "cpu") return share.cpu;
+  if (resource == "network") return share.network;
+  double most = 0;
+  for (const auto& [name, of_storage] : share.storage) most = std::max(most, of_storage);
+  return most;
+}
+
+/// Why more of it changes nothing.
+std::string no_wait(const std::string& what_if, const Result& r) {
+  const std::string resource = resource_of(what_if);
+  const double share = busy(resource, r.utilization);
+  const std::string name = resource.empty() ? drives_of(r) : resource;
+  if (share == 0) return "no step uses " + name;
+  return fmt::format("{} works {:.0f} % of a step, beside what takes as long", name, 100 * share);
+}
+
+/// Says of drives that the step would be shorter without them.
+void warn_of_slower_drives(Result& r) {
+  for (const auto& [name, what_if] : r.next)
+    if (takes_away(name) && what_if.step_time_s && *what_if.step_time_s < r.step_time_s)
+      r.notes.push_back("a step is shorter " + name +
+                        ": all drives are one stripe, which waits for the slowest");
+}
+
+}  // namespace
+
+std::string limited_by(const Result& r) {
+  if (!r.feasible()) return "";
+  constexpr double felt = 0.995;  // of a step
+  const std::pair<const std::string, WhatIf>* best = nullptr;
+  for (const auto& one : r.next)
+    if (!takes_away(one.first) && one.second.step_time_s &&
+        *one.second.step_time_s < felt * r.step_time_s &&
+        (!best || *one.second.step_time_s < *best->second.step_time_s))
+      best = &one;
+  if (!best) return "";
+  const std::string resource = resource_of(best->first);
+  return resource.empty() ? drives_of(r) : resource;
+}
+
+void add_what_ifs(Result& r, std::map<std::string, WhatIf> next) {
+  if (!r.feasible()) return;
+  constexpr double nothing = 0.0005;  // of a step
+  const bool late = r.staleness && r.staleness->max > 0;
+  for (auto& [name, what_if] : next) {
+    if (takes_away(name) || late) continue;
+    const bool worse = !what_if.step_time_s || *what_if.step_time_s > (1 + nothing) * r.step_time_s;
+    if (worse && what_if.why.empty()) what_if.why = "a plan for it is no better than this one";
+    if (!what_if.step_time_s || *what_if.step_time_s > r.step_time_s)
+      what_if.step_time_s = r.step_time_s;
+    if (what_if.why.empty() && *what_if.step_time_s > (1 - nothing) * r.step_time_s)
+      what_if.why = no_wait(name, r);
+  }
+  r.next = std::move(next);
+  warn_of_slower_drives(r);
+}
+
+}  // namespace spillway::result
