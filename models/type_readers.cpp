@@ -116,6 +116,15 @@ void place_experts(ConfigKeys& keys, Architecture& a, std::uint64_t dense, std::
     a.blocks[i].experts = a.experts > 0 && i >= dense && step > 0 && i % step == 0;
 }
 
+void place_qwen_experts(ConfigKeys& keys, Architecture& a) {
+  if (!make_blocks(keys, a)) return;
+  const std::uint64_t step = keys.count("decoder_sparse_step", 1);
+  for (std::size_t i = 0; i < a.blocks.size(); ++i)
+    a.blocks[i].experts = a.experts > 0 && (i + 1) % step == 0;
+  for (const std::uint64_t i : keys.counts("mlp_only_layers"))
+    if (i < a.blocks.size()) a.blocks[i].experts = false;
+}
+
 void check_experts(ConfigKeys& keys, const Architecture& a, const char* used, const char* all) {
   if (a.experts_per_token > a.experts)
     keys.complain(used,
@@ -132,7 +141,7 @@ void note_prediction_heads(ConfigKeys& keys, Architecture& a, const char* count_
 }
 
 std::vector<std::span<const TypeReader>> all_readers() {
-  return {llama_readers(), gemma_readers(),    expert_readers(), latent_readers(),
+  return {llama_readers(), gemma_readers(),    expert_readers(), latent_readers(), hybrid_readers(),
           gpt_readers(),   parallel_readers(), remote_readers(), encoder_readers()};
 }
 
