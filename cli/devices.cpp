@@ -111,6 +111,8 @@ description::MachineFile with_device_memory(description::MachineFile machine,
   const DeviceMemory each = memory_of_devices(choice, ranks);
   machine.gpu.memory = description::Bytes(each.memory);
   machine.gpu.context = description::Bytes(each.context);
+  machine.gpu.reserve = description::Bytes(0);
+  machine.sources["gpu.reserve"] = "measured: what desktop and driver hold is in gpu.context";
   machine.sources["gpu.memory"] = machine.sources["gpu.context"] = each.source;
   return machine;
 }

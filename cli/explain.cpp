@@ -185,7 +185,8 @@ json step_json(const NextStep& step) {
 
 }  // namespace
 
-void print_explanation(explore::Store& store, std::int64_t space, std::uint64_t number, Form form) {
+void print_explanation(explore::Store& store, std::int64_t space, std::uint64_t number, Form form,
+                       double limit_s) {
   const explore::SpaceRow asked = space_row(store, space);
   const auto point = store.point(space, number);
   if (!point)
@@ -200,7 +201,7 @@ void print_explanation(explore::Store& store, std::int64_t space, std::uint64_t 
   const auto now = stored.get<Result>();
   std::vector<explore::AxisRow> axes;
   for (const std::string& axis : asked.axes) axes.push_back({axis, store.axis_values(space, axis)});
-  Monitor monitor("simulating the next steps", Monitor::forever);
+  Monitor monitor("simulating the next steps", limit_s);
   const std::vector<NextStep> steps = explore::next_steps(monitor.backend(), stored["scenario"],
                                                           axes, point->point, asked.constraints);
   monitor.clear();

@@ -1,6 +1,7 @@
 #include "cli/common.hpp"
 #include "cli/explore_report.hpp"
 #include "cli/monitor.hpp"
+#include "cli/plan_common.hpp"
 #include "cli/prices.hpp"
 #include "cli/slurm_script.hpp"
 #include "cli/verbs.hpp"
@@ -273,13 +274,15 @@ void add_explain(CLI::App& verb) {
   explain->add_option("point", *point, "its number, as show has it")->required();
   explain->add_option("--space", options->space, "of several, which; else the last one");
   explain->add_flag("--json", options->json, "with the whole result of each step");
+  auto limit_s = std::make_shared<double>(plan_limit_s);
+  add_limit(*explain, *limit_s, plan_limit_help);
   explain->footer(
       "Examples:\n  spillway explore scenarios/spaces/ssds_until_gpu_limit.json --db drives.db\n"
       "  spillway explore explain drives.db 15");
-  explain->callback([options, point] {
+  explain->callback([options, point, limit_s] {
     explore::Store store(options->database, explore::Database::Access::read);
     print_explanation(store, space_in(store, options->database, options->space), *point,
-                      options->json ? Form::json : Form::table);
+                      options->json ? Form::json : Form::table, *limit_s);
   });
 }
 

@@ -32,7 +32,8 @@ void print_groups(explore::Store& store, std::int64_t space, const std::string& 
 /// Why a point of the front is what it is: what limits it, and in a table what each next step would
 /// bring, simulated.
 ///   Throws  ScenarioError: no such point, or one that is not on the front
-void print_explanation(explore::Store& store, std::int64_t space, std::uint64_t number, Form form);
+void print_explanation(explore::Store& store, std::int64_t space, std::uint64_t number, Form form,
+                       double limit_s);
 
 /// The front at other prices, with the old price beside the new one; nothing is simulated.
 ///   Throws  ScenarioError: offers for none of the parts, or no stored result

@@ -246,6 +246,7 @@ std::vector<Trial> folded(const std::vector<Class>& classes) {
   std::vector<Trial> shown;
   const auto same = [](const Trial& one, const Trial& other) {
     if (one.fits() != other.fits()) return false;
+    if (one.refused && other.refused) return true;  // by the first number that the board refuses
     return one.fits() ? reads_the_same(*one.result, *other.result) : one.reason == other.reason;
   };
   for (const Class& one : classes)

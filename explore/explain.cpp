@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 #include <span>
-#include <tuple>
 
 namespace spillway::explore {
 
@@ -87,51 +86,71 @@ void add_rates(const Scenario& scenario, std::vector<Step>& steps) {
         times("machine.host.check_fused", host.check_fused, 2)}});
 }
 
-/// The micro-batches and accumulations that make the samples of a step: the own one first, then
-/// halves and doubles of it.
-std::vector<std::pair<std::uint64_t, std::uint64_t>> splits_of(
-    const description::Training& training) {
-  const std::uint64_t own = training.micro_batch, times = training.gradient_accumulation;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> splits = {{own, times}};
-  for (std::uint64_t by = 2; own % by == 0; by *= 2) splits.emplace_back(own / by, times * by);
-  for (std::uint64_t by = 2; times % by == 0; by *= 2) splits.emplace_back(own * by, times / by);
+/// Samples of a rank in a step: micro-batch x gradient accumulation.
+struct Split {
+  std::uint64_t batch = 0, times = 0;
+};
+
+/// The splits that make the samples of a step by halves and doubles of the own one; the largest
+/// micro-batch first.
+std::vector<Split> splits_of(const description::Training& training) {
+  std::uint64_t batch = training.micro_batch, times = training.gradient_accumulation;
+  for (; times % 2 == 0; times /= 2) batch *= 2;
+  std::vector<Split> splits = {{batch, times}};
+  for (; batch % 2 == 0; batch /= 2) splits.push_back({batch / 2, times *= 2});
   return splits;
 }
 
-/// Each other system under each split. Systems whose updates come late only where those of the
-/// point do.
-std::vector<Step> system_steps(const Scenario& scenario) {
-  std::vector<Step> steps;
-  for (const strategies::System& system : strategies::catalogue()) {
-    if (scenario.strategy.system == system.name ||
-        (system.defaults().optimizer.staleness != 0 && scenario.strategy.optimizer.staleness == 0))
-      continue;
-    for (const auto& [batch, times] : splits_of(scenario.training))
-      steps.push_back({fmt::format("{}, micro-batch {}{}", system.name, batch,
-                                   times == 1 ? "" : fmt::format(" x {}", times)),
-                       {std::string(R"(strategy={"system": ")") + system.name + "\"}",
-                        fmt::format("training.micro_batch={}", batch),
-                        fmt::format("training.gradient_accumulation={}", times)}});
-  }
-  return steps;
-}
+/// Another system on its way to the split that suits it.
+struct Search {
+  std::string system;
+  std::optional<Trial> best = std::nullopt;
+  bool done = false;
 
-/// Of each system the split that is fastest, or else the first that says most.
-std::vector<Trial> best_splits(const std::vector<Trial>& all) {
-  const auto merit = [](const Trial& trial) {
-    return std::tuple(trial.fits(), trial.fits() ? trial.result->tokens_per_s : 0,
-                      trial.ruled_out ? trial.most_tokens_per_s.value_or(0) : 0);
-  };
-  std::vector<Trial> best;
-  std::string last;
-  for (const Trial& trial : all) {
-    const std::string system = trial.words.substr(0, trial.words.find(','));
-    if (system != last)
-      best.push_back(trial);
-    else if (merit(trial) > merit(best.back()))
-      best.back() = trial;
-    last = system;
+  Trial with(const Split& split) const {
+    return {fmt::format("{}, micro-batch {}{}", system, split.batch,
+                        split.times == 1 ? "" : fmt::format(" x {}", split.times)),
+            {R"(strategy={"system": ")" + system + "\"}",
+             fmt::format("training.micro_batch={}", split.batch),
+             fmt::format("training.gradient_accumulation={}", split.times)},
+            std::nullopt,
+            ""};
   }
+
+  /// Weights and states move once a micro-batch, so that smaller ones than the largest that fits
+  /// are rarely faster: one that is not ends the search.
+  void take(Trial trial) {
+    const bool fitted = best && best->fits();
+    const bool slower =
+        fitted && (!trial.fits() || trial.result->tokens_per_s <= best->result->tokens_per_s);
+    done = slower || trial.refused || trial.not_tried;
+    if (!slower) best = std::move(trial);
+  }
+};
+
+/// Each other system under the split of the samples that is fastest; one that never fits under the
+/// smallest micro-batch. Systems whose updates come late only where those of the point do.
+std::vector<Trial> other_systems(const Backend& backend, const json& written,
+                                 const Scenario& scenario) {
+  std::vector<Search> searches;
+  for (const strategies::System& system : strategies::catalogue())
+    if (scenario.strategy.system != system.name &&
+        (system.defaults().optimizer.staleness == 0 || scenario.strategy.optimizer.staleness != 0))
+      searches.push_back({system.name});
+  for (const Split& split : splits_of(scenario.training)) {
+    std::vector<Trial> round;
+    std::vector<Search*> open;
+    for (Search& search : searches) {
+      if (search.done) continue;
+      round.push_back(search.with(split));
+      open.push_back(&search);
+    }
+    if (round.empty()) break;
+    try_bounded(backend, written, round);
+    for (std::size_t i = 0; i < open.size(); ++i) open[i]->take(std::move(round[i]));
+  }
+  std::vector<Trial> best;
+  for (Search& search : searches) best.push_back(std::move(*search.best));
   return best;
 }
 
@@ -199,11 +218,9 @@ std::vector<NextStep> next_steps(const Backend& backend, const json& written,
   add_memory(scenario, parts);
   add_axes(axes, point, parts);
   add_rates(scenario, parts);
-  std::vector<Trial> trials = trials_of(parts), others = trials_of(system_steps(scenario));
+  std::vector<Trial> trials = trials_of(parts);
   try_bounded(backend, written, trials);  // what contradicts itself has that as its reason
-  TrialCounts counts;
-  try_fastest(backend, written, others, 1, counts);
-  others = best_splits(others);
+  std::vector<Trial> others = other_systems(backend, written, scenario);
   const std::size_t systems_from = trials.size();
   trials.insert(trials.end(), others.begin(), others.end());
   std::vector<NextStep> answers;

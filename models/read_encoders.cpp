@@ -161,7 +161,7 @@ WeightNames dit_names(const Architecture&) {
   return n;
 }
 
-constexpr TypeReader readers[] = {
+constexpr TypeReader encoder_types[] = {
     {"t5", read_t5, t5_names},
     {"mt5", read_t5, t5_names},
     {"bert", read_bert, bert_names},
@@ -173,6 +173,6 @@ constexpr TypeReader readers[] = {
 
 }  // namespace
 
-std::span<const TypeReader> encoder_readers() { return readers; }
+std::span<const TypeReader> encoder_readers() { return encoder_types; }
 
 }  // namespace spillway::models

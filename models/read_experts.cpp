@@ -230,7 +230,7 @@ WeightNames llama4_names(const Architecture& a) {
   return n;
 }
 
-constexpr TypeReader readers[] = {
+constexpr TypeReader expert_types[] = {
     {"mixtral", read_mixtral, sparse_block_names},
     {"qwen2_moe", read_qwen2_moe, qwen2_moe_names},
     {"qwen3_moe", read_qwen3_moe, llama_names},
@@ -247,6 +247,6 @@ constexpr TypeReader readers[] = {
 
 }  // namespace
 
-std::span<const TypeReader> expert_readers() { return readers; }
+std::span<const TypeReader> expert_readers() { return expert_types; }
 
 }  // namespace spillway::models

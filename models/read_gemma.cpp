@@ -104,7 +104,7 @@ WeightNames gemma4_names(const Architecture& a) {
   return n;
 }
 
-constexpr TypeReader readers[] = {
+constexpr TypeReader gemma_types[] = {
     {"gemma", read_gemma, gemma_names},
     {"gemma2", read_gemma2, gemma_names},
     {"gemma3_text", read_gemma3, gemma_names},
@@ -113,6 +113,6 @@ constexpr TypeReader readers[] = {
 
 }  // namespace
 
-std::span<const TypeReader> gemma_readers() { return readers; }
+std::span<const TypeReader> gemma_readers() { return gemma_types; }
 
 }  // namespace spillway::models

@@ -208,7 +208,7 @@ WeightNames mpt_names(const Architecture&) {
   return n;
 }
 
-constexpr TypeReader readers[] = {
+constexpr TypeReader gpt_types[] = {
     {"opt", read_opt, opt_names},
     {"gpt2", read_gpt2, gpt2_names},
     {"gpt_bigcode", read_gpt_bigcode, bigcode_names},
@@ -220,6 +220,6 @@ constexpr TypeReader readers[] = {
 
 }  // namespace
 
-std::span<const TypeReader> gpt_readers() { return readers; }
+std::span<const TypeReader> gpt_readers() { return gpt_types; }
 
 }  // namespace spillway::models

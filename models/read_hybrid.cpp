@@ -281,7 +281,7 @@ WeightNames mimo_v2_names(const Architecture& a) {
   return n;
 }
 
-constexpr TypeReader readers[] = {
+constexpr TypeReader hybrid_types[] = {
     {"qwen3_next", read_qwen3_next, qwen3_next_names},
     {"qwen3_5_text", read_qwen35, qwen35_names},
     {"qwen3_5_moe_text", read_qwen35_moe, qwen35_names},
@@ -292,6 +292,6 @@ constexpr TypeReader readers[] = {
 
 }  // namespace
 
-std::span<const TypeReader> hybrid_readers() { return readers; }
+std::span<const TypeReader> hybrid_readers() { return hybrid_types; }
 
 }  // namespace spillway::models

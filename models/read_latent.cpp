@@ -126,7 +126,7 @@ void read_dots1(ConfigKeys& keys, Architecture& a) {
   read_routed_experts(keys, a, 0, 1, 1408, 0);
 }
 
-constexpr TypeReader readers[] = {
+constexpr TypeReader latent_types[] = {
     {"dots1", read_dots1, llama_names},
     {"deepseek", read_deepseek, llama_names},
     {"deepseek_v2", read_deepseek_v2, llama_names},
@@ -141,6 +141,6 @@ constexpr TypeReader readers[] = {
 
 }  // namespace
 
-std::span<const TypeReader> latent_readers() { return readers; }
+std::span<const TypeReader> latent_readers() { return latent_types; }
 
 }  // namespace spillway::models

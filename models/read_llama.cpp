@@ -237,7 +237,7 @@ WeightNames stablelm_names(const Architecture& a) {
   return n;
 }
 
-constexpr TypeReader readers[] = {
+constexpr TypeReader llama_types[] = {
     {"llama", read_llama, llama_names},
     {"mllama_text_model", read_mllama, llama_names},
     {"qwen2", read_qwen2, llama_names},
@@ -287,6 +287,6 @@ WeightNames llama_names(const Architecture&) {
   return n;
 }
 
-std::span<const TypeReader> llama_readers() { return readers; }
+std::span<const TypeReader> llama_readers() { return llama_types; }
 
 }  // namespace spillway::models

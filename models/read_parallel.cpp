@@ -159,7 +159,7 @@ WeightNames falcon_names(const Architecture& a) {
   return n;
 }
 
-constexpr TypeReader readers[] = {
+constexpr TypeReader parallel_types[] = {
     {"gptj", read_gptj, gptj_names},
     {"codegen", read_gptj, codegen_names},
     {"gpt_neox", read_gpt_neox, gpt_neox_names},
@@ -173,6 +173,6 @@ constexpr TypeReader readers[] = {
 
 }  // namespace
 
-std::span<const TypeReader> parallel_readers() { return readers; }
+std::span<const TypeReader> parallel_readers() { return parallel_types; }
 
 }  // namespace spillway::models

@@ -144,7 +144,7 @@ WeightNames exaone_names(const Architecture&) {
   return n;
 }
 
-constexpr TypeReader readers[] = {
+constexpr TypeReader remote_types[] = {
     {"internlm2", read_internlm2, internlm2_names},
     {"baichuan", read_baichuan, baichuan_names},
     {"qwen", read_qwen, qwen_names},
@@ -154,6 +154,6 @@ constexpr TypeReader readers[] = {
 
 }  // namespace
 
-std::span<const TypeReader> remote_readers() { return readers; }
+std::span<const TypeReader> remote_readers() { return remote_types; }
 
 }  // namespace spillway::models

@@ -65,6 +65,11 @@ bool is_unit(std::string_view word) {
   return std::find(std::begin(units), std::end(units), word) != std::end(units);
 }
 
+/// Two words that are read as one: "1.5 GiB", "micro-batch 8 x 4".
+bool belongs_together(std::string_view word, std::string_view next) {
+  return (is_number(word) && (is_unit(next) || next == "x")) || (word == "x" && is_number(next));
+}
+
 /// `text` with no-break spaces between numbers and their units.
 std::string with_units_kept(std::string_view text) {
   std::string out;
@@ -74,7 +79,7 @@ std::string with_units_kept(std::string_view text) {
     out += word;
     if (end == text.size()) break;
     const std::size_t next = std::min(text.find(' ', end + 1), text.size());
-    const bool joined = is_number(word) && is_unit(text.substr(end + 1, next - end - 1));
+    const bool joined = belongs_together(word, text.substr(end + 1, next - end - 1));
     out += joined ? no_break_space : " ";
     at = end + 1;
   }
@@ -198,6 +203,7 @@ class Layout {
     const std::size_t gaps = gap * (block.widths.size() - 1);
     out += std::string(std::accumulate(block.widths.begin(), block.widths.end(), gaps), '-') + "\n";
     for (std::size_t i = 0; i < table_.rows.size(); ++i) {
+      if (!first_block(block) && !says_something(block, table_.rows[i])) continue;
       out += row_text(block, table_.rows[i], false);
       const auto remark = table_.remarks.find(i);
       if (remark != table_.remarks.end() && first_block(block))
@@ -206,9 +212,16 @@ class Layout {
     return out;
   }
 
-  /// A table that is cut says its remarks once.
+  /// A table that is cut says its remarks once, and names there all of its rows.
   static bool first_block(const Block& block) {
     return block.columns.size() == 1 || block.columns[1] == 1;
+  }
+
+  /// In columns that others stand before, a row of nothing but its name is left out.
+  static bool says_something(const Block& block, const std::vector<Cell>& row) {
+    return std::any_of(block.columns.begin() + 1, block.columns.end(), [&](std::size_t c) {
+      return c < row.size() && !row[c].text.empty() && row[c].text != "-";
+    });
   }
 
   std::string row_text(const Block& block, const std::vector<Cell>& row, bool title) const {

@@ -65,7 +65,10 @@ class Comparison {
     const bool swapped = weights.home == Home::ssd;
     if (knob == "overlap") return !swapped;
     const bool in_turn = swapped && !weights.overlap && !came.overlap;
-    if (knob == "prefetch_blocks") return in_turn || ahead(weights) == ahead(came);
+    // without a pool it is max_live that limits how far ahead they are fetched
+    if (knob == "prefetch_blocks")
+      return in_turn || (swapped ? ahead(weights) == ahead(came)
+                                 : (ahead(weights) == 0) == (ahead(came) == 0));
     if (knob == "prefetch_bucket" || knob == "max_live")
       return one == "all" || in_turn || (ahead(weights) == 0 && ahead(came) == 0);
     if (knob == "buffer_count" || knob == "buffer_size") return !swapped || one == "auto";

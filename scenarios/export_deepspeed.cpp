@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <deque>
+#include <numeric>
 #include <set>
 
 #include "models/model.hpp"
@@ -9,6 +11,7 @@
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/names.hpp"
 #include "scenarios/import_deepspeed.hpp"
+#include "scenarios/import_zero.hpp"
 
 namespace spillway::scenarios {
 
@@ -66,11 +69,31 @@ class Export {
     return std::max(upstream, model_.parameters.value());
   }
 
-  /// A pool on NVMe that holds no block ahead keeps DeepSpeed from prefetching, whatever the
-  /// bucket.
-  bool too_few_buffers() const {
+  /// 0 switches prefetching off. With few buffers on NVMe nothing is prefetched either, so that a
+  /// bucket that was asked for can stay, and without overlap_comm as well.
+  std::uint64_t prefetch_bucket() const {
     const WeightsPart& weights = parts_.weights;
-    return weights.home == Home::ssd && weights.buffer_count.value_or(2) < 9;
+    const bool asked = weights.prefetch_bucket != all_params;
+    const bool few = weights.home == Home::ssd && weights.buffer_count.value_or(2) < 9;
+    if (weights.prefetch_blocks == 0 && parts_.gradients.overlap && !(asked && few)) return 0;
+    return limit(weights.prefetch_bucket, 50'000'000);
+  }
+
+  /// Where nothing limits it, what the blocks fetched ahead and the one that runs have at most:
+  /// without such a limit DeepSpeed gathers the whole model. With a pool on NVMe its buffers limit.
+  std::uint64_t max_live() const {
+    const WeightsPart& weights = parts_.weights;
+    if (weights.max_live != all_params || weights.home == Home::ssd)
+      return limit(weights.max_live, 1'000'000'000);
+    std::uint64_t most = 0;
+    std::deque<std::uint64_t> neighbours;
+    for (std::uint32_t layer = 0; layer < model_.layers.size(); ++layer) {
+      neighbours.push_back(elements_used(model_, layer));
+      if (neighbours.size() > weights.prefetch_blocks + 1) neighbours.pop_front();
+      most =
+          std::max(most, std::accumulate(neighbours.begin(), neighbours.end(), std::uint64_t{0}));
+    }
+    return most;
   }
 
   json zero() const {
@@ -79,11 +102,9 @@ class Export {
                  {"overlap_comm", parts_.gradients.overlap},
                  {"reduce_bucket_size", parts_.gradients.reduce_bucket.value()}};
     if (stage() == 3) {
-      const bool off =
-          weights.prefetch_blocks == 0 && parts_.gradients.overlap && !too_few_buffers();
-      section["stage3_prefetch_bucket_size"] = off ? 0 : limit(weights.prefetch_bucket, 50'000'000);
+      section["stage3_prefetch_bucket_size"] = prefetch_bucket();
       section["stage3_param_persistence_threshold"] = weights.persistence_threshold.value();
-      section["stage3_max_live_parameters"] = limit(weights.max_live, 1'000'000'000);
+      section["stage3_max_live_parameters"] = max_live();
       section["stage3_max_reuse_distance"] = weights.max_reuse.value();
       section["sub_group_size"] = parts_.optimizer.subgroup.value();
     }
@@ -176,8 +197,7 @@ Attempt attempt(const Scenario& scenario, const models::Model& model,
   again.sequence = scenario.training.sequence;
   again.deepspeed = version;
   const LocatedJson text = located_at(made.exported.ds_config, {"ds_config.json", 1, 1});
-  const Imported back = import_deepspeed(text, again, model.architecture.hidden,
-                                         model.architecture.max_positions, scenario.machine.gpus());
+  const Imported back = import_deepspeed(text, again, model, scenario.machine.gpus());
   made.exported.version = back.version;
   json whole = scenario;
   for (const char* part : {"training", "parallel"}) whole[part].update(back.scenario.at(part));
@@ -223,6 +243,9 @@ void note_what_it_cannot_say(const Scenario& scenario, Exported& exported) {
 
 Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo>& systems,
                           const ExportOptions& options) {
+  if (scenario.run.io_bench)
+    throw ScenarioError({{"", 0, 0, "run.io_bench", "a benchmark of I/O trains nothing",
+                          "export a scenario that has a model"}});
   refuse_other_schedules(scenario, options.nearest);
   const models::Model model =
       models::build_model(models::read_architecture(scenario.model, scenario.model_name, "model"));

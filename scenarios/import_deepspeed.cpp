@@ -26,12 +26,7 @@ bool mentions(std::string name, const std::string& part) {
   return name.find(part) != std::string::npos;
 }
 
-/// Of a model: what a configuration's numbers depend on.
-struct Widths {
-  std::uint64_t hidden, max_positions;
-};
-
-Widths whole_model(const std::string& name) {
+models::Model whole_model(const std::string& name) {
   std::vector<Complaint> complaints;
   const Carried carried = bring_in(name, "models/library", {}, "model", complaints);
   const std::string only = "spillway describes full fine-tuning only; name the base model";
@@ -45,20 +40,21 @@ Widths whole_model(const std::string& name) {
   if (!complaints.empty()) throw ScenarioError(complaints);
   const models::Architecture model = read_config(carried.json, carried.name, "", complaints);
   if (!complaints.empty()) throw ScenarioError(complaints);
-  return {model.hidden, model.max_positions};
+  return models::build_model(model);
 }
 
 /// Builds one scenario out of one configuration.
 class Import {
  public:
-  Import(const LocatedJson& config, const ImportOptions& options, Widths widths, std::uint64_t gpus)
-      : keys_(config), options_(options), widths_(widths), gpus_(gpus) {
+  Import(const LocatedJson& config, const ImportOptions& options, const models::Model& model,
+         std::uint64_t gpus)
+      : keys_(config), options_(options), model_(model), gpus_(gpus) {
     imported_.version = deepspeed_version(options.deepspeed);
   }
 
   Imported run() {
     refuse_partial_training();
-    ZeroImport zero(keys_, imported_.version, widths_.hidden, imported_.notes);
+    ZeroImport zero(keys_, imported_.version, model_, imported_.notes);
     precision_ = precision();
     imported_.scenario = {{"name", options_.model + " from a DeepSpeed configuration"},
                           {"model", options_.model},
@@ -192,7 +188,7 @@ class Import {
 
   std::uint64_t sequence() {
     if (options_.sequence) return *options_.sequence;
-    const std::uint64_t positions = widths_.max_positions;
+    const std::uint64_t positions = model_.architecture.max_positions;
     const std::uint64_t tokens = positions > 0 ? std::min<std::uint64_t>(positions, 4096) : 4096;
     note(fmt::format("training.sequence: not in a DeepSpeed configuration, taken as {}", tokens));
     return tokens;
@@ -235,30 +231,30 @@ class Import {
 
   DeepSpeedKeys keys_;
   const ImportOptions& options_;
-  Widths widths_;
+  const models::Model& model_;
   std::uint64_t gpus_;
   std::string precision_;
   Imported imported_;
 };
 
-Imported import_checked(const LocatedJson& config, const ImportOptions& options, Widths widths,
-                        std::uint64_t gpus) {
+Imported import_checked(const LocatedJson& config, const ImportOptions& options,
+                        const models::Model& model, std::uint64_t gpus) {
   if (!config.value.is_object())
     throw ScenarioError(
         {{config.place("").file, 1, 1, "", "a DeepSpeed configuration is an object", ""}});
-  return Import(config, options, widths, gpus).run();
+  return Import(config, options, model, gpus).run();
 }
 
 }  // namespace
 
 Imported import_deepspeed(const LocatedJson& ds_config, const ImportOptions& options) {
-  const Widths widths = whole_model(options.model);
-  return import_checked(ds_config, options, widths, read_machine(options.machine).gpus());
+  const models::Model model = whole_model(options.model);
+  return import_checked(ds_config, options, model, read_machine(options.machine).gpus());
 }
 
 Imported import_deepspeed(const LocatedJson& ds_config, const ImportOptions& options,
-                          std::uint64_t hidden, std::uint64_t max_positions, std::uint64_t gpus) {
-  return import_checked(ds_config, options, {hidden, max_positions}, gpus);
+                          const models::Model& model, std::uint64_t gpus) {
+  return import_checked(ds_config, options, model, gpus);
 }
 
 }  // namespace spillway::scenarios

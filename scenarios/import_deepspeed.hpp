@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/model.hpp"
 #include "scenarios/deepspeed_version.hpp"
 #include "scenarios/located_json.hpp"
 
@@ -39,6 +40,6 @@ Imported import_deepspeed(const LocatedJson& ds_config, const ImportOptions& opt
 /// The same for a model and a number of GPUs that are known; `options.model` and `.machine` are
 /// names only.
 Imported import_deepspeed(const LocatedJson& ds_config, const ImportOptions& options,
-                          std::uint64_t hidden, std::uint64_t max_positions, std::uint64_t gpus);
+                          const models::Model& model, std::uint64_t gpus);
 
 }  // namespace spillway::scenarios

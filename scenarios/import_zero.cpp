@@ -25,9 +25,20 @@ const char* home(const std::string& device) {
 
 }  // namespace
 
-ZeroImport::ZeroImport(DeepSpeedKeys& keys, const DeepSpeedVersion& version, std::uint64_t hidden,
-                       std::vector<std::string>& notes)
-    : keys_(keys), version_(version), hidden_(hidden), notes_(notes) {
+std::uint64_t elements_used(const models::Model& model, std::uint32_t layer) {
+  std::uint64_t elements = 0;
+  for (const std::uint32_t weight : model.used_by(layer))
+    elements += model.weights[weight].parameters.value();
+  return elements;
+}
+
+ZeroImport::ZeroImport(DeepSpeedKeys& keys, const DeepSpeedVersion& version,
+                       const models::Model& model, std::vector<std::string>& notes)
+    : keys_(keys),
+      version_(version),
+      model_(model),
+      hidden_(model.architecture.hidden),
+      notes_(notes) {
   read_stage();
   read_offload();
 }
@@ -113,6 +124,20 @@ bool ZeroImport::fetches_ahead() {
   return keys_.flag(zero + "overlap_comm", true) || !version_.at_least(16, 0);
 }
 
+/// A module's hook fetches at least one tensor more, so that the fetches run ahead of the modules
+/// until `live` elements are there: so many blocks beside the one that runs.
+///   Source  partitioned_param_coordinator.py, fetch_sub_module
+std::uint64_t ZeroImport::blocks_ahead(std::uint64_t live) const {
+  std::uint64_t blocks = 0, elements = 0;
+  for (std::uint32_t layer = 0; layer < model_.layers.size(); ++layer) {
+    if (!model_.layers[layer].is_block) continue;
+    ++blocks;
+    elements += elements_used(model_, layer);
+  }
+  const std::uint64_t fit = description::divide_up(live * blocks, elements);
+  return std::clamp<std::uint64_t>(fit, 2, blocks + 1) - 1;
+}
+
 json ZeroImport::weights() {
   json weights{{"home", home(param_)}, {"prefetch_blocks", 1}};
   if (sharded()) {
@@ -124,6 +149,7 @@ json ZeroImport::weights() {
     const std::uint64_t live = size("stage3_max_live_parameters", billion, billion);
     weights["prefetch_bucket"] = params(bucket);
     weights["max_live"] = params(live);
+    if (param_ != "nvme") weights["prefetch_blocks"] = blocks_ahead(live);
     weights["max_reuse"] = params(size("stage3_max_reuse_distance", billion, billion));
     weights["persistence_threshold"] =
         params(size("stage3_param_persistence_threshold", 100'000, 10 * hidden_));

@@ -4,18 +4,21 @@
 #include <string>
 #include <vector>
 
-#include "models/architecture.hpp"
+#include "models/model.hpp"
 #include "scenarios/deepspeed_keys.hpp"
 #include "scenarios/deepspeed_version.hpp"
 
 namespace spillway::scenarios {
 
+/// Elements of all the weights that a layer uses, a tied embedding's included.
+std::uint64_t elements_used(const models::Model& model, std::uint32_t layer);
+
 /// The strategy that the zero_optimization of a configuration describes.
 class ZeroImport {
  public:
-  /// `hidden`: the model's width, of which Hugging Face's "auto" makes sizes. What is assumed or
-  /// left out goes to `notes`.
-  ZeroImport(DeepSpeedKeys& keys, const DeepSpeedVersion& version, std::uint64_t hidden,
+  /// Of the model's width Hugging Face's "auto" makes sizes. What is assumed or left out goes to
+  /// `notes`.
+  ZeroImport(DeepSpeedKeys& keys, const DeepSpeedVersion& version, const models::Model& model,
              std::vector<std::string>& notes);
 
   std::uint64_t stage() const { return stage_; }
@@ -38,9 +41,11 @@ class ZeroImport {
   nlohmann::json optimizer();
   bool sharded() const { return stage_ == 3; }
   bool fetches_ahead();
+  std::uint64_t blocks_ahead(std::uint64_t live) const;
 
   DeepSpeedKeys& keys_;
   const DeepSpeedVersion& version_;
+  const models::Model& model_;
   std::uint64_t hidden_;
   std::vector<std::string>& notes_;
   std::uint64_t stage_ = 0;

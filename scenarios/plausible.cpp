@@ -78,7 +78,6 @@ std::vector<Complaint> implausible(const description::Scenario& scenario,
   ranges.count("training.micro_batch", training.micro_batch, 100'000);
   ranges.count("training.sequence", training.sequence, 16ull << 20);
   ranges.count("training.gradient_accumulation", training.gradient_accumulation, 100'000);
-  ranges.count("run.steps", scenario.run.steps, 1000000);
   ranges.count("run.warmup_steps", scenario.run.warmup_steps, 1000);
   if (scenario.model.is_object())
     for (const char* key : {"num_hidden_layers", "n_layer", "num_layers"})

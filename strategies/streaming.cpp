@@ -230,6 +230,7 @@ class Streaming {
   /// The hook of the layer that begins to run as number `turn`: fetches the next ones.
   void prefetch_behind(std::uint32_t turn, bool backward) {
     if (!overlap_) return;
+    weights_.look_again();
     for (std::uint64_t i = turn + 1; i <= turn + ahead_ && i < layers_; ++i) {
       fetch(layer_at(static_cast<std::uint32_t>(i), backward));
     }

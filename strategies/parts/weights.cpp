@@ -47,6 +47,7 @@ Weights::Weights(Machine& machine, Rank rank, const Job& job)
       flat_offset_(job.model.weights.size()),
       extents_(job.model.weights.size()),
       turn_(machine.scheduler(), 1),
+      looked_again_(machine.scheduler()),
       pool_of_(job.model.weights.size()) {
   for (std::size_t layer = 0; layer < job.model.layers.size(); ++layer)
     demanded_.emplace_back(machine.scheduler());
@@ -258,6 +259,16 @@ Op Weights::gather_weight(const LayerWeight& slot, View region, Op own_share_is_
                              own_share_is_there);
 }
 
+void Weights::look_again() {
+  looked_again_.set();
+  looked_again_.reset();
+}
+
+void Weights::demand(std::uint32_t layer) {
+  demanded_[layer].set();
+  look_again();
+}
+
 void Weights::begin_pass(bool backward) {
   if (chunks_) chunks_->begin_pass(backward);
   for (Event& event : demanded_) event.reset();
@@ -366,8 +377,9 @@ Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
     }
     const std::uint64_t more = job_.elements(slot.weight);
     held_back_[layer] = !may_live(slot);
-    if (held_back_[layer] || !finds_room(slot)) co_await demanded_[layer];
+    while (!may_live(slot) && !demanded_[layer].is_set()) co_await looked_again_;
     held_back_[layer] = false;
+    if (!finds_room(slot)) co_await demanded_[layer];
     gathered.live.emplace_back(live_, more);
     gathered.views.push_back(co_await bring(slot, gathered));
   }

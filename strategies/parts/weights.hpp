@@ -85,7 +85,9 @@ class Weights {
   /// All that `layer` must gather would fit into the GPU memory that is free now.
   bool has_room(std::uint32_t layer) const;
   /// `layer` is the next to run: what is missing of it is fetched whatever the limits say.
-  void demand(std::uint32_t layer) { demanded_[layer].set(); }
+  void demand(std::uint32_t layer);
+  /// The hook of a layer: what `max_live` held back is fetched as far as it now allows.
+  void look_again();
   /// Nothing is demanded: a pass begins.
   void begin_pass(bool backward);
   /// All that a step knew of them is over: they are about to be updated.
@@ -145,6 +147,7 @@ class Weights {
   Buffer gpu_flat_, host_flat_;
   std::vector<Stored> extents_;
   Semaphore turn_;  ///< one layer is fetched at a time: all ranks gather in the same order
+  Event looked_again_;
   Op last_read_, last_copy_;
   Replay* replay_ = nullptr;
   Delays* delays_ = nullptr;        ///< keeps what fetches saw

@@ -104,7 +104,7 @@ TEST(Delivery, IsABugOfOursWhenASimulationCrashes) {
 TEST(Delivery, IsADevicesErrorWhenASimulationIsKilledFromOutside) {
   const Ended ended = compared_under("");
   EXPECT_EQ(ended.exit, 3);
-  EXPECT_THAT(ended.out, HasSubstr("ended by signal Killed"));
+  EXPECT_THAT(ended.out, HasSubstr("by signal Killed"));
 }
 
 /// Waits until `done` or ten seconds are over.

@@ -59,6 +59,14 @@ TEST(PlanDrives, FoldsNumbersThatReadTheSame) {
   EXPECT_EQ(spillway(fast + " --json").json()["trials"].size(), 6u);
 }
 
+TEST(PlanDrives, SaysOnceWhatTheBoardHasNoRoomFor) {
+  const Ended ended = spillway("plan drives qwen7b_workstation");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("5 to 16 drives of nvme"));
+  EXPECT_THAT(ended.out, HasSubstr("the board has 4 M.2"));
+  EXPECT_EQ(ended.out.find("6 are asked for"), std::string::npos);
+}
+
 TEST(PlanDrives, SaysHowNearDrivesComeThatDoNotLast) {
   const std::string text = text_of(
       spillway("plan drives scenarios/examples/lohan_13b_batch32.json --most 6 --lifetime 1000"));

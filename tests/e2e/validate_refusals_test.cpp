@@ -64,7 +64,7 @@ TEST(ValidateRefuses, ADirectoryThatItMayNotWriteTo) {
 TEST(ValidateRefuses, MoreMemoryThanThereIsAndSaysWhatItIsFor) {
   json server = some_server();
   server["host"]["memory"] = "64 TiB";
-  server["gpu"]["memory"] = "8 TiB";
+  server["gpu"]["memory"] = "4 TiB";
   const Ended ended = Server(server).validate(
       "--on a --synthetic --set strategy.system=zero_offload --set "
       "model=llama-3-70b");

@@ -150,7 +150,7 @@ TEST(Validate, TakesAScenarioThatDoesNotFitForAnAnswer) {
   EXPECT_EQ(answer["weights_equal"], nullptr);
   EXPECT_TRUE(answer["errors"].empty());
   EXPECT_THAT(server.validate("--on a --set training.micro_batch=4000").out,
-              HasSubstr("Does not fit: GPU memory has no room"));
+              HasSubstr("Does not fit: GPU memory needs"));
   EXPECT_TRUE(server.is_empty("a"));
 }
 

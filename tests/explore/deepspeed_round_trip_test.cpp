@@ -40,7 +40,7 @@ TEST_P(EveryExample, IsRefusedByKeyOrComesBackFromItsDeepSpeedFileWithTheSameRes
     exported = scenarios::export_deepspeed(scenario, known_systems());
   } catch (const description::ScenarioError& error) {
     for (const description::Complaint& complaint : error.complaints())
-      EXPECT_THAT(complaint.path, testing::MatchesRegex("(strategy|parallel|training)\\..+"));
+      EXPECT_THAT(complaint.path, testing::MatchesRegex("(strategy|parallel|training|run)\\..+"));
     return;
   }
   const auto back =

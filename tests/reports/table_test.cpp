@@ -92,6 +92,21 @@ TEST(Table, CutsColumnsOfNumbersIntoBlocksAndRepeatsTheFirst) {
   EXPECT_EQ(lines_of(to_text(table, {28})).size(), 3u);
 }
 
+TEST(Table, NamesAllItsRowsInTheFirstBlockAndThenThoseThatHaveSomethingThere) {
+  const Table table{{{"what", Align::left}, {"first_____"}, {"why not___", Align::left}},
+                    {{"a", "1", ""}, {"b", "-", "too small"}, {"c", "3", "-"}}};
+  EXPECT_EQ(to_text(table, {27}),
+            "what  first_____\n"
+            "----------------\n"
+            "a              1\n"
+            "b              -\n"
+            "c              3\n"
+            "\n"
+            "what  why not___\n"
+            "----------------\n"
+            "b     too small\n");
+}
+
 TEST(Table, SaysARemarkOnceBelowItsRowOverTheWholeWidth) {
   const Table table{{{"what", Align::left}, {"first_____"}, {"second____"}},
                     {{"x", "1", "2"}, {"y", "3", "4"}},
@@ -198,6 +213,7 @@ TEST(Wrapped, KeepsANumberWithItsUnit) {
   EXPECT_THAT(wrapped("weights 6.5 GiB", 11), ElementsAre("weights", "6.5 GiB"));
   EXPECT_THAT(wrapped("for $1,500, 12 days.", 14), ElementsAre("for $1,500,", "12 days."));
   EXPECT_THAT(wrapped("(-3.1 %) so", 7), ElementsAre("(-3.1", "%) so"));  // longer than a line
+  EXPECT_THAT(wrapped("batch 8 x 4", 7), ElementsAre("batch", "8 x 4"));
   EXPECT_THAT(wrapped("rank 6 of", 7), ElementsAre("rank 6", "of"));      // no unit
 }
 

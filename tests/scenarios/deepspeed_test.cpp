@@ -59,6 +59,18 @@ TEST(ImportDeepSpeed, ReadsNumbersWrittenAsFloats) {
   EXPECT_EQ(strategy["weights"]["prefetch_blocks"], 0);  // 5 buffers hold no block ahead
 }
 
+TEST(ImportDeepSpeed, FetchesAheadAsManyBlocksAsMayLive) {
+  const auto blocks = [](const std::string& live) {
+    return import(R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"},
+                      "stage3_max_live_parameters": )" +
+                  live + "}}")
+        .scenario["strategy"]["weights"]["prefetch_blocks"];
+  };
+  EXPECT_EQ(blocks("1e9"), 12);   // all that gpt2 has
+  EXPECT_EQ(blocks("2.2e7"), 3);  // 7.09e6 each: the one that runs, two and a part of a third
+  EXPECT_EQ(blocks("1"), 1);
+}
+
 TEST(ImportDeepSpeed, CompletesTheThreeBatchSizes) {
   // 32 samples in all = 4 x accumulation x 2 ranks
   const json training = import(R"({"train_batch_size": 32, "train_micro_batch_size_per_gpu": 4})")

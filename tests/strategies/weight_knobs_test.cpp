@@ -53,6 +53,21 @@ TEST(WeightKnobs, TheLimitOfLiveElementsHoldsGatheredWeightsBack) {
   EXPECT_LE(live, 2 * 530'000'000ull);  // two blocks, no more
 }
 
+TEST(WeightKnobs, WhatTheLimitHoldsBackComesOnceALayerIsGivenBack) {
+  // kernels and copies take about as long: what is late is waited for
+  const auto forward = [](const std::string& blocks, const std::string& live) {
+    return simulate(llama({"strategy.system=zero_offload", "strategy.weights.home=host",
+                           "machine=workstation_2gpu", "training.sequence=2048",
+                           "training.micro_batch=8", "strategy.weights.prefetch_blocks=" + blocks,
+                           "strategy.weights.max_live=" + live}))
+        .forward_s;
+  };
+  const double one = forward("1", "all");
+  EXPECT_GT(forward("0", "all"), 1.2 * one);
+  // three blocks and a bit: a fourth is held back at each hook, never the next one
+  EXPECT_NEAR(forward("4", "8e8 params"), one, 0.001 * one);
+}
+
 TEST(WeightKnobs, EitherLimitOfZeroSwitchesPrefetchingOff) {
   // weights in host memory: what comes in its turn waits until the layer before has left the GPU
   const auto forward = [](const std::string& knob) {
