@@ -4,6 +4,7 @@
 #include "models/type_readers.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace spillway::models {
 
@@ -45,20 +46,66 @@ void settle(ConfigKeys& keys, Architecture& a, const char* heads_key) {
   if (a.ffn == 0) keys.complain("intermediate_size", "leaves a feed-forward without columns");
   if (a.head_dim == 0) keys.complain(heads_key, "leaves heads without elements");
   if (a.rotated_dims >= a.head_dim) a.rotated_dims = 0;
+  for (const BlockTraits& traits : a.blocks) {
+    const BlockShape& own = traits.shape;
+    const std::uint64_t heads = own.heads > 0 ? own.heads : a.heads;
+    const std::uint64_t kv_heads = own.kv_heads > 0 ? own.kv_heads : a.kv_heads;
+    if (traits.mixer != Mixer::attention || heads % kv_heads == 0) continue;
+    keys.complain("", "a block has " + std::to_string(kv_heads) +
+                          " key and value heads, which do "
+                          "not divide its " +
+                          std::to_string(heads) + " heads");
+    break;
+  }
 }
 
 }  // namespace
 
-BlockTraits Architecture::block(std::uint64_t index) const {
-  if (index < blocks.size()) return blocks[index];
+BlockTraits Architecture::block(std::uint64_t number) const {
+  if (number < blocks.size()) return blocks[number];
   BlockTraits alike;
   alike.experts = experts > 0;
   return alike;
 }
 
-bool Architecture::has_dense_blocks() const {
-  if (blocks.empty()) return experts == 0;
-  return std::any_of(blocks.begin(), blocks.end(), [](const BlockTraits& b) { return !b.experts; });
+Architecture Architecture::of_block(const BlockTraits& traits) const {
+  Architecture a = *this;
+  a.blocks.clear();
+  a.notes.clear();
+  const BlockShape& own = traits.shape;
+  const auto take = [](std::uint64_t& size, std::uint64_t differs) {
+    if (differs > 0) size = differs;
+  };
+  take(a.heads, own.heads);
+  take(a.kv_heads, own.kv_heads);
+  take(a.head_dim, own.head_dim);
+  take(a.value_dim, own.value_dim);
+  take(a.rotated_dims, own.rotated_dims);
+  take(a.ffn, own.ffn);
+  a.attention_sinks = attention_sinks && traits.sinks;
+  a.here = traits;
+  return a;
+}
+
+std::vector<std::pair<const char*, std::uint64_t>> Architecture::shared_by_ranks() const {
+  std::uint64_t all_heads = 0, all_kv_heads = 0, columns = 0;
+  const auto add = [&](const Architecture& a, const BlockTraits& traits) {
+    if (traits.mixer == Mixer::attention) {
+      all_heads = std::gcd(all_heads, a.heads);
+      all_kv_heads = std::gcd(all_kv_heads, a.kv_heads);
+    }
+    if (traits.feeds && (!traits.experts || dense_beside_experts))
+      columns = std::gcd(columns, a.ffn);
+  };
+  for (const BlockTraits& traits : blocks) add(of_block(traits), traits);
+  if (blocks.empty()) add(*this, block(0));
+  return {{"attention heads", all_heads},
+          {"key and value heads", all_kv_heads},
+          {"feed-forward columns", columns},
+          {"heads of linear attention", std::gcd(delta.key_heads, delta.value_heads)},
+          {"heads and groups of the state space", std::gcd(state_space.heads, state_space.groups)},
+          {"columns of an expert", expert_ffn},
+          {"columns of the shared experts", shared_ffn}};
 }
 
 Architecture read_architecture(const nlohmann::json& config, const std::string& name,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spillway::models {
@@ -40,12 +41,58 @@ struct LatentAttention {
   std::uint64_t rotated = 0;     ///< elements with rotary positions
 };
 
+/// A learned choice of the tokens that a query attends to: every earlier token is scored by a few
+/// narrow heads (DeepSeek-V3.2).
+struct TokenIndex {
+  std::uint64_t heads = 0;
+  std::uint64_t head_dim = 0;
+  std::uint64_t chosen = 0;  ///< tokens a query; 0: it attends to all
+};
+
+/// Linear attention by the gated delta rule, behind a short convolution of queries, keys and values
+/// (Qwen3-Next).
+struct DeltaRule {
+  std::uint64_t key_heads = 0, value_heads = 0;
+  std::uint64_t key_dim = 0, value_dim = 0;  ///< elements of a head
+  std::uint64_t kernel = 0;                  ///< tokens that the convolution sees
+
+  std::uint64_t key_width() const { return key_heads * key_dim; }
+  std::uint64_t value_width() const { return value_heads * value_dim; }
+};
+
+/// A selective state space, whose inputs and outputs groups of heads share (Mamba 2).
+struct StateSpace {
+  std::uint64_t heads = 0, head_dim = 0;
+  std::uint64_t groups = 0, state = 0;  ///< elements of a state a head element
+  std::uint64_t kernel = 0;             ///< tokens that the convolution sees
+  std::uint64_t chunk = 0;              ///< tokens that are taken at once
+  bool convolution_bias = false;
+  bool bias = false;  ///< of both projections
+
+  std::uint64_t width() const { return heads * head_dim; }
+  std::uint64_t mixed_width() const { return width() + 2 * groups * state; }
+};
+
+/// What mixes the tokens of a block.
+enum class Mixer { attention, delta_rule, state_space, none };
+
+/// Sizes of a block that differ from the architecture's; 0: they do not.
+struct BlockShape {
+  std::uint64_t heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0, rotated_dims = 0, ffn = 0;
+};
+
 /// What may differ from decoder block to decoder block.
 struct BlockTraits {
   std::uint64_t window = 0;  ///< latest tokens that a query sees; 0: all before it
   bool chunked = false;      ///< the window is a chunk of the sequence and does not slide
   bool rotary = true;
   bool experts = false;
+  Mixer mixer = Mixer::attention;
+  bool feeds = true;             ///< there is a feed-forward behind the mixer
+  bool sinks = true;             ///< where Architecture::attention_sinks has them
+  bool own_index = true;         ///< else its tokens are those of the last block that chose
+  bool keys_are_values = false;  ///< one projection for both (Gemma 4)
+  BlockShape shape;
 };
 
 /// What a Hugging Face `config.json` says about a transformer, in one vocabulary for all types.
@@ -62,15 +109,21 @@ struct Architecture {
   std::uint64_t head_dim = 0;
   std::uint64_t value_dim = 0;  ///< of a value head where it differs from head_dim; 0: the same
   LatentAttention latent;
+  TokenIndex index;
+  StateSpace state_space;     ///< likewise
+  DeltaRule delta;            ///< of the blocks whose mixer it is
   std::uint64_t ffn = 0;      ///< of blocks without experts
   bool gated_ffn = false;     ///< gate and up projections (SwiGLU, GEGLU)
   std::uint64_t experts = 0;  ///< 0: dense
   std::uint64_t experts_per_token = 0;
-  std::uint64_t expert_ffn = 0;  ///< width of one expert
-  std::uint64_t shared_ffn = 0;  ///< width of the experts that every token uses, together
-  bool shared_gate = false;      ///< their output is weighed by a row of its own (Qwen 2)
+  std::uint64_t expert_ffn = 0;     ///< width of one expert
+  std::uint64_t shared_ffn = 0;     ///< width of the experts that every token uses, together
+  bool shared_gate = false;         ///< their output is weighed by a row of its own (Qwen 2)
+  std::uint64_t expert_latent = 0;  ///< width that experts read and write; 0: the hidden one
   bool router_bias = false;
   bool expert_bias = false;
+  bool router_scales = false;         ///< norm of the router's input, and a factor an expert
+  bool dense_beside_experts = false;  ///< a feed-forward and experts, whose sum the block adds
   std::uint64_t vocabulary = 0;
   std::uint64_t embedding_width = 0;  ///< OPT's word_embed_proj_dim; otherwise hidden
   bool tied_embeddings = false;
@@ -84,6 +137,8 @@ struct Architecture {
   bool final_norm = true;
   BlockForm form = BlockForm::pre_norm;
   HeadNorm head_norm = HeadNorm::none;
+  bool value_norm = false;              ///< each value head is normed, without weights
+  bool attention_gate = false;          ///< a sigmoid, an element each, of what attention computes
   bool hidden_dropout = false;          ///< drops hidden states; else attention weights alone
   bool alibi = false;                   ///< positions are slopes added to the scores
   std::uint64_t rotated_dims = 0;       ///< elements of a head that rotate; 0: all
@@ -92,6 +147,7 @@ struct Architecture {
   bool logit_softcap = false;           ///< logits likewise
   bool clamped_gate = false;            ///< gpt_oss clamps gate and up, and adds 1 to the latter
   std::vector<BlockTraits> blocks;      ///< one a decoder block; empty: they are alike
+  BlockTraits here{};                   ///< of the block that this is the architecture of
   std::uint64_t learned_positions = 0;  ///< rows of a learned position table, 0: none
   std::uint64_t max_positions = 0;      ///< longest sequence, 0: no limit
   std::uint64_t relative_position_buckets = 0;  ///< T5: a table of buckets x heads once a stack
@@ -121,9 +177,12 @@ struct Architecture {
   bool is_parallel() const {
     return form == BlockForm::parallel || form == BlockForm::parallel_norms;
   }
-  BlockTraits block(std::uint64_t index) const;
-  /// Whether any decoder block has a feed-forward without experts.
-  bool has_dense_blocks() const;
+  BlockTraits block(std::uint64_t number) const;
+  /// The architecture as a block of these traits has it; without `blocks`.
+  Architecture of_block(const BlockTraits& traits) const;
+  /// What tensor ranks must be able to share evenly, a word for each: heads, columns. Where blocks
+  /// differ it is their greatest common divisor.
+  std::vector<std::pair<const char*, std::uint64_t>> shared_by_ranks() const;
 };
 
 /// The model types that can be read, for messages.

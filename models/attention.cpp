@@ -64,7 +64,10 @@ double scores_of(const Workload& w, const AttentionCall& call) {
 Flops attention_flops(const Tape& tape, const AttentionCall& call) {
   const Workload& w = tape.workload();
   const Architecture& a = tape.architecture();
-  const std::uint64_t widths = tape.split(a.query_width()) + tape.split(a.attention_width());
+  std::uint64_t widths = tape.split(a.query_width()) + tape.split(a.attention_width());
+  // Chosen tokens differ from query to query: what is gathered are latents, one for all heads.
+  if (call.chosen && w.sequence > a.index.chosen && w.attention == Attention::flash)
+    widths = tape.split(a.heads) * (2 * a.latent.kv_rank + a.latent.rotated);
   return Flops(2 * static_cast<double>(w.micro_batch) * scores_of(w, call) *
                static_cast<double>(widths));
 }
@@ -79,6 +82,7 @@ void attention(Tape& tape, const AttentionCall& call) {
   const Flops flops = attention_flops(tape, call);
   std::vector<TensorId> saved{call.query.tensor, call.key.tensor, call.value.tensor};
   std::vector<Operand> operands;
+  if (call.chosen) saved.push_back(*call.chosen);
   for (const TensorId input : saved) operands.push_back({input, Access::read});
   for (const std::uint32_t table : call.tables) operands.push_back({table, Access::read});
   operands.push_back({call.output.tensor, Access::write});

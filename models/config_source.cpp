@@ -27,7 +27,11 @@ constexpr Alias aliases[] = {
     {"qwen3_vl_moe", "qwen3_moe"},
     {"qwen3_vl_moe_text", "qwen3_moe"},
     {"qwen3_omni_moe_text", "qwen3_moe"},
+    {"qwen3_5", "qwen3_5_text"},
+    {"qwen3_5_moe", "qwen3_5_moe_text"},
     {"gemma3", "gemma3_text"},
+    {"gemma4", "gemma4_text"},
+    {"deci", "nemotron-nas"},
     {"paligemma", "gemma"},
     {"llama4", "llama4_text"},
     {"mllama", "mllama_text_model"},
@@ -236,11 +240,11 @@ std::string decide_type(ConfigSource& source, const ConfigKeys& outer) {
   std::string type = keys.text("model_type", "");
   if (type.empty() && !source.prefix.empty()) type = outer.json().value("model_type", "");
   keys.throw_complaints();
-  if (const auto no = refused(keys, type)) {
+  const std::string own = reading_type(type);
+  if (const auto no = refused(keys, own)) {
     keys.complain(no->key, no->block + " cannot be described", "transformers with attention can");
     keys.throw_complaints();
   }
-  const std::string own = reading_type(type);
   if (reader_named(own)) return own;
   const std::string by_name = type_of_architectures(keys);
   if (!by_name.empty()) {

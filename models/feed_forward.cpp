@@ -54,10 +54,12 @@ struct Matrices {
   std::uint64_t rows = 0;   ///< token copies
   std::uint64_t width = 0;  ///< one rank's
   std::uint64_t batch = 0;  ///< matrices in one tensor; 0: one in each
+  std::uint64_t outer = 0;  ///< what they read and write; 0: hidden states
 };
 
 Value multiply(Tape& tape, const LayerWeights& weights, const Matrices& m, Value x) {
   const Architecture& a = tape.architecture();
+  const std::uint64_t outer = m.outer > 0 ? m.outer : a.hidden;
   const auto product = [&](const char* name, WeightKind kind, Value input, std::uint64_t inputs,
                            const std::vector<Value>& outputs) {
     matmul(tape, m.prefix + name, input, weights.group(kind), m.rows, inputs, outputs, m.batch);
@@ -67,20 +69,20 @@ Value multiply(Tape& tape, const LayerWeights& weights, const Matrices& m, Value
   if (a.gated_ffn) {
     const Value gate = tape.value(m.prefix + ".gate", m.rows * m.width);
     if (weights.has(m.gate)) {
-      product(".gate", m.gate, x, a.hidden, {gate});
-      product(".up", m.up, x, a.hidden, {up});
+      product(".gate", m.gate, x, outer, {gate});
+      product(".up", m.up, x, outer, {up});
     } else {
-      product(".gate_up", m.up, x, a.hidden, {gate, up});
+      product(".gate_up", m.up, x, outer, {gate, up});
     }
     inner = gated_product(tape, m.prefix, gate, up);
   } else {
-    product(".up", m.up, x, a.hidden, {up});
+    product(".up", m.up, x, outer, {up});
     inner = tape.value(m.prefix + ".activation", m.rows * m.width);
     elementwise(tape, m.prefix + ".activation",
                 {OperatorFunction::activation, OperatorFunction::activation_backward}, {up},
                 {inner}, {up.tensor});
   }
-  const Value output = tape.value(m.prefix + ".down", m.rows * a.hidden);
+  const Value output = tape.value(m.prefix + ".down", m.rows * outer);
   product(".down", m.down, inner, m.width, {output});
   return output;
 }
@@ -103,43 +105,103 @@ Value shared_experts(Tape& tape, const LayerWeights& weights, Value x) {
   return weighed;
 }
 
-/// Experts: a router, copies of each token for its experts, their sum by the router's weights.
-Value experts(Tape& tape, const LayerWeights& weights, Value x) {
+/// What experts count, each by a factor of its own.
+Value scaled_shares(Tape& tape, Value shares, std::uint32_t factors) {
+  const Value scaled = tape.value_of(tape.tensor("router.scaled_shares", tape.elements(shares), 4));
+  tape.add("router.scale", OperatorFunction::scale_shares,
+           {{shares.tensor, Access::read}, {factors, Access::read}, {scaled.tensor, Access::write}},
+           {shares.tensor});
+  tape.on_backward([&tape, shares, scaled, factors] {
+    std::vector<Operand> back{tape.gradient(scaled),
+                              {shares.tensor, Access::read},
+                              {factors, Access::read},
+                              tape.weight_gradient(factors)};
+    tape.accumulate(back, shares);
+    tape.add("router.scale.backward", OperatorFunction::scale_shares_backward, std::move(back));
+  });
+  return scaled;
+}
+
+/// The router's choice: what each chosen expert counts, and a copy of the token for it.
+struct Routed {
+  Value shares, copies;
+};
+Routed scatter(Tape& tape, const LayerWeights& weights, Value x, Value routed,
+               std::uint64_t width) {
   const Architecture& a = tape.architecture();
   const std::uint64_t rows = tape.tokens() * a.experts_per_token;
   const Value logits = tape.value("router.logits", tape.tokens() * a.experts);
-  matmul(tape, "router", x, weights.of(WeightKind::router).front(), tape.tokens(), a.hidden,
+  if (a.router_scales)
+    routed = norm(tape, "router.norm", routed, &weights.of(WeightKind::router_norm).front());
+  matmul(tape, "router", routed, weights.of(WeightKind::router).front(), tape.tokens(), a.hidden,
          {logits});
-  const Value shares = tape.value_of(tape.tensor("router.shares", rows, 4));
-  const Value copies = tape.value("experts.input", rows * a.hidden);
+  Routed r{tape.value_of(tape.tensor("router.shares", rows, 4)),
+           tape.value("experts.input", rows * width)};
   elementwise(tape, "experts.scatter",
               {OperatorFunction::scatter_experts, OperatorFunction::scatter_experts_backward},
-              {x, logits}, {shares, copies}, {shares.tensor});
-  const Value parts = multiply(tape, weights,
-                               {"ffn", WeightKind::ffn_gate, WeightKind::ffn_up,
-                                WeightKind::ffn_down, rows, tape.split(a.expert_ffn), a.experts},
-                               copies);
-  const Value output = tape.value("experts.output", tape.tokens() * a.hidden);
+              {x, logits}, {r.shares, r.copies}, {r.shares.tensor});
+  return r;
+}
+
+/// `x` by a matrix to or from the latents of experts, which all tensor ranks have whole.
+Value through(Tape& tape, const LayerWeights& weights, WeightKind kind, Value x,
+              std::uint64_t outputs) {
+  const std::string name = std::string("experts.") + to_string(kind);
+  const Value y = tape.value(name, tape.tokens() * outputs);
+  matmul(tape, name, x, weights.of(kind).front(), tape.tokens(), tape.elements(x) / tape.tokens(),
+         {y});
+  return y;
+}
+
+/// Experts: a router, copies of each token for its experts, their sum by the router's weights.
+Value experts(Tape& tape, const LayerWeights& weights, Value x, Value routed) {
+  const Architecture& a = tape.architecture();
+  const bool narrow = a.expert_latent > 0;
+  const std::uint64_t width = narrow ? a.expert_latent : a.hidden;
+  const Value read = narrow ? through(tape, weights, WeightKind::latent_in, x, width) : x;
+  Routed r = scatter(tape, weights, read, routed, width);
+  const Value parts =
+      multiply(tape, weights,
+               {"ffn", WeightKind::ffn_gate, WeightKind::ffn_up, WeightKind::ffn_down,
+                tape.tokens() * a.experts_per_token, tape.split(a.expert_ffn), a.experts, width},
+               r.copies);
+  if (a.router_scales)
+    r.shares =
+        scaled_shares(tape, r.shares, weights.of(WeightKind::router_scale).front().matrices[0]);
+  Value output = tape.value("experts.output", tape.tokens() * width);
   elementwise(tape, "experts.gather",
               {OperatorFunction::gather_experts, OperatorFunction::gather_experts_backward},
-              {parts, shares}, {output}, {parts.tensor, shares.tensor});
-  if (!weights.has(WeightKind::shared_up)) return output;
+              {parts, r.shares}, {output}, {parts.tensor, r.shares.tensor});
+  if (narrow) output = through(tape, weights, WeightKind::latent_out, output, a.hidden);
+  if (!weights.has(WeightKind::shared_up) || a.dense_beside_experts) return output;
   return sum(tape, "experts.sum", output, shared_experts(tape, weights, x));
 }
 
 }  // namespace
 
-Value feed_forward(Tape& tape, const LayerWeights& weights, Value x) {
+Value dense_half(Tape& tape, const LayerWeights& weights, Value x) {
   const Architecture& a = tape.architecture();
-  const Value input = enter_split(tape, x);
-  const Value output = weights.has(WeightKind::router)
-                           ? experts(tape, weights, input)
-                           : multiply(tape, weights,
-                                      {"ffn", WeightKind::ffn_gate, WeightKind::ffn_up,
-                                       WeightKind::ffn_down, tape.tokens(), tape.split(a.ffn)},
-                                      input);
+  Matrices m{"ffn",         WeightKind::ffn_gate, WeightKind::ffn_up, WeightKind::ffn_down,
+             tape.tokens(), tape.split(a.ffn)};
+  if (a.dense_beside_experts)
+    m = {"dense",       WeightKind::shared_gate, WeightKind::shared_up, WeightKind::shared_down,
+         tape.tokens(), tape.split(a.ffn)};
+  const Value output = multiply(tape, weights, m, enter_split(tape, x));
   leave_split(tape, output);
   return output;
+}
+
+Value experts_half(Tape& tape, const LayerWeights& weights, Value x, Value routed) {
+  const Value input = enter_split(tape, x);
+  const Value output =
+      experts(tape, weights, input, routed.slot == x.slot ? input : enter_split(tape, routed));
+  leave_split(tape, output);
+  return output;
+}
+
+Value feed_forward(Tape& tape, const LayerWeights& weights, Value x) {
+  return weights.has(WeightKind::router) ? experts_half(tape, weights, x, x)
+                                         : dense_half(tape, weights, x);
 }
 
 }  // namespace spillway::models

@@ -63,6 +63,16 @@ class Halves {
     return residual(tape_, "ffn.residual", sum, feed(second));
   }
 
+  /// A feed-forward and experts, whose outputs are normed, added and normed again; what the experts
+  /// read is normed, what their router reads is not.
+  Value beside(const LayerWeights& weights, Value x) {
+    const Value read = normed("ffn.norm", x);
+    const Value dense = normed("dense.output_norm", dense_half(tape_, weights, read));
+    const Value routed = experts_half(tape_, weights, normed("experts.norm", x), x);
+    const Value both = sum(tape_, "ffn.sum", dense, normed("experts.output_norm", routed));
+    return residual(tape_, "ffn.residual", x, normed("ffn.output_norm", both));
+  }
+
  private:
   Value normed(const std::string& name, Value x) {
     if (norms_.empty()) return norm(tape_, name, x, nullptr);  // one without weights
@@ -102,20 +112,25 @@ Embedded embedding(Tape& tape, std::uint32_t layer) {
   return embedded;
 }
 
-Value block(Tape& tape, std::uint32_t layer, Value hidden, const BlockCall& call) {
+Value block(Tape& tape, std::uint32_t layer, Value hidden, BlockCall& call) {
   const LayerWeights weights(tape.model(), layer);
   tape.begin_layer(layer, hidden);
+  tape.enter_block(call.traits);
   Halves halves(tape, weights);
   AttentionHalf own;
   own.causal = call.causal;
   own.traits = call.traits;
+  own.chosen = &call.chosen;
   own.relative_positions = relative_table(tape.model(), layer);
-  const auto attend = [&](Value x) { return attention_half(tape, weights, own, x); };
+  const auto attend = [&](Value x) {
+    return call.traits.mixer == Mixer::attention ? attention_half(tape, weights, own, x)
+                                                 : linear_attention(tape, weights, x);
+  };
   const auto feed = [&](Value x) { return feed_forward(tape, weights, x); };
   if (tape.architecture().is_parallel()) {
     hidden = halves.parallel(hidden, attend, feed);
   } else {
-    hidden = halves.add("attention", hidden, attend);
+    if (call.traits.mixer != Mixer::none) hidden = halves.add("attention", hidden, attend);
     if (call.encoder)
       hidden = halves.add("cross_attention", hidden, [&](Value x) {
         AttentionHalf cross;
@@ -124,7 +139,10 @@ Value block(Tape& tape, std::uint32_t layer, Value hidden, const BlockCall& call
         cross.source = call.encoder;
         return attention_half(tape, weights, cross, x);
       });
-    hidden = halves.add("ffn", hidden, feed);
+    if (call.traits.feeds && tape.architecture().dense_beside_experts)
+      hidden = halves.beside(weights, hidden);
+    else if (call.traits.feeds)
+      hidden = halves.add("ffn", hidden, feed);
   }
   tape.mark_residual(hidden);
   tape.end_layer(hidden);

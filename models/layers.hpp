@@ -22,9 +22,11 @@ struct BlockCall {
   bool causal = false;           ///< the self-attention sees no later token
   std::optional<Value> encoder;  ///< T5's encoder output, for the cross-attention of a decoder
   BlockTraits traits;
+  /// Tokens that the last block chose that has an index of its own; a block that has one sets it.
+  std::optional<TensorId> chosen;
 };
 /// A transformer block.
-Value block(Tape& tape, std::uint32_t layer, Value hidden, const BlockCall& call);
+Value block(Tape& tape, std::uint32_t layer, Value hidden, BlockCall& call);
 /// T5's norm between encoder and decoder; the result is what all cross-attentions read.
 Value encoder_norm(Tape& tape, std::uint32_t layer, Value hidden);
 /// Patches of latents, and what all blocks are conditioned on.

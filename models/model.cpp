@@ -4,62 +4,29 @@
 #include "scenarios/description/errors.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace spillway::models {
 
+namespace {
+
+// In the order of WeightKind.
+constexpr const char* kind_names[] = {
+    "embedding",        "positions",    "query",        "key",           "value",
+    "attention_output", "ffn_gate",     "ffn_up",       "ffn_down",      "router",
+    "lm_head",          "other_matrix", "query_latent", "key_latent",    "key_value",
+    "shared_gate",      "shared_up",    "shared_down",  "shared_router", "sinks",
+    "router_norm",      "router_scale", "index_query",  "index_key",     "index_norm",
+    "index_share",      "latent_in",    "latent_out",   "output_gate",   "rates",
+    "convolution",      "decay",        "mixer_norm",   "bias",          "query_norm",
+    "key_norm",         "norm"};
+
+}  // namespace
+
 const char* to_string(WeightKind kind) {
-  switch (kind) {
-    case WeightKind::embedding:
-      return "embedding";
-    case WeightKind::positions:
-      return "positions";
-    case WeightKind::query:
-      return "query";
-    case WeightKind::key:
-      return "key";
-    case WeightKind::value:
-      return "value";
-    case WeightKind::attention_output:
-      return "attention_output";
-    case WeightKind::ffn_gate:
-      return "ffn_gate";
-    case WeightKind::ffn_up:
-      return "ffn_up";
-    case WeightKind::ffn_down:
-      return "ffn_down";
-    case WeightKind::router:
-      return "router";
-    case WeightKind::lm_head:
-      return "lm_head";
-    case WeightKind::other_matrix:
-      return "other_matrix";
-    case WeightKind::query_latent:
-      return "query_latent";
-    case WeightKind::key_latent:
-      return "key_latent";
-    case WeightKind::key_value:
-      return "key_value";
-    case WeightKind::shared_gate:
-      return "shared_gate";
-    case WeightKind::shared_up:
-      return "shared_up";
-    case WeightKind::shared_down:
-      return "shared_down";
-    case WeightKind::shared_router:
-      return "shared_router";
-    case WeightKind::sinks:
-      return "sinks";
-    case WeightKind::query_norm:
-      return "query_norm";
-    case WeightKind::key_norm:
-      return "key_norm";
-    case WeightKind::bias:
-      return "bias";
-    case WeightKind::norm:
-      return "norm";
-  }
-  ENSURE(false, "unknown WeightKind");
-  return "";
+  const auto index = static_cast<std::size_t>(kind);
+  ENSURE(index < std::size(kind_names), "unknown WeightKind");
+  return kind_names[index];
 }
 
 Model build_model(const Architecture& architecture) {

@@ -33,6 +33,19 @@ enum class WeightKind {
   shared_down,
   shared_router,  ///< the row that weighs them
   sinks,          ///< a score a head that no value answers to
+  router_norm,    ///< of what the router reads
+  router_scale,   ///< a factor an expert
+  index_query,    ///< of the heads that choose tokens, from the latent of queries
+  index_key,      ///< one for all of these heads
+  index_norm,     ///< of that key
+  index_share,    ///< what each of these heads counts
+  latent_in,      ///< hidden states to what experts read
+  latent_out,     ///< and back
+  output_gate,    ///< of linear attention
+  rates,          ///< of linear attention: how much a token is forgotten and learned
+  convolution,    ///< a kernel for each channel
+  decay,          ///< of linear attention, an element a head
+  mixer_norm,     ///< of what linear attention computes
   bias,
   query_norm,  ///< of heads, or of a latent
   key_norm,

@@ -9,6 +9,7 @@ ModelWriter::ModelWriter(const Architecture& architecture) : names_(names_of(arc
 }
 
 void ModelWriter::layer(std::string name, bool is_block) {
+  here_.reset();
   model_.layers.push_back({std::move(name), {}, is_block});
 }
 

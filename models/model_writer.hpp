@@ -2,6 +2,7 @@
 
 #include "models/weight_names.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ class ModelWriter {
   void norm(const std::string& name, WeightKind kind, std::uint64_t width);
 
   void attention(const std::string& prefix, bool relative_positions);
+  void linear_attention(const std::string& prefix);
+  void state_space(const std::string& prefix);
   void feed_forward(const std::string& prefix);
   void experts(const std::string& prefix);
 
@@ -36,8 +39,16 @@ class ModelWriter {
 
  private:
   void head_norm(const std::string& name, WeightKind kind, std::uint64_t heads);
+  /// The architecture of the block that is written.
+  const Architecture& here() const { return here_ ? *here_ : model_.architecture; }
+  void first_norms(const std::string& block);
+  void second_norms(const std::string& block);
+  void mix(const std::string& block);
+  void feed(const std::string& block);
   void latent_attention(const std::string& prefix);
+  void token_index(const std::string& prefix);
   void stacked_experts(const std::string& prefix);
+  void expert(const std::string& prefix, std::uint64_t width);
   void shared_experts(const std::string& prefix);
   /// A tied head has the embedding's matrix; all blocks of a T5 stack add the bias that the table
   /// of the stack's first block gives.
@@ -45,6 +56,7 @@ class ModelWriter {
 
   WeightNames names_;
   Model model_;
+  std::optional<Architecture> here_;
   std::uint64_t idle_ = 0;  ///< parameters of experts that a token does not choose
 };
 

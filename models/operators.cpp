@@ -91,7 +91,10 @@ Value norm(Tape& tape, std::string_view name, Value x, const Linear* weights) {
 Value norm_rows(Tape& tape, std::string_view name, Value x, const Linear* weights,
                 std::uint64_t width) {
   const std::string base(name);
-  const std::uint64_t statistics = tape.architecture().layer_norm ? 2 : 1;  // mean and deviation
+  // Mean and deviation, or the latter.
+  const bool layer_norm =
+      tape.architecture().layer_norm || (weights != nullptr && !weights->biases.empty());
+  const std::uint64_t statistics = layer_norm ? 2 : 1;
   const TensorId stats =
       tape.tensor(base + ".statistics", statistics * (tape.elements(x) / width), 4);
   const Value y = tape.value(base + ".output", tape.elements(x));

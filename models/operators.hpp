@@ -63,6 +63,8 @@ struct AttentionCall {
   bool causal = false;
   std::uint64_t window = 0;  ///< as BlockTraits has it
   bool chunked = false;
+  std::optional<TensorId>
+      chosen;  ///< the tokens that each query attends to, where there is a choice
   std::vector<std::uint32_t> tables;  ///< T5's relative positions, or sinks
 };
 void attention(Tape& tape, const AttentionCall& call);
@@ -75,13 +77,33 @@ struct AttentionHalf {
   bool causal = false;
   BlockTraits traits;
   std::optional<std::uint32_t> relative_positions;
+  /// Tokens chosen by an earlier block; set by a half that chooses. Null: the block is no
+  /// decoder's.
+  std::optional<TensorId>* chosen = nullptr;
 };
 /// Its output, whole on each rank.
 Value attention_half(Tape& tape, const LayerWeights& weights, const AttentionHalf& half, Value x);
 
+/// What mixes tokens by a state that goes from chunk to chunk, behind a short convolution and
+/// before a gated norm: linear attention by the gated delta rule, or a state space. Its output,
+/// whole on each rank.
+///   Source  Gated Delta Networks (2024), 3.3; Mamba 2 (2024), 6 and 7
+Value linear_attention(Tape& tape, const LayerWeights& weights, Value x);
+
+/// Scores each earlier token by narrow heads and chooses some; their int32 numbers, a list a token.
+/// The scores learn by a loss of their own, which reaches neither `x` nor `latent`.
+///   x, latent  hidden states, and the normed latent of queries
+///   Source     DeepSeek-V3.2-Exp (2025), 2.1 and 2.1.1
+TensorId choose_tokens(Tape& tape, const LayerWeights& weights, const std::string& prefix, Value x,
+                       Value latent);
+
 /// The feed-forward half of the block whose weights are `weights`: its output, whole on each rank.
 ///   x  the half's input, already normed where the block norms first
 Value feed_forward(Tape& tape, const LayerWeights& weights, Value x);
+/// The experts alone, chosen by what the router makes of `routed`.
+Value experts_half(Tape& tape, const LayerWeights& weights, Value x, Value routed);
+/// The feed-forward without experts alone.
+Value dense_half(Tape& tape, const LayerWeights& weights, Value x);
 
 /// Whether dropout is on and the type drops hidden elements.
 bool drops_hidden(const Tape& tape);

@@ -31,22 +31,28 @@ void read_t5(ConfigKeys& keys, Architecture& a) {
   a.tied_embeddings = keys.flag("tie_word_embeddings", first);
 }
 
-void read_bert(ConfigKeys& keys, Architecture& a) {
+/// What BERT's kin share: norms behind both halves and behind the embeddings, a tied head.
+void read_bert_kin(ConfigKeys& keys, Architecture& a, const char* activation) {
   a.stack = Stack::encoder;
   a.vocabulary = keys.count("vocab_size", 30522);
+  a.max_positions = a.learned_positions = keys.count("max_position_embeddings", 512);
+  a.tied_embeddings = keys.flag("tie_word_embeddings", true);
+  use_layer_norm(a, true);
+  a.activation = read_activation(keys, activation, "gelu");
+  a.embedding_norm = true;
+  a.final_norm = false;
+  a.form = BlockForm::post_norm;
+}
+
+void read_bert(ConfigKeys& keys, Architecture& a) {
+  read_bert_kin(keys, a, "hidden_act");
   a.hidden = keys.count("hidden_size", 768);
   a.ffn = keys.count("intermediate_size", 3072);
   a.layers = keys.count("num_hidden_layers", 12);
   a.heads = a.kv_heads = keys.count("num_attention_heads", 12);
-  a.max_positions = a.learned_positions = keys.count("max_position_embeddings", 512);
   a.token_types = keys.count("type_vocab_size", 2);
-  a.tied_embeddings = keys.flag("tie_word_embeddings", true);
-  use_layer_norm(a, true);
-  a.activation = read_activation(keys, "hidden_act", "gelu");
   a.norm_epsilon = keys.positive("layer_norm_eps", 1e-12);
-  a.embedding_norm = a.pooler = true;
-  a.final_norm = false;
-  a.form = BlockForm::post_norm;
+  a.pooler = true;
   if (!a.tied_embeddings)
     keys.complain("tie_word_embeddings", "an untied head is not supported for " + a.model_type);
 }
@@ -63,20 +69,12 @@ void read_roberta(ConfigKeys& keys, Architecture& a) {
 
 /// No types of tokens and no pooler.
 void read_distilbert(ConfigKeys& keys, Architecture& a) {
-  a.stack = Stack::encoder;
-  a.vocabulary = keys.count("vocab_size", 30522);
+  read_bert_kin(keys, a, "activation");
   a.hidden = keys.count("dim", 768);
   a.ffn = keys.count("hidden_dim", 3072);
   a.layers = keys.count("n_layers", 6);
   a.heads = a.kv_heads = keys.count("n_heads", 12);
-  a.max_positions = a.learned_positions = keys.count("max_position_embeddings", 512);
-  a.tied_embeddings = keys.flag("tie_word_embeddings", true);
-  use_layer_norm(a, true);
-  a.activation = read_activation(keys, "activation", "gelu");
   a.norm_epsilon = 1e-12;
-  a.embedding_norm = true;
-  a.final_norm = false;
-  a.form = BlockForm::post_norm;
 }
 
 /// Facebook's DiT: patches of latents, conditioned by adaLN-Zero on time step and label.

@@ -28,16 +28,6 @@ void read_phimoe(ConfigKeys& keys, Architecture& a) {
   read_windows(keys, a, read_window(keys, "sliding_window", 0), 0);
 }
 
-/// Blocks named in `mlp_only_layers`, and those off `decoder_sparse_step`, have no experts.
-void place_qwen_experts(ConfigKeys& keys, Architecture& a) {
-  if (!make_blocks(keys, a)) return;
-  const std::uint64_t step = keys.count("decoder_sparse_step", 1);
-  for (std::size_t i = 0; i < a.blocks.size(); ++i)
-    a.blocks[i].experts = a.experts > 0 && (i + 1) % step == 0;
-  for (const std::uint64_t i : keys.counts("mlp_only_layers"))
-    if (i < a.blocks.size()) a.blocks[i].experts = false;
-}
-
 void read_qwen2_moe(ConfigKeys& keys, Architecture& a) {
   read_rotary(keys, a, {151936, 2048, 5632, 24, 16, 16, 32768});
   a.qkv_bias = keys.flag("qkv_bias", true);

@@ -134,20 +134,8 @@ WeightNames opt_names(const Architecture&) {
 }
 
 WeightNames bigcode_names(const Architecture&) {
-  WeightNames n;
-  n.tokens = "transformer.wte.weight";
+  WeightNames n = gpt_names();
   n.positions = "transformer.wpe.weight";
-  n.block_prefix = "transformer.h.";
-  n.attention_prefix = "attn.";
-  n.qkv = {{"c_attn", WeightKind::query}};
-  n.attention_output = "c_proj";
-  n.feed_forward_prefix = "mlp.";
-  n.up = "c_fc";
-  n.down = "c_proj";
-  n.norm_1 = "ln_1";
-  n.norm_2 = "ln_2";
-  n.norm_place = NormPlace::first;
-  n.final_norm = "transformer.ln_f";
   return n;
 }
 
@@ -174,19 +162,10 @@ WeightNames starcoder2_names(const Architecture& a) {
 }
 
 WeightNames bloom_names(const Architecture&) {
-  WeightNames n;
+  WeightNames n = megatron_names("self_attention.");
   n.tokens = "transformer.word_embeddings.weight";
   n.embedding_norm = "transformer.word_embeddings_layernorm";
   n.block_prefix = "transformer.h.";
-  n.attention_prefix = "self_attention.";
-  n.qkv = {{"query_key_value", WeightKind::query}};
-  n.attention_output = "dense";
-  n.feed_forward_prefix = "mlp.";
-  n.up = "dense_h_to_4h";
-  n.down = "dense_4h_to_h";
-  n.norm_1 = "input_layernorm";
-  n.norm_2 = "post_attention_layernorm";
-  n.norm_place = NormPlace::first;
   n.final_norm = "transformer.ln_f";
   return n;
 }

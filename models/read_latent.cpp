@@ -45,6 +45,56 @@ void read_deepseek_v3(ConfigKeys& keys, Architecture& a) {
   note_prediction_heads(keys, a, "num_nextn_predict_layers");
 }
 
+/// Blocks whose indexer is "shared" attend to the tokens that the last "full" one has chosen; a
+/// pattern of letters says the same, or every how many blocks one chooses.
+void place_indexers(ConfigKeys& keys, Architecture& a) {
+  if (!make_blocks(keys, a)) return;
+  const std::vector<std::string> types = keys.words("indexer_types");
+  const std::string pattern = keys.text("index_topk_pattern", "");
+  const std::uint64_t step = keys.count("index_topk_freq", 1);
+  const std::uint64_t offset = keys.count_or_zero("index_skip_topk_offset", 2);
+  const auto chooses = [&](std::size_t i) {
+    if (!types.empty()) return types[i] == "full";
+    if (!pattern.empty()) return pattern[i] == 'F';
+    return (i + 1 < offset ? 0 : i + 1 - offset) % step == 0;
+  };
+  for (const std::size_t size : {types.size(), pattern.size()})
+    if (size > 0 && size != a.blocks.size())
+      return keys.complain(types.empty() ? "index_topk_pattern" : "indexer_types",
+                           "has " + std::to_string(size) + " entries for " +
+                               std::to_string(a.blocks.size()) + " layers");
+  for (std::size_t i = 0; i < a.blocks.size(); ++i) a.blocks[i].own_index = chooses(i);
+  if (!a.blocks.empty() && !a.blocks.front().own_index)
+    keys.complain("indexer_types", "the first block has nobody's tokens to share");
+}
+
+void read_indexed(ConfigKeys& keys, Architecture& a, std::uint64_t heads) {
+  a.index.heads = keys.count("index_n_heads", heads);
+  a.index.head_dim = keys.count("index_head_dim", 128);
+  a.index.chosen = keys.count("index_topk", 2048);
+  if (a.latent.query_rank == 0)
+    keys.complain("q_lora_rank", "the indexer reads the latent of queries, which is missing");
+  place_indexers(keys, a);
+  a.notes.emplace_back(
+      "The indexer is trained by a loss of its own, as DeepSeek does; Hugging Face's model runs it "
+      "without gradients. FLOPs of attention to chosen tokens are those of a kernel that gathers "
+      "latents.");
+}
+
+void read_deepseek_v32(ConfigKeys& keys, Architecture& a) {
+  read_deepseek_v3(keys, a);
+  read_indexed(keys, a, 64);
+}
+
+void read_glm_dsa(ConfigKeys& keys, Architecture& a) {
+  read_rotary(keys, a, {154880, 6144, 12288, 78, 64, 64, 202752, 1e-5});
+  read_latents(keys, a, {2048, 512, 192, 64}, 256);
+  a.qkv_bias = a.attention_output_bias = keys.flag("attention_bias", false);
+  read_routed_experts(keys, a, 256, 8, 2048, 3);
+  note_prediction_heads(keys, a, "num_nextn_predict_layers");
+  read_indexed(keys, a, 32);
+}
+
 void read_minicpm3(ConfigKeys& keys, Architecture& a) {
   read_rotary(keys, a, {73448, 2560, 6400, 62, 40, 40, 32768, 1e-5});
   read_latents(keys, a, {768, 256, 64, 32}, 0);
@@ -81,6 +131,8 @@ constexpr TypeReader latent_types[] = {
     {"deepseek", read_deepseek, llama_names},
     {"deepseek_v2", read_deepseek_v2, llama_names},
     {"deepseek_v3", read_deepseek_v3, llama_names},
+    {"deepseek_v32", read_deepseek_v32, llama_names},
+    {"glm_moe_dsa", read_glm_dsa, llama_names},
     {"kimi_k2", read_deepseek_v3, llama_names},
     {"minicpm3", read_minicpm3, llama_names},
     {"glm4_moe", read_glm4_moe, llama_names},

@@ -199,11 +199,21 @@ void read_stablelm(ConfigKeys& keys, Architecture& a) {
   read_partial_rotary(keys, a, 0.25);
 }
 
-WeightNames hunyuan_names(const Architecture& a) {
-  WeightNames n = llama_names(a);
-  n.query_norm = "query_layernorm";
-  n.key_norm = "key_layernorm";
+WeightNames with_head_norms(WeightNames n, const char* query, const char* key) {
+  n.query_norm = query;
+  n.key_norm = key;
   return n;
+}
+
+/// Gate and up in one matrix.
+WeightNames with_one_gate(WeightNames n) {
+  n.gate.clear();
+  n.gated_up = "gate_up_proj";
+  return n;
+}
+
+WeightNames hunyuan_names(const Architecture& a) {
+  return with_head_norms(llama_names(a), "query_layernorm", "key_layernorm");
 }
 
 WeightNames output_norm_names(const Architecture& a) {
@@ -214,27 +224,20 @@ WeightNames output_norm_names(const Architecture& a) {
 }
 
 WeightNames glm_names(const Architecture& a) {
-  WeightNames n = llama_names(a);
-  n.gate.clear();
-  n.gated_up = "gate_up_proj";
+  WeightNames n = with_one_gate(llama_names(a));
   n.norm_1_after = "post_self_attn_layernorm";
   n.norm_2_after = "post_mlp_layernorm";
   return n;
 }
 
 WeightNames phi3_names(const Architecture& a) {
-  WeightNames n = llama_names(a);
+  WeightNames n = with_one_gate(llama_names(a));
   n.qkv = {{"qkv_proj", WeightKind::query}};
-  n.gate.clear();
-  n.gated_up = "gate_up_proj";
   return n;
 }
 
 WeightNames stablelm_names(const Architecture& a) {
-  WeightNames n = llama_names(a);
-  n.query_norm = "q_layernorm";
-  n.key_norm = "k_layernorm";
-  return n;
+  return with_head_norms(llama_names(a), "q_layernorm", "k_layernorm");
 }
 
 constexpr TypeReader llama_types[] = {

@@ -93,19 +93,13 @@ void read_falcon(ConfigKeys& keys, Architecture& a) {
 }
 
 WeightNames gptj_names(const Architecture&) {
-  WeightNames n;
-  n.tokens = "transformer.wte.weight";
-  n.block_prefix = "transformer.h.";
-  n.attention_prefix = "attn.";
+  WeightNames n = gpt_names();
   n.qkv = {
       {"k_proj", WeightKind::key}, {"v_proj", WeightKind::value}, {"q_proj", WeightKind::query}};
   n.attention_output = "out_proj";
-  n.feed_forward_prefix = "mlp.";
   n.up = "fc_in";
   n.down = "fc_out";
-  n.norm_1 = "ln_1";
   n.norm_place = NormPlace::beginning;
-  n.final_norm = "transformer.ln_f";
   return n;
 }
 
@@ -116,17 +110,9 @@ WeightNames codegen_names(const Architecture& a) {
 }
 
 WeightNames gpt_neox_names(const Architecture&) {
-  WeightNames n;
+  WeightNames n = megatron_names("attention.");
   n.tokens = "gpt_neox.embed_in.weight";
   n.block_prefix = "gpt_neox.layers.";
-  n.attention_prefix = "attention.";
-  n.qkv = {{"query_key_value", WeightKind::query}};
-  n.attention_output = "dense";
-  n.feed_forward_prefix = "mlp.";
-  n.up = "dense_h_to_4h";
-  n.down = "dense_4h_to_h";
-  n.norm_1 = "input_layernorm";
-  n.norm_2 = "post_attention_layernorm";
   n.norm_place = NormPlace::beginning;
   n.final_norm = "gpt_neox.final_layer_norm";
   n.head = "embed_out";
@@ -143,18 +129,14 @@ WeightNames phi_names(const Architecture& a) {
 }
 
 WeightNames falcon_names(const Architecture& a) {
-  WeightNames n;
+  WeightNames n = megatron_names("self_attention.");
   n.tokens = "transformer.word_embeddings.weight";
   n.block_prefix = "transformer.h.";
-  n.attention_prefix = "self_attention.";
-  n.qkv = {{"query_key_value", WeightKind::query}};
-  n.attention_output = "dense";
-  n.feed_forward_prefix = "mlp.";
-  n.up = "dense_h_to_4h";
-  n.down = "dense_4h_to_h";
-  const bool two = a.form == BlockForm::parallel_norms;
-  n.norm_1 = two ? "ln_attn" : "input_layernorm";
-  n.norm_2 = two ? "ln_mlp" : "post_attention_layernorm";
+  if (a.form == BlockForm::parallel_norms) {
+    n.norm_1 = "ln_attn";
+    n.norm_2 = "ln_mlp";
+  }
+  n.norm_place = NormPlace::last;
   n.final_norm = "transformer.ln_f";
   return n;
 }

@@ -90,57 +90,29 @@ WeightNames baichuan_names(const Architecture& a) {
 }
 
 WeightNames qwen_names(const Architecture&) {
-  WeightNames n;
-  n.tokens = "transformer.wte.weight";
-  n.block_prefix = "transformer.h.";
-  n.attention_prefix = "attn.";
-  n.qkv = {{"c_attn", WeightKind::query}};
-  n.attention_output = "c_proj";
-  n.feed_forward_prefix = "mlp.";
+  WeightNames n = gpt_names();
   n.gate = "w2";
   n.gated_up = "w1";
-  n.down = "c_proj";
-  n.norm_1 = "ln_1";
-  n.norm_2 = "ln_2";
-  n.norm_place = NormPlace::first;
-  n.final_norm = "transformer.ln_f";
   return n;
 }
 
 WeightNames chatglm_names(const Architecture&) {
-  WeightNames n;
+  WeightNames n = megatron_names("self_attention.");
   n.tokens = "transformer.embedding.word_embeddings.weight";
   n.block_prefix = "transformer.encoder.layers.";
-  n.attention_prefix = "self_attention.";
-  n.qkv = {{"query_key_value", WeightKind::query}};
-  n.attention_output = "dense";
-  n.feed_forward_prefix = "mlp.";
-  n.gated_up = "dense_h_to_4h";
-  n.down = "dense_4h_to_h";
-  n.norm_1 = "input_layernorm";
-  n.norm_2 = "post_attention_layernorm";
-  n.norm_place = NormPlace::first;
   n.final_norm = "transformer.encoder.final_layernorm";
   n.head = "transformer.output_layer";
   return n;
 }
 
 WeightNames exaone_names(const Architecture&) {
-  WeightNames n;
-  n.tokens = "transformer.wte.weight";
-  n.block_prefix = "transformer.h.";
+  WeightNames n = gpt_names();
   n.attention_prefix = "attn.attention.";
   n.qkv = {
       {"q_proj", WeightKind::query}, {"k_proj", WeightKind::key}, {"v_proj", WeightKind::value}};
   n.attention_output = "out_proj";
-  n.feed_forward_prefix = "mlp.";
   n.gate = "c_fc_0";
   n.gated_up = "c_fc_1";
-  n.down = "c_proj";
-  n.norm_1 = "ln_1";
-  n.norm_2 = "ln_2";
-  n.norm_place = NormPlace::first;
-  n.final_norm = "transformer.ln_f";
   return n;
 }
 

@@ -17,11 +17,7 @@ class WorkloadCheck {
     at_least_one("training.sequence", w_.sequence);
     at_least_one("parallel.tensor", w_.tensor);
     if (!complaints_.empty()) return;
-    divides("attention heads", a_.heads);
-    divides("key and value heads", a_.kv_heads);
-    if (a_.has_dense_blocks()) divides("feed-forward columns", a_.ffn);
-    divides("columns of an expert", a_.expert_ffn);
-    divides("columns of the shared experts", a_.shared_ffn);
+    for (const auto& [what, count] : a_.shared_by_ranks()) divides(what, count);
     const std::uint64_t positions = a_.learned_positions - a_.position_offset;
     if (a_.learned_positions > 0 && w_.sequence > positions)
       complain("training.sequence", std::to_string(w_.sequence) + " tokens are more than the " +
@@ -53,7 +49,10 @@ class WorkloadCheck {
                           number(a_.query_width()) + number(a_.ffn + a_.shared_ffn) +
                           number(a_.experts) + copies * number(a_.expert_ffn + a_.hidden) +
                           number(a_.kv_width() + a_.attention_width() + a_.value_width()) +
-                          number(a_.latent.query_rank + a_.latent.kv_rank);
+                          number(a_.latent.query_rank + a_.latent.kv_rank) +
+                          number(a_.index.heads) * number(w_.sequence + a_.index.head_dim) +
+                          number(a_.delta.value_heads) * number(a_.delta.value_dim + 64) +
+                          number(a_.state_space.mixed_width());
     if (number(w_.micro_batch) * number(w_.sequence) * widest > 1e17)
       complain("training.micro_batch", "more tokens than any machine has room for");
   }
@@ -107,12 +106,19 @@ StepProgram build_step_program(const Model& model, const Workload& workload) {
   std::optional<Value> encoder;
   const Architecture& a = model.architecture;
   if (embedded.decoder) {
-    for (std::uint64_t i = 0; i < a.encoder_layers; ++i) hidden = block(tape, layer++, hidden, {});
+    BlockCall first;
+    for (std::uint64_t i = 0; i < a.encoder_layers; ++i)
+      hidden = block(tape, layer++, hidden, first);
     encoder = encoder_norm(tape, layer++, hidden);
     hidden = *embedded.decoder;
   }
-  for (std::uint64_t i = 0; i < a.layers; ++i)
-    hidden = block(tape, layer++, hidden, {a.stack != Stack::encoder, encoder, a.block(i)});
+  BlockCall call;
+  call.causal = a.stack != Stack::encoder;
+  call.encoder = encoder;
+  for (std::uint64_t i = 0; i < a.layers; ++i) {
+    call.traits = a.block(i);
+    hidden = block(tape, layer++, hidden, call);
+  }
   head(tape, layer, hidden);
   return tape.finish();
 }

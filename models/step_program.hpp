@@ -104,22 +104,36 @@ enum class OperatorFunction {
   scatter_experts_backward,
   gather_experts,  ///< parts, shares, output
   gather_experts_backward,
-  fused_loss,             ///< hidden, matrix, labels; the product of the head inside
-  fused_loss_backward,    ///< hidden, matrix, labels, w.matrix, g.hidden
-  whole_loss,             ///< logits, labels, softmax
-  whole_loss_backward,    ///< softmax, labels, logits, which their gradient replaces
-  soft_cap,               ///< x, y = c tanh(x / c)
-  soft_cap_backward,      ///< g.y, y, g.x
-  weighing,               ///< x, a weight a row, y
-  weighing_backward,      ///< g.y, x, weights, g.x, g.weights
-  join_key,               ///< each head's own part, the part of all heads, keys
-  join_key_backward,      ///< g.keys, g.own, g.shared
-  modulation,             ///< x, modulation, y: adaLN's scale and shift of x, or its gate
-  modulation_backward,    ///< g.y, x, modulation, g.x, g.modulation
-  squared_loss,           ///< predicted, noise
-  squared_loss_backward,  ///< noise, predicted, which its gradient replaces
-  all_reduce,             ///< what is summed
-  update,                 ///< weight, w.weight, then its states
+  fused_loss,              ///< hidden, matrix, labels; the product of the head inside
+  fused_loss_backward,     ///< hidden, matrix, labels, w.matrix, g.hidden
+  whole_loss,              ///< logits, labels, softmax
+  whole_loss_backward,     ///< softmax, labels, logits, which their gradient replaces
+  choose_tokens,           ///< index query, index key, shares of heads, chosen tokens
+  choose_tokens_backward,  ///< the same; g.query, g.key, g.shares, of a loss of its own
+  convolution,             ///< x, kernels, y: over the latest tokens of each channel, activated
+  convolution_backward,    ///< g.y, x, kernels, w.kernels, g.x
+  delta_rule,              ///< query, key and value in one, rates, decay (two), decays, inverses, y
+  delta_rule_backward,     ///< g.y, then as forward but y, w.decay (two), g.mixed, g.rates
+  state_space,             ///< mixed, rates, decay (three), decays, y
+  state_space_backward,    ///< g.y, then as forward but y, w.decay (three), g.mixed, g.rates
+  gated_norm,              ///< x, gate, weight, statistics, y: the norm of x by silu(gate)
+  gated_norm_backward,     ///< g.y, x, gate, statistics, weight, w.weight, g.x, g.gate
+  output_gate,             ///< x, gate, y = x sigmoid(gate)
+  output_gate_backward,    ///< g.y, x, gate, g.x, g.gate
+  scale_shares,            ///< shares of a token's experts, a factor an expert, scaled
+  scale_shares_backward,   ///< g.scaled, shares, factors, w.factors, g.shares
+  soft_cap,                ///< x, y = c tanh(x / c)
+  soft_cap_backward,       ///< g.y, y, g.x
+  weighing,                ///< x, a weight a row, y
+  weighing_backward,       ///< g.y, x, weights, g.x, g.weights
+  join_key,                ///< each head's own part, the part of all heads, keys
+  join_key_backward,       ///< g.keys, g.own, g.shared
+  modulation,              ///< x, modulation, y: adaLN's scale and shift of x, or its gate
+  modulation_backward,     ///< g.y, x, modulation, g.x, g.modulation
+  squared_loss,            ///< predicted, noise
+  squared_loss_backward,   ///< noise, predicted, which its gradient replaces
+  all_reduce,              ///< what is summed
+  update,                  ///< weight, w.weight, then its states
 };
 
 /// Rows x columns x inner of a GEMM, `batch` of them: out[m,n] = a[m,k] b[k,n]

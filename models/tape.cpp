@@ -27,6 +27,12 @@ OperatorKind kind_of(OperatorFunction function) {
       return OperatorKind::matmul;
     case OperatorFunction::attention:
     case OperatorFunction::attention_backward:
+    case OperatorFunction::choose_tokens:
+    case OperatorFunction::choose_tokens_backward:
+    case OperatorFunction::delta_rule:
+    case OperatorFunction::state_space:
+    case OperatorFunction::state_space_backward:
+    case OperatorFunction::delta_rule_backward:
       return OperatorKind::attention;
     case OperatorFunction::fused_loss:
     case OperatorFunction::fused_loss_backward:
@@ -99,6 +105,7 @@ void Tape::add_states(TensorRole role, const char* suffix, std::uint64_t element
 
 void Tape::begin_layer(std::uint32_t layer, std::optional<Value> input) {
   layer_ = layer;
+  here_.reset();
   draws_ = 0;
   prefix_ = model_.layers[layer].name + ".";
   LayerSpan& span = program_.layers[layer];

@@ -23,7 +23,10 @@ class Tape {
   Tape(const Model& model, const Workload& workload);
 
   const Model& model() const { return model_; }
-  const Architecture& architecture() const { return model_.architecture; }
+  /// As the block that is recorded has it.
+  const Architecture& architecture() const { return here_ ? *here_ : model_.architecture; }
+  /// What follows of the layer is of a block of these traits.
+  void enter_block(const BlockTraits& traits) { here_ = model_.architecture.of_block(traits); }
   const Workload& workload() const { return program_.workload; }
   std::uint64_t tokens() const { return program_.workload.tokens(); }
   std::uint64_t element() const { return element_; }
@@ -85,6 +88,7 @@ class Tape {
   friend Value enter_split(Tape& tape, Value value);
 
   const Model& model_;
+  std::optional<Architecture> here_;
   StepProgram program_;
   std::uint64_t element_;
   std::uint32_t layer_ = 0;

@@ -116,6 +116,15 @@ void place_experts(ConfigKeys& keys, Architecture& a, std::uint64_t dense, std::
     a.blocks[i].experts = a.experts > 0 && i >= dense && step > 0 && i % step == 0;
 }
 
+void place_qwen_experts(ConfigKeys& keys, Architecture& a) {
+  if (!make_blocks(keys, a)) return;
+  const std::uint64_t step = keys.count("decoder_sparse_step", 1);
+  for (std::size_t i = 0; i < a.blocks.size(); ++i)
+    a.blocks[i].experts = a.experts > 0 && (i + 1) % step == 0;
+  for (const std::uint64_t i : keys.counts("mlp_only_layers"))
+    if (i < a.blocks.size()) a.blocks[i].experts = false;
+}
+
 void check_experts(ConfigKeys& keys, const Architecture& a, const char* used, const char* all) {
   if (a.experts_per_token > a.experts)
     keys.complain(used,
@@ -131,8 +140,39 @@ void note_prediction_heads(ConfigKeys& keys, Architecture& a, const char* count_
       " left out (" + count_key + "), as Hugging Face's model does.");
 }
 
+WeightNames gpt_names() {
+  WeightNames n;
+  n.tokens = "transformer.wte.weight";
+  n.block_prefix = "transformer.h.";
+  n.attention_prefix = "attn.";
+  n.qkv = {{"c_attn", WeightKind::query}};
+  n.attention_output = "c_proj";
+  n.feed_forward_prefix = "mlp.";
+  n.up = "c_fc";
+  n.down = "c_proj";
+  n.norm_1 = "ln_1";
+  n.norm_2 = "ln_2";
+  n.norm_place = NormPlace::first;
+  n.final_norm = "transformer.ln_f";
+  return n;
+}
+
+WeightNames megatron_names(const std::string& attention_prefix) {
+  WeightNames n;
+  n.attention_prefix = attention_prefix;
+  n.qkv = {{"query_key_value", WeightKind::query}};
+  n.attention_output = "dense";
+  n.feed_forward_prefix = "mlp.";
+  n.up = n.gated_up = "dense_h_to_4h";
+  n.down = "dense_4h_to_h";
+  n.norm_1 = "input_layernorm";
+  n.norm_2 = "post_attention_layernorm";
+  n.norm_place = NormPlace::first;
+  return n;
+}
+
 std::vector<std::span<const TypeReader>> all_readers() {
-  return {llama_readers(), gemma_readers(),    expert_readers(), latent_readers(),
+  return {llama_readers(), gemma_readers(),    expert_readers(), latent_readers(), hybrid_readers(),
           gpt_readers(),   parallel_readers(), remote_readers(), encoder_readers()};
 }
 

@@ -21,6 +21,7 @@ std::span<const TypeReader> llama_readers();
 std::span<const TypeReader> gemma_readers();
 std::span<const TypeReader> expert_readers();
 std::span<const TypeReader> latent_readers();
+std::span<const TypeReader> hybrid_readers();
 std::span<const TypeReader> gpt_readers();
 std::span<const TypeReader> parallel_readers();
 std::span<const TypeReader> remote_readers();
@@ -35,7 +36,8 @@ struct RefusedType {
   std::string block;  ///< "state-space blocks"
   std::string key;    ///< where the file says so
 };
-/// By the type's name or by a key that says that some block is no attention.
+/// By the type's name, or by a key that says that some block is no attention and that the type's
+/// reader does not know.
 std::optional<RefusedType> refused(const ConfigKeys& keys, const std::string& type);
 
 // ---- For readers
@@ -66,10 +68,16 @@ std::uint64_t read_window(ConfigKeys& keys, const char* key, std::uint64_t other
 void read_windows(ConfigKeys& keys, Architecture& a, std::uint64_t window, std::uint64_t pattern);
 /// Blocks with experts, where the first `dense` and those off the `step` have none.
 void place_experts(ConfigKeys& keys, Architecture& a, std::uint64_t dense, std::uint64_t step);
+/// Blocks with experts, but those named in `mlp_only_layers` and off `decoder_sparse_step`.
+void place_qwen_experts(ConfigKeys& keys, Architecture& a);
 void check_experts(ConfigKeys& keys, const Architecture& a, const char* used, const char* all);
 /// Says that `count_key` prediction heads behind the last block are no part of what is trained.
 void note_prediction_heads(ConfigKeys& keys, Architecture& a, const char* count_key);
 
 WeightNames llama_names(const Architecture& architecture);
+/// GPT-2's names, which many took over: blocks transformer.h with attn, mlp, ln_1 and ln_2.
+WeightNames gpt_names();
+/// Megatron's names of a block: one matrix for query, key and value, dense, h_to_4h.
+WeightNames megatron_names(const std::string& attention_prefix);
 
 }  // namespace spillway::models

@@ -29,6 +29,9 @@ struct ExpertNames {
   bool stacked = false;  ///< gate and up of all experts are one tensor, `up`
   std::string shared = "shared_experts.";
   std::string shared_gate = "shared_expert_gate";
+  std::string latent_in = "fc1_latent_proj", latent_out = "fc2_latent_proj";
+  std::string router_norm = "router.scale";              ///< where Architecture::router_scales
+  std::string router_scale = "router.per_expert_scale";  ///< has them
 };
 
 /// Hugging Face's names of one model type's weights; a matrix's name stands without ".weight".
@@ -45,6 +48,8 @@ struct WeightNames {
   std::string query_norm = "q_norm";
   std::string key_norm = "k_norm";
   std::string attention_output;
+  std::string delta_prefix = "linear_attn.";
+  bool delta_in_parts = false;  ///< its projections are four matrices instead of two
   std::string feed_forward_prefix;
   std::string gate;  ///< empty: gate and up are one matrix, `gated_up`
   std::string gated_up;
@@ -55,9 +60,13 @@ struct WeightNames {
   std::string norm_1_after;  ///< of sandwich blocks: behind attention
   std::string norm_2;
   std::string norm_2_after;
+  std::string dense_after;     ///< where a feed-forward stands beside experts: behind it,
+  std::string experts_before;  ///< and on both sides of the experts
+  std::string experts_after;
   NormPlace norm_place = NormPlace::last;
   std::string final_norm;
   std::string pooler;
+  std::string sinks = "sinks";
   std::string head = "lm_head";
   bool inputs_first = false;  ///< block matrices are stored [inputs, outputs] (gpt2's Conv1D)
 };

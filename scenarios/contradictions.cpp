@@ -81,11 +81,7 @@ class Checks {
                fmt::format("{} tokens, but {} has {} positions", scenario_.training.sequence,
                            model.name(), a.max_positions),
                fmt::format("write at most {}", a.max_positions));
-    divides("attention heads", a.heads);
-    divides("key-value heads", a.kv_heads);
-    if (a.has_dense_blocks()) divides("FFN columns", a.ffn);
-    divides("columns of an expert", a.expert_ffn);
-    divides("columns of the shared experts", a.shared_ffn);
+    for (const auto& [what, count] : a.shared_by_ranks()) divides(what, count);
     if (parallel.pipeline > a.layers + a.encoder_layers)
       complain("parallel.pipeline",
                fmt::format("{} stages, but {} has {} blocks", parallel.pipeline, model.name(),

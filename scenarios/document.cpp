@@ -5,6 +5,7 @@
 
 #include "scenarios/hub_names.hpp"
 #include "scenarios/machine_parts.hpp"
+#include "scenarios/python_json.hpp"
 #include "scenarios/schema_check.hpp"
 #include "scenarios/shipped.hpp"
 
@@ -320,7 +321,11 @@ Carried bring_in(const std::string& text, const std::string& folder, const Place
     return carried;
   }
   try {
-    carried.json = read_located(file.string(), shown);
+    // Models come from Python programs.
+    const std::string content = text_of_file(file.string(), shown);
+    carried.json =
+        parse_located(folder == "models/library" ? without_python_numbers(content) : content,
+                      shown.empty() ? file.string() : shown);
   } catch (const ScenarioError& failure) {
     append(complaints, failure.complaints());
     return carried;

@@ -15,7 +15,9 @@ namespace {
 /// does.
 Complaint placed(Complaint complaint, const LocatedJson& config, const std::string& prefix) {
   std::string pointer = complaint.path.empty() ? "" : "/" + complaint.path;
-  std::replace(pointer.begin(), pointer.end(), '.', '/');
+  for (char& c : pointer)
+    if (c == '.' || c == '[') c = '/';
+  std::erase(pointer, ']');
   const Place place = config.place(pointer);
   complaint.file = place.file;
   complaint.line = place.line;

@@ -96,8 +96,14 @@ class Planning {
     for (std::size_t i = block.first; i < block.last; ++i) {
       const SavedItem& item = profile_.items[i];
       CheckmateNode node{item.again_s, item.bytes, {}, item.recomputable, host_bytes_ > 0};
-      for (const std::uint32_t source : item.sources)
-        node.sources.push_back(static_cast<std::uint32_t>(source - block.first));
+      // Kernels that go to and fro between two items make them together: the first is never made
+      // again, so that nothing is computed from what comes later.
+      if (std::any_of(item.sources.begin(), item.sources.end(),
+                      [&](const std::uint32_t source) { return source >= i; }))
+        node = {0, item.bytes, {}, false, host_bytes_ > 0};
+      else
+        for (const std::uint32_t source : item.sources)
+          node.sources.push_back(static_cast<std::uint32_t>(source - block.first));
       backward.sources.push_back(static_cast<std::uint32_t>(i - block.first));
       problem.nodes.push_back(std::move(node));
     }

@@ -1,6 +1,8 @@
 #include "hw_backend/arithmetic/execute.hpp"
 #include "scenarios/description/errors.hpp"
 
+#include <algorithm>
+
 namespace spillway::hw_backend {
 
 namespace {
@@ -10,6 +12,15 @@ bool windowed(const models::Architecture& a, std::uint64_t sequence) {
   for (const models::BlockTraits& block : a.blocks)
     if (block.window > 0 && block.window < sequence) return true;
   return false;
+}
+
+/// Whether some block has shapes or halves of its own.
+bool unequal(const models::Architecture& a) {
+  return std::any_of(a.blocks.begin(), a.blocks.end(), [&](const models::BlockTraits& block) {
+    const models::BlockShape& s = block.shape;
+    const bool shaped = s.heads + s.kv_heads + s.head_dim + s.value_dim + s.ffn > 0;
+    return shaped || !block.feeds || block.mixer != models::Mixer::attention;
+  });
 }
 
 }  // namespace
@@ -38,6 +49,10 @@ void require_support(const models::Model& model, const models::Workload& workloa
   refuse(a.stack != models::Stack::decoder && !a.is_diffusion(), "model",
          a.name + " has an encoder, which no device computes for real", decoders);
   has(a.experts > 0, "experts");
+  has(unequal(a), "blocks of other shapes than the rest");
+  has(a.index.chosen > 0, "attention to chosen tokens");
+  has(a.attention_gate, "a gate behind attention");
+  has(a.value_norm, "norms of values");
   has(a.embedding_width != a.hidden, "an embedding narrower than its hidden states");
   has(a.has_latents(), "latent attention");
   has(a.alibi, "slopes as positions (ALiBi)");

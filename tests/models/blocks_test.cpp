@@ -4,6 +4,7 @@
 #include "tests/models/type_configs.hpp"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <set>
 
 namespace spillway::models::blocks_test {
@@ -47,6 +48,11 @@ class EveryType : public testing::TestWithParam<TypeConfig> {};
 
 TEST_P(EveryType, KeepsThePromisesOfAStep) {
   const Model model = from_config(GetParam().json);
+  double detached = 0;  // products whose input learns nothing: an indexer's
+  for (const WeightTensor& weight : model.weights)
+    if (weight.kind == WeightKind::index_query || weight.kind == WeightKind::index_key ||
+        weight.kind == WeightKind::index_share)
+      detached += 2.0 * tokens * static_cast<double>(weight.parameters.value());
   for (const std::uint64_t ways : {1, 2})
     for (const Attention attention : {Attention::flash, Attention::materialized})
       for (const bool fused : {true, false})
@@ -57,7 +63,7 @@ TEST_P(EveryType, KeepsThePromisesOfAStep) {
           const StepProgram program = build_step_program(model, w);
           EXPECT_NO_THROW(check(program));
           EXPECT_DOUBLE_EQ(program.flops(program.backward).value(),
-                           2 * program.forward_flops().value());
+                           2 * program.forward_flops().value() - detached);
         }
 }
 
@@ -74,8 +80,11 @@ TEST_P(EveryType, HasEachWeightOnceByAName) {
   EXPECT_LE(model.active_parameters, model.parameters);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, EveryType, testing::ValuesIn(type_configs),
-                         [](const auto& row) { return std::string(row.param.name); });
+INSTANTIATE_TEST_SUITE_P(Types, EveryType, testing::ValuesIn(type_configs), [](const auto& row) {
+  std::string name = row.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 TEST(Blocks, NormsOfQueriesAndKeysSaveWhatTheyNorm) {
   // llama: 6 h + 2 kv + 3 f; and queries and keys as the projections leave them

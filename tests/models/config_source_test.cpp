@@ -69,11 +69,11 @@ TEST(ConfigSource, BlocksThatAttendToAnImageAreLeftOutAndSaid) {
   EXPECT_THAT(a.notes[1], HasSubstr("8 blocks that attend to an image"));
 }
 
-TEST(ConfigSource, BlocksWithUnequalHeadsAreNamedByTheirKey) {
+TEST(ConfigSource, WhatABlockCannotHaveIsNamedByItsKey) {
   EXPECT_EQ(refusal(R"({"model_type": "gemma4", "text_config": {"model_type": "gemma4_text",
-      "head_dim": 256, "global_head_dim": 512}})")
+      "head_dim": 256, "num_kv_shared_layers": 2}})")
                 .path,
-            "text_config.global_head_dim");
+            "text_config.num_kv_shared_layers");
 }
 
 TEST(ConfigSource, AMistakeInsideIsNamedByItsPath) {
@@ -114,7 +114,7 @@ TEST(ConfigSource, PredictionHeadsAreLeftOutAndSaid) {
 }
 
 TEST(ConfigSource, ABlockThatCannotBeDescribedIsNamedByItsKey) {
-  const Complaint hybrid = refusal(R"({"model_type": "qwen3_next", "layer_types":
+  const Complaint hybrid = refusal(R"({"model_type": "minimax", "layer_types":
       ["full_attention", "linear_attention"]})");
   EXPECT_EQ(hybrid.path, "layer_types");
   EXPECT_THAT(hybrid.message, HasSubstr("linear attention"));

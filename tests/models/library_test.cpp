@@ -79,6 +79,80 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+// Source: what llama.cpp reports of converted files (n_params), as logs in public repositories show
+// it, less what the Hub's files do not have or no gradient changes.
+INSTANTIATE_TEST_SUITE_P(
+    CountsOfConvertedFiles, HubModel,
+    testing::Values(Published{"qwen3.5-27b", 26'895'998'464},
+                    Published{"qwen3.5-35b-a3b", 34'660'610'688},
+                    Published{"qwen3.5-122b-a10b", 122'111'526'912},
+                    Published{"qwen3.5-397b-a17b", 396'346'350'336},
+                    Published{"gemma-4-31b", 30'697'345'280},
+                    // a scalar a block, which is a buffer, and 256 rotary factors
+                    Published{"gemma-4-26b-a4b", 25'233'142'046 - 30 - 256},
+                    // correction biases of 23 and of 40 routers
+                    Published{"nemotron-3-nano-30b-a3b", 31'577'940'288 - 23 * 128},
+                    Published{"nemotron-3-super-120b-a12b", 120'668'707'840 - 40 * 512}),
+    [](const auto& row) {
+      std::string name = row.param.name;
+      for (char& c : name)
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+      return name;
+    });
+
+TEST(LibraryModel, Qwen3NextHasItsPublishedCount) {
+  // Source: llama.cpp's n_params of Qwen3-Coder-Next, 79,674,391,296
+  const Model model = from_config(R"({"model_type": "qwen3_next", "hidden_size": 2048,
+      "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 2,
+      "head_dim": 256, "vocab_size": 151936, "num_experts": 512, "num_experts_per_tok": 10,
+      "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,
+      "linear_num_value_heads": 32, "linear_num_key_heads": 16})");
+  EXPECT_EQ(model.parameters.value(), 79'674'391'296u);
+}
+
+TEST(LibraryModel, AnIndexerAddsFiveTensorsABlock) {
+  const auto count = [](const char* name) { return from_library(name).parameters.value(); };
+  // DeepSeek-V3.2 is V3 with 64 heads of 128 from a latent of 1536, a key of 128 from 7168 with a
+  // norm of 2 x 128, and a share a head, in 61 blocks
+  const std::uint64_t each = 1536 * 64 * 128 + 7168 * 128 + 2 * 128 + 7168 * 64;
+  EXPECT_EQ(count("deepseek-v3.2"), count("deepseek-v3") + 61 * each);
+  // GLM-5.2 has the indexers of 21 blocks of 78, GLM-5 all: 32 heads of 128 from a latent of 2048
+  const std::uint64_t of_glm = 2048 * 32 * 128 + 6144 * 128 + 2 * 128 + 6144 * 32;
+  EXPECT_EQ(count("glm-5"), count("glm-5.2") + 57 * of_glm);
+}
+
+TEST(LibraryModel, Glm5HasTheSumOfItsTensors) {
+  // 78 blocks: latents of 2048, and of 512 with 64 rotated elements, 64 heads of 192 + 64 and
+  // values of 256; 3 dense of 12288; 75 of 256 experts and a shared one of 2048; card: 744 B
+  const std::uint64_t h = 6144;
+  const std::uint64_t attention = h * 2048 + 2048 + 2048 * 64 * 256 + h * (512 + 64) + 512 +
+                                  512 * 64 * (192 + 256) + 64 * 256 * h;
+  const std::uint64_t indexer = 2048 * 32 * 128 + h * 128 + 2 * 128 + h * 32;
+  const std::uint64_t blocks =
+      78 * (attention + indexer + 2 * h) + 3 * 3 * h * 12288 + 75 * (257 * 3 * h * 2048 + h * 256);
+  EXPECT_EQ(from_library("glm-5").parameters.value(), blocks + 2 * 154880 * h + h);
+}
+
+TEST(LibraryModel, MimoV2FlashHasTheSumOfItsTensors) {
+  // 9 blocks with 4 heads of keys, 39 sliding ones with 8 and 64 sinks; 64 heads of 192, values of
+  // 128; one dense of 16384, 47 of 256 experts of 2048; card: 309 B, 15 B active
+  const std::uint64_t h = 4096;
+  const auto attention = [&](std::uint64_t keys) {
+    return h * 64 * 192 + h * keys * (192 + 128) + 64 * 128 * h;
+  };
+  const std::uint64_t blocks = 9 * attention(4) + 39 * (attention(8) + 64) + 48 * 2 * h +
+                               3 * h * 16384 + 47 * (256 * 3 * h * 2048 + h * 256);
+  EXPECT_EQ(from_library("mimo-v2-flash").parameters.value(), blocks + 2 * 152576 * h + h);
+}
+
+TEST(LibraryModel, NemotronSuperHasTheSumOfItsBlocks) {
+  // 128256 words; block_configs: attention of 64 heads and 8 of keys of 128 in 49 of 80 blocks, and
+  // feed-forwards of 1,642,496 columns in all, each half with a norm; card: 49.9 B
+  const std::uint64_t h = 8192;
+  const std::uint64_t halves = 49 * (2 * h * h + 2 * h * 1024 + h) + 1'642'496 * 3 * h + 80 * h;
+  EXPECT_EQ(from_library("nemotron-super-49b").parameters.value(), halves + 2 * 128256 * h + h);
+}
+
 std::uint64_t active(const char* name) { return from_library(name).active_parameters.value(); }
 
 TEST(ActiveParameters, LeaveOutTheExpertsThatATokenDoesNotChoose) {
@@ -96,6 +170,15 @@ TEST(ActiveParameters, LeaveOutTheExpertsThatATokenDoesNotChoose) {
   EXPECT_EQ(active("gpt-oss-120b"), 116'829'156'672 - 36ull * 124 * (3 * 2880 * 2880 + 3 * 2880));
   EXPECT_NEAR(static_cast<double>(active("gpt-oss-120b") - 201088ull * 2880), 5.13e9, 0.005e9);
   EXPECT_NEAR(static_cast<double>(active("gpt-oss-20b") - 201088ull * 2880), 3.61e9, 0.005e9);
+  // Gemma 4: 30 blocks of 128 experts, 8 chosen; card: 3.8 B
+  EXPECT_EQ(active("gemma-4-26b-a4b"), 25'233'141'760 - 30ull * 120 * 3 * 704 * 2816);
+  EXPECT_NEAR(static_cast<double>(active("gemma-4-26b-a4b")), 3.8e9, 0.05e9);
+  // Nemotron 3: 23 blocks of 128 experts of two matrices, 6 chosen; 40 of 512, 22 chosen, which
+  // read latents of 1024
+  EXPECT_EQ(active("nemotron-3-nano-30b-a3b"), 31'577'937'344 - 23ull * 122 * 2 * 1856 * 2688);
+  EXPECT_EQ(active("nemotron-3-super-120b-a12b"), 120'668'687'360 - 40ull * 490 * 2 * 2688 * 1024);
+  // Qwen 3.5: 40 blocks of 256 experts, 8 chosen
+  EXPECT_EQ(active("qwen3.5-35b-a3b"), 34'660'610'688 - 40ull * 248 * 3 * 512 * 2048);
 }
 
 TEST(ActiveParameters, AreAllOfADenseModel) { EXPECT_EQ(active("qwen3-8b"), 8'190'735'360u); }

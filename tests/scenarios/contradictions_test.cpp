@@ -45,7 +45,8 @@ TEST(Contradictions, TensorRanksThatDoNotDivideTheModel) {
   EXPECT_EQ(
       refusal("resident", {"machine.gpu.count=8", "parallel.tensor=8"}),
       "--set parallel.tensor=8: parallel.tensor: 8 does not divide the 12 attention heads of gpt2\n"
-      "--set parallel.tensor=8: parallel.tensor: 8 does not divide the 12 key-value heads of gpt2");
+      "--set parallel.tensor=8: parallel.tensor: 8 does not divide the 12 key and value heads of "
+      "gpt2");
 }
 
 TEST(Contradictions, MoreStagesThanBlocks) {

@@ -45,6 +45,12 @@ TEST(Support, BlocksThatOnlySimulateSayWhich) {
             "test has slopes as positions (ALiBi), which no device computes for real");
   EXPECT_EQ(reason(R"({"model_type": "deepseek_v3", "n_routed_experts": 0})"),
             "test has latent attention, which no device computes for real");
+  EXPECT_EQ(reason(R"({"model_type": "qwen3_5_text"})"),
+            "test has blocks of other shapes than the rest, which no device computes for real");
+  EXPECT_EQ(reason(R"({"model_type": "qwen3_5_text", "full_attention_interval": 1})"),
+            "test has a gate behind attention, which no device computes for real");
+  EXPECT_EQ(reason(R"({"model_type": "deepseek_v32", "n_routed_experts": 0})"),
+            "test has attention to chosen tokens, which no device computes for real");
   EXPECT_EQ(reason(R"({"model_type": "gemma2", "sliding_window": null})"),
             "test has capped attention scores, which no device computes for real");
   EXPECT_EQ(reason(R"({"model_type": "phi"})"),
