@@ -238,7 +238,7 @@ json search_json(const PriceList& list, const BoxSearch& found) {
 void print_answer(const Options& options, const PriceList& list, const BoxSearch& found,
                   const BoxNeed& need) {
   const BoxOffer& answer = *found.answer;
-  const result::Result result = explore::with_what_ifs(simulator(), *answer.trial.result);
+  result::Result result = explore::with_what_ifs(simulator(), *answer.trial.result);
   const std::string limit = result::limited_by(result);
   print(evidence(list, found, need) + "\n");
   print_paragraph(fmt::format("{} for {}: {} tokens a day with {}, {:.2f} times what is asked{}.",
