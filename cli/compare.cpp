@@ -16,8 +16,8 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
-#include <set>
 #include <sstream>
 
 namespace spillway::cli {
@@ -159,10 +159,15 @@ nlohmann::json row_of(const Entry& entry, const explore::Outcome& outcome) {
 void print_table(const Field& field, const std::vector<reports::Contender>& contenders) {
   const reports::Screen screen = reports::screen_of(stdout);
   print(reports::compare_table(contenders, screen));
-  std::set<std::string> old;
-  for (const Entry& entry : field.entries) old.insert(old_prices_words(entry.scenario.machine));
-  for (const std::string& words : old)
-    if (!words.empty()) print("\n" + reports::paragraph(words, screen));
+  std::map<std::string, std::string> old;  // by machine
+  for (const Entry& entry : field.entries)
+    if (const std::string words = old_prices_words(entry.scenario.machine); !words.empty())
+      old[entry.scenario.machine.name] = words;
+  const char* before = "\n";
+  for (const auto& [machine, words] : old) {
+    print(before + reports::paragraph(old.size() > 1 ? machine + ": " + words : words, screen));
+    before = "";
+  }
 }
 
 void print_field(const Options& options, const Field& field,
