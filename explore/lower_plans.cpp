@@ -85,19 +85,20 @@ bool has_drives(const Scenario& scenario) {
 
 /// Who foresees what drives can take in time stores more on faster ones, and what it stores comes
 /// back late where reads and writes meet.
-void add_slower_drives(const Scenario& scenario, std::vector<LowerPlan>& plans) {
+void add_slower_drives(const Scenario& scenario, double share, const char* words,
+                       std::vector<LowerPlan>& plans) {
   if (!has_drives(scenario)) return;
   add(
-      scenario, "planned for half the rate of the drives",
-      [](auto& machine) {
+      scenario, fmt::format("planned for {} the rate of the drives", words),
+      [share](auto& machine) {
         for (description::StorageSpec& storage : machine.storage) {
           if (storage.kind != description::StorageKind::ssd) continue;
-          storage.read = storage.read * 0.5;
-          storage.write = storage.write * 0.5;
+          storage.read = storage.read * share;
+          storage.write = storage.write * share;
           for (auto* array : {&storage.array_read, &storage.array_write})
-            if (*array) *array = **array * 0.5;
+            if (*array) *array = **array * share;
           if (storage.slc_cache)
-            storage.slc_cache->folded_write = storage.slc_cache->folded_write * 0.5;
+            storage.slc_cache->folded_write = storage.slc_cache->folded_write * share;
         }
       },
       plans);
@@ -158,8 +159,11 @@ std::vector<LowerPlan> lower_plans(const Scenario& scenario, const result::Resul
   if (!own.feasible()) return plans;  // what waits takes no less room
   if (description::updates_in_backward(parts.gradients.policy)) add_slower_updates(scenario, plans);
   if (swaps || planned) add_slower_gpu(scenario, plans);
-  if (swaps || planned || cached) add_slower_drives(scenario, plans);
-  if (cached) add_fewer_drives(scenario, plans);
+  if (swaps || planned || cached) add_slower_drives(scenario, 0.5, "half", plans);
+  if (!cached) return plans;
+  // its budget knows no link: on drives faster than that, half of them is still too many
+  add_slower_drives(scenario, 0.25, "a quarter of", plans);
+  add_fewer_drives(scenario, plans);
   return plans;
 }
 

@@ -21,7 +21,7 @@ struct LowerPlan {
 ///   swap, plan        the next lower step of GPU memory (a fourth root of 2) and the next two of
 ///                     host memory (2), half the rate of the GPU and of the drives; of a swap also
 ///                     three quarters of its bytes
-///   tensor cache      half the rate of the drives, one drive fewer, half of them
+///   tensor cache      half and a quarter of the drives' rate, one drive fewer, half of them
 ///   active gradients  updates at half and a quarter of the rate
 ///   memory alone      where the plan for all of it does not fit
 ///   None              with `strategy.plan.lower_limits` 0. Nor for updates that steps do not wait

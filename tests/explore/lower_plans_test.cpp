@@ -65,6 +65,15 @@ TEST(LowerPlans, OneMoreDriveDoesNotHurtATensorCache) {
        {"machine.storage.nvme.count=4"}});
 }
 
+/// 14 drives instead of 7: +29.9 %, as half of 14 still store more than the link brings back.
+TEST(LowerPlans, TwiceTheDrivesDoNotHurtATensorCacheBehindASlowerLink) {
+  expect_no_slower(
+      {base("ssdtrain", "a100_40_4gpu", "gpt2-xl",
+            {{"micro_batch", 43}, {"sequence", 256}, {"precision", "fp16_mixed"}}),
+       {"machine.gpu.count=1", "machine.gpu.memory=141 GiB", "machine.storage.nvme.count=7"},
+       {"machine.storage.nvme.count=14"}});
+}
+
 /// Half as much host memory again: a plan for 8 GiB beats those for 16 and 32, which are equal, and
 /// those for 32 and 48 are equal too.
 TEST(LowerPlans, MoreHostMemoryDoesNotHurtPlannedSwaps) {
