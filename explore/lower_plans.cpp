@@ -130,10 +130,6 @@ void add_smaller_swap(const Scenario& scenario, const result::Result& own,
   plan.scenario.strategy.activations.swap_bytes = Bytes(least + (bytes - least) / 4 * 3);
 }
 
-}  // namespace
-
-namespace {
-
 bool asks_for_none(const Scenario& scenario) {
   const auto& knobs = scenario.strategy.further;
   const auto said = knobs.find("plan.lower_limits");
