@@ -1,14 +1,10 @@
 #include "tests/models/configs.hpp"
+#include "tests/models/published.hpp"
 
 #include <gtest/gtest.h>
 
 namespace spillway::models {
 namespace {
-
-struct Published {
-  const char* name;
-  std::uint64_t parameters;
-};
 
 class HubModel : public testing::TestWithParam<Published> {};
 
@@ -72,12 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
         Published{"starcoder-15b", 15'517'456'384}, Published{"starcoder2-15b", 15'957'889'024},
         Published{"starcoder2-3b", 3'030'371'328}, Published{"starcoder2-7b", 7'173'923'840},
         Published{"tinyllama-1.1b", 1'100'048'384}, Published{"yi-34b", 34'388'917'248}),
-    [](const auto& row) {
-      std::string name = row.param.name;
-      for (char& c : name)
-        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-      return name;
-    });
+    test_name);
 
 // Source: what llama.cpp reports of converted files (n_params), as logs in public repositories show
 // it, less what the Hub's files do not have or no gradient changes.
@@ -93,12 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
                     // correction biases of 23 and of 40 routers
                     Published{"nemotron-3-nano-30b-a3b", 31'577'940'288 - 23 * 128},
                     Published{"nemotron-3-super-120b-a12b", 120'668'707'840 - 40 * 512}),
-    [](const auto& row) {
-      std::string name = row.param.name;
-      for (char& c : name)
-        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-      return name;
-    });
+    test_name);
 
 TEST(LibraryModel, Qwen3NextHasItsPublishedCount) {
   // Source: llama.cpp's n_params of Qwen3-Coder-Next, 79,674,391,296

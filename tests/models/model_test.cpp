@@ -1,6 +1,7 @@
 #include "models/model.hpp"
 
 #include "tests/models/configs.hpp"
+#include "tests/models/published.hpp"
 
 #include <gtest/gtest.h>
 #include <set>
@@ -8,12 +9,7 @@
 namespace spillway::models {
 namespace {
 
-struct LibraryCount {
-  const char* name;
-  std::uint64_t parameters;
-};
-
-class LibraryModel : public testing::TestWithParam<LibraryCount> {};
+class LibraryModel : public testing::TestWithParam<Published> {};
 
 TEST_P(LibraryModel, HasExactlyThePublishedParameters) {
   EXPECT_EQ(from_library(GetParam().name).parameters.value(), GetParam().parameters);
@@ -22,27 +18,20 @@ TEST_P(LibraryModel, HasExactlyThePublishedParameters) {
 INSTANTIATE_TEST_SUITE_P(
     Counts, LibraryModel,
     testing::Values(
-        LibraryCount{"llama-3.1-8b", 8'030'261'248}, LibraryCount{"llama-3-70b", 70'553'706'496},
-        LibraryCount{"llama-3.2-1b", 1'235'814'400}, LibraryCount{"llama-3.2-3b", 3'212'749'824},
-        LibraryCount{"qwen2.5-7b", 7'615'616'512}, LibraryCount{"qwen2.5-14b", 14'770'033'664},
-        LibraryCount{"qwen2.5-32b", 32'763'876'352},
-        LibraryCount{"granite-8b-code-base", 8'054'910'976},
-        LibraryCount{"mixtral-8x7b", 46'702'792'704}, LibraryCount{"gpt2", 124'439'808},
-        LibraryCount{"gpt2-xl", 1'557'611'200}, LibraryCount{"opt-13b", 12'853'473'280},
-        LibraryCount{"opt-30b", 29'974'540'288}, LibraryCount{"opt-66b", 65'719'701'504},
-        LibraryCount{"opt-175b", 174'604'468'224}, LibraryCount{"t5-11b", 11'307'321'344},
-        LibraryCount{"bert-base", 109'482'240}, LibraryCount{"bert-large", 335'141'888},
-        LibraryCount{"mlp-offload-40b", 48'163'722'240},
-        LibraryCount{"mlp-offload-52b", 44'278'226'944},
-        LibraryCount{"mlp-offload-70b", 68'605'452'288},
-        LibraryCount{"mlp-offload-100b", 105'885'147'136},
-        LibraryCount{"mlp-offload-120b", 106'728'663'040}),
-    [](const auto& row) {
-      std::string name = row.param.name;
-      for (char& c : name)
-        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-      return name;
-    });
+        Published{"llama-3.1-8b", 8'030'261'248}, Published{"llama-3-70b", 70'553'706'496},
+        Published{"llama-3.2-1b", 1'235'814'400}, Published{"llama-3.2-3b", 3'212'749'824},
+        Published{"qwen2.5-7b", 7'615'616'512}, Published{"qwen2.5-14b", 14'770'033'664},
+        Published{"qwen2.5-32b", 32'763'876'352}, Published{"granite-8b-code-base", 8'054'910'976},
+        Published{"mixtral-8x7b", 46'702'792'704}, Published{"gpt2", 124'439'808},
+        Published{"gpt2-xl", 1'557'611'200}, Published{"opt-13b", 12'853'473'280},
+        Published{"opt-30b", 29'974'540'288}, Published{"opt-66b", 65'719'701'504},
+        Published{"opt-175b", 174'604'468'224}, Published{"t5-11b", 11'307'321'344},
+        Published{"bert-base", 109'482'240}, Published{"bert-large", 335'141'888},
+        Published{"mlp-offload-40b", 48'163'722'240}, Published{"mlp-offload-52b", 44'278'226'944},
+        Published{"mlp-offload-70b", 68'605'452'288},
+        Published{"mlp-offload-100b", 105'885'147'136},
+        Published{"mlp-offload-120b", 106'728'663'040}),
+    test_name);
 
 struct GptShape {
   const char* name;
