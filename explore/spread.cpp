@@ -118,9 +118,8 @@ class Spread {
     std::vector<Scenario> ends;
     for (const SpreadGroup& group : timed_)
       ends.emplace_back(scenario_).machine = moved(scenario_.machine, {{group, group.low}});
-    const auto outcomes = simulate_all(backend_, ends, 0, default_limit_s, effort_);
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      const auto& result = outcomes[i].result;
+    for (const Outcome& outcome : simulate_all(backend_, ends, 0, default_limit_s, effort_)) {
+      const auto& result = outcome.result;
       // what does not fit at that end, as a plan for other rates may not, has no time
       const bool timed = result && result->feasible() && result->step_time_s > 0;
       effects_.push_back(timed ? std::log(result->step_time_s / now_.step_time_s) : 0);

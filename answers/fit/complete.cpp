@@ -23,49 +23,12 @@ Scenario scenario_of(const result::Result& result) {
       .scenario;
 }
 
-/// What is worked out in a child of its own.
-enum class Task : std::uint8_t { runnable, change, best, best_plan };
-
 /// With what would make it faster, and how far its headline numbers may be off.
 result::Result with_prospects(const explore::Backend& backend, const Scenario& scenario,
                               result::Result result, const explore::Effort& effort) {
   result::add_what_ifs(result, explore::what_next(backend, scenario, effort));
   result.range = explore::range_of(backend, scenario, result, scenario.run.seed, effort);
   return result;
-}
-
-/// The part of the answer as JSON: "change" or "result", "bugs" and "simulated".
-json part_of(explore::Backend backend, Task task, bool lower_plans, const FitAnswer& answer) {
-  json part = {{"simulated", 0}, {"bugs", json::array()}};
-  backend.in_this_process = true;
-  backend.on_bug = [&part](const std::string& bug) { part["bugs"].push_back(bug); };
-  if (task == Task::change) {
-    std::uint64_t simulated = 0;
-    if (const auto found = best_change(backend, *answer.runnable, simulated))
-      part["change"] = *found;
-    part["simulated"] = simulated;
-    return part;
-  }
-  const result::Result& found = task == Task::runnable ? *answer.runnable : *answer.best;
-  const Scenario scenario = scenario_of(found);
-  if (task == Task::best_plan) {
-    const auto outcome = explore::simulate_all(backend, std::span(&scenario, 1)).front();
-    if (outcome.result) part["result"] = *outcome.result;
-    part["simulated"] = 1;
-    return part;
-  }
-  part["result"] = with_prospects(backend, scenario, found, {explore::WhenFull::stop, lower_plans});
-  return part;
-}
-
-/// As with simulations, an error of a child is its own.
-std::string text_of(const explore::Backend& backend, Task task, bool lower_plans,
-                    const FitAnswer& answer) {
-  try {
-    return part_of(backend, task, lower_plans, answer).dump();
-  } catch (const std::exception& error) {
-    return json{{"simulated", 0}, {"bugs", {description::as_bug(error.what())}}}.dump();
-  }
 }
 
 /// What-ifs and ranges of `prospects`, in proportion to what `plan` takes.
@@ -85,51 +48,86 @@ void move_prospects(const result::Result& prospects, result::Result& plan) {
   }
 }
 
-void take(const explore::Backend& backend, const json& part, Task task, FitAnswer& answer) {
-  answer.simulated += part.at("simulated").get<std::uint64_t>();
-  for (const json& bug : part.at("bugs"))
-    if (backend.on_bug) backend.on_bug(bug.get<std::string>());
-  if (part.contains("change")) answer.change = part.at("change").get<FitChange>();
-  if (!part.contains("result")) return;
-  auto found = part.at("result").get<result::Result>();
-  if (task == Task::runnable) answer.runnable = std::move(found);
-  if (task == Task::best) answer.best = std::move(found);
-  if (task != Task::best_plan) return;
-  move_prospects(*answer.best, found);
-  answer.best = std::move(found);
-}
-
-/// Those that take longest first. A plan for less comes after the one for all of the machine, whose
-/// what-ifs and ranges it takes over.
-std::vector<Task> tasks_of(const FitAnswer& answer, bool same, bool lower_plans) {
-  std::vector<Task> tasks;
-  if (answer.best && !same) {
-    tasks.push_back(Task::best);
-    if (!lower_plans && !explore::lower_plans(scenario_of(*answer.best), *answer.best).empty())
-      tasks.push_back(Task::best_plan);
-  }
-  if (answer.runnable) tasks.insert(tasks.end(), {Task::runnable, Task::change});
-  return tasks;
-}
-
 }  // namespace
 
-void complete(const explore::Backend& backend, bool lower_plans, FitAnswer& answer) {
-  const bool same =
-      answer.runnable && answer.best && answer.runnable->scenario == answer.best->scenario;
-  const std::vector<Task> tasks = tasks_of(answer, same, lower_plans);
-  backend.prepare();
-  const std::function<std::string(std::size_t)> work = [&](std::size_t i) {
-    return text_of(backend, tasks[i], lower_plans, answer);
+/// "change" or "result", "bugs" and "simulated".
+json Completion::part_of(const explore::Backend& backend, const Found& found, Task task) {
+  json part = {{"simulated", 0}, {"bugs", json::array()}};
+  explore::Backend here = backend;
+  here.in_this_process = true;
+  here.on_bug = [&part](const std::string& bug) { part["bugs"].push_back(bug); };
+  if (task == Task::change) {
+    std::uint64_t simulated = 0;
+    if (const auto change = best_change(here, *found.runnable, simulated)) part["change"] = *change;
+    part["simulated"] = simulated;
+    return part;
+  }
+  const result::Result& result = task == Task::runnable ? *found.runnable : *found.best;
+  const Scenario scenario = scenario_of(result);
+  if (task == Task::best_plan) {
+    const auto outcome = explore::simulate_all(here, std::span(&scenario, 1)).front();
+    if (outcome.result) part["result"] = *outcome.result;
+    part["simulated"] = 1;
+    return part;
+  }
+  part["result"] =
+      with_prospects(here, scenario, result, {explore::WhenFull::stop, found.lower_plans});
+  return part;
+}
+
+/// In as many children as there are cores, the first tasks first.
+void Completion::start(const Found& found, std::vector<Task> tasks) {
+  backend_.prepare();
+  const auto work = [&backend = backend_, found, tasks](std::size_t i) {
+    try {
+      return part_of(backend, found, tasks[i]).dump();
+    } catch (const std::exception& error) {
+      return json{{"simulated", 0}, {"bugs", {description::as_bug(error.what())}}}.dump();
+    }
   };
-  const std::vector<explore::Piece> pieces = explore::in_children(
-      tasks.size(), work, explore::default_jobs(), explore::default_limit_s, backend.watch);
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const json part = json::parse(pieces[i].text, nullptr, false);
-    if (part.is_object())
-      take(backend, part, tasks[i], answer);
-    else if (pieces[i].end == explore::Piece::End::done && backend.on_bug)
-      backend.on_bug(explore::read_outcome(pieces[i].text, pieces[i].status).failure);
+  auto crew = std::make_unique<explore::Crew>(tasks.size(), work, explore::default_jobs(),
+                                              explore::default_limit_s, backend_.watch);
+  shifts_.push_back({std::move(tasks), std::move(crew)});
+}
+
+void Completion::take(const json& part, Task task, FitAnswer& answer) const {
+  answer.simulated += part.at("simulated").get<std::uint64_t>();
+  for (const json& bug : part.at("bugs"))
+    if (backend_.on_bug) backend_.on_bug(bug.get<std::string>());
+  if (part.contains("change")) answer.change = part.at("change").get<FitChange>();
+  if (!part.contains("result")) return;
+  auto result = part.at("result").get<result::Result>();
+  if (task == Task::runnable) answer.runnable = std::move(result);
+  if (task == Task::best) answer.best = std::move(result);
+  if (task != Task::best_plan) return;
+  move_prospects(*answer.best, result);
+  answer.best = std::move(result);
+}
+
+void Completion::take(const explore::Piece& piece, Task task, FitAnswer& answer) const {
+  const json part = json::parse(piece.text, nullptr, false);
+  if (part.is_object())
+    take(part, task, answer);
+  else if (piece.end == explore::Piece::End::done && backend_.on_bug)
+    backend_.on_bug(explore::read_outcome(piece.text, piece.status).failure);
+}
+
+void Completion::begin(const Found& found) { start(found, {Task::runnable, Task::change}); }
+
+void Completion::finish(const Found& found, FitAnswer& answer) {
+  answer.runnable = found.runnable;
+  answer.best = found.best;
+  const bool same =
+      found.runnable && found.best && found.runnable->scenario == found.best->scenario;
+  if (found.best && !same) {
+    std::vector<Task> tasks = {Task::best};
+    if (!found.lower_plans && !explore::lower_plans(scenario_of(*found.best), *found.best).empty())
+      tasks.push_back(Task::best_plan);  // takes over the what-ifs and ranges of the one before
+    start(found, std::move(tasks));
+  }
+  for (Shift& shift : shifts_) {
+    const std::vector<explore::Piece> pieces = shift.crew->finish();
+    for (std::size_t i = 0; i < pieces.size(); ++i) take(pieces[i], shift.tasks[i], answer);
   }
   if (same) answer.best = answer.runnable;
 }

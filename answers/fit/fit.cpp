@@ -83,7 +83,9 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
   const json job = job_of(question, answer.notes);
   const std::vector<Candidate> candidates = candidates_of(job, question.overrides);
   answer.price_usd = candidates.front().scenario.machine.price();
-  Found found = search(backend, candidates, question.runnable);
+  Completion completion(backend);
+  Found found = search(backend, candidates, question.runnable,
+                       [&](const Found& so_far) { completion.begin(so_far); });
   answer.bounded = found.bounded;
   answer.simulated = found.simulated;
   for (const std::string& one : found.unanswered) answer.notes.push_back("no answer for " + one);
@@ -94,12 +96,10 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
     answer.notes.push_back(fmt::format(
         "not tried, though bounds leave them: {}; spillway plan settings tries all systems",
         fmt::join(found.left_out, ", ")));
-  answer.runnable = std::move(found.runnable);
-  answer.best = std::move(found.best);
+  completion.finish(found, answer);
   answer.fits = answer.answer() != nullptr;
   if (!answer.runnable) add_needs(backend, job, question, candidates, answer);
   if (!answer.fits) return answer;
-  complete(backend, found.lower_plans, answer);
   answer.needed_bytes = peaks_of(*answer.answer());
   return answer;
 }

@@ -150,17 +150,18 @@ std::string bounds_text(const std::vector<Line*>& lines, std::size_t first, std:
 /// Two leagues: what people can run, and all.
 class Search {
  public:
-  Search(const explore::Backend& backend, std::span<const Candidate> candidates,
-         explore::Effort effort)
-      : backend_(backend), effort_(std::move(effort)) {
+  Search(const explore::Backend& backend, std::span<const Candidate> candidates, bool lower_plans)
+      : backend_(backend) {
+    found_.lower_plans = lower_plans;
     for (const Candidate& one : candidates) {
       if (one.way >= lines_.size()) lines_.resize(one.way + 1);
       lines_[one.way].candidates.push_back(one);
     }
   }
 
-  Found run(bool only_runnable) {
+  Found run(bool only_runnable, const std::function<void(const Found& so_far)>& on_runnable) {
     play(true);
+    if (found_.runnable && on_runnable) on_runnable(found_);
     limit_ = found_.simulated + most_of_others;
     if (!only_runnable) play(false);
     if (found_.runnable && !only_runnable &&
@@ -252,8 +253,8 @@ class Search {
   void simulate(const std::vector<Line*>& open) {
     std::vector<Scenario> scenarios;
     for (const Line* line : open) scenarios.push_back(line->now().scenario);
-    const auto outcomes =
-        explore::simulate_all(backend_, scenarios, 0, explore::default_limit_s, effort_);
+    const auto outcomes = explore::simulate_all(backend_, scenarios, 0, explore::default_limit_s,
+                                                {explore::WhenFull::stop, found_.lower_plans});
     found_.simulated += open.size();
     for (std::size_t i = 0; i < open.size(); ++i) judge(*open[i], outcomes[i]);
   }
@@ -276,7 +277,6 @@ class Search {
   static constexpr std::size_t at_once = 2;
 
   const explore::Backend& backend_;
-  explore::Effort effort_;
   std::vector<Line> lines_;
   Found found_;
   std::optional<std::uint64_t> limit_;  ///< of found_.simulated
@@ -289,17 +289,14 @@ std::vector<Candidate> candidates_of(const json& job, const std::vector<std::str
 }
 
 Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
-             bool only_runnable) {
-  const auto with = [&](const explore::Effort& effort) {
-    return Search(backend, candidates, effort).run(only_runnable);
-  };
-  Found found = with({explore::WhenFull::stop, false});
+             bool only_runnable, const std::function<void(const Found& so_far)>& on_runnable) {
+  Found found = Search(backend, candidates, false).run(only_runnable, on_runnable);
   if (found.runnable || found.best) return found;
-  Found again = with({});
-  again.lower_plans = true;
-  again.bounded += found.bounded;
-  again.simulated += found.simulated;
-  return again;
+  const std::uint64_t bounded = found.bounded, simulated = found.simulated;
+  found = Search(backend, candidates, true).run(only_runnable, on_runnable);
+  found.bounded += bounded;
+  found.simulated += simulated;
+  return found;
 }
 
 }  // namespace spillway::answers

@@ -2,6 +2,7 @@
 
 #include "answers/fit/fit.hpp"
 
+#include <functional>
 #include <span>
 
 namespace spillway::answers {
@@ -41,7 +42,8 @@ std::vector<Candidate> candidates_of(const nlohmann::json& job,
 /// are tried where nothing else fits, in micro-batches of 4 and 1. What nobody can run gets a dozen
 /// simulations.
 ///   only_runnable  leaves the others out
+///   on_runnable    gets the fastest that people can run, before others are tried
 Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
-             bool only_runnable);
+             bool only_runnable, const std::function<void(const Found& so_far)>& on_runnable = {});
 
 }  // namespace spillway::answers
