@@ -64,17 +64,26 @@ void add_slower_gpu(const Scenario& scenario, std::vector<LowerPlan>& plans) {
       plans);
 }
 
+/// The highest power of the square root of 2 that is not above `rate`.
+double grid_below(double rate) { return std::exp2(std::floor(2 * std::log2(rate)) / 2); }
+
 /// Updates beside backward read and write states at once, which a drive does slower than one after
-/// the other: a processor that waits between them can make the step shorter.
-void add_slower_updates(const Scenario& scenario, std::vector<LowerPlan>& plans) {
-  for (const auto& [share, words] : {std::pair{0.5, "half"}, std::pair{0.25, "a quarter of"}})
-    add(
-        scenario, fmt::format("updates held to {} the rate of the processor", words),
-        [share = share](auto& machine) {
-          machine.host.adam = machine.host.adam * share;
-          machine.host.convert = machine.host.convert * share;
-        },
-        plans);
+/// the other: a processor that waits between them can make the step shorter. Of a scale that is the
+/// same for each machine, two rates at which updates take about half of the step.
+void add_slower_updates(const Scenario& scenario, const result::Result& own,
+                        std::vector<LowerPlan>& plans) {
+  const double rate = scenario.machine.host.adam.value(), busy = own.utilization.cpu;
+  if (rate <= 0 || busy <= 0) return;
+  const double least = 2 * grid_below(rate * busy);
+  for (const double held : {least * std::sqrt(2), least})
+    if (held < rate)
+      add(
+          scenario, fmt::format("updates held to {:.3g} Gparam/s", held / 1e9),
+          [share = held / rate](auto& machine) {
+            machine.host.adam = machine.host.adam * share;
+            machine.host.convert = machine.host.convert * share;
+          },
+          plans);
 }
 
 bool has_drives(const Scenario& scenario) {
@@ -85,12 +94,11 @@ bool has_drives(const Scenario& scenario) {
 
 /// Who foresees what drives can take in time stores more on faster ones, and what it stores comes
 /// back late where reads and writes meet.
-void add_slower_drives(const Scenario& scenario, double share, const char* words,
-                       std::vector<LowerPlan>& plans) {
+void add_slower_drives(const Scenario& scenario, std::vector<LowerPlan>& plans) {
   if (!has_drives(scenario)) return;
   add(
-      scenario, fmt::format("planned for {} the rate of the drives", words),
-      [share](auto& machine) {
+      scenario, "planned for half the rate of the drives",
+      [share = 0.5](auto& machine) {
         for (description::StorageSpec& storage : machine.storage) {
           if (storage.kind != description::StorageKind::ssd) continue;
           storage.read = storage.read * share;
@@ -104,30 +112,56 @@ void add_slower_drives(const Scenario& scenario, double share, const char* words
       plans);
 }
 
-/// The first array of several drives, as the what-if of one more has it.
-void add_fewer_drives(const Scenario& scenario, std::vector<LowerPlan>& plans) {
-  const auto& storages = scenario.machine.storage;
-  for (std::size_t i = 0; i < storages.size(); ++i) {
-    if (storages[i].kind != description::StorageKind::ssd) continue;
-    const std::uint64_t count = storages[i].count;
-    for (const std::uint64_t fewer : std::set{count - 1, count / 2})
-      if (fewer > 0)
-        add(
-            scenario,
-            fmt::format("planned for {} of {} drives of {}", fewer, count, storages[i].name),
-            [&](auto& machine) { machine.storage[i].count = fewer; }, plans);
-    return;
-  }
+/// The scenario with so many bytes of a micro-batch that leave the GPU.
+LowerPlan of_bytes(const Scenario& scenario, std::string words, Bytes bytes) {
+  LowerPlan plan{std::move(words), scenario};
+  plan.scenario.strategy.activations.swap_bytes = bytes;
+  plan.sets_bytes = true;
+  return plan;
 }
 
-void add_smaller_swap(const Scenario& scenario, const result::Result& own,
-                      std::vector<LowerPlan>& plans) {
-  if (scenario.strategy.activations.swap_bytes || !own.plan.is_object()) return;
-  const auto bytes = own.plan.value("swap_bytes", std::uint64_t{0});
-  const auto least = own.plan.value("least_bytes", std::uint64_t{0});
-  if (bytes <= least) return;
-  LowerPlan& plan = plans.emplace_back(LowerPlan{"swaps three quarters of its plan", scenario});
-  plan.scenario.strategy.activations.swap_bytes = Bytes(least + (bytes - least) / 4 * 3);
+std::string in_gb(std::uint64_t bytes) {
+  return fmt::format("{:.4g} GB", static_cast<double>(bytes) / 1e9);
+}
+
+/// Equations have one best amount, and the step as it runs has one near it: less than that, or
+/// what host memory alone takes, or more.
+void add_other_swaps(const LowerPlan& of, const result::Result& best,
+                     std::vector<LowerPlan>& plans) {
+  const auto said = [&](const char* name) { return best.plan.at(name).get<std::uint64_t>(); };
+  const std::uint64_t bytes = said("swap_bytes"), least = said("least_bytes"),
+                      most = said("most_bytes"), in_host = said("bytes_to_host");
+  const std::uint64_t eighth = (bytes > least ? bytes - least : most - least) / 8;
+  std::set<std::uint64_t> amounts;
+  if (of.sets_bytes)
+    amounts = {bytes - std::min(bytes - least, eighth), bytes + eighth};
+  else if (bytes > least)
+    amounts = {least + 4 * eighth, least + 6 * eighth, bytes + 2 * eighth,
+               std::max(least, in_host)};
+  else
+    amounts = {bytes + eighth};
+  for (const std::uint64_t amount : amounts)
+    if (amount != bytes && amount <= most)
+      plans.push_back(of_bytes(of.scenario, "swaps " + in_gb(amount), Bytes(amount)));
+}
+
+/// What stays takes neither drives nor links: as little as fits makes the shortest step.
+void add_other_budgets(const LowerPlan& of, const result::Result& best,
+                       std::vector<LowerPlan>& plans) {
+  if (!best.feasible()) {
+    plans.push_back(of_bytes(of.scenario, "stores all that can leave", description::all_bytes));
+    return;
+  }
+  const std::uint64_t bytes =
+      best.plan.at("swap_bytes").get<std::uint64_t>() / of.scenario.training.gradient_accumulation;
+  if (bytes == 0) return;
+  plans.push_back(of_bytes(of.scenario, "stores nothing", Bytes(0)));
+  plans.back().ends_list = true;
+  for (const std::uint64_t quarters : {1, 2, 3}) {
+    const std::uint64_t amount = bytes / 4 * quarters;
+    plans.push_back(
+        of_bytes(of.scenario, "stores " + in_gb(amount) + " of a micro-batch", Bytes(amount)));
+  }
 }
 
 bool asks_for_none(const Scenario& scenario) {
@@ -140,26 +174,37 @@ bool asks_for_none(const Scenario& scenario) {
 
 }  // namespace
 
+bool plans_ahead(const Scenario& scenario) {
+  const ActivationPolicy policy = scenario.strategy.activations.policy;
+  return policy == ActivationPolicy::swap || policy == ActivationPolicy::plan ||
+         policy == ActivationPolicy::tensor_cache;
+}
+
 std::vector<LowerPlan> lower_plans(const Scenario& scenario, const result::Result& own) {
+  return lower_plans(LowerPlan{"", scenario}, own);
+}
+
+std::vector<LowerPlan> lower_plans(const LowerPlan& plan, const result::Result& best) {
+  const Scenario& scenario = plan.scenario;
   std::vector<LowerPlan> plans;
   if (asks_for_none(scenario)) return plans;
-  const description::Strategy& parts = scenario.strategy;
-  const bool swaps = parts.activations.policy == ActivationPolicy::swap;
-  const bool planned = parts.activations.policy == ActivationPolicy::plan;
-  const bool cached = parts.activations.policy == ActivationPolicy::tensor_cache;
-  if (swaps) add_smaller_swap(scenario, own, plans);
-  if (swaps || planned) {
+  const description::ActivationsPart& part = scenario.strategy.activations;
+  const bool chooses_bytes = plan.sets_bytes || !part.swap_bytes;
+  const bool planned = part.policy == ActivationPolicy::plan;
+  if (planned || (part.policy == ActivationPolicy::swap && !best.feasible())) {
     add_gpu_memory(scenario, plans);
     add_host_memory(scenario, plans);
   }
-  if (!own.feasible()) return plans;  // what waits takes no less room
-  if (description::updates_in_backward(parts.gradients.policy)) add_slower_updates(scenario, plans);
-  if (swaps || planned) add_slower_gpu(scenario, plans);
-  if (swaps || planned || cached) add_slower_drives(scenario, 0.5, "half", plans);
-  if (!cached) return plans;
-  // its budget knows no link: on drives faster than that, half of them is still too many
-  add_slower_drives(scenario, 0.25, "a quarter of", plans);
-  add_fewer_drives(scenario, plans);
+  if (best.feasible() && description::updates_in_backward(scenario.strategy.gradients.policy))
+    add_slower_updates(scenario, best, plans);  // what waits takes no less room
+  if (best.feasible() && planned) {
+    add_slower_gpu(scenario, plans);
+    add_slower_drives(scenario, plans);
+  }
+  if (best.feasible() && part.policy == ActivationPolicy::swap && chooses_bytes)
+    add_other_swaps(plan, best, plans);
+  if (part.policy == ActivationPolicy::tensor_cache && chooses_bytes)
+    add_other_budgets(plan, best, plans);
   return plans;
 }
 

@@ -246,12 +246,16 @@ bool improve(const Backend& backend, const description::Scenario& written, resul
              std::optional<LowerPlan>& chosen) {
   const std::string before = chosen ? chosen->words + ", " : "";
   bool improved = false;
-  for (LowerPlan& plan : lower_plans(chosen ? chosen->scenario : written, best)) {
+  for (LowerPlan& plan : lower_plans(chosen.value_or(LowerPlan{"", written}), best)) {
     result::Result lower = simulate_as_planned(backend, plan.scenario, nullptr, WhenFull::stop);
-    if (!is_better(lower, best)) continue;
-    best = std::move(lower);
-    chosen = LowerPlan{before + plan.words, std::move(plan.scenario)};
-    improved = true;
+    const bool last = plan.ends_list && lower.feasible();
+    if (is_better(lower, best)) {
+      best = std::move(lower);
+      plan.words = before + plan.words;
+      chosen = std::move(plan);
+      improved = true;
+    }
+    if (last) break;
   }
   return improved;
 }

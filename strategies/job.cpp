@@ -56,7 +56,8 @@ bool Steps::go_on() {
   first_measured_ = warmup_ + 1;
   if (done < warmup_ + measured_) return true;
   first_measured_ = done + 1 - measured_;
-  steady_ = !machine_.exact_time() || (measured_ == 1 && period_ == 1) || repeats();
+  const bool alone = measured_ == 1 && period_ == 1 && !differ_;
+  steady_ = !machine_.exact_time() || alone || repeats();
   if (steady_ || done < most_steps) return !steady_;
   // the mean of many says more than that of the last few
   first_measured_ = std::min(first_measured_, std::max(warmup_, done - most_steps / 2) + 1);

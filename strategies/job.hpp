@@ -29,6 +29,9 @@ class Steps {
   /// Says, before the first step, that steps repeat every `steps`, or a multiple of it: so many are
   /// measured.
   void period(std::uint64_t steps);
+  /// Says, before the first step, that one step says nothing about the next, as what goes on beside
+  /// them keeps time of its own: a single measured one must repeat too.
+  void differ() { differ_ = true; }
 
  private:
   bool go_on();
@@ -43,6 +46,7 @@ class Steps {
   std::size_t first_measured_ = 0;
   bool more_ = true;
   bool steady_ = true;
+  bool differ_ = false;
 };
 
 /// How ZeRO spreads one rank's tensors over its data-parallel group, which may span nodes.

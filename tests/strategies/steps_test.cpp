@@ -21,7 +21,7 @@ struct Taken {
 };
 
 Taken take(std::uint64_t warmup, std::uint64_t measured, const std::vector<double>& seconds,
-           std::uint64_t at_least = 0, std::uint64_t period = 1) {
+           std::uint64_t at_least = 0, std::uint64_t period = 1, bool differ = false) {
   description::Scenario box = small_box();
   box.parallel.data = 1;
   box.run.warmup_steps = warmup;
@@ -30,6 +30,7 @@ Taken take(std::uint64_t warmup, std::uint64_t measured, const std::vector<doubl
   Steps steps(*machine, box);
   if (at_least) steps.at_least_warmup(at_least);
   steps.period(period);
+  if (differ) steps.differ();
   Taken taken;
   std::vector<Task<>> ranks;
   ranks.push_back(train(machine.get(), rank0, &steps, seconds, &taken.steps));
@@ -73,6 +74,15 @@ TEST(Steps, DriftEndsAfterTwentySteps) {
   EXPECT_EQ(taken.steps, 20);
   EXPECT_FALSE(taken.steady);
   EXPECT_EQ(taken.first_measured, 11u);  // the mean of the last ten
+}
+
+TEST(Steps, ASingleOneBesideUpdatesOfTheirOwnPaceMustRepeatToo) {
+  // 1 and 3 in turn: the mean of two, not whichever comes first
+  EXPECT_EQ(take(1, 1, {5, 1, 3, 1, 3, 1}).steps, 2);
+  const Taken taken = take(1, 1, {5, 1, 3, 1, 3, 3}, 0, 1, true);
+  EXPECT_TRUE(taken.steady);
+  EXPECT_EQ(taken.steps, 5);
+  EXPECT_EQ(taken.first_measured, 4u);
 }
 
 TEST(Steps, ScenarioMayAskForMoreThanTwenty) { EXPECT_EQ(take(5, 20, {1}).steps, 25); }

@@ -1,5 +1,6 @@
 #include "tests/sweep/sweep.hpp"
 
+#include "explore/lower_plans.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/counting/mandatory.hpp"
@@ -157,9 +158,18 @@ class Sweep {
       // updates that no step waits for: sooner ones are what a better machine may give instead
       const bool sooner = result.staleness && result.staleness->mean < point.late_before;
       const double after_s = result.feasible() ? result.step_time_s : 0;
-      if (!result.feasible() || (after_s > (1 + options_.tolerance) * point.before_s && !sooner))
-        counts_.slower.push_back({point.number, point.axis, result.system, point.before_s, after_s,
-                                  point.draft.words()});
+      if (result.feasible() && (after_s <= (1 + options_.tolerance) * point.before_s || sooner))
+        continue;
+      const Slower slower{point.number,
+                          point.axis,
+                          result.system,
+                          point.before_s,
+                          after_s,
+                          point.draft.words(),
+                          explore::plans_ahead(point.scenario)};
+      const bool queues = !slower.planned && result.feasible();
+      const bool small = queues && slower.more() <= options_.queue_tolerance;
+      (small ? counts_.reordered : counts_.slower).push_back(slower);
     }
   }
 
