@@ -1,6 +1,7 @@
 #include "explore/lower_plans.hpp"
 
 #include <fmt/format.h>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -43,78 +44,94 @@ void add_gpu_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
 }
 
 /// The next step, and one more to pass over a size at which nothing changes.
-void add_host_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
+void add_host_memory(const Scenario& scenario, const result::Result& best,
+                     std::vector<LowerPlan>& plans) {
   const Bytes memory = scenario.machine.host.memory;
   if (memory.value() == 0) return;
   const Bytes next = next_lower(memory, 1);
   for (const Bytes lower : {next, next_lower(next, 1)})
-    add(
-        scenario, "planned for " + in_gib(lower) + " of host memory",
-        [&](auto& machine) { machine.host.memory = lower; }, plans);
+    if (!best.feasible() || best.host.total + best.host.reserve > lower.value())
+      add(
+          scenario, "planned for " + in_gib(lower) + " of host memory",
+          [&](auto& machine) { machine.host.memory = lower; }, plans);
+}
+
+void slow_gpu(description::MachineFile& machine) {
+  for (auto& [type, rate] : machine.gpu.compute) rate = rate * 0.5;
+  machine.gpu.memory_rate = machine.gpu.memory_rate * 0.5;
 }
 
 /// What is fast can wait: the plan for slower kernels, at their pace.
 void add_slower_gpu(const Scenario& scenario, std::vector<LowerPlan>& plans) {
   add(
-      scenario, "planned for half the rate of the GPU",
-      [](auto& machine) {
-        for (auto& [type, rate] : machine.gpu.compute) rate = rate * 0.5;
-        machine.gpu.memory_rate = machine.gpu.memory_rate * 0.5;
-      },
+      scenario, "planned for half the rate of the GPU", [](auto& machine) { slow_gpu(machine); },
       plans);
 }
 
-/// The highest power of the square root of 2 that is not above `rate`.
-double grid_below(double rate) { return std::exp2(std::floor(2 * std::log2(rate)) / 2); }
-
-/// Updates beside backward read and write states at once, which a drive does slower than one after
-/// the other: a processor that waits between them can make the step shorter. Of a scale that is the
-/// same for each machine, two rates at which updates take about half of the step.
-void add_slower_updates(const Scenario& scenario, const result::Result& own,
-                        std::vector<LowerPlan>& plans) {
-  const double rate = scenario.machine.host.adam.value(), busy = own.utilization.cpu;
-  if (rate <= 0 || busy <= 0) return;
-  const double least = 2 * grid_below(rate * busy);
-  for (const double held : {least * std::sqrt(2), least})
-    if (held < rate)
-      add(
-          scenario, fmt::format("updates held to {:.3g} Gparam/s", held / 1e9),
-          [share = held / rate](auto& machine) {
-            machine.host.adam = machine.host.adam * share;
-            machine.host.convert = machine.host.convert * share;
-          },
-          plans);
+/// The highest power of 2 to the power of 1 / steps that is not above `rate`: the same scale for
+/// each machine.
+double grid_below(double rate, double steps) {
+  return std::exp2(std::floor(steps * std::log2(rate)) / steps);
 }
 
-bool has_drives(const Scenario& scenario) {
-  for (const description::StorageSpec& storage : scenario.machine.storage)
-    if (storage.kind == description::StorageKind::ssd) return true;
-  return false;
+/// Updates beside backward read and write states at once, which a drive does slower than one after
+/// the other: a processor that waits between them can make the step shorter. Two rates at which
+/// updates take about half of the step; around one that was better, those beside it.
+void add_slower_updates(const LowerPlan& of, const result::Result& best,
+                        std::vector<LowerPlan>& plans) {
+  const double rate = of.scenario.machine.host.adam.value(), busy = best.utilization.cpu;
+  if (rate <= 0 || busy <= 0) return;
+  const bool holds = of.updates_per_s > 0;
+  const double most = holds ? of.updates_per_s : rate, half = 2 * grid_below(rate * busy, 2);
+  const double beside = std::exp2(0.125), root = std::sqrt(2);
+  for (const double held :
+       holds ? std::array{rate * beside, rate / beside} : std::array{half * root, half}) {
+    if (held >= most) continue;
+    LowerPlan& plan = plans.emplace_back(
+        LowerPlan{fmt::format("updates held to {:.3g} Gparam/s", held / 1e9), of.scenario});
+    plan.sets_bytes = of.sets_bytes;
+    plan.updates_per_s = most;
+    description::HostSpec& host = plan.scenario.machine.host;
+    host.adam = host.adam * (held / rate);
+    host.convert = host.convert * (held / rate);
+  }
+}
+
+/// All drives at that share of their rates.
+void slow_down(description::MachineFile& machine, double share) {
+  for (description::StorageSpec& storage : machine.storage) {
+    if (storage.kind != description::StorageKind::ssd) continue;
+    storage.read = storage.read * share;
+    storage.write = storage.write * share;
+    for (auto* array : {&storage.array_read, &storage.array_write})
+      if (*array) *array = **array * share;
+    if (storage.slc_cache)
+      storage.slc_cache->folded_write = storage.slc_cache->folded_write * share;
+  }
 }
 
 /// Who foresees what drives can take in time stores more on faster ones, and what it stores comes
-/// back late where reads and writes meet.
-void add_slower_drives(const Scenario& scenario, std::vector<LowerPlan>& plans) {
-  if (!has_drives(scenario)) return;
-  add(
-      scenario, "planned for half the rate of the drives",
-      [share = 0.5](auto& machine) {
-        for (description::StorageSpec& storage : machine.storage) {
-          if (storage.kind != description::StorageKind::ssd) continue;
-          storage.read = storage.read * share;
-          storage.write = storage.write * share;
-          for (auto* array : {&storage.array_read, &storage.array_write})
-            if (*array) *array = **array * share;
-          if (storage.slc_cache)
-            storage.slc_cache->folded_write = storage.slc_cache->folded_write * share;
-        }
-      },
-      plans);
+/// back late where reads and writes meet: the next lower rate of a scale that is the same for each
+/// machine, and the one above what the drives really did.
+void add_slower_drives(const Scenario& scenario, const result::Result& best,
+                       std::vector<LowerPlan>& plans) {
+  double rate = 0, busy = 0;
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.kind == description::StorageKind::ssd) rate += storage.total_read().value();
+  for (const auto& [name, share] : best.utilization.storage) busy = std::max(busy, share);
+  if (rate <= 0 || busy <= 0) return;
+  std::set<double> lower{grid_below(0.97 * rate, 1)};
+  lower.insert(std::min(*lower.begin(), 2 * grid_below(rate * busy, 1)));
+  for (const double held : lower)
+    add(
+        scenario, fmt::format("planned for {:.3g} GB/s of the drives", held / 1e9),
+        [share = held / rate](auto& machine) { slow_down(machine, share); }, plans);
 }
 
 /// The scenario with so many bytes of a micro-batch that leave the GPU.
-LowerPlan of_bytes(const Scenario& scenario, std::string words, Bytes bytes) {
-  LowerPlan plan{std::move(words), scenario};
+LowerPlan of_bytes(const LowerPlan& of, std::string words, Bytes bytes) {
+  LowerPlan plan{std::move(words), of.scenario};
+  plan.updates_per_s = of.updates_per_s;
   plan.scenario.strategy.activations.swap_bytes = bytes;
   plan.sets_bytes = true;
   return plan;
@@ -142,25 +159,28 @@ void add_other_swaps(const LowerPlan& of, const result::Result& best,
     amounts = {bytes + eighth};
   for (const std::uint64_t amount : amounts)
     if (amount != bytes && amount <= most)
-      plans.push_back(of_bytes(of.scenario, "swaps " + in_gb(amount), Bytes(amount)));
+      plans.push_back(of_bytes(of, "swaps " + in_gb(amount), Bytes(amount)));
 }
 
 /// What stays takes neither drives nor links: as little as fits makes the shortest step.
 void add_other_budgets(const LowerPlan& of, const result::Result& best,
                        std::vector<LowerPlan>& plans) {
   if (!best.feasible()) {
-    plans.push_back(of_bytes(of.scenario, "stores all that can leave", description::all_bytes));
+    plans.push_back(of_bytes(of, "stores all that can leave", description::all_bytes));
+    plans.push_back(of_bytes(of, "stores all that can leave, its GPU held to half its rate",
+                             description::all_bytes));
+    slow_gpu(plans.back().scenario.machine);
+    for (LowerPlan& plan : plans) plan.ends_list = true;
     return;
   }
   const std::uint64_t bytes =
       best.plan.at("swap_bytes").get<std::uint64_t>() / of.scenario.training.gradient_accumulation;
   if (bytes == 0) return;
-  plans.push_back(of_bytes(of.scenario, "stores nothing", Bytes(0)));
+  plans.push_back(of_bytes(of, "stores nothing", Bytes(0)));
   plans.back().ends_list = true;
   for (const std::uint64_t quarters : {1, 2, 3}) {
     const std::uint64_t amount = bytes / 4 * quarters;
-    plans.push_back(
-        of_bytes(of.scenario, "stores " + in_gb(amount) + " of a micro-batch", Bytes(amount)));
+    plans.push_back(of_bytes(of, "stores " + in_gb(amount) + " of a micro-batch", Bytes(amount)));
   }
 }
 
@@ -190,16 +210,19 @@ std::vector<LowerPlan> lower_plans(const LowerPlan& plan, const result::Result& 
   if (asks_for_none(scenario)) return plans;
   const description::ActivationsPart& part = scenario.strategy.activations;
   const bool chooses_bytes = plan.sets_bytes || !part.swap_bytes;
+  const auto& io = best.io;
+  if (best.feasible() && io.h2d + io.d2h + io.ssd_read + io.ssd_write + io.gpu_direct == 0)
+    return plans;
   const bool planned = part.policy == ActivationPolicy::plan;
   if (planned || (part.policy == ActivationPolicy::swap && !best.feasible())) {
     add_gpu_memory(scenario, plans);
-    add_host_memory(scenario, plans);
+    add_host_memory(scenario, best, plans);
   }
   if (best.feasible() && description::updates_in_backward(scenario.strategy.gradients.policy))
-    add_slower_updates(scenario, best, plans);  // what waits takes no less room
+    add_slower_updates(plan, best, plans);  // what waits takes no less room
   if (best.feasible() && planned) {
     add_slower_gpu(scenario, plans);
-    add_slower_drives(scenario, plans);
+    add_slower_drives(scenario, best, plans);
   }
   if (best.feasible() && part.policy == ActivationPolicy::swap && chooses_bytes)
     add_other_swaps(plan, best, plans);

@@ -13,6 +13,8 @@ struct LowerPlan {
   std::string words;  ///< "planned for 19.0 GiB of GPU memory"
   description::Scenario scenario;
   bool sets_bytes = false;  ///< its `swap_bytes` are ours, not the writer's
+  /// Of the writer's processor, where the plan holds updates to less: parameters a second; else 0.
+  double updates_per_s = 0;
   /// Where it fits, those behind it are no better.
   bool ends_list = false;
 };
@@ -25,11 +27,14 @@ struct LowerPlan {
 ///                     as much as goes to host memory, a quarter more; of the least, an eighth of
 ///                     all; around one of ours an eighth less and more
 ///   tensor cache      nothing stored, which is best where it fits; a quarter, half and three
-///                     quarters of what it stores; all, where its own budget does not fit
-///   plan              the next lower step of GPU memory (a fourth root of 2) and the next two of
-///                     host memory (2), half the rate of the GPU and of the drives
+///                     quarters of what it stores. Where its own budget does not fit, all, and all
+///                     with the GPU held to half its rate
+///   plan              the next lower step of GPU memory (a fourth root of 2), the next two of host
+///                     memory (2) where it fills one, half the rate of the GPU, and of the drives
+///                     the next lower step (2) and the one above what they do in the step. Nothing
+///                     where nothing moves
 ///   active gradients  updates held to between 1.4 and 2.8 times the rate at which they would take
-///                     the whole step, twice
+///                     the whole step, twice; around one of ours an eighth root of 2 less and more
 ///   memory alone      where the plan of a swap for all of it does not fit
 ///   None              with `strategy.plan.lower_limits` 0. Nor for updates that steps do not wait
 ///                     for: slower ones come later, which is no plan for more

@@ -36,6 +36,10 @@ void Steps::period(std::uint64_t steps) {
   measured_ = description::divide_up(measured_, period_) * period_;
 }
 
+void Steps::differ() {
+  if (machine_.exact_time()) measured_ = std::max(measured_, most_steps / 2);
+}
+
 Task<bool> Steps::next() {
   // the last rank to arrive closes the step, before anybody goes on
   if (++arrived_ == ranks_) {
@@ -56,8 +60,7 @@ bool Steps::go_on() {
   first_measured_ = warmup_ + 1;
   if (done < warmup_ + measured_) return true;
   first_measured_ = done + 1 - measured_;
-  const bool alone = measured_ == 1 && period_ == 1 && !differ_;
-  steady_ = !machine_.exact_time() || alone || repeats();
+  steady_ = !machine_.exact_time() || (measured_ == 1 && period_ == 1) || repeats();
   if (steady_ || done < most_steps) return !steady_;
   // the mean of many says more than that of the last few
   first_measured_ = std::min(first_measured_, std::max(warmup_, done - most_steps / 2) + 1);
@@ -69,7 +72,8 @@ bool Steps::go_on() {
 bool Steps::repeats() {
   const auto& steps = machine_.recorder().steps();  // the set-up first
   for (std::uint64_t period = period_; period <= longest_period; period += period_) {
-    const std::uint64_t window = std::max(measured_, 2 * period);
+    const std::uint64_t whole = description::divide_up(measured_, period) * period;
+    const std::uint64_t window = std::max(whole, 2 * period);
     if (steps.size() < window + 1) continue;
     bool alike = true;
     for (std::size_t i = steps.size() - window + period; i < steps.size(); ++i) {
@@ -77,7 +81,7 @@ bool Steps::repeats() {
       alike = alike && std::abs(now - then) <= drift * std::max(now, then);
     }
     if (!alike) continue;
-    first_measured_ = steps.size() - description::divide_up(measured_, period) * period;
+    first_measured_ = steps.size() - whole;
     return true;
   }
   return false;

@@ -29,9 +29,10 @@ class Steps {
   /// Says, before the first step, that steps repeat every `steps`, or a multiple of it: so many are
   /// measured.
   void period(std::uint64_t steps);
-  /// Says, before the first step, that one step says nothing about the next, as what goes on beside
-  /// them keeps time of its own: a single measured one must repeat too.
-  void differ() { differ_ = true; }
+  /// Says, before the first step, that what goes on beside the steps keeps time of its own, of many
+  /// steps: two that are alike say nothing about the next, and where time is exact at least ten are
+  /// measured.
+  void differ();
 
  private:
   bool go_on();
@@ -46,7 +47,6 @@ class Steps {
   std::size_t first_measured_ = 0;
   bool more_ = true;
   bool steady_ = true;
-  bool differ_ = false;
 };
 
 /// How ZeRO spreads one rank's tensors over its data-parallel group, which may span nodes.

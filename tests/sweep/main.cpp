@@ -21,7 +21,7 @@ void print(const std::vector<sweep::Slower>& slower) {
                one.axis, one.before_s,
                one.after_s > 0 ? fmt::format("{:.4g} s, {:+.2f} %", one.after_s, 100 * one.more())
                                : "does not fit",
-               one.planned ? "" : ", without a plan", one.scenario);
+               one.planned ? "" : ", by no other plan", one.scenario);
 }
 
 void print_compared(const sweep::Options& options, const sweep::Counts& counts) {
@@ -32,7 +32,7 @@ void print_compared(const sweep::Options& options, const sweep::Counts& counts) 
                slower, 100 * options.tolerance);
   }
   print(counts.slower);
-  fmt::print("  {} more slower without a plan, by at most {:.2g} %, as their queues have it\n",
+  fmt::print("  {} more slower by no other plan and at most {:.2g} %, as their queues have it\n",
              counts.reordered.size(), 100 * options.queue_tolerance);
   print(counts.reordered);
 }
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   app.add_option("--tolerance", options.tolerance,
                  "share of a step by which a better machine may be slower");
   app.add_option("--queue-tolerance", options.queue_tolerance,
-                 "the same where nothing plans the step");
+                 "the same where no other plan is the cause");
   CLI11_PARSE(app, argc, argv);
   const auto progress = [&](const sweep::Counts& counts) {
     std::fprintf(stderr, "%llu of %llu, %zu internal, %zu slower\n",
