@@ -3,8 +3,10 @@
 #include "answers/fit/change.hpp"
 #include "answers/fit/need.hpp"
 #include "answers/fit/search.hpp"
+#include "explore/lower_plans.hpp"
 #include "explore/planning.hpp"
 #include "explore/spread.hpp"
+#include "reports/result/what_if.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_model.hpp"
 #include "strategies/catalogue.hpp"
@@ -40,12 +42,26 @@ std::map<std::string, std::uint64_t> peaks_of(const result::Result& result) {
   return {{"gpu", result.gpu.total}, {"host", result.host.total}, {"ssd", result.ssd.total}};
 }
 
-/// How far its headline numbers may be off.
-void add_range(const explore::Backend& backend, result::Result& result) {
+/// Takes the best plan for less, and adds what would make it faster and how far its headline
+/// numbers may be off. Both with plans for all of the machine alone, in proportion to what that
+/// takes: each plan for less costs a simulation.
+///   tried  plans for less were tried already, as the one for all of the machine does not fit
+void complete(const explore::Backend& backend, result::Result& result, bool tried,
+              std::uint64_t& simulated) {
   const auto scenario = scenarios::read_scenario(result.scenario, {}, explore::known_systems(),
                                                  strategies::unsupported)
                             .scenario;
-  result.range = explore::range_of(backend, scenario, result, scenario.run.seed);
+  const double own_s = result.step_time_s;
+  auto next = explore::what_next(backend, scenario, {explore::WhenFull::stop, tried});
+  if (!tried && !explore::lower_plans(scenario, result).empty()) {
+    ++simulated;
+    const auto outcome = explore::simulate_all(backend, std::span(&scenario, 1)).front();
+    if (outcome.result) result = *outcome.result;
+  }
+  for (auto& [name, what_if] : next)
+    if (what_if.step_time_s) *what_if.step_time_s *= result.step_time_s / own_s;
+  result::add_what_ifs(result, std::move(next));
+  result.range = explore::range_of(backend, scenario, result, scenario.run.seed, tried ? 0 : own_s);
 }
 
 /// A drive, where the machine has none: the systems that need one are not among the candidates.
@@ -110,9 +126,8 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
   if (!answer.runnable) add_needs(backend, job, question, candidates, answer);
   if (!answer.fits) return answer;
   for (auto* result : {&answer.runnable, &answer.best})
-    if (*result) *result = explore::with_what_ifs(backend, std::move(**result));
+    if (*result) complete(backend, **result, found.lower_plans, answer.simulated);
   answer.needed_bytes = peaks_of(*answer.answer());
-  add_range(backend, answer.runnable ? *answer.runnable : *answer.best);
   if (answer.runnable) answer.change = best_change(backend, *answer.runnable, answer.simulated);
   return answer;
 }

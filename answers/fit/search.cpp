@@ -95,13 +95,14 @@ class Candidates {
     for (const Split& split : splits_of(*alone)) {
       const auto scenario = read(way, split.overrides);
       if (!scenario) continue;
+      const bool runnable = explore::runs_with(*scenario).runnable;
       for (const std::uint64_t batch : way.plans ? batches_of_plans : batches) {
         Candidate& fresh = found_.emplace_back();
         fresh.words = fmt::format("{}{}, micro-batch {}", way.name, split.words, batch);
         fresh.scenario = *scenario;
         fresh.scenario.training.micro_batch = batch;
         fresh.way = ways_;
-        fresh.runnable = explore::runs_with(*scenario).runnable;
+        fresh.runnable = runnable;
         fresh.plans = way.plans;
       }
       ++ways_;
@@ -128,8 +129,9 @@ struct Line {
 /// Two leagues: what people can run, and all.
 class Search {
  public:
-  Search(const explore::Backend& backend, std::span<const Candidate> candidates)
-      : backend_(backend) {
+  Search(const explore::Backend& backend, std::span<const Candidate> candidates,
+         explore::Effort effort)
+      : backend_(backend), effort_(std::move(effort)) {
     for (const Candidate& one : candidates) {
       if (one.way >= lines_.size()) lines_.resize(one.way + 1);
       lines_[one.way].candidates.push_back(one);
@@ -214,7 +216,8 @@ class Search {
   void simulate(const std::vector<Line*>& open) {
     std::vector<Scenario> scenarios;
     for (const Line* line : open) scenarios.push_back(line->candidates[line->at].scenario);
-    const auto outcomes = explore::simulate_all(backend_, scenarios);
+    const auto outcomes =
+        explore::simulate_all(backend_, scenarios, 0, explore::default_limit_s, effort_);
     found_.simulated += open.size();
     for (std::size_t i = 0; i < open.size(); ++i) judge(*open[i], outcomes[i]);
   }
@@ -238,6 +241,7 @@ class Search {
   static constexpr std::size_t at_once = 2;
 
   const explore::Backend& backend_;
+  explore::Effort effort_;
   std::vector<Line> lines_;
   Found found_;
   std::optional<std::uint64_t> limit_;  ///< of found_.simulated
@@ -251,7 +255,16 @@ std::vector<Candidate> candidates_of(const json& job, const std::vector<std::str
 
 Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
              bool only_runnable) {
-  return Search(backend, candidates).run(only_runnable);
+  const auto with = [&](const explore::Effort& effort) {
+    return Search(backend, candidates, effort).run(only_runnable);
+  };
+  Found found = with({explore::WhenFull::stop, false});
+  if (found.runnable || found.best) return found;
+  Found again = with({});
+  again.lower_plans = true;
+  again.bounded += found.bounded;
+  again.simulated += found.simulated;
+  return again;
 }
 
 }  // namespace spillway::answers

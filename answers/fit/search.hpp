@@ -21,6 +21,7 @@ struct Found {
   std::optional<result::Result> runnable, best;
   std::vector<std::string> unanswered;  ///< candidates that ended without a result, and why
   std::uint64_t bounded = 0, simulated = 0;
+  bool lower_plans = false;  ///< nothing fits with a plan for all of the machine: others were tried
   std::vector<std::string> left_out;  ///< systems that bounds leave and nobody tried
 };
 
@@ -33,7 +34,8 @@ std::vector<Candidate> candidates_of(const nlohmann::json& job,
 
 /// Simulates candidates in the order of their bounds, those that people can run first, until no
 /// bound is 2 % above the fastest: of each way from the largest micro-batch down to the first that
-/// fits. Systems that plan for each tensor take as long as all others together: they are tried
+/// fits. Plans are for all of the machine; plans for less are tried of the fastest, and of all where
+/// nothing fits. Systems that plan for each tensor take as long as all others together: they are tried
 /// where nothing else fits, in micro-batches of 4 and 1. What nobody can run gets a dozen
 /// simulations.
 ///   only_runnable  leaves the others out
