@@ -115,10 +115,19 @@ void slow_down(description::MachineFile& machine, double share) {
 /// machine, and the one above what the drives really did.
 void add_slower_drives(const Scenario& scenario, const result::Result& best,
                        std::vector<LowerPlan>& plans) {
-  double rate = 0, busy = 0;
-  for (const description::StorageSpec& storage : scenario.machine.storage)
-    if (storage.kind == description::StorageKind::ssd) rate += storage.total_read().value();
-  for (const auto& [name, share] : best.utilization.storage) busy = std::max(busy, share);
+  double rate = 0, busy = 0;  // as if no request had a latency
+  for (const description::StorageSpec& storage : scenario.machine.storage) {
+    const auto moved = best.io.by_storage.find(storage.name);
+    if (storage.kind != description::StorageKind::ssd) continue;
+    rate += storage.total_read().value();
+    if (moved == best.io.by_storage.end()) continue;
+    const auto took = [](std::uint64_t bytes, auto total) {
+      return static_cast<double>(bytes) / total.value();
+    };
+    busy = std::max(busy, (took(moved->second.read, storage.total_read()) +
+                           took(moved->second.write, storage.total_write())) /
+                              best.step_time_s);
+  }
   if (rate <= 0 || busy <= 0) return;
   std::set<double> lower{grid_below(0.97 * rate, 1)};
   lower.insert(std::min(*lower.begin(), 2 * grid_below(rate * busy, 1)));
