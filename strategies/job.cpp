@@ -27,17 +27,18 @@ Steps::Steps(Machine& machine, const description::Scenario& scenario)
       barrier_(machine.scheduler(), machine.topology().ranks),
       ranks_(machine.topology().ranks),
       warmup_(scenario.run.warmup_steps),
-      measured_(std::max<std::uint64_t>(1, scenario.run.steps)) {}
+      measured_(std::max<std::uint64_t>(1, scenario.run.steps)) {
+  const std::uint64_t staleness = scenario.strategy.optimizer.staleness;
+  if (staleness != 0) at_least_warmup(2);  // the first step has no update beside it
+  if (staleness == description::any_staleness && machine.exact_time())
+    measured_ = std::max(measured_, most_steps / 2);
+}
 
 void Steps::at_least_warmup(std::uint64_t steps) { warmup_ = std::max(warmup_, steps); }
 
 void Steps::period(std::uint64_t steps) {
   period_ = std::max(period_, steps);
   measured_ = description::divide_up(measured_, period_) * period_;
-}
-
-void Steps::differ() {
-  if (machine_.exact_time()) measured_ = std::max(measured_, most_steps / 2);
 }
 
 Task<bool> Steps::next() {

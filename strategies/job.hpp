@@ -13,7 +13,9 @@
 
 namespace spillway::strategies {
 
-/// Counts the steps of a run and lets all ranks begin each one together.
+/// Counts the steps of a run and lets all ranks begin each one together. Updates that no step waits
+/// for keep time of their own, of many steps: two steps that are alike say nothing about the next,
+/// and where time is exact at least ten are measured.
 class Steps {
  public:
   Steps(Machine& machine, const description::Scenario& scenario);
@@ -29,10 +31,6 @@ class Steps {
   /// Says, before the first step, that steps repeat every `steps`, or a multiple of it: so many are
   /// measured.
   void period(std::uint64_t steps);
-  /// Says, before the first step, that what goes on beside the steps keeps time of its own, of many
-  /// steps: two that are alike say nothing about the next, and where time is exact at least ten are
-  /// measured.
-  void differ();
 
  private:
   bool go_on();

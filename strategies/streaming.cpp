@@ -45,9 +45,6 @@ class Streaming {
   }
 
   Task<> init() {
-    // the first step has no update beside it
-    if (late_ || !waits_for_updates()) job_.steps->at_least_warmup(2);
-    if (!waits_for_updates()) job_.steps->differ();
     held_.hold_bases(job_.scenario.machine);
     // weights are made in fp32, and stay so until their masters have left for storage
     const Buffer wide = in_fp32();

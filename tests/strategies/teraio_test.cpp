@@ -77,7 +77,7 @@ TEST(TeraIO, PlansDrivesAndHostOverOneLink) {
   EXPECT_GT(run.plan.at("bytes_to_ssd").get<double>(), 0);
   const double predicted = run.plan.at("step_s");
   EXPECT_GE(predicted, moved / 1e9);  // each way: out in one, back in the other
-  EXPECT_NEAR(run.step_time_s, predicted, 0.05 * predicted);
+  EXPECT_NEAR(run.step_time_s, predicted, 0.1 * predicted);
 }
 
 TEST(TeraIO, StagingHasTheArrayAndTheLinkWorkAtOnce) {
