@@ -1,5 +1,7 @@
 #pragma once
 
+#include "explore/child.hpp"
+
 #include <functional>
 #include <span>
 #include <string>
@@ -25,14 +27,47 @@ struct Piece {
   int status = 0;
 };
 
-/// Works out each text in a child process of its own, `jobs` at a time; one that takes longer than
-/// `limit_s` is killed.
-///   work    by number, below `count`
-///   watch   may be empty
-///   Result  by number
-std::vector<Piece> in_children(std::size_t count,
-                               const std::function<std::string(std::size_t)>& work,
-                               std::size_t jobs, double limit_s, const Watch& watch);
+/// Texts that are worked out in child processes, one each, beside what the caller does.
+class Crew {
+ public:
+  /// Starts the first `jobs`.
+  ///   work   by number, below `count`
+  ///   watch  may be empty
+  Crew(std::size_t count, std::function<std::string(std::size_t)> work, std::size_t jobs,
+       double limit_s, Watch watch);
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+  /// Ends what is still at work.
+  ~Crew();
+
+  /// Keeps `jobs` at work until all is done. One that takes longer than `limit_s` is killed.
+  ///   Result  by number
+  std::vector<Piece> finish();
+
+ private:
+  struct Worker {
+    Child child;
+    std::size_t number = 0;
+  };
+
+  void start();
+  void collect();
+  void drop(std::size_t worker);
+  void end_all();
+
+  std::function<std::string(std::size_t)> work_;
+  std::size_t jobs_;
+  double limit_s_;
+  Watch watch_;
+  std::size_t next_ = 0;
+  std::size_t done_ = 0;  ///< since the watch was asked
+  std::vector<Worker> children_;
+  std::vector<Piece> pieces_;
+};
+
+/// The same while the caller waits.
+std::vector<Piece> in_children(std::size_t count, std::function<std::string(std::size_t)> work,
+                               std::size_t jobs, double limit_s, Watch watch);
 
 /// As many as the machine has cores.
 std::size_t default_jobs();

@@ -76,19 +76,31 @@ std::string no_room(const result::Result& result) {
   return text.empty() ? no_room(first) : text + "; first " + first.purpose + " in " + first.phase;
 }
 
+namespace {
+
+Outcome attempt(const Backend& backend, const description::Scenario& scenario,
+                const Effort& effort) {
+  Outcome outcome;
+  try {
+    outcome.result = simulate(backend, scenario, nullptr, effort);
+  } catch (const description::ScenarioError& error) {
+    outcome.complaints = error.complaints();
+  } catch (const description::DeviceError& error) {
+    outcome.failure = error.what();
+  } catch (const std::exception& error) {
+    outcome.failure = description::as_bug(error.what());
+  }
+  return outcome;
+}
+
+}  // namespace
+
 std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
                          const Effort& effort) {
-  nlohmann::json outcome;
-  try {
-    outcome["result"] = simulate(backend, scenario, nullptr, effort);
-  } catch (const description::ScenarioError& error) {
-    outcome["errors"] = error.complaints();
-  } catch (const description::DeviceError& error) {
-    outcome["failure"] = error.what();
-  } catch (const std::exception& error) {
-    outcome["failure"] = description::as_bug(error.what());
-  }
-  return outcome.dump();
+  const Outcome outcome = attempt(backend, scenario, effort);
+  if (outcome.result) return nlohmann::json{{"result", *outcome.result}}.dump();
+  if (!outcome.failure.empty()) return nlohmann::json{{"failure", outcome.failure}}.dump();
+  return nlohmann::json{{"errors", outcome.complaints}}.dump();
 }
 
 namespace {
@@ -235,12 +247,18 @@ Outcome outcome_of(const Piece& piece) {
   return outcome;
 }
 
-}  // namespace
+std::vector<Outcome> attempt_all(const Backend& backend,
+                                 std::span<const description::Scenario> scenarios,
+                                 const Effort& effort) {
+  std::vector<Outcome> outcomes;
+  for (const description::Scenario& scenario : scenarios)
+    outcomes.push_back(attempt(backend, scenario, effort));
+  return outcomes;
+}
 
-std::vector<Outcome> simulate_all(const Backend& backend,
-                                  std::span<const description::Scenario> scenarios,
-                                  std::size_t jobs, double limit_s, const Effort& effort) {
-  backend.prepare();
+std::vector<Outcome> fork_all(const Backend& backend,
+                              std::span<const description::Scenario> scenarios, std::size_t jobs,
+                              double limit_s, const Effort& effort) {
   const std::function<std::string(std::size_t)> work = [&](std::size_t i) {
     return outcome_text(backend, scenarios[i], effort);
   };
@@ -248,6 +266,18 @@ std::vector<Outcome> simulate_all(const Backend& backend,
   for (const Piece& piece : in_children(scenarios.size(), work, jobs > 0 ? jobs : default_jobs(),
                                         limit_s, backend.watch))
     outcomes.push_back(outcome_of(piece));
+  return outcomes;
+}
+
+}  // namespace
+
+std::vector<Outcome> simulate_all(const Backend& backend,
+                                  std::span<const description::Scenario> scenarios,
+                                  std::size_t jobs, double limit_s, const Effort& effort) {
+  backend.prepare();
+  std::vector<Outcome> outcomes = backend.in_this_process
+                                      ? attempt_all(backend, scenarios, effort)
+                                      : fork_all(backend, scenarios, jobs, limit_s, effort);
   for (const Outcome& outcome : outcomes)
     if (backend.on_bug && description::is_bug(outcome.failure)) backend.on_bug(outcome.failure);
   return outcomes;

@@ -43,6 +43,9 @@ struct Backend {
   bool goes_on() const { return !watch || watch(0); }
   /// Told of each bug that a simulation in a child ended with, whoever asked for the simulation.
   std::function<void(const std::string& failure)> on_bug = {};
+  /// Of a process that is a child already, whose end harms nobody: simulate_all starts no others,
+  /// and neither limits the time nor asks the watch.
+  bool in_this_process = false;
 };
 
 /// What becomes of a scenario that does not fit: it ends with the request that failed, which is

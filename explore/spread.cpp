@@ -92,12 +92,9 @@ class Uniform {
 /// Effects of each group alone, draws of all of them together.
 class Spread {
  public:
-  Spread(const Backend& backend, const Scenario& scenario, const result::Result& now, double own_s)
-      : backend_(backend),
-        scenario_(scenario),
-        now_(now),
-        effort_{WhenFull::stop, own_s == 0},
-        longer_(own_s == 0 ? 1 : own_s / now.step_time_s) {
+  Spread(const Backend& backend, const Scenario& scenario, const result::Result& now,
+         const Effort& effort)
+      : backend_(backend), scenario_(scenario), now_(now), effort_(effort) {
     scenario_.run.steps = 1;  // equal steps repeat to 0.1 %
     for (SpreadGroup& group : open_groups(scenario.machine))
       (decides_time(group) ? timed_ : factors_).push_back(std::move(group));
@@ -121,19 +118,12 @@ class Spread {
     std::vector<Scenario> ends;
     for (const SpreadGroup& group : timed_)
       ends.emplace_back(scenario_).machine = moved(scenario_.machine, {{group, group.low}});
-    for (const std::optional<double>& step : steps_of(ends))
+    for (const Outcome& outcome : simulate_all(backend_, ends, 0, default_limit_s, effort_)) {
+      const auto& result = outcome.result;
       // what does not fit at that end, as a plan for other rates may not, has no time
-      effects_.push_back(step ? std::log(*step / now_.step_time_s) : 0);
-  }
-
-  std::vector<std::optional<double>> steps_of(const std::vector<Scenario>& scenarios) const {
-    std::vector<std::optional<double>> steps;
-    for (const Outcome& outcome : simulate_all(backend_, scenarios, 0, default_limit_s, effort_)) {
-      steps.emplace_back();
-      if (outcome.result && outcome.result->feasible() && outcome.result->step_time_s > 0)
-        steps.back() = outcome.result->step_time_s / longer_;
+      const bool timed = result && result->feasible() && result->step_time_s > 0;
+      effects_.push_back(timed ? std::log(result->step_time_s / now_.step_time_s) : 0);
     }
-    return steps;
   }
 
   /// The logarithm of what a factor does to the step, in proportion to what the low end does.
@@ -174,10 +164,11 @@ class Spread {
     }
     double low = now_.step_time_s, high = now_.step_time_s;
     if (!timed_.empty())
-      for (const std::optional<double>& step : steps_of(ends)) {
-        low = std::min(low, step.value_or(low));
-        high = std::max(high, step.value_or(high));
-      }
+      for (const Outcome& outcome : simulate_all(backend_, ends, 0, default_limit_s, effort_))
+        if (outcome.result && outcome.result->feasible()) {
+          low = std::min(low, outcome.result->step_time_s);
+          high = std::max(high, outcome.result->step_time_s);
+        }
     range_["step_time_s"] = {low, high};
     const double tokens = now_.tokens_per_s * now_.step_time_s;
     range_["throughput.tokens_per_s"] = {tokens / high, tokens / low};
@@ -201,8 +192,7 @@ class Spread {
   const Backend& backend_;
   Scenario scenario_;
   const result::Result& now_;
-  const Effort effort_;
-  const double longer_;  ///< a step that is simulated, over one of the best plan
+  const Effort& effort_;
   std::vector<SpreadGroup> timed_, factors_;
   std::vector<double> effects_;  ///< by timed group: of its low end, on the step's logarithm
   std::vector<double> drawn_;    ///< by draw and timed group: logarithms of factors
@@ -244,9 +234,10 @@ MachineFile moved(const MachineFile& machine,
 std::map<std::string, std::pair<double, double>> range_of(const Backend& backend,
                                                           const Scenario& scenario,
                                                           const result::Result& now,
-                                                          std::uint64_t seed, double own_s) {
+                                                          std::uint64_t seed,
+                                                          const Effort& effort) {
   if (!now.feasible() || now.step_time_s <= 0 || scenario.run.io_bench) return {};
-  return Spread(backend, scenario, now, own_s).run(seed);
+  return Spread(backend, scenario, now, effort).run(seed);
 }
 
 }  // namespace spillway::explore

@@ -21,8 +21,6 @@ description::MachineFile moved(const description::MachineFile& machine,
 /// From the least to the most that the open groups leave for headline numbers of `now`, by path in
 /// the JSON of a result: step_time_s, throughput.tokens_per_s, run.days, run.kwh, run.usd.energy,
 /// wear.lifetime_years.
-///   own_s    step of the plan for all of the machine, where `now` is a plan for less: times are
-///            simulated with such plans alone, in proportion to it; 0: with the best of all plans
 ///   Method   each group that decides times is simulated at its low end, alone; 1024 draws of all
 ///            groups, each factor uniform in its logarithm, are ranked by those effects in
 ///            proportion; the draws at 5 and 95 % are simulated. Energy, its price and wear follow
@@ -33,6 +31,7 @@ description::MachineFile moved(const description::MachineFile& machine,
 std::map<std::string, std::pair<double, double>> range_of(const Backend& backend,
                                                           const description::Scenario& scenario,
                                                           const result::Result& now,
-                                                          std::uint64_t seed, double own_s = 0);
+                                                          std::uint64_t seed,
+                                                          const Effort& effort = {});
 
 }  // namespace spillway::explore
