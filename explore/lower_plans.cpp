@@ -89,7 +89,8 @@ void add_slower_updates(const LowerPlan& of, const result::Result& best,
     if (held >= most) continue;
     LowerPlan& plan = plans.emplace_back(
         LowerPlan{fmt::format("updates held to {:.3g} Gparam/s", held / 1e9), of.scenario});
-    plan.sets_bytes = of.sets_bytes;
+    plan.bytes_words = of.bytes_words;
+    plan.updates_words = plan.words;
     plan.updates_per_s = most;
     description::HostSpec& host = plan.scenario.machine.host;
     host.adam = host.adam * (held / rate);
@@ -140,9 +141,10 @@ void add_slower_drives(const Scenario& scenario, const result::Result& best,
 /// The scenario with so many bytes of a micro-batch that leave the GPU.
 LowerPlan of_bytes(const LowerPlan& of, std::string words, Bytes bytes) {
   LowerPlan plan{std::move(words), of.scenario};
+  plan.updates_words = of.updates_words;
   plan.updates_per_s = of.updates_per_s;
   plan.scenario.strategy.activations.swap_bytes = bytes;
-  plan.sets_bytes = true;
+  plan.bytes_words = plan.words;
   return plan;
 }
 
@@ -159,7 +161,7 @@ void add_other_swaps(const LowerPlan& of, const result::Result& best,
                       most = said("most_bytes"), in_host = said("bytes_to_host");
   const std::uint64_t eighth = (bytes > least ? bytes - least : most - least) / 8;
   std::set<std::uint64_t> amounts;
-  if (of.sets_bytes)
+  if (!of.bytes_words.empty())
     amounts = {bytes - std::min(bytes - least, eighth), bytes + eighth};
   else if (bytes > least)
     amounts = {least + 4 * eighth, least + 6 * eighth, bytes + 2 * eighth,
@@ -218,7 +220,7 @@ std::vector<LowerPlan> lower_plans(const LowerPlan& plan, const result::Result& 
   std::vector<LowerPlan> plans;
   if (asks_for_none(scenario)) return plans;
   const description::ActivationsPart& part = scenario.strategy.activations;
-  const bool chooses_bytes = plan.sets_bytes || !part.swap_bytes;
+  const bool chooses_bytes = !plan.bytes_words.empty() || !part.swap_bytes;
   const auto& io = best.io;
   if (best.feasible() && io.h2d + io.d2h + io.ssd_read + io.ssd_write + io.gpu_direct == 0)
     return plans;

@@ -12,7 +12,8 @@ namespace spillway::explore {
 struct LowerPlan {
   std::string words;  ///< "planned for 19.0 GiB of GPU memory"
   description::Scenario scenario;
-  bool sets_bytes = false;  ///< its `swap_bytes` are ours, not the writer's
+  std::string bytes_words = {};    ///< of the plan that set its `swap_bytes`; "": the writer did
+  std::string updates_words = {};  ///< of the plan that holds updates to less; "": none does
   /// Of the writer's processor, where the plan holds updates to less: parameters a second; else 0.
   double updates_per_s = 0;
   /// Where it fits, those behind it are no better.

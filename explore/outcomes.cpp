@@ -168,9 +168,12 @@ class BestPlan {
   /// Tries the plans below the one at hand.
   ///   Result  false when none of them is better
   bool improve() {
+    const LowerPlan above = plan_;
     const std::vector<std::string> before = words_;
-    for (const LowerPlan& plan : lower_plans(plan_, best_)) {
+    for (const LowerPlan& plan : lower_plans(above, best_)) {
       std::vector<std::string> words = before;
+      if (plan.bytes_words == plan.words) std::erase(words, above.bytes_words);
+      if (plan.updates_words == plan.words) std::erase(words, above.updates_words);
       words.push_back(plan.words);
       const bool fits = take(plan, std::move(words));
       if (fits && plan.ends_list) break;

@@ -158,15 +158,13 @@ planner::PlanSettings plan_settings(const description::Scenario& scenario, const
   channels.host_out = machine.pcie.d2h.value();
   channels.host_in = machine.pcie.h2d.value();
   channels.host_latency_s = machine.pcie.latency.value();
-  // what drives send goes beside the copies where the slot's rate is known, else through them
-  channels.link_out = machine.pcie.link ? machine.pcie.link->value() : channels.host_out;
-  channels.link_in = machine.pcie.link ? machine.pcie.link->value() : channels.host_in;
+  if (machine.pcie.link) channels.link_out = channels.link_in = machine.pcie.link->value();
   const auto ssd =
       std::find(settings.destinations.begin(), settings.destinations.end(), Destination::ssd);
   if (ssd != settings.destinations.end()) add_array(channels, scenario, topology, rank);
   if (bounces(scenario)) {
-    channels.link_out = std::min(*channels.link_out, channels.host_out);
-    channels.link_in = std::min(*channels.link_in, channels.host_in);
+    channels.link_out = std::min(channels.link_out.value_or(1e30), channels.host_out);
+    channels.link_in = std::min(channels.link_in.value_or(1e30), channels.host_in);
   }
   const std::uint64_t memory = topology.host_memory.value();
   const std::uint64_t base = beside_plans(scenario, topology);

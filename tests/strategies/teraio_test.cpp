@@ -56,30 +56,6 @@ TEST(TeraIO, TakesTheTimeThatThePlannerPredicts) {
   }
 }
 
-/// Where no rate of the slot is given, what drives send straight to the GPU crosses the copies'
-/// link: both together are no faster than it, in the plan as in the step.
-TEST(TeraIO, PlansDrivesAndHostOverOneLink) {
-  const Overrides slow{"machine=l40s_server",
-                       "machine.pcie.h2d=1 GB/s",
-                       "machine.pcie.d2h=1 GB/s",
-                       "machine.storage.nvme.read=2 GB/s",
-                       "machine.storage.nvme.write=2 GB/s",
-                       "machine.storage.nvme.count=1",
-                       "machine.gpu.gpudirect=true"};
-  const std::uint64_t all = simulate(ideal(small("80 GiB", slow))).gpu.total;
-  const description::Scenario scenario = small(std::to_string(all * 7 / 10) + " B", slow);
-  ASSERT_FALSE(scenario.machine.pcie.link);
-  const result::Result run = simulate(scenario);
-  ASSERT_TRUE(run.feasible());
-  const double moved =
-      run.plan.at("bytes_to_host").get<double>() + run.plan.at("bytes_to_ssd").get<double>();
-  EXPECT_GT(run.plan.at("bytes_to_host").get<double>(), 0);
-  EXPECT_GT(run.plan.at("bytes_to_ssd").get<double>(), 0);
-  const double predicted = run.plan.at("step_s");
-  EXPECT_GE(predicted, moved / 1e9);  // each way: out in one, back in the other
-  EXPECT_NEAR(run.step_time_s, predicted, 0.1 * predicted);
-}
-
 TEST(TeraIO, StagingHasTheArrayAndTheLinkWorkAtOnce) {
   const auto step = [](const char* machine) {
     return simulate(
