@@ -124,7 +124,7 @@ std::vector<explore::Outcome> outcomes_of(const explore::Backend& backend, Field
   std::vector<description::Scenario> scenarios;
   for (const Entry& entry : field.entries) scenarios.push_back(entry.scenario);
   std::vector<explore::Outcome> outcomes = explore::simulate_all(
-      backend, scenarios, 0, explore::default_limit_s, explore::WhenFull::find_need);
+      backend, scenarios, 0, explore::default_limit_s, {explore::WhenFull::find_need});
   const bool any = std::any_of(outcomes.begin(), outcomes.end(),
                                [](const explore::Outcome& one) { return one.complaints.empty(); });
   std::vector<explore::Outcome> kept;

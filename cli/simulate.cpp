@@ -160,7 +160,7 @@ result::Result run(const Options& options, const description::Scenario& scenario
   monitor.begin("simulating", options.limit(simulation_limit_s));
   if (options.trace_file.empty()) {
     explore::Outcome outcome = explore::simulate_all(backend, std::span(&scenario, 1), 1, HUGE_VAL,
-                                                     explore::WhenFull::find_need)
+                                                     {explore::WhenFull::find_need})
                                    .front();
     if (outcome.not_tried) refuse_to_wait(monitor, scenario);
     if (!outcome.complaints.empty())

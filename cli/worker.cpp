@@ -22,7 +22,7 @@ nlohmann::json outcome_of(const nlohmann::json& scenario, double limit_s) {
         scenarios::read_scenario(scenario, {}, explore::known_systems(), strategies::unsupported);
     const std::vector<explore::Outcome> outcomes = explore::simulate_all(
         simulator(), std::span<const description::Scenario>(&resolved.scenario, 1), 1, limit_s,
-        explore::WhenFull::find_need);
+        {explore::WhenFull::find_need});
     const explore::Outcome& outcome = outcomes.front();
     if (outcome.result) return {{"result", *outcome.result}};
     return outcome.complaints.empty() ? without_answer(outcome.failure)

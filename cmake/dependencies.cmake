@@ -22,6 +22,7 @@ pkg_check_modules(libnvme REQUIRED IMPORTED_TARGET libnvme)
 pkg_check_modules(blkid REQUIRED IMPORTED_TARGET blkid)
 pkg_check_modules(ompi REQUIRED IMPORTED_TARGET ompi-c)
 pkg_check_modules(cbc REQUIRED IMPORTED_TARGET cbc)
+pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 
 # SimGrid ships no CMake package.
 find_path(SIMGRID_INCLUDE_DIR simgrid/s4u.hpp REQUIRED)

@@ -94,7 +94,7 @@ std::optional<Remedy> more_memory(const Backend& backend, const Scenario& scenar
     const auto larger = resolve(overrides);
     if (!larger) return std::nullopt;
     const std::vector<Outcome> outcome =
-        simulate_all(backend, std::span(&*larger, 1), 1, default_limit_s, WhenFull::find_need);
+        simulate_all(backend, std::span(&*larger, 1), 1, default_limit_s, {WhenFull::find_need});
     const auto& found = outcome.front().result;
     if (!found) return std::nullopt;
     if (found->feasible()) return Remedy{words, overrides, *found};

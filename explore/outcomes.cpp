@@ -1,6 +1,6 @@
 #include "explore/outcomes.hpp"
 
-#include "explore/child.hpp"
+#include "explore/crew.hpp"
 #include "explore/lower_plans.hpp"
 #include "explore/runs_with.hpp"
 #include "reports/result/needs.hpp"
@@ -11,15 +11,13 @@
 #include "strategies/run.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 namespace spillway::explore {
@@ -31,12 +29,6 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-/// A child that simulates the scenario of that index.
-struct Simulation {
-  Child child;
-  std::size_t index = 0;
-};
 
 /// In the units that a tier is sold in.
 struct Unit {
@@ -84,19 +76,31 @@ std::string no_room(const result::Result& result) {
   return text.empty() ? no_room(first) : text + "; first " + first.purpose + " in " + first.phase;
 }
 
-std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
-                         WhenFull full) {
-  nlohmann::json outcome;
+namespace {
+
+Outcome attempt(const Backend& backend, const description::Scenario& scenario,
+                const Effort& effort) {
+  Outcome outcome;
   try {
-    outcome["result"] = simulate(backend, scenario, nullptr, full);
+    outcome.result = simulate(backend, scenario, nullptr, effort);
   } catch (const description::ScenarioError& error) {
-    outcome["errors"] = error.complaints();
+    outcome.complaints = error.complaints();
   } catch (const description::DeviceError& error) {
-    outcome["failure"] = error.what();
+    outcome.failure = error.what();
   } catch (const std::exception& error) {
-    outcome["failure"] = description::as_bug(error.what());
+    outcome.failure = description::as_bug(error.what());
   }
-  return outcome.dump();
+  return outcome;
+}
+
+}  // namespace
+
+std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
+                         const Effort& effort) {
+  const Outcome outcome = attempt(backend, scenario, effort);
+  if (outcome.result) return nlohmann::json{{"result", *outcome.result}}.dump();
+  if (!outcome.failure.empty()) return nlohmann::json{{"failure", outcome.failure}}.dump();
+  return nlohmann::json{{"errors", outcome.complaints}}.dump();
 }
 
 namespace {
@@ -124,95 +128,6 @@ Outcome read_outcome(const std::string& text, int status) {
   return outcome;
 }
 
-namespace {
-
-/// Keeps up to `jobs` children busy and collects what they write.
-class Crew {
- public:
-  Crew(const Backend& backend, std::span<const description::Scenario> scenarios, std::size_t jobs,
-       double limit_s, WhenFull full)
-      : backend_(backend),
-        scenarios_(scenarios),
-        jobs_(jobs),
-        limit_s_(limit_s),
-        full_(full),
-        outcomes_(scenarios.size()) {}
-
-  std::vector<Outcome> work() {
-    while (next_ < scenarios_.size() || !children_.empty()) {
-      if (backend_.watch && !backend_.watch(std::exchange(done_, 0))) {
-        give_up();
-        break;
-      }
-      while (next_ < scenarios_.size() && children_.size() < jobs_) start(next_++);
-      collect();
-    }
-    if (backend_.watch) backend_.watch(done_);
-    return std::move(outcomes_);
-  }
-
- private:
-  void start(std::size_t index) {
-    Child child = start_child(
-        [this, &scenario = scenarios_[index]] { return outcome_text(backend_, scenario, full_); });
-    if (child.pid == 0)
-      outcomes_[index].failure = std::move(child.text);
-    else
-      children_.push_back({std::move(child), index});
-  }
-
-  void collect() {
-    std::vector<pollfd> watched;
-    for (const Simulation& one : children_) watched.push_back({one.child.pipe, POLLIN, 0});
-    ::poll(watched.data(), watched.size(), 100);
-    for (std::size_t i = children_.size(); i-- > 0;) {
-      Child& child = children_[i].child;
-      if (watched[i].revents != 0 && !read_some(child)) {
-        const int status = reap(child);
-        outcomes_[children_[i].index] = read_outcome(child.text, status);
-        drop(i);
-      } else if (seconds_since(child.started) > limit_s_) {
-        ::kill(child.pid, SIGKILL);
-        reap(child);
-        outcomes_[children_[i].index].failure = over_limit;
-        drop(i);
-      }
-    }
-  }
-
-  void drop(std::size_t i) {
-    children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
-    ++done_;
-  }
-
-  void give_up() {
-    for (Simulation& one : children_) {
-      ::kill(one.child.pid, SIGKILL);
-      reap(one.child);
-      not_tried(one.index);
-    }
-    children_.clear();
-    for (; next_ < scenarios_.size(); ++next_) not_tried(next_);
-  }
-
-  void not_tried(std::size_t index) {
-    outcomes_[index].failure = ended_early;
-    outcomes_[index].not_tried = true;
-  }
-
-  const Backend& backend_;
-  std::span<const description::Scenario> scenarios_;
-  std::size_t jobs_;
-  double limit_s_;
-  WhenFull full_;
-  std::size_t next_ = 0;
-  std::size_t done_ = 0;  ///< since the watch was asked
-  std::vector<Simulation> children_;
-  std::vector<Outcome> outcomes_;
-};
-
-}  // namespace
-
 std::vector<scenarios::SystemInfo> known_systems() {
   std::vector<scenarios::SystemInfo> systems;
   for (const strategies::System& system : strategies::catalogue())
@@ -222,71 +137,144 @@ std::vector<scenarios::SystemInfo> known_systems() {
 
 namespace {
 
-/// The scenario with the plan that it has.
-result::Result simulate_as_planned(const Backend& backend, const description::Scenario& written,
-                                   result::Trace* trace, WhenFull full) {
+/// A result without who can run it, and the scenario with what was planned for it.
+struct Planned {
+  result::Result result;
+  description::Scenario scenario;
+};
+
+Planned simulate_as_planned(const Backend& backend, const description::Scenario& written,
+                            result::Trace* trace, WhenFull full) {
   strategies::Prepared prepared = strategies::prepare(written);
-  const description::Scenario scenario =
+  description::Scenario scenario =
       strategies::resolve_automatic(written, prepared, &prepared.filled);
   const auto machine = backend.open(scenario, trace != nullptr);
   if (full == WhenFull::find_need) machine->let_tiers_grow();
   result::Result result = strategies::run(*machine, scenario, prepared, backend.name);
   if (trace) *trace = std::move(machine->recorder().trace());
-  result.runs_with = runs_with(scenario);
   if (scenario.machine.gpu.one_memory)
     result.notes.emplace_back(
         "GPU and host share one memory: their peaks are two parts of it, and what a system plans "
         "ahead for each of them may be too much for both");
-  return result;
+  return {std::move(result), std::move(scenario)};
 }
 
-/// Tries the plans below `chosen`, or below the scenario's own, and takes the best that is better
-/// than `best`.
-bool improve(const Backend& backend, const description::Scenario& written, result::Result& best,
-             std::optional<LowerPlan>& chosen) {
-  const std::string before = chosen ? chosen->words + ", " : "";
-  bool improved = false;
-  for (LowerPlan& plan : lower_plans(chosen ? chosen->scenario : written, best)) {
-    result::Result lower = simulate_as_planned(backend, plan.scenario, nullptr, WhenFull::stop);
-    if (!is_better(lower, best)) continue;
-    best = std::move(lower);
-    chosen = LowerPlan{before + plan.words, std::move(plan.scenario)};
-    improved = true;
+/// A scenario at first as it is written, then as the best plan below it that was found.
+class BestPlan {
+ public:
+  BestPlan(const Backend& backend, const description::Scenario& written, result::Result own)
+      : backend_(backend), scenario_(written), best_(std::move(own)) {}
+
+  /// Tries the plans below the one at hand.
+  ///   Result  false when none of them is better
+  bool improve() {
+    const description::Scenario above = scenario_;
+    const std::vector<std::string> before = words_;
+    for (const LowerPlan& plan : lower_plans(above, best_)) {
+      std::vector<std::string> words = before;
+      words.push_back(plan.words);
+      take(plan.scenario, std::move(words));
+    }
+    return words_ != before;
   }
-  return improved;
-}
+
+  const description::Scenario& scenario() const { return scenario_; }
+  const std::vector<std::string>& words() const { return words_; }
+  result::Result& result() { return best_; }
+
+ private:
+  void take(const description::Scenario& scenario, std::vector<std::string> words) {
+    result::Result lower = simulate_as_planned(backend_, scenario, nullptr, WhenFull::stop).result;
+    if (!is_better(lower, best_)) return;
+    best_ = std::move(lower);
+    scenario_ = scenario;
+    words_ = std::move(words);
+  }
+
+  const Backend& backend_;
+  description::Scenario scenario_;
+  std::vector<std::string> words_;
+  result::Result best_;
+};
 
 }  // namespace
 
 result::Result simulate(const Backend& backend, const description::Scenario& written,
-                        result::Trace* trace, WhenFull full) {
+                        result::Trace* trace, const Effort& effort) {
   const auto start = Clock::now();
-  const result::Result own = simulate_as_planned(backend, written, trace, full);
-  result::Result best = own;
-  std::optional<LowerPlan> chosen;
-  for (int round = 0; round < lower_rounds; ++round)
-    if (!improve(backend, written, best, chosen)) break;
-  if (chosen) {
-    if (trace) simulate_as_planned(backend, chosen->scenario, trace, WhenFull::stop);
-    best.scenario = own.scenario;
-    best.runs_with = own.runs_with;
+  const Planned own = simulate_as_planned(backend, written, trace, effort.full);
+  BestPlan plans(backend, written, own.result);
+  if (effort.lower_plans)
+    for (int round = 0; round < lower_rounds; ++round)
+      if (!plans.improve()) break;
+  result::Result best = std::move(plans.result());
+  if (!plans.words().empty()) {
+    if (trace) simulate_as_planned(backend, plans.scenario(), trace, WhenFull::stop);
+    best.scenario = own.result.scenario;
     for (auto peak : {&result::Result::gpu, &result::Result::host}) {
-      (best.*peak).capacity = (own.*peak).capacity;
-      (best.*peak).reserve = (own.*peak).reserve;
+      (best.*peak).capacity = (own.result.*peak).capacity;
+      (best.*peak).reserve = (own.result.*peak).reserve;
     }
-    best.notes.push_back(chosen->words + ": faster here than the plan for all of the machine");
+    best.notes.push_back(fmt::format("{}: faster here than the plan for all of the machine",
+                                     fmt::join(plans.words(), ", ")));
   }
+  best.runs_with = runs_with(own.scenario);
   best.simulated_in_s = seconds_since(start);
   return best;
 }
 
+namespace {
+
+Outcome outcome_of(const Piece& piece) {
+  Outcome outcome;
+  switch (piece.end) {
+    case Piece::End::done:
+      return read_outcome(piece.text, piece.status);
+    case Piece::End::over_limit:
+      outcome.failure = over_limit;
+      break;
+    case Piece::End::not_tried:
+      outcome.failure = ended_early;
+      outcome.not_tried = true;
+      break;
+    case Piece::End::not_started:
+      outcome.failure = piece.text;
+      break;
+  }
+  return outcome;
+}
+
+std::vector<Outcome> attempt_all(const Backend& backend,
+                                 std::span<const description::Scenario> scenarios,
+                                 const Effort& effort) {
+  std::vector<Outcome> outcomes;
+  for (const description::Scenario& scenario : scenarios)
+    outcomes.push_back(attempt(backend, scenario, effort));
+  return outcomes;
+}
+
+std::vector<Outcome> fork_all(const Backend& backend,
+                              std::span<const description::Scenario> scenarios, std::size_t jobs,
+                              double limit_s, const Effort& effort) {
+  const std::function<std::string(std::size_t)> work = [&](std::size_t i) {
+    return outcome_text(backend, scenarios[i], effort);
+  };
+  std::vector<Outcome> outcomes;
+  for (const Piece& piece : in_children(scenarios.size(), work, jobs > 0 ? jobs : default_jobs(),
+                                        limit_s, backend.watch))
+    outcomes.push_back(outcome_of(piece));
+  return outcomes;
+}
+
+}  // namespace
+
 std::vector<Outcome> simulate_all(const Backend& backend,
                                   std::span<const description::Scenario> scenarios,
-                                  std::size_t jobs, double limit_s, WhenFull full) {
-  if (jobs == 0) jobs = std::max(1u, std::thread::hardware_concurrency());
+                                  std::size_t jobs, double limit_s, const Effort& effort) {
   backend.prepare();
-  std::fflush(nullptr);  // a child must not print what waits in the parent's buffers
-  std::vector<Outcome> outcomes = Crew(backend, scenarios, jobs, limit_s, full).work();
+  std::vector<Outcome> outcomes = backend.in_this_process
+                                      ? attempt_all(backend, scenarios, effort)
+                                      : fork_all(backend, scenarios, jobs, limit_s, effort);
   for (const Outcome& outcome : outcomes)
     if (backend.on_bug && description::is_bug(outcome.failure)) backend.on_bug(outcome.failure);
   return outcomes;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "explore/crew.hpp"
 #include "reports/result/result.hpp"
 #include "scenarios/read_scenario.hpp"
 #include "strategies/machine.hpp"
@@ -31,11 +32,6 @@ std::string no_room(const result::Result& result);
 /// The catalogue as the reader of scenarios wants it.
 std::vector<scenarios::SystemInfo> known_systems();
 
-/// Asked at least ten times a second while scenarios are simulated, and before each bound that is
-/// computed; false ends what is not done yet.
-///   simulated  scenarios that were done since it was asked last
-using Watch = std::function<bool(std::size_t simulated)>;
-
 /// How scenarios are run; whoever links a simulator provides one.
 struct Backend {
   std::string name;  ///< in results: "sim"
@@ -47,21 +43,32 @@ struct Backend {
   bool goes_on() const { return !watch || watch(0); }
   /// Told of each bug that a simulation in a child ended with, whoever asked for the simulation.
   std::function<void(const std::string& failure)> on_bug = {};
+  /// Of a process that is a child already, whose end harms nobody: simulate_all starts no others,
+  /// and neither limits the time nor asks the watch.
+  bool in_this_process = false;
 };
 
 /// What becomes of a scenario that does not fit: it ends with the request that failed, which is
 /// fast, or goes on to find what it would need of every tier.
 enum class WhenFull : unsigned char { stop, find_need };
 
+/// What is done for an answer.
+struct Effort {
+  WhenFull full = WhenFull::stop;
+  /// Beside the plan for all of the machine those for less (lower_plans.hpp), the best of them all.
+  bool lower_plans = true;
+};
+
 /// Simulates `scenario` in this process.
 ///   trace   receives all spans when not null
 ///   Throws  ScenarioError, DeviceError, InternalError
 result::Result simulate(const Backend& backend, const description::Scenario& scenario,
-                        result::Trace* trace = nullptr, WhenFull full = WhenFull::find_need);
+                        result::Trace* trace = nullptr,
+                        const Effort& effort = {WhenFull::find_need});
 
 /// simulate() as JSON: {"result"}, {"errors"} or {"failure"}; throws nothing.
 std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
-                         WhenFull full = WhenFull::stop);
+                         const Effort& effort = {});
 
 /// Reads what outcome_text wrote in a child that ended with `status`, if it got that far.
 Outcome read_outcome(const std::string& text, int status);
@@ -81,6 +88,6 @@ inline constexpr double default_limit_s = 600;
 std::vector<Outcome> simulate_all(const Backend& backend,
                                   std::span<const description::Scenario> scenarios,
                                   std::size_t jobs = 0, double limit_s = default_limit_s,
-                                  WhenFull full = WhenFull::stop);
+                                  const Effort& effort = {});
 
 }  // namespace spillway::explore

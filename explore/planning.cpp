@@ -217,7 +217,8 @@ void add_pairs(const std::vector<Change>& first, const std::vector<Change>& othe
 
 }  // namespace
 
-std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Scenario& scenario) {
+std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Scenario& scenario,
+                                                const Effort& effort) {
   if (scenario.run.io_bench) return {};  // no step that could get shorter
   std::vector<std::pair<std::string, std::function<void(Scenario&)>>> steps = {
       {"twice the gpu rate", faster_gpu},
@@ -244,7 +245,8 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
     change(scenarios.emplace_back(scenario));
     scenarios.back().run.steps = 1;  // equal steps repeat to 0.1 %
   }
-  const std::vector<Outcome> outcomes = simulate_all(backend, scenarios);
+  const std::vector<Outcome> outcomes =
+      simulate_all(backend, scenarios, 0, default_limit_s, effort);
   std::map<std::string, result::WhatIf> next;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!outcomes[i].result) continue;

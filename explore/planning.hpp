@@ -15,7 +15,8 @@ using Resolve =
 /// CPU, a faster GPU.
 ///   Result  by name, for FORMATS' bottleneck.next
 std::map<std::string, result::WhatIf> what_next(const Backend& backend,
-                                                const description::Scenario& scenario);
+                                                const description::Scenario& scenario,
+                                                const Effort& effort = {});
 
 /// A result with what each next piece of hardware would bring to its scenario.
 result::Result with_what_ifs(const Backend& backend, result::Result result);

@@ -92,8 +92,9 @@ class Uniform {
 /// Effects of each group alone, draws of all of them together.
 class Spread {
  public:
-  Spread(const Backend& backend, const Scenario& scenario, const result::Result& now)
-      : backend_(backend), scenario_(scenario), now_(now) {
+  Spread(const Backend& backend, const Scenario& scenario, const result::Result& now,
+         const Effort& effort)
+      : backend_(backend), scenario_(scenario), now_(now), effort_(effort) {
     scenario_.run.steps = 1;  // equal steps repeat to 0.1 %
     for (SpreadGroup& group : open_groups(scenario.machine))
       (decides_time(group) ? timed_ : factors_).push_back(std::move(group));
@@ -117,9 +118,8 @@ class Spread {
     std::vector<Scenario> ends;
     for (const SpreadGroup& group : timed_)
       ends.emplace_back(scenario_).machine = moved(scenario_.machine, {{group, group.low}});
-    const auto outcomes = simulate_all(backend_, ends);
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      const auto& result = outcomes[i].result;
+    for (const Outcome& outcome : simulate_all(backend_, ends, 0, default_limit_s, effort_)) {
+      const auto& result = outcome.result;
       // what does not fit at that end, as a plan for other rates may not, has no time
       const bool timed = result && result->feasible() && result->step_time_s > 0;
       effects_.push_back(timed ? std::log(result->step_time_s / now_.step_time_s) : 0);
@@ -164,7 +164,7 @@ class Spread {
     }
     double low = now_.step_time_s, high = now_.step_time_s;
     if (!timed_.empty())
-      for (const Outcome& outcome : simulate_all(backend_, ends))
+      for (const Outcome& outcome : simulate_all(backend_, ends, 0, default_limit_s, effort_))
         if (outcome.result && outcome.result->feasible()) {
           low = std::min(low, outcome.result->step_time_s);
           high = std::max(high, outcome.result->step_time_s);
@@ -192,6 +192,7 @@ class Spread {
   const Backend& backend_;
   Scenario scenario_;
   const result::Result& now_;
+  const Effort& effort_;
   std::vector<SpreadGroup> timed_, factors_;
   std::vector<double> effects_;  ///< by timed group: of its low end, on the step's logarithm
   std::vector<double> drawn_;    ///< by draw and timed group: logarithms of factors
@@ -233,9 +234,10 @@ MachineFile moved(const MachineFile& machine,
 std::map<std::string, std::pair<double, double>> range_of(const Backend& backend,
                                                           const Scenario& scenario,
                                                           const result::Result& now,
-                                                          std::uint64_t seed) {
+                                                          std::uint64_t seed,
+                                                          const Effort& effort) {
   if (!now.feasible() || now.step_time_s <= 0 || scenario.run.io_bench) return {};
-  return Spread(backend, scenario, now).run(seed);
+  return Spread(backend, scenario, now, effort).run(seed);
 }
 
 }  // namespace spillway::explore

@@ -31,6 +31,7 @@ description::MachineFile moved(const description::MachineFile& machine,
 std::map<std::string, std::pair<double, double>> range_of(const Backend& backend,
                                                           const description::Scenario& scenario,
                                                           const result::Result& now,
-                                                          std::uint64_t seed);
+                                                          std::uint64_t seed,
+                                                          const Effort& effort = {});
 
 }  // namespace spillway::explore

@@ -62,7 +62,8 @@ void simulate_ready(const Backend& backend, std::span<Ready> ready,
                     WhenFull full = WhenFull::stop) {
   std::vector<Scenario> scenarios;
   for (const Ready& one : ready) scenarios.push_back(one.scenario);
-  const std::vector<Outcome> outcomes = simulate_all(backend, scenarios, 0, default_limit_s, full);
+  const std::vector<Outcome> outcomes =
+      simulate_all(backend, scenarios, 0, default_limit_s, {full});
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     ready[i].trial->result = outcomes[i].result;
     ready[i].trial->reason = why_not(outcomes[i]);

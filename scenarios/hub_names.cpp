@@ -1,12 +1,15 @@
 #include "scenarios/hub_names.hpp"
 
+#include "scenarios/description/data_files.hpp"
 #include "scenarios/shipped.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 namespace spillway::scenarios {
 
@@ -46,14 +49,8 @@ std::vector<std::string> hub_names_of(const std::string& entry) {
   return names;
 }
 
-}  // namespace
-
-bool is_hub_name(const std::string& text) {
-  return !text.empty() && !text.starts_with('.') && !text.starts_with('/') &&
-         !text.ends_with(".json") && std::count(text.begin(), text.end(), '/') <= 1;
-}
-
-std::string shipped_model(const std::string& hub_name) {
+/// Reads the whole library.
+std::string search_library(const std::string& hub_name) {
   const std::string wanted = last_part(hub_name), short_form = plain(wanted);
   std::string found;
   for (const std::string& entry : shipped_names("models/library")) {
@@ -66,6 +63,21 @@ std::string shipped_model(const std::string& hub_name) {
     }
   }
   return found;
+}
+
+}  // namespace
+
+bool is_hub_name(const std::string& text) {
+  return !text.empty() && !text.starts_with('.') && !text.starts_with('/') &&
+         !text.ends_with(".json") && std::count(text.begin(), text.end(), '/') <= 1;
+}
+
+std::string shipped_model(const std::string& hub_name) {
+  static thread_local std::map<std::pair<std::string, std::string>, std::string> known;
+  const std::pair key(description::data_root().string(), hub_name);
+  const auto same = known.find(key);
+  if (same != known.end()) return same->second;
+  return known[key] = search_library(hub_name);
 }
 
 }  // namespace spillway::scenarios

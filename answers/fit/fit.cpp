@@ -1,10 +1,8 @@
 #include "answers/fit/fit.hpp"
 
-#include "answers/fit/change.hpp"
+#include "answers/fit/complete.hpp"
 #include "answers/fit/need.hpp"
 #include "answers/fit/search.hpp"
-#include "explore/planning.hpp"
-#include "explore/spread.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_model.hpp"
 #include "strategies/catalogue.hpp"
@@ -38,14 +36,6 @@ json job_of(const FitQuestion& question, std::vector<std::string>& notes) {
 
 std::map<std::string, std::uint64_t> peaks_of(const result::Result& result) {
   return {{"gpu", result.gpu.total}, {"host", result.host.total}, {"ssd", result.ssd.total}};
-}
-
-/// How far its headline numbers may be off.
-void add_range(const explore::Backend& backend, result::Result& result) {
-  const auto scenario = scenarios::read_scenario(result.scenario, {}, explore::known_systems(),
-                                                 strategies::unsupported)
-                            .scenario;
-  result.range = explore::range_of(backend, scenario, result, scenario.run.seed);
 }
 
 /// A drive, where the machine has none: the systems that need one are not among the candidates.
@@ -93,7 +83,9 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
   const json job = job_of(question, answer.notes);
   const std::vector<Candidate> candidates = candidates_of(job, question.overrides);
   answer.price_usd = candidates.front().scenario.machine.price();
-  Found found = search(backend, candidates, question.runnable);
+  Completion completion(backend);
+  Found found = search(backend, candidates, question.runnable,
+                       [&](const Found& so_far) { completion.begin(so_far); });
   answer.bounded = found.bounded;
   answer.simulated = found.simulated;
   for (const std::string& one : found.unanswered) answer.notes.push_back("no answer for " + one);
@@ -104,16 +96,11 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
     answer.notes.push_back(fmt::format(
         "not tried, though bounds leave them: {}; spillway plan settings tries all systems",
         fmt::join(found.left_out, ", ")));
-  answer.runnable = std::move(found.runnable);
-  answer.best = std::move(found.best);
+  completion.finish(found, answer);
   answer.fits = answer.answer() != nullptr;
   if (!answer.runnable) add_needs(backend, job, question, candidates, answer);
   if (!answer.fits) return answer;
-  for (auto* result : {&answer.runnable, &answer.best})
-    if (*result) *result = explore::with_what_ifs(backend, std::move(**result));
   answer.needed_bytes = peaks_of(*answer.answer());
-  add_range(backend, answer.runnable ? *answer.runnable : *answer.best);
-  if (answer.runnable) answer.change = best_change(backend, *answer.runnable, answer.simulated);
   return answer;
 }
 
@@ -124,6 +111,13 @@ void to_json(json& out, const FitChange& change) {
          {"price_usd", nullptr}};
   if (change.tokens_per_s) out["tokens_per_s"] = *change.tokens_per_s;
   if (change.price_usd) out["price_usd"] = *change.price_usd;
+}
+
+void from_json(const json& in, FitChange& change) {
+  in.at("words").get_to(change.words);
+  in.at("set").get_to(change.set);
+  if (!in.at("tokens_per_s").is_null()) change.tokens_per_s = in.at("tokens_per_s").get<double>();
+  if (!in.at("price_usd").is_null()) change.price_usd = in.at("price_usd").get<double>();
 }
 
 void to_json(json& out, const FitNeed& need) {

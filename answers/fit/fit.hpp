@@ -51,7 +51,7 @@ struct FitAnswer {
   std::vector<std::string> notes;
   std::uint64_t bounded = 0, simulated = 0;
 
-  /// The one to act on; it alone has a `range`.
+  /// The one to act on.
   const result::Result* answer() const { return runnable ? &*runnable : best ? &*best : nullptr; }
 };
 
@@ -63,6 +63,7 @@ inline constexpr const char* fit_schema = "spillway/answer/fit/1";
 FitAnswer fit(const explore::Backend& backend, const FitQuestion& question);
 
 void to_json(nlohmann::json& json, const FitChange& change);
+void from_json(const nlohmann::json& json, FitChange& change);
 void to_json(nlohmann::json& json, const FitNeed& need);
 void to_json(nlohmann::json& json, const FitAnswer& answer);
 

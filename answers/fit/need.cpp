@@ -71,7 +71,7 @@ class Buyer {
       ++simulated_;
       const auto outcomes =
           explore::simulate_all(backend_, std::span(&*larger, 1), 1, explore::default_limit_s,
-                                explore::WhenFull::find_need);
+                                {explore::WhenFull::find_need});
       if (!outcomes.front().result) return std::nullopt;
       result = *outcomes.front().result;
       if (result.feasible()) return FitChange{words, set, result.tokens_per_s, result.price_usd};
@@ -114,7 +114,7 @@ Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& ca
   std::vector<Scenario> scenarios;
   for (const Candidate* one : smallest) scenarios.push_back(one->scenario);
   const auto outcomes = explore::simulate_all(backend, scenarios, 0, explore::default_limit_s,
-                                              explore::WhenFull::find_need);
+                                              {explore::WhenFull::find_need});
   simulated += outcomes.size();
   std::vector<Asked> asked;
   for (std::size_t i = 0; i < outcomes.size(); ++i)

@@ -51,17 +51,14 @@ double tokens_of(const Scenario& scenario) {
                              scenario.parallel.data * training.sequence);
 }
 
-/// Sets the bound; 0 where a memory is too small for what is held throughout.
-void bound(Candidate& candidate) {
-  candidate.most_tokens_per_s = std::numeric_limits<double>::infinity();
-  const auto mandatory = strategies::Mandatory::of(candidate.scenario);
-  if (!mandatory) return;
-  if (mandatory->too_small(candidate.scenario.machine)) {
-    candidate.most_tokens_per_s = 0;
-    return;
-  }
-  const double step_s = mandatory->step_s(candidate.scenario);
-  if (step_s > 0) candidate.most_tokens_per_s = tokens_of(candidate.scenario) / step_s;
+/// Candidate::most_tokens_per_s
+double bound_of(const Scenario& scenario) {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  const auto mandatory = strategies::Mandatory::of(scenario);
+  if (!mandatory) return none;
+  if (mandatory->too_small(scenario.machine)) return 0;
+  const double step_s = mandatory->step_s(scenario);
+  return step_s > 0 ? tokens_of(scenario) / step_s : none;
 }
 
 /// Resolves ways; remembers what is wrong with the first.
@@ -95,13 +92,14 @@ class Candidates {
     for (const Split& split : splits_of(*alone)) {
       const auto scenario = read(way, split.overrides);
       if (!scenario) continue;
+      const bool runnable = explore::runs_with(*scenario).runnable;
       for (const std::uint64_t batch : way.plans ? batches_of_plans : batches) {
         Candidate& fresh = found_.emplace_back();
         fresh.words = fmt::format("{}{}, micro-batch {}", way.name, split.words, batch);
         fresh.scenario = *scenario;
         fresh.scenario.training.micro_batch = batch;
         fresh.way = ways_;
-        fresh.runnable = explore::runs_with(*scenario).runnable;
+        fresh.runnable = runnable;
         fresh.plans = way.plans;
       }
       ++ways_;
@@ -120,24 +118,50 @@ class Candidates {
 struct Line {
   std::vector<Candidate> candidates;
   std::size_t at = 0;
-  bool bounded = false;  ///< the one at hand
   bool runnable() const { return candidates.front().runnable; }
   bool plans() const { return candidates.front().plans; }
+  bool open() const { return at < candidates.size(); }
+  Candidate& now() { return candidates[at]; }
+  const Candidate& now() const { return candidates[at]; }
+  void close() { at = candidates.size(); }
 };
+
+/// What can be faster than `least` tokens a second by so little is not simulated.
+bool worth_simulating(double bound, double least) { return bound > worth_a_look * least; }
+
+/// Bounds from the candidate at hand down to the first that is not ruled out for its memory.
+std::vector<double> next_bounds(const Line& line) {
+  std::vector<double> bounds;
+  for (std::size_t i = line.at; i < line.candidates.size(); ++i) {
+    const auto& known = line.candidates[i].most_tokens_per_s;
+    bounds.push_back(known ? *known : bound_of(line.candidates[i].scenario));
+    if (bounds.back() > 0) break;
+  }
+  return bounds;
+}
+
+/// The bounds of lines `first`, `first` + `apart`, ... as JSON; infinity is null.
+std::string bounds_text(const std::vector<Line*>& lines, std::size_t first, std::size_t apart) {
+  json all = json::array();
+  for (std::size_t i = first; i < lines.size(); i += apart) all.push_back(next_bounds(*lines[i]));
+  return all.dump();
+}
 
 /// Two leagues: what people can run, and all.
 class Search {
  public:
-  Search(const explore::Backend& backend, std::span<const Candidate> candidates)
+  Search(const explore::Backend& backend, std::span<const Candidate> candidates, bool lower_plans)
       : backend_(backend) {
+    found_.lower_plans = lower_plans;
     for (const Candidate& one : candidates) {
       if (one.way >= lines_.size()) lines_.resize(one.way + 1);
       lines_[one.way].candidates.push_back(one);
     }
   }
 
-  Found run(bool only_runnable) {
+  Found run(bool only_runnable, const std::function<void(const Found& so_far)>& on_runnable) {
     play(true);
+    if (found_.runnable && on_runnable) on_runnable(found_);
     limit_ = found_.simulated + most_of_others;
     if (!only_runnable) play(false);
     if (found_.runnable && !only_runnable &&
@@ -157,41 +181,56 @@ class Search {
 
   /// Goes down to the first candidate that is not ruled out; false when there is none. A smaller
   /// micro-batch has no higher bound, so a line ends with the first that is too slow.
-  bool ready(Line& line) {
-    while (line.at < line.candidates.size()) {
-      Candidate& one = line.candidates[line.at];
-      if (!line.bounded) {
-        bound(one);
-        ++found_.bounded;
-        line.bounded = true;
-      }
-      if (one.most_tokens_per_s > worth_a_look * to_beat(line.runnable())) return true;
-      if (one.most_tokens_per_s > 0) break;
-      advance(line);
-    }
-    line.at = line.candidates.size();
+  bool ready(Line& line) const {
+    while (line.open() && line.now().most_tokens_per_s == 0.0) ++line.at;
+    if (!line.open() || !line.now().most_tokens_per_s) return false;  // ended before it was bounded
+    if (worth_simulating(*line.now().most_tokens_per_s, to_beat(line.runnable()))) return true;
+    line.close();
     return false;
   }
 
-  static void advance(Line& line) {
-    ++line.at;
-    line.bounded = false;
+  /// Side by side, in as many children as there are cores; each takes its share of the lines.
+  void bound(const std::vector<Line*>& lines) {
+    std::vector<Line*> open;
+    for (Line* line : lines)
+      if (line->open() && !line->now().most_tokens_per_s) open.push_back(line);
+    const std::size_t shares = std::min(open.size(), explore::default_jobs());
+    const std::function<std::string(std::size_t)> work = [&](std::size_t share) {
+      return bounds_text(open, share, shares);
+    };
+    const auto pieces =
+        explore::in_children(shares, work, shares, explore::default_limit_s, backend_.watch);
+    for (std::size_t share = 0; share < shares; ++share) {
+      if (pieces[share].end == explore::Piece::End::not_tried) continue;
+      const json bounds = json::parse(pieces[share].text, nullptr, false);
+      ENSURE(bounds.is_array(), "bounds: " + pieces[share].text);
+      for (std::size_t i = 0; i < bounds.size(); ++i) take(bounds[i], *open[share + i * shares]);
+    }
+  }
+
+  void take(const json& bounds, Line& line) {
+    for (std::size_t i = 0; i < bounds.size(); ++i)
+      line.candidates[line.at + i].most_tokens_per_s =
+          bounds[i].is_null() ? std::numeric_limits<double>::infinity() : bounds[i].get<double>();
+    found_.bounded += bounds.size();
   }
 
   /// Until bounds leave nothing that could be faster. Plans last: they have no close bound, and
   /// what is faster than they are spares them.
   void play(bool runnable) {
-    while (true) {
+    std::vector<Line*> lines;
+    for (Line& line : lines_)
+      if (!line.candidates.empty() && line.runnable() == runnable) lines.push_back(&line);
+    while (backend_.goes_on()) {
+      bound(lines);
       std::vector<Line*> open;
-      for (Line& line : lines_)
-        if (!line.candidates.empty() && line.runnable() == runnable && ready(line))
-          open.push_back(&line);
+      for (Line* line : lines)
+        if (ready(*line)) open.push_back(line);
       leave_out_long_ones(open);
       if (open.empty()) return;
       std::stable_sort(open.begin(), open.end(), [](const Line* one, const Line* other) {
         if (one->plans() != other->plans()) return other->plans();
-        return one->candidates[one->at].most_tokens_per_s >
-               other->candidates[other->at].most_tokens_per_s;
+        return one->now().most_tokens_per_s > other->now().most_tokens_per_s;
       });
       open.resize(std::min(open.size(), at_once));
       simulate(open);
@@ -205,7 +244,7 @@ class Search {
     for (Line*& line : open)
       if (full || (fits && line->plans())) {
         found_.left_out.push_back(line->candidates.front().scenario.strategy.system);
-        line->at = line->candidates.size();
+        line->close();
         line = nullptr;
       }
     std::erase(open, nullptr);
@@ -213,15 +252,15 @@ class Search {
 
   void simulate(const std::vector<Line*>& open) {
     std::vector<Scenario> scenarios;
-    for (const Line* line : open) scenarios.push_back(line->candidates[line->at].scenario);
-    const auto outcomes = explore::simulate_all(backend_, scenarios);
+    for (const Line* line : open) scenarios.push_back(line->now().scenario);
+    const auto outcomes = explore::simulate_all(backend_, scenarios, 0, explore::default_limit_s,
+                                                {explore::WhenFull::stop, found_.lower_plans});
     found_.simulated += open.size();
     for (std::size_t i = 0; i < open.size(); ++i) judge(*open[i], outcomes[i]);
   }
 
   void judge(Line& line, const explore::Outcome& outcome) {
-    const Candidate& one = line.candidates[line.at];
-    advance(line);
+    const Candidate& one = line.candidates[line.at++];
     if (!outcome.result) {
       const std::string why =
           outcome.complaints.empty() ? outcome.failure : to_string(outcome.complaints.front());
@@ -229,7 +268,7 @@ class Search {
       return;
     }
     if (!outcome.result->feasible()) return;
-    line.at = line.candidates.size();  // the largest that fits
+    line.close();  // the largest that fits
     auto& best = one.runnable ? found_.runnable : found_.best;
     if (!best || outcome.result->tokens_per_s > best->tokens_per_s) best = outcome.result;
   }
@@ -250,8 +289,14 @@ std::vector<Candidate> candidates_of(const json& job, const std::vector<std::str
 }
 
 Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
-             bool only_runnable) {
-  return Search(backend, candidates).run(only_runnable);
+             bool only_runnable, const std::function<void(const Found& so_far)>& on_runnable) {
+  Found found = Search(backend, candidates, false).run(only_runnable, on_runnable);
+  if (found.runnable || found.best) return found;
+  const std::uint64_t bounded = found.bounded, simulated = found.simulated;
+  found = Search(backend, candidates, true).run(only_runnable, on_runnable);
+  found.bounded += bounded;
+  found.simulated += simulated;
+  return found;
 }
 
 }  // namespace spillway::answers

@@ -18,7 +18,10 @@ bool holds_data(const fs::path& folder) {
 }
 
 /// The folder above `bin/`, where the running program lies.
-fs::path prefix() { return fs::read_symlink("/proc/self/exe").parent_path().parent_path(); }
+const fs::path& prefix() {
+  static const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  return folder;
+}
 
 fs::path plugin_folder() {
   if (const char* chosen = std::getenv("SPILLWAY_PLUGINS"); chosen != nullptr && *chosen != '\0')

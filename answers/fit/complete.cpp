@@ -1,0 +1,135 @@
+#include "answers/fit/complete.hpp"
+
+#include "answers/fit/change.hpp"
+#include "explore/lower_plans.hpp"
+#include "explore/planning.hpp"
+#include "explore/spread.hpp"
+#include "reports/result/what_if.hpp"
+#include "scenarios/description/bugs.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <algorithm>
+
+namespace spillway::answers {
+
+using description::Scenario;
+using nlohmann::json;
+
+namespace {
+
+Scenario scenario_of(const result::Result& result) {
+  return scenarios::read_scenario(result.scenario, {}, explore::known_systems(),
+                                  strategies::unsupported)
+      .scenario;
+}
+
+/// With what would make it faster, and how far its headline numbers may be off.
+result::Result with_prospects(const explore::Backend& backend, const Scenario& scenario,
+                              result::Result result, const explore::Effort& effort) {
+  result::add_what_ifs(result, explore::what_next(backend, scenario, effort));
+  result.range = explore::range_of(backend, scenario, result, scenario.run.seed, effort);
+  return result;
+}
+
+/// What-ifs and ranges of `prospects`, in proportion to what `plan` takes.
+void move_prospects(const result::Result& prospects, result::Result& plan) {
+  std::map<std::string, result::WhatIf> next = prospects.next;
+  for (auto& [name, what_if] : next)
+    if (what_if.step_time_s) *what_if.step_time_s *= plan.step_time_s / prospects.step_time_s;
+  result::add_what_ifs(plan, std::move(next));
+  const json before = prospects, after = plan;
+  for (const auto& [path, range] : prospects.range) {
+    std::string pointer = "/" + path;
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    const json::json_pointer at(pointer);
+    if (!before.contains(at) || !after.contains(at) || !after[at].is_number()) continue;
+    const double factor = after[at].get<double>() / before[at].get<double>();
+    plan.range[path] = {factor * range.first, factor * range.second};
+  }
+}
+
+}  // namespace
+
+/// "change" or "result", "bugs" and "simulated".
+json Completion::part_of(const explore::Backend& backend, const Found& found, Task task) {
+  json part = {{"simulated", 0}, {"bugs", json::array()}};
+  explore::Backend here = backend;
+  here.in_this_process = true;
+  here.on_bug = [&part](const std::string& bug) { part["bugs"].push_back(bug); };
+  if (task == Task::change) {
+    std::uint64_t simulated = 0;
+    if (const auto change = best_change(here, *found.runnable, simulated)) part["change"] = *change;
+    part["simulated"] = simulated;
+    return part;
+  }
+  const result::Result& result = task == Task::runnable ? *found.runnable : *found.best;
+  const Scenario scenario = scenario_of(result);
+  if (task == Task::best_plan) {
+    const auto outcome = explore::simulate_all(here, std::span(&scenario, 1)).front();
+    if (outcome.result) part["result"] = *outcome.result;
+    part["simulated"] = 1;
+    return part;
+  }
+  part["result"] =
+      with_prospects(here, scenario, result, {explore::WhenFull::stop, found.lower_plans});
+  return part;
+}
+
+/// In as many children as there are cores, the first tasks first.
+void Completion::start(const Found& found, std::vector<Task> tasks) {
+  backend_.prepare();
+  const auto work = [&backend = backend_, found, tasks](std::size_t i) {
+    try {
+      return part_of(backend, found, tasks[i]).dump();
+    } catch (const std::exception& error) {
+      return json{{"simulated", 0}, {"bugs", {description::as_bug(error.what())}}}.dump();
+    }
+  };
+  auto crew = std::make_unique<explore::Crew>(tasks.size(), work, explore::default_jobs(),
+                                              explore::default_limit_s, backend_.watch);
+  shifts_.push_back({std::move(tasks), std::move(crew)});
+}
+
+void Completion::take(const json& part, Task task, FitAnswer& answer) const {
+  answer.simulated += part.at("simulated").get<std::uint64_t>();
+  for (const json& bug : part.at("bugs"))
+    if (backend_.on_bug) backend_.on_bug(bug.get<std::string>());
+  if (part.contains("change")) answer.change = part.at("change").get<FitChange>();
+  if (!part.contains("result")) return;
+  auto result = part.at("result").get<result::Result>();
+  if (task == Task::runnable) answer.runnable = std::move(result);
+  if (task == Task::best) answer.best = std::move(result);
+  if (task != Task::best_plan) return;
+  move_prospects(*answer.best, result);
+  answer.best = std::move(result);
+}
+
+void Completion::take(const explore::Piece& piece, Task task, FitAnswer& answer) const {
+  const json part = json::parse(piece.text, nullptr, false);
+  if (part.is_object())
+    take(part, task, answer);
+  else if (piece.end == explore::Piece::End::done && backend_.on_bug)
+    backend_.on_bug(explore::read_outcome(piece.text, piece.status).failure);
+}
+
+void Completion::begin(const Found& found) { start(found, {Task::runnable, Task::change}); }
+
+void Completion::finish(const Found& found, FitAnswer& answer) {
+  answer.runnable = found.runnable;
+  answer.best = found.best;
+  const bool same =
+      found.runnable && found.best && found.runnable->scenario == found.best->scenario;
+  if (found.best && !same) {
+    std::vector<Task> tasks = {Task::best};
+    if (!found.lower_plans && !explore::lower_plans(scenario_of(*found.best), *found.best).empty())
+      tasks.push_back(Task::best_plan);  // takes over the what-ifs and ranges of the one before
+    start(found, std::move(tasks));
+  }
+  for (Shift& shift : shifts_) {
+    const std::vector<explore::Piece> pieces = shift.crew->finish();
+    for (std::size_t i = 0; i < pieces.size(); ++i) take(pieces[i], shift.tasks[i], answer);
+  }
+  if (same) answer.best = answer.runnable;
+}
+
+}  // namespace spillway::answers

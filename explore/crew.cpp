@@ -1,0 +1,98 @@
+#include "explore/crew.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <utility>
+
+namespace spillway::explore {
+
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+Crew::Crew(std::size_t count, std::function<std::string(std::size_t)> work, std::size_t jobs,
+           double limit_s, Watch watch)
+    : work_(std::move(work)),
+      jobs_(jobs),
+      limit_s_(limit_s),
+      watch_(std::move(watch)),
+      pieces_(count) {
+  start();
+}
+
+Crew::~Crew() { end_all(); }
+
+std::vector<Piece> Crew::finish() {
+  while (next_ < pieces_.size() || !children_.empty()) {
+    if (watch_ && !watch_(std::exchange(done_, 0))) {
+      end_all();
+      return std::move(pieces_);
+    }
+    start();
+    collect();
+  }
+  if (watch_) watch_(done_);
+  return std::move(pieces_);
+}
+
+void Crew::start() {
+  for (; next_ < pieces_.size() && children_.size() < jobs_; ++next_) {
+    Child child = start_child([this] { return work_(next_); });
+    if (child.pid == 0)
+      pieces_[next_] = {Piece::End::not_started, std::move(child.text)};
+    else
+      children_.push_back({std::move(child), next_});
+  }
+}
+
+void Crew::collect() {
+  std::vector<pollfd> watched;
+  for (const Worker& one : children_) watched.push_back({one.child.pipe, POLLIN, 0});
+  ::poll(watched.data(), watched.size(), 100);
+  for (std::size_t i = children_.size(); i-- > 0;) {
+    Child& child = children_[i].child;
+    Piece& piece = pieces_[children_[i].number];
+    if (watched[i].revents != 0 && !read_some(child)) {
+      piece.status = reap(child);
+      piece.text = std::move(child.text);
+      piece.end = Piece::End::done;
+      drop(i);
+    } else if (seconds_since(child.started) > limit_s_) {
+      ::kill(child.pid, SIGKILL);
+      reap(child);
+      piece.end = Piece::End::over_limit;
+      drop(i);
+    }
+  }
+}
+
+void Crew::drop(std::size_t worker) {
+  children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(worker));
+  ++done_;
+}
+
+void Crew::end_all() {
+  for (Worker& one : children_) {
+    ::kill(one.child.pid, SIGKILL);
+    reap(one.child);
+  }
+  children_.clear();
+  next_ = pieces_.size();
+}
+
+std::vector<Piece> in_children(std::size_t count, std::function<std::string(std::size_t)> work,
+                               std::size_t jobs, double limit_s, Watch watch) {
+  return Crew(count, std::move(work), jobs, limit_s, std::move(watch)).finish();
+}
+
+std::size_t default_jobs() { return std::max(1u, std::thread::hardware_concurrency()); }
+
+}  // namespace spillway::explore

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "explore/child.hpp"
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::explore {
+
+/// Asked at least ten times a second while there is work in children, and before each bound that is
+/// computed; false ends what is not done yet.
+///   done  pieces of work that were done since it was asked last
+using Watch = std::function<bool(std::size_t done)>;
+
+/// What came of one piece of work.
+struct Piece {
+  enum class End : unsigned char {
+    done,         ///< of its own accord: `text`, and `status` as waitpid gives it
+    over_limit,   ///< killed
+    not_tried,    ///< the watch ended the work first
+    not_started,  ///< no process was to be had: `text` says why
+  };
+  End end = End::not_tried;
+  std::string text;
+  int status = 0;
+};
+
+/// Texts that are worked out in child processes, one each, beside what the caller does.
+class Crew {
+ public:
+  /// Starts the first `jobs`.
+  ///   work   by number, below `count`
+  ///   watch  may be empty
+  Crew(std::size_t count, std::function<std::string(std::size_t)> work, std::size_t jobs,
+       double limit_s, Watch watch);
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+  /// Ends what is still at work.
+  ~Crew();
+
+  /// Keeps `jobs` at work until all is done. One that takes longer than `limit_s` is killed.
+  ///   Result  by number
+  std::vector<Piece> finish();
+
+ private:
+  struct Worker {
+    Child child;
+    std::size_t number = 0;
+  };
+
+  void start();
+  void collect();
+  void drop(std::size_t worker);
+  void end_all();
+
+  std::function<std::string(std::size_t)> work_;
+  std::size_t jobs_;
+  double limit_s_;
+  Watch watch_;
+  std::size_t next_ = 0;
+  std::size_t done_ = 0;  ///< since the watch was asked
+  std::vector<Worker> children_;
+  std::vector<Piece> pieces_;
+};
+
+/// The same while the caller waits.
+std::vector<Piece> in_children(std::size_t count, std::function<std::string(std::size_t)> work,
+                               std::size_t jobs, double limit_s, Watch watch);
+
+/// As many as the machine has cores.
+std::size_t default_jobs();
+
+}  // namespace spillway::explore
