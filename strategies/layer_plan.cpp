@@ -202,22 +202,20 @@ class Planner {
   }
 
   void place_weights(LayerPlan& plan) {
-    const std::size_t owned = model_.layers[plan.layer].weights.size();  // first of those used
     if (plan.layer == 0) weight_slot_.assign(model_.weights.size(), none);
-    for (const std::uint32_t weight : placed_weights_) weight_slot_[weight] = none;
-    placed_weights_.clear();
+    if (plan.layer > 0)
+      for (const LayerWeight& slot : plans_.layers[plan.layer - 1].weights)
+        weight_slot_[slot.weight] = none;
     for (const std::uint32_t weight : model_.used_by(plan.layer)) {
-      const Tensor& tensor = *find_weight(weight, TensorRole::weight);
       const Tensor& gradient = *find_weight(weight, TensorRole::weight_gradient);
       LayerWeight slot{};
       slot.weight = weight;
       slot.offset = plan.weight_bytes;
-      slot.share_bytes = share_bytes(tensor, weight_ways_);
+      slot.share_bytes = share_bytes(*find_weight(weight, TensorRole::weight), weight_ways_);
       slot.gradient_share_bytes = share_bytes(gradient, gradient_ways_);
-      slot.owned = plan.weights.size() < owned;
+      slot.owned = plan.weights.size() < model_.layers[plan.layer].weights.size();
       plan.weight_bytes += slot.share_bytes * weight_ways_;
       weight_slot_[weight] = static_cast<std::uint32_t>(plan.weights.size());
-      placed_weights_.push_back(weight);
       plan.weights.push_back(slot);
     }
   }
@@ -476,8 +474,7 @@ class Planner {
   std::vector<std::uint32_t> saved_index_;   ///< into LayerPlan::saved of the tensor's layer
   std::vector<std::uint32_t> completed_by_;  ///< by tensor: forward operator
   std::vector<const Tensor*> weight_tensor_, gradient_tensor_;
-  std::vector<std::uint32_t> weight_slot_;     ///< by weight, in the layer being planned
-  std::vector<std::uint32_t> placed_weights_;  ///< those that have one
+  std::vector<std::uint32_t> weight_slot_;  ///< by weight, in the layer being planned
   std::vector<std::pair<TensorId, std::uint64_t>> transient_offset_, logits_offset_;
   std::map<std::uint32_t, std::uint64_t> workspace_offset_;  ///< by operator, of those that fit
   std::uint64_t logits_end_ = 0, transient_end_ = 0;
