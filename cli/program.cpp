@@ -2,6 +2,7 @@
 
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
+#include "cli/version.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "scenarios/description/bugs.hpp"
 
@@ -19,7 +20,6 @@ namespace {
 
 enum Exit { answer = 0, users_input = 2, device = 3, our_bug = 4, signalled = 128 };
 
-constexpr const char* version_text = "spillway 0.1";
 constexpr const char* description_text =
     "Predicts what training a model larger than the GPU needs when weights, activations,\n"
     "gradients and optimizer states are spilled to DRAM and SSD: memory, traffic, wear and time.";
@@ -38,7 +38,8 @@ void report(const std::vector<description::Complaint>& complaints, bool json) {
 
 std::vector<std::string> verbs_of(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+  for (const CLI::App* verb :
+       app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
     names.push_back(verb->get_name());
   return names;
 }
@@ -98,7 +99,7 @@ void add_help(CLI::App& app) {
 void add_version(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("version", "the version of the program");
   verb->footer("Example:\n  spillway version");
-  verb->callback([] { print(std::string(version_text) + "\n"); });
+  verb->callback([] { print(version_text() + "\n"); });
 }
 
 /// What is wrong with the words of the command, and the nearest ones that are right.
@@ -150,11 +151,11 @@ int run_program(int argc, const char* const* argv) {
   CLI::App app(description_text, "spillway");
   app.footer(footer_text);
   app.require_subcommand(1);
-  app.set_version_flag("--version", version_text);
-  for (const auto add :
-       {add_fit, add_new, add_describe, add_simulate, add_compare, add_model, add_machine,
-        add_systems, add_import, add_export, add_lifetimes, add_worker, add_fidelity, add_probe,
-        add_validate, add_explore, add_plan, add_help, add_version})
+  app.set_version_flag("--version", version_text, "Display program version information and exit");
+  for (const auto add : {add_fit,       add_new,     add_describe, add_simulate, add_compare,
+                         add_model,     add_machine, add_systems,  add_import,   add_export,
+                         add_lifetimes, add_worker,  add_fidelity, add_probe,    add_validate,
+                         add_explore,   add_plan,    add_help,     add_version,  add_generate})
     add(app);
   const bool json = std::any_of(
       argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });

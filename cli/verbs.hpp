@@ -23,5 +23,7 @@ void add_probe(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_explore(CLI::App& app);
 void add_plan(CLI::App& app);
+/// Hidden: manual pages and completions, from the options of all verbs.
+void add_generate(CLI::App& app);
 
 }  // namespace spillway::cli

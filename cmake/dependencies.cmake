@@ -31,11 +31,3 @@ add_library(SimGrid::SimGrid SHARED IMPORTED)
 set_target_properties(
   SimGrid::SimGrid PROPERTIES IMPORTED_LOCATION ${SIMGRID_LIBRARY}
                               INTERFACE_INCLUDE_DIRECTORIES ${SIMGRID_INCLUDE_DIR})
-
-# ALGLIB ships no CMake package either.
-find_path(ALGLIB_INCLUDE_DIR libalglib/optimization.h REQUIRED)
-find_library(ALGLIB_LIBRARY alglib REQUIRED)
-add_library(ALGLIB::ALGLIB SHARED IMPORTED)
-set_target_properties(
-  ALGLIB::ALGLIB PROPERTIES IMPORTED_LOCATION ${ALGLIB_LIBRARY}
-                            INTERFACE_INCLUDE_DIRECTORIES ${ALGLIB_INCLUDE_DIR})

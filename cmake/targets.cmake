@@ -101,6 +101,18 @@ function(spillway_plugin name)
                        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/spillway)
 endfunction()
 
+# spillway_helper(<name> SOURCES <file>... [LINKS <vendor target>...])
+# lib/spillway/spillway_<name>, a program that ours starts as a process of its own: for a library
+# whose licence, or whose failures, must not be in ours.
+function(spillway_helper name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE nlohmann_json::nlohmann_json ${arg_LINKS})
+  set_target_properties(
+    ${name} PROPERTIES OUTPUT_NAME spillway_${name} UNITY_BUILD OFF
+                       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/spillway)
+endfunction()
+
 # Each part takes every <count>th test.
 function(_spillway_test_in_parts folder target count)
   foreach(part RANGE 1 ${count})

@@ -24,8 +24,10 @@ std::vector<Numbers> jacobian(const LeastSquaresProblem& problem, const Numbers&
                               const ResidualsAt& residuals);
 
 /// The point within bounds whose residuals have the least sum of squares, by Levenberg-Marquardt
-/// with box constraints (ALGLIB's minlm). Stops when no parameter moves by 1e-4 of its start.
-///   Throws  what `residuals` throws; InternalError when the method gives up
+/// with an active set of bounds. Stops after `iterations`, or when what is left to try moves no
+/// parameter by 1e-4 of its start; it never ends at a worse point than it began.
+///   Throws  what `residuals` throws; InternalError when they are no numbers at the start
+///   Source  Marquardt 1963, with the diagonal of J'J as the scale of the damping
 Numbers least_squares(const LeastSquaresProblem& problem, const ResidualsAt& residuals);
 
 }  // namespace spillway::explore

@@ -23,6 +23,12 @@ const fs::path& prefix() {
   return folder;
 }
 
+fs::path plugin_folder() {
+  if (const char* chosen = std::getenv("SPILLWAY_PLUGINS"); chosen != nullptr && *chosen != '\0')
+    return chosen;
+  return prefix() / "lib/spillway";
+}
+
 [[noreturn]] void fail(std::string message, std::string hint) {
   Complaint complaint;
   complaint.message = std::move(message);
@@ -47,11 +53,13 @@ fs::path data_root() {
 }
 
 fs::path plugin_file(std::string_view name) {
-  const std::string file = "spillway_" + std::string(name) + ".so";
-  if (const char* chosen = std::getenv("SPILLWAY_PLUGINS"); chosen != nullptr && *chosen != '\0') {
-    return fs::path(chosen) / file;
-  }
-  return prefix() / "lib/spillway" / file;
+  return plugin_folder() / ("spillway_" + std::string(name) + ".so");
 }
+
+fs::path helper_file(std::string_view name) {
+  return plugin_folder() / ("spillway_" + std::string(name));
+}
+
+fs::path commit_file() { return prefix() / "share/spillway/commit"; }
 
 }  // namespace spillway::description

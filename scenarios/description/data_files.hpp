@@ -16,4 +16,12 @@ std::filesystem::path data_root();
 /// `../lib/spillway` beside the running program. The file need not exist.
 std::filesystem::path plugin_file(std::string_view name);
 
+/// The program `spillway_<name>` that this one starts as a process of its own; it lies beside the
+/// plugins. The file need not exist.
+std::filesystem::path helper_file(std::string_view name);
+
+/// A line that says which commit the program was built from: `../share/spillway/commit` beside it,
+/// in a build tree too. The file need not exist.
+std::filesystem::path commit_file();
+
 }  // namespace spillway::description

@@ -2,6 +2,7 @@
 
 #include "answers/fit/box.hpp"
 #include "answers/fit/search.hpp"
+#include "reports/result/what_if.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/schema_check.hpp"
 #include "sim/plugin.hpp"
@@ -73,6 +74,24 @@ TEST(Fit, GivesTheResultThatItsOwnScenarioHas) {
                                               explore::known_systems(), strategies::unsupported);
   EXPECT_DOUBLE_EQ(explore::simulate(sim(), again.scenario).tokens_per_s,
                    answer.answer()->tokens_per_s);
+}
+
+// LoHan plans: the search takes its plan for all of the machine, the answer the best plan for less.
+TEST(Fit, BothAnswersAreWhatTheirScenariosTakeAndSayWhatLimitsThemAndTheirRange) {
+  const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090", "128G", "2T"}));
+  ASSERT_TRUE(answer.best);
+  EXPECT_EQ(answer.best->system, "lohan");
+  for (const auto* result : {&answer.runnable, &answer.best}) {
+    ASSERT_TRUE(*result);
+    const auto again = scenarios::read_scenario((*result)->scenario, {}, explore::known_systems(),
+                                                strategies::unsupported);
+    EXPECT_DOUBLE_EQ(explore::simulate(sim(), again.scenario).step_time_s, (*result)->step_time_s);
+    EXPECT_NE(result::limited_by(**result), "");
+    const auto range = (*result)->range.at("step_time_s");
+    EXPECT_LT(range.first, range.second);
+    EXPECT_LE(range.first, (*result)->step_time_s);
+    EXPECT_GE(range.second, (*result)->step_time_s);
+  }
 }
 
 // No system that people can run, at any micro-batch of the search, is faster than the answer.

@@ -63,5 +63,10 @@ TEST(PluginFile, LiesWhereTheEnvironmentSays) {
   EXPECT_EQ(plugin_file("sim"), "/a/spillway_sim.so");
 }
 
+TEST(HelperFile, LiesWhereThePluginsLie) {
+  const Variable chosen("SPILLWAY_PLUGINS", "/a");
+  EXPECT_EQ(helper_file("milp"), "/a/spillway_milp");
+}
+
 }  // namespace
 }  // namespace spillway::description

@@ -1,6 +1,7 @@
 #include "explore/least_squares.hpp"
 
 #include <gtest/gtest.h>
+#include <cmath>
 
 namespace spillway::explore {
 namespace {
@@ -23,6 +24,52 @@ TEST(LeastSquares, StopsAtABoundAndFitsTheRest) {
   const Numbers found = least_squares({{1, 3}, {0.1, 0.1}, {1, 10}}, line);
   EXPECT_NEAR(found[0], 1, 1e-3);
   EXPECT_NEAR(found[1], 2, 1e-3);
+}
+
+TEST(LeastSquares, LeavesABoundThatItStartsAt) {
+  const Numbers found = least_squares({{10, 0.1}, {0.1, 0.1}, {10, 10}}, line);
+  EXPECT_NEAR(found[0], 2, 1e-3);
+  EXPECT_NEAR(found[1], 1, 1e-3);
+}
+
+/// Rosenbrock's valley: 10 (y - x^2) and 1 - x are 0 at (1, 1).
+std::vector<Numbers> valley(const std::vector<Numbers>& points) {
+  std::vector<Numbers> all;
+  for (const Numbers& p : points) all.push_back({10 * (p[1] - p[0] * p[0]), 1 - p[0]});
+  return all;
+}
+
+TEST(LeastSquares, FollowsACurvedValleyToItsEndOrToABound) {
+  const Numbers end = least_squares({{-1.2, 1}, {-5, -5}, {5, 5}, 1e-4, 100}, valley);
+  EXPECT_NEAR(end[0], 1, 1e-3);
+  EXPECT_NEAR(end[1], 1, 1e-3);
+  // x <= 1/2: the best is at that bound, with y = 1/4
+  const Numbers bound = least_squares({{-1.2, 1}, {-5, -5}, {0.5, 5}, 1e-4, 100}, valley);
+  EXPECT_EQ(bound[0], 0.5);
+  EXPECT_NEAR(bound[1], 0.25, 1e-3);
+}
+
+TEST(LeastSquares, SharesBetweenParametersThatAreKnownOnlyTogether) {
+  const auto sum = [](const std::vector<Numbers>& points) {
+    std::vector<Numbers> all;
+    for (const Numbers& p : points) all.push_back({p[0] + p[1] - 5});
+    return all;
+  };
+  const Numbers found = least_squares({{1, 1}, {0.1, 0.1}, {10, 10}}, sum);
+  EXPECT_NEAR(found[0] + found[1], 5, 1e-3);
+}
+
+TEST(LeastSquares, NeverEndsAtAWorsePointThanItBegan) {
+  // steps of 1/4 in which a slope says nothing about where it is lower
+  const auto stairs = [](const std::vector<Numbers>& points) {
+    std::vector<Numbers> all;
+    for (const Numbers& p : points) all.push_back({std::floor(4 * p[0]) / 4 - 1.25});
+    return all;
+  };
+  for (double start = 0.7; start < 2; start += 0.01) {
+    const Numbers found = least_squares({{start}, {0.1}, {10}}, stairs);
+    EXPECT_LE(std::abs(stairs({found})[0][0]), std::abs(stairs({{start}})[0][0])) << start;
+  }
 }
 
 TEST(LeastSquares, LeavesAParameterAloneThatNothingDependsOn) {

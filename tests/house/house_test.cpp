@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/house/architecture.hpp"
+#include "tests/house/dependencies.hpp"
 #include "tests/house/repository.hpp"
 #include "tests/house/sizes.hpp"
 
@@ -17,11 +18,11 @@ const std::vector<SourceFile>& tree() {
   return files;
 }
 
-std::string architecture_text() {
+SourceFile file_named(const std::string& path) {
   for (const auto& file : tree()) {
-    if (file.path == "ARCHITECTURE.md") return file.text;
+    if (file.path == path) return file;
   }
-  return "";
+  return {path, ""};
 }
 
 void expect_none(const Findings& findings) {
@@ -31,7 +32,7 @@ void expect_none(const Findings& findings) {
 TEST(House, HasFilesToCheck) { EXPECT_GT(tree().size(), 20U); }
 
 TEST(House, EveryIncludeIsAnEdgeOfTheArchitecture) {
-  expect_none(include_findings(parse_architecture(architecture_text()), tree()));
+  expect_none(include_findings(parse_architecture(file_named("ARCHITECTURE.md").text), tree()));
 }
 
 TEST(House, EverySourceIsCompiled) { expect_none(orphan_findings(tree())); }
@@ -41,6 +42,12 @@ TEST(House, NoFileIsTooLong) { expect_none(file_findings(tree())); }
 TEST(House, NoFunctionIsTooLong) { expect_none(function_findings(tree())); }
 
 TEST(House, NoLineIsTooWide) { expect_none(line_findings(tree())); }
+
+TEST(House, EveryPackageHasItsLicenceInTheReadme) {
+  const SourceFile packages = file_named("setup/packages");
+  EXPECT_NE(packages.text, "");
+  expect_none(licence_findings(packages, file_named("README.md")));
+}
 
 TEST(House, TheLayoutIsTheFormatters) { expect_none(layout_findings(root, tree())); }
 

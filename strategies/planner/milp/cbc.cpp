@@ -1,12 +1,20 @@
-#include "strategies/planner/milp/milp.hpp"
+#include "strategies/planner/milp/letters.hpp"
 
 #include <coin/Cbc_C_Interface.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <string>
 
-/// The plugin: CBC by its C interface, in one thread.
+/// The solver's program: CBC by its C interface, in one thread.
 namespace spillway::milp {
 
 namespace {
@@ -68,15 +76,11 @@ void load(Cbc_Model* model, const Program& program) {
   Cbc_setObjSense(model, 1);
 }
 
-}  // namespace
-
-}  // namespace spillway::milp
-
-bool spillway_milp_solve(const spillway::milp::Program& program,
-                         const spillway::milp::Limits& limits, spillway::milp::Solution& solution) {
-  const spillway::milp::Model model(Cbc_newModel());
+/// Result  false: the solver gave up
+bool solve(const Program& program, const Limits& limits, Solution& solution) {
+  const Model model(Cbc_newModel());
   Cbc_setLogLevel(model.get(), 0);
-  spillway::milp::load(model.get(), program);
+  load(model.get(), program);
   Cbc_setAllowableFractionGap(model.get(), limits.gap);
   Cbc_setMaximumNodes(model.get(),
                       static_cast<int>(std::min<std::uint64_t>(limits.nodes, 1u << 30)));
@@ -91,4 +95,56 @@ bool spillway_milp_solve(const spillway::milp::Program& program,
   solution.cost = Cbc_getObjValue(model.get());
   solution.bound = std::min(solution.cost, Cbc_getBestPossibleObjValue(model.get()));
   return true;
+}
+
+Letter everything_on(std::FILE* file) {
+  Letter letter;
+  for (std::size_t got = 1 << 16; got > 0;) {
+    const std::size_t before = letter.size();
+    letter.resize(before + (1 << 16));
+    got = std::fread(letter.data() + before, 1, 1 << 16, file);
+    letter.resize(before + got);
+  }
+  return letter;
+}
+
+/// Ctrl-C is for the process that asks, and when that one is gone nobody waits for the answer.
+void live_and_die_with(const char* asker) {
+  std::signal(SIGINT, SIG_IGN);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (std::to_string(::getppid()) != asker) std::_Exit(EXIT_FAILURE);
+}
+
+int answer() {
+  const auto [program, limits] = question_in(everything_on(stdin));
+  // CBC says on standard output what a log level of 0 does not keep back
+  const int out = ::dup(STDOUT_FILENO);
+  if (out < 0 || !std::freopen("/dev/null", "w", stdout)) return EXIT_FAILURE;
+  Solution solution;
+  if (!solve(program, limits, solution)) return EXIT_FAILURE;
+  const Letter letter = letter_of(solution);
+  std::FILE* const file = ::fdopen(out, "w");
+  if (!file || std::fwrite(letter.data(), 1, letter.size(), file) != letter.size() ||
+      std::fclose(file) != 0)
+    return EXIT_FAILURE;
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+}  // namespace spillway::milp
+
+/// spillway_milp ASKER < question > answer, where ASKER is the number of the process that asks.
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("this is a part of spillway, which starts it when it needs it\n", stderr);
+    return EXIT_FAILURE;
+  }
+  spillway::milp::live_and_die_with(argv[1]);
+  try {
+    std::_Exit(spillway::milp::answer());  // what CBC holds goes with the process
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "spillway_milp: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
 }

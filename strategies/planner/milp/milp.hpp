@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-/// Mixed-integer linear programs as numbers. Who solves them is a plugin, opened when it is asked:
-/// CBC loads 15 libraries.
+/// Mixed-integer linear programs as numbers. Who solves them is a program of its own, started when
+/// it is asked: CBC loads 15 libraries, and its licence does not go with those of others.
 namespace spillway::milp {
 
 struct Column {
@@ -49,13 +49,7 @@ struct Solution {
 };
 
 /// Solves it, the same way each time unless `seconds` stops it.
-///   Throws  DeviceError: the plugin cannot be opened; InternalError: the solver gave up
+///   Throws  DeviceError: the solver cannot be started, or was killed; InternalError: it gave up
 Solution solve(const Program& program, const Limits& limits);
 
 }  // namespace spillway::milp
-
-extern "C" {
-/// The plugin's side.  Result  false: the solver gave up
-bool spillway_milp_solve(const spillway::milp::Program& program,
-                         const spillway::milp::Limits& limits, spillway::milp::Solution& solution);
-}

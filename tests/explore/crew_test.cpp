@@ -1,0 +1,92 @@
+#include "explore/crew.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <ctime>
+
+namespace spillway::explore {
+namespace {
+
+constexpr double long_enough_s = 60;
+
+void sleep_s(double seconds) {
+  timespec time{
+      static_cast<time_t>(seconds),
+      static_cast<long>(1e9 * (seconds - static_cast<double>(static_cast<long>(seconds))))};
+  ::nanosleep(&time, nullptr);
+}
+
+TEST(Crew, GivesTextsByNumberWhateverFinishesFirst) {
+  const auto pieces = in_children(5,
+                                  [](std::size_t i) {
+                                    sleep_s(0.01 * static_cast<double>(5 - i));
+                                    return std::string(100'000 * i, 'x');  // more than a pipe holds
+                                  },
+                                  2, long_enough_s, {});
+  ASSERT_EQ(pieces.size(), 5u);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    EXPECT_EQ(pieces[i].end, Piece::End::done);
+    EXPECT_EQ(pieces[i].text.size(), 100'000 * i);
+  }
+}
+
+TEST(Crew, ACrashIsThatPiecesOwn) {
+  const auto pieces = in_children(2,
+                                  [](std::size_t i) {
+                                    if (i == 0) ::raise(SIGKILL);
+                                    return std::string("well");
+                                  },
+                                  2, long_enough_s, {});
+  EXPECT_TRUE(WIFSIGNALED(pieces[0].status));
+  EXPECT_EQ(pieces[0].text, "");
+  EXPECT_EQ(pieces[1].text, "well");
+}
+
+TEST(Crew, EndsWhatTakesLongerThanItsLimit) {
+  const auto pieces = in_children(1,
+                                  [](std::size_t) {
+                                    sleep_s(long_enough_s);
+                                    return std::string("late");
+                                  },
+                                  1, 0.05, {});
+  EXPECT_EQ(pieces[0].end, Piece::End::over_limit);
+}
+
+TEST(Crew, LeavesUntriedWhatTheWatchHasNoTimeFor) {
+  std::size_t done = 0;
+  const auto pieces = in_children(
+      3, [](std::size_t) { return std::string("done"); }, 1, long_enough_s,
+      [&](std::size_t more) { return (done += more) < 1; });
+  EXPECT_EQ(pieces[0].end, Piece::End::done);
+  EXPECT_EQ(pieces[2].end, Piece::End::not_tried);
+}
+
+// A child writes its process id and waits; once the crew is gone, so is the child.
+TEST(Crew, IsAtWorkBesideItsOwnerAndEndsWithIt) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  pid_t child = 0;
+  {
+    const Crew crew(1,
+                    [&](std::size_t) {
+                      const pid_t own = ::getpid();
+                      EXPECT_EQ(::write(ends[1], &own, sizeof own),
+                                static_cast<ssize_t>(sizeof own));
+                      sleep_s(long_enough_s);
+                      return std::string();
+                    },
+                    1, long_enough_s, {});
+    ASSERT_EQ(::read(ends[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
+    EXPECT_EQ(::kill(child, 0), 0);
+  }
+  EXPECT_NE(::kill(child, 0), 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+}  // namespace
+}  // namespace spillway::explore
