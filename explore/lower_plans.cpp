@@ -56,16 +56,16 @@ void add_host_memory(const Scenario& scenario, const result::Result& best,
           [&](auto& machine) { machine.host.memory = lower; }, plans);
 }
 
-void slow_gpu(description::MachineFile& machine) {
-  for (auto& [type, rate] : machine.gpu.compute) rate = rate * 0.5;
-  machine.gpu.memory_rate = machine.gpu.memory_rate * 0.5;
+void slow_gpu(description::MachineFile& machine, double share) {
+  for (auto& [type, rate] : machine.gpu.compute) rate = rate * share;
+  machine.gpu.memory_rate = machine.gpu.memory_rate * share;
 }
 
 /// What is fast can wait: the plan for slower kernels, at their pace.
 void add_slower_gpu(const Scenario& scenario, std::vector<LowerPlan>& plans) {
   add(
-      scenario, "planned for half the rate of the GPU", [](auto& machine) { slow_gpu(machine); },
-      plans);
+      scenario, "planned for half the rate of the GPU",
+      [](auto& machine) { slow_gpu(machine, 0.5); }, plans);
 }
 
 /// The highest power of 2 to the power of 1 / steps that is not above `rate`: the same scale for
@@ -173,14 +173,24 @@ void add_other_swaps(const LowerPlan& of, const result::Result& best,
       plans.push_back(of_bytes(of, "swaps " + in_gb(amount), Bytes(amount)));
 }
 
+/// A GPU that stores do not keep up with, held to half its rate and to a quarter: with the budget
+/// of its own that it has there, and with everything stored.
+void add_held_gpus(const LowerPlan& of, std::vector<LowerPlan>& plans) {
+  for (const auto& [share, part] : {std::pair{0.5, "half"}, std::pair{0.25, "a quarter of"}}) {
+    const std::string words = fmt::format("its GPU held to {} its rate", part);
+    add(
+        of.scenario, words, [share = share](auto& machine) { slow_gpu(machine, share); }, plans);
+    const LowerPlan held = plans.back();
+    plans.push_back(of_bytes(held, "stores all that can leave, " + words, description::all_bytes));
+  }
+}
+
 /// What stays takes neither drives nor links: as little as fits makes the shortest step.
 void add_other_budgets(const LowerPlan& of, const result::Result& best,
                        std::vector<LowerPlan>& plans) {
   if (!best.feasible()) {
     plans.push_back(of_bytes(of, "stores all that can leave", description::all_bytes));
-    plans.push_back(of_bytes(of, "stores all that can leave, its GPU held to half its rate",
-                             description::all_bytes));
-    slow_gpu(plans.back().scenario.machine);
+    if (of.bytes_words.empty()) add_held_gpus(of, plans);
     for (LowerPlan& plan : plans) plan.ends_list = true;
     return;
   }

@@ -28,8 +28,8 @@ struct LowerPlan {
 ///                     as much as goes to host memory, a quarter more; of the least, an eighth of
 ///                     all; around one of ours an eighth less and more
 ///   tensor cache      nothing stored, which is best where it fits; a quarter, half and three
-///                     quarters of what it stores. Where its own budget does not fit, all, and all
-///                     with the GPU held to half its rate
+///                     quarters of what it stores. Where its own budget does not fit, all; its
+///                     own and all with the GPU held to half and to a quarter of its rate
 ///   plan              the next lower step of GPU memory (a fourth root of 2), the next two of host
 ///                     memory (2) where it fills one, half the rate of the GPU, and of the drives
 ///                     the next lower step (2) and the one above what they do in the step. Nothing
