@@ -20,6 +20,7 @@ namespace {
 struct Options {
   std::string model;
   models::Workload workload;
+  models::ExpertLayout experts = models::ExpertLayout::stacked;
   std::uint64_t sequence = 0;  ///< 0: not given
   bool json = false, activations = false, list = false;
 };
@@ -197,7 +198,11 @@ void show_model(const Options& options) {
     for (const std::string& name : scenarios::shipped_names("models/library")) print(name + "\n");
     return;
   }
-  const models::Model model = models::build_model(scenarios::read_model(options.model));
+  models::Architecture architecture = scenarios::read_model(options.model);
+  architecture.expert_layout = options.experts;
+  if (const std::string why = models::refusal(architecture, options.experts); !why.empty())
+    throw description::ScenarioError({{"", 0, 0, "--experts", why, "leave it out"}});
+  const models::Model model = models::build_model(architecture);
   models::Workload workload = options.workload;
   workload.sequence = options.sequence > 0 ? options.sequence : default_sequence(model);
   const models::StepProgram program = models::build_step_program(model, workload);
@@ -247,6 +252,7 @@ void add_model(CLI::App& app) {
   verb->add_option("--tensor", workload.tensor, "tensor-parallel ways")->check(count());
   add_word(*verb, "--precision", workload.precision);
   add_word(*verb, "--attention", workload.attention);
+  add_word(*verb, "--experts", options->experts);
   verb->add_option("--dropout", workload.dropout, "probability; masks are saved when above 0")
       ->check(CLI::Range(0.0, 1.0));
   verb->add_flag("--activations", options->activations, "every tensor saved for backward");

@@ -1,6 +1,7 @@
 #include "explore/lower_plans.hpp"
 
 #include <fmt/format.h>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -43,91 +44,155 @@ void add_gpu_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
 }
 
 /// The next step, and one more to pass over a size at which nothing changes.
-void add_host_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
+void add_host_memory(const Scenario& scenario, const result::Result& best,
+                     std::vector<LowerPlan>& plans) {
   const Bytes memory = scenario.machine.host.memory;
   if (memory.value() == 0) return;
   const Bytes next = next_lower(memory, 1);
   for (const Bytes lower : {next, next_lower(next, 1)})
-    add(
-        scenario, "planned for " + in_gib(lower) + " of host memory",
-        [&](auto& machine) { machine.host.memory = lower; }, plans);
+    if (!best.feasible() || best.host.total + best.host.reserve > lower.value())
+      add(
+          scenario, "planned for " + in_gib(lower) + " of host memory",
+          [&](auto& machine) { machine.host.memory = lower; }, plans);
+}
+
+void slow_gpu(description::MachineFile& machine) {
+  for (auto& [type, rate] : machine.gpu.compute) rate = rate * 0.5;
+  machine.gpu.memory_rate = machine.gpu.memory_rate * 0.5;
 }
 
 /// What is fast can wait: the plan for slower kernels, at their pace.
 void add_slower_gpu(const Scenario& scenario, std::vector<LowerPlan>& plans) {
   add(
-      scenario, "planned for half the rate of the GPU",
-      [](auto& machine) {
-        for (auto& [type, rate] : machine.gpu.compute) rate = rate * 0.5;
-        machine.gpu.memory_rate = machine.gpu.memory_rate * 0.5;
-      },
+      scenario, "planned for half the rate of the GPU", [](auto& machine) { slow_gpu(machine); },
       plans);
+}
+
+/// The highest power of 2 to the power of 1 / steps that is not above `rate`: the same scale for
+/// each machine.
+double grid_below(double rate, double steps) {
+  return std::exp2(std::floor(steps * std::log2(rate)) / steps);
 }
 
 /// Updates beside backward read and write states at once, which a drive does slower than one after
-/// the other: a processor that waits between them can make the step shorter.
-void add_slower_updates(const Scenario& scenario, std::vector<LowerPlan>& plans) {
-  for (const auto& [share, words] : {std::pair{0.5, "half"}, std::pair{0.25, "a quarter of"}})
-    add(
-        scenario, fmt::format("updates held to {} the rate of the processor", words),
-        [share = share](auto& machine) {
-          machine.host.adam = machine.host.adam * share;
-          machine.host.convert = machine.host.convert * share;
-        },
-        plans);
-}
-
-bool has_drives(const Scenario& scenario) {
-  for (const description::StorageSpec& storage : scenario.machine.storage)
-    if (storage.kind == description::StorageKind::ssd) return true;
-  return false;
-}
-
-/// Who foresees what drives can take in time stores more on faster ones, and what it stores comes
-/// back late where reads and writes meet.
-void add_slower_drives(const Scenario& scenario, double share, const char* words,
-                       std::vector<LowerPlan>& plans) {
-  if (!has_drives(scenario)) return;
-  add(
-      scenario, fmt::format("planned for {} the rate of the drives", words),
-      [share](auto& machine) {
-        for (description::StorageSpec& storage : machine.storage) {
-          if (storage.kind != description::StorageKind::ssd) continue;
-          storage.read = storage.read * share;
-          storage.write = storage.write * share;
-          for (auto* array : {&storage.array_read, &storage.array_write})
-            if (*array) *array = **array * share;
-          if (storage.slc_cache)
-            storage.slc_cache->folded_write = storage.slc_cache->folded_write * share;
-        }
-      },
-      plans);
-}
-
-/// The first array of several drives, as the what-if of one more has it.
-void add_fewer_drives(const Scenario& scenario, std::vector<LowerPlan>& plans) {
-  const auto& storages = scenario.machine.storage;
-  for (std::size_t i = 0; i < storages.size(); ++i) {
-    if (storages[i].kind != description::StorageKind::ssd) continue;
-    const std::uint64_t count = storages[i].count;
-    for (const std::uint64_t fewer : std::set{count - 1, count / 2})
-      if (fewer > 0)
-        add(
-            scenario,
-            fmt::format("planned for {} of {} drives of {}", fewer, count, storages[i].name),
-            [&](auto& machine) { machine.storage[i].count = fewer; }, plans);
-    return;
+/// the other: a processor that waits between them can make the step shorter. Two rates at which
+/// updates take about half of the step; around one that was better, those beside it.
+void add_slower_updates(const LowerPlan& of, const result::Result& best,
+                        std::vector<LowerPlan>& plans) {
+  const double rate = of.scenario.machine.host.adam.value(), busy = best.utilization.cpu;
+  if (rate <= 0 || busy <= 0) return;
+  const bool holds = of.updates_per_s > 0;
+  const double most = holds ? of.updates_per_s : rate, half = 2 * grid_below(rate * busy, 2);
+  const double beside = std::exp2(0.125), root = std::sqrt(2);
+  for (const double held :
+       holds ? std::array{rate * beside, rate / beside} : std::array{half * root, half}) {
+    if (held >= most) continue;
+    LowerPlan& plan = plans.emplace_back(
+        LowerPlan{fmt::format("updates held to {:.3g} Gparam/s", held / 1e9), of.scenario});
+    plan.bytes_words = of.bytes_words;
+    plan.updates_words = plan.words;
+    plan.updates_per_s = most;
+    description::HostSpec& host = plan.scenario.machine.host;
+    host.adam = host.adam * (held / rate);
+    host.convert = host.convert * (held / rate);
   }
 }
 
-void add_smaller_swap(const Scenario& scenario, const result::Result& own,
-                      std::vector<LowerPlan>& plans) {
-  if (scenario.strategy.activations.swap_bytes || !own.plan.is_object()) return;
-  const auto bytes = own.plan.value("swap_bytes", std::uint64_t{0});
-  const auto least = own.plan.value("least_bytes", std::uint64_t{0});
-  if (bytes <= least) return;
-  LowerPlan& plan = plans.emplace_back(LowerPlan{"swaps three quarters of its plan", scenario});
-  plan.scenario.strategy.activations.swap_bytes = Bytes(least + (bytes - least) / 4 * 3);
+/// All drives at that share of their rates.
+void slow_down(description::MachineFile& machine, double share) {
+  for (description::StorageSpec& storage : machine.storage) {
+    if (storage.kind != description::StorageKind::ssd) continue;
+    storage.read = storage.read * share;
+    storage.write = storage.write * share;
+    for (auto* array : {&storage.array_read, &storage.array_write})
+      if (*array) *array = **array * share;
+    if (storage.slc_cache)
+      storage.slc_cache->folded_write = storage.slc_cache->folded_write * share;
+  }
+}
+
+/// Who foresees what drives can take in time stores more on faster ones, and what it stores comes
+/// back late where reads and writes meet: the next lower rate of a scale that is the same for each
+/// machine, and the one above what the drives really did.
+void add_slower_drives(const Scenario& scenario, const result::Result& best,
+                       std::vector<LowerPlan>& plans) {
+  double rate = 0, busy = 0;  // as if no request had a latency
+  for (const description::StorageSpec& storage : scenario.machine.storage) {
+    const auto moved = best.io.by_storage.find(storage.name);
+    if (storage.kind != description::StorageKind::ssd) continue;
+    rate += storage.total_read().value();
+    if (moved == best.io.by_storage.end()) continue;
+    const auto took = [](std::uint64_t bytes, auto total) {
+      return static_cast<double>(bytes) / total.value();
+    };
+    busy = std::max(busy, (took(moved->second.read, storage.total_read()) +
+                           took(moved->second.write, storage.total_write())) /
+                              best.step_time_s);
+  }
+  if (rate <= 0 || busy <= 0) return;
+  std::set<double> lower{grid_below(0.97 * rate, 1)};
+  lower.insert(std::min(*lower.begin(), 2 * grid_below(rate * busy, 1)));
+  for (const double held : lower)
+    add(
+        scenario, fmt::format("planned for {:.3g} GB/s of the drives", held / 1e9),
+        [share = held / rate](auto& machine) { slow_down(machine, share); }, plans);
+}
+
+/// The scenario with so many bytes of a micro-batch that leave the GPU.
+LowerPlan of_bytes(const LowerPlan& of, std::string words, Bytes bytes) {
+  LowerPlan plan{std::move(words), of.scenario};
+  plan.updates_words = of.updates_words;
+  plan.updates_per_s = of.updates_per_s;
+  plan.scenario.strategy.activations.swap_bytes = bytes;
+  plan.bytes_words = plan.words;
+  return plan;
+}
+
+std::string in_gb(std::uint64_t bytes) {
+  return fmt::format("{:.4g} GB", static_cast<double>(bytes) / 1e9);
+}
+
+/// Equations have one best amount, and the step as it runs has one near it: less than that, or
+/// what host memory alone takes, or more.
+void add_other_swaps(const LowerPlan& of, const result::Result& best,
+                     std::vector<LowerPlan>& plans) {
+  const auto said = [&](const char* name) { return best.plan.at(name).get<std::uint64_t>(); };
+  const std::uint64_t bytes = said("swap_bytes"), least = said("least_bytes"),
+                      most = said("most_bytes"), in_host = said("bytes_to_host");
+  const std::uint64_t eighth = (bytes > least ? bytes - least : most - least) / 8;
+  std::set<std::uint64_t> amounts;
+  if (!of.bytes_words.empty())
+    amounts = {bytes - std::min(bytes - least, eighth), bytes + eighth};
+  else if (bytes > least)
+    amounts = {least + 4 * eighth, least + 6 * eighth, bytes + 2 * eighth,
+               std::max(least, in_host)};
+  else
+    amounts = {bytes + eighth};
+  for (const std::uint64_t amount : amounts)
+    if (amount != bytes && amount <= most)
+      plans.push_back(of_bytes(of, "swaps " + in_gb(amount), Bytes(amount)));
+}
+
+/// What stays takes neither drives nor links: as little as fits makes the shortest step.
+void add_other_budgets(const LowerPlan& of, const result::Result& best,
+                       std::vector<LowerPlan>& plans) {
+  if (!best.feasible()) {
+    plans.push_back(of_bytes(of, "stores all that can leave", description::all_bytes));
+    plans.push_back(of_bytes(of, "stores all that can leave, its GPU held to half its rate",
+                             description::all_bytes));
+    slow_gpu(plans.back().scenario.machine);
+    for (LowerPlan& plan : plans) plan.ends_list = true;
+    return;
+  }
+  const std::uint64_t bytes =
+      best.plan.at("swap_bytes").get<std::uint64_t>() / of.scenario.training.gradient_accumulation;
+  if (bytes == 0) return;
+  plans.push_back(of_bytes(of, "stores nothing", Bytes(0)));
+  plans.back().ends_list = true;
+  for (const std::uint64_t quarters : {1, 2, 3}) {
+    const std::uint64_t amount = bytes / 4 * quarters;
+    plans.push_back(of_bytes(of, "stores " + in_gb(amount) + " of a micro-batch", Bytes(amount)));
+  }
 }
 
 bool asks_for_none(const Scenario& scenario) {
@@ -140,26 +205,40 @@ bool asks_for_none(const Scenario& scenario) {
 
 }  // namespace
 
+bool plans_ahead(const Scenario& scenario) {
+  const ActivationPolicy policy = scenario.strategy.activations.policy;
+  return policy == ActivationPolicy::swap || policy == ActivationPolicy::plan ||
+         policy == ActivationPolicy::tensor_cache;
+}
+
 std::vector<LowerPlan> lower_plans(const Scenario& scenario, const result::Result& own) {
+  return lower_plans(LowerPlan{"", scenario}, own);
+}
+
+std::vector<LowerPlan> lower_plans(const LowerPlan& plan, const result::Result& best) {
+  const Scenario& scenario = plan.scenario;
   std::vector<LowerPlan> plans;
   if (asks_for_none(scenario)) return plans;
-  const description::Strategy& parts = scenario.strategy;
-  const bool swaps = parts.activations.policy == ActivationPolicy::swap;
-  const bool planned = parts.activations.policy == ActivationPolicy::plan;
-  const bool cached = parts.activations.policy == ActivationPolicy::tensor_cache;
-  if (swaps) add_smaller_swap(scenario, own, plans);
-  if (swaps || planned) {
+  const description::ActivationsPart& part = scenario.strategy.activations;
+  const bool chooses_bytes = !plan.bytes_words.empty() || !part.swap_bytes;
+  const auto& io = best.io;
+  if (best.feasible() && io.h2d + io.d2h + io.ssd_read + io.ssd_write + io.gpu_direct == 0)
+    return plans;
+  const bool planned = part.policy == ActivationPolicy::plan;
+  if (planned || (part.policy == ActivationPolicy::swap && !best.feasible())) {
     add_gpu_memory(scenario, plans);
-    add_host_memory(scenario, plans);
+    add_host_memory(scenario, best, plans);
   }
-  if (!own.feasible()) return plans;  // what waits takes no less room
-  if (description::updates_in_backward(parts.gradients.policy)) add_slower_updates(scenario, plans);
-  if (swaps || planned) add_slower_gpu(scenario, plans);
-  if (swaps || planned || cached) add_slower_drives(scenario, 0.5, "half", plans);
-  if (!cached) return plans;
-  // its budget knows no link: on drives faster than that, half of them is still too many
-  add_slower_drives(scenario, 0.25, "a quarter of", plans);
-  add_fewer_drives(scenario, plans);
+  if (best.feasible() && description::updates_in_backward(scenario.strategy.gradients.policy))
+    add_slower_updates(plan, best, plans);  // what waits takes no less room
+  if (best.feasible() && planned) {
+    add_slower_gpu(scenario, plans);
+    add_slower_drives(scenario, best, plans);
+  }
+  if (best.feasible() && part.policy == ActivationPolicy::swap && chooses_bytes)
+    add_other_swaps(plan, best, plans);
+  if (part.policy == ActivationPolicy::tensor_cache && chooses_bytes)
+    add_other_budgets(plan, best, plans);
   return plans;
 }
 

@@ -8,30 +8,49 @@
 
 namespace spillway::explore {
 
-/// A plan for less than a machine has.
+/// A plan for less than a machine has, or beside the one that its planner makes.
 struct LowerPlan {
   std::string words;  ///< "planned for 19.0 GiB of GPU memory"
   description::Scenario scenario;
+  std::string bytes_words = {};    ///< of the plan that set its `swap_bytes`; "": the writer did
+  std::string updates_words = {};  ///< of the plan that holds updates to less; "": none does
+  /// Of the writer's processor, where the plan holds updates to less: parameters a second; else 0.
+  double updates_per_s = 0;
+  /// Where it fits, those behind it are no better.
+  bool ends_list = false;
 };
 
 /// Planners foresee a step, and may foresee it wrongly: a plan that uses less of the machine can be
-/// the faster one. What to try beside the plan for all of it, at most eight; a plan for less is a
+/// the faster one. What to try beside the plan for all of it, at most six; a plan for less is a
 /// plan for more, as memory can stay empty and what is fast can wait: the best of them is what the
 /// machine can do.
-///   swap, plan        the next lower step of GPU memory (a fourth root of 2) and the next two of
-///                     host memory (2), half the rate of the GPU and of the drives; of a swap also
-///                     three quarters of its bytes
-///   tensor cache      half and a quarter of the drives' rate, one drive fewer, half of them
-///   active gradients  updates at half and a quarter of the rate
-///   memory alone      where the plan for all of it does not fit
+///   swap              other amounts: half and three quarters of what it swaps beyond the least,
+///                     as much as goes to host memory, a quarter more; of the least, an eighth of
+///                     all; around one of ours an eighth less and more
+///   tensor cache      nothing stored, which is best where it fits; a quarter, half and three
+///                     quarters of what it stores. Where its own budget does not fit, all, and all
+///                     with the GPU held to half its rate
+///   plan              the next lower step of GPU memory (a fourth root of 2), the next two of host
+///                     memory (2) where it fills one, half the rate of the GPU, and of the drives
+///                     the next lower step (2) and the one above what they do in the step. Nothing
+///                     where nothing moves
+///   active gradients  updates held to between 1.4 and 2.8 times the rate at which they would take
+///                     the whole step, twice; around one of ours an eighth root of 2 less and more
+///   memory alone      where the plan of a swap for all of it does not fit
 ///   None              with `strategy.plan.lower_limits` 0. Nor for updates that steps do not wait
 ///                     for: slower ones come later, which is no plan for more
-///   own               what came of the plan for all of it
+///   best              what came of the plan, the best so far
+std::vector<LowerPlan> lower_plans(const LowerPlan& plan, const result::Result& best);
 std::vector<LowerPlan> lower_plans(const description::Scenario& scenario,
                                    const result::Result& own);
 
-/// A plan that turns out better may have a better one below it, on another axis too: as long as one
-/// is, those of the best are tried, so often at most.
+/// Something decides before the step what moves in it, and when: activations that are swapped,
+/// planned or cached. Others serve queues in order, and work that ends earlier there queues
+/// otherwise: such a step may get longer on a faster machine (Graham, 1969), on a real one too.
+bool plans_ahead(const description::Scenario& scenario);
+
+/// A plan that turns out better may have a better one beside it, on another axis too: as long as
+/// one is, those of the best are tried, so often at most.
 inline constexpr int lower_rounds = 4;
 
 /// Which of two plans of one scenario is better by more than the steps of a run differ.

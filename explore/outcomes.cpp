@@ -163,36 +163,42 @@ Planned simulate_as_planned(const Backend& backend, const description::Scenario&
 class BestPlan {
  public:
   BestPlan(const Backend& backend, const description::Scenario& written, result::Result own)
-      : backend_(backend), scenario_(written), best_(std::move(own)) {}
+      : backend_(backend), plan_{"", written}, best_(std::move(own)) {}
 
   /// Tries the plans below the one at hand.
   ///   Result  false when none of them is better
   bool improve() {
-    const description::Scenario above = scenario_;
+    const LowerPlan above = plan_;
     const std::vector<std::string> before = words_;
     for (const LowerPlan& plan : lower_plans(above, best_)) {
       std::vector<std::string> words = before;
+      if (plan.bytes_words == plan.words) std::erase(words, above.bytes_words);
+      if (plan.updates_words == plan.words) std::erase(words, above.updates_words);
       words.push_back(plan.words);
-      take(plan.scenario, std::move(words));
+      const bool fits = take(plan, std::move(words));
+      if (fits && plan.ends_list) break;
     }
     return words_ != before;
   }
 
-  const description::Scenario& scenario() const { return scenario_; }
+  const description::Scenario& scenario() const { return plan_.scenario; }
   const std::vector<std::string>& words() const { return words_; }
   result::Result& result() { return best_; }
 
  private:
-  void take(const description::Scenario& scenario, std::vector<std::string> words) {
-    result::Result lower = simulate_as_planned(backend_, scenario, nullptr, WhenFull::stop).result;
-    if (!is_better(lower, best_)) return;
+  /// Result  it fits
+  bool take(const LowerPlan& plan, std::vector<std::string> words) {
+    result::Result lower =
+        simulate_as_planned(backend_, plan.scenario, nullptr, WhenFull::stop).result;
+    if (!is_better(lower, best_)) return lower.feasible();
     best_ = std::move(lower);
-    scenario_ = scenario;
+    plan_ = plan;
     words_ = std::move(words);
+    return true;
   }
 
   const Backend& backend_;
-  description::Scenario scenario_;
+  LowerPlan plan_;
   std::vector<std::string> words_;
   result::Result best_;
 };

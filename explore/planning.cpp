@@ -2,6 +2,7 @@
 
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/quantity.hpp"
+#include "scenarios/read_machine.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <algorithm>
@@ -63,6 +64,19 @@ std::string full_lanes(const Scenario& before, const Scenario& after) {
     return "its lanes are full: " + std::to_string(old.count) + " reach the " +
            text(old.total_read()) + " and " + text(old.total_write()) + " of the array";
   }
+  return "";
+}
+
+/// Why one drive more does not go into the box: "the board has 4 M.2 slots, 5 are asked for".
+std::string full_board(const Scenario& before, const Scenario& after) {
+  const auto complaints_of = [](const Scenario& scenario) {
+    return scenarios::check_machine(scenarios::located_at(nlohmann::json(scenario.machine), {}));
+  };
+  for (std::size_t i = 0; i < before.machine.storage.size(); ++i)
+    if (after.machine.storage[i].count != before.machine.storage[i].count) {
+      const auto complaints = complaints_of(after);
+      return complaints.empty() || !complaints_of(before).empty() ? "" : complaints.front().message;
+    }
   return "";
 }
 
@@ -251,7 +265,9 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!outcomes[i].result) continue;
     result::WhatIf& answer = next[steps[i].first];
-    answer.why = full_lanes(scenario, scenarios[i]);
+    const bool same_drives = scenarios[i].machine.storage.size() == scenario.machine.storage.size();
+    if (same_drives) answer.why = full_board(scenario, scenarios[i]);
+    if (same_drives && answer.why.empty()) answer.why = full_lanes(scenario, scenarios[i]);
     if (outcomes[i].result->feasible()) answer.step_time_s = outcomes[i].result->step_time_s;
   }
   return next;

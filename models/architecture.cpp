@@ -2,6 +2,7 @@
 
 #include "models/config_source.hpp"
 #include "models/type_readers.hpp"
+#include "scenarios/description/scenario.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -121,6 +122,12 @@ Architecture read_architecture(const nlohmann::json& config, const std::string& 
   settle(keys, a, keys.first_of({"num_attention_heads", "n_head", "num_heads", "n_heads"}));
   refuse_absurd_sizes(keys, a);
   keys.throw_complaints();
+  return a;
+}
+
+Architecture architecture_of(const description::Scenario& scenario) {
+  Architecture a = read_architecture(scenario.model, scenario.model_name, scenario.model_name);
+  a.expert_layout = scenario.training.experts;
   return a;
 }
 

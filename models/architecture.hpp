@@ -1,12 +1,20 @@
 #pragma once
 
+#include "scenarios/description/training.hpp"
+
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+namespace spillway::description {
+struct Scenario;
+}
+
 namespace spillway::models {
+
+using description::ExpertLayout;
 
 enum class Stack { decoder, encoder, encoder_decoder };
 
@@ -120,6 +128,7 @@ struct Architecture {
   std::uint64_t shared_ffn = 0;     ///< width of the experts that every token uses, together
   bool shared_gate = false;         ///< their output is weighed by a row of its own (Qwen 2)
   std::uint64_t expert_latent = 0;  ///< width that experts read and write; 0: the hidden one
+  ExpertLayout expert_layout = ExpertLayout::stacked;  ///< no key says so: training.experts does
   bool router_bias = false;
   bool expert_bias = false;
   bool router_scales = false;         ///< norm of the router's input, and a factor an expert
@@ -197,5 +206,9 @@ const std::vector<std::string>& known_model_types();
 ///           the known ones
 Architecture read_architecture(const nlohmann::json& config, const std::string& name,
                                const std::string& file);
+/// What a scenario trains, its experts as `training.experts` lays them.
+Architecture architecture_of(const description::Scenario& scenario);
+/// Why the type's experts cannot lie so; empty: they can, or there are none.
+std::string refusal(const Architecture& architecture, ExpertLayout layout);
 
 }  // namespace spillway::models

@@ -133,21 +133,23 @@ void ModelWriter::feed_forward(const std::string& prefix) {
   linear(prefix + names_.down, down, a.ffn, a.hidden, Cut::rows, a.ffn_bias);
 }
 
-/// All experts in one tensor: [experts, inputs, outputs], as gpt_oss and llama4 keep them.
-void ModelWriter::stacked_experts(const std::string& prefix) {
+/// All experts in one tensor of each projection, `width` being what they read and write.
+void ModelWriter::stacked_experts(const std::string& prefix, std::uint64_t width) {
   const Architecture& a = here();
   const ExpertNames& n = names_.experts;
   const auto stacked = [&](const std::string& name, WeightKind kind, std::uint64_t inputs,
                            std::uint64_t outputs, Cut cut) {
-    weight(prefix + name, kind, {a.experts, inputs, outputs}, cut);
+    const std::uint64_t rows = n.inputs_first ? inputs : outputs;
+    weight(prefix + name, kind, {a.experts, rows, n.inputs_first ? outputs : inputs}, cut);
     if (a.expert_bias)
       weight(prefix + name + "_bias", WeightKind::bias, {a.experts, outputs},
              cut == Cut::columns ? Cut::columns : Cut::none);
   };
-  const std::uint64_t ways = n.gate.empty() ? 2 : 1;
-  if (!n.gate.empty()) stacked(n.gate, WeightKind::ffn_gate, a.hidden, a.expert_ffn, Cut::columns);
-  stacked(n.up, WeightKind::ffn_up, a.hidden, ways * a.expert_ffn, Cut::columns);
-  stacked(n.down, WeightKind::ffn_down, a.expert_ffn, a.hidden, Cut::rows);
+  const bool both = a.gated_ffn && n.gate.empty();
+  if (a.gated_ffn && !both)
+    stacked(n.gate, WeightKind::ffn_gate, width, a.expert_ffn, Cut::columns);
+  stacked(n.up, WeightKind::ffn_up, width, both ? 2 * a.expert_ffn : a.expert_ffn, Cut::columns);
+  stacked(n.down, WeightKind::ffn_down, a.expert_ffn, width, Cut::rows);
 }
 
 void ModelWriter::shared_experts(const std::string& prefix) {
@@ -190,10 +192,10 @@ void ModelWriter::experts(const std::string& block) {
            a.ffn_bias);
   }
   const std::uint64_t before = model_.parameters.value();
-  if (n.stacked) stacked_experts(prefix + n.inside);
+  const std::uint64_t width = a.expert_latent > 0 ? a.expert_latent : a.hidden;
+  if (n.stacked) stacked_experts(prefix + n.inside, width);
   for (std::uint64_t i = 0; !n.stacked && i < a.experts; ++i)
-    expert(prefix + n.inside + std::to_string(i) + ".",
-           a.expert_latent > 0 ? a.expert_latent : a.hidden);
+    expert(prefix + n.inside + std::to_string(i) + ".", width);
   const std::uint64_t all = model_.parameters.value() - before;
   idle_ += all / a.experts * (a.experts - a.experts_per_token);
   if (a.shared_ffn > 0) shared_experts(prefix);

@@ -47,7 +47,7 @@ class ModelWriter {
   void feed(const std::string& block);
   void latent_attention(const std::string& prefix);
   void token_index(const std::string& prefix);
-  void stacked_experts(const std::string& prefix);
+  void stacked_experts(const std::string& prefix, std::uint64_t width);
   void expert(const std::string& prefix, std::uint64_t width);
   void shared_experts(const std::string& prefix);
   /// A tied head has the embedding's matrix; all blocks of a T5 stack add the bias that the table

@@ -164,18 +164,14 @@ void read_llama4(ConfigKeys& keys, Architecture& a) {
   place_llama4_attention(keys, a);
 }
 
+/// Of transformers 4; 5 has llama's.
 WeightNames sparse_block_names(const Architecture& a) {
   WeightNames n = llama_names(a);
+  if (a.expert_layout == ExpertLayout::stacked) return n;
   n.experts.prefix = "block_sparse_moe.";
   n.experts.gate = "w1";
   n.experts.up = "w3";
   n.experts.down = "w2";
-  return n;
-}
-
-WeightNames qwen2_moe_names(const Architecture& a) {
-  WeightNames n = llama_names(a);
-  n.experts.shared = "shared_expert.";
   return n;
 }
 
@@ -219,7 +215,7 @@ WeightNames gpt_oss_names(const Architecture& a) {
   n.experts.gate.clear();
   n.experts.up = "gate_up_proj";
   n.experts.down = "down_proj";
-  n.experts.stacked = true;
+  n.experts.stacked = n.experts.inputs_first = true;
   return n;
 }
 
@@ -232,7 +228,7 @@ WeightNames llama4_names(const Architecture& a) {
 
 constexpr TypeReader expert_types[] = {
     {"mixtral", read_mixtral, sparse_block_names},
-    {"qwen2_moe", read_qwen2_moe, qwen2_moe_names},
+    {"qwen2_moe", read_qwen2_moe, qwen_moe_names},
     {"qwen3_moe", read_qwen3_moe, llama_names},
     {"olmoe", read_olmoe, llama_names},
     {"phimoe", read_phimoe, sparse_block_names},

@@ -25,17 +25,33 @@ void read_opt(ConfigKeys& keys, Architecture& a) {
     keys.complain("layer_norm_elementwise_affine", "norms without weights are not supported");
 }
 
-void read_gpt2(ConfigKeys& keys, Architecture& a) {
+/// What one type of GPT-2's kin calls a size, and how large it is without the key.
+struct GptSize {
+  const char* key;
+  std::uint64_t otherwise;
+};
+struct GptSizes {
+  GptSize hidden, layers, heads, positions;
+  const char* ffn;  ///< 4 times the hidden width without it
+};
+
+void read_gpt(ConfigKeys& keys, Architecture& a, const GptSizes& sizes) {
+  const auto count = [&](const GptSize& size) { return keys.count(size.key, size.otherwise); };
   a.vocabulary = keys.count("vocab_size", 50257);
-  a.hidden = keys.count("n_embd", 768);
-  a.ffn = keys.count("n_inner", 4 * a.hidden);
-  a.layers = keys.count("n_layer", 12);
-  a.heads = a.kv_heads = keys.count("n_head", 12);
-  a.max_positions = a.learned_positions = keys.count("n_positions", 1024);
+  a.hidden = count(sizes.hidden);
+  a.ffn = keys.count(sizes.ffn, 4 * a.hidden);
+  a.layers = count(sizes.layers);
+  a.heads = a.kv_heads = count(sizes.heads);
+  a.max_positions = a.learned_positions = count(sizes.positions);
   a.tied_embeddings = keys.flag("tie_word_embeddings", true);
   use_layer_norm(a, true);
   a.activation = read_activation(keys, "activation_function", "gelu_new");
   a.norm_epsilon = keys.positive("layer_norm_epsilon", 1e-5);
+}
+
+void read_gpt2(ConfigKeys& keys, Architecture& a) {
+  read_gpt(keys, a,
+           {{"n_embd", 768}, {"n_layer", 12}, {"n_head", 12}, {"n_positions", 1024}, "n_inner"});
 }
 
 void read_gpt_bigcode(ConfigKeys& keys, Architecture& a) {
@@ -56,17 +72,13 @@ void place_local_attention(ConfigKeys& keys, Architecture& a) {
 }
 
 void read_gpt_neo(ConfigKeys& keys, Architecture& a) {
-  a.vocabulary = keys.count("vocab_size", 50257);
-  a.hidden = keys.count("hidden_size", 2048);
-  a.ffn = keys.count("intermediate_size", 4 * a.hidden);
-  a.layers = keys.count("num_layers", 24);
-  a.heads = a.kv_heads = keys.count("num_heads", 16);
-  a.max_positions = a.learned_positions = keys.count("max_position_embeddings", 2048);
-  a.tied_embeddings = keys.flag("tie_word_embeddings", true);
-  use_layer_norm(a, true);
+  read_gpt(keys, a,
+           {{"hidden_size", 2048},
+            {"num_layers", 24},
+            {"num_heads", 16},
+            {"max_position_embeddings", 2048},
+            "intermediate_size"});
   a.qkv_bias = false;
-  a.activation = read_activation(keys, "activation_function", "gelu_new");
-  a.norm_epsilon = keys.positive("layer_norm_epsilon", 1e-5);
   place_local_attention(keys, a);
 }
 

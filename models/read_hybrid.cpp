@@ -260,14 +260,8 @@ WeightNames nemotron_h_names(const Architecture&) {
   return n;
 }
 
-WeightNames qwen3_next_names(const Architecture& a) {
-  WeightNames n = llama_names(a);
-  n.experts.shared = "shared_expert.";
-  return n;
-}
-
 WeightNames qwen35_names(const Architecture& a) {
-  WeightNames n = qwen3_next_names(a);
+  WeightNames n = qwen_moe_names(a);
   n.delta_in_parts = true;
   n.experts.gate.clear();
   n.experts.up = "gate_up_proj";
@@ -282,7 +276,7 @@ WeightNames mimo_v2_names(const Architecture& a) {
 }
 
 constexpr TypeReader hybrid_types[] = {
-    {"qwen3_next", read_qwen3_next, qwen3_next_names},
+    {"qwen3_next", read_qwen3_next, qwen_moe_names},
     {"qwen3_5_text", read_qwen35, qwen35_names},
     {"qwen3_5_moe_text", read_qwen35_moe, qwen35_names},
     {"mimo_v2_flash", read_mimo_v2, mimo_v2_names},

@@ -140,6 +140,12 @@ void note_prediction_heads(ConfigKeys& keys, Architecture& a, const char* count_
       " left out (" + count_key + "), as Hugging Face's model does.");
 }
 
+WeightNames qwen_moe_names(const Architecture& a) {
+  WeightNames n = llama_names(a);
+  n.experts.shared = "shared_expert.";
+  return n;
+}
+
 WeightNames gpt_names() {
   WeightNames n;
   n.tokens = "transformer.wte.weight";

@@ -75,6 +75,8 @@ void check_experts(ConfigKeys& keys, const Architecture& a, const char* used, co
 void note_prediction_heads(ConfigKeys& keys, Architecture& a, const char* count_key);
 
 WeightNames llama_names(const Architecture& architecture);
+/// Llama's, and one shared expert (Qwen 2 to 3.5).
+WeightNames qwen_moe_names(const Architecture& architecture);
 /// GPT-2's names, which many took over: blocks transformer.h with attn, mlp, ln_1 and ln_2.
 WeightNames gpt_names();
 /// Megatron's names of a block: one matrix for query, key and value, dense, h_to_4h.

@@ -20,13 +20,14 @@ struct NamedProjection {
   WeightKind kind;
 };
 
-/// Names of experts. One tensor for all of them: `stacked`.
+/// Names of experts; readers give those of transformers 4, and `names_of` those of the layout.
 struct ExpertNames {
   std::string prefix = "mlp.";
   std::string router = "gate";
   std::string inside = "experts.";  ///< before the expert's number
   std::string gate = "gate_proj", up = "up_proj", down = "down_proj";
-  bool stacked = false;  ///< gate and up of all experts are one tensor, `up`
+  bool stacked = false;       ///< a tensor has all experts; without `gate` gate and up are one
+  bool inputs_first = false;  ///< stacked as [experts, inputs, outputs]; else outputs first
   std::string shared = "shared_experts.";
   std::string shared_gate = "shared_expert_gate";
   std::string latent_in = "fc1_latent_proj", latent_out = "fc2_latent_proj";
@@ -71,6 +72,7 @@ struct WeightNames {
   bool inputs_first = false;  ///< block matrices are stored [inputs, outputs] (gpt2's Conv1D)
 };
 
+/// As the type's class of Hugging Face has them, experts as `expert_layout` says.
 WeightNames names_of(const Architecture& architecture);
 
 }  // namespace spillway::models

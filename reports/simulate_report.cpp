@@ -189,12 +189,13 @@ std::string staleness(const Result& r, const Screen& screen) {
          "\n";
 }
 
-/// "-12.5 %", "no change", or "" when one of the two does not fit.
+/// "-12.5 %", "no change", each with what stands against it, or "" when one of the two does not
+/// fit.
 std::string change_to(const result::WhatIf& what_if, double step_time_s) {
   if (!what_if.step_time_s || step_time_s <= 0) return "";
   const double change = *what_if.step_time_s / step_time_s - 1;
-  if (std::abs(change) >= 0.0005) return human_change(change);
-  return "no change" + (what_if.why.empty() ? "" : ": " + what_if.why);
+  const std::string why = what_if.why.empty() ? "" : ": " + what_if.why;
+  return (std::abs(change) >= 0.0005 ? human_change(change) : "no change") + why;
 }
 
 std::string what_ifs(const Result& r, const Screen& screen) {

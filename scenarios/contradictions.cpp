@@ -82,6 +82,8 @@ class Checks {
                            model.name(), a.max_positions),
                fmt::format("write at most {}", a.max_positions));
     for (const auto& [what, count] : a.shared_by_ranks()) divides(what, count);
+    if (const std::string why = models::refusal(a, scenario_.training.experts); !why.empty())
+      complain("training.experts", why, "leave it out or write \"stacked\"");
     if (parallel.pipeline > a.layers + a.encoder_layers)
       complain("parallel.pipeline",
                fmt::format("{} stages, but {} has {} blocks", parallel.pipeline, model.name(),

@@ -203,7 +203,7 @@ Attempt attempt(const Scenario& scenario, const models::Model& model,
   for (const char* part : {"training", "parallel"}) whole[part].update(back.scenario.at(part));
   // what the trainer's own code decides, of which its file says nothing
   const json own = json(scenario).at("training");
-  for (const char* key : {"loss", "fused_kernels", "causal_skip", "attention"})
+  for (const char* key : {"loss", "experts", "fused_kernels", "causal_skip", "attention"})
     if (own.contains(key)) whole["training"][key] = own[key];
   whole["strategy"] = back.scenario.at("strategy");
   // whether it checkpoints on the GPU is the trainer's choice
@@ -247,8 +247,7 @@ Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo
     throw ScenarioError({{"", 0, 0, "run.io_bench", "a benchmark of I/O trains nothing",
                           "export a scenario that has a model"}});
   refuse_other_schedules(scenario, options.nearest);
-  const models::Model model =
-      models::build_model(models::read_architecture(scenario.model, scenario.model_name, "model"));
+  const models::Model model = models::build_model(models::architecture_of(scenario));
   std::optional<Attempt> best;
   for (const std::string& version : candidates(scenario, options)) {
     Attempt made = attempt(scenario, model, systems, options, version);

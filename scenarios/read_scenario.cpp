@@ -94,9 +94,10 @@ class Resolver {
     const std::size_t before = complaints_.size();
     result_.scenario.model = model.json.value;
     result_.scenario.model_name = model_name();
-    const auto architecture = read_config(model.json, result_.scenario.model_name,
-                                          model.inline_object() ? "model." : "", complaints_);
-    if (complaints_.size() == before) model_ = models::build_model(architecture);
+    models::Architecture architecture =
+        read_config(model.json, result_.scenario.model_name, model.inline_object() ? "model." : "",
+                    complaints_);
+    if (complaints_.size() == before) architecture_ = std::move(architecture);
   }
   std::string model_name() const {
     if (!document_.model.name.empty()) return document_.model.name;
@@ -166,7 +167,12 @@ class Resolver {
 
   void check_together() {
     add(implausible(result_.scenario, document_.scenario));
-    add(contradictions(result_.scenario, model_ ? &*model_ : nullptr, document_.scenario));
+    std::optional<models::Model> model;
+    if (architecture_) {
+      architecture_->expert_layout = result_.scenario.training.experts;
+      model = models::build_model(*architecture_);
+    }
+    add(contradictions(result_.scenario, model ? &*model : nullptr, document_.scenario));
     if (!check_) return;
     for (Complaint& complaint : check_(result_.scenario))
       complaints_.push_back(placed_in(document_.scenario, std::move(complaint)));
@@ -177,7 +183,7 @@ class Resolver {
   const PartsCheck& check_;
   const SystemInfo* system_ = nullptr;
   LocatedJson preset_;
-  std::optional<models::Model> model_;
+  std::optional<models::Architecture> architecture_;
   std::vector<Complaint> complaints_;
   Resolved result_;
 };

@@ -77,6 +77,13 @@ class Platform {
   /// Memory to memory on the host: twice its bytes of traffic.
   Path host_copy() const { return memcpy_; }
 
+  /// Training has gone on for hours: drives have no more room to write fast than its steps leave
+  /// them.
+  void fill_caches(double now_s) {
+    for (SlcCache& cache : caches_)
+      if (caches_start_full_) cache.fill(now_s);
+  }
+
   /// Kernels, copies and collectives of its GPUs are work of the host's threads.
   bool shares_host() const { return machine_.gpu.shares_host; }
   /// A thread of its own: it holds a core for `bytes / thread_rate()`, and is bound by that rate.

@@ -50,6 +50,7 @@ class SimMachine final : public strategies::Machine, private Listener {
   double before_jump(double now_s) noexcept override;
   void completed(void* tag) noexcept override;
 
+  void fill_caches();
   void start_storage(SimOperation& operation);
   void start_copy(SimOperation& operation);
   void copy_on_gpu(SimOperation& operation);
@@ -83,6 +84,7 @@ class SimMachine final : public strategies::Machine, private Listener {
   EngineLease engine_;
   Platform platform_;
   double now_s_ = 0;
+  std::size_t steps_seen_ = 0;                        ///< over when caches were filled last
   std::vector<Timer> timers_;                         ///< a heap, the earliest in front
   std::vector<SimOperation*> ended_;                  ///< at this instant, not yet finished
   std::vector<SimOperation*> in_flight_;              ///< all that are started and not finished

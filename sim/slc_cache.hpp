@@ -30,6 +30,11 @@ class SlcCache {
     return fast;
   }
   double unfolded() const { return unfolded_; }
+  /// Writes have gone on for so long that there is no room left.
+  void fill(double now_s) {
+    unfolded_ = size_;
+    if (idle_since_s_ < now_s) idle_since_s_ = now_s;
+  }
 
  private:
   void fold(double seconds) {

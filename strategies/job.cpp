@@ -27,7 +27,12 @@ Steps::Steps(Machine& machine, const description::Scenario& scenario)
       barrier_(machine.scheduler(), machine.topology().ranks),
       ranks_(machine.topology().ranks),
       warmup_(scenario.run.warmup_steps),
-      measured_(std::max<std::uint64_t>(1, scenario.run.steps)) {}
+      measured_(std::max<std::uint64_t>(1, scenario.run.steps)) {
+  const std::uint64_t staleness = scenario.strategy.optimizer.staleness;
+  if (staleness != 0) at_least_warmup(2);  // the first step has no update beside it
+  if (staleness == description::any_staleness && machine.exact_time())
+    measured_ = std::max(measured_, most_steps / 2);
+}
 
 void Steps::at_least_warmup(std::uint64_t steps) { warmup_ = std::max(warmup_, steps); }
 
@@ -68,7 +73,8 @@ bool Steps::go_on() {
 bool Steps::repeats() {
   const auto& steps = machine_.recorder().steps();  // the set-up first
   for (std::uint64_t period = period_; period <= longest_period; period += period_) {
-    const std::uint64_t window = std::max(measured_, 2 * period);
+    const std::uint64_t whole = description::divide_up(measured_, period) * period;
+    const std::uint64_t window = std::max(whole, 2 * period);
     if (steps.size() < window + 1) continue;
     bool alike = true;
     for (std::size_t i = steps.size() - window + period; i < steps.size(); ++i) {
@@ -76,7 +82,7 @@ bool Steps::repeats() {
       alike = alike && std::abs(now - then) <= drift * std::max(now, then);
     }
     if (!alike) continue;
-    first_measured_ = steps.size() - description::divide_up(measured_, period) * period;
+    first_measured_ = steps.size() - whole;
     return true;
   }
   return false;

@@ -202,8 +202,10 @@ class Planner {
   }
 
   void place_weights(LayerPlan& plan) {
-    const auto& owned = model_.layers[plan.layer].weights;
-    weight_slot_.clear();
+    const std::size_t owned = model_.layers[plan.layer].weights.size();  // first of those used
+    if (plan.layer == 0) weight_slot_.assign(model_.weights.size(), none);
+    for (const std::uint32_t weight : placed_weights_) weight_slot_[weight] = none;
+    placed_weights_.clear();
     for (const std::uint32_t weight : model_.used_by(plan.layer)) {
       const Tensor& tensor = *find_weight(weight, TensorRole::weight);
       const Tensor& gradient = *find_weight(weight, TensorRole::weight_gradient);
@@ -212,9 +214,10 @@ class Planner {
       slot.offset = plan.weight_bytes;
       slot.share_bytes = share_bytes(tensor, weight_ways_);
       slot.gradient_share_bytes = share_bytes(gradient, gradient_ways_);
-      slot.owned = std::find(owned.begin(), owned.end(), weight) != owned.end();
+      slot.owned = plan.weights.size() < owned;
       plan.weight_bytes += slot.share_bytes * weight_ways_;
-      weight_slot_.push_back(weight);
+      weight_slot_[weight] = static_cast<std::uint32_t>(plan.weights.size());
+      placed_weights_.push_back(weight);
       plan.weights.push_back(slot);
     }
   }
@@ -438,10 +441,9 @@ class Planner {
       case TensorRole::weight:
       case TensorRole::weight_gradient: {
         const bool gradient = tensor.role == TensorRole::weight_gradient;
-        for (std::size_t slot = 0; slot < weight_slot_.size(); ++slot)
-          if (weight_slot_[slot] == *tensor.weight)
-            return {gradient ? Area::gradients : Area::weights, operand.access, slot, bytes};
-        return {Area::nowhere, operand.access, 0, 0};
+        const std::uint32_t slot = weight_slot_[*tensor.weight];
+        if (slot == none) return {Area::nowhere, operand.access, 0, 0};
+        return {gradient ? Area::gradients : Area::weights, operand.access, slot, bytes};
       }
       case TensorRole::logits:
         for (const auto& [known, offset] : logits_offset_)
@@ -474,7 +476,8 @@ class Planner {
   std::vector<std::uint32_t> saved_index_;   ///< into LayerPlan::saved of the tensor's layer
   std::vector<std::uint32_t> completed_by_;  ///< by tensor: forward operator
   std::vector<const Tensor*> weight_tensor_, gradient_tensor_;
-  std::vector<std::uint32_t> weight_slot_;  ///< of the layer being planned
+  std::vector<std::uint32_t> weight_slot_;     ///< by weight, in the layer being planned
+  std::vector<std::uint32_t> placed_weights_;  ///< those that have one
   std::vector<std::pair<TensorId, std::uint64_t>> transient_offset_, logits_offset_;
   std::map<std::uint32_t, std::uint64_t> workspace_offset_;  ///< by operator, of those that fit
   std::uint64_t logits_end_ = 0, transient_end_ = 0;

@@ -139,6 +139,8 @@ void Machine::conflict(const Block& block, const Operation& one, const Operation
 /// True when `later` cannot begin before `earlier` is done: the same in-order stream, or a path of
 /// dependencies.
 bool Machine::ordered(const Operation& earlier, Operation& later) {
+  // most conflicts are with what it waits for itself, and that may be all tensors of a layer
+  if (earlier.awaited_by == later.number) return true;
   ++search_;
   open_.assign(1, &later);
   while (!open_.empty()) {

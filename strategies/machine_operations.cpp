@@ -71,6 +71,7 @@ void Machine::depend(Operation& operation, Operation& on) {
   retain(on);
   operation.dependencies.push_back(&on);
   on.dependents.push_back(&operation);
+  on.awaited_by = operation.number;
   ++operation.unfinished_dependencies;
 }
 

@@ -28,8 +28,7 @@ bool runs_again(const description::Strategy& strategy) {
 }
 
 bool several_layers_share_weights(const description::Scenario& scenario) {
-  const models::Architecture model =
-      models::read_architecture(scenario.model, scenario.model_name, scenario.model_name);
+  const models::Architecture model = models::architecture_of(scenario);
   return model.tied_embeddings || model.relative_position_buckets > 0;
 }
 

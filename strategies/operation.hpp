@@ -100,7 +100,8 @@ struct Operation {
   WaitList waiters;
   std::uint64_t stream = 0;  ///< 0: none, else id of the in-order stream
   std::uint64_t stream_position = 0;
-  std::uint64_t visited = 0;  ///< mark of the last ordering search
+  std::uint64_t visited = 0;     ///< mark of the last ordering search
+  std::uint64_t awaited_by = 0;  ///< number of the last operation that was made to depend on it
 };
 
 void retain(Operation& operation);

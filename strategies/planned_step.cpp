@@ -34,7 +34,14 @@ class Builder {
         gpu_(gpu),
         split_(split),
         crossings_(crossings),
-        stage_(stage) {
+        stage_(stage),
+        used_(split.size(), std::vector<bool>(job.model.weights.size(), false)),
+        updates_(job.model.weights.size()) {
+    for (std::uint32_t each = 0; each < split.size(); ++each)
+      for (std::uint32_t layer = split[each].first; layer < split[each].last; ++layer)
+        for (const std::uint32_t weight : job.model.used_by(layer)) used_[each][weight] = true;
+    for (std::uint32_t i = program_.update.first; i < program_.update.last; ++i)
+      updates_[updated_by(program_.operators[i])].push_back(i);
     if (overlaps_update(job.scenario.strategy)) find_last_uses();
   }
 
@@ -195,6 +202,7 @@ class Builder {
           if (const auto weight = weight_of(operand); weight && !on_two_stages(*weight))
             last_use_[*weight] = i;
     }
+    for (const auto& [weight, last] : last_use_) done_with_[last].push_back(weight);
   }
 
   /// With updates of the weights that are done with, in the last micro-batch.
@@ -202,8 +210,9 @@ class Builder {
     for (std::uint32_t i = span.first; i < span.last; ++i) {
       add(program_.operators[i], Phase::backward);
       if (!last_micro_) continue;
-      for (const auto& [weight, last] : last_use_)
-        if (last == i) update(weight, Phase::backward);
+      const auto done = done_with_.find(i);
+      if (done == done_with_.end()) continue;
+      for (const std::uint32_t weight : done->second) update(weight, Phase::backward);
     }
   }
 
@@ -234,12 +243,10 @@ class Builder {
     cross(kernel, crossings_.receives_backward, stage_ + 1, action.receives_backward, false);
   }
 
-  bool uses(std::uint32_t stage, std::uint32_t weight) const {
-    for (std::uint32_t layer = split_[stage].first; layer < split_[stage].last; ++layer) {
-      const auto used = job_.model.used_by(layer);
-      if (std::find(used.begin(), used.end(), weight) != used.end()) return true;
-    }
-    return false;
+  bool uses(std::uint32_t stage, std::uint32_t weight) const { return used_[stage][weight]; }
+
+  std::uint32_t updated_by(const models::Operator& op) const {
+    return *program_.tensors[op.operands.front().tensor].weight;
   }
 
   /// Gradients of weights that several stages hold, in the order of the stages: each has all of
@@ -288,17 +295,14 @@ class Builder {
 
   /// One weight's.
   void update(std::uint32_t weight, Phase phase) {
-    for (std::uint32_t i = program_.update.first; i < program_.update.last; ++i) {
-      const models::Operator& op = program_.operators[i];
-      if (*program_.tensors[op.operands.front().tensor].weight == weight) add(op, phase, true);
-    }
+    for (const std::uint32_t i : updates_[weight]) add(program_.operators[i], phase, true);
   }
 
   /// Of all weights that backward has not updated.
   void update() {
     for (std::uint32_t i = program_.update.first; i < program_.update.last; ++i) {
       const models::Operator& op = program_.operators[i];
-      const std::uint32_t weight = *program_.tensors[op.operands.front().tensor].weight;
+      const std::uint32_t weight = updated_by(op);
       if (uses(stage_, weight) && !last_use_.contains(weight)) add(op, Phase::update, true);
     }
   }
@@ -309,6 +313,8 @@ class Builder {
   const std::vector<StageLayers>& split_;
   const models::Crossings& crossings_;
   std::uint32_t stage_;
+  std::vector<std::vector<bool>> used_;              ///< by stage and weight
+  std::vector<std::vector<std::uint32_t>> updates_;  ///< by weight: its operators
   std::uint64_t micro_ = 0;
   bool last_micro_ = false;
   PlannedStep step_;
@@ -316,6 +322,7 @@ class Builder {
   std::map<models::TensorId, bool> begun_;  ///< gradients that a kernel has written
   /// Operator of backward, by weight that is updated behind it.
   std::map<std::uint32_t, std::uint32_t> last_use_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> done_with_;  ///< the same, by operator
 };
 
 /// When the stages' kernels begin, waits for each other included.

@@ -370,8 +370,7 @@ Prepared prepare(const description::Scenario& scenario) {
   if (auto complaints = unsupported(scenario); !complaints.empty())
     throw description::ScenarioError(std::move(complaints));
   if (scenario.run.io_bench) return {};
-  const models::Architecture architecture =
-      models::read_architecture(scenario.model, scenario.model_name, scenario.model_name);
+  const models::Architecture architecture = models::architecture_of(scenario);
   Prepared prepared{models::build_model(architecture), {}, {}};
   prepared.program = models::build_step_program(prepared.model, workload_of(scenario));
   if (scenario.parallel.pipeline > 1 && !plans_steps(scenario.strategy.system))

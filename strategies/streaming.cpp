@@ -45,8 +45,6 @@ class Streaming {
   }
 
   Task<> init() {
-    // the first step has no update beside it
-    if (late_ || !waits_for_updates()) job_.steps->at_least_warmup(2);
     held_.hold_bases(job_.scenario.machine);
     // weights are made in fp32, and stay so until their masters have left for storage
     const Buffer wide = in_fp32();
@@ -420,6 +418,8 @@ class Streaming {
       GatheredWeights weights = co_await arrive(layer);
       // two layers' weights and gradients are on the GPU; activations make room for them
       if (before && !gradients_.has_room(layer)) co_await before;
+      more = activations_.waits();
+      while (more && !gradients_.has_room(layer)) more = co_await activations_.one_leaves();
       Gradients::OnGpu gradients = co_await gradients_.begin_layer(layer, first_micro);
       for (; part < parts.size() && !activations_.returns_all(layer); ++part) {
         co_await parts[part];

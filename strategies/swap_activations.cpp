@@ -267,12 +267,15 @@ nlohmann::json seconds_or_null(double seconds) {
 }  // namespace
 
 nlohmann::json swap_report(const SwapChoice& choice, const models::StepProgram& program) {
+  std::uint64_t most = choice.problem.least_bytes;
+  for (const SwapItem& item : choice.problem.items) most += item.bytes;
   return {{"swap_bytes", choice.plan.bytes},
           {"recompute_flops", recomputed_flops(program, choice.activations).value()},
           {"case", choice.plan.which_case},
           {"bytes_to_host", bytes_of(program, choice.activations, Fate::host)},
           {"bytes_to_ssd", bytes_of(program, choice.activations, Fate::ssd)},
           {"least_bytes", choice.problem.least_bytes},
+          {"most_bytes", most},
           {"predicted_forward_s", seconds_or_null(choice.plan.times.forward_s)},
           {"predicted_backward_s", seconds_or_null(choice.plan.times.backward_s)}};
 }

@@ -32,8 +32,8 @@ SwapProblem swap_problem(const description::Scenario& scenario, const models::Mo
 SwapChoice choose_swap(const description::Scenario& scenario, const models::Model& model,
                        const models::StepProgram& program);
 
-/// Result::plan: swap_bytes, recompute_flops, case of a rank and micro-batch, and what was
-/// predicted.
+/// Result::plan: swap_bytes between least_bytes and most_bytes, recompute_flops, case of a rank and
+/// micro-batch, and what was predicted.
 nlohmann::json swap_report(const SwapChoice& choice, const models::StepProgram& program);
 
 }  // namespace spillway::strategies

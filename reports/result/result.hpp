@@ -148,7 +148,8 @@ struct Stalls {
 
 struct WhatIf {
   std::optional<double> step_time_s;  ///< absent: infeasible
-  std::string why{};                  ///< of what changes nothing: what stands against it
+  std::string why{};  ///< of what changes nothing, or what the board does not take: what stands
+                      ///< against it
 };
 
 /// Seconds a resource works in one phase of a steady step, and bytes started in it.

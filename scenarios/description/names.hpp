@@ -63,6 +63,8 @@ inline constexpr std::array<std::string_view, 2> names_of<AttentionKind>{"flash"
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<LossKind>{"plain", "in_place", "fused"};
 template <>
+inline constexpr std::array<std::string_view, 2> names_of<ExpertLayout>{"stacked", "separate"};
+template <>
 inline constexpr std::array<std::string_view, 3> names_of<IoDirection>{"read", "write", "mixed"};
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<StorageKind>{"ssd", "remote"};

@@ -21,6 +21,7 @@ void training_fields(Io& io, T& training) {
   io("attention", training.attention);
   io("fused_kernels", training.fused_kernels);
   io("loss", training.loss);
+  io("experts", training.experts);
   io("dropout", training.dropout);
   io("ema", training.ema);
   io("causal_skip", training.causal_skip);

@@ -25,6 +25,15 @@ enum class AttentionKind { flash, materialized };
 ///             Source  Liger Kernel
 enum class LossKind : std::uint8_t { plain, in_place, fused };
 
+/// How the routed experts of a layer lie in memory. Types that keep theirs in one tensor in every
+/// release (gpt_oss, llama4, dbrx, ...) know `stacked` alone.
+///   stacked   one tensor of all experts for gate and up, one for down.
+///             Source  Hugging Face transformers 5: parameters [experts, outputs, inputs] named
+///             experts.gate_up_proj and experts.down_proj
+///   separate  a tensor for each matrix of each expert.
+///             Source  transformers 4: experts.0.gate_proj.weight, ...
+enum class ExpertLayout : std::uint8_t { stacked, separate };
+
 struct Training {
   Precision precision = Precision::bf16_mixed;
   OptimizerKind optimizer = OptimizerKind::adam;
@@ -35,6 +44,7 @@ struct Training {
   AttentionKind attention = AttentionKind::flash;
   bool fused_kernels = true;        ///< the gated product of a feed-forward is one kernel
   LossKind loss = LossKind::fused;  ///< where a scenario says nothing, as fused_kernels: or plain
+  ExpertLayout experts = ExpertLayout::stacked;
   double dropout = 0;
   bool ema = false;
   bool causal_skip = true;  ///< flash attention of decoders leaves out what the mask hides

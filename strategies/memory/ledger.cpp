@@ -3,8 +3,6 @@
 #include "scenarios/description/errors.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 namespace spillway::strategies {
 
@@ -15,21 +13,40 @@ std::uint32_t Ledger::add_tier(std::string name, std::uint64_t capacity) {
   return static_cast<std::uint32_t>(tiers_.size() - 1);
 }
 
+Ledger::Kind Ledger::kind_of(const Entry& entry) {
+  return {entry.rank.index, entry.purpose, entry.asked, entry.charged,
+          entry.pinned,     entry.phase,   entry.kept};
+}
+
+void Ledger::count(const Entry& entry) {
+  Tier& tier = tiers_[entry.tier];
+  ++tier.live[kind_of(entry)];
+  if (entry.kept) tier.kept += entry.charged;
+}
+
+/// The entry is about to go or to change.
+void Ledger::forget(const Entry& entry) {
+  Tier& tier = tiers_[entry.tier];
+  if (tier.peak_is_now) settle_peak(tier);
+  const auto kind = tier.live.find(kind_of(entry));
+  ENSURE(kind != tier.live.end(), "the ledger forgets what it does not have");
+  if (--kind->second == 0) tier.live.erase(kind);
+  if (entry.kept) tier.kept -= entry.charged;
+}
+
 std::uint32_t Ledger::add(const Entry& entry, double now_s) {
   std::uint32_t id = 0;
   if (free_ids_.empty()) {
     id = static_cast<std::uint32_t>(entries_.size());
     entries_.emplace_back();
-    live_position_.emplace_back();
   } else {
     id = free_ids_.back();
     free_ids_.pop_back();
   }
   entries_[id] = entry;
   entries_[id].born_s = now_s;
+  count(entry);
   Tier& tier = tiers_[entry.tier];
-  live_position_[id] = static_cast<std::uint32_t>(tier.live.size());
-  tier.live.push_back(id);
   tier.used += entry.charged;
   if (tier.used > tier.peak.charged) {
     tier.peak.charged = tier.used;
@@ -42,68 +59,50 @@ std::uint32_t Ledger::add(const Entry& entry, double now_s) {
 }
 
 void Ledger::remove(std::uint32_t id, double now_s) {
-  const std::uint32_t tier_index = entries_[id].tier;
-  Tier& tier = tiers_[tier_index];
-  if (tier.peak_is_now) settle_peak(tier_index);
-  const std::uint32_t position = live_position_[id];
-  tier.live[position] = tier.live.back();
-  live_position_[tier.live[position]] = position;
-  tier.live.pop_back();
-  tier.used -= entries_[id].charged;
+  const Entry& entry = entries_[id];
+  forget(entry);
+  Tier& tier = tiers_[entry.tier];
+  tier.used -= entry.charged;
   free_ids_.push_back(id);
-  if (on_change) on_change(tier_index, now_s, tier.used);
+  if (on_change) on_change(entry.tier, now_s, tier.used);
 }
 
 void Ledger::recharge(std::uint32_t id, const Entry& entry, double now_s) {
   ENSURE(entry.tier == entries_[id].tier && entry.charged == entries_[id].charged,
          "a block changed its size or tier while it was kept");
-  if (tiers_[entry.tier].peak_is_now) settle_peak(entry.tier);
+  forget(entries_[id]);
   entries_[id] = entry;
   entries_[id].born_s = now_s;
+  count(entry);
 }
 
 void Ledger::keep(std::uint32_t id) {
-  const std::uint32_t tier = entries_[id].tier;
-  if (tiers_[tier].peak_is_now) settle_peak(tier);
+  forget(entries_[id]);
   entries_[id].kept = true;
+  count(entries_[id]);
 }
 
-std::uint64_t Ledger::kept(std::uint32_t tier) const {
-  std::uint64_t bytes = 0;
-  for (const std::uint32_t id : tiers_[tier].live)
-    if (entries_[id].kept) bytes += entries_[id].charged;
-  return bytes;
-}
-
-void Ledger::settle_peak(std::uint32_t tier_index) {
-  Tier& tier = tiers_[tier_index];
+void Ledger::settle_peak(Tier& tier) {
   tier.peak_is_now = false;
-  using Key =
-      std::tuple<std::uint32_t, Purpose, std::uint64_t, std::uint64_t, bool, result::Phase, bool>;
-  std::map<Key, std::uint64_t> counts;
-  for (const std::uint32_t id : tier.live) {
-    const Entry& entry = entries_[id];
-    ++counts[{entry.rank.index, entry.purpose, entry.asked, entry.charged, entry.pinned,
-              entry.phase, entry.kept}];
+  tier.at_peak.assign(tier.live.begin(), tier.live.end());
+}
+
+Peak Ledger::peak(std::uint32_t tier_index) {
+  Tier& tier = tiers_[tier_index];
+  if (tier.peak_is_now) {
+    settle_peak(tier);
+    tier.peak_is_now = true;
   }
-  tier.peak.entries.clear();
-  for (const auto& [key, count] : counts) {
-    const auto& [rank, purpose, asked, charged, pinned, phase, kept] = key;
-    tier.peak.entries.push_back({rank, std::string(result::to_string(purpose)), count, asked,
-                                 charged, pinned, std::string(result::to_string(phase)), kept, ""});
-  }
-  std::stable_sort(tier.peak.entries.begin(), tier.peak.entries.end(),
+  Peak peak = tier.peak;
+  for (const auto& [kind, number] : tier.at_peak)
+    peak.entries.push_back({kind.rank, std::string(result::to_string(kind.purpose)), number,
+                            kind.asked, kind.charged, kind.pinned,
+                            std::string(result::to_string(kind.phase)), kind.kept, ""});
+  std::stable_sort(peak.entries.begin(), peak.entries.end(),
                    [](const result::PeakEntry& a, const result::PeakEntry& b) {
                      return a.count * a.charged_bytes > b.count * b.charged_bytes;
                    });
-}
-
-Peak Ledger::peak(std::uint32_t tier) {
-  if (tiers_[tier].peak_is_now) {
-    settle_peak(tier);
-    tiers_[tier].peak_is_now = true;
-  }
-  return tiers_[tier].peak;
+  return peak;
 }
 
 }  // namespace spillway::strategies

@@ -3,9 +3,11 @@
 #include "reports/result/result.hpp"
 #include "strategies/memory/block.hpp"
 
-#include <array>
+#include <compare>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spillway::strategies {
@@ -48,7 +50,7 @@ class Ledger {
   void recharge(std::uint32_t id, const Entry& entry, double now_s);
 
   /// Charged bytes that caching allocators keep, of `used`.
-  std::uint64_t kept(std::uint32_t tier) const;
+  std::uint64_t kept(std::uint32_t tier) const { return tiers_[tier].kept; }
   std::uint64_t used(std::uint32_t tier) const { return tiers_[tier].used; }
   std::uint64_t peak_bytes(std::uint32_t tier) const { return tiers_[tier].peak.charged; }
   std::uint64_t capacity(std::uint32_t tier) const { return tiers_[tier].capacity; }
@@ -62,20 +64,34 @@ class Ledger {
   std::function<void(std::uint32_t, double, std::uint64_t)> on_change;
 
  private:
+  /// What equal entries of a tier have in common.
+  struct Kind {
+    std::uint32_t rank = 0;
+    Purpose purpose = Purpose::workspace;
+    std::uint64_t asked = 0, charged = 0;
+    bool pinned = false;
+    result::Phase phase = result::Phase::init;
+    bool kept = false;
+    auto operator<=>(const Kind&) const = default;
+  };
   struct Tier {
     std::string name;
     std::uint64_t capacity = 0;
     std::uint64_t used = 0;
+    std::uint64_t kept = 0;
     Peak peak;
-    bool peak_is_now =
-        false;  ///< the peak's entries are the live ones; taken down before the first release
-    std::vector<std::uint32_t> live;  ///< entry ids, unordered
+    /// The peak's entries are the live ones; taken down before the first release.
+    bool peak_is_now = false;
+    std::map<Kind, std::uint64_t> live;  ///< how many of each
+    std::vector<std::pair<Kind, std::uint64_t>> at_peak;
   };
-  void settle_peak(std::uint32_t tier);
+  static Kind kind_of(const Entry& entry);
+  void count(const Entry& entry);
+  void forget(const Entry& entry);
+  void settle_peak(Tier& tier);
 
   std::vector<Tier> tiers_;
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> live_position_;
   std::vector<std::uint32_t> free_ids_;
 };
 

@@ -12,14 +12,18 @@ class BufferPool::Lender final : public BlockOwner {
   virtual ~Lender() = default;
 
   struct Slot {
+    struct Lent : Block {
+      Slot* slot = nullptr;
+    };
     Buffer memory;
-    Block lent;
+    Lent lent;
     Semaphore::Lock lock;
   };
 
   void add(Buffer memory) {
     Slot& slot = slots.emplace_back();
     const Block& whole = *memory.view().block.get();
+    slot.lent.slot = &slot;  // a deque does not move what it holds
     slot.lent.owner = this;
     slot.lent.tier = whole.tier;
     slot.lent.rank = whole.rank;
@@ -37,10 +41,9 @@ class BufferPool::Lender final : public BlockOwner {
   }
 
   void take_back(Block& block) override {
-    const auto slot = std::find_if(slots.begin(), slots.end(),
-                                   [&](const Slot& known) { return &known.lent == &block; });
-    free.push_back(&*slot);
-    slot->lock.release();
+    Slot& slot = *static_cast<Slot::Lent&>(block).slot;
+    free.push_back(&slot);
+    slot.lock.release();
     if (orphaned && free.size() == slots.size()) delete this;
   }
 

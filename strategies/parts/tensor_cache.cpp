@@ -83,6 +83,9 @@ void TensorCache::pack(std::uint32_t index, const Buffer& from, Op made) {
     totals_.kept += bytes;
     return;
   }
+  const std::uint32_t module = moved(index).module;
+  if (job_.plans.modules[module].in_block)
+    stored_modules_ = std::max<std::size_t>(stored_modules_, candidate_[module] + 1);
   records_[now_].offloaded += bytes;
   totals_.offloaded += bytes;
   entry.dropped = false;
@@ -292,7 +295,8 @@ void TensorCache::step_ended() {
   if (automatic && step_ == knobs_.profile_step) plan_budget();
   ++step_;
   totals_.candidates = candidate_.empty() ? 0 : candidate_.back();
-  totals_.offloaded_modules = boundary_;
+  totals_.offloaded_modules = automatic ? boundary_ : stored_modules_;
+  stored_modules_ = 0;
   job_.shared->caches[rank_.index] = totals_;
   const double rate = totals_.write_bytes_per_s;
   totals_ = CacheTotals();

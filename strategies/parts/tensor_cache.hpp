@@ -110,6 +110,7 @@ class TensorCache {
   Semaphore storers_, loaders_;
   std::uint64_t budget_;                  ///< bytes of a micro-batch
   std::size_t boundary_;                  ///< candidates from here on are kept
+  std::size_t stored_modules_ = 0;        ///< candidates up to the last that this step stores
   std::vector<std::uint32_t> candidate_;  ///< by module: its number among the planner's candidates
   std::vector<ModuleRun> ran_;            ///< by module, in the profiled step
   std::uint64_t step_ = 0;

@@ -47,6 +47,7 @@ WeightChunks::WeightChunks(Machine& machine, Rank rank, const Job& job,
       group_(data_group(job.scenario, rank)),
       ways_(job.partition.weight_ways()),
       chunk_of_(share_bytes.size()),
+      place_in_(share_bytes.size()),
       offset_(share_bytes.size()) {
   lay_out();
   plan();
@@ -69,8 +70,10 @@ void WeightChunks::lay_out() {
   const std::uint64_t unit = storage_sector;
   for (std::uint32_t chunk = 0; chunk < layout_.chunks.size(); ++chunk) {
     std::uint64_t filled = 0;
+    std::uint32_t place = 0;
     for (const std::uint32_t weight : layout_.chunks[chunk]) {
       chunk_of_[weight] = chunk;
+      place_in_[weight] = place++;
       offset_[weight] = host_bytes_ + filled;
       filled += share_bytes_[weight];
     }
@@ -151,11 +154,9 @@ void WeightChunks::gather(std::uint32_t layer, const Buffer& host, GatheredWeigh
     if (!on_gpu_[chunk].memory) bring(chunk, host);
   for (const LayerWeight& slot : job_.plans.layers[layer].weights) {
     const std::uint32_t chunk = chunk_of_[slot.weight];
-    const auto& weights = layout_.chunks[chunk];
-    const auto place = std::find(weights.begin(), weights.end(), slot.weight) - weights.begin();
     const std::uint64_t first = (offset_[slot.weight] - chunk_first_[chunk]) * ways_;
     gathered.views.push_back(on_gpu_[chunk].memory.view(first, slot.share_bytes * ways_));
-    gathered.ready.push_back(on_gpu_[chunk].ready[static_cast<std::size_t>(place)]);
+    gathered.ready.push_back(on_gpu_[chunk].ready[place_in_[slot.weight]]);
   }
 }
 

@@ -66,6 +66,7 @@ class WeightChunks {
   std::uint64_t ways_;
   ChunkLayout layout_;
   std::vector<std::uint32_t> chunk_of_;     ///< by weight
+  std::vector<std::uint32_t> place_in_;     ///< by weight: its place among those of its chunk
   std::vector<std::uint64_t> offset_;       ///< by weight, in the host buffer
   std::vector<std::uint64_t> chunk_first_;  ///< by chunk: its offset there
   std::vector<std::uint64_t> chunk_bytes_;  ///< by chunk: of this rank, as far as it is filled

@@ -118,6 +118,21 @@ TEST(WhatNext, SaysOfOneMoreDriveThatTheLanesAreFull) {
   EXPECT_THAT(more.why, testing::StartsWith("its lanes are full: 4 reach the 16 GB/s"));
 }
 
+/// The fifth of four M.2 drives would shorten the step, in another box.
+TEST(WhatNext, SaysOfOneMoreDriveThatTheBoardHasNoSlotForIt) {
+  json scenario = with_drives(R"([{"name": "nvme", "kind": "ssd", "form": "m2", "count": 4,
+                                   "capacity": "2 TB", "read": "1 GB/s", "write": "1 GB/s",
+                                   "latency": "60 us"}])");
+  scenario["machine"]["host"] = {{"slots", {{"m2", 4}}}};
+  const result::Result full = with_what_ifs(sim(), simulate(sim(), *resolver(scenario)({})));
+  const result::WhatIf& more = full.next.at("one more ssd");
+  EXPECT_LT(*more.step_time_s, 0.99 * full.step_time_s);
+  EXPECT_EQ(more.why, "the board has 4 M.2 slots, 5 are asked for");
+  scenario["machine"]["host"] = {{"slots", {{"m2", 5}}}};
+  const result::Result free = with_what_ifs(sim(), simulate(sim(), *resolver(scenario)({})));
+  EXPECT_EQ(free.next.at("one more ssd").why, "");
+}
+
 TEST(WhatNext, HasNoTimeForWhatStillDoesNotFit) {
   const auto next = next_of(on_gaming_box("llama-3.1-8b", "resident"));
   for (const auto& [name, what_if] : next) EXPECT_FALSE(what_if.step_time_s) << name;

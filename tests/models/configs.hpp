@@ -8,8 +8,10 @@
 
 namespace spillway::models {
 
-inline Model from_config(const char* json) {
-  return build_model(read_architecture(nlohmann::json::parse(json), "test", "test.json"));
+inline Model from_config(const char* json, ExpertLayout experts = ExpertLayout::stacked) {
+  Architecture a = read_architecture(nlohmann::json::parse(json), "test", "test.json");
+  a.expert_layout = experts;
+  return build_model(a);
 }
 
 /// A model of models/library/.

@@ -41,6 +41,15 @@ TEST(Contradictions, ASequenceLongerThanTheModelsPositions) {
       "write at most 1024");
 }
 
+TEST(Contradictions, ExpertsApartThatNobodyKeepsApart) {
+  EXPECT_EQ(refusal("resident", {"model=mixtral-8x7b", "training.experts=separate"}), "");
+  EXPECT_EQ(refusal("resident", {"model=gpt-oss-20b"}), "");
+  EXPECT_EQ(refusal("resident", {"model=gpt-oss-20b", "training.experts=separate"}),
+            "--set training.experts=separate: training.experts: gpt_oss keeps all experts in one "
+            "tensor in every release of Hugging Face transformers; leave it out or write "
+            "\"stacked\"");
+}
+
 TEST(Contradictions, TensorRanksThatDoNotDivideTheModel) {
   EXPECT_EQ(
       refusal("resident", {"machine.gpu.count=8", "parallel.tensor=8"}),

@@ -156,6 +156,23 @@ TEST(ReadScenario, ResolvesToAScenarioThatResolvesToItself) {
   }
 }
 
+TEST(ReadScenario, LaysExpertsStackedUnlessTheyShallBeSeparate) {
+  const std::string path = "training.experts";
+  const Resolved resolved = read(plain);
+  EXPECT_EQ(resolved.scenario.training.experts, ExpertLayout::stacked);
+  EXPECT_EQ(source(resolved, path), "default");
+  const Resolved other = read(plain, {"model=mixtral-8x7b", path + "=separate"});
+  EXPECT_EQ(other.scenario.training.experts, ExpertLayout::separate);
+  EXPECT_EQ(source(other, path), "--set training.experts=separate");
+  // a pool's buffer must hold a matrix of one expert, 14336 x 4096, or all of gate and up
+  const std::string size = "strategy.weights.buffer_size=200e6 params";
+  EXPECT_NO_THROW(read(plain, {"model=mixtral-8x7b", size, path + "=separate"}));
+  EXPECT_NE(refusal(plain, {"model=mixtral-8x7b", size}).find("939524096 params"),
+            std::string::npos);
+  EXPECT_NE(refusal(plain, {path + "=stackd"}).find("did you mean \"stacked\"?"),
+            std::string::npos);
+}
+
 TEST(ReadScenario, ReadsNominalParametersWithAndWithoutUnit) {
   for (const char* text : {"nominal_params=\"13e9\"", "nominal_params=13e9 params"})
     EXPECT_EQ(read(plain, {text}).scenario.nominal_params, Params(13'000'000'000));

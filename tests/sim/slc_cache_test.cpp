@@ -64,6 +64,21 @@ Op pause(Machine& machine, Rank rank, double seconds) {
   return machine.run(rank, kernels);
 }
 
+TEST(SimSlcCache, TheSetUpAndTheFirstStepLeaveNoRoomToLaterOnes) {
+  run(cached(false), [](Machine& machine, Rank rank) -> Task<> {
+    Stored extent = co_await room(machine, rank);
+    Disk drive(machine, rank, std::move(extent));
+    for (int step = 0; step < 3; ++step) {  // the set-up is the first
+      co_await pause(machine, rank, 3);     // 3 GB free
+      machine.step_ended();
+      Op write = drive.write(sectors(3 * GB));
+      co_await write;
+      const double gb = static_cast<double>(sectors(3 * GB)) / 1e9;
+      EXPECT_NEAR(write.timing().seconds(), step < 2 ? gb / 1 : gb / 3, 1e-5) << step;
+    }
+  });
+}
+
 TEST(SimSlcCache, AWriteBeyondTheCacheGoesOnFolded) {
   run(cached(true), [](Machine& machine, Rank rank) -> Task<> {
     Stored extent = co_await room(machine, rank);

@@ -21,11 +21,12 @@ struct Taken {
 };
 
 Taken take(std::uint64_t warmup, std::uint64_t measured, const std::vector<double>& seconds,
-           std::uint64_t at_least = 0, std::uint64_t period = 1) {
+           std::uint64_t at_least = 0, std::uint64_t period = 1, std::uint64_t staleness = 0) {
   description::Scenario box = small_box();
   box.parallel.data = 1;
   box.run.warmup_steps = warmup;
   box.run.steps = measured;
+  box.strategy.optimizer.staleness = staleness;
   const auto machine = Simulated::make(box);
   Steps steps(*machine, box);
   if (at_least) steps.at_least_warmup(at_least);
@@ -73,6 +74,17 @@ TEST(Steps, DriftEndsAfterTwentySteps) {
   EXPECT_EQ(taken.steps, 20);
   EXPECT_FALSE(taken.steady);
   EXPECT_EQ(taken.first_measured, 11u);  // the mean of the last ten
+}
+
+TEST(Steps, BesideUpdatesOfTheirOwnPaceTwoThatAreAlikeAreNotEnough) {
+  // rounds of 1 1 4: the first two alike would be 1 s a step, and a step is 2 s
+  const std::vector<double> rounds{1, 1, 4, 1, 1, 4, 1, 1, 4, 1, 1, 4, 1, 1, 4};
+  const Taken two = take(1, 2, rounds);
+  EXPECT_EQ(two.recorded - two.first_measured, 2u);
+  const Taken taken = take(1, 2, rounds, 0, 1, description::any_staleness);
+  EXPECT_TRUE(taken.steady);
+  // four rounds hold ten steps, and all of them must have been seen
+  EXPECT_EQ(taken.recorded - taken.first_measured, 12u);
 }
 
 TEST(Steps, ScenarioMayAskForMoreThanTwenty) { EXPECT_EQ(take(5, 20, {1}).steps, 25); }

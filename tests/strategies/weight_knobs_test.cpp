@@ -148,6 +148,30 @@ TEST(WeightKnobs, SubgroupSizeSetsTheSwapBuffers) {
   EXPECT_EQ(run.result.io.ssd_write, 18 * swapped + 12 * norms);
 }
 
+std::uint64_t operations_of(int experts, const char* layout) {
+  const Overrides overrides{"model.num_local_experts=" + std::to_string(experts),
+                            "training.experts=" + std::string(layout)};
+  return count(small_model("mixtral", "zero_infinity", overrides)).result.operations;
+}
+
+TEST(ExpertLayout, StackedExpertsTakeNoMoreOperationsTheMoreThereAre) {
+  EXPECT_EQ(operations_of(4, "stacked"), operations_of(32, "stacked"));
+  // apart each of 3 matrices, of 28 experts more in 2 blocks, is read at least once a pass
+  EXPECT_GE(operations_of(32, "separate"), operations_of(4, "separate") + 2 * 28 * 3 * 2);
+}
+
+TEST(ExpertLayout, DecidesHowLargeTheBuffersOfAPoolAre) {
+  // 4 experts of 4096 columns: gate and up of all, 16-bit; apart the words, 5000 x 1024
+  const auto pool = [](const char* layout) {
+    const auto counted = count(small_model(
+        "mixtral", "zero_infinity",
+        {"strategy.weights.buffer_count=16", "training.experts=" + std::string(layout)}));
+    return at_peak(counted.result.host, "parameter_pool");
+  };
+  EXPECT_EQ(pool("stacked"), 16u * 2 * 4 * 2 * 4096 * 1024);
+  EXPECT_EQ(pool("separate"), 16u * 2 * 5000 * 1024);
+}
+
 TEST(OptimizerKnobs, StatesGoToTheOneStorageThatPathsNames) {
   const Overrides box{"machine=mlp_offload_t1", "parallel.data=1"};
   Overrides remote = box;

@@ -15,6 +15,15 @@ void print(const char* what, const std::vector<sweep::Finding>& findings) {
     fmt::print("  {}: {}: {}\n    {}\n", one.number, what, one.what, one.scenario);
 }
 
+void print(const std::vector<sweep::Slower>& slower) {
+  for (const sweep::Slower& one : slower)
+    fmt::print("  {}: {} with better {}: {:.4g} s -> {}{}\n    {}\n", one.number, one.system,
+               one.axis, one.before_s,
+               one.after_s > 0 ? fmt::format("{:.4g} s, {:+.2f} %", one.after_s, 100 * one.more())
+                               : "does not fit",
+               one.planned ? "" : ", by no other plan", one.scenario);
+}
+
 void print_compared(const sweep::Options& options, const sweep::Counts& counts) {
   for (const auto& [axis, compared] : counts.compared) {
     std::uint64_t slower = 0;
@@ -22,13 +31,10 @@ void print_compared(const sweep::Options& options, const sweep::Counts& counts) 
     fmt::print("  better {}: {} compared, {} slower by more than {:.2g} %\n", axis, compared,
                slower, 100 * options.tolerance);
   }
-  for (const sweep::Slower& one : counts.slower)
-    fmt::print("  {}: {} with better {}: {:.4g} s -> {}\n    {}\n", one.number, one.system,
-               one.axis, one.before_s,
-               one.after_s > 0 ? fmt::format("{:.4g} s, {:+.2f} %", one.after_s,
-                                             100 * (one.after_s / one.before_s - 1))
-                               : "does not fit",
-               one.scenario);
+  print(counts.slower);
+  fmt::print("  {} more slower by no other plan and at most {:.2g} %, as their queues have it\n",
+             counts.reordered.size(), 100 * options.queue_tolerance);
+  print(counts.reordered);
 }
 
 void print(const sweep::Options& options, const sweep::Counts& counts) {
@@ -58,6 +64,8 @@ int main(int argc, char** argv) {
                  "of so many that fit one is simulated on better machines too; 0: none");
   app.add_option("--tolerance", options.tolerance,
                  "share of a step by which a better machine may be slower");
+  app.add_option("--queue-tolerance", options.queue_tolerance,
+                 "the same where no other plan is the cause");
   CLI11_PARSE(app, argc, argv);
   const auto progress = [&](const sweep::Counts& counts) {
     std::fprintf(stderr, "%llu of %llu, %zu internal, %zu slower\n",

@@ -1,5 +1,6 @@
 #include "tests/sweep/sweep.hpp"
 
+#include "explore/lower_plans.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/counting/mandatory.hpp"
@@ -24,7 +25,17 @@ struct Point {
   Scenario scenario;
   std::string axis = {};  ///< "" of the scenario itself
   double before_s = 0, late_before = 0;
+  nlohmann::json plan_before = {};
 };
+
+/// What a plan decides, without what it foresees; null where nothing plans the step.
+nlohmann::json decided(const Scenario& scenario, const result::Result& result) {
+  nlohmann::json decision;
+  if (!explore::plans_ahead(scenario) || !result.plan.is_object()) return decision;
+  for (const char* key : {"swap_bytes", "bytes_to_host", "bytes_to_ssd", "recomputed_bytes"})
+    if (result.plan.contains(key)) decision[key] = result.plan[key];
+  return decision;
+}
 
 /// What a complaint is about, the same for all numbers in it.
 std::string without_numbers(const description::Complaint& complaint) {
@@ -141,7 +152,7 @@ class Sweep {
                                upgrade.overrides.end());
       if (auto scenario = resolve(changed))
         better.push_back({point.number, std::move(changed), std::move(*scenario), upgrade.axis,
-                          own.step_time_s, late});
+                          own.step_time_s, late, decided(point.scenario, own)});
     }
   }
 
@@ -157,9 +168,14 @@ class Sweep {
       // updates that no step waits for: sooner ones are what a better machine may give instead
       const bool sooner = result.staleness && result.staleness->mean < point.late_before;
       const double after_s = result.feasible() ? result.step_time_s : 0;
-      if (!result.feasible() || (after_s > (1 + options_.tolerance) * point.before_s && !sooner))
-        counts_.slower.push_back({point.number, point.axis, result.system, point.before_s, after_s,
-                                  point.draft.words()});
+      if (result.feasible() && (after_s <= (1 + options_.tolerance) * point.before_s || sooner))
+        continue;
+      const bool planned = decided(point.scenario, result) != point.plan_before;
+      const Slower slower{point.number, point.axis,          result.system, point.before_s,
+                          after_s,      point.draft.words(), planned};
+      const bool queues = !planned && result.feasible();
+      const bool small = queues && slower.more() <= options_.queue_tolerance;
+      (small ? counts_.reordered : counts_.slower).push_back(slower);
     }
   }
 

@@ -15,6 +15,9 @@ struct Options {
   /// Of a step, by which a better machine may be slower: as much as the steps of one run may differ
   /// by and still count as steady.
   double tolerance = 0.001;
+  /// The same of a step without a plan or with the same one, whose queues may be served in a worse
+  /// order.
+  double queue_tolerance = 0.02;
 };
 
 /// A scenario that got slower, or stopped fitting, on a better machine.
@@ -23,6 +26,8 @@ struct Slower {
   std::string axis, system;
   double before_s = 0, after_s = 0;  ///< after: 0 where it does not fit
   std::string scenario;
+  bool planned = true;  ///< by another plan
+  double more() const { return after_s / before_s - 1; }
 };
 
 struct Finding {
@@ -40,7 +45,8 @@ struct Counts {
   std::vector<Finding> too_slow;     ///< what: the system
   std::vector<Finding> internal;
   std::map<std::string, std::uint64_t> compared;  ///< by axis
-  std::vector<Slower> slower;
+  std::vector<Slower> slower;                     ///< by more than the tolerance
+  std::vector<Slower> reordered;  ///< by no other plan, and by less than the queues' tolerance
   /// Skipped: plans weigh each tensor against all others, which takes long for many layers.
   std::uint64_t too_large = 0;
   std::vector<Finding> impossible;  ///< steps shorter than any schedule can make them
