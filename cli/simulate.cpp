@@ -12,6 +12,7 @@
 #include "reports/result/what_if.hpp"
 #include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
+#include "scenarios/description/bugs.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <fmt/ranges.h>
@@ -148,6 +149,12 @@ void read_explain(Options& options, const std::string& word) {
                      scenario.run.steps));
 }
 
+/// What kept a simulation from its result: a bug of ours says that it is one.
+[[noreturn]] void fail(const std::string& why) {
+  if (description::is_bug(why)) throw description::InternalError(why);
+  throw description::DeviceError(why);
+}
+
 /// The scenario, and what each next piece of hardware would bring. Without a trace in a child of
 /// its own, which a limit or Ctrl-C ends.
 result::Result run(const Options& options, const description::Scenario& scenario, Monitor& monitor,
@@ -165,7 +172,7 @@ result::Result run(const Options& options, const description::Scenario& scenario
     if (outcome.not_tried) refuse_to_wait(monitor, scenario);
     if (!outcome.complaints.empty())
       throw description::ScenarioError(std::move(outcome.complaints));
-    if (!outcome.result) throw description::InternalError(outcome.failure);
+    if (!outcome.result) fail(outcome.failure);
     result = std::move(*outcome.result);
   } else {
     monitor.let_go();

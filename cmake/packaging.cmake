@@ -24,15 +24,15 @@ endmacro()
 
 spillway_package(
   spillway "what training a model larger than the GPU needs"
-  "Predicts peak memory by tier, traffic, SSD wear and time per step of training that
-spills weights, activations, gradients and optimizer states to DRAM and SSD, before
-anything is bought or run; compares systems, searches settings and boxes, and runs
-small cases for real beside the prediction.")
+  "Predicts peak memory by tier, traffic, SSD wear and time per step of training
+that spills weights, activations, gradients and optimizer states to DRAM and
+SSD, before anything is bought or run; compares systems, searches settings and
+boxes, and runs small cases for real beside the prediction.")
 if(TARGET cuda)
   spillway_package(
     spillway-cuda "spillway on CUDA devices"
-    "The plugin with which spillway validates its predictions on GPUs. It opens the
-libraries of CUDA that come with the driver and the toolkit."
+    "The plugin with which spillway validates its predictions on GPUs. It opens
+the libraries of CUDA that come with the driver and the toolkit."
     "spillway (= ${PROJECT_VERSION})")
 endif()
 # The application will be one more: its component spillway-gui, here and in installation.cmake.
