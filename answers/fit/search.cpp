@@ -32,16 +32,25 @@ struct Split {
   std::vector<std::string> overrides;
 };
 
-std::vector<Split> splits_of(const Scenario& alone) {
-  const std::uint64_t nodes = alone.machine.nodes, own = alone.machine.gpu.count;
-  const auto set = [](const char* how, std::uint64_t number) {
-    return fmt::format("parallel.{}={}", how, number);
-  };
-  std::vector<Split> splits = {{"", {set("data", nodes * own)}}};
-  const bool stages = alone.strategy.system == "resident";
-  if (own > 1 && stages)
+/// What a machine has to share work among.
+struct Cards {
+  std::uint64_t nodes = 1, own = 1;  ///< own: of a node
+};
+
+std::string set(const char* how, std::uint64_t number) {
+  return fmt::format("parallel.{}={}", how, number);
+}
+
+/// By data alone, as every way can.
+Split by_data(const Cards& cards) { return {"", {set("data", cards.nodes * cards.own)}}; }
+
+/// By layers and inside them, which wants whole layers on the cards.
+std::vector<Split> other_splits(const Cards& cards, const Scenario& scenario) {
+  std::vector<Split> splits;
+  if (cards.own > 1 && scenario.strategy.system == "resident")
     for (const char* how : {"tensor", "pipeline"})
-      splits.push_back({fmt::format(", {} {}", how, own), {set("data", nodes), set(how, own)}});
+      splits.push_back({fmt::format(", {} {}", how, cards.own),
+                        {set("data", cards.nodes), set(how, cards.own)}});
   return splits;
 }
 
@@ -87,28 +96,39 @@ class Candidates {
   }
 
   void add(const explore::Way& way) {
-    const auto alone = read(way, {});
-    if (!alone) return;
-    for (const Split& split : splits_of(*alone)) {
-      const auto scenario = read(way, split.overrides);
-      if (!scenario) continue;
-      const bool runnable = explore::runs_with(*scenario).runnable;
-      for (const std::uint64_t batch : way.plans ? batches_of_plans : batches) {
-        Candidate& fresh = found_.emplace_back();
-        fresh.words = fmt::format("{}{}, micro-batch {}", way.name, split.words, batch);
-        fresh.scenario = *scenario;
-        fresh.scenario.training.micro_batch = batch;
-        fresh.way = ways_;
-        fresh.runnable = runnable;
-        fresh.plans = way.plans;
-      }
-      ++ways_;
+    std::optional<Scenario> alone;
+    if (!cards_) {
+      alone = read(way, {});
+      if (!alone) return;
+      cards_ = Cards{alone->machine.nodes, alone->machine.gpu.count};
     }
+    const Split data = by_data(*cards_);
+    const auto scenario = read(way, data.overrides);
+    if (scenario) add(way, data, *scenario);
+    if (!scenario && !alone) alone = read(way, {});
+    if (!scenario && !alone) return;
+    for (const Split& split : other_splits(*cards_, scenario ? *scenario : *alone))
+      if (const auto other = read(way, split.overrides)) add(way, split, *other);
+  }
+
+  void add(const explore::Way& way, const Split& split, const Scenario& scenario) {
+    const bool runnable = explore::runs_with(scenario).runnable;
+    for (const std::uint64_t batch : way.plans ? batches_of_plans : batches) {
+      Candidate& fresh = found_.emplace_back();
+      fresh.words = fmt::format("{}{}, micro-batch {}", way.name, split.words, batch);
+      fresh.scenario = scenario;
+      fresh.scenario.training.micro_batch = batch;
+      fresh.way = ways_;
+      fresh.runnable = runnable;
+      fresh.plans = way.plans;
+    }
+    ++ways_;
   }
 
   const json& job_;
   const std::vector<std::string>& overrides_;
   const std::vector<scenarios::SystemInfo> systems_ = explore::known_systems();
+  std::optional<Cards> cards_;
   std::vector<Candidate> found_;
   std::optional<description::ScenarioError> wrong_;
   std::size_t ways_ = 0;
