@@ -72,6 +72,9 @@ double time_of(const std::string& option, const std::string& text) {
   return static_cast<double>(parsed.value);
 }
 
+/// It beats each second, where the machine is not busy otherwise.
+constexpr double silent_after_s = 10;
+
 /// "2/8": the third of eight.
 void read_shard(const std::string& text, explore::ExploreOptions& into) {
   if (text.empty()) return;
@@ -207,7 +210,8 @@ void run(const Options& options) {
   std::optional<explore::Exploration> done;
   {
     const bool all = how.search == explore::Search::exhaustive;
-    ProgressLine line(all ? points_in(points) : std::min(how.samples, points.count()));
+    how.points = all ? points_in(points) : std::min(how.samples, points.count());
+    ProgressLine line(how.points);
     how.progress = [&line](const explore::Progress& progress) { line.show(progress); };
     done = options.mpi ? explore::explore_together(simulator(), points, options.database, how)
                        : explore::explore(simulator(), points, options.database, how);
@@ -236,6 +240,18 @@ std::int64_t space_in(explore::Store& store, const std::string& file, std::int64
   return asked;
 }
 
+/// Of an exploration that has not ended: who is at work, or stopped without a word.
+std::string run_words(const std::optional<explore::RunRow>& run) {
+  if (!run || run->ended) return "";
+  const std::string who = fmt::format("process {} of {}", run->process, run->host);
+  const std::string done = fmt::format("{} of {} points", reports::human_count(run->done),
+                                       reports::human_count(run->points));
+  if (run->silent_s < silent_after_s)
+    return fmt::format("{} is at work on it: {} so far.\n", who, done);
+  return fmt::format("{} has been silent for {}, after {}; the same command goes on.\n", who,
+                     reports::human_time(run->silent_s), done);
+}
+
 void show(const ShowOptions& options) {
   explore::Store store(options.database, explore::Database::Access::read);
   const std::int64_t space = space_in(store, options.database, options.space);
@@ -246,6 +262,7 @@ void show(const ShowOptions& options) {
   if (options.why) return print_reasons(store, space, form);
   if (!options.group.empty()) return print_groups(store, space, options.group, form);
   print_front(store, space, form);
+  if (form == Form::table) print(run_words(store.run(space)));
 }
 
 void add_show(CLI::App& verb) {

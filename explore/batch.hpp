@@ -1,20 +1,20 @@
 #pragma once
 
 #include "explore/evaluator.hpp"
-#include "explore/nursery.hpp"
 #include "explore/resolver.hpp"
+#include "explore/worker.hpp"
 
 #include <map>
 
 namespace spillway::explore {
 
 /// Owns the way of points from coordinates to rows of the database on this machine: resolved here,
-/// answered by the database or the nursery, judged, and put on the front in the order in which they
+/// answered by the database or the worker, judged, and put on the front in the order in which they
 /// were given.
 class Batch final : public Evaluator {
  public:
   /// Keeps references to all of them.
-  Batch(const Points& points, const Measures& measures, Store& store, Nursery& nursery);
+  Batch(const Points& points, const Measures& measures, Store& store, Worker& worker);
 
   void begin(std::int64_t space) override { resolver_.begin(space); }
   bool run(std::span<const Coordinates> all, Front& front, Counts& counts,
@@ -40,7 +40,7 @@ class Batch final : public Evaluator {
 
   const Points& points_;
   Store& store_;
-  Nursery& nursery_;
+  Worker& worker_;
   Resolver resolver_;
   std::uint64_t known_ = 0, kept_ = 0;
   std::map<std::string, std::vector<std::size_t>> same_;  ///< candidates of a batch by key

@@ -6,7 +6,7 @@
 #include "explore/scenario_key.hpp"
 #include "explore/sobol.hpp"
 
-#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -29,6 +29,13 @@ constexpr std::size_t first_batch = 16;
 constexpr std::size_t first_window = 64, largest_window = 8192;
 /// Points after which the time is looked at.
 constexpr std::uint64_t look_every = 64;
+/// Between the counts that another process can read in the database.
+constexpr double beat_every_s = 1;
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
 
 /// A point that its bounds did not rule out.
 struct Waiting {
@@ -109,6 +116,12 @@ class Explorer {
     space_ = store_.begin_space(row_of(points_.space()));
     evaluator_.begin(space_);
     store_.drop_pruned(space_);  // as many again, from a better front
+    const bool all = options_.search == Search::exhaustive;
+    const std::uint64_t looked_at =
+        all ? points_.count() : std::min(options_.samples, points_.count());
+    store_.begin_run(space_, host_name(), ::getpid(),
+                     options_.points ? options_.points : looked_at);
+    store_.commit();
   }
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
@@ -226,15 +239,23 @@ class Explorer {
     size_ = std::min(2 * size_, evaluator_.batch_size());
   }
 
+  std::uint64_t done() const { return counts_.pruned + evaluator_.known(); }
+
   void report() {
-    options_.progress(
-        {counts_, counts_.pruned + evaluator_.known(), evaluator_.kept(), seconds(), &front_});
+    options_.progress({counts_, done(), evaluator_.kept(), seconds(), &front_});
+    if (seconds() - beat_s_ < beat_every_s) return;
+    beat_s_ = seconds();
+    store_.put_counts(space_, counts_, false);
+    store_.beat(space_, done(), false);
+    store_.commit();
   }
 
   Exploration end(bool whole) {
     put_pruned();
     store_.put_counts(space_, counts_, whole);
+    store_.beat(space_, done(), true);
     store_.commit();
+    beat_s_ = std::numeric_limits<double>::infinity();
     report();
     return {space_, counts_, whole, halted(), seconds()};
   }
@@ -253,7 +274,8 @@ class Explorer {
   std::vector<Waiting> window_;
   std::map<std::uint64_t, std::vector<double>> evolved_;  ///< costs by number; empty: rejected
   std::size_t size_ = first_batch, window_size_ = first_window;
-  bool cut_ = false;  ///< before everything was looked at
+  bool cut_ = false;   ///< before everything was looked at
+  double beat_s_ = 0;  ///< when it said last that it is there
   const Clock::time_point start_ = Clock::now();
 };
 
@@ -297,9 +319,9 @@ Exploration explore(const Backend& backend, const Points& points, const std::str
                     const ExploreOptions& options) {
   const Measures measures(points);
   Store store(database, Database::Access::write);
-  Nursery nursery(backend, options.jobs ? options.jobs : usable_cores(), options.limit_s,
-                  {[&store] { store.close(); }, [&store] { store.open(); }});
-  Batch batch(points, measures, store, nursery);
+  Worker worker(backend, options.jobs ? options.jobs : usable_cores(), options.limit_s,
+                {[&store] { store.close(); }, [&store] { store.open(); }});
+  Batch batch(points, measures, store, worker);
   return search(points, measures, store, batch, options);
 }
 

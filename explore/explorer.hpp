@@ -27,6 +27,7 @@ struct ExploreOptions {
   std::uint64_t seed = 1;               ///< of the other two
   std::uint64_t samples = 1024;         ///< that the other two look at
   std::uint64_t shard = 0, shards = 1;  ///< only points whose number leaves `shard`
+  std::uint64_t points = 0;             ///< that it looks at, for who watches; 0: all there are
   double silence_s = 30;                ///< of another rank, after which it is given up
   std::function<bool()> stop = [] { return false; };
   std::function<void(const Progress&)> progress = [](const Progress&) {};
@@ -44,7 +45,8 @@ struct Exploration {
 };
 
 /// Finds the front of a space: what the database knows is not simulated again, and what is
-/// simulated is in the database 100 ms later. Points are taken in batches whose content does not
+/// simulated is in the database 100 ms later, counts and a heartbeat each second, so that another
+/// process can watch it. Points are taken in batches whose content does not
 /// depend on `jobs`, so neither does the front.
 ///   Throws  ScenarioError, DeviceError
 Exploration explore(const Backend& backend, const Points& points, const std::string& database,

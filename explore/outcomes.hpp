@@ -73,10 +73,18 @@ result::Result simulate(const Backend& backend, const description::Scenario& sce
                         result::Trace* trace = nullptr,
                         const Effort& effort = {WhenFull::find_need});
 
-/// simulate() as JSON: {"result"}, {"errors"} or {"failure"}; throws nothing.
+/// The same; whatever it throws is the outcome.
+Outcome attempt(const Backend& backend, const description::Scenario& scenario,
+                const Effort& effort = {});
+
+/// {"result"}, {"errors"} or {"failure"}.
+nlohmann::json outcome_json(const Outcome& outcome);
+/// attempt() as text.
 std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
                          const Effort& effort = {});
 
+/// Reads outcome_json.
+Outcome outcome_of(const nlohmann::json& json);
 /// Reads what outcome_text wrote in a child that ended with `status`, if it got that far.
 Outcome read_outcome(const std::string& text, int status);
 

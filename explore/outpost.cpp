@@ -2,8 +2,8 @@
 
 #include "explore/child.hpp"
 #include "explore/explorer.hpp"
-#include "explore/nursery.hpp"
 #include "explore/resolver.hpp"
+#include "explore/worker.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double look_every_s = 0.005;
 
-/// The process: its shard, its nursery, and the points that it was given.
+/// The process: its shard, its worker, and the points that it was given.
 class Keeper {
  public:
   Keeper(const Backend& backend, const Points& points, std::size_t jobs, double limit_s,
@@ -40,7 +40,7 @@ class Keeper {
   }
 
  private:
-  /// A request to the nursery.
+  /// A request to the worker.
   struct Work {
     std::uint64_t number = 0;
     bool whole = false;
@@ -48,7 +48,7 @@ class Keeper {
   };
 
   void serve() {
-    const bool busy = nursery_ && nursery_->pending() > 0;
+    const bool busy = worker_ && worker_->pending() > 0;
     pollfd asked{requests_, POLLIN, 0};
     if (::poll(&asked, 1, busy ? 0 : 100) > 0) {
       open_ = read_into(unread_, requests_);
@@ -56,13 +56,13 @@ class Keeper {
       take_lines(unread_, lines);
       for (const std::string& line : lines) handle(json::parse(line));
     }
-    while (!waiting_.empty() && nursery_->pending() < 2 * jobs_) {
+    while (!waiting_.empty() && worker_->pending() < 2 * jobs_) {
       const std::uint64_t number = waiting_.front();
       waiting_.pop_front();
       begin(number);
     }
-    if (nursery_ && nursery_->pending() > 0)
-      for (const Delivery& delivery : nursery_->collect(look_every_s)) take(delivery);
+    if (worker_ && worker_->pending() > 0)
+      for (const Delivery& delivery : worker_->collect(look_every_s)) take(delivery);
     send_answers();
   }
 
@@ -74,7 +74,7 @@ class Keeper {
     } else if (request.contains("whole")) {
       const std::uint64_t number = request.at("whole");
       work_[next_] = {number, true, {}};
-      nursery_->send(next_++, resolver_->scenario(points_.at(number)));
+      worker_->send(next_++, resolver_->scenario(points_.at(number)));
     } else if (request.contains("close")) {
       close();
     }
@@ -88,11 +88,11 @@ class Keeper {
       return;
     }
     store_.emplace(file, Database::Access::write);
-    nursery_.emplace(backend_, jobs_, limit_s_,
-                     AroundFork{[this] { store_->close(); },
-                                [this] {
-                                  if (!closed_) store_->open();
-                                }});
+    worker_.emplace(backend_, jobs_, limit_s_,
+                    AroundFork{[this] { store_->close(); },
+                               [this] {
+                                 if (!closed_) store_->open();
+                               }});
     resolver_.emplace(points_, measures_, *store_);
     resolver_->begin(store_->begin_space(row));
     reply({{"ready", jobs_}});
@@ -101,7 +101,7 @@ class Keeper {
   void close() {
     waiting_.clear();
     if (store_) {
-      nursery_->forget();
+      worker_->forget();
       work_.clear();
       same_.clear();
       store_->put_counts(resolver_->space(), counts_, false);
@@ -123,7 +123,7 @@ class Keeper {
     if (same.size() > 1) return;
     const json scenario = candidate.scenario;
     work_[next_] = {number, false, std::move(candidate)};
-    nursery_->send(next_++, scenario);
+    worker_->send(next_++, scenario);
   }
 
   void take(const Delivery& delivery) {
@@ -177,13 +177,13 @@ class Keeper {
   bool open_ = true, heard_ = true, closed_ = false;
   std::string unread_, answers_;
   std::optional<Store> store_;
-  std::optional<Nursery> nursery_;
+  std::optional<Worker> worker_;
   std::optional<Resolver> resolver_;
   Front front_;
   Counts counts_;
   std::deque<std::uint64_t> waiting_;
   std::uint64_t next_ = 0;
-  std::map<std::uint64_t, Work> work_;                  ///< by its number in the nursery
+  std::map<std::uint64_t, Work> work_;                  ///< by its number in the worker
   std::map<std::string, std::vector<Candidate>> same_;  ///< that wait for one simulation, by key
 };
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "explore/companion.hpp"
+#include "explore/line_process.hpp"
 #include "explore/measure.hpp"
 
 namespace spillway::explore {
 
-/// Owns a process with a nursery and a part of the database of its own: its shard. It is asked and
+/// Owns a process with a worker and a part of the database of its own: its shard. It is asked and
 /// answers in lines of JSON, so that both may come from another machine:
 ///   {"begin": FILE, "space": ID}  opens the shard; {"ready": simulations at a time}
 ///   {"points": [NUMBER, ...]}     each in its time {"number", "how", "key", "outcome"}: how is
@@ -28,7 +28,7 @@ class Outpost {
   pid_t pid() const { return process_.pid(); }
 
  private:
-  Companion process_;
+  LineProcess process_;
   bool alive_ = true;
 };
 

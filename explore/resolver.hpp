@@ -2,7 +2,7 @@
 
 #include "explore/front.hpp"
 #include "explore/measure.hpp"
-#include "explore/nursery.hpp"
+#include "explore/worker.hpp"
 #include "explore/points.hpp"
 #include "explore/store/store.hpp"
 

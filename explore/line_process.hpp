@@ -9,17 +9,17 @@
 namespace spillway::explore {
 
 /// Owns a process of ours that reads lines and writes lines, and dies with this one.
-class Companion {
+class LineProcess {
  public:
   /// What the process does, from its ends of two pipes until it returns.
   using Work = std::function<void(int requests, int replies)>;
 
   /// Starts it.  Throws  DeviceError when the system refuses
-  explicit Companion(const Work& work);
-  Companion(const Companion&) = delete;
-  Companion& operator=(const Companion&) = delete;
+  explicit LineProcess(const Work& work);
+  LineProcess(const LineProcess&) = delete;
+  LineProcess& operator=(const LineProcess&) = delete;
   /// Ends it.
-  ~Companion();
+  ~LineProcess();
 
   /// Takes `text` and writes what fits into the pipe; false when the process is gone.
   bool send(std::string_view text);

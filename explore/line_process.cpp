@@ -1,4 +1,4 @@
-#include "explore/companion.hpp"
+#include "explore/line_process.hpp"
 
 #include "scenarios/description/errors.hpp"
 
@@ -30,7 +30,7 @@ bool read_into(std::string& text, int file) {
   return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-Companion::Companion(const Work& work) {
+LineProcess::LineProcess(const Work& work) {
   int requests[2], replies[2];
   // a socket, as it can say without a signal that nobody reads any more
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, requests) != 0 ||
@@ -62,7 +62,7 @@ Companion::Companion(const Work& work) {
   throw description::DeviceError(std::string("fork: ") + std::strerror(reason));
 }
 
-Companion::~Companion() {
+LineProcess::~LineProcess() {
   ::kill(pid_, SIGKILL);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
@@ -70,13 +70,13 @@ Companion::~Companion() {
   ::close(replies_);
 }
 
-bool Companion::send(std::string_view text) {
+bool LineProcess::send(std::string_view text) {
   unsent_ += text;
   return write_some();
 }
 
 /// False when the process is gone.
-bool Companion::write_some() {
+bool LineProcess::write_some() {
   while (!unsent_.empty()) {
     const ssize_t count = ::send(requests_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
@@ -86,7 +86,7 @@ bool Companion::write_some() {
   return true;
 }
 
-bool Companion::collect(double wait_s, std::deque<std::string>& lines) {
+bool LineProcess::collect(double wait_s, std::deque<std::string>& lines) {
   pollfd watched[2] = {{replies_, POLLIN, 0}, {requests_, POLLOUT, 0}};
   ::poll(watched, unsent_.empty() ? 1 : 2, static_cast<int>(wait_s * 1000));
   bool alive = write_some();
