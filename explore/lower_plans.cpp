@@ -44,17 +44,19 @@ void add_gpu_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
       [&](auto& machine) { machine.gpu.memory = lower; }, plans);
 }
 
-/// The next step, and one more to pass over a size at which nothing changes.
+/// The next step of what is usable, whatever of it a larger memory reserves, and one more to pass
+/// over a size at which nothing changes.
 void add_host_memory(const Scenario& scenario, const result::Result& best,
                      std::vector<LowerPlan>& plans) {
-  const Bytes memory = scenario.machine.host.memory;
-  if (memory.value() == 0) return;
-  const Bytes next = next_lower(memory, 1);
+  const description::HostSpec& host = scenario.machine.host;
+  if (host.memory.value() == 0) return;
+  const std::uint64_t reserve = host.memory.value() - host.usable().value();
+  const Bytes next = next_lower(host.usable(), 1);
   for (const Bytes lower : {next, next_lower(next, 1)})
-    if (!best.feasible() || best.host.total + best.host.reserve > lower.value())
+    if (!best.feasible() || best.host.total > lower.value())
       add(
           scenario, "planned for " + in_gib(lower) + " of host memory",
-          [&](auto& machine) { machine.host.memory = lower; }, plans);
+          [&](auto& machine) { machine.host.memory = Bytes(lower.value() + reserve); }, plans);
 }
 
 void slow_gpu(description::MachineFile& machine, double share) {
@@ -64,9 +66,10 @@ void slow_gpu(description::MachineFile& machine, double share) {
 
 /// What is fast can wait: the plan for slower kernels, at their pace.
 void add_slower_gpu(const Scenario& scenario, std::vector<LowerPlan>& plans) {
-  add(
-      scenario, "planned for half the rate of the GPU",
-      [](auto& machine) { slow_gpu(machine, 0.5); }, plans);
+  for (const int part : {2, 4})
+    add(
+        scenario, fmt::format("planned for 1/{} of the rate of the GPU", part),
+        [part](auto& machine) { slow_gpu(machine, 1.0 / part); }, plans);
 }
 
 /// The highest power of 2 to the power of 1 / steps that is not above `rate`: the same scale for
@@ -272,10 +275,9 @@ std::vector<LowerPlan> lower_plans(const LowerPlan& plan, const result::Result& 
   return plans;
 }
 
-bool is_better(const result::Result& lower, const result::Result& own) {
-  constexpr double spread = 1.001;  // steps of one run repeat to 0.1 %
+bool is_better(const result::Result& lower, const result::Result& own, double factor) {
   if (!lower.feasible()) return false;
-  return !own.feasible() || own.step_time_s > spread * lower.step_time_s;
+  return !own.feasible() || own.step_time_s > factor * lower.step_time_s;
 }
 
 }  // namespace spillway::explore

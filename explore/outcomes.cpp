@@ -225,8 +225,9 @@ result::Result simulate(const Backend& backend, const description::Scenario& wri
   if (effort.lower_plans)
     for (int round = 0; round < lower_rounds; ++round)
       if (!plans.improve()) break;
-  result::Result best = std::move(plans.result());
-  if (!plans.words().empty()) {
+  const bool other = is_better(plans.result(), own.result, worth_another_plan);
+  result::Result best = other ? std::move(plans.result()) : own.result;
+  if (other) {
     if (trace) simulate_as_planned(backend, plans.scenario(), trace, WhenFull::stop);
     best.scenario = own.result.scenario;
     for (auto peak : {&result::Result::gpu, &result::Result::host}) {
