@@ -1,13 +1,14 @@
 #include "answers/worker/answer_request.hpp"
 
 #include "answers/bound/bound.hpp"
-#include "answers/simulate/simulate.hpp"
+#include "explore/more_memory.hpp"
 #include "explore/reply.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "strategies/catalogue.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace spillway::answers {
@@ -27,6 +28,39 @@ scenarios::Resolved read(const json& scenario, const std::vector<std::string>& o
   return scenarios::read_scenario(scenario, overrides, systems(), strategies::unsupported);
 }
 
+/// [{"path", "value", "source"}].
+json settings_json(const std::vector<scenarios::Setting>& settings) {
+  json list = json::array();
+  for (const scenarios::Setting& one : settings)
+    list.push_back({{"path", one.path}, {"value", one.value}, {"source", one.source}});
+  return list;
+}
+
+/// [{"name", "step_time_s", "tokens_per_s", "why"}], the shortest step first.
+json what_ifs_json(const result::Result& result) {
+  std::vector<std::pair<double, json>> list;
+  for (const auto& [name, one] : result.next) {
+    const double step_s = one.step_time_s.value_or(HUGE_VAL);
+    json row = {{"name", name}, {"step_time_s", nullptr}, {"tokens_per_s", nullptr}};
+    row["why"] = one.why;
+    if (one.step_time_s) row["step_time_s"] = step_s;
+    if (step_s > 0 && one.step_time_s)
+      row["tokens_per_s"] = result.tokens_per_s * result.step_time_s / step_s;
+    list.emplace_back(step_s, std::move(row));
+  }
+  std::stable_sort(list.begin(), list.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  json rows = json::array();
+  for (auto& [step_s, row] : list) rows.push_back(std::move(row));
+  return rows;
+}
+
+/// {"words", "set", "result"}, or null.
+json remedy_json(const std::optional<explore::Remedy>& remedy) {
+  if (!remedy) return nullptr;
+  return {{"words", remedy->words}, {"set", remedy->overrides}, {"result", remedy->result}};
+}
+
 /// Owns the answer to one request while it is worked out, in a process of its own.
 class Answering {
  public:
@@ -41,12 +75,8 @@ class Answering {
 
   void run() {
     const scenarios::Resolved resolved = read(request_.scenario, {});
-    if (request_.wants(Want::settings)) {
-      json list = json::array();
-      for (const scenarios::Setting& one : resolved.settings)
-        list.push_back(answer::Setting{one.path, one.value, one.source});
-      tell(Want::settings, list.dump());
-    }
+    if (request_.wants(Want::settings))
+      tell(Want::settings, settings_json(resolved.settings).dump());
     if (request_.wants(Want::bound)) tell(Want::bound, json(bound_of(resolved.scenario)).dump());
     if (request_.quick()) return;
     const result::Result result = simulate(resolved.scenario);
@@ -95,11 +125,11 @@ class Answering {
   void what_if(const description::Scenario& scenario, result::Result result) {
     if (result.feasible()) result::add_what_ifs(result, explore::what_next(backend_, scenario));
     if (request_.wants(Want::result)) reply_.part("result", json(result).dump(), false);
-    tell(Want::what_if, json(answer::what_ifs_of(result)).dump());
+    tell(Want::what_if, what_ifs_json(result).dump());
   }
 
   void remedy(const description::Scenario& scenario, const result::Result& result) {
-    if (!needs_remedy(scenario, result)) return tell(Want::remedy, "null");
+    if (result.feasible() || scenario.run.io_bench) return tell(Want::remedy, "null");
     const auto start = std::chrono::steady_clock::now();
     explore::Backend watched = backend_;
     watched.watch = [start](std::size_t) {
@@ -113,7 +143,11 @@ class Answering {
         return std::nullopt;  // this change does not go with the scenario; the others may
       }
     };
-    tell(Want::remedy, json(find_remedies(watched, scenario, result, resolve)).dump());
+    json remedies = {
+        {"memory", remedy_json(explore::more_memory(watched, scenario, result, resolve))},
+        {"change", remedy_json(explore::cheapest_remedy(watched, scenario, resolve))}};
+    remedies["whole"] = watched.goes_on();
+    tell(Want::remedy, remedies.dump());
   }
 
   explore::Backend backend_;
