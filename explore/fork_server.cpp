@@ -14,6 +14,7 @@
 #include <climits>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 namespace spillway::explore {
 
@@ -130,14 +131,10 @@ void ForkServer::take(const std::string& line) {
   const bool named = !request.id.is_null();
   if (named && !ids_.insert(request.id.dump()).second) {
     // without the id, or it would be taken for the answer to the other
-    const description::Complaint twice = {
-        "",
-        0,
-        0,
-        "id",
-        "the request " + request.id.dump() + " is not answered yet",
-        "give each request an id of its own, or cancel the other"};
-    unsent_ += end_line({}, 0, {{"errors", {twice}}});
+    const std::vector<description::Complaint> twice = {
+        {"", 0, 0, "id", "the request " + request.id.dump() + " is not answered yet",
+         "give each request an id of its own, or cancel the other"}};
+    unsent_ += end_line({}, 0, {{"errors", twice}});
     return;
   }
   const bool at_once = jobs_ > 1 && (request.quick() || !request.complaints.empty());
@@ -178,8 +175,11 @@ void ForkServer::serve_children(const std::vector<short>& events) {
 
 /// Passes on the lines of the child that are whole.
 void ForkServer::forward(Running& one) {
+  const std::size_t looked_at = std::exchange(one.looked_at, one.child.text.size());
+  if (one.child.text.find('\n', looked_at) == std::string::npos) return;
   std::deque<std::string> lines;
   take_lines(one.child.text, lines);
+  one.looked_at = one.child.text.size();
   for (const std::string& line : lines) {
     unsent_ += line + "\n";
     one.told_s = seconds_since(one.child.started);
@@ -211,13 +211,12 @@ void ForkServer::answer(const Request& request, double seconds, const json& end)
 
 /// As much as goes without waiting: a pipe that can be written takes PIPE_BUF bytes.
 void ForkServer::write_some() {
-  std::size_t done = 0;
-  while (done < unsent_.size()) {
+  while (sent_ < unsent_.size()) {
     pollfd free{replies_, POLLOUT, 0};
     if (::poll(&free, 1, 0) <= 0) break;
-    const std::size_t size = std::min<std::size_t>(PIPE_BUF, unsent_.size() - done);
-    const ssize_t count = ::write(replies_, unsent_.data() + done, size);
-    if (count > 0) done += static_cast<std::size_t>(count);
+    const std::size_t size = std::min<std::size_t>(PIPE_BUF, unsent_.size() - sent_);
+    const ssize_t count = ::write(replies_, unsent_.data() + sent_, size);
+    if (count > 0) sent_ += static_cast<std::size_t>(count);
     if (count >= 0 || errno == EINTR) continue;
     if (errno == EAGAIN) break;
     read_by_ = false;
@@ -225,7 +224,9 @@ void ForkServer::write_some() {
       throw description::DeviceError(std::string("answers: ") + std::strerror(errno));
     return;
   }
-  unsent_.erase(0, done);
+  if (2 * sent_ < unsent_.size()) return;  // what is left is moved seldom: it may be large
+  unsent_.erase(0, sent_);
+  sent_ = 0;
 }
 
 }  // namespace spillway::explore

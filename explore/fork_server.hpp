@@ -46,8 +46,9 @@ class ForkServer {
     Child child;
     Request request;
     double limit_s = 0;
-    double told_s = 0;      ///< when it wrote a line
-    bool answered = false;  ///< that was its answer
+    double told_s = 0;          ///< when it wrote a line
+    bool answered = false;      ///< that was its answer
+    std::size_t looked_at = 0;  ///< of its text, which has no line end until there
   };
 
   void read_requests();
@@ -71,6 +72,7 @@ class ForkServer {
   bool open_ = true;     ///< requests may come
   bool read_by_ = true;  ///< somebody reads the answers
   std::string unread_, unsent_;
+  std::size_t sent_ = 0;  ///< of unsent_, already
   std::deque<Request> waiting_, quick_;
   std::unordered_set<std::string> ids_;  ///< of what waits and runs
   std::vector<Running> running_;
