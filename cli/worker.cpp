@@ -23,7 +23,7 @@ std::string trace_text(const result::Trace& trace) {
 }
 
 void worker(const Options& options) {
-  simulator().prepare();
+  explore::prepare_worker(simulator());
   explore::ForkServer(answers::answer_request(simulator(), trace_text), options.jobs,
                       options.limit_s, STDIN_FILENO, STDOUT_FILENO)
       .run();

@@ -4,6 +4,7 @@
 #include "explore/reply.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
+#include "strategies/catalogue.hpp"
 
 #include <poll.h>
 #include <sys/wait.h>
@@ -30,6 +31,16 @@ constexpr std::size_t quick_jobs = 2;
 constexpr std::size_t most_waiting = 10'000, most_unsent = 1 << 24;
 
 }  // namespace
+
+void prepare_worker(const Backend& backend) {
+  backend.prepare();
+  const json scenario = {
+      {"model", "gpt2"}, {"machine", "gaming_4090"}, {"strategy", {{"system", "zero_infinity"}}}};
+  try {
+    scenarios::read_scenario(scenario, {}, known_systems(), strategies::unsupported);
+  } catch (const description::ScenarioError&) {  // whoever asks for a scenario is told
+  }
+}
 
 AnswerRequest answer_with(const Backend& backend) {
   return [&backend](const Request& request, int pipe) {

@@ -12,6 +12,10 @@ namespace spillway::explore {
 /// one is its answer (Reply::end).
 using AnswerRequest = std::function<void(const Request& request, int pipe)>;
 
+/// Loads what the children of a worker then share: the simulator, and what reading a scenario
+/// needs, schemas above all.
+void prepare_worker(const Backend& backend);
+
 /// Answers of one simulation each, for those that want nothing but the result.
 AnswerRequest answer_with(const Backend& backend);
 

@@ -29,7 +29,7 @@ WorkerPlace own_worker(const Backend& backend, std::size_t jobs, double limit_s,
     std::unique_ptr<LineProcess> process;
     try {
       process = std::make_unique<LineProcess>([&](int requests, int replies) {
-        backend.prepare();
+        prepare_worker(backend);
         ForkServer(answer_with(backend), jobs, limit_s, requests, replies).run();
       });
     } catch (const description::DeviceError&) {
