@@ -56,12 +56,6 @@ json Completion::part_of(const explore::Backend& backend, const Found& found, Ta
   }
   const result::Result& result = task == Task::runnable ? *found.runnable : *found.best;
   const Scenario scenario = explore::scenario_of(result);
-  if (task == Task::best_plan) {
-    const auto outcome = explore::simulate_all(here, std::span(&scenario, 1)).front();
-    if (outcome.result) part["result"] = *outcome.result;
-    part["simulated"] = 1;
-    return part;
-  }
   part["result"] =
       with_prospects(here, scenario, result, {explore::WhenFull::stop, found.lower_plans});
   return part;
@@ -91,9 +85,6 @@ void Completion::take(const json& part, Task task, FitAnswer& answer) const {
   auto result = part.at("result").get<result::Result>();
   if (task == Task::runnable) answer.runnable = std::move(result);
   if (task == Task::best) answer.best = std::move(result);
-  if (task != Task::best_plan) return;
-  move_prospects(*answer.best, result);
-  answer.best = std::move(result);
 }
 
 void Completion::take(const explore::Piece& piece, Task task, FitAnswer& answer) const {
@@ -111,16 +102,20 @@ void Completion::finish(const Found& found, FitAnswer& answer) {
   answer.best = found.best;
   const bool same =
       found.runnable && found.best && found.runnable->scenario == found.best->scenario;
+  std::optional<result::Result> best_plan;
   if (found.best && !same) {
-    std::vector<Task> tasks = {Task::best};
-    if (!found.lower_plans &&
-        !explore::lower_plans(explore::scenario_of(*found.best), *found.best).empty())
-      tasks.push_back(Task::best_plan);  // takes over the what-ifs and ranges of the one before
-    start(found, std::move(tasks));
+    start(found, {Task::best});
+    if (!found.lower_plans)
+      best_plan = explore::with_lower_plans(backend_, explore::scenario_of(*found.best),
+                                            *found.best, answer.simulated);
   }
   for (Shift& shift : shifts_) {
     const std::vector<explore::Piece> pieces = shift.crew->finish();
     for (std::size_t i = 0; i < pieces.size(); ++i) take(pieces[i], shift.tasks[i], answer);
+  }
+  if (best_plan && best_plan->step_time_s < answer.best->step_time_s) {
+    move_prospects(*answer.best, *best_plan);
+    answer.best = std::move(best_plan);
   }
   if (same) answer.best = answer.runnable;
 }
