@@ -59,17 +59,18 @@ void section(Document& page, Runs runs, const char* title, const char* id, Part 
 void add_verdict(Document& part, const PageRun& run) {
   const Result& r = run.result;
   part.add(Paragraph{verdict_sentence(r), Tone::verdict});
-  if (const Text limit = limit_sentence(r); !limit.empty()) part.add(Paragraph{limit});
   for (const std::string& note : run.notes) part.add(Paragraph{note, Tone::warning});
 }
 
 void add_limits(Document& part, const PageRun& run) {
   const Result& r = run.result;
-  if (!trains(r)) {
-    if (!r.feasible()) part.add(Paragraph{limit_sentence(r)});
-    return;
-  }
+  if (const Text limit = limit_sentence(r); !limit.empty()) part.add(Paragraph{limit});
+  if (!trains(r)) return;
   add_phases(part, r);
+  for (view::Block& block : part.blocks)
+    if (auto* table = std::get_if<view::Table>(&block.content))
+      for (std::vector<view::Cell>& row : table->rows)
+        row.front().text = plain(words(row.front().text));
   add_traffic(part, r);
   add_states(part, r);
 }
@@ -97,10 +98,13 @@ view::Bar tier_bar(const std::string& tier, const char* label, const Result& r,
                    const PeakBytes& peak) {
   view::Bar bar{label, {}};
   for (const auto& [purpose, bytes] : biggest_first(peak))
-    bar.parts.push_back({purpose, tier_number(tier, bytes), note_of(tier, purpose, r)});
-  if (peak.reserve > 0)
-    bar.parts.push_back({"kept free for the system", tier_number(tier, peak.reserve)});
-  const std::uint64_t taken = peak.total + peak.reserve;
+    bar.parts.push_back({plain(purpose), tier_number(tier, bytes), note_of(tier, purpose, r)});
+  std::uint64_t taken = peak.total + peak.reserve;
+  for (const result::TierNeed& need : result::needs_of(r))
+    if (need.tier == tier && !r.feasible()) taken = std::max(need.needed, peak.total);
+  if (taken > peak.total)
+    bar.parts.push_back(
+        {"kept free for the system", tier_number(tier, taken - peak.total), "", true});
   bar.beside = tier_number(tier, taken);
   if (peak.capacity == 0) return bar;
   bar.limit = tier_number(tier, peak.capacity);
@@ -117,8 +121,8 @@ void add_peaks(Document& part, const PageRun& run) {
   bars.each_its_own = true;
   view::Tree tree{"Each buffer, what decides its size, and what makes it smaller", {}};
   const std::tuple<const char*, const char*, const PeakBytes*> tiers[] = {
-      {"gpu", "GPU memory (the fullest GPU)", &r.gpu},
-      {"host", "Host memory (one node)", &r.host},
+      {"gpu", "GPU memory", &r.gpu},
+      {"host", "Host memory", &r.host},
       {"ssd", "SSD", &r.ssd},
       {"remote", "Remote storage", &r.remote}};
   for (const auto& [tier, label, peak] : tiers) {
@@ -131,6 +135,7 @@ void add_peaks(Document& part, const PageRun& run) {
     tree.roots.push_back(std::move(node));
   }
   if (bars.bars.empty()) return;
+  part.add(Paragraph{"Of the fullest GPU, and of one node with all of its ranks.", Tone::note});
   part.add(std::move(bars)).add(std::move(tree));
 }
 
@@ -162,7 +167,24 @@ void add_gains(Document& part, const PageRun& run) {
   }
   if (!r.feasible() && run.remedies.empty())
     part.add(Paragraph{"Nothing that was tried makes it fit: spillway simulate says what was."});
-  add_what_ifs(part, r);
+  view::Table table{{{"with", view::Align::left},
+                     {"a step takes"},
+                     {"instead of"},
+                     {"change"},
+                     {"because", view::Align::left}},
+                    {}};
+  for (const auto& [name, what_if] : best_first(r)) {
+    const bool fits = what_if.step_time_s.has_value();
+    table.rows.push_back({name,
+                          fits ? view::Cell(view::seconds(*what_if.step_time_s)) : "does not fit",
+                          view::seconds(r.step_time_s),
+                          fits && r.step_time_s > 0
+                              ? view::Cell(view::change(*what_if.step_time_s / r.step_time_s - 1))
+                              : "",
+                          what_if.why});
+  }
+  drop_silent_columns(table);
+  if (!table.rows.empty()) part.add(std::move(table));
 }
 
 void add_cost(Document& part, const PageRun& run) {

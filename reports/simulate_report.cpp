@@ -227,15 +227,19 @@ void add_wear(Document& document, const Result& r) {
     document.add(Paragraph{"Cache: " + cache}, true);
 }
 
-void add_what_ifs(Document& document, const Result& r) {
+std::vector<std::pair<std::string, result::WhatIf>> best_first(const Result& r) {
   std::vector<std::pair<std::string, result::WhatIf>> sorted(r.next.begin(), r.next.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     if (!a.second.step_time_s || !b.second.step_time_s)
       return a.second.step_time_s.has_value() > b.second.step_time_s.has_value();
     return *a.second.step_time_s < *b.second.step_time_s;
   });
+  return sorted;
+}
+
+void add_what_ifs(Document& document, const Result& r) {
   Table table{{{"what if", Align::left}, {"step"}, {"time"}}, {}};
-  for (const auto& [name, what_if] : sorted)
+  for (const auto& [name, what_if] : best_first(r))
     table.rows.push_back(
         {name, what_if.step_time_s ? Cell(view::seconds(*what_if.step_time_s)) : "does not fit",
          change_to(what_if, r.step_time_s)});

@@ -5,6 +5,8 @@
 #include "reports/view/document.hpp"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace spillway::reports {
 
@@ -25,6 +27,8 @@ void add_traffic(view::Document& document, const result::Result& result);
 /// Where optimizer states lie, and how late updates come.
 void add_states(view::Document& document, const result::Result& result);
 void add_wear(view::Document& document, const result::Result& result);
+/// What-ifs, the shortest step first; those that do not fit last.
+std::vector<std::pair<std::string, result::WhatIf>> best_first(const result::Result& result);
 /// What each next piece of hardware would bring.
 void add_what_ifs(view::Document& document, const result::Result& result);
 /// Price, notes, the program that runs so, what ranges cover.

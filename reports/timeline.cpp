@@ -3,6 +3,7 @@
 #include "reports/trace_tracks.hpp"
 #include "reports/verdict.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -35,35 +36,100 @@ class Names {
   std::unordered_map<std::string, std::size_t> numbers_;
 };
 
-/// Operations by number become slices by place: the first bar of each.
-class Links {
+/// What an engine is called on a page.
+std::string engine(std::string title) {
+  constexpr std::pair<std::string_view, std::string_view> words[] = {
+      {"phases", "phase"},    {"compute", "kernels"}, {"side", "side stream"},
+      {"h2d", "host to GPU"}, {"d2h", "GPU to host"}, {"cpu", "CPU"}};
+  for (const auto& [name, word] : words)
+    if (title == name || title.starts_with(std::string(name) + " ("))
+      return std::string(word) + title.substr(name.size());
+  return title;
+}
+
+/// Lanes of one engine; what runs beside as many others is one slice with all that overlap it.
+constexpr std::size_t most_lanes = 4;
+
+/// Makes slices of spans, and operations by number become slices by place: the first of each.
+class Filler {
  public:
-  void add(const TraceSpan& span, std::uint32_t slice) {
-    if (span.operation > 0) first_.emplace(span.operation, slice);
-    spans_.push_back(&span);
+  Filler(view::Lanes& lanes, const Window& window)
+      : lanes_(lanes), window_(window), names_(lanes.names) {
+    names_.of("");
   }
-  void resolve(std::vector<view::Slice>& slices) const {
-    for (std::size_t i = 0; i < slices.size(); ++i) {
-      slices[i].after = slice_of(spans_[i]->after);
-      slices[i].from = slice_of(spans_[i]->from);
+
+  void add(const Track& track) {
+    Track shown{track.place, {}};
+    for (const TraceSpan* span : track.spans)
+      if (in(window_, *span)) shown.spans.push_back(span);
+    if (shown.spans.empty()) return;
+    const Split found = split(shown);
+    const std::size_t first = lanes_.lanes.size(), count = std::min(found.lanes, most_lanes);
+    const bool phases = track.place.thread == "phases";
+    for (std::size_t i = 0; i < count; ++i)
+      lanes_.lanes.push_back({engine(lane_title(track.place, i)),
+                              phases ? std::string("step") : track.place.process()});
+    crowd_ = crowd_size_ = 0;
+    for (std::size_t i = 0; i < shown.spans.size(); ++i) {
+      const TraceSpan& span = *shown.spans[i];
+      const bool crowded = found.lanes > most_lanes && found.lane[i] + 1 >= most_lanes;
+      const std::size_t lane = std::min(found.lane[i], most_lanes - 1);
+      if (!crowded || !join(span)) put(span, static_cast<std::uint32_t>(first + lane));
+      if (crowded && crowd_size_ == 0) crowd_ = lanes_.slices.size() - 1, crowd_size_ = 1;
+    }
+  }
+
+  void link() {
+    for (std::size_t i = 0; i < lanes_.slices.size(); ++i) {
+      lanes_.slices[i].after = slice_of(spans_[i]->after, i);
+      lanes_.slices[i].from = slice_of(spans_[i]->from, i);
     }
   }
 
  private:
-  std::uint32_t slice_of(std::uint64_t operation) const {
-    const auto found = first_.find(operation);
-    return operation > 0 && found != first_.end() ? found->second : view::Slice::none;
+  void put(const TraceSpan& span, std::uint32_t lane) {
+    view::Slice slice{span.start_s - window_.first_s, span.end_s - window_.first_s,
+                      (span.operation > 0 ? span.asked_s : span.start_s) - window_.first_s};
+    slice.lane = lane;
+    slice.name = names_.of(plain(span.name));
+    slice.phase = names_.of(plain(span.phase));
+    slice.bytes = span.bytes;
+    if (span.operation > 0)
+      first_.emplace(span.operation, static_cast<std::uint32_t>(lanes_.slices.size()));
+    spans_.push_back(&span);
+    lanes_.slices.push_back(slice);
   }
+
+  /// Adds the span to the crowd if it overlaps it; else the next one begins.
+  bool join(const TraceSpan& span) {
+    if (crowd_size_ == 0) return false;
+    view::Slice& crowd = lanes_.slices[crowd_];
+    if (span.start_s - window_.first_s >= crowd.end_s) {
+      crowd_size_ = 0;
+      return false;
+    }
+    crowd.end_s = std::max(crowd.end_s, span.end_s - window_.first_s);
+    crowd.bytes += span.bytes;
+    crowd.name = names_.of(
+        fmt::format("{} at once, the first {}", ++crowd_size_, plain(spans_[crowd_]->name)));
+    if (span.operation > 0) first_.emplace(span.operation, static_cast<std::uint32_t>(crowd_));
+    return true;
+  }
+
+  /// None where it is the slice itself.
+  std::uint32_t slice_of(std::uint64_t operation, std::size_t self) const {
+    const auto found = first_.find(operation);
+    const bool known = operation > 0 && found != first_.end() && found->second != self;
+    return known ? found->second : view::Slice::none;
+  }
+
+  view::Lanes& lanes_;
+  const Window& window_;
+  Names names_;
+  std::size_t crowd_ = 0, crowd_size_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> first_;
   std::vector<const TraceSpan*> spans_;
 };
-
-Track shown_of(const Track& track, const Window& window) {
-  Track shown{track.place, {}};
-  for (const TraceSpan* span : track.spans)
-    if (in(window, *span)) shown.spans.push_back(span);
-  return shown;
-}
 
 constexpr std::size_t purposes_shown = 7;
 
@@ -120,6 +186,11 @@ double total(const std::vector<view::Curve>& curves) {
 
 }  // namespace
 
+std::string plain(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
 std::optional<Window> last_step(const Trace& trace) {
   std::optional<Window> found;
   for (const TraceSpan& span : trace.spans)
@@ -132,30 +203,13 @@ view::Lanes timeline(const Trace& trace, const Window& window) {
   view::Lanes lanes;
   lanes.title = "One step, by engine";
   lanes.last_s = window.last_s - window.first_s;
-  Names names(lanes.names);
-  names.of("");
-  Links links;
-  for (const Track& track : tracks_of(trace)) {
-    if (track.place.thread == "steps") continue;
-    const Track shown = shown_of(track, window);
-    if (shown.spans.empty()) continue;
-    const Split found = split(shown);
-    const std::size_t first = lanes.lanes.size();
-    for (std::size_t i = 0; i < found.lanes; ++i)
-      lanes.lanes.push_back({lane_title(track.place, i), track.place.process()});
-    for (std::size_t i = 0; i < shown.spans.size(); ++i) {
-      const TraceSpan& span = *shown.spans[i];
-      links.add(span, static_cast<std::uint32_t>(lanes.slices.size()));
-      view::Slice slice{span.start_s - window.first_s, span.end_s - window.first_s,
-                        (span.operation > 0 ? span.asked_s : span.start_s) - window.first_s};
-      slice.lane = static_cast<std::uint32_t>(first + found.lane[i]);
-      slice.name = names.of(span.name);
-      slice.phase = names.of(span.phase);
-      slice.bytes = span.bytes;
-      lanes.slices.push_back(slice);
-    }
-  }
-  links.resolve(lanes.slices);
+  std::vector<Track> tracks = tracks_of(trace);
+  std::stable_partition(tracks.begin(), tracks.end(),
+                        [](const Track& track) { return track.place.thread == "phases"; });
+  Filler filler(lanes, window);
+  for (const Track& track : tracks)
+    if (track.place.thread != "steps") filler.add(track);
+  filler.link();
   return lanes;
 }
 
@@ -165,9 +219,16 @@ std::vector<view::Series> memory_over_time(const result::Result& result, const T
   std::map<std::string, std::map<std::string, Changes>> by_tier;
   for (const TraceBuffer& buffer : trace.buffers) {
     if (!by_tier.contains(buffer.tier)) tiers.push_back(buffer.tier);
-    Changes& changes = by_tier[buffer.tier][buffer.purpose];
-    changes[buffer.born_s] += static_cast<std::int64_t>(buffer.charged_bytes);
-    if (buffer.freed_s) changes[*buffer.freed_s] -= static_cast<std::int64_t>(buffer.charged_bytes);
+    const bool memory = buffer.tier == "host" || buffer.tier.starts_with("gpu ");
+    const std::uint64_t asked = memory ? buffer.asked_bytes : buffer.charged_bytes;
+    const auto add = [&](const std::string& purpose, std::uint64_t bytes) {
+      if (bytes == 0) return;
+      Changes& changes = by_tier[buffer.tier][purpose];
+      changes[buffer.born_s] += static_cast<std::int64_t>(bytes);
+      if (buffer.freed_s) changes[*buffer.freed_s] -= static_cast<std::int64_t>(bytes);
+    };
+    add(buffer.purpose, asked);  // rounding has a name of its own, as at the peak
+    add(buffer.tier == "host" ? "pinned_rounding" : "gpu_rounding", buffer.charged_bytes - asked);
   }
   std::optional<view::Series> gpu;
   std::vector<view::Series> others;
@@ -181,6 +242,7 @@ std::vector<view::Series> memory_over_time(const result::Result& result, const T
                                          : tier,
                         memory ? view::Quantity::memory : view::Quantity::bytes, true};
     series.curves = curves_of(by_tier[tier], window);
+    for (view::Curve& curve : series.curves) curve.label = plain(curve.label);
     if (series.curves.empty()) continue;
     if (memory && peak.capacity > peak.reserve)
       series.limit = tier_number(of_gpu ? "gpu" : "host", peak.capacity - peak.reserve);

@@ -4,9 +4,13 @@
 #include "reports/view/document.hpp"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace spillway::reports {
+
+/// "gradient flat buffer" of "gradient_flat_buffer".
+std::string plain(std::string name);
 
 /// A stretch of a trace.
 struct Window {

@@ -28,7 +28,9 @@ class SeriesChart extends Chart {
   sum() {
     const changes = [];
     for (const curve of this.data.curves)
-      curve.at.forEach((at, i) => changes.push([at, curve.value[i] - (i ? curve.value[i - 1] : 0)]));
+      curve.at.forEach((at, i) => {
+        changes.push([at, curve.value[i] - (i ? curve.value[i - 1] : 0)]);
+      });
     changes.sort((a, b) => a[0] - b[0]);
     this.peak = 0;
     this.peakAt = 0;
@@ -48,8 +50,8 @@ class SeriesChart extends Chart {
     list.className = "legend";
     this.amounts = this.data.curves.map((curve, i) => {
       const item = document.createElement("li");
-      const swatch = document.createElement("i");
-      swatch.className = "c" + i % 8;
+      const swatch = document.createElement("div");
+      swatch.className = "swatch c" + i % 8;
       const amount = document.createElement("span");
       item.append(swatch, curve.label + " ", amount);
       list.append(item);
@@ -64,7 +66,7 @@ class SeriesChart extends Chart {
     const c = this.begin(), floor = this.height - 22;
     this.drawTime(c, floor);
     c.textAlign = "right";
-    for (const value of ticks(0, this.top, 4)) {
+    for (const value of ticks(0, this.top, 4, this.data.quantity)) {
       c.fillStyle = this.colours.soft;
       c.fillText(this.words(value), this.left - 6, Math.max(7, this.y(value)));
     }
@@ -122,16 +124,20 @@ class SeriesChart extends Chart {
     c.stroke();
   }
 
-  // In the area, where it is highest, if there is room.
+  // In the area, where it is highest over the whole word, if there is room.
   name(c, label, below, tops) {
-    let at = 0;
-    for (let x = 0; x < tops.length; ++x)
-      if (tops[x] - below[x] > tops[at] - below[at]) at = x;
-    const height = this.y(below[at]) - this.y(tops[at]);
-    const wide = c.measureText(label).width + 8;
-    if (height < 15 || wide > this.width - this.left) return;
-    const x = Math.min(Math.max(this.left + at, this.left + 4), this.width - wide);
-    const y = (this.y(below[at]) + this.y(tops[at])) / 2;
+    const wide = Math.ceil(c.measureText(label).width + 8);
+    let best = 0, at = -1, low = 0;
+    for (let x = 0; x + wide < tops.length; x += 4) {
+      let roof = Infinity, floor = 0;
+      for (let k = x; k < x + wide; k += 3) {
+        roof = Math.min(roof, tops[k]);
+        floor = Math.max(floor, below[k]);
+      }
+      if (roof - floor > best) [best, at, low] = [roof - floor, x, floor];
+    }
+    if (at < 0 || this.y(low) - this.y(low + best) < 15) return;
+    const x = this.left + at, y = (this.y(low) + this.y(low + best)) / 2;
     c.fillStyle = this.colours.paper;
     c.globalAlpha = 0.82;
     c.fillRect(x, y - 7, wide, 14);

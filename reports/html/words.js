@@ -20,6 +20,7 @@ const byteWords = (bytes) => inUnits(bytes, 1000, ["B", "kB", "MB", "GB", "TB", 
 
 // Of nanoseconds.
 const timeWords = (ns) =>
+  ns === 0 ? "0\u00a0s" :
   Math.abs(ns) >= 599.5e9 ? inUnits(ns / 60e9, 60, ["min", "h"]) :
   inUnits(ns, 1000, ["ns", "us", "ms", "s"]);
 
@@ -29,8 +30,13 @@ const quantityWords = (value, quantity) =>
   quantity === 4 ? byteWords(value) + "/s" : quantity === 8 ? short(100 * value) + "\u00a0%" :
   short(value);
 
-// Round numbers between `first` and `last`, at most `most` of them.
-const ticks = (first, last, most) => {
+// Round numbers between `first` and `last`, at most `most` of them; round in GiB where bytes are
+// said so.
+const ticks = (first, last, most, quantity) => {
+  if (quantity === 2) {
+    const unit = 1024 ** Math.floor(Math.log(Math.max(last, 1)) / Math.log(1024));
+    return ticks(first / unit, last / unit, most).map((value) => value * unit);
+  }
   const rough = (last - first) / Math.max(1, most);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find((times) => power * times >= rough);

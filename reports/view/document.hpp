@@ -55,6 +55,7 @@ struct BarPart {
   std::string label;
   Number amount;
   std::string note = {};
+  bool spare = false;  ///< kept free, not used
 };
 struct Bar {
   std::string label;

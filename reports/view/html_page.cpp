@@ -52,8 +52,8 @@ std::string html(const Number& n) {
   std::string text = escaped(words(n));
   for (std::size_t at = 0; (at = text.find(' ', at)) != std::string::npos;)
     text.replace(at, 1, "&nbsp;");
-  return fmt::format("<data value=\"{}\" title=\"{}\"{}>{}</data>{}", exact(n), escaped(about(n)),
-                     assumed ? " class=\"assumed\"" : "", text,
+  return fmt::format("<span class=\"number{}\" data-value=\"{}\" title=\"{}\">{}</span>{}",
+                     assumed ? " assumed" : "", exact(n), escaped(about(n)), text,
                      assumed ? "<sup class=\"mark\">assumed</sup>" : "");
 }
 
@@ -92,9 +92,12 @@ class Page {
   std::string html_of(const Verbatim& verbatim) {
     const std::string text = "<pre>" + escaped(verbatim.text) + "</pre>";
     if (!verbatim.folded)
-      return "<figure class=\"verbatim\"><figcaption>" + escaped(verbatim.title) + "</figcaption>" +
-             text + "</figure>\n";
+      return "<figure class=\"verbatim\">" + caption(verbatim.title) + text + "</figure>\n";
     return "<details><summary>" + escaped(verbatim.title) + "</summary>" + text + "</details>\n";
+  }
+
+  static std::string caption(const std::string& title) {
+    return title.empty() ? "" : "<figcaption>" + escaped(title) + "</figcaption>";
   }
 
   std::string html_of(const Table& table) {
@@ -148,7 +151,8 @@ class Page {
 
   std::string node(const Node& one, double whole) {
     std::string out = fmt::format(
-        "<li><div class=\"node\"><span>{}</span><i style=\"width:{:.2f}%\"></i>{}</div>",
+        "<li><div class=\"node\"><span>{}</span><div class=\"share\" "
+        "style=\"width:{:.2f}%\"></div>{}</div>",
         html(one.label), width_of(one.amount.value, whole) / 4, html(one.amount));
     if (!one.note.empty()) out += "<div class=\"note\">" + escaped(one.note) + "</div>";
     if (!one.parts.empty()) {
@@ -163,7 +167,7 @@ class Page {
     double widest = 0;
     for (const Bar& bar : bars.bars) widest = std::max(widest, scale_of(bar));
     std::string out = "<figure class=\"bars\">";
-    if (!bars.title.empty()) out += "<figcaption>" + escaped(bars.title) + "</figcaption>";
+    out += caption(bars.title);
     for (const Bar& one : bars.bars) out += bar(one, bars.each_its_own ? scale_of(one) : widest);
     return out + "</figure>\n";
   }
@@ -180,21 +184,24 @@ class Page {
   std::string bar(const Bar& bar, double scale) {
     std::string out = "<div class=\"bar\"><div class=\"bar-head\"><b>" + escaped(bar.label) +
                       "</b><span>" + html(bar.beside) + "</span></div>\n<div class=\"track\">";
-    int colour = 0;
+    int colours_used = 0;
     std::string legend;
     for (const BarPart& part : bar.parts) {
       const double width = width_of(part.amount.value, scale);
       const std::string what = escaped(part.label) + " " + escaped(words(part.amount));
-      out += fmt::format("<span class=\"c{}\" style=\"width:{:.3f}%\" title=\"{}\">{}</span>",
-                         colour % colours, width, what,
-                         width > 12 ? "<em>" + escaped(part.label) + "</em>" : "");
-      legend += fmt::format("<li{}><i class=\"c{}\"></i>{} {}</li>",
+      const std::string colour =
+          part.spare ? "spare" : fmt::format("c{}", colours_used++ % colours);
+      out += fmt::format("<div class=\"{}\" style=\"width:{:.3f}%\" title=\"{}\">{}</div>", colour,
+                         width, what,
+                         width > 0.9 * static_cast<double>(part.label.size()) + 1
+                             ? "<em>" + escaped(part.label) + "</em>"
+                             : "");
+      legend += fmt::format("<li{}><div class=\"swatch {}\"></div>{} {}</li>",
                             part.note.empty() ? "" : " title=\"" + escaped(part.note) + "\"",
-                            colour % colours, escaped(part.label), html(part.amount));
-      ++colour;
+                            colour, escaped(part.label), html(part.amount));
     }
     if (bar.limit)
-      out += fmt::format("<u style=\"left:{:.3f}%\" title=\"{} {}\"></u>",
+      out += fmt::format("<div class=\"limit\" style=\"left:{:.3f}%\" title=\"{} {}\"></div>",
                          width_of(bar.limit->value, scale), escaped(bar.limit_label),
                          escaped(words(*bar.limit)));
     return out + "</div><ul class=\"legend\">" + legend + "</ul></div>\n";

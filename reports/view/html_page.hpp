@@ -8,7 +8,7 @@ namespace spillway::view {
 
 /// The document as one file of HTML that asks for nothing: style, script and data are in it, and
 /// its content security policy forbids every request.
-///   Numbers   <data value="EXACT">words</data>; what is assumed is marked
+///   Numbers   <span data-value="EXACT">words</span>; what is assumed is marked
 ///   Charts    lanes and series are drawn by the script; all else is there without it
 ///   Data      as JSON in the page, its "<" escaped; charts over a megabyte as zlib in base64
 ///   language  of the page: "en"

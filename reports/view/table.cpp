@@ -62,6 +62,7 @@ bool is_number(std::string_view word) {
 }
 
 bool is_unit(std::string_view word) {
+  word = word.substr(0, word.find(no_break));
   while (!word.empty() && std::string_view(".,;:)").find(word.back()) != std::string_view::npos)
     word.remove_suffix(1);
   return std::find(std::begin(units), std::end(units), word) != std::end(units);
