@@ -150,12 +150,6 @@ void read_explain(Options& options, const std::string& word) {
                      scenario.run.steps));
 }
 
-/// What kept a simulation from its result: a bug of ours says that it is one.
-[[noreturn]] void fail(const std::string& why) {
-  if (description::is_bug(why)) throw description::InternalError(why);
-  throw description::DeviceError(why);
-}
-
 /// The scenario, and what each next piece of hardware would bring. Without a trace in a child of
 /// its own, which a limit or Ctrl-C ends.
 result::Result run(const Options& options, const description::Scenario& scenario, Monitor& monitor,
@@ -171,10 +165,7 @@ result::Result run(const Options& options, const description::Scenario& scenario
                                                      {explore::WhenFull::find_need})
                                    .front();
     if (outcome.not_tried) refuse_to_wait(monitor, scenario);
-    if (!outcome.complaints.empty())
-      throw description::ScenarioError(std::move(outcome.complaints));
-    if (!outcome.result) fail(outcome.failure);
-    result = std::move(*outcome.result);
+    result = explore::result_of(outcome);
   } else {
     monitor.let_go();
     result = explore::simulate(backend, scenario, &trace);

@@ -17,12 +17,6 @@ using nlohmann::json;
 
 namespace {
 
-Scenario scenario_of(const result::Result& result) {
-  return scenarios::read_scenario(result.scenario, {}, explore::known_systems(),
-                                  strategies::unsupported)
-      .scenario;
-}
-
 /// With what would make it faster, and how far its headline numbers may be off.
 result::Result with_prospects(const explore::Backend& backend, const Scenario& scenario,
                               result::Result result, const explore::Effort& effort) {
@@ -39,9 +33,7 @@ void move_prospects(const result::Result& prospects, result::Result& plan) {
   result::add_what_ifs(plan, std::move(next));
   const json before = prospects, after = plan;
   for (const auto& [path, range] : prospects.range) {
-    std::string pointer = "/" + path;
-    std::replace(pointer.begin(), pointer.end(), '.', '/');
-    const json::json_pointer at(pointer);
+    const json::json_pointer at(scenarios::pointer_of(path));
     if (!before.contains(at) || !after.contains(at) || !after[at].is_number()) continue;
     const double factor = after[at].get<double>() / before[at].get<double>();
     plan.range[path] = {factor * range.first, factor * range.second};
@@ -63,13 +55,7 @@ json Completion::part_of(const explore::Backend& backend, const Found& found, Ta
     return part;
   }
   const result::Result& result = task == Task::runnable ? *found.runnable : *found.best;
-  const Scenario scenario = scenario_of(result);
-  if (task == Task::best_plan) {
-    const auto outcome = explore::simulate_all(here, std::span(&scenario, 1)).front();
-    if (outcome.result) part["result"] = *outcome.result;
-    part["simulated"] = 1;
-    return part;
-  }
+  const Scenario scenario = explore::scenario_of(result);
   part["result"] =
       with_prospects(here, scenario, result, {explore::WhenFull::stop, found.lower_plans});
   return part;
@@ -85,7 +71,7 @@ void Completion::start(const Found& found, std::vector<Task> tasks) {
       return json{{"simulated", 0}, {"bugs", {description::as_bug(error.what())}}}.dump();
     }
   };
-  auto crew = std::make_unique<explore::Crew>(tasks.size(), work, explore::default_jobs(),
+  auto crew = std::make_unique<explore::Crew>(tasks.size(), work, explore::usable_cores(),
                                               explore::default_limit_s, backend_.watch);
   shifts_.push_back({std::move(tasks), std::move(crew)});
 }
@@ -99,9 +85,6 @@ void Completion::take(const json& part, Task task, FitAnswer& answer) const {
   auto result = part.at("result").get<result::Result>();
   if (task == Task::runnable) answer.runnable = std::move(result);
   if (task == Task::best) answer.best = std::move(result);
-  if (task != Task::best_plan) return;
-  move_prospects(*answer.best, result);
-  answer.best = std::move(result);
 }
 
 void Completion::take(const explore::Piece& piece, Task task, FitAnswer& answer) const {
@@ -119,15 +102,20 @@ void Completion::finish(const Found& found, FitAnswer& answer) {
   answer.best = found.best;
   const bool same =
       found.runnable && found.best && found.runnable->scenario == found.best->scenario;
+  std::optional<result::Result> best_plan;
   if (found.best && !same) {
-    std::vector<Task> tasks = {Task::best};
-    if (!found.lower_plans && !explore::lower_plans(scenario_of(*found.best), *found.best).empty())
-      tasks.push_back(Task::best_plan);  // takes over the what-ifs and ranges of the one before
-    start(found, std::move(tasks));
+    start(found, {Task::best});
+    if (!found.lower_plans)
+      best_plan = explore::with_lower_plans(backend_, explore::scenario_of(*found.best),
+                                            *found.best, answer.simulated);
   }
   for (Shift& shift : shifts_) {
     const std::vector<explore::Piece> pieces = shift.crew->finish();
     for (std::size_t i = 0; i < pieces.size(); ++i) take(pieces[i], shift.tasks[i], answer);
+  }
+  if (best_plan && best_plan->step_time_s < answer.best->step_time_s) {
+    move_prospects(*answer.best, *best_plan);
+    answer.best = std::move(best_plan);
   }
   if (same) answer.best = answer.runnable;
 }
