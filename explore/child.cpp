@@ -1,5 +1,7 @@
 #include "explore/child.hpp"
 
+#include "explore/piped_child.hpp"
+
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -17,10 +19,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 Child start_child(const std::function<std::string()>& work) {
-  return start_child([&work](int pipe) { write_all(pipe, work()); });
+  return start_piped_child([&work](int pipe) { write_all(pipe, work()); });
 }
 
-Child start_child(const std::function<void(int pipe)>& work) {
+Child start_piped_child(const std::function<void(int pipe)>& work) {
   Child child;
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {

@@ -17,10 +17,8 @@ struct Child {
 
 double seconds_since(std::chrono::steady_clock::time_point start);
 
-/// Starts `work` in a process that dies with this one; what it writes into `pipe` is the text. What
-/// waits in the buffers of standard output is written first, or the child would write it again.
-Child start_child(const std::function<void(int pipe)>& work);
-/// The same for a text that is there at once.
+/// Starts `work` in a process that dies with this one. What waits in the buffers of standard output
+/// is written first, or the child would write it again.
 Child start_child(const std::function<std::string()>& work);
 
 /// Adds what the pipe has to `text`; false at its end.

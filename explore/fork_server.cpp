@@ -1,6 +1,8 @@
 #include "explore/fork_server.hpp"
 
 #include "explore/line_process.hpp"
+#include "explore/outcome_json.hpp"
+#include "explore/piped_child.hpp"
 #include "explore/reply.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
@@ -106,7 +108,7 @@ void ForkServer::start_waiting() {
 
 void ForkServer::start(Request request) {
   if (!request.complaints.empty()) return answer(request, 0, {{"errors", request.complaints}});
-  Child child = start_child(std::function<void(int)>([&](int pipe) { answer_(request, pipe); }));
+  Child child = start_piped_child([&](int pipe) { answer_(request, pipe); });
   if (child.pid == 0) return answer(request, 0, {{"failure", child.text}});
   const double limit_s = request.limit_s > 0 ? std::min(request.limit_s, limit_s_) : limit_s_;
   running_.push_back({std::move(child), std::move(request), limit_s, 0});

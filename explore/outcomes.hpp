@@ -73,18 +73,16 @@ result::Result simulate(const Backend& backend, const description::Scenario& sce
                         result::Trace* trace = nullptr,
                         const Effort& effort = {WhenFull::find_need});
 
-/// The same; whatever it throws is the outcome.
-Outcome attempt(const Backend& backend, const description::Scenario& scenario,
-                const Effort& effort = {});
+/// The better of `own`, what came of the plan for all of the machine, and plans for less, which are
+/// simulated in children side by side.
+///   simulated  counts them
+result::Result with_lower_plans(const Backend& backend, const description::Scenario& scenario,
+                                result::Result own, std::uint64_t& simulated);
 
-/// {"result"}, {"errors"} or {"failure"}.
-nlohmann::json outcome_json(const Outcome& outcome);
-/// attempt() as text.
+/// simulate() as JSON: {"result"}, {"errors"} or {"failure"}; throws nothing.
 std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
                          const Effort& effort = {});
 
-/// Reads outcome_json.
-Outcome outcome_of(const nlohmann::json& json);
 /// Reads what outcome_text wrote in a child that ended with `status`, if it got that far.
 Outcome read_outcome(const std::string& text, int status);
 

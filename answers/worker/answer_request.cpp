@@ -2,6 +2,7 @@
 
 #include "answers/bound/bound.hpp"
 #include "explore/more_memory.hpp"
+#include "explore/outcome_json.hpp"
 #include "explore/reply.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/bugs.hpp"
