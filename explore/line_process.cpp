@@ -89,9 +89,9 @@ void LineProcess::start(const std::function<void(int requests, int replies)>& in
 LineProcess::~LineProcess() {
   ::close(requests_);
   ::close(replies_);
-  if (program_) ::kill(pid_, SIGTERM);
-  for (int i = 0; program_ && i < 100; ++i) {
+  for (int i = 0; program_ && i < 200; ++i) {
     if (::waitpid(pid_, nullptr, WNOHANG) == pid_) return;
+    if (i == 100) ::kill(pid_, SIGTERM);  // it did not end with its input
     ::poll(nullptr, 0, 10);
   }
   ::kill(pid_, SIGKILL);

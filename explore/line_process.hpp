@@ -23,7 +23,8 @@ class LineProcess {
   explicit LineProcess(const std::vector<std::string>& command);
   LineProcess(const LineProcess&) = delete;
   LineProcess& operator=(const LineProcess&) = delete;
-  /// Ends it; a program is asked to, for a second, so that it can end what it started.
+  /// Ends it; a program gets a second to end with its input and one after SIGTERM, so that it can
+  /// end what it started.
   ~LineProcess();
 
   /// Takes `text` and writes what fits into the pipe; false when the process is gone.

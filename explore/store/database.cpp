@@ -134,9 +134,16 @@ Database::Database(const std::string& file, Access access) : file_(file) {
   if (access == Access::read && !std::filesystem::exists(file, error))
     throw description::ScenarioError(
         {{file, 0, 0, "", "no such file", "make it with spillway explore SPACE --db " + file}});
-  open(uri_of(file, access == Access::read ? "mode=ro" : "mode=rwc"));
-  if (access == Access::read && !can_be_read() && !std::filesystem::exists(file + "-wal", error))
-    open(uri_of(file, "mode=ro&immutable=1"));  // in a folder where nobody may write
+  if (access == Access::write) {
+    open(uri_of(file, "mode=rwc"));
+    return;
+  }
+  // beside a writer, or what a killed one left, nothing may be changed; else a reader has to be
+  // able to take away again what SQLite keeps beside the file while it is open
+  const bool log = std::filesystem::exists(file + "-wal", error);
+  open(uri_of(file, log ? "mode=ro" : "mode=rw"));
+  if (!log && !can_be_read()) open(uri_of(file, "mode=ro&immutable=1"));  // on read-only media
+  execute("PRAGMA query_only = ON");
 }
 
 void Database::open(const std::string& uri) {
