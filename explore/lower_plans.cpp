@@ -44,19 +44,21 @@ void add_gpu_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
       [&](auto& machine) { machine.gpu.memory = lower; }, plans);
 }
 
-/// The next step of what is usable, whatever of it a larger memory reserves, and one more to pass
-/// over a size at which nothing changes.
+/// The next step below what is used, or usable where that was too little, and one more to pass over
+/// a size at which nothing changes.
 void add_host_memory(const Scenario& scenario, const result::Result& best,
                      std::vector<LowerPlan>& plans) {
   const description::HostSpec& host = scenario.machine.host;
   if (host.memory.value() == 0) return;
-  const std::uint64_t reserve = host.memory.value() - host.usable().value();
-  const Bytes next = next_lower(host.usable(), 1);
+  const std::uint64_t usable = host.usable().value();
+  const std::uint64_t reserve = host.memory.value() - usable;
+  const std::uint64_t used = best.feasible() ? std::min(best.host.total, usable) : usable;
+  if (used < std::uint64_t{1} << 20) return;
+  const Bytes next = next_lower(Bytes(used), 1);
   for (const Bytes lower : {next, next_lower(next, 1)})
-    if (!best.feasible() || best.host.total > lower.value())
-      add(
-          scenario, "planned for " + in_gib(lower) + " of host memory",
-          [&](auto& machine) { machine.host.memory = Bytes(lower.value() + reserve); }, plans);
+    add(
+        scenario, "planned for " + in_gib(lower) + " of host memory",
+        [&](auto& machine) { machine.host.memory = Bytes(lower.value() + reserve); }, plans);
 }
 
 void slow_gpu(description::MachineFile& machine, double share) {

@@ -31,7 +31,7 @@ struct LowerPlan {
 ///                     quarters of what it stores. Where its own budget does not fit, all; its
 ///                     own and all with the GPU held to a half to a sixteenth of its rate
 ///   plan              the next lower step of GPU memory (a fourth root of 2), the next two of host
-///                     memory (2) where it fills one, a half and a quarter of the rate of the
+///                     memory (2) below what it uses, a half and a quarter of the rate of the
 ///                     GPU, half that of the drives, a step above what they do in the step, and
 ///                     no drives. Nothing where nothing moves
 ///   active gradients  updates held to between 1.4 and 2.8 times the rate at which they would take
