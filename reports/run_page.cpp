@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace spillway::reports {
 
@@ -305,9 +306,10 @@ void add_comparison(Document& page, Runs runs) {
 }
 
 void add_validations(Document& page, Runs runs) {
+  bool first = true;
   for (const PageRun& run : runs) {
     if (!run.validation) continue;
-    page.add(Heading{"Predicted and measured", 2, "validation"});
+    page.add(Heading{"Predicted and measured", 2, std::exchange(first, false) ? "validation" : ""});
     page.append(validation_document(*run.validation));
   }
 }
