@@ -39,6 +39,7 @@ std::string command_of(const Options& options) {
   for (const std::string& one : options.prices.prices) text += " --price " + shell_word(one);
   if (!options.prices.offers.empty()) text += " --prices " + shell_word(options.prices.offers);
   if (options.run.range) text += " --range";
+  if (options.no_remedy) text += " --no-remedy";
   return text + " --out " + shell_word(options.out);
 }
 
