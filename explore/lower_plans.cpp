@@ -197,16 +197,22 @@ void add_other_swaps(const LowerPlan& of, const result::Result& best,
       plans.push_back(of_bytes(of, "swaps " + in_gb(amount), Bytes(amount)));
 }
 
-/// A GPU that stores do not keep up with, held to half its rate, and down to a sixteenth: with the
-/// budget of its own that it has there, and with everything stored.
+/// A GPU that stores do not keep up with, held to half its rate, and on down to where everything
+/// that can leave has left in time: with the budget of its own that it has there, and with
+/// everything stored. Where that is too little at the lowest rate, nothing fits.
 void add_held_gpus(const LowerPlan& of, std::vector<LowerPlan>& plans) {
-  for (const int part : {2, 4, 8, 16}) {
+  constexpr int lowest = 1024;
+  const auto add_held = [&](int part, bool all) {
     const std::string words = fmt::format("its GPU held to 1/{} of its rate", part);
-    add(
-        of.scenario, words, [part](auto& machine) { slow_gpu(machine, 1.0 / part); }, plans);
-    const LowerPlan held = plans.back();
-    plans.push_back(of_bytes(held, "stores all that can leave, " + words, description::all_bytes));
-  }
+    LowerPlan held{words, of.scenario};
+    slow_gpu(held.scenario.machine, 1.0 / part);
+    if (all) held = of_bytes(held, "stores all that can leave, " + words, description::all_bytes);
+    plans.push_back(std::move(held));
+  };
+  add_held(lowest, true);
+  plans.back().opens_list = true;
+  for (int part = 2; part < lowest; part *= 2)
+    for (const bool all : {false, true}) add_held(part, all);
 }
 
 /// What stays takes neither drives nor links: as little as fits makes the shortest step.
@@ -215,7 +221,7 @@ void add_other_budgets(const LowerPlan& of, const result::Result& best,
   if (!best.feasible()) {
     plans.push_back(of_bytes(of, "stores all that can leave", description::all_bytes));
     if (of.bytes_words.empty()) add_held_gpus(of, plans);
-    for (LowerPlan& plan : plans) plan.ends_list = true;
+    for (LowerPlan& plan : plans) plan.ends_list = !plan.opens_list;
     return;
   }
   const std::uint64_t bytes =
