@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reports/result/result.hpp"
+#include "reports/answer/comparison.hpp"
 #include "reports/screen.hpp"
 
 #include <ostream>
@@ -16,10 +16,7 @@ struct Contender {
   std::string failure = "";
 };
 
-/// Who does not take part.
-struct LeftOut {
-  std::string label, reason;
-};
+using answer::LeftOut;
 
 /// Results side by side, one row per metric. "*" marks the best of a row among those that fit: each
 /// that reads the same as the best, none where all do or where the best is 0; a line below the

@@ -1,5 +1,7 @@
 #include "reports/result/validation.hpp"
 
+#include "reports/result/reading.hpp"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
@@ -179,6 +181,52 @@ void to_json(nlohmann::json& json, const Validation& v) {
     json["storage"][name]["asked"] = bytes_json(books.asked);
     json["storage"][name]["disk"] = books.disk ? bytes_json(*books.disk) : nlohmann::json(nullptr);
   }
+}
+
+void from_json(const nlohmann::json& json, StorageBooks& books) {
+  const auto read_bytes = [](StorageBytes& bytes) {
+    return [&bytes](const nlohmann::json& in) {
+      read(in, "read", bytes.read);
+      read(in, "write", bytes.write);
+    };
+  };
+  read_part(json, "asked", read_bytes(books.asked));
+  if (json.contains("disk") && json["disk"].is_object())
+    read_part(json, "disk", read_bytes(books.disk.emplace()));
+}
+
+void from_json(const nlohmann::json& json, Pacing& pacing) {
+  read(json, "jobs", pacing.jobs);
+  read(json, "overruns", pacing.overruns);
+  read(json, "largest_share", pacing.largest_share);
+  read(json, "late_s", pacing.late_s);
+}
+
+void from_json(const nlohmann::json& json, MemoryBooks& memory) {
+  read(json, "ledger_bytes", memory.ledger_bytes);
+  read(json, "kernel_bytes", memory.kernel_bytes);
+  read(json, "locked_ledger_bytes", memory.locked_ledger_bytes);
+  read(json, "locked_kernel_bytes", memory.locked_kernel_bytes);
+}
+
+void from_json(const nlohmann::json& json, Validation& v) {
+  require_schema(json, "validation");
+  v = {};
+  read(json, "device", v.device);
+  read(json, "real", v.real);
+  read(json, "emulated", v.emulated);
+  read(json, "notes", v.notes);
+  read(json, "measured", v.measured);
+  read(json, "predicted", v.predicted);
+  read(json, "errors", v.errors);
+  read(json, "suspects", v.suspects);
+  read(json, "synthetic", v.synthetic);
+  read(json, "weights_equal", v.weights_equal);
+  read(json, "losses", v.losses);
+  read(json, "pacing", v.pacing);
+  read(json, "memory", v.memory);
+  read(json, "storage", v.storage);
+  read(json, "machine", v.machine);
 }
 
 }  // namespace spillway::result
