@@ -26,10 +26,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 /// In the units that a tier is sold in.
 struct Unit {
   double bytes, small_bytes;
@@ -128,11 +124,23 @@ Outcome read_outcome(const std::string& text, int status) {
   return outcome;
 }
 
+result::Result result_of(const Outcome& outcome) {
+  if (outcome.result) return *outcome.result;
+  if (!outcome.complaints.empty()) throw description::ScenarioError(outcome.complaints);
+  if (description::is_bug(outcome.failure)) throw description::InternalError(outcome.failure);
+  throw description::DeviceError(outcome.failure);
+}
+
 std::vector<scenarios::SystemInfo> known_systems() {
   std::vector<scenarios::SystemInfo> systems;
   for (const strategies::System& system : strategies::catalogue())
     systems.push_back({system.name, system.defaults()});
   return systems;
+}
+
+description::Scenario scenario_of(const result::Result& result) {
+  return scenarios::read_scenario(result.scenario, {}, known_systems(), strategies::unsupported)
+      .scenario;
 }
 
 namespace {
@@ -213,8 +221,9 @@ result::Result simulate(const Backend& backend, const description::Scenario& wri
   if (effort.lower_plans)
     for (int round = 0; round < lower_rounds; ++round)
       if (!plans.improve()) break;
-  result::Result best = std::move(plans.result());
-  if (!plans.words().empty()) {
+  const bool other = is_better(plans.result(), own.result, worth_another_plan);
+  result::Result best = other ? std::move(plans.result()) : own.result;
+  if (other) {
     if (trace) simulate_as_planned(backend, plans.scenario(), trace, WhenFull::stop);
     best.scenario = own.result.scenario;
     for (auto peak : {&result::Result::gpu, &result::Result::host}) {
@@ -266,7 +275,7 @@ std::vector<Outcome> fork_all(const Backend& backend,
     return outcome_text(backend, scenarios[i], effort);
   };
   std::vector<Outcome> outcomes;
-  for (const Piece& piece : in_children(scenarios.size(), work, jobs > 0 ? jobs : default_jobs(),
+  for (const Piece& piece : in_children(scenarios.size(), work, jobs > 0 ? jobs : usable_cores(),
                                         limit_s, backend.watch))
     outcomes.push_back(outcome_of(piece));
   return outcomes;

@@ -17,12 +17,6 @@ using nlohmann::json;
 
 namespace {
 
-Scenario scenario_of(const result::Result& result) {
-  return scenarios::read_scenario(result.scenario, {}, explore::known_systems(),
-                                  strategies::unsupported)
-      .scenario;
-}
-
 /// With what would make it faster, and how far its headline numbers may be off.
 result::Result with_prospects(const explore::Backend& backend, const Scenario& scenario,
                               result::Result result, const explore::Effort& effort) {
@@ -39,9 +33,7 @@ void move_prospects(const result::Result& prospects, result::Result& plan) {
   result::add_what_ifs(plan, std::move(next));
   const json before = prospects, after = plan;
   for (const auto& [path, range] : prospects.range) {
-    std::string pointer = "/" + path;
-    std::replace(pointer.begin(), pointer.end(), '.', '/');
-    const json::json_pointer at(pointer);
+    const json::json_pointer at(scenarios::pointer_of(path));
     if (!before.contains(at) || !after.contains(at) || !after[at].is_number()) continue;
     const double factor = after[at].get<double>() / before[at].get<double>();
     plan.range[path] = {factor * range.first, factor * range.second};
@@ -63,7 +55,7 @@ json Completion::part_of(const explore::Backend& backend, const Found& found, Ta
     return part;
   }
   const result::Result& result = task == Task::runnable ? *found.runnable : *found.best;
-  const Scenario scenario = scenario_of(result);
+  const Scenario scenario = explore::scenario_of(result);
   if (task == Task::best_plan) {
     const auto outcome = explore::simulate_all(here, std::span(&scenario, 1)).front();
     if (outcome.result) part["result"] = *outcome.result;
@@ -85,7 +77,7 @@ void Completion::start(const Found& found, std::vector<Task> tasks) {
       return json{{"simulated", 0}, {"bugs", {description::as_bug(error.what())}}}.dump();
     }
   };
-  auto crew = std::make_unique<explore::Crew>(tasks.size(), work, explore::default_jobs(),
+  auto crew = std::make_unique<explore::Crew>(tasks.size(), work, explore::usable_cores(),
                                               explore::default_limit_s, backend_.watch);
   shifts_.push_back({std::move(tasks), std::move(crew)});
 }
@@ -121,7 +113,8 @@ void Completion::finish(const Found& found, FitAnswer& answer) {
       found.runnable && found.best && found.runnable->scenario == found.best->scenario;
   if (found.best && !same) {
     std::vector<Task> tasks = {Task::best};
-    if (!found.lower_plans && !explore::lower_plans(scenario_of(*found.best), *found.best).empty())
+    if (!found.lower_plans &&
+        !explore::lower_plans(explore::scenario_of(*found.best), *found.best).empty())
       tasks.push_back(Task::best_plan);  // takes over the what-ifs and ranges of the one before
     start(found, std::move(tasks));
   }

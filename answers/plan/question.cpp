@@ -135,8 +135,7 @@ answer::Certainty certainty_of(const result::Result& result) {
 void add_range(const explore::Backend& backend, result::Result& result) {
   explore::Backend patient = backend;  // what was found is to be whole, whatever ended the search
   patient.watch = {};
-  const auto scenario =
-      scenarios::read_scenario(result.scenario, {}, explore::known_systems()).scenario;
+  const auto scenario = explore::scenario_of(result);
   result.range = explore::range_of(patient, scenario, result, scenario.run.seed);
 }
 

@@ -3,7 +3,6 @@
 #include "explore/more_memory.hpp"
 #include "explore/spread.hpp"
 #include "reports/result/what_if.hpp"
-#include "scenarios/description/bugs.hpp"
 #include "scenarios/offers.hpp"
 
 #include <fmt/format.h>
@@ -16,12 +15,6 @@ using description::Scenario;
 
 namespace {
 
-/// What kept a simulation from its result: a bug of ours says that it is one.
-[[noreturn]] void fail(const std::string& why) {
-  if (description::is_bug(why)) throw description::InternalError(why);
-  throw description::DeviceError(why);
-}
-
 /// In a child, which a limit or Ctrl-C ends, or, with a trace, which may be large, in this process.
 std::optional<result::Result> result_of(const explore::Backend& backend, const Scenario& scenario,
                                         result::Trace* trace) {
@@ -30,9 +23,7 @@ std::optional<result::Result> result_of(const explore::Backend& backend, const S
                                                    {explore::WhenFull::find_need})
                                  .front();
   if (outcome.not_tried) return std::nullopt;
-  if (!outcome.complaints.empty()) throw description::ScenarioError(std::move(outcome.complaints));
-  if (!outcome.result) fail(outcome.failure);
-  return std::move(outcome.result);
+  return explore::result_of(outcome);
 }
 
 }  // namespace
