@@ -77,8 +77,8 @@ void compare(Options options) {
   Monitor monitor("simulating", options.limit_s);
   monitor.expect(field.entries.size());
   const bool table = !options.json && options.csv.empty();
-  const answer::Comparison comparison = answers::compare(
-      monitor.backend(), std::move(field), {options.run.range, table, today()});
+  const answer::Comparison comparison =
+      answers::compare(monitor.backend(), std::move(field), {options.run.range, table, today()});
   monitor.clear();
   for (const answer::LeftOut& one : comparison.left_out)
     std::cerr << "left out: " << one.label << ": " << one.reason << "\n";

@@ -51,8 +51,7 @@ void print_reasons(explore::Store& store, std::int64_t space, Form form) {
 void print_explanation(explore::Store& store, std::int64_t space, std::uint64_t number, Form form,
                        double limit_s) {
   Monitor monitor("simulating the next steps", limit_s);
-  const answer::Explanation found =
-      answers::explain(monitor.backend(), store, space, number);
+  const answer::Explanation found = answers::explain(monitor.backend(), store, space, number);
   monitor.clear();
   const reports::Screen screen = reports::screen_of(stdout);
   if (form == Form::json)

@@ -13,9 +13,8 @@ namespace {
 void plan_largest(const PlanOptions& options) {
   const answers::PlanQuestion question = question_of(options);
   Monitor monitor("models", options.limit_s);
-  const answer::Largest found =
-      answers::largest(monitor.backend(), question,
-                       [&monitor](const std::string& what) { monitor.say(what); });
+  const answer::Largest found = answers::largest(
+      monitor.backend(), question, [&monitor](const std::string& what) { monitor.say(what); });
   monitor.clear();
   if (options.json)
     print_json(found);

@@ -59,7 +59,8 @@ void add_plan_machine(CLI::App& plan) {
   auto options = std::make_shared<Options>();
   CLI::App* verb =
       plan.add_subcommand("machine", "the cheapest box that trains a model fast enough");
-  verb->add_option("--model", options->question.model, "a name of models/library or a file")->required();
+  verb->add_option("--model", options->question.model, "a name of models/library or a file")
+      ->required();
   verb->add_option("--tokens-per-day", options->question.tokens_per_day,
                    "what it has to train at least, such as 60M")
       ->transform(count_with_suffix())

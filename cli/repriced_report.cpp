@@ -37,7 +37,8 @@ void print_table(const explore::SpaceRow& space, const Repriced& found) {
     }
     for (const explore::ObjectiveRow& one : space.objectives)
       if (one.path != "price_usd")
-        cells.emplace_back(reports::human_value(one.path, point.row.objectives.value(one.path, json())));
+        cells.emplace_back(
+            reports::human_value(one.path, point.row.objectives.value(one.path, json())));
     cells.emplace_back(reports::human_price(point.price_usd));
     cells.emplace_back(reports::human_price(point.old_usd));
   }

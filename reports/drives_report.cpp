@@ -61,11 +61,11 @@ std::string others_words(const Drives& drives, const DriveClass* best, const Scr
       continue;
     }
     const Trial* most = fastest(one.trials);
-    text += paragraph(most ? fmt::format("No number of {} is enough: {} tokens/s with {}.",
-                                         one.name, human_number(most->result->tokens_per_s),
-                                         most->words)
-                           : "No number of " + one.name + " is enough.",
-                      screen);
+    text +=
+        paragraph(most ? fmt::format("No number of {} is enough: {} tokens/s with {}.", one.name,
+                                     human_number(most->result->tokens_per_s), most->words)
+                       : "No number of " + one.name + " is enough.",
+                  screen);
   }
   return text;
 }

@@ -49,8 +49,7 @@ bool same_objectives(const Space& space, const Result& now, const Result& then) 
   });
 }
 
-void add_row(Table& table, const Space& space, const Result& now,
-             const NextStep& step) {
+void add_row(Table& table, const Space& space, const Result& now, const NextStep& step) {
   auto& cells = table.rows.emplace_back();
   cells.emplace_back(step.words);
   const std::vector<std::string> others = other_objectives(space);
@@ -70,8 +69,8 @@ void add_row(Table& table, const Space& space, const Result& now,
 }
 
 /// The point and each step from it, a line each.
-std::string table_of(const Space& space, const Result& now,
-                     const std::vector<NextStep>& steps, const Screen& screen) {
+std::string table_of(const Space& space, const Result& now, const std::vector<NextStep>& steps,
+                     const Screen& screen) {
   Table table;
   table.columns = {{"with", Align::left, 0},
                    {"tokens/s", Align::right, 0},
@@ -110,8 +109,7 @@ std::string relieved_by(const std::string& words) {
 }
 
 /// What costs less and does as well, which only a space without it leaves out.
-std::string bargains(const Space& space, const Result& now,
-                     const std::vector<NextStep>& steps) {
+std::string bargains(const Space& space, const Result& now, const std::vector<NextStep>& steps) {
   std::vector<std::string> found;
   for (const NextStep& step : steps) {
     if (!step.result || !step.unmet.empty() || step.system) continue;
@@ -135,9 +133,8 @@ std::string about(const answer::Point& point, const Result& now,
     text += before + axis + " " + (value.is_string() ? value.get<std::string>() : value.dump());
     before = ", ";
   }
-  text +=
-      fmt::format(". It trains at {} tokens/s, {} a step", human_number(now.tokens_per_s),
-                  human_time(now.step_time_s));
+  text += fmt::format(". It trains at {} tokens/s, {} a step", human_number(now.tokens_per_s),
+                      human_time(now.step_time_s));
   if (now.price_usd) text += ", on a box for " + human_price(*now.price_usd);
   text += ".";
   if (const NextStep* limit = best(steps, false);
@@ -175,8 +172,7 @@ std::string explanation_report(const Explanation& explanation, const Screen& scr
   const std::vector<NextStep>& steps = explanation.steps;
   std::string text = paragraph(about(explanation.point, now, steps), screen);
   text += "\n" + table_of(explanation.space, now, steps, screen) + "\n";
-  for (const std::string& words :
-       {best_words(now, steps), bargains(explanation.space, now, steps)})
+  for (const std::string& words : {best_words(now, steps), bargains(explanation.space, now, steps)})
     if (!words.empty()) text += paragraph(words, screen);
   return text;
 }

@@ -63,9 +63,8 @@ std::string evidence(const BestMachine& found, const Screen& screen) {
 
 /// Tokens a day, with their range where there is one.
 std::string day_words(const result::Result& result) {
-  return with_range(
-      human_number(tokens_per_day(result)), result, "throughput.tokens_per_s",
-      [](double tokens_per_s) { return human_number(tokens_per_s * 86400); });
+  return with_range(human_number(tokens_per_day(result)), result, "throughput.tokens_per_s",
+                    [](double tokens_per_s) { return human_number(tokens_per_s * 86400); });
 }
 
 /// What became of the boxes that cost less.
@@ -133,7 +132,8 @@ std::string answer_report(const BestMachine& found, const Screen& screen) {
   say(cheaper_words(found));
   for (const BoxOffer& offer : found.systems)
     if (offer.meets && offer.trial.result->tokens_per_s > result.tokens_per_s)
-      say(fmt::format("{} is faster on this box, and was tried on it and cheaper ones only: "
+      say(
+          fmt::format("{} is faster on this box, and was tried on it and cheaper ones only: "
                       "--system {} searches "
                       "all boxes with it.",
                       offer.change, offer.change));
@@ -152,42 +152,39 @@ std::string near_words(const BestMachine& found, const Screen& screen) {
     const double rate = tokens_per_day(*found.nearest->trial.result);
     text = paragraph(
         fmt::format("Nearest: {} for {}: {} tokens a day, {} of what is asked, with {}.",
-                    found.nearest->words, human_price(found.nearest->price_usd),
-                    human_number(rate), human_share(rate / found.tokens_per_day),
-                    found.nearest->trial.words),
+                    found.nearest->words, human_price(found.nearest->price_usd), human_number(rate),
+                    human_share(rate / found.tokens_per_day), found.nearest->trial.words),
         screen);
   } else {
     text = paragraph("Nothing that was simulated within the budget fits.", screen);
   }
   return text +
-         paragraph(
-             found.dearer
-                 ? fmt::format(
-                       "What would do: {} more, for {} with {}: {} tokens a day. It is the "
-                       "cheapest above the budget as far as its most promising settings say.",
-                       human_price(found.dearer->price_usd - found.budget_usd),
-                       found.dearer->words, found.dearer->trial.words,
-                       human_number(tokens_per_day(*found.dearer->trial.result)))
-                 : "No box of the list above the budget was found to do it either.",
-             screen);
+         paragraph(found.dearer
+                       ? fmt::format(
+                             "What would do: {} more, for {} with {}: {} tokens a day. It is the "
+                             "cheapest above the budget as far as its most promising settings say.",
+                             human_price(found.dearer->price_usd - found.budget_usd),
+                             found.dearer->words, found.dearer->trial.words,
+                             human_number(tokens_per_day(*found.dearer->trial.result)))
+                       : "No box of the list above the budget was found to do it either.",
+                   screen);
 }
 
 std::string none_report(const BestMachine& found, const Screen& screen) {
   if (found.boxes == 0)
-    return paragraph(fmt::format("The cheapest box of {} costs {}.", found.list,
-                                 human_price(found.least_usd)),
-                     screen);
+    return paragraph(
+        fmt::format("The cheapest box of {} costs {}.", found.list, human_price(found.least_usd)),
+        screen);
   std::string text = paragraph(
       fmt::format("No box of {} for at most {} was found that trains {} tokens a day.", found.list,
                   human_price(found.budget_usd), human_number(found.tokens_per_day)),
       screen);
   text += paragraph(cheaper_words(found), screen) + near_words(found, screen);
   if (!found.untried.empty())
-    text += paragraph(
-        fmt::format("Not tried: systems that plan for one box, which takes its time; "
-                    "--system {} searches with them.",
-                    fmt::join(found.untried, ",")),
-        screen);
+    text += paragraph(fmt::format("Not tried: systems that plan for one box, which takes its time; "
+                                  "--system {} searches with them.",
+                                  fmt::join(found.untried, ",")),
+                      screen);
   return text;
 }
 

@@ -86,11 +86,11 @@ std::string active_text(const ModelCard& model) {
 }  // namespace
 
 std::string model_report(const ModelCard& model, const Screen& screen) {
-  std::string text = paragraph(
-      fmt::format("{} ({}): {} parameters in {} tensors{}, {} blocks", model.name,
-                  model.model_type, human_count(model.parameters), model.tensors.size(),
-                  active_text(model), model.blocks),
-      screen);
+  std::string text =
+      paragraph(fmt::format("{} ({}): {} parameters in {} tensors{}, {} blocks", model.name,
+                            model.model_type, human_count(model.parameters), model.tensors.size(),
+                            active_text(model), model.blocks),
+                screen);
   text += paragraph(
       fmt::format("Micro-batch {} x {} tokens, tensor split {}: {} TFLOP forward per rank, {} of "
                   "activations saved without recomputation, {} operators a step",

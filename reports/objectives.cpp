@@ -24,9 +24,8 @@ std::string objective_title(const std::string& path) {
 }
 
 std::string human_value(const std::string& path, const nlohmann::json& value) {
-  if (!value.is_number()) return value.is_null()     ? "-"
-                                        : value.is_string() ? value.get<std::string>()
-                                                            : value.dump();
+  if (!value.is_number())
+    return value.is_null() ? "-" : value.is_string() ? value.get<std::string>() : value.dump();
   const double number = value.get<double>();
   const std::string last = path.substr(path.find_last_of('.') + 1);
   if (last.starts_with("usd_per_")) return fmt::format("${:.3g}", number);
@@ -34,8 +33,7 @@ std::string human_value(const std::string& path, const nlohmann::json& value) {
   if (last.ends_with("_years")) return human_years(number);
   if (last.ends_with("per_s")) return human_number(number);
   if (last.ends_with("_s")) return human_time(number);
-  if (path.starts_with("peak_bytes."))
-    return human_memory(static_cast<std::uint64_t>(number));
+  if (path.starts_with("peak_bytes.")) return human_memory(static_cast<std::uint64_t>(number));
   return human_number(number);
 }
 

@@ -24,12 +24,11 @@ std::string shell_word(const std::string& word) {
 
 std::string remedy_report(const answer::Remedy& remedy, const std::string& scenario,
                           const std::vector<std::string>& overrides, const Screen& screen) {
-  std::string text =
-      "\n" + paragraph("It fits with " + remedy.words + ": " +
-                           human_time(remedy.result.step_time_s) + " a step, " +
-                           human_number(remedy.result.tokens_per_s) + " tokens/s" +
-                           runs_with_words(remedy.result),
-                       screen);
+  std::string text = "\n" + paragraph("It fits with " + remedy.words + ": " +
+                                          human_time(remedy.result.step_time_s) + " a step, " +
+                                          human_number(remedy.result.tokens_per_s) + " tokens/s" +
+                                          runs_with_words(remedy.result),
+                                      screen);
   text += "  spillway simulate " + shell_word(scenario);
   for (const auto* all : {&overrides, &remedy.overrides})
     for (const std::string& one : *all) text += " --set " + shell_word(one);
@@ -39,9 +38,7 @@ std::string remedy_report(const answer::Remedy& remedy, const std::string& scena
 std::string remedies_note(const answer::Remedies& remedies, const std::string& ended,
                           const Screen& screen) {
   const std::string why =
-      ended.empty()
-          ? ""
-          : ended + " before all changes were tried; --limit SECONDS waits longer.";
+      ended.empty() ? "" : ended + " before all changes were tried; --limit SECONDS waits longer.";
   if (remedies.change && why.empty()) return "";
   const std::string text =
       remedies.change ? why

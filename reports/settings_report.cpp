@@ -34,8 +34,7 @@ std::string deepspeed_words(const BestSettings& settings, const SettingsWords& w
           : fmt::format("DeepSpeed cannot run it ({}). The fastest that {} can is {}: {}",
                         settings.refusal, version, deepspeed->words, speed);
   text += file_words(words);
-  if (!deepspeed->notes.empty())
-    text += fmt::format(" {}.", fmt::join(deepspeed->notes, "; "));
+  if (!deepspeed->notes.empty()) text += fmt::format(" {}.", fmt::join(deepspeed->notes, "; "));
   return text;
 }
 

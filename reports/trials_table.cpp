@@ -31,16 +31,13 @@ std::vector<Cell> run_cells(const result::Result& result) {
   constexpr double day_s = 86400;
   if (!result.run) return {"-", "-"};
   const auto& energy = result.run->usd.energy;
-  return {human_time(result.run->days * day_s),
-          energy ? human_price(*energy) : "-"};
+  return {human_time(result.run->days * day_s), energy ? human_price(*energy) : "-"};
 }
 
 }  // namespace
 
 bool reads_the_same(const result::Result& one, const result::Result& other) {
-  const auto equal = [](const Cell& a, const Cell& b) {
-    return a.text == b.text;
-  };
+  const auto equal = [](const Cell& a, const Cell& b) { return a.text == b.text; };
   const std::vector<Cell> cells = cells_of(one), others = cells_of(other);
   const std::size_t wear = 4;  // how long drives last differs by their number
   for (std::size_t i = 0; i < cells.size(); ++i)
@@ -93,8 +90,8 @@ std::string certainty_words(const result::Result& result, const answer::Certaint
 }
 
 std::string rate_words(const result::Result& result) {
-  return with_range(human_number(result.tokens_per_s), result,
-                             "throughput.tokens_per_s", human_number) +
+  return with_range(human_number(result.tokens_per_s), result, "throughput.tokens_per_s",
+                    human_number) +
          " tokens/s";
 }
 

@@ -51,8 +51,7 @@ description::Scenario read(const std::string& file, const std::vector<std::strin
 
 /// Each system's own parts on one file. What is wrong for all of them is wrong in the file.
 void add_systems(const CompareQuestion& question, const std::vector<std::string>& systems,
-                 const std::string& file, Field& field,
-                 std::vector<Complaint>& complaints) {
+                 const std::string& file, Field& field, std::vector<Complaint>& complaints) {
   std::vector<Complaint> refused;
   std::vector<answer::LeftOut> left_out;
   bool any = false;

@@ -192,8 +192,8 @@ answer::Explanation explain(const explore::Backend& backend, explore::Store& sto
   std::vector<explore::AxisRow> axes;
   for (const std::string& axis : space.axes)
     axes.push_back({axis, store.axis_values(number, axis)});
-  answer.steps = explore::next_steps(backend, stored["scenario"], axes, row->point,
-                                     space.constraints);
+  answer.steps =
+      explore::next_steps(backend, stored["scenario"], axes, row->point, space.constraints);
   return answer;
 }
 

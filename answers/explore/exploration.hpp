@@ -19,7 +19,8 @@ answer::Groups groups(explore::Store& store, std::int64_t space, const std::stri
 answer::Reasons reasons(explore::Store& store, std::int64_t space);
 
 /// Why is a point of the front what it is? What each next step would bring is simulated.
-///   Throws  ScenarioError: no such point, one that is not on the front, or one whose result another
+///   Throws  ScenarioError: no such point, one that is not on the front, or one whose result
+///   another
 ///           version of the program wrote and this one cannot read
 answer::Explanation explain(const explore::Backend& backend, explore::Store& store,
                             std::int64_t space, std::uint64_t number);

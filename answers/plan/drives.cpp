@@ -24,9 +24,9 @@ constexpr std::size_t pluggable = 4;
 std::string drives_of(const description::Scenario& scenario) {
   for (const description::StorageSpec& storage : scenario.machine.storage)
     if (storage.kind == description::StorageKind::ssd) return storage.name;
-  throw description::ScenarioError({{"command line", 0, 0, "scenario",
-                                     scenario.machine.name + " has no drives",
-                                     "name a scenario on another machine"}});
+  throw description::ScenarioError(
+      {{"command line", 0, 0, "scenario", scenario.machine.name + " has no drives",
+        "name a scenario on another machine"}});
 }
 
 /// "1 drive of nvme", "4 drives of nvme".

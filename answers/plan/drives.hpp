@@ -8,7 +8,7 @@ namespace spillway::answers {
 /// How many drives does this scenario need?
 struct DrivesQuestion {
   description::Scenario scenario;  ///< resolved
-  std::string parts;  ///< a price list whose drives are tried too: its name or file; "": none
+  std::string parts;        ///< a price list whose drives are tried too: its name or file; "": none
   std::uint64_t most = 16;  ///< drives that are tried at most
   double years = 0;         ///< that they have to last; 0: however long
   std::string today;        ///< as in PlanQuestion

@@ -106,8 +106,7 @@ void complete(const explore::Backend& backend, const MachineQuestion& question,
   if (question.range) add_range(patient, *out.answer->trial.result);
   out.result = explore::with_what_ifs(patient, *out.answer->trial.result);
   out.break_even = breaks_of(question.list, found);
-  const auto machine =
-      machine_of(question.list, found.answer->box).get<description::MachineFile>();
+  const auto machine = machine_of(question.list, found.answer->box).get<description::MachineFile>();
   for (const auto& [path, date] : machine.dates)
     if (!date.empty()) out.price_days.push_back(path.substr(path.find('.') + 1) + " of " + date);
   for (const auto& [path, source] : machine.sources)
@@ -157,11 +156,10 @@ BestMachine answer_of(const MachineQuestion& question, const BoxSearch& found) {
 MachineFound machine(const explore::Backend& backend, const MachineQuestion& question,
                      const std::function<void(double price_usd)>& progress) {
   const BoxNeed need = need_of(question);
-  BoxSearch found =
-      find_box(backend, question.list, need, question.most,
-               [&progress](double price_usd, std::uint64_t) {
-                 if (progress) progress(price_usd);
-               });
+  BoxSearch found = find_box(backend, question.list, need, question.most,
+                             [&progress](double price_usd, std::uint64_t) {
+                               if (progress) progress(price_usd);
+                             });
   std::vector<answer::Trial*> shown;
   for (auto* group : {&found.systems, &found.neighbours, &found.runners_up})
     for (explore::BoxOffer& offer : *group) shown.push_back(&offer.trial);

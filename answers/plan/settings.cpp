@@ -78,14 +78,10 @@ void add_deepspeed(const explore::Backend& backend, const json& base,
   }
   answer.refusal = found.refusal;
   if (!found.trial) return;
-  answer.deepspeed = {found.trial->words,
-                      found.trial == best,
-                      found.exported.version.text(),
-                      found.result->tokens_per_s,
-                      found.exported.scenario,
-                      found.exported.needs_nvme_path,
-                      found.exported.ds_config,
-                      found.exported.notes};
+  answer.deepspeed = {
+      found.trial->words,         found.trial == best,     found.exported.version.text(),
+      found.result->tokens_per_s, found.exported.scenario, found.exported.needs_nvme_path,
+      found.exported.ds_config,   found.exported.notes};
 }
 
 }  // namespace

@@ -12,7 +12,6 @@ namespace spillway::answers {
 ///   deepspeed  how its configuration is written
 ///   Throws     ScenarioError: what is wrong with all that could be tried
 answer::BestSettings settings(const explore::Backend& backend, const PlanQuestion& question,
-                              const std::string& model,
-                              const scenarios::ExportOptions& deepspeed);
+                              const std::string& model, const scenarios::ExportOptions& deepspeed);
 
 }  // namespace spillway::answers

@@ -68,10 +68,10 @@ void from_json(const json& in, Comparison& comparison) {
 json rows_of(const Comparison& comparison) {
   json rows = json::array();
   for (const Compared& run : comparison.runs)
-    rows.push_back(run.result ? json(*run.result)
-                              : json{{"system", run.system},
-                                     {"scenario", run.scenario},
-                                     {"failure", run.failure}});
+    rows.push_back(
+        run.result
+            ? json(*run.result)
+            : json{{"system", run.system}, {"scenario", run.scenario}, {"failure", run.failure}});
   return rows;
 }
 

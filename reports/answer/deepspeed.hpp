@@ -16,9 +16,9 @@ struct VersionCost {
 
 /// A default, whether host memory is pinned, that the file leaves out and versions differ in.
 struct PinningDefault {
-  bool pins = false;               ///< the version that the file is read for does
-  std::string other_version;       ///< one that does the other
-  std::optional<VersionCost> cost; ///< absent: one of them does not fit, or cannot be simulated
+  bool pins = false;                ///< the version that the file is read for does
+  std::string other_version;        ///< one that does the other
+  std::optional<VersionCost> cost;  ///< absent: one of them does not fit, or cannot be simulated
 };
 
 /// What `spillway import` answers about a configuration of DeepSpeed.

@@ -149,12 +149,9 @@ void from_json(const json& in, NextStep& step) {
 }
 
 void to_json(json& out, const Explanation& explanation) {
-  out = {{"schema", "spillway/answer/explain/1"},
-         {"space", explanation.space},
-         {"number", explanation.point.number},
-         {"point", explanation.point.point},
-         {"result", explanation.result},
-         {"steps", explanation.steps}};
+  out = {{"schema", "spillway/answer/explain/1"}, {"space", explanation.space},
+         {"number", explanation.point.number},    {"point", explanation.point.point},
+         {"result", explanation.result},          {"steps", explanation.steps}};
 }
 
 void from_json(const json& in, Explanation& explanation) {

@@ -9,12 +9,9 @@ using result::or_null;
 using result::read;
 
 void to_json(json& out, const BoxParts& box) {
-  out = {{"gpu", box.gpu},
-         {"gpus", box.gpus},
-         {"host", box.host},
-         {"host_memory_bytes", box.host_memory_bytes},
-         {"drive", nullptr},
-         {"drives", box.drives}};
+  out = {{"gpu", box.gpu},   {"gpus", box.gpus},
+         {"host", box.host}, {"host_memory_bytes", box.host_memory_bytes},
+         {"drive", nullptr}, {"drives", box.drives}};
   if (!box.drive.empty()) out["drive"] = box.drive;
 }
 
@@ -28,12 +25,8 @@ void from_json(const json& in, BoxParts& box) {
 }
 
 void to_json(json& out, const BoxOffer& offer) {
-  out = {{"change", offer.change},
-         {"words", offer.words},
-         {"box", offer.box},
-         {"price_usd", offer.price_usd},
-         {"meets", offer.meets},
-         {"trial", offer.trial}};
+  out = {{"change", offer.change},       {"words", offer.words}, {"box", offer.box},
+         {"price_usd", offer.price_usd}, {"meets", offer.meets}, {"trial", offer.trial}};
 }
 
 void from_json(const json& in, BoxOffer& offer) {

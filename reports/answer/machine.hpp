@@ -23,16 +23,16 @@ struct BoxOffer {
 /// Where another box becomes the cheapest, when the prices of all memory or of all drives move
 /// together.
 struct PriceBreak {
-  std::string part;          ///< "dram", "ssd"
-  std::string drive;         ///< whose price stands for all drives; "" of memory
-  double factor = 1;         ///< of the prices of the list, above or below 1
-  double usd = 0;            ///< now: of a GiB of memory, of that drive
-  std::string words;         ///< the winner beyond it
+  std::string part;   ///< "dram", "ssd"
+  std::string drive;  ///< whose price stands for all drives; "" of memory
+  double factor = 1;  ///< of the prices of the list, above or below 1
+  double usd = 0;     ///< now: of a GiB of memory, of that drive
+  std::string words;  ///< the winner beyond it
 };
 
 /// What `spillway plan machine` answers: the cheapest box that trains a model fast enough.
 struct BestMachine {
-  std::string list;  ///< the price list's name
+  std::string list;                           ///< the price list's name
   double tokens_per_day = 0, budget_usd = 0;  ///< that are asked for
   std::optional<BoxOffer> answer;             ///< absent: no box within the budget does it
   std::vector<BoxOffer> neighbours;           ///< a part more, less or other than the answer
@@ -41,12 +41,12 @@ struct BestMachine {
   /// Without an answer: the fastest within the budget whose drives last, and the cheapest above it
   /// that does.
   std::optional<BoxOffer> nearest, dearer;
-  bool whole = true;             ///< every cheaper box is ruled out or misses it
-  std::uint64_t boxes = 0;       ///< within the budget
-  std::uint64_t cheaper = 0;     ///< than the answer; without one, all within the budget
-  std::uint64_t ruled_out = 0;   ///< of them, by bounds alone
-  std::uint64_t missed = 0;      ///< of them, by simulation of all that bounds leave
-  std::uint64_t meeting = 0;     ///< other boxes that were simulated and do it
+  bool whole = true;            ///< every cheaper box is ruled out or misses it
+  std::uint64_t boxes = 0;      ///< within the budget
+  std::uint64_t cheaper = 0;    ///< than the answer; without one, all within the budget
+  std::uint64_t ruled_out = 0;  ///< of them, by bounds alone
+  std::uint64_t missed = 0;     ///< of them, by simulation of all that bounds leave
+  std::uint64_t meeting = 0;    ///< other boxes that were simulated and do it
   std::uint64_t late_missed = 0, bounded = 0, simulated = 0;
   std::vector<std::string> late_systems;  ///< that were tried on the answer and cheaper boxes only
   std::vector<std::string> untried;       ///< systems that plan for one box: they were not searched

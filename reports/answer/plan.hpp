@@ -7,11 +7,11 @@ namespace spillway::answer {
 /// What `spillway plan largest` answers: the largest model, the longest context and the largest
 /// batch that fit on a machine.
 struct Largest {
-  std::string model, system;       ///< of the largest; "": none fits
-  std::uint64_t context = 0;       ///< tokens of a sample, of all but `contexts`
-  std::vector<Trial> models;       ///< the smallest first, each with its fastest system
-  std::vector<Trial> contexts;     ///< of `model` at micro-batch 1, the shortest first
-  std::vector<Trial> batches;      ///< of `model`, the smallest first
+  std::string model, system;    ///< of the largest; "": none fits
+  std::uint64_t context = 0;    ///< tokens of a sample, of all but `contexts`
+  std::vector<Trial> models;    ///< the smallest first, each with its fastest system
+  std::vector<Trial> contexts;  ///< of `model` at micro-batch 1, the shortest first
+  std::vector<Trial> batches;   ///< of `model`, the smallest first
   TrialCounts counts;
   Certainty certainty;
   std::string old_prices;  ///< which prices are more than a year old; "": none is

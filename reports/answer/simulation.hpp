@@ -25,11 +25,11 @@ struct WhatIf {
 /// faster, and, where it does not fit, what makes it fit.
 struct Simulation {
   result::Result result;
-  std::vector<Setting> settings;     ///< by path; the model's keys stay out
-  std::vector<WhatIf> what_ifs;      ///< the shortest step first; none of a run that does not fit
-  std::optional<Remedies> remedy;    ///< absent: it fits, or nobody asked
-  std::string old_prices;            ///< which prices are more than a year old; "": none is
-  std::vector<std::string> warnings; ///< about what is legal, but hardly meant
+  std::vector<Setting> settings;      ///< by path; the model's keys stay out
+  std::vector<WhatIf> what_ifs;       ///< the shortest step first; none of a run that does not fit
+  std::optional<Remedies> remedy;     ///< absent: it fits, or nobody asked
+  std::string old_prices;             ///< which prices are more than a year old; "": none is
+  std::vector<std::string> warnings;  ///< about what is legal, but hardly meant
 };
 
 /// Of the result's what-ifs.

@@ -102,8 +102,8 @@ void to_json(nlohmann::json& json, const Fidelity& fidelity) {
 
 void from_json(const nlohmann::json& json, Verdict& verdict) {
   const auto word = json.get<std::string>();
-  for (const Verdict one : {Verdict::ok, Verdict::open, Verdict::skip, Verdict::miss,
-                            Verdict::drift, Verdict::closed})
+  for (const Verdict one :
+       {Verdict::ok, Verdict::open, Verdict::skip, Verdict::miss, Verdict::drift, Verdict::closed})
     if (word == to_string(one)) verdict = one;
 }
 

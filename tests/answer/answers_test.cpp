@@ -57,8 +57,8 @@ BestSettings settings() {
   all.model = "gpt2";
   all.trials = {too_slow(), trial("lohan")};
   all.best = 1;
-  all.deepspeed = DeepSpeedChoice{"zero_offload", false, "0.18", 900, {{"model", "gpt2"}}, true,
-                                  json::object(), {"a note"}};
+  all.deepspeed = DeepSpeedChoice{"zero_offload",      false, "0.18",         900,
+                                  {{"model", "gpt2"}}, true,  json::object(), {"a note"}};
   all.refusal = "strategy.system: not there";
   return all;
 }
@@ -66,8 +66,8 @@ BestSettings settings() {
 BestMachine machine() {
   BestMachine all;
   all.list = "one_box", all.tokens_per_day = 20e6, all.budget_usd = 5000;
-  all.answer = BoxOffer{"", "1 x RTX 4090", {"RTX 4090", "desktop", "", 1, 0, 64}, 3000, true,
-                        trial("lohan, micro-batch 4")};
+  all.answer = BoxOffer{"",   "1 x RTX 4090", {"RTX 4090", "desktop", "", 1, 0, 64},
+                        3000, true,           trial("lohan, micro-batch 4")};
   all.neighbours = {*all.answer};
   all.break_even = {{"dram", "", 2, 5, "2 x RTX 3090"}};
   all.late_systems = {"teraio"};
@@ -100,7 +100,9 @@ Space space() {
 }
 
 Explanation explanation() {
-  return {space(), point(), sample_that_fits(),
+  return {space(),
+          point(),
+          sample_that_fits(),
           {{"one more drive", false, sample_that_fits(), "", "", 3000.0},
            {"lohan", true, std::nullopt, "does not fit", "", std::nullopt}}};
 }
@@ -122,7 +124,9 @@ Probe probe() {
 }
 
 ImportedScenario imported() {
-  return {{{"model", "gpt2"}}, "0.18", PinningDefault{false, "0.19", VersionCost{1, 2, 3, 4}},
+  return {{{"model", "gpt2"}},
+          "0.18",
+          PinningDefault{false, "0.19", VersionCost{1, 2, 3, 4}},
           {"a note"}};
 }
 
@@ -199,8 +203,8 @@ TEST(Comparison, IsAnArrayOfResultsForOtherPrograms) {
   const json rows = rows_of(comparison());
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0], json(sample_that_fits()));
-  EXPECT_EQ(rows[1], (json{{"system", "lohan"}, {"scenario", {{"model", "gpt2"}}},
-                           {"failure", "a bug"}}));
+  EXPECT_EQ(rows[1],
+            (json{{"system", "lohan"}, {"scenario", {{"model", "gpt2"}}}, {"failure", "a bug"}}));
   const Comparison read = rows.get<Comparison>();
   EXPECT_EQ(read.runs.at(0).result->step_time_s, 40);
   EXPECT_EQ(read.runs.at(1).failure, "a bug");

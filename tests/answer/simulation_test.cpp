@@ -20,9 +20,9 @@ Simulation sample() {
   simulation.result = sample_that_fits();
   simulation.settings = {{"training.micro_batch", "4", "a.json:12"}};
   simulation.what_ifs = what_ifs_of(simulation.result);
-  simulation.remedy = Remedies{Remedy{"64 GiB more", {"machine.host.memory=128 GiB"},
-                                      sample_that_fits()},
-                               std::nullopt, false};
+  simulation.remedy =
+      Remedies{Remedy{"64 GiB more", {"machine.host.memory=128 GiB"}, sample_that_fits()},
+               std::nullopt, false};
   simulation.old_prices = "More than a year old: the prices of gpu.";
   simulation.warnings = {"a warning"};
   return simulation;

@@ -9,9 +9,9 @@
 namespace spillway::answers {
 namespace {
 
-using nlohmann::json;
 using explore::Database;
 using explore::Store;
+using nlohmann::json;
 using testing::HasSubstr;
 
 const explore::Backend& sim() {

@@ -16,8 +16,7 @@ using testing::HasSubstr;
 /// What the schema refuses, in words; "" where it refuses nothing.
 std::string refused(const json& answer, const std::string& schema) {
   std::string text;
-  for (const auto& complaint :
-       scenarios::check_schema(scenarios::located_at(answer, {}), schema))
+  for (const auto& complaint : scenarios::check_schema(scenarios::located_at(answer, {}), schema))
     text += to_string(complaint) + "\n";
   return text;
 }
@@ -115,9 +114,9 @@ TEST(Answers, OfExplorationsAreThoseOfTheirSchemas) {
   const json found = answer_of(place, "explore space.json --db r.db --json");
   EXPECT_EQ(refused(found, "answer_front"), "");
   const std::string number = found.at("front").at(0).at("number").dump();
-  EXPECT_EQ(refused(answer_of(place, "explore explain r.db " + number + " --json"),
-                    "answer_explain"),
-            "");
+  EXPECT_EQ(
+      refused(answer_of(place, "explore explain r.db " + number + " --json"), "answer_explain"),
+      "");
   for (const char* which : {"--why", "--best-per training.micro_batch"})
     EXPECT_EQ(refused(answer_of(place, std::string("explore show r.db --json ") + which),
                       "answer_points"),
@@ -130,10 +129,10 @@ TEST(Answers, OfTheOtherVerbsAreThoseOfTheirSchemas) {
   EXPECT_EQ(refused(answer_of(place, "model llama-3.2-1b --json"), "answer_model"), "");
   EXPECT_EQ(refused(answer_of(place, "model gpt2 --json --activations"), "answer_model"), "");
   EXPECT_EQ(refused(answer_of(place, "fidelity --filter memascend.qwen7b --json"), "fidelity"), "");
-  EXPECT_EQ(refused(answer_of(place,
-                              "import tests/data/kineto_two_gpus.json -o profile.csv --json"),
-                    "answer_import_profile"),
-            "");
+  EXPECT_EQ(
+      refused(answer_of(place, "import tests/data/kineto_two_gpus.json -o profile.csv --json"),
+              "answer_import_profile"),
+      "");
 }
 
 TEST(Answers, OfRealRunsAreThoseOfTheirSchemas) {
