@@ -61,7 +61,7 @@ answer::Probe answer_of(const hw_backend::Probed& probed, const DeviceChoice& de
   for (const Measurement& each : probed.measurements) answer.measurements.push_back(plain(each));
   for (const hw_backend::ProductRate& each : probed.products)
     answer.products.push_back({plain(each.flops_per_s), each.shape.rows, each.shape.columns,
-                               each.shape.inner, hw_backend::to_string(each.type)});
+                               each.shape.inner, std::string(hw_backend::to_string(each.type))});
   return answer;
 }
 

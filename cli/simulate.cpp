@@ -153,7 +153,8 @@ void simulate(const Options& options) {
   if (options.json) {
     if (!options.no_remedy && answers::needs_remedy(resolved.scenario, simulation.result))
       simulation.remedy = remedies_of(options, resolved.scenario, simulation.result, monitor);
-    return print_json(flat(simulation));
+    print_json(flat(simulation));
+    return monitor.finish();
   }
   if (options.csv) {
     std::ostringstream text;

@@ -1,6 +1,7 @@
 #include "reports/answer/comparison.hpp"
 #include "reports/answer/deepspeed.hpp"
 #include "reports/answer/exploration.hpp"
+#include "reports/answer/fit.hpp"
 #include "reports/answer/machine.hpp"
 #include "reports/answer/model.hpp"
 #include "reports/answer/plan.hpp"
@@ -130,6 +131,16 @@ ImportedScenario imported() {
           {"a note"}};
 }
 
+FitAnswer fit() {
+  FitAnswer all;
+  all.fits = true, all.runnable = sample_that_fits();
+  all.needed_bytes = {{"gpu", 7}, {"host", 8}};
+  all.needs = {{"lohan", result::RunsWith{"DeepSpeed", true}, {{"gpu", 9}}, {{"gpu", 7}}, "GPU"}};
+  all.change = FitChange{"one more drive", {"machine.storage.nvme.count=2"}, 900, 3000};
+  all.notes = {"a note"}, all.bounded = 5, all.simulated = 3;
+  return all;
+}
+
 /// What reading an answer says is wrong, in words.
 template <class Answer>
 std::string refusal(const json& in) {
@@ -164,6 +175,7 @@ void expect_readable(const Answer& answer, const std::string& name) {
 }
 
 TEST(Answers, AreReadWithDefaultsAndAnotherVersionIsNamed) {
+  expect_readable(fit(), "fit");
   expect_readable(largest(), "largest");
   expect_readable(drives(), "drives");
   expect_readable(settings(), "settings");
