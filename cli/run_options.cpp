@@ -1,6 +1,7 @@
 #include "cli/run_options.hpp"
 
 #include "cli/common.hpp"
+#include "explore/spread.hpp"
 #include "scenarios/description/quantity.hpp"
 
 #include <fmt/format.h>
@@ -35,6 +36,12 @@ void add_tokens(CLI::App& verb, RunOptions& options) {
   verb.add_option("--epochs", options.epochs, "passes over the data set; else 1")
       ->check(CLI::PositiveNumber)
       ->needs(data);
+}
+
+void add_range(const RunOptions& options, const description::Scenario& scenario,
+               result::Result& result) {
+  if (options.range)
+    result.range = explore::range_of(simulator(), scenario, result, scenario.run.seed);
 }
 
 std::optional<double> tokens_of(const RunOptions& options) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "reports/result/result.hpp"
+#include "scenarios/description/scenario.hpp"
+
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
@@ -22,6 +25,10 @@ void add_tokens(CLI::App& verb, RunOptions& options);
 /// The tokens that they make; nothing where nothing is said.
 ///   Throws  ScenarioError
 std::optional<double> tokens_of(const RunOptions& options);
+
+/// Adds ranges to what fits, where they are asked for.
+void add_range(const RunOptions& options, const description::Scenario& scenario,
+               result::Result& result);
 
 /// "path=value" that says so to a scenario; empty where nothing is said.
 std::vector<std::string> run_overrides(const RunOptions& options);

@@ -9,6 +9,7 @@
 #include "reports/explain.hpp"
 #include "reports/gzip.hpp"
 #include "reports/human.hpp"
+#include "reports/memory_snapshot.hpp"
 #include "reports/remedy_report.hpp"
 #include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
@@ -26,7 +27,7 @@ namespace {
 struct Options {
   std::string scenario;
   std::vector<std::string> overrides;
-  std::string trace_file;
+  std::string trace_file, snapshot_file;
   double limit_s = 0;  ///< 0: simulation_limit_s and remedy_limit_s
   RunOptions run;
   PriceOptions prices;
@@ -123,7 +124,7 @@ answer::Simulation run(const Options& options, const scenarios::Resolved& resolv
   question.scenario = resolved;
   question.today = today();
   question.range = options.run.range;
-  if (!options.trace_file.empty()) question.trace = &trace;
+  if (!options.trace_file.empty() || !options.snapshot_file.empty()) question.trace = &trace;
   question.begin_run = [&] {
     monitor.begin("simulating", options.limit(simulation_limit_s));
     if (question.trace) monitor.let_go();
@@ -143,6 +144,12 @@ void write_trace(const Options& options, const result::Trace& trace) {
                options.trace_file.c_str(), reports::human_count(trace.spans.size()).c_str());
 }
 
+void write_snapshot(const Options& options, const result::Trace& trace) {
+  write_file(options.snapshot_file, reports::memory_snapshot(trace));
+  std::fprintf(stderr, "%s: %s buffers; drop it on https://pytorch.org/memory_viz\n",
+               options.snapshot_file.c_str(), reports::human_count(trace.buffers.size()).c_str());
+}
+
 void simulate(const Options& options) {
   scenarios::Resolved resolved = read(options.scenario, options.overrides);
   price_anew(options.prices, resolved.scenario.machine);
@@ -150,6 +157,7 @@ void simulate(const Options& options) {
   result::Trace trace;
   answer::Simulation simulation = run(options, resolved, monitor, trace);
   if (!options.trace_file.empty()) write_trace(options, trace);
+  if (!options.snapshot_file.empty()) write_snapshot(options, trace);
   if (options.json) {
     if (!options.no_remedy && answers::needs_remedy(resolved.scenario, simulation.result))
       simulation.remedy = remedies_of(options, resolved.scenario, simulation.result, monitor);
@@ -178,6 +186,9 @@ void add_simulate(CLI::App& app) {
   add_prices(*verb, options->prices);
   verb->add_option("--trace", options->trace_file,
                    "write a Chrome/Perfetto trace of the run; packed where the name ends in .gz");
+  verb->add_option("--memory-snapshot", options->snapshot_file,
+                   "write every buffer of the run as PyTorch's memory_viz opens it")
+      ->type_name("FILE");
   auto topic = std::make_shared<std::string>();
   CLI::Option* explain =
       verb->add_option("--explain", *topic,

@@ -73,6 +73,12 @@ result::Result simulate(const Backend& backend, const description::Scenario& sce
                         result::Trace* trace = nullptr,
                         const Effort& effort = {WhenFull::find_need});
 
+/// The better of `own`, what came of the plan for all of the machine, and plans for less, which are
+/// simulated in children side by side.
+///   simulated  counts them
+result::Result with_lower_plans(const Backend& backend, const description::Scenario& scenario,
+                                result::Result own, std::uint64_t& simulated);
+
 /// simulate() as JSON: {"result"}, {"errors"} or {"failure"}; throws nothing.
 std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
                          const Effort& effort = {});

@@ -234,8 +234,9 @@ class Search {
     const std::function<std::string(std::size_t)> work = [&](std::size_t share) {
       return bounds_text(open, share, shares);
     };
-    const auto pieces =
-        explore::in_children(shares, work, shares, explore::default_limit_s, backend_.watch);
+    explore::Crew crew(shares, work, shares, explore::default_limit_s, backend_.watch);
+    backend_.prepare();  // beside them
+    const std::vector<explore::Piece> pieces = crew.finish();
     for (std::size_t share = 0; share < shares; ++share) {
       if (pieces[share].end == explore::Piece::End::not_tried) continue;
       const json bounds = json::parse(pieces[share].text, nullptr, false);
