@@ -1,5 +1,6 @@
+#include "cli/gui.hpp"
+
 #include "cli/common.hpp"
-#include "cli/verbs.hpp"
 
 #include <unistd.h>
 #include <cstring>

@@ -1,6 +1,7 @@
 #include "cli/program.hpp"
 
 #include "cli/common.hpp"
+#include "cli/gui.hpp"
 #include "cli/verbs.hpp"
 #include "cli/version.hpp"
 #include "hw_backend/interrupt.hpp"

@@ -23,8 +23,6 @@ void add_probe(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_explore(CLI::App& app);
 void add_plan(CLI::App& app);
-/// Where the application is: hands over to it.
-void add_gui(CLI::App& app);
 /// Hidden: manual pages and completions, from the options of all verbs.
 void add_generate(CLI::App& app);
 

@@ -92,6 +92,11 @@ void paint_gutter(QPainter& painter, const TimelineLook& look, const Counter& co
   painter.drawText(QRect(label.left() + 10, label.top() + 3, label.width() - 20, 18),
                    Qt::AlignVCenter | Qt::AlignLeft, QString::fromStdString(counter.name));
   painter.setFont(small_font(look.font));
+  painter.setPen(quiet_text(look.palette));
+  painter.drawText(
+      QRect(label.left() + 10, label.top() + 4, label.width() - 20, 18),
+      Qt::AlignVCenter | Qt::AlignRight,
+      "peak " + text_of(quantity_of(counter), static_cast<double>(counter.total.peak)));
   int y = label.top() + 22;
   for (const Series& series : counter.series) {
     if (counter.series.size() < 2 || y + 13 > label.bottom()) break;

@@ -30,8 +30,8 @@ class Worker : public QObject {
  public:
   using Id = std::uint64_t;
 
-  explicit Worker(QString program = spillway_program(),
-                  QStringList arguments = {"worker", "--jobs", "2"}, QObject* parent = nullptr);
+  explicit Worker(QString program = spillway_program(), QStringList arguments = {"worker"},
+                  QObject* parent = nullptr);
   ~Worker() override;
 
   /// The answer arrives as `answered` or `failed` with this number, once, unless it is cancelled.

@@ -30,8 +30,8 @@ std::vector<std::vector<Cell>> cells_of(const std::vector<AreaRow>& rows, Instan
   for (const AreaRow& row : rows) {
     const double time = seconds(row.time), bytes = static_cast<double>(row.bytes);
     const double share = span > 0 ? time / seconds(span) : 0;
-    Cell of_span = number_cell(qt(reports::human_share(share)), share);
-    of_span.share = share;
+    Cell mean = number_cell(QString::number(share, 'f', 2), share);
+    mean.share = share;
     cells.push_back(
         {text_cell(qt(row.track)), text_cell(qt(row.kind)),
          number_cell(qt(reports::human_count(row.count)), double(row.count)),
@@ -169,7 +169,7 @@ void TimelinePage::show_area() {
   area_words_->setText((marked ? "Marked: " : "In what is shown: ") +
                        text_of(Quantity::seconds, seconds(to - from)) +
                        (marked ? QString() : "; Shift and the mouse mark a time span"));
-  area_.set({"Resource", "Operation", "Count", "Time", "Of span", "Bytes", "Rate"},
+  area_.set({"Resource", "Operation", "Count", "Time", "Mean at once", "Bytes", "Rate"},
             cells_of(area_rows(*trace, from, to), to - from));
 }
 
