@@ -190,7 +190,7 @@ std::vector<reports::Cell> run_cells(const result::Result& result) {
 
 bool reads_the_same(const result::Result& one, const result::Result& other) {
   const auto equal = [](const reports::Cell& a, const reports::Cell& b) {
-    return a.text == b.text;
+    return words(a.text) == words(b.text);
   };
   const std::vector<reports::Cell> cells = cells_of(one), others = cells_of(other);
   const std::size_t wear = 4;  // how long drives last differs by their number

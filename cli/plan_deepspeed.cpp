@@ -35,9 +35,8 @@ Configuration fastest_configuration(const std::vector<Trial>& trials,
     try {
       Configuration one;
       one.trial = trial;
-      one.exported = scenarios::export_deepspeed(
-          scenarios::read_scenario(trial->result->scenario, {}, systems).scenario, systems,
-          options);
+      one.exported =
+          scenarios::export_deepspeed(explore::scenario_of(*trial->result), systems, options);
       back.push_back(scenarios::read_scenario(one.exported.scenario, {}, systems).scenario);
       candidates.push_back(std::move(one));
     } catch (const description::ScenarioError& error) {

@@ -45,10 +45,7 @@ void add_range(const RunOptions& options, const description::Scenario& scenario,
 }
 
 void add_range(const RunOptions& options, result::Result& result) {
-  if (options.range)
-    add_range(options,
-              scenarios::read_scenario(result.scenario, {}, explore::known_systems()).scenario,
-              result);
+  if (options.range) add_range(options, explore::scenario_of(result), result);
 }
 
 std::optional<double> tokens_of(const RunOptions& options) {

@@ -9,6 +9,7 @@
 #include "reports/explain.hpp"
 #include "reports/gzip.hpp"
 #include "reports/human.hpp"
+#include "reports/memory_snapshot.hpp"
 #include "reports/result/what_if.hpp"
 #include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
@@ -28,7 +29,7 @@ namespace {
 struct Options {
   std::string scenario;
   std::vector<std::string> overrides;
-  std::string trace_file;
+  std::string trace_file, snapshot_file;
   double limit_s = 0;  ///< 0: simulation_limit_s and remedy_limit_s
   RunOptions run;
   PriceOptions prices;
@@ -149,12 +150,6 @@ void read_explain(Options& options, const std::string& word) {
                      scenario.run.steps));
 }
 
-/// What kept a simulation from its result: a bug of ours says that it is one.
-[[noreturn]] void fail(const std::string& why) {
-  if (description::is_bug(why)) throw description::InternalError(why);
-  throw description::DeviceError(why);
-}
-
 /// The scenario, and what each next piece of hardware would bring. Without a trace in a child of
 /// its own, which a limit or Ctrl-C ends.
 result::Result run(const Options& options, const description::Scenario& scenario, Monitor& monitor,
@@ -165,15 +160,12 @@ result::Result run(const Options& options, const description::Scenario& scenario
   if (monitor.ended()) refuse_to_wait(monitor, scenario);
   result::Result result;
   monitor.begin("simulating", options.limit(simulation_limit_s));
-  if (options.trace_file.empty()) {
+  if (options.trace_file.empty() && options.snapshot_file.empty()) {
     explore::Outcome outcome = explore::simulate_all(backend, std::span(&scenario, 1), 1, HUGE_VAL,
                                                      {explore::WhenFull::find_need})
                                    .front();
     if (outcome.not_tried) refuse_to_wait(monitor, scenario);
-    if (!outcome.complaints.empty())
-      throw description::ScenarioError(std::move(outcome.complaints));
-    if (!outcome.result) fail(outcome.failure);
-    result = std::move(*outcome.result);
+    result = explore::result_of(outcome);
   } else {
     monitor.let_go();
     result = explore::simulate(backend, scenario, &trace);
@@ -192,6 +184,12 @@ void write_trace(const Options& options, const result::Trace& trace) {
                options.trace_file.c_str(), reports::human_count(trace.spans.size()).c_str());
 }
 
+void write_snapshot(const Options& options, const result::Trace& trace) {
+  write_file(options.snapshot_file, reports::memory_snapshot(trace));
+  std::fprintf(stderr, "%s: %s buffers; drop it on https://pytorch.org/memory_viz\n",
+               options.snapshot_file.c_str(), reports::human_count(trace.buffers.size()).c_str());
+}
+
 void simulate(const Options& options) {
   scenarios::Resolved resolved = read(options.scenario, options.overrides);
   price_anew(options.prices, resolved.scenario.machine);
@@ -200,6 +198,7 @@ void simulate(const Options& options) {
   result::Result result = run(options, resolved.scenario, monitor, trace);
   add_range(options.run, resolved.scenario, result);
   if (!options.trace_file.empty()) write_trace(options, trace);
+  if (!options.snapshot_file.empty()) write_snapshot(options, trace);
   if (options.json) return print_json(nlohmann::json(result));
   if (options.csv) {
     std::ostringstream text;
@@ -223,6 +222,9 @@ void add_simulate(CLI::App& app) {
   add_prices(*verb, options->prices);
   verb->add_option("--trace", options->trace_file,
                    "write a Chrome/Perfetto trace of the run; packed where the name ends in .gz");
+  verb->add_option("--memory-snapshot", options->snapshot_file,
+                   "write every buffer of the run as PyTorch's memory_viz opens it")
+      ->type_name("FILE");
   auto topic = std::make_shared<std::string>();
   CLI::Option* explain =
       verb->add_option("--explain", *topic,

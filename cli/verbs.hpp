@@ -12,6 +12,7 @@ void add_fit(CLI::App& app);
 void add_systems(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_compare(CLI::App& app);
+void add_report(CLI::App& app);
 void add_model(CLI::App& app);
 void add_machine(CLI::App& app);
 void add_import(CLI::App& app);

@@ -12,6 +12,10 @@
 
 namespace spillway::explore {
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 Child start_child(const std::function<std::string()>& work) {
   Child child;
   int ends[2];

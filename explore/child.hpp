@@ -15,6 +15,8 @@ struct Child {
   std::chrono::steady_clock::time_point started;
 };
 
+double seconds_since(std::chrono::steady_clock::time_point start);
+
 /// Starts `work` in a process that dies with this one. What waits in the buffers of standard output
 /// is written first, or the child would write it again.
 Child start_child(const std::function<std::string()>& work);

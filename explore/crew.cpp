@@ -1,6 +1,7 @@
 #include "explore/crew.hpp"
 
 #include <poll.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,14 +10,6 @@
 #include <utility>
 
 namespace spillway::explore {
-
-namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-}  // namespace
 
 Crew::Crew(std::size_t count, std::function<std::string(std::size_t)> work, std::size_t jobs,
            double limit_s, Watch watch)
@@ -93,6 +86,12 @@ std::vector<Piece> in_children(std::size_t count, std::function<std::string(std:
   return Crew(count, std::move(work), jobs, limit_s, std::move(watch)).finish();
 }
 
-std::size_t default_jobs() { return std::max(1u, std::thread::hardware_concurrency()); }
+std::size_t usable_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+    return static_cast<std::size_t>(std::max(1, CPU_COUNT(&allowed)));
+  return std::max(1u, std::thread::hardware_concurrency());  // more cores than the set can hold
+}
 
 }  // namespace spillway::explore

@@ -69,7 +69,7 @@ class Crew {
 std::vector<Piece> in_children(std::size_t count, std::function<std::string(std::size_t)> work,
                                std::size_t jobs, double limit_s, Watch watch);
 
-/// As many as the machine has cores.
-std::size_t default_jobs();
+/// Simulations at a time where nobody says: the cores that this process may use.
+std::size_t usable_cores();
 
 }  // namespace spillway::explore

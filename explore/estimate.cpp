@@ -13,10 +13,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 /// Demands that are counted once for all points that differ along fast axes only.
 double groups_of(const Points& space, const Bounder& bounder) {
   double groups = 1;

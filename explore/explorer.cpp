@@ -288,14 +288,6 @@ SpaceRow row_of(const scenarios::Space& space) {
   return row;
 }
 
-std::size_t usable_cores() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-    return static_cast<std::size_t>(std::max(1, CPU_COUNT(&allowed)));
-  return std::max(1u, std::thread::hardware_concurrency());  // more cores than the set can hold
-}
-
 Exploration search(const Points& points, const Measures& measures, Store& store,
                    Evaluator& evaluator, const ExploreOptions& options) {
   return Explorer(points, measures, store, evaluator, options).run();

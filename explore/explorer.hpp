@@ -58,7 +58,4 @@ Exploration search(const Points& points, const Measures& measures, Store& store,
 /// The row of a space; its id is a hash of what the space asks, its base included.
 SpaceRow row_of(const scenarios::Space& space);
 
-/// Simulations at a time where nobody says: the cores that this process may use.
-std::size_t usable_cores();
-
 }  // namespace spillway::explore

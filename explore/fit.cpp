@@ -63,9 +63,7 @@ std::string left_out(const Figure& figure, const std::map<std::string, Setup>& s
 /// "strategy.optimizer.host_fill" of a resolved scenario, as text.
 std::string setting_of(const description::Scenario& scenario, const std::string& path) {
   const json all = scenario;
-  std::string pointer = "/" + path;
-  std::replace(pointer.begin(), pointer.end(), '.', '/');
-  const json::json_pointer at(pointer);
+  const json::json_pointer at(scenarios::pointer_of(path));
   if (!all.contains(at)) return "its default";
   return all[at].is_string() ? all[at].get<std::string>() : all[at].dump();
 }
@@ -155,10 +153,7 @@ class Experiment {
 
   std::vector<FigureValue> found_in(const Setups& setups, std::span<const Outcome> outcomes) const {
     std::vector<json> results;
-    for (const Outcome& outcome : outcomes) {
-      if (!outcome.result) throw description::InternalError(outcome.failure);
-      results.emplace_back(*outcome.result);
-    }
+    for (const Outcome& outcome : outcomes) results.emplace_back(result_of(outcome));
     std::vector<FigureValue> found;
     for (std::size_t i = 0; i < figures_.size(); ++i) {
       std::map<std::string, const json*> named;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <string>
 
 namespace spillway::explore {
 
@@ -43,17 +44,19 @@ void add_gpu_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
       [&](auto& machine) { machine.gpu.memory = lower; }, plans);
 }
 
-/// The next step, and one more to pass over a size at which nothing changes.
+/// The next step of what is usable, whatever of it a larger memory reserves, and one more to pass
+/// over a size at which nothing changes.
 void add_host_memory(const Scenario& scenario, const result::Result& best,
                      std::vector<LowerPlan>& plans) {
-  const Bytes memory = scenario.machine.host.memory;
-  if (memory.value() == 0) return;
-  const Bytes next = next_lower(memory, 1);
+  const description::HostSpec& host = scenario.machine.host;
+  if (host.memory.value() == 0) return;
+  const std::uint64_t reserve = host.memory.value() - host.usable().value();
+  const Bytes next = next_lower(host.usable(), 1);
   for (const Bytes lower : {next, next_lower(next, 1)})
-    if (!best.feasible() || best.host.total + best.host.reserve > lower.value())
+    if (!best.feasible() || best.host.total > lower.value())
       add(
           scenario, "planned for " + in_gib(lower) + " of host memory",
-          [&](auto& machine) { machine.host.memory = lower; }, plans);
+          [&](auto& machine) { machine.host.memory = Bytes(lower.value() + reserve); }, plans);
 }
 
 void slow_gpu(description::MachineFile& machine, double share) {
@@ -63,9 +66,10 @@ void slow_gpu(description::MachineFile& machine, double share) {
 
 /// What is fast can wait: the plan for slower kernels, at their pace.
 void add_slower_gpu(const Scenario& scenario, std::vector<LowerPlan>& plans) {
-  add(
-      scenario, "planned for half the rate of the GPU",
-      [](auto& machine) { slow_gpu(machine, 0.5); }, plans);
+  for (const int part : {2, 4})
+    add(
+        scenario, fmt::format("planned for 1/{} of the rate of the GPU", part),
+        [part](auto& machine) { slow_gpu(machine, 1.0 / part); }, plans);
 }
 
 /// The highest power of 2 to the power of 1 / steps that is not above `rate`: the same scale for
@@ -112,8 +116,8 @@ void slow_down(description::MachineFile& machine, double share) {
 }
 
 /// Who foresees what drives can take in time stores more on faster ones, and what it stores comes
-/// back late where reads and writes meet: the next lower rate of a scale that is the same for each
-/// machine, and the one above what the drives really did.
+/// back late where reads and writes meet: half their rate, and the next above what they really did
+/// of a scale that is the same for each machine.
 void add_slower_drives(const Scenario& scenario, const result::Result& best,
                        std::vector<LowerPlan>& plans) {
   double rate = 0, busy = 0;  // as if no request had a latency
@@ -130,12 +134,30 @@ void add_slower_drives(const Scenario& scenario, const result::Result& best,
                               best.step_time_s);
   }
   if (rate <= 0 || busy <= 0) return;
-  std::set<double> lower{grid_below(0.97 * rate, 1)};
-  lower.insert(std::min(*lower.begin(), 2 * grid_below(rate * busy, 1)));
-  for (const double held : lower)
+  for (const double held : std::set{rate / 2, std::min(rate / 2, 2 * grid_below(rate * busy, 1))})
     add(
         scenario, fmt::format("planned for {:.3g} GB/s of the drives", held / 1e9),
         [share = held / rate](auto& machine) { slow_down(machine, share); }, plans);
+}
+
+/// Who lets drives take what they can in time moves more than has to move, and where drives and
+/// host share a link their bytes wait for each other: all of it to host memory.
+void add_host_alone(const Scenario& scenario, const result::Result& best,
+                    std::vector<LowerPlan>& plans) {
+  const auto& io = best.io;
+  if (io.ssd_read + io.ssd_write + io.gpu_direct == 0) return;
+  LowerPlan plan{"planned for host memory without drives", scenario};
+  auto& homes = plan.scenario.strategy.activations.homes;
+  auto& knobs = plan.scenario.strategy.further;
+  const auto destinations = knobs.find("plan.destinations");
+  if (destinations != knobs.end() && destinations->second == R"(["ssd","host"])")
+    destinations->second = R"(["host"])";
+  else if (std::set<std::string>(homes.begin(), homes.end()) ==
+           std::set<std::string>{"host", "ssd"})
+    homes = {"host"};
+  else
+    return;
+  plans.push_back(std::move(plan));
 }
 
 /// The scenario with so many bytes of a micro-batch that leave the GPU.
@@ -173,13 +195,13 @@ void add_other_swaps(const LowerPlan& of, const result::Result& best,
       plans.push_back(of_bytes(of, "swaps " + in_gb(amount), Bytes(amount)));
 }
 
-/// A GPU that stores do not keep up with, held to half its rate and to a quarter: with the budget
-/// of its own that it has there, and with everything stored.
+/// A GPU that stores do not keep up with, held to half its rate, and down to a sixteenth: with the
+/// budget of its own that it has there, and with everything stored.
 void add_held_gpus(const LowerPlan& of, std::vector<LowerPlan>& plans) {
-  for (const auto& [share, part] : {std::pair{0.5, "half"}, std::pair{0.25, "a quarter of"}}) {
-    const std::string words = fmt::format("its GPU held to {} its rate", part);
+  for (const int part : {2, 4, 8, 16}) {
+    const std::string words = fmt::format("its GPU held to 1/{} of its rate", part);
     add(
-        of.scenario, words, [share = share](auto& machine) { slow_gpu(machine, share); }, plans);
+        of.scenario, words, [part](auto& machine) { slow_gpu(machine, 1.0 / part); }, plans);
     const LowerPlan held = plans.back();
     plans.push_back(of_bytes(held, "stores all that can leave, " + words, description::all_bytes));
   }
@@ -244,6 +266,7 @@ std::vector<LowerPlan> lower_plans(const LowerPlan& plan, const result::Result& 
   if (best.feasible() && planned) {
     add_slower_gpu(scenario, plans);
     add_slower_drives(scenario, best, plans);
+    add_host_alone(scenario, best, plans);
   }
   if (best.feasible() && part.policy == ActivationPolicy::swap && chooses_bytes)
     add_other_swaps(plan, best, plans);
@@ -252,10 +275,9 @@ std::vector<LowerPlan> lower_plans(const LowerPlan& plan, const result::Result& 
   return plans;
 }
 
-bool is_better(const result::Result& lower, const result::Result& own) {
-  constexpr double spread = 1.001;  // steps of one run repeat to 0.1 %
+bool is_better(const result::Result& lower, const result::Result& own, double factor) {
   if (!lower.feasible()) return false;
-  return !own.feasible() || own.step_time_s > spread * lower.step_time_s;
+  return !own.feasible() || own.step_time_s > factor * lower.step_time_s;
 }
 
 }  // namespace spillway::explore

@@ -21,7 +21,7 @@ struct LowerPlan {
 };
 
 /// Planners foresee a step, and may foresee it wrongly: a plan that uses less of the machine can be
-/// the faster one. What to try beside the plan for all of it, at most six; a plan for less is a
+/// the faster one. What to try beside the plan for all of it, at most nine; a plan for less is a
 /// plan for more, as memory can stay empty and what is fast can wait: the best of them is what the
 /// machine can do.
 ///   swap              other amounts: half and three quarters of what it swaps beyond the least,
@@ -29,11 +29,11 @@ struct LowerPlan {
 ///                     all; around one of ours an eighth less and more
 ///   tensor cache      nothing stored, which is best where it fits; a quarter, half and three
 ///                     quarters of what it stores. Where its own budget does not fit, all; its
-///                     own and all with the GPU held to half and to a quarter of its rate
+///                     own and all with the GPU held to a half to a sixteenth of its rate
 ///   plan              the next lower step of GPU memory (a fourth root of 2), the next two of host
-///                     memory (2) where it fills one, half the rate of the GPU, and of the drives
-///                     the next lower step (2) and the one above what they do in the step. Nothing
-///                     where nothing moves
+///                     memory (2) where it fills one, a half and a quarter of the rate of the
+///                     GPU, half that of the drives, a step above what they do in the step, and
+///                     no drives. Nothing where nothing moves
 ///   active gradients  updates held to between 1.4 and 2.8 times the rate at which they would take
 ///                     the whole step, twice; around one of ours an eighth root of 2 less and more
 ///   memory alone      where the plan of a swap for all of it does not fit
@@ -53,7 +53,9 @@ bool plans_ahead(const description::Scenario& scenario);
 /// one is, those of the best are tried, so often at most.
 inline constexpr int lower_rounds = 4;
 
-/// Which of two plans of one scenario is better by more than the steps of a run differ.
-bool is_better(const result::Result& lower, const result::Result& own);
+/// Steps of one run repeat to 0.1 %: what is better by no more is no reason to plan otherwise.
+inline constexpr double worth_another_plan = 1.001;
+/// Whether a plan fits where the other does not, or is faster by more than `factor`.
+bool is_better(const result::Result& lower, const result::Result& own, double factor = 1);
 
 }  // namespace spillway::explore

@@ -21,10 +21,6 @@ using Clock = std::chrono::steady_clock;
 /// Times that a scenario is tried whose process was ended from outside.
 constexpr int most_tries = 2;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 /// Resolves and simulates the scenario of a request, in a child.
 std::string answer(const Backend& backend, const json& scenario) {
   try {

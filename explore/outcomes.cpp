@@ -26,10 +26,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 /// In the units that a tier is sold in.
 struct Unit {
   double bytes, small_bytes;
@@ -128,11 +124,23 @@ Outcome read_outcome(const std::string& text, int status) {
   return outcome;
 }
 
+result::Result result_of(const Outcome& outcome) {
+  if (outcome.result) return *outcome.result;
+  if (!outcome.complaints.empty()) throw description::ScenarioError(outcome.complaints);
+  if (description::is_bug(outcome.failure)) throw description::InternalError(outcome.failure);
+  throw description::DeviceError(outcome.failure);
+}
+
 std::vector<scenarios::SystemInfo> known_systems() {
   std::vector<scenarios::SystemInfo> systems;
   for (const strategies::System& system : strategies::catalogue())
     systems.push_back({system.name, system.defaults()});
   return systems;
+}
+
+description::Scenario scenario_of(const result::Result& result) {
+  return scenarios::read_scenario(result.scenario, {}, known_systems(), strategies::unsupported)
+      .scenario;
 }
 
 namespace {
@@ -163,33 +171,68 @@ Planned simulate_as_planned(const Backend& backend, const description::Scenario&
 class BestPlan {
  public:
   BestPlan(const Backend& backend, const description::Scenario& written, result::Result own)
-      : backend_(backend), plan_{"", written}, best_(std::move(own)) {}
+      : backend_(backend), plan_{"", written}, own_(std::move(own)), best_(own_) {}
 
-  /// Tries the plans below the one at hand.
-  ///   Result  false when none of them is better
-  bool improve() {
+  /// Tries plans round by round, as long as one is better.
+  ///   in_children  those of a round side by side; else one after the other, in this process
+  void search(bool in_children) {
+    for (int round = 0; round < lower_rounds; ++round)
+      if ((in_children && !backend_.goes_on()) || !improve(in_children)) return;
+  }
+
+  /// Of what finish() gives.
+  const description::Scenario& scenario() const { return plan_.scenario; }
+  bool found() const { return is_better(best_, own_, worth_another_plan); }
+  std::uint64_t simulated() const { return simulated_; }
+
+  /// The best as a result of the scenario as it is written, with a note on the plan.
+  result::Result finish() {
+    if (!found()) return std::move(own_);
+    best_.scenario = own_.scenario;
+    best_.runs_with = own_.runs_with;
+    for (auto peak : {&result::Result::gpu, &result::Result::host}) {
+      (best_.*peak).capacity = (own_.*peak).capacity;
+      (best_.*peak).reserve = (own_.*peak).reserve;
+    }
+    best_.notes.push_back(fmt::format("{}: faster here than the plan for all of the machine",
+                                      fmt::join(words_, ", ")));
+    return std::move(best_);
+  }
+
+ private:
+  /// Result  false when no plan below the one at hand is better
+  bool improve(bool in_children) {
     const LowerPlan above = plan_;
     const std::vector<std::string> before = words_;
-    for (const LowerPlan& plan : lower_plans(above, best_)) {
+    const std::vector<LowerPlan> plans = lower_plans(above, best_);
+    const std::vector<Outcome> known = in_children ? all_of(plans) : std::vector<Outcome>();
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      const LowerPlan& plan = plans[i];
       std::vector<std::string> words = before;
       if (plan.bytes_words == plan.words) std::erase(words, above.bytes_words);
       if (plan.updates_words == plan.words) std::erase(words, above.updates_words);
       words.push_back(plan.words);
-      const bool fits = take(plan, std::move(words));
+      if (in_children && !known[i].result) continue;
+      const bool fits =
+          take(plan, std::move(words), in_children ? *known[i].result : result_of(plan));
       if (fits && plan.ends_list) break;
     }
     return words_ != before;
   }
 
-  const description::Scenario& scenario() const { return plan_.scenario; }
-  const std::vector<std::string>& words() const { return words_; }
-  result::Result& result() { return best_; }
+  result::Result result_of(const LowerPlan& plan) const {
+    return simulate_as_planned(backend_, plan.scenario, nullptr, WhenFull::stop).result;
+  }
 
- private:
+  std::vector<Outcome> all_of(const std::vector<LowerPlan>& plans) {
+    std::vector<description::Scenario> scenarios;
+    for (const LowerPlan& plan : plans) scenarios.push_back(plan.scenario);
+    simulated_ += scenarios.size();
+    return simulate_all(backend_, scenarios, 0, default_limit_s, {WhenFull::stop, false});
+  }
+
   /// Result  it fits
-  bool take(const LowerPlan& plan, std::vector<std::string> words) {
-    result::Result lower =
-        simulate_as_planned(backend_, plan.scenario, nullptr, WhenFull::stop).result;
+  bool take(const LowerPlan& plan, std::vector<std::string> words, result::Result lower) {
     if (!is_better(lower, best_)) return lower.feasible();
     best_ = std::move(lower);
     plan_ = plan;
@@ -200,7 +243,8 @@ class BestPlan {
   const Backend& backend_;
   LowerPlan plan_;
   std::vector<std::string> words_;
-  result::Result best_;
+  std::uint64_t simulated_ = 0;  ///< in children
+  result::Result own_, best_;
 };
 
 }  // namespace
@@ -210,23 +254,20 @@ result::Result simulate(const Backend& backend, const description::Scenario& wri
   const auto start = Clock::now();
   const Planned own = simulate_as_planned(backend, written, trace, effort.full);
   BestPlan plans(backend, written, own.result);
-  if (effort.lower_plans)
-    for (int round = 0; round < lower_rounds; ++round)
-      if (!plans.improve()) break;
-  result::Result best = std::move(plans.result());
-  if (!plans.words().empty()) {
-    if (trace) simulate_as_planned(backend, plans.scenario(), trace, WhenFull::stop);
-    best.scenario = own.result.scenario;
-    for (auto peak : {&result::Result::gpu, &result::Result::host}) {
-      (best.*peak).capacity = (own.result.*peak).capacity;
-      (best.*peak).reserve = (own.result.*peak).reserve;
-    }
-    best.notes.push_back(fmt::format("{}: faster here than the plan for all of the machine",
-                                     fmt::join(plans.words(), ", ")));
-  }
+  if (effort.lower_plans) plans.search(false);
+  if (trace && plans.found()) simulate_as_planned(backend, plans.scenario(), trace, WhenFull::stop);
+  result::Result best = plans.finish();
   best.runs_with = runs_with(own.scenario);
   best.simulated_in_s = seconds_since(start);
   return best;
+}
+
+result::Result with_lower_plans(const Backend& backend, const description::Scenario& scenario,
+                                result::Result own, std::uint64_t& simulated) {
+  BestPlan plans(backend, scenario, std::move(own));
+  plans.search(true);
+  simulated += plans.simulated();
+  return plans.finish();
 }
 
 namespace {
@@ -266,7 +307,7 @@ std::vector<Outcome> fork_all(const Backend& backend,
     return outcome_text(backend, scenarios[i], effort);
   };
   std::vector<Outcome> outcomes;
-  for (const Piece& piece : in_children(scenarios.size(), work, jobs > 0 ? jobs : default_jobs(),
+  for (const Piece& piece : in_children(scenarios.size(), work, jobs > 0 ? jobs : usable_cores(),
                                         limit_s, backend.watch))
     outcomes.push_back(outcome_of(piece));
   return outcomes;

@@ -23,6 +23,10 @@ struct Outcome {
   bool not_tried = false;  ///< ended by a Watch before it was done; `failure` says so
 };
 
+/// The result of an outcome that has one.
+///   Throws  ScenarioError; DeviceError, also of what took too long; InternalError of a bug
+result::Result result_of(const Outcome& outcome);
+
 /// "host memory: parameter_pool in init asks for 3.00 GiB, 0.50 GiB of 4.00 GiB are free".
 std::string no_room(const result::Infeasible& infeasible);
 /// Of a result that does not fit: "needs 113.10 of 64.00 GiB of host memory; first parameter_pool
@@ -31,6 +35,9 @@ std::string no_room(const result::Result& result);
 
 /// The catalogue as the reader of scenarios wants it.
 std::vector<scenarios::SystemInfo> known_systems();
+
+/// What was simulated, read again.
+description::Scenario scenario_of(const result::Result& result);
 
 /// How scenarios are run; whoever links a simulator provides one.
 struct Backend {
@@ -65,6 +72,12 @@ struct Effort {
 result::Result simulate(const Backend& backend, const description::Scenario& scenario,
                         result::Trace* trace = nullptr,
                         const Effort& effort = {WhenFull::find_need});
+
+/// The better of `own`, what came of the plan for all of the machine, and plans for less, which are
+/// simulated in children side by side.
+///   simulated  counts them
+result::Result with_lower_plans(const Backend& backend, const description::Scenario& scenario,
+                                result::Result own, std::uint64_t& simulated);
 
 /// simulate() as JSON: {"result"}, {"errors"} or {"failure"}; throws nothing.
 std::string outcome_text(const Backend& backend, const description::Scenario& scenario,

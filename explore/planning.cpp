@@ -274,7 +274,7 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
 }
 
 result::Result with_what_ifs(const Backend& backend, result::Result result) {
-  const Scenario scenario = scenarios::read_scenario(result.scenario, {}, known_systems()).scenario;
+  const Scenario scenario = scenario_of(result);
   result::add_what_ifs(result, what_next(backend, scenario));
   return result;
 }

@@ -1,7 +1,7 @@
 #include "reports/chrome_trace.hpp"
 
-#include "reports/trace_lanes.hpp"
-#include "scenarios/description/errors.hpp"
+#include "reports/chrome_counters.hpp"
+#include "reports/trace_tracks.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -23,78 +23,17 @@ std::string quoted(const std::string& text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::int64_t nanoseconds(double seconds) {
-  ENSURE(std::abs(seconds) < 9e9, "trace: a time that is not finite or over 285 years");
-  return std::llround(seconds * 1e9);
-}
-
 /// 1234567 -> "1234.567".
 std::string microseconds(std::int64_t ns) {
   const std::int64_t whole = std::abs(ns);
   return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", whole / 1000, whole % 1000);
 }
 
-/// Where a track belongs: "rank 3 h2d" is "h2d" of rank 3, "nvme" is "nvme" of the node.
-struct Place {
-  std::string run;  ///< "" where there is but one
-  bool of_rank = false;
-  std::uint64_t rank = 0;
-  std::string thread;
-
-  /// Ranks by number, then the node; the compute stream, copies, then the rest by name.
-  auto order() const {
-    const auto known = std::find(std::begin(first_threads), std::end(first_threads), thread);
-    return std::make_tuple(run, !of_rank, rank, known - std::begin(first_threads), thread);
-  }
-  std::string process() const {
-    return (run.empty() ? "" : run + " ") + (of_rank ? fmt::format("rank {}", rank) : "node");
-  }
-
-  static constexpr std::string_view first_threads[] = {"steps", "phases", "compute",
-                                                       "side",  "h2d",    "d2h"};
+/// Where a bar stands.
+struct Spot {
+  int process = 0, thread = 0;
+  Interval when;
 };
-
-Place place_of(const std::string& run, const std::string& track) {
-  constexpr std::string_view prefix = "rank ";
-  const Place shared{run, false, 0, track};
-  if (!track.starts_with(prefix)) return shared;
-  const std::size_t end = track.find_first_not_of("0123456789", prefix.size());
-  const bool numbered = end != std::string::npos && end > prefix.size() &&
-                        end - prefix.size() < 10 && track[end] == ' ' && end + 1 < track.size();
-  if (!numbered) return shared;
-  return {run, true, std::stoull(track.substr(prefix.size(), end - prefix.size())),
-          track.substr(end + 1)};
-}
-
-/// The spans of one track, in the order in which they are written.
-struct Track {
-  Place place;
-  std::vector<const TraceSpan*> spans;
-};
-
-Interval interval_of(const TraceSpan& span) {
-  const Interval interval{nanoseconds(span.start_s), nanoseconds(span.end_s)};
-  ENSURE(interval.start <= interval.end, "trace: " + span.name + " ends before it starts");
-  return interval;
-}
-
-std::vector<Track> tracks_of(const Trace& trace) {
-  std::map<std::pair<std::string, std::string>, Track> by_name;
-  for (const TraceSpan& span : trace.spans) by_name[{span.run, span.track}].spans.push_back(&span);
-  std::vector<Track> tracks;
-  for (auto& [name, track] : by_name) {
-    track.place = place_of(name.first, name.second);
-    std::stable_sort(
-        track.spans.begin(), track.spans.end(), [](const TraceSpan* a, const TraceSpan* b) {
-          return a->start_s != b->start_s ? a->start_s < b->start_s : a->end_s > b->end_s;
-        });
-    tracks.push_back(std::move(track));
-  }
-  std::stable_sort(tracks.begin(), tracks.end(), [](const Track& a, const Track& b) {
-    return a.place.order() < b.place.order();
-  });
-  return tracks;
-}
 
 /// The text of the trace: events with commas between them. Numbers processes and threads from 1.
 class Writer {
@@ -131,6 +70,23 @@ class Writer {
                       quoted(span.phase.empty() ? "none" : span.phase), span.bytes));
   }
 
+  /// An arrow from the end of one bar to the start of another.
+  void flow(std::uint64_t id, const Spot& from, const Spot& to) {
+    event(
+        fmt::format(R"({{"ph":"s","id":{},"pid":{},"tid":{},"ts":{},"name":"data","cat":"data"}})",
+                    id, from.process, from.thread, microseconds(from.when.end)));
+    event(fmt::format(R"({{"ph":"f","bp":"e","id":{},"pid":{},"tid":{},"ts":{},"name":"data",)"
+                      R"("cat":"data"}})",
+                      id, to.process, to.thread, microseconds(to.when.start)));
+  }
+  int process_number() const { return process_; }
+
+  void counter(const Counter& counter) {
+    for (const auto& [at, value] : counter.values)
+      event(fmt::format(R"({{"ph":"C","pid":{},"ts":{},"name":{},"args":{{"{}":{}}}}})", process_,
+                        microseconds(at), quoted(counter.name), counter.unit, value));
+  }
+
   void counter(const TraceSample& sample) {
     event(fmt::format(R"({{"ph":"C","pid":{},"ts":{},"name":{},"args":{{"bytes":{}}}}})", process_,
                       microseconds(nanoseconds(sample.at_s)), quoted(sample.counter),
@@ -148,16 +104,37 @@ class Writer {
   int thread_ = 0;
 };
 
-void write_track(Writer& writer, const Track& track) {
-  std::vector<Interval> intervals;
-  for (const TraceSpan* span : track.spans) intervals.push_back(interval_of(*span));
-  const std::vector<std::size_t> lane = lanes(intervals);
+/// Arrows from what wrote data to what loads them.
+class Flows {
+ public:
+  void add(const TraceSpan& span, const Spot& spot) {
+    if (span.operation == 0) return;
+    spots_.emplace(span.operation, spot);
+    const bool loads = span.track.ends_with(" h2d") || span.name.starts_with("read ");
+    if (loads && span.from > 0) loads_.emplace_back(span.from, spot);
+  }
+  void write(Writer& writer) const {
+    std::uint64_t id = 0;
+    for (const auto& [from, spot] : loads_)
+      if (const auto source = spots_.find(from); source != spots_.end())
+        writer.flow(++id, source->second, spot);
+  }
+
+ private:
+  std::map<std::uint64_t, Spot> spots_;  ///< the first bar of each operation
+  std::vector<std::pair<std::uint64_t, Spot>> loads_;
+};
+
+void write_track(Writer& writer, const Track& track, Flows& flows) {
+  const Split found = split(track);
   std::vector<int> threads;
-  for (std::size_t i = 0; i <= *std::max_element(lane.begin(), lane.end()); ++i)
-    threads.push_back(writer.thread(i == 0 ? track.place.thread
-                                           : fmt::format("{} ({})", track.place.thread, i + 1)));
-  for (std::size_t i = 0; i < track.spans.size(); ++i)
-    writer.bar(threads[lane[i]], *track.spans[i], intervals[i]);
+  for (std::size_t i = 0; i < found.lanes; ++i)
+    threads.push_back(writer.thread(lane_title(track.place, i)));
+  for (std::size_t i = 0; i < track.spans.size(); ++i) {
+    const int thread = threads[found.lane[i]];
+    writer.bar(thread, *track.spans[i], found.intervals[i]);
+    flows.add(*track.spans[i], {writer.process_number(), thread, found.intervals[i]});
+  }
 }
 
 void write_counters(Writer& writer, const Trace& trace) {
@@ -169,6 +146,13 @@ void write_counters(Writer& writer, const Trace& trace) {
   });
   writer.process("memory");
   for (const TraceSample* sample : samples) writer.counter(*sample);
+  for (const Counter& counter : memory_counters(trace)) writer.counter(counter);
+}
+
+void write_work(Writer& writer, const Trace& trace) {
+  const std::vector<Counter> counters = work_counters(trace);
+  if (!counters.empty()) writer.process("rates");
+  for (const Counter& counter : counters) writer.counter(counter);
 }
 
 }  // namespace
@@ -176,11 +160,14 @@ void write_counters(Writer& writer, const Trace& trace) {
 void write_chrome_trace(std::ostream& out, const Trace& trace) {
   Writer writer(out);
   std::string process;
+  Flows flows;
   for (const Track& track : tracks_of(trace)) {
     if (track.place.process() != process) writer.process(process = track.place.process());
-    write_track(writer, track);
+    write_track(writer, track, flows);
   }
+  flows.write(writer);
   write_counters(writer, trace);
+  write_work(writer, trace);
   writer.finish();
 }
 

@@ -6,6 +6,7 @@
 #include "reports/result/what_if.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
+#include "reports/view/text_page.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -17,48 +18,37 @@ namespace spillway::reports {
 
 using result::PeakBytes;
 using result::Result;
+using view::Quantity;
+using view::Text;
 
 namespace {
 
 constexpr std::size_t widest_cell = 24;
 constexpr const char* fits = "fits";
 
-enum class Best : unsigned char { none, lowest, highest };
-
-/// What a metric says of one result; `value` decides who is best, `text` who reads the same.
-struct Answer {
-  double value = 0;
-  std::string text;
-  std::string beside = "";  ///< printed after the text
-};
-
-struct Metric {
-  std::string title;
-  Best best = Best::none;
-  std::function<std::optional<Answer>(const Result&)> of;
-};
-
 bool fits_in(const Contender& contender) {
   return contender.result && contender.result->feasible();
 }
 
-using Number = std::function<double(const Result&)>;
-using Words = std::string (*)(double);
+using Value = std::function<double(const Result&)>;
+
+Answer answer(double value, Quantity quantity) { return {value, view::Number{value, quantity}}; }
 
 /// A metric that only a run that fits has.
-Metric measured(std::string title, Best best, Number number, Words words) {
+Metric measured(std::string title, Best best, Value value, Quantity quantity) {
   return {std::move(title), best, [=](const Result& r) -> std::optional<Answer> {
             if (!r.feasible()) return std::nullopt;
-            return Answer{number(r), words(number(r))};
+            return answer(value(r), quantity);
           }};
 }
 
 /// The range of the number above it.
-Metric ranged(std::string title, const char* path, Words words) {
+Metric ranged(std::string title, const char* path, Quantity quantity) {
   return {std::move(title), Best::none, [=](const Result& r) -> std::optional<Answer> {
             const auto range = r.range.find(path);
             if (range == r.range.end()) return std::nullopt;
-            return Answer{0, words(range->second.first) + " to " + words(range->second.second)};
+            return Answer{0, Text(view::Number{range->second.first, quantity}) + " to " +
+                                 view::Number{range->second.second, quantity}};
           }};
 }
 
@@ -80,8 +70,9 @@ std::optional<Answer> needed(const Result& r, const std::string& tier, bool tell
   for (const result::TierNeed& need : result::needs_of(r))
     if (need.tier == tier && need.needed > 0)
       return Answer{
-          static_cast<double>(need.needed), "needs " + unbroken(tier_bytes(tier, need.needed)),
-          tells && need.capacity > 0 ? unbroken(" of " + tier_bytes(tier, need.capacity)) : ""};
+          static_cast<double>(need.needed), "needs " + Text(tier_number(tier, need.needed)),
+          tells && need.capacity > 0 ? unbroken(" of ") + Text(tier_number(tier, need.capacity))
+                                     : Text()};
   return std::nullopt;
 }
 
@@ -95,49 +86,47 @@ Metric peak(std::string title, std::string tier, PeakBytes Result::*member,
             const PeakBytes& p = r.*member;
             const bool tells = common == 0 && p.capacity > 0;
             if (!r.feasible()) return needed(r, tier, tells);
-            return Answer{static_cast<double>(p.total), tier_bytes(tier, p.total),
-                          tells ? " of " + tier_bytes(tier, p.capacity) : ""};
+            return Answer{static_cast<double>(p.total), tier_number(tier, p.total),
+                          tells ? " of " + Text(tier_number(tier, p.capacity)) : Text()};
           }};
 }
 
 Metric moved(std::string title, std::uint64_t result::IoBytes::*member) {
   return measured(
       std::move(title), Best::lowest,
-      [=](const Result& r) { return static_cast<double>(r.io.*member); }, human_bytes);
+      [=](const Result& r) { return static_cast<double>(r.io.*member); }, Quantity::bytes);
 }
 
 std::optional<Answer> lifetime(const Result& r) {
   if (!r.feasible() || !r.wear || !r.wear->lifetime_years) return std::nullopt;
-  return Answer{*r.wear->lifetime_years, human_years(*r.wear->lifetime_years)};
+  return answer(*r.wear->lifetime_years, Quantity::years);
 }
 
 std::optional<Answer> warranty(const Result& r) {
   if (!r.feasible() || !r.wear || !r.wear->warranty_years) return std::nullopt;
-  return Answer{*r.wear->warranty_years, human_years(*r.wear->warranty_years)};
+  return answer(*r.wear->warranty_years, Quantity::years);
 }
 
 std::optional<Answer> amplification(const Result& r) {
   if (!r.feasible() || !r.wear || r.wear->write_bytes_per_day <= 0) return std::nullopt;
-  return Answer{r.wear->waf, fmt::format("x{:.2f}", r.wear->waf)};
+  return answer(r.wear->waf, Quantity::factor);
 }
 
 std::optional<Answer> written_a_day(const Result& r) {
   if (!r.feasible() || !r.wear) return std::nullopt;
-  return Answer{r.wear->write_bytes_per_day, human_bytes(r.wear->write_bytes_per_day)};
+  return answer(r.wear->write_bytes_per_day, Quantity::bytes);
 }
 
 std::optional<Answer> worn_off(const Result& r) {
   if (!r.feasible() || !r.wear || !r.wear->usd_per_million_tokens) return std::nullopt;
-  const double usd = *r.wear->usd_per_million_tokens;
-  return Answer{usd, fmt::format("${:.3g}", usd)};
+  return answer(*r.wear->usd_per_million_tokens, Quantity::cents);
 }
 
 /// A number of a `run.io_bench`.
-std::function<std::optional<Answer>(const Result&)> of_stream(const char* key, Words words) {
+std::function<std::optional<Answer>(const Result&)> of_stream(const char* key, Quantity quantity) {
   return [=](const Result& r) -> std::optional<Answer> {
     if (!r.feasible() || !r.io_bench.is_object()) return std::nullopt;
-    const double number = r.io_bench.value(key, 0.0);
-    return Answer{number, words(number)};
+    return answer(r.io_bench.value(key, 0.0), quantity);
   };
 }
 
@@ -151,16 +140,14 @@ std::optional<Answer> lateness(const Result& r) {
   return Answer{mean, steps + (varies ? fmt::format(", {} at most", max) : "")};
 }
 
-std::string human_days(double days) { return human_time(days * 86400); }
-std::string human_kwh(double kwh) { return human_number(kwh) + " kWh"; }
-
 /// A number of the finished run.
 std::function<std::optional<Answer>(const Result&)> of_run(
-    std::optional<double> (*number)(const result::FinishedRun&), Words words) {
+    std::optional<double> (*number)(const result::FinishedRun&), Quantity quantity,
+    std::string unit = "") {
   return [=](const Result& r) -> std::optional<Answer> {
     const auto found = r.run ? number(*r.run) : std::nullopt;
     if (!found) return std::nullopt;
-    return Answer{*found, words(*found)};
+    return Answer{*found, view::Number{*found, quantity, view::Origin::computed, unit}};
   };
 }
 
@@ -173,13 +160,12 @@ std::optional<Answer> gpus(const Result& r) {
 
 std::optional<Answer> price(const Result& r) {
   if (!r.price_usd) return std::nullopt;
-  return Answer{*r.price_usd, human_price(*r.price_usd)};
+  return answer(*r.price_usd, Quantity::dollars);
 }
 
 std::optional<Answer> value_for_money(const Result& r) {
   if (!r.feasible() || !r.price_usd || *r.price_usd <= 0) return std::nullopt;
-  const double value = r.tokens_per_s / (*r.price_usd / 1000);
-  return Answer{value, human_number(value)};
+  return answer(r.tokens_per_s / (*r.price_usd / 1000), Quantity::number);
 }
 
 std::optional<Answer> limit(const Result& r) {
@@ -192,6 +178,8 @@ std::optional<Answer> program(const Result& r) {
   if (!r.runs_with) return std::nullopt;
   return Answer{0, r.runs_with->program};
 }
+
+}  // namespace
 
 std::vector<Metric> metrics(std::span<const Contender> contenders) {
   using result::IoBytes;
@@ -212,23 +200,23 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
       moved("GPU to GPU/step", &IoBytes::network),
       moved("between nodes/step", &IoBytes::between_nodes),
       measured(
-          "step time", Best::lowest, [](auto& r) { return r.step_time_s; }, human_time),
-      ranged("  from ... to", "step_time_s", human_time),
+          "step time", Best::lowest, [](auto& r) { return r.step_time_s; }, Quantity::seconds),
+      ranged("  from ... to", "step_time_s", Quantity::seconds),
       measured(
-          "  forward", Best::lowest, [](auto& r) { return r.forward_s; }, human_time),
+          "  forward", Best::lowest, [](auto& r) { return r.forward_s; }, Quantity::seconds),
       measured(
-          "  backward", Best::lowest, [](auto& r) { return r.backward_s; }, human_time),
+          "  backward", Best::lowest, [](auto& r) { return r.backward_s; }, Quantity::seconds),
       measured(
-          "  update", Best::lowest, [](auto& r) { return r.update_s; }, human_time),
+          "  update", Best::lowest, [](auto& r) { return r.update_s; }, Quantity::seconds),
       {"updates late", Best::lowest, lateness},
       measured(
-          "tokens/s", Best::highest, [](auto& r) { return r.tokens_per_s; }, human_number),
-      ranged("  from ... to", "throughput.tokens_per_s", human_number),
+          "tokens/s", Best::highest, [](auto& r) { return r.tokens_per_s; }, Quantity::number),
+      ranged("  from ... to", "throughput.tokens_per_s", Quantity::number),
       measured(
           "TFLOPS per GPU", Best::highest, [](auto& r) { return r.model_tflops_per_gpu; },
-          human_number),
+          Quantity::number),
       measured(
-          "GPU busy", Best::highest, [](auto& r) { return r.utilization.gpu; }, human_share),
+          "GPU busy", Best::highest, [](auto& r) { return r.utilization.gpu; }, Quantity::share),
       {"limited by", Best::none, limit},
       {"runs with", Best::none, program},
       {"SSD written/day", Best::lowest, written_a_day},
@@ -236,23 +224,26 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
       {"SSD warranty ends", Best::highest, warranty},
       {"SSD lifetime", Best::highest, lifetime},
       {"SSD per 1M tokens", Best::lowest, worn_off},
-      {"request latency", Best::lowest, of_stream("latency_s", human_time)},
-      {"request rate", Best::highest, of_stream("rate_bytes_per_s", human_rate)},
+      {"request latency", Best::lowest, of_stream("latency_s", Quantity::seconds)},
+      {"request rate", Best::highest, of_stream("rate_bytes_per_s", Quantity::rate)},
       {"run: days", Best::lowest,
-       of_run([](const result::FinishedRun& run) { return std::optional(run.days); }, human_days)},
+       of_run([](const result::FinishedRun& run) { return std::optional(run.days); },
+              Quantity::days)},
       {"run: energy", Best::lowest,
-       of_run([](const result::FinishedRun& run) { return run.kwh; }, human_kwh)},
+       of_run([](const result::FinishedRun& run) { return run.kwh; }, Quantity::number, "kWh")},
       {"run: price of its energy", Best::lowest,
-       of_run([](const result::FinishedRun& run) { return run.usd.energy; }, human_price)},
+       of_run([](const result::FinishedRun& run) { return run.usd.energy; }, Quantity::dollars)},
       {"run: rented", Best::lowest,
-       of_run([](const result::FinishedRun& run) { return run.usd.rented; }, human_price)},
+       of_run([](const result::FinishedRun& run) { return run.usd.rented; }, Quantity::dollars)},
       {"run: drives lose", Best::lowest,
-       of_run([](const result::FinishedRun& run) { return run.usd.drives; }, human_price)},
+       of_run([](const result::FinishedRun& run) { return run.usd.drives; }, Quantity::dollars)},
       {"GPUs used", Best::lowest, gpus},
       {"price", Best::lowest, price},
       {"tokens/s per $1000", Best::highest, value_for_money},
   };
 }
+
+namespace {
 
 /// The text that is best among the runs that fit; "" when nothing is better than anything, and
 /// where the best is to have none of it, which is no merit of its own.
@@ -263,12 +254,12 @@ std::string best_text(const Metric& metric, std::span<const Contender> contender
   bool differ = false;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (!answers[i] || !fits_in(contenders[i])) continue;
-    differ = differ || (best && best->text != answers[i]->text);
+    differ = differ || (best && words(best->text) != words(answers[i]->text));
     if (!best || (metric.best == Best::lowest ? answers[i]->value < best->value
                                               : answers[i]->value > best->value))
       best = &*answers[i];
   }
-  return differ && best->value != 0 ? best->text : "";
+  return differ && best->value != 0 ? words(best->text) : "";
 }
 
 std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> contenders) {
@@ -284,32 +275,34 @@ std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> conten
   const std::string best = best_text(metric, contenders, answers);
   std::vector<Cell> row = {metric.title};
   for (std::size_t i = 0; i < answers.size(); ++i)
-    row.emplace_back(answers[i] ? answers[i]->text + answers[i]->beside : "-",
+    row.emplace_back(answers[i] ? answers[i]->text + answers[i]->beside : Text("-"),
                      answers[i] && fits_in(contenders[i]) && answers[i]->text == best);
   return row;
 }
 
 /// What a mark and the terms mean that stand in the table, a line each.
-std::string legend(const Table& table, const Screen& screen) {
+void add_legend(view::Document& document, const Table& table) {
   constexpr std::pair<std::string_view, std::string_view> terms[] = {
       {"updates late", "steps until kernels see an update; none: it is the training it would be"},
       {"TFLOPS per GPU", "of the model alone, without what is computed a second time"},
       {"SSD per 1M tokens", "what the drives lose in value by wear"},
   };
+  const auto add = [&](std::string text) {
+    document.add(view::Paragraph{std::move(text), view::Tone::note}, true);
+  };
   const bool marked = std::any_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
     return std::any_of(row.begin(), row.end(), [](const Cell& cell) { return cell.best; });
   });
-  std::string text = marked ? paragraph("* the best of its row among those that fit", screen) : "";
+  if (marked) add("* the best of its row among those that fit");
   for (const auto& [term, meaning] : terms)
     if (std::any_of(table.rows.begin(), table.rows.end(),
                     [term = term](const auto& row) { return row.front().text == term; }))
-      text += paragraph(fmt::format("{}: {}", term, meaning), screen);
-  return text;
+      add(fmt::format("{}: {}", term, meaning));
 }
 
 }  // namespace
 
-std::string compare_table(std::span<const Contender> contenders, const Screen& screen) {
+view::Document compare_document(std::span<const Contender> contenders) {
   Table table;
   table.columns.push_back({"", Align::left, 0});
   for (const Contender& contender : contenders)
@@ -317,7 +310,14 @@ std::string compare_table(std::span<const Contender> contenders, const Screen& s
   for (const Metric& metric : metrics(contenders))
     if (std::vector<Cell> row = row_of(metric, contenders); !row.empty())
       table.rows.push_back(std::move(row));
-  return to_text(table, screen) + legend(table, screen);
+  view::Document document;
+  document.add(table);
+  add_legend(document, table);
+  return document;
+}
+
+std::string compare_table(std::span<const Contender> contenders, const Screen& screen) {
+  return to_text(compare_document(contenders), screen);
 }
 
 namespace {
@@ -379,7 +379,7 @@ void write_compare_csv(std::ostream& out, std::span<const Contender> contenders,
                           : metric.title == fits ? std::optional(Answer{0, contender.failure})
                                                  : std::nullopt;
       row.push_back(!answer                     ? ""
-                    : metric.best == Best::none ? answer->text
+                    : metric.best == Best::none ? words(answer->text)
                                                 : fmt::format("{}", answer->value));
     }
   }

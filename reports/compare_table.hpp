@@ -2,10 +2,14 @@
 
 #include "reports/result/result.hpp"
 #include "reports/screen.hpp"
+#include "reports/view/document.hpp"
 
+#include <functional>
+#include <optional>
 #include <ostream>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace spillway::reports {
 
@@ -21,11 +25,33 @@ struct LeftOut {
   std::string label, reason;
 };
 
+enum class Best : unsigned char { none, lowest, highest };
+
+/// What a metric says of one result; `value` decides who is best, `text` who reads the same.
+struct Answer {
+  double value = 0;
+  view::Text text;
+  view::Text beside = {};  ///< said after the text
+};
+
+/// A row of a comparison.
+struct Metric {
+  std::string title;
+  Best best = Best::none;
+  std::function<std::optional<Answer>(const result::Result&)> of;
+};
+
+/// All of them, in the order of the table; those of peaks name the capacity that all contenders
+/// agree on.
+std::vector<Metric> metrics(std::span<const Contender> contenders);
+
 /// Results side by side, one row per metric. "*" marks the best of a row among those that fit: each
 /// that reads the same as the best, none where all do or where the best is 0; a line below the
 /// table says so. "-" is what a run that does not fit, or a machine without a price, cannot answer;
 /// a row that nobody answers is left out. A run without a result has what went wrong in place of
 /// whether it fits.
+view::Document compare_document(std::span<const Contender> contenders);
+/// The same as text.
 std::string compare_table(std::span<const Contender> contenders, const Screen& screen);
 
 /// The same rows as columns, all of them, one line per contender: exact numbers, units in the

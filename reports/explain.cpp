@@ -1,11 +1,11 @@
 #include "reports/explain.hpp"
 
 #include "reports/glossary.hpp"
-#include "reports/human.hpp"
 #include "reports/phases.hpp"
 #include "reports/result/control.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
+#include "reports/view/text_page.hpp"
 #include "reports/wear_words.hpp"
 
 #include <fmt/format.h>
@@ -19,6 +19,10 @@ namespace spillway::reports {
 using result::PeakBytes;
 using result::PeakEntry;
 using result::Result;
+using view::Document;
+using view::filled;
+using view::Paragraph;
+using view::Text;
 
 namespace {
 
@@ -62,12 +66,13 @@ std::string words(const std::set<std::uint64_t>& ranks) {
   return fmt::format("rank{} {}", ranks.size() > 1 ? "s" : "", fmt::join(ranks, ", "));
 }
 
-std::string share_of(std::uint64_t part, std::uint64_t whole) {
-  return whole ? human_share(static_cast<double>(part) / static_cast<double>(whole)) : "";
+view::Cell share_of(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "";
+  return view::share(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string plus(const std::string& tier, std::uint64_t rounding) {
-  return rounding ? "+ " + tier_bytes(tier, rounding) : "";
+Text plus(const std::string& tier, std::uint64_t rounding) {
+  return rounding ? "+ " + Text(tier_number(tier, rounding)) : Text();
 }
 
 /// Its "path = value" parts, each of which stays on one line.
@@ -93,9 +98,8 @@ class MemoryTree {
         most_lines_(in_full ? ~std::size_t{0} : lines_of_a_purpose),
         lines_(lines_of(peak)) {}
 
-  std::string text(const Screen& screen) {
-    if (peak_.total == 0) return "";
-    const std::string when = peak_.phase.empty() ? "" : ", in " + peak_.phase;
+  void add_to(Document& document) {
+    if (peak_.total == 0) return;
     std::vector<std::pair<std::string, std::uint64_t>> purposes(peak_.by_purpose.begin(),
                                                                 peak_.by_purpose.end());
     std::stable_sort(purposes.begin(), purposes.end(),
@@ -103,15 +107,17 @@ class MemoryTree {
     for (const auto& [purpose, bytes] : purposes)
       if (bytes > 0) add(purpose, bytes);
     drop_silent_columns(table_);
-    return paragraph(fmt::format("Where the {} of {} come from, at the fullest instant{}:",
-                                 tier_bytes(tier_, peak_.total), tier_name(tier_), when),
-                     screen) +
-           to_text(table_, screen) + by_rank(screen) + reserve(screen) + "\n";
+    const std::string when = peak_.phase.empty() ? "" : ", in " + peak_.phase;
+    document.add(Paragraph{filled("Where the {} of {} come from, at the fullest instant{}:",
+                                  {tier_number(tier_, peak_.total), tier_name(tier_), when})});
+    document.add(std::move(table_), true);
+    document.add(Paragraph{by_rank()}, true);
+    document.add(Paragraph{reserve()}, true);
   }
 
  private:
   void add(const std::string& purpose, std::uint64_t bytes) {
-    table_.rows.push_back({purpose, tier_bytes(tier_, bytes), share_of(bytes, peak_.total)});
+    table_.rows.push_back({purpose, tier_number(tier_, bytes), share_of(bytes, peak_.total)});
     const auto found = lines_.find(purpose);
     if (found != lines_.end()) add_lines(found->second);
     const std::uint64_t count = found == lines_.end() ? 0 : found->second.front().entry.count;
@@ -130,7 +136,7 @@ class MemoryTree {
       rest += lines[i].bytes(), rounding += lines[i].rounding();
     if (shown < lines.size())
       table_.rows.push_back({fmt::format("  {} smaller lines", lines.size() - shown),
-                             tier_bytes(tier_, rest), share_of(rest, peak_.total),
+                             tier_number(tier_, rest), share_of(rest, peak_.total),
                              plus(tier_, rounding)});
   }
 
@@ -138,9 +144,10 @@ class MemoryTree {
     const PeakEntry& entry = line.entry;
     const bool host = tier_ == "host";
     table_.rows.push_back(
-        {fmt::format("  {}: {}{} x {}", words(line.ranks), line.ranks.size() > 1 ? "each " : "",
-                     human_count(entry.count), tier_bytes(tier_, entry.asked_bytes)),
-         tier_bytes(tier_, line.bytes()), share_of(line.bytes(), peak_.total),
+        {filled("  {}: {}{} x {}",
+                {words(line.ranks), line.ranks.size() > 1 ? "each " : "", view::count(entry.count),
+                 tier_number(tier_, entry.asked_bytes)}),
+         tier_number(tier_, line.bytes()), share_of(line.bytes(), peak_.total),
          plus(tier_, line.rounding()),
          entry.kept     ? "kept, unused"
          : entry.pinned ? "pinned"
@@ -149,30 +156,29 @@ class MemoryTree {
          entry.phase});
   }
 
-  std::string reserve(const Screen& screen) const {
-    if (peak_.reserve == 0) return "";
-    return paragraph(fmt::format("{} more stay free for the system (machine.{}.reserve): {} of {}.",
-                                 tier_bytes(tier_, peak_.reserve), tier_,
-                                 tier_bytes(tier_, peak_.total + peak_.reserve),
-                                 tier_bytes(tier_, peak_.capacity)),
-                     screen);
+  Text reserve() const {
+    if (peak_.reserve == 0) return {};
+    return filled(
+        "{} more stay free for the system (machine.{}.reserve): {} of {}.",
+        {tier_number(tier_, peak_.reserve), tier_, tier_number(tier_, peak_.total + peak_.reserve),
+         tier_number(tier_, peak_.capacity)});
   }
 
   /// What every rank of the node takes for itself.
-  std::string by_rank(const Screen& screen) const {
+  Text by_rank() const {
     std::map<std::uint64_t, std::uint64_t> of_rank;
     for (const auto& [purpose, lines] : lines_)
       for (const Line& line : lines)
         for (const std::uint64_t rank : line.ranks)
           of_rank[rank] += line.charged() / line.ranks.size();
-    if (of_rank.size() < 2) return "";
+    if (of_rank.size() < 2) return {};
     std::map<std::uint64_t, std::set<std::uint64_t>, std::greater<>> ranks_with;
     for (const auto& [rank, bytes] : of_rank) ranks_with[bytes].insert(rank);
-    std::string text;
+    Text text;
     for (const auto& [bytes, ranks] : ranks_with)
-      text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", words(ranks),
-                          tier_bytes(tier_, bytes), ranks.size() > 1 ? " each" : "");
-    return paragraph("Of it: " + text + ".", screen);
+      text += (text.empty() ? "" : ", ") + Text(words(ranks)) + " " + tier_number(tier_, bytes) +
+              (ranks.size() > 1 ? " each" : "");
+    return "Of it: " + text + ".";
   }
 
   std::string tier_;
@@ -190,16 +196,16 @@ class MemoryTree {
 };
 
 /// "850 ms (31 %)"; "-" for what a sum of many times leaves over.
-std::string seconds_of(double busy, double phase) {
+view::Cell seconds_of(double busy, double phase) {
   constexpr double nothing = 1e-9;
   if (busy < nothing) return "-";
-  if (phase <= 0) return human_time(busy);
+  if (phase <= 0) return view::seconds(busy);
   const double percent = 100 * busy / phase;
-  return fmt::format("{} ({} %)", human_time(busy),
-                     percent < 0.5 ? "<1" : fmt::format("{:.0f}", percent));
+  return Text(view::seconds(busy)) +
+         fmt::format(" ({} %)", percent < 0.5 ? "<1" : fmt::format("{:.0f}", percent));
 }
 
-std::string time_table(const Result& r, const Screen& screen) {
+void add_time(Document& document, const Result& r) {
   Table table{{{"phase", Align::left},
                {"time"},
                {"GPU"},
@@ -212,26 +218,25 @@ std::string time_table(const Result& r, const Screen& screen) {
               {}};
   for (const PhaseTime& phase : phases_of(r)) {
     table.rows.push_back(
-        {(phase.part_of_update ? "  " : "") + phase.name, human_time(phase.seconds)});
+        {(phase.part_of_update ? "  " : "") + phase.name, view::seconds(phase.seconds)});
     if (!phase.busy) continue;
     const result::PhaseBusy& b = *phase.busy;
     for (const double busy : {b.gpu, b.gpu_recompute, b.h2d, b.d2h, b.ssd, b.cpu, b.network})
-      table.rows.back().emplace_back(seconds_of(busy, phase.seconds));
+      table.rows.back().push_back(seconds_of(busy, phase.seconds));
   }
   drop_silent_columns(table);
-  return paragraph(fmt::format("Where the {} of a step go, and how long each resource works:",
-                               human_time(r.step_time_s)),
-                   screen) +
-         to_text(table, screen) +
-         paragraph(
-             "Resources work at the same time, so shares of a phase may add up to more than "
-             "100 %. GPU: kernels; recomputing: of the forward pass, once more in backward; "
-             "CPU: optimizer, conversions and checks; network: between GPUs.",
-             screen) +
-         stalls_sentence(r, screen) + "\n";
+  document.add(Paragraph{filled("Where the {} of a step go, and how long each resource works:",
+                                {view::seconds(r.step_time_s)})});
+  document.add(std::move(table), true);
+  document.add(
+      Paragraph{"Resources work at the same time, so shares of a phase may add up to more than "
+                "100 %. GPU: kernels; recomputing: of the forward pass, once more in backward; "
+                "CPU: optimizer, conversions and checks; network: between GPUs."},
+      true);
+  document.add(Paragraph{stalls(r)}, true);
 }
 
-std::string bytes_table(const Result& r, const Screen& screen) {
+void add_bytes(Document& document, const Result& r) {
   Table table{{{"phase", Align::left},
                {"SSD read"},
                {"SSD written"},
@@ -247,39 +252,34 @@ std::string bytes_table(const Result& r, const Screen& screen) {
     table.rows.push_back({found->first});
     for (const std::uint64_t bytes :
          {b.ssd_read, b.ssd_write, b.h2d, b.d2h, b.gpu_direct_read, b.gpu_direct_write})
-      table.rows.back().emplace_back(bytes ? human_bytes(static_cast<double>(bytes)) : "-");
+      table.rows.back().push_back(bytes ? view::Cell(view::bytes(static_cast<double>(bytes)))
+                                        : "-");
   }
-  if (table.rows.empty()) return "";
+  if (table.rows.empty()) return;
   drop_silent_columns(table);
-  return "Bytes that each phase of a step sends off:\n" + to_text(table, screen) + "\n";
+  document.add(Paragraph{"Bytes that each phase of a step sends off:"});
+  document.add(std::move(table), true);
 }
 
 /// Numbers as their names tell their units.
-std::string plan_value(const std::string& name, const nlohmann::json& value) {
+view::Cell plan_value(const std::string& name, const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (name.find("bytes") != std::string::npos && value.is_number_unsigned())
-    return human_memory(value.get<std::uint64_t>());
-  if (name.ends_with("_s") && value.is_number()) return human_time(value.get<double>());
+    return view::memory(value.get<std::uint64_t>());
+  if (name.ends_with("_s") && value.is_number()) return view::seconds(value.get<double>());
   return value.dump();
 }
 
-std::string plan_table(const Result& r, const Screen& screen) {
-  if (!r.plan.is_object()) return "";
+void add_plan(Document& document, const Result& r) {
+  if (!r.plan.is_object()) return;
   Table table{{{"the planner decided", Align::left}, {"", Align::right, 30}}, {}};
   for (const auto& [name, value] : r.plan.items())
     table.rows.push_back({name, plan_value(name, value)});
-  return to_text(table, screen) + "\n";
-}
-
-std::string settings_table(std::span<const Setting> settings, const Screen& screen) {
-  if (settings.empty()) return "";
-  Table table{{{"setting", Align::left}, {"value", Align::left}, {"from", Align::left}}, {}};
-  for (const Setting& s : settings) table.rows.push_back({s.path, s.value, s.source});
-  return to_text(table, screen.for_keys()) + "\n";
+  document.add(std::move(table));
 }
 
 /// One line for each purpose that the tables above name.
-std::string glossary(const Result& r, const Screen& screen) {
+void add_glossary(Document& document, const Result& r) {
   std::map<std::string, std::string> meanings;
   bool kept = false, pageable = false;
   const std::pair<const char*, const PeakBytes*> tiers[] = {
@@ -294,34 +294,49 @@ std::string glossary(const Result& r, const Screen& screen) {
   if (pageable) meanings["pinned"] = "memory that cannot be paged out, as GPUs and drives copy it";
   if (pageable)
     meanings["pageable"] = "ordinary memory, which a GPU copies through a pinned buffer";
-  std::string out;
+  std::erase_if(meanings, [](const auto& one) { return one.second.empty(); });
+  if (meanings.empty()) return;
+  document.add(Paragraph{"The words:"});
   for (const auto& [term, meaning] : meanings)
-    if (!meaning.empty()) out += paragraph(unbroken(term) + ": " + meaning + ".", screen, 2);
-  return out.empty() ? "" : "The words:\n" + out + "\n";
+    document.add(Paragraph{unbroken(term) + ": " + meaning + ".", view::Tone::plain, 2}, true);
 }
 
 }  // namespace
 
-std::string explain(const Result& r, std::span<const Setting> settings, const Screen& screen,
-                    Topic topic) {
+Document settings_document(const Result& r, std::span<const Setting> settings) {
+  Document document;
+  Table table{{{"setting", Align::left}, {"value", Align::left}, {"from", Align::left}}, {}};
+  for (const Setting& s : settings) table.rows.push_back({s.path, s.value, s.source});
+  if (!settings.empty()) document.add(std::move(table));
+  add_plan(document, r);
+  return document;
+}
+
+Document explain_document(const Result& r, Topic topic) {
   const bool all = topic == Topic::all;
-  std::string out;
-  if (all || topic == Topic::settings) out += settings_table(settings, screen);
-  if (all || topic == Topic::settings) out += plan_table(r, screen);
+  Document document;
   if (all || topic == Topic::memory)
     for (const auto& [tier, peak] : {std::pair<const char*, const PeakBytes*>{"gpu", &r.gpu},
                                      {"host", &r.host},
                                      {"ssd", &r.ssd},
                                      {"remote", &r.remote}})
-      out += MemoryTree(tier, *peak, r.scenario, topic == Topic::memory).text(screen);
-  if (topic == Topic::memory) out += glossary(r, screen);
-  if (r.feasible() && (all || topic == Topic::time))
-    out += time_table(r, screen) + bytes_table(r, screen);
-  if (const std::string cache = cache_paragraph(r);
-      r.feasible() && !cache.empty() && (all || topic == Topic::time))
-    out += paragraph(cache, screen);
-  out.erase(out.find_last_not_of('\n') + 1);
-  return out + "\n";
+      MemoryTree(tier, *peak, r.scenario, topic == Topic::memory).add_to(document);
+  if (topic == Topic::memory) add_glossary(document, r);
+  if (!r.feasible() || (!all && topic != Topic::time)) return document;
+  add_time(document, r);
+  add_bytes(document, r);
+  if (const Text cache = cache_text(r); !cache.empty()) document.add(Paragraph{cache});
+  return document;
+}
+
+std::string explain(const Result& r, std::span<const Setting> settings, const Screen& screen,
+                    Topic topic) {
+  const bool said = topic == Topic::all || topic == Topic::settings;
+  const std::string first =
+      said ? to_text(settings_document(r, settings), screen.for_keys()) : std::string();
+  const std::string rest = to_text(explain_document(r, topic), screen);
+  const std::string text = first + (first.empty() || rest.empty() ? "" : "\n") + rest;
+  return text.empty() ? "\n" : text;
 }
 
 }  // namespace spillway::reports

@@ -2,6 +2,7 @@
 
 #include "reports/result/result.hpp"
 #include "reports/screen.hpp"
+#include "reports/view/document.hpp"
 
 #include <array>
 #include <span>
@@ -26,6 +27,11 @@ inline constexpr std::array<std::string_view, 4> topic_names{"all", "memory", "t
 ///   settings  in the order in which they are to be printed
 ///   memory    a tree of each tier at its fullest instant: purposes, the buffers of each with their
 ///             ranks, and the settings that decide how large they are
+view::Document explain_document(const result::Result& result, Topic topic = Topic::all);
+/// The settings and what a planner decided, which `explain_document` does not have: a line a key
+/// where text is searched.
+view::Document settings_document(const result::Result& result, std::span<const Setting> settings);
+/// Both as text.
 std::string explain(const result::Result& result, std::span<const Setting> settings,
                     const Screen& screen, Topic topic = Topic::all);
 

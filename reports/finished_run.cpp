@@ -70,12 +70,16 @@ constexpr RunLine lines[] = {
 
 std::span<const RunLine> run_lines() { return lines; }
 
-std::string finished_run_report(const Result& r, const Screen& screen) {
-  if (!r.run) return "";
+view::Table finished_run_table(const Result& r) {
   Table table{{{"finished run", Align::left}, {"", Align::left}}, {}};
+  if (!r.run) return table;
   for (const RunLine& line : run_lines())
     if (const std::string text = line.of(r); text != "-") table.rows.push_back({line.title, text});
-  return to_text(table, screen);
+  return table;
+}
+
+std::string finished_run_report(const Result& r, const Screen& screen) {
+  return r.run ? to_text(finished_run_table(r), screen) : "";
 }
 
 }  // namespace spillway::reports

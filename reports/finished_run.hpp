@@ -2,6 +2,7 @@
 
 #include "reports/result/result.hpp"
 #include "reports/screen.hpp"
+#include "reports/view/table.hpp"
 
 #include <span>
 #include <string>
@@ -15,7 +16,9 @@ struct RunLine {
 };
 std::span<const RunLine> run_lines();
 
-/// The lines that say something, as a table; "" for a result without a finished run.
+/// The lines that say something; no rows for a result without a finished run.
+view::Table finished_run_table(const result::Result& result);
+/// The same as text; "" for a result without a finished run.
 std::string finished_run_report(const result::Result& result, const Screen& screen);
 
 }  // namespace spillway::reports

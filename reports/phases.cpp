@@ -37,19 +37,24 @@ std::string waits_for(const PhaseTime& phase) {
                      human_share(share));
 }
 
-std::string stalls_sentence(const Result& r, const Screen& screen) {
-  std::vector<std::string> parts;
+view::Text stalls(const Result& r) {
+  std::vector<view::Text> parts;
   const auto add = [&](double seconds, const char* what) {
-    if (seconds > 0) parts.push_back(fmt::format("{} for {}", human_time(seconds), what));
+    if (seconds > 0) parts.push_back(view::Text(view::seconds(seconds)) + " for " + what);
   };
   add(r.stalls.gpu_waits_for_ssd, "the SSD");
   add(r.stalls.gpu_waits_for_host, "the host");
   add(r.stalls.gpu_waits_for_update, "the update");
-  if (parts.empty()) return "";
-  std::string text = "The GPU waits ";
+  if (parts.empty()) return {};
+  view::Text text = "The GPU waits ";
   for (std::size_t i = 0; i < parts.size(); ++i)
     text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
-  return paragraph(text + ".", screen);
+  return text + ".";
+}
+
+std::string stalls_sentence(const Result& r, const Screen& screen) {
+  const view::Text text = stalls(r);
+  return text.empty() ? "" : paragraph(words(text), screen);
 }
 
 }  // namespace spillway::reports

@@ -2,6 +2,7 @@
 
 #include "reports/result/result.hpp"
 #include "reports/screen.hpp"
+#include "reports/view/text.hpp"
 
 #include <string>
 #include <vector>
@@ -23,7 +24,10 @@ std::vector<PhaseTime> phases_of(const result::Result& result);
 /// nothing is known.  Below half of the phase nothing is waited for alone: "latency (ssd 31.0 %)".
 std::string waits_for(const PhaseTime& phase);
 
-/// "The GPU waits 3.2 s for the SSD and 1.1 s for the update.", or "" when it does not.
+/// "The GPU waits 3.2 s for the SSD and 1.1 s for the update."; empty when it does not.
+view::Text stalls(const result::Result& result);
+/// The same as text: "The GPU waits 3.2 s for the SSD and 1.1 s for the update.", or "" when it
+/// does not.
 std::string stalls_sentence(const result::Result& result, const Screen& screen);
 
 }  // namespace spillway::reports

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "reports/result/result.hpp"
+#include "reports/view/text.hpp"
 
 #include <string>
 
@@ -10,6 +11,10 @@ namespace spillway::reports {
 /// where the result has no range at that path, or one that reads as one number.
 std::string with_range(const std::string& text, const result::Result& result,
                        const std::string& path, std::string (*words)(double));
+
+/// The same of a number that is not written yet.
+view::Text with_range(const view::Number& number, const result::Result& result,
+                      const std::string& path);
 
 /// What ranges cover and what not; "" for a result without any.
 std::string range_note(const result::Result& result);

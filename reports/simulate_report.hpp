@@ -2,12 +2,36 @@
 
 #include "reports/result/result.hpp"
 #include "reports/screen.hpp"
+#include "reports/view/document.hpp"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace spillway::reports {
 
 /// One result for a person: the answer in words, tiers, phases, traffic, wear, what would help.
+view::Document simulate_document(const result::Result& result);
+/// The same as text.
 std::string simulate_report(const result::Result& result, const Screen& screen);
+
+// Its parts, each of which adds what there is to say, or nothing.
+
+/// "simulated", "measured", "counted".
+std::string backend_words(const std::string& backend);
+/// Peaks; of a run that does not fit what each tier needs, reserves included.
+void add_tiers(view::Document& document, const result::Result& result);
+/// Phases of a step, and what the GPU waits for.
+void add_phases(view::Document& document, const result::Result& result);
+void add_traffic(view::Document& document, const result::Result& result);
+/// Where optimizer states lie, and how late updates come.
+void add_states(view::Document& document, const result::Result& result);
+void add_wear(view::Document& document, const result::Result& result);
+/// What-ifs, the shortest step first; those that do not fit last.
+std::vector<std::pair<std::string, result::WhatIf>> best_first(const result::Result& result);
+/// What each next piece of hardware would bring.
+void add_what_ifs(view::Document& document, const result::Result& result);
+/// Price, notes, the program that runs so, what ranges cover.
+void add_remarks(view::Document& document, const result::Result& result);
 
 }  // namespace spillway::reports

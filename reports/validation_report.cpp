@@ -1,8 +1,8 @@
 #include "reports/validation_report.hpp"
 
-#include "reports/human.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
+#include "reports/view/text_page.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,11 +13,15 @@ namespace spillway::reports {
 namespace {
 
 using result::Validation;
+using view::Document;
+using view::filled;
+using view::Paragraph;
+using view::Text;
 
 /// "+3.1 %", from predicted and measured.
-std::string error_text(double predicted, double measured) {
+view::Cell error_of(double predicted, double measured) {
   if (measured == 0) return predicted == 0 ? "" : "not measured";
-  return human_change((predicted - measured) / measured);
+  return view::change((predicted - measured) / measured);
 }
 
 class Rows {
@@ -26,19 +30,18 @@ class Rows {
 
   void time(const char* name, double predicted, double measured, bool compares) {
     if (predicted == 0 && measured == 0) return;
-    table.rows.push_back({name, human_time(predicted), human_time(measured),
-                          compares ? error_text(predicted, measured) : "-"});
+    table.rows.push_back({name, view::seconds(predicted), view::seconds(measured),
+                          compares ? error_of(predicted, measured) : "-"});
   }
   void traffic(const std::string& name, std::uint64_t predicted, std::uint64_t measured) {
     const auto p = static_cast<double>(predicted), m = static_cast<double>(measured);
     if (p == 0 && m == 0) return;
-    table.rows.push_back({name, human_bytes(p), human_bytes(m), error_text(p, m)});
+    table.rows.push_back({name, view::bytes(p), view::bytes(m), error_of(p, m)});
   }
   void memory(const char* name, std::uint64_t predicted, std::uint64_t measured) {
     if (predicted == 0 && measured == 0) return;
-    table.rows.push_back(
-        {name, human_memory(predicted), human_memory(measured),
-         error_text(static_cast<double>(predicted), static_cast<double>(measured))});
+    table.rows.push_back({name, view::memory(predicted), view::memory(measured),
+                          error_of(static_cast<double>(predicted), static_cast<double>(measured))});
   }
 };
 
@@ -62,62 +65,74 @@ Table comparison(const Validation& v) {
   return rows.table;
 }
 
-std::string books(const Validation& v, const Screen& screen) {
-  std::string text;
+/// What the disks and the kernel counted beside the ledger.
+void add_books(Document& document, const Validation& v) {
+  const auto bytes = [](std::uint64_t of) { return view::bytes(static_cast<double>(of)); };
   for (const auto& [name, storage] : v.storage) {
     if (!storage.disk) continue;
-    text += paragraph(
-        fmt::format("{}: {} read and {} written in the whole run; its disk counted {} and {}, of "
-                    "all programs together.",
-                    name, human_bytes(static_cast<double>(storage.asked.read)),
-                    human_bytes(static_cast<double>(storage.asked.write)),
-                    human_bytes(static_cast<double>(storage.disk->read)),
-                    human_bytes(static_cast<double>(storage.disk->write))),
-        screen);
+    document.add(Paragraph{filled("{}: {} read and {} written in the whole run; its disk counted "
+                                  "{} and {}, of all programs together.",
+                                  {name, bytes(storage.asked.read), bytes(storage.asked.write),
+                                   bytes(storage.disk->read), bytes(storage.disk->write)})},
+                 true);
   }
-  text += paragraph(
-      fmt::format("Memory of the host, emulated GPUs included, grew by {} after the set-up by the "
-                  "ledger, by "
-                  "{} by the kernel ({}); locked at the end of the set-up: {} and {}.",
-                  human_memory(v.memory.ledger_bytes), human_memory(v.memory.kernel_bytes),
-                  human_change(v.memory.difference()), human_memory(v.memory.locked_ledger_bytes),
-                  human_memory(v.memory.locked_kernel_bytes)),
-      screen);
-  return text;
+  document.add(Paragraph{filled(
+                   "Memory of the host, emulated GPUs included, grew by {} after the set-up by "
+                   "the ledger, by {} by the kernel ({}); locked at the end of the set-up: {} "
+                   "and {}.",
+                   {view::memory(v.memory.ledger_bytes), view::memory(v.memory.kernel_bytes),
+                    view::change(v.memory.difference()), view::memory(v.memory.locked_ledger_bytes),
+                    view::memory(v.memory.locked_kernel_bytes)})},
+               true);
 }
 
-std::string training(const Validation& v, const Screen& screen) {
+std::string training(const Validation& v) {
   if (v.synthetic)
-    return paragraph(
-        std::string("Nothing was computed on the GPU; every read was checked against what had "
-                    "been written.") +
-            (v.times_compare() ? ""
-                               : " The prediction has the kernels' time, the run has none of it: "
-                                 "bytes and peaks compare, times only with --pace."),
-        screen);
-  std::string text = fmt::format("Loss {:.4g} to {:.4g} in {} steps. ", v.losses.front(),
-                                 v.losses.back(), v.losses.size());
-  if (!v.weights_equal)
-    text += "The master weights were not compared with a reference.";
-  else if (*v.weights_equal)
-    text += "The master weights equal those of resident training, bit for bit.";
-  else
-    text += "THE MASTER WEIGHTS DIFFER from those of resident training: data was lost or mixed up.";
-  return paragraph(text, screen);
+    return std::string(
+               "Nothing was computed on the GPU; every read was checked against what had "
+               "been written.") +
+           (v.times_compare() ? ""
+                              : " The prediction has the kernels' time, the run has none of it: "
+                                "bytes and peaks compare, times only with --pace.");
+  std::string text = v.losses.empty()
+                         ? std::string()
+                         : fmt::format("Loss {:.4g} to {:.4g} in {} steps. ", v.losses.front(),
+                                       v.losses.back(), v.losses.size());
+  if (!v.weights_equal) return text + "The master weights were not compared with a reference.";
+  if (*v.weights_equal)
+    return text + "The master weights equal those of resident training, bit for bit.";
+  return text +
+         "THE MASTER WEIGHTS DIFFER from those of resident training: data was lost or mixed up.";
 }
 
-std::string notes(const Validation& v, const Screen& screen) {
-  std::string text;
-  for (const std::string& note : v.notes) text += paragraph("Note: " + note + ".", screen);
-  return text;
+Text pacing(const result::Pacing& pacing) {
+  const Text overran =
+      pacing.overruns > 0
+          ? filled(
+                ", and {} overran theirs: THE COMPARISON IS VOID, choose a slower machine to "
+                "pace by",
+                {view::count(pacing.overruns)})
+          : Text();
+  return filled("{} paced kernels and copies; real work took at most {} of a deadline{}.",
+                {view::count(pacing.jobs), view::share(pacing.largest_share), overran});
+}
+
+void add_notes(Document& document, const Validation& v) {
+  for (const std::string& note : v.notes)
+    document.add(Paragraph{"Note: " + note + ".", view::Tone::note}, true);
 }
 
 void add(result::Trace& into, const result::Trace& from, const std::string& side, double start_s) {
+  std::uint64_t before = 0;  // operations of the other side keep their numbers
+  for (const result::TraceSpan& span : into.spans) before = std::max(before, span.operation);
   for (result::TraceSpan span : from.spans) {
     if (span.end_s < start_s) continue;
     span.run = side;
     span.start_s = std::max(0.0, span.start_s - start_s);
     span.end_s -= start_s;
+    span.asked_s = std::max(0.0, span.asked_s - start_s);
+    for (std::uint64_t* number : {&span.operation, &span.after, &span.from})
+      if (*number > 0) *number += before;
     into.spans.push_back(std::move(span));
   }
   for (result::TraceSample sample : from.samples) {
@@ -125,33 +140,47 @@ void add(result::Trace& into, const result::Trace& from, const std::string& side
     sample.at_s = std::max(0.0, sample.at_s - start_s);
     into.samples.push_back(std::move(sample));
   }
+  for (result::TraceBuffer buffer : from.buffers) {
+    if (buffer.freed_s && *buffer.freed_s < start_s) continue;
+    buffer.run = side;
+    buffer.born_s = std::max(0.0, buffer.born_s - start_s);
+    if (buffer.freed_s) *buffer.freed_s -= start_s;
+    into.buffers.push_back(std::move(buffer));
+  }
 }
 
 }  // namespace
 
-std::string validation_report(const Validation& v, const Screen& screen) {
-  if (!v.predicted.feasible()) return paragraph(headline(v.predicted), screen) + notes(v, screen);
-  std::string text = bold(v.device, screen) + "\n";
-  text += paragraph(fmt::format("Real: {}.", fmt::join(v.real, "; ")), screen);
-  if (!v.emulated.empty())
-    text += paragraph(fmt::format("Emulated: {}.", fmt::join(v.emulated, "; ")), screen);
-  text += "\n" + to_text(comparison(v), screen) + "\n";
-  if (!v.measured.feasible()) text += paragraph("Measured: " + headline(v.measured), screen);
-  if (v.measured.feasible()) text += training(v, screen) + books(v, screen);
-  if (v.pacing) {
-    text += paragraph(
-        fmt::format("{} paced kernels and copies; real work took at most {} of a deadline{}.",
-                    human_count(v.pacing->jobs), human_share(v.pacing->largest_share),
-                    v.pacing->overruns
-                        ? fmt::format(", and {} overran theirs: THE COMPARISON IS VOID, choose a "
-                                      "slower machine to pace by",
-                                      human_count(v.pacing->overruns))
-                        : ""),
-        screen);
+Document validation_document(const Validation& v) {
+  Document document;
+  if (!v.predicted.feasible()) {
+    document.add(Paragraph{headline_text(v.predicted)});
+    add_notes(document, v);
+    return document;
   }
-  for (const std::string& suspect : v.suspects)
-    text += paragraph("Suspect: " + suspect + ".", screen);
-  return text + notes(v, screen);
+  document.add(view::Heading{v.device, 3});
+  document.add(Paragraph{fmt::format("Real: {}.", fmt::join(v.real, "; "))}, true);
+  if (!v.emulated.empty())
+    document.add(Paragraph{fmt::format("Emulated: {}.", fmt::join(v.emulated, "; "))}, true);
+  document.add(comparison(v));
+  bool first = true;
+  const auto add = [&](Text text) {
+    document.add(Paragraph{std::move(text)}, !std::exchange(first, false));
+  };
+  if (v.measured.feasible()) {
+    add(training(v));
+    add_books(document, v);
+  } else {
+    add("Measured: " + headline_text(v.measured));
+  }
+  if (v.pacing) add(pacing(*v.pacing));
+  for (const std::string& suspect : v.suspects) add("Suspect: " + suspect + ".");
+  add_notes(document, v);
+  return document;
+}
+
+std::string validation_report(const Validation& v, const Screen& screen) {
+  return to_text(validation_document(v), screen);
 }
 
 result::Trace on_one_timeline(const result::Trace& measured, double measured_start_s,

@@ -2,10 +2,13 @@
 
 #include "reports/result/validation.hpp"
 #include "reports/screen.hpp"
+#include "reports/view/document.hpp"
 
 namespace spillway::reports {
 
 /// Predicted against measured, for a person: what was real, the table, the books, the suspects.
+view::Document validation_document(const result::Validation& validation);
+/// The same as text.
 std::string validation_report(const result::Validation& validation, const Screen& screen);
 
 /// Both runs on one time line: tracks and counters of each under its own name, times from the

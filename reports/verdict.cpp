@@ -1,6 +1,5 @@
 #include "reports/verdict.hpp"
 
-#include "reports/human.hpp"
 #include "reports/range.hpp"
 #include "reports/result/needs.hpp"
 #include "reports/result/what_if.hpp"
@@ -14,6 +13,7 @@ namespace spillway::reports {
 
 using result::Infeasible;
 using result::Result;
+using view::Text;
 
 namespace {
 
@@ -29,60 +29,60 @@ std::uint64_t rounded_up(const Infeasible& why) {
 
 /// How much room is missing; a request that is smaller than what is free is rounded beyond that,
 /// or lacks one piece of it.
-std::string missing(const Infeasible& why) {
+Text missing(const Infeasible& why) {
   if (const std::uint64_t bytes = shortage(why); bytes > 0)
-    return tier_bytes(why.tier, bytes) + " short";
+    return Text(tier_number(why.tier, bytes)) + " short";
   if (const std::uint64_t block = rounded_up(why))
-    return tier_bytes(why.tier, block - why.free_bytes) + " short once rounded to a power of two";
-  return "no " + tier_bytes(why.tier, why.asked_bytes) + " in one piece";
+    return Text(tier_number(why.tier, block - why.free_bytes)) +
+           " short once rounded to a power of two";
+  return "no " + Text(tier_number(why.tier, why.asked_bytes)) + " in one piece";
 }
 
 /// "host memory needs 113.1 GiB and has 64.0 GiB, what stays free for the system included".
-std::string needs(const result::TierNeed& need) {
-  return fmt::format("{} needs {} and has {}{}", tier_name(need.tier),
-                     tier_bytes(need.tier, need.needed), tier_bytes(need.tier, need.capacity),
-                     need.reserve > 0 ? ", what stays free for the system included" : "");
+Text needs(const result::TierNeed& need) {
+  return tier_name(need.tier) + " needs " + tier_number(need.tier, need.needed) + " and has " +
+         tier_number(need.tier, need.capacity) +
+         (need.reserve > 0 ? ", what stays free for the system included" : "");
 }
 
-/// What is needed in all, then the request that came first.
-std::string why_not(const Result& r, const std::vector<result::TierNeed>& shortages) {
+/// What is needed in all; where the tiers are large enough as a whole, the request that failed.
+Text why_not(const Result& r) {
   const Infeasible& why = *r.infeasible;
-  std::string text;
-  for (const result::TierNeed& need : shortages) text += (text.empty() ? "" : "; ") + needs(need);
-  return fmt::format(
-      "Does not fit: {}. The first that finds no room is {} of rank {} in {}, {}: it asks for {} "
-      "where {} are free.",
-      text, why.purpose, why.rank, why.phase, missing(why), tier_bytes(why.tier, why.asked_bytes),
-      tier_bytes(why.tier, why.free_bytes));
-}
-
-std::string why_not(const Result& r) {
-  const Infeasible& why = *r.infeasible;
-  if (const auto shortages = result::shortages_of(r); !shortages.empty())
-    return why_not(r, shortages);
+  const auto shortages = result::shortages_of(r);
+  Text text = "Does not fit: ";
+  for (const result::TierNeed& need : shortages)
+    text += (&need == &shortages.front() ? Text() : Text("; ")) + needs(need);
+  if (!shortages.empty()) return text + ".";
   const std::string where = why.storage.empty() ? tier_name(why.tier) : why.storage;
-  const std::string capacity =
-      why.capacity_bytes > 0 ? fmt::format(" of {}", tier_bytes(why.tier, why.capacity_bytes)) : "";
-  const std::uint64_t block = rounded_up(why);
-  const std::string taken =
-      block > 0 ? fmt::format(" and takes {}", tier_bytes(why.tier, block)) : "";
-  return fmt::format(
-      "Does not fit: {} has no room for {} of rank {} in {}, at first {}. It asks for {}{} where "
-      "{}{} are free.",
-      where, why.purpose, why.rank, why.phase, missing(why), tier_bytes(why.tier, why.asked_bytes),
-      taken, tier_bytes(why.tier, why.free_bytes), capacity);
+  return text + where + " has no room for " + why.purpose + " of rank " + std::to_string(why.rank) +
+         " in " + why.phase + ", at first " + missing(why) + ".";
+}
+
+/// The request that failed first.
+Text first_refused(const Result& r) {
+  const Infeasible& why = *r.infeasible;
+  const view::Number asked = tier_number(why.tier, why.asked_bytes);
+  const view::Number free = tier_number(why.tier, why.free_bytes);
+  if (!result::shortages_of(r).empty())
+    return "The first that finds no room is " + Text(why.purpose) + " of rank " +
+           std::to_string(why.rank) + " in " + why.phase + ", " + missing(why) + ": it asks for " +
+           asked + " where " + free + " are free.";
+  Text text = "It asks for " + Text(asked);
+  if (const std::uint64_t block = rounded_up(why); block > 0)
+    text += " and takes " + Text(tier_number(why.tier, block));
+  text += " where " + Text(free);
+  if (why.capacity_bytes > 0) text += " of " + Text(tier_number(why.tier, why.capacity_bytes));
+  return text + " are free.";
 }
 
 /// "6.50 GB/s (4.00 GB/s read, 2.50 GB/s written), 85.0 us per request."
-std::string io_bench(const nlohmann::json& bench) {
+Text io_bench(const nlohmann::json& bench) {
   const double read = bench.value("read_bytes_per_s", 0.0);
   const double written = bench.value("write_bytes_per_s", 0.0);
-  const std::string both =
-      read > 0 && written > 0
-          ? fmt::format(" ({} read, {} written)", human_rate(read), human_rate(written))
-          : "";
-  return fmt::format("{}{}, {} per request.", human_rate(bench.value("rate_bytes_per_s", 0.0)),
-                     both, human_time(bench.value("latency_s", 0.0)));
+  Text text = view::rate(bench.value("rate_bytes_per_s", 0.0));
+  if (read > 0 && written > 0)
+    text += " (" + Text(view::rate(read)) + " read, " + view::rate(written) + " written)";
+  return text + ", " + view::seconds(bench.value("latency_s", 0.0)) + " per request.";
 }
 
 /// `value[key]` when it is text, or the name of the object there.
@@ -96,8 +96,12 @@ std::string name_in(const nlohmann::json& value, const char* key) {
 }  // namespace
 
 std::string tier_bytes(const std::string& tier, std::uint64_t bytes) {
-  const bool memory = tier == "gpu" || tier == "host";
-  return memory ? human_memory(bytes) : human_bytes(static_cast<double>(bytes));
+  return view::words(tier_number(tier, bytes));
+}
+
+view::Number tier_number(const std::string& tier, std::uint64_t bytes) {
+  if (tier == "gpu" || tier == "host") return view::memory(bytes);
+  return view::bytes(static_cast<double>(bytes));
 }
 
 std::string tier_name(const std::string& tier) {
@@ -114,7 +118,7 @@ std::string verdict(const Result& r) {
   const Infeasible& why = *r.infeasible;
   if (!tiers.empty()) return fmt::format("no: {}; first {} in {}", tiers, why.purpose, why.phase);
   return fmt::format("no: {}, {}, at first {} in {}", why.storage.empty() ? why.tier : why.storage,
-                     why.purpose, missing(why), why.phase);
+                     why.purpose, words(missing(why)), why.phase);
 }
 
 GpuUse gpu_use(const Result& r) {
@@ -138,19 +142,29 @@ std::string reserves(const Result& r) {
   return text;
 }
 
-std::string headline(const Result& r) {
+view::Text verdict_sentence(const Result& r) {
   if (!r.feasible()) return why_not(r);
   if (r.io_bench.is_object()) return io_bench(r.io_bench);
-  std::string text = fmt::format(
-      "Fits: {} per step, {} tokens/s, {} TFLOPS per GPU.",
-      with_range(human_time(r.step_time_s), r, "step_time_s", human_time),
-      with_range(human_number(r.tokens_per_s), r, "throughput.tokens_per_s", human_number),
-      human_number(r.model_tflops_per_gpu));
-  if (const std::string limit = result::limited_by(r); !limit.empty())
-    return text + " It is limited by " + limit + ".";
-  if (!r.next.empty()) return text + " Nothing alone limits it: no what-if makes it faster.";
-  return text;
+  return "Fits: " + with_range(view::seconds(r.step_time_s), r, "step_time_s") + " per step, " +
+         with_range(view::number(r.tokens_per_s), r, "throughput.tokens_per_s") + " tokens/s, " +
+         view::number(r.model_tflops_per_gpu) + " TFLOPS per GPU.";
 }
+
+view::Text limit_sentence(const Result& r) {
+  if (!r.feasible()) return first_refused(r);
+  if (r.io_bench.is_object()) return {};
+  if (const std::string limit = result::limited_by(r); !limit.empty())
+    return "It is limited by " + limit + ".";
+  if (!r.next.empty()) return "Nothing alone limits it: no what-if makes it faster.";
+  return {};
+}
+
+view::Text headline_text(const Result& r) {
+  const Text limit = limit_sentence(r);
+  return limit.empty() ? verdict_sentence(r) : verdict_sentence(r) + " " + limit;
+}
+
+std::string headline(const Result& r) { return words(headline_text(r)); }
 
 std::string scenario_title(const Result& r) {
   if (const std::string name = name_in(r.scenario, "name"); !name.empty()) return name;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "reports/result/result.hpp"
+#include "reports/view/text.hpp"
 
 #include <string>
 
@@ -12,6 +13,12 @@ std::string verdict(const result::Result& result);
 /// The answer in one or two sentences: how fast and what it is limited by, or which buffer does not
 /// fit where, in which phase and by how much; of an I/O bench its rate.
 std::string headline(const result::Result& result);
+view::Text headline_text(const result::Result& result);
+
+/// The same in two: whether it fits, and how fast or what lacks; then what limits it, or the first
+/// request that found no room, "" where nothing does.
+view::Text verdict_sentence(const result::Result& result);
+view::Text limit_sentence(const result::Result& result);
 
 /// The scenario's name, else its model's and machine's, else "".
 std::string scenario_title(const result::Result& result);
@@ -28,6 +35,7 @@ GpuUse gpu_use(const result::Result& result);
 
 /// Bytes of a tier as it is sold: memory in GiB, storage in GB.
 std::string tier_bytes(const std::string& tier, std::uint64_t bytes);
+view::Number tier_number(const std::string& tier, std::uint64_t bytes);
 
 /// "GPU memory", "host memory", "SSD".
 std::string tier_name(const std::string& tier);

@@ -8,6 +8,9 @@ namespace spillway::reports {
 
 using result::Result;
 using result::Wear;
+using view::filled;
+using view::Quantity;
+using view::Text;
 
 namespace {
 
@@ -20,21 +23,21 @@ bool wears(const Result& result) {
 
 std::string amplified(const Wear& wear) { return fmt::format("{:.2f}", wear.waf); }
 
-/// ", which is sooner than the 5 years it has at most" and its contrary.
-std::string against_the_limit(const Wear& wear) {
-  if (!wear.warranty_limit_years || *wear.warranty_years <= *wear.warranty_limit_years) return "";
-  return fmt::format(", and it ends after {} in any case", human_years(*wear.warranty_limit_years));
+/// ", and it ends after 5 years in any case"; empty where it ends sooner.
+Text against_the_limit(const Wear& wear) {
+  if (!wear.warranty_limit_years || *wear.warranty_years <= *wear.warranty_limit_years) return {};
+  return filled(", and it ends after {} in any case", {view::years(*wear.warranty_limit_years)});
 }
 
-std::string written(const Wear& wear) {
-  std::string text = fmt::format(
-      "{} a step, {} a day on {}", human_bytes(wear.write_bytes_per_step),
-      human_bytes(wear.write_bytes_per_day), wear.storage.empty() ? "the SSD" : wear.storage);
+Text written(const Wear& wear) {
+  Text text = filled("{} a step, {} a day on {}",
+                     {view::bytes(wear.write_bytes_per_step), view::bytes(wear.write_bytes_per_day),
+                      wear.storage.empty() ? "the SSD" : wear.storage});
   if (wear.drives > 1)
-    text += fmt::format(" ({} on each of {} drives)",
-                        human_bytes(wear.write_bytes_per_day_per_drive), wear.drives);
-  text += fmt::format(", each byte written {} times inside", amplified(wear));
-  if (wear.filled > 0) text += fmt::format(" (at most {} full)", human_share(wear.filled));
+    text += filled(" ({} on each of {} drives)",
+                   {view::bytes(wear.write_bytes_per_day_per_drive), view::count(wear.drives)});
+  text += ", each byte written " + amplified(wear) + " times inside";
+  if (wear.filled > 0) text += filled(" (at most {} full)", {view::share(wear.filled)});
   return text;
 }
 
@@ -56,44 +59,49 @@ std::string lifetimes_sentence(const Result& result) {
       human_years(*wear.warranty_years), human_years(*wear.lifetime_years), amplified(wear));
 }
 
-std::string wear_paragraph(const Wear& wear) {
-  std::string text = "Wear: " + written(wear);
+view::Text wear_text(const Wear& wear) {
+  Text text = "Wear: " + written(wear);
   if (wear.drive_writes_per_day > 0)
-    text += fmt::format("; {} drive writes a day", human_number(wear.drive_writes_per_day));
+    text += filled("; {} drive writes a day", {view::number(wear.drive_writes_per_day)});
   if (wear.rated_drive_writes_per_day)
-    text += fmt::format(" where {} are rated", human_number(*wear.rated_drive_writes_per_day));
+    text += filled(" where {} are rated", {view::number(*wear.rated_drive_writes_per_day)});
   text += ".";
   if (wear.warranty_years)
-    text += fmt::format(" The maker's warranty ends once {} are written: after {}{}.",
-                        human_bytes(wear.rated_write_bytes), human_years(*wear.warranty_years),
-                        against_the_limit(wear));
+    text += filled(" The maker's warranty ends once {} are written: after {}{}.",
+                   {view::bytes(wear.rated_write_bytes), view::years(*wear.warranty_years),
+                    against_the_limit(wear)});
   // the rating's workload is another one: its bytes over a day's would not give the years
   if (wear.lifetime_years)
-    text += fmt::format(" The flash likely stands {} of these writes: {}.",
-                        human_bytes(*wear.lifetime_write_bytes), human_years(*wear.lifetime_years));
+    text += filled(" The flash likely stands {} of these writes: {}.",
+                   {view::bytes(*wear.lifetime_write_bytes), view::years(*wear.lifetime_years)});
   if (wear.usd_per_million_tokens)
-    text += fmt::format(" A million tokens wear off ${:.3g} of SSD.", *wear.usd_per_million_tokens);
+    text += filled(" A million tokens wear off {} of SSD.",
+                   {view::Number{*wear.usd_per_million_tokens, Quantity::cents}});
   return text;
 }
 
-std::string cache_paragraph(const Result& result) {
-  if (result.slc_caches.empty()) return "";
-  std::string text;
+std::string wear_paragraph(const Wear& wear) { return words(wear_text(wear)); }
+
+view::Text cache_text(const Result& result) {
+  Text text;
   for (const auto& [name, cache] : result.slc_caches)
-    text += fmt::format(
+    text += filled(
         "{}{} takes {} fast ({}), then {} until it has time to move them; a step writes {}.",
-        text.empty() ? "" : " ", name, human_bytes(cache.size_bytes),
-        human_rate(cache.rated_write_bytes_per_s), human_rate(cache.folded_write_bytes_per_s),
-        human_bytes(cache.written_bytes_per_step));
+        {text.empty() ? "" : " ", name, view::bytes(cache.size_bytes),
+         view::rate(cache.rated_write_bytes_per_s), view::rate(cache.folded_write_bytes_per_s),
+         view::bytes(cache.written_bytes_per_step)});
   const auto better = result.next.find(no_folding);
-  if (better == result.next.end() || !better->second.step_time_s || result.step_time_s <= 0)
-    return text;
+  const bool known = better != result.next.end() && better->second.step_time_s;
+  if (text.empty() || !known || result.step_time_s <= 0) return text;
   const double gain = 1 - *better->second.step_time_s / result.step_time_s;
   if (gain < noticeable) return text + " That does not set the pace.";
-  return text + fmt::format(
-                    " The full cache sets the pace: with drives that keep their rate a step takes "
-                    "{} instead of {}.",
-                    human_time(*better->second.step_time_s), human_time(result.step_time_s));
+  return text +
+         filled(
+             " The full cache sets the pace: with drives that keep their rate a step takes "
+             "{} instead of {}.",
+             {view::seconds(*better->second.step_time_s), view::seconds(result.step_time_s)});
 }
+
+std::string cache_paragraph(const Result& result) { return words(cache_text(result)); }
 
 }  // namespace spillway::reports

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "reports/result/result.hpp"
+#include "reports/view/text.hpp"
 
 #include <string>
 
@@ -16,10 +17,12 @@ std::string drives_last(const result::Result& result);
 std::string lifetimes_sentence(const result::Result& result);
 
 /// "Wear: 137 GB a step, ...": all that is known of the drives that wear out first.
+view::Text wear_text(const result::Wear& wear);
 std::string wear_paragraph(const result::Wear& wear);
 
 /// Of each drive whose fast flash fills up: how much that is, what it writes then, and whether that
 /// sets the pace, as far as a what-if says; "" where there is none.
+view::Text cache_text(const result::Result& result);
 std::string cache_paragraph(const result::Result& result);
 
 /// The what-if of drives that write at their rated rate for ever.

@@ -275,9 +275,7 @@ class Checks {
 }  // namespace
 
 Complaint placed_in(const LocatedJson& written, Complaint complaint) {
-  std::string pointer = "/" + complaint.path;
-  std::replace(pointer.begin(), pointer.end(), '.', '/');
-  const Place place = written.place(pointer);
+  const Place place = written.place(pointer_of(complaint.path));
   complaint.file = place.file;
   complaint.line = place.line;
   complaint.column = place.column;

@@ -131,24 +131,20 @@ class Collector {
     find_defaults(knob);
   }
 
-  static json::json_pointer pointer(std::string path) {
-    std::replace(path.begin(), path.end(), '.', '/');
-    return json::json_pointer("/" + path);
-  }
   static std::string text(const json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
   }
 
   void find_defaults(Knob& knob) {
     if (!knob.path.starts_with("strategy.")) {
-      const json::json_pointer at = pointer(knob.path);
+      const json::json_pointer at(pointer_of(knob.path));
       const bool own = knob.path.starts_with("training.") || knob.path.starts_with("parallel.") ||
                        knob.path.starts_with("run.");
       if (own && plain_.contains(at)) knob.defaults.push_back({text(plain_[at]), {}});
       return;
     }
     if (knob.path == "strategy.system") return;
-    const json::json_pointer at = pointer(knob.path.substr(9));
+    const json::json_pointer at(pointer_of(knob.path.substr(9)));
     for (const auto& [system, parts] : defaults_) {
       if (!parts.contains(at)) continue;
       const std::string value = text(parts[at]);

@@ -267,6 +267,11 @@ std::string dotted(const std::string& pointer) {
   return path;
 }
 
+std::string pointer_of(std::string path) {
+  std::replace(path.begin(), path.end(), '.', '/');
+  return "/" + path;
+}
+
 Place LocatedJson::place(const std::string& pointer) const {
   for (std::string at = pointer;; at = parent_of(at)) {
     if (const auto found = values.find(at); found != values.end()) return found->second;

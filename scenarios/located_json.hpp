@@ -56,5 +56,7 @@ std::string pointer_to(const std::string& parent, std::string_view key);
 std::string parent_of(const std::string& pointer);
 /// "/storage/1/read" -> "storage[1].read".
 std::string dotted(const std::string& pointer);
+/// "strategy.optimizer.host_fill" -> "/strategy/optimizer/host_fill"; no list items.
+std::string pointer_of(std::string path);
 
 }  // namespace spillway::scenarios

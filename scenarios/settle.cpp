@@ -167,9 +167,7 @@ class Rules {
 }  // namespace
 
 bool says(const LocatedJson& written, const std::string& path) {
-  std::string pointer = "/" + path;
-  std::replace(pointer.begin(), pointer.end(), '.', '/');
-  return written.find(pointer) != nullptr;
+  return written.find(pointer_of(path)) != nullptr;
 }
 
 Settled settle(Scenario& scenario, const LocatedJson& written, const Strategy& defaults) {

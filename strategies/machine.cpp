@@ -51,14 +51,23 @@ Machine::Machine(MachineSetup setup)
       raw_arrays_[i] = std::make_unique<RawArray>(storage, topology.ranks);
   }
   rounds_.resize(topology.groups.size());
-  if (setup_.trace) {
-    ledger_.on_change = [this](std::uint32_t tier, double now, std::uint64_t used) {
-      recorder_.trace().samples.push_back({ledger_.name(tier) + " memory", now, used});
-    };
-  }
+  if (setup_.trace) trace_memory();
 }
 
 Machine::~Machine() = default;
+
+void Machine::trace_memory() {
+  ledger_.on_change = [this](std::uint32_t tier, double now, std::uint64_t used) {
+    recorder_.trace().samples.push_back({ledger_.name(tier) + " memory", now, used});
+  };
+  ledger_.on_birth = [this](std::uint32_t id, const Ledger::Entry& entry) {
+    recorder_.reserved(
+        id, {ledger_.name(entry.tier), entry.rank.index, std::string(to_string(entry.purpose)),
+             std::string(to_string(entry.phase)), entry.asked, entry.charged, entry.pinned,
+             entry.born_s});
+  };
+  ledger_.on_end = [this](std::uint32_t id, double now) { recorder_.given_back(id, now); };
+}
 
 void Machine::enter(Rank rank, result::Phase phase) { recorder_.enter(rank, phase, now_s()); }
 

@@ -244,6 +244,7 @@ class Machine : public BlockOwner {
   void begin(CollectiveRound& round);
   void begin_ready();
   void release_everything();
+  void trace_memory();
   void forget_operands(Operation& operation);
   void recycle(Operation& operation);
 

@@ -13,31 +13,54 @@ bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size) {
 
 bool writes(models::Access access) { return access != models::Access::read; }
 
+/// What operands are sorted by, which is moved faster than they are.
+struct OperandOrder {
+  std::uint64_t ledger_entry = 0;
+  const Block* block = nullptr;
+  bool reads = false;
+  std::uint64_t offset = 0;
+  std::size_t index = 0;
+
+  bool operator<(const OperandOrder& other) const {
+    if (ledger_entry != other.ledger_entry) return ledger_entry < other.ledger_entry;
+    if (block != other.block) return std::less<>()(block, other.block);
+    if (reads != other.reads) return other.reads;
+    return offset < other.offset;
+  }
+};
+
+std::vector<OperandOrder> sorted(const std::vector<BoundOperand>& operands) {
+  std::vector<OperandOrder> order;
+  order.reserve(operands.size());
+  for (const BoundOperand& operand : operands) {
+    const Block* block = operand.view.block.get();
+    order.push_back(
+        {block->ledger_entry, block, !writes(operand.access), operand.view.offset, order.size()});
+  }
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
 /// Joins operands of one block that touch or overlap and have the same kind of access, so that a
 /// batch of kernels leaves a few marks instead of hundreds. Their order, in which their memory is
 /// given back, is that of its ledger entries: addresses differ from run to run.
 void merge(std::vector<BoundOperand>& operands) {
   if (operands.size() < 8) return;
-  std::sort(operands.begin(), operands.end(), [](const BoundOperand& a, const BoundOperand& b) {
-    const Block *one = a.view.block.get(), *other = b.view.block.get();
-    if (one->ledger_entry != other->ledger_entry) return one->ledger_entry < other->ledger_entry;
-    if (one != other) return std::less<>()(one, other);
-    if (writes(a.access) != writes(b.access)) return writes(a.access);
-    return a.view.offset < b.view.offset;
-  });
-  std::size_t kept = 0;
-  for (std::size_t i = 1; i < operands.size(); ++i) {
-    BoundOperand& last = operands[kept];
-    BoundOperand& next = operands[i];
-    const std::uint64_t end = last.view.offset + last.view.bytes;
-    if (last.view.block.get() == next.view.block.get() &&
-        writes(last.access) == writes(next.access) && next.view.offset <= end) {
-      last.view.bytes = std::max(end, next.view.offset + next.view.bytes) - last.view.offset;
-    } else if (++kept != i) {
-      operands[kept] = std::move(next);
+  std::vector<BoundOperand> merged;
+  for (const OperandOrder& at : sorted(operands)) {
+    BoundOperand& next = operands[at.index];
+    if (!merged.empty()) {
+      BoundOperand& last = merged.back();
+      const std::uint64_t end = last.view.offset + last.view.bytes;
+      if (last.view.block.get() == at.block && writes(last.access) != at.reads &&
+          at.offset <= end) {
+        last.view.bytes = std::max(end, at.offset + next.view.bytes) - last.view.offset;
+        continue;
+      }
     }
+    merged.push_back(std::move(next));
   }
-  operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(kept) + 1, operands.end());
+  operands = std::move(merged);
 }
 
 }  // namespace

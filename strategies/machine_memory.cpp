@@ -260,6 +260,7 @@ bool Machine::head_wants(const Block& block) const {
 
 void Machine::take_back(Block& block) {
   block.in_flight.clear();
+  recorder_.forget(block);
   // given back for real it goes to the head of the queue at once, by way of the tier's capacity
   if (block.keeps && !head_wants(block)) {
     ledger_.keep(block.ledger_entry);

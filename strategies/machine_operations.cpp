@@ -47,6 +47,8 @@ Operation& Machine::issue(OperationKind kind, Rank rank, std::uint64_t bytes) {
   operation.state = Operation::State::waiting;
   operation.phase = recorder_.phase(rank);
   operation.timing = Timing{0, 0, bytes};
+  operation.cause = scheduler_.cause();
+  if (recorder_.tracing()) operation.asked_s = now_s();
   operation.references = 1;  // held by the machine until it is finished
   ++unfinished_;
   return operation;
@@ -128,6 +130,8 @@ void Machine::finish(Operation& operation, std::exception_ptr error) {
   operation.timing.finished_s = now_s();
   operation.state = Operation::State::done;
   if (error) operation.error = error;
+  const std::uint64_t cause = scheduler_.cause();
+  scheduler_.set_cause(operation.number);
   if (operation.recorded) recorder_.finished(operation, now_s());
   forget_operands(operation);
   if (operation.stream && stream_tails_[operation.stream - 1] == &operation)
@@ -151,6 +155,7 @@ void Machine::finish(Operation& operation, std::exception_ptr error) {
   operation.dependents.swap(next);  // keeps its capacity
   --unfinished_;
   release(operation);
+  scheduler_.set_cause(cause);
   if (!ready_.empty()) begin_ready();
 }
 

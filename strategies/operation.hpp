@@ -91,6 +91,8 @@ struct Operation {
   CollectiveRound* round = nullptr;
 
   Timing timing;
+  double asked_s = 0;       ///< when it was issued; of a machine that records a trace
+  std::uint64_t cause = 0;  ///< number of the operation whose end led to its issue; 0: none
   std::exception_ptr error;
   std::uint32_t unfinished_dependencies = 0;
   std::vector<Operation*>

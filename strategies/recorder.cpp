@@ -253,6 +253,23 @@ void Recorder::count(const Operation& operation) {
   }
 }
 
+namespace {
+
+/// The operation whose end let this one start: the last of its dependencies, or, where it waited
+/// for none, the one whose end led to its issue.
+std::uint64_t predecessor_of(const Operation& operation) {
+  std::uint64_t last = operation.cause;
+  double latest = -1;
+  for (const Operation* dependency : operation.dependencies) {
+    if (dependency->timing.finished_s < latest) continue;
+    latest = dependency->timing.finished_s;
+    last = dependency->number;
+  }
+  return last;
+}
+
+}  // namespace
+
 void Recorder::started(const Operation& operation, double now_s) {
   ++step_.operations;
   count(operation);
@@ -270,7 +287,46 @@ void Recorder::finished(const Operation& operation, double now_s) {
       if (kernel.recompute) recompute += kernel.seconds;
     ranks_[operation.rank.index].recompute_s[index(operation.phase)] += recompute;
   }
-  if (tracing_) add_spans(operation);
+  if (!tracing_) return;
+  const std::size_t first = trace_.spans.size();
+  add_spans(operation);
+  const std::uint64_t after = predecessor_of(operation), from = writer_of(operation);
+  for (std::size_t i = first; i < trace_.spans.size(); ++i) {
+    trace_.spans[i].operation = operation.number;
+    trace_.spans[i].asked_s = operation.asked_s;
+    trace_.spans[i].after = after;
+    trace_.spans[i].from = from;
+  }
+  note_writes(operation);
+}
+
+void Recorder::reserved(std::uint32_t entry, result::TraceBuffer buffer) {
+  if (entry >= open_buffers_.size()) open_buffers_.resize(entry + 1);
+  open_buffers_[entry] = trace_.buffers.size();
+  trace_.buffers.push_back(std::move(buffer));
+}
+
+void Recorder::given_back(std::uint32_t entry, double now_s) {
+  trace_.buffers[open_buffers_[entry]].freed_s = now_s;
+}
+
+std::uint64_t Recorder::writer_of(const Operation& operation) const {
+  const bool loads =
+      operation.kind == OperationKind::read || operation.kind == OperationKind::write ||
+      operation.kind == OperationKind::copy_to_gpu || operation.kind == OperationKind::copy_to_host;
+  if (!loads) return 0;
+  for (const BoundOperand& operand : operation.operands) {
+    if (operand.access != models::Access::read) continue;
+    const auto writer = writers_.find(operand.view.block.get());
+    if (writer != writers_.end()) return writer->second;
+  }
+  return 0;
+}
+
+void Recorder::note_writes(const Operation& operation) {
+  for (const BoundOperand& operand : operation.operands)
+    if (operand.view && operand.access != models::Access::read)
+      writers_[operand.view.block.get()] = operation.number;
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include "strategies/write_sizes.hpp"
 
 #include <array>
+#include <unordered_map>
 #include <vector>
 
 namespace spillway::strategies {
@@ -55,6 +56,14 @@ class Recorder {
   void started(const Operation& operation, double now_s);
   void finished(const Operation& operation, double now_s);
 
+  /// Of a trace: a buffer, by its entry in the ledger.
+  void reserved(std::uint32_t entry, result::TraceBuffer buffer);
+  void given_back(std::uint32_t entry, double now_s);
+  /// The block is free; what is written into it from now on is other data.
+  void forget(const Block& block) {
+    if (tracing_) writers_.erase(&block);
+  }
+
   const std::vector<StepRecord>& steps() const { return steps_; }
   result::Trace& trace() { return trace_; }
   bool tracing() const { return tracing_; }
@@ -82,6 +91,8 @@ class Recorder {
   void use(const Operation& operation, int by, double now_s);
   void count(const Operation& operation);
   void add_spans(const Operation& operation);
+  std::uint64_t writer_of(const Operation& operation) const;
+  void note_writes(const Operation& operation);
   void leave_node_phase(double now_s);
 
   std::vector<RankState> ranks_;
@@ -97,6 +108,8 @@ class Recorder {
   StepRecord step_;
   std::vector<StepRecord> steps_;
   result::Trace trace_;
+  std::vector<std::size_t> open_buffers_;                    ///< by ledger entry: in trace_.buffers
+  std::unordered_map<const Block*, std::uint64_t> writers_;  ///< the last operation that wrote it
 };
 
 }  // namespace spillway::strategies

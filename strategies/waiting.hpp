@@ -32,6 +32,7 @@ class Ring {
 /// One suspended coroutine; lives in its frame.
 struct Waiter : Ring {
   std::coroutine_handle<> frame;
+  std::uint64_t cause = 0;  ///< number of the operation whose end resumes it
 };
 
 /// Waiters, first come first served; owns none of them.
@@ -65,7 +66,10 @@ class WaitList {
 /// The one place where coroutines are resumed: in the order they were posted.
 class Scheduler {
  public:
-  void post(Waiter& waiter) { ready_.push_back(waiter); }
+  void post(Waiter& waiter) {
+    waiter.cause = cause_;
+    ready_.push_back(waiter);
+  }
   bool idle() const { return ready_.empty(); }
 
   /// Resumes until nobody is ready, or the run failed or stops.
@@ -73,9 +77,14 @@ class Scheduler {
     while (!ready_.empty() && !stopping_ && !failure_) {
       Waiter& next = ready_.front();
       next.unlink();
+      cause_ = next.cause;
       next.frame.resume();
     }
   }
+
+  /// The number of the operation whose end led to what happens now; 0: the beginning did.
+  std::uint64_t cause() const { return cause_; }
+  void set_cause(std::uint64_t cause) { cause_ = cause; }
 
   /// Ends the run with `error`: nobody is waiting for it. The first one counts.
   void fail(std::exception_ptr error) {
@@ -92,6 +101,7 @@ class Scheduler {
 
  private:
   WaitList ready_;
+  std::uint64_t cause_ = 0;
   bool stopping_ = false;
   std::exception_ptr failure_;
 };

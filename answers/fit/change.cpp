@@ -65,8 +65,7 @@ std::vector<Step> steps_from(const Scenario& now) {
 std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
                                      std::uint64_t& simulated) {
   const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
-  const Scenario now =
-      scenarios::read_scenario(answer.scenario, {}, systems, strategies::unsupported).scenario;
+  const Scenario now = explore::scenario_of(answer);
   std::vector<Step> steps;
   std::vector<Scenario> scenarios;
   for (Step& step : steps_from(now)) {

@@ -17,20 +17,6 @@ using nlohmann::json;
 
 namespace {
 
-Scenario scenario_of(const result::Result& result) {
-  return scenarios::read_scenario(result.scenario, {}, explore::known_systems(),
-                                  strategies::unsupported)
-      .scenario;
-}
-
-/// With what would make it faster, and how far its headline numbers may be off.
-result::Result with_prospects(const explore::Backend& backend, const Scenario& scenario,
-                              result::Result result, const explore::Effort& effort) {
-  result::add_what_ifs(result, explore::what_next(backend, scenario, effort));
-  result.range = explore::range_of(backend, scenario, result, scenario.run.seed, effort);
-  return result;
-}
-
 /// What-ifs and ranges of `prospects`, in proportion to what `plan` takes.
 void move_prospects(const result::Result& prospects, result::Result& plan) {
   std::map<std::string, result::WhatIf> next = prospects.next;
@@ -39,9 +25,7 @@ void move_prospects(const result::Result& prospects, result::Result& plan) {
   result::add_what_ifs(plan, std::move(next));
   const json before = prospects, after = plan;
   for (const auto& [path, range] : prospects.range) {
-    std::string pointer = "/" + path;
-    std::replace(pointer.begin(), pointer.end(), '.', '/');
-    const json::json_pointer at(pointer);
+    const json::json_pointer at(scenarios::pointer_of(path));
     if (!before.contains(at) || !after.contains(at) || !after[at].is_number()) continue;
     const double factor = after[at].get<double>() / before[at].get<double>();
     plan.range[path] = {factor * range.first, factor * range.second};
@@ -50,7 +34,8 @@ void move_prospects(const result::Result& prospects, result::Result& plan) {
 
 }  // namespace
 
-/// "change" or "result", "bugs" and "simulated".
+/// "change", "result" with what would make it faster, or "range" of how far its headline numbers
+/// may be off; "bugs" and "simulated".
 json Completion::part_of(const explore::Backend& backend, const Found& found, Task task) {
   json part = {{"simulated", 0}, {"bugs", json::array()}};
   explore::Backend here = backend;
@@ -62,16 +47,16 @@ json Completion::part_of(const explore::Backend& backend, const Found& found, Ta
     part["simulated"] = simulated;
     return part;
   }
-  const result::Result& result = task == Task::runnable ? *found.runnable : *found.best;
-  const Scenario scenario = scenario_of(result);
-  if (task == Task::best_plan) {
-    const auto outcome = explore::simulate_all(here, std::span(&scenario, 1)).front();
-    if (outcome.result) part["result"] = *outcome.result;
-    part["simulated"] = 1;
+  const bool runnable = task == Task::runnable_next || task == Task::runnable_range;
+  result::Result result = runnable ? *found.runnable : *found.best;
+  const Scenario scenario = explore::scenario_of(result);
+  const explore::Effort effort{explore::WhenFull::stop, found.lower_plans};
+  if (task == Task::runnable_range || task == Task::best_range) {
+    part["range"] = explore::range_of(here, scenario, result, scenario.run.seed, effort);
     return part;
   }
-  part["result"] =
-      with_prospects(here, scenario, result, {explore::WhenFull::stop, found.lower_plans});
+  result::add_what_ifs(result, explore::what_next(here, scenario, effort));
+  part["result"] = std::move(result);
   return part;
 }
 
@@ -85,7 +70,7 @@ void Completion::start(const Found& found, std::vector<Task> tasks) {
       return json{{"simulated", 0}, {"bugs", {description::as_bug(error.what())}}}.dump();
     }
   };
-  auto crew = std::make_unique<explore::Crew>(tasks.size(), work, explore::default_jobs(),
+  auto crew = std::make_unique<explore::Crew>(tasks.size(), work, explore::usable_cores(),
                                               explore::default_limit_s, backend_.watch);
   shifts_.push_back({std::move(tasks), std::move(crew)});
 }
@@ -95,13 +80,14 @@ void Completion::take(const json& part, Task task, FitAnswer& answer) const {
   for (const json& bug : part.at("bugs"))
     if (backend_.on_bug) backend_.on_bug(bug.get<std::string>());
   if (part.contains("change")) answer.change = part.at("change").get<FitChange>();
-  if (!part.contains("result")) return;
-  auto result = part.at("result").get<result::Result>();
-  if (task == Task::runnable) answer.runnable = std::move(result);
-  if (task == Task::best) answer.best = std::move(result);
-  if (task != Task::best_plan) return;
-  move_prospects(*answer.best, result);
-  answer.best = std::move(result);
+  auto& to =
+      task == Task::runnable_next || task == Task::runnable_range ? answer.runnable : answer.best;
+  if (part.contains("result")) {
+    const auto range = std::move(to->range);
+    to = part.at("result").get<result::Result>();
+    to->range = range;
+  }
+  if (part.contains("range")) part.at("range").get_to(to->range);
 }
 
 void Completion::take(const explore::Piece& piece, Task task, FitAnswer& answer) const {
@@ -112,22 +98,29 @@ void Completion::take(const explore::Piece& piece, Task task, FitAnswer& answer)
     backend_.on_bug(explore::read_outcome(piece.text, piece.status).failure);
 }
 
-void Completion::begin(const Found& found) { start(found, {Task::runnable, Task::change}); }
+void Completion::begin(const Found& found) {
+  start(found, {Task::runnable_next, Task::runnable_range, Task::change});
+}
 
 void Completion::finish(const Found& found, FitAnswer& answer) {
   answer.runnable = found.runnable;
   answer.best = found.best;
   const bool same =
       found.runnable && found.best && found.runnable->scenario == found.best->scenario;
+  std::optional<result::Result> best_plan;
   if (found.best && !same) {
-    std::vector<Task> tasks = {Task::best};
-    if (!found.lower_plans && !explore::lower_plans(scenario_of(*found.best), *found.best).empty())
-      tasks.push_back(Task::best_plan);  // takes over the what-ifs and ranges of the one before
-    start(found, std::move(tasks));
+    start(found, {Task::best_next, Task::best_range});
+    if (!found.lower_plans)
+      best_plan = explore::with_lower_plans(backend_, explore::scenario_of(*found.best),
+                                            *found.best, answer.simulated);
   }
   for (Shift& shift : shifts_) {
     const std::vector<explore::Piece> pieces = shift.crew->finish();
     for (std::size_t i = 0; i < pieces.size(); ++i) take(pieces[i], shift.tasks[i], answer);
+  }
+  if (best_plan && best_plan->step_time_s < answer.best->step_time_s) {
+    move_prospects(*answer.best, *best_plan);
+    answer.best = std::move(best_plan);
   }
   if (same) answer.best = answer.runnable;
 }

@@ -23,7 +23,7 @@ class Completion {
 
  private:
   /// What is worked out in a child of its own.
-  enum class Task : std::uint8_t { runnable, change, best, best_plan };
+  enum class Task : std::uint8_t { runnable_next, runnable_range, change, best_next, best_range };
 
   void start(const Found& found, std::vector<Task> tasks);
   void take(const nlohmann::json& part, Task task, FitAnswer& answer) const;

@@ -170,9 +170,8 @@ std::string bounds_text(const std::vector<Line*>& lines, std::size_t first, std:
 /// Two leagues: what people can run, and all.
 class Search {
  public:
-  Search(const explore::Backend& backend, std::span<const Candidate> candidates, bool lower_plans)
+  Search(const explore::Backend& backend, std::span<const Candidate> candidates)
       : backend_(backend) {
-    found_.lower_plans = lower_plans;
     for (const Candidate& one : candidates) {
       if (one.way >= lines_.size()) lines_.resize(one.way + 1);
       lines_[one.way].candidates.push_back(one);
@@ -180,6 +179,16 @@ class Search {
   }
 
   Found run(bool only_runnable, const std::function<void(const Found& so_far)>& on_runnable) {
+    play_both(only_runnable, on_runnable);
+    if (!found_.runnable && !found_.best && backend_.goes_on()) {
+      start_over();
+      play_both(only_runnable, on_runnable);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void play_both(bool only_runnable, const std::function<void(const Found& so_far)>& on_runnable) {
     play(true);
     if (found_.runnable && on_runnable) on_runnable(found_);
     limit_ = found_.simulated + most_of_others;
@@ -187,10 +196,17 @@ class Search {
     if (found_.runnable && !only_runnable &&
         (!found_.best || found_.best->tokens_per_s <= found_.runnable->tokens_per_s))
       found_.best = found_.runnable;
-    return std::move(found_);
   }
 
- private:
+  /// With plans for less of the machine; what bounds rule out stays out.
+  void start_over() {
+    found_.lower_plans = true;
+    found_.unanswered.clear();
+    found_.left_out.clear();
+    limit_.reset();
+    for (Line& line : lines_) line.at = 0;
+  }
+
   /// The fastest so far that a candidate has to beat.
   double to_beat(bool runnable) const {
     double least = 0;
@@ -214,12 +230,13 @@ class Search {
     std::vector<Line*> open;
     for (Line* line : lines)
       if (line->open() && !line->now().most_tokens_per_s) open.push_back(line);
-    const std::size_t shares = std::min(open.size(), explore::default_jobs());
+    const std::size_t shares = std::min(open.size(), explore::usable_cores());
     const std::function<std::string(std::size_t)> work = [&](std::size_t share) {
       return bounds_text(open, share, shares);
     };
-    const auto pieces =
-        explore::in_children(shares, work, shares, explore::default_limit_s, backend_.watch);
+    explore::Crew crew(shares, work, shares, explore::default_limit_s, backend_.watch);
+    backend_.prepare();  // beside them
+    const std::vector<explore::Piece> pieces = crew.finish();
     for (std::size_t share = 0; share < shares; ++share) {
       if (pieces[share].end == explore::Piece::End::not_tried) continue;
       const json bounds = json::parse(pieces[share].text, nullptr, false);
@@ -310,13 +327,7 @@ std::vector<Candidate> candidates_of(const json& job, const std::vector<std::str
 
 Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
              bool only_runnable, const std::function<void(const Found& so_far)>& on_runnable) {
-  Found found = Search(backend, candidates, false).run(only_runnable, on_runnable);
-  if (found.runnable || found.best) return found;
-  const std::uint64_t bounded = found.bounded, simulated = found.simulated;
-  found = Search(backend, candidates, true).run(only_runnable, on_runnable);
-  found.bounded += bounded;
-  found.simulated += simulated;
-  return found;
+  return Search(backend, candidates).run(only_runnable, on_runnable);
 }
 
 }  // namespace spillway::answers

@@ -2,6 +2,7 @@
 
 #include "reports/result/finished_run.hpp"
 #include "reports/result/purpose.hpp"
+#include "reports/result/trace.hpp"
 
 #include <cstdint>
 #include <map>
@@ -220,26 +221,5 @@ void to_json(nlohmann::json& json, const Result& result);
 /// Reads what to_json writes and skips names it does not know.
 ///   Throws  nlohmann::json::exception on another schema, a missing name or a wrong type
 void from_json(const nlohmann::json& json, Result& result);
-
-/// One bar of a trace: an operation on one engine.
-struct TraceSpan {
-  std::string track;  ///< "rank 0 compute", "rank 0 h2d", "nvme", "cpu", ...
-  std::string name;
-  std::string phase;
-  double start_s = 0, end_s = 0;
-  std::uint64_t bytes = 0;
-  std::string run = {};  ///< "measured", "predicted", where a trace shows several
-};
-/// Bytes in use on a tier from `at_s` on.
-struct TraceSample {
-  std::string counter;  ///< "gpu 0 memory", "host memory", ...
-  double at_s = 0;
-  std::uint64_t bytes = 0;
-};
-/// What happened when, of a whole run.
-struct Trace {
-  std::vector<TraceSpan> spans;
-  std::vector<TraceSample> samples;
-};
 
 }  // namespace spillway::result

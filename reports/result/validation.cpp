@@ -181,4 +181,50 @@ void to_json(nlohmann::json& json, const Validation& v) {
   }
 }
 
+void from_json(const nlohmann::json& json, Validation& v) {
+  if (json.at("schema") != validation_schema)
+    throw nlohmann::json::other_error::create(501, "not a " + std::string(validation_schema),
+                                              &json);
+  const auto read = [](const nlohmann::json& from, const char* name, auto& into) {
+    const auto found = from.find(name);
+    if (found != from.end() && !found->is_null()) found->get_to(into);
+  };
+  json.at("measured").get_to(v.measured);
+  json.at("predicted").get_to(v.predicted);
+  read(json, "device", v.device);
+  read(json, "real", v.real);
+  read(json, "emulated", v.emulated);
+  read(json, "notes", v.notes);
+  read(json, "errors", v.errors);
+  read(json, "suspects", v.suspects);
+  read(json, "synthetic", v.synthetic);
+  read(json, "losses", v.losses);
+  read(json, "machine", v.machine);
+  if (json.contains("weights_equal") && !json["weights_equal"].is_null())
+    v.weights_equal = json["weights_equal"].get<bool>();
+  if (const auto found = json.find("pacing"); found != json.end()) {
+    Pacing& pacing = v.pacing.emplace();
+    read(*found, "jobs", pacing.jobs);
+    read(*found, "overruns", pacing.overruns);
+    read(*found, "largest_share", pacing.largest_share);
+    read(*found, "late_s", pacing.late_s);
+  }
+  if (const auto found = json.find("memory"); found != json.end()) {
+    read(*found, "ledger_bytes", v.memory.ledger_bytes);
+    read(*found, "kernel_bytes", v.memory.kernel_bytes);
+    read(*found, "locked_ledger_bytes", v.memory.locked_ledger_bytes);
+    read(*found, "locked_kernel_bytes", v.memory.locked_kernel_bytes);
+  }
+  const nlohmann::json storages = json.value("storage", nlohmann::json::object());
+  for (const auto& [name, books] : storages.items()) {
+    StorageBooks& storage = v.storage[name];
+    read(books.at("asked"), "read", storage.asked.read);
+    read(books.at("asked"), "write", storage.asked.write);
+    if (!books.contains("disk") || books["disk"].is_null()) continue;
+    storage.disk.emplace();
+    read(books["disk"], "read", storage.disk->read);
+    read(books["disk"], "write", storage.disk->write);
+  }
+}
+
 }  // namespace spillway::result

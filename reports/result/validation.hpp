@@ -51,6 +51,9 @@ struct Validation {
 inline constexpr const char* validation_schema = "spillway/validation/1";
 
 void to_json(nlohmann::json& json, const Validation& validation);
+/// Reads what to_json writes; what is missing keeps its default, but for the two results.
+///   Throws  nlohmann::json::exception on another schema, a wrong type, or without the results
+void from_json(const nlohmann::json& json, Validation& validation);
 
 /// What a step reads and writes of each storage that either side has: predicted, measured.
 std::map<std::string, std::pair<StorageBytes, StorageBytes>> storages_of(const Validation& v);

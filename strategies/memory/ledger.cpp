@@ -54,6 +54,7 @@ std::uint32_t Ledger::add(const Entry& entry, double now_s) {
     tier.peak.at_s = now_s;
     tier.peak_is_now = true;
   }
+  if (on_birth) on_birth(id, entries_[id]);
   if (on_change) on_change(entry.tier, now_s, tier.used);
   return id;
 }
@@ -64,6 +65,7 @@ void Ledger::remove(std::uint32_t id, double now_s) {
   Tier& tier = tiers_[entry.tier];
   tier.used -= entry.charged;
   free_ids_.push_back(id);
+  if (on_end) on_end(id, now_s);
   if (on_change) on_change(entry.tier, now_s, tier.used);
 }
 
@@ -74,6 +76,8 @@ void Ledger::recharge(std::uint32_t id, const Entry& entry, double now_s) {
   entries_[id] = entry;
   entries_[id].born_s = now_s;
   count(entry);
+  if (on_end) on_end(id, now_s);
+  if (on_birth) on_birth(id, entries_[id]);
 }
 
 void Ledger::keep(std::uint32_t id) {

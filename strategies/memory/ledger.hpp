@@ -62,6 +62,10 @@ class Ledger {
 
   /// Called with (tier, now, used) after every change, for traces.
   std::function<void(std::uint32_t, double, std::uint64_t)> on_change;
+  /// Called with (id, entry) when an entry begins, its time in it, and with (id, now) when it ends;
+  /// for traces. Both are set, or neither.
+  std::function<void(std::uint32_t, const Entry&)> on_birth;
+  std::function<void(std::uint32_t, double)> on_end;
 
  private:
   /// What equal entries of a tier have in common.

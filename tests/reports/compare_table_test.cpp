@@ -192,7 +192,7 @@ TEST(CompareTable, IsCutIntoBlocksOnANarrowScreen) {
   EXPECT_EQ(blocks, 2u);  // 22 + 3 x (2 + 8): three of the six beside the titles
 }
 
-TEST(CompareTable, OfNothingHasNoRows) { EXPECT_EQ(table_of({}), "\n\n"); }
+TEST(CompareTable, OfNothingIsNothing) { EXPECT_EQ(table_of({}), ""); }
 
 }  // namespace
 }  // namespace spillway::reports

@@ -170,13 +170,28 @@ class Sweep {
       const double after_s = result.feasible() ? result.step_time_s : 0;
       if (result.feasible() && (after_s <= (1 + options_.tolerance) * point.before_s || sooner))
         continue;
-      const bool planned = decided(point.scenario, result) != point.plan_before;
+      const bool planned =
+          decided(point.scenario, result) != point.plan_before && !slower_as_planned_before(point);
       const Slower slower{point.number, point.axis,          result.system, point.before_s,
                           after_s,      point.draft.words(), planned};
       const bool queues = !planned && result.feasible();
       const bool small = queues && slower.more() <= options_.queue_tolerance;
       (small ? counts_.reordered : counts_.slower).push_back(slower);
     }
+  }
+
+  /// Whether a swap of as many bytes as on the machine before is slower too.
+  bool slower_as_planned_before(const Point& point) const {
+    if (point.scenario.strategy.activations.policy != description::ActivationPolicy::swap)
+      return false;
+    Scenario as_before = point.scenario;
+    as_before.strategy.activations.swap_bytes =
+        description::Bytes(point.plan_before.at("swap_bytes").get<std::uint64_t>());
+    const auto outcome = explore::simulate_all(backend_, std::span(&as_before, 1), 1,
+                                               options_.limit_s, {explore::WhenFull::stop, false});
+    const auto& result = outcome.front().result;
+    return result && result->feasible() &&
+           result->step_time_s > (1 + options_.tolerance) * point.before_s;
   }
 
   const explore::Backend& backend_;

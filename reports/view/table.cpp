@@ -1,18 +1,18 @@
-#include "reports/table.hpp"
+#include "reports/view/table.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
 #include <numeric>
 
-namespace spillway::reports {
+namespace spillway::view {
 
 namespace {
 
 constexpr std::size_t gap = 2;
 constexpr std::size_t narrowest_column = 14;
 constexpr std::size_t remark_indent = 4;
-constexpr std::string_view no_break_space = "\u00a0";
+constexpr std::string_view no_break = no_break_space;
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
@@ -41,7 +41,7 @@ std::string printable(std::string_view text) {
 std::string with_spaces(std::string_view line) {
   std::string out(line);
   for (std::size_t at = 0; (at = out.find(no_break_space, at)) != std::string::npos; ++at)
-    out.replace(at, no_break_space.size(), " ");
+    out.replace(at, no_break.size(), " ");
   return out;
 }
 
@@ -53,6 +53,8 @@ constexpr std::string_view units[] = {
     "tokens/s", "year", "years", "step", "steps", "TFLOPS"};
 
 bool is_number(std::string_view word) {
+  if (const std::size_t glued = word.rfind(no_break_space); glued != std::string_view::npos)
+    word.remove_prefix(glued + no_break.size());
   while (!word.empty() && std::string_view("($+-").find(word.front()) != std::string_view::npos)
     word.remove_prefix(1);
   return !word.empty() && word.find_first_not_of("0123456789.,") == std::string_view::npos &&
@@ -60,6 +62,7 @@ bool is_number(std::string_view word) {
 }
 
 bool is_unit(std::string_view word) {
+  word = word.substr(0, word.find(no_break));
   while (!word.empty() && std::string_view(".,;:)").find(word.back()) != std::string_view::npos)
     word.remove_suffix(1);
   return std::find(std::begin(units), std::end(units), word) != std::end(units);
@@ -104,9 +107,19 @@ struct Block {
   std::vector<std::size_t> widths;
 };
 
+/// A cell with its numbers in words.
+struct Shown {
+  std::string text;
+  bool best = false;
+};
+
 class Layout {
  public:
   Layout(const Table& table, const Screen& screen) : table_(table), screen_(screen) {
+    for (const std::vector<Cell>& row : table.rows) {
+      rows_.emplace_back();
+      for (const Cell& cell : row) rows_.back().push_back({words(cell.text), cell.best});
+    }
     for (std::size_t c = 0; c < table.columns.size(); ++c) measure(c);
     narrow();
   }
@@ -122,7 +135,7 @@ class Layout {
     const Column& column = table_.columns[c];
     std::size_t width = display_width(column.title), word = longest_word(column.title);
     bool marked = false;
-    for (const auto& row : table_.rows) {
+    for (const auto& row : rows_) {
       if (c >= row.size()) continue;
       width = std::max(width, display_width(row[c].text));
       word = std::max(word, longest_word(row[c].text));
@@ -197,17 +210,17 @@ class Layout {
   }
 
   std::string text_of(const Block& block) const {
-    std::vector<Cell> titles;
-    for (const Column& column : table_.columns) titles.emplace_back(column.title);
+    std::vector<Shown> titles;
+    for (const Column& column : table_.columns) titles.push_back({column.title});
     std::string out = row_text(block, titles, true);
     const std::size_t gaps = gap * (block.widths.size() - 1);
     out += std::string(std::accumulate(block.widths.begin(), block.widths.end(), gaps), '-') + "\n";
-    for (std::size_t i = 0; i < table_.rows.size(); ++i) {
-      if (!first_block(block) && !says_something(block, table_.rows[i])) continue;
-      out += row_text(block, table_.rows[i], false);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (!first_block(block) && !says_something(block, rows_[i])) continue;
+      out += row_text(block, rows_[i], false);
       const auto remark = table_.remarks.find(i);
       if (remark != table_.remarks.end() && first_block(block))
-        out += paragraph(remark->second, screen_, remark_indent);
+        out += paragraph(words(remark->second), screen_, remark_indent);
     }
     return out;
   }
@@ -218,13 +231,13 @@ class Layout {
   }
 
   /// In columns that others stand before, a row of nothing but its name is left out.
-  static bool says_something(const Block& block, const std::vector<Cell>& row) {
+  static bool says_something(const Block& block, const std::vector<Shown>& row) {
     return std::any_of(block.columns.begin() + 1, block.columns.end(), [&](std::size_t c) {
       return c < row.size() && !row[c].text.empty() && row[c].text != "-";
     });
   }
 
-  std::string row_text(const Block& block, const std::vector<Cell>& row, bool title) const {
+  std::string row_text(const Block& block, const std::vector<Shown>& row, bool title) const {
     std::vector<std::vector<std::string>> cells;
     std::size_t height = 1;
     for (std::size_t c : block.columns) {
@@ -244,7 +257,7 @@ class Layout {
 
   void add_cell(std::string& text, std::size_t& owed, const Block& block, std::size_t i,
                 const std::vector<std::string>& lines, std::size_t line,
-                const std::vector<Cell>& row, bool title) const {
+                const std::vector<Shown>& row, bool title) const {
     const std::size_t c = block.columns[i];
     const std::string& words = line < lines.size() ? lines[line] : "";
     const bool best = c < row.size() && row[c].best && !title;
@@ -269,6 +282,7 @@ class Layout {
 
   const Table& table_;
   const Screen& screen_;
+  std::vector<std::vector<Shown>> rows_;
   std::vector<std::size_t> widths_;
   std::vector<std::size_t> words_;  ///< the longest of each column, which is not broken
   std::vector<std::size_t> marks_;  ///< 1 where a cell of the column carries a mark
@@ -312,7 +326,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
     } else if (const std::size_t kept = rest.substr(0, end).rfind(no_break_space);
                kept != std::string_view::npos && kept > 0) {
       end = kept;  // what is longer than a line
-      next = kept + no_break_space.size();
+      next = kept + no_break.size();
     } else if (const std::size_t joint = seam_of(rest.substr(0, end)); joint > 0) {
       end = next = joint;
     }
@@ -359,4 +373,4 @@ std::string to_text(const Table& table, const Screen& screen) {
   return Layout(table, screen).text();
 }
 
-}  // namespace spillway::reports
+}  // namespace spillway::view

@@ -1,4 +1,4 @@
-#include "reports/screen.hpp"
+#include "reports/view/screen.hpp"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace spillway::reports {
+namespace spillway::view {
 
 namespace {
 constexpr std::size_t narrowest = 40;
@@ -39,4 +39,4 @@ Screen screen_of(std::FILE* stream) {
   return screen;
 }
 
-}  // namespace spillway::reports
+}  // namespace spillway::view

@@ -1,0 +1,209 @@
+#include "cli/common.hpp"
+#include "cli/monitor.hpp"
+#include "cli/prices.hpp"
+#include "cli/report_subject.hpp"
+#include "cli/run_options.hpp"
+#include "cli/verbs.hpp"
+#include "cli/version.hpp"
+#include "explore/more_memory.hpp"
+#include "reports/human.hpp"
+#include "reports/result/what_if.hpp"
+#include "reports/run_page.hpp"
+#include "reports/view/html_page.hpp"
+#include "scenarios/description/bugs.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <fmt/format.h>
+#include <cmath>
+#include <memory>
+
+namespace spillway::cli {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> what;
+  std::vector<std::string> overrides;
+  std::string out;
+  double limit_s = 600;
+  RunOptions run;
+  PriceOptions prices;
+  bool no_remedy = false;
+};
+
+/// `spillway report ...` with the words that were given.
+std::string command_of(const Options& options) {
+  std::string text = "spillway report";
+  for (const std::string& one : options.what) text += " " + shell_word(one);
+  for (const std::string& one : options.overrides) text += " --set " + shell_word(one);
+  for (const std::string& one : options.prices.prices) text += " --price " + shell_word(one);
+  if (!options.prices.offers.empty()) text += " --prices " + shell_word(options.prices.offers);
+  if (options.run.range) text += " --range";
+  return text + " --out " + shell_word(options.out);
+}
+
+std::vector<reports::Setting> settings_of(const scenarios::Resolved& resolved) {
+  std::vector<reports::Setting> settings;
+  for (const scenarios::Setting& one : resolved.settings)
+    settings.push_back({one.path, one.value, one.source});
+  return settings;
+}
+
+/// The scenario with further overrides, or nothing when they contradict it.
+explore::Resolve resolver(const Subject& subject, const Options& options) {
+  return [subject,
+          options](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
+    std::vector<std::string> overrides = options.overrides;
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    try {
+      return read_subject(subject, overrides).scenario;
+    } catch (const description::ScenarioError&) {
+      return std::nullopt;  // this change does not go with the scenario; the others may
+    }
+  };
+}
+
+class Maker {
+ public:
+  explicit Maker(const Options& options)
+      : options_(options), monitor_("simulating what would help", options.limit_s) {}
+
+  /// All but the timeline, in children: they start from a process in which nothing was simulated.
+  reports::PageRun page_of(const Subject& subject) {
+    reports::PageRun run;
+    run.label = subject.label;
+    const scenarios::Resolved resolved = resolved_of(subject);
+    run.settings = settings_of(resolved);
+    if (subject.result) {
+      run.result = *subject.result;
+      run.validation = subject.validation ? &*subject.validation : nullptr;
+    } else {
+      run.result = simulated(resolved.scenario);
+    }
+    if (const std::string old = old_prices_words(resolved.scenario.machine); !old.empty())
+      run.notes.push_back(old);
+    if (!run.result.feasible() && !resolved.scenario.run.io_bench && !options_.no_remedy)
+      add_remedies(run, subject, resolved.scenario);
+    return run;
+  }
+
+  /// Simulates once more, here, with a trace, which is shown if it is of this result.
+  void add_timeline(reports::PageRun& run, const Subject& subject) {
+    if (run.result.backend != "sim" || !run.result.feasible()) return;
+    monitor_.begin("simulating the timeline", options_.limit_s);
+    monitor_.let_go();
+    result::Trace trace;
+    const result::Result now =
+        explore::simulate(monitor_.backend(), resolved_of(subject).scenario, &trace);
+    monitor_.clear();
+    if (now.step_time_s == run.result.step_time_s)
+      run.trace = std::move(trace);
+    else
+      run.notes.push_back(fmt::format(
+          "The result is of another version of spillway: this one says {} a step where it says {}. "
+          "So there is no timeline; report its scenario for one.",
+          reports::human_time(now.step_time_s), reports::human_time(run.result.step_time_s)));
+  }
+
+  void finish() { monitor_.finish(); }
+
+ private:
+  scenarios::Resolved resolved_of(const Subject& subject) const {
+    scenarios::Resolved resolved = read_subject(subject, options_.overrides);
+    price_anew(options_.prices, resolved.scenario.machine);
+    return resolved;
+  }
+
+  result::Result simulated(const description::Scenario& scenario) {
+    monitor_.begin("simulating what would help", options_.limit_s);
+    std::map<std::string, result::WhatIf> next = explore::what_next(monitor_.backend(), scenario);
+    monitor_.begin("simulating", options_.limit_s);
+    explore::Outcome outcome = explore::simulate_all(monitor_.backend(), std::span(&scenario, 1), 1,
+                                                     HUGE_VAL, {explore::WhenFull::find_need})
+                                   .front();
+    monitor_.clear();
+    if (outcome.not_tried)
+      refuse("--limit", monitor_.why() + " before the scenario was simulated",
+             "--limit SECONDS waits longer");
+    if (!outcome.complaints.empty())
+      throw description::ScenarioError(std::move(outcome.complaints));
+    if (!outcome.result) {
+      if (description::is_bug(outcome.failure)) throw description::InternalError(outcome.failure);
+      throw description::DeviceError(outcome.failure);
+    }
+    result::add_what_ifs(*outcome.result, std::move(next));
+    add_range(options_.run, scenario, *outcome.result);
+    return std::move(*outcome.result);
+  }
+
+  void add_remedies(reports::PageRun& run, const Subject& subject,
+                    const description::Scenario& scenario) {
+    constexpr double remedy_limit_s = 5;
+    monitor_.begin("looking for what makes it fit", remedy_limit_s);
+    const explore::Resolve resolve = resolver(subject, options_);
+    const auto memory = explore::more_memory(monitor_.backend(), scenario, run.result, resolve);
+    const auto change = explore::cheapest_remedy(monitor_.backend(), scenario, resolve);
+    monitor_.clear();
+    for (const auto* remedy : {&memory, &change}) {
+      if (!*remedy) continue;
+      std::string command = "spillway simulate " + shell_word(subject.word);
+      for (const auto* overrides : {&options_.overrides, &(*remedy)->overrides})
+        for (const std::string& one : *overrides) command += " --set " + shell_word(one);
+      run.remedies.push_back({(*remedy)->words, command, (*remedy)->result});
+    }
+  }
+
+  const Options& options_;
+  Monitor monitor_;
+};
+
+void report(const Options& options) {
+  require_writable("--out", options.out);
+  std::vector<Subject> subjects;
+  for (const std::string& word : options.what)
+    for (Subject& one : subjects_of(word)) subjects.push_back(std::move(one));
+  constexpr std::size_t most = 4;
+  if (subjects.size() > most)
+    refuse("WHAT", fmt::format("{} runs do not stand side by side on a page", subjects.size()),
+           "name at most 4");
+  Maker maker(options);
+  std::vector<reports::PageRun> runs;
+  for (const Subject& subject : subjects) runs.push_back(maker.page_of(subject));
+  for (std::size_t i = 0; i < runs.size(); ++i) maker.add_timeline(runs[i], subjects[i]);
+  const std::string page =
+      view::to_html(reports::run_page(runs, {command_of(options), version_text()}));
+  write_file(options.out, page);
+  std::fprintf(stderr, "%s: %s, one file that any browser opens\n", options.out.c_str(),
+               reports::human_bytes(static_cast<double>(page.size())).c_str());
+  maker.finish();
+}
+
+}  // namespace
+
+void add_report(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "report", "one page for people: verdict, peaks, timeline, what would help, inputs");
+  verb->add_option(
+          "what", options->what,
+          "a scenario; a result or validation that --json printed; sweep.db:17, a point of "
+          "the front of an exploration; several stand side by side")
+      ->required();
+  verb->add_option("--out", options->out, "the file of HTML to write")
+      ->type_name("FILE")
+      ->required();
+  add_set(*verb, options->overrides, "override one value in all of them");
+  add_run_options(*verb, options->run);
+  add_prices(*verb, options->prices);
+  add_limit(*verb, options->limit_s, "seconds for each simulation; else 600");
+  verb->add_flag("--no-remedy", options->no_remedy, "do not look for what makes it fit");
+  verb->footer(
+      "Example:\n  spillway report qwen7b_workstation qwen7b_one_box_mix --out report.html");
+  verb->callback([options] {
+    for (std::string& one : run_overrides(options->run))
+      options->overrides.push_back(std::move(one));
+    report(*options);
+  });
+}
+
+}  // namespace spillway::cli

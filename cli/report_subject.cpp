@@ -1,0 +1,124 @@
+#include "cli/report_subject.hpp"
+
+#include "cli/common.hpp"
+#include "explore/store/store.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <fmt/format.h>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace spillway::cli {
+
+namespace {
+
+using nlohmann::json;
+
+std::string start_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string start(16, '\0');
+  in.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return start;
+}
+
+bool is_database(const std::string& file) {
+  return std::filesystem::is_regular_file(file) && start_of(file).starts_with("SQLite format 3");
+}
+
+/// "sweep.db:17" in two; nothing of anything else.
+std::optional<std::pair<std::string, std::uint64_t>> point_in(const std::string& word) {
+  const std::size_t colon = word.rfind(':');
+  if (colon == std::string::npos || word.size() - colon > 19) return std::nullopt;
+  const std::string number = word.substr(colon + 1);
+  if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  if (!is_database(word.substr(0, colon))) return std::nullopt;
+  return std::pair(word.substr(0, colon), std::stoull(number));
+}
+
+std::string front_words(explore::Store& store, std::int64_t space) {
+  std::string numbers;
+  for (const explore::PointRow& point : store.points(space, "front"))
+    numbers += (numbers.empty() ? "" : ", ") + std::to_string(point.number);
+  return numbers.empty() ? "no point is on the front" : "points of the front: " + numbers;
+}
+
+Subject subject_of_point(const std::string& word, const std::string& file, std::uint64_t number) {
+  explore::Store store(file, explore::Database::Access::read);
+  const auto spaces = store.spaces();
+  if (spaces.empty()) refuse(word, "the database holds no exploration", "");
+  const std::int64_t space = spaces.back().space;
+  const auto point = store.point(space, number);
+  const json stored = point ? store.result(point->key) : json();
+  if (!stored.is_object() || !stored.contains("scenario") || stored.contains("failure"))
+    refuse(word,
+           point ? fmt::format("point {} is {}: only points of the front have whole results",
+                               number, point->verdict)
+                 : fmt::format("the database does not know point {}", number),
+           front_words(store, space));
+  Subject subject{word, fmt::format("{} point {}", spaces.back().name, number)};
+  subject.result = stored.get<result::Result>();
+  return subject;
+}
+
+/// Results and validations in the file; none where it is something else, or no JSON.
+std::vector<Subject> stored_subjects(const std::string& word) {
+  std::ifstream in(word);
+  const json all = json::parse(in, nullptr, false);
+  std::vector<Subject> subjects;
+  const std::string stem = std::filesystem::path(word).stem().string();
+  for (const json& one : all.is_array() ? all : json::array({all})) {
+    const std::string schema = one.is_object() ? one.value("schema", json("")).dump() : "";
+    Subject subject{word, stem};
+    if (schema == json(result::validation_schema).dump()) {
+      subject.validation = one.get<result::Validation>();
+      subject.result = subject.validation->predicted;
+    } else if (schema == json(result::schema_name).dump()) {
+      subject.result = one.get<result::Result>();
+      if (all.is_array()) subject.label += " " + subject.result->system;
+    } else {
+      return {};
+    }
+    subjects.push_back(std::move(subject));
+  }
+  return subjects;
+}
+
+}  // namespace
+
+std::vector<Subject> subjects_of(const std::string& word) {
+  if (const auto point = point_in(word))
+    return {subject_of_point(word, point->first, point->second)};
+  if (is_database(word)) {
+    explore::Store store(word, explore::Database::Access::read);
+    const auto spaces = store.spaces();
+    refuse(word, "a database has many points: name one, as in " + word + ":17",
+           spaces.empty() ? "it holds no exploration" : front_words(store, spaces.back().space));
+  }
+  try {
+    if (std::filesystem::is_regular_file(word))
+      if (auto stored = stored_subjects(word); !stored.empty()) return stored;
+  } catch (const json::exception& error) {
+    refuse(word, std::string("a result of this program has other contents: ") + error.what(),
+           "make it again with --json");
+  }
+  return {{word, std::filesystem::path(word).stem().string()}};
+}
+
+scenarios::Resolved read_subject(const Subject& subject,
+                                 const std::vector<std::string>& overrides) {
+  if (!subject.result) return read(subject.word, overrides);
+  return scenarios::read_scenario(subject.result->scenario, overrides, explore::known_systems(),
+                                  strategies::unsupported);
+}
+
+std::string shell_word(const std::string& word) {
+  constexpr auto plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace spillway::cli

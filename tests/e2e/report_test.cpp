@@ -1,0 +1,145 @@
+#include "tests/e2e/command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace spillway::e2e {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+/// The JSON of the script with that id.
+json embedded(const std::string& page, const std::string& id) {
+  const std::string start = "<script type=\"application/json\" id=\"" + id + "\">";
+  const std::size_t at = page.find(start);
+  EXPECT_NE(at, std::string::npos) << id;
+  if (at == std::string::npos) return {};
+  const std::size_t from = at + start.size();
+  return json::parse(page.substr(from, page.find("</script>", from) - from));
+}
+
+/// Opens `page` in a browser that reaches nothing and says what it would have said on its console.
+Ended browse(const Workplace& place, const std::string& page, const std::string& more) {
+  return shell(place,
+               "chromium --headless --no-sandbox --disable-gpu --user-data-dir=browser "
+               "--enable-logging=stderr --v=0 --host-resolver-rules='MAP * ~NOTFOUND' " +
+                   more + " \"file://$PWD/" + page + "\"");
+}
+
+std::string without_scripts(const std::string& page) {
+  std::string text = page;
+  for (std::size_t at = 0; (at = text.find("<script")) != std::string::npos;)
+    text.erase(at, text.find("</script>", at) - at);
+  return text;
+}
+
+TEST(Report, HoldsTheResultToTheLastDigit) {
+  const Workplace place;
+  ASSERT_EQ(shell(place, "spillway report tiny --out page.html").exit, 0);
+  json in_page = embedded(file_text(place.path() / "page.html"), "result-1");
+  json printed = shell(place, "spillway simulate tiny --json").json();
+  for (json* one : {&in_page, &printed}) one->erase("wall");
+  for (const auto& [name, value] : in_page.items()) EXPECT_EQ(value, printed[name]) << name;
+}
+
+TEST(Report, IsCompleteWithoutItsScript) {
+  const Workplace place;
+  ASSERT_EQ(shell(place, "spillway report tiny --out page.html").exit, 0);
+  const std::string text = without_scripts(file_text(place.path() / "page.html"));
+  EXPECT_THAT(text, HasSubstr("<p class=\"verdict\">Fits: "));
+  EXPECT_THAT(text, HasSubstr("<b>Host memory</b>"));
+  EXPECT_THAT(text, HasSubstr("training.micro_batch"));
+  EXPECT_THAT(text, HasSubstr("spillway report tiny --out page.html"));
+  EXPECT_THAT(text, HasSubstr("model version"));
+}
+
+TEST(Report, IsDrawnByABrowserThatHasNothingToComplainAboutAndAsksForNothing) {
+  const Workplace place;
+  ASSERT_EQ(shell(place, "spillway report tiny --out page.html").exit, 0);
+  const Ended seen = browse(place, "page.html", "--dump-dom");
+  EXPECT_EQ(seen.exit, 0);
+  EXPECT_THAT(seen.out, HasSubstr("data-drawn=\"yes\""));
+  EXPECT_THAT(seen.out, HasSubstr("<canvas"));
+  EXPECT_THAT(seen.err, Not(HasSubstr("CONSOLE")));
+  EXPECT_EQ(shell(place, "tidy -errors -quiet page.html").err, "");
+  const std::string page = file_text(place.path() / "page.html");
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+}
+
+TEST(Report, PutsRunsSideBySide) {
+  const Workplace place;
+  const Ended made = shell(place,
+                           "spillway report qwen7b_one_box qwen7b_workstation "
+                           "--set training.micro_batch=1 --out page.html");
+  ASSERT_EQ(made.exit, 0) << made.err;
+  const std::string page = file_text(place.path() / "page.html");
+  EXPECT_THAT(page, HasSubstr("Does not fit: "));
+  EXPECT_THAT(page, HasSubstr("Fits: "));
+  EXPECT_THAT(page, HasSubstr("Side by side"));
+  EXPECT_EQ(embedded(page, "result-1")["feasible"], false);
+  EXPECT_EQ(embedded(page, "result-2")["feasible"], true);
+}
+
+TEST(Report, ShowsTheTimelineOfAStoredResultOnlyIfItIsItsOwn) {
+  const Workplace place;
+  ASSERT_EQ(shell(place, "spillway simulate tiny --json > mine.json").exit, 0);
+  ASSERT_EQ(shell(place, "spillway report mine.json --out page.html").exit, 0);
+  EXPECT_THAT(file_text(place.path() / "page.html"), HasSubstr("class=\"chart lanes\""));
+  json other = json::parse(file_text(place.path() / "mine.json"));
+  other["step_time_s"] = 123.25;
+  place.write("other.json", other.dump());
+  ASSERT_EQ(shell(place, "spillway report other.json --out page.html").exit, 0);
+  const std::string page = file_text(place.path() / "page.html");
+  EXPECT_THAT(page, Not(HasSubstr("class=\"chart lanes\"")));
+  EXPECT_THAT(page, HasSubstr("The result is of another version of spillway"));
+  EXPECT_EQ(embedded(page, "result-1")["step_time_s"], 123.25);
+}
+
+TEST(Report, SaysWhichPointsADatabaseHas) {
+  const Workplace place;
+  ASSERT_EQ(
+      shell(place, "spillway explore scenarios/spaces/ssds_until_gpu_limit.json --db s.db").exit,
+      0);
+  const Ended none = shell(place, "spillway report s.db --out page.html");
+  EXPECT_EQ(none.exit, 2);
+  EXPECT_THAT(none.err, HasSubstr("name one, as in s.db:17"));
+  const std::string front = "points of the front: ";
+  ASSERT_THAT(none.err, HasSubstr(front));
+  const std::string number =
+      std::to_string(std::stoi(none.err.substr(none.err.find(front) + front.size())));
+  EXPECT_EQ(shell(place, "spillway report s.db:" + number + " --out page.html").exit, 0);
+  EXPECT_THAT(file_text(place.path() / "page.html"), HasSubstr("Fits: "));
+}
+
+TEST(MemorySnapshot, IsReadByPython) {
+  const Workplace place;
+  ASSERT_EQ(shell(place, "spillway simulate tiny --memory-snapshot snapshot.pickle").exit, 0);
+  // replays the GPU's events: what is live never exceeds the peak that the result states
+  place.write("read.py", R"(
+import pickle, sys, json
+snapshot = pickle.load(open('snapshot.pickle', 'rb'))
+assert set(snapshot) == {'segments', 'device_traces'}
+live, now, most = {}, 0, 0
+for event in snapshot['device_traces'][0]:
+    assert {'action', 'addr', 'size', 'stream', 'frames', 'time_us'} <= set(event)
+    if event['action'] == 'alloc':
+        for address, size in live.items():
+            assert address + size <= event['addr'] or event['addr'] + event['size'] <= address
+        live[event['addr']] = event['size']
+    if event['action'] == 'free_completed':
+        assert live.pop(event['addr']) == event['size']
+    most = max(most, sum(live.values()))
+for segment in snapshot['segments']:
+    assert sum(block['size'] for block in segment['blocks']) == segment['total_size']
+print(most)
+)");
+  const Ended read = shell(place, "python3 read.py");
+  ASSERT_EQ(read.exit, 0) << read.err;
+  const json result = shell(place, "spillway simulate tiny --json").json();
+  EXPECT_EQ(std::stoull(read.out), result["peak_bytes"]["gpu"]["total"]);
+}
+
+}  // namespace
+}  // namespace spillway::e2e
