@@ -48,6 +48,8 @@ Window::Window(Session& session, QWidget* parent) : QMainWindow(parent), session
   });
   connect(&session_, &Session::refused, this,
           [this](const QString& sentence) { statusBar()->showMessage(sentence, 15000); });
+  connect(&session_, &Session::told, this,
+          [this](const QString& sentence) { statusBar()->showMessage(sentence, 8000); });
   connect(&session_, &Session::status_changed, this, &Window::show_status);
   resize(1280, 860);
   go_to(0);
@@ -116,6 +118,8 @@ void Window::make_menus() {
       [this] { save_scenario(); });
   add(file, "Save a &picture ...", QKeySequence("Ctrl+Shift+S"), "The page as PNG, SVG or PDF",
       [this] { save_picture(); });
+  add(file, "Write a &report ...", QKeySequence("Ctrl+R"), "One page of HTML about the answer",
+      [this] { save_report(); });
   file->addSeparator();
   add(file, "&Quit", QKeySequence::Quit, "", [this] { close(); });
   QMenu* edit = menuBar()->addMenu("&Edit");
@@ -200,6 +204,12 @@ void Window::save_scenario() {
   const QByteArray text = QByteArray::fromStdString(scenario.dump(2) + "\n");
   const bool written = file.open(QIODevice::WriteOnly) && file.write(text) == text.size();
   statusBar()->showMessage(written ? "Wrote " + path : path + ": " + file.errorString(), 8000);
+}
+
+void Window::save_report() {
+  const QString path =
+      QFileDialog::getSaveFileName(this, "Write a report", "report.html", "Page (*.html)");
+  if (!path.isEmpty()) session_.write_report(path);
 }
 
 void Window::save_picture() {

@@ -41,6 +41,7 @@ class Window : public QMainWindow {
   void go_to(int index);
   void open_dialog();
   void save_scenario();
+  void save_report();
   void save_picture();
   void copy(const QString& text, const QString& what);
   void show_palette();

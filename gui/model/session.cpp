@@ -61,6 +61,12 @@ Session::Session(QObject* parent) : QObject(parent), folder_(std::make_unique<QT
   connect(&fit_, &Command::failed, this, &Session::failed);
   connect(&details_, &Command::finished, this, &Session::details_arrived);
   connect(&details_, &Command::failed, this, [this] { Q_EMIT status_changed(); });
+  connect(&reporter_, &Command::finished, this, [this] {
+    Q_EMIT told("Wrote " + report_path_);
+    Q_EMIT status_changed();
+  });
+  connect(&reporter_, &Command::failed, this,
+          [this](const QString& why) { Q_EMIT refused("no report: " + why); });
   connect(&tracer_, &Command::failed, this, [this](const QString& why) {
     Q_EMIT refused("no timeline: " + why);
     Q_EMIT status_changed();
@@ -76,6 +82,13 @@ Session::Session(QObject* parent) : QObject(parent), folder_(std::make_unique<QT
 }
 
 Session::~Session() = default;
+
+void Session::write_report(const QString& path) {
+  if (!answer_.result) return Q_EMIT refused("no report: there is no answer yet");
+  report_path_ = path;
+  reporter_.run({"report", write_scenario(asked_, "report.json"), "--out", path});
+  Q_EMIT status_changed();
+}
 
 void Session::change(const Question& question, const QString& words, const QString& field) {
   if (question == question_) return;
@@ -364,7 +377,8 @@ void Session::show(Opened file) {
 
 bool Session::idle() const {
   return reading_ == 0 && worker_.waiting() == 0 && !fit_.running() && !details_.running() &&
-         !tracer_.running() && !search_soon_.isActive() && !details_soon_.isActive();
+         !tracer_.running() && !reporter_.running() && !search_soon_.isActive() &&
+         !details_soon_.isActive();
 }
 
 QString Session::write_scenario(const json& scenario, const QString& name) {

@@ -56,6 +56,8 @@ class Session : public QObject {
   void open(const QStringList& files);
   /// Works out the timeline of the answer.
   void ask_trace();
+  /// One page of HTML about the answer; `told` or `refused` when it is there.
+  void write_report(const QString& path);
   const std::shared_ptr<const Trace>& trace() const { return trace_; }
   const QString& trace_title() const { return trace_title_; }
 
@@ -81,6 +83,8 @@ class Session : public QObject {
   /// A file was read; the page that shows it: "timeline".
   void opened(const QString& page, const QString& what);
   void refused(const QString& sentence);
+  /// Something was done aside; a sentence.
+  void told(const QString& sentence);
   void status_changed();
 
  private:
@@ -110,7 +114,8 @@ class Session : public QObject {
   QString pinned_words_;
   Worker worker_;
   Worker::Id bound_id_ = 0, result_id_ = 0, trace_id_ = 0, details_id_ = 0;
-  Command fit_, details_, tracer_;
+  Command fit_, details_, tracer_, reporter_;
+  QString report_path_;
   QTimer search_soon_, details_soon_;
   std::unique_ptr<QTemporaryDir> folder_;
   std::shared_ptr<const Trace> trace_;

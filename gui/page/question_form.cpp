@@ -249,6 +249,10 @@ void QuestionForm::add_box(QFormLayout* form) {
   add_row(form, "Board", board_);
   box_words_ = caption("");
   form->addRow(box_words_);
+  connect_box();
+}
+
+void QuestionForm::connect_box() {
   const auto card = [this] {
     const QString name = gpu_->currentText();
     if (gpu_->findText(name) < 0) return load();

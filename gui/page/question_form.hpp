@@ -27,6 +27,7 @@ class QuestionForm : public QScrollArea {
  private:
   void add_model(QFormLayout* form);
   void add_box(QFormLayout* form);
+  void connect_box();
   void add_training(QFormLayout* form);
   void add_system(QFormLayout* form);
   void load();

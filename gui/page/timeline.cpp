@@ -35,7 +35,7 @@ std::vector<std::vector<Cell>> cells_of(const std::vector<AreaRow>& rows, Instan
     cells.push_back(
         {text_cell(qt(row.track)), text_cell(qt(row.kind)),
          number_cell(qt(reports::human_count(row.count)), double(row.count)),
-         number_cell(qt(reports::human_time(time)), time), of_span,
+         number_cell(qt(reports::human_time(time)), time), mean,
          row.bytes > 0 ? number_cell(qt(reports::human_bytes(bytes)), bytes) : text_cell(""),
          row.bytes > 0 && time > 0
              ? number_cell(qt(reports::human_rate(bytes / time)), bytes / time)
