@@ -94,10 +94,10 @@ void paint_gutter(QPainter& painter, const TimelineLook& look, const Counter& co
   painter.setFont(small_font(look.font));
   painter.setPen(quiet_text(look.palette));
   painter.drawText(
-      QRect(label.left() + 10, label.top() + 4, label.width() - 20, 18),
-      Qt::AlignVCenter | Qt::AlignRight,
+      QRect(label.left() + 10, label.top() + 20, label.width() - 20, 15),
+      Qt::AlignVCenter | Qt::AlignLeft,
       "peak " + text_of(quantity_of(counter), static_cast<double>(counter.total.peak)));
-  int y = label.top() + 22;
+  int y = label.top() + 36;
   for (const Series& series : counter.series) {
     if (counter.series.size() < 2 || y + 13 > label.bottom()) break;
     const QString name = QString::fromStdString(series.name);
