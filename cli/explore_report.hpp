@@ -11,15 +11,6 @@ namespace spillway::cli {
 
 enum class Form : unsigned char { table, json, csv };
 
-/// The space of that number.
-explore::SpaceRow space_row(explore::Store& store, std::int64_t space);
-
-/// What a table calls a number of a result: "tokens/s", or its path.
-std::string objective_title(const std::string& path);
-
-/// A number of a result, by what its path says of it.
-std::string human_value(const std::string& path, const nlohmann::json& value);
-
 /// The points of a space that nothing beats, the best in the first objective first.
 ///   json  as FORMATS has it, whole results
 ///   csv   one line a point: its result flattened, its axes as `point.<axis>`

@@ -1,9 +1,7 @@
+#include "answers/deepspeed/deepspeed.hpp"
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "reports/human.hpp"
-#include "scenarios/export_deepspeed.hpp"
-#include "scenarios/hjson.hpp"
-#include "scenarios/import_deepspeed.hpp"
+#include "reports/pinning_note.hpp"
 #include "scenarios/import_trace.hpp"
 #include "scenarios/lifetimes_file.hpp"
 
@@ -57,46 +55,14 @@ bool import_profile(const Options& options) {
   write_file(options.output, written.tensors);
   write_file(scenarios::kernels_file(options.output), written.kernels);
   for (const std::string& note : imported.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
-  print_json({{"tensors", imported.lifetimes.tensors.size()},
-              {"kernels", imported.lifetimes.kernels.size()},
-              {"partial", imported.lifetimes.partial},
-              {"file", options.output}});
+  answer::ImportedProfile profile;
+  profile.file = options.output;
+  profile.tensors = imported.lifetimes.tensors.size();
+  profile.kernels = imported.lifetimes.kernels.size();
+  profile.partial = imported.lifetimes.partial;
+  profile.notes = imported.notes;
+  print_json(profile);
   return true;
-}
-
-/// Simulates what was imported, in processes of their own; nothing where they cannot be run.
-std::vector<explore::Outcome> simulated(std::initializer_list<nlohmann::json> imported) {
-  constexpr double limit_s = 20;
-  try {
-    std::vector<description::Scenario> resolved;
-    for (const nlohmann::json& scenario : imported)
-      resolved.push_back(scenarios::read_scenario(scenario, {}, explore::known_systems()).scenario);
-    return explore::simulate_all(simulator(), resolved, 0, limit_s);
-  } catch (const description::ScenarioError&) {
-    return std::vector<explore::Outcome>(imported.size());
-  }
-}
-
-/// A default that two versions differ in, and what it costs.
-void note_other_version(const Options& options, scenarios::Imported& imported) {
-  if (!imported.pinning_unsaid) return;
-  const bool pins = imported.version.pins_by_default();
-  scenarios::ImportOptions other = options.import;
-  other.deepspeed = pins ? "0.18" : "0.19";
-  const auto there = scenarios::import_deepspeed(scenarios::read_hjson(options.file), other);
-  std::string words =
-      fmt::format("zero_optimization.offload_optimizer.pin_memory: not set; DeepSpeed {} {}, {} {}",
-                  imported.version.text(),
-                  pins ? "pins host memory (since 0.19.5)" : "does not pin host memory",
-                  there.version.text(), pins ? "does not" : "does (since 0.19.5)");
-  const auto outcomes = simulated({imported.scenario, there.scenario});
-  const auto &here = outcomes[0].result, &elsewhere = outcomes[1].result;
-  if (here && elsewhere && here->feasible() && elsewhere->feasible())
-    words += fmt::format(
-        ": host peak {} here and {} there, step {} and {}", reports::human_memory(here->host.total),
-        reports::human_memory(elsewhere->host.total), reports::human_time(here->step_time_s),
-        reports::human_time(elsewhere->step_time_s));
-  imported.notes.insert(imported.notes.begin(), words);
 }
 
 }  // namespace
@@ -130,10 +96,12 @@ void add_import(CLI::App& app) {
       "--machine workstation_2gpu -o my.json");
   verb->callback([options] {
     if (import_profile(*options)) return;
-    auto imported =
-        scenarios::import_deepspeed(scenarios::read_hjson(options->file), options->import);
-    note_other_version(*options, imported);
-    deliver(imported.scenario, options->output, imported.notes);
+    const answer::ImportedScenario imported =
+        answers::import_configuration(simulator(), options->file, options->import);
+    std::vector<std::string> notes = imported.notes;
+    if (const std::string note = reports::pinning_note(imported); !note.empty())
+      notes.insert(notes.begin(), note);
+    deliver(imported.scenario, options->output, notes);
   });
 }
 
@@ -154,8 +122,8 @@ void add_export(CLI::App& app) {
       "Example:\n  spillway export scenarios/examples/qwen7b_workstation.json --nvme-path /nvme");
   verb->callback([options] {
     const auto resolved = read(options->file, options->overrides);
-    const auto exported =
-        scenarios::export_deepspeed(resolved.scenario, explore::known_systems(), options->exported);
+    const answer::ExportedConfiguration exported =
+        answers::export_configuration(resolved.scenario, options->exported);
     if (exported.needs_nvme_path)
       refuse("--nvme-path", "missing: DeepSpeed stops without the folder that it offloads to",
              "name one on the drives, such as /mnt/nvme");

@@ -1,11 +1,11 @@
 #include "cli/prices.hpp"
 
+#include "answers/simulate/simulate.hpp"
 #include "cli/common.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/part_catalogue.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <cstdlib>
 #include <ctime>
 
@@ -88,8 +88,6 @@ void price_anew(const PriceOptions& options, scenarios::LocatedJson& base) {
   }
 }
 
-namespace {
-/// The day on which the answer is given; $SPILLWAY_TODAY stands for it where it is set.
 std::string today() {
   if (const char* said = std::getenv("SPILLWAY_TODAY")) return said;
   const std::time_t now = std::time(nullptr);
@@ -97,17 +95,13 @@ std::string today() {
   gmtime_r(&now, &day);
   return fmt::format("{:04}-{:02}-{:02}", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
 }
-}  // namespace
 
 std::string old_prices_words(const result::Result& result) {
   return old_prices_words(result.scenario.at("machine").get<description::MachineFile>());
 }
 
 std::string old_prices_words(const description::MachineFile& machine) {
-  const auto old = scenarios::old_prices(machine, today());
-  if (old.empty()) return "";
-  return fmt::format("More than a year old: the prices of {}; --price gives today's.",
-                     fmt::join(old, ", "));
+  return answers::old_prices_words(machine, today());
 }
 
 }  // namespace spillway::cli

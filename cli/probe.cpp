@@ -8,7 +8,7 @@
 #include "hw_backend/probe/smart_log.hpp"
 #include "hw_backend/storage/disk_counts.hpp"
 #include "reports/human.hpp"
-#include "reports/table.hpp"
+#include "reports/probe_report.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -28,24 +28,6 @@ struct Options {
   bool json = false, yes = false;
 };
 
-std::string text_of(double value, Unit unit) {
-  switch (unit) {
-    case Unit::bytes:
-      return reports::human_bytes(value);
-    case Unit::bytes_per_second:
-      return reports::human_rate(value);
-    case Unit::flops_per_second:
-      return reports::human_number(value / 1e9) + " GFLOPS";
-    case Unit::params_per_second:
-      return reports::human_number(value / 1e9) + " Gparam/s";
-    case Unit::seconds:
-      return reports::human_time(value);
-    case Unit::share:
-      return reports::human_share(value);
-  }
-  return "";
-}
-
 const char* name_of(Unit unit) {
   switch (unit) {
     case Unit::bytes:
@@ -64,51 +46,23 @@ const char* name_of(Unit unit) {
   return "";
 }
 
-nlohmann::json json_of(const Measurement& measured) {
-  return {{"path", measured.path},     {"what", measured.what},   {"unit", name_of(measured.unit)},
-          {"median", measured.median}, {"least", measured.least}, {"most", measured.most},
-          {"runs", measured.runs}};
+answer::Measurement plain(const Measurement& measured) {
+  return {measured.path,  measured.what, name_of(measured.unit), measured.median,
+          measured.least, measured.most, measured.runs};
 }
 
-nlohmann::json json_of(const hw_backend::Probed& probed, const DeviceChoice& device) {
-  nlohmann::json all = {{"machine", probed.machine},
-                        {"device", probed.device},
-                        {"device_why", device.why},
-                        {"bytes_written", probed.bytes_written},
-                        {"measurements", nlohmann::json::array()},
-                        {"products", nlohmann::json::array()},
-                        {"warnings", probed.warnings}};
-  for (const Measurement& each : probed.measurements) all["measurements"].push_back(json_of(each));
-  for (const hw_backend::ProductRate& each : probed.products) {
-    nlohmann::json row = json_of(each.flops_per_s);
-    row["rows"] = each.shape.rows;
-    row["columns"] = each.shape.columns;
-    row["inner"] = each.shape.inner;
-    row["type"] = hw_backend::to_string(each.type);
-    all["products"].push_back(row);
-  }
-  return all;
-}
-
-void add_row(reports::Table& table, const Measurement& measured) {
-  table.rows.push_back({{measured.path},
-                        {text_of(measured.median, measured.unit)},
-                        {text_of(measured.least, measured.unit)},
-                        {text_of(measured.most, measured.unit)},
-                        {std::to_string(measured.runs)}});
-}
-
-/// How each was measured stands in the file's sources.
-std::string report(const hw_backend::Probed& probed, const reports::Screen& screen) {
-  reports::Table table;
-  table.columns = {{"measured", reports::Align::left},
-                   {"median", reports::Align::right},
-                   {"least", reports::Align::right},
-                   {"most", reports::Align::right},
-                   {"runs", reports::Align::right}};
-  for (const Measurement& each : probed.measurements) add_row(table, each);
-  for (const hw_backend::ProductRate& each : probed.products) add_row(table, each.flops_per_s);
-  return reports::to_text(table, screen);
+answer::Probe answer_of(const hw_backend::Probed& probed, const DeviceChoice& device) {
+  answer::Probe answer;
+  answer.machine = probed.machine;
+  answer.device = probed.device;
+  answer.device_why = device.why;
+  answer.bytes_written = probed.bytes_written;
+  answer.warnings = probed.warnings;
+  for (const Measurement& each : probed.measurements) answer.measurements.push_back(plain(each));
+  for (const hw_backend::ProductRate& each : probed.products)
+    answer.products.push_back({plain(each.flops_per_s), each.shape.rows, each.shape.columns,
+                               each.shape.inner, std::string(hw_backend::to_string(each.type))});
+  return answer;
 }
 
 /// A line that is drawn over again on standard error, where that is a terminal.
@@ -202,9 +156,9 @@ void probe(Options options) {
   for (const std::string& warning : probed.warnings)
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
   if (keeps) write_file(options.out, nlohmann::json(probed.machine).dump(2) + "\n");
-  if (options.json) return print_json(json_of(probed, device));
-  const reports::Screen screen = reports::screen_of(stdout);
-  print(fmt::format("{} ({})\n\n", probed.device, device.why) + report(probed, screen) + "\n");
+  const answer::Probe answer = answer_of(probed, device);
+  if (options.json) return print_json(answer);
+  print(reports::probe_report(answer, reports::screen_of(stdout)) + "\n");
   print("Machine file: " + options.out + ". Try it:\n" +
         next_command(options.out, !probed.machine.storage.empty()));
 }

@@ -7,6 +7,7 @@
 #include "cli/version.hpp"
 #include "explore/more_memory.hpp"
 #include "reports/human.hpp"
+#include "reports/remedy_report.hpp"
 #include "reports/result/what_if.hpp"
 #include "reports/run_page.hpp"
 #include "reports/view/html_page.hpp"
@@ -34,12 +35,15 @@ struct Options {
 /// `spillway report ...` with the words that were given.
 std::string command_of(const Options& options) {
   std::string text = "spillway report";
-  for (const std::string& one : options.what) text += " " + shell_word(one);
-  for (const std::string& one : options.overrides) text += " --set " + shell_word(one);
-  for (const std::string& one : options.prices.prices) text += " --price " + shell_word(one);
-  if (!options.prices.offers.empty()) text += " --prices " + shell_word(options.prices.offers);
+  for (const std::string& one : options.what) text += " " + reports::shell_word(one);
+  for (const std::string& one : options.overrides) text += " --set " + reports::shell_word(one);
+  for (const std::string& one : options.prices.prices)
+    text += " --price " + reports::shell_word(one);
+  if (!options.prices.offers.empty())
+    text += " --prices " + reports::shell_word(options.prices.offers);
   if (options.run.range) text += " --range";
-  return text + " --out " + shell_word(options.out);
+  if (options.no_remedy) text += " --no-remedy";
+  return text + " --out " + reports::shell_word(options.out);
 }
 
 std::vector<reports::Setting> settings_of(const scenarios::Resolved& resolved) {
@@ -146,9 +150,9 @@ class Maker {
     monitor_.clear();
     for (const auto* remedy : {&memory, &change}) {
       if (!*remedy) continue;
-      std::string command = "spillway simulate " + shell_word(subject.word);
+      std::string command = "spillway simulate " + reports::shell_word(subject.word);
       for (const auto* overrides : {&options_.overrides, &(*remedy)->overrides})
-        for (const std::string& one : *overrides) command += " --set " + shell_word(one);
+        for (const std::string& one : *overrides) command += " --set " + reports::shell_word(one);
       run.remedies.push_back({(*remedy)->words, command, (*remedy)->result});
     }
   }

@@ -71,10 +71,10 @@ std::vector<Subject> stored_subjects(const std::string& word) {
   for (const json& one : all.is_array() ? all : json::array({all})) {
     const std::string schema = one.is_object() ? one.value("schema", json("")).dump() : "";
     Subject subject{word, stem};
-    if (schema == json(result::validation_schema).dump()) {
+    if (schema.starts_with("\"spillway/validation/")) {
       subject.validation = one.get<result::Validation>();
       subject.result = subject.validation->predicted;
-    } else if (schema == json(result::schema_name).dump()) {
+    } else if (schema.starts_with("\"spillway/result/")) {
       subject.result = one.get<result::Result>();
       if (all.is_array()) subject.label += " " + subject.result->system;
     } else {
@@ -99,9 +99,10 @@ std::vector<Subject> subjects_of(const std::string& word) {
   try {
     if (std::filesystem::is_regular_file(word))
       if (auto stored = stored_subjects(word); !stored.empty()) return stored;
-  } catch (const json::exception& error) {
-    refuse(word, std::string("a result of this program has other contents: ") + error.what(),
-           "make it again with --json");
+  } catch (const description::ScenarioError& error) {
+    std::vector<description::Complaint> complaints = error.complaints();
+    for (description::Complaint& one : complaints) one.file = word;
+    throw description::ScenarioError(std::move(complaints));
   }
   return {{word, std::filesystem::path(word).stem().string()}};
 }
@@ -111,14 +112,6 @@ scenarios::Resolved read_subject(const Subject& subject,
   if (!subject.result) return read(subject.word, overrides);
   return scenarios::read_scenario(subject.result->scenario, overrides, explore::known_systems(),
                                   strategies::unsupported);
-}
-
-std::string shell_word(const std::string& word) {
-  constexpr auto plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 }  // namespace spillway::cli

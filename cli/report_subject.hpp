@@ -26,8 +26,4 @@ std::vector<Subject> subjects_of(const std::string& word);
 ///   Throws  ScenarioError
 scenarios::Resolved read_subject(const Subject& subject, const std::vector<std::string>& overrides);
 
-/// As a shell reads it: in single quotes where it is more than letters, digits and punctuation that
-/// no shell minds.
-std::string shell_word(const std::string& word);
-
 }  // namespace spillway::cli

@@ -1,8 +1,10 @@
+#include "answers/explore/exploration.hpp"
 #include "cli/common.hpp"
 #include "cli/explore_report.hpp"
 #include "explore/reprice.hpp"
 #include "reports/csv.hpp"
 #include "reports/human.hpp"
+#include "reports/objectives.hpp"
 #include "reports/table.hpp"
 
 #include <fmt/format.h>
@@ -35,7 +37,8 @@ void print_table(const explore::SpaceRow& space, const Repriced& found) {
     }
     for (const explore::ObjectiveRow& one : space.objectives)
       if (one.path != "price_usd")
-        cells.emplace_back(human_value(one.path, point.row.objectives.value(one.path, json())));
+        cells.emplace_back(
+            reports::human_value(one.path, point.row.objectives.value(one.path, json())));
     cells.emplace_back(reports::human_price(point.price_usd));
     cells.emplace_back(reports::human_price(point.old_usd));
   }
@@ -79,7 +82,7 @@ void print_repriced(explore::Store& store, std::int64_t number,
   if (scenarios::hourly_overrides(offers).size() == offers.size())
     refuse("--price", "gpu_hour and kwh are no prices of a machine",
            "spillway simulate --tokens says what a run costs with them");
-  const explore::SpaceRow space = space_row(store, number);
+  const explore::SpaceRow space = answers::space_row(store, number);
   Repriced found = reprice(store, space, offers);
   if (found.prices == 0 && found.points > 0)
     refuse("--price", "no machine of the space has one of these parts at a price of its own", "");

@@ -44,10 +44,6 @@ void add_range(const RunOptions& options, const description::Scenario& scenario,
     result.range = explore::range_of(simulator(), scenario, result, scenario.run.seed);
 }
 
-void add_range(const RunOptions& options, result::Result& result) {
-  if (options.range) add_range(options, explore::scenario_of(result), result);
-}
-
 std::optional<double> tokens_of(const RunOptions& options) {
   if (!options.tokens.empty()) return count_of("--tokens", options.tokens);
   if (options.dataset_tokens.empty()) return std::nullopt;

@@ -29,8 +29,6 @@ std::optional<double> tokens_of(const RunOptions& options);
 /// Adds ranges to what fits, where they are asked for.
 void add_range(const RunOptions& options, const description::Scenario& scenario,
                result::Result& result);
-/// Of the scenario that the result itself names.
-void add_range(const RunOptions& options, result::Result& result);
 
 /// "path=value" that says so to a scenario; empty where nothing is said.
 std::vector<std::string> run_overrides(const RunOptions& options);

@@ -1,23 +1,21 @@
+#include "answers/simulate/simulate.hpp"
 #include "cli/common.hpp"
 #include "cli/monitor.hpp"
 #include "cli/prices.hpp"
 #include "cli/run_options.hpp"
 #include "cli/verbs.hpp"
-#include "explore/more_memory.hpp"
 #include "reports/chrome_trace.hpp"
 #include "reports/csv.hpp"
 #include "reports/explain.hpp"
 #include "reports/gzip.hpp"
 #include "reports/human.hpp"
 #include "reports/memory_snapshot.hpp"
-#include "reports/result/what_if.hpp"
+#include "reports/remedy_report.hpp"
 #include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
-#include "scenarios/description/bugs.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <fmt/ranges.h>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <sstream>
@@ -57,74 +55,43 @@ explore::Resolve resolver(const Options& options) {
   };
 }
 
-/// As a shell reads it: in single quotes where it is more than letters, digits and punctuation that
-/// no shell minds.
-std::string shell_word(const std::string& word) {
-  constexpr auto plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-/// "; runs with DeepSpeed".
-std::string runs_with_words(const result::Result& result) {
-  return result.runs_with ? "; runs with " + result.runs_with->program : "";
-}
-
-/// In words, and as a command to paste.
-std::string remedy_text(const Options& options, const explore::Remedy& remedy,
-                        const reports::Screen& screen) {
-  std::string text =
-      "\n" + reports::paragraph("It fits with " + remedy.words + ": " +
-                                    reports::human_time(remedy.result.step_time_s) + " a step, " +
-                                    reports::human_number(remedy.result.tokens_per_s) +
-                                    " tokens/s" + runs_with_words(remedy.result),
-                                screen);
-  text += "  spillway simulate " + shell_word(options.scenario);
-  for (const auto* overrides : {&options.overrides, &remedy.overrides})
-    for (const std::string& override_ : *overrides) text += " --set " + shell_word(override_);
-  return text + "\n";
+/// Looks for what makes the scenario fit.
+///   tell   receives the one to buy at once
+answer::Remedies remedies_of(const Options& options, const description::Scenario& scenario,
+                             const result::Result& result, Monitor& monitor,
+                             const std::function<void(const answer::Remedy&)>& tell = {}) {
+  monitor.begin("looking for what makes it fit", options.limit(remedy_limit_s));
+  answer::Remedies remedies =
+      answers::find_remedies(monitor.backend(), scenario, result, resolver(options), tell);
+  monitor.clear();
+  return remedies;
 }
 
 /// What to buy, then what to change; both are simulated.
 void print_remedies(const Options& options, const description::Scenario& scenario,
                     const result::Result& result, const reports::Screen& screen, Monitor& monitor) {
   std::fflush(stdout);  // the answer so far, before the wait
-  monitor.begin("looking for what makes it fit", options.limit(remedy_limit_s));
-  const explore::Resolve resolve = resolver(options);
-  const auto memory = explore::more_memory(monitor.backend(), scenario, result, resolve);
-  monitor.clear();
-  if (memory) print(remedy_text(options, *memory, screen));
-  const auto change = explore::cheapest_remedy(monitor.backend(), scenario, resolve);
-  monitor.clear();
-  const std::string ended =
-      monitor.why().empty()
-          ? ""
-          : monitor.why() + " before all changes were tried; --limit SECONDS waits longer.";
-  if (change) print(remedy_text(options, *change, screen));
-  if (change && ended.empty()) return;
-  std::string text = change ? ended
-                     : ended.empty()
-                         ? "No smaller micro-batch, further checkpointing, smaller sub-group, "
-                           "smaller part or other system, nor two of them, makes it fit."
-                         : "No change of the settings that makes it fit was found. " + ended;
-  print("\n" + reports::paragraph(text, screen));
+  const auto text = [&](const answer::Remedy& remedy) {
+    return reports::remedy_report(remedy, options.scenario, options.overrides, screen);
+  };
+  const answer::Remedies remedies =
+      remedies_of(options, scenario, result, monitor, [&](const answer::Remedy& memory) {
+        monitor.clear();
+        print(text(memory));
+      });
+  if (remedies.change) print(text(*remedies.change));
+  print(reports::remedies_note(remedies, monitor.why(), screen));
 }
 
 void print_human(const Options& options, const scenarios::Resolved& resolved,
-                 const result::Result& result, Monitor& monitor) {
+                 const answer::Simulation& simulation, Monitor& monitor) {
   const reports::Screen screen = reports::screen_of(stdout);
+  const result::Result& result = simulation.result;
   print(reports::simulate_report(result, screen));
-  if (const std::string old = old_prices_words(resolved.scenario.machine); !old.empty())
-    print(reports::paragraph(old, screen));
-  if (options.explain) {
-    std::vector<reports::Setting> settings;
-    for (const scenarios::Setting& setting : resolved.settings)
-      settings.push_back({setting.path, setting.value, setting.source});
-    print(reports::explain(result, settings, screen, *options.explain));
-  }
-  if (!result.feasible() && !resolved.scenario.run.io_bench && !options.no_remedy)
+  if (!simulation.old_prices.empty()) print(reports::paragraph(simulation.old_prices, screen));
+  if (options.explain)
+    print(reports::explain(result, simulation.settings, screen, *options.explain));
+  if (!options.no_remedy && answers::needs_remedy(resolved.scenario, result))
     print_remedies(options, resolved.scenario, result, screen, monitor);
 }
 
@@ -150,29 +117,22 @@ void read_explain(Options& options, const std::string& word) {
                      scenario.run.steps));
 }
 
-/// The scenario, and what each next piece of hardware would bring. Without a trace in a child of
-/// its own, which a limit or Ctrl-C ends.
-result::Result run(const Options& options, const description::Scenario& scenario, Monitor& monitor,
-                   result::Trace& trace) {
-  const explore::Backend backend = monitor.backend();
-  // children first: they start from a process in which nothing was simulated yet
-  std::map<std::string, result::WhatIf> next = explore::what_next(backend, scenario);
-  if (monitor.ended()) refuse_to_wait(monitor, scenario);
-  result::Result result;
-  monitor.begin("simulating", options.limit(simulation_limit_s));
-  if (options.trace_file.empty() && options.snapshot_file.empty()) {
-    explore::Outcome outcome = explore::simulate_all(backend, std::span(&scenario, 1), 1, HUGE_VAL,
-                                                     {explore::WhenFull::find_need})
-                                   .front();
-    if (outcome.not_tried) refuse_to_wait(monitor, scenario);
-    result = explore::result_of(outcome);
-  } else {
-    monitor.let_go();
-    result = explore::simulate(backend, scenario, &trace);
-  }
+/// The scenario, and what each next piece of hardware would bring.
+answer::Simulation run(const Options& options, const scenarios::Resolved& resolved,
+                       Monitor& monitor, result::Trace& trace) {
+  answers::SimulateQuestion question;
+  question.scenario = resolved;
+  question.today = today();
+  question.range = options.run.range;
+  if (!options.trace_file.empty() || !options.snapshot_file.empty()) question.trace = &trace;
+  question.begin_run = [&] {
+    monitor.begin("simulating", options.limit(simulation_limit_s));
+    if (question.trace) monitor.let_go();
+  };
+  auto simulation = answers::simulate(monitor.backend(), question);
+  if (!simulation) refuse_to_wait(monitor, resolved.scenario);
   monitor.clear();
-  result::add_what_ifs(result, std::move(next));
-  return result;
+  return std::move(*simulation);
 }
 
 void write_trace(const Options& options, const result::Trace& trace) {
@@ -195,18 +155,22 @@ void simulate(const Options& options) {
   price_anew(options.prices, resolved.scenario.machine);
   Monitor monitor("simulating what would help", options.limit(simulation_limit_s));
   result::Trace trace;
-  result::Result result = run(options, resolved.scenario, monitor, trace);
-  add_range(options.run, resolved.scenario, result);
+  answer::Simulation simulation = run(options, resolved, monitor, trace);
   if (!options.trace_file.empty()) write_trace(options, trace);
   if (!options.snapshot_file.empty()) write_snapshot(options, trace);
-  if (options.json) return print_json(nlohmann::json(result));
+  if (options.json) {
+    if (!options.no_remedy && answers::needs_remedy(resolved.scenario, simulation.result))
+      simulation.remedy = remedies_of(options, resolved.scenario, simulation.result, monitor);
+    print_json(flat(simulation));
+    return monitor.finish();
+  }
   if (options.csv) {
     std::ostringstream text;
-    const nlohmann::json row = result;
+    const nlohmann::json row = simulation.result;
     reports::write_csv(text, std::span<const nlohmann::json>(&row, 1));
     return print(text.str());
   }
-  print_human(options, resolved, result, monitor);
+  print_human(options, resolved, simulation, monitor);
   monitor.finish();
 }
 

@@ -2,6 +2,7 @@
 
 #include "explore/store/store.hpp"
 #include "explore/trials.hpp"
+#include "reports/answer/exploration.hpp"
 
 #include <optional>
 #include <string>
@@ -9,15 +10,7 @@
 
 namespace spillway::explore {
 
-/// A change of a scenario and what it would bring.
-struct NextStep {
-  std::string words;    ///< "one more drive of nvme", "memascend, micro-batch 8 x 8"
-  bool system = false;  ///< another system with its own parts
-  std::optional<result::Result> result;
-  std::string reason;                       ///< why there is no result that fits
-  std::string unmet;                        ///< the constraint that it breaks; "" when it meets all
-  std::optional<double> most_tokens_per_s;  ///< its bound, where one was computed
-};
+using answer::NextStep;
 
 /// An axis of a space and its values.
 struct AxisRow {

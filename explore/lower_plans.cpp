@@ -44,19 +44,21 @@ void add_gpu_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
       [&](auto& machine) { machine.gpu.memory = lower; }, plans);
 }
 
-/// The next step of what is usable, whatever of it a larger memory reserves, and one more to pass
-/// over a size at which nothing changes.
+/// The next step below what is used, or usable where that was too little, and one more to pass over
+/// a size at which nothing changes.
 void add_host_memory(const Scenario& scenario, const result::Result& best,
                      std::vector<LowerPlan>& plans) {
   const description::HostSpec& host = scenario.machine.host;
   if (host.memory.value() == 0) return;
-  const std::uint64_t reserve = host.memory.value() - host.usable().value();
-  const Bytes next = next_lower(host.usable(), 1);
+  const std::uint64_t usable = host.usable().value();
+  const std::uint64_t reserve = host.memory.value() - usable;
+  const std::uint64_t used = best.feasible() ? std::min(best.host.total, usable) : usable;
+  if (used < std::uint64_t{1} << 20) return;
+  const Bytes next = next_lower(Bytes(used), 1);
   for (const Bytes lower : {next, next_lower(next, 1)})
-    if (!best.feasible() || best.host.total > lower.value())
-      add(
-          scenario, "planned for " + in_gib(lower) + " of host memory",
-          [&](auto& machine) { machine.host.memory = Bytes(lower.value() + reserve); }, plans);
+    add(
+        scenario, "planned for " + in_gib(lower) + " of host memory",
+        [&](auto& machine) { machine.host.memory = Bytes(lower.value() + reserve); }, plans);
 }
 
 void slow_gpu(description::MachineFile& machine, double share) {
@@ -195,16 +197,22 @@ void add_other_swaps(const LowerPlan& of, const result::Result& best,
       plans.push_back(of_bytes(of, "swaps " + in_gb(amount), Bytes(amount)));
 }
 
-/// A GPU that stores do not keep up with, held to half its rate, and down to a sixteenth: with the
-/// budget of its own that it has there, and with everything stored.
+/// A GPU that stores do not keep up with, held to half its rate, and on down to where everything
+/// that can leave has left in time: with the budget of its own that it has there, and with
+/// everything stored. Where that is too little at the lowest rate, nothing fits.
 void add_held_gpus(const LowerPlan& of, std::vector<LowerPlan>& plans) {
-  for (const int part : {2, 4, 8, 16}) {
+  constexpr int lowest = 1024;
+  const auto add_held = [&](int part, bool all) {
     const std::string words = fmt::format("its GPU held to 1/{} of its rate", part);
-    add(
-        of.scenario, words, [part](auto& machine) { slow_gpu(machine, 1.0 / part); }, plans);
-    const LowerPlan held = plans.back();
-    plans.push_back(of_bytes(held, "stores all that can leave, " + words, description::all_bytes));
-  }
+    LowerPlan held{words, of.scenario};
+    slow_gpu(held.scenario.machine, 1.0 / part);
+    if (all) held = of_bytes(held, "stores all that can leave, " + words, description::all_bytes);
+    plans.push_back(std::move(held));
+  };
+  add_held(lowest, true);
+  plans.back().opens_list = true;
+  for (int part = 2; part < lowest; part *= 2)
+    for (const bool all : {false, true}) add_held(part, all);
 }
 
 /// What stays takes neither drives nor links: as little as fits makes the shortest step.
@@ -213,7 +221,7 @@ void add_other_budgets(const LowerPlan& of, const result::Result& best,
   if (!best.feasible()) {
     plans.push_back(of_bytes(of, "stores all that can leave", description::all_bytes));
     if (of.bytes_words.empty()) add_held_gpus(of, plans);
-    for (LowerPlan& plan : plans) plan.ends_list = true;
+    for (LowerPlan& plan : plans) plan.ends_list = !plan.opens_list;
     return;
   }
   const std::uint64_t bytes =

@@ -18,10 +18,11 @@ struct LowerPlan {
   double updates_per_s = 0;
   /// Where it fits, those behind it are no better.
   bool ends_list = false;
+  bool opens_list = false;  ///< where it does not fit, none of those behind it does
 };
 
 /// Planners foresee a step, and may foresee it wrongly: a plan that uses less of the machine can be
-/// the faster one. What to try beside the plan for all of it, at most nine; a plan for less is a
+/// the faster one. What to try beside the plan for all of it: a plan for less is a
 /// plan for more, as memory can stay empty and what is fast can wait: the best of them is what the
 /// machine can do.
 ///   swap              other amounts: half and three quarters of what it swaps beyond the least,
@@ -29,9 +30,9 @@ struct LowerPlan {
 ///                     all; around one of ours an eighth less and more
 ///   tensor cache      nothing stored, which is best where it fits; a quarter, half and three
 ///                     quarters of what it stores. Where its own budget does not fit, all; its
-///                     own and all with the GPU held to a half to a sixteenth of its rate
+///                     own and all with the GPU held to a half of its rate, and so on down
 ///   plan              the next lower step of GPU memory (a fourth root of 2), the next two of host
-///                     memory (2) where it fills one, a half and a quarter of the rate of the
+///                     memory (2) below what it uses, a half and a quarter of the rate of the
 ///                     GPU, half that of the drives, a step above what they do in the step, and
 ///                     no drives. Nothing where nothing moves
 ///   active gradients  updates held to between 1.4 and 2.8 times the rate at which they would take

@@ -31,9 +31,6 @@ constexpr const char* always[] = {"feasible",
 /// What goes with a lifetime; rows of an older program do without.
 constexpr const char* beside_a_lifetime[] = {"wear.warranty_years", "wear.waf"};
 
-/// What lists only what there is: a name that is not in it is 0.
-const std::set<std::string> sparse = {"by_purpose", "by_storage", "storage", "phase_busy_s",
-                                      "phase_bytes"};
 /// What only some results have.
 const std::set<std::string> rare = {"plan", "io_bench", "optimizer_states", "checkpoint"};
 
@@ -54,14 +51,6 @@ const json& sample() {
     return all;
   }();
   return whole;
-}
-
-/// What wears nothing lasts for ever and costs nothing; else what the result says.
-double worn(const json& result, const char* key, double unworn) {
-  const json& wear = result.at("wear");
-  if (wear.is_null()) return unworn;
-  if (wear.at(key).is_number()) return wear.at(key).get<double>();
-  return wear.at("write_bytes_per_day") == 0.0 ? unworn : none;
 }
 
 /// JSON has no infinity.
@@ -99,25 +88,9 @@ bool result_has(const std::string& path) {
     if (at == &sample() && rare.contains(step)) return true;
     if (!at->is_object() || !at->contains(step)) return false;
     at = &(*at)[step];
-    if (sparse.contains(step)) return !tail_of(rest).empty();
+    if (result::is_sparse(step)) return !tail_of(rest).empty();
   }
   return at->is_number() || at->is_boolean() || at->is_null();
-}
-
-double number_in(const json& result, const std::string& path) {
-  if (path == "wear.waf") return worn(result, "waf", 1);
-  if (path == "wear.warranty_years") return worn(result, "warranty_years", infinity);
-  if (path == "wear.lifetime_years") return worn(result, "lifetime_years", infinity);
-  if (path == "wear.usd_per_million_tokens") return worn(result, "usd_per_million_tokens", 0);
-  const json* at = &result;
-  bool listed = false;
-  for (std::string rest = path; !rest.empty(); rest = tail_of(rest)) {
-    const std::string step = head_of(rest);
-    if (!at->is_object() || !at->contains(step)) return listed ? 0 : none;
-    at = &(*at)[step];
-    listed = listed || sparse.contains(step);
-  }
-  return at->is_boolean() ? at->get<bool>() : at->is_number() ? at->get<double>() : none;
 }
 
 Measures::Measures(const Points& points) {

@@ -3,6 +3,7 @@
 #include "explore/outcomes.hpp"
 #include "explore/points.hpp"
 #include "explore/store/store.hpp"
+#include "reports/result/number.hpp"
 
 namespace spillway::explore {
 
@@ -56,7 +57,6 @@ class Measures {
 /// Whether results have such a path.
 bool result_has(const std::string& path);
 
-/// A number of a result; a lifetime that nothing wears is infinite; NaN without a value.
-double number_in(const nlohmann::json& result, const std::string& path);
+using result::number_in;
 
 }  // namespace spillway::explore

@@ -215,7 +215,7 @@ class BestPlan {
       if (in_children && !known[i].result) continue;
       const bool fits =
           take(plan, std::move(words), in_children ? *known[i].result : result_of(plan));
-      if (fits && plan.ends_list) break;
+      if (fits ? plan.ends_list : plan.opens_list) break;
     }
     return words_ != before;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "explore/outcomes.hpp"
+#include "reports/answer/remedy.hpp"
 
 #include <functional>
 
@@ -21,12 +22,7 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend,
 /// A result with what each next piece of hardware would bring to its scenario.
 result::Result with_what_ifs(const Backend& backend, result::Result result);
 
-/// A change of settings that makes an infeasible scenario fit.
-struct Remedy {
-  std::string words;                   ///< "training.micro_batch 2 with gradient_accumulation 4"
-  std::vector<std::string> overrides;  ///< for --set
-  result::Result result;
-};
+using answer::Remedy;
 
 /// The change that makes the scenario fit with the most tokens per second, of the first of these
 /// groups in which any does: settings of its own system (smaller sub-groups, more checkpointing,

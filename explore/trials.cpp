@@ -218,14 +218,6 @@ void find_needs(const Backend& backend, const json& base, std::vector<Trial>& tr
   find_needs(backend, base, all);
 }
 
-const Trial* fastest(const std::vector<Trial>& trials) {
-  const Trial* best = nullptr;
-  for (const Trial& trial : trials)
-    if (trial.fits() && (!best || trial.result->tokens_per_s > best->result->tokens_per_s))
-      best = &trial;
-  return best;
-}
-
 std::vector<std::string> assumed_numbers(const result::Result& result) {
   std::vector<std::string> paths;
   for (const auto& [path, source] : result.scenario.at("machine").at("sources").items())

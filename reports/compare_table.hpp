@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reports/result/result.hpp"
+#include "reports/answer/comparison.hpp"
 #include "reports/screen.hpp"
 #include "reports/view/document.hpp"
 
@@ -20,10 +20,7 @@ struct Contender {
   std::string failure = "";
 };
 
-/// Who does not take part.
-struct LeftOut {
-  std::string label, reason;
-};
+using answer::LeftOut;
 
 enum class Best : unsigned char { none, lowest, highest };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reports/result/result.hpp"
+#include "reports/answer/simulation.hpp"
 #include "reports/screen.hpp"
 #include "reports/view/document.hpp"
 
@@ -11,12 +11,7 @@
 
 namespace spillway::reports {
 
-/// A value the run used and where it came from.
-struct Setting {
-  std::string path;    ///< "training.micro_batch"
-  std::string value;   ///< as a scenario would say it
-  std::string source;  ///< "scenario", "preset deepspeed_0.9.3", "default", ...
-};
+using answer::Setting;
 
 /// What `explain` tells of: all of it in short, or one thing in full.
 enum class Topic : unsigned char { all, memory, time, settings };

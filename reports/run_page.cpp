@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace spillway::reports {
 
@@ -56,9 +57,22 @@ void section(Document& page, Runs runs, const char* title, const char* id, Part 
   side_by_side(page, runs, part);
 }
 
+/// How far a prediction was off.
+Text agreement(const result::Validation& v) {
+  const double predicted = v.predicted.step_time_s, measured = v.measured.step_time_s;
+  if (!v.predicted.feasible()) return verdict_sentence(v.predicted);
+  if (!v.measured.feasible()) return "Predicted to fit; measured: " + verdict_sentence(v.measured);
+  if (!v.times_compare() || measured <= 0)
+    return "It ran as predicted to; bytes and peaks compare, times do not.";
+  return filled("Predicted {} per step, measured {}: {} off.",
+                {view::seconds(predicted), view::seconds(measured),
+                 view::change((predicted - measured) / measured)});
+}
+
 void add_verdict(Document& part, const PageRun& run) {
   const Result& r = run.result;
-  part.add(Paragraph{verdict_sentence(r), Tone::verdict});
+  part.add(
+      Paragraph{run.validation ? agreement(*run.validation) : verdict_sentence(r), Tone::verdict});
   for (const std::string& note : run.notes) part.add(Paragraph{note, Tone::warning});
 }
 
@@ -202,20 +216,29 @@ bool is_assumed(const Setting& setting) {
   return view::origin_of(setting.source) == view::Origin::assumed;
 }
 
+/// Where a value was said that is no default and no machine's own.
+bool is_said(const Setting& setting) {
+  if (setting.source.starts_with("--")) return true;
+  return setting.source.find(".json:") != std::string::npos &&
+         setting.source.find("scenarios/machines/") == std::string::npos;
+}
+
+/// "mine.json:3" of "/home/me/mine.json:3": a page travels, and folders do not go with it.
+std::string short_source(const std::string& source) {
+  const std::size_t file = source.find(".json:"), folder = source.rfind('/', file);
+  const bool path = file != std::string::npos && source.starts_with("/");
+  return path && folder != std::string::npos ? source.substr(folder + 1) : source;
+}
+
 view::Table settings_table(const std::vector<Setting>& settings, bool assumed_only) {
   view::Table table{
       {{"input", view::Align::left}, {"value", view::Align::left}, {"from", view::Align::left}},
       {}};
   for (const Setting& setting : settings) {
     if (assumed_only && !is_assumed(setting)) continue;
-    table.rows.push_back({setting.path, setting.value, setting.source});
+    table.rows.push_back({setting.path, setting.value, short_source(setting.source)});
   }
   return table;
-}
-
-/// Where a value was said that is no default and no machine's own.
-bool is_said(const Setting& setting) {
-  return setting.source.starts_with("--") || setting.source.find(".json:") != std::string::npos;
 }
 
 void add_assumptions(Document& part, const PageRun& run) {
@@ -283,9 +306,10 @@ void add_comparison(Document& page, Runs runs) {
 }
 
 void add_validations(Document& page, Runs runs) {
+  bool first = true;
   for (const PageRun& run : runs) {
     if (!run.validation) continue;
-    page.add(Heading{"Predicted and measured", 2, "validation"});
+    page.add(Heading{"Predicted and measured", 2, std::exchange(first, false) ? "validation" : ""});
     page.append(validation_document(*run.validation));
   }
 }

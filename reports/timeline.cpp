@@ -157,16 +157,21 @@ double largest(const view::Curve& curve) {
   return most;
 }
 
-/// The bytes of a tier by purpose, the largest first; those beyond are one.
+/// The bytes of a tier by purpose, in the order of the tier's peak, so that a purpose has one
+/// colour on a page; those beyond are one.
 std::vector<view::Curve> curves_of(const std::map<std::string, Changes>& by_purpose,
-                                   const Window& window) {
+                                   const result::PeakBytes& peak, const Window& window) {
   std::vector<view::Curve> curves;
   for (const auto& [purpose, changes] : by_purpose) {
     curves.push_back(curve_of(purpose, changes, window));
     if (largest(curves.back()) == 0) curves.pop_back();
   }
-  std::stable_sort(curves.begin(), curves.end(), [](const view::Curve& a, const view::Curve& b) {
-    return largest(a) > largest(b);
+  const auto weight = [&](const view::Curve& curve) {
+    const auto at_peak = peak.by_purpose.find(curve.label);
+    return std::pair(at_peak == peak.by_purpose.end() ? 0 : at_peak->second, largest(curve));
+  };
+  std::stable_sort(curves.begin(), curves.end(), [&](const view::Curve& a, const view::Curve& b) {
+    return weight(a) > weight(b);
   });
   if (curves.size() <= purposes_shown + 1) return curves;
   Changes rest;
@@ -241,7 +246,7 @@ std::vector<view::Series> memory_over_time(const result::Result& result, const T
                         : tier == "host" ? std::string("Host memory")
                                          : tier,
                         memory ? view::Quantity::memory : view::Quantity::bytes, true};
-    series.curves = curves_of(by_tier[tier], window);
+    series.curves = curves_of(by_tier[tier], peak, window);
     for (view::Curve& curve : series.curves) curve.label = plain(curve.label);
     if (series.curves.empty()) continue;
     if (memory && peak.capacity > peak.reserve)

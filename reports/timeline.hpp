@@ -23,8 +23,8 @@ std::optional<Window> last_step(const result::Trace& trace);
 /// What ran in the window: a lane for each engine, for each rank; times from its beginning.
 view::Lanes timeline(const result::Trace& trace, const Window& window);
 
-/// Bytes of each tier over the same time, by purpose, the largest at the bottom: the fullest GPU,
-/// the host, each storage that is used. Purposes beyond seven are one.
+/// Bytes of each tier over the same time, by purpose, the largest of the tier's peak at the bottom:
+/// the fullest GPU, the host, each storage that is used. Purposes beyond seven are one.
 std::vector<view::Series> memory_over_time(const result::Result& result, const result::Trace& trace,
                                            const Window& window);
 

@@ -104,41 +104,4 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
   return answer;
 }
 
-void to_json(json& out, const FitChange& change) {
-  out = {{"words", change.words},
-         {"set", change.set},
-         {"tokens_per_s", nullptr},
-         {"price_usd", nullptr}};
-  if (change.tokens_per_s) out["tokens_per_s"] = *change.tokens_per_s;
-  if (change.price_usd) out["price_usd"] = *change.price_usd;
-}
-
-void from_json(const json& in, FitChange& change) {
-  in.at("words").get_to(change.words);
-  in.at("set").get_to(change.set);
-  if (!in.at("tokens_per_s").is_null()) change.tokens_per_s = in.at("tokens_per_s").get<double>();
-  if (!in.at("price_usd").is_null()) change.price_usd = in.at("price_usd").get<double>();
-}
-
-void to_json(json& out, const FitNeed& need) {
-  out = {{"words", need.words},
-         {"runs_with", nullptr},
-         {"needed_bytes", need.needed_bytes},
-         {"has_bytes", need.has_bytes},
-         {"why_not", need.why_not}};
-  if (need.runs_with) out["runs_with"] = *need.runs_with;
-}
-
-void to_json(json& out, const FitAnswer& answer) {
-  out = {{"schema", fit_schema},      {"fits", answer.fits},       {"needed_bytes", nullptr},
-         {"why_not", answer.why_not}, {"needs", answer.needs},     {"runnable", nullptr},
-         {"best", nullptr},           {"change", nullptr},         {"price_usd", nullptr},
-         {"notes", answer.notes},     {"bounded", answer.bounded}, {"simulated", answer.simulated}};
-  if (answer.needed_bytes) out["needed_bytes"] = *answer.needed_bytes;
-  if (answer.runnable) out["runnable"] = *answer.runnable;
-  if (answer.best) out["best"] = *answer.best;
-  if (answer.change) out["change"] = *answer.change;
-  if (answer.price_usd) out["price_usd"] = *answer.price_usd;
-}
-
 }  // namespace spillway::answers

@@ -1,17 +1,13 @@
 #include "reports/result/fidelity.hpp"
 
+#include "reports/result/reading.hpp"
+
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace spillway::result {
 
 namespace {
-
-template <class Value>
-nlohmann::json or_null(const std::optional<Value>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json();
-}
 
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -102,6 +98,52 @@ void to_json(nlohmann::json& json, const Fidelity& fidelity) {
           {"figures", fidelity.figures},
           {"papers", fidelity.papers},
           {"overall", fidelity.overall}};
+}
+
+void from_json(const nlohmann::json& json, Verdict& verdict) {
+  const auto word = json.get<std::string>();
+  for (const Verdict one :
+       {Verdict::ok, Verdict::open, Verdict::skip, Verdict::miss, Verdict::drift, Verdict::closed})
+    if (word == to_string(one)) verdict = one;
+}
+
+void from_json(const nlohmann::json& json, JudgedFigure& figure) {
+  read(json, "id", figure.id);
+  read(json, "paper", figure.paper);
+  read(json, "source", figure.source);
+  read(json, "metric", figure.metric);
+  read(json, "published", figure.published);
+  read(json, "simulated", figure.simulated);
+  read(json, "unit", figure.unit);
+  read(json, "relation", figure.relation);
+  read(json, "error", figure.error);
+  read(json, "tolerance", figure.tolerance);
+  read(json, "role", figure.role);
+  read(json, "ordering", figure.ordering);
+  read(json, "verdict", figure.verdict);
+  read(json, "reason", figure.reason);
+}
+
+void from_json(const nlohmann::json& json, FidelitySummary& summary) {
+  read(json, "paper", summary.paper);
+  read(json, "figures", summary.figures);
+  read(json, "ok", summary.ok);
+  read(json, "open", summary.open);
+  read(json, "skipped", summary.skipped);
+  read(json, "failed", summary.failed);
+  read(json, "median_error", summary.median_error);
+  read(json, "worst_error", summary.worst_error);
+  read(json, "worst", summary.worst);
+  read(json, "orderings", summary.orderings);
+  read(json, "orderings_right", summary.orderings_right);
+}
+
+void from_json(const nlohmann::json& json, Fidelity& fidelity) {
+  require_schema(json, "fidelity");
+  fidelity = {};
+  read(json, "figures", fidelity.figures);
+  read(json, "papers", fidelity.papers);
+  read(json, "overall", fidelity.overall);
 }
 
 }  // namespace spillway::result

@@ -58,5 +58,8 @@ FidelitySummary summary_of(const std::string& paper, const std::vector<JudgedFig
 void to_json(nlohmann::json& json, const JudgedFigure& figure);
 void to_json(nlohmann::json& json, const FidelitySummary& summary);
 void to_json(nlohmann::json& json, const Fidelity& fidelity);
+/// Reads what to_json writes, of this release or an older one (result.hpp).
+///   Throws  ScenarioError on another schema, and with the path of a value of the wrong type
+void from_json(const nlohmann::json& json, Fidelity& fidelity);
 
 }  // namespace spillway::result

@@ -1,6 +1,6 @@
 #include "reports/result/finished_run.hpp"
 
-#include <nlohmann/json.hpp>
+#include "reports/result/reading.hpp"
 
 namespace spillway::result {
 
@@ -8,13 +8,9 @@ using nlohmann::json;
 
 namespace {
 
-/// Writes and reads a member under its own name; an empty optional is null.
+/// Writes a member under its own name; an empty optional is null.
 void put(json& out, const char* key, const std::optional<double>& number) {
-  out[key] = number ? json(*number) : json();
-}
-void get(const json& in, const char* key, std::optional<double>& number) {
-  number.reset();
-  if (const json& value = in.at(key); !value.is_null()) number = value.get<double>();
+  out[key] = or_null(number);
 }
 
 }  // namespace
@@ -24,8 +20,8 @@ void to_json(json& out, const RunsWith& runs_with) {
 }
 
 void from_json(const json& in, RunsWith& runs_with) {
-  in.at("program").get_to(runs_with.program);
-  in.at("runnable").get_to(runs_with.runnable);
+  read(in, "program", runs_with.program);
+  read(in, "runnable", runs_with.runnable);
 }
 
 void to_json(json& out, const FinishedRun& run) {
@@ -53,30 +49,38 @@ void to_json(json& out, const FinishedRun& run) {
   put(drives, "used_up", run.drives->used_up);
 }
 
+void from_json(const json& in, RunCosts& usd) {
+  read(in, "box", usd.box);
+  read(in, "energy", usd.energy);
+  read(in, "drives", usd.drives);
+  read(in, "rented", usd.rented);
+}
+
+void from_json(const json& in, RunDrives& drives) {
+  read(in, "storage", drives.storage);
+  read(in, "written_bytes", drives.written_bytes);
+  read(in, "warranties", drives.warranties);
+  read(in, "used_up", drives.used_up);
+}
+
+void from_json(const json& in, RunCheckpoints& checkpoints) {
+  read(in, "count", checkpoints.count);
+  read(in, "bytes", checkpoints.bytes);
+  read(in, "seconds", checkpoints.seconds);
+}
+
 void from_json(const json& in, FinishedRun& run) {
   run = {};
-  in.at("tokens").get_to(run.tokens);
-  in.at("steps").get_to(run.steps);
-  in.at("days").get_to(run.days);
-  get(in, "kwh", run.kwh);
-  get(in, "gpu_kwh", run.gpu_kwh);
-  get(in, "host_kwh", run.host_kwh);
-  get(in, "ssd_kwh", run.ssd_kwh);
-  get(in.at("usd"), "box", run.usd.box);
-  get(in.at("usd"), "energy", run.usd.energy);
-  get(in.at("usd"), "drives", run.usd.drives);
-  get(in.at("usd"), "rented", run.usd.rented);
-  const json& checkpoints = in.at("checkpoints");
-  checkpoints.at("count").get_to(run.checkpoints.count);
-  checkpoints.at("bytes").get_to(run.checkpoints.bytes);
-  checkpoints.at("seconds").get_to(run.checkpoints.seconds);
-  if (const json& drives = in.at("drives"); !drives.is_null()) {
-    RunDrives& own = run.drives.emplace();
-    drives.at("storage").get_to(own.storage);
-    drives.at("written_bytes").get_to(own.written_bytes);
-    get(drives, "warranties", own.warranties);
-    get(drives, "used_up", own.used_up);
-  }
+  read(in, "tokens", run.tokens);
+  read(in, "steps", run.steps);
+  read(in, "days", run.days);
+  read(in, "kwh", run.kwh);
+  read(in, "gpu_kwh", run.gpu_kwh);
+  read(in, "host_kwh", run.host_kwh);
+  read(in, "ssd_kwh", run.ssd_kwh);
+  read(in, "usd", run.usd);
+  read(in, "drives", run.drives);
+  read(in, "checkpoints", run.checkpoints);
 }
 
 }  // namespace spillway::result

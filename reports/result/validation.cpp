@@ -1,5 +1,7 @@
 #include "reports/result/validation.hpp"
 
+#include "reports/result/reading.hpp"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
@@ -181,50 +183,50 @@ void to_json(nlohmann::json& json, const Validation& v) {
   }
 }
 
-void from_json(const nlohmann::json& json, Validation& v) {
-  if (json.at("schema") != validation_schema)
-    throw nlohmann::json::other_error::create(501, "not a " + std::string(validation_schema),
-                                              &json);
-  const auto read = [](const nlohmann::json& from, const char* name, auto& into) {
-    const auto found = from.find(name);
-    if (found != from.end() && !found->is_null()) found->get_to(into);
+void from_json(const nlohmann::json& json, StorageBooks& books) {
+  const auto read_bytes = [](StorageBytes& bytes) {
+    return [&bytes](const nlohmann::json& in) {
+      read(in, "read", bytes.read);
+      read(in, "write", bytes.write);
+    };
   };
-  json.at("measured").get_to(v.measured);
-  json.at("predicted").get_to(v.predicted);
+  read_part(json, "asked", read_bytes(books.asked));
+  if (json.contains("disk") && json["disk"].is_object())
+    read_part(json, "disk", read_bytes(books.disk.emplace()));
+}
+
+void from_json(const nlohmann::json& json, Pacing& pacing) {
+  read(json, "jobs", pacing.jobs);
+  read(json, "overruns", pacing.overruns);
+  read(json, "largest_share", pacing.largest_share);
+  read(json, "late_s", pacing.late_s);
+}
+
+void from_json(const nlohmann::json& json, MemoryBooks& memory) {
+  read(json, "ledger_bytes", memory.ledger_bytes);
+  read(json, "kernel_bytes", memory.kernel_bytes);
+  read(json, "locked_ledger_bytes", memory.locked_ledger_bytes);
+  read(json, "locked_kernel_bytes", memory.locked_kernel_bytes);
+}
+
+void from_json(const nlohmann::json& json, Validation& v) {
+  require_schema(json, "validation");
+  v = {};
   read(json, "device", v.device);
   read(json, "real", v.real);
   read(json, "emulated", v.emulated);
   read(json, "notes", v.notes);
+  read(json, "measured", v.measured);
+  read(json, "predicted", v.predicted);
   read(json, "errors", v.errors);
   read(json, "suspects", v.suspects);
   read(json, "synthetic", v.synthetic);
+  read(json, "weights_equal", v.weights_equal);
   read(json, "losses", v.losses);
+  read(json, "pacing", v.pacing);
+  read(json, "memory", v.memory);
+  read(json, "storage", v.storage);
   read(json, "machine", v.machine);
-  if (json.contains("weights_equal") && !json["weights_equal"].is_null())
-    v.weights_equal = json["weights_equal"].get<bool>();
-  if (const auto found = json.find("pacing"); found != json.end()) {
-    Pacing& pacing = v.pacing.emplace();
-    read(*found, "jobs", pacing.jobs);
-    read(*found, "overruns", pacing.overruns);
-    read(*found, "largest_share", pacing.largest_share);
-    read(*found, "late_s", pacing.late_s);
-  }
-  if (const auto found = json.find("memory"); found != json.end()) {
-    read(*found, "ledger_bytes", v.memory.ledger_bytes);
-    read(*found, "kernel_bytes", v.memory.kernel_bytes);
-    read(*found, "locked_ledger_bytes", v.memory.locked_ledger_bytes);
-    read(*found, "locked_kernel_bytes", v.memory.locked_kernel_bytes);
-  }
-  const nlohmann::json storages = json.value("storage", nlohmann::json::object());
-  for (const auto& [name, books] : storages.items()) {
-    StorageBooks& storage = v.storage[name];
-    read(books.at("asked"), "read", storage.asked.read);
-    read(books.at("asked"), "write", storage.asked.write);
-    if (!books.contains("disk") || books["disk"].is_null()) continue;
-    storage.disk.emplace();
-    read(books["disk"], "read", storage.disk->read);
-    read(books["disk"], "write", storage.disk->write);
-  }
 }
 
 }  // namespace spillway::result

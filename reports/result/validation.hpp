@@ -51,8 +51,8 @@ struct Validation {
 inline constexpr const char* validation_schema = "spillway/validation/1";
 
 void to_json(nlohmann::json& json, const Validation& validation);
-/// Reads what to_json writes; what is missing keeps its default, but for the two results.
-///   Throws  nlohmann::json::exception on another schema, a wrong type, or without the results
+/// Reads what to_json writes, of this release or an older one (result.hpp).
+///   Throws  ScenarioError on another schema, and with the path of a value of the wrong type
 void from_json(const nlohmann::json& json, Validation& validation);
 
 /// What a step reads and writes of each storage that either side has: predicted, measured.

@@ -40,9 +40,8 @@ double busy(const std::string& resource, const Utilization& share) {
 
 /// Why more of it changes nothing.
 std::string no_wait(const std::string& what_if, const Result& r) {
-  const std::string resource = resource_of(what_if);
-  const double share = busy(resource, r.utilization);
-  const std::string name = resource.empty() ? drives_of(r) : resource;
+  const double share = busy(resource_of(what_if), r.utilization);
+  const std::string name = relieved_by(what_if, r);
   if (share == 0) return "no step uses " + name;
   return fmt::format("{} works {:.0f} % of a step, beside what takes as long", name, 100 * share);
 }
@@ -57,6 +56,12 @@ void warn_of_slower_drives(Result& r) {
 
 }  // namespace
 
+std::string relieved_by(const std::string& what_if, const Result& r) {
+  const std::string resource = resource_of(what_if);
+  if (!resource.empty()) return resource;
+  return takes_away(what_if) ? what_if.substr(std::string(without).size()) : drives_of(r);
+}
+
 std::string limited_by(const Result& r) {
   if (!r.feasible()) return "";
   constexpr double felt = 0.995;  // of a step
@@ -67,8 +72,7 @@ std::string limited_by(const Result& r) {
         (!best || *one.second.step_time_s < *best->second.step_time_s))
       best = &one;
   if (!best) return "";
-  const std::string resource = resource_of(best->first);
-  return resource.empty() ? drives_of(r) : resource;
+  return relieved_by(best->first, r);
 }
 
 void add_what_ifs(Result& r, std::map<std::string, WhatIf> next) {

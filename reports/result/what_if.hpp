@@ -16,6 +16,10 @@ inline constexpr const char* without = "without ";
 ///   Result  "" where none shortens the step by half a percent, or none was tried
 std::string limited_by(const Result& result);
 
+/// The resource that a what-if of the result relieves: gpu pcie cpu network or the name of a
+/// storage.
+std::string relieved_by(const std::string& what_if, const Result& result);
+
 /// Gives a feasible result its what-ifs. More or faster hardware can run the plan of what is there:
 /// one that came out slower, or does not fit, takes as long as `result`. Those that change nothing
 /// say why. Drives without which a step is shorter get a note. Where steps do not wait for updates

@@ -83,6 +83,7 @@ class Page {
   }
 
   std::string html_of(const Paragraph& paragraph) {
+    if (paragraph.text.empty()) return "";
     constexpr const char* classes[] = {"", " class=\"verdict\"", " class=\"warning\"",
                                        " class=\"note\""};
     return fmt::format("<p{}>{}</p>\n", classes[static_cast<std::size_t>(paragraph.tone)],
@@ -101,6 +102,7 @@ class Page {
   }
 
   std::string html_of(const Table& table) {
+    if (table.rows.empty()) return "";
     std::string out = "<div class=\"scroll\"><table>\n<thead><tr>";
     for (const Column& column : table.columns)
       out += fmt::format("<th scope=\"col\"{}>{}</th>", align(column), escaped(column.title));

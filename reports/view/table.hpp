@@ -22,7 +22,7 @@ struct Column {
 struct Cell {
   Cell() = default;
   Cell(std::string words, bool is_best = false) : text(std::move(words)), best(is_best) {}
-  Cell(const char* words) : text(words) {}
+  Cell(const char* words, bool is_best = false) : text(words), best(is_best) {}
   Cell(Number number, bool is_best = false) : text(std::move(number)), best(is_best) {}
   Cell(Text words, bool is_best = false) : text(std::move(words)), best(is_best) {}
   Text text;

@@ -90,6 +90,14 @@ Text filled(std::string_view pattern, std::initializer_list<Text> values);
 
 /// With its numbers as people say them.
 std::string words(const Text& text);
+/// Whether they read the same.
 bool operator==(const Text& text, std::string_view words);
+inline bool operator==(const Text& text, const char* words) {
+  return text == std::string_view(words);
+}
+inline bool operator==(const Text& text, const std::string& words) {
+  return text == std::string_view(words);
+}
+inline bool operator==(const Text& one, const Text& other) { return one == words(other); }
 
 }  // namespace spillway::view

@@ -68,6 +68,37 @@ TEST(Report, IsDrawnByABrowserThatHasNothingToComplainAboutAndAsksForNothing) {
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
 }
 
+TEST(Report, PrintsOnTwoSheetsOfA4) {
+  const Workplace place;
+  ASSERT_EQ(shell(place, "spillway report qwen7b_workstation --out page.html").exit, 0);
+  ASSERT_EQ(browse(place, "page.html",
+                   "--virtual-time-budget=5000 --no-pdf-header-footer --print-to-pdf=page.pdf")
+                .exit,
+            0);
+  const Ended pages = shell(place, "grep -a -o '/Count [0-9]*' page.pdf");
+  EXPECT_EQ(pages.out, "/Count 2\n");
+}
+
+TEST(Report, IsNotWiderThanATelephone) {
+  const Workplace place;
+  ASSERT_EQ(shell(place, "spillway report tiny --out page.html").exit, 0);
+  std::string page = file_text(place.path() / "page.html");
+  // the browser's window is 500 wide at least, so the body is made narrower; tables scroll by
+  // themselves
+  page.insert(page.find("</body>"), R"(<script>
+    document.body.style.width = "375px";
+    const all = [...document.querySelectorAll("main *")].filter((one) => !one.closest(".scroll"));
+    document.title = "widest " +
+      Math.ceil(Math.max(...all.map((one) => one.getBoundingClientRect().right)));
+  </script>)");
+  place.write("page.html", page);
+  const std::string seen = browse(place, "page.html", "--window-size=375,800 --dump-dom").out;
+  const std::string title = "<title>widest ";
+  const std::size_t at = seen.find(title);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_LE(std::stoi(seen.substr(at + title.size())), 375);
+}
+
 TEST(Report, PutsRunsSideBySide) {
   const Workplace place;
   const Ended made = shell(place,

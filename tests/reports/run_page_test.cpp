@@ -86,6 +86,16 @@ TEST(RunPage, PutsSeveralRunsBesideEachOther) {
   EXPECT_THAT(html, HasSubstr("id=\"result-2\""));
 }
 
+TEST(RunPage, SaysOfAValidationFirstHowFarItWasOff) {
+  result::Validation validation;
+  validation.predicted = validation.measured = sample_that_fits();
+  validation.measured.step_time_s = 50;  // 40 s predicted: 10 of 50 too little
+  PageRun run = run_of(validation.predicted);
+  run.validation = &validation;
+  const std::string text = view::to_text(run_page({&run, 1}, origin), {100});
+  EXPECT_THAT(text, HasSubstr("Predicted 40.0 s per step, measured 50.0 s: -20.0 % off."));
+}
+
 TEST(RunPage, DrawsNoTimelineWithoutATrace) {
   const PageRun run = run_of(sample_that_fits());
   EXPECT_THAT(view::to_html(run_page({&run, 1}, origin)), Not(HasSubstr("chart lanes")));

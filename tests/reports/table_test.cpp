@@ -28,7 +28,7 @@ TEST(Table, AlignsColumnsUnderTheirTitles) {
 
 TEST(Table, MarksTheBestAndKeepsNumbersInLine) {
   const Table table{{{"", Align::left}, {"a"}, {"b"}},
-                    {{"time", Cell(std::string("4 s"), true), "12 s"}, {"x", "1", "2"}}};
+                    {{"time", {"4 s", true}, "12 s"}, {"x", "1", "2"}}};
   EXPECT_EQ(to_text(table, {80}),
             "        a      b\n"
             "----------------\n"
@@ -37,7 +37,7 @@ TEST(Table, MarksTheBestAndKeepsNumbersInLine) {
 }
 
 TEST(Table, ShowsTheBestInBoldGreenOnlyInColour) {
-  const Table table{{{"t"}}, {{Cell(std::string("4"), true)}}};
+  const Table table{{{"t"}}, {{{"4", true}}}};
   EXPECT_EQ(to_text(table, {80, true}), "\033[1mt\033[0m\n--\n\033[1;32m4*\033[0m\n");
 }
 

@@ -55,11 +55,12 @@ TEST(MemoryOverTime, IsByPurposeFromWhatWasThereBefore) {
   ASSERT_EQ(series.size(), 2u);  // the GPU, then the host
   EXPECT_EQ(series[0].title, "GPU memory, rank 0");
   ASSERT_EQ(series[0].curves.size(), 3u);
-  EXPECT_EQ(series[0].curves[0].label, "weights");  // 60 bytes from the beginning on
-  ASSERT_EQ(series[0].curves[0].samples.size(), 1u);
-  EXPECT_EQ(series[0].curves[0].samples[0].at, 0);
-  EXPECT_EQ(series[0].curves[0].samples[0].value, 60);
-  const auto& activations = series[0].curves[1].samples;  // from 0.5 to 1.0 s of the step
+  // as at the peak of the result: 12 GiB of activations, 6 of weights
+  EXPECT_EQ(series[0].curves[1].label, "weights");  // 60 bytes from the beginning on
+  ASSERT_EQ(series[0].curves[1].samples.size(), 1u);
+  EXPECT_EQ(series[0].curves[1].samples[0].at, 0);
+  EXPECT_EQ(series[0].curves[1].samples[0].value, 60);
+  const auto& activations = series[0].curves[0].samples;  // from 0.5 to 1.0 s of the step
   ASSERT_EQ(activations.size(), 2u);
   EXPECT_EQ(activations[0].at, 0.5);
   EXPECT_EQ(activations[0].value, 30);

@@ -76,6 +76,12 @@ TEST(HtmlPage, LetsNoTextEndItsPlace) {
   EXPECT_THAT(page, HasSubstr(R"({"name":"\u003c/script>\u003c!--"})"));
 }
 
+TEST(HtmlPage, HasNoPlaceForWhatSaysNothing) {
+  Document document;
+  document.add(Paragraph{}).add(Table{{{"empty"}}, {}});
+  EXPECT_EQ(to_html(document), to_html(Document{}));
+}
+
 TEST(HtmlPage, ForbidsEveryRequest) {
   const std::string page = to_html(Document{});
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));

@@ -61,5 +61,15 @@ TEST(Fidelity, SaysNullWhereThereIsNoValue) {
   EXPECT_EQ(json["overall"]["skipped"], 1);
 }
 
+TEST(Fidelity, ComesBackAsItWas) {
+  Fidelity fidelity;
+  fidelity.figures = {figure("a.peak", Verdict::drift, 0.25)};
+  fidelity.figures[0].published = 2, fidelity.figures[0].simulated = 2.5;
+  fidelity.papers = {summary_of("a", fidelity.figures)};
+  fidelity.overall = summary_of("all", fidelity.figures);
+  const nlohmann::json written = fidelity;
+  EXPECT_EQ(nlohmann::json(nlohmann::json::parse(written.dump()).get<Fidelity>()), written);
+}
+
 }  // namespace
 }  // namespace spillway::result

@@ -1,5 +1,7 @@
 #include "reports/result/validation.hpp"
 
+#include "scenarios/description/errors.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -131,6 +133,32 @@ TEST(ValidationJson, HasTheNamesOfTheFormatAndNullWhereNothingWasCompared) {
   json = v;
   EXPECT_EQ(json["weights_equal"], false);
   EXPECT_EQ(json["pacing"]["overruns"], 1);
+}
+
+TEST(ValidationJson, ComesBackAsItWasAndReadsWhatAnOlderReleaseWrote) {
+  Validation v = sample();
+  v.device = "host", v.real = {"storage"}, v.losses = {2.5, 2.25}, v.weights_equal = true;
+  v.pacing = Pacing{8, 1, 0.5, 0.25};
+  v.memory.ledger_bytes = 7;
+  v.storage["nvme"] = {{300, 200}, StorageBytes{301, 202}};
+  v.storage["sata"] = {{1, 2}, std::nullopt};
+  compare(v);
+  const nlohmann::json written = v;
+  nlohmann::json more = nlohmann::json::parse(written.dump());
+  more["carbon_kg"] = 3;
+  EXPECT_EQ(nlohmann::json(more.get<Validation>()), written);
+  nlohmann::json older = written;
+  for (const char* name : {"memory", "storage", "losses", "suspects"}) older.erase(name);
+  EXPECT_EQ(older.get<Validation>().measured.step_time_s, 10);
+  EXPECT_TRUE(older.get<Validation>().storage.empty());
+  older["schema"] = "spillway/validation/2";
+  try {
+    (void)older.get<Validation>();
+    FAIL() << "it was read";
+  } catch (const description::ScenarioError& error) {
+    EXPECT_THAT(to_string(error.complaints().front()),
+                HasSubstr("this is validation version 2; this program reads 1"));
+  }
 }
 
 }  // namespace

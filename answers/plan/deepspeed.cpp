@@ -1,12 +1,10 @@
-#include "cli/plan_deepspeed.hpp"
-
-#include "cli/common.hpp"
+#include "answers/plan/deepspeed.hpp"
 
 #include <algorithm>
 
-namespace spillway::cli {
+namespace spillway::answers {
 
-using explore::Trial;
+using answer::Trial;
 
 namespace {
 
@@ -24,7 +22,8 @@ std::vector<const Trial*> fastest_first(const std::vector<Trial>& trials) {
 
 }  // namespace
 
-Configuration fastest_configuration(const std::vector<Trial>& trials,
+Configuration fastest_configuration(const explore::Backend& backend,
+                                    const std::vector<Trial>& trials,
                                     const scenarios::ExportOptions& options) {
   Configuration best;
   std::vector<Configuration> candidates;
@@ -44,7 +43,7 @@ Configuration fastest_configuration(const std::vector<Trial>& trials,
       if (best.refusal.empty()) best.refusal = first.path + ": " + first.message;
     }
   }
-  const auto outcomes = explore::simulate_all(simulator(), back);
+  const auto outcomes = explore::simulate_all(backend, back);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto& result = outcomes[i].result;
     if (!result || !result->feasible()) {
@@ -72,4 +71,4 @@ bool deepspeed_can(const nlohmann::json& base, const std::vector<std::string>& o
   }
 }
 
-}  // namespace spillway::cli
+}  // namespace spillway::answers

@@ -1,9 +1,7 @@
-#include "explore/explain.hpp"
-#include "cli/common.hpp"
-#include "cli/explore_report.hpp"
-#include "cli/monitor.hpp"
-#include "explore/measure.hpp"
+#include "reports/exploration_report.hpp"
 #include "reports/human.hpp"
+#include "reports/objectives.hpp"
+#include "reports/result/number.hpp"
 #include "reports/table.hpp"
 #include "reports/wear_words.hpp"
 #include "scenarios/description/bugs.hpp"
@@ -13,9 +11,11 @@
 #include <algorithm>
 #include <cmath>
 
-namespace spillway::cli {
+namespace spillway::reports {
 
-using explore::NextStep;
+using answer::Explanation;
+using answer::NextStep;
+using answer::Space;
 using nlohmann::json;
 using result::Result;
 
@@ -24,15 +24,15 @@ namespace {
 /// "+12.0 %", "no change", "x 30.1".
 std::string change(double from, double to) {
   constexpr double many = 3;
-  if (to >= many * from) return "x " + reports::human_number(to / from);
+  if (to >= many * from) return "x " + human_number(to / from);
   const double share = to / from - 1;
   return std::abs(share) < 0.0005 ? "no change" : fmt::format("{:+.1f} %", 100 * share);
 }
 
 /// What the space wants besides tokens, time and dollars.
-std::vector<std::string> other_objectives(const explore::SpaceRow& space) {
+std::vector<std::string> other_objectives(const Space& space) {
   std::vector<std::string> paths;
-  for (const explore::ObjectiveRow& one : space.objectives)
+  for (const answer::Objective& one : space.objectives)
     if (one.path != "price_usd" && one.path != "step_time_s" &&
         !one.path.starts_with("throughput."))
       paths.push_back(one.path);
@@ -40,17 +40,16 @@ std::vector<std::string> other_objectives(const explore::SpaceRow& space) {
 }
 
 /// Whether all of them are the same.
-bool same_objectives(const explore::SpaceRow& space, const Result& now, const Result& then) {
+bool same_objectives(const Space& space, const Result& now, const Result& then) {
   const json before = now, after = then;
   const auto paths = other_objectives(space);
   return std::all_of(paths.begin(), paths.end(), [&](const std::string& path) {
-    return human_value(path, explore::number_in(before, path)) ==
-           human_value(path, explore::number_in(after, path));
+    return human_value(path, result::number_in(before, path)) ==
+           human_value(path, result::number_in(after, path));
   });
 }
 
-void add_row(reports::Table& table, const explore::SpaceRow& space, const Result& now,
-             const NextStep& step) {
+void add_row(Table& table, const Space& space, const Result& now, const NextStep& step) {
   auto& cells = table.rows.emplace_back();
   cells.emplace_back(step.words);
   const std::vector<std::string> others = other_objectives(space);
@@ -61,31 +60,31 @@ void add_row(reports::Table& table, const explore::SpaceRow& space, const Result
     return;
   }
   const json whole = *step.result;
-  cells.emplace_back(reports::human_number(step.result->tokens_per_s));
+  cells.emplace_back(human_number(step.result->tokens_per_s));
   cells.emplace_back(change(now.tokens_per_s, step.result->tokens_per_s));
-  cells.emplace_back(step.result->price_usd ? reports::human_price(*step.result->price_usd) : "-");
+  cells.emplace_back(step.result->price_usd ? human_price(*step.result->price_usd) : "-");
   for (const std::string& path : others)
-    cells.emplace_back(human_value(path, explore::number_in(whole, path)));
+    cells.emplace_back(human_value(path, result::number_in(whole, path)));
   cells.emplace_back(step.unmet.empty() ? "" : "breaks " + step.unmet);
 }
 
 /// The point and each step from it, a line each.
-std::string table_of(const explore::SpaceRow& space, const Result& now,
-                     const std::vector<NextStep>& steps) {
-  reports::Table table;
-  table.columns = {{"with", reports::Align::left, 0},
-                   {"tokens/s", reports::Align::right, 0},
-                   {"change", reports::Align::right, 0},
-                   {"price", reports::Align::right, 0}};
+std::string table_of(const Space& space, const Result& now, const std::vector<NextStep>& steps,
+                     const Screen& screen) {
+  Table table;
+  table.columns = {{"with", Align::left, 0},
+                   {"tokens/s", Align::right, 0},
+                   {"change", Align::right, 0},
+                   {"price", Align::right, 0}};
   for (const std::string& path : other_objectives(space))
-    table.columns.push_back({objective_title(path), reports::Align::right, 0});
-  table.columns.push_back({"but", reports::Align::left, 0});
+    table.columns.push_back({objective_title(path), Align::right, 0});
+  table.columns.push_back({"but", Align::left, 0});
   add_row(table, space, now, {"the point itself", false, now, "", "", std::nullopt});
   for (const bool systems : {false, true})
     for (const NextStep& step : steps)
       if (step.system == systems) add_row(table, space, now, step);
-  reports::drop_silent_columns(table);
-  return to_text(table, reports::screen_of(stdout));
+  drop_silent_columns(table);
+  return to_text(table, screen);
 }
 
 /// The fastest that meets the constraints.
@@ -110,8 +109,7 @@ std::string relieved_by(const std::string& words) {
 }
 
 /// What costs less and does as well, which only a space without it leaves out.
-std::string bargains(const explore::SpaceRow& space, const Result& now,
-                     const std::vector<NextStep>& steps) {
+std::string bargains(const Space& space, const Result& now, const std::vector<NextStep>& steps) {
   std::vector<std::string> found;
   for (const NextStep& step : steps) {
     if (!step.result || !step.unmet.empty() || step.system) continue;
@@ -127,7 +125,7 @@ std::string bargains(const explore::SpaceRow& space, const Result& now,
 }
 
 /// What the point is.
-std::string about(const explore::PointRow& point, const Result& now,
+std::string about(const answer::Point& point, const Result& now,
                   const std::vector<NextStep>& steps) {
   std::string text = fmt::format("Point {}", point.number);
   const char* before = ": ";
@@ -135,15 +133,14 @@ std::string about(const explore::PointRow& point, const Result& now,
     text += before + axis + " " + (value.is_string() ? value.get<std::string>() : value.dump());
     before = ", ";
   }
-  text +=
-      fmt::format(". It trains at {} tokens/s, {} a step", reports::human_number(now.tokens_per_s),
-                  reports::human_time(now.step_time_s));
-  if (now.price_usd) text += ", on a box for " + reports::human_price(*now.price_usd);
+  text += fmt::format(". It trains at {} tokens/s, {} a step", human_number(now.tokens_per_s),
+                      human_time(now.step_time_s));
+  if (now.price_usd) text += ", on a box for " + human_price(*now.price_usd);
   text += ".";
   if (const NextStep* limit = best(steps, false);
       limit && limit->result->tokens_per_s > 1.005 * now.tokens_per_s)
     text += " It is limited by " + relieved_by(limit->words) + ".";
-  text += reports::lifetimes_sentence(now);
+  text += lifetimes_sentence(now);
   return text;
 }
 
@@ -156,67 +153,28 @@ std::string best_words(const Result& now, const std::vector<NextStep>& steps) {
                 : "Nothing that could be bought brings more";
     if (more && most->most_tokens_per_s)
       text += fmt::format("; no schedule could bring it above {} tokens/s",
-                          reports::human_number(*most->most_tokens_per_s));
+                          human_number(*most->most_tokens_per_s));
     text += ". ";
   }
   if (const NextStep* other = best(steps, true))
     text += fmt::format(
         "Best of the other systems, each with its own parts and the samples of a step split as it "
         "does best, is {}: {} tokens/s, {}.",
-        other->words, reports::human_number(other->result->tokens_per_s),
+        other->words, human_number(other->result->tokens_per_s),
         change(now.tokens_per_s, other->result->tokens_per_s));
   return text;
 }
 
-void print_words(const std::string& text) {
-  if (!text.empty()) print(reports::paragraph(text, reports::screen_of(stdout)));
-}
-
-json step_json(const NextStep& step) {
-  json out = {{"change", step.words},
-              {"reason", step.reason},
-              {"unmet", step.unmet},
-              {"most_tokens_per_s", nullptr},
-              {"result", nullptr}};
-  if (step.most_tokens_per_s) out["most_tokens_per_s"] = *step.most_tokens_per_s;
-  if (step.result) out["result"] = *step.result;
-  return out;
-}
-
 }  // namespace
 
-void print_explanation(explore::Store& store, std::int64_t space, std::uint64_t number, Form form,
-                       double limit_s) {
-  const explore::SpaceRow asked = space_row(store, space);
-  const auto point = store.point(space, number);
-  if (!point)
-    refuse("POINT", fmt::format("the database does not know point {}", number),
-           "spillway explore show FILE --csv lists the numbers of the front");
-  const json stored = store.result(point->key);
-  if (!stored.contains("scenario") || stored.contains("failure"))
-    refuse("POINT",
-           fmt::format("point {} is {}, not on the front{}{}", number, point->verdict,
-                       point->reason.empty() ? "" : ": ", point->reason),
-           "only points of the front have whole results");
-  const auto now = stored.get<Result>();
-  std::vector<explore::AxisRow> axes;
-  for (const std::string& axis : asked.axes) axes.push_back({axis, store.axis_values(space, axis)});
-  Monitor monitor("simulating the next steps", limit_s);
-  const std::vector<NextStep> steps = explore::next_steps(monitor.backend(), stored["scenario"],
-                                                          axes, point->point, asked.constraints);
-  monitor.clear();
-  if (form == Form::table) {
-    print_words(about(*point, now, steps));
-    print("\n" + table_of(asked, now, steps) + "\n");
-    print_words(best_words(now, steps));
-    print_words(bargains(asked, now, steps));
-    if (monitor.ended()) print_words(monitor.why() + ": some steps were not tried.");
-    return monitor.finish();
-  }
-  json all = json::array();
-  for (const NextStep& step : steps) all.push_back(step_json(step));
-  print_json({{"number", number}, {"point", point->point}, {"result", stored}, {"steps", all}});
-  monitor.finish();
+std::string explanation_report(const Explanation& explanation, const Screen& screen) {
+  const Result& now = explanation.result;
+  const std::vector<NextStep>& steps = explanation.steps;
+  std::string text = paragraph(about(explanation.point, now, steps), screen);
+  text += "\n" + table_of(explanation.space, now, steps, screen) + "\n";
+  for (const std::string& words : {best_words(now, steps), bargains(explanation.space, now, steps)})
+    if (!words.empty()) text += paragraph(words, screen);
+  return text;
 }
 
-}  // namespace spillway::cli
+}  // namespace spillway::reports

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-namespace spillway::cli {
+namespace spillway::answers {
 
 /// A trial as a configuration of DeepSpeed, and what DeepSpeed does with it.
 struct Configuration {
-  const explore::Trial* trial = nullptr;  ///< nullptr: DeepSpeed can run none of those that fit
+  const answer::Trial* trial = nullptr;  ///< nullptr: DeepSpeed can run none of those that fit
   scenarios::Exported exported;
   /// Of the file, imported again and simulated: its knobs that DeepSpeed lacks are DeepSpeed's own.
   std::optional<result::Result> result;
@@ -20,10 +20,11 @@ struct Configuration {
 
 /// The configuration with most tokens a second among those of the trials that fit; what comes back
 /// from a file must fit too.
-Configuration fastest_configuration(const std::vector<explore::Trial>& trials,
+Configuration fastest_configuration(const explore::Backend& backend,
+                                    const std::vector<answer::Trial>& trials,
                                     const scenarios::ExportOptions& options);
 
 /// DeepSpeed has a configuration near `overrides` of `base`.
 bool deepspeed_can(const nlohmann::json& base, const std::vector<std::string>& overrides);
 
-}  // namespace spillway::cli
+}  // namespace spillway::answers

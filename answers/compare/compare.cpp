@@ -1,0 +1,176 @@
+#include "answers/compare/compare.hpp"
+
+#include "answers/simulate/simulate.hpp"
+#include "explore/planning.hpp"
+#include "explore/spread.hpp"
+#include "explore/ways.hpp"
+#include "reports/result/what_if.hpp"
+#include "scenarios/schema_check.hpp"
+#include "strategies/catalogue.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+namespace spillway::answers {
+
+using description::Complaint;
+
+namespace {
+
+std::string reason_of(const Complaint& complaint) {
+  std::string text = complaint.path + ": " + complaint.message;
+  if (!complaint.hint.empty()) text += "; " + complaint.hint;
+  return text;
+}
+
+bool is_known(const std::string& name) {
+  const auto known = explore::known_systems();
+  return explore::is_mix(name) ||
+         std::any_of(known.begin(), known.end(),
+                     [&](const scenarios::SystemInfo& one) { return one.name == name; });
+}
+
+std::vector<std::string> systems_of(const CompareQuestion& question) {
+  if (question.systems != std::vector<std::string>{"all"}) return question.systems;
+  std::vector<std::string> names;
+  for (const scenarios::SystemInfo& system : explore::known_systems()) names.push_back(system.name);
+  return names;
+}
+
+/// The scenario of a file; its warnings go to the field.
+description::Scenario read(const std::string& file, const std::vector<std::string>& overrides,
+                           Field& field) {
+  scenarios::Resolved resolved = scenarios::read_scenario(
+      std::filesystem::path(file), overrides, explore::known_systems(), strategies::unsupported);
+  for (std::string& warning : resolved.warnings)
+    if (std::find(field.warnings.begin(), field.warnings.end(), warning) == field.warnings.end())
+      field.warnings.push_back(std::move(warning));
+  return std::move(resolved.scenario);
+}
+
+/// Each system's own parts on one file. What is wrong for all of them is wrong in the file.
+void add_systems(const CompareQuestion& question, const std::vector<std::string>& systems,
+                 const std::string& file, Field& field, std::vector<Complaint>& complaints) {
+  std::vector<Complaint> refused;
+  std::vector<answer::LeftOut> left_out;
+  bool any = false;
+  for (const std::string& system : systems) {
+    // the parts of one system mean nothing to another: only the name is kept
+    std::vector<std::string> overrides{explore::way_named(system).overrides};
+    overrides.insert(overrides.end(), question.overrides.begin(), question.overrides.end());
+    const std::string stem = std::filesystem::path(file).stem().string();
+    const std::string label = question.scenarios.size() > 1 ? stem + " " + system : system;
+    try {
+      field.entries.push_back({label, read(file, overrides, field)});
+      any = true;
+    } catch (const description::ScenarioError& error) {
+      const auto& all = error.complaints();
+      std::vector<Complaint>& into = is_known(system) ? refused : complaints;
+      into.insert(into.end(), all.begin(), all.end());
+      left_out.push_back({label, reason_of(all.front())});
+    }
+  }
+  if (any)
+    field.left_out.insert(field.left_out.end(), left_out.begin(), left_out.end());
+  else
+    complaints.insert(complaints.end(), refused.begin(), refused.end());
+}
+
+}  // namespace
+
+Field field_of(const CompareQuestion& question) {
+  Field field;
+  std::vector<Complaint> complaints;
+  const std::vector<std::string> systems = systems_of(question);
+  for (const std::string& file : question.scenarios) {
+    if (!systems.empty()) {
+      add_systems(question, systems, file, field, complaints);
+      continue;
+    }
+    try {
+      field.entries.push_back(
+          {std::filesystem::path(file).stem().string(), read(file, question.overrides, field)});
+    } catch (const description::ScenarioError& error) {
+      complaints.insert(complaints.end(), error.complaints().begin(), error.complaints().end());
+    }
+  }
+  scenarios::tidy(complaints);  // what is wrong in a file is wrong for each system
+  if (!complaints.empty()) throw description::ScenarioError(std::move(complaints));
+  return field;
+}
+
+namespace {
+
+/// A run that takes part, or leaves the field: a bug or a simulation that took too long stays.
+void add_run(const explore::Backend& backend, const Entry& entry, explore::Outcome outcome,
+             const CompareEffort& effort, answer::Comparison& comparison) {
+  if (!outcome.complaints.empty()) {
+    comparison.left_out.push_back({entry.label, reason_of(outcome.complaints.front())});
+    return;
+  }
+  if (outcome.not_tried) {
+    comparison.left_out.push_back({entry.label, "not done in time"});
+    return;
+  }
+  if (outcome.result && effort.range)
+    outcome.result->range =
+        explore::range_of(backend, entry.scenario, *outcome.result, entry.scenario.run.seed);
+  comparison.runs.push_back({entry.label, std::move(outcome.result), std::move(outcome.failure),
+                             entry.scenario.strategy.system, entry.scenario});
+}
+
+/// What limits each of a few; of many it takes too long.
+///   entries  of the runs, in their order
+void add_what_ifs(const explore::Backend& backend, const std::vector<Entry>& entries,
+                  answer::Comparison& comparison) {
+  constexpr std::size_t few = 4;
+  if (comparison.runs.size() > few) return;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    auto& result = comparison.runs[i].result;
+    if (result && result->feasible())
+      result::add_what_ifs(*result, explore::what_next(backend, entries[i].scenario));
+  }
+}
+
+/// In a sentence each; with the machine's name where there are several.
+std::vector<std::string> old_prices_of(const std::vector<Entry>& entries,
+                                       const std::string& today) {
+  std::map<std::string, std::string> old;  // by machine
+  for (const Entry& entry : entries)
+    if (const std::string words = old_prices_words(entry.scenario.machine, today); !words.empty())
+      old[entry.scenario.machine.name] = words;
+  std::vector<std::string> all;
+  for (const auto& [machine, words] : old)
+    all.push_back(old.size() > 1 ? machine + ": " + words : words);
+  return all;
+}
+
+}  // namespace
+
+answer::Comparison compare(const explore::Backend& backend, Field field,
+                           const CompareEffort& effort) {
+  std::vector<description::Scenario> scenarios;
+  for (const Entry& entry : field.entries) scenarios.push_back(entry.scenario);
+  std::vector<explore::Outcome> outcomes = explore::simulate_all(
+      backend, scenarios, 0, explore::default_limit_s, {explore::WhenFull::find_need});
+  const bool any = std::any_of(outcomes.begin(), outcomes.end(),
+                               [](const explore::Outcome& one) { return one.complaints.empty(); });
+  explore::Backend patient = backend;  // what was found is to be whole, whatever ended the search
+  patient.watch = {};
+  answer::Comparison comparison;
+  comparison.left_out = std::move(field.left_out);
+  std::vector<Entry> kept;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (!any && !outcomes[i].complaints.empty())
+      throw description::ScenarioError(std::move(outcomes[i].complaints));
+    const std::size_t before = comparison.runs.size();
+    add_run(patient, field.entries[i], std::move(outcomes[i]), effort, comparison);
+    if (comparison.runs.size() > before) kept.push_back(field.entries[i]);
+  }
+  if (effort.what_ifs) add_what_ifs(backend, kept, comparison);
+  comparison.old_prices = old_prices_of(kept, effort.today);
+  return comparison;
+}
+
+}  // namespace spillway::answers

@@ -1,0 +1,63 @@
+#include "answers/deepspeed/deepspeed.hpp"
+
+#include "scenarios/hjson.hpp"
+
+namespace spillway::answers {
+
+namespace {
+
+/// Simulates what was imported, in processes of their own; nothing where they cannot be run.
+std::vector<explore::Outcome> simulated(const explore::Backend& backend,
+                                        std::initializer_list<nlohmann::json> imported) {
+  constexpr double limit_s = 20;
+  try {
+    std::vector<description::Scenario> resolved;
+    for (const nlohmann::json& scenario : imported)
+      resolved.push_back(scenarios::read_scenario(scenario, {}, explore::known_systems()).scenario);
+    return explore::simulate_all(backend, resolved, 0, limit_s);
+  } catch (const description::ScenarioError&) {
+    return std::vector<explore::Outcome>(imported.size());
+  }
+}
+
+/// A default that two versions differ in, and what it costs.
+answer::PinningDefault pinning_of(const explore::Backend& backend, const std::string& file,
+                                  const scenarios::ImportOptions& options,
+                                  const scenarios::Imported& imported) {
+  answer::PinningDefault pinning;
+  pinning.pins = imported.version.pins_by_default();
+  scenarios::ImportOptions other = options;
+  other.deepspeed = pinning.pins ? "0.18" : "0.19";
+  const auto there = scenarios::import_deepspeed(scenarios::read_hjson(file), other);
+  pinning.other_version = there.version.text();
+  const auto outcomes = simulated(backend, {imported.scenario, there.scenario});
+  const auto &here = outcomes[0].result, &elsewhere = outcomes[1].result;
+  if (here && elsewhere && here->feasible() && elsewhere->feasible())
+    pinning.cost = {here->host.total, elsewhere->host.total, here->step_time_s,
+                    elsewhere->step_time_s};
+  return pinning;
+}
+
+}  // namespace
+
+answer::ImportedScenario import_configuration(const explore::Backend& backend,
+                                              const std::string& file,
+                                              const scenarios::ImportOptions& options) {
+  const auto imported = scenarios::import_deepspeed(scenarios::read_hjson(file), options);
+  answer::ImportedScenario answer;
+  answer.scenario = imported.scenario;
+  answer.version = imported.version.text();
+  answer.notes = imported.notes;
+  if (imported.pinning_unsaid) answer.pinning = pinning_of(backend, file, options, imported);
+  return answer;
+}
+
+answer::ExportedConfiguration export_configuration(const description::Scenario& scenario,
+                                                   const scenarios::ExportOptions& options) {
+  scenarios::Exported exported =
+      scenarios::export_deepspeed(scenario, explore::known_systems(), options);
+  return {std::move(exported.ds_config), exported.version.text(), std::move(exported.scenario),
+          exported.needs_nvme_path, std::move(exported.notes)};
+}
+
+}  // namespace spillway::answers

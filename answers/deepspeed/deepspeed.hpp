@@ -1,0 +1,25 @@
+#pragma once
+
+#include "explore/outcomes.hpp"
+#include "reports/answer/deepspeed.hpp"
+#include "scenarios/export_deepspeed.hpp"
+#include "scenarios/import_deepspeed.hpp"
+
+#include <string>
+
+namespace spillway::answers {
+
+/// Which scenario does this configuration of DeepSpeed describe? Where two versions differ in a
+/// default that it leaves out, both are simulated and a note says what that costs.
+///   file    ds_config.json
+///   Throws  ScenarioError
+answer::ImportedScenario import_configuration(const explore::Backend& backend,
+                                              const std::string& file,
+                                              const scenarios::ImportOptions& options);
+
+/// Which configuration of DeepSpeed trains as this scenario?
+///   Throws  ScenarioError naming every part that DeepSpeed does not have
+answer::ExportedConfiguration export_configuration(const description::Scenario& scenario,
+                                                   const scenarios::ExportOptions& options);
+
+}  // namespace spillway::answers

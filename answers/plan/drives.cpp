@@ -1,0 +1,149 @@
+#include "answers/plan/drives.hpp"
+
+#include "explore/planning.hpp"
+#include "scenarios/box.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace spillway::answers {
+
+using answer::DriveClass;
+using answer::Trial;
+using answer::TrialCounts;
+using nlohmann::json;
+
+namespace {
+
+/// Of the best: as good as it.
+constexpr double nearly = 0.98;
+/// Drives that people can plug into a box at home: they are simulated whatever their bounds say.
+constexpr std::size_t pluggable = 4;
+
+/// The first drives of a machine that wear.
+std::string drives_of(const description::Scenario& scenario) {
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.kind == description::StorageKind::ssd) return storage.name;
+  throw description::ScenarioError(
+      {{"command line", 0, 0, "scenario", scenario.machine.name + " has no drives",
+        "name a scenario on another machine"}});
+}
+
+/// "1 drive of nvme", "4 drives of nvme".
+std::string drives_words(std::uint64_t count, const std::string& storage) {
+  return fmt::format("{} drive{} of {}", count, count == 1 ? "" : "s", storage);
+}
+
+/// The machine's own drives, and those of the price list that is asked for.
+std::vector<DriveClass> classes_of(const DrivesQuestion& question) {
+  const description::Scenario& scenario = question.scenario;
+  const std::string storage = drives_of(scenario);
+  const auto& prices = scenario.machine.prices_usd;
+  std::vector<DriveClass> classes = {{storage, prices ? prices->ssd : 0, {}, {}}};
+  for (std::uint64_t count = 1; count <= question.most; ++count)
+    classes[0].trials.push_back({drives_words(count, storage),
+                                 {fmt::format("machine.storage.{}.count={}", storage, count)},
+                                 std::nullopt,
+                                 ""});
+  if (question.parts.empty()) return classes;
+  const auto list = scenarios::read_price_list(question.parts);
+  const json machine = scenario.machine;
+  for (std::size_t i = 0; i < list.drives.size(); ++i) {
+    const scenarios::DrivePart& drive = list.drives[i];
+    DriveClass& fresh = classes.emplace_back(DriveClass{drive.name, drive.price_usd, {}, {}});
+    for (std::uint64_t count = 1; count <= question.most; ++count)
+      fresh.trials.push_back({fmt::format("{} x {}", count, drive.name),
+                              {"machine=" + with_drives(machine, storage, list, i, count).dump()},
+                              std::nullopt,
+                              ""});
+  }
+  return classes;
+}
+
+bool last_long_enough(const Trial& trial, double years) {
+  if (years <= 0 || !trial.result->wear) return true;
+  const result::Wear& wear = *trial.result->wear;
+  return wear.lifetime_years ? *wear.lifetime_years >= years : wear.write_bytes_per_day == 0;
+}
+
+/// Simulates the numbers of drives that people can plug in, which were ruled out as too slow.
+void try_pluggable(const explore::Backend& backend, const json& base,
+                   const std::vector<DriveClass>& classes, std::vector<Trial>& all,
+                   TrialCounts& counts) {
+  std::vector<Trial> few;
+  std::vector<std::size_t> of;
+  std::size_t from = 0;
+  for (const DriveClass& one : classes) {
+    for (std::size_t i = from; i < from + std::min(pluggable, one.trials.size()); ++i)
+      if (all[i].ruled_out) {
+        few.push_back({all[i].words, all[i].overrides, std::nullopt, ""});
+        of.push_back(i);
+      }
+    from += one.trials.size();
+  }
+  if (few.empty()) return;
+  try_all(backend, base, few);
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    if (few[i].not_tried) continue;
+    all[of[i]] = std::move(few[i]);
+    --counts.ruled_out;
+    ++counts.simulated;
+  }
+}
+
+/// Finds the fewest drives of a class that are nearly as good as the best of all and last, and
+/// simulates those beside them.
+void find_enough(const explore::Backend& backend, const json& base, DriveClass& one,
+                 const Trial* best, double years, TrialCounts& counts) {
+  const auto does = [&](const Trial& trial) {
+    return best && trial.fits() &&
+           trial.result->tokens_per_s >= nearly * best->result->tokens_per_s &&
+           last_long_enough(trial, years);
+  };
+  const auto first = std::find_if(one.trials.begin(), one.trials.end(), does);
+  if (first == one.trials.end()) return;
+  const auto enough = static_cast<std::size_t>(first - one.trials.begin());
+  one.drives = enough + 1;
+  for (const std::size_t beside : {enough - 1, enough + 1})
+    if (beside < one.trials.size() && one.trials[beside].ruled_out)
+      try_one(backend, base, one.trials[beside], counts);
+}
+
+/// Simulates what bounds leave of all classes, and finds of each the fewest that are enough.
+TrialCounts try_classes(const explore::Backend& backend, const json& base,
+                        std::vector<DriveClass>& classes, double years) {
+  std::vector<Trial> all;
+  for (DriveClass& one : classes) all.insert(all.end(), one.trials.begin(), one.trials.end());
+  TrialCounts counts;
+  if (const auto wrong = try_fastest(backend, base, all, nearly, counts)) throw *wrong;
+  try_pluggable(backend, base, classes, all, counts);
+  const Trial* best = explore::fastest(all);
+  auto from = all.begin();
+  for (DriveClass& one : classes) {
+    std::copy_n(from, one.trials.size(), one.trials.begin());
+    from += static_cast<std::ptrdiff_t>(one.trials.size());
+    find_enough(backend, base, one, best, years, counts);
+  }
+  return counts;
+}
+
+}  // namespace
+
+answer::Drives drives(const explore::Backend& backend, const DrivesQuestion& question) {
+  answer::Drives found;
+  found.years = question.years;
+  found.classes = classes_of(question);
+  const json base = question.scenario;
+  found.counts = try_classes(backend, base, found.classes, question.years);
+  for (DriveClass& one : found.classes) find_needs(backend, base, one.trials);
+  const DriveClass* best = found.cheapest();
+  if (!best) return found;
+  explore::Backend patient = backend;  // what was found is to be whole, whatever ended the search
+  patient.watch = {};
+  found.result = explore::with_what_ifs(patient, *best->enough()->result);
+  found.certainty = certainty_of(*found.result);
+  found.old_prices = old_prices_of(*found.result, question.today);
+  return found;
+}
+
+}  // namespace spillway::answers

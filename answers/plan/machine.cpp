@@ -1,0 +1,177 @@
+#include "answers/plan/machine.hpp"
+
+#include "answers/simulate/simulate.hpp"
+#include "explore/break_even.hpp"
+#include "explore/planning.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace spillway::answers {
+
+using answer::BestMachine;
+using explore::BoxNeed;
+using explore::BoxSearch;
+using explore::Way;
+using nlohmann::json;
+using scenarios::PriceList;
+
+namespace {
+
+BoxNeed need_of(const MachineQuestion& question) {
+  BoxNeed need;
+  need.job = {{"model", question.model},
+              {"training", {{"precision", question.precision}, {"sequence", question.sequence}}},
+              {"strategy", {{"system", "zero_infinity"}}},
+              {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
+  if (question.tokens) need.job["run"]["tokens"] = *question.tokens;
+  json base = need.job;
+  if (const auto boxes = boxes_of(question.list); !boxes.empty())
+    base["machine"] = machine_of(question.list, boxes.back());
+  for (const Way& way : runnable_ways(question, base, question.overrides))
+    for (const std::uint64_t batch : question.batches)
+      for (const std::uint64_t accumulation : question.accumulations)
+        need.settings.push_back({fmt::format("{}, micro-batch {}", way.name, batch),
+                                 way.name,
+                                 {way.overrides},
+                                 !question.systems.empty() || !way.plans,
+                                 batch,
+                                 accumulation});
+  need.global_batch = question.global_batch;
+  need.overrides = question.overrides;
+  need.overrides.insert(need.overrides.end(), question.prices.begin(), question.prices.end());
+  need.tokens_per_day = question.tokens_per_day;
+  need.budget_usd = question.budget_usd;
+  if (question.years > 0) need.years = question.years;
+  return need;
+}
+
+answer::BoxOffer offer_of(const PriceList& list, const explore::BoxOffer& offer) {
+  const scenarios::HostPart& host = list.hosts[offer.box.host];
+  answer::BoxOffer out;
+  out.change = offer.change;
+  out.words = words_of(list, offer.box);
+  out.box.gpu = list.gpus[offer.box.gpu].name;
+  out.box.gpus = offer.box.gpus;
+  out.box.host = host.name;
+  out.box.host_memory_bytes = host.memory[offer.box.memory].value();
+  if (offer.box.drives > 0) out.box.drive = list.drives[offer.box.drive].name;
+  out.box.drives = offer.box.drives;
+  out.price_usd = offer.price_usd;
+  out.meets = offer.meets;
+  out.trial = offer.trial;
+  return out;
+}
+
+std::vector<answer::BoxOffer> offers_of(const PriceList& list,
+                                        const std::vector<explore::BoxOffer>& offers) {
+  std::vector<answer::BoxOffer> all;
+  for (const explore::BoxOffer& offer : offers) all.push_back(offer_of(list, offer));
+  return all;
+}
+
+std::optional<answer::BoxOffer> offer_of(const PriceList& list,
+                                         const std::optional<explore::BoxOffer>& offer) {
+  return offer ? std::optional(offer_of(list, *offer)) : std::nullopt;
+}
+
+/// Where the winner changes, by the price of a part of the answer, or of the winner beyond.
+std::vector<answer::PriceBreak> breaks_of(const PriceList& list, const BoxSearch& found) {
+  std::vector<answer::PriceBreak> all;
+  for (const explore::BreakEven& at : break_evens(list, found)) {
+    answer::PriceBreak& one = all.emplace_back();
+    one.part = at.drives ? "ssd" : "dram";
+    one.factor = at.factor;
+    one.words = words_of(list, at.box);
+    if (at.drives) {
+      const scenarios::Box& box = found.answer->box.drives > 0 ? found.answer->box : at.box;
+      one.drive = list.drives[box.drive].name;
+      one.usd = list.drives[box.drive].price_usd;
+    } else {
+      const double usd = list.hosts[found.answer->box.host].dram_usd_per_gib;
+      one.usd = usd > 0 ? usd : list.hosts[at.box.host].dram_usd_per_gib;
+    }
+  }
+  return all;
+}
+
+/// What is said of the box that was found: what limits it, and what its prices rest on.
+void complete(const explore::Backend& backend, const MachineQuestion& question,
+              const BoxSearch& found, BestMachine& out) {
+  explore::Backend patient = backend;  // what was found is to be whole, whatever ended the search
+  patient.watch = {};
+  out.answer = offer_of(question.list, found.answer);
+  if (question.range) add_range(patient, *out.answer->trial.result);
+  out.result = explore::with_what_ifs(patient, *out.answer->trial.result);
+  out.break_even = breaks_of(question.list, found);
+  const auto machine = machine_of(question.list, found.answer->box).get<description::MachineFile>();
+  for (const auto& [path, date] : machine.dates)
+    if (!date.empty()) out.price_days.push_back(path.substr(path.find('.') + 1) + " of " + date);
+  for (const auto& [path, source] : machine.sources)
+    if (path.starts_with("prices_usd.") && source.starts_with("assumed"))
+      out.assumed_prices.push_back(path.substr(11));
+  out.certainty = certainty_of(*out.result);
+  out.old_prices = old_prices_words(machine, question.today);
+}
+
+/// What was not searched, where nothing does it.
+void add_rest(const MachineQuestion& question, const BoxNeed& need, BestMachine& out) {
+  std::set<std::string> untried;
+  for (const explore::BoxSetting& setting : need.settings)
+    if (!setting.searched) untried.insert(setting.system);
+  out.untried.assign(untried.begin(), untried.end());
+  if (out.boxes > 0) return;
+  out.least_usd = HUGE_VAL;
+  for (const scenarios::Box& box : boxes_of(question.list))
+    out.least_usd = std::min(out.least_usd, price_of(question.list, box));
+}
+
+BestMachine answer_of(const MachineQuestion& question, const BoxSearch& found) {
+  BestMachine out;
+  out.list = question.list.name;
+  out.tokens_per_day = question.tokens_per_day;
+  out.budget_usd = question.budget_usd;
+  out.neighbours = offers_of(question.list, found.neighbours);
+  out.systems = offers_of(question.list, found.systems);
+  out.runners_up = offers_of(question.list, found.runners_up);
+  out.nearest = offer_of(question.list, found.nearest);
+  out.dearer = offer_of(question.list, found.dearer);
+  out.whole = found.whole();
+  out.boxes = found.boxes;
+  out.cheaper = found.cheaper;
+  out.ruled_out = found.ruled_out;
+  out.missed = found.missed;
+  out.meeting = found.meeting.size();
+  out.late_systems = found.late_systems;
+  out.late_missed = found.late_missed;
+  out.bounded = found.bounded;
+  out.simulated = found.simulated;
+  return out;
+}
+
+}  // namespace
+
+MachineFound machine(const explore::Backend& backend, const MachineQuestion& question,
+                     const std::function<void(double price_usd)>& progress) {
+  const BoxNeed need = need_of(question);
+  BoxSearch found = find_box(backend, question.list, need, question.most,
+                             [&progress](double price_usd, std::uint64_t) {
+                               if (progress) progress(price_usd);
+                             });
+  std::vector<answer::Trial*> shown;
+  for (auto* group : {&found.systems, &found.neighbours, &found.runners_up})
+    for (explore::BoxOffer& offer : *group) shown.push_back(&offer.trial);
+  find_needs(backend, need.job, shown);
+  MachineFound all{answer_of(question, found), nullptr};
+  if (found.answer) {
+    complete(backend, question, found, all.answer);
+    all.machine = machine_of(question.list, found.answer->box);
+  } else {
+    add_rest(question, need, all.answer);
+  }
+  return all;
+}
+
+}  // namespace spillway::answers

@@ -1,0 +1,146 @@
+#include "answers/plan/question.hpp"
+
+#include "answers/simulate/simulate.hpp"
+#include "explore/runs_with.hpp"
+#include "explore/spread.hpp"
+#include "scenarios/box.hpp"
+#include "scenarios/document.hpp"
+#include "scenarios/shipped.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace spillway::answers {
+
+using explore::Way;
+using nlohmann::json;
+
+json plan_base(const PlanQuestion& question, const std::string& model) {
+  json run = {{"warmup_steps", 1}, {"steps", 1}};
+  if (question.tokens) run["tokens"] = *question.tokens;
+  return {{"model", model},
+          {"machine", question.machine},
+          {"training", {{"precision", question.precision}, {"sequence", question.sequence}}},
+          {"strategy", {{"system", "zero_infinity"}}},
+          {"run", std::move(run)}};
+}
+
+void add_overrides(std::vector<answer::Trial>& trials, const PlanQuestion& question) {
+  for (answer::Trial& trial : trials)
+    trial.overrides.insert(trial.overrides.end(), question.overrides.begin(),
+                           question.overrides.end());
+}
+
+std::vector<Way> runnable_ways(const WayOptions& options, const json& base,
+                               const std::vector<std::string>& overrides) {
+  std::vector<Way> ways = explore::ways_of(options.systems, options.mixes);
+  if (!options.runnable) return ways;
+  const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
+  std::erase_if(ways, [&](const Way& way) {
+    std::vector<std::string> all = {way.overrides};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    try {
+      return !explore::runs_with(scenarios::read_scenario(base, all, systems).scenario).runnable;
+    } catch (const description::ScenarioError&) {
+      return false;  // whoever simulates it says what is wrong
+    }
+  });
+  if (ways.empty())
+    throw description::ScenarioError(
+        {{"command line", 0, 0, "--runnable",
+          "no maintained program trains with any of these systems and parts",
+          "spillway systems says what runs with which"}});
+  return ways;
+}
+
+std::vector<Split> splits_of(const PlanQuestion& question) {
+  const json base = plan_base(question, question.models.front());
+  const scenarios::Document document =
+      scenarios::assemble(scenarios::located_at(base, {}), question.overrides);
+  const json* data = document.scenario.find("/parallel/data");
+  const bool said = document.scenario.find("/parallel") != nullptr;
+  if (said || !document.machine.present)  // whoever reads the scenario says what is wrong
+    return {{"", {}, data && data->is_number_unsigned() ? data->get<std::uint64_t>() : 1}};
+  const json& machine = document.machine.json.value;
+  const auto count = [](const json& of, const char* key) {
+    return of.is_object() && of.contains(key) && of[key].is_number_unsigned()
+               ? of[key].get<std::uint64_t>()
+               : 1;
+  };
+  const std::uint64_t nodes = count(machine, "nodes");
+  const std::uint64_t own = machine.contains("gpu") ? count(machine["gpu"], "count") : 1;
+  const auto set = [](const char* how, std::uint64_t number) {
+    return fmt::format("parallel.{}={}", how, number);
+  };
+  std::vector<Split> splits = {{"", {set("data", nodes * own)}, nodes * own}};
+  if (own > 1)
+    for (const char* how : {"tensor", "pipeline"})
+      splits.push_back(
+          {fmt::format(", {} {}", how, own), {set("data", nodes), set(how, own)}, nodes});
+  return splits;
+}
+
+std::vector<BatchSplit> batches_of(const WayOptions& options, std::uint64_t data) {
+  std::vector<BatchSplit> splits;
+  const auto add = [&](std::uint64_t batch, std::uint64_t accumulation) {
+    splits.push_back({fmt::format(", micro-batch {}", batch) +
+                          (accumulation == 1 ? "" : fmt::format(" x {}", accumulation)),
+                      {fmt::format("training.micro_batch={}", batch),
+                       fmt::format("training.gradient_accumulation={}", accumulation)}});
+  };
+  for (const std::uint64_t batch : options.batches) {
+    if (options.global_batch == 0)
+      for (const std::uint64_t accumulation : options.accumulations) add(batch, accumulation);
+    else if (options.global_batch % (batch * data) == 0)
+      add(batch, options.global_batch / (batch * data));
+  }
+  return splits;
+}
+
+void try_or_refuse(const explore::Backend& backend, const json& base,
+                   std::vector<answer::Trial>& trials) {
+  if (const auto wrong = try_all(backend, base, trials)) throw *wrong;
+}
+
+void try_one(const explore::Backend& backend, const json& base, answer::Trial& trial,
+             answer::TrialCounts& counts) {
+  std::vector<answer::Trial> again = {{trial.words, trial.overrides, std::nullopt, ""}};
+  try_or_refuse(backend, base, again);
+  if (again.front().not_tried) return;
+  trial = std::move(again.front());
+  --counts.ruled_out;
+  ++counts.simulated;
+}
+
+void keep_first_refusal(std::vector<answer::Trial>& trials) {
+  const auto again = [](const answer::Trial& one, const answer::Trial& next) {
+    return one.refused && next.refused;
+  };
+  trials.erase(std::unique(trials.begin(), trials.end(), again), trials.end());
+}
+
+answer::Certainty certainty_of(const result::Result& result) {
+  const json& machine = result.scenario.at("machine");
+  answer::Certainty certainty;
+  for (const std::string& path : explore::assumed_numbers(result))
+    certainty.assumed +=
+        !machine.at("sources").at(path).get<std::string>().starts_with(scenarios::chosen);
+  const std::string name = machine.value("name", "");
+  const auto shipped = scenarios::shipped_names("scenarios/machines");
+  const bool known = std::find(shipped.begin(), shipped.end(), name) != shipped.end();
+  certainty.machine = known ? name : "FILE";
+  return certainty;
+}
+
+void add_range(const explore::Backend& backend, result::Result& result) {
+  explore::Backend patient = backend;  // what was found is to be whole, whatever ended the search
+  patient.watch = {};
+  const auto scenario = explore::scenario_of(result);
+  result.range = explore::range_of(patient, scenario, result, scenario.run.seed);
+}
+
+std::string old_prices_of(const result::Result& result, const std::string& today) {
+  return old_prices_words(result.scenario.at("machine").get<description::MachineFile>(), today);
+}
+
+}  // namespace spillway::answers

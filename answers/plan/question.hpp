@@ -1,0 +1,86 @@
+#pragma once
+
+#include "explore/trials.hpp"
+#include "explore/ways.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::answers {
+
+/// How one may train: which parts, and how the samples of a step are split.
+struct WayOptions {
+  std::vector<std::string> systems, mixes;  ///< explore::ways_of
+  std::vector<std::uint64_t> batches = {1, 2, 4, 8, 16, 32}, accumulations = {1};
+  std::uint64_t global_batch = 0;  ///< samples of a step; 0: whatever the others make
+  bool runnable = false;           ///< only what a maintained program trains
+};
+
+/// What the questions about one machine have in common.
+struct PlanQuestion : WayOptions {
+  nlohmann::json machine;  ///< a machine file, or its name
+  std::vector<std::string> models;
+  std::string precision = "bf16_mixed";
+  std::uint64_t sequence = 4096;       ///< tokens of a sample
+  std::vector<std::string> overrides;  ///< "path=value" of everything that is tried
+  std::optional<double> tokens;        ///< of the finished run
+  bool range = false;                  ///< how far headline numbers may be off
+  std::string today;                   ///< "2026-11-22": prices a year older are named; "": none
+};
+
+/// Told of what is looked at now: "contexts of gpt2".
+using Progress = std::function<void(const std::string& what)>;
+
+/// Without those ways that no maintained program trains, where `options` ask for that.
+///   base       a scenario that names a machine; how its parts differ from those of a way decides
+///   overrides  the user's
+///   Throws     ScenarioError when none is left
+std::vector<explore::Way> runnable_ways(const WayOptions& options, const nlohmann::json& base,
+                                        const std::vector<std::string>& overrides);
+
+/// How the cards of a machine share the work: each has a batch of its own, or those of a node work
+/// on one layer or are the stages of a pipeline; nothing to choose where an override says how.
+struct Split {
+  std::string name;                    ///< ", pipeline 2"; "" for batches of their own
+  std::vector<std::string> overrides;  ///< of `parallel`
+  std::uint64_t data = 1;
+};
+std::vector<Split> splits_of(const PlanQuestion& question);
+
+/// How the samples of a step are split on one of `data` batches.
+struct BatchSplit {
+  std::string name;                    ///< ", micro-batch 4 x 2"
+  std::vector<std::string> overrides;  ///< of `training`
+};
+std::vector<BatchSplit> batches_of(const WayOptions& options, std::uint64_t data);
+
+/// What trials override: a scenario with the model on the machine.
+nlohmann::json plan_base(const PlanQuestion& question, const std::string& model);
+
+/// Adds what the user overrides to each of them.
+void add_overrides(std::vector<answer::Trial>& trials, const PlanQuestion& question);
+
+/// Simulates them; what is wrong with all of them is an error.
+void try_or_refuse(const explore::Backend& backend, const nlohmann::json& base,
+                   std::vector<answer::Trial>& trials);
+
+/// Simulates what was ruled out by its bound.
+void try_one(const explore::Backend& backend, const nlohmann::json& base, answer::Trial& trial,
+             answer::TrialCounts& counts);
+
+/// Of trials one after the other that are refused, all but the first are taken out: what a model or
+/// a machine does not allow is no result of trying.
+void keep_first_refusal(std::vector<answer::Trial>& trials);
+
+/// How many of the machine's numbers nobody states, apart from those that were chosen.
+answer::Certainty certainty_of(const result::Result& result);
+
+/// Adds to a result that fits how far its headline numbers may be off.
+void add_range(const explore::Backend& backend, result::Result& result);
+
+/// Of the machine of the result: prices that are old on that day, in a sentence; "": none is.
+std::string old_prices_of(const result::Result& result, const std::string& today);
+
+}  // namespace spillway::answers

@@ -1,0 +1,109 @@
+#include "answers/plan/settings.hpp"
+
+#include "answers/plan/deepspeed.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace spillway::answers {
+
+using answer::BestSettings;
+using answer::Trial;
+using explore::Way;
+using nlohmann::json;
+
+namespace {
+
+/// Simulates what was left out as slower than the best, where it may be the fastest for DeepSpeed.
+///   known  tokens per second of the fastest that DeepSpeed can run so far
+void try_deepspeed(const explore::Backend& backend, const json& base, double known,
+                   BestSettings& answer) {
+  std::vector<Trial> open;
+  std::vector<std::size_t> of;
+  for (std::size_t i = 0; i < answer.trials.size(); ++i) {
+    const Trial& trial = answer.trials[i];
+    if (!trial.ruled_out || trial.most_tokens_per_s.value_or(0) <= known) continue;
+    if (!deepspeed_can(base, trial.overrides)) continue;
+    open.push_back({trial.words, trial.overrides, std::nullopt, ""});
+    of.push_back(i);
+  }
+  answer::TrialCounts counts;
+  if (!open.empty()) try_fastest(backend, base, open, 1, counts);
+  for (std::size_t i = 0; i < open.size(); ++i)
+    if (open[i].result) answer.trials[of[i]] = std::move(open[i]);
+  answer.counts.ruled_out -= counts.simulated;
+  answer.counts.simulated += counts.simulated;
+}
+
+/// Splits that a system cannot do say nothing.
+void drop_refused_splits(std::vector<Trial>& trials) {
+  std::erase_if(trials, [](const Trial& trial) {
+    const bool split = trial.words.find(", tensor ") != std::string::npos ||
+                       trial.words.find(", pipeline ") != std::string::npos;
+    return split && trial.refused;
+  });
+}
+
+/// Every way on every split of the cards and of the samples.
+std::vector<Trial> trials_of(const PlanQuestion& question, const std::string& model) {
+  std::vector<Trial> trials;
+  for (const Way& way : runnable_ways(question, plan_base(question, model), question.overrides))
+    for (const Split& split : splits_of(question))
+      for (const BatchSplit& batch : batches_of(question, split.data)) {
+        Trial& trial = trials.emplace_back();
+        trial.words = way.name + split.name + batch.name;
+        trial.overrides = {way.overrides};
+        for (const auto* more : {&split.overrides, &batch.overrides})
+          trial.overrides.insert(trial.overrides.end(), more->begin(), more->end());
+      }
+  if (trials.empty())
+    throw description::ScenarioError(
+        {{"command line", 0, 0, "--global-batch",
+          fmt::format("no split makes {} samples", question.global_batch),
+          "take a multiple of the cards"}});
+  add_overrides(trials, question);
+  return trials;
+}
+
+/// The fastest that DeepSpeed can run.
+void add_deepspeed(const explore::Backend& backend, const json& base,
+                   const scenarios::ExportOptions& options, BestSettings& answer) {
+  explore::Backend patient = backend;  // what was found is to be whole, whatever ended the search
+  patient.watch = {};
+  Configuration found = fastest_configuration(patient, answer.trials, options);
+  const Trial* best = answer.best_trial();
+  if (best && found.trial != best) {
+    try_deepspeed(backend, base, found.result ? found.result->tokens_per_s : 0, answer);
+    found = fastest_configuration(patient, answer.trials, options);
+  }
+  answer.refusal = found.refusal;
+  if (!found.trial) return;
+  answer.deepspeed = {
+      found.trial->words,         found.trial == best,     found.exported.version.text(),
+      found.result->tokens_per_s, found.exported.scenario, found.exported.needs_nvme_path,
+      found.exported.ds_config,   found.exported.notes};
+}
+
+}  // namespace
+
+BestSettings settings(const explore::Backend& backend, const PlanQuestion& question,
+                      const std::string& model, const scenarios::ExportOptions& deepspeed) {
+  const json base = plan_base(question, model);
+  BestSettings answer;
+  answer.model = model;
+  answer.trials = trials_of(question, model);
+  if (const auto wrong = try_fastest(backend, base, answer.trials, 1, answer.counts)) throw *wrong;
+  drop_refused_splits(answer.trials);
+  find_needs(backend, base, answer.trials);
+  if (const Trial* best = explore::fastest(answer.trials)) {
+    answer.best = static_cast<std::uint64_t>(best - answer.trials.data());
+    result::Result& result = *answer.trials[*answer.best].result;
+    if (question.range) add_range(backend, result);
+    answer.certainty = certainty_of(result);
+    answer.old_prices = old_prices_of(result, question.today);
+  }
+  add_deepspeed(backend, base, deepspeed, answer);
+  return answer;
+}
+
+}  // namespace spillway::answers

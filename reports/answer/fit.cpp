@@ -1,0 +1,72 @@
+#include "reports/answer/fit.hpp"
+
+#include "reports/result/reading.hpp"
+
+namespace spillway::answer {
+
+using nlohmann::json;
+using result::or_null;
+using result::read;
+
+void to_json(json& out, const FitChange& change) {
+  out = {{"words", change.words},
+         {"set", change.set},
+         {"tokens_per_s", or_null(change.tokens_per_s)},
+         {"price_usd", or_null(change.price_usd)}};
+}
+
+void from_json(const json& in, FitChange& change) {
+  read(in, "words", change.words);
+  read(in, "set", change.set);
+  read(in, "tokens_per_s", change.tokens_per_s);
+  read(in, "price_usd", change.price_usd);
+}
+
+void to_json(json& out, const FitNeed& need) {
+  out = {{"words", need.words},
+         {"runs_with", or_null(need.runs_with)},
+         {"needed_bytes", need.needed_bytes},
+         {"has_bytes", need.has_bytes},
+         {"why_not", need.why_not}};
+}
+
+void from_json(const json& in, FitNeed& need) {
+  read(in, "words", need.words);
+  read(in, "runs_with", need.runs_with);
+  read(in, "needed_bytes", need.needed_bytes);
+  read(in, "has_bytes", need.has_bytes);
+  read(in, "why_not", need.why_not);
+}
+
+void to_json(json& out, const FitAnswer& answer) {
+  out = {{"schema", "spillway/answer/fit/1"},
+         {"fits", answer.fits},
+         {"needed_bytes", or_null(answer.needed_bytes)},
+         {"why_not", answer.why_not},
+         {"needs", answer.needs},
+         {"runnable", or_null(answer.runnable)},
+         {"best", or_null(answer.best)},
+         {"change", or_null(answer.change)},
+         {"price_usd", or_null(answer.price_usd)},
+         {"notes", answer.notes},
+         {"bounded", answer.bounded},
+         {"simulated", answer.simulated}};
+}
+
+void from_json(const json& in, FitAnswer& answer) {
+  result::require_schema(in, "answer/fit");
+  answer = {};
+  read(in, "fits", answer.fits);
+  read(in, "needed_bytes", answer.needed_bytes);
+  read(in, "why_not", answer.why_not);
+  read(in, "needs", answer.needs);
+  read(in, "runnable", answer.runnable);
+  read(in, "best", answer.best);
+  read(in, "change", answer.change);
+  read(in, "price_usd", answer.price_usd);
+  read(in, "notes", answer.notes);
+  read(in, "bounded", answer.bounded);
+  read(in, "simulated", answer.simulated);
+}
+
+}  // namespace spillway::answer

@@ -1,0 +1,70 @@
+#include "reports/human.hpp"
+#include "reports/plan_report.hpp"
+#include "reports/table.hpp"
+#include "reports/trials_table.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+
+namespace spillway::reports {
+
+using answer::Trial;
+
+namespace {
+
+/// The largest of trials in growing order that fits, and the first one above it that does not;
+/// what was not answered in between is no limit.
+std::string largest_of(const std::vector<Trial>& trials) {
+  std::size_t next = trials.size();
+  while (next > 0 && !trials[next - 1].fits()) --next;
+  if (next == 0) return "none";
+  std::string text = trials[next - 1].words;
+  if (next == trials.size() || trials[next].not_tried) return text + ", the largest that was tried";
+  std::size_t known = next;
+  while (known < trials.size() && trials[known].unanswered) ++known;
+  std::vector<std::string> unknown;
+  for (std::size_t i = next; i < known; ++i) unknown.push_back(trials[i].words);
+  if (known > next)
+    text += fmt::format("; no answer for {}: {}", fmt::join(unknown, ", "), trials[next].reason);
+  if (known < trials.size())
+    text += fmt::format("; {} does not: {}", trials[known].words, trials[known].reason);
+  return text;
+}
+
+/// Without what is larger still than the first that does not fit above all that do.
+std::vector<Trial> up_to_the_first_miss(const std::vector<Trial>& trials) {
+  const auto fits =
+      std::find_if(trials.rbegin(), trials.rend(), [](const Trial& trial) { return trial.fits(); });
+  const std::ptrdiff_t most = trials.rend() - fits;
+  return {trials.begin(), trials.begin() + std::min(most + 1, std::ssize(trials))};
+}
+
+}  // namespace
+
+std::string largest_report(const answer::Largest& found, const Screen& screen) {
+  const Trial* largest = found.largest();
+  if (!largest)
+    return trials_table(found.models, screen) + (found.counts.not_tried > 0
+                                                     ? "\nNone that was tried fits.\n"
+                                                     : "\nNone of them fits.\n");
+  std::vector<Trial> all = found.models;
+  for (const auto* ladder : {&found.contexts, &found.batches}) {
+    const std::vector<Trial> shown = up_to_the_first_miss(*ladder);
+    all.insert(all.end(), shown.begin(), shown.end());
+  }
+  std::string text = trials_table(all, screen) + "\n";
+  const auto say = [&](const std::string& words) { text += paragraph(words, screen); };
+  say("Largest model: " + largest_of(found.models) + ".");
+  say("Longest context at micro-batch 1: " + largest_of(found.contexts) + ".");
+  say(fmt::format("Largest batch at context {}: {}.", found.context, largest_of(found.batches)));
+  if (const Trial* best = fastest(found.batches)) {
+    say(fmt::format("{} is fastest at {}: {}.", found.model, best->words,
+                    rate_words(*best->result)));
+    text += around(*best->result, found.old_prices, screen);
+  }
+  say(counts_words(found.counts) + " " + certainty_words(*largest->result, found.certainty));
+  return text;
+}
+
+}  // namespace spillway::reports

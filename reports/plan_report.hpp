@@ -1,0 +1,32 @@
+#pragma once
+
+#include "reports/answer/machine.hpp"
+#include "reports/answer/plan.hpp"
+#include "reports/screen.hpp"
+
+#include <string>
+
+namespace spillway::reports {
+
+/// `spillway plan largest` for a person: what was tried, and the answers in words.
+std::string largest_report(const answer::Largest& largest, const Screen& screen);
+
+/// `spillway plan drives`: what was tried, how many are enough and how long they last.
+std::string drives_report(const answer::Drives& drives, const Screen& screen);
+
+/// What the words of a `plan settings` refer to besides the answer.
+struct SettingsWords {
+  std::string machine;          ///< as it was asked about
+  std::string deepspeed_file;   ///< that was written; "": none was
+  bool asks_for_files = false;  ///< --out was given
+  bool one_batch = false;       ///< --global-batch was given
+};
+
+/// `spillway plan settings`: what was tried, the fastest, and what DeepSpeed can run.
+std::string settings_report(const answer::BestSettings& settings, const SettingsWords& words,
+                            const Screen& screen);
+
+/// `spillway plan machine`: the box beside its neighbours, or how near the budget comes.
+std::string machine_report(const answer::BestMachine& machine, const Screen& screen);
+
+}  // namespace spillway::reports

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "reports/answer/probe.hpp"
+#include "reports/screen.hpp"
+
+#include <string>
+
+namespace spillway::reports {
+
+/// What `spillway probe` measured, a line each. How each was measured stands in the machine file's
+/// sources.
+std::string probe_report(const answer::Probe& probe, const Screen& screen);
+
+}  // namespace spillway::reports

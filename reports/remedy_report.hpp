@@ -1,0 +1,27 @@
+#pragma once
+
+#include "reports/answer/remedy.hpp"
+#include "reports/screen.hpp"
+
+#include <string>
+#include <vector>
+
+namespace spillway::reports {
+
+/// A change that makes a scenario fit, in words and as a command to paste.
+///   scenario   the file that was asked about
+///   overrides  that were asked for with it
+std::string remedy_report(const answer::Remedy& remedy, const std::string& scenario,
+                          const std::vector<std::string>& overrides, const Screen& screen);
+
+/// What is said below the remedies: that none was found, or that the search was ended; "" where
+/// there is nothing to say.
+///   ended  why the search did not go on, "The limit of 5 s was reached"; "" where it was whole
+std::string remedies_note(const answer::Remedies& remedies, const std::string& ended,
+                          const Screen& screen);
+
+/// As a shell reads it: in single quotes where it is more than letters, digits and punctuation that
+/// no shell minds.
+std::string shell_word(const std::string& word);
+
+}  // namespace spillway::reports

@@ -1,0 +1,87 @@
+#include "reports/human.hpp"
+#include "reports/plan_report.hpp"
+#include "reports/table.hpp"
+#include "reports/trials_table.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+#include <set>
+
+namespace spillway::reports {
+
+using answer::BestSettings;
+using answer::Trial;
+
+namespace {
+
+/// Where DeepSpeed's file is, or why it is not.
+std::string file_words(const SettingsWords& words) {
+  if (!words.asks_for_files) return ".";
+  if (!words.deepspeed_file.empty()) return ": " + words.deepspeed_file + ".";
+  return "; its file is not written, as it needs --nvme-path, the folder on the drives.";
+}
+
+/// Whether DeepSpeed can run the answer, and how fast what it can run is there.
+std::string deepspeed_words(const BestSettings& settings, const SettingsWords& words) {
+  const auto& deepspeed = settings.deepspeed;
+  if (!deepspeed) return "DeepSpeed can run nothing that fits: " + settings.refusal + ".";
+  const std::string version = "DeepSpeed " + deepspeed->version;
+  const std::string speed = human_number(deepspeed->tokens_per_s) + " tokens/s";
+  std::string text =
+      deepspeed->is_best
+          ? fmt::format("{} can run it, at {}", version, speed)
+          : fmt::format("DeepSpeed cannot run it ({}). The fastest that {} can is {}: {}",
+                        settings.refusal, version, deepspeed->words, speed);
+  text += file_words(words);
+  if (!deepspeed->notes.empty()) text += fmt::format(" {}.", fmt::join(deepspeed->notes, "; "));
+  return text;
+}
+
+/// What was simulated, and a trial of each way of which nothing was.
+std::vector<Trial> worth_a_look(const std::vector<Trial>& trials) {
+  const auto way = [](const Trial& trial) {
+    return trial.words.substr(0, trial.words.find(", micro-batch"));
+  };
+  std::set<std::string> simulated, seen;
+  for (const Trial& trial : trials)
+    if (trial.result) simulated.insert(way(trial));
+  std::vector<Trial> shown;
+  for (const Trial& trial : trials)
+    if (trial.result || (!simulated.contains(way(trial)) && seen.insert(way(trial)).second))
+      shown.push_back(trial);
+  return shown;
+}
+
+}  // namespace
+
+std::string settings_report(const BestSettings& settings, const SettingsWords& words,
+                            const Screen& screen) {
+  const std::vector<Trial> shown = worth_a_look(settings.trials);
+  std::string text = trials_table(shown, screen);
+  const auto say = [&](const std::string& one) { text += paragraph(one, screen); };
+  const auto ruled_out = [](const Trial& trial) { return trial.ruled_out; };
+  const auto more = std::count_if(settings.trials.begin(), settings.trials.end(), ruled_out) -
+                    std::count_if(shown.begin(), shown.end(), ruled_out);
+  if (more > 0) text += fmt::format("{} more, ruled out by their bounds, are in --json.\n", more);
+  text += "\n";
+  const Trial* best = settings.best_trial();
+  if (!best) {
+    say(settings.model + " fits on this machine with none of them" +
+        (settings.counts.not_tried > 0 ? " that was tried." : "."));
+    say(counts_words(settings.counts));
+    return text;
+  }
+  const result::Result& result = *best->result;
+  say(fmt::format("{} on {} is fastest with {}: {}, {} tokens a step{}. {}", settings.model,
+                  words.machine, best->words, rate_words(result),
+                  human_number(result.tokens_per_s * result.step_time_s),
+                  words.one_batch ? "" : " (--global-batch compares at one size of a step)",
+                  counts_words(settings.counts)));
+  text += around(result, settings.old_prices, screen);
+  say(deepspeed_words(settings, words));
+  say(certainty_words(result, settings.certainty));
+  return text;
+}
+
+}  // namespace spillway::reports
