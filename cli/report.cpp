@@ -1,3 +1,4 @@
+#include "answers/simulate/simulate.hpp"
 #include "cli/common.hpp"
 #include "cli/monitor.hpp"
 #include "cli/prices.hpp"
@@ -5,17 +6,13 @@
 #include "cli/run_options.hpp"
 #include "cli/verbs.hpp"
 #include "cli/version.hpp"
-#include "explore/more_memory.hpp"
 #include "reports/human.hpp"
 #include "reports/remedy_report.hpp"
-#include "reports/result/what_if.hpp"
 #include "reports/run_page.hpp"
 #include "reports/view/html_page.hpp"
-#include "scenarios/description/bugs.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
-#include <cmath>
 #include <memory>
 
 namespace spillway::cli {
@@ -82,11 +79,11 @@ class Maker {
       run.result = *subject.result;
       run.validation = subject.validation ? &*subject.validation : nullptr;
     } else {
-      run.result = simulated(resolved.scenario);
+      run.result = simulated(resolved);
     }
     if (const std::string old = old_prices_words(resolved.scenario.machine); !old.empty())
       run.notes.push_back(old);
-    if (!run.result.feasible() && !resolved.scenario.run.io_bench && !options_.no_remedy)
+    if (answers::needs_remedy(resolved.scenario, run.result) && !options_.no_remedy)
       add_remedies(run, subject, resolved.scenario);
     return run;
   }
@@ -118,43 +115,32 @@ class Maker {
     return resolved;
   }
 
-  result::Result simulated(const description::Scenario& scenario) {
+  result::Result simulated(const scenarios::Resolved& resolved) {
+    answers::SimulateQuestion question;
+    question.scenario = resolved;
+    question.range = options_.run.range;
+    question.begin_run = [&] { monitor_.begin("simulating", options_.limit_s); };
     monitor_.begin("simulating what would help", options_.limit_s);
-    std::map<std::string, result::WhatIf> next = explore::what_next(monitor_.backend(), scenario);
-    monitor_.begin("simulating", options_.limit_s);
-    explore::Outcome outcome = explore::simulate_all(monitor_.backend(), std::span(&scenario, 1), 1,
-                                                     HUGE_VAL, {explore::WhenFull::find_need})
-                                   .front();
+    auto simulation = answers::simulate(monitor_.backend(), question);
     monitor_.clear();
-    if (outcome.not_tried)
+    if (!simulation)
       refuse("--limit", monitor_.why() + " before the scenario was simulated",
              "--limit SECONDS waits longer");
-    if (!outcome.complaints.empty())
-      throw description::ScenarioError(std::move(outcome.complaints));
-    if (!outcome.result) {
-      if (description::is_bug(outcome.failure)) throw description::InternalError(outcome.failure);
-      throw description::DeviceError(outcome.failure);
-    }
-    result::add_what_ifs(*outcome.result, std::move(next));
-    add_range(options_.run, scenario, *outcome.result);
-    return std::move(*outcome.result);
+    return std::move(simulation->result);
   }
 
   void add_remedies(reports::PageRun& run, const Subject& subject,
                     const description::Scenario& scenario) {
     constexpr double remedy_limit_s = 5;
     monitor_.begin("looking for what makes it fit", remedy_limit_s);
-    const explore::Resolve resolve = resolver(subject, options_);
-    const auto memory = explore::more_memory(monitor_.backend(), scenario, run.result, resolve);
-    const auto change = explore::cheapest_remedy(monitor_.backend(), scenario, resolve);
+    const answer::Remedies remedies = answers::find_remedies(
+        monitor_.backend(), scenario, run.result, resolver(subject, options_));
     monitor_.clear();
-    for (const auto* remedy : {&memory, &change}) {
-      if (!*remedy) continue;
-      std::string command = "spillway simulate " + reports::shell_word(subject.word);
-      for (const auto* overrides : {&options_.overrides, &(*remedy)->overrides})
-        for (const std::string& one : *overrides) command += " --set " + reports::shell_word(one);
-      run.remedies.push_back({(*remedy)->words, command, (*remedy)->result});
-    }
+    for (const auto* remedy : {&remedies.memory, &remedies.change})
+      if (*remedy)
+        run.remedies.push_back({(*remedy)->words,
+                                reports::remedy_command(**remedy, subject.word, options_.overrides),
+                                (*remedy)->result});
   }
 
   const Options& options_;

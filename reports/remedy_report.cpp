@@ -22,17 +22,23 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
+std::string remedy_command(const answer::Remedy& remedy, const std::string& scenario,
+                           const std::vector<std::string>& overrides) {
+  std::string command = "spillway simulate " + shell_word(scenario);
+  for (const auto* all : {&overrides, &remedy.overrides})
+    for (const std::string& one : *all) command += " --set " + shell_word(one);
+  return command;
+}
+
 std::string remedy_report(const answer::Remedy& remedy, const std::string& scenario,
                           const std::vector<std::string>& overrides, const Screen& screen) {
-  std::string text = "\n" + paragraph("It fits with " + remedy.words + ": " +
-                                          human_time(remedy.result.step_time_s) + " a step, " +
-                                          human_number(remedy.result.tokens_per_s) + " tokens/s" +
-                                          runs_with_words(remedy.result),
-                                      screen);
-  text += "  spillway simulate " + shell_word(scenario);
-  for (const auto* all : {&overrides, &remedy.overrides})
-    for (const std::string& one : *all) text += " --set " + shell_word(one);
-  return text + "\n";
+  const std::string text =
+      "\n" +
+      paragraph("It fits with " + remedy.words + ": " + human_time(remedy.result.step_time_s) +
+                    " a step, " + human_number(remedy.result.tokens_per_s) + " tokens/s" +
+                    runs_with_words(remedy.result),
+                screen);
+  return text + "  " + remedy_command(remedy, scenario, overrides) + "\n";
 }
 
 std::string remedies_note(const answer::Remedies& remedies, const std::string& ended,

@@ -8,6 +8,10 @@
 
 namespace spillway::reports {
 
+/// The command that simulates a scenario with a remedy, to paste; parameters as below.
+std::string remedy_command(const answer::Remedy& remedy, const std::string& scenario,
+                           const std::vector<std::string>& overrides);
+
 /// A change that makes a scenario fit, in words and as a command to paste.
 ///   scenario   the file that was asked about
 ///   overrides  that were asked for with it
