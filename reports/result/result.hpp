@@ -218,8 +218,8 @@ inline constexpr const char* schema_name = "spillway/result/1";
 /// what-if's step time.
 ///   Throws  InternalError when a number is not finite: JSON cannot carry it
 void to_json(nlohmann::json& json, const Result& result);
-/// Reads what to_json writes and skips names it does not know.
-///   Throws  nlohmann::json::exception on another schema, a missing name or a wrong type
+/// Reads what to_json writes; names it does not know are skipped, what is missing has its default.
+///   Throws  ScenarioError on another schema, and with the path of a value of the wrong type
 void from_json(const nlohmann::json& json, Result& result);
 
 }  // namespace spillway::result
