@@ -116,14 +116,28 @@ class Spread {
  private:
   void measure_effects() {
     std::vector<Scenario> ends;
-    for (const SpreadGroup& group : timed_)
-      ends.emplace_back(scenario_).machine = moved(scenario_.machine, {{group, group.low}});
-    for (const Outcome& outcome : simulate_all(backend_, ends, 0, default_limit_s, effort_)) {
-      const auto& result = outcome.result;
+    std::vector<std::size_t> groups;
+    effects_.assign(timed_.size(), 0);
+    for (std::size_t group = 0; group < timed_.size(); ++group) {
+      if (!is_used(timed_[group])) continue;
+      ends.emplace_back(scenario_).machine =
+          moved(scenario_.machine, {{timed_[group], timed_[group].low}});
+      groups.push_back(group);
+    }
+    const auto outcomes = simulate_all(backend_, ends, 0, default_limit_s, effort_);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const auto& result = outcomes[i].result;
       // what does not fit at that end, as a plan for other rates may not, has no time
       const bool timed = result && result->feasible() && result->step_time_s > 0;
-      effects_.push_back(timed ? std::log(result->step_time_s / now_.step_time_s) : 0);
+      if (timed) effects_[groups[i]] = std::log(result->step_time_s / now_.step_time_s);
     }
+  }
+
+  /// Nodes have nothing to send where one of them does all.
+  bool is_used(const SpreadGroup& group) const {
+    const auto between_nodes = [](const std::string& path) { return path == "network.per_gpu"; };
+    return scenario_.nodes_in_use() > 1 ||
+           !std::all_of(group.paths.begin(), group.paths.end(), between_nodes);
   }
 
   /// The logarithm of what a factor does to the step, in proportion to what the low end does.
