@@ -16,11 +16,10 @@ namespace {
 
 constexpr double gib = 1ull << 30;
 
-/// The next lower of GiB times 2 to the power of n / steps, and lower by more than a thirtieth.
-Bytes next_lower(Bytes memory, double steps) {
+/// The next lower power of 2, and lower by more than a thirtieth.
+Bytes next_lower(Bytes memory) {
   const double own = 0.97 * static_cast<double>(memory.value()) / gib;
-  return Bytes(
-      static_cast<std::uint64_t>(gib * std::exp2(std::floor(std::log2(own) * steps) / steps)));
+  return Bytes(static_cast<std::uint64_t>(gib * std::exp2(std::floor(std::log2(own)))));
 }
 
 std::string in_gib(Bytes bytes) {
@@ -35,10 +34,18 @@ void add(const Scenario& scenario, const std::string& words, Change change,
   change(plan.scenario.machine);
 }
 
+/// The next smaller size of a card: 16, 20, 24, 28, 32, 40 GiB and so on, a quarter of a power of 2
+/// apart.
+Bytes next_smaller_card(Bytes memory) {
+  const double own = 0.97 * static_cast<double>(memory.value()) / gib;
+  const double quarter = std::exp2(std::floor(std::log2(own))) / 4;
+  return Bytes(static_cast<std::uint64_t>(gib * quarter * std::floor(own / quarter)));
+}
+
 void add_gpu_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
   const Bytes memory = scenario.machine.gpu.memory;
   if (memory.value() == 0 || scenario.strategy.unlimited_gpu) return;
-  const Bytes lower = next_lower(memory, 4);
+  const Bytes lower = next_smaller_card(memory);
   add(
       scenario, "planned for " + in_gib(lower) + " of GPU memory",
       [&](auto& machine) { machine.gpu.memory = lower; }, plans);
@@ -54,8 +61,8 @@ void add_host_memory(const Scenario& scenario, const result::Result& best,
   const std::uint64_t reserve = host.memory.value() - usable;
   const std::uint64_t used = best.feasible() ? std::min(best.host.total, usable) : usable;
   if (used < std::uint64_t{1} << 20) return;
-  const Bytes next = next_lower(Bytes(used), 1);
-  for (const Bytes lower : {next, next_lower(next, 1)})
+  const Bytes next = next_lower(Bytes(used));
+  for (const Bytes lower : {next, next_lower(next)})
     add(
         scenario, "planned for " + in_gib(lower) + " of host memory",
         [&](auto& machine) { machine.host.memory = Bytes(lower.value() + reserve); }, plans);
@@ -66,12 +73,25 @@ void slow_gpu(description::MachineFile& machine, double share) {
   machine.gpu.memory_rate = machine.gpu.memory_rate * share;
 }
 
-/// What is fast can wait: the plan for slower kernels, at their pace.
+/// What is fast can wait: the plan for slower kernels, at their pace. What planners foresee jumps
+/// from size to size, and a larger card has the plans of smaller ones too: two of them.
 void add_slower_gpu(const Scenario& scenario, std::vector<LowerPlan>& plans) {
   for (const int part : {2, 4})
     add(
         scenario, fmt::format("planned for 1/{} of the rate of the GPU", part),
         [part](auto& machine) { slow_gpu(machine, 1.0 / part); }, plans);
+  Bytes memory = scenario.machine.gpu.memory;
+  if (memory.value() == 0 || scenario.strategy.unlimited_gpu) return;
+  for (int smaller = 0; smaller < 2; ++smaller) {
+    memory = next_smaller_card(memory);
+    add(
+        scenario, "planned for 1/4 of the rate of the GPU and " + in_gib(memory) + " of its memory",
+        [memory](auto& machine) {
+          slow_gpu(machine, 1.0 / 4);
+          machine.gpu.memory = memory;
+        },
+        plans);
+  }
 }
 
 /// The highest power of 2 to the power of 1 / steps that is not above `rate`: the same scale for

@@ -31,10 +31,10 @@ struct LowerPlan {
 ///   tensor cache      nothing stored, which is best where it fits; a quarter, half and three
 ///                     quarters of what it stores. Where its own budget does not fit, all; its
 ///                     own and all with the GPU held to a half of its rate, and so on down
-///   plan              the next lower step of GPU memory (a fourth root of 2), the next two of host
-///                     memory (2) below what it uses, a half and a quarter of the rate of the
-///                     GPU, half that of the drives, a step above what they do in the step, and
-///                     no drives. Nothing where nothing moves
+///   plan              the next smaller card, the next two powers of 2 of host memory below what it
+///                     uses, a half and a quarter of the rate of the GPU, the latter also with the
+///                     memory of the next two smaller cards, half the rate of the drives, a step
+///                     above what they do in the step, and no drives. Nothing where nothing moves
 ///   active gradients  updates held to between 1.4 and 2.8 times the rate at which they would take
 ///                     the whole step, twice; around one of ours an eighth root of 2 less and more
 ///   memory alone      where the plan of a swap for all of it does not fit

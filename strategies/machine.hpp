@@ -130,6 +130,10 @@ class Machine : public BlockOwner {
     return strategies::spawn(scheduler_, std::move(task));
   }
 
+  /// From now on nobody looks whether operations in flight touch the same bytes unordered. For runs
+  /// that only count: another machine checks what it simulates or does.
+  void trust_order() { checks_order_ = false; }
+
   // ---- What would be needed
 
   /// From now on a request that its tier cannot give makes the tier larger by what it lacks, and
@@ -269,6 +273,7 @@ class Machine : public BlockOwner {
   std::uint64_t search_ = 0;
   std::vector<Operation*> open_;  ///< of the ordering search
   Pending<>* root_ = nullptr;
+  bool checks_order_ = true;
   bool grows_ = false;
   std::optional<result::Infeasible> shortage_;
 };

@@ -92,7 +92,7 @@ Op Machine::launch(Operation& operation, const After& after) {
       operation.error = on.error;
     depend(operation, on);
   });
-  check_hazards(operation);
+  if (checks_order_) check_hazards(operation);
   Op handle(&operation);
   if (operation.unfinished_dependencies == 0)
     begin(operation);

@@ -152,6 +152,21 @@ void add_traffic(SwapProblem& problem, const description::Scenario& scenario) {
   problem.adam_per_s = scenario.machine.host.adam.value();
 }
 
+/// Whether inputs of blocks are swapped in any case.
+bool swaps_inputs(const description::Scenario& scenario) {
+  return !says(scenario.strategy, "activations.min_swap", "\"none\"");
+}
+
+/// What `activations.min_swap` asks for goes to host memory; all else is computed again.
+ActivationPlan least_swapped(const description::Scenario& scenario, const models::Model& model,
+                             const models::StepProgram& program) {
+  ActivationPlan plan = nothing_swapped(scenario, model, program);
+  if (swaps_inputs(scenario))
+    for (const models::TensorId id : checkpoints(scenario, model, program))
+      plan.fates[id] = Fate::host;
+  return plan;
+}
+
 /// Says of the items with which backward finds no room on the GPU that they do not fit.
 void note_what_fits(SwapProblem& problem, const description::Scenario& scenario,
                     const models::Model& model, const models::StepProgram& program) {
@@ -166,10 +181,7 @@ void note_what_fits(SwapProblem& problem, const description::Scenario& scenario,
     if (i == order.size() || order_of(scenario) == SwapOrder::layer || pays(i - 1, i))
       prefixes.push_back(i);
   const auto fits = [&](std::size_t prefix) {
-    ActivationPlan plan = nothing_swapped(scenario, model, program);
-    if (problem.least_bytes)
-      for (const models::TensorId id : checkpoints(scenario, model, program))
-        plan.fates[id] = Fate::host;
+    ActivationPlan plan = least_swapped(scenario, model, program);
     for (std::size_t i = 0; i < prefixes[prefix]; ++i)
       for (const models::TensorId id : problem.items[order[i]].tensors) plan.fates[id] = Fate::host;
     return counted_peaks(scenario, model, program, plan, GpuLimit::machine).fits;
@@ -222,7 +234,7 @@ SwapProblem swap_problem(const description::Scenario& scenario, const models::Mo
                          const models::StepProgram& program) {
   SwapProblem problem;
   problem.forward_flops = static_cast<std::uint64_t>(std::llround(program.forward_flops().value()));
-  if (!says(scenario.strategy, "activations.min_swap", "\"none\""))
+  if (swaps_inputs(scenario))
     for (const models::TensorId id : checkpoints(scenario, model, program))
       problem.least_bytes += program.tensors[id].bytes.value();
   problem.items = swap_items(model, program, middles(scenario, model, program));
@@ -237,6 +249,15 @@ SwapProblem swap_problem(const description::Scenario& scenario, const models::Mo
   add_host(problem, scenario, model, program);
   if (!scenario.strategy.activations.swap_bytes) note_what_fits(problem, scenario, model, program);
   return problem;
+}
+
+bool some_swap_fits_gpu(const description::Scenario& scenario, const models::Model& model,
+                        const models::StepProgram& program) {
+  ActivationPlan plan = least_swapped(scenario, model, program);
+  if (counted_peaks(scenario, model, program, plan, GpuLimit::machine).fits) return true;
+  for (const SwapItem& item : swap_items(model, program, middles(scenario, model, program)))
+    for (const models::TensorId id : item.tensors) plan.fates[id] = Fate::host;
+  return counted_peaks(scenario, model, program, plan, GpuLimit::machine).fits;
 }
 
 SwapChoice choose_swap(const description::Scenario& scenario, const models::Model& model,

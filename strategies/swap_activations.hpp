@@ -32,6 +32,12 @@ SwapProblem swap_problem(const description::Scenario& scenario, const models::Mo
 SwapChoice choose_swap(const description::Scenario& scenario, const models::Model& model,
                        const models::StepProgram& program);
 
+/// Whether a step finds room on the GPU, in host memory without end, that swaps no more than it has
+/// to and computes the rest again, or else one that swaps all. Each has all that backward needs of
+/// a block on the GPU at once: where neither fits, no plan between them does.
+bool some_swap_fits_gpu(const description::Scenario& scenario, const models::Model& model,
+                        const models::StepProgram& program);
+
 /// Result::plan: swap_bytes between least_bytes and most_bytes, recompute_flops, case of a rank and
 /// micro-batch, and what was predicted.
 nlohmann::json swap_report(const SwapChoice& choice, const models::StepProgram& program);

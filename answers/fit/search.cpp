@@ -4,6 +4,8 @@
 #include "explore/ways.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/counting/mandatory.hpp"
+#include "strategies/run.hpp"
+#include "strategies/swap_activations.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -60,12 +62,19 @@ double tokens_of(const Scenario& scenario) {
                              scenario.parallel.data * training.sequence);
 }
 
+/// Whether no amount of swapping leaves room on the GPU.
+bool swaps_in_vain(const Scenario& scenario) {
+  if (scenario.strategy.activations.policy != description::ActivationPolicy::swap) return false;
+  const strategies::Prepared prepared = strategies::prepare(scenario);
+  return !strategies::some_swap_fits_gpu(scenario, prepared.model, prepared.program);
+}
+
 /// Candidate::most_tokens_per_s
 double bound_of(const Scenario& scenario) {
   constexpr double none = std::numeric_limits<double>::infinity();
   const auto mandatory = strategies::Mandatory::of(scenario);
   if (!mandatory) return none;
-  if (mandatory->too_small(scenario.machine)) return 0;
+  if (mandatory->too_small(scenario.machine) || swaps_in_vain(scenario)) return 0;
   const double step_s = mandatory->step_s(scenario);
   return step_s > 0 ? tokens_of(scenario) / step_s : none;
 }

@@ -85,9 +85,11 @@ class Sums {
     const auto engine =
         spec.process_efficiency.find(std::string(name_of(scenario_.strategy.io_engine)));
     const double share = engine == spec.process_efficiency.end() ? 1 : engine->second;
-    const double outside = (seconds(of(&StorageDemand::read), spec.total_read().value()) +
-                            seconds(of(&StorageDemand::written), spec.total_write().value())) *
-                           nodes / std::min(1.0, ranks * share);
+    const double read = seconds(of(&StorageDemand::read), spec.total_read().value()) * nodes;
+    const double written = of(&StorageDemand::written) * nodes;
+    const double processes =
+        (read + seconds(written, spec.total_write().value())) / std::min(1.0, ranks * share);
+    const double outside = std::max(processes, read + seconds(written, lasting_write(spec)));
     if (!spec.near_storage) return outside;
     const description::NearStorageSpec& near = *spec.near_storage;
     const double drives = static_cast<double>(spec.count);
@@ -95,6 +97,14 @@ class Sums {
            std::max({seconds(of(&StorageDemand::inside_read), drives * near.read.value()),
                      seconds(of(&StorageDemand::inside_written), drives * near.write.value()),
                      seconds(of(&StorageDemand::elements), drives * near.adam.value())});
+  }
+
+  /// Of a storage that is written step after step. A drive empties its SLC cache at `folded_write`
+  /// while nothing is read or written: what is written fast has taken that time before.
+  static double lasting_write(const description::StorageSpec& spec) {
+    const double write = spec.total_write().value();
+    if (!spec.slc_cache) return write;
+    return std::min(write, static_cast<double>(spec.count) * spec.slc_cache->folded_write.value());
   }
 
   double traffic(CpuWork work) const {

@@ -37,6 +37,8 @@ constexpr const char* trained_states[] = {"weights", "optimizer_states"};
 /// A pass allocates these in the order of its layers and never waits for them; they go when the
 /// kernels that use them have run, which on a machine without time is as early as it can be.
 constexpr const char* gpu_in_passes[] = {"activations", "logits", "workspace"};
+/// Nobody swaps these.
+constexpr const char* gpu_logits[] = {"logits"};
 constexpr const char* drives_throughout[] = {"weights", "optimizer_states"};
 
 /// Bytes with their rounding.
@@ -47,6 +49,17 @@ std::uint64_t held(const result::PeakBytes& peak, const List& purposes) {
     if (!entry.kept &&
         std::find(std::begin(purposes), std::end(purposes), entry.purpose) != std::end(purposes))
       bytes += entry.count * entry.charged_bytes;
+  return bytes;
+}
+
+/// Bytes without their rounding.
+template <class List>
+std::uint64_t asked(const result::PeakBytes& peak, const List& purposes) {
+  std::uint64_t bytes = 0;
+  for (const result::PeakEntry& entry : peak.entries)
+    if (!entry.kept &&
+        std::find(std::begin(purposes), std::end(purposes), entry.purpose) != std::end(purposes))
+      bytes += entry.count * entry.asked_bytes;
   return bytes;
 }
 
@@ -65,12 +78,9 @@ std::uint64_t passes_on_gpu(const Scenario& scenario, const Prepared& prepared,
   if (tensor_by_tensor(scenario)) return 0;
   const bool resident = scenario.strategy.gradients.policy == GradientPolicy::resident;
   const std::uint64_t gradients = resident ? held(peak, gpu_gradients) : 0;
-  if (planned) return gradients;
-  std::uint64_t at_once = 0;  // without rounding, which depends on what the allocator had before
-  for (const result::PeakEntry& entry : peak.entries)
-    if (!entry.kept && std::find(std::begin(gpu_in_passes), std::end(gpu_in_passes),
-                                 entry.purpose) != std::end(gpu_in_passes))
-      at_once += entry.count * entry.asked_bytes;
+  // without rounding, which depends on what the allocator had before
+  if (planned) return gradients + asked(peak, gpu_logits);
+  const std::uint64_t at_once = asked(peak, gpu_in_passes);
   return gradients +
          std::max(at_once, bytes_of(prepared.program,
                                     plan_activations(scenario, prepared.model, prepared.program),
@@ -121,14 +131,15 @@ double states_s(const std::vector<double>& states, const description::MachineFil
   return std::max(longest, (outside - host) / read + (outside - host) / write);
 }
 
-/// The same job on a machine without limits, for two steps.
+/// The same job on a machine without limits, for a step behind a warm-up: all ask for the same. Of
+/// updates a step late one more, as a run's last step has none.
 Scenario unlimited(Scenario scenario) {
   scenario.strategy.unlimited_gpu = true;
   scenario.machine.host.memory = description::Bytes(0);
   for (description::StorageSpec& storage : scenario.machine.storage)
     storage.capacity = description::Bytes(0);
   scenario.run.warmup_steps = 1;
-  scenario.run.steps = 2;
+  scenario.run.steps = scenario.strategy.optimizer.staleness == 1 ? 2 : 1;
   scenario.run.checkpoint = false;
   if (left_open(scenario.strategy).placement &&
       scenario.strategy.activations.policy == ActivationPolicy::plan) {
@@ -173,6 +184,7 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
     prepared->activations->whole_layers = false;
   }
   CountingMachine machine(counted);
+  machine.trust_order();
   const result::Result result = run(machine, counted, *prepared, "counting");
   if (!result.feasible()) return std::nullopt;
   Mandatory mandatory;
