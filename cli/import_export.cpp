@@ -90,14 +90,16 @@ void add_import(CLI::App& app) {
                    "of a configuration: version whose defaults it has, such as 0.18; default: the "
                    "newest");
   verb->add_option("--sequence", options->import.sequence, "tokens per sample; default: 4096");
+  add_set(*verb, options->overrides,
+          "of a configuration: what it does not say, such as training.loss=fused");
   add_output(*verb, *options);
   verb->footer(
       "Example:\n  spillway import tests/data/ds_config_zero3_nvme_auto.json --model qwen2.5-7b "
       "--machine workstation_2gpu -o my.json");
   verb->callback([options] {
     if (import_profile(*options)) return;
-    const answer::ImportedScenario imported =
-        answers::import_configuration(simulator(), options->file, options->import);
+    const answer::ImportedScenario imported = answers::import_configuration(
+        simulator(), options->file, options->import, options->overrides);
     std::vector<std::string> notes = imported.notes;
     if (const std::string note = reports::pinning_note(imported); !note.empty())
       notes.insert(notes.begin(), note);

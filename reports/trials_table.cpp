@@ -82,9 +82,11 @@ std::string certainty_words(const result::Result& result, const answer::Certaint
       use.idle() == 0 ? ""
                       : fmt::format("Only {} of {} GPUs work, at the price of the whole machine. ",
                                     use.used, use.all);
-  if (certainty.assumed == 0) return idle + "Every number of the machine is stated or measured.";
+  const std::string trainer = certainty.trainer.empty() ? "" : certainty.trainer + ". ";
+  if (certainty.assumed == 0)
+    return idle + trainer + "Every number of the machine is stated or measured.";
   const bool one = certainty.assumed == 1;
-  return idle +
+  return idle + trainer +
          fmt::format("{} number{} of the machine {} assumed; spillway machine {} says which.",
                      certainty.assumed, one ? "" : "s", one ? "is" : "are", certainty.machine);
 }

@@ -17,8 +17,8 @@ bool reads_the_same(const result::Result& one, const result::Result& other);
 /// "9 simulated; 3 of 12 ruled out by bounds, which no schedule can beat."
 std::string counts_words(const answer::TrialCounts& counts);
 
-/// How sure an answer is: GPUs of the machine that the result does not use, how many of the
-/// machine's numbers nobody states, and where to see which.
+/// How sure an answer is: GPUs of the machine that the result does not use, what is assumed of the
+/// trainer, how many of the machine's numbers nobody states, and where to see which.
 std::string certainty_words(const result::Result& result, const answer::Certainty& certainty);
 
 /// "1,234 (1,000 to 1,400) tokens/s", with the range where there is one.

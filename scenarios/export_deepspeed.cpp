@@ -12,6 +12,7 @@
 #include "scenarios/description/names.hpp"
 #include "scenarios/import_deepspeed.hpp"
 #include "scenarios/import_zero.hpp"
+#include "scenarios/trainer.hpp"
 
 namespace spillway::scenarios {
 
@@ -70,21 +71,27 @@ class Export {
   }
 
   /// 0 switches prefetching off. With few buffers on NVMe nothing is prefetched either, so that a
-  /// bucket that was asked for can stay, and without overlap_comm as well.
+  /// bucket that was asked for can stay, and without overlap_comm as well. Where none was asked
+  /// for, one that what may live at once can fill.
   std::uint64_t prefetch_bucket() const {
     const WeightsPart& weights = parts_.weights;
     const bool asked = weights.prefetch_bucket != all_params;
     const bool few = weights.home == Home::ssd && weights.buffer_count.value_or(2) < 9;
     if (weights.prefetch_blocks == 0 && parts_.gradients.overlap && !(asked && few)) return 0;
-    return limit(weights.prefetch_bucket, 50'000'000);
+    return asked ? weights.prefetch_bucket.value() : std::min(most_at_once(), max_live());
   }
 
-  /// Where nothing limits it, what the blocks fetched ahead and the one that runs have at most:
-  /// without such a limit DeepSpeed gathers the whole model. With a pool on NVMe its buffers limit.
+  /// Where nothing limits it, what lives at once: without such a limit DeepSpeed gathers the whole
+  /// model. With a pool on NVMe its buffers limit.
   std::uint64_t max_live() const {
     const WeightsPart& weights = parts_.weights;
-    if (weights.max_live != all_params || weights.home == Home::ssd)
-      return limit(weights.max_live, 1'000'000'000);
+    if (weights.max_live == all_params && weights.home != Home::ssd) return most_at_once();
+    return limit(weights.max_live, 1'000'000'000);
+  }
+
+  /// Elements that the blocks fetched ahead and the one that runs have at most.
+  std::uint64_t most_at_once() const {
+    const WeightsPart& weights = parts_.weights;
     std::uint64_t most = 0;
     std::deque<std::uint64_t> neighbours;
     for (std::uint32_t layer = 0; layer < model_.layers.size(); ++layer) {
@@ -185,6 +192,25 @@ struct Attempt {
   std::vector<RoundTripDifference> differences;
 };
 
+/// What the trainer's own code decides, of which its file says nothing: `import` is told where it
+/// would assume something else.
+void add_what_import_is_told(const Scenario& scenario, Exported& exported) {
+  Scenario imported = scenario;
+  imported.training = exported.scenario.at("training").get<Training>();
+  const json own = json(scenario).at("training"), assumed = json(imported).at("training");
+  for (const std::string& key : trainer_keys()) {
+    const json& value = own.at(key);
+    if (value == assumed.at(key)) continue;
+    exported.scenario["training"][key] = value;
+    exported.overrides.push_back(fmt::format(
+        "training.{}={}", key, value.is_string() ? value.get<std::string>() : value.dump()));
+    exported.notes.push_back(trainer_must_bring(key, value));
+  }
+  if (scenario.strategy.activations.policy != ActivationPolicy::keep) return;
+  exported.scenario["strategy"]["activations"]["policy"] = name_of(ActivationPolicy::keep);
+  exported.overrides.emplace_back("strategy.activations.policy=keep");
+}
+
 Attempt attempt(const Scenario& scenario, const models::Model& model,
                 const std::vector<SystemInfo>& systems, const ExportOptions& options,
                 const std::string& version) {
@@ -200,18 +226,12 @@ Attempt attempt(const Scenario& scenario, const models::Model& model,
   const Imported back = import_deepspeed(text, again, model, scenario.machine.gpus());
   made.exported.version = back.version;
   json whole = scenario;
-  for (const char* part : {"training", "parallel"}) whole[part].update(back.scenario.at(part));
-  // what the trainer's own code decides, of which its file says nothing
-  const json own = json(scenario).at("training");
-  for (const char* key : {"loss", "experts", "fused_kernels", "causal_skip", "attention"})
-    if (own.contains(key)) whole["training"][key] = own[key];
-  whole["strategy"] = back.scenario.at("strategy");
-  // whether it checkpoints on the GPU is the trainer's choice
-  const ActivationPolicy policy = scenario.strategy.activations.policy;
-  if (policy == ActivationPolicy::keep || policy == ActivationPolicy::checkpoint_gpu)
-    whole["strategy"]["activations"] = json(scenario.strategy).at("activations");
-  made.exported.scenario = whole;
-  made.differences = round_trip_differences(scenario, read_scenario(whole, {}, systems).scenario);
+  for (const char* part : {"training", "strategy"}) whole[part] = back.scenario.at(part);
+  whole["parallel"].update(back.scenario.at("parallel"));
+  made.exported.scenario = std::move(whole);
+  add_what_import_is_told(scenario, made.exported);
+  const Scenario told = read_scenario(made.exported.scenario, {}, systems).scenario;
+  made.differences = round_trip_differences(scenario, told);
   return made;
 }
 
@@ -227,16 +247,28 @@ std::vector<std::string> candidates(const Scenario& scenario, const ExportOption
   return versions;
 }
 
-void note_what_it_cannot_say(const Scenario& scenario, Exported& exported) {
+/// The words of `spillway import` that give the scenario from the file, behind the model and the
+/// machine.
+std::string import_words(const Scenario& scenario, const Exported& exported) {
+  std::string words = fmt::format("--deepspeed {} --sequence {}", exported.version.text(),
+                                  scenario.training.sequence);
+  const description::Parallel& parallel = scenario.parallel;
+  if (parallel.data != scenario.machine.gpus() / parallel.tensor)
+    words += fmt::format(" --ranks {}", parallel.data);
+  for (const std::string& one : exported.overrides) words += " --set " + one;
+  return words;
+}
+
+void note_what_it_cannot_say(const Scenario& scenario, bool differs, Exported& exported) {
   const ActivationPolicy policy = scenario.strategy.activations.policy;
   exported.notes.push_back(
       policy == ActivationPolicy::keep
           ? "strategy.activations.policy: leave gradient checkpointing off in the trainer"
           : "strategy.activations.policy: switch gradient checkpointing on in the trainer");
-  exported.notes.push_back(fmt::format(
-      "DeepSpeed {}: imported again with --deepspeed {}, this file gives the scenario{}",
-      exported.version.text(), exported.version.text(),
-      exported.notes.size() > 1 ? " with what is said above" : ""));
+  exported.notes.push_back(
+      fmt::format("DeepSpeed {}: imported again with {}, this file gives the scenario{}",
+                  exported.version.text(), import_words(scenario, exported),
+                  differs ? " with what is said above" : ""));
 }
 
 }  // namespace
@@ -265,7 +297,7 @@ Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo
                                                difference.path, words, difference.comes));
   }
   if (!options.nearest && !complaints.empty()) throw ScenarioError(complaints);
-  note_what_it_cannot_say(scenario, best->exported);
+  note_what_it_cannot_say(scenario, !best->differences.empty(), best->exported);
   return std::move(best->exported);
 }
 

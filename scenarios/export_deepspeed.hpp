@@ -21,8 +21,10 @@ struct Exported {
   nlohmann::json ds_config;
   std::vector<std::string> notes;  ///< what the file cannot say, and what `nearest` changed
   DeepSpeedVersion version;        ///< import with it gives `scenario`
-  nlohmann::json scenario;         ///< the scenario that comes back when the file is imported
-  bool needs_nvme_path = false;    ///< `nvme_path` is left out, and DeepSpeed stops without it
+  nlohmann::json scenario;         ///< what comes back when the file is imported as told below
+  /// "training.loss=fused": what its --set is told, as the file cannot say it.
+  std::vector<std::string> overrides;
+  bool needs_nvme_path = false;  ///< `nvme_path` is left out, and DeepSpeed stops without it
 };
 
 /// A ds_config.json for a resolved scenario, with buffer counts and sizes that hold its model. It

@@ -11,6 +11,7 @@
 #include "scenarios/read_machine.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/schema_check.hpp"
+#include "scenarios/trainer.hpp"
 
 namespace spillway::scenarios {
 
@@ -150,12 +151,11 @@ class Import {
     training["micro_batch"] = micro.value_or(1);
     training["gradient_accumulation"] = steps.value_or(1);
     training["sequence"] = sequence();
-    training["fused_kernels"] = false;
-    training["loss"] = "plain";
+    training.update(plain_trainer());
     note(
         "training.loss: plain and training.fused_kernels: false, as a trainer without fused "
-        "kernels "
-        "computes: 14 B a logit; \"fused\" and true with Liger's");
+        "kernels computes: 14 B a logit; --set training.loss=fused and --set "
+        "training.fused_kernels=true with Liger Kernel's");
     return training;
   }
 

@@ -193,7 +193,9 @@ json ZeroImport::pool_setting(const std::string& key, const char* upstream) {
 json ZeroImport::activations() {
   const bool on_host = keys_.flag("/activation_checkpointing/cpu_checkpointing", false);
   if (!on_host)
-    note("activations.policy: whether checkpointing is on is the trainer's choice, taken as on");
+    note(
+        "strategy.activations.policy: whether checkpointing is on is the trainer's choice, taken "
+        "as on; --set strategy.activations.policy=keep where it is off");
   return {{"policy", on_host ? "checkpoint_host" : "checkpoint_gpu"}};
 }
 

@@ -1,6 +1,9 @@
 #include "answers/deepspeed/deepspeed.hpp"
 
+#include "scenarios/document.hpp"
 #include "scenarios/hjson.hpp"
+
+#include <algorithm>
 
 namespace spillway::answers {
 
@@ -20,15 +23,45 @@ std::vector<explore::Outcome> simulated(const explore::Backend& backend,
   }
 }
 
+void refuse_named(const std::vector<std::string>& overrides) {
+  for (const std::string& one : overrides)
+    for (const std::string named : {"model", "machine"})
+      if (one.starts_with(named + ".") || one.starts_with(named + "="))
+        throw description::ScenarioError(
+            {{"command line", 0, 0, "--set", "\"" + one + "\" is no matter of the configuration",
+              "write --" + named + ", or change it where the scenario is simulated"}});
+}
+
+/// The scenario of the file, and over what was assumed what the person says.
+scenarios::Imported imported_from(const std::string& file, const scenarios::ImportOptions& options,
+                                  const std::vector<std::string>& overrides) {
+  auto imported = scenarios::import_deepspeed(scenarios::read_hjson(file), options);
+  if (overrides.empty()) return imported;
+  refuse_named(overrides);
+  const auto document =
+      scenarios::assemble(scenarios::located_at(imported.scenario, {}), overrides);
+  if (!document.complaints.empty()) throw description::ScenarioError(document.complaints);
+  scenarios::read_scenario(document.scenario, {},
+                           explore::known_systems());  // refuses what is wrong
+  imported.scenario = document.scenario.value;
+  std::erase_if(imported.notes, [&](const std::string& note) {
+    return std::any_of(overrides.begin(), overrides.end(), [&](const std::string& one) {
+      return note.starts_with(one.substr(0, one.find('=')) + ":");
+    });
+  });
+  return imported;
+}
+
 /// A default that two versions differ in, and what it costs.
 answer::PinningDefault pinning_of(const explore::Backend& backend, const std::string& file,
                                   const scenarios::ImportOptions& options,
+                                  const std::vector<std::string>& overrides,
                                   const scenarios::Imported& imported) {
   answer::PinningDefault pinning;
   pinning.pins = imported.version.pins_by_default();
   scenarios::ImportOptions other = options;
   other.deepspeed = pinning.pins ? "0.18" : "0.19";
-  const auto there = scenarios::import_deepspeed(scenarios::read_hjson(file), other);
+  const auto there = imported_from(file, other, overrides);
   pinning.other_version = there.version.text();
   const auto outcomes = simulated(backend, {imported.scenario, there.scenario});
   const auto &here = outcomes[0].result, &elsewhere = outcomes[1].result;
@@ -42,13 +75,15 @@ answer::PinningDefault pinning_of(const explore::Backend& backend, const std::st
 
 answer::ImportedScenario import_configuration(const explore::Backend& backend,
                                               const std::string& file,
-                                              const scenarios::ImportOptions& options) {
-  const auto imported = scenarios::import_deepspeed(scenarios::read_hjson(file), options);
+                                              const scenarios::ImportOptions& options,
+                                              const std::vector<std::string>& overrides) {
+  const auto imported = imported_from(file, options, overrides);
   answer::ImportedScenario answer;
   answer.scenario = imported.scenario;
   answer.version = imported.version.text();
   answer.notes = imported.notes;
-  if (imported.pinning_unsaid) answer.pinning = pinning_of(backend, file, options, imported);
+  if (imported.pinning_unsaid)
+    answer.pinning = pinning_of(backend, file, options, overrides, imported);
   return answer;
 }
 

@@ -6,16 +6,19 @@
 #include "scenarios/import_deepspeed.hpp"
 
 #include <string>
+#include <vector>
 
 namespace spillway::answers {
 
 /// Which scenario does this configuration of DeepSpeed describe? Where two versions differ in a
 /// default that it leaves out, both are simulated and a note says what that costs.
-///   file    ds_config.json
-///   Throws  ScenarioError
+///   file       ds_config.json
+///   overrides  "training.loss=fused": what the file does not say, in place of what is assumed
+///   Throws     ScenarioError
 answer::ImportedScenario import_configuration(const explore::Backend& backend,
                                               const std::string& file,
-                                              const scenarios::ImportOptions& options);
+                                              const scenarios::ImportOptions& options,
+                                              const std::vector<std::string>& overrides = {});
 
 /// Which configuration of DeepSpeed trains as this scenario?
 ///   Throws  ScenarioError naming every part that DeepSpeed does not have

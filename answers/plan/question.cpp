@@ -6,6 +6,7 @@
 #include "scenarios/box.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/shipped.hpp"
+#include "scenarios/trainer.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -18,9 +19,11 @@ using nlohmann::json;
 json plan_base(const PlanQuestion& question, const std::string& model) {
   json run = {{"warmup_steps", 1}, {"steps", 1}};
   if (question.tokens) run["tokens"] = *question.tokens;
+  json training = scenarios::plain_trainer();
+  training.update({{"precision", question.precision}, {"sequence", question.sequence}});
   return {{"model", model},
           {"machine", question.machine},
-          {"training", {{"precision", question.precision}, {"sequence", question.sequence}}},
+          {"training", std::move(training)},
           {"strategy", {{"system", "zero_infinity"}}},
           {"run", std::move(run)}};
 }
@@ -129,6 +132,13 @@ answer::Certainty certainty_of(const result::Result& result) {
   const auto shipped = scenarios::shipped_names("scenarios/machines");
   const bool known = std::find(shipped.begin(), shipped.end(), name) != shipped.end();
   certainty.machine = known ? name : "FILE";
+  return certainty;
+}
+
+answer::Certainty certainty_without_scenario(const result::Result& result) {
+  answer::Certainty certainty = certainty_of(result);
+  const description::Scenario scenario = explore::scenario_of(result);
+  certainty.trainer = scenarios::assumed_of_trainer(scenario);
   return certainty;
 }
 

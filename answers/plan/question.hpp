@@ -77,6 +77,9 @@ void keep_first_refusal(std::vector<answer::Trial>& trials);
 /// How many of the machine's numbers nobody states, apart from those that were chosen.
 answer::Certainty certainty_of(const result::Result& result);
 
+/// Of a question without a scenario also what is assumed of the trainer.
+answer::Certainty certainty_without_scenario(const result::Result& result);
+
 /// Adds to a result that fits how far its headline numbers may be off.
 void add_range(const explore::Backend& backend, result::Result& result);
 

@@ -99,7 +99,7 @@ BestSettings settings(const explore::Backend& backend, const PlanQuestion& quest
     answer.best = static_cast<std::uint64_t>(best - answer.trials.data());
     result::Result& result = *answer.trials[*answer.best].result;
     if (question.range) add_range(backend, result);
-    answer.certainty = certainty_of(result);
+    answer.certainty = certainty_without_scenario(result);
     answer.old_prices = old_prices_of(result, question.today);
   }
   add_deepspeed(backend, base, deepspeed, answer);

@@ -51,12 +51,15 @@ void from_json(const json& in, TrialCounts& counts) {
 }
 
 void to_json(json& out, const Certainty& certainty) {
-  out = {{"assumed", certainty.assumed}, {"machine", certainty.machine}};
+  out = {{"assumed", certainty.assumed},
+         {"machine", certainty.machine},
+         {"trainer", certainty.trainer}};
 }
 
 void from_json(const json& in, Certainty& certainty) {
   read(in, "assumed", certainty.assumed);
   read(in, "machine", certainty.machine);
+  read(in, "trainer", certainty.trainer);
 }
 
 }  // namespace spillway::answer

@@ -29,6 +29,10 @@ FitQuestion about(const std::string& model, const BoxWords& words) {
   return question;
 }
 
+/// Of a job at the usual context: what fit takes where nobody says anything of the trainer.
+const json plain_training = {
+    {"precision", "bf16_mixed"}, {"sequence", 4096}, {"fused_kernels", false}, {"loss", "plain"}};
+
 /// What the schema refuses, in words.
 std::string refused(const FitAnswer& answer) {
   std::string text;
@@ -101,7 +105,7 @@ TEST(Fit, IsTheFastestOfWhatItPrunes) {
   ASSERT_TRUE(answer.runnable);
   const json job = {{"model", question.model},
                     {"machine", question.machine},
-                    {"training", {{"precision", "bf16_mixed"}, {"sequence", 4096}}},
+                    {"training", plain_training},
                     {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
   std::vector<description::Scenario> all;
   for (const Candidate& one : candidates_of(job, {}))
@@ -125,12 +129,26 @@ TEST(Fit, AnswersForTheTokensOfTheFinishedRunAndAShortModelsContext) {
   EXPECT_THAT(answer.notes, testing::Contains(testing::HasSubstr("1024 tokens")));
 }
 
+// A trainer of which nothing is said has a plain loss, as import assumes too.
+TEST(Fit, AnswersForAPlainTrainerUnlessToldAndSaysSo) {
+  FitQuestion question = about("gpt2", {"4090", "64G", "2T"});
+  const FitAnswer plain = fit(sim(), question);
+  ASSERT_TRUE(plain.answer());
+  EXPECT_EQ(plain.answer()->scenario.at("training").at("loss"), "plain");
+  EXPECT_THAT(plain.notes, testing::Contains(testing::HasSubstr("--set training.loss=fused")));
+  question.overrides = {"training.loss=fused"};
+  const FitAnswer fused = fit(sim(), question);
+  ASSERT_TRUE(fused.answer());
+  EXPECT_EQ(fused.answer()->scenario.at("training").at("loss"), "fused");
+  EXPECT_THAT(fused.notes, testing::Contains(testing::HasSubstr("the trainer must bring")));
+}
+
 /// A job on the machine of a question, with a change.
 result::Result with_change(const FitQuestion& question, const std::string& system,
                            const std::vector<std::string>& set) {
   const json job = {{"model", question.model},
                     {"machine", question.machine},
-                    {"training", {{"precision", "bf16_mixed"}, {"sequence", 4096}}},
+                    {"training", plain_training},
                     {"strategy", {{"system", system}}},
                     {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
   return explore::simulate(

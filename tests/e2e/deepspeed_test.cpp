@@ -1,7 +1,10 @@
 #include "tests/e2e/command.hpp"
 
+#include "scenarios/shipped.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <algorithm>
 
 namespace spillway::e2e {
 namespace {
@@ -15,17 +18,21 @@ struct Config {
 
 class DeepSpeed : public testing::TestWithParam<Config> {};
 
-/// What a scenario of `config` costs and needs.
-json outcome(const Workplace& place, const std::string& scenario) {
-  // compare asks for no what-ifs, which would be five simulations more
-  const Ended ended = shell(place, "spillway compare " + scenario + " --json");
-  EXPECT_EQ(ended.exit, 0) << ended.err;
-  json result = ended.json().at(0);
+/// What a result says of time, memory and bytes.
+json outcome_of(json result) {
   for (const char* tier : {"gpu", "host", "ssd"})  // says the same in other words
     for (json& entry : result.at("peak_bytes").at(tier).at("entries")) entry.erase("setting");
   return {{"step_time_s", result.at("step_time_s")},
           {"peak_bytes", result.at("peak_bytes")},
           {"io", result.at("io_bytes_per_step")}};
+}
+
+/// What a scenario of `config` costs and needs.
+json outcome(const Workplace& place, const std::string& scenario) {
+  // compare asks for no what-ifs, which would be five simulations more
+  const Ended ended = shell(place, "spillway compare " + scenario + " --json");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  return outcome_of(ended.json().at(0));
 }
 
 TEST_P(DeepSpeed, IsImportedSimulatedAndExportedToTheSameAgain) {
@@ -85,24 +92,126 @@ TEST(DeepSpeedImport, SaysWhatAnotherVersionDoesWithTheFile) {
   EXPECT_THAT(older.err, testing::HasSubstr("DeepSpeed 0.17 does not pin host memory, 0.19 does"));
 }
 
-TEST(DeepSpeedPlan, QuotesTheSimulationOfTheFileThatItWrites) {
+/// The words for `import` in the note of an export or of a plan, which break lines.
+std::string import_words(const std::string& text) {
+  std::string line = text;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  const std::string begin = "imported again with ", end = ", this file gives the scenario";
+  const std::size_t from = line.find(begin), to = line.find(end);
+  if (from == std::string::npos || to == std::string::npos) return "no words for import: " + text;
+  return line.substr(from + begin.size(), to - from - begin.size());
+}
+
+/// Imports `file` as its note says, for the model and on the machine of `result`.
+json imported_as_said(const Workplace& place, const json& result, const std::string& file,
+                      const std::string& words) {
+  place.write("model.json", result.at("scenario").at("model").dump());
+  place.write("machine.json", result.at("scenario").at("machine").dump());
+  const Ended imported =
+      shell(place, "spillway import " + file +
+                       " --model model.json --machine machine.json -o back.json " + words);
+  EXPECT_EQ(imported.exit, 0) << imported.err;
+  return outcome(place, "back.json");
+}
+
+/// Plans and fits simulate one step; the mean of two differs in its last digits.
+const std::string one_step = " --set run.steps=1";
+
+class EveryExample : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryExample, ThatDeepSpeedRunsComesBackFromItsFileAsTheNoteSays) {
   const Workplace place;
-  const Ended ended = shell(place,
-                            "spillway plan settings --model gpt2-xl --machine gaming_4090 "
-                            "--sequence 512 --system colossal_gemini,zero_offload,zero_infinity "
-                            "--micro-batch 4 --nvme-path /fast --out best.json --json");
+  const Ended exported =
+      shell(place, "spillway export " + GetParam() + " --nvme-path /fast -o ds_config.json");
+  if (exported.exit != 0) {
+    EXPECT_EQ(exported.exit, 2);
+    EXPECT_FALSE(place.has("ds_config.json"));
+    return;
+  }
+  const Ended simulated = shell(place, "spillway compare " + GetParam() + " --json");
+  ASSERT_EQ(simulated.exit, 0) << simulated.err;
+  const json result = simulated.json().at(0);
+  EXPECT_EQ(imported_as_said(place, result, "ds_config.json", import_words(exported.err)),
+            outcome_of(result));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, EveryExample,
+                         testing::ValuesIn(scenarios::shipped_names("scenarios/examples")),
+                         [](const auto& name) { return name.param; });
+
+/// `plan settings` for a model and a box, with what else is said.
+struct Plan {
+  std::string name, about, more;
+
+  friend void PrintTo(const Plan& plan, std::ostream* out) {
+    *out << plan.about << " " << plan.more;
+  }
+};
+
+class DeepSpeedPlan : public testing::TestWithParam<Plan> {};
+
+TEST_P(DeepSpeedPlan, QuotesTheSimulationOfTheFileThatItWrites) {
+  const Workplace place;
+  const std::string command = "spillway plan settings " + GetParam().about + " " + GetParam().more +
+                              " --nvme-path /fast --out best.json --json";
+  const Ended ended = shell(place, command);
   ASSERT_EQ(ended.exit, 0) << ended.err;
   const json deepspeed = ended.json().at("deepspeed");
   EXPECT_THAT(deepspeed.at("words").get<std::string>(), testing::Not(testing::HasSubstr("gemini")));
-  const Ended imported = shell(place,
-                               "spillway import best.ds_config.json --model gpt2-xl --machine "
-                               "gaming_4090 --sequence 512 -o back.json");
+  const std::string words = import_words(deepspeed.at("notes").back());
+  const Ended imported = shell(place, "spillway import best.ds_config.json " + GetParam().about +
+                                          " -o back.json " + words + one_step);
   ASSERT_EQ(imported.exit, 0) << imported.err;
-  const json back = json::parse(file_text(place.path() / "back.json"));
+  const json back = shell(place, "spillway compare back.json --json").json().at(0);
   place.write("said.json", deepspeed.at("scenario").dump());
-  const Ended simulated = shell(place, "spillway compare said.json --json");
-  EXPECT_EQ(simulated.json().at(0).at("throughput").at("tokens_per_s"),
-            deepspeed.at("tokens_per_s"));
+  EXPECT_EQ(outcome_of(back), outcome(place, "said.json"));
+  EXPECT_EQ(back.at("throughput").at("tokens_per_s"), deepspeed.at("tokens_per_s"));
+  EXPECT_TRUE(back.at("feasible"));
+  EXPECT_EQ(words.find("--set training") == std::string::npos,
+            GetParam().more.find("fused") == std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, DeepSpeedPlan,
+    testing::Values(
+        Plan{"OneCard", "--model gpt2-xl --machine gaming_4090",
+             "--sequence 512 --system colossal_gemini,zero_offload,zero_infinity --micro-batch 4"},
+        Plan{"TwoCards", "--model llama-3.1-8b --machine workstation_2gpu",
+             "--system zero_offload,zero_infinity --micro-batch 1,2,4"},
+        Plan{"WithAFusedLoss", "--model gpt2-xl --machine gaming_4090",
+             "--sequence 512 --system zero_offload --micro-batch 4 --set training.loss=fused"}),
+    [](const auto& plan) { return plan.param.name; });
+
+TEST(DeepSpeedFit, RunsAsPrintedFromTheFileOfItsScenario) {
+  const Workplace place;
+  const Ended fit =
+      shell(place,
+            "spillway fit llama-3.2-3b --gpu 4090 --ram 128G --ssd 2T --runnable --json "
+            "--out best.json");
+  ASSERT_EQ(fit.exit, 0) << fit.err;
+  const json result = fit.json().at("runnable");
+  ASSERT_EQ(result.at("runs_with").at("program"), "DeepSpeed");
+  EXPECT_THAT(fit.json().at("notes").dump(), testing::HasSubstr("--set training.loss=fused"));
+  const Ended exported =
+      shell(place, "spillway export best.json --nvme-path /fast -o ds_config.json");
+  ASSERT_EQ(exported.exit, 0) << exported.err;
+  EXPECT_EQ(
+      imported_as_said(place, result, "ds_config.json", import_words(exported.err) + one_step),
+      outcome_of(result));
+}
+
+TEST(DeepSpeedImport, TakesWhatTheFileDoesNotSay) {
+  const Workplace place;
+  place.write("ds.json", R"({"bf16": {"enabled": true}, "zero_optimization": {"stage": 2}})");
+  const std::string command = "spillway import ds.json --model gpt2 --machine gaming_4090 --set ";
+  const Ended fused = shell(place, command + "training.loss=fused");
+  EXPECT_EQ(fused.json()["training"]["loss"], "fused");
+  EXPECT_THAT(fused.err, testing::Not(testing::HasSubstr("training.loss: plain")));
+  const Ended wrong = shell(place, command + "training.loss=fusd");
+  EXPECT_EQ(wrong.exit, 2);
+  EXPECT_THAT(wrong.err, testing::HasSubstr("did you mean \"fused\""));
+  EXPECT_THAT(shell(place, command + "machine.gpu.count=2").err,
+              testing::HasSubstr("no matter of the configuration"));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -255,6 +256,40 @@ TEST(ExportDeepSpeed, NeverSwitchesOffPrefetchingThatIsOn) {
   EXPECT_GT(zero("1")["stage3_prefetch_bucket_size"], 0);
   EXPECT_GT(zero("1")["stage3_max_live_parameters"], 0);
   EXPECT_EQ(zero("0")["stage3_prefetch_bucket_size"], 0);
+}
+
+TEST(ExportDeepSpeed, PrefetchesNoMoreThanMayLive) {
+  for (const char* home : {"host", "ssd"}) {
+    const json zero = exported(fmt::format(R"({{"system": "zero_infinity",
+        "preset": "deepspeed_0.16", "weights": {{"home": "{}", "prefetch_blocks": 1,
+        "prefetch_bucket": "all", "max_live": "all"}}}})",
+                                           home))
+                          .ds_config["zero_optimization"];
+    const std::uint64_t bucket = zero["stage3_prefetch_bucket_size"];
+    EXPECT_LE(bucket, zero["stage3_max_live_parameters"]) << home;
+    // the table of tokens, 50257 x 768, the one of positions and a block beside it
+    EXPECT_LT(bucket, 124'439'808) << home;  // all of gpt2
+    EXPECT_GT(bucket, 0) << home;
+  }
+}
+
+TEST(ExportDeepSpeed, SaysWhatTheTrainerMustBring) {
+  const auto made = [](const std::string& training) {
+    const std::string text = R"({"model": "gpt2", "machine": "memascend_c1", "training": {)" +
+                             training + R"(}, "parallel": {"data": 2},
+      "strategy": {"system": "zero_infinity", "preset": "deepspeed_0.16"}})";
+    const auto resolved = read_scenario(parse_located(text, "a.json"), {}, test_systems());
+    return export_deepspeed(resolved.scenario, test_systems());
+  };
+  const Exported plain = made(R"("fused_kernels": false)");
+  EXPECT_TRUE(plain.overrides.empty());
+  EXPECT_THAT(plain.notes, testing::Not(Contains(HasSubstr("must bring"))));
+  const Exported fused = made(R"("fused_kernels": false, "loss": "fused")");
+  EXPECT_THAT(fused.overrides, testing::ElementsAre("training.loss=fused"));
+  EXPECT_EQ(fused.scenario["training"]["loss"], "fused");
+  EXPECT_THAT(fused.notes, Contains(HasSubstr("training.loss: fused, which the trainer must "
+                                              "bring")));
+  EXPECT_THAT(fused.notes.back(), HasSubstr("--sequence 1024 --set training.loss=fused, this"));
 }
 
 TEST(ExportDeepSpeed, InventsNoPath) {

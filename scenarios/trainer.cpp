@@ -1,0 +1,55 @@
+#include "scenarios/trainer.hpp"
+
+#include "models/model.hpp"
+#include "scenarios/description/names.hpp"
+
+#include <fmt/format.h>
+
+namespace spillway::scenarios {
+
+using description::LossKind;
+using nlohmann::json;
+
+const std::vector<std::string>& trainer_keys() {
+  static const std::vector<std::string> keys{"attention",       "fused_kernels", "loss",
+                                             "experts",         "dropout",       "ema",
+                                             "optimizer_state", "causal_skip"};
+  return keys;
+}
+
+json plain_trainer() {
+  return {{"fused_kernels", false}, {"loss", description::name_of(LossKind::plain)}};
+}
+
+std::string trainer_must_bring(const std::string& key, const json& value) {
+  const std::string words = value.is_string() ? value.get<std::string>() : value.dump();
+  std::string how = "which the trainer decides";
+  if (key == "loss" && value == "fused")
+    how =
+        "which the trainer must bring, such as Liger Kernel's or cut cross-entropy; a plain loss "
+        "holds 14 B a logit";
+  else if (key == "loss" && value == "in_place")
+    how =
+        "which the trainer must bring, such as Megatron-LM's cross entropy; a plain loss holds 14 "
+        "B "
+        "a logit";
+  else if (key == "fused_kernels" && value == true)
+    how = "which the trainer must bring, such as Liger Kernel's";
+  return fmt::format("training.{}: {}, {}", key, words, how);
+}
+
+std::string assumed_of_trainer(const description::Scenario& scenario) {
+  const description::Training& training = scenario.training;
+  if (models::architecture_of(scenario).is_diffusion()) return "";
+  if (training.loss != LossKind::plain)
+    return trainer_must_bring("loss", std::string(description::name_of(training.loss))) +
+           "; --set training.loss=plain asks for it";
+  return fmt::format(
+      "training.loss: plain and training.fused_kernels: {}, as a trainer {} computes: 14 B a "
+      "logit; ask with --set training.loss=fused for one whose loss never holds whole logits, such "
+      "as Liger Kernel's or cut cross-entropy",
+      training.fused_kernels,
+      training.fused_kernels ? "with a plain loss" : "without fused kernels");
+}
+
+}  // namespace spillway::scenarios
