@@ -3,7 +3,6 @@
 #include "answers/fit/complete.hpp"
 #include "answers/fit/need.hpp"
 #include "answers/fit/search.hpp"
-#include "models/model.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/trainer.hpp"
@@ -36,28 +35,6 @@ json job_of(const FitQuestion& question, std::vector<std::string>& notes) {
               {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
   if (question.tokens) job["run"]["tokens"] = *question.tokens;
   return job;
-}
-
-/// Bytes that the loss of a plain trainer holds at once on a GPU, at least: of each logit its
-/// gradient in 2 bytes, its softmax and two gradients in fp32.
-std::uint64_t whole_logits_bytes(const description::Scenario& scenario) {
-  const description::Training& training = scenario.training;
-  const models::Architecture model = models::architecture_of(scenario);
-  if (training.loss != description::LossKind::plain || model.is_diffusion()) return 0;
-  if (model.encoder_layers > 0) return 0;  // its decoder may have fewer tokens
-  constexpr std::uint64_t bytes_a_logit = 14;
-  return bytes_a_logit * training.micro_batch * training.sequence *
-         (model.vocabulary / scenario.parallel.tensor);
-}
-
-/// Without the micro-batches whose loss alone is larger than a GPU. Bounds of systems that plan
-/// activations do not see it, and simulations of others than people can run are few.
-std::vector<Candidate> without_larger_losses(std::vector<Candidate> candidates) {
-  std::erase_if(candidates, [](const Candidate& one) {
-    return one.scenario.training.micro_batch > 1 &&
-           whole_logits_bytes(one.scenario) > one.scenario.machine.gpu.usable().value();
-  });
-  return candidates;
 }
 
 std::map<std::string, std::uint64_t> peaks_of(const result::Result& result) {
@@ -107,8 +84,7 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
 FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
   FitAnswer answer;
   const json job = job_of(question, answer.notes);
-  const std::vector<Candidate> candidates =
-      without_larger_losses(candidates_of(job, question.overrides));
+  const std::vector<Candidate> candidates = candidates_of(job, question.overrides);
   answer.price_usd = candidates.front().scenario.machine.price();
   Completion completion(backend);
   Found found = search(backend, candidates, question.runnable,
