@@ -1,6 +1,7 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
 #include "reports/table.hpp"
+#include "scenarios/deepspeed_names.hpp"
 #include "scenarios/knobs.hpp"
 
 #include <fmt/format.h>
@@ -40,7 +41,7 @@ void print_list(const std::vector<Knob>& found) {
   reports::Table table;
   table.columns = {{"key", reports::Align::left, 0}, {"what it means", reports::Align::left, 0}};
   for (const Knob& knob : found) table.rows.push_back({knob.path, knob.words});
-  print(to_text(table, reports::screen_of(stdout)));
+  print(to_text(table, reports::screen_of(stdout).for_keys()));
 }
 
 nlohmann::json knob_json(const Knob& knob) {
@@ -52,12 +53,32 @@ nlohmann::json knob_json(const Knob& knob) {
           {"deepspeed", knob.deepspeed}};
 }
 
-/// The nearest of all paths and of all last keys.
+/// What is known of a key of DeepSpeed that no knob has, below each section of its configuration.
+std::string remark_on_deepspeed_key(const std::string& asked) {
+  for (const char* section : {"", "zero_optimization.", "zero_optimization.offload_param.",
+                              "zero_optimization.offload_optimizer.", "aio."}) {
+    const scenarios::KeyRemark remark = scenarios::remark_on(section + asked);
+    if (remark.kind == scenarios::KeyRemark::Kind::unknown) continue;
+    return remark.words.empty() ? "it has no effect on memory, bytes or time of a step"
+                                : remark.words;
+  }
+  return "";
+}
+
+/// The nearest of all paths, of what stands above them and of all last keys.
 [[noreturn]] void no_such_knob(const std::vector<Knob>& all, const std::string& asked) {
+  if (asked == "nvme_path" || asked.ends_with(".nvme_path"))
+    refuse("key", "\"" + asked + "\" is DeepSpeed's folder on the drives, which no key here has",
+           "spillway export --nvme-path writes it");
+  if (const std::string words = remark_on_deepspeed_key(asked); !words.empty())
+    refuse("key", "\"" + asked + "\" is a key of DeepSpeed that no key here stands for", words);
   std::vector<std::string> names;
   for (const Knob& knob : all) {
-    names.push_back(knob.path);
     names.push_back(knob.path.substr(knob.path.rfind('.') + 1));
+    for (std::size_t end = knob.path.find('.'); end != std::string::npos;
+         end = knob.path.find('.', end + 1))
+      names.push_back(knob.path.substr(0, end));
+    names.push_back(knob.path);
   }
   const std::string near = description::nearest_name(asked, names);
   refuse("key", "no \"" + asked + "\"",

@@ -1,5 +1,6 @@
 #include "answers/fit/fit.hpp"
 #include "answers/fit/box.hpp"
+#include "answers/simulate/simulate.hpp"
 #include "cli/common.hpp"
 #include "cli/fit_report.hpp"
 #include "cli/monitor.hpp"
@@ -85,6 +86,8 @@ void fit(const Options& options) {
   answers::FitAnswer answer = answers::fit(monitor.backend(), question);
   monitor.clear();
   answer.notes.insert(answer.notes.begin(), notes.begin(), notes.end());
+  for (auto* result : {&answer.runnable, &answer.best})
+    if (*result) answers::date_prices(**result, today());
   if (!options.out.empty() && answer.fits)
     write_file(options.out, answer.answer()->scenario.dump(2) + "\n");
   if (options.json) {

@@ -1,6 +1,7 @@
 #include "cli/fit_report.hpp"
 
 #include "cli/common.hpp"
+#include "reports/dated_price.hpp"
 #include "reports/finished_run.hpp"
 #include "reports/human.hpp"
 #include "reports/range.hpp"
@@ -90,7 +91,10 @@ const Line lines[] = {
      }},
     {"drives' warranty ends", [](const Result& r) { return warranty_words(r); }},
     {"price of the box",
-     [](const Result& r) { return r.price_usd ? reports::human_price(*r.price_usd) : "-"; }},
+     [](const Result& r) {
+       return r.price_usd ? reports::human_price(*r.price_usd) + reports::old_prices_beside(r)
+                          : std::string("-");
+     }},
 };
 
 /// The answers side by side; one column where they are the same.

@@ -1,4 +1,5 @@
 #include "reports/compare_table.hpp"
+#include "reports/dated_price.hpp"
 
 #include "reports/csv.hpp"
 #include "reports/human.hpp"
@@ -160,7 +161,9 @@ std::optional<Answer> gpus(const Result& r) {
 
 std::optional<Answer> price(const Result& r) {
   if (!r.price_usd) return std::nullopt;
-  return answer(*r.price_usd, Quantity::dollars);
+  Answer said = answer(*r.price_usd, Quantity::dollars);
+  said.beside = old_prices_beside(r);
+  return said;
 }
 
 std::optional<Answer> value_for_money(const Result& r) {
@@ -233,6 +236,9 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
        of_run([](const result::FinishedRun& run) { return run.kwh; }, Quantity::number, "kWh")},
       {"run: price of its energy", Best::lowest,
        of_run([](const result::FinishedRun& run) { return run.usd.energy; }, Quantity::dollars)},
+      {"run: drives used up", Best::lowest,
+       of_run([](const result::FinishedRun& run) { return run.usd.replacements; },
+              Quantity::dollars)},
       {"run: rented", Best::lowest,
        of_run([](const result::FinishedRun& run) { return run.usd.rented; }, Quantity::dollars)},
       {"run: drives lose", Best::lowest,

@@ -31,12 +31,46 @@ std::string wear_words(const result::Result& result) {
                             *result.wear->usd_per_million_tokens);
 }
 
+/// Day of the price of a class's drives where it is more than a year old; "" where it is not.
+std::string old_day(const DriveClass& one) {
+  if (!one.enough()) return "";
+  for (const auto& [name, date] : one.enough()->result->old_prices)
+    if (name == "ssd" || name == one.name + ".price_usd") return date;
+  return "";
+}
+
+/// " (price of 2024-03-11)"; "" where that is not old.
+std::string day_words(const DriveClass& one) {
+  const std::string day = old_day(one);
+  return day.empty() ? "" : " (price of " + day + ")";
+}
+
+/// Whether an old price makes the winner, and what wins without such; "" where it is not old.
+std::string old_winner_words(const Drives& drives, const DriveClass& best) {
+  const std::string day = old_day(best);
+  if (day.empty() || drives.classes.size() == 1) return "";
+  const DriveClass* recent = nullptr;
+  for (const DriveClass& one : drives.classes)
+    if (one.enough() && one.price_usd > 0 && old_day(one).empty() &&
+        (!recent || one.cost_usd() < recent->cost_usd()))
+      recent = &one;
+  std::string text = fmt::format(
+      "The price of {}, of {}, is more than a year old: the winner may be another today", best.name,
+      day);
+  if (!recent) return text + ".";
+  return text + fmt::format(
+                    "; of those with a price of the last year {} x {} for {} are the "
+                    "cheapest.",
+                    *recent->drives, recent->name, human_price(recent->cost_usd()));
+}
+
 std::string answer_words(const DriveClass& best, bool several) {
   const std::size_t index = *best.drives - 1;
   const bool last = index + 1 == best.trials.size();
-  std::string text = several ? fmt::format("{} x {} for {}: the cheapest that are enough, ",
-                                           index + 1, best.name, human_price(best.cost_usd()))
-                             : fmt::format("{} drives are enough: ", index + 1);
+  std::string text =
+      several ? fmt::format("{} x {} for {}{}: the cheapest that are enough, ", index + 1,
+                            best.name, human_price(best.cost_usd()), day_words(best))
+              : fmt::format("{} drives are enough: ", index + 1);
   if (last && !several)
     text = fmt::format("{} drives are the most that were tried, more may bring more: ", index + 1);
   text += human_number(best.trials[index].result->tokens_per_s) + " tokens/s.";
@@ -54,9 +88,9 @@ std::string others_words(const Drives& drives, const DriveClass* best, const Scr
     const Trial* enough = one.enough();
     if (enough) {
       text += paragraph(
-          fmt::format("Of {} it takes {} for {}: {} tokens/s.{}", one.name, *one.drives,
-                      human_price(one.cost_usd()), human_number(enough->result->tokens_per_s),
-                      wear_words(*enough->result)),
+          fmt::format("Of {} it takes {} for {}{}: {} tokens/s.{}", one.name, *one.drives,
+                      human_price(one.cost_usd()), day_words(one),
+                      human_number(enough->result->tokens_per_s), wear_words(*enough->result)),
           screen);
       continue;
     }
@@ -142,6 +176,7 @@ std::string drives_report(const Drives& drives, const Screen& screen) {
     return text;
   }
   say(answer_words(*best, drives.classes.size() > 1));
+  if (const std::string old = old_winner_words(drives, *best); !old.empty()) say(old);
   const result::Result& enough = *best->enough()->result;
   if (const std::string limit = result::limited_by(*drives.result); !limit.empty())
     say("With them a step is limited by " + limit + ".");

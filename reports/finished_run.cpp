@@ -32,11 +32,22 @@ std::string drives_words(const Result& r) {
   return text;
 }
 
+bool replaces(const Result& r) { return r.run->drives && r.run->drives->replaced > 0; }
+
+std::string replaced_words(const Result& r) {
+  if (!replaces(r)) return "-";
+  return fmt::format("{} more once the warranty is written, {}",
+                     human_count(static_cast<std::uint64_t>(r.run->drives->replaced)),
+                     r.run->usd.replacements ? human_usd(*r.run->usd.replacements) : "not priced");
+}
+
 /// The machine keeps what it is worth after the run; only its price is known here.
 std::string bought_words(const Result& r) {
-  if (!r.run->usd.box) return "-";
-  if (!r.run->usd.energy) return human_usd(*r.run->usd.box);
-  return human_usd(*r.run->usd.box + *r.run->usd.energy);
+  const result::RunCosts& usd = r.run->usd;
+  if (!usd.box) return "-";
+  std::string text = human_usd(*usd.box + usd.energy.value_or(0) + usd.replacements.value_or(0));
+  if (replaces(r) && !usd.replacements) text += ", without the drives used up";
+  return text;
 }
 
 constexpr RunLine lines[] = {
@@ -60,9 +71,10 @@ constexpr RunLine lines[] = {
      [](const Result& r) {
        return with_range(dollars(r.run->usd.energy), r, "run.usd.energy", human_usd);
      }},
-    {"  bought, with its energy", bought_words},
-    {"  rented in its place", [](const Result& r) { return dollars(r.run->usd.rented); }},
     {"  drives", drives_words},
+    {"  drives used up", replaced_words},
+    {"  bought, with energy and drives", bought_words},
+    {"  rented in its place", [](const Result& r) { return dollars(r.run->usd.rented); }},
     {"  value that drives lose", [](const Result& r) { return dollars(r.run->usd.drives); }},
 };
 

@@ -1,3 +1,4 @@
+#include "reports/dated_price.hpp"
 #include "reports/human.hpp"
 #include "reports/plan_report.hpp"
 #include "reports/range.hpp"
@@ -31,7 +32,8 @@ std::string verdict(const BoxOffer& offer, const BestMachine& asked) {
 void add_row(Table& table, const std::string& what, const BoxOffer& offer,
              const BestMachine& asked) {
   auto& cells = table.rows.emplace_back(std::vector<Cell>{what});
-  cells.push_back(human_price(offer.price_usd));
+  cells.push_back(human_price(offer.price_usd) +
+                  (offer.trial.result ? old_prices_beside(*offer.trial.result) : ""));
   cells.push_back(offer.trial.words);
   if (offer.trial.fits()) {
     const result::Result& result = *offer.trial.result;
@@ -97,6 +99,26 @@ std::string price_words(const BestMachine& found) {
   return text + "." + (found.old_prices.empty() ? "" : " " + found.old_prices);
 }
 
+/// Whether old prices make the winner, and what wins among the boxes shown that have none; "" where
+/// none of the winner's is old.
+std::string old_winner_words(const BestMachine& found) {
+  const auto is_old = [](const BoxOffer& offer) {
+    return !offer.trial.result || !offer.trial.result->old_prices.empty();
+  };
+  if (!is_old(*found.answer)) return "";
+  const BoxOffer* recent = nullptr;
+  for (const auto* group : {&found.neighbours, &found.systems, &found.runners_up})
+    for (const BoxOffer& offer : *group)
+      if (offer.meets && !is_old(offer) && (!recent || offer.price_usd < recent->price_usd))
+        recent = &offer;
+  std::string text = "The price in brackets is more than a year old, and the winner rests on it; ";
+  if (!recent) return text + "so does every other box shown that does it.";
+  return text + fmt::format(
+                    "the cheapest box shown that does it at prices of the last year: {} "
+                    "for {}.",
+                    recent->words, human_price(recent->price_usd));
+}
+
 /// What all parts of its kind cost per piece at the prices' break-even, by an example.
 std::string price_at(const answer::PriceBreak& at) {
   if (at.drive.empty())
@@ -114,7 +136,10 @@ std::string break_even_words(const BestMachine& found) {
   const std::string among =
       fmt::format("among the {} other boxes that were simulated and do it", found.meeting);
   if (text.empty())
-    return fmt::format("No price of DRAM or of drives changes the winner {}.", among);
+    return fmt::format("No price of DRAM or of drives changes the winner {}{}.", among,
+                       found.answer->trial.result && !found.answer->trial.result->old_prices.empty()
+                           ? "; what cards and hosts cost today may"
+                           : "");
   return fmt::format("Prices at which the winner changes, {}: {}", among, text);
 }
 
@@ -125,9 +150,10 @@ std::string answer_report(const BestMachine& found, const Screen& screen) {
   std::string text = evidence(found, screen) + "\n";
   const auto say = [&](const std::string& words) { text += paragraph(words, screen); };
   say(fmt::format("{} for {}: {} tokens a day with {}, {:.2f} times what is asked{}.", answer.words,
-                  human_price(answer.price_usd), day_words(result), answer.trial.words,
-                  tokens_per_day(result) / found.tokens_per_day,
+                  human_price(answer.price_usd) + old_prices_beside(result), day_words(result),
+                  answer.trial.words, tokens_per_day(result) / found.tokens_per_day,
                   limit.empty() ? "" : "; limited by " + limit));
+  if (const std::string old = old_winner_words(found); !old.empty()) say(old);
   text += around(result, "", screen);
   say(cheaper_words(found));
   for (const BoxOffer& offer : found.systems)

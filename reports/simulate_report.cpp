@@ -1,4 +1,5 @@
 #include "reports/simulate_report.hpp"
+#include "reports/dated_price.hpp"
 
 #include "reports/finished_run.hpp"
 #include "reports/phases.hpp"
@@ -253,7 +254,7 @@ void add_remarks(Document& document, const Result& r) {
     document.add(Paragraph{text}, !std::exchange(first, false));
   };
   if (r.price_usd) {
-    Text text = "Price: " + Text(view::dollars(*r.price_usd));
+    Text text = "Price: " + Text(view::dollars(*r.price_usd)) + old_prices_beside(r);
     if (r.feasible() && *r.price_usd > 0)
       text += filled(", {} tokens/s per 1000 USD",
                      {view::number(r.tokens_per_s / (*r.price_usd / 1000))});

@@ -74,6 +74,12 @@ view::Text wear_text(const Wear& wear) {
   if (wear.lifetime_years)
     text += filled(" The flash likely stands {} of these writes: {}.",
                    {view::bytes(*wear.lifetime_write_bytes), view::years(*wear.lifetime_years)});
+  if (wear.write_bytes_per_day > 0 && !wear.lifetime_years)
+    text += filled(
+        " How long that lasts is not known: {} has no endurance. Give it endurance.rated, the "
+        "bytes "
+        "of its warranty, such as \"1200 TB\", or name its \"part\".",
+        {wear.storage.empty() ? "the SSD" : wear.storage});
   if (wear.usd_per_million_tokens)
     text += filled(" A million tokens wear off {} of SSD.",
                    {view::Number{*wear.usd_per_million_tokens, Quantity::cents}});

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scenarios/description/quantity.hpp"
+#include "scenarios/plausible.hpp"
 #include "scenarios/schema_check.hpp"
 #include "scenarios/shipped.hpp"
 
@@ -124,7 +125,9 @@ class Collector {
     Knob& knob = all_.emplace_back();
     knob.path = path;
     knob.words = words.at("words").get<std::string>();
-    knob.values = values_of(node);
+    json bounded = node;
+    if (const auto most = largest_count(path)) bounded["maximum"] = *most;
+    knob.values = values_of(bounded);
     knob.deepspeed = words.value("deepspeed", "");
     knob.systems = words.value("systems", "");
     knob.required = required;
@@ -181,6 +184,19 @@ bool same_steps(const std::string* own, const std::string* asked, std::size_t co
   return true;
 }
 
+/// Whether a key that DeepSpeed has for the knob is `asked`, or ends in it.
+bool names_deepspeed(const Knob& knob, const std::string& asked) {
+  std::size_t from = 0;
+  while (from < knob.deepspeed.size()) {
+    const std::size_t end =
+        std::min(knob.deepspeed.find_first_of(",; ", from), knob.deepspeed.size());
+    const std::string key = knob.deepspeed.substr(from, end - from);
+    if (key == asked || key.ends_with("." + asked)) return true;
+    from = end + 1;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<Knob> knobs(const std::vector<SystemInfo>& systems) { return Collector(systems).run(); }
@@ -204,6 +220,9 @@ std::vector<Knob> knobs_named(const std::vector<Knob>& all, const std::string& a
   }
   for (auto* found : {&exact, &below, &ending})
     if (!found->empty()) return std::move(*found);
+  if (within.empty())
+    for (const Knob& knob : all)
+      if (names_deepspeed(knob, asked)) within.push_back(knob);
   return within;
 }
 

@@ -270,8 +270,9 @@ std::optional<long> day_number(const std::string& date) {
   return 365 * shifted + shifted / 4 - shifted / 100 + shifted / 400 + (153 * months + 2) / 5 + day;
 }
 
-std::vector<std::string> old_prices(const MachineFile& machine, const std::string& today) {
-  std::vector<std::string> old;
+std::map<std::string, std::string> old_prices(const MachineFile& machine,
+                                              const std::string& today) {
+  std::map<std::string, std::string> old;
   const auto now = day_number(today);
   if (!now || !machine.prices_usd) return old;
   for (const auto& [path, date] : machine.dates) {
@@ -281,7 +282,7 @@ std::vector<std::string> old_prices(const MachineFile& machine, const std::strin
     if (path == "prices_usd.dram_per_gib" && machine.prices_usd->dram_per_gib == 0) continue;
     std::string name = path.substr(path.find('.') + 1);
     if (name == "dram_per_gib") name = "dram";
-    old.push_back(fmt::format("{} ({})", name, date));
+    old[name] = date;
   }
   return old;
 }

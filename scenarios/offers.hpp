@@ -43,9 +43,9 @@ std::vector<std::string> hourly_overrides(const std::vector<Offer>& offers);
 ///   Result  nothing where the text is no date
 std::optional<long> day_number(const std::string& date);
 
-/// Prices of the machine that stand for a day more than a year before `today`, in the order of the
-/// machine: "gpu (2024-03-11)".
-std::vector<std::string> old_prices(const description::MachineFile& machine,
-                                    const std::string& today);
+/// Prices of the machine that stand for a day more than a year before `today`, with that day:
+/// "gpu" -> "2024-03-11", "dram", "nvme.price_usd".
+std::map<std::string, std::string> old_prices(const description::MachineFile& machine,
+                                              const std::string& today);
 
 }  // namespace spillway::scenarios

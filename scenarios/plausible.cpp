@@ -15,6 +15,14 @@ namespace {
 
 constexpr double MB = 1e6, TB = 1e12, TiB = 1ull << 40;
 
+/// Counts that are refused above, by the path of their knob.
+constexpr std::pair<std::string_view, std::uint64_t> largest[] = {
+    {"machine.nodes", 100'000},           {"machine.gpu.count", 1024},
+    {"machine.storage.NAME.count", 1000}, {"training.micro_batch", 100'000},
+    {"training.sequence", 16ull << 20},   {"training.gradient_accumulation", 100'000},
+    {"run.warmup_steps", 1000},
+};
+
 /// The complaints about one scenario. Lower ends leave room for machines that are played slowly.
 class Ranges {
  public:
@@ -46,8 +54,8 @@ class Ranges {
 };
 
 void check_machine(const description::MachineFile& machine, Ranges& ranges) {
-  ranges.count("machine.nodes", machine.nodes, 100'000);
-  ranges.count("machine.gpu.count", machine.gpu.count, 1024);
+  ranges.count("machine.nodes", machine.nodes, *largest_count("machine.nodes"));
+  ranges.count("machine.gpu.count", machine.gpu.count, *largest_count("machine.gpu.count"));
   ranges.quantity("machine.gpu.memory", machine.gpu.memory, MB, 4 * TiB);
   ranges.quantity("machine.gpu.memory_rate", machine.gpu.memory_rate, MB, 200 * TB);
   for (const auto& [type, rate] : machine.gpu.compute)
@@ -60,7 +68,7 @@ void check_machine(const description::MachineFile& machine, Ranges& ranges) {
   ranges.quantity("machine.host.adam", machine.host.adam, 1e3, 1e13);
   for (const description::StorageSpec& storage : machine.storage) {
     const std::string path = "machine.storage." + storage.name + ".";
-    ranges.count(path + "count", storage.count, 1000);
+    ranges.count(path + "count", storage.count, *largest_count("machine.storage.NAME.count"));
     ranges.quantity(path + "read", storage.read, MB / 100, 10 * TB);
     ranges.quantity(path + "write", storage.write, MB / 100, 10 * TB);
     if (storage.kind == description::StorageKind::ssd)
@@ -70,15 +78,23 @@ void check_machine(const description::MachineFile& machine, Ranges& ranges) {
 
 }  // namespace
 
+std::optional<std::uint64_t> largest_count(std::string_view knob) {
+  for (const auto& [path, most] : largest)
+    if (path == knob) return most;
+  return std::nullopt;
+}
+
 std::vector<Complaint> implausible(const description::Scenario& scenario,
                                    const LocatedJson& written) {
   Ranges ranges(written);
   check_machine(scenario.machine, ranges);
   const description::Training& training = scenario.training;
-  ranges.count("training.micro_batch", training.micro_batch, 100'000);
-  ranges.count("training.sequence", training.sequence, 16ull << 20);
-  ranges.count("training.gradient_accumulation", training.gradient_accumulation, 100'000);
-  ranges.count("run.warmup_steps", scenario.run.warmup_steps, 1000);
+  const std::pair<const char*, std::uint64_t> counts[] = {
+      {"training.micro_batch", training.micro_batch},
+      {"training.sequence", training.sequence},
+      {"training.gradient_accumulation", training.gradient_accumulation},
+      {"run.warmup_steps", scenario.run.warmup_steps}};
+  for (const auto& [path, value] : counts) ranges.count(path, value, *largest_count(path));
   if (scenario.model.is_object())
     for (const char* key : {"num_hidden_layers", "n_layer", "num_layers"})
       if (scenario.model.contains(key) && scenario.model[key].is_number_unsigned())

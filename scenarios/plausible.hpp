@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "scenarios/description/errors.hpp"
@@ -13,5 +16,9 @@ namespace spillway::scenarios {
 ///   written  the scenario as a person wrote it, where the complaints stand
 std::vector<description::Complaint> implausible(const description::Scenario& scenario,
                                                 const LocatedJson& written);
+
+/// The most that is not refused of a count, by the path of its knob ("machine.storage.NAME.count").
+///   Result  absent: its schema alone bounds it
+std::optional<std::uint64_t> largest_count(std::string_view knob);
 
 }  // namespace spillway::scenarios

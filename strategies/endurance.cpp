@@ -52,15 +52,18 @@ double storage_spare(const description::StorageSpec& storage) {
   return storage.endurance ? storage.endurance->over_provisioning : 0;
 }
 
-/// Whether a drive is sold to people, not to data centres, as far as its rating says: those write
-/// fast into a part of their flash only.
-bool may_slow_down(const description::StorageSpec& storage) {
+/// Why a drive without `slc_cache` may write slower than its rate once such a cache is full: drives
+/// sold to people write fast into a part of their flash only, drives of data centres do not, and
+/// the rating tells them apart. "": it may not.
+std::string why_it_may_slow_down(const description::StorageSpec& storage) {
   constexpr double least_of_data_centres = 0.5, warranty_days = 5 * 365;  // drive writes a day
-  if (storage.kind != description::StorageKind::ssd || storage.slc_cache) return false;
-  if (!storage.endurance || storage.capacity.value() == 0) return false;
+  if (storage.kind != description::StorageKind::ssd || storage.slc_cache) return "";
+  if (!storage.endurance || storage.capacity.value() == 0)
+    return "it has neither slc_cache nor endurance, which would tell a consumer drive";
   const double writes = static_cast<double>(storage.endurance->rated.value()) /
                         static_cast<double>(storage.capacity.value());
-  return writes / warranty_days < least_of_data_centres;
+  if (writes / warranty_days >= least_of_data_centres) return "";
+  return "it is rated as a consumer drive and has no slc_cache";
 }
 
 bool sooner(const result::Wear& one, const result::Wear& other) {
@@ -116,10 +119,11 @@ void note_caches(const description::MachineFile& machine, result::Result& result
   for (const description::StorageSpec& storage : machine.storage) {
     const auto moved = result.io.by_storage.find(storage.name);
     if (moved == result.io.by_storage.end() || moved->second.write == 0) continue;
-    if (may_slow_down(storage))
+    if (const std::string why = why_it_may_slow_down(storage); !why.empty())
       result.notes.push_back(storage.name + " is taken to sustain its rate of " +
-                             description::to_text(storage.write) +
-                             " for writes: it is rated as a consumer drive and has no slc_cache");
+                             description::to_text(storage.write) + " for writes: " + why +
+                             "; give it slc_cache, with size and folded_write, or name its " +
+                             "\"part\"");
     if (!storage.slc_cache) continue;
     const auto drives = static_cast<double>(storage.count);
     const double rated = storage.total_write().value();

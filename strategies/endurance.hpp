@@ -34,7 +34,7 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
                                     const StepWrites& step);
 
 /// What the caches of the drives that a run writes to are like; a note of each drive that is taken
-/// to sustain its rate although it is rated as those are that have such a cache.
+/// to sustain its rate although it is rated as those are that have such a cache, or has no rating.
 ///   result   of the run, with its bytes by storage
 void note_caches(const description::MachineFile& machine, result::Result& result);
 

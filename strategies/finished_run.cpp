@@ -68,14 +68,52 @@ void add_energy(const Scenario& scenario, const result::Result& result, double t
   run.kwh = *run.gpu_kwh + *run.host_kwh + *run.ssd_kwh;
 }
 
+/// Bytes of checkpoints on the drives of one node. With several storages they go to the one that
+/// wears less.
+double checkpoints_of_node(const Scenario& scenario, const FinishedRun& run) {
+  if (scenario.machine.storage.size() != 1) return 0;
+  return run.checkpoints.count * run.checkpoints.bytes /
+         static_cast<double>(scenario.nodes_in_use());
+}
+
+/// Bytes that the run writes to `storage`, all its drives in one node together.
+double written_to(const description::StorageSpec& storage, const Scenario& scenario,
+                  const result::Result& result, const FinishedRun& run) {
+  double of_step = result.wear->write_bytes_per_step;
+  if (storage.name != result.wear->storage) {
+    const auto moved = result.io.by_storage.find(storage.name);
+    of_step = moved == result.io.by_storage.end() ? 0 : static_cast<double>(moved->second.write);
+  }
+  return of_step * run.steps + checkpoints_of_node(scenario, run);
+}
+
+/// Every drive of a storage reaches its rating at once: each is replaced as often as the rating is
+/// written once more.
+void add_replacements(const Scenario& scenario, const result::Result& result, FinishedRun& run) {
+  constexpr double rounding = 1e-9;
+  const auto& prices = scenario.machine.prices_usd;
+  double usd = 0;
+  bool priced = prices.has_value();
+  for (const description::StorageSpec& storage : scenario.machine.storage) {
+    if (storage.kind != description::StorageKind::ssd || !storage.endurance) continue;
+    const double count = static_cast<double>(storage.count);
+    const double rated = static_cast<double>(storage.endurance->rated.value()) * count;
+    if (rated <= 0) continue;
+    const double sets = written_to(storage, scenario, result, run) / rated;
+    const double more = std::max(0.0, std::ceil(sets * (1 - rounding)) - 1) * count *
+                        static_cast<double>(scenario.nodes_in_use());
+    const double price = prices ? storage.price_usd.value_or(prices->ssd) : 0;
+    priced = priced && (more == 0 || price > 0);
+    run.drives->replaced += more;
+    usd += more * price;
+  }
+  if (priced) run.usd.replacements = usd;
+}
+
 void add_drives(const Scenario& scenario, const result::Result& result, FinishedRun& run) {
   if (!result.wear) return;
   const result::Wear& wear = *result.wear;
-  const double nodes = static_cast<double>(scenario.nodes_in_use());
-  const double checkpoints = scenario.machine.storage.size() == 1
-                                 ? run.checkpoints.count * run.checkpoints.bytes / nodes
-                                 : 0;  // with several storages they go to the one that wears less
-  const double written = wear.write_bytes_per_step * run.steps + checkpoints;
+  const double written = wear.write_bytes_per_step * run.steps + checkpoints_of_node(scenario, run);
   if (written <= 0) return;
   result::RunDrives& drives = run.drives.emplace();
   drives.storage = wear.storage;
@@ -83,6 +121,27 @@ void add_drives(const Scenario& scenario, const result::Result& result, Finished
   if (wear.rated_write_bytes > 0) drives.warranties = written / wear.rated_write_bytes;
   if (wear.lifetime_write_bytes && *wear.lifetime_write_bytes > 0)
     drives.used_up = written / *wear.lifetime_write_bytes;
+  add_replacements(scenario, result, run);
+}
+
+/// What the drives lose in value by steps and by checkpoints; absent: no price or no rating.
+std::optional<double> value_lost(const Scenario& scenario, const result::Wear& wear,
+                                 const FinishedRun& run) {
+  const double checkpoints = checkpoints_of_node(scenario, run);
+  double usd = 0;
+  if (wear.write_bytes_per_step > 0) {
+    if (!wear.usd_per_million_tokens) return std::nullopt;
+    usd = *wear.usd_per_million_tokens * run.tokens / 1e6;
+  }
+  if (checkpoints > 0) {
+    const description::StorageSpec& storage = scenario.machine.storage.front();
+    const double price = storage.price_usd.value_or(scenario.machine.prices_usd->ssd);
+    if (price <= 0 || !wear.lifetime_write_bytes || *wear.lifetime_write_bytes <= 0)
+      return std::nullopt;
+    usd += price * static_cast<double>(storage.count * scenario.nodes_in_use()) * checkpoints /
+           *wear.lifetime_write_bytes;
+  }
+  return usd > 0 ? std::optional(usd) : std::nullopt;
 }
 
 void add_costs(const Scenario& scenario, const result::Result& result, double all_s,
@@ -94,8 +153,7 @@ void add_costs(const Scenario& scenario, const result::Result& result, double al
   if (prices->gpu_hour)
     run.usd.rented = *prices->gpu_hour * all_s / hour_s *
                      static_cast<double>(scenario.nodes_in_use() * scenario.machine.gpu.count);
-  if (result.wear && result.wear->usd_per_million_tokens)
-    run.usd.drives = *result.wear->usd_per_million_tokens * run.tokens / 1e6;
+  if (result.wear) run.usd.drives = value_lost(scenario, *result.wear, run);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ double checkpoint_bytes(const description::Training& training, double params);
 ///              run.checkpoint_rate, all of a node together no faster than its drives take them
 ///   energy     a card takes power.gpu while it computes and power.gpu_waiting else; the rest of a
 ///              node and its drives take theirs all the time
-///   drives     what steps and checkpoints write over what the warranty and the flash allow
+///   drives     what steps and checkpoints write over what the warranty and the flash allow; all
+///              drives of a storage reach the end of their warranty at once and are replaced whole
 ///   Source     of the default rate: torch.save reaches about 1 GB/s (DeepNVMe, June 2025)
 ///   Result     absent without run.tokens, and for what does not fit or trains nothing
 std::optional<result::FinishedRun> finished_run(const description::Scenario& scenario,

@@ -169,6 +169,8 @@ answer::Comparison compare(const explore::Backend& backend, Field field,
     if (comparison.runs.size() > before) kept.push_back(field.entries[i]);
   }
   if (effort.what_ifs) add_what_ifs(backend, kept, comparison);
+  for (answer::Compared& run : comparison.runs)
+    if (run.result) date_prices(*run.result, effort.today);
   comparison.old_prices = old_prices_of(kept, effort.today);
   return comparison;
 }

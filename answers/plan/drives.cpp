@@ -1,5 +1,6 @@
 #include "answers/plan/drives.hpp"
 
+#include "answers/simulate/simulate.hpp"
 #include "explore/planning.hpp"
 #include "scenarios/box.hpp"
 
@@ -136,6 +137,9 @@ answer::Drives drives(const explore::Backend& backend, const DrivesQuestion& que
   const json base = question.scenario;
   found.counts = try_classes(backend, base, found.classes, question.years);
   for (DriveClass& one : found.classes) find_needs(backend, base, one.trials);
+  for (DriveClass& one : found.classes)
+    for (Trial& trial : one.trials)
+      if (trial.result) date_prices(*trial.result, question.today);
   const DriveClass* best = found.cheapest();
   if (!best) return found;
   explore::Backend patient = backend;  // what was found is to be whole, whatever ended the search

@@ -116,6 +116,15 @@ void complete(const explore::Backend& backend, const MachineQuestion& question,
   out.old_prices = old_prices_words(machine, question.today);
 }
 
+/// Of every box that is shown: which of its prices are old.
+void date_offers(BestMachine& out, const std::string& today) {
+  for (auto* group : {&out.neighbours, &out.systems, &out.runners_up})
+    for (answer::BoxOffer& offer : *group)
+      if (offer.trial.result) date_prices(*offer.trial.result, today);
+  for (auto* offer : {&out.nearest, &out.dearer})
+    if (*offer && (*offer)->trial.result) date_prices(*(*offer)->trial.result, today);
+}
+
 /// What was not searched, where nothing does it.
 void add_rest(const MachineQuestion& question, const BoxNeed& need, BestMachine& out) {
   std::set<std::string> untried;
@@ -165,8 +174,11 @@ MachineFound machine(const explore::Backend& backend, const MachineQuestion& que
     for (explore::BoxOffer& offer : *group) shown.push_back(&offer.trial);
   find_needs(backend, need.job, shown);
   MachineFound all{answer_of(question, found), nullptr};
+  date_offers(all.answer, question.today);
   if (found.answer) {
     complete(backend, question, found, all.answer);
+    for (auto* result : {&*all.answer.result, &*all.answer.answer->trial.result})
+      date_prices(*result, question.today);
     all.machine = machine_of(question.list, found.answer->box);
   } else {
     add_rest(question, need, all.answer);

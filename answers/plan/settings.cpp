@@ -1,6 +1,7 @@
 #include "answers/plan/settings.hpp"
 
 #include "answers/plan/deepspeed.hpp"
+#include "answers/simulate/simulate.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -100,6 +101,7 @@ BestSettings settings(const explore::Backend& backend, const PlanQuestion& quest
     result::Result& result = *answer.trials[*answer.best].result;
     if (question.range) add_range(backend, result);
     answer.certainty = certainty_without_scenario(result);
+    date_prices(result, question.today);
     answer.old_prices = old_prices_of(result, question.today);
   }
   add_deepspeed(backend, base, deepspeed, answer);

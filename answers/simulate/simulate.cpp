@@ -51,6 +51,7 @@ std::optional<answer::Simulation> simulate(const explore::Backend& backend,
   simulation.what_ifs = answer::what_ifs_of(simulation.result);
   simulation.warnings = question.scenario.warnings;
   simulation.old_prices = old_prices_words(scenario.machine, question.today);
+  date_prices(simulation.result, question.today);
   return simulation;
 }
 
@@ -70,10 +71,20 @@ bool needs_remedy(const Scenario& scenario, const result::Result& result) {
 }
 
 std::string old_prices_words(const description::MachineFile& machine, const std::string& today) {
-  const auto old = scenarios::old_prices(machine, today);
+  std::vector<std::string> old;
+  for (const auto& [name, date] : scenarios::old_prices(machine, today))
+    old.push_back(fmt::format("{} ({})", name, date));
   if (today.empty() || old.empty()) return "";
   return fmt::format("More than a year old: the prices of {}; --price gives today's.",
                      fmt::join(old, ", "));
+}
+
+void date_prices(result::Result& result, const std::string& today) {
+  result.old_prices.clear();
+  if (!result.price_usd || today.empty()) return;
+  for (const auto& [name, date] :
+       scenarios::old_prices(result.scenario.at("machine").get<description::MachineFile>(), today))
+    if (name != "kwh" && name != "gpu_hour") result.old_prices[name] = date;
 }
 
 }  // namespace spillway::answers

@@ -41,4 +41,7 @@ bool needs_remedy(const description::Scenario& scenario, const result::Result& r
 /// Which of a machine's prices are more than a year old on that day, in a sentence; "": none is.
 std::string old_prices_words(const description::MachineFile& machine, const std::string& today);
 
+/// Says in a result which of the prices in its `price_usd` are more than a year old on that day.
+void date_prices(result::Result& result, const std::string& today);
+
 }  // namespace spillway::answers

@@ -41,10 +41,13 @@ void to_json(json& out, const FinishedRun& run) {
   put(out["usd"], "box", run.usd.box);
   put(out["usd"], "energy", run.usd.energy);
   put(out["usd"], "drives", run.usd.drives);
+  put(out["usd"], "replacements", run.usd.replacements);
   put(out["usd"], "rented", run.usd.rented);
   if (!run.drives) return;
   json& drives = out["drives"];
-  drives = {{"storage", run.drives->storage}, {"written_bytes", run.drives->written_bytes}};
+  drives = {{"storage", run.drives->storage},
+            {"written_bytes", run.drives->written_bytes},
+            {"replaced", run.drives->replaced}};
   put(drives, "warranties", run.drives->warranties);
   put(drives, "used_up", run.drives->used_up);
 }
@@ -53,6 +56,7 @@ void from_json(const json& in, RunCosts& usd) {
   read(in, "box", usd.box);
   read(in, "energy", usd.energy);
   read(in, "drives", usd.drives);
+  read(in, "replacements", usd.replacements);
   read(in, "rented", usd.rented);
 }
 
@@ -61,6 +65,7 @@ void from_json(const json& in, RunDrives& drives) {
   read(in, "written_bytes", drives.written_bytes);
   read(in, "warranties", drives.warranties);
   read(in, "used_up", drives.used_up);
+  read(in, "replaced", drives.replaced);
 }
 
 void from_json(const json& in, RunCheckpoints& checkpoints) {

@@ -14,10 +14,11 @@ struct RunsWith {
 
 /// Dollars of a finished run; absent: not priced.
 struct RunCosts {
-  std::optional<double> box;     ///< price of the machine, whatever it trains afterwards
-  std::optional<double> energy;  ///< kWh at `prices_usd.kwh`
-  std::optional<double> drives;  ///< value that the drives lose
-  std::optional<double> rented;  ///< GPU-hours at `prices_usd.gpu_hour`, energy included
+  std::optional<double> box;           ///< price of the machine, whatever it trains afterwards
+  std::optional<double> energy;        ///< kWh at `prices_usd.kwh`
+  std::optional<double> drives;        ///< value that the drives lose, by steps and checkpoints
+  std::optional<double> replacements;  ///< of `RunDrives::replaced`, whole drives
+  std::optional<double> rented;        ///< GPU-hours at `prices_usd.gpu_hour`, energy included
 };
 
 /// Drives that a finished run uses up, of the storage that wears out first.
@@ -26,6 +27,9 @@ struct RunDrives {
   double written_bytes = 0;          ///< all its drives together, checkpoints included
   std::optional<double> warranties;  ///< sets of drives whose warranty it writes through
   std::optional<double> used_up;     ///< sets of drives whose flash it wears out
+  /// Drives to buy beyond those of the machine, all storages and nodes: whole ones, each once the
+  /// warranty of the one before is written.
+  double replaced = 0;
 };
 
 /// Checkpoints of weights and optimizer states that a finished run writes.

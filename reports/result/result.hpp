@@ -187,6 +187,9 @@ struct Result {
   std::map<std::string, PhaseBusy> phase_busy;
   std::map<std::string, PhaseBytes> phase_bytes;
   std::optional<double> price_usd;
+  /// Of what `price_usd` holds more than a year before the answer, with that day: "gpu" ->
+  /// "2024-03-11"; empty: nobody asked, or nothing does.
+  std::map<std::string, std::string> old_prices;
   std::optional<OptimizerStates> optimizer_states;  ///< absent: not on storage
   std::optional<Checkpoint> checkpoint;             ///< absent: not on storage
   std::optional<Staleness> staleness;               ///< absent: the system delays no update
@@ -211,11 +214,10 @@ struct Result {
 /// `schema` of the JSON below; changes when a name in it changes its meaning.
 inline constexpr const char* schema_name = "spillway/result/1";
 
-/// Every name is always there, but `price_usd`, `optimizer_states`, `checkpoint`, `staleness`,
-/// `near_storage`, `slc_caches`, `plan`, `io_bench`, `runs_with`, `run` and `range`, which need a
-/// reason to be.
-/// What has no value is null: `infeasible`, `needed_bytes`, `wear`, its `lifetime_years`, a
-/// what-if's step time.
+/// Every name is always there, but `price_usd`, `old_prices`, `optimizer_states`, `checkpoint`,
+/// `staleness`, `near_storage`, `slc_caches`, `plan`, `io_bench`, `runs_with`, `run` and `range`,
+/// which need a reason to be. What has no value is null: `infeasible`, `needed_bytes`, `wear`, its
+/// `lifetime_years`, a what-if's step time.
 ///   Throws  InternalError when a number is not finite: JSON cannot carry it
 void to_json(nlohmann::json& json, const Result& result);
 /// Reads what to_json writes; names it does not know are skipped, what is missing has its default.

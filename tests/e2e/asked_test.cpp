@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 /// Asked without a file: fit, new, describe, and names in place of paths.
 namespace spillway::e2e {
 namespace {
@@ -72,7 +74,7 @@ TEST(Fit, ShowsWhatRentCostsInPlaceOfTheBox) {
       spillway(std::string(small_box) + " --tokens 1B --price gpu_hour=0.5,4090=2000 --runnable");
   EXPECT_EQ(ended.exit, 0) << ended.err;
   EXPECT_NE(line_of(ended.out, "rented in its place"), "") << ended.out;
-  EXPECT_NE(line_of(ended.out, "bought, with its energy"), "");
+  EXPECT_NE(line_of(ended.out, "bought, with energy and drives"), "");
   EXPECT_NE(line_of(ended.out, "energy"), "");
   EXPECT_THAT(ended.out, testing::Not(HasSubstr("More than a year old")));  // that was the card's
 }
@@ -95,6 +97,28 @@ TEST(Describe, SaysWhatAKnobMeansAndSuggestsTheNearest) {
   EXPECT_EQ(wrong.exit, 2);
   EXPECT_THAT(wrong.err, HasSubstr("did you mean \"training.micro_batch\"?"));
   EXPECT_GT(spillway("describe --json").json().size(), 200u);
+}
+
+TEST(Describe, KnowsTheNamesOfDeepSpeed) {
+  EXPECT_THAT(spillway("describe stage3_prefetch_bucket_size").out,
+              HasSubstr("strategy.weights.prefetch_bucket"));
+  EXPECT_THAT(spillway("describe zero_optimization.stage").out, HasSubstr("parallel.zero_stage"));
+  EXPECT_THAT(spillway("describe nvme_path").err, HasSubstr("spillway export --nvme-path"));
+}
+
+TEST(Describe, SuggestsWhatStandsAboveKeysTooAndSaysWhatIsRefused) {
+  EXPECT_THAT(spillway("describe strategy.weigts").err,
+              HasSubstr("did you mean \"strategy.weights\"?"));
+  EXPECT_THAT(spillway("describe training.micro_batch").out,
+              HasSubstr("a whole number from 1 to 100000\n"));
+  EXPECT_EQ(spillway("simulate tiny --set training.micro_batch=100001").exit, 2);
+}
+
+TEST(Describe, IsALineAKeyInAPipe) {
+  const std::string all = spillway("describe").out;
+  const auto keys = spillway("describe --json").json().size();
+  // a title and a rule above them
+  EXPECT_EQ(static_cast<std::size_t>(std::count(all.begin(), all.end(), '\n')), keys + 2);
 }
 
 // From a folder that has none of them.

@@ -45,6 +45,20 @@ TEST(FinishedRunReport, SaysThatNoPowerIsStatedAndWhatIsBoughtOrRented) {
   EXPECT_THAT(finished_run_report(r, Screen{}), HasSubstr("no power stated"));
 }
 
+TEST(FinishedRunReport, WhatIsBoughtHasTheDrivesThatAreUsedUp) {
+  result::Result r = finished();
+  r.run->usd.box = 4497;
+  r.run->usd.energy = 556;
+  r.run->drives.emplace();
+  r.run->drives->replaced = 28;
+  r.run->usd.replacements = 28 * 440;
+  const std::string text = finished_run_report(r, Screen{});
+  EXPECT_THAT(text, HasSubstr("28 more once the warranty is written, $12,320"));
+  EXPECT_THAT(text, HasSubstr("$17,373"));  // 4497 + 556 + 12320
+  r.run->usd.replacements.reset();
+  EXPECT_THAT(finished_run_report(r, Screen{}), HasSubstr("$5,053, without the drives used up"));
+}
+
 TEST(WithRange, StandsBehindItsNumberWhereThereIsOne) {
   result::Result r = finished();
   EXPECT_EQ(with_range("240", r, "run.kwh", human_number), "240");

@@ -108,7 +108,7 @@ TEST(Offers, AYearLaterAPriceIsOld) {
                    {"prices_usd.ssd", "2025-11-22"},
                    {"prices_usd.dram_per_gib", "2025-11-21"}};
   EXPECT_EQ(old_prices(machine, "2026-11-22"),
-            (std::vector<std::string>{"dram (2025-11-21)", "gpu (2024-03-11)"}));
+            (std::map<std::string, std::string>{{"dram", "2025-11-21"}, {"gpu", "2024-03-11"}}));
   EXPECT_TRUE(old_prices(machine, "2024-03-12").empty());
 }
 

@@ -157,9 +157,11 @@ TEST(Endurance, SaysWhatCachesThereAreAndWhichDriveIsTakenToNeedNone) {
   result.io.by_storage["nvme"] = {0, 5};
   note_caches(machine, result);
   ASSERT_EQ(result.notes.size(), 1u);
-  EXPECT_EQ(result.notes[0],
-            "nvme is taken to sustain its rate of 5 GB/s for writes: it is rated as a consumer "
-            "drive and has no slc_cache");
+  EXPECT_EQ(
+      result.notes[0],
+      "nvme is taken to sustain its rate of 5 GB/s for writes: it is rated as a consumer "
+      "drive and has no slc_cache; give it slc_cache, with size and folded_write, or name its "
+      "\"part\"");
   EXPECT_TRUE(result.slc_caches.empty());
   machine.storage[0].slc_cache = {description::Bytes(100'000'000'000),
                                   description::BytesPerSecond(1e9)};
@@ -172,6 +174,13 @@ TEST(Endurance, SaysWhatCachesThereAreAndWhichDriveIsTakenToNeedNone) {
   machine.storage[0].endurance->rated = description::Bytes(1'825'000'000'000'000);  // one a day
   note_caches(machine, result);
   EXPECT_TRUE(result.notes.empty());
+  // nobody says what the drive is: it may be one that slows down
+  machine.storage[0].endurance.reset();
+  note_caches(machine, result);
+  ASSERT_EQ(result.notes.size(), 1u);
+  EXPECT_EQ(
+      result.notes[0].substr(0, 85),
+      "nvme is taken to sustain its rate of 5 GB/s for writes: it has neither slc_cache nor ");
 }
 
 TEST(WriteSizes, CountsEqualSizesTogetherInAscendingOrder) {

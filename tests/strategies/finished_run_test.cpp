@@ -86,6 +86,69 @@ TEST(FinishedRun, SaysWhatItTakesOfTheDrivesWarranty) {
   EXPECT_DOUBLE_EQ(run.usd.drives.value(), 8.64 * 2);
 }
 
+/// 8640 steps of 100 GB each on drives that are rated for 200 TB and stand 400 TB.
+Result that_writes(double drives) {
+  Result result = ten_seconds();
+  result.price_usd = 1000;
+  result.wear.emplace();
+  result.wear->storage = "nvme";
+  result.wear->write_bytes_per_step = 1e11;
+  result.wear->rated_write_bytes = 2e14 * drives;
+  result.wear->lifetime_write_bytes = 4e14 * drives;
+  result.wear->usd_per_million_tokens = 100 * 1e11 / 4e14 / 1000 * 1e6;  // 1000 tokens a step
+  return result;
+}
+
+Scenario on_drives(std::uint64_t count, double usd) {
+  Scenario scenario = two_cards(8'640'000);
+  description::StorageSpec& drive = scenario.machine.storage[0];
+  drive.count = count;
+  drive.price_usd = usd;
+  drive.endurance.emplace();
+  drive.endurance->rated = description::Bytes(200'000'000'000'000);
+  return scenario;
+}
+
+TEST(FinishedRun, BuysTheDrivesThatItUsesUpBeyondThoseOfTheMachine) {
+  // 864 TB over 200 TB a drive: the fifth is in use at the end, four are bought
+  const FinishedRun one = *finished_run(on_drives(1, 100), that_writes(1), 0);
+  EXPECT_EQ(one.drives->replaced, 4);
+  EXPECT_DOUBLE_EQ(one.usd.replacements.value(), 400);
+  // three drives share them, 1.44 ratings each: three are replaced, each once
+  const FinishedRun three = *finished_run(on_drives(3, 100), that_writes(3), 0);
+  EXPECT_EQ(three.drives->replaced, 3);
+  EXPECT_DOUBLE_EQ(three.usd.replacements.value(), 300);
+  // within the warranty nothing is bought
+  EXPECT_EQ(finished_run(on_drives(5, 100), that_writes(5), 0)->usd.replacements.value(), 0);
+  // the machine's price of a drive stands where the storage has none of its own
+  Scenario listed = on_drives(1, 100);
+  listed.machine.storage[0].price_usd.reset();
+  EXPECT_FALSE(finished_run(listed, that_writes(1), 0)->usd.replacements);
+  listed.machine.prices_usd->ssd = 50;
+  EXPECT_DOUBLE_EQ(finished_run(listed, that_writes(1), 0)->usd.replacements.value(), 200);
+}
+
+TEST(FinishedRun, BuysDrivesOfEachStorageAndForEachNode) {
+  Scenario scenario = on_drives(1, 100);
+  scenario.machine.storage.push_back(scenario.machine.storage[0]);
+  scenario.machine.storage[1].name = "other";
+  scenario.machine.storage[1].price_usd = 10;
+  Result result = that_writes(1);
+  result.io.by_storage["other"].write = 50'000'000'000;  // 432 TB: two more
+  EXPECT_DOUBLE_EQ(finished_run(scenario, result, 0)->usd.replacements.value(), 400 + 20);
+}
+
+TEST(FinishedRun, DrivesLoseValueByCheckpointsToo) {
+  Scenario scenario = on_drives(1, 100);
+  // 864 TB of 400 that the flash stands, 100 dollars each
+  EXPECT_NEAR(finished_run(scenario, that_writes(1), 1e9)->usd.drives.value(), 216, 1e-9);
+  scenario.run.checkpoint_every.reset();
+  // 24 checkpoints of 14 GB more
+  const FinishedRun run = *finished_run(scenario, that_writes(1), 1e9);
+  EXPECT_DOUBLE_EQ(run.drives->written_bytes, 864e12 + 24 * 14e9);
+  EXPECT_NEAR(run.usd.drives.value(), 100 * run.drives->used_up.value(), 1e-9);
+}
+
 TEST(FinishedRun, IsNothingWithoutTokensOrWhenItDoesNotFit) {
   Scenario scenario = two_cards(1);
   scenario.run.tokens.reset();
