@@ -124,13 +124,25 @@ class Spread {
           moved(scenario_.machine, {{timed_[group], timed_[group].low}});
       groups.push_back(group);
     }
+    if (groups.empty()) return;
+    ends.emplace_back(scenario_).machine = moved(scenario_.machine, at_high_ends());
     const auto outcomes = simulate_all(backend_, ends, 0, default_limit_s, effort_);
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      const auto& result = outcomes[i].result;
-      // what does not fit at that end, as a plan for other rates may not, has no time
-      const bool timed = result && result->feasible() && result->step_time_s > 0;
-      if (timed) effects_[groups[i]] = std::log(result->step_time_s / now_.step_time_s);
-    }
+    // what does not fit at that end, as a plan for other rates may not, has no time
+    const auto effect = [&](const Outcome& end) {
+      const bool timed = end.result && end.result->feasible() && end.result->step_time_s > 0;
+      return timed ? std::log(end.result->step_time_s / now_.step_time_s) : 0;
+    };
+    for (std::size_t i = 0; i < groups.size(); ++i) effects_[groups[i]] = effect(outcomes[i]);
+    double expected = 0;
+    for (const std::size_t group : groups)
+      expected += effects_[group] * std::log(timed_[group].high) / std::log(timed_[group].low);
+    if (expected < 0) gain_ = std::clamp(effect(outcomes.back()) / expected, 0.0, 1.0);
+  }
+
+  std::vector<std::pair<SpreadGroup, double>> at_high_ends() const {
+    std::vector<std::pair<SpreadGroup, double>> factors;
+    for (const SpreadGroup& group : timed_) factors.emplace_back(group, group.high);
+    return factors;
   }
 
   /// Nodes have nothing to send where one of them does all.
@@ -140,9 +152,11 @@ class Spread {
            !std::all_of(group.paths.begin(), group.paths.end(), between_nodes);
   }
 
-  /// The logarithm of what a factor does to the step, in proportion to what the low end does.
+  /// The logarithm of what a factor does to the step, in proportion to what the low end does. What
+  /// is faster than it is taken to be brings less: what it kept waiting soon waits for others.
   double effect(std::size_t group, double log_factor) const {
-    return effects_[group] * log_factor / std::log(timed_[group].low);
+    return effects_[group] * log_factor / std::log(timed_[group].low) *
+           (log_factor > 0 ? gain_ : 1);
   }
 
   void draw(std::uint64_t seed) {
@@ -209,9 +223,10 @@ class Spread {
   const Effort& effort_;
   std::vector<SpreadGroup> timed_, factors_;
   std::vector<double> effects_;  ///< by timed group: of its low end, on the step's logarithm
-  std::vector<double> drawn_;    ///< by draw and timed group: logarithms of factors
-  std::vector<double> times_;    ///< by draw: of now's step
-  std::vector<double> others_;   ///< by draw and other group: factors
+  double gain_ = 1;            ///< of all groups at their high ends, of what their low ends promise
+  std::vector<double> drawn_;  ///< by draw and timed group: logarithms of factors
+  std::vector<double> times_;  ///< by draw: of now's step
+  std::vector<double> others_;  ///< by draw and other group: factors
   std::map<std::string, std::pair<double, double>> range_;
 };
 

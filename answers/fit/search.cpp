@@ -158,14 +158,29 @@ struct Line {
 /// What can be faster than `least` tokens a second by so little is not simulated.
 bool worth_simulating(double bound, double least) { return bound > worth_a_look * least; }
 
-/// Bounds from the candidate at hand down to the first that is not ruled out for its memory.
+/// Bounds from the candidate at hand down to the first that is not ruled out for its memory. What
+/// is ruled out rules out all larger micro-batches.
 std::vector<double> next_bounds(const Line& line) {
-  std::vector<double> bounds;
-  for (std::size_t i = line.at; i < line.candidates.size(); ++i) {
+  const auto bound = [&](std::size_t i) {
     const auto& known = line.candidates[i].most_tokens_per_s;
-    bounds.push_back(known ? *known : bound_of(line.candidates[i].scenario));
-    if (bounds.back() > 0) break;
+    return known ? *known : bound_of(line.candidates[i].scenario);
+  };
+  std::size_t out = line.at, first = line.candidates.size() - 1;
+  if (const double most = bound(out); most > 0) return {most};
+  double most = out < first ? bound(first) : 0;
+  if (most == 0) return std::vector<double>(line.candidates.size() - line.at, 0);
+  while (first - out > 1) {
+    const std::size_t middle = out + (first - out) / 2;
+    const double other = bound(middle);
+    if (other == 0) {
+      out = middle;
+    } else {
+      first = middle;
+      most = other;
+    }
   }
+  std::vector<double> bounds(first - line.at, 0);
+  bounds.push_back(most);
   return bounds;
 }
 

@@ -3,6 +3,7 @@
 #include "answers/simulate/simulate.hpp"
 #include "explore/break_even.hpp"
 #include "explore/planning.hpp"
+#include "scenarios/trainer.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -22,8 +23,10 @@ namespace {
 
 BoxNeed need_of(const MachineQuestion& question) {
   BoxNeed need;
+  json training = scenarios::plain_trainer();
+  training.update({{"precision", question.precision}, {"sequence", question.sequence}});
   need.job = {{"model", question.model},
-              {"training", {{"precision", question.precision}, {"sequence", question.sequence}}},
+              {"training", std::move(training)},
               {"strategy", {{"system", "zero_infinity"}}},
               {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
   if (question.tokens) need.job["run"]["tokens"] = *question.tokens;

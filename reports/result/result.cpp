@@ -162,7 +162,7 @@ void to_json(json& out, const Result& r) {
   all["io_bytes_per_step"] = r.io;
   all["wear"] = r.wear ? json(*r.wear) : json();
   if (r.price_usd) all["price_usd"] = *r.price_usd;
-  if (!r.old_prices.empty()) all["old_prices"] = r.old_prices;
+  if (!r.old_prices.empty()) all["old_price_days"] = r.old_prices;
   if (r.optimizer_states) all["optimizer_states"] = *r.optimizer_states;
   if (r.checkpoint) all["checkpoint"] = *r.checkpoint;
   if (r.staleness) all["staleness"] = *r.staleness;
@@ -202,7 +202,7 @@ void from_json(const json& in, Result& r) {
   read(in, "io_bytes_per_step", r.io);
   read(in, "wear", r.wear);
   read(in, "price_usd", r.price_usd);
-  read(in, "old_prices", r.old_prices);
+  read(in, "old_price_days", r.old_prices);
   read(in, "optimizer_states", r.optimizer_states);
   read(in, "checkpoint", r.checkpoint);
   read(in, "staleness", r.staleness);

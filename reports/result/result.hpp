@@ -214,7 +214,7 @@ struct Result {
 /// `schema` of the JSON below; changes when a name in it changes its meaning.
 inline constexpr const char* schema_name = "spillway/result/1";
 
-/// Every name is always there, but `price_usd`, `old_prices`, `optimizer_states`, `checkpoint`,
+/// Every name is always there, but `price_usd`, `old_price_days`, `optimizer_states`, `checkpoint`,
 /// `staleness`, `near_storage`, `slc_caches`, `plan`, `io_bench`, `runs_with`, `run` and `range`,
 /// which need a reason to be. What has no value is null: `infeasible`, `needed_bytes`, `wear`, its
 /// `lifetime_years`, a what-if's step time.

@@ -88,7 +88,8 @@ TEST(SimulateReport, SaysHowLongTheDrivesLastTheWarrantyFirst) {
   plain.wear = result::Wear{1e12, 1, 0, {}, "nvme"};
   EXPECT_THAT(simulate_report(plain, {200}),
               HasSubstr("Wear: 0 B a step, 1.00 TB a day on nvme, each byte written 1.00 times "
-                        "inside.\n"));
+                        "inside. How long that lasts is not known: nvme has no endurance. Give it "
+                        "endurance.rated, the bytes of its warranty, such as"));
   result::Result dry = sample_that_fits();
   dry.wear->write_bytes_per_day = 0;
   EXPECT_THAT(simulate_report(dry, {100}), Not(HasSubstr("Wear")));

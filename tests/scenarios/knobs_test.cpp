@@ -36,7 +36,7 @@ TEST(Knobs, SayValuesDefaultsAndDeepSpeedsName) {
   EXPECT_EQ(home.defaults[0].first, "gpu");
   EXPECT_THAT(home.defaults[0].second, testing::ElementsAre("resident", "ssdtrain"));
   EXPECT_EQ(only("training.micro_batch").defaults.front().first, "1");
-  EXPECT_EQ(only("training.micro_batch").values, "a whole number from 1 to 1000000");
+  EXPECT_EQ(only("training.micro_batch").values, "a whole number from 1 to 100000");
   EXPECT_EQ(only("strategy.weights.buffer_size").values, "a number such as \"1e8 params\" or auto");
   EXPECT_TRUE(only("machine.gpu.memory").required);
   EXPECT_FALSE(only("machine.gpu.adam").required);
