@@ -27,10 +27,13 @@ Bill bill_of(const PriceList& list, const Box& box, bool drives) {
   return bill;
 }
 
+/// Below it a part costs nothing, and boxes that differ in nothing else cost the same.
+constexpr double least_factor = 0.01;
+
 /// The factor at which both cost the same; NaN where no factor does it.
 double factor_of(const Bill& answer, const Bill& other) {
   const double factor = (other.rest - answer.rest) / (answer.moving - other.moving);
-  return std::isfinite(factor) && factor > 0 ? factor : std::nan("");
+  return std::isfinite(factor) && factor > least_factor ? factor : std::nan("");
 }
 
 }  // namespace

@@ -69,7 +69,8 @@ TEST(Worker, GivesTheResultOfSimulate) {
   const Workplace place;
   place.write("gpt2.json", gpt2.dump());
   json simulated = shell(place, "spillway simulate gpt2.json --json").json();
-  for (const char* of_the_answer : {"settings", "what_if", "remedy", "old_prices", "warnings"})
+  for (const char* of_the_answer :
+       {"settings", "what_if", "remedy", "old_prices", "old_price_days", "warnings"})
     simulated.erase(of_the_answer);
   json answered = answers(json{{"scenario", gpt2}}.dump() + "\n").at(0).at("result");
   for (json* result : {&simulated, &answered}) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "explore/break_even.hpp"
 #include "tests/explore/simulator.hpp"
 #include "tests/scenarios/temporary_files.hpp"
 
@@ -175,6 +176,20 @@ TEST(BoxSearch, ShowsWhatIsBesideTheAnswer) {
     EXPECT_GE(offer.price_usd, found.answer->price_usd);
     EXPECT_TRUE(offer.box.gpu != found.answer->box.gpu || offer.box.gpus != found.answer->box.gpus);
   }
+}
+
+/// Rests that are equal but for rounding are no price at which a drive more pays.
+TEST(BreakEvens, NamesNoPriceForOneMoreOfTheSame) {
+  scenarios::PriceList list = small_list();
+  BoxSearch found;
+  found.answer.emplace().box = {0, 0, 2, 0, 1, 1};
+  found.meeting = {{0, 0, 2, 0, 1, 2}};
+  for (int cents = 1; cents < 200; ++cents) {
+    list.drives[0].price_usd = 400 + cents / 100.0;
+    EXPECT_TRUE(break_evens(list, found).empty()) << list.drives[0].price_usd;
+  }
+  found.meeting = {{1, 0, 0, 0, 1, 2}};  // a dearer card with less memory
+  EXPECT_FALSE(break_evens(list, found).empty());
 }
 
 TEST(BoxSearch, SaysWhatItLeftOpenWhenItsSimulationsAreSpent) {
