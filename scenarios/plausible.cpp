@@ -16,7 +16,7 @@ namespace {
 constexpr double MB = 1e6, TB = 1e12, TiB = 1ull << 40;
 
 /// Counts that are refused above, by the path of their knob.
-constexpr std::pair<std::string_view, std::uint64_t> largest[] = {
+constexpr std::pair<std::string_view, std::uint64_t> largest_counts[] = {
     {"machine.nodes", 100'000},           {"machine.gpu.count", 1024},
     {"machine.storage.NAME.count", 1000}, {"training.micro_batch", 100'000},
     {"training.sequence", 16ull << 20},   {"training.gradient_accumulation", 100'000},
@@ -79,7 +79,7 @@ void check_machine(const description::MachineFile& machine, Ranges& ranges) {
 }  // namespace
 
 std::optional<std::uint64_t> largest_count(std::string_view knob) {
-  for (const auto& [path, most] : largest)
+  for (const auto& [path, most] : largest_counts)
     if (path == knob) return most;
   return std::nullopt;
 }
