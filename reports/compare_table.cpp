@@ -1,7 +1,7 @@
 #include "reports/compare_table.hpp"
-#include "reports/dated_price.hpp"
 
 #include "reports/csv.hpp"
+#include "reports/dated_price.hpp"
 #include "reports/human.hpp"
 #include "reports/result/needs.hpp"
 #include "reports/result/what_if.hpp"

@@ -21,6 +21,12 @@ json plain_trainer() {
   return {{"fused_kernels", false}, {"loss", description::name_of(LossKind::plain)}};
 }
 
+json plain_training(const std::string& precision, std::uint64_t sequence) {
+  json training = plain_trainer();
+  training.update({{"precision", precision}, {"sequence", sequence}});
+  return training;
+}
+
 std::string trainer_must_bring(const std::string& key, const json& value) {
   const std::string words = value.is_string() ? value.get<std::string>() : value.dump();
   std::string how = "which the trainer decides";
@@ -30,9 +36,8 @@ std::string trainer_must_bring(const std::string& key, const json& value) {
         "holds 14 B a logit";
   else if (key == "loss" && value == "in_place")
     how =
-        "which the trainer must bring, such as Megatron-LM's cross entropy; a plain loss holds 14 "
-        "B "
-        "a logit";
+        "which the trainer must bring, such as Megatron-LM's cross entropy; a plain loss holds "
+        "14 B a logit";
   else if (key == "fused_kernels" && value == true)
     how = "which the trainer must bring, such as Liger Kernel's";
   return fmt::format("training.{}: {}, {}", key, words, how);

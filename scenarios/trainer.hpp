@@ -16,6 +16,9 @@ const std::vector<std::string>& trainer_keys();
 /// about without a scenario is computed so: then any trainer can run the answer.
 nlohmann::json plain_trainer();
 
+/// `training` of a plain trainer, of samples of `sequence` tokens.
+nlohmann::json plain_training(const std::string& precision, std::uint64_t sequence);
+
 /// What a trainer must bring where `key` of trainer_keys() has this value: "training.loss: fused,
 /// which the trainer must bring, ...".
 std::string trainer_must_bring(const std::string& key, const nlohmann::json& value);

@@ -2,6 +2,7 @@
 
 #include "scenarios/description/names.hpp"
 #include "sim/engine.hpp"
+#include "strategies/endurance.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -13,9 +14,7 @@ namespace s4u = simgrid::s4u;
 using strategies::Rank;
 
 double folded_write_rate(const description::StorageSpec& storage) {
-  const double drives = static_cast<double>(storage.count);
-  const double rate = storage.slc_cache ? drives * storage.slc_cache->folded_write.value() : 0;
-  return std::min(rate, storage.total_write().value());
+  return storage.slc_cache ? strategies::lasting_write(storage) : 0;
 }
 
 ArrayRates array_rates(const description::MachineFile& machine, std::uint32_t storage) {

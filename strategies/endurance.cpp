@@ -115,6 +115,13 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
   return worst;
 }
 
+double lasting_write(const description::StorageSpec& storage) {
+  const double write = storage.total_write().value();
+  if (!storage.slc_cache) return write;
+  return std::min(write,
+                  static_cast<double>(storage.count) * storage.slc_cache->folded_write.value());
+}
+
 void note_caches(const description::MachineFile& machine, result::Result& result) {
   for (const description::StorageSpec& storage : machine.storage) {
     const auto moved = result.io.by_storage.find(storage.name);
@@ -128,9 +135,8 @@ void note_caches(const description::MachineFile& machine, result::Result& result
     const auto drives = static_cast<double>(storage.count);
     const double rated = storage.total_write().value();
     result.slc_caches[storage.name] = {
-        drives * static_cast<double>(storage.slc_cache->size.value()),
-        std::min(rated, drives * storage.slc_cache->folded_write.value()), rated,
-        static_cast<double>(moved->second.write)};
+        drives * static_cast<double>(storage.slc_cache->size.value()), lasting_write(storage),
+        rated, static_cast<double>(moved->second.write)};
   }
 }
 

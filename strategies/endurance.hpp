@@ -33,6 +33,11 @@ struct StepWrites {
 std::optional<result::Wear> wear_of(const description::MachineFile& machine,
                                     const StepWrites& step);
 
+/// Bytes a second that all drives of a storage take step after step. A drive empties its SLC cache
+/// at `folded_write` while nothing is read or written: what is written fast has taken that time
+/// before.
+double lasting_write(const description::StorageSpec& storage);
+
 /// What the caches of the drives that a run writes to are like; a note of each drive that is taken
 /// to sustain its rate although it is rated as those are that have such a cache, or has no rating.
 ///   result   of the run, with its bytes by storage

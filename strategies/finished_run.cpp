@@ -1,5 +1,7 @@
 #include "strategies/finished_run.hpp"
 
+#include "strategies/endurance.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -18,13 +20,7 @@ constexpr double default_checkpoint_rate = 1e9;
 /// Bytes a second that the drives of a node take for long: a full SLC cache sets the pace.
 double sustained_write(const MachineFile& machine) {
   double rate = 0;
-  for (const description::StorageSpec& storage : machine.storage) {
-    double own = storage.total_write().value();
-    if (storage.slc_cache)
-      own = std::min(own,
-                     storage.slc_cache->folded_write.value() * static_cast<double>(storage.count));
-    rate += own;
-  }
+  for (const description::StorageSpec& storage : machine.storage) rate += lasting_write(storage);
   return rate;
 }
 

@@ -27,11 +27,9 @@ json job_of(const FitQuestion& question, std::vector<std::string>& notes) {
     context = longest;
     notes.push_back(fmt::format("a sample has {} tokens, the most that the model takes", longest));
   }
-  json training = scenarios::plain_trainer();
-  training.update({{"precision", "bf16_mixed"}, {"sequence", context}});
   json job = {{"model", question.model},
               {"machine", question.machine},
-              {"training", std::move(training)},
+              {"training", scenarios::plain_training("bf16_mixed", context)},
               {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
   if (question.tokens) job["run"]["tokens"] = *question.tokens;
   return job;

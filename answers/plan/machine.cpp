@@ -23,10 +23,8 @@ namespace {
 
 BoxNeed need_of(const MachineQuestion& question) {
   BoxNeed need;
-  json training = scenarios::plain_trainer();
-  training.update({{"precision", question.precision}, {"sequence", question.sequence}});
   need.job = {{"model", question.model},
-              {"training", std::move(training)},
+              {"training", scenarios::plain_training(question.precision, question.sequence)},
               {"strategy", {{"system", "zero_infinity"}}},
               {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
   if (question.tokens) need.job["run"]["tokens"] = *question.tokens;

@@ -19,11 +19,9 @@ using nlohmann::json;
 json plan_base(const PlanQuestion& question, const std::string& model) {
   json run = {{"warmup_steps", 1}, {"steps", 1}};
   if (question.tokens) run["tokens"] = *question.tokens;
-  json training = scenarios::plain_trainer();
-  training.update({{"precision", question.precision}, {"sequence", question.sequence}});
   return {{"model", model},
           {"machine", question.machine},
-          {"training", std::move(training)},
+          {"training", scenarios::plain_training(question.precision, question.sequence)},
           {"strategy", {{"system", "zero_infinity"}}},
           {"run", std::move(run)}};
 }

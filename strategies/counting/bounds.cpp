@@ -1,6 +1,7 @@
 #include "strategies/counting/bounds.hpp"
 
 #include "scenarios/description/names.hpp"
+#include "strategies/endurance.hpp"
 #include "strategies/setup.hpp"
 
 #include <algorithm>
@@ -97,14 +98,6 @@ class Sums {
            std::max({seconds(of(&StorageDemand::inside_read), drives * near.read.value()),
                      seconds(of(&StorageDemand::inside_written), drives * near.write.value()),
                      seconds(of(&StorageDemand::elements), drives * near.adam.value())});
-  }
-
-  /// Of a storage that is written step after step. A drive empties its SLC cache at `folded_write`
-  /// while nothing is read or written: what is written fast has taken that time before.
-  static double lasting_write(const description::StorageSpec& spec) {
-    const double write = spec.total_write().value();
-    if (!spec.slc_cache) return write;
-    return std::min(write, static_cast<double>(spec.count) * spec.slc_cache->folded_write.value());
   }
 
   double traffic(CpuWork work) const {

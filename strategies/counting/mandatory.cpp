@@ -41,25 +41,16 @@ constexpr const char* gpu_in_passes[] = {"activations", "logits", "workspace"};
 constexpr const char* gpu_logits[] = {"logits"};
 constexpr const char* drives_throughout[] = {"weights", "optimizer_states"};
 
-/// Bytes with their rounding.
+/// Bytes of these purposes at the peak: `charged_bytes` with their rounding, `asked_bytes` without.
 template <class List>
-std::uint64_t held(const result::PeakBytes& peak, const List& purposes) {
+std::uint64_t held(
+    const result::PeakBytes& peak, const List& purposes,
+    std::uint64_t result::PeakEntry::*bytes_each = &result::PeakEntry::charged_bytes) {
   std::uint64_t bytes = 0;
   for (const result::PeakEntry& entry : peak.entries)
     if (!entry.kept &&
         std::find(std::begin(purposes), std::end(purposes), entry.purpose) != std::end(purposes))
-      bytes += entry.count * entry.charged_bytes;
-  return bytes;
-}
-
-/// Bytes without their rounding.
-template <class List>
-std::uint64_t asked(const result::PeakBytes& peak, const List& purposes) {
-  std::uint64_t bytes = 0;
-  for (const result::PeakEntry& entry : peak.entries)
-    if (!entry.kept &&
-        std::find(std::begin(purposes), std::end(purposes), entry.purpose) != std::end(purposes))
-      bytes += entry.count * entry.asked_bytes;
+      bytes += entry.count * entry.*bytes_each;
   return bytes;
 }
 
@@ -79,8 +70,9 @@ std::uint64_t passes_on_gpu(const Scenario& scenario, const Prepared& prepared,
   const bool resident = scenario.strategy.gradients.policy == GradientPolicy::resident;
   const std::uint64_t gradients = resident ? held(peak, gpu_gradients) : 0;
   // without rounding, which depends on what the allocator had before
-  if (planned) return gradients + asked(peak, gpu_logits);
-  const std::uint64_t at_once = asked(peak, gpu_in_passes);
+  const auto asked = &result::PeakEntry::asked_bytes;
+  if (planned) return gradients + held(peak, gpu_logits, asked);
+  const std::uint64_t at_once = held(peak, gpu_in_passes, asked);
   return gradients +
          std::max(at_once, bytes_of(prepared.program,
                                     plan_activations(scenario, prepared.model, prepared.program),
