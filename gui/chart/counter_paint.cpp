@@ -9,28 +9,43 @@ namespace spillway::gui {
 
 namespace {
 
-/// The largest value of the series in each column of pixels, so that no peak is lost.
-std::vector<double> largest_by_column(const Series& series, const Axis& axis, int left, int count) {
-  std::vector<double> largest(static_cast<std::size_t>(count), 0);
-  const auto after = [&](Instant when) {
-    return std::upper_bound(series.samples.begin(), series.samples.end(), when,
-                            [](Instant at, const Sample& sample) { return at < sample.at; });
-  };
-  auto next = after(instant(axis.value(left)));
-  double held = next == series.samples.begin() ? 0 : static_cast<double>(std::prev(next)->value);
+/// In each column of pixels the instant at which the counter is largest, so that no peak is lost,
+/// and what is stacked there was held at once.
+std::vector<Instant> fullest_by_column(const Series& total, const Axis& axis, int left, int count) {
+  std::vector<Instant> fullest;
+  fullest.reserve(static_cast<std::size_t>(count));
+  const auto after = [](Instant at, const Sample& sample) { return at < sample.at; };
+  Instant from = instant(axis.value(left));
+  auto next = std::upper_bound(total.samples.begin(), total.samples.end(), from, after);
+  std::uint64_t held = next == total.samples.begin() ? 0 : std::prev(next)->value;
   for (int i = 0; i < count; ++i) {
     const Instant to = instant(axis.value(left + i + 1));
-    double most = held;
-    const auto end =
-        std::upper_bound(next, series.samples.end(), to,
-                         [](Instant at, const Sample& sample) { return at < sample.at; });
+    Instant at = from;
+    std::uint64_t most = held;
+    const auto end = std::upper_bound(next, total.samples.end(), to, after);
     for (; next != end; ++next) {
-      held = static_cast<double>(next->value);
+      held = next->value;
+      if (held > most) at = next->at;
       most = std::max(most, held);
     }
-    largest[static_cast<std::size_t>(i)] = most;
+    fullest.push_back(at);
+    from = to;
   }
-  return largest;
+  return fullest;
+}
+
+/// Values of the series at instants that never go back.
+std::vector<double> values_at(const Series& series, const std::vector<Instant>& when) {
+  std::vector<double> values;
+  values.reserve(when.size());
+  auto next = series.samples.begin();
+  for (const Instant at : when) {
+    next = std::upper_bound(next, series.samples.end(), at,
+                            [](Instant one, const Sample& sample) { return one < sample.at; });
+    values.push_back(next == series.samples.begin() ? 0
+                                                    : static_cast<double>(std::prev(next)->value));
+  }
+  return values;
 }
 
 void paint_areas(QPainter& painter, const TimelineLook& look, const Counter& counter,
@@ -38,8 +53,10 @@ void paint_areas(QPainter& painter, const TimelineLook& look, const Counter& cou
   const bool dark = is_dark(look.palette);
   const int count = chart.width();
   std::vector<double> below(static_cast<std::size_t>(count), 0);
+  const std::vector<Instant> when =
+      fullest_by_column(counter.total, look.axis, chart.left(), count);
   for (const Series& series : counter.series) {
-    const auto own = largest_by_column(series, look.axis, chart.left(), count);
+    const auto own = values_at(series, when);
     QPolygonF outline;
     outline.reserve(2 * count + 2);
     for (int i = 0; i < count; ++i) {

@@ -14,6 +14,8 @@ namespace spillway::gui {
 namespace {
 
 Quantity quantity_of(const QString& name) {
+  const bool per_second = name.endsWith("_per_s");
+  if (per_second) return name.contains("bytes") ? Quantity::rate : Quantity::number;
   if (name.endsWith("_s")) return Quantity::seconds;
   if (name.contains("bytes")) return Quantity::bytes;
   return Quantity::number;
@@ -152,24 +154,35 @@ void Scatter::paintEvent(QPaintEvent*) {
 
 void Scatter::resizeEvent(QResizeEvent*) { update(); }
 
-void Scatter::mousePressEvent(QMouseEvent* event) {
+QPointF Scatter::place_of(const Point& point) const {
   const QRect inside = chart(rect());
-  const Axis x = x_.placed(inside.left(), inside.right());
-  const Axis y = y_.placed(inside.bottom(), inside.top());
+  return {x_.placed(inside.left(), inside.right()).pixel(point.x),
+          y_.placed(inside.bottom(), inside.top()).pixel(point.y)};
+}
+
+const Scatter::Point* Scatter::nearest(const QPointF& to) const {
   const Point* nearest = nullptr;
   double best = 14 * 14;
   for (const Point& point : points_) {
-    const double dx = x.pixel(point.x) - event->position().x();
-    const double dy = y.pixel(point.y) - event->position().y();
-    const double away = dx * dx + dy * dy - (point.front ? 9 : 0);
+    const QPointF apart = place_of(point) - to;
+    const double away = QPointF::dotProduct(apart, apart) - (point.front ? 9 : 0);
     if (away < best) {
       best = away;
       nearest = &point;
     }
   }
-  if (!nearest) return;
-  select(nearest->number);
-  Q_EMIT chosen(nearest->number);
+  return nearest;
+}
+
+void Scatter::mousePressEvent(QMouseEvent* event) {
+  const Point* const point = nearest(event->position());
+  if (!point) return;
+  select(point->number);
+  Q_EMIT chosen(point->number);
+}
+
+void Scatter::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (const Point* const point = nearest(event->position())) Q_EMIT opened(point->number);
 }
 
 void Scatter::wheelEvent(QWheelEvent* event) {
@@ -185,6 +198,8 @@ void Scatter::wheelEvent(QWheelEvent* event) {
 
 void Scatter::keyPressEvent(QKeyEvent* event) {
   if (event->key() == Qt::Key_F) return fit();
+  if (event->key() == Qt::Key_Return && selected_ != ~std::uint64_t{0})
+    return Q_EMIT opened(selected_);
   QWidget::keyPressEvent(event);
 }
 

@@ -24,16 +24,21 @@ class Scatter : public QWidget {
 
   void set(const QString& x_name, const QString& y_name, std::vector<Point> points);
   void select(std::uint64_t number);
+  /// Where a point is painted.
+  QPointF place_of(const Point& point) const;
   QSize sizeHint() const override { return {520, 300}; }
   void paint(QPainter& painter, const QRect& area) const;
 
  Q_SIGNALS:
   void chosen(quint64 number);
+  /// Twice, or by Return.
+  void opened(quint64 number);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   void changeEvent(QEvent* event) override;
@@ -41,6 +46,7 @@ class Scatter : public QWidget {
  private:
   QRect chart(const QRect& area) const;
   void fit();
+  const Point* nearest(const QPointF& to) const;
   void draw_points(QPainter& painter, const Axis& x, const Axis& y) const;
 
   QString x_name_, y_name_;

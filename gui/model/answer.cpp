@@ -1,200 +1,141 @@
 #include "gui/model/answer.hpp"
 
-#include "scenarios/description/errors.hpp"
+#include "reports/result/reading.hpp"
+#include "scenarios/description/complaint_json.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace spillway::gui {
 
 using nlohmann::json;
+using result::read;
 
 namespace {
 
-std::string text_in(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+void fail(Answer& answer, std::string why) {
+  answer.state = Answer::State::failed;
+  answer.result.reset();
+  answer.failure = std::move(why);
 }
 
-std::optional<double> number_in(const json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
-
-std::vector<std::string> texts_in(const json& object, const char* key) {
-  std::vector<std::string> all;
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_array()) return all;
-  for (const json& one : *found)
-    if (one.is_string()) all.push_back(one.get<std::string>());
-  return all;
-}
-
-void take_result(const json& given, Answer& answer) {
+/// `take`, whose failure becomes the answer's.
+template <class Take>
+void take_or_fail(Answer& answer, const Take& take) {
   try {
-    answer.result = given.get<result::Result>();
-    answer.state = Answer::State::exact;
-    answer.stale = false;
-    answer.failure.clear();
-    answer.too_small.clear();
-  } catch (const json::exception& error) {
-    answer.state = Answer::State::failed;
-    answer.failure = std::string("its result cannot be read: ") + error.what();
-  } catch (const std::exception& error) {
-    answer.state = Answer::State::failed;
-    answer.failure = error.what();
+    take();
+  } catch (const std::exception& error) {  // ScenarioError, of an older or newer program's JSON
+    fail(answer, std::string("the answer cannot be read: ") + error.what());
   }
 }
 
-void sort(std::vector<Step>& steps) {
-  std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
-    if (!a.step_time_s || !b.step_time_s) return a.step_time_s.has_value() && !b.step_time_s;
-    return *a.step_time_s < *b.step_time_s;
-  });
+void take_result(result::Result result, Answer& answer) {
+  answer.result = std::move(result);
+  answer.steps = answer::what_ifs_of(*answer.result);
+  answer.state = Answer::State::exact;
+  answer.stale = false;
+  answer.failure.clear();
+  answer.too_small.clear();
 }
 
-void take_steps(const json& given, Answer& answer) {
-  if (!given.is_array()) return;
-  answer.steps.clear();
-  for (const json& one : given)
-    if (one.is_object())
-      answer.steps.push_back({text_in(one, "name"), number_in(one, "step_time_s"),
-                              number_in(one, "tokens_per_s"), text_in(one, "why")});
-  sort(answer.steps);
+Change change_of(const answer::Remedy& remedy) {
+  return {remedy.words, remedy.overrides, remedy.result.step_time_s, remedy.result.tokens_per_s,
+          remedy.result.price_usd};
 }
 
-void take_steps_of_result(Answer& answer) {
-  if (!answer.result || answer.result->next.empty()) return;
-  answer.steps.clear();
-  for (const auto& [name, step] : answer.result->next)
-    answer.steps.push_back({name, step.step_time_s, {}, step.why});
-  sort(answer.steps);
-}
-
-void add_change(const json& given, Answer& answer) {
-  if (!given.is_object()) return;
-  Change change{text_in(given, "words"), texts_in(given, "set"), {}, {}, {}};
-  change.tokens_per_s = number_in(given, "tokens_per_s");
-  change.price_usd = number_in(given, "price_usd");
-  if (const auto result = given.find("result"); result != given.end() && result->is_object()) {
-    change.step_time_s = number_in(*result, "step_time_s");
-    const auto throughput = result->find("throughput");
-    if (throughput != result->end() && throughput->is_object())
-      change.tokens_per_s = number_in(*throughput, "tokens_per_s");
-  }
-  if (!change.words.empty()) answer.changes.push_back(std::move(change));
-}
-
-void take_remedy(const json& given, Answer& answer) {
-  if (!given.is_object()) return;
+void take_remedies(const answer::Remedies& remedies, Answer& answer) {
   answer.changes.clear();
-  for (const char* key : {"memory", "change"})
-    if (given.contains(key)) add_change(given[key], answer);
+  for (const auto* one : {&remedies.memory, &remedies.change})
+    if (*one && !(*one)->words.empty()) answer.changes.push_back(change_of(**one));
 }
 
-void take_settings(const json& given, Answer& answer) {
-  if (!given.is_array()) return;
-  answer.settings.clear();
-  for (const json& one : given)
-    if (one.is_object())
-      answer.settings.push_back(
-          {text_in(one, "path"), text_in(one, "value"), text_in(one, "source")});
-}
-
-std::string first_complaint(const json& errors) {
-  if (!errors.is_array() || errors.empty() || !errors[0].is_object()) return "no answer";
-  const json& one = errors[0];
-  std::string text = text_in(one, "path");
-  text += (text.empty() ? "" : ": ") + text_in(one, "message");
-  if (const std::string hint = text_in(one, "hint"); !hint.empty()) text += "; " + hint;
-  return text;
+void take_fit(const answer::FitAnswer& fit, Answer& answer) {
+  answer.state = Answer::State::exact;
+  if (const result::Result* shown = fit.answer()) take_result(*shown, answer);
+  if (fit.runnable && fit.best && json(*fit.runnable) != json(*fit.best)) answer.other = fit.best;
+  answer.why_not = fit.why_not;
+  if (!answer.result && answer.why_not.empty()) answer.why_not = "nothing fits";
+  if (fit.change && !fit.change->words.empty())
+    answer.changes.push_back({fit.change->words, fit.change->set, std::nullopt,
+                              fit.change->tokens_per_s, fit.change->price_usd});
+  answer.notes = fit.notes;
 }
 
 }  // namespace
 
+std::string words_of_errors(const json& errors) {
+  std::string text;
+  try {
+    for (const auto& one : errors.get<std::vector<description::Complaint>>())
+      text += (text.empty() ? "" : "\n") + to_string(one);
+  } catch (const json::exception&) {
+    return errors.dump();
+  }
+  return text.empty() ? "no answer" : text;
+}
+
 void take_answer(const json& line, Answer& answer) {
-  if (line.contains("errors")) {
-    answer.state = Answer::State::failed;
-    answer.result.reset();
-    answer.failure = first_complaint(line["errors"]);
-    return;
-  }
+  if (line.contains("errors")) return fail(answer, words_of_errors(line["errors"]));
   if (line.contains("failure")) {
-    answer.state = Answer::State::failed;
-    answer.result.reset();
     const json& why = line["failure"];
-    answer.failure = why.is_string() ? why.get<std::string>() : why.dump();
-    return;
+    return fail(answer, why.is_string() ? why.get<std::string>() : why.dump());
   }
-  if (line.contains("result")) {
-    take_result(line["result"], answer);
-    take_steps_of_result(answer);
-  }
-  if (line.contains("settings")) take_settings(line["settings"], answer);
-  if (line.contains("what_if")) take_steps(line["what_if"], answer);
-  if (line.contains("remedy")) take_remedy(line["remedy"], answer);
+  take_or_fail(answer, [&] {
+    std::optional<result::Result> result;
+    std::optional<answer::Remedies> remedies;
+    read(line, "result", result);
+    if (result) take_result(std::move(*result), answer);
+    read(line, "settings", answer.settings);
+    read(line, "what_if", answer.steps);
+    read(line, "remedy", remedies);
+    if (remedies) take_remedies(*remedies, answer);
+  });
 }
 
 Answer answer_of_fit(const json& fit) {
   Answer answer;
-  if (!fit.is_object()) {
-    answer.state = Answer::State::failed;
-    answer.failure = "spillway fit gave no JSON";
-    return answer;
-  }
-  const auto result_at = [&](const char* key) -> const json* {
-    const auto found = fit.find(key);
-    return found != fit.end() && found->is_object() ? &*found : nullptr;
-  };
-  const json* runnable = result_at("runnable");
-  const json* best = result_at("best");
-  answer.state = Answer::State::exact;
-  if (const json* shown = runnable ? runnable : best) take_result(*shown, answer);
-  take_steps_of_result(answer);
-  if (runnable && best && *runnable != *best) {
-    Answer other;
-    take_result(*best, other);
-    answer.other = std::move(other.result);
-  }
-  answer.why_not = text_in(fit, "why_not");
-  if (!answer.result && answer.why_not.empty()) answer.why_not = "nothing fits";
-  if (const json* change = result_at("change")) add_change(*change, answer);
-  answer.notes = texts_in(fit, "notes");
+  take_or_fail(answer, [&] { take_fit(fit.get<answer::FitAnswer>(), answer); });
   return answer;
 }
 
-Answer answer_of_simulation(const json& result) {
+Answer answer_of_simulation(const json& given) {
   Answer answer;
-  if (!result.is_object()) {
-    answer.state = Answer::State::failed;
-    answer.failure = "spillway simulate gave no JSON";
-    return answer;
-  }
-  json line = {{"result", result}};
-  for (const char* key : {"settings", "what_if", "remedy"})
-    if (result.contains(key)) line[key] = result[key];
-  take_answer(line, answer);
+  take_or_fail(answer, [&] {
+    const auto simulation = given.get<answer::Simulation>();
+    take_result(simulation.result, answer);
+    answer.settings = simulation.settings;
+    answer.steps = simulation.what_ifs;
+    if (simulation.remedy) take_remedies(*simulation.remedy, answer);
+  });
   return answer;
 }
 
 bool take_bound(const json& line, Answer& answer) {
   const auto bound = line.find("bound");
   if (bound == line.end() || !bound->is_object() || !answer.result) return false;
-  const auto known = bound->find("known");
-  if (known != bound->end() && known->is_boolean() && !known->get<bool>()) return false;
-  answer.too_small = text_in(*bound, "too_small");
-  const auto seconds = number_in(*bound, "step_time_s");
-  if (answer.too_small.empty() && !(seconds && *seconds > 0)) return false;
+  bool known = true;
+  std::string too_small;
+  std::optional<double> step_s, tokens_per_s, price_usd;
+  try {
+    read(*bound, "known", known);
+    read(*bound, "too_small", too_small);
+    read(*bound, "step_time_s", step_s);
+    read(*bound, "tokens_per_s", tokens_per_s);
+    read(*bound, "price_usd", price_usd);
+  } catch (const description::ScenarioError&) {
+    return false;  // the events, which come after it, are the answer
+  }
+  const bool says_time = step_s && *step_s > 0;
+  if (!known || (too_small.empty() && !says_time)) return false;
+  answer.too_small = too_small;
   result::Result& result = *answer.result;
-  if (seconds && *seconds > 0) {
+  if (says_time) {
     const double tokens = result.tokens_per_s * result.step_time_s;
-    result.step_time_s = *seconds;
-    result.tokens_per_s = number_in(*bound, "tokens_per_s").value_or(tokens / *seconds);
+    result.step_time_s = *step_s;
+    result.tokens_per_s = tokens_per_s.value_or(tokens / *step_s);
     if (result.run && result.tokens_per_s > 0)
       result.run->days = result.run->tokens / result.tokens_per_s / 86400;
   }
-  if (const auto price = number_in(*bound, "price_usd")) result.price_usd = price;
+  if (price_usd) result.price_usd = price_usd;
   result.range.clear();
   answer.state = Answer::State::bound;
   answer.stale = true;

@@ -1,26 +1,16 @@
 #pragma once
 
-#include "reports/result/result.hpp"
+#include "reports/answer/fit.hpp"
+#include "reports/answer/simulation.hpp"
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace spillway::gui {
 
-/// A value that the run used and where it came from.
-struct Setting {
-  std::string path, value, source;
-};
-
-/// What one more piece of hardware, or a faster one, would bring.
-struct Step {
-  std::string name;
-  std::optional<double> step_time_s;   ///< absent: does not fit
-  std::optional<double> tokens_per_s;  ///< absent: follows from the step
-  std::string why;                     ///< of what changes nothing
-};
+using Setting = answer::Setting;
+using Step = answer::WhatIf;
 
 /// A change that makes it fit, or faster: words and overrides of the scenario.
 struct Change {
@@ -57,6 +47,9 @@ Answer answer_of_fit(const nlohmann::json& fit);
 
 /// The answer of `spillway simulate --json`.
 Answer answer_of_simulation(const nlohmann::json& result);
+
+/// A line for each complaint of an "errors": "path: message; hint".
+std::string words_of_errors(const nlohmann::json& errors);
 
 /// Puts the `bound` of a worker's line over the time and price of an earlier result: no run takes
 /// less of either.

@@ -53,6 +53,7 @@ void add_result(const json& value, const std::string& path, Opened& opened) {
   } catch (const std::exception& error) {
     refuse(path, std::string("is a result that cannot be read: ") + error.what());
   }
+  if (opened.results.back().system.empty()) refuse(path, "is a result that says nothing");
 }
 
 /// Results in a list, or in the answer of `fit`.

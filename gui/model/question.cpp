@@ -17,8 +17,11 @@ namespace {
 
 std::uint64_t count_in(const json& object, const char* key, std::uint64_t otherwise) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>()
-                                                              : otherwise;
+  if (found == object.end()) return otherwise;
+  if (found->is_number_integer() && *found >= 0) return found->get<std::uint64_t>();
+  if (!found->is_string()) return otherwise;
+  const auto parsed = description::parse_count(found->get<std::string>());  // "4k"
+  return parsed.problem.empty() ? static_cast<std::uint64_t>(parsed.value) : otherwise;
 }
 
 std::string word_in(const json& object, const char* key, const std::string& otherwise) {

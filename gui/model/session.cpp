@@ -5,10 +5,7 @@
 
 #include <QFile>
 #include <QTemporaryDir>
-#include <QThreadPool>
 
-#include <QCoreApplication>
-#include <QPointer>
 #include <algorithm>
 
 namespace spillway::gui {
@@ -73,11 +70,7 @@ Session::Session(QObject* parent) : QObject(parent), folder_(std::make_unique<QT
   });
   connect(&tracer_, &Command::finished, this, [this] {
     const std::string path = folder_->filePath("run.trace.json").toStdString();
-    try {
-      take_trace(std::make_shared<const Trace>(read_trace_file(path)), answer_title());
-    } catch (const std::exception& error) {
-      Q_EMIT refused(QString::fromStdString(one_sentence(error)));
-    }
+    read_aside([path] { return read_trace_file(path); });
   });
 }
 
@@ -170,35 +163,36 @@ void Session::fit_answered(const QByteArray& output) {
   Q_EMIT status_changed();
 }
 
-void Session::answered(Worker::Id id, const json& line) {
+void Session::answered(Worker::Id id, const Line& line) {
   if (id == bound_id_) {
     bound_id_ = 0;
-    if (result_id_ != 0 && take_bound(line, answer_)) Q_EMIT answer_changed();
+    if (result_id_ != 0 && take_bound(*line, answer_)) Q_EMIT answer_changed();
   } else if (id == result_id_) {
     result_id_ = 0;
-    take_answer(line, answer_);
-    answer_.stale = question_.searches();  // until the search has looked for a better way
-    if (!question_.searches()) {
-      answer_.other.reset();
-      answer_.why_not.clear();
-      answer_.notes.clear();
-      answer_.changes.clear();
-      if (answer_.result) details_soon_.start(details_after_ms);
-    }
-    Q_EMIT answer_changed();
+    result_answered(*line);
   } else if (id == details_id_) {
     details_id_ = 0;
-    take_details(line);
+    take_details(*line);
   } else if (id == trace_id_) {
     trace_id_ = 0;
-    if (line.contains("trace")) {
-      take_trace(std::make_shared<const Trace>(read_trace(line["trace"])), answer_title());
-    } else {
-      tracer_.run({"simulate", write_scenario(asked_, "run.json"), "--json", "--trace",
-                   folder_->filePath("run.trace.json")});
-    }
+    trace_answered(line);
   }
   Q_EMIT status_changed();
+}
+
+void Session::result_answered(const json& line) {
+  // the way that was found last may be none on another box: the search says more
+  if (question_.searches() && !line.contains("result")) return;
+  take_answer(line, answer_);
+  answer_.stale = question_.searches();  // until the search has looked for a better way
+  if (!question_.searches()) {
+    answer_.other.reset();
+    answer_.why_not.clear();
+    answer_.notes.clear();
+    answer_.changes.clear();
+    if (answer_.result) details_soon_.start(details_after_ms);
+  }
+  Q_EMIT answer_changed();
 }
 
 json Session::answered_scenario() const {
@@ -216,6 +210,7 @@ void Session::ask_details() {
 /// A worker that does not know what was wanted sends the result alone; then the program is asked.
 void Session::take_details(const json& line) {
   const bool told = line.contains("what_if") || line.contains("settings");
+  if (line.contains("errors") || line.contains("failure")) return;
   if (!told && line.contains("result"))
     return details_.run({"simulate", write_scenario(asked_, "details.json"), "--json"});
   if (!told || !answer_.result) return;
@@ -276,24 +271,6 @@ void Session::unpin() {
   Q_EMIT pinned_changed();
 }
 
-QString Session::answer_title() const {
-  return answer_.result ? QString::fromStdString(reports::scenario_title(*answer_.result))
-                        : QString();
-}
-
-void Session::ask_trace() {
-  if (!answer_.result || trace_id_ != 0 || tracer_.running()) return;
-  trace_id_ = worker_.ask({asked_, {"trace"}, 120});
-  Q_EMIT status_changed();
-}
-
-void Session::take_trace(std::shared_ptr<const Trace> trace, const QString& title) {
-  trace_ = std::move(trace);
-  trace_title_ = title;
-  Q_EMIT trace_changed();
-  Q_EMIT status_changed();
-}
-
 void Session::add_contender(const std::string& label, const result::Result& result) {
   contenders_.push_back({label, result});
   Q_EMIT contenders_changed();
@@ -305,84 +282,16 @@ void Session::remove_contender(std::size_t index) {
   Q_EMIT contenders_changed();
 }
 
-void Session::open(const QStringList& files) {
-  const QPointer<Session> self(this);
-  for (const QString& file : files) {
-    ++reading_;
-    QThreadPool::globalInstance()->start([self, path = file.toStdString()] {
-      auto opened = std::make_shared<Opened>();
-      QString refusal;
-      try {
-        *opened = open_file(path);
-      } catch (const std::exception& error) {
-        refusal = QString::fromStdString(one_sentence(error));
-      }
-      QMetaObject::invokeMethod(
-          qApp,
-          [self, opened, refusal] {
-            if (!self) return;
-            --self->reading_;
-            if (refusal.isEmpty())
-              self->show(std::move(*opened));
-            else
-              Q_EMIT self->refused(refusal);
-            Q_EMIT self->status_changed();
-          },
-          Qt::QueuedConnection);
-    });
-  }
-  Q_EMIT status_changed();
-}
-
-void Session::show(Opened file) {
-  const QString name = QString::fromStdString(file.label);
-  switch (file.kind) {
-    case Opened::Kind::scenario:
-      change(question_of(file.json), "Open " + name);
-      return Q_EMIT opened("what-if", name);
-    case Opened::Kind::model: {
-      Question next = question_;
-      next.model_config = std::move(file.json);
-      next.model = file.label;
-      change(next, "Model " + name);
-      return Q_EMIT opened("what-if", name);
-    }
-    case Opened::Kind::machine: {
-      Question next = question_;
-      next.machine_file = std::move(file.json);
-      next.machine.clear();
-      change(next, "Machine " + name);
-      return Q_EMIT opened("machines", name);
-    }
-    case Opened::Kind::results:
-      for (result::Result& one : file.results) {
-        const std::string label = file.results.size() == 1 ? file.label : one.system;
-        contenders_.push_back({label, std::move(one)});
-      }
-      Q_EMIT contenders_changed();
-      return Q_EMIT opened(contenders_.size() > 1 ? "compare" : "memory", name);
-    case Opened::Kind::trace:
-      take_trace(file.trace, name);
-      return Q_EMIT opened("timeline", name);
-    case Opened::Kind::validation:
-      validation_ = std::move(file.json);
-      Q_EMIT validation_changed();
-      return Q_EMIT opened("validate", name);
-    case Opened::Kind::database:
-      database_ = file.path;
-      Q_EMIT database_changed();
-      return Q_EMIT opened("explore", name);
-  }
-}
-
 bool Session::idle() const {
-  return reading_ == 0 && worker_.waiting() == 0 && !fit_.running() && !details_.running() &&
-         !tracer_.running() && !reporter_.running() && !search_soon_.isActive() &&
-         !details_soon_.isActive();
+  return reading_ == 0 && !reading_trace_ && worker_.waiting() == 0 && !fit_.running() &&
+         !details_.running() && !tracer_.running() && !reporter_.running() &&
+         !search_soon_.isActive() && !details_soon_.isActive();
 }
+
+QString Session::own_path(const QString& name) const { return folder_->filePath(name); }
 
 QString Session::write_scenario(const json& scenario, const QString& name) {
-  const QString path = folder_->filePath(name);
+  const QString path = own_path(name);
   QFile file(path);
   if (file.open(QIODevice::WriteOnly)) file.write(QByteArray::fromStdString(scenario.dump(1)));
   return path;

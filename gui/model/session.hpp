@@ -9,9 +9,11 @@
 #include <QTimer>
 #include <QUndoStack>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 class QTemporaryDir;
@@ -54,8 +56,12 @@ class Session : public QObject {
 
   /// Reads files aside and shows what they hold; `opened` or `refused` for each.
   void open(const QStringList& files);
+  /// Asks about a scenario that stands alone.
+  void open_scenario(const nlohmann::json& scenario, const QString& name);
   /// Works out the timeline of the answer.
   void ask_trace();
+  /// The trace is of an answer that was given before the present one.
+  bool trace_is_old() const;
   /// One page of HTML about the answer; `told` or `refused` when it is there.
   void write_report(const QString& path);
   const std::shared_ptr<const Trace>& trace() const { return trace_; }
@@ -65,6 +71,13 @@ class Session : public QObject {
   void add_contender(const std::string& label, const result::Result& result);
   void remove_contender(std::size_t index);
   const nlohmann::json& validation() const { return validation_; }
+  void take_validation(nlohmann::json validation);
+  /// Shows the trace in a file under that name.
+  void read_trace_of(const QString& path, const QString& title);
+  /// A path for `name` that goes with the session.
+  QString own_path(const QString& name) const;
+  /// Writes a scenario there.
+  QString write_scenario(const nlohmann::json& scenario, const QString& name);
   const std::string& database() const { return database_; }
 
   /// Nothing is being read or worked out.
@@ -93,14 +106,18 @@ class Session : public QObject {
   void search();
   void ask_worker(const std::string& system_when_open);
   void ask_details();
-  void answered(Worker::Id id, const nlohmann::json& line);
+  void answered(Worker::Id id, const Line& line);
+  void result_answered(const nlohmann::json& line);
+  void trace_answered(const Line& line);
+  /// Reads a trace on a thread of its own and shows it, unless another was asked for meanwhile.
+  void read_aside(std::function<Trace()> read);
   void take_details(const nlohmann::json& line);
   void details_arrived(const QByteArray& json);
   void fit_answered(const QByteArray& json);
   void failed(const QString& why);
   void show(Opened opened);
-  void take_trace(std::shared_ptr<const Trace> trace, const QString& title);
-  QString write_scenario(const nlohmann::json& scenario, const QString& name);
+  void take_trace(std::shared_ptr<const Trace> trace, const QString& title,
+                  nlohmann::json scenario);
   QStringList fit_words();
   QString answer_title() const;
 
@@ -119,11 +136,16 @@ class Session : public QObject {
   QTimer search_soon_, details_soon_;
   std::unique_ptr<QTemporaryDir> folder_;
   std::shared_ptr<const Trace> trace_;
-  QString trace_title_;
+  QString trace_title_, asked_trace_title_;
+  nlohmann::json trace_scenario_;  ///< that the trace is of; null: of a file
+  nlohmann::json asked_trace_;     ///< that one was asked for
+  std::pair<std::uint64_t, std::uint64_t> asked_capacities_;  ///< of it: GPU, host
+  quint64 trace_number_ = 0;  ///< of the trace that was asked for last
   std::vector<Contender> contenders_;
   nlohmann::json validation_;
   std::string database_;
   int reading_ = 0;
+  bool reading_trace_ = false;
 };
 
 }  // namespace spillway::gui

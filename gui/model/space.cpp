@@ -14,6 +14,8 @@ using nlohmann::json;
 namespace {
 
 Cell cell_of(const json& value) {
+  if (value.is_number_unsigned())
+    return number_cell(qt(reports::human_count(value.get<std::uint64_t>())), value.get<double>());
   if (value.is_number())
     return number_cell(qt(reports::human_number(value.get<double>())), value.get<double>());
   if (value.is_null()) return text_cell("");
@@ -55,6 +57,19 @@ SpacePoints read_space_points(const std::string& database) {
   for (const std::string& axis : read.space.axes)
     if (with_numbers.contains(axis)) read.numbers.push_back(axis);
   return read;
+}
+
+const explore::PointRow* point_of(const SpacePoints& space, std::uint64_t number) {
+  const auto found = std::partition_point(  // the store gives them by number
+      space.points.begin(), space.points.end(),
+      [number](const explore::PointRow& point) { return point.number < number; });
+  return found != space.points.end() && found->number == number ? &*found : nullptr;
+}
+
+json scenario_of_point(const std::string& database, const std::string& key) {
+  explore::Store store(database, explore::Database::Access::read);
+  const json result = store.result(key);
+  return result.is_object() ? result.value("scenario", json()) : json();
 }
 
 std::optional<double> number_of(const explore::PointRow& point, const std::string& name) {

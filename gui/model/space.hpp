@@ -21,6 +21,13 @@ struct SpacePoints {
 /// The space that was begun last. Opens the file to read alone, and lets go of it again.
 SpacePoints read_space_points(const std::string& database);
 
+/// The point of that number; nullptr without one.
+const explore::PointRow* point_of(const SpacePoints& space, std::uint64_t number);
+
+/// The whole scenario of a point, which a database keeps of those on a front; null of others.
+///   Throws  ScenarioError, DeviceError
+nlohmann::json scenario_of_point(const std::string& database, const std::string& key);
+
 /// The value of an axis or objective of a point.
 ///   Result  nothing where it has none, or no number
 std::optional<double> number_of(const explore::PointRow& point, const std::string& name);

@@ -47,7 +47,7 @@ Figure cost_of(const Result& r) {
   std::string text = r.price_usd ? reports::human_price(*r.price_usd) : "-";
   std::string below = r.price_usd ? "the box" : "no prices known";
   if (r.run && r.run->usd.energy)
-    below += ", " + reports::human_price(*r.run->usd.energy) + " of energy";
+    below = "and " + reports::human_price(*r.run->usd.energy) + " of energy";
   return figure_of("Cost", text, below);
 }
 
@@ -308,8 +308,9 @@ void put_differences(const std::vector<std::pair<QString, const Result*>>& resul
         continue;
       }
       const double share = *value / *first - 1;
-      Cell cell = number_cell(qt(reports::human_change(share)), share);
-      cell.mood = std::abs(share) < 0.0005               ? Cell::Mood::quiet
+      const bool same = std::abs(share) < 0.0005;
+      Cell cell = number_cell(same ? QString("=") : qt(reports::human_change(share)), share);
+      cell.mood = same                                   ? Cell::Mood::quiet
                   : (share < 0) == metric.less_is_better ? Cell::Mood::good
                                                          : Cell::Mood::bad;
       row.push_back(cell);

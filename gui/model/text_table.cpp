@@ -48,7 +48,9 @@ QVariant TextTable::headerData(int section, Qt::Orientation orientation, int rol
   if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
   if (role == Qt::DisplayRole) return headers_[static_cast<std::size_t>(section)];
   if (role == Qt::TextAlignmentRole) {
-    const bool right = !rows_.empty() && rows_.front()[static_cast<std::size_t>(section)].is_number;
+    const auto column = static_cast<std::size_t>(section);
+    const bool right = std::any_of(rows_.begin(), rows_.end(),
+                                   [column](const auto& row) { return row[column].is_number; });
     return QVariant::fromValue(
         Qt::Alignment((right ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter));
   }

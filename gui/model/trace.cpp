@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <string_view>
 #include <tuple>
 
@@ -113,6 +114,63 @@ void add_total(Counter& counter) {
   }
 }
 
+using ThreadId = std::pair<std::int64_t, std::int64_t>;
+
+/// Slices by thread and by one of their ends.
+class Edges {
+ public:
+  void add(const ThreadId& thread, Instant at, const Slice& slice) {
+    all_.push_back({thread, at, &slice});
+  }
+  void sort() {
+    std::stable_sort(all_.begin(), all_.end(), [](const Edge& a, const Edge& b) {
+      return std::tie(a.thread, a.at) < std::tie(b.thread, b.at);
+    });
+  }
+  /// The slice of the thread whose end is at that instant; nullptr without one.
+  const Slice* at(const ThreadId& thread, Instant at) const {
+    const auto found = first_from(thread, at);
+    return found != all_.end() && found->thread == thread && found->at == at ? found->slice
+                                                                             : nullptr;
+  }
+  /// Of slices by their starts the last that began before `at`, if it is open then.
+  const Slice* open_at(const ThreadId& thread, Instant at) const {
+    const auto after = first_from(thread, at);
+    if (after == all_.begin()) return nullptr;
+    const Edge& before = *std::prev(after);
+    return before.thread == thread && before.slice->end >= at ? before.slice : nullptr;
+  }
+
+ private:
+  struct Edge {
+    ThreadId thread;
+    Instant at;
+    const Slice* slice;
+  };
+
+  std::vector<Edge>::const_iterator first_from(const ThreadId& thread, Instant at) const {
+    return std::partition_point(all_.begin(), all_.end(), [&](const Edge& edge) {
+      return std::tie(edge.thread, edge.at) < std::tie(thread, at);
+    });
+  }
+
+  std::vector<Edge> all_;
+};
+
+/// Where a slice went among the lanes of its track.
+std::optional<SliceAt> place_of(const Trace& trace, std::uint32_t track, const Slice& slice) {
+  const std::vector<Lane>& lanes = trace.tracks[track].lanes;
+  for (std::uint32_t lane = 0; lane < lanes.size(); ++lane) {
+    const std::vector<Slice>& all = lanes[lane].slices;
+    auto at = std::partition_point(all.begin(), all.end(),
+                                   [&](const Slice& one) { return one.start < slice.start; });
+    for (; at != all.end() && at->start == slice.start; ++at)
+      if (at->end == slice.end && at->name == slice.name)
+        return SliceAt{track, lane, static_cast<std::uint32_t>(at - all.begin())};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::size_t Lane::first_after(Instant at) const {
@@ -149,6 +207,14 @@ std::uint64_t Series::at(Instant when) const {
       std::upper_bound(samples.begin(), samples.end(), when,
                        [](Instant at, const Sample& sample) { return at < sample.at; });
   return after == samples.begin() ? 0 : std::prev(after)->value;
+}
+
+void put_capacities(Trace& trace, std::uint64_t gpu_bytes, std::uint64_t host_bytes) {
+  for (Counter& counter : trace.counters) {
+    if (counter.unit != "bytes" || !counter.name.ends_with(" memory")) continue;
+    if (counter.name.starts_with("gpu ")) counter.capacity = gpu_bytes;
+    if (counter.name.starts_with("host")) counter.capacity = host_bytes;
+  }
 }
 
 std::uint32_t TraceBuilder::number_of(const std::string& name) {
@@ -255,31 +321,30 @@ void TraceBuilder::add_counters(Trace& trace) {
 }
 
 void TraceBuilder::add_flows(Trace& trace) {
+  if (flows_.empty()) return;
   std::map<TrackName, std::uint32_t> by_name;
   for (std::uint32_t i = 0; i < trace.tracks.size(); ++i)
     by_name[{trace.tracks[i].process, trace.tracks[i].name}] = i;
-  // an end lies in the slice of its track that is open then, the one that begins there first
-  const auto place = [&](const std::pair<ThreadId, Instant>& end) -> std::vector<SliceAt> {
+  Edges begins, ends;
+  for (const Raw& raw : slices_) {
+    begins.add(raw.thread, raw.slice.start, raw.slice);
+    ends.add(raw.thread, raw.slice.end, raw.slice);
+  }
+  begins.sort();
+  ends.sort();
+  // one leaves where its operation ends, and arrives where it begins: operations of a thread touch
+  const auto place = [&](const FlowEnd& end, const Edges& edges) -> std::optional<SliceAt> {
+    const Slice* slice = edges.at(end.first, end.second);
+    if (!slice) slice = begins.open_at(end.first, end.second);
     const auto track = by_name.find(track_of(end.first));
-    if (track == by_name.end()) return {};
-    const std::vector<Lane>& lanes = trace.tracks[track->second].lanes;
-    std::vector<SliceAt> open;
-    for (std::uint32_t lane = 0; lane < lanes.size(); ++lane) {
-      const std::size_t i = lanes[lane].first_after(end.second - 1);
-      if (i >= lanes[lane].slices.size() || lanes[lane].slices[i].start > end.second) continue;
-      const SliceAt at{track->second, lane, static_cast<std::uint32_t>(i)};
-      if (lanes[lane].slices[i].start == end.second)
-        open.insert(open.begin(), at);
-      else
-        open.push_back(at);
-    }
-    return open;
+    if (!slice || track == by_name.end()) return std::nullopt;
+    return place_of(trace, track->second, *slice);
   };
-  for (const auto& [id, ends] : flows_)
-    for (const auto& from : ends.from)
-      for (const auto& to : ends.to) {
-        const auto a = place(from), b = place(to);
-        if (!a.empty() && !b.empty()) trace.flows.push_back({a.front(), b.front()});
+  for (const auto& [id, both] : flows_)
+    for (const auto& from : both.from)
+      for (const auto& to : both.to) {
+        const auto a = place(from, ends), b = place(to, begins);
+        if (a && b) trace.flows.push_back({*a, *b});
       }
 }
 

@@ -112,6 +112,9 @@ struct Trace {
   const Track& track_of(const SliceAt& place) const { return tracks[place.track]; }
 };
 
+/// Gives counters of memory what the machine has, which traces do not say.
+void put_capacities(Trace& trace, std::uint64_t gpu_bytes, std::uint64_t host_bytes);
+
 /// Puts a trace together from its events, in any order.
 class TraceBuilder {
  public:
@@ -121,7 +124,8 @@ class TraceBuilder {
              const std::string& phase, Instant start, Instant end, std::uint64_t bytes);
   void sample(const std::string& counter, const std::string& series, Instant at,
               std::uint64_t value);
-  /// One end of a flow; both ends have the same id and lie inside a slice of their thread.
+  /// One end of a flow; both have the same id. It starts where a slice of its thread ends, or is
+  /// open, and goes to one that begins there, or is open.
   void flow_end(const std::string& id, bool starts, std::int64_t process, std::int64_t thread,
                 Instant at);
   std::size_t slices() const { return slices_.size(); }
@@ -135,8 +139,9 @@ class TraceBuilder {
     ThreadId thread;
     Slice slice;
   };
+  using FlowEnd = std::pair<ThreadId, Instant>;
   struct FlowEnds {
-    std::vector<std::pair<ThreadId, Instant>> from, to;
+    std::vector<FlowEnd> from, to;
   };
   using TrackName = std::pair<std::string, std::string>;
 

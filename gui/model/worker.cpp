@@ -1,13 +1,16 @@
 #include "gui/model/worker.hpp"
 
+#include "gui/model/answer.hpp"
+#include "gui/model/text.hpp"
+
 #include <QCoreApplication>
 #include <QFileInfo>
 #include <QPointer>
 #include <QStandardPaths>
 #include <QThreadPool>
 
-#include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace spillway::gui {
 
@@ -18,11 +21,13 @@ namespace {
 /// Lines of more bytes are parsed on another thread: 1 MB takes 10 ms.
 constexpr int long_line = 200'000;
 
-QString text_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string()
-             ? QString::fromStdString(found->get<std::string>())
-             : QString();
+QByteArray line_of(const json& value) {
+  return QByteArray::fromStdString(value.dump(-1, ' ', false, json::error_handler_t::replace) +
+                                   "\n");
+}
+
+Line parsed(const QByteArray& line) {
+  return std::make_shared<const json>(json::parse(line.begin(), line.end(), nullptr, false));
 }
 
 }  // namespace
@@ -37,17 +42,8 @@ QString spillway_program() {
 }
 
 QString complaints_in(const json& answer) {
-  if (!answer.is_object() || !answer.contains("errors") || !answer["errors"].is_array()) return "";
-  QStringList all;
-  for (const json& one : answer["errors"]) {
-    if (!one.is_object()) continue;
-    QString text = text_of(one, "path");
-    if (!text.isEmpty()) text += ": ";
-    text += text_of(one, "message");
-    if (const QString hint = text_of(one, "hint"); !hint.isEmpty()) text += "; " + hint;
-    all << text;
-  }
-  return all.join('\n');
+  return answer.is_object() && answer.contains("errors") ? qt(words_of_errors(answer["errors"]))
+                                                         : QString();
 }
 
 Worker::Worker(QString program, QStringList arguments, QObject* parent)
@@ -75,20 +71,21 @@ Worker::Id Worker::ask(const Request& request) {
   const Id id = next_++;
   json line = {{"id", id}, {"scenario", request.scenario}, {"limit_s", request.limit_s}};
   if (!request.want.empty()) line["want"] = request.want;
-  waiting_.emplace(id, json());
-  if (process_.state() == QProcess::NotRunning) process_.start(program_, arguments_);
-  send(line);
+  waiting_.emplace(id, line_of(line));
+  if (process_.state() == QProcess::NotRunning) {
+    heard_ = false;
+    process_.start(program_, arguments_);
+  }
+  send(waiting_[id]);
   return id;
 }
 
 void Worker::cancel(Id id) {
-  if (waiting_.erase(id) > 0 && process_.state() != QProcess::NotRunning) send({{"cancel", id}});
+  if (waiting_.erase(id) > 0 && process_.state() != QProcess::NotRunning)
+    send(line_of({{"cancel", id}}));
 }
 
-void Worker::send(const json& line) {
-  process_.write(
-      QByteArray::fromStdString(line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"));
-}
+void Worker::send(const QByteArray& line) { process_.write(line); }
 
 void Worker::read() {
   unread_ += process_.readAllStandardOutput();
@@ -99,40 +96,51 @@ void Worker::read() {
 }
 
 void Worker::take(const QByteArray& line) {
+  heard_ = true;
   if (line.size() > long_line) return parse_aside(line);
-  deliver(json::parse(line.begin(), line.end(), nullptr, false));
+  deliver(parsed(line));
 }
 
 void Worker::parse_aside(const QByteArray& line) {
   const QPointer<Worker> self(this);
   QThreadPool::globalInstance()->start([self, line] {
-    auto answer = std::make_shared<json>(json::parse(line.begin(), line.end(), nullptr, false));
     QMetaObject::invokeMethod(
         qApp,
-        [self, answer] {
-          if (self) self->deliver(*answer);
+        [self, answer = parsed(line)] {
+          if (self) self->deliver(answer);
         },
         Qt::QueuedConnection);
   });
 }
 
-void Worker::deliver(const json& answer) {
+void Worker::deliver(const Line& line) {
+  const json& answer = *line;
   if (!answer.is_object() || !answer.contains("id") || !answer["id"].is_number_unsigned()) return;
   const Id id = answer["id"].get<Id>();
   if (!waiting_.contains(id)) return;  // cancelled
-  const bool is_last = answer.contains("result") || answer.contains("errors") ||
-                       answer.contains("failure") || !answer.contains("progress");
-  if (!is_last) {
+  if (answer.contains("progress")) {
     Q_EMIT progressed(id, answer["progress"]);
     return;
   }
   waiting_.erase(id);
-  Q_EMIT answered(id, answer);
+  Q_EMIT answered(id, line);
+}
+
+bool Worker::start_older() {
+  const bool has_options = arguments_.size() > 1 && arguments_[0] == "worker";
+  if (heard_ || !has_options || process_.exitStatus() != QProcess::NormalExit ||
+      process_.exitCode() == 0)
+    return false;
+  arguments_ = {"worker"};
+  process_.start(program_, arguments_);
+  for (const auto& [id, line] : waiting_) send(line);
+  return true;
 }
 
 void Worker::ended(const QString& why) {
   read();  // what it wrote before
   unread_.clear();
+  if (process_.error() != QProcess::FailedToStart && start_older()) return;
   const auto lost = std::exchange(waiting_, {});
   for (const auto& [id, line] : lost) Q_EMIT failed(id, why);
 }

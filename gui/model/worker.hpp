@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,17 +22,21 @@ struct Request {
   double limit_s = 60;
 };
 
+/// A line of a worker: large ones are shared, not copied, and may be read on any thread.
+using Line = std::shared_ptr<const nlohmann::json>;
+
 /// Owns a `spillway worker` process and speaks its protocol (FORMATS, "worker"): lines out in any
 /// order, with further keys or without some. Starts the process with the first request, and again
-/// after it ended; what was asked of one that ended has failed.
+/// after it ended; what was asked of one that ended has failed. One that ends at once, since it is
+/// older than `--jobs`, is started again without options and asked the same.
 class Worker : public QObject {
   Q_OBJECT
 
  public:
   using Id = std::uint64_t;
 
-  explicit Worker(QString program = spillway_program(), QStringList arguments = {"worker"},
-                  QObject* parent = nullptr);
+  explicit Worker(QString program = spillway_program(),
+                  QStringList arguments = {"worker", "--jobs", "2"}, QObject* parent = nullptr);
   ~Worker() override;
 
   /// The answer arrives as `answered` or `failed` with this number, once, unless it is cancelled.
@@ -42,24 +47,26 @@ class Worker : public QObject {
 
  Q_SIGNALS:
   /// The whole line: "result", "errors" or "failure", and a key for each that was wanted.
-  void answered(spillway::gui::Worker::Id id, const nlohmann::json& answer);
+  void answered(spillway::gui::Worker::Id id, const spillway::gui::Line& answer);
   void progressed(spillway::gui::Worker::Id id, const nlohmann::json& progress);
   /// The process could not be started, or ended; a sentence.
   void failed(spillway::gui::Worker::Id id, const QString& why);
 
  private:
-  void send(const nlohmann::json& line);
+  void send(const QByteArray& line);
   void read();
   void take(const QByteArray& line);
   void parse_aside(const QByteArray& line);
-  void deliver(const nlohmann::json& answer);
+  void deliver(const Line& answer);
+  bool start_older();
   void ended(const QString& why);
 
   QString program_;
   QStringList arguments_;
   QProcess process_;
   QByteArray unread_;
-  std::map<Id, nlohmann::json> waiting_;  ///< line that asked
+  std::map<Id, QByteArray> waiting_;  ///< line that asked
+  bool heard_ = false;                ///< this process has answered something
   Id next_ = 1;
 };
 

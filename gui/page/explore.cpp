@@ -1,5 +1,6 @@
 #include "gui/page/explore.hpp"
 
+#include "gui/model/text.hpp"
 #include "gui/page/parts.hpp"
 
 #include <QCoreApplication>
@@ -58,9 +59,11 @@ ExplorePage::ExplorePage(Session& session, QWidget* parent) : Page(session, pare
       if (table_.index(row, 0).data().toULongLong() == number) return view_->selectRow(row);
   });
   connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
-          [this](const QModelIndex& row) {
-            chart_->select(row.siblingAtColumn(0).data().toULongLong());
-          });
+          [this](const QModelIndex& row) { choose(row.siblingAtColumn(0).data().toULongLong()); });
+  connect(view_, &QTableView::activated, this, [this](const QModelIndex& row) {
+    open_point(row.siblingAtColumn(0).data().toULongLong());
+  });
+  connect(chart_, &Scatter::opened, this, &ExplorePage::open_point);
   open();
 }
 
@@ -83,6 +86,12 @@ QWidget* ExplorePage::tools() {
   filter_->setAccessibleName("Filter");
   filter_->setClearButtonEnabled(true);
   row->addWidget(filter_, 1);
+  open_ = new QPushButton("&Open in What-if");
+  open_->setToolTip("Also by a double click on a point; points of the front keep their scenario");
+  open_->setEnabled(false);
+  row->addWidget(open_);
+  connect(open_, &QPushButton::clicked, this,
+          [this] { open_point(view_->currentIndex().siblingAtColumn(0).data().toULongLong()); });
   connect(x_, &QComboBox::activated, this, &ExplorePage::show_chart);
   connect(y_, &QComboBox::activated, this, &ExplorePage::show_chart);
   connect(only_front_, &QCheckBox::toggled, this, &ExplorePage::show_points);
@@ -151,6 +160,41 @@ void ExplorePage::show_chart() {
     if (across && upwards) points.push_back({*across, *upwards, point.front, point.number});
   }
   chart_->set(x_->currentText(), y_->currentText(), std::move(points));
+}
+
+void ExplorePage::choose(quint64 number) {
+  chart_->select(number);
+  const auto point = point_of(space_, number);
+  open_->setEnabled(point && point->front);
+}
+
+void ExplorePage::open_point(quint64 number) {
+  const auto point = point_of(space_, number);
+  if (!point) return;
+  if (!point->front) return Q_EMIT session_.refused("only points of the front keep their scenario");
+  ++opening_;
+  const QPointer<ExplorePage> self(this);
+  const QString name = QString("point %1 of %2").arg(number).arg(qt(space_.space.name));
+  QThreadPool::globalInstance()->start([self, name, path = session_.database(), key = point->key] {
+    nlohmann::json scenario;
+    QString refusal = "its scenario is not in the database";
+    try {
+      scenario = scenario_of_point(path, key);
+    } catch (const std::exception& error) {
+      refusal = qt(one_sentence(error));
+    }
+    QMetaObject::invokeMethod(
+        qApp,
+        [self, name, scenario, refusal] {
+          if (!self) return;
+          --self->opening_;
+          if (scenario.is_object())
+            self->session_.open_scenario(scenario, name);
+          else
+            Q_EMIT self->session_.refused(name + ": " + refusal);
+        },
+        Qt::QueuedConnection);
+  });
 }
 
 QString ExplorePage::command() const {

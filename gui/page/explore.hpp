@@ -8,13 +8,14 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QTableView>
 #include <QTimer>
 
 namespace spillway::gui {
 
 /// The points of a database of explorations, read again while it is filled: the front, a table, and
-/// why a point is not on the front.
+/// why a point is not on the front. A point of the front opens in What-if.
 class ExplorePage : public Page {
   Q_OBJECT
 
@@ -24,7 +25,7 @@ class ExplorePage : public Page {
   QString command() const override;
   QString text() const override { return table_.as_text(); }
   QWidget* first_field() override { return view_; }
-  bool busy() const override { return reading_; }
+  bool busy() const override { return reading_ || opening_ > 0; }
 
  private:
   QWidget* tools();
@@ -33,6 +34,8 @@ class ExplorePage : public Page {
   void take(SpacePoints space);
   void show_points();
   void show_chart();
+  void choose(quint64 number);
+  void open_point(quint64 number);
 
   SpacePoints space_;
   TextTable table_;
@@ -41,10 +44,12 @@ class ExplorePage : public Page {
   QComboBox *x_, *y_;
   QLineEdit* filter_;
   QCheckBox* only_front_;
+  QPushButton* open_;
   QLabel *words_, *empty_;
   QWidget* whole_;
   QTimer again_;
   bool reading_ = false;
+  int opening_ = 0;  ///< points whose scenarios are being read
   qint64 read_at_ = 0;
 };
 

@@ -183,7 +183,7 @@ void TimelinePage::show_selection() {
 }
 
 void TimelinePage::shown() {
-  if (!session_.trace()) session_.ask_trace();
+  if (!session_.trace() || session_.trace_is_old()) session_.ask_trace();
 }
 
 QString TimelinePage::command() const {

@@ -1,4 +1,5 @@
 #include "gui/model/answer.hpp"
+#include "scenarios/description/complaint_json.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -25,29 +26,32 @@ TEST(Answer, TakesAWorkersResult) {
   EXPECT_EQ(answer.result->step_time_s, 2);
 }
 
-TEST(Answer, TakesWhatOtherKeysSayAndSortsSteps) {
+TEST(Answer, TakesWhatOtherKeysSay) {
   Answer answer;
-  take_answer(
-      {{"result", result_of(2)},
-       {"settings", {{{"path", "a.b"}, {"value", "1"}, {"source", "default"}}}},
-       {"what_if",
-        {{{"name", "slow"}, {"step_time_s", 1.9}},
-         {{"name", "none"}, {"step_time_s", nullptr}},
-         {{"name", "fast"}, {"step_time_s", 1.0}, {"tokens_per_s", 100}}}},
-       {"remedy", {{"memory", {{"words", "more"}, {"set", {"x=1"}}}}, {"change", nullptr}}}},
-      answer);
+  take_answer({{"result", result_of(2)},
+               {"settings", {{{"path", "a.b"}, {"value", "1"}, {"source", "default"}}}},
+               {"what_if",
+                {{{"name", "fast"}, {"step_time_s", 1.0}, {"tokens_per_s", 100}},
+                 {{"name", "slow"}, {"step_time_s", 1.9}},
+                 {{"name", "none"}, {"step_time_s", nullptr}}}},
+               {"remedy",
+                {{"memory", {{"words", "more"}, {"set", {"x=1"}}, {"result", result_of(3)}}},
+                 {"change", nullptr}}}},
+              answer);
   ASSERT_EQ(answer.steps.size(), 3u);
   EXPECT_EQ(answer.steps[0].name, "fast");
   EXPECT_FALSE(answer.steps[2].step_time_s);
   EXPECT_EQ(answer.settings[0].path, "a.b");
   ASSERT_EQ(answer.changes.size(), 1u);
   EXPECT_EQ(answer.changes[0].overrides[0], "x=1");
+  EXPECT_EQ(answer.changes[0].step_time_s, 3);
 }
 
 TEST(Answer, SaysWhatIsWrong) {
   Answer answer;
-  take_answer({{"errors", {{{"path", "model"}, {"message", "no such"}, {"hint", "gpt2"}}}}},
-              answer);
+  json complaints;
+  to_json(complaints["errors"][0], description::Complaint{"", 0, 0, "model", "no such", "gpt2"});
+  take_answer(complaints, answer);
   EXPECT_EQ(answer.state, Answer::State::failed);
   EXPECT_EQ(answer.failure, "model: no such; gpt2");
   take_answer({{"failure", "took too long"}}, answer);
@@ -70,7 +74,8 @@ TEST(Answer, MarksABoundUntilEventsCome) {
 
 TEST(Answer, ShowsWhatPeopleCanRunOfASearch) {
   const Answer answer =
-      answer_of_fit({{"fits", true},
+      answer_of_fit({{"schema", "spillway/answer/fit/1"},
+                     {"fits", true},
                      {"runnable", result_of(4)},
                      {"best", result_of(2)},
                      {"change", {{"words", "one more drive"}, {"set", {"a=2"}}}}});
@@ -82,12 +87,23 @@ TEST(Answer, ShowsWhatPeopleCanRunOfASearch) {
 }
 
 TEST(Answer, SaysWhyNothingFits) {
-  const Answer answer = answer_of_fit({{"fits", false},
+  const Answer answer = answer_of_fit({{"schema", "spillway/answer/fit/1"},
+                                       {"fits", false},
                                        {"runnable", nullptr},
                                        {"best", nullptr},
                                        {"why_not", "host is too small"}});
   EXPECT_FALSE(answer.fits());
   EXPECT_EQ(answer.why_not, "host is too small");
+}
+
+TEST(Answer, NamesWhatAProgramOfAnotherVersionWrote) {
+  const Answer fit = answer_of_fit({{"schema", "spillway/answer/fit/9"}});
+  EXPECT_EQ(fit.state, Answer::State::failed);
+  EXPECT_NE(fit.failure.find("answer fit version 9"), std::string::npos) << fit.failure;
+  Answer answer;
+  take_answer({{"result", result_of(2)}, {"what_if", 3}}, answer);
+  EXPECT_EQ(answer.state, Answer::State::failed);
+  EXPECT_NE(answer.failure.find("what_if"), std::string::npos) << answer.failure;
 }
 
 TEST(Answer, SurvivesJsonOfAnyKind) {

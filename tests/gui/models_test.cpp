@@ -6,12 +6,12 @@
 #include "gui/model/validation_table.hpp"
 
 #include <gtest/gtest.h>
-#include <QAbstractItemModelTest>
+#include <QAbstractItemModelTester>
 
 namespace spillway::gui {
 namespace {
 
-using Checker = QAbstractItemModelTest;
+using Checker = QAbstractItemModelTester;
 using nlohmann::json;
 
 result::Result sample() {

@@ -78,6 +78,18 @@ TEST(Trace, StacksTheCountersOfATiersPurposes) {
   EXPECT_EQ(trace.counters[1].unit, "bytes_per_s");
 }
 
+TEST(Trace, TakesWhatTheMachineHasForItsTiers) {
+  TraceBuilder builder;
+  builder.sample("gpu 0 memory", "bytes", 0, 7);
+  builder.sample("host memory", "bytes", 0, 3);
+  builder.sample("nvme rate", "bytes_per_s", 0, 100);
+  Trace trace = builder.finish();
+  put_capacities(trace, 24, 64);
+  EXPECT_EQ(trace.counters[0].capacity, 24u);
+  EXPECT_EQ(trace.counters[1].capacity, 64u);
+  EXPECT_EQ(trace.counters[2].capacity, 0u);
+}
+
 TEST(Trace, ReadsWhatTheProgramWrites) {
   result::Trace written;
   written.spans.push_back({"rank 0 compute", "kernel", "forward", 1.5, 2.0, 0});
@@ -104,6 +116,39 @@ TEST(Trace, JoinsTheEndsOfAFlow) {
       "a.json");
   ASSERT_EQ(trace.flows.size(), 1u);
   EXPECT_EQ(trace.name_of(trace.flows[0].from), "store");
+  EXPECT_EQ(trace.name_of(trace.flows[0].to), "load");
+}
+
+TEST(Trace, EndsAnArrowAtTheLoadThatBeginsWhereAnotherEnds) {
+  // on thread 1 two stores touch at 2, on thread 2 two loads at 7; another lane is open at both
+  const Trace trace = read_trace(
+      R"json([{"ph":"X","pid":1,"tid":1,"ts":0,"dur":2,"name":"store a"},
+          {"ph":"X","pid":1,"tid":1,"ts":2,"dur":2,"name":"store b"},
+          {"ph":"X","pid":1,"tid":2,"ts":5,"dur":2,"name":"load b"},
+          {"ph":"X","pid":1,"tid":2,"ts":7,"dur":2,"name":"load a"},
+          {"ph":"X","pid":1,"tid":3,"ts":0,"dur":9,"name":"other"},
+          {"ph":"M","pid":1,"tid":2,"name":"thread_name","args":{"name":"nvme"}},
+          {"ph":"M","pid":1,"tid":3,"name":"thread_name","args":{"name":"nvme (2)"
+}
+},
+          {"ph":"s","pid":1,"tid":1,"ts":2,"id":7,"cat":"c","name":"f"},
+          {"ph":"f","pid":1,"tid":2,"ts":7,"id":7,"cat":"c","name":"f"}])json",
+      "a.json");
+  ASSERT_EQ(trace.flows.size(), 1u);
+  EXPECT_EQ(trace.name_of(trace.flows[0].from), "store a");
+  EXPECT_EQ(trace.name_of(trace.flows[0].to), "load a");
+}
+
+TEST(Trace, JoinsAFlowInsideBars) {
+  const Trace trace = read_trace(
+      R"([{"ph":"X","pid":1,"tid":1,"ts":0,"dur":4,"name":"store"},
+          {"ph":"X","pid":1,"tid":2,"ts":5,"dur":4,"name":"load"},
+          {"ph":"s","pid":1,"tid":1,"ts":2,"id":7,"cat":"c","name":"f"},
+          {"ph":"f","pid":1,"tid":2,"ts":6,"id":7,"cat":"c","name":"f"},
+          {"ph":"s","pid":1,"tid":1,"ts":20,"id":8,"cat":"c","name":"f"},
+          {"ph":"f","pid":1,"tid":2,"ts":6,"id":8,"cat":"c","name":"f"}])",
+      "a.json");
+  ASSERT_EQ(trace.flows.size(), 1u);  // the second leaves where nothing is
   EXPECT_EQ(trace.name_of(trace.flows[0].to), "load");
 }
 

@@ -3,11 +3,11 @@
 #include "gui/app/palette_dialog.hpp"
 #include "gui/app/pictures.hpp"
 #include "gui/page/timeline.hpp"
+#include "tests/gui/until.hpp"
 
 #include <gtest/gtest.h>
 #include <QApplication>
 #include <QDir>
-#include <QElapsedTimer>
 #include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTest>
@@ -20,15 +20,6 @@ namespace spillway::gui {
 namespace {
 
 const QString root = SPILLWAY_SOURCE_DIR;
-
-template <class Done>
-bool in_time(const Done& done, int most_ms = 30'000) {
-  QElapsedTimer clock;
-  clock.start();
-  while (!done() && clock.elapsed() < most_ms)
-    QApplication::processEvents(QEventLoop::AllEvents, 20);
-  return done();
-}
 
 std::shared_ptr<const Trace> many_slices(int count) {
   TraceBuilder builder;
@@ -44,7 +35,7 @@ TEST(Window, AnswersItsFirstQuestion) {
   Window window(session);
   window.show();
   session.ask();
-  ASSERT_TRUE(in_time([&] { return window.idle(); }));
+  ASSERT_TRUE(until([&] { return window.idle(); }));
   EXPECT_TRUE(session.answer().fits()) << session.answer().failure << session.answer().why_not;
   EXPECT_TRUE(window.page()->text().contains("tokens/s"));
 }
@@ -86,9 +77,9 @@ TEST(Window, OpensAScenarioAndRefusesWhatItCannotRead) {
   QObject::connect(&session, &Session::refused, &window,
                    [&](const QString& sentence) { refusals << sentence; });
   session.open({root + "/scenarios/examples/tiny.json", root + "/README.md"});
-  ASSERT_TRUE(in_time([&] { return !refusals.isEmpty() && !session.question().searches(); }));
+  ASSERT_TRUE(until([&] { return !refusals.isEmpty() && !session.question().searches(); }));
   EXPECT_TRUE(refusals[0].contains("README.md"));
-  ASSERT_TRUE(in_time([&] { return window.idle(); }));
+  ASSERT_TRUE(until([&] { return window.idle(); }));
   EXPECT_TRUE(session.answer().result) << session.answer().failure;
 }
 
