@@ -153,6 +153,12 @@ QString count_text(double count) {
   return QString::number(count, 'f', 0);
 }
 
+QString name_of_file(const nlohmann::json& machine) {
+  const auto name = machine.find("name");
+  return name != machine.end() && name->is_string() ? qt(name->get<std::string>())
+                                                    : QString("a machine file");
+}
+
 constexpr const char* best_way = "Best that fits (search)";
 constexpr const char* own_box = "Parts";
 
@@ -196,6 +202,7 @@ void QuestionForm::add_model(QFormLayout* form) {
   add_row(form, "&Model", model_);
   const auto chosen = [this] {
     const QString name = model_->currentText().trimmed();
+    if (name == qt(session_.question().model)) return;  // also one of a file, by its own name
     if (name.isEmpty() || model_->findText(name) < 0) return load();
     change("Model " + name, "", [&](Question& q) {
       q.model = name.toStdString();
@@ -219,6 +226,8 @@ void QuestionForm::add_box(QFormLayout* form) {
   add_row(form, "Mac&hine", machine_);
   connect(machine_, &QComboBox::activated, this, [this] {
     const QString name = machine_->currentText();
+    const nlohmann::json& file = session_.question().machine_file;
+    if (file.is_object() && name == name_of_file(file)) return;
     change("Machine " + name, "", [&](Question& q) {
       q.machine = name == own_box ? "" : name.toStdString();
       q.machine_file = nullptr;
@@ -374,7 +383,7 @@ void QuestionForm::load() {
   const bool of_file = !q.machine_file.is_null();
   const bool of_parts = q.machine.empty() && !of_file;
   choose(machine_, of_parts  ? QString(own_box)
-                   : of_file ? qt(q.machine_file.value("name", "a machine file"))
+                   : of_file ? name_of_file(q.machine_file)
                              : qt(q.machine));
   show_box(of_parts);
   choose(gpu_, qt(q.box.gpu));

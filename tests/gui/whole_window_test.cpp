@@ -119,7 +119,9 @@ TEST_P(RandomEvents, LeaveAWindowThatStillAnswers) {
   Window window(session);
   window.show();
   session.open({SPILLWAY_SOURCE_DIR "/scenarios/examples/tiny.json", database});
-  ASSERT_TRUE(until([&] { return window.idle() && session.answer().result; }));
+  ASSERT_TRUE(until([&] { return window.idle() && session.answer().result; }))
+      << session.idle() << session.answer().failure << session.answer().why_not
+      << static_cast<int>(session.answer().state);
   session.add_contender("one", *session.answer().result);
   session.add_contender("other", *session.answer().result);
   session.ask_trace();

@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 #include <QApplication>
+#include <QComboBox>
 #include <QDir>
+#include <QLineEdit>
 #include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTest>
@@ -81,6 +83,22 @@ TEST(Window, OpensAScenarioAndRefusesWhatItCannotRead) {
   EXPECT_TRUE(refusals[0].contains("README.md"));
   ASSERT_TRUE(until([&] { return window.idle(); }));
   EXPECT_TRUE(session.answer().result) << session.answer().failure;
+}
+
+TEST(Window, KeepsAModelOfAFileWhenItsFieldIsLeft) {
+  Session session;
+  Window window(session);
+  window.show();
+  session.open({root + "/scenarios/examples/tiny.json"});
+  ASSERT_TRUE(until([&] { return !session.question().model_config.is_null(); }));
+  const Question before = session.question();
+  window.page_named("what-if")->first_field()->setFocus();
+  window.show_page("memory");  // the field is left, as by Tab
+  EXPECT_EQ(session.question(), before);
+  auto* model = window.page_named("what-if")->findChild<QComboBox*>();
+  ASSERT_TRUE(model);
+  Q_EMIT model->lineEdit()->editingFinished();
+  EXPECT_EQ(session.question(), before);
 }
 
 TEST(Window, WritesPicturesOfEachKind) {
