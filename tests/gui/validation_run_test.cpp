@@ -25,11 +25,11 @@ class Program {
   QTemporaryDir folder_;
 };
 
-struct Heard {
+struct HeardOfRun {
   QByteArray output;
   QString failure;
 
-  explicit Heard(ValidationRun& run) {
+  explicit HeardOfRun(ValidationRun& run) {
     QObject::connect(&run, &ValidationRun::finished, &run,
                      [this](const QByteArray& json) { output = json; });
     QObject::connect(&run, &ValidationRun::failed, &run,
@@ -43,7 +43,7 @@ echo 'Predicted: 3 GB written' >&2; printf 'Type yes to start: ' >&2
 read -r typed; [ "$typed" = yes ] && echo '{"device":"cpu"}'
 )");
   ValidationRun run(program.path());
-  Heard heard(run);
+  HeardOfRun heard(run);
   run.start({"a.json", {"/tmp"}, "", false, "", ""});
   EXPECT_EQ(run.state(), ValidationRun::State::preparing);
   ASSERT_TRUE(until([&] { return run.state() == ValidationRun::State::asking; }));
@@ -60,12 +60,12 @@ echo '{"errors":[{"file":"","line":0,"column":0,"path":"--on","message":"no room
 exit 2
 )");
   ValidationRun run(program.path());
-  Heard heard(run);
+  HeardOfRun heard(run);
   run.start({"a.json", {"/tmp"}, "", false, "", ""});
   ASSERT_TRUE(until([&] { return !heard.failure.isEmpty(); }));
   EXPECT_EQ(heard.failure, "--on: no room");
   ValidationRun none("/nowhere/spillway");
-  Heard silence(none);
+  HeardOfRun silence(none);
   none.start({"a.json", {"/tmp"}, "", false, "", ""});
   ASSERT_TRUE(until([&] { return !silence.failure.isEmpty(); }));
   EXPECT_TRUE(silence.failure.contains("cannot be started"));
@@ -91,7 +91,7 @@ TEST(ValidationRun, ValidatesTheTinyExampleWithTheProgramItself) {
   profile.close();
   ASSERT_TRUE(QDir(folder.path()).mkdir("a"));
   ValidationRun run(SPILLWAY_PROGRAM);
-  Heard heard(run);
+  HeardOfRun heard(run);
   run.start({SPILLWAY_SOURCE_DIR "/scenarios/examples/tiny.json",
              {folder.filePath("a")},
              "",

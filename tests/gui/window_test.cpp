@@ -9,7 +9,9 @@
 #include <QApplication>
 #include <QComboBox>
 #include <QDir>
+#include <QDragEnterEvent>
 #include <QLineEdit>
+#include <QMimeData>
 #include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTest>
@@ -21,7 +23,7 @@
 namespace spillway::gui {
 namespace {
 
-const QString root = SPILLWAY_SOURCE_DIR;
+const QString sources = SPILLWAY_SOURCE_DIR;
 
 std::shared_ptr<const Trace> many_slices(int count) {
   TraceBuilder builder;
@@ -78,7 +80,7 @@ TEST(Window, OpensAScenarioAndRefusesWhatItCannotRead) {
   QStringList refusals;
   QObject::connect(&session, &Session::refused, &window,
                    [&](const QString& sentence) { refusals << sentence; });
-  session.open({root + "/scenarios/examples/tiny.json", root + "/README.md"});
+  session.open({sources + "/scenarios/examples/tiny.json", sources + "/README.md"});
   ASSERT_TRUE(until([&] { return !refusals.isEmpty() && !session.question().searches(); }));
   EXPECT_TRUE(refusals[0].contains("README.md"));
   ASSERT_TRUE(until([&] { return window.idle(); }));
@@ -89,7 +91,7 @@ TEST(Window, KeepsAModelOfAFileWhenItsFieldIsLeft) {
   Session session;
   Window window(session);
   window.show();
-  session.open({root + "/scenarios/examples/tiny.json"});
+  session.open({sources + "/scenarios/examples/tiny.json"});
   ASSERT_TRUE(until([&] { return !session.question().model_config.is_null(); }));
   const Question before = session.question();
   window.page_named("what-if")->first_field()->setFocus();
@@ -99,6 +101,24 @@ TEST(Window, KeepsAModelOfAFileWhenItsFieldIsLeft) {
   ASSERT_TRUE(model);
   Q_EMIT model->lineEdit()->editingFinished();
   EXPECT_EQ(session.question(), before);
+}
+
+TEST(Window, OpensWhatIsDroppedOnIt) {
+  Session session;
+  Window window(session);
+  window.show();
+  QMimeData files, text;
+  files.setUrls({QUrl::fromLocalFile(sources + "/scenarios/examples/tiny.json")});
+  text.setText("no file");
+  QDragEnterEvent refused({50, 50}, Qt::CopyAction, &text, Qt::LeftButton, {});
+  QApplication::sendEvent(&window, &refused);
+  EXPECT_FALSE(refused.isAccepted());
+  QDragEnterEvent enter({50, 50}, Qt::CopyAction, &files, Qt::LeftButton, {});
+  QApplication::sendEvent(&window, &enter);
+  EXPECT_TRUE(enter.isAccepted());
+  QDropEvent drop({50, 50}, Qt::CopyAction, &files, Qt::LeftButton, {});
+  QApplication::sendEvent(&window, &drop);
+  EXPECT_TRUE(until([&] { return session.question().model_config.is_object(); }));
 }
 
 TEST(Window, WritesPicturesOfEachKind) {
