@@ -37,6 +37,9 @@ Axis axis_of(const std::vector<Scatter::Point>& points, const Of& of) {
   return Axis(least - room, most + room, 0, 1);
 }
 
+/// More points than this are painted as an image.
+constexpr std::size_t most_rectangles = 5000;
+
 }  // namespace
 
 Scatter::Scatter(QWidget* parent) : QWidget(parent) {
@@ -71,29 +74,47 @@ void Scatter::fit() {
   update();
 }
 
+/// Many points on one pixel are painted once; of very many an image is painted, at once.
+void Scatter::draw_plain(QPainter& painter, std::vector<QPoint> at) const {
+  QColor colour = series_colour(7, is_dark(palette()));
+  colour.setAlphaF(0.6F);
+  constexpr int half = 2;
+  if (at.size() > most_rectangles) {
+    QImage image(size(), QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    const QRgb ink = qPremultiply(colour.rgba());
+    for (const QPoint& one : at)
+      for (int y = std::max(0, one.y() - half); y < std::min(height(), one.y() + half); ++y) {
+        auto* const line = reinterpret_cast<QRgb*>(image.scanLine(y));
+        for (int x = std::max(0, one.x() - half); x < std::min(width(), one.x() + half); ++x)
+          line[x] = ink;
+      }
+    return painter.drawImage(0, 0, image);
+  }
+  std::sort(at.begin(), at.end(), [](const QPoint& a, const QPoint& b) {
+    return a.x() != b.x() ? a.x() < b.x() : a.y() < b.y();
+  });
+  at.erase(std::unique(at.begin(), at.end()), at.end());
+  for (const QPoint& one : at)
+    painter.fillRect(QRect(one.x() - half, one.y() - half, 2 * half, 2 * half), colour);
+}
+
 QRect Scatter::chart(const QRect& area) const { return area.adjusted(74, 10, -14, -40); }
 
 void Scatter::draw_points(QPainter& painter, const Axis& x, const Axis& y) const {
   const bool dark = is_dark(palette());
-  QColor plain = series_colour(7, dark);
-  plain.setAlphaF(0.6F);
   std::vector<QPointF> front;
-  // many points on one pixel are painted once
-  std::vector<QPoint> drawn;
-  drawn.reserve(points_.size());
+  std::vector<QPoint> plain;
+  plain.reserve(points_.size());
   for (const Point& point : points_) {
     if (!std::isfinite(point.x) || !std::isfinite(point.y)) continue;
     const QPointF at(x.pixel(point.x), y.pixel(point.y));
     if (point.front)
       front.push_back(at);
     else
-      drawn.push_back(at.toPoint());
+      plain.push_back(at.toPoint());
   }
-  std::sort(drawn.begin(), drawn.end(), [](const QPoint& a, const QPoint& b) {
-    return a.x() != b.x() ? a.x() < b.x() : a.y() < b.y();
-  });
-  drawn.erase(std::unique(drawn.begin(), drawn.end()), drawn.end());
-  for (const QPoint& at : drawn) painter.fillRect(QRect(at.x() - 2, at.y() - 2, 4, 4), plain);
+  draw_plain(painter, std::move(plain));
   std::sort(front.begin(), front.end(),
             [](const QPointF& a, const QPointF& b) { return a.x() < b.x(); });
   const QColor good = series_colour(3, dark);

@@ -47,6 +47,7 @@ class Scatter : public QWidget {
   QRect chart(const QRect& area) const;
   void fit();
   const Point* nearest(const QPointF& to) const;
+  void draw_plain(QPainter& painter, std::vector<QPoint> at) const;
   void draw_points(QPainter& painter, const Axis& x, const Axis& y) const;
 
   QString x_name_, y_name_;

@@ -97,32 +97,32 @@ void Session::take_validation(json validation) {
   Q_EMIT validation_changed();
 }
 
+/// One after the other, so that they come in the order in which they were named.
 void Session::open(const QStringList& files) {
   const QPointer<Session> self(this);
-  for (const QString& file : files) {
-    ++reading_;
-    QThreadPool::globalInstance()->start([self, path = file.toStdString()] {
+  reading_ += static_cast<int>(files.size());
+  const auto deliver = [self](const std::shared_ptr<Opened>& opened, const QString& refusal) {
+    if (!self) return;
+    --self->reading_;
+    if (refusal.isEmpty())
+      self->show(std::move(*opened));
+    else
+      Q_EMIT self->refused(refusal);
+    Q_EMIT self->status_changed();
+  };
+  QThreadPool::globalInstance()->start([files, deliver] {
+    for (const QString& file : files) {
       auto opened = std::make_shared<Opened>();
       QString refusal;
       try {
-        *opened = open_file(path);
+        *opened = open_file(file.toStdString());
       } catch (const std::exception& error) {
         refusal = QString::fromStdString(one_sentence(error));
       }
       QMetaObject::invokeMethod(
-          qApp,
-          [self, opened, refusal] {
-            if (!self) return;
-            --self->reading_;
-            if (refusal.isEmpty())
-              self->show(std::move(*opened));
-            else
-              Q_EMIT self->refused(refusal);
-            Q_EMIT self->status_changed();
-          },
-          Qt::QueuedConnection);
-    });
-  }
+          qApp, [deliver, opened, refusal] { deliver(opened, refusal); }, Qt::QueuedConnection);
+    }
+  });
   Q_EMIT status_changed();
 }
 

@@ -43,7 +43,9 @@ ComparePage::ComparePage(Session& session, QWidget* parent) : Page(session, pare
   connect(drop, &QPushButton::clicked, this,
           [this] { session_.remove_contender(session_.contenders().size() - 1); });
   connect(&session_, &Session::contenders_changed, this, &ComparePage::show_results);
-  connect(&session_, &Session::answer_changed, this, &ComparePage::show_results);
+  connect(&session_, &Session::answer_changed, this, [this] {
+    if (isVisible()) show_results();
+  });
   connect(&session_, &Session::pinned_changed, this, &ComparePage::show_results);
   show_results();
 }
@@ -64,6 +66,8 @@ void ComparePage::show_results() {
                     : QString());
   why_->setVisible(!why_->text().isEmpty());
 }
+
+void ComparePage::shown() { show_results(); }
 
 QString ComparePage::command() const { return "spillway compare SCENARIO SCENARIO"; }
 

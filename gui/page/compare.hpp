@@ -18,6 +18,7 @@ class ComparePage : public Page {
 
   QString command() const override;
   QString text() const override;
+  void shown() override;
   QWidget* first_field() override { return view_; }
 
  private:

@@ -74,6 +74,7 @@ QWidget* ExplorePage::tools() {
   row->addWidget(heading("Points"));
   x_ = new QComboBox;
   y_ = new QComboBox;
+  for (QComboBox* one : {x_, y_}) one->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   x_->setAccessibleName("Across");
   y_->setAccessibleName("Upwards");
   row->addWidget(y_);

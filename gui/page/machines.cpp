@@ -44,7 +44,7 @@ MachinesPage::MachinesPage(Session& session, QWidget* parent) : Page(session, pa
   connect(which_, &QComboBox::currentIndexChanged, this, &MachinesPage::show_machine);
   connect(filter_, &QLineEdit::textChanged, this, &MachinesPage::show_machine);
   connect(&session_, &Session::answer_changed, this, [this] {
-    if (which_->currentIndex() == 0) show_machine();
+    if (which_->currentIndex() == 0 && isVisible()) show_machine();
   });
   connect(use, &QPushButton::clicked, this, [this] {
     if (which_->currentIndex() == 0) return;
@@ -83,6 +83,8 @@ void MachinesPage::show_machine() {
                             .arg(table_.rowCount())
                             .arg(assumed));
 }
+
+void MachinesPage::shown() { show_machine(); }
 
 QString MachinesPage::command() const {
   return which_->currentIndex() == 0 ? Page::command()

@@ -19,6 +19,7 @@ class MachinesPage : public Page {
   explicit MachinesPage(Session& session, QWidget* parent = nullptr);
 
   QString command() const override;
+  void shown() override;
   QString text() const override { return table_.as_text(); }
   QWidget* first_field() override { return which_; }
 

@@ -35,7 +35,9 @@ MemoryPage::MemoryPage(Session& session, QWidget* parent) : Page(session, parent
   view_->setFrameShape(QFrame::NoFrame);
   view_->header()->setStretchLastSection(true);
   rows->addWidget(view_, 1);
-  connect(&session_, &Session::answer_changed, this, &MemoryPage::show_result);
+  connect(&session_, &Session::answer_changed, this, [this] {
+    if (isVisible()) show_result();
+  });
   connect(&session_, &Session::contenders_changed, this, &MemoryPage::list_results);
   connect(which_, &QComboBox::currentIndexChanged, this, &MemoryPage::show_result);
   list_results();
@@ -69,6 +71,8 @@ void MemoryPage::show_result() {
   view_->setColumnWidth(MemoryTree::setting,
                         std::min(view_->columnWidth(MemoryTree::setting), 420));
 }
+
+void MemoryPage::shown() { show_result(); }
 
 QString MemoryPage::text() const {
   const result::Result* result = shown_result();

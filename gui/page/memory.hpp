@@ -19,6 +19,7 @@ class MemoryPage : public Page {
   explicit MemoryPage(Session& session, QWidget* parent = nullptr);
 
   QString text() const override;
+  void shown() override;
   QWidget* first_field() override { return view_; }
 
  private:

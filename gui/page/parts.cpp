@@ -118,7 +118,7 @@ void fit_height(QTableView* view, int most) {
 }
 
 Tile::Tile(const QString& name, QWidget* parent) : QFrame(parent), name_(name) {
-  setMinimumSize(118, 70);
+  setMinimumSize(100, 70);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setAccessibleName(name);
 }

@@ -51,7 +51,9 @@ ValidatePage::ValidatePage(Session& session, QWidget* parent) : Page(session, pa
   suspects_ = caption("");
   rows->addWidget(suspects_);
   connect(&session_, &Session::validation_changed, this, &ValidatePage::show_validation);
-  connect(&session_, &Session::answer_changed, this, &ValidatePage::show_run);
+  connect(&session_, &Session::answer_changed, this, [this] {
+    if (isVisible()) show_run();
+  });
   connect(&run_, &ValidationRun::changed, this, &ValidatePage::show_run);
   connect(&run_, &ValidationRun::finished, this, &ValidatePage::take);
   connect(&run_, &ValidationRun::failed, this, [this](const QString& why) { failure_ = why; });
@@ -126,6 +128,8 @@ QWidget* ValidatePage::announcement() {
   });
   return announcement_;
 }
+
+void ValidatePage::shown() { show_run(); }
 
 bool ValidatePage::busy() const {
   return run_.state() == ValidationRun::State::preparing ||

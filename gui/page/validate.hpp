@@ -23,6 +23,7 @@ class ValidatePage : public Page {
 
   QString command() const override;
   QString text() const override;
+  void shown() override;
   QWidget* first_field() override { return directories_; }
   bool busy() const override;
 

@@ -1,4 +1,6 @@
-// What the application may take: a frame of the timeline, a trace of 50 MB, points of a space.
+// What the application may take: a frame of the timeline, a trace of 50 MB, points of a space, a
+// move of a slider.
+#include "gui/app/window.hpp"
 #include "gui/chart/palette.hpp"
 #include "gui/chart/scatter.hpp"
 #include "gui/chart/timeline_paint.hpp"
@@ -6,10 +8,13 @@
 
 #include <benchmark/benchmark.h>
 #include <QApplication>
+#include <QElapsedTimer>
 #include <QImage>
 
+#include <algorithm>
 #include <memory>
 #include <sstream>
+#include <vector>
 
 namespace spillway::gui {
 namespace {
@@ -100,6 +105,53 @@ void scatter(benchmark::State& state) {
   }
 }
 BENCHMARK(scatter)->Unit(benchmark::kMillisecond);
+
+/// The time that 95 of 100 do not exceed.
+double most_of(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  return times[times.size() * 95 / 100];
+}
+
+/// Host memory moved a hundred times by a slider, in a scenario of 7,000 operations: until the
+/// window is painted again, until the simulation's answer is there, and the longest turn of the
+/// event loop.
+void drag(benchmark::State& state) {
+  need_application();
+  Session session;
+  Window window(session);
+  window.show();
+  std::vector<double> painted_ms, exact_ms, turns_ms;
+  QElapsedTimer clock;
+  const auto turn = [&] {
+    QElapsedTimer own;
+    own.start();
+    QApplication::processEvents(QEventLoop::AllEvents);
+    turns_ms.push_back(static_cast<double>(own.nsecsElapsed()) / 1e6);
+  };
+  Question question = session.question();
+  question.system = "zero_infinity";
+  question.box.memory_gib = 256;
+  question.box.board = "workstation";
+  session.change(question, "start");
+  while (!window.idle()) turn();
+  turns_ms.clear();
+  for (auto _ : state)
+    for (int i = 0; i < 100; ++i) {
+      question.box.memory_gib = 256 + static_cast<std::uint64_t>(i % 7) * 16 + 8;
+      clock.start();
+      session.change(question, "memory", "memory");
+      turn();
+      window.repaint();
+      painted_ms.push_back(static_cast<double>(clock.nsecsElapsed()) / 1e6);
+      while (session.answer().approximate() && clock.elapsed() < 10'000) turn();
+      exact_ms.push_back(static_cast<double>(clock.nsecsElapsed()) / 1e6);
+    }
+  if (!session.answer().fits()) state.SkipWithError("nothing was simulated");
+  state.counters["painted_ms"] = most_of(painted_ms);
+  state.counters["exact_ms"] = most_of(exact_ms);
+  state.counters["turn_ms"] = *std::max_element(turns_ms.begin(), turns_ms.end());
+}
+BENCHMARK(drag)->Iterations(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace spillway::gui
