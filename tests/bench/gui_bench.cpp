@@ -96,7 +96,10 @@ void scatter(benchmark::State& state) {
   std::vector<Scatter::Point> points;
   for (std::uint64_t i = 0; i < 100'000; ++i)
     points.push_back({static_cast<double>(i * 7919 % 100'003),
-                      static_cast<double>(i * 104'729 % 99'991), i % 1000 == 0, i});
+                      100'000 + static_cast<double>(i * 104'729 % 99'991), false, i});
+  for (std::uint64_t i = 0; i < 100; ++i)  // a front: the more of one, the less of the other
+    points.push_back(
+        {1000. * static_cast<double>(i), 1e7 / (100. + static_cast<double>(i)), true, 100'000 + i});
   chart.set("x", "y", points);
   QImage image(1200, 700, QImage::Format_ARGB32_Premultiplied);
   for (auto _ : state) {
