@@ -8,6 +8,12 @@
 
 #include "gui/chart/palette.hpp"
 
+#ifdef __SANITIZE_ADDRESS__
+/// What GLib, under Qt, keeps for each thread looks like a leak.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:libglib-2.0.so"; }
+#endif
+
 namespace spillway::gui {
 namespace {
 
