@@ -96,6 +96,7 @@ class Spread {
          const Effort& effort)
       : backend_(backend), scenario_(scenario), now_(now), effort_(effort) {
     scenario_.run.steps = 1;  // equal steps repeat to 0.1 %
+    if (!effort.lower_plans) keep_plan();
     for (SpreadGroup& group : open_groups(scenario.machine))
       (decides_time(group) ? timed_ : factors_).push_back(std::move(group));
   }
@@ -114,6 +115,15 @@ class Spread {
   }
 
  private:
+  /// A planner's equations may swap more on a faster machine than pays there; without other plans
+  /// to take the best of, the amount stays what it is.
+  void keep_plan() {
+    using description::ActivationPolicy;
+    description::ActivationsPart& part = scenario_.strategy.activations;
+    if (part.policy == ActivationPolicy::swap && now_.plan.contains("swap_bytes"))
+      part.swap_bytes = description::Bytes(now_.plan.at("swap_bytes").get<std::uint64_t>());
+  }
+
   void measure_effects() {
     std::vector<Scenario> ends;
     std::vector<std::size_t> groups;
