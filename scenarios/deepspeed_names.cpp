@@ -172,7 +172,7 @@ constexpr std::array<std::string_view, 25> quiet{
     "amp",        "leaf_module",  "expert_parallel", "bfloat16",        "autotuning_config"};
 
 /// What DeepSpeed does with a key and we do not.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 25> not_modelled{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 24> not_modelled{{
     {"zero_optimization.zero_quantized_weights",
      "ZeRO++ gathers weights in 8 bits; here in 16, so network bytes are an upper bound"},
     {"zero_optimization.zero_quantized_gradients",
@@ -207,10 +207,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 25> not_mode
     {"bf16.bf16_optimizer_states", "states are fp32 here, so memory is an upper bound"},
     {"fp16.fp16_master_weights_and_grads", "masters are fp32 here, so memory is an upper bound"},
     {"hybrid_engine", "generation between the steps is not simulated"},
-    {"aio",
-     "drives have the rates of the machine file here, whatever the block size, depth and threads "
-     "of requests: measure them with the same ones (spillway probe, fio)"},
 }};
+
+constexpr const char* requests_of_drives =
+    "drives have the rates of the machine file here, whatever the block size, depth and threads of "
+    "requests: measure them with the same ones (spillway probe, fio)";
 
 bool within(const std::string& path, std::string_view section) {
   return path.starts_with(section) && (path.size() == section.size() ||
@@ -246,8 +247,10 @@ KeyRemark remark_on(const std::string& path) {
   const std::string parent = parent_of_path(path);
   const std::string name = path.substr(parent.empty() ? 0 : parent.size() + 1);
   for (const auto& [section, names] : known_keys)
-    if (section == parent && std::find(names.begin(), names.end(), name) != names.end())
+    if (section == parent && std::find(names.begin(), names.end(), name) != names.end()) {
+      if (within(path, "aio")) return {KeyRemark::Kind::not_modelled, requests_of_drives};
       return {KeyRemark::Kind::no_effect, ""};
+    }
   return {KeyRemark::Kind::unknown, meant(parent, name)};
 }
 
