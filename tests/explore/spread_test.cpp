@@ -62,15 +62,21 @@ TEST(RangeOf, IsNothingWhereEverythingIsMeasured) {
   EXPECT_TRUE(range_of(sim(), scenario, simulate(sim(), scenario), 1).empty());
 }
 
-TEST(RangeOf, NoWiderThanTheStepWithEveryGroupAtItsWorst) {
+TEST(RangeOf, NoWiderThanTheStepWithEveryGroupAtItsWorstAndAtItsBest) {
   const description::Scenario scenario = gpt2();
-  description::Scenario worst = scenario;
-  std::vector<std::pair<SpreadGroup, double>> lowest;
-  for (const SpreadGroup& group : open_groups(scenario.machine))
-    if (group.name != "endurance" && group.name != "prices") lowest.emplace_back(group, group.low);
+  description::Scenario worst = scenario, best = scenario;
+  std::vector<std::pair<SpreadGroup, double>> lowest, highest;
+  for (const SpreadGroup& group : open_groups(scenario.machine)) {
+    if (group.name == "endurance" || group.name == "prices") continue;
+    lowest.emplace_back(group, group.low);
+    highest.emplace_back(group, group.high);
+  }
   worst.machine = moved(scenario.machine, lowest);
-  const auto range = range_of(sim(), scenario, simulate(sim(), scenario), 1);
-  EXPECT_LE(range.at("step_time_s").second, simulate(sim(), worst).step_time_s);
+  best.machine = moved(scenario.machine, highest);
+  const auto [low, high] =
+      range_of(sim(), scenario, simulate(sim(), scenario), 1).at("step_time_s");
+  EXPECT_LE(high, simulate(sim(), worst).step_time_s);
+  EXPECT_GE(low, simulate(sim(), best).step_time_s);
 }
 
 // With faster updates the equations swap to drives, which makes the step longer: 5.1 s for 4.7 s.
