@@ -1,28 +1,37 @@
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 #include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spillway::explore {
 
 /// Owns a process of ours that reads lines and writes lines, and dies with this one.
-class Companion {
+class LineProcess {
  public:
   /// What the process does, from its ends of two pipes until it returns.
   using Work = std::function<void(int requests, int replies)>;
 
-  /// Starts it.  Throws  DeviceError when the system refuses
-  explicit Companion(const Work& work);
-  Companion(const Companion&) = delete;
-  Companion& operator=(const Companion&) = delete;
-  /// Ends it.
-  ~Companion();
+  /// Starts a process that does `work`.  Throws  DeviceError when the system refuses
+  explicit LineProcess(const Work& work);
+  /// Starts a program, with its arguments, that reads lines from its standard input and writes
+  /// lines to its standard output. Ctrl-C in a terminal does not reach it.
+  explicit LineProcess(const std::vector<std::string>& command);
+  LineProcess(const LineProcess&) = delete;
+  LineProcess& operator=(const LineProcess&) = delete;
+  /// Ends it; a program gets a second to end with its input and one after SIGTERM, so that it can
+  /// end what it started.
+  ~LineProcess();
 
   /// Takes `text` and writes what fits into the pipe; false when the process is gone.
   bool send(std::string_view text);
+
+  /// Adds what to poll for until there is something to collect.
+  void watch(std::vector<pollfd>& into) const;
 
   /// Waits for lines and adds them to `lines`; false when the process is gone.
   bool collect(double wait_s, std::deque<std::string>& lines);
@@ -30,8 +39,10 @@ class Companion {
   pid_t pid() const { return pid_; }
 
  private:
+  void start(const std::function<void(int requests, int replies)>& in_child);
   bool write_some();
 
+  bool program_ = false;
   pid_t pid_ = 0;
   int requests_ = -1, replies_ = -1;
   std::string unsent_, unread_;

@@ -1,0 +1,70 @@
+#include "answers/bound/bound.hpp"
+
+#include "strategies/counting/mandatory.hpp"
+
+namespace spillway::answers {
+
+namespace {
+
+using description::Scenario;
+
+double tokens_of(const Scenario& scenario) {
+  const description::Training& training = scenario.training;
+  return static_cast<double>(training.micro_batch * training.gradient_accumulation *
+                             scenario.parallel.data * training.sequence);
+}
+
+std::map<std::string, double> by_name(const strategies::Bounds& bounds,
+                                      const description::MachineFile& machine) {
+  std::map<std::string, double> busy = {{"gpu", bounds.gpu}, {"h2d", bounds.h2d},
+                                        {"d2h", bounds.d2h}, {"network", bounds.network},
+                                        {"cpu", bounds.cpu}, {"host_memory", bounds.host_memory}};
+  if (bounds.storages.size() == machine.storage.size())
+    for (std::size_t i = 0; i < machine.storage.size(); ++i)
+      busy[machine.storage[i].name] = bounds.storages[i];
+  else if (!bounds.storages.empty())
+    busy["drives"] = bounds.storages.front();  // which of them gets what is open
+  return busy;
+}
+
+double room_on_drives(const description::MachineFile& machine) {
+  double room = 0;
+  for (const description::StorageSpec& storage : machine.storage) {
+    if (storage.kind != description::StorageKind::ssd) continue;
+    if (storage.capacity.value() == 0) return 0;  // without a limit
+    room += static_cast<double>(storage.total_capacity().value());
+  }
+  return room;
+}
+
+}  // namespace
+
+answer::Bound bound_of(const Scenario& scenario) {
+  const description::MachineFile& machine = scenario.machine;
+  answer::Bound bound;
+  bound.price_usd = machine.price();
+  const auto mandatory = strategies::Mandatory::of(scenario);
+  if (!mandatory) return bound;
+  bound.known = true;
+  if (const char* tier = mandatory->too_small(machine)) bound.too_small = tier;
+  bound.step_time_s = mandatory->step_s(scenario);
+  if (bound.step_time_s > 0) bound.tokens_per_s = tokens_of(scenario) / bound.step_time_s;
+  bound.busy_s = by_name(mandatory->busy(scenario), machine);
+  double longest = 0;
+  for (const auto& [name, seconds] : bound.busy_s)
+    if (seconds > longest) {
+      longest = seconds;
+      bound.limited_by = name;
+    }
+  const strategies::MandatoryBytes bytes = mandatory->bytes(machine);
+  bound.memory = {{"gpu", {bytes.gpu, static_cast<double>(machine.gpu.usable().value())}},
+                  {"host", {bytes.host, static_cast<double>(machine.host.usable().value())}},
+                  {"ssd", {bytes.drives, room_on_drives(machine)}}};
+  bound.io_bytes_per_step = {{"h2d", bytes.h2d},
+                             {"d2h", bytes.d2h},
+                             {"ssd_read", bytes.drive_read},
+                             {"ssd_write", bytes.drive_written}};
+  return bound;
+}
+
+}  // namespace spillway::answers
