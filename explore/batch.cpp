@@ -47,16 +47,19 @@ void Batch::take(const Delivery& delivery, std::span<const Coordinates> all,
   }
 }
 
-/// False when it was ended before everything was delivered.
-bool Batch::deliver(std::span<const Coordinates> all, std::vector<Candidate>& candidates,
-                    Counts& counts, const std::function<bool()>& over) {
+std::vector<Delivery> Batch::collect() {
   try {
-    for (const Delivery& delivery : workers_.collect(look_every_s))
-      take(delivery, all, candidates, counts);
+    return workers_.collect(look_every_s);
   } catch (const description::DeviceError&) {
     commit();  // no worker is left: what they found is kept
     throw;
   }
+}
+
+/// False when it was ended before everything was delivered.
+bool Batch::deliver(std::span<const Coordinates> all, std::vector<Candidate>& candidates,
+                    Counts& counts, const std::function<bool()>& over) {
+  for (const Delivery& delivery : collect()) take(delivery, all, candidates, counts);
   commit_when_due();
   return !over();
 }
@@ -102,7 +105,7 @@ bool Batch::complete_front(const Front& front, const std::function<bool()>& over
   for (std::size_t i = 0; i < missing.size(); ++i)
     workers_.send(i, resolver_.scenario(points_.at(missing[i].number)));
   while (workers_.pending() > 0 && !over())
-    for (const Delivery& delivery : workers_.collect(look_every_s))
+    for (const Delivery& delivery : collect())
       if (delivery.outcome.result)
         store_.put_result(missing[delivery.number].key, *delivery.outcome.result);
   store_.commit();

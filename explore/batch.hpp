@@ -45,6 +45,7 @@ class Batch {
   void forget_known() { known_ = kept_ = 0; }
 
  private:
+  std::vector<Delivery> collect();
   bool deliver(std::span<const Coordinates> all, std::vector<Candidate>& candidates, Counts& counts,
                const std::function<bool()>& over);
   void take(const Delivery& delivery, std::span<const Coordinates> all,

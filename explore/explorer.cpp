@@ -98,7 +98,10 @@ class Explorer {
     std::vector<std::uint64_t> numbers;
     for (const FrontPoint& point : front_.points()) numbers.push_back(point.number);
     store_.keep_front(space_, numbers);
-    batch_.complete_front(front_, [this] { return halted(); });
+    batch_.complete_front(front_, [this] {
+      report();
+      return halted();
+    });
   }
 
   /// What was on the front when an earlier run ended: it prunes from the start.
@@ -107,7 +110,10 @@ class Explorer {
     for (const PointRow& row : store_.points(space_, "front"))
       known.push_back(points_.at(row.number));
     Counts recalled;  // each will be met again
-    batch_.run(known, front_, recalled, [this] { return over(); });
+    batch_.run(known, front_, recalled, [this] {
+      report();
+      return over();
+    });
     batch_.forget_known();
   }
 

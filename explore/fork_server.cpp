@@ -8,6 +8,7 @@
 #include "scenarios/description/complaint_json.hpp"
 #include "strategies/catalogue.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +32,13 @@ constexpr double progress_every_s = 1;
 constexpr std::size_t quick_jobs = 2;
 /// Requests that wait before no more are read, and bytes of answers before no more are started.
 constexpr std::size_t most_waiting = 10'000, most_unsent = 1 << 24;
+
+/// Kills a child; `more` takes its requests, or is -1.
+void end_child(Child& child, int more) {
+  ::kill(child.pid, SIGKILL);
+  if (more >= 0) ::close(more);
+  reap(child);
+}
 
 }  // namespace
 
@@ -68,10 +76,8 @@ ForkServer::ForkServer(AnswerRequest answer, std::size_t jobs, double limit_s, i
       replies_(replies) {}
 
 ForkServer::~ForkServer() {
-  for (Running& one : running_) {
-    ::kill(one.child.pid, SIGKILL);
-    reap(one.child);
-  }
+  for (auto* children : {&running_, &warm_})
+    for (Running& one : *children) end_child(one.child, one.more);
 }
 
 void ForkServer::run() {
@@ -108,10 +114,48 @@ void ForkServer::start_waiting() {
 
 void ForkServer::start(Request request) {
   if (!request.complaints.empty()) return answer(request, 0, {{"errors", request.complaints}});
-  Child child = start_piped_child([&](int pipe) { answer_(request, pipe); });
-  if (child.pid == 0) return answer(request, 0, {{"failure", child.text}});
-  const double limit_s = request.limit_s > 0 ? std::min(request.limit_s, limit_s_) : limit_s_;
-  running_.push_back({std::move(child), std::move(request), limit_s, 0});
+  if (request.quick() && start_warm(request)) return;
+  Running one = fork_child(std::move(request));
+  if (one.child.pid == 0) return answer(one.request, 0, {{"failure", one.child.text}});
+  running_.push_back(std::move(one));
+}
+
+ForkServer::Running ForkServer::fork_child(Request request) const {
+  Running one;
+  one.limit_s = request.limit_s > 0 ? std::min(request.limit_s, limit_s_) : limit_s_;
+  int more[2] = {-1, -1};
+  if (request.quick() && ::pipe2(more, O_CLOEXEC) != 0) more[0] = more[1] = -1;
+  one.child = start_piped_child([&](int pipe) {
+    answer_(request, pipe);
+    std::deque<std::string> lines;
+    for (std::string unread; more[0] >= 0 && read_into(unread, more[0]); lines.clear()) {
+      take_lines(unread, lines);
+      for (const std::string& line : lines) answer_(read_request(line), pipe);
+    }
+  });
+  if (more[0] >= 0) ::close(more[0]);
+  one.more = more[1];
+  if (one.child.pid == 0 && one.more >= 0) ::close(std::exchange(one.more, -1));
+  one.request = std::move(request);
+  return one;
+}
+
+/// Gives a request to a child that waits for one; false when there is none.
+bool ForkServer::start_warm(Request& request) {
+  while (!warm_.empty()) {
+    Running one = std::move(warm_.back());
+    warm_.pop_back();
+    if (!write_all(one.more, line_of(request))) {
+      end_child(one.child, one.more);  // somebody else ended it
+      continue;
+    }
+    one.child.started = std::chrono::steady_clock::now();
+    one.limit_s = request.limit_s > 0 ? std::min(request.limit_s, limit_s_) : limit_s_;
+    one.request = std::move(request);
+    running_.push_back(std::move(one));
+    return true;
+  }
+  return false;
 }
 
 /// False when nobody reads the answers any more.
@@ -177,6 +221,10 @@ void ForkServer::serve_children(const std::vector<short>& events) {
     forward(one);
     if (ended) {
       finish(i, nullptr);
+    } else if (one.answered && one.more >= 0) {
+      ids_.erase(one.request.id.dump());
+      warm_.push_back({std::move(one.child), {}, 0, 0, false, 0, one.more});
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
     } else if (seconds > one.limit_s) {
       finish(i, over_limit);
     } else if (!one.request.id.is_null() && seconds - one.told_s > progress_every_s) {
@@ -204,8 +252,9 @@ void ForkServer::forward(Running& one) {
 void ForkServer::finish(std::size_t i, const char* failure) {
   Running done = std::move(running_[i]);
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
-  if (failure) ::kill(done.child.pid, SIGKILL);
   const double seconds = seconds_since(done.child.started);
+  if (failure) ::kill(done.child.pid, SIGKILL);
+  if (done.more >= 0) ::close(done.more);
   const int status = reap(done.child);
   if (done.answered) {
     ids_.erase(done.request.id.dump());

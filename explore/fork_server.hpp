@@ -22,12 +22,13 @@ AnswerRequest answer_with(const Backend& backend);
 /// Owns a worker's side of its protocol: reads requests, a line each, forks a child for each of
 /// them, and writes the lines that come of them:
 ///   {"id", "progress": {"seconds", parts of the answer}}  each second, and when a part is known
-///   {"id", "seconds", "result" and what else was wanted}
+///   {"id", "seconds", "result" and what else was wanted}, but for what may be large and was told
 ///   {"id", "seconds", "errors": [...]}   the scenario's or the line's
 ///   {"id", "seconds", "failure": why}    with "signal" where one ended the child
 /// One child at a time answers in the order of the lines; with more of them whoever is done first
 /// answers first, and what needs no simulation never waits for one. {"cancel": id} ends a request
 /// at once, whose answer is the failure "cancelled"; of an id that is not there it says nothing.
+/// A child that needed no simulation stays for the next such request, with what it remembers.
 class ForkServer {
  public:
   /// Nothing that does not survive a fork may be in this process.
@@ -53,6 +54,7 @@ class ForkServer {
     double told_s = 0;          ///< when it wrote a line
     bool answered = false;      ///< that was its answer
     std::size_t looked_at = 0;  ///< of its text, which has no line end until there
+    int more = -1;              ///< takes further requests, of what needs no simulation
   };
 
   void read_requests();
@@ -60,6 +62,8 @@ class ForkServer {
   void cancel(const nlohmann::json& id);
   void start_waiting();
   void start(Request request);
+  Running fork_child(Request request) const;
+  bool start_warm(Request& request);
   bool serve();
   void serve_children(const std::vector<short>& events);
   void forward(Running& one);
@@ -80,6 +84,7 @@ class ForkServer {
   std::deque<Request> waiting_, quick_;
   std::unordered_set<std::string> ids_;  ///< of what waits and runs
   std::vector<Running> running_;
+  std::vector<Running> warm_;  ///< have answered, and wait for more
 };
 
 }  // namespace spillway::explore

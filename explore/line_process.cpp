@@ -32,9 +32,13 @@ bool read_into(std::string& text, int file) {
 
 LineProcess::LineProcess(const Work& work) {
   start([&work](int requests, int replies) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     std::signal(SIGINT, SIG_IGN);  // whoever started it decides
-    work(requests, replies);
+    try {
+      work(requests, replies);
+    } catch (const std::exception& error) {  // nothing of this process goes on but this
+      std::fprintf(stderr, "%s\n", error.what());
+      ::_exit(1);
+    }
     ::_exit(0);
   });
 }
@@ -86,9 +90,23 @@ void LineProcess::start(const std::function<void(int requests, int replies)>& in
   throw description::DeviceError(std::string("fork: ") + std::strerror(reason));
 }
 
+void LineProcess::end_requests() {
+  if (requests_ >= 0) ::close(requests_);
+  requests_ = -1;
+}
+
+bool LineProcess::gave_up() {
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = 0;
+  return WIFEXITED(status);
+}
+
 LineProcess::~LineProcess() {
-  ::close(requests_);
+  end_requests();
   ::close(replies_);
+  if (pid_ == 0) return;
   for (int i = 0; program_ && i < 200; ++i) {
     if (::waitpid(pid_, nullptr, WNOHANG) == pid_) return;
     if (i == 100) ::kill(pid_, SIGTERM);  // it did not end with its input

@@ -16,7 +16,8 @@ class LineProcess {
   /// What the process does, from its ends of two pipes until it returns.
   using Work = std::function<void(int requests, int replies)>;
 
-  /// Starts a process that does `work`.  Throws  DeviceError when the system refuses
+  /// Starts a process that does `work`; what that throws ends it, with a line on standard error.
+  ///   Throws  DeviceError when the system refuses
   explicit LineProcess(const Work& work);
   /// Starts a program, with its arguments, that reads lines from its standard input and writes
   /// lines to its standard output. Ctrl-C in a terminal does not reach it.
@@ -29,6 +30,12 @@ class LineProcess {
 
   /// Takes `text` and writes what fits into the pipe; false when the process is gone.
   bool send(std::string_view text);
+
+  /// Tells it that no more lines come. Nothing may be sent or collected after that.
+  void end_requests();
+
+  /// Of a process that is gone: whether nobody ended it, but it ended of its own accord.
+  bool gave_up();
 
   /// Adds what to poll for until there is something to collect.
   void watch(std::vector<pollfd>& into) const;
@@ -43,7 +50,7 @@ class LineProcess {
   bool write_some();
 
   bool program_ = false;
-  pid_t pid_ = 0;
+  pid_t pid_ = 0;  ///< 0: it has ended
   int requests_ = -1, replies_ = -1;
   std::string unsent_, unread_;
 };

@@ -8,7 +8,7 @@ namespace spillway::explore {
 
 /// simulate(); whatever it throws is the outcome.
 Outcome attempt(const Backend& backend, const description::Scenario& scenario,
-                const Effort& effort = {});
+                const Effort& effort = {}, result::Trace* trace = nullptr);
 
 /// {"result"}, {"errors"} or {"failure"}.
 nlohmann::json outcome_json(const Outcome& outcome);

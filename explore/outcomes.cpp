@@ -73,11 +73,11 @@ std::string no_room(const result::Result& result) {
   return text.empty() ? no_room(first) : text + "; first " + first.purpose + " in " + first.phase;
 }
 
-Outcome attempt(const Backend& backend, const description::Scenario& scenario,
-                const Effort& effort) {
+Outcome attempt(const Backend& backend, const description::Scenario& scenario, const Effort& effort,
+                result::Trace* trace) {
   Outcome outcome;
   try {
-    outcome.result = simulate(backend, scenario, nullptr, effort);
+    outcome.result = simulate(backend, scenario, trace, effort);
   } catch (const description::ScenarioError& error) {
     outcome.complaints = error.complaints();
   } catch (const description::DeviceError& error) {

@@ -25,11 +25,13 @@ Reply::Reply(const json& id, int pipe) : head_(head_of(id)), pipe_(pipe) {}
 
 double Reply::seconds() const { return seconds_since(start_); }
 
-void Reply::part(const std::string& name, std::string text, bool more_to_come) {
+void Reply::part(const std::string& name, std::string text, Told told) {
   std::replace(text.begin(), text.end(), '\n', ' ');  // between values only: a text has it escaped
-  if (more_to_come && head_.size() > 1)
+  const bool named = head_.size() > 1;
+  if (named && told != Told::at_the_end)
     write_all(pipe_, head_ + "\"progress\":{\"seconds\":" + json(seconds()).dump() + ",\"" + name +
                          "\":" + text + "}}\n");
+  if (named && told == Told::now) return;
   const auto known = std::find_if(parts_.begin(), parts_.end(),
                                   [&](const auto& part) { return part.first == name; });
   if (known != parts_.end())

@@ -10,17 +10,20 @@
 
 namespace spillway::explore {
 
-/// Writes what one request of a worker is answered into a pipe, whole lines: progress with each
-/// part as soon as it is known, and at last the answer with all parts.
+/// When who asked is told a part of the answer.
+enum class Told : unsigned char { now, at_the_end, now_and_at_the_end };
+
+/// Writes what one request of a worker is answered into a pipe, whole lines: progress with a
+/// part as soon as it is known, and at last the answer.
 class Reply {
  public:
   /// Counts seconds from here.
   ///   id  of the request; null: its lines have none
   Reply(const nlohmann::json& id, int pipe);
 
-  /// Keeps a part of the answer, and tells it at once where the answer is not complete with it.
+  /// A part of the answer. Without an id nothing can be told before the end.
   ///   text  JSON; what was known by that name before is replaced
-  void part(const std::string& name, std::string text, bool more_to_come);
+  void part(const std::string& name, std::string text, Told told);
 
   /// The last line: the parts, "seconds", and what `end` has: {"errors"}, {"failure"} or nothing.
   ///   Result  false when nobody reads any more

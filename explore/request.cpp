@@ -1,5 +1,7 @@
 #include "explore/request.hpp"
 
+#include "scenarios/offers.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,7 +14,8 @@ using nlohmann::json;
 namespace {
 
 constexpr const char* form = R"(write one line {"id": ..., "scenario": {...}} or {"cancel": ID})";
-const std::vector<std::string> keys = {"id", "scenario", "want", "limit_s", "when_full", "cancel"};
+const std::vector<std::string> keys = {"id",        "scenario", "want",  "limit_s",
+                                       "when_full", "today",    "cancel"};
 
 std::string nearest(const std::string& name, const std::vector<std::string>& known) {
   const std::string found = description::nearest_name(name, known);
@@ -37,6 +40,7 @@ class Reader {
     if (said.contains("want")) want(said["want"]);
     if (said.contains("limit_s")) limit(said["limit_s"]);
     if (said.contains("when_full")) when_full(said["when_full"]);
+    if (said.contains("today")) today(said["today"]);
     return request_;
   }
 
@@ -48,6 +52,7 @@ class Reader {
 
   Request cancel(const json& said) {
     if (said.size() > 1) wrong("cancel", "stands alone", "write {\"cancel\": ID}");
+    if (said["cancel"].is_null()) wrong("cancel", "names no request", "write {\"cancel\": ID}");
     request_.cancel = request_.complaints.empty();
     if (request_.cancel) request_.id = said["cancel"];
     return request_;
@@ -83,6 +88,12 @@ class Reader {
             "\"stop\" ends a scenario that does not fit at its first request that fails");
   }
 
+  void today(const json& date) {
+    request_.today = date.is_string() ? date.get<std::string>() : "";
+    if (!scenarios::day_number(request_.today))
+      wrong("today", "is no date", "write for example \"2026-11-22\"");
+  }
+
   Request request_;
 };
 
@@ -95,6 +106,16 @@ bool Request::wants(Want one) const {
 bool Request::quick() const {
   return std::all_of(want.begin(), want.end(),
                      [](Want one) { return one == Want::bound || one == Want::settings; });
+}
+
+std::string line_of(const Request& request) {
+  json asked = {{"id", request.id}, {"scenario", request.scenario}};
+  for (const Want one : request.want)
+    asked["want"].push_back(want_names[static_cast<std::size_t>(one)]);
+  if (request.limit_s > 0) asked["limit_s"] = request.limit_s;
+  if (request.when_full == WhenFull::stop) asked["when_full"] = "stop";
+  if (!request.today.empty()) asked["today"] = request.today;
+  return asked.dump() + "\n";
 }
 
 Request read_request(std::string_view line) { return Reader().read(line); }

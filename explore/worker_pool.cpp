@@ -58,6 +58,11 @@ WorkerPool::WorkerPool(std::vector<WorkerPlace> places, PoolOptions options)
   }
 }
 
+WorkerPool::~WorkerPool() {
+  for (Member& member : members_)
+    if (member.process) member.process->end_requests();
+}
+
 std::size_t WorkerPool::jobs() const {
   std::size_t jobs = 0;
   for (const Member& member : members_) jobs += member.process ? options_.jobs : 0;
@@ -81,8 +86,11 @@ void WorkerPool::assign(Pending& pending) {
 
 void WorkerPool::send(std::uint64_t number, const json& scenario) {
   const std::uint64_t id = next_++;
-  const json request = {{"id", id}, {"scenario", scenario}, {"when_full", "stop"}};
-  assign(pending_[id] = {number, request.dump() + "\n", 0, 0});
+  Request request;
+  request.id = id;
+  request.scenario = scenario;
+  request.when_full = WhenFull::stop;
+  assign(pending_[id] = {number, line_of(request), 0, 0});
 }
 
 void WorkerPool::erase(std::map<std::uint64_t, Pending>::iterator pending) {
@@ -145,6 +153,8 @@ void WorkerPool::deliver(const std::string& line, std::vector<Delivery>& into) {
 void WorkerPool::ended(std::size_t index, std::vector<Delivery>& into) {
   if (!options_.again) return lose(index, "its process ended");
   Member& member = members_[index];
+  if (member.process->gave_up())
+    throw description::DeviceError(member.place.name + " cannot go on");
   member.process.reset();
   member.process = member.place.start();
   for (auto pending = pending_.begin(); pending != pending_.end();) {

@@ -49,13 +49,18 @@ class WorkerPool {
   /// Starts them.
   ///   Throws   DeviceError when a process cannot be started
   WorkerPool(std::vector<WorkerPlace> places, PoolOptions options);
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+  /// Ends them, all at the same time.
+  ~WorkerPool();
 
   /// Hands a scenario, resolved or as people write it, to the worker with the least to do.
   void send(std::uint64_t number, const nlohmann::json& scenario);
 
   /// What has been answered within `wait_s`; one child that was killed is tried once more before
   /// its outcome says so.
-  ///   Throws  DeviceError when no process can be started any more, or none is left
+  ///   Throws  DeviceError when no process can be started any more, or none is left, or one that
+  ///           is started again ended of its own accord: so would each that takes its place
   std::vector<Delivery> collect(double wait_s);
 
   /// Scenarios that were sent and not answered.

@@ -1,6 +1,6 @@
 #include "answers/bound/bound.hpp"
 
-#include "strategies/counting/mandatory.hpp"
+#include "explore/machine_shape.hpp"
 
 namespace spillway::answers {
 
@@ -8,7 +8,7 @@ namespace {
 
 using description::Scenario;
 
-double tokens_of(const Scenario& scenario) {
+double tokens_a_step(const Scenario& scenario) {
   const description::Training& training = scenario.training;
   return static_cast<double>(training.micro_batch * training.gradient_accumulation *
                              scenario.parallel.data * training.sequence);
@@ -27,6 +27,14 @@ std::map<std::string, double> by_name(const strategies::Bounds& bounds,
   return busy;
 }
 
+/// The scenario without what a count does not depend on.
+std::string count_key(const Scenario& scenario) {
+  nlohmann::json contents = scenario;
+  contents.erase("name");
+  contents["machine"] = explore::shape_of(scenario.machine);
+  return contents.dump();
+}
+
 double room_on_drives(const description::MachineFile& machine) {
   double room = 0;
   for (const description::StorageSpec& storage : machine.storage) {
@@ -39,24 +47,27 @@ double room_on_drives(const description::MachineFile& machine) {
 
 }  // namespace
 
-answer::Bound bound_of(const Scenario& scenario) {
+answer::Bound Bounding::of(const Scenario& scenario) {
   const description::MachineFile& machine = scenario.machine;
   answer::Bound bound;
   bound.price_usd = machine.price();
-  const auto mandatory = strategies::Mandatory::of(scenario);
-  if (!mandatory) return bound;
+  if (std::string counted = count_key(scenario); counted != counted_) {
+    mandatory_ = strategies::Mandatory::of(scenario);
+    counted_ = std::move(counted);
+  }
+  if (!mandatory_) return bound;
   bound.known = true;
-  if (const char* tier = mandatory->too_small(machine)) bound.too_small = tier;
-  bound.step_time_s = mandatory->step_s(scenario);
-  if (bound.step_time_s > 0) bound.tokens_per_s = tokens_of(scenario) / bound.step_time_s;
-  bound.busy_s = by_name(mandatory->busy(scenario), machine);
+  if (const char* tier = mandatory_->too_small(machine)) bound.too_small = tier;
+  bound.step_time_s = mandatory_->step_s(scenario);
+  if (bound.step_time_s > 0) bound.tokens_per_s = tokens_a_step(scenario) / bound.step_time_s;
+  bound.busy_s = by_name(mandatory_->busy(scenario), machine);
   double longest = 0;
   for (const auto& [name, seconds] : bound.busy_s)
     if (seconds > longest) {
       longest = seconds;
       bound.limited_by = name;
     }
-  const strategies::MandatoryBytes bytes = mandatory->bytes(machine);
+  const strategies::MandatoryBytes bytes = mandatory_->bytes(machine);
   bound.memory = {{"gpu", {bytes.gpu, static_cast<double>(machine.gpu.usable().value())}},
                   {"host", {bytes.host, static_cast<double>(machine.host.usable().value())}},
                   {"ssd", {bytes.drives, room_on_drives(machine)}}};
@@ -66,5 +77,7 @@ answer::Bound bound_of(const Scenario& scenario) {
                              {"ssd_write", bytes.drive_written}};
   return bound;
 }
+
+answer::Bound bound_of(const Scenario& scenario) { return Bounding().of(scenario); }
 
 }  // namespace spillway::answers

@@ -1,7 +1,7 @@
 #include "answers/worker/answer_request.hpp"
 
 #include "answers/bound/bound.hpp"
-#include "explore/more_memory.hpp"
+#include "answers/simulate/simulate.hpp"
 #include "explore/outcome_json.hpp"
 #include "explore/reply.hpp"
 #include "reports/result/what_if.hpp"
@@ -15,6 +15,7 @@
 namespace spillway::answers {
 
 using explore::Request;
+using explore::Told;
 using explore::Want;
 using nlohmann::json;
 
@@ -25,41 +26,14 @@ const std::vector<scenarios::SystemInfo>& systems() {
   return all;
 }
 
+/// A process that answers several requests remembers the last count.
+Bounding& bounds() {
+  static Bounding all;
+  return all;
+}
+
 scenarios::Resolved read(const json& scenario, const std::vector<std::string>& overrides) {
   return scenarios::read_scenario(scenario, overrides, systems(), strategies::unsupported);
-}
-
-/// [{"path", "value", "source"}].
-json settings_json(const std::vector<scenarios::Setting>& settings) {
-  json list = json::array();
-  for (const scenarios::Setting& one : settings)
-    list.push_back({{"path", one.path}, {"value", one.value}, {"source", one.source}});
-  return list;
-}
-
-/// [{"name", "step_time_s", "tokens_per_s", "why"}], the shortest step first.
-json what_ifs_json(const result::Result& result) {
-  std::vector<std::pair<double, json>> list;
-  for (const auto& [name, one] : result.next) {
-    const double step_s = one.step_time_s.value_or(HUGE_VAL);
-    json row = {{"name", name}, {"step_time_s", nullptr}, {"tokens_per_s", nullptr}};
-    row["why"] = one.why;
-    if (one.step_time_s) row["step_time_s"] = step_s;
-    if (step_s > 0 && one.step_time_s)
-      row["tokens_per_s"] = result.tokens_per_s * result.step_time_s / step_s;
-    list.emplace_back(step_s, std::move(row));
-  }
-  std::stable_sort(list.begin(), list.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  json rows = json::array();
-  for (auto& [step_s, row] : list) rows.push_back(std::move(row));
-  return rows;
-}
-
-/// {"words", "set", "result"}, or null.
-json remedy_json(const std::optional<explore::Remedy>& remedy) {
-  if (!remedy) return nullptr;
-  return {{"words", remedy->words}, {"set", remedy->overrides}, {"result", remedy->result}};
 }
 
 /// Owns the answer to one request while it is worked out, in a process of its own.
@@ -76,9 +50,8 @@ class Answering {
 
   void run() {
     const scenarios::Resolved resolved = read(request_.scenario, {});
-    if (request_.wants(Want::settings))
-      tell(Want::settings, settings_json(resolved.settings).dump());
-    if (request_.wants(Want::bound)) tell(Want::bound, json(bound_of(resolved.scenario)).dump());
+    if (request_.wants(Want::settings)) settings(resolved);
+    if (request_.wants(Want::bound)) tell(Want::bound, bounds().of(resolved.scenario));
     if (request_.quick()) return;
     const result::Result result = simulate(resolved.scenario);
     if (request_.wants(Want::what_if)) what_if(resolved.scenario, result);
@@ -86,51 +59,63 @@ class Answering {
   }
 
  private:
-  void tell(Want want, std::string text) {
-    reply_.part(explore::want_names[static_cast<std::size_t>(want)], std::move(text), --left_ > 0);
+  static const char* name_of(Want want) {
+    return explore::want_names[static_cast<std::size_t>(want)];
+  }
+
+  void tell(Want want, const json& part) {
+    reply_.part(name_of(want), part.dump(),
+                --left_ > 0 ? Told::now_and_at_the_end : Told::at_the_end);
+  }
+
+  void settings(const scenarios::Resolved& resolved) {
+    std::vector<answer::Setting> all;
+    for (const scenarios::Setting& one : resolved.settings)
+      all.push_back({one.path, one.value, one.source});
+    reply_.part("warnings", json(resolved.warnings).dump(), Told::at_the_end);
+    reply_.part("old_prices",
+                json(old_prices_words(resolved.scenario.machine, request_.today)).dump(),
+                Told::at_the_end);
+    tell(Want::settings, all);
   }
 
   /// In a child where others follow: they start from a process in which nothing was simulated yet.
   result::Result simulate(const description::Scenario& scenario) {
+    const bool traced = request_.wants(Want::trace), remedy = request_.wants(Want::remedy);
+    // what makes it fit follows from all that it needs
+    const explore::Effort effort{remedy ? explore::WhenFull::find_need : request_.when_full};
     const std::function<std::string(std::size_t)> work = [&](std::size_t) {
       result::Trace trace;
-      explore::Outcome outcome;
-      const bool traced = request_.wants(Want::trace);
-      try {
-        outcome.result =
-            explore::simulate(backend_, scenario, traced ? &trace : nullptr, {request_.when_full});
-      } catch (const description::ScenarioError& error) {
-        outcome.complaints = error.complaints();
-      } catch (const description::DeviceError& error) {
-        outcome.failure = error.what();
-      } catch (const std::exception& error) {
-        outcome.failure = description::as_bug(error.what());
-      }
+      const explore::Outcome outcome =
+          explore::attempt(backend_, scenario, effort, traced ? &trace : nullptr);
       return explore::outcome_json(outcome).dump() +
              (traced && outcome.result ? "\n" + write_trace_(trace) : "");
     };
-    const bool more = request_.wants(Want::what_if) || request_.wants(Want::remedy);
     explore::Piece piece{explore::Piece::End::done, "", 0};
-    if (more)
+    if (remedy || request_.wants(Want::what_if))
       piece = std::move(explore::in_children(1, work, 1, HUGE_VAL, {}).front());
     else
       piece.text = work(0);
     const std::size_t end = std::min(piece.text.find('\n'), piece.text.size());
     result::Result result =
         explore::result_of(explore::read_outcome(piece.text.substr(0, end), piece.status));
-    if (request_.wants(Want::result)) tell(Want::result, json(result).dump());
-    if (request_.wants(Want::trace)) tell(Want::trace, piece.text.substr(end + 1));
+    date_prices(result, request_.today);
+    if (request_.wants(Want::result)) tell(Want::result, result);
+    if (traced)  // it may be large
+      reply_.part(name_of(Want::trace), piece.text.substr(end + 1),
+                  --left_ > 0 ? Told::now : Told::at_the_end);
     return result;
   }
 
   void what_if(const description::Scenario& scenario, result::Result result) {
-    if (result.feasible()) result::add_what_ifs(result, explore::what_next(backend_, scenario));
-    if (request_.wants(Want::result)) reply_.part("result", json(result).dump(), false);
-    tell(Want::what_if, what_ifs_json(result).dump());
+    result::add_what_ifs(result, explore::what_next(backend_, scenario));
+    if (request_.wants(Want::result))
+      reply_.part(name_of(Want::result), json(result).dump(), Told::at_the_end);
+    tell(Want::what_if, answer::what_ifs_of(result));
   }
 
   void remedy(const description::Scenario& scenario, const result::Result& result) {
-    if (result.feasible() || scenario.run.io_bench) return tell(Want::remedy, "null");
+    if (!needs_remedy(scenario, result)) return tell(Want::remedy, nullptr);
     const auto start = std::chrono::steady_clock::now();
     explore::Backend watched = backend_;
     watched.watch = [start](std::size_t) {
@@ -144,11 +129,7 @@ class Answering {
         return std::nullopt;  // this change does not go with the scenario; the others may
       }
     };
-    json remedies = {
-        {"memory", remedy_json(explore::more_memory(watched, scenario, result, resolve))},
-        {"change", remedy_json(explore::cheapest_remedy(watched, scenario, resolve))}};
-    remedies["whole"] = watched.goes_on();
-    tell(Want::remedy, remedies.dump());
+    tell(Want::remedy, find_remedies(watched, scenario, result, resolve));
   }
 
   explore::Backend backend_;

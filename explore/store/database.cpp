@@ -140,9 +140,10 @@ Database::Database(const std::string& file, Access access) : file_(file) {
   }
   // beside a writer, or what a killed one left, nothing may be changed; else a reader has to be
   // able to take away again what SQLite keeps beside the file while it is open
-  const bool log = std::filesystem::exists(file + "-wal", error);
-  open(uri_of(file, log ? "mode=ro" : "mode=rw"));
-  if (!log && !can_be_read()) open(uri_of(file, "mode=ro&immutable=1"));  // on read-only media
+  beside_log_ = std::filesystem::exists(file + "-wal", error);
+  open(uri_of(file, beside_log_ ? "mode=ro" : "mode=rw"));
+  if (!beside_log_ && !can_be_read())
+    open(uri_of(file, "mode=ro&immutable=1"));  // on read-only media
   execute("PRAGMA query_only = ON");
 }
 
@@ -169,6 +170,15 @@ bool Database::can_be_read() const {
 void Database::keep_log() const {
   // a commit survives the end of any process; the end of the machine may undo the last ones
   execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
+}
+
+void Database::put_log_away(const std::string& file) {
+  sqlite3* database = nullptr;
+  // where that fails the log stays, which is no loss
+  if (sqlite3_open_v2(uri_of(file, "mode=rw").c_str(), &database,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, nullptr) == SQLITE_OK)
+    sqlite3_exec(database, "SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr);
+  sqlite3_close(database);
 }
 
 void Database::meanwhile(std::function<void()> call) {

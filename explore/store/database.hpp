@@ -62,6 +62,11 @@ class Database {
   /// is written.
   void keep_log() const;
 
+  /// Whether a writer's log lay beside it, which this connection cannot put away.
+  bool beside_log() const { return beside_log_; }
+  /// Puts the log of `file` into it, unless somebody else has it open: what the last writer does.
+  static void put_log_away(const std::string& file);
+
   Statement prepare(std::string_view sql) const;
   /// Runs statements without results.
   void execute(const std::string& sql) const;
@@ -78,6 +83,7 @@ class Database {
   bool can_be_read() const;
 
   std::string file_;
+  bool beside_log_ = false;
   std::unique_ptr<std::function<void()>> meanwhile_;  ///< stays where it is when this moves
   std::unique_ptr<sqlite3, Close> database_;
 };

@@ -105,6 +105,24 @@ Store::Store(const std::string& file, Database::Access access) : file_(file), ac
   open();
 }
 
+Store::~Store() {
+  try {
+    if (access_ != Database::Access::read || !has_whole_log()) return;
+    statements_.clear();
+    database_.reset();
+    Database::put_log_away(file_);
+  } catch (const description::DeviceError&) {  // it stays, and whoever opens the file next is told
+  }
+}
+
+/// Whether a log lay beside the file, and all who filled it said that they are done.
+bool Store::has_whole_log() {
+  if (!database_ || !database_->beside_log()) return false;
+  if (number_of(*database_, "SELECT count(*) FROM sqlite_master WHERE name = 'runs'") == 0)
+    return false;
+  return number_of(*database_, "SELECT count(*) FROM runs WHERE NOT ended") == 0;
+}
+
 /// Looks at what is there without changing it.
 ///   Result  whether it is still empty
 bool Store::require_own() const {

@@ -79,6 +79,11 @@ struct RunRow {
 class Store {
  public:
   Store(const std::string& file, Database::Access access);
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  /// A reader puts away the log of a writer that ended meanwhile and could not do it; what one left
+  /// that was killed stays as it is.
+  ~Store();
 
   /// Lets go of the file for a fork, and takes it again. What is not committed is committed first.
   void close();
@@ -138,6 +143,7 @@ class Store {
 
  private:
   bool require_own() const;
+  bool has_whole_log();
   Statement& statement(const char* sql);
   void write();
   void make_views(std::int64_t number, const SpaceRow& space);

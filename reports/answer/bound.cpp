@@ -1,52 +1,46 @@
 #include "reports/answer/bound.hpp"
 
+#include "reports/result/reading.hpp"
+
 namespace spillway::answer {
 
 using nlohmann::json;
+using result::or_null;
+using result::read;
 
-namespace {
-
-constexpr const char* schema = "spillway/answer/bound/1";
-
-json or_null(const std::optional<double>& value) { return value ? json(*value) : json(); }
-
-void read(const json& in, const char* name, std::optional<double>& into) {
-  const auto found = in.find(name);
-  into.reset();
-  if (found != in.end() && !found->is_null()) into = found->get<double>();
+void to_json(json& out, const MemoryFloor& floor) {
+  out = {{"floor_bytes", floor.floor_bytes}, {"capacity_bytes", floor.capacity_bytes}};
 }
 
-}  // namespace
+void from_json(const json& in, MemoryFloor& floor) {
+  read(in, "floor_bytes", floor.floor_bytes);
+  read(in, "capacity_bytes", floor.capacity_bytes);
+}
 
 void to_json(json& out, const Bound& bound) {
-  json memory = json::object();
-  for (const auto& [tier, floor] : bound.memory)
-    memory[tier] = {{"floor_bytes", floor.floor_bytes}, {"capacity_bytes", floor.capacity_bytes}};
-  out = {{"schema", schema},
+  out = {{"schema", "spillway/answer/bound/1"},
          {"known", bound.known},
          {"too_small", bound.too_small.empty() ? json() : json(bound.too_small)},
          {"step_time_s", bound.step_time_s},
          {"tokens_per_s", or_null(bound.tokens_per_s)},
          {"limited_by", bound.limited_by},
          {"busy_s", bound.busy_s},
-         {"memory", memory},
+         {"memory", bound.memory},
          {"io_bytes_per_step", bound.io_bytes_per_step},
          {"price_usd", or_null(bound.price_usd)}};
 }
 
 void from_json(const json& in, Bound& bound) {
+  result::require_schema(in, "answer/bound");
   bound = {};
-  bound.known = in.value("known", false);
-  if (in.contains("too_small") && in["too_small"].is_string())
-    in["too_small"].get_to(bound.too_small);
-  bound.step_time_s = in.value("step_time_s", 0.0);
+  read(in, "known", bound.known);
+  read(in, "too_small", bound.too_small);
+  read(in, "step_time_s", bound.step_time_s);
   read(in, "tokens_per_s", bound.tokens_per_s);
-  bound.limited_by = in.value("limited_by", "");
-  bound.busy_s = in.value("busy_s", bound.busy_s);
-  const json tiers = in.value("memory", json::object());
-  for (const auto& [tier, floor] : tiers.items())
-    bound.memory[tier] = {floor.value("floor_bytes", 0.0), floor.value("capacity_bytes", 0.0)};
-  bound.io_bytes_per_step = in.value("io_bytes_per_step", bound.io_bytes_per_step);
+  read(in, "limited_by", bound.limited_by);
+  read(in, "busy_s", bound.busy_s);
+  read(in, "memory", bound.memory);
+  read(in, "io_bytes_per_step", bound.io_bytes_per_step);
   read(in, "price_usd", bound.price_usd);
 }
 

@@ -29,10 +29,13 @@ struct Bound {
   std::optional<double> price_usd;                  ///< of all nodes
 };
 
+void to_json(nlohmann::json& json, const MemoryFloor& floor);
+void from_json(const nlohmann::json& json, MemoryFloor& floor);
+
 /// {"schema": "spillway/answer/bound/1", ...}.
 void to_json(nlohmann::json& json, const Bound& bound);
 /// What is missing has its default.
-///   Throws  nlohmann::json::exception on a wrong type
+///   Throws  ScenarioError on another schema, and with the path of a value of the wrong type
 void from_json(const nlohmann::json& json, Bound& bound);
 
 }  // namespace spillway::answer

@@ -15,12 +15,13 @@ namespace {
 using namespace explore;
 using nlohmann::json;
 
-/// Four ranks, 80 layers: some 10,000 operations, as an application asks while somebody drags.
+/// 80 layers on one card: some 10,000 operations, as an application asks while somebody drags.
 json scenario(int i) {
   json asked = json::parse(R"({ "model": "llama-3.3-70b", "machine": "lohan_4090x4",
-    "training": { "precision": "bf16_mixed", "micro_batch": 1 }, "parallel": { "data": 4 },
+    "training": { "precision": "bf16_mixed", "micro_batch": 1 }, "parallel": { "data": 1 },
     "run": { "steps": 1 }, "strategy": { "system": "zero_infinity" } })");
-  asked["run"]["seed"] = i;
+  asked["machine"] = {{"extends", "lohan_4090x4"}, {"name", "dragged"}};
+  asked["machine"]["host"]["memory"] = std::to_string(700 + i % 100) + " GiB";
   return asked;
 }
 

@@ -81,8 +81,8 @@ TEST_F(ManyWorkers, LoseNothingWhenOneFallsSilent) {
 
 /// Whoever writes the database is killed: its workers end, and the same command goes on.
 TEST_F(ManyWorkers, EndWithTheirExplorationWhichGoesOnLater) {
-  const Ended killed =
-      run_and(place_, "kill -9 $E; sleep 3; ps -o args= -p $(echo $W | tr ' ' ',')");
+  const Ended killed = run_and(
+      place_, "kill -9 $E; sleep 3; ps -o stat=,args= -p $(echo $W | tr ' ' ',') | grep -v ^Z");
   EXPECT_EQ(killed.out, "") << "workers that are left";
   const Ended rest = shell(place_, environment + explore);
   ASSERT_EQ(rest.exit, 0) << rest.err;

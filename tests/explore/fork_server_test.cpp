@@ -11,7 +11,7 @@
 #include "explore/line_process.hpp"
 #include "explore/reply.hpp"
 
-namespace spillway::explore {
+namespace spillway::explore::fork_server_test {
 namespace {
 
 using nlohmann::json;
@@ -29,7 +29,8 @@ void sleep_s(double seconds) {
 /// Does what the scenario says: {"sleep": seconds, "raise": signal}; tells its process first.
 void obey(const Request& request, int pipe) {
   Reply reply(request.id, pipe);
-  reply.part("process", std::to_string(::getpid()), request.scenario.contains("tell"));
+  reply.part("process", std::to_string(::getpid()),
+             request.scenario.contains("tell") ? Told::now_and_at_the_end : Told::at_the_end);
   sleep_s(request.scenario.value("sleep", 0.0));
   if (request.scenario.contains("raise")) ::raise(request.scenario["raise"].get<int>());
   reply.end();
@@ -108,6 +109,39 @@ TEST(ForkServer, WhatNeedsNoSimulationWaitsForNone) {
   EXPECT_EQ(server.read().at("id"), 9);
 }
 
+/// It may remember something. When it is gone another takes its place.
+TEST(ForkServer, WhatNeedsNoSimulationIsAnsweredByTheSameProcess) {
+  Server server(2);
+  const auto process = [&](int id) {
+    server.send(json{{"id", id}, {"scenario", json::object()}, {"want", {"bound"}}});
+    const json answer = server.read();
+    EXPECT_EQ(answer.at("id"), id);
+    return answer.at("process").get<pid_t>();
+  };
+  const pid_t first = process(1);
+  EXPECT_EQ(process(2), first);
+  server.send(task(3, json::object()));
+  EXPECT_NE(server.read().at("process"), first) << "a simulation has a process of its own";
+  EXPECT_EQ(process(4), first);
+  ::kill(first, SIGKILL);
+  EXPECT_TRUE(ends(first));
+  EXPECT_NE(process(5), first);
+  EXPECT_EQ(process(6), process(7));
+}
+
+TEST(ForkServer, ALimitHoldsForAProcessThatHasAnsweredBefore) {
+  Server server(2);
+  const auto ask = [&](int id, double sleep, double limit_s) {
+    server.send(json{
+        {"id", id}, {"scenario", {{"sleep", sleep}}}, {"want", {"bound"}}, {"limit_s", limit_s}});
+    return server.read();
+  };
+  EXPECT_TRUE(ask(1, 0, 0.2).contains("process"));
+  sleep_s(0.3);
+  EXPECT_EQ(ask(2, 30, 0.2).at("failure"), over_limit);
+  EXPECT_TRUE(ask(3, 0.4, 30).contains("process"));
+}
+
 TEST(ForkServer, ACancelledRequestEndsAtOnceAndItsTurnIsFree) {
   Server server(1);
   server.send(task(1, {{"sleep", long_enough_s}, {"tell", true}}));
@@ -158,7 +192,9 @@ TEST(ForkServer, SaysWhatIsWrongWithALine) {
               HasSubstr("want[0]: no worker knows \"bund\"; did you mean \"bound\"?"));
   EXPECT_THAT(complaint(R"({"scenario": {}, "want": "result"})"), HasSubstr("want: is no list"));
   EXPECT_THAT(complaint(R"({"scenario": {}, "limit_s": 0})"), HasSubstr("limit_s: is no time"));
+  EXPECT_THAT(complaint(R"({"scenario": {}, "today": "today"})"), HasSubstr("today: is no date"));
   EXPECT_THAT(complaint(R"({"cancel": 1, "scenario": {}})"), HasSubstr("cancel: stands alone"));
+  EXPECT_THAT(complaint(R"({"cancel": null})"), HasSubstr("cancel: names no request"));
   EXPECT_THAT(complaint("{\"id\": \"\xff\"}"), HasSubstr("is no JSON"));
 }
 
@@ -266,7 +302,7 @@ TEST(ForkServer, ASlowReaderStopsNothing) {
     ::close(out[0]);
     const AnswerRequest large = [](const Request& request, int pipe) {
       Reply reply(request.id, pipe);
-      reply.part("text", json(std::string(4 << 20, 'x')).dump(), false);
+      reply.part("text", json(std::string(4 << 20, 'x')).dump(), Told::at_the_end);
       if (request.id == 2) sleep_s(long_enough_s);
       reply.end();
     };
@@ -291,4 +327,4 @@ TEST(ForkServer, ASlowReaderStopsNothing) {
 }
 
 }  // namespace
-}  // namespace spillway::explore
+}  // namespace spillway::explore::fork_server_test

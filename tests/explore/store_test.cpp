@@ -229,6 +229,28 @@ TEST_F(StoreFile, IsKnownAgainWhenAnOlderProgramMadeIt) {
   EXPECT_TRUE(writer.run(1));
 }
 
+/// Whoever closes a file last takes away what SQLite keeps beside it: here one who only watched.
+TEST_F(StoreFile, IsOneFileAgainWhenItsWatcherIsTheLast) {
+  for (const bool ended : {true, false}) {
+    std::optional<Store> writer(std::in_place, file(), Access::write);
+    const std::int64_t number = writer->begin_space(space("a"));
+    writer->begin_run(number, "node17", 4711, 60);
+    writer->commit();
+    {
+      Store watcher(file(), Access::read);
+      EXPECT_EQ(watcher.spaces().size(), 1u);
+      writer->put(number, point(3));
+      if (ended) writer->beat(number, 60, true);
+      writer->commit();
+      writer.reset();
+      EXPECT_TRUE(std::filesystem::exists(file() + "-wal"));
+    }
+    EXPECT_EQ(std::filesystem::exists(file() + "-wal"), !ended) << "as of one that was killed";
+    EXPECT_EQ(std::filesystem::exists(file() + "-shm"), !ended);
+    EXPECT_EQ(Store(file(), Access::read).points(number).size(), 1u);
+  }
+}
+
 /// A window of another process sees what is committed, and changes nothing of the file.
 TEST_F(StoreFile, IsWatchedWhileItIsFilled) {
   Store writer(file(), Access::write);
