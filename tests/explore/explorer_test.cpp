@@ -197,6 +197,16 @@ TEST(Explore, StopsWhenItsTimeIsOver) {
   EXPECT_GT(explored.rows.size(), 0u);
 }
 
+/// As one whose plugin is missing: that is the device's error, not each point's.
+TEST(Explore, EndsWhenItsWorkerCannotStart) {
+  Explored explored(space_over(batches));
+  Backend backend = moody("none");
+  backend.prepare = [] { throw description::DeviceError("no simulator"); };
+  EXPECT_THROW(explored.run(backend, everything), description::DeviceError);
+  Store store(explored.files.database(), Database::Access::read);
+  EXPECT_EQ(store.points(1).size(), 0u);
+}
+
 /// Each second another process reads how far it is.
 TEST(Explore, SaysInItsDatabaseHowFarItIs) {
   Explored explored(space_over(R"("run.seed": {"from": 1, "to": 100000})"));
