@@ -5,8 +5,9 @@
 #include "cli/prices.hpp"
 #include "cli/slurm_script.hpp"
 #include "cli/verbs.hpp"
+#include "explore/cluster.hpp"
 #include "explore/estimate.hpp"
-#include "explore/together.hpp"
+#include "explore/explorer.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "reports/human.hpp"
 #include "reports/table.hpp"
@@ -36,7 +37,8 @@ struct Options {
   std::string shard;
   std::uint64_t slurm = 0;
   std::string silence = "30s";
-  bool count = false, json = false, simulate_all = false, mpi = false;
+  bool count = false, json = false, simulate_all = false, srun = false;
+  std::string mpirun;
 };
 
 struct ShowOptions {
@@ -49,10 +51,10 @@ struct ShowOptions {
 
 /// What a script for sbatch has to know.
 SlurmJob job_of(const Options& options) {
-  SlurmJob job{options.space, options.database, options.slurm, options.jobs, options.mpi, {}};
+  SlurmJob job{options.space, options.database, options.slurm, options.jobs, options.srun, {}};
   if (options.simulate_all) job.more.emplace_back("--simulate-all");
   if (!options.budget.empty()) job.more.push_back("--budget " + options.budget);
-  if (options.mpi && options.silence != Options{}.silence)
+  if (options.srun && options.silence != Options{}.silence)
     job.more.push_back("--silence " + options.silence);
   if (options.limit_s != Options{}.limit_s)
     job.more.push_back(fmt::format("--limit {}", options.limit_s));
@@ -71,6 +73,9 @@ double time_of(const std::string& option, const std::string& text) {
   if (parsed.value <= 0) refuse(option, "is no time", hint);
   return static_cast<double>(parsed.value);
 }
+
+/// It beats each second, where the machine is not busy otherwise.
+constexpr double silent_after_s = 10;
 
 /// "2/8": the third of eight.
 void read_shard(const std::string& text, explore::ExploreOptions& into) {
@@ -169,6 +174,15 @@ void count(const explore::Points& points, const Options& options) {
   monitor.finish();
 }
 
+/// On other machines; none: here.
+std::vector<explore::WorkerPlace> workers_of(const Options& options) {
+  if (!options.srun && options.mpirun.empty()) return {};
+  const explore::ClusterJob job{std::filesystem::read_symlink("/proc/self/exe").string(),
+                                options.jobs ? options.jobs : explore::usable_cores(),
+                                options.limit_s};
+  return options.srun ? explore::slurm_workers(job) : explore::mpirun_workers(job, options.mpirun);
+}
+
 explore::ExploreOptions how_of(const Options& options) {
   explore::ExploreOptions how;
   how.jobs = options.jobs;
@@ -181,6 +195,7 @@ explore::ExploreOptions how_of(const Options& options) {
   how.samples = options.samples;
   how.notice = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
   read_shard(options.shard, how);
+  how.workers = workers_of(options);
   return how;
 }
 
@@ -204,18 +219,17 @@ void run(const Options& options) {
     }
     return signal != 0;
   };
-  std::optional<explore::Exploration> done;
+  explore::Exploration done;
   {
     const bool all = how.search == explore::Search::exhaustive;
-    ProgressLine line(all ? points_in(points) : std::min(how.samples, points.count()));
+    how.points = all ? points_in(points) : std::min(how.samples, points.count());
+    ProgressLine line(how.points);
     how.progress = [&line](const explore::Progress& progress) { line.show(progress); };
-    done = options.mpi ? explore::explore_together(simulator(), points, options.database, how)
-                       : explore::explore(simulator(), points, options.database, how);
+    done = explore::explore(simulator(), points, options.database, how);
   }
-  if (!done) return;  // another rank says it
   explore::Store store(options.database, explore::Database::Access::read);
-  print_front(store, done->space, options.json ? Form::json : Form::table);
-  for (const explore::PointRow& point : store.points(done->space, "verdict = 'failed'"))
+  print_front(store, done.space, options.json ? Form::json : Form::table);
+  for (const explore::PointRow& point : store.points(done.space, "verdict = 'failed'"))
     if (description::is_bug(point.reason)) notice_bug(point.reason);
   if (signal != 0) {
     std::fprintf(stderr, "interrupted; the same command goes on\n");
@@ -236,6 +250,18 @@ std::int64_t space_in(explore::Store& store, const std::string& file, std::int64
   return asked;
 }
 
+/// Of an exploration that has not ended: who is at work, or stopped without a word.
+std::string run_words(const std::optional<explore::RunRow>& run) {
+  if (!run || run->ended) return "";
+  const std::string who = fmt::format("process {} of {}", run->process, run->host);
+  const std::string done = fmt::format("{} of {} points", reports::human_count(run->done),
+                                       reports::human_count(run->points));
+  if (run->silent_s < silent_after_s)
+    return fmt::format("{} is at work on it: {} so far.\n", who, done);
+  return fmt::format("{} has been silent for {}, after {}; the same command goes on.\n", who,
+                     reports::human_time(run->silent_s), done);
+}
+
 void show(const ShowOptions& options) {
   explore::Store store(options.database, explore::Database::Access::read);
   const std::int64_t space = space_in(store, options.database, options.space);
@@ -246,6 +272,7 @@ void show(const ShowOptions& options) {
   if (options.why) return print_reasons(store, space, form);
   if (!options.group.empty()) return print_groups(store, space, options.group, form);
   print_front(store, space, form);
+  if (form == Form::table) print(run_words(store.run(space)));
 }
 
 void add_show(CLI::App& verb) {
@@ -334,17 +361,20 @@ void add_explore(CLI::App& app) {
   verb->add_option("--seed", options->seed, "of sobol and nsga2: the same finds the same");
   verb->add_option("--samples", options->samples, "points that sobol and nsga2 look at")
       ->check(CLI::PositiveNumber);
-  CLI::Option* shard =
-      verb->add_option("--shard", options->shard,
-                       "of N parts of the space, only part I; explore merge joins their databases")
-          ->type_name("I/N");
-  verb->add_flag("--mpi", options->mpi,
-                 "by all ranks of mpirun --enable-recovery --map-by ppr:1:node --bind-to none")
-      ->excludes(shard);
+  verb->add_option("--shard", options->shard,
+                   "of N parts of the space, only part I; explore merge joins their databases")
+      ->type_name("I/N");
+  CLI::Option* srun =
+      verb->add_flag("--srun", options->srun,
+                     "simulate on all nodes of the Slurm job that this is in, --jobs each");
+  verb->add_option("--mpirun", options->mpirun,
+                   "simulate on these hosts, --jobs each, with workers that mpirun starts")
+      ->type_name("HOST,...")
+      ->excludes(srun);
   verb->add_option("--silence", options->silence,
-                   "of another rank, after which it is given up; else 30s");
+                   "of a worker on another machine, after which it is given up; else 30s");
   verb->add_option("--slurm", options->slurm,
-                   "run nothing: print the sbatch script of N shards, with --mpi of N nodes")
+                   "run nothing: print the sbatch script of N shards, with --srun of N nodes")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   verb->add_flag("--count", options->count, "how many points, and how long they may take");

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cstdio>
 
 namespace spillway::cli {
@@ -14,6 +15,9 @@ namespace {
 /// Nobody needs to be told about a shorter wait.
 constexpr double first_line_s = 2;
 constexpr double next_line_s = 0.2;
+/// Into a pipe or a file each line stays: the first later, the next after as long again, up to one
+/// a minute.
+constexpr double first_kept_line_s = 5, most_between_s = 60;
 
 }  // namespace
 
@@ -21,7 +25,9 @@ Monitor::Monitor(std::string what, double limit_s)
     : what_(std::move(what)),
       limit_s_(limit_s),
       terminal_(isatty(STDERR_FILENO)),
-      next_s_(first_line_s) {}
+      next_s_(first_wait()) {}
+
+double Monitor::first_wait() const { return terminal_ ? first_line_s : first_kept_line_s; }
 
 void Monitor::clear() {
   if (drawn_) std::fputs("\r\x1b[K", stderr);
@@ -39,7 +45,7 @@ void Monitor::begin(std::string what, double limit_s) {
   limit_s_ = limit_s;
   start_ = std::chrono::steady_clock::now();
   done_ = of_ = 0;
-  next_s_ = drawn_ ? 0 : first_line_s;
+  next_s_ = drawn_ ? 0 : first_wait();
   late_ = false;
 }
 
@@ -59,8 +65,8 @@ bool Monitor::look(std::size_t simulated) {
   }
   const double now = ended_s_ = seconds();
   late_ = limit_s_ > 0 && now > limit_s_;
-  if (terminal_ && now >= next_s_) {
-    next_s_ = now + next_line_s;
+  if (now >= next_s_) {
+    next_s_ = now + (terminal_ ? next_line_s : std::min(now, most_between_s));
     draw();
   }
   return !ended();
@@ -74,6 +80,10 @@ void Monitor::draw() {
     text += fmt::format(": {} scenarios", reports::human_count(done_));
   text += fmt::format(", {:.0f} s", seconds());
   if (limit_s_ > 0) text += fmt::format(" of {:.0f}", limit_s_);
+  if (!terminal_) {
+    std::fputs((text + "\n").c_str(), stderr);
+    return;
+  }
   std::fputs(("\r" + text + "; Ctrl-C ends it\x1b[K").c_str(), stderr);
   drawn_ = true;
 }

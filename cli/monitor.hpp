@@ -12,8 +12,9 @@
 namespace spillway::cli {
 
 /// Owns the wait for an answer that takes many simulations: a line on standard error that says how
-/// far it is, where that is a terminal and two seconds have passed; a time limit; and Ctrl-C, after
-/// which what was found so far is the answer. A second Ctrl-C ends the program.
+/// far it is, in a terminal after two seconds, else a few of them from five seconds on; a time
+/// limit; and Ctrl-C, after which what was found so far is the answer. A second Ctrl-C ends the
+/// program.
 class Monitor {
  public:
   /// No limit.
@@ -50,6 +51,7 @@ class Monitor {
 
  private:
   bool look(std::size_t simulated);
+  double first_wait() const;
   double seconds() const;
   void draw();
 

@@ -57,7 +57,9 @@ explore::Resolve resolver(const Subject& subject, const Options& options) {
     std::vector<std::string> overrides = options.overrides;
     overrides.insert(overrides.end(), more.begin(), more.end());
     try {
-      return read_subject(subject, overrides).scenario;
+      description::Scenario scenario = read_subject(subject, overrides).scenario;
+      price_anew(options.prices, scenario.machine);
+      return scenario;
     } catch (const description::ScenarioError&) {
       return std::nullopt;  // this change does not go with the scenario; the others may
     }

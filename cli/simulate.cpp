@@ -46,9 +46,10 @@ explore::Resolve resolver(const Options& options) {
     std::vector<std::string> overrides = options.overrides;
     overrides.insert(overrides.end(), more.begin(), more.end());
     try {
-      return scenarios::read_scenario(std::filesystem::path(options.scenario), overrides,
-                                      explore::known_systems(), strategies::unsupported)
-          .scenario;
+      auto resolved = scenarios::read_scenario(std::filesystem::path(options.scenario), overrides,
+                                               explore::known_systems(), strategies::unsupported);
+      price_anew(options.prices, resolved.scenario.machine);
+      return std::move(resolved.scenario);
     } catch (const description::ScenarioError&) {
       return std::nullopt;  // this change does not go with the scenario; the others may
     }

@@ -25,17 +25,14 @@ std::string slurm_script(const SlurmJob& job) {
       fmt::format("#!/bin/bash\n#SBATCH --job-name=spillway-explore\n#SBATCH --cpus-per-task={}\n",
                   job.jobs ? job.jobs : usual_jobs);
   const std::string again = fmt::format("spillway explore {} --db {}", space, database);
-  if (job.mpi)
+  if (job.srun)
     return head + fmt::format(
                       "#SBATCH --nodes={nodes}\n"
                       "#SBATCH --ntasks-per-node=1\n"
                       "#SBATCH --no-kill\n"
-                      "# A lost node's points are done by the others. The shell's output is no\n"
-                      "# terminal, though mpirun makes it look like one.\n"
-                      "export NO_COLOR=1\n"
-                      "# The same job again goes on, whatever ended this one.\n"
-                      "exec mpirun --enable-recovery --map-by ppr:1:node --bind-to none \\\n"
-                      "  {again}{more} --mpi --jobs $SLURM_CPUS_PER_TASK\n",
+                      "# A lost node's points are done by the others. The same job again goes on,\n"
+                      "# whatever ended this one.\n"
+                      "exec {again}{more} --srun --jobs $SLURM_CPUS_PER_TASK\n",
                       fmt::arg("nodes", job.parts), fmt::arg("again", again),
                       fmt::arg("more", more));
   return head + fmt::format(

@@ -11,12 +11,12 @@ struct SlurmJob {
   std::string space, database;    ///< files that all nodes see under these names
   std::uint64_t parts = 1;        ///< jobs of an array, or nodes of one job
   std::size_t jobs = 0;           ///< simulations at a time of each; 0: 16
-  bool mpi = false;               ///< one job in which points go to whoever is free
+  bool srun = false;              ///< one job in which points go to whoever is free
   std::vector<std::string> more;  ///< further options, as a shell reads them
 };
 
 /// The script for sbatch: an array of shards, which asks nothing of a node but the program and says
-/// how to join them; with `mpi` one job that gives the answer itself.
+/// how to join them; with `srun` one job that gives the answer itself.
 std::string slurm_script(const SlurmJob& job);
 
 }  // namespace spillway::cli

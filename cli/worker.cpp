@@ -1,70 +1,66 @@
+#include "answers/worker/answer_request.hpp"
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "scenarios/description/bugs.hpp"
-#include "strategies/catalogue.hpp"
+#include "reports/chrome_trace.hpp"
 
-#include <iostream>
+#include <unistd.h>
 #include <memory>
+#include <sstream>
 
 namespace spillway::cli {
 
 namespace {
 
-nlohmann::json without_answer(const std::string& message) {
-  return errors_json({{"", 0, 0, "", message, ""}});
+struct Options {
+  std::size_t jobs = 1;
+  double limit_s = 600;
+};
+
+std::string trace_text(const result::Trace& trace) {
+  std::ostringstream text;
+  reports::write_chrome_trace(text, trace);
+  return text.str();
 }
 
-/// {"result": ...} or {"errors": [...]}. A child of its own runs the scenario, so that nothing it
-/// does ends the worker.
-nlohmann::json outcome_of(const nlohmann::json& scenario, double limit_s) {
-  try {
-    const auto resolved =
-        scenarios::read_scenario(scenario, {}, explore::known_systems(), strategies::unsupported);
-    const std::vector<explore::Outcome> outcomes = explore::simulate_all(
-        simulator(), std::span<const description::Scenario>(&resolved.scenario, 1), 1, limit_s,
-        {explore::WhenFull::find_need});
-    const explore::Outcome& outcome = outcomes.front();
-    if (outcome.result) return {{"result", *outcome.result}};
-    return outcome.complaints.empty() ? without_answer(outcome.failure)
-                                      : errors_json(outcome.complaints);
-  } catch (const description::ScenarioError& error) {
-    return errors_json(error.complaints());
-  } catch (const description::InternalError& error) {
-    return without_answer(description::as_bug(error.what()));
-  }
+void worker(const Options& options) {
+  explore::prepare_worker(simulator());
+  explore::ForkServer(answers::answer_request(simulator(), trace_text), options.jobs,
+                      options.limit_s, STDIN_FILENO, STDOUT_FILENO)
+      .run();
 }
 
-nlohmann::json answer_to(const std::string& line, double limit_s) {
-  const nlohmann::json request = nlohmann::json::parse(line, nullptr, false);
-  const bool complete = request.is_object() && request.contains("scenario");
-  nlohmann::json reply =
-      complete ? outcome_of(request["scenario"], limit_s)
-               : without_answer(R"(a request is one line {"id": ..., "scenario": {...}})");
-  if (request.is_object() && request.contains("id")) reply["id"] = request["id"];
-  return reply;
-}
+constexpr const char* footer =
+    R"(Requests, a line each:
+  {"id": 1, "scenario": {...}, "want": ["result"], "limit_s": 60}
+  {"cancel": 1}
+A scenario is what a file would say, or resolved. To want: result, settings (with their sources,
+and warnings), trace (of the Chrome format), what_if, remedy (of what does not fit), bound (what no
+run betters, without a simulation): as "simulate --json" has them. "when_full": "stop" ends what
+does not fit at its first request that fails; "today": "2026-11-22" names prices a year older.
+Answers, a line each:
+  {"id": 1, "progress": {"seconds": 1.0, and each part of the answer as soon as it is known}}
+  {"id": 1, "seconds": 1.4, "result": {...}, and the rest, but for a trace that was told before}
+  {"id": 1, "seconds": 0.1, "errors": [...]}, or {..., "failure": "..."} of what was cancelled, took
+  too long or crashed
+With --jobs 1 in the order of the requests; with more, whatever is done first, and what needs no
+simulation waits for none. At the end of its input it finishes what is under way.
 
-void worker(double limit_s) {
-  for (std::string line; std::getline(std::cin, line);)
-    if (line.find_first_not_of(" \t\r") != std::string::npos) {
-      print(answer_to(line, limit_s).dump() + "\n");
-      std::fflush(stdout);
-    }
-}
+Example:
+  echo '{"id": 1, "scenario": {"model": "gpt2", "machine": "gaming_4090", )"
+    R"("strategy": {"system": "resident"}}}' | spillway worker)";
 
 }  // namespace
 
 void add_worker(CLI::App& app) {
-  auto limit_s = std::make_shared<double>(600);
+  auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
-      "worker", "reads scenarios and writes results, one JSON line each, in the same order");
-  verb->add_option("--limit", *limit_s, "seconds after which a scenario is given up")
+      "worker", "reads scenarios and writes what they come to, one JSON line each");
+  verb->add_option("--jobs", options->jobs, "simulations at a time; else one, in order")
       ->check(CLI::PositiveNumber);
-  verb->footer(
-      "Example:\n  echo '{\"id\": 1, \"scenario\": {\"model\": \"gpt2\", \"machine\": "
-      "\"gaming_4090\", "
-      "\"strategy\": {\"system\": \"resident\"}}}' | spillway worker");
-  verb->callback([limit_s] { worker(*limit_s); });
+  verb->add_option("--limit", options->limit_s, "seconds after which a scenario is given up")
+      ->check(CLI::PositiveNumber);
+  verb->footer(footer);
+  verb->callback([options] { worker(*options); });
 }
 
 }  // namespace spillway::cli

@@ -20,7 +20,6 @@ pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(libnvme REQUIRED IMPORTED_TARGET libnvme)
 pkg_check_modules(blkid REQUIRED IMPORTED_TARGET blkid)
-pkg_check_modules(ompi REQUIRED IMPORTED_TARGET ompi-c)
 pkg_check_modules(cbc REQUIRED IMPORTED_TARGET cbc)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 

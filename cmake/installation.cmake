@@ -1,7 +1,7 @@
 # bin/spillway finds its plugins in ../lib/spillway and its data in ../share/spillway, so that the
 # folder it is installed in can be moved. A component is a Debian package: packaging.cmake.
 install(TARGETS spillway RUNTIME DESTINATION bin COMPONENT spillway)
-install(TARGETS cluster evolution sim LIBRARY DESTINATION lib/spillway COMPONENT spillway)
+install(TARGETS evolution sim LIBRARY DESTINATION lib/spillway COMPONENT spillway)
 install(TARGETS milp RUNTIME DESTINATION lib/spillway COMPONENT spillway)
 if(TARGET cuda)
   install(TARGETS cuda LIBRARY DESTINATION lib/spillway COMPONENT spillway-cuda)

@@ -17,8 +17,8 @@ double now_s() {
 
 }  // namespace
 
-Batch::Batch(const Points& points, const Measures& measures, Store& store, Nursery& nursery)
-    : points_(points), store_(store), nursery_(nursery), resolver_(points, measures, store) {}
+Batch::Batch(const Points& points, const Measures& measures, Store& store, WorkerPool& workers)
+    : points_(points), store_(store), workers_(workers), resolver_(points, measures, store) {}
 
 void Batch::commit() {
   store_.commit();
@@ -47,11 +47,19 @@ void Batch::take(const Delivery& delivery, std::span<const Coordinates> all,
   }
 }
 
+std::vector<Delivery> Batch::collect() {
+  try {
+    return workers_.collect(look_every_s);
+  } catch (const description::DeviceError&) {
+    commit();  // no worker is left: what they found is kept
+    throw;
+  }
+}
+
 /// False when it was ended before everything was delivered.
 bool Batch::deliver(std::span<const Coordinates> all, std::vector<Candidate>& candidates,
                     Counts& counts, const std::function<bool()>& over) {
-  for (const Delivery& delivery : nursery_.collect(look_every_s))
-    take(delivery, all, candidates, counts);
+  for (const Delivery& delivery : collect()) take(delivery, all, candidates, counts);
   commit_when_due();
   return !over();
 }
@@ -69,13 +77,13 @@ bool Batch::run(std::span<const Coordinates> all, Front& front, Counts& counts,
     auto& same = same_[candidates[i].row.key];
     same.push_back(i);
     if (same.size() > 1) continue;
-    nursery_.send(i, candidates[i].scenario);
-    if (nursery_.pending() >= 2 * nursery_.jobs()) going = deliver(all, candidates, counts, over);
-    while (going && nursery_.pending() >= 2 * nursery_.jobs())
+    workers_.send(i, candidates[i].scenario);
+    if (workers_.pending() >= 2 * workers_.jobs()) going = deliver(all, candidates, counts, over);
+    while (going && workers_.pending() >= 2 * workers_.jobs())
       going = deliver(all, candidates, counts, over);
   }
-  while (going && nursery_.pending() > 0) going = deliver(all, candidates, counts, over);
-  if (!going) nursery_.forget();
+  while (going && workers_.pending() > 0) going = deliver(all, candidates, counts, over);
+  if (!going) workers_.forget();
   costs_.clear();
   for (const Candidate& candidate : candidates) costs_.push_back(candidate.judgement.costs);
   put_on_front(candidates, front);
@@ -95,13 +103,13 @@ bool Batch::complete_front(const Front& front, const std::function<bool()>& over
   for (const FrontPoint& point : front.points())
     if (!store_.has_result(point.key)) missing.push_back(point);
   for (std::size_t i = 0; i < missing.size(); ++i)
-    nursery_.send(i, resolver_.scenario(points_.at(missing[i].number)));
-  while (nursery_.pending() > 0 && !over())
-    for (const Delivery& delivery : nursery_.collect(look_every_s))
+    workers_.send(i, resolver_.scenario(points_.at(missing[i].number)));
+  while (workers_.pending() > 0 && !over())
+    for (const Delivery& delivery : collect())
       if (delivery.outcome.result)
         store_.put_result(missing[delivery.number].key, *delivery.outcome.result);
   store_.commit();
-  return nursery_.pending() == 0;
+  return workers_.pending() == 0;
 }
 
 }  // namespace spillway::explore

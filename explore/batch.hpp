@@ -1,35 +1,51 @@
 #pragma once
 
-#include "explore/evaluator.hpp"
-#include "explore/nursery.hpp"
+#include "explore/front.hpp"
 #include "explore/resolver.hpp"
+#include "explore/worker_pool.hpp"
 
 #include <map>
 
 namespace spillway::explore {
 
-/// Owns the way of points from coordinates to rows of the database on this machine: resolved here,
-/// answered by the database or the nursery, judged, and put on the front in the order in which they
-/// were given.
-class Batch final : public Evaluator {
+/// Owns the way of points from coordinates to rows of the database: resolved here, answered by the
+/// database or by workers, judged, and put on the front in the order in which they were given.
+class Batch {
  public:
   /// Keeps references to all of them.
-  Batch(const Points& points, const Measures& measures, Store& store, Nursery& nursery);
+  Batch(const Points& points, const Measures& measures, Store& store, WorkerPool& workers);
 
-  void begin(std::int64_t space) override { resolver_.begin(space); }
+  /// From now on the points are of the space of that number in the database.
+  void begin(std::int64_t space) { resolver_.begin(space); }
+
+  /// Finds out what `all` are and puts them on the front, in the order in which they are given.
+  ///   over     asked again and again; true ends it, and what is not known by then is left out
+  ///   Result   false when it was ended
   bool run(std::span<const Coordinates> all, Front& front, Counts& counts,
-           const std::function<bool()>& over) override;
-  /// Whatever the number of workers, so that the same points are simulated on any machine.
-  std::size_t batch_size() const override { return 256; }
-  const std::vector<std::vector<double>>& costs() const override { return costs_; }
-  void tend() override {}
-  void gather(const Front&, const std::function<bool()>&) override {}
-  bool complete_front(const Front& front, const std::function<bool()>& over) override;
-  std::uint64_t known() const override { return known_; }
-  std::uint64_t kept() const override { return kept_; }
-  void forget_known() override { known_ = kept_ = 0; }
+           const std::function<bool()>& over);
+
+  /// Points that a run should have when there are many: on this machine always as many, so that the
+  /// same points are simulated on any, else enough for all workers. The front does not depend on
+  /// it.
+  std::size_t batch_size() const {
+    return workers_.size() == 1 ? 256 : std::max<std::size_t>(256, 8 * workers_.jobs());
+  }
+
+  /// Of the points of the last run(): by objective, the smaller the better; empty when one is not
+  /// accepted.
+  const std::vector<std::vector<double>>& costs() const { return costs_; }
+
+  /// Simulates what is on the front and has no whole result in the database.
+  bool complete_front(const Front& front, const std::function<bool()>& over);
+
+  /// Points of which the verdict is known.
+  std::uint64_t known() const { return known_; }
+  /// Of them, whose rows are committed.
+  std::uint64_t kept() const { return kept_; }
+  void forget_known() { known_ = kept_ = 0; }
 
  private:
+  std::vector<Delivery> collect();
   bool deliver(std::span<const Coordinates> all, std::vector<Candidate>& candidates, Counts& counts,
                const std::function<bool()>& over);
   void take(const Delivery& delivery, std::span<const Coordinates> all,
@@ -40,7 +56,7 @@ class Batch final : public Evaluator {
 
   const Points& points_;
   Store& store_;
-  Nursery& nursery_;
+  WorkerPool& workers_;
   Resolver resolver_;
   std::uint64_t known_ = 0, kept_ = 0;
   std::map<std::string, std::vector<std::size_t>> same_;  ///< candidates of a batch by key

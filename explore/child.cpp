@@ -1,5 +1,7 @@
 #include "explore/child.hpp"
 
+#include "explore/piped_child.hpp"
+
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -17,6 +19,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 Child start_child(const std::function<std::string()>& work) {
+  return start_piped_child([&work](int pipe) { write_all(pipe, work()); });
+}
+
+Child start_piped_child(const std::function<void(int pipe)>& work) {
   Child child;
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
@@ -24,11 +30,13 @@ Child start_child(const std::function<std::string()>& work) {
     return child;
   }
   std::fflush(nullptr);
+  const pid_t parent = ::getpid();
   child.pid = ::fork();
   if (child.pid == 0) {
     ::close(ends[0]);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever stops the program stops its simulations
-    write_all(ends[1], work());
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);     // whoever stops the program stops its simulations
+    if (::getppid() != parent) ::_exit(0);  // it ended before the line above
+    [&]() noexcept { work(ends[1]); }();    // what it throws ends it, and nothing else
     ::_exit(0);
   }
   ::close(ends[1]);

@@ -6,7 +6,7 @@
 #include "explore/scenario_key.hpp"
 #include "explore/sobol.hpp"
 
-#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -29,6 +29,13 @@ constexpr std::size_t first_batch = 16;
 constexpr std::size_t first_window = 64, largest_window = 8192;
 /// Points after which the time is looked at.
 constexpr std::uint64_t look_every = 64;
+/// Between the counts that another process can read in the database.
+constexpr double beat_every_s = 1;
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
 
 /// A point that its bounds did not rule out.
 struct Waiting {
@@ -58,13 +65,13 @@ void rank(std::vector<Waiting>& window) {
 /// Owns the search of one space.
 class Explorer {
  public:
-  Explorer(const Points& points, const Measures& measures, Store& store, Evaluator& evaluator,
+  Explorer(const Points& points, const Measures& measures, Store& store, Batch& batch,
            const ExploreOptions& options)
       : points_(points),
         options_(options),
         measures_(measures),
         store_(store),
-        evaluator_(evaluator),
+        batch_(batch),
         bounder_(points, measures_) {}
 
   Exploration run() {
@@ -82,7 +89,6 @@ class Explorer {
         evolve_points();
     }
     const bool whole = run_window();
-    evaluator_.gather(front_, [this] { return halted(); });
     if (whole) finish_front();
     return end(whole);
   }
@@ -92,7 +98,10 @@ class Explorer {
     std::vector<std::uint64_t> numbers;
     for (const FrontPoint& point : front_.points()) numbers.push_back(point.number);
     store_.keep_front(space_, numbers);
-    evaluator_.complete_front(front_, [this] { return halted(); });
+    batch_.complete_front(front_, [this] {
+      report();
+      return halted();
+    });
   }
 
   /// What was on the front when an earlier run ended: it prunes from the start.
@@ -101,14 +110,23 @@ class Explorer {
     for (const PointRow& row : store_.points(space_, "front"))
       known.push_back(points_.at(row.number));
     Counts recalled;  // each will be met again
-    evaluator_.run(known, front_, recalled, [this] { return over(); });
-    evaluator_.forget_known();
+    batch_.run(known, front_, recalled, [this] {
+      report();
+      return over();
+    });
+    batch_.forget_known();
   }
 
   void begin() {
     space_ = store_.begin_space(row_of(points_.space()));
-    evaluator_.begin(space_);
+    batch_.begin(space_);
     store_.drop_pruned(space_);  // as many again, from a better front
+    const bool all = options_.search == Search::exhaustive;
+    const std::uint64_t looked_at =
+        all ? points_.count() : std::min(options_.samples, points_.count());
+    store_.begin_run(space_, host_name(), ::getpid(),
+                     options_.points ? options_.points : looked_at);
+    store_.commit();
   }
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
@@ -119,7 +137,6 @@ class Explorer {
   bool meet(const Coordinates& at) {
     if (points_.number(at) % options_.shards != options_.shard) return true;
     if (++counts_.points % look_every == 0) {
-      evaluator_.tend();
       report();
       cut_ = over();
       if (cut_) return false;
@@ -154,7 +171,7 @@ class Explorer {
     if (!cut_ && !fresh.empty()) {
       run_batch(fresh);
       for (std::size_t i = 0; i < fresh.size(); ++i)
-        evolved_[points_.number(fresh[i])] = evaluator_.costs()[i];
+        evolved_[points_.number(fresh[i])] = batch_.costs()[i];
     }
     std::vector<std::vector<double>> costs;
     for (const Coordinates& at : generation) {
@@ -219,22 +236,30 @@ class Explorer {
   }
 
   void run_batch(std::span<const Coordinates> batch) {
-    cut_ = !evaluator_.run(batch, front_, counts_, [this] {
+    cut_ = !batch_.run(batch, front_, counts_, [this] {
       report();
       return over();
     });
-    size_ = std::min(2 * size_, evaluator_.batch_size());
+    size_ = std::min(2 * size_, batch_.batch_size());
   }
 
+  std::uint64_t done() const { return counts_.pruned + batch_.known(); }
+
   void report() {
-    options_.progress(
-        {counts_, counts_.pruned + evaluator_.known(), evaluator_.kept(), seconds(), &front_});
+    options_.progress({counts_, done(), batch_.kept(), seconds(), &front_});
+    if (seconds() - beat_s_ < beat_every_s) return;
+    beat_s_ = seconds();
+    store_.put_counts(space_, counts_, false);
+    store_.beat(space_, done(), false);
+    store_.commit();
   }
 
   Exploration end(bool whole) {
     put_pruned();
     store_.put_counts(space_, counts_, whole);
+    store_.beat(space_, done(), true);
     store_.commit();
+    beat_s_ = std::numeric_limits<double>::infinity();
     report();
     return {space_, counts_, whole, halted(), seconds()};
   }
@@ -243,7 +268,7 @@ class Explorer {
   const ExploreOptions& options_;
   const Measures& measures_;
   Store& store_;
-  Evaluator& evaluator_;
+  Batch& batch_;
   Bounder bounder_;
   Front front_;
   Counts counts_;
@@ -253,7 +278,8 @@ class Explorer {
   std::vector<Waiting> window_;
   std::map<std::uint64_t, std::vector<double>> evolved_;  ///< costs by number; empty: rejected
   std::size_t size_ = first_batch, window_size_ = first_window;
-  bool cut_ = false;  ///< before everything was looked at
+  bool cut_ = false;   ///< before everything was looked at
+  double beat_s_ = 0;  ///< when it said last that it is there
   const Clock::time_point start_ = Clock::now();
 };
 
@@ -288,19 +314,23 @@ SpaceRow row_of(const scenarios::Space& space) {
   return row;
 }
 
-Exploration search(const Points& points, const Measures& measures, Store& store,
-                   Evaluator& evaluator, const ExploreOptions& options) {
-  return Explorer(points, measures, store, evaluator, options).run();
-}
-
 Exploration explore(const Backend& backend, const Points& points, const std::string& database,
                     const ExploreOptions& options) {
   const Measures measures(points);
+  const std::size_t jobs = options.jobs ? options.jobs : usable_cores();
+  const auto run = [&](Store& store, WorkerPool& workers) {
+    Batch batch(points, measures, store, workers);
+    return Explorer(points, measures, store, batch, options).run();
+  };
+  if (!options.workers.empty()) {
+    WorkerPool workers(options.workers, {jobs, false, options.silence_s, options.notice});
+    Store store(database, Database::Access::write);
+    return run(store, workers);
+  }
   Store store(database, Database::Access::write);
-  Nursery nursery(backend, options.jobs ? options.jobs : usable_cores(), options.limit_s,
-                  {[&store] { store.close(); }, [&store] { store.open(); }});
-  Batch batch(points, measures, store, nursery);
-  return search(points, measures, store, batch, options);
+  const AroundFork around = {[&store] { store.close(); }, [&store] { store.open(); }};
+  WorkerPool own({own_worker(backend, jobs, options.limit_s, around)}, {jobs});
+  return run(store, own);
 }
 
 }  // namespace spillway::explore

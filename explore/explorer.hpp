@@ -1,7 +1,9 @@
 #pragma once
 
-#include "explore/evaluator.hpp"
+#include "explore/front.hpp"
 #include "explore/measure.hpp"
+#include "explore/store/store.hpp"
+#include "explore/worker_pool.hpp"
 
 namespace spillway::explore {
 
@@ -27,7 +29,10 @@ struct ExploreOptions {
   std::uint64_t seed = 1;               ///< of the other two
   std::uint64_t samples = 1024;         ///< that the other two look at
   std::uint64_t shard = 0, shards = 1;  ///< only points whose number leaves `shard`
-  double silence_s = 30;                ///< of another rank, after which it is given up
+  std::uint64_t points = 0;             ///< that it looks at, for who watches; 0: all there are
+  /// Where simulations run, `jobs` at a time in each; none: on this machine.
+  std::vector<WorkerPlace> workers = {};
+  double silence_s = 30;  ///< of one of them, after which it is given up
   std::function<bool()> stop = [] { return false; };
   std::function<void(const Progress&)> progress = [](const Progress&) {};
   /// What went wrong and does not end the search.
@@ -44,16 +49,13 @@ struct Exploration {
 };
 
 /// Finds the front of a space: what the database knows is not simulated again, and what is
-/// simulated is in the database 100 ms later. Points are taken in batches whose content does not
-/// depend on `jobs`, so neither does the front.
+/// simulated is in the database 100 ms later, counts and a heartbeat each second, so that another
+/// process can watch it. Points are taken in batches whose content does not
+/// depend on `jobs`, so neither does the front, nor on where they are simulated: this process alone
+/// writes the database.
 ///   Throws  ScenarioError, DeviceError
 Exploration explore(const Backend& backend, const Points& points, const std::string& database,
                     const ExploreOptions& options);
-
-/// The same, whatever finds out what the points are.
-///   store  the database; all of it is kept as a reference
-Exploration search(const Points& points, const Measures& measures, Store& store,
-                   Evaluator& evaluator, const ExploreOptions& options);
 
 /// The row of a space; its id is a hash of what the space asks, its base included.
 SpaceRow row_of(const scenarios::Space& space);

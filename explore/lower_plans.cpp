@@ -1,7 +1,6 @@
 #include "explore/lower_plans.hpp"
 
 #include <fmt/format.h>
-#include <array>
 #include <cmath>
 #include <set>
 #include <string>
@@ -101,8 +100,8 @@ double grid_below(double rate, double steps) {
 }
 
 /// Updates beside backward read and write states at once, which a drive does slower than one after
-/// the other: a processor that waits between them can make the step shorter. Two rates at which
-/// updates take about half of the step; around one that was better, those beside it.
+/// the other: a processor that waits between them can make the step shorter. Rates at which updates
+/// take from a third of the step to all of it; around one that was better, those beside it.
 void add_slower_updates(const LowerPlan& of, const result::Result& best,
                         std::vector<LowerPlan>& plans) {
   const double rate = of.scenario.machine.host.adam.value(), busy = best.utilization.cpu;
@@ -110,8 +109,9 @@ void add_slower_updates(const LowerPlan& of, const result::Result& best,
   const bool holds = of.updates_per_s > 0;
   const double most = holds ? of.updates_per_s : rate, half = 2 * grid_below(rate * busy, 2);
   const double beside = std::exp2(0.125), root = std::sqrt(2);
-  for (const double held :
-       holds ? std::array{rate * beside, rate / beside} : std::array{half * root, half}) {
+  const std::vector<double> rates = holds ? std::vector{rate * beside, rate / beside}
+                                          : std::vector{half * root, half, half / root};
+  for (const double held : rates) {
     if (held >= most) continue;
     LowerPlan& plan = plans.emplace_back(
         LowerPlan{fmt::format("updates held to {:.3g} Gparam/s", held / 1e9), of.scenario});

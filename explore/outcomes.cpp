@@ -2,6 +2,7 @@
 
 #include "explore/crew.hpp"
 #include "explore/lower_plans.hpp"
+#include "explore/outcome_json.hpp"
 #include "explore/runs_with.hpp"
 #include "reports/result/needs.hpp"
 #include "scenarios/description/bugs.hpp"
@@ -72,13 +73,11 @@ std::string no_room(const result::Result& result) {
   return text.empty() ? no_room(first) : text + "; first " + first.purpose + " in " + first.phase;
 }
 
-namespace {
-
-Outcome attempt(const Backend& backend, const description::Scenario& scenario,
-                const Effort& effort) {
+Outcome attempt(const Backend& backend, const description::Scenario& scenario, const Effort& effort,
+                result::Trace* trace) {
   Outcome outcome;
   try {
-    outcome.result = simulate(backend, scenario, nullptr, effort);
+    outcome.result = simulate(backend, scenario, trace, effort);
   } catch (const description::ScenarioError& error) {
     outcome.complaints = error.complaints();
   } catch (const description::DeviceError& error) {
@@ -89,14 +88,15 @@ Outcome attempt(const Backend& backend, const description::Scenario& scenario,
   return outcome;
 }
 
-}  // namespace
+nlohmann::json outcome_json(const Outcome& outcome) {
+  if (outcome.result) return {{"result", *outcome.result}};
+  if (!outcome.failure.empty()) return {{"failure", outcome.failure}};
+  return {{"errors", outcome.complaints}};
+}
 
 std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
                          const Effort& effort) {
-  const Outcome outcome = attempt(backend, scenario, effort);
-  if (outcome.result) return nlohmann::json{{"result", *outcome.result}}.dump();
-  if (!outcome.failure.empty()) return nlohmann::json{{"failure", outcome.failure}}.dump();
-  return nlohmann::json{{"errors", outcome.complaints}}.dump();
+  return outcome_json(attempt(backend, scenario, effort)).dump();
 }
 
 namespace {
@@ -106,10 +106,18 @@ bool from_outside(int signal) {
 }
 }  // namespace
 
-Outcome read_outcome(const std::string& text, int status) {
+Outcome outcome_of(const nlohmann::json& json) {
   Outcome outcome;
+  if (json.contains("result")) outcome.result = json["result"].get<result::Result>();
+  if (json.contains("failure")) outcome.failure = json["failure"];
+  if (json.contains("errors")) json["errors"].get_to(outcome.complaints);
+  return outcome;
+}
+
+Outcome read_outcome(const std::string& text, int status) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object()) {
+    Outcome outcome;
     outcome.failure = "the simulation ended without a result";
     if (WIFSIGNALED(status))
       outcome.failure =
@@ -118,10 +126,7 @@ Outcome read_outcome(const std::string& text, int status) {
       outcome.failure = description::as_bug(outcome.failure);
     return outcome;
   }
-  if (json.contains("result")) outcome.result = json["result"].get<result::Result>();
-  if (json.contains("failure")) outcome.failure = json["failure"];
-  if (json.contains("errors")) json["errors"].get_to(outcome.complaints);
-  return outcome;
+  return outcome_of(json);
 }
 
 result::Result result_of(const Outcome& outcome) {

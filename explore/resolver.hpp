@@ -2,9 +2,9 @@
 
 #include "explore/front.hpp"
 #include "explore/measure.hpp"
-#include "explore/nursery.hpp"
 #include "explore/points.hpp"
 #include "explore/store/store.hpp"
+#include "explore/worker_pool.hpp"
 
 namespace spillway::explore {
 

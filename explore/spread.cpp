@@ -96,6 +96,7 @@ class Spread {
          const Effort& effort)
       : backend_(backend), scenario_(scenario), now_(now), effort_(effort) {
     scenario_.run.steps = 1;  // equal steps repeat to 0.1 %
+    if (!effort.lower_plans) keep_plan();
     for (SpreadGroup& group : open_groups(scenario.machine))
       (decides_time(group) ? timed_ : factors_).push_back(std::move(group));
   }
@@ -114,6 +115,15 @@ class Spread {
   }
 
  private:
+  /// A planner's equations may swap more on a faster machine than pays there; without other plans
+  /// to take the best of, the amount stays what it is.
+  void keep_plan() {
+    using description::ActivationPolicy;
+    description::ActivationsPart& part = scenario_.strategy.activations;
+    if (part.policy == ActivationPolicy::swap && now_.plan.contains("swap_bytes"))
+      part.swap_bytes = description::Bytes(now_.plan.at("swap_bytes").get<std::uint64_t>());
+  }
+
   void measure_effects() {
     std::vector<Scenario> ends;
     std::vector<std::size_t> groups;
@@ -176,33 +186,38 @@ class Spread {
     }
   }
 
-  /// Simulates the draws at both tails.
+  /// Of the draws at both tails. What is slow may keep other things waiting than it did alone, so
+  /// the slow one is simulated. The fast one is what its groups bring together at their high ends,
+  /// in proportion: of one draw the group that counts may not be fast.
   void add_times() {
     std::vector<std::size_t> order(draws);
     for (std::size_t i = 0; i < draws; ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return times_[a] < times_[b]; });
-    std::vector<Scenario> ends;
-    for (const double share : {tail, 1 - tail}) {
-      const std::size_t i = order[static_cast<std::size_t>(share * (draws - 1) + 0.5)];
-      std::vector<std::pair<SpreadGroup, double>> factors;
-      for (std::size_t group = 0; group < timed_.size(); ++group)
-        factors.emplace_back(timed_[group], std::exp(drawn_[i * timed_.size() + group]));
-      ends.emplace_back(scenario_).machine = moved(scenario_.machine, factors);
-    }
-    double low = now_.step_time_s, high = now_.step_time_s;
-    if (!timed_.empty())
-      for (const Outcome& outcome : simulate_all(backend_, ends, 0, default_limit_s, effort_))
-        if (outcome.result && outcome.result->feasible()) {
-          low = std::min(low, outcome.result->step_time_s);
-          high = std::max(high, outcome.result->step_time_s);
-        }
+    const auto at = [&](double share) {
+      return order[static_cast<std::size_t>(share * (draws - 1) + 0.5)];
+    };
+    const double low = now_.step_time_s * std::min(1.0, times_[at(tail)]);
+    const double high = std::max(now_.step_time_s, time_of_draw(at(1 - tail)));
     range_["step_time_s"] = {low, high};
     const double tokens = now_.tokens_per_s * now_.step_time_s;
     range_["throughput.tokens_per_s"] = {tokens / high, tokens / low};
     if (now_.run)
       range_["run.days"] = {now_.run->days * low / now_.step_time_s,
                             now_.run->days * high / now_.step_time_s};
+  }
+
+  /// 0: it does not fit, or nothing decides times.
+  double time_of_draw(std::size_t draw) const {
+    if (timed_.empty()) return 0;
+    std::vector<std::pair<SpreadGroup, double>> factors;
+    for (std::size_t group = 0; group < timed_.size(); ++group)
+      factors.emplace_back(timed_[group], std::exp(drawn_[draw * timed_.size() + group]));
+    Scenario drawn = scenario_;
+    drawn.machine = moved(scenario_.machine, factors);
+    const auto outcomes = simulate_all(backend_, {&drawn, 1}, 0, default_limit_s, effort_);
+    const auto& result = outcomes.front().result;
+    return result && result->feasible() ? result->step_time_s : 0;
   }
 
   /// A number that grows with the step's time and with the factors of some groups.

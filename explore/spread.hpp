@@ -21,10 +21,12 @@ description::MachineFile moved(const description::MachineFile& machine,
 /// From the least to the most that the open groups leave for headline numbers of `now`, by path in
 /// the JSON of a result: step_time_s, throughput.tokens_per_s, run.days, run.kwh, run.usd.energy,
 /// wear.lifetime_years.
-///   Method   each group that decides times is simulated at its low end, alone; 1024 draws of all
-///            groups, each factor uniform in its logarithm, are ranked by those effects in
-///            proportion; the draws at 5 and 95 % are simulated. Energy, its price and wear follow
-///            from the ranked times and their own groups' draws
+///   Method   each group that decides times is simulated at its low end, alone, and all of them at
+///            their high ends, together; 1024 draws of all groups, each factor uniform in its
+///            logarithm, are ranked by those effects in proportion; of the draw at 95 % the step is
+///            simulated. Low ends lie further from the number that is taken than high ones, so the
+///            answer may stand at the fast end. Energy, its price and wear follow from the ranked
+///            times and their own groups' draws
 ///   Covers   nine of ten draws of what nobody states. Not: what sheets and measurements state, the
 ///            model's own error (spillway fidelity), memory
 ///   Result   empty for what does not fit, and where every number is stated

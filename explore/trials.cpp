@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <string_view>
 
 namespace spillway::explore {
 
@@ -85,29 +86,38 @@ void leave_out_rest(std::span<Ready> ready) {
 /// machine.
 using Demands = std::map<std::string, std::optional<strategies::Mandatory>>;
 
-/// "needs at least 57.30 of 32.00 GiB of host memory, for what every step holds"; reserve included.
-std::string held_reason(const strategies::Mandatory& mandatory, const std::string& tier,
-                        const description::MachineFile& machine) {
+/// What a memory must hold, and has.
+struct Shortage {
+  double needs = 0, has = 0;  ///< bytes
+  const char* memory = "";
+};
+
+/// Of `tier`, which is too small for what every step holds; reserve included.
+Shortage shortage_of(const strategies::Mandatory& mandatory, const std::string& tier,
+                     const description::MachineFile& machine) {
   const strategies::MandatoryBytes bytes = mandatory.bytes(machine);
-  constexpr double gib = 1ull << 30;
-  const auto reason = [](double needs, double has, const char* unit, const char* what) {
-    return fmt::format("needs at least {:.2f} of {:.2f} {} of {}, for what every step holds", needs,
-                       has, unit, what);
-  };
-  const auto in_gib = [&](double held, description::Bytes reserve, description::Bytes memory,
-                          const char* what) {
-    return reason((held + static_cast<double>(reserve.value())) / gib,
-                  static_cast<double>(memory.value()) / gib, "GiB", what);
+  const auto of = [](double held, description::Bytes reserve, description::Bytes memory,
+                     const char* words) {
+    return Shortage{held + static_cast<double>(reserve.value()),
+                    static_cast<double>(memory.value()), words};
   };
   if (tier == "host")
-    return in_gib(bytes.host, machine.host.reserve, machine.host.memory, "host memory");
-  if (tier == "gpu")
-    return in_gib(bytes.gpu, machine.gpu.reserve, machine.gpu.memory, "GPU memory");
-  double room = 0;
+    return of(bytes.host, machine.host.reserve, machine.host.memory, "host memory");
+  if (tier == "gpu") return of(bytes.gpu, machine.gpu.reserve, machine.gpu.memory, "GPU memory");
+  Shortage drives{bytes.drives, 0, "drives"};
   for (const description::StorageSpec& storage : machine.storage)
     if (storage.kind == description::StorageKind::ssd)
-      room += static_cast<double>(storage.total_capacity().value());
-  return reason(bytes.drives / 1e9, room / 1e9, "GB", "drives");
+      drives.has += static_cast<double>(storage.total_capacity().value());
+  return drives;
+}
+
+/// "needs at least 57.30 of 32.00 GiB of host memory, for what every step holds".
+std::string words_of(const Shortage& shortage) {
+  const bool drives = std::string_view(shortage.memory) == "drives";
+  const double unit = drives ? 1e9 : 1ull << 30;
+  return fmt::format("needs at least {:.2f} of {:.2f} {} of {}, for what every step holds",
+                     shortage.needs / unit, shortage.has / unit, drives ? "GB" : "GiB",
+                     shortage.memory);
 }
 
 /// Sets the bound of a trial.
@@ -121,7 +131,9 @@ void bound(Ready& ready, Demands& demands) {
   ready.most = any;
   if (!found->second) return;
   if (const char* tier = found->second->too_small(scenario.machine)) {
-    ready.trial->reason = held_reason(*found->second, tier, scenario.machine);
+    const Shortage shortage = shortage_of(*found->second, tier, scenario.machine);
+    ready.trial->reason = words_of(shortage);
+    ready.trial->times_too_large = shortage.needs / shortage.has;
     ready.trial->ruled_out = true;
     return;
   }

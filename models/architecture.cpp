@@ -60,6 +60,25 @@ void settle(ConfigKeys& keys, Architecture& a, const char* heads_key) {
   }
 }
 
+/// Whether a size of the architecture is this one: a reader may look at several keys.
+bool has_size(const Architecture& a, std::uint64_t size) {
+  const bool all_experts = a.experts > 0 && !a.dense_beside_experts;
+  return size == a.vocabulary || size == a.hidden || size == a.layers || size == a.expert_ffn ||
+         (size == a.ffn && size != 4 * a.hidden && !all_experts && a.blocks.empty());
+}
+
+/// Transformers fill in a size that a file lacks; who left it out by mistake gets another model.
+void note_taken_sizes(const ConfigKeys& keys, Architecture& a) {
+  std::string sizes;
+  const bool other_layers = keys.has("num_layers");  // exaone, and the key that others have
+  for (const auto& [key, size] : keys.taken_sizes())
+    if (has_size(a, size) && !(other_layers && key.ends_with("num_hidden_layers")))
+      sizes += (sizes.empty() ? "" : ", ") + key + " (" + std::to_string(size) + " is taken)";
+  if (!sizes.empty())
+    a.notes.push_back("Not in the file: " + sizes + ", as " + a.model_type +
+                      " has it in transformers.");
+}
+
 }  // namespace
 
 BlockTraits Architecture::block(std::uint64_t number) const {
@@ -118,10 +137,11 @@ Architecture read_architecture(const nlohmann::json& config, const std::string& 
   a.model_type = source.type;
   a.notes = source.notes;
   reader_named(source.type)->read(keys, a);
-  if (a.heads == 0 || a.kv_heads == 0) keys.throw_complaints();
+  keys.throw_complaints();  // what contradicts a number in the place of a wrong one is no news
   settle(keys, a, keys.first_of({"num_attention_heads", "n_head", "num_heads", "n_heads"}));
   refuse_absurd_sizes(keys, a);
   keys.throw_complaints();
+  note_taken_sizes(keys, a);
   return a;
 }
 

@@ -10,6 +10,15 @@ constexpr std::uint64_t largest_count = std::uint64_t{1} << 31;
 std::string shown(const nlohmann::json& value) {
   return value.is_structured() ? std::string("an ") + value.type_name() : value.dump();
 }
+
+/// Whether most parameters are counted by it.
+bool is_size(std::string_view key) {
+  for (const char* size :
+       {"vocab_size", "hidden_size", "n_embd", "d_model", "num_hidden_layers", "n_layer",
+        "num_layers", "intermediate_size", "d_ff", "moe_intermediate_size"})
+    if (key == size) return true;
+  return false;
+}
 }  // namespace
 
 ConfigKeys::ConfigKeys(const nlohmann::json& config, std::string file, std::string prefix)
@@ -45,7 +54,10 @@ const nlohmann::json* ConfigKeys::find(const char* key) const {
 
 std::uint64_t ConfigKeys::count(const char* key, std::uint64_t otherwise, std::uint64_t least) {
   const nlohmann::json* value = find(key);
-  if (value == nullptr) return otherwise;
+  if (value == nullptr) {
+    if (is_size(key)) taken_sizes_[prefix_ + key] = otherwise;
+    return otherwise;
+  }
   // A negative number reads as a huge unsigned one and is refused as such.
   if (value->is_number_integer()) {
     const auto number = value->get<std::uint64_t>();

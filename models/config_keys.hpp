@@ -3,6 +3,7 @@
 #include "scenarios/description/errors.hpp"
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -38,6 +39,8 @@ class ConfigKeys {
   ConfigKeys inside(const char* key) const;
   void join(const ConfigKeys& inner);
 
+  /// Sizes that were looked up, are not there, and are what the type's class has otherwise.
+  const std::map<std::string, std::uint64_t>& taken_sizes() const { return taken_sizes_; }
   /// Whether `key` was looked up.
   bool asked(const std::string& key) const { return asked_.contains(key); }
   void complain(const std::string& key, std::string message, std::string hint = "");
@@ -53,6 +56,7 @@ class ConfigKeys {
   std::string file_;
   std::string prefix_;  ///< path of the object, with a dot behind it
   mutable std::set<std::string> asked_;
+  std::map<std::string, std::uint64_t> taken_sizes_;  ///< by path
   std::vector<description::Complaint> complaints_;
 };
 

@@ -167,8 +167,20 @@ std::string near_name(const std::string& type) {
   return meant ? nearest : "";
 }
 
+/// Meta's own releases of Llama: they leave out the width of the feed-forward, and some the
+/// vocabulary.
+bool is_of_meta(const ConfigKeys& keys) {
+  return keys.has("dim") && keys.has("n_layers") && keys.has("n_heads") && !keys.has("hidden_size");
+}
+
 [[noreturn]] void refuse_type(ConfigKeys& keys, const ConfigSource& source,
                               const std::string& type) {
+  if (is_of_meta(keys)) {
+    keys.complain("", "a params.json as Meta releases it, which does not say all sizes",
+                  "take the config.json of the same model for transformers: its repository on the "
+                  "Hugging Face hub has one, and convert_llama_weights_to_hf.py writes one");
+    keys.throw_complaints();
+  }
   const std::string near = type_of_keys(keys);
   const std::string nearest = near_name(type);
   std::string hint;

@@ -187,7 +187,7 @@ void place_nemotron_halves(ConfigKeys& keys, Architecture& a) {
                          : letter == '-' ? "mlp"
                          : letter == 'E' ? "moe"
                                          : "");
-  a.layers = keys.count("num_hidden_layers", kinds.size());
+  a.layers = keys.has("num_hidden_layers") ? keys.count("num_hidden_layers", 0) : kinds.size();
   if (kinds.size() != a.layers)
     return keys.complain(
         key, std::to_string(kinds.size()) + " kinds for " + std::to_string(a.layers) + " layers");

@@ -209,6 +209,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 24> not_mode
     {"hybrid_engine", "generation between the steps is not simulated"},
 }};
 
+constexpr const char* requests_of_drives =
+    "drives have the rates of the machine file here, whatever the block size, depth and threads of "
+    "requests: measure them with the same ones (spillway probe, fio)";
+
 bool within(const std::string& path, std::string_view section) {
   return path.starts_with(section) && (path.size() == section.size() ||
                                        path[section.size()] == '.' || path[section.size()] == '[');
@@ -243,8 +247,10 @@ KeyRemark remark_on(const std::string& path) {
   const std::string parent = parent_of_path(path);
   const std::string name = path.substr(parent.empty() ? 0 : parent.size() + 1);
   for (const auto& [section, names] : known_keys)
-    if (section == parent && std::find(names.begin(), names.end(), name) != names.end())
+    if (section == parent && std::find(names.begin(), names.end(), name) != names.end()) {
+      if (within(path, "aio")) return {KeyRemark::Kind::not_modelled, requests_of_drives};
       return {KeyRemark::Kind::no_effect, ""};
+    }
   return {KeyRemark::Kind::unknown, meant(parent, name)};
 }
 

@@ -184,14 +184,14 @@ bool same_steps(const std::string* own, const std::string* asked, std::size_t co
   return true;
 }
 
-/// Whether a key that DeepSpeed has for the knob is `asked`, or ends in it.
+/// Whether a key that DeepSpeed has for the knob is `asked`, or has it as some of its steps.
 bool names_deepspeed(const Knob& knob, const std::string& asked) {
   std::size_t from = 0;
   while (from < knob.deepspeed.size()) {
     const std::size_t end =
         std::min(knob.deepspeed.find_first_of(",; ", from), knob.deepspeed.size());
-    const std::string key = knob.deepspeed.substr(from, end - from);
-    if (key == asked || key.ends_with("." + asked)) return true;
+    const std::string key = "." + knob.deepspeed.substr(from, end - from) + ".";
+    if (key.find("." + asked + ".") != std::string::npos) return true;
     from = end + 1;
   }
   return false;
@@ -218,12 +218,14 @@ std::vector<Knob> knobs_named(const std::vector<Knob>& all, const std::string& a
         break;
       }
   }
-  for (auto* found : {&exact, &below, &ending})
+  std::vector<Knob> of_deepspeed;
+  for (const Knob& knob : all)
+    if (names_deepspeed(knob, asked)) of_deepspeed.push_back(knob);
+  const bool is_path = steps.size() > 1;  // an item of any name would end in it too
+  if (is_path && !of_deepspeed.empty() && exact.empty() && below.empty()) return of_deepspeed;
+  for (auto* found : {&exact, &below, &ending, &within, &of_deepspeed})
     if (!found->empty()) return std::move(*found);
-  if (within.empty())
-    for (const Knob& knob : all)
-      if (names_deepspeed(knob, asked)) within.push_back(knob);
-  return within;
+  return {};
 }
 
 }  // namespace spillway::scenarios

@@ -26,9 +26,10 @@ struct Knob {
 std::vector<Knob> knobs(const std::vector<SystemInfo>& systems);
 
 /// Those that `asked` means: the knob of that path ("training.micro_batch"; list items by any
-/// name), else those below it ("strategy.weights"), else those whose last keys it is
-/// ("micro_batch"), else those in whose path it stands ("power"), else those whose key of DeepSpeed
-/// it is, or the end of that key ("stage3_prefetch_bucket_size").
+/// name), else those below it ("strategy.weights"), else those of which DeepSpeed's key has the
+/// same steps ("offload_optimizer.device"), else those whose last keys it is ("micro_batch"), else
+/// those in whose path it stands ("power"), else those whose key of DeepSpeed it is, or a part of
+/// that key ("stage3_prefetch_bucket_size", "offload_param").
 ///   Result  empty when there is none
 std::vector<Knob> knobs_named(const std::vector<Knob>& all, const std::string& asked);
 

@@ -8,6 +8,8 @@
 #include "scenarios/schema_check.hpp"
 #include "strategies/catalogue.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -49,6 +51,41 @@ description::Scenario read(const std::string& file, const std::vector<std::strin
   return std::move(resolved.scenario);
 }
 
+/// "preset deepspeed_0.19, strategy.weights.home and 3 more": what the file says of its
+/// strategy besides the system. Empty: nothing, or the file cannot be read.
+std::string parts_of(const std::string& file) {
+  constexpr std::size_t most_named = 4;
+  std::vector<std::string> words;
+  try {
+    const auto resolved =
+        scenarios::read_scenario(std::filesystem::path(file), {}, explore::known_systems());
+    for (const scenarios::Setting& one : resolved.settings) {
+      if (!one.path.starts_with("strategy.") || one.path == "strategy.system") continue;
+      if (one.path == "strategy.preset")
+        words.insert(words.begin(), "preset " + one.value);
+      else if (one.source.find(".json:") != std::string::npos)
+        words.push_back(one.path);
+    }
+  } catch (const description::ScenarioError&) {
+    return "";  // whoever reads it with the system says what is wrong
+  }
+  std::string more;
+  if (words.size() > most_named + 1) {
+    more = fmt::format(" and {} more", words.size() - most_named);
+    words.resize(most_named);
+  }
+  return fmt::format("{}{}", fmt::join(words, ", "), more);
+}
+
+/// Says once what all systems do without.
+void warn_of_parts(const std::string& file, Field& field) {
+  if (const std::string parts = parts_of(file); !parts.empty())
+    field.warnings.push_back(fmt::format(
+        "{} of {} left out: each system runs with its own parts; without --system the file runs as "
+        "it is",
+        parts, file));
+}
+
 /// Each system's own parts on one file. What is wrong for all of them is wrong in the file.
 void add_systems(const CompareQuestion& question, const std::vector<std::string>& systems,
                  const std::string& file, Field& field, std::vector<Complaint>& complaints) {
@@ -86,6 +123,7 @@ Field field_of(const CompareQuestion& question) {
   for (const std::string& file : question.scenarios) {
     if (!systems.empty()) {
       add_systems(question, systems, file, field, complaints);
+      warn_of_parts(file, field);
       continue;
     }
     try {

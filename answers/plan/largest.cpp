@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <limits>
 
 namespace spillway::answers {
 
@@ -85,6 +86,16 @@ std::vector<Trial> climb(const explore::Backend& backend, const json& base, cons
   return trials;
 }
 
+/// Of trials of which none fits: one that its bound leaves, else the one that lacks least.
+Trial& nearest_miss(std::vector<Trial>& trials) {
+  const auto lack = [](const Trial& trial) {
+    if (trial.refused) return std::numeric_limits<double>::infinity();
+    return trial.ruled_out ? trial.times_too_large.value_or(1) : 0;
+  };
+  return *std::min_element(trials.begin(), trials.end(),
+                           [&](const Trial& a, const Trial& b) { return lack(a) < lack(b); });
+}
+
 /// Of each model the fastest of the systems that fit.
 std::vector<Trial> models_that_fit(const explore::Backend& backend, const PlanQuestion& question,
                                    TrialCounts& counts) {
@@ -106,9 +117,10 @@ std::vector<Trial> models_that_fit(const explore::Backend& backend, const PlanQu
     if (!wrong) wrong = refused;
     any = any || !refused;
     const Trial* best = explore::fastest(own);
-    if (!best && !refused && own.front().ruled_out)  // the buffer that stops it is worth a look
-      try_one(backend, plan_base(question, model), own.front(), counts);
-    trials.push_back(best ? *best : own.front());
+    Trial& nearest = nearest_miss(own);
+    if (!best && !refused && nearest.ruled_out)  // the buffer that stops it is worth a look
+      try_one(backend, plan_base(question, model), nearest, counts);
+    trials.push_back(best ? *best : nearest);
     if (!best) find_needs(backend, plan_base(question, model), {&trials.back()});
   }
   if (!any && wrong) throw *wrong;

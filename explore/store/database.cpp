@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include <cstdio>
 #include <filesystem>
 
 namespace spillway::explore {
@@ -49,6 +50,19 @@ std::string why_not_open(const std::string& file) {
 }
 
 }  // namespace
+
+std::string uri_of(const std::string& file, const std::string& query) {
+  std::string uri = "file:";
+  for (const char c : file)
+    if (c == '?' || c == '#' || c == '%') {
+      char code[4];
+      std::snprintf(code, sizeof code, "%%%02X", static_cast<unsigned>(c));
+      uri += code;
+    } else {
+      uri += c;
+    }
+  return uri + "?" + query;
+}
 
 Statement::Statement(sqlite3* database, const std::string& file, std::string_view sql)
     : database_(database), file_(file) {
@@ -120,17 +134,51 @@ Database::Database(const std::string& file, Access access) : file_(file) {
   if (access == Access::read && !std::filesystem::exists(file, error))
     throw description::ScenarioError(
         {{file, 0, 0, "", "no such file", "make it with spillway explore SPACE --db " + file}});
+  if (access == Access::write) {
+    open(uri_of(file, "mode=rwc"));
+    return;
+  }
+  // beside a writer, or what a killed one left, nothing may be changed; else a reader has to be
+  // able to take away again what SQLite keeps beside the file while it is open
+  beside_log_ = std::filesystem::exists(file + "-wal", error);
+  open(uri_of(file, beside_log_ ? "mode=ro" : "mode=rw"));
+  if (!beside_log_ && !can_be_read())
+    open(uri_of(file, "mode=ro&immutable=1"));  // on read-only media
+  execute("PRAGMA query_only = ON");
+}
+
+void Database::open(const std::string& uri) {
   sqlite3* database = nullptr;
-  const int mode =
-      access == Access::read ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  const int code = sqlite3_open_v2(file.c_str(), &database, mode, nullptr);
+  const int code =
+      sqlite3_open_v2(uri.c_str(), &database,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, nullptr);
   database_.reset(database);
   if ((code & 0xff) == SQLITE_CANTOPEN)
-    throw description::ScenarioError({{file, 0, 0, "", why_not_open(file), ""}});
-  if (code != SQLITE_OK) fail(database, file, code);
+    throw description::ScenarioError({{file_, 0, 0, "", why_not_open(file_), ""}});
+  if (code != SQLITE_OK) fail(database, file_, code);
   sqlite3_busy_timeout(database, patience_ms);
+}
+
+/// Whether SQLite can keep beside the file what a reader of it needs.
+bool Database::can_be_read() const {
+  const int code = sqlite3_exec(database_.get(), "SELECT count(*) FROM sqlite_master", nullptr,
+                                nullptr, nullptr) &
+                   0xff;
+  return code != SQLITE_CANTOPEN && code != SQLITE_READONLY;
+}
+
+void Database::keep_log() const {
   // a commit survives the end of any process; the end of the machine may undo the last ones
   execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
+}
+
+void Database::put_log_away(const std::string& file) {
+  sqlite3* database = nullptr;
+  // where that fails the log stays, which is no loss
+  if (sqlite3_open_v2(uri_of(file, "mode=rw").c_str(), &database,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, nullptr) == SQLITE_OK)
+    sqlite3_exec(database, "SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr);
+  sqlite3_close(database);
 }
 
 void Database::meanwhile(std::function<void()> call) {

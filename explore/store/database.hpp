@@ -44,15 +44,28 @@ class Statement {
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
-/// Owns a connection to a database file in WAL mode. It does not survive a fork.
+/// The file as SQLite's URI, with a query such as "mode=ro".
+std::string uri_of(const std::string& file, const std::string& query);
+
+/// Owns a connection to a database file. It does not survive a fork.
 class Database {
  public:
   enum class Access : unsigned char { read, write };
 
-  /// Opens `file`; for writing it is made where it is not there.
+  /// Opens `file`, and changes nothing of it; for writing it is made where it is not there. One
+  /// that is only read may be filled by another process meanwhile.
   ///   Throws  ScenarioError: it is no database, or not there and only to be read; DeviceError: the
   ///           system refuses
   Database(const std::string& file, Access access);
+
+  /// Puts a file that is ours to write into WAL mode, where others read what is committed while it
+  /// is written.
+  void keep_log() const;
+
+  /// Whether a writer's log lay beside it, which this connection cannot put away.
+  bool beside_log() const { return beside_log_; }
+  /// Puts the log of `file` into it, unless somebody else has it open: what the last writer does.
+  static void put_log_away(const std::string& file);
 
   Statement prepare(std::string_view sql) const;
   /// Runs statements without results.
@@ -66,7 +79,11 @@ class Database {
   struct Close {
     void operator()(sqlite3* database) const;
   };
+  void open(const std::string& uri);
+  bool can_be_read() const;
+
   std::string file_;
+  bool beside_log_ = false;
   std::unique_ptr<std::function<void()>> meanwhile_;  ///< stays where it is when this moves
   std::unique_ptr<sqlite3, Close> database_;
 };

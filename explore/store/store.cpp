@@ -3,6 +3,7 @@
 #include "scenarios/description/errors.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace spillway::explore {
 
@@ -12,6 +13,8 @@ namespace {
 
 /// Raised when a table changes.
 constexpr std::int64_t layout = 1;
+/// By which a file is known to be ours: "SPLW".
+constexpr std::int64_t application = 0x53504c57;
 
 constexpr const char* tables = R"(
 CREATE TABLE IF NOT EXISTS spaces (
@@ -35,7 +38,30 @@ CREATE TABLE IF NOT EXISTS pruned (
 CREATE TABLE IF NOT EXISTS axis_values (
   space INTEGER NOT NULL, axis TEXT NOT NULL, position INTEGER NOT NULL, value TEXT NOT NULL,
   overrides TEXT NOT NULL, PRIMARY KEY (space, axis, position)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS runs (
+  space INTEGER PRIMARY KEY, host TEXT NOT NULL, process INTEGER NOT NULL, started REAL NOT NULL,
+  heartbeat REAL NOT NULL, points INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0,
+  ended INTEGER NOT NULL DEFAULT 0);
 )";
+
+/// Seconds since 1970 by SQLite's clock.
+constexpr const char* now = "(julianday('now') - 2440587.5) * 86400.0";
+
+std::int64_t number_of(const Database& database, const char* sql) {
+  Statement read = database.prepare(sql);
+  return read.step() ? read.integer(0) : 0;
+}
+
+/// Whether another program wrote the file: ours is marked, or, of an older program, has our tables.
+bool is_foreign(const Database& database) {
+  if (number_of(database, "PRAGMA application_id") == application) return false;
+  const std::int64_t all = number_of(database, "SELECT count(*) FROM sqlite_master");
+  const std::int64_t ours =
+      number_of(database,
+                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
+                "('spaces', 'scenarios', 'space_points', 'results')");
+  return all > 0 && ours < 4;
+}
 
 std::string quoted(const std::string& name, char quote) {
   std::string text(1, quote);
@@ -79,27 +105,55 @@ Store::Store(const std::string& file, Database::Access access) : file_(file), ac
   open();
 }
 
-void Store::open() {
-  database_.emplace(file_, access_);
-  Statement version = database_->prepare("PRAGMA user_version");
-  version.step();
-  const std::int64_t found = version.integer(0);
-  version.reset();
-  if (found != layout && !(found == 0 && access_ == Database::Access::write))
+Store::~Store() {
+  try {
+    if (access_ != Database::Access::read || !has_whole_log()) return;
+    statements_.clear();
+    database_.reset();
+    Database::put_log_away(file_);
+  } catch (const description::DeviceError&) {  // it stays, and whoever opens the file next is told
+  }
+}
+
+/// Whether a log lay beside the file, and all who filled it said that they are done.
+bool Store::has_whole_log() {
+  if (!database_ || !database_->beside_log()) return false;
+  if (number_of(*database_, "SELECT count(*) FROM sqlite_master WHERE name = 'runs'") == 0)
+    return false;
+  return number_of(*database_, "SELECT count(*) FROM runs WHERE NOT ended") == 0;
+}
+
+/// Looks at what is there without changing it.
+///   Result  whether it is still empty
+bool Store::require_own() const {
+  std::error_code error;  // what cannot be looked at is opened below, which says why
+  if (access_ == Database::Access::write &&
+      (!std::filesystem::exists(file_, error) || std::filesystem::file_size(file_, error) == 0))
+    return true;
+  const Database database(file_, Database::Access::read);
+  const std::int64_t version = number_of(database, "PRAGMA user_version");
+  if (is_foreign(database))
+    throw description::ScenarioError(
+        {{file_, 0, 0, "", "is another program's database", "name another file"}});
+  if (version != layout && !(version == 0 && access_ == Database::Access::write))
     throw description::ScenarioError(
         {{file_, 0, 0, "", "is a database, but not one of this version of spillway explore",
           "name another file"}});
+  return version == 0;
+}
+
+void Store::open() {
+  const bool empty = require_own();
+  database_.emplace(file_, access_);
   if (access_ == Database::Access::read) return;
-  if (found == 0) {
-    Statement others = database_->prepare("SELECT 1 FROM sqlite_master");
-    const bool foreign = others.step();
-    others.reset();
-    if (foreign)
-      throw description::ScenarioError(
-          {{file_, 0, 0, "", "is another program's database", "name another file"}});
-  }
+  // first the mark, in the file itself, so that nobody takes it for another program's
+  if (empty)
+    database_->execute("BEGIN IMMEDIATE; PRAGMA application_id = " + std::to_string(application) +
+                       "; COMMIT;");
+  database_->keep_log();
   database_->execute("BEGIN IMMEDIATE;" + std::string(tables) +
-                     "PRAGMA user_version = " + std::to_string(layout) + "; COMMIT;");
+                     "PRAGMA application_id = " + std::to_string(application) +
+                     "; PRAGMA user_version = " + std::to_string(layout) + "; COMMIT;");
 }
 
 void Store::close() {
@@ -177,6 +231,41 @@ void Store::put_counts(std::int64_t space, const Counts& counts, bool finished) 
   put.bind(4, whole(counts.simulated)).bind(5, whole(counts.reused));
   put.bind(6, whole(counts.refused)).bind(7, whole(counts.failed));
   put.bind(8, std::int64_t{finished}).bind(9, space).run();
+}
+
+void Store::begin_run(std::int64_t space, const std::string& host, std::int64_t process,
+                      std::uint64_t points) {
+  write();
+  static const std::string sql = std::string("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ") +
+                                 now + ", " + now + ", ?, 0, 0)";
+  statement(sql.c_str()).bind(1, space).bind(2, host).bind(3, process).bind(4, whole(points)).run();
+}
+
+void Store::beat(std::int64_t space, std::uint64_t done, bool ended) {
+  write();
+  static const std::string sql =
+      std::string("UPDATE runs SET heartbeat = ") + now + ", done = ?, ended = ? WHERE space = ?";
+  statement(sql.c_str()).bind(1, whole(done)).bind(2, std::int64_t{ended}).bind(3, space).run();
+}
+
+std::optional<RunRow> Store::run(std::int64_t space) {
+  Statement table = database_->prepare("SELECT 1 FROM sqlite_master WHERE name = 'runs'");
+  if (!table.step()) return std::nullopt;
+  Statement read = database_->prepare(
+      std::string("SELECT host, process, started, heartbeat, points, done, ended, ") + now +
+      " - heartbeat FROM runs WHERE space = ?");
+  read.bind(1, space);
+  if (!read.step()) return std::nullopt;
+  RunRow row;
+  row.host = read.text(0);
+  row.process = read.integer(1);
+  row.started_s = read.number(2).value_or(0);
+  row.heartbeat_s = read.number(3).value_or(0);
+  row.points = static_cast<std::uint64_t>(read.integer(4));
+  row.done = static_cast<std::uint64_t>(read.integer(5));
+  row.ended = read.integer(6) != 0;
+  row.silent_s = read.number(7).value_or(0);
+  return row;
 }
 
 std::optional<ScenarioRow> Store::find(const std::string& key) {
@@ -281,7 +370,7 @@ std::uint64_t Store::take_over(const std::string& file, std::function<void()> me
   commit();
   database_->meanwhile(std::move(meanwhile));
   Statement attach = database_->prepare("ATTACH DATABASE ? AS other");
-  attach.bind(1, file).run();
+  attach.bind(1, uri_of(file, "mode=ro")).run();
   const auto count = [this] {
     Statement all = database_->prepare("SELECT count(*) FROM main.scenarios");
     all.step();

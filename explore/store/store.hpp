@@ -63,11 +63,27 @@ struct SpaceRow {
   bool finished = false;  ///< every point is pruned or known
 };
 
+/// The process that fills a space, or did last. It says each second that it is there.
+struct RunRow {
+  std::string host;
+  std::int64_t process = 0;
+  double started_s = 0, heartbeat_s = 0;  ///< since 1970
+  double silent_s = 0;                    ///< since its heartbeat
+  std::uint64_t points = 0;               ///< of which it looks at all
+  std::uint64_t done = 0;                 ///< of them, pruned or known
+  bool ended = false;                     ///< of its own accord
+};
+
 /// Results of explorations in one SQLite file; the README of this folder describes its tables.
 /// What is written becomes durable with commit(), all of it or nothing.
 class Store {
  public:
   Store(const std::string& file, Database::Access access);
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  /// A reader puts away the log of a writer that ended meanwhile and could not do it; what one left
+  /// that was killed stays as it is.
+  ~Store();
 
   /// Lets go of the file for a fork, and takes it again. What is not committed is committed first.
   void close();
@@ -77,6 +93,14 @@ class Store {
   /// view `points_<number>`, and `points` and `front`, which are of the space that was begun last.
   std::int64_t begin_space(const SpaceRow& space);
   void put_counts(std::int64_t space, const Counts& counts, bool finished);
+
+  /// From now on that process fills the space.
+  void begin_run(std::int64_t space, const std::string& host, std::int64_t process,
+                 std::uint64_t points);
+  /// It is still there, or ends with this.
+  void beat(std::int64_t space, std::uint64_t done, bool ended);
+  /// Nothing in a database that an older program filled.
+  std::optional<RunRow> run(std::int64_t space);
 
   std::optional<ScenarioRow> find(const std::string& key);
   void put(const std::string& key, const ScenarioRow& row);
@@ -118,6 +142,8 @@ class Store {
   std::string integrity();
 
  private:
+  bool require_own() const;
+  bool has_whole_log();
   Statement& statement(const char* sql);
   void write();
   void make_views(std::int64_t number, const SpaceRow& space);

@@ -22,6 +22,8 @@ struct Trial {
   bool unanswered = false;
   /// Its bound, where one was computed.
   std::optional<double> most_tokens_per_s = std::nullopt;
+  /// What every step holds, of what the memory has that is too small for it; not in to_json.
+  std::optional<double> times_too_large = std::nullopt;
 
   bool fits() const { return result && result->feasible(); }
 };

@@ -194,10 +194,14 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   return mandatory;
 }
 
-double Mandatory::step_s(const Scenario& scenario) const {
+Bounds Mandatory::busy(const Scenario& scenario) const {
   Bounds bounds = bounds_of(demand_, scenario);
   if (!storages_apart_) bounds.storages.assign(1, together_s(demand_, scenario.machine));
-  const double step = std::max(bounds.step(), states_s(states_, scenario.machine));
+  return bounds;
+}
+
+double Mandatory::step_s(const Scenario& scenario) const {
+  const double step = std::max(busy(scenario).step(), states_s(states_, scenario.machine));
   return step * (1 - unsteadiness);
 }
 

@@ -33,6 +33,11 @@ class Mandatory {
   ///   Throws  ScenarioError when it has no compute rate for the training's element type
   double step_s(const description::Scenario& scenario) const;
 
+  /// How long each resource works in a step at least, likewise. Storages have bounds of their own
+  /// only where it is known which of them gets what; of several, all share one bound.
+  ///   Throws  ScenarioError when it has no compute rate for the training's element type
+  Bounds busy(const description::Scenario& scenario) const;
+
   /// Bytes that a step moves at least on `machine`, and that a run holds.
   MandatoryBytes bytes(const description::MachineFile& machine) const;
 

@@ -1,3 +1,4 @@
+#include "reports/answer/bound.hpp"
 #include "reports/answer/comparison.hpp"
 #include "reports/answer/deepspeed.hpp"
 #include "reports/answer/exploration.hpp"
@@ -131,6 +132,14 @@ ImportedScenario imported() {
           {"a note"}};
 }
 
+Bound bound() {
+  Bound all;
+  all.known = true, all.too_small = "gpu", all.step_time_s = 2, all.tokens_per_s = 512;
+  all.limited_by = "gpu", all.busy_s = {{"gpu", 2}, {"nvme", 1}};
+  all.memory = {{"gpu", {30, 24}}}, all.io_bytes_per_step = {{"h2d", 5}}, all.price_usd = 900;
+  return all;
+}
+
 FitAnswer fit() {
   FitAnswer all;
   all.fits = true, all.runnable = sample_that_fits();
@@ -176,6 +185,7 @@ void expect_readable(const Answer& answer, const std::string& name) {
 
 TEST(Answers, AreReadWithDefaultsAndAnotherVersionIsNamed) {
   expect_readable(fit(), "fit");
+  expect_readable(bound(), "bound");
   expect_readable(largest(), "largest");
   expect_readable(drives(), "drives");
   expect_readable(settings(), "settings");

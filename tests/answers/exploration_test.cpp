@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-namespace spillway::answers {
+namespace spillway::answers::exploration_test {
 namespace {
 
 using explore::Database;
@@ -111,4 +111,4 @@ TEST_F(Stored, NamesTheVersionOfAResultThatItCannotRead) {
 }
 
 }  // namespace
-}  // namespace spillway::answers
+}  // namespace spillway::answers::exploration_test

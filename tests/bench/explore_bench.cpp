@@ -1,14 +1,13 @@
 #include "explore/bounder.hpp"
+#include "explore/explorer.hpp"
 #include "explore/front.hpp"
 #include "explore/store/store.hpp"
-#include "explore/team.hpp"
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -99,73 +98,6 @@ void store_simulated_points(benchmark::State& state) {
   store.commit();
 }
 BENCHMARK(store_simulated_points)->Unit(benchmark::kMicrosecond);
-
-/// Ranks that answer at once, with a row as it comes from a simulation.
-class InstantRanks final : public Messenger {
- public:
-  explicit InstantRanks(std::size_t count) : count_(count) {}
-  std::size_t rank() const override { return 0; }
-  std::size_t ranks() const override { return count_; }
-  void send(std::size_t to, std::string text) override {
-    if (text.empty()) return;
-    const nlohmann::json asked = nlohmann::json::parse(text);
-    std::string answers;
-    if (asked.contains("begin")) answers = "{\"ready\": 16}\n";
-    if (asked.contains("close")) answers = "{\"closed\": true}\n";
-    if (asked.contains("points"))
-      for (const std::uint64_t number : asked.at("points")) answers += answer(number);
-    if (!answers.empty()) letters_.push_back({to, std::move(answers)});
-  }
-  std::optional<Letter> receive() override {
-    if (letters_.empty()) return std::nullopt;
-    Letter letter = std::move(letters_.front());
-    letters_.pop_front();
-    return letter;
-  }
-  void leave() override {}
-
- private:
-  static std::string answer(std::uint64_t number) {
-    const auto at = static_cast<double>(number % 1009);
-    return fmt::format(
-        R"({{"number":{},"how":"simulated","key":"0123456789abcdef{:016x}","outcome":{{"verdict":)"
-        R"("fits","reason":"","seconds":0.0153,"numbers":{{"step_time_s":{},"price_usd":{},)"
-        R"("throughput.tokens_per_s":1234.5678,"wear.lifetime_years":4.5678,"feasible":1,)"
-        R"("peak_bytes.gpu.total":12345678901,"peak_bytes.host.total":123456789012,)"
-        R"("peak_bytes.ssd.total":123456789012,"bottleneck.resource":"nvme"}}}}}})"
-        "\n",
-        number, number, 20 - at / 100, 3000 + at);
-  }
-
-  std::size_t count_;
-  std::deque<Letter> letters_;
-};
-
-/// What rank 0 does for each point that some rank simulates: the answers of these ranks come as
-/// fast as it takes them.
-void answers_of_ranks(benchmark::State& state) {
-  const TemporaryFile file, database;
-  std::ofstream(file.path) << million_machines;
-  const scenarios::Space space = scenarios::read_space(file.path, known_systems());
-  const Points points(space);
-  const Measures measures(points);
-  Store store(database.path, Database::Access::write);
-  Outpost own(Backend{}, points, 1, 1);
-  ::kill(own.pid(), SIGKILL);  // rank 0 itself simulates nothing
-  InstantRanks ranks(static_cast<std::size_t>(state.range(0)));
-  ExploreOptions options;
-  options.prune = false;
-  options.search = Search::sobol;
-  options.samples = 100'000;
-  std::uint64_t simulated = 0;
-  for (auto unused : state) {
-    Team team(points, measures, store, database.path, own, ranks, options);
-    simulated += search(points, measures, store, team, options).counts.simulated;
-  }
-  state.counters["points/s"] =
-      benchmark::Counter(static_cast<double>(simulated), benchmark::Counter::kIsRate);
-}
-BENCHMARK(answers_of_ranks)->Arg(2)->Arg(1000)->Unit(benchmark::kMillisecond)->Iterations(1);
 
 }  // namespace
 }  // namespace spillway::bench

@@ -18,15 +18,13 @@ constexpr const char* space = R"({ "name": "wide",
   "constraints": ["feasible", "training.micro_batch != 2"],
   "objectives": { "step_time_s": "min", "throughput.tokens_per_s": "max", "price_usd": "min" } })";
 
-/// mpirun wants to be told that this may be root; what Open MPI does not free is not ours.
+/// mpirun wants to be told that this may be root, and that there may be fewer cores than workers.
 const std::string environment =
     "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-    "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0; ";
-/// There may be fewer cores than ranks.
-const std::string mpirun =
-    environment + "timeout 100 mpirun --enable-recovery --oversubscribe --bind-to none ";
+    "OMPI_MCA_rmaps_base_oversubscribe=1; ";
 constexpr const char* explore =
-    "spillway explore space.json --simulate-all --db r.db --mpi --jobs 1 --silence 2s --json";
+    "timeout 100 spillway explore space.json --simulate-all --db r.db --mpirun localhost,localhost "
+    "--jobs 1 --silence 5s --limit $((1000 + $$)) --json";  // by which others know its workers
 
 /// Numbers and keys of the points of a front.
 std::vector<std::string> front(const nlohmann::json& answer) {
@@ -38,21 +36,20 @@ std::vector<std::string> front(const nlohmann::json& answer) {
   return points;
 }
 
-/// Two ranks, of which `victim` is killed when its shard has a few of 96 points.
-Ended run_and_kill(const Workplace& place, const std::string& victim) {
-  const auto rank = [](const std::string& number) {
-    return " -n 1 sh -c 'echo $$ > pid." + number + "; exec " + explore + "'";
-  };
-  const std::string log = "r.db." + victim + "-wal";  // 8 to 40 kB a point
-  return shell(place, mpirun + rank("0") + " :" + rank("1") + " & until [ $(stat -c %s " + log +
-                          " 2> none || echo 0) -gt 150000 ]; do sleep 0.01; done; kill -9 $(cat "
-                          "pid." +
-                          victim + "); wait");
+/// An exploration by two workers; `what` happens when its database has a few of 96 points, with the
+/// process of the exploration in $E, those of its workers in $W and one of these in $ONE.
+Ended run_and(const Workplace& place, const std::string& what) {
+  return shell(place, environment + explore +
+                          " & until [ $(stat -c %s r.db-wal 2> none || echo 0) -gt 150000 ]; do "
+                          "sleep 0.01; done; E=$(pgrep -P $! -x spillway); "
+                          "WHO=\"[^ ]*/spillway worker --jobs 1 --limit $((1000 + $$))\"; "
+                          "W=$(pgrep -f -x \"$WHO\"); ONE=$(pgrep -o -f -x \"$WHO\"); " +
+                          what + "; wait");
 }
 
-class ManyRanks : public ::testing::Test {
+class ManyWorkers : public ::testing::Test {
  protected:
-  ManyRanks() { place_.write("space.json", space); }
+  ManyWorkers() { place_.write("space.json", space); }
 
   nlohmann::json alone() const {
     return shell(place_, "spillway explore space.json --simulate-all --db alone.db --json").json();
@@ -61,57 +58,76 @@ class ManyRanks : public ::testing::Test {
   const Workplace place_;
 };
 
-TEST_F(ManyRanks, FindTheFrontOfASingleProcess) {
-  const Ended done = shell(place_, mpirun + "-n 2 " + explore);
+TEST_F(ManyWorkers, FindTheFrontOfASingleProcess) {
+  const Ended done = shell(place_, environment + explore);
   ASSERT_EQ(done.exit, 0) << done.err;
   EXPECT_EQ(front(done.json()), front(alone()));
   EXPECT_EQ(done.json()["simulated"], 96);
-  EXPECT_TRUE(place_.has("r.db.0"));
-  EXPECT_TRUE(place_.has("r.db.1"));
+  EXPECT_EQ(place_.files(), (std::vector<std::string>{"alone.db", "r.db", "space.json"}));
 }
 
-TEST_F(ManyRanks, LoseNothingWhenOneIsKilled) {
-  const Ended done = run_and_kill(place_, "1");
-  EXPECT_THAT(done.err, HasSubstr("rank 1 is lost: it has been silent for 2 s"));
+TEST_F(ManyWorkers, LoseNothingWhenOneIsKilled) {
+  const Ended done = run_and(place_, "kill -9 $ONE");
+  EXPECT_THAT(done.err, HasSubstr("(localhost) is lost: its process ended"));
   EXPECT_EQ(front(done.json()), front(alone()));
   EXPECT_EQ(done.json()["finished"], true);
 }
 
-TEST_F(ManyRanks, EndWithRankZeroAndLeaveShardsThatCanBeMerged) {
-  const Ended done = run_and_kill(place_, "0");
-  EXPECT_THAT(done.out, HasSubstr("rank 0 has been silent for 2 s")) << done.err;
-  const Ended merged = shell(place_, "spillway explore merge all.db r.db.0 r.db.1");
-  ASSERT_EQ(merged.exit, 0) << merged.err;
-  const Ended rest = shell(place_, "spillway explore space.json --simulate-all --db all.db --json");
+TEST_F(ManyWorkers, LoseNothingWhenOneFallsSilent) {
+  const Ended done = run_and(place_, "kill -STOP $ONE");
+  EXPECT_THAT(done.err, HasSubstr("(localhost) is lost: it has been silent for 5 s"));
+  EXPECT_EQ(front(done.json()), front(alone()));
+}
+
+/// Whoever writes the database is killed: its workers end, and the same command goes on.
+TEST_F(ManyWorkers, EndWithTheirExplorationWhichGoesOnLater) {
+  const Ended killed = run_and(
+      place_, "kill -9 $E; sleep 3; ps -o stat=,args= -p $(echo $W | tr ' ' ',') | grep -v ^Z");
+  EXPECT_EQ(killed.out, "") << "workers that are left";
+  const Ended rest = shell(place_, environment + explore);
+  ASSERT_EQ(rest.exit, 0) << rest.err;
   EXPECT_GT(rest.json()["reused"], 0);
   EXPECT_EQ(rest.json()["reused"].get<int>() + rest.json()["simulated"].get<int>(), 96);
   EXPECT_EQ(front(rest.json()), front(alone()));
 }
 
-TEST_F(ManyRanks, AreOneWithoutMpirun) {
-  const Ended done = shell(place_, environment + explore);
+TEST_F(ManyWorkers, NeedACommandThatStartsThem) {
+  const Ended refused =
+      shell(place_, "PATH=$(dirname $(command -v spillway)) " + std::string(explore).substr(12));
+  EXPECT_EQ(refused.exit, 3);
+  EXPECT_THAT(refused.err, HasSubstr("mpirun: No such file or directory"));
+  EXPECT_THAT(refused.out, HasSubstr("no worker is left that simulates"));
+  const Ended no_job = shell(place_, "spillway explore space.json --db r.db --srun");
+  EXPECT_EQ(no_job.exit, 2);
+  EXPECT_THAT(no_job.err, HasSubstr("--srun: this is no Slurm job; --slurm N prints the script"));
+}
+
+/// In the place of srun, which is not here: what it is told, and a worker.
+TEST_F(ManyWorkers, AreOnAllNodesOfASlurmJob) {
+  place_.write(
+      "srun",
+      "#!/bin/sh\necho \"$@\" >> said\n"
+      "while [ \"$1\" != \"--kill-on-bad-exit=1\" ]; do shift; done; shift; exec \"$@\"\n");
+  const Ended done = shell(place_,
+                           "chmod +x srun; export PATH=.:$PATH SLURM_JOB_NUM_NODES=2; "
+                           "spillway explore space.json --simulate-all --db r.db --srun --jobs 1 "
+                           "--json");
   ASSERT_EQ(done.exit, 0) << done.err;
   EXPECT_EQ(front(done.json()), front(alone()));
+  const std::string said = file_text(place_.path() / "said");
+  for (const char* node : {"--relative=0 ", "--relative=1 "}) EXPECT_THAT(said, HasSubstr(node));
 }
 
-TEST_F(ManyRanks, NeedAPluginThatOpens) {
-  const Ended refused = shell(place_, "SPILLWAY_PLUGINS=/none " + std::string(explore));
-  EXPECT_EQ(refused.exit, 3);
-  EXPECT_THAT(refused.out, HasSubstr("Debian's package openmpi-bin brings Open MPI"));
-  const Ended both = shell(place_, std::string(explore) + " --shard 0/2");
-  EXPECT_EQ(both.exit, 2);
-}
-
-TEST_F(ManyRanks, GetAScriptForSlurm) {
+TEST_F(ManyWorkers, GetAScriptForSlurm) {
   const std::string command =
       "spillway explore space.json --db \"it's.db\" --search sobol --samples 64 --slurm 8 ";
   const Ended array = shell(place_, command);
   EXPECT_THAT(array.out, HasSubstr("#SBATCH --array=0-7\n"));
   EXPECT_THAT(array.out, HasSubstr("'it'\\''s.db'.$SLURM_ARRAY_TASK_ID --search sobol --seed 1 "
                                    "--samples 64 --shard $SLURM_ARRAY_TASK_ID/8 "));
-  const Ended job = shell(place_, command + "--mpi");
+  const Ended job = shell(place_, command + "--srun");
   EXPECT_THAT(job.out, HasSubstr("#SBATCH --nodes=8\n"));
-  EXPECT_THAT(job.out, HasSubstr("exec mpirun --enable-recovery --map-by ppr:1:node"));
+  EXPECT_THAT(job.out, HasSubstr("--samples 64 --srun --jobs $SLURM_CPUS_PER_TASK"));
   for (const Ended& script : {array, job})
     EXPECT_EQ(shell(place_, "bash -n", script.out).exit, 0) << script.out;
 }

@@ -151,5 +151,22 @@ TEST(Compare, GivesARowOfCsvForEachResult) {
   EXPECT_THAT(ended.out, HasSubstr("\n\"GPT-2 small, everything on the GPU\",zero_infinity,sim,"));
 }
 
+TEST(Compare, SaysWhichPartsOfTheFileNoSystemHas) {
+  const Workplace place;
+  json own = json::parse(scenario("gpt2", "gaming_4090", 1));
+  own["strategy"] = {
+      {"system", "zero_offload"}, {"preset", "deepspeed_0.19"}, {"optimizer", {{"device", "cpu"}}}};
+  place.write("own.json", own.dump());
+  const std::string words =
+      "warning: preset deepspeed_0.19, strategy.optimizer.device of own.json left out: each system "
+      "runs with its own parts";
+  EXPECT_THAT(shell(place, "spillway compare own.json --system resident,zero_offload --csv").err,
+              HasSubstr(words));
+  EXPECT_EQ(shell(place, "spillway compare own.json --csv").err, "");
+  place.write("plain.json", scenario("gpt2", "gaming_4090", 1));
+  EXPECT_EQ(shell(place, "spillway compare plain.json --system resident,zero_offload --csv").err,
+            "");
+}
+
 }  // namespace
 }  // namespace spillway::e2e::compare_test

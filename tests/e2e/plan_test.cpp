@@ -302,6 +302,15 @@ TEST(PlanLargest, HasOneLineForContextsThatTheModelDoesNotAllow) {
       << ended.out;
 }
 
+TEST(PlanLargest, OfSystemsThatDoNotFitNamesTheOneThatLacksLeast) {
+  const Ended ended = spillway(
+      "plan largest --model llama-3.1-8b --machine gaming_4090 --sequence 512 --system "
+      "resident,zero_offload");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_NE(ended.out.find("llama-3.1-8b with zero_offload"), std::string::npos) << ended.out;
+  EXPECT_EQ(ended.out.find("with resident"), std::string::npos) << ended.out;
+}
+
 TEST(PlanLargest, TakesAFamilyInTheOrderOfItsSizes) {
   const nlohmann::json answer =
       spillway(

@@ -117,5 +117,13 @@ TEST(InfeasibleAsJson, IsAnAnswerThatNamesBufferTierAndBytes) {
   EXPECT_GT(why.at("asked_bytes"), why.at("free_bytes"));
 }
 
+TEST(RemedyPrice, IsOfThePricesThatWereGiven) {
+  const auto answer =
+      spillway("simulate scenarios/examples/qwen7b_one_box.json --price dram=100 --json").json();
+  const auto& remedy = answer.at("remedy").at("memory").at("result");
+  EXPECT_NEAR(remedy.at("price_usd").get<double>() - answer.at("price_usd").get<double>(), 6400, 1)
+      << "64 GiB more for 100 dollars each";
+}
+
 }  // namespace
 }  // namespace spillway::e2e

@@ -48,6 +48,13 @@ TEST(TimeLimit, EndsASimulationWithAnErrorThatSaysWhatToDo) {
   EXPECT_THAT(ended.err, HasSubstr("run.steps is 100000, and equal steps repeat"));
 }
 
+TEST(Progress, IsAFewLinesWhereNoTerminalIs) {
+  const Ended ended =
+      spillway("simulate scenarios/examples/tiny.json --set run.steps=100000 --limit 11");
+  EXPECT_EQ(ended.exit, 2);
+  EXPECT_THAT(ended.err, HasSubstr("simulating, 5 s of 11\nsimulating, 10 s of 11\n"));
+}
+
 TEST(TimeLimit, EndsTheSearchForWhatMakesItFit) {
   const Ended ended = spillway("simulate scenarios/examples/qwen7b_one_box.json --no-remedy");
   EXPECT_EQ(ended.exit, 0) << ended.err;

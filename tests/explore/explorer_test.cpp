@@ -197,6 +197,41 @@ TEST(Explore, StopsWhenItsTimeIsOver) {
   EXPECT_GT(explored.rows.size(), 0u);
 }
 
+/// As one whose plugin is missing: that is the device's error, not each point's.
+TEST(Explore, EndsWhenItsWorkerCannotStart) {
+  Explored explored(space_over(batches));
+  Backend backend = moody("none");
+  backend.prepare = [] { throw description::DeviceError("no simulator"); };
+  EXPECT_THROW(explored.run(backend, everything), description::DeviceError);
+  Store store(explored.files.database(), Database::Access::read);
+  EXPECT_EQ(store.points(1).size(), 0u);
+}
+
+/// Each second another process reads how far it is.
+TEST(Explore, SaysInItsDatabaseHowFarItIs) {
+  Explored explored(space_over(R"("run.seed": {"from": 1, "to": 100000})"));
+  ExploreOptions options = everything;
+  std::optional<RunRow> seen;
+  Counts counts;
+  options.progress = [&](const Progress& progress) {
+    if (seen || progress.seconds < 1.5) return;
+    Store watcher(explored.files.database(), Database::Access::read);
+    seen = watcher.run(1);
+    counts = watcher.spaces().at(0).counts;
+  };
+  options.budget_s = 3;
+  explored.run(moody("none"), options);
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->process, ::getpid());
+  EXPECT_EQ(seen->points, 100000u);
+  EXPECT_GT(seen->done, 0u);
+  EXPECT_LT(seen->silent_s, 2);
+  EXPECT_FALSE(seen->ended);
+  EXPECT_GT(counts.simulated, 0u);
+  Store store(explored.files.database(), Database::Access::read);
+  EXPECT_TRUE(store.run(1)->ended);
+}
+
 /// Explores in a process of its own that writes how many points are in the database for good.
 Child explore_in_a_child(const Points& points, const std::string& database, int acknowledged) {
   return start_child([&points, &database, acknowledged] {

@@ -3,6 +3,10 @@
 #include "tests/scenarios/complaints.hpp"
 #include "tests/scenarios/temporary_files.hpp"
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 namespace spillway::explore {
 namespace {
 
@@ -179,6 +183,101 @@ TEST_F(StoreFile, RefusesWhatIsNoDatabaseOfExplorations) {
               Store(file(), Access::write);
             }).find("is another program's database"),
             std::string::npos);
+}
+
+std::string bytes_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// Another program's, with the number by which we know our tables, in both journal modes; the
+/// second as a writer leaves it that was killed.
+TEST_F(StoreFile, WritesNothingIntoTheDatabaseOfAnotherProgram) {
+  const std::string log = file() + "-wal";
+  for (const bool wal : {false, true}) {
+    const std::string other = file() + ".other";
+    {
+      const Database database(other, Access::write);
+      database.execute("CREATE TABLE theirs (x); PRAGMA user_version = 1");
+      if (wal) database.execute("PRAGMA journal_mode = WAL; INSERT INTO theirs VALUES (1)");
+      std::filesystem::copy_file(other, file(), std::filesystem::copy_options::overwrite_existing);
+      if (wal) std::filesystem::copy_file(other + "-wal", log);
+    }
+    std::filesystem::remove(other);
+    const std::string before = bytes_of(file()), log_before = bytes_of(log);
+    EXPECT_EQ(log_before.empty(), !wal);
+    for (const Access access : {Access::write, Access::read})
+      EXPECT_NE(scenarios::complaints_of([&] {
+                  Store(file(), access);
+                }).find("is another program's database"),
+                std::string::npos);
+    EXPECT_TRUE(bytes_of(file()) == before) << wal;
+    EXPECT_TRUE(bytes_of(log) == log_before) << wal;
+  }
+}
+
+TEST_F(StoreFile, IsKnownAgainWhenAnOlderProgramMadeIt) {
+  { Store(file(), Access::write).begin_space(space("a")); }
+  Database(file(), Access::write).execute("PRAGMA application_id = 0; DROP TABLE runs");
+  {
+    Store reader(file(), Access::read);
+    EXPECT_EQ(reader.spaces().size(), 1u);
+    EXPECT_FALSE(reader.run(1));
+  }
+  Store writer(file(), Access::write);
+  writer.begin_run(1, "node", 17, 5);
+  EXPECT_TRUE(writer.run(1));
+}
+
+/// Whoever closes a file last takes away what SQLite keeps beside it: here one who only watched.
+TEST_F(StoreFile, IsOneFileAgainWhenItsWatcherIsTheLast) {
+  for (const bool ended : {true, false}) {
+    std::optional<Store> writer(std::in_place, file(), Access::write);
+    const std::int64_t number = writer->begin_space(space("a"));
+    writer->begin_run(number, "node17", 4711, 60);
+    writer->commit();
+    {
+      Store watcher(file(), Access::read);
+      EXPECT_EQ(watcher.spaces().size(), 1u);
+      writer->put(number, point(3));
+      if (ended) writer->beat(number, 60, true);
+      writer->commit();
+      writer.reset();
+      EXPECT_TRUE(std::filesystem::exists(file() + "-wal"));
+    }
+    EXPECT_EQ(std::filesystem::exists(file() + "-wal"), !ended) << "as of one that was killed";
+    EXPECT_EQ(std::filesystem::exists(file() + "-shm"), !ended);
+    EXPECT_EQ(Store(file(), Access::read).points(number).size(), 1u);
+  }
+}
+
+/// A window of another process sees what is committed, and changes nothing of the file.
+TEST_F(StoreFile, IsWatchedWhileItIsFilled) {
+  Store writer(file(), Access::write);
+  const std::int64_t number = writer.begin_space(space("a"));
+  writer.begin_run(number, "node17", 4711, 60);
+  writer.commit();
+  Store watcher(file(), Access::read);
+  std::optional<RunRow> run = watcher.run(number);
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->host, "node17");
+  EXPECT_EQ(run->process, 4711);
+  EXPECT_EQ(run->points, 60u);
+  EXPECT_GT(run->started_s, 1.7e9) << "since 1970";
+  EXPECT_LT(run->silent_s, 60);
+  EXPECT_FALSE(run->ended);
+  writer.put(number, point(3));
+  writer.put_counts(number, {10, 9, 6, 1, 2, 3, 4}, false);
+  writer.beat(number, 7, false);
+  EXPECT_EQ(watcher.run(number)->done, 0u) << "is not committed yet";
+  writer.commit();
+  EXPECT_EQ(watcher.run(number)->done, 7u);
+  EXPECT_EQ(watcher.points(number).size(), 1u);
+  EXPECT_EQ(watcher.spaces().at(0).counts.simulated, 1u);
+  writer.beat(number, 9, true);
+  writer.commit();
+  EXPECT_TRUE(watcher.run(number)->ended);
+  EXPECT_THROW(watcher.put_counts(number, {}, true), description::DeviceError);
 }
 
 }  // namespace

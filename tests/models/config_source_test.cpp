@@ -10,6 +10,7 @@ namespace {
 
 using description::Complaint;
 using description::ScenarioError;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -43,8 +44,8 @@ TEST(ConfigSource, AMultimodalFileIsReadAsItsLanguageModelAlone) {
   EXPECT_EQ(a.block(0).window, 8u);
   EXPECT_EQ(a.block(5).window, 0u);  // every sixth
   EXPECT_THAT(a.notes,
-              ElementsAre("The language model alone (text_config); what vision_config describes is "
-                          "left out."));
+              Contains("The language model alone (text_config); what vision_config describes is "
+                       "left out."));
 }
 
 TEST(ConfigSource, AMultimodalTypeWithoutAnInnerOneHasTheOuterLanguageModel) {
@@ -65,7 +66,7 @@ TEST(ConfigSource, BlocksThatAttendToAnImageAreLeftOutAndSaid) {
       "vision_config": {}})");
   EXPECT_EQ(a.layers, 32u);
   EXPECT_EQ(build_model(a).parameters.value(), 8'030'261'248u);
-  ASSERT_EQ(a.notes.size(), 2u);
+  ASSERT_GE(a.notes.size(), 2u);
   EXPECT_THAT(a.notes[1], HasSubstr("8 blocks that attend to an image"));
 }
 
@@ -86,8 +87,7 @@ TEST(ConfigSource, AMistakeInsideIsNamedByItsPath) {
 TEST(ConfigSource, WithoutATypeTheArchitecturesDecide) {
   const Architecture a = read(R"({"architectures": ["Qwen3MoeForCausalLM"]})");
   EXPECT_EQ(a.model_type, "qwen3_moe");
-  EXPECT_THAT(a.notes,
-              ElementsAre("Without a model_type: read as qwen3_moe, by its architectures."));
+  EXPECT_THAT(a.notes, Contains("Without a model_type: read as qwen3_moe, by its architectures."));
   EXPECT_EQ(read(R"({"model_type": "tuned", "architectures": ["LlamaForCausalLM"]})").model_type,
             "llama");
 }
@@ -96,21 +96,21 @@ TEST(ConfigSource, WithoutEitherTheKeysDecide) {
   const Architecture a = read(R"({"hidden_size": 64, "num_hidden_layers": 2,
       "num_attention_heads": 4, "intermediate_size": 96, "rms_norm_eps": 1e-5})");
   EXPECT_EQ(a.model_type, "llama");
-  EXPECT_THAT(a.notes, ElementsAre("Without a model_type: read as llama, by its keys."));
+  EXPECT_THAT(a.notes, Contains("Without a model_type: read as llama, by its keys."));
   EXPECT_EQ(read(R"({"n_embd": 64, "n_layer": 2, "n_head": 4})").model_type, "gpt2");
 }
 
 TEST(ConfigSource, AQuantizedReleaseIsReadByItsArchitectureAndSaysSo) {
   const Architecture a =
       read(R"({"model_type": "llama", "quantization_config": {"quant_method": "awq"}})");
-  EXPECT_THAT(a.notes, ElementsAre("The file is of a release in awq; weights are counted as "
-                                   "trained, in training.precision."));
+  EXPECT_THAT(a.notes, Contains("The file is of a release in awq; weights are counted as "
+                                "trained, in training.precision."));
 }
 
 TEST(ConfigSource, PredictionHeadsAreLeftOutAndSaid) {
   const Architecture a = read(R"({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1})");
-  EXPECT_THAT(a.notes, ElementsAre("1 layer for multi-token prediction is left out "
-                                   "(num_nextn_predict_layers), as Hugging Face's model does."));
+  EXPECT_THAT(a.notes, Contains("1 layer for multi-token prediction is left out "
+                                "(num_nextn_predict_layers), as Hugging Face's model does."));
 }
 
 TEST(ConfigSource, ABlockThatCannotBeDescribedIsNamedByItsKey) {
@@ -144,6 +144,29 @@ TEST(ConfigSource, OnlyASlipOfOneLetterIsTakenForATypingMistake) {
     EXPECT_THAT(refusal((std::string(R"({"model_type": ")") + type + "\"}").c_str()).hint,
                 Not(HasSubstr("did you mean")))
         << type;
+}
+
+TEST(ConfigSource, SizesThatTheFileLacksAreSaidWithWhatIsTaken) {
+  const Architecture a = read(R"({"model_type": "llama", "hidden_size": 64,
+      "num_hidden_layers": 2, "num_attention_heads": 4})");
+  EXPECT_EQ(a.vocabulary, 32000u);
+  EXPECT_THAT(
+      a.notes,
+      ElementsAre("Not in the file: intermediate_size (11008 is taken), vocab_size (32000 is "
+                  "taken), as llama has it in transformers."));
+}
+
+TEST(ConfigSource, AWrongNumberIsOneComplaint) {
+  EXPECT_EQ(
+      refusal(R"({"model_type": "llama", "hidden_size": -768, "num_attention_heads": 12})").path,
+      "hidden_size");
+}
+
+TEST(ConfigSource, MetasOwnFileIsNamedWithWhereToFindTheOther) {
+  const Complaint complaint = refusal(R"({"dim": 4096, "multiple_of": 256, "n_heads": 32,
+      "n_layers": 32, "norm_eps": 1e-05, "vocab_size": -1})");
+  EXPECT_THAT(complaint.message, HasSubstr("params.json"));
+  EXPECT_THAT(complaint.hint, HasSubstr("config.json"));
 }
 
 TEST(ConfigSource, AbsurdValuesAreComplaints) {

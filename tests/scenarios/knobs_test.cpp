@@ -1,5 +1,7 @@
 #include "scenarios/knobs.hpp"
 
+#include "scenarios/deepspeed_names.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,6 +54,21 @@ TEST(KnobsNamed, TakesAPathItsBeginningOrItsEnd) {
   EXPECT_EQ(knobs_named(all(), "home").size(), 2u);   // of weights and optimizer
   EXPECT_EQ(knobs_named(all(), "power").size(), 4u);  // gpu, gpu_waiting, host, ssd
   EXPECT_TRUE(knobs_named(all(), "micro_bath").empty());
+}
+
+TEST(KnobsNamed, FindsKeysAndSectionsOfDeepSpeed) {
+  EXPECT_EQ(only("offload_optimizer.buffer_count").path, "strategy.optimizer.buffers");
+  const auto paths = [](const std::string& asked) {
+    std::vector<std::string> names;
+    for (const Knob& knob : knobs_named(all(), asked)) names.push_back(knob.path);
+    return names;
+  };
+  EXPECT_THAT(paths("offload_optimizer.device"), testing::Contains("strategy.optimizer.home"));
+  EXPECT_THAT(paths("offload_optimizer.device"),
+              testing::Not(testing::Contains("machine.storage.NAME.device")));
+  EXPECT_THAT(paths("offload_param"), testing::Contains("strategy.weights.home"));
+  EXPECT_THAT(paths("zero_optimization"), testing::Contains("parallel.zero_stage"));
+  EXPECT_EQ(remark_on("aio.block_size").kind, KeyRemark::Kind::not_modelled);
 }
 
 }  // namespace

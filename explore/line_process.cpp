@@ -1,4 +1,4 @@
-#include "explore/companion.hpp"
+#include "explore/line_process.hpp"
 
 #include "scenarios/description/errors.hpp"
 
@@ -30,7 +30,37 @@ bool read_into(std::string& text, int file) {
   return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-Companion::Companion(const Work& work) {
+LineProcess::LineProcess(const Work& work) {
+  start([&work](int requests, int replies) {
+    std::signal(SIGINT, SIG_IGN);  // whoever started it decides
+    try {
+      work(requests, replies);
+    } catch (const std::exception& error) {  // nothing of this process goes on but this
+      std::fprintf(stderr, "%s\n", error.what());
+      ::_exit(1);
+    }
+    ::_exit(0);
+  });
+}
+
+LineProcess::LineProcess(const std::vector<std::string>& command) : program_(true) {
+  start([&command](int requests, int replies) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    ::setpgid(0, 0);
+    std::signal(SIGPIPE, SIG_DFL);
+    ::dup2(requests, STDIN_FILENO);
+    ::dup2(replies, STDOUT_FILENO);
+    std::vector<char*> words;
+    for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    ::execvp(words[0], words.data());
+    std::fprintf(stderr, "%s: %s\n", words[0], std::strerror(errno));
+    ::_exit(127);
+  });
+}
+
+/// `in_child` does not return.
+void LineProcess::start(const std::function<void(int requests, int replies)>& in_child) {
   int requests[2], replies[2];
   // a socket, as it can say without a signal that nobody reads any more
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, requests) != 0 ||
@@ -40,14 +70,12 @@ Companion::Companion(const Work& work) {
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(0);  // it ended before the line above
-    std::signal(SIGINT, SIG_IGN);           // whoever started it decides
     std::signal(SIGPIPE, SIG_IGN);
     ::close(requests[1]);
     ::close(replies[0]);
-    work(requests[0], replies[1]);
-    ::_exit(0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(0);  // it ended before the line above
+    in_child(requests[0], replies[1]);
   }
   const int reason = errno;
   ::close(requests[0]);
@@ -62,21 +90,45 @@ Companion::Companion(const Work& work) {
   throw description::DeviceError(std::string("fork: ") + std::strerror(reason));
 }
 
-Companion::~Companion() {
+void LineProcess::end_requests() {
+  if (requests_ >= 0) ::close(requests_);
+  requests_ = -1;
+}
+
+bool LineProcess::gave_up() {
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = 0;
+  return WIFEXITED(status);
+}
+
+LineProcess::~LineProcess() {
+  end_requests();
+  ::close(replies_);
+  if (pid_ == 0) return;
+  for (int i = 0; program_ && i < 200; ++i) {
+    if (::waitpid(pid_, nullptr, WNOHANG) == pid_) return;
+    if (i == 100) ::kill(pid_, SIGTERM);  // it did not end with its input
+    ::poll(nullptr, 0, 10);
+  }
   ::kill(pid_, SIGKILL);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
-  ::close(requests_);
-  ::close(replies_);
 }
 
-bool Companion::send(std::string_view text) {
+void LineProcess::watch(std::vector<pollfd>& into) const {
+  into.push_back({replies_, POLLIN, 0});
+  if (!unsent_.empty()) into.push_back({requests_, POLLOUT, 0});
+}
+
+bool LineProcess::send(std::string_view text) {
   unsent_ += text;
   return write_some();
 }
 
 /// False when the process is gone.
-bool Companion::write_some() {
+bool LineProcess::write_some() {
   while (!unsent_.empty()) {
     const ssize_t count = ::send(requests_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
@@ -86,7 +138,7 @@ bool Companion::write_some() {
   return true;
 }
 
-bool Companion::collect(double wait_s, std::deque<std::string>& lines) {
+bool LineProcess::collect(double wait_s, std::deque<std::string>& lines) {
   pollfd watched[2] = {{replies_, POLLIN, 0}, {requests_, POLLOUT, 0}};
   ::poll(watched, unsent_.empty() ? 1 : 2, static_cast<int>(wait_s * 1000));
   bool alive = write_some();
