@@ -1,6 +1,7 @@
 #include "cli/program.hpp"
 
 #include "cli/common.hpp"
+#include "cli/gui.hpp"
 #include "cli/verbs.hpp"
 #include "cli/version.hpp"
 #include "hw_backend/interrupt.hpp"
@@ -156,7 +157,7 @@ int run_program(int argc, const char* const* argv) {
        {add_fit,    add_new,      add_describe, add_simulate, add_compare, add_report,
         add_model,  add_machine,  add_systems,  add_import,   add_export,  add_lifetimes,
         add_worker, add_fidelity, add_probe,    add_validate, add_explore, add_plan,
-        add_help,   add_version,  add_generate})
+        add_gui,    add_help,     add_version,  add_generate})
     add(app);
   const bool json = std::any_of(
       argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });

@@ -15,6 +15,7 @@
 #include "strategies/numerics.hpp"
 
 #include <fmt/format.h>
+#include <iostream>
 #include <memory>
 #include <sstream>
 
@@ -44,6 +45,15 @@ void announce(const ValidateOptions& options, const Plan& plan) {
   require_room(plan.places, file_need(plan.scenario, plan.predicted));
   require_memory(memory, hw_backend::usable_memory());
   hw_backend::check_limits(memory.locked, 0);
+}
+
+/// Under what was announced; so that a person, or a program for one, may still say no.
+void ask_to_start(const ValidateOptions& options) {
+  if (!options.ask) return;
+  say(options, "Type yes to start: ");
+  std::string typed;
+  std::getline(std::cin, typed);
+  if (typed != "yes") refuse("--ask", "nothing was run, since nobody typed yes", "");
 }
 
 /// The serial number of each raw disk is typed again, under what it will lose.
@@ -220,6 +230,7 @@ void validate(ValidateOptions options) {
   Plan plan = make_plan(options, layer, gates);
   if (!plan.predicted.feasible()) return answer(options, not_run(options, plan));
   announce(options, plan);
+  ask_to_start(options);
   const RawDisks disks = open_disks(plan, std::move(gates));
   const hw_backend::InterruptGuard interruptible;
   hw_backend::RealRun run = run_plan(options, plan, disks);
@@ -261,6 +272,8 @@ void add_validate(CLI::App& app) {
                  "do not train the resident reference to compare weights with");
   verb->add_option("--trace", options->trace_file,
                    "write a Chrome/Perfetto trace with both runs on one time line");
+  verb->add_flag("--ask", options->ask,
+                 "wait for a line \"yes\" after saying what will be taken and written");
   verb->add_flag("--json", options->json, "the validation as JSON");
   verb->footer(
       "Example:\n  spillway validate scenarios/examples/tiny.json --on . --pace "

@@ -19,7 +19,7 @@ struct ValidateOptions {
   std::vector<std::string> allow_raw;  ///< serial numbers
   std::vector<std::string> overrides;
   std::string profile, pace, trace_file, device = "auto";
-  bool json = false, synthetic = false, no_reference = false;
+  bool json = false, synthetic = false, no_reference = false, ask = false;
 
   bool compares() const { return !synthetic && !no_reference; }
 };

@@ -23,6 +23,12 @@ pkg_check_modules(blkid REQUIRED IMPORTED_TARGET blkid)
 pkg_check_modules(cbc REQUIRED IMPORTED_TARGET cbc)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 
+# The application is built where Qt 6 is; without it everything else is.
+find_package(Qt6 6.4 QUIET COMPONENTS Widgets Svg Test)
+if(NOT Qt6_FOUND)
+  message(STATUS "No Qt 6: spillway-gui is not built")
+endif()
+
 # SimGrid ships no CMake package.
 find_path(SIMGRID_INCLUDE_DIR simgrid/s4u.hpp REQUIRED)
 find_library(SIMGRID_LIBRARY simgrid REQUIRED)

@@ -22,6 +22,19 @@ if(TARGET cuda)
   install(FILES packaging/copyright DESTINATION share/doc/spillway-cuda COMPONENT spillway-cuda)
 endif()
 
+if(TARGET spillway-gui)
+  install(TARGETS spillway-gui RUNTIME DESTINATION bin COMPONENT spillway-gui)
+  install(FILES packaging/desktop/spillway-gui.desktop DESTINATION share/applications
+          COMPONENT spillway-gui)
+  install(FILES packaging/desktop/io.spillway.Spillway.metainfo.xml DESTINATION share/metainfo
+          COMPONENT spillway-gui)
+  install(FILES packaging/desktop/spillway-mime.xml DESTINATION share/mime/packages
+          COMPONENT spillway-gui)
+  install(FILES packaging/desktop/spillway.svg DESTINATION share/icons/hicolor/scalable/apps
+          COMPONENT spillway-gui)
+  install(FILES packaging/copyright DESTINATION share/doc/spillway-gui COMPONENT spillway-gui)
+endif()
+
 # Manual pages and completions are what the program itself says of its options.
 install(
   CODE [[

@@ -35,7 +35,13 @@ if(TARGET cuda)
 the libraries of CUDA that come with the driver and the toolkit."
     "spillway (= ${PROJECT_VERSION})")
 endif()
-# The application will be one more: its component spillway-gui, here and in installation.cmake.
+if(TARGET spillway-gui)
+  spillway_package(
+    spillway-gui "what training a model larger than the GPU needs, in a window"
+    "The desktop application: what if, timelines of a step, memory by buffer,
+comparisons, searches, and predictions beside measurements."
+    "spillway (= ${PROJECT_VERSION})")
+endif()
 
 # What is packed is built before, not everything that there is.
 set(CPACK_CMAKE_GENERATOR Ninja)

@@ -126,7 +126,7 @@ endfunction()
 
 # spillway_test(<folder> SOURCES <file>... [LINKS <target>...] [TIMEOUT <seconds>]
 #               [HOSTS_PLUGINS] [RUNS_PROGRAM] [OPTIMIZED]
-#               [ONE_TEST] [PARTS <count>])
+#               [ONE_TEST] [PARTS <count>] [PCH <kind>])
 # One GoogleTest program, bin/test_<folder>; every test in it is a ctest test <folder>/Suite.Name.
 #   HOSTS_PLUGINS  opens plugins in its own process
 #   RUNS_PROGRAM   starts the program, whose path is the macro SPILLWAY_PROGRAM
@@ -135,7 +135,7 @@ endfunction()
 #   PARTS          under a sanitizer, where a process costs more than most tests: so many ctest
 #                  tests <folder>/part_<i>, each a process
 function(spillway_test folder)
-  cmake_parse_arguments(arg "HOSTS_PLUGINS;ONE_TEST;OPTIMIZED;RUNS_PROGRAM" "PARTS;TIMEOUT"
+  cmake_parse_arguments(arg "HOSTS_PLUGINS;ONE_TEST;OPTIMIZED;RUNS_PROGRAM" "PARTS;PCH;TIMEOUT"
                         "SOURCES;LINKS" ${ARGN})
   string(REPLACE "/" "_" name ${folder})
   set(target test_${name})
@@ -147,7 +147,10 @@ function(spillway_test folder)
     _spillway_pch(${target} json)
   else()
     target_compile_options(${target} PRIVATE ${_spillway_test_options})
-    _spillway_pch(${target} test)
+    if(NOT arg_PCH)
+      set(arg_PCH test)
+    endif()
+    _spillway_pch(${target} ${arg_PCH})
   endif()
   if(arg_HOSTS_PLUGINS)
     spillway_hosts_plugins(${target})

@@ -89,7 +89,7 @@ std::string with_units_kept(std::string_view text) {
   return out;
 }
 
-/// Columns that the longest piece takes that may not be broken.
+/// ColumnBlock that the longest piece takes that may not be broken.
 std::size_t longest_word(std::string_view text) {
   const std::string kept = with_units_kept(printable(text));
   std::size_t longest = 0;
@@ -102,7 +102,7 @@ std::size_t longest_word(std::string_view text) {
 }
 
 /// The columns of one block and how wide each is, marks included.
-struct Block {
+struct ColumnBlock {
   std::vector<std::size_t> columns;
   std::vector<std::size_t> widths;
 };
@@ -126,7 +126,7 @@ class Layout {
 
   std::string text() const {
     std::string out;
-    for (const Block& block : blocks()) out += (out.empty() ? "" : "\n") + text_of(block);
+    for (const ColumnBlock& block : blocks()) out += (out.empty() ? "" : "\n") + text_of(block);
     return out;
   }
 
@@ -187,8 +187,8 @@ class Layout {
     return true;
   }
 
-  std::vector<Block> blocks() const {
-    std::vector<Block> result;
+  std::vector<ColumnBlock> blocks() const {
+    std::vector<ColumnBlock> result;
     std::size_t used = 0;
     for (std::size_t c = 0; c < widths_.size(); ++c) {
       const std::size_t width = widths_[c] + marks_[c];
@@ -203,13 +203,13 @@ class Layout {
     return result;
   }
 
-  std::size_t add(Block& block, std::size_t c, std::size_t used) const {
+  std::size_t add(ColumnBlock& block, std::size_t c, std::size_t used) const {
     block.columns.push_back(c);
     block.widths.push_back(widths_[c] + marks_[c]);
     return used + (used > 0 ? gap : 0) + block.widths.back();
   }
 
-  std::string text_of(const Block& block) const {
+  std::string text_of(const ColumnBlock& block) const {
     std::vector<Shown> titles;
     for (const Column& column : table_.columns) titles.push_back({column.title});
     std::string out = row_text(block, titles, true);
@@ -226,18 +226,18 @@ class Layout {
   }
 
   /// A table that is cut says its remarks once, and names there all of its rows.
-  static bool first_block(const Block& block) {
+  static bool first_block(const ColumnBlock& block) {
     return block.columns.size() == 1 || block.columns[1] == 1;
   }
 
   /// In columns that others stand before, a row of nothing but its name is left out.
-  static bool says_something(const Block& block, const std::vector<Shown>& row) {
+  static bool says_something(const ColumnBlock& block, const std::vector<Shown>& row) {
     return std::any_of(block.columns.begin() + 1, block.columns.end(), [&](std::size_t c) {
       return c < row.size() && !row[c].text.empty() && row[c].text != "-";
     });
   }
 
-  std::string row_text(const Block& block, const std::vector<Shown>& row, bool title) const {
+  std::string row_text(const ColumnBlock& block, const std::vector<Shown>& row, bool title) const {
     std::vector<std::vector<std::string>> cells;
     std::size_t height = 1;
     for (std::size_t c : block.columns) {
@@ -255,7 +255,7 @@ class Layout {
     return out;
   }
 
-  void add_cell(std::string& text, std::size_t& owed, const Block& block, std::size_t i,
+  void add_cell(std::string& text, std::size_t& owed, const ColumnBlock& block, std::size_t i,
                 const std::vector<std::string>& lines, std::size_t line,
                 const std::vector<Shown>& row, bool title) const {
     const std::size_t c = block.columns[i];

@@ -85,7 +85,7 @@ TEST(HelpOfTheProgram, NamesEachVerb) {
   const Ended help = spillway("--help");
   for (const char* verb :
        {"fit", "new", "describe", "simulate", "compare", "model", "machine", "systems", "import",
-        "export", "worker", "fidelity", "probe", "validate", "explore", "plan"})
+        "export", "worker", "fidelity", "probe", "validate", "explore", "plan", "gui"})
     EXPECT_NE(line_of(help.out, verb), "") << verb;
 }
 

@@ -53,6 +53,18 @@ TEST(Validate, SaysItInWordsAndStatesWhatItTakesBeforeItStarts) {
   EXPECT_THAT(ended.out, HasSubstr("on host devices: the profile is of a server"));
 }
 
+TEST(Validate, WaitsForAYesWhenItIsToAsk) {
+  const Server server;
+  const Ended no = server.validate("--on a --synthetic --json --ask <<END\nno\nEND");
+  EXPECT_NE(no.exit, 0);
+  EXPECT_THAT(no.err, HasSubstr("written in all"));
+  EXPECT_THAT(no.out, HasSubstr("nobody typed yes"));
+  EXPECT_TRUE(server.is_empty("a"));
+  const Ended yes = server.validate("--on a --synthetic --json --ask <<END\nyes\nEND");
+  ASSERT_EQ(yes.exit, 0) << yes.err << yes.out;
+  EXPECT_EQ(yes.json()["schema"], "spillway/validation/1");
+}
+
 TEST(Validate, PutsBothRunsOnOneTimeLine) {
   const Server server;
   const Ended ended = server.validate("--on a --no-reference --json --trace t.json");

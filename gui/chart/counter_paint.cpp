@@ -1,0 +1,175 @@
+#include "gui/chart/counter_paint.hpp"
+
+#include "gui/chart/palette.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::gui {
+
+namespace {
+
+/// In each column of pixels the instant at which the counter is largest, so that no peak is lost,
+/// and what is stacked there was held at once.
+std::vector<Instant> fullest_by_column(const Series& total, const Axis& axis, int left, int count) {
+  std::vector<Instant> fullest;
+  fullest.reserve(static_cast<std::size_t>(count));
+  const auto after = [](Instant at, const Sample& sample) { return at < sample.at; };
+  Instant from = instant(axis.value(left));
+  auto next = std::upper_bound(total.samples.begin(), total.samples.end(), from, after);
+  std::uint64_t held = next == total.samples.begin() ? 0 : std::prev(next)->value;
+  for (int i = 0; i < count; ++i) {
+    const Instant to = instant(axis.value(left + i + 1));
+    Instant at = from;
+    std::uint64_t most = held;
+    const auto end = std::upper_bound(next, total.samples.end(), to, after);
+    for (; next != end; ++next) {
+      held = next->value;
+      if (held > most) at = next->at;
+      most = std::max(most, held);
+    }
+    fullest.push_back(at);
+    from = to;
+  }
+  return fullest;
+}
+
+/// Values of the series at instants that never go back.
+std::vector<double> values_at(const Series& series, const std::vector<Instant>& when) {
+  std::vector<double> values;
+  values.reserve(when.size());
+  auto next = series.samples.begin();
+  for (const Instant at : when) {
+    next = std::upper_bound(next, series.samples.end(), at,
+                            [](Instant one, const Sample& sample) { return one < sample.at; });
+    values.push_back(next == series.samples.begin() ? 0
+                                                    : static_cast<double>(std::prev(next)->value));
+  }
+  return values;
+}
+
+void paint_areas(QPainter& painter, const TimelineLook& look, const Counter& counter,
+                 const QRect& chart, const Axis& values) {
+  const bool dark = is_dark(look.palette);
+  const int count = chart.width();
+  std::vector<double> below(static_cast<std::size_t>(count), 0);
+  const std::vector<Instant> when =
+      fullest_by_column(counter.total, look.axis, chart.left(), count);
+  for (const Series& series : counter.series) {
+    const auto own = values_at(series, when);
+    QPolygonF outline;
+    outline.reserve(2 * count + 2);
+    for (int i = 0; i < count; ++i) {
+      const double top =
+          values.pixel(below[static_cast<std::size_t>(i)] + own[static_cast<std::size_t>(i)]);
+      outline << QPointF(chart.left() + i, top) << QPointF(chart.left() + i + 1, top);
+    }
+    for (int i = count - 1; i >= 0; --i) {
+      const double bottom = values.pixel(below[static_cast<std::size_t>(i)]);
+      outline << QPointF(chart.left() + i + 1, bottom) << QPointF(chart.left() + i, bottom);
+    }
+    const QString name = QString::fromStdString(series.name);
+    painter.setPen(Qt::NoPen);
+    QBrush brush = purpose_brush(name, dark);
+    QColor colour = brush.color();
+    if (counter.series.size() == 1) colour.setAlphaF(0.55F);
+    painter.setBrush(colour);
+    painter.drawPolygon(outline);
+    for (std::size_t i = 0; i < below.size(); ++i) below[i] += own[i];
+  }
+}
+
+void paint_peak(QPainter& painter, const TimelineLook& look, const Counter& counter,
+                const QRect& chart, const Axis& values) {
+  const double x = look.axis.pixel(seconds(counter.peak_at));
+  if (x < chart.left() - 1 || x > chart.right() + 1) return;
+  const double y = values.pixel(static_cast<double>(counter.total.peak));
+  painter.setPen(QPen(look.palette.color(QPalette::WindowText), 1));
+  painter.setBrush(look.palette.color(QPalette::Base));
+  painter.drawEllipse(QPointF(x, y), 3, 3);
+  const QString text =
+      "peak " + text_of(quantity_of(counter), static_cast<double>(counter.total.peak));
+  painter.setFont(small_font(look.font));
+  const int width = painter.fontMetrics().horizontalAdvance(text) + 8;
+  const bool left = x + 8 + width > chart.right();
+  const QRectF box(left ? x - 8 - width : x + 8, std::max<double>(y - 7, chart.top()), width, 14);
+  QColor ground = look.palette.color(QPalette::Base);
+  ground.setAlphaF(0.8F);
+  painter.fillRect(box, ground);
+  painter.drawText(box, Qt::AlignCenter, text);
+}
+
+void paint_gutter(QPainter& painter, const TimelineLook& look, const Counter& counter,
+                  const QRect& rect) {
+  const bool dark = is_dark(look.palette);
+  const QRect label(look.area.left(), rect.top(), TimelineLook::gutter, rect.height());
+  painter.fillRect(label, look.palette.color(QPalette::Window));
+  painter.setFont(look.font);
+  painter.setPen(look.palette.color(QPalette::WindowText));
+  painter.drawText(QRect(label.left() + 10, label.top() + 3, label.width() - 20, 18),
+                   Qt::AlignVCenter | Qt::AlignLeft, QString::fromStdString(counter.name));
+  painter.setFont(small_font(look.font));
+  painter.setPen(quiet_text(look.palette));
+  painter.drawText(
+      QRect(label.left() + 10, label.top() + 20, label.width() - 20, 15),
+      Qt::AlignVCenter | Qt::AlignLeft,
+      "peak " + text_of(quantity_of(counter), static_cast<double>(counter.total.peak)));
+  int y = label.top() + 36;
+  for (const Series& series : counter.series) {
+    if (counter.series.size() < 2 || y + 13 > label.bottom()) break;
+    const QString name = QString::fromStdString(series.name);
+    painter.fillRect(QRect(label.left() + 10, y + 3, 8, 8), purpose_brush(name, dark));
+    painter.setPen(quiet_text(look.palette));
+    painter.drawText(QRect(label.left() + 23, y, label.width() - 30, 14),
+                     Qt::AlignVCenter | Qt::AlignLeft,
+                     painter.fontMetrics().elidedText(name, Qt::ElideMiddle, label.width() - 32));
+    y += 14;
+  }
+}
+
+}  // namespace
+
+Quantity quantity_of(const Counter& counter) {
+  if (counter.unit == "bytes_per_s") return Quantity::rate;
+  if (counter.unit == "gpus") return Quantity::number;
+  const bool memory = counter.name.starts_with("gpu") || counter.name.starts_with("host");
+  return memory ? Quantity::memory : Quantity::bytes;
+}
+
+void paint_counter(QPainter& painter, const TimelineLook& look, const Counter& counter,
+                   const QRect& rect) {
+  const int left = look.area.left() + TimelineLook::gutter;
+  const QRect chart(left, rect.top() + 8, look.area.right() - left + 1, rect.height() - 10);
+  const double most = std::max<double>(static_cast<double>(counter.total.peak) * 1.12,
+                                       static_cast<double>(counter.capacity) * 1.06);
+  const Axis values(0, most > 0 ? most : 1, chart.bottom() + 1, chart.top());
+  painter.save();
+  painter.setClipRect(chart.adjusted(0, -6, 0, 2), Qt::IntersectClip);
+  paint_areas(painter, look, counter, chart, values);
+  if (counter.capacity > 0) {
+    const double y = std::round(values.pixel(static_cast<double>(counter.capacity))) + 0.5;
+    painter.setPen(QPen(bad_colour(is_dark(look.palette)), 1, Qt::DashLine));
+    painter.drawLine(QPointF(chart.left(), y), QPointF(chart.right(), y));
+  }
+  painter.setRenderHint(QPainter::Antialiasing);
+  paint_peak(painter, look, counter, chart, values);
+  painter.restore();
+  paint_gutter(painter, look, counter, rect);
+}
+
+QStringList counter_words(const Counter& counter, Instant at) {
+  const Quantity quantity = quantity_of(counter);
+  QStringList words;
+  words << QString::fromStdString(counter.name) + ": " +
+               text_of(quantity, static_cast<double>(counter.total.at(at)));
+  if (counter.series.size() < 2) return words;
+  std::vector<std::pair<std::uint64_t, QString>> all;
+  for (const Series& series : counter.series)
+    all.emplace_back(series.at(at), QString::fromStdString(series.name));
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (const auto& [value, name] : all)
+    if (value > 0) words << name + " " + text_of(quantity, static_cast<double>(value));
+  return words;
+}
+
+}  // namespace spillway::gui

@@ -1,0 +1,232 @@
+#include "gui/chart/scatter.hpp"
+
+#include "gui/chart/palette.hpp"
+
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QWheelEvent>
+
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::gui {
+
+namespace {
+
+Quantity quantity_of(const QString& name) {
+  const bool per_second = name.endsWith("_per_s");
+  if (per_second) return name.contains("bytes") ? Quantity::rate : Quantity::number;
+  if (name.endsWith("_s")) return Quantity::seconds;
+  if (name.contains("bytes")) return Quantity::bytes;
+  return Quantity::number;
+}
+
+/// From the least to the most of one coordinate, with room around.
+template <class Of>
+Axis axis_of(const std::vector<Scatter::Point>& points, const Of& of) {
+  double least = 0, most = 1;
+  bool any = false;
+  for (const Scatter::Point& point : points) {
+    const double value = of(point);
+    if (!std::isfinite(value)) continue;
+    least = any ? std::min(least, value) : value;
+    most = any ? std::max(most, value) : value;
+    any = true;
+  }
+  const double room = most > least ? (most - least) * 0.05 : std::max(std::abs(most) * 0.1, 0.5);
+  return Axis(least - room, most + room, 0, 1);
+}
+
+/// More points than this are painted as an image.
+constexpr std::size_t most_rectangles = 5000;
+
+}  // namespace
+
+Scatter::Scatter(QWidget* parent) : QWidget(parent) {
+  setFocusPolicy(Qt::StrongFocus);
+  setMinimumSize(260, 180);
+  setAccessibleName("Points and front");
+}
+
+void Scatter::set(const QString& x_name, const QString& y_name, std::vector<Point> points) {
+  const bool same = x_name == x_name_ && y_name == y_name_ && !points_.empty();
+  x_name_ = x_name;
+  y_name_ = y_name;
+  points_ = std::move(points);
+  if (!same) fit();
+  const auto front =
+      std::count_if(points_.begin(), points_.end(), [](const Point& point) { return point.front; });
+  setAccessibleDescription(QString("%1 points of %2 over %3, %4 on the front")
+                               .arg(points_.size())
+                               .arg(y_name_, x_name_)
+                               .arg(front));
+  update();
+}
+
+void Scatter::select(std::uint64_t number) {
+  selected_ = number;
+  update();
+}
+
+void Scatter::fit() {
+  x_ = axis_of(points_, [](const Point& point) { return point.x; });
+  y_ = axis_of(points_, [](const Point& point) { return point.y; });
+  update();
+}
+
+/// Many points on one pixel are painted once; of very many an image is painted, at once.
+void Scatter::draw_plain(QPainter& painter, std::vector<QPoint> at) const {
+  QColor colour = series_colour(7, is_dark(palette()));
+  colour.setAlphaF(0.6F);
+  constexpr int half = 2;
+  if (at.size() > most_rectangles) {
+    QImage image(size(), QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    const QRgb ink = qPremultiply(colour.rgba());
+    for (const QPoint& one : at)
+      for (int y = std::max(0, one.y() - half); y < std::min(height(), one.y() + half); ++y) {
+        auto* const line = reinterpret_cast<QRgb*>(image.scanLine(y));
+        for (int x = std::max(0, one.x() - half); x < std::min(width(), one.x() + half); ++x)
+          line[x] = ink;
+      }
+    return painter.drawImage(0, 0, image);
+  }
+  std::sort(at.begin(), at.end(), [](const QPoint& a, const QPoint& b) {
+    return a.x() != b.x() ? a.x() < b.x() : a.y() < b.y();
+  });
+  at.erase(std::unique(at.begin(), at.end()), at.end());
+  for (const QPoint& one : at)
+    painter.fillRect(QRect(one.x() - half, one.y() - half, 2 * half, 2 * half), colour);
+}
+
+QRect Scatter::chart(const QRect& area) const { return area.adjusted(74, 10, -14, -40); }
+
+void Scatter::draw_points(QPainter& painter, const Axis& x, const Axis& y) const {
+  const bool dark = is_dark(palette());
+  std::vector<QPointF> front;
+  std::vector<QPoint> plain;
+  plain.reserve(points_.size());
+  for (const Point& point : points_) {
+    if (!std::isfinite(point.x) || !std::isfinite(point.y)) continue;
+    const QPointF at(x.pixel(point.x), y.pixel(point.y));
+    if (point.front)
+      front.push_back(at);
+    else
+      plain.push_back(at.toPoint());
+  }
+  draw_plain(painter, std::move(plain));
+  std::sort(front.begin(), front.end(),
+            [](const QPointF& a, const QPointF& b) { return a.x() < b.x(); });
+  const QColor good = series_colour(3, dark);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(good, 1.5));
+  painter.setBrush(Qt::NoBrush);
+  if (front.size() > 1) painter.drawPolyline(front.data(), static_cast<int>(front.size()));
+  painter.setBrush(good);
+  painter.setPen(QPen(palette().color(QPalette::Base), 1));
+  for (const QPointF& at : front) painter.drawEllipse(at, 4.5, 4.5);
+  for (const Point& point : points_)
+    if (point.number == selected_) {
+      painter.setBrush(Qt::NoBrush);
+      painter.setPen(QPen(palette().color(QPalette::WindowText), 2));
+      painter.drawEllipse(QPointF(x.pixel(point.x), y.pixel(point.y)), 7, 7);
+    }
+}
+
+void Scatter::paint(QPainter& painter, const QRect& area) const {
+  painter.fillRect(area, palette().color(QPalette::Base));
+  const QRect inside = chart(area);
+  const Axis x = x_.placed(inside.left(), inside.right());
+  const Axis y = y_.placed(inside.bottom(), inside.top());
+  painter.setFont(small_font(font()));
+  for (const Tick& tick : x.ticks(quantity_of(x_name_), 90)) {
+    const double at = std::round(x.pixel(tick.value)) + 0.5;
+    painter.setPen(hairline(palette()));
+    painter.drawLine(QPointF(at, inside.top()), QPointF(at, inside.bottom()));
+    painter.setPen(quiet_text(palette()));
+    painter.drawText(QRectF(at - 50, inside.bottom() + 3, 100, 16), Qt::AlignCenter, tick.text);
+  }
+  for (const Tick& tick : y.ticks(quantity_of(y_name_), 44)) {
+    const double at = std::round(y.pixel(tick.value)) + 0.5;
+    painter.setPen(hairline(palette()));
+    painter.drawLine(QPointF(inside.left(), at), QPointF(inside.right(), at));
+    painter.setPen(quiet_text(palette()));
+    painter.drawText(QRectF(area.left() + 4, at - 8, inside.left() - area.left() - 10, 16),
+                     Qt::AlignRight | Qt::AlignVCenter, tick.text);
+  }
+  painter.setPen(palette().color(QPalette::WindowText));
+  painter.drawText(QRect(inside.left(), inside.bottom() + 20, inside.width(), 18),
+                   Qt::AlignRight | Qt::AlignVCenter, x_name_);
+  painter.drawText(QRect(inside.left() + 4, inside.top(), inside.width(), 16),
+                   Qt::AlignLeft | Qt::AlignVCenter, y_name_);
+  painter.save();
+  painter.setClipRect(inside.adjusted(-6, -6, 6, 6));
+  draw_points(painter, x, y);
+  painter.restore();
+}
+
+void Scatter::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  paint(painter, rect());
+  if (!hasFocus()) return;
+  painter.setPen(palette().color(QPalette::Highlight));
+  painter.drawRect(rect().adjusted(0, 0, -1, -1));
+}
+
+void Scatter::resizeEvent(QResizeEvent*) { update(); }
+
+QPointF Scatter::place_of(const Point& point) const {
+  const QRect inside = chart(rect());
+  return {x_.placed(inside.left(), inside.right()).pixel(point.x),
+          y_.placed(inside.bottom(), inside.top()).pixel(point.y)};
+}
+
+const Scatter::Point* Scatter::nearest(const QPointF& to) const {
+  const Point* nearest = nullptr;
+  double best = 14 * 14;
+  for (const Point& point : points_) {
+    const QPointF apart = place_of(point) - to;
+    const double away = QPointF::dotProduct(apart, apart) - (point.front ? 9 : 0);
+    if (away < best) {
+      best = away;
+      nearest = &point;
+    }
+  }
+  return nearest;
+}
+
+void Scatter::mousePressEvent(QMouseEvent* event) {
+  const Point* const point = nearest(event->position());
+  if (!point) return;
+  select(point->number);
+  Q_EMIT chosen(point->number);
+}
+
+void Scatter::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (const Point* const point = nearest(event->position())) Q_EMIT opened(point->number);
+}
+
+void Scatter::wheelEvent(QWheelEvent* event) {
+  const QRect inside = chart(rect());
+  const Axis x = x_.placed(inside.left(), inside.right());
+  const Axis y = y_.placed(inside.bottom(), inside.top());
+  const double factor = std::pow(1.0015, event->angleDelta().y());
+  x_ = x.zoomed(x.value(event->position().x()), factor);
+  y_ = y.zoomed(y.value(event->position().y()), factor);
+  event->accept();
+  update();
+}
+
+void Scatter::keyPressEvent(QKeyEvent* event) {
+  if (event->key() == Qt::Key_F) return fit();
+  if (event->key() == Qt::Key_Return && selected_ != ~std::uint64_t{0})
+    return Q_EMIT opened(selected_);
+  QWidget::keyPressEvent(event);
+}
+
+void Scatter::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange) update();
+  QWidget::changeEvent(event);
+}
+
+}  // namespace spillway::gui

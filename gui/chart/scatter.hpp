@@ -1,0 +1,59 @@
+#pragma once
+
+#include "gui/chart/axis.hpp"
+
+#include <QPainter>
+#include <QWidget>
+
+#include <vector>
+
+namespace spillway::gui {
+
+/// Points over two axes; those on the front stand out by colour, size and a line.
+class Scatter : public QWidget {
+  Q_OBJECT
+
+ public:
+  struct Point {
+    double x = 0, y = 0;
+    bool front = false;
+    std::uint64_t number = 0;  ///< whose, for those who click
+  };
+
+  explicit Scatter(QWidget* parent = nullptr);
+
+  void set(const QString& x_name, const QString& y_name, std::vector<Point> points);
+  void select(std::uint64_t number);
+  /// Where a point is painted.
+  QPointF place_of(const Point& point) const;
+  QSize sizeHint() const override { return {520, 300}; }
+  void paint(QPainter& painter, const QRect& area) const;
+
+ Q_SIGNALS:
+  void chosen(quint64 number);
+  /// Twice, or by Return.
+  void opened(quint64 number);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  QRect chart(const QRect& area) const;
+  void fit();
+  const Point* nearest(const QPointF& to) const;
+  void draw_plain(QPainter& painter, std::vector<QPoint> at) const;
+  void draw_points(QPainter& painter, const Axis& x, const Axis& y) const;
+
+  QString x_name_, y_name_;
+  std::vector<Point> points_;
+  Axis x_, y_;
+  std::uint64_t selected_ = ~std::uint64_t{0};
+};
+
+}  // namespace spillway::gui

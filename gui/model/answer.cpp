@@ -1,0 +1,145 @@
+#include "gui/model/answer.hpp"
+
+#include "reports/result/reading.hpp"
+#include "scenarios/description/complaint_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace spillway::gui {
+
+using nlohmann::json;
+using result::read;
+
+namespace {
+
+void fail(Answer& answer, std::string why) {
+  answer.state = Answer::State::failed;
+  answer.result.reset();
+  answer.failure = std::move(why);
+}
+
+/// `take`, whose failure becomes the answer's.
+template <class Take>
+void take_or_fail(Answer& answer, const Take& take) {
+  try {
+    take();
+  } catch (const std::exception& error) {  // ScenarioError, of an older or newer program's JSON
+    fail(answer, std::string("the answer cannot be read: ") + error.what());
+  }
+}
+
+void take_result(result::Result result, Answer& answer) {
+  answer.result = std::move(result);
+  answer.steps = answer::what_ifs_of(*answer.result);
+  answer.state = Answer::State::exact;
+  answer.stale = false;
+  answer.failure.clear();
+  answer.too_small.clear();
+}
+
+Change change_of(const answer::Remedy& remedy) {
+  return {remedy.words, remedy.overrides, remedy.result.step_time_s, remedy.result.tokens_per_s,
+          remedy.result.price_usd};
+}
+
+void take_remedies(const answer::Remedies& remedies, Answer& answer) {
+  answer.changes.clear();
+  for (const auto* one : {&remedies.memory, &remedies.change})
+    if (*one && !(*one)->words.empty()) answer.changes.push_back(change_of(**one));
+}
+
+void take_fit(const answer::FitAnswer& fit, Answer& answer) {
+  answer.state = Answer::State::exact;
+  if (const result::Result* shown = fit.answer()) take_result(*shown, answer);
+  if (fit.runnable && fit.best && json(*fit.runnable) != json(*fit.best)) answer.other = fit.best;
+  answer.why_not = fit.why_not;
+  if (!answer.result && answer.why_not.empty()) answer.why_not = "nothing fits";
+  if (fit.change && !fit.change->words.empty())
+    answer.changes.push_back({fit.change->words, fit.change->set, std::nullopt,
+                              fit.change->tokens_per_s, fit.change->price_usd});
+  answer.notes = fit.notes;
+}
+
+}  // namespace
+
+std::string words_of_errors(const json& errors) {
+  std::string text;
+  try {
+    for (const auto& one : errors.get<std::vector<description::Complaint>>())
+      text += (text.empty() ? "" : "\n") + to_string(one);
+  } catch (const json::exception&) {
+    return errors.dump();
+  }
+  return text.empty() ? "no answer" : text;
+}
+
+void take_answer(const json& line, Answer& answer) {
+  if (line.contains("errors")) return fail(answer, words_of_errors(line["errors"]));
+  if (line.contains("failure")) {
+    const json& why = line["failure"];
+    return fail(answer, why.is_string() ? why.get<std::string>() : why.dump());
+  }
+  take_or_fail(answer, [&] {
+    std::optional<result::Result> result;
+    std::optional<answer::Remedies> remedies;
+    read(line, "result", result);
+    if (result) take_result(std::move(*result), answer);
+    read(line, "settings", answer.settings);
+    read(line, "what_if", answer.steps);
+    read(line, "remedy", remedies);
+    if (remedies) take_remedies(*remedies, answer);
+  });
+}
+
+Answer answer_of_fit(const json& fit) {
+  Answer answer;
+  take_or_fail(answer, [&] { take_fit(fit.get<answer::FitAnswer>(), answer); });
+  return answer;
+}
+
+Answer answer_of_simulation(const json& given) {
+  Answer answer;
+  take_or_fail(answer, [&] {
+    const auto simulation = given.get<answer::Simulation>();
+    take_result(simulation.result, answer);
+    answer.settings = simulation.settings;
+    answer.steps = simulation.what_ifs;
+    if (simulation.remedy) take_remedies(*simulation.remedy, answer);
+  });
+  return answer;
+}
+
+bool take_bound(const json& line, Answer& answer) {
+  const auto bound = line.find("bound");
+  if (bound == line.end() || !bound->is_object() || !answer.result) return false;
+  bool known = true;
+  std::string too_small;
+  std::optional<double> step_s, tokens_per_s, price_usd;
+  try {
+    read(*bound, "known", known);
+    read(*bound, "too_small", too_small);
+    read(*bound, "step_time_s", step_s);
+    read(*bound, "tokens_per_s", tokens_per_s);
+    read(*bound, "price_usd", price_usd);
+  } catch (const description::ScenarioError&) {
+    return false;  // the events, which come after it, are the answer
+  }
+  const bool says_time = step_s && *step_s > 0;
+  if (!known || (too_small.empty() && !says_time)) return false;
+  answer.too_small = too_small;
+  result::Result& result = *answer.result;
+  if (says_time) {
+    const double tokens = result.tokens_per_s * result.step_time_s;
+    result.step_time_s = *step_s;
+    result.tokens_per_s = tokens_per_s.value_or(tokens / *step_s);
+    if (result.run && result.tokens_per_s > 0)
+      result.run->days = result.run->tokens / result.tokens_per_s / 86400;
+  }
+  if (price_usd) result.price_usd = price_usd;
+  result.range.clear();
+  answer.state = Answer::State::bound;
+  answer.stale = true;
+  return true;
+}
+
+}  // namespace spillway::gui

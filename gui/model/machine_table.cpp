@@ -1,0 +1,71 @@
+#include "gui/model/machine_table.hpp"
+
+#include "gui/model/text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+
+namespace spillway::gui {
+
+using nlohmann::json;
+
+namespace {
+
+/// Leaves by dotted path; items of a list by their name.
+void flatten(const json& value, const std::string& path, std::map<std::string, std::string>& into) {
+  if (value.is_object()) {
+    for (const auto& [key, one] : value.items())
+      if (!path.empty() || (key != "sources" && key != "dates" && key != "bought"))
+        flatten(one, path.empty() ? key : path + "." + key, into);
+  } else if (value.is_array() && !value.empty() && value[0].is_object()) {
+    for (std::size_t i = 0; i < value.size(); ++i)
+      flatten(value[i], path + "." + value[i].value("name", std::to_string(i)), into);
+  } else {
+    into[path] = value.is_string() ? value.get<std::string>() : value.dump();
+  }
+}
+
+/// Of the path, or of what is around it.
+std::string source_of(const json& sources, std::string path) {
+  while (sources.is_object()) {
+    if (const auto found = sources.find(path); found != sources.end() && found->is_string())
+      return found->get<std::string>();
+    const std::size_t dot = path.rfind('.');
+    if (dot == std::string::npos) break;
+    path.resize(dot);
+  }
+  return "";
+}
+
+}  // namespace
+
+int put_machine(const json& machine, const QString& filter, TextTable& table) {
+  std::map<std::string, std::string> leaves;
+  flatten(machine, "", leaves);
+  const json sources = machine.is_object() ? machine.value("sources", json::object()) : json();
+  std::vector<std::vector<Cell>> rows;
+  int assumed = 0;
+  const QStringList words = filter.split(' ', Qt::SkipEmptyParts);
+  for (const auto& [path, value] : leaves) {
+    const QString source = qt(source_of(sources, path));
+    const int colon = static_cast<int>(source.indexOf(':'));
+    const QString kind = colon > 0 ? source.left(colon) : source.section(' ', 0, 0);
+    const QString where = colon > 0 ? source.mid(colon + 1).trimmed() : QString();
+    const bool is_assumed = kind == "assumed";
+    assumed += is_assumed;
+    const QString all = qt(path) + " " + qt(value) + " " + source;
+    bool shown = true;
+    for (const QString& word : words) shown = shown && all.contains(word, Qt::CaseInsensitive);
+    if (!shown) continue;
+    std::vector<Cell> row = {text_cell(qt(path)), text_cell(qt(value)), text_cell(kind),
+                             text_cell(where, where)};
+    row[2].mood = is_assumed ? Cell::Mood::bad : Cell::Mood::plain;
+    row[3].mood = Cell::Mood::quiet;
+    rows.push_back(std::move(row));
+  }
+  table.set({"Number", "Value", "Source", "Where from"}, std::move(rows));
+  return assumed;
+}
+
+}  // namespace spillway::gui

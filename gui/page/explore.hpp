@@ -1,0 +1,56 @@
+#pragma once
+
+#include "gui/chart/scatter.hpp"
+#include "gui/model/space.hpp"
+#include "gui/page/page.hpp"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTableView>
+#include <QTimer>
+
+namespace spillway::gui {
+
+/// The points of a database of explorations, read again while it is filled: the front, a table, and
+/// why a point is not on the front. A point of the front opens in What-if.
+class ExplorePage : public Page {
+  Q_OBJECT
+
+ public:
+  explicit ExplorePage(Session& session, QWidget* parent = nullptr);
+
+  QString command() const override;
+  QString text() const override { return table_.as_text(); }
+  QWidget* first_field() override { return view_; }
+  bool busy() const override { return reading_ || opening_ > 0; }
+
+ private:
+  QWidget* tools();
+  void open();
+  void read_again();
+  void take(SpacePoints space);
+  void show_points();
+  void show_chart();
+  void choose(quint64 number);
+  void open_point(quint64 number);
+
+  SpacePoints space_;
+  TextTable table_;
+  QTableView* view_;
+  Scatter* chart_;
+  QComboBox *x_, *y_;
+  QLineEdit* filter_;
+  QCheckBox* only_front_;
+  QPushButton* open_;
+  QLabel *words_, *empty_;
+  QWidget* whole_;
+  QTimer again_;
+  bool reading_ = false;
+  int opening_ = 0;  ///< points whose scenarios are being read
+  qint64 read_at_ = 0;
+};
+
+}  // namespace spillway::gui

@@ -1,0 +1,216 @@
+#include "gui/page/validate.hpp"
+
+#include "gui/model/text.hpp"
+#include "gui/model/validation_table.hpp"
+#include "gui/page/parts.hpp"
+#include "scenarios/shipped.hpp"
+
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QVBoxLayout>
+
+namespace spillway::gui {
+
+namespace {
+
+constexpr const char* not_paced = "not paced";
+constexpr const char* trace_name = "validation.trace.json";
+
+QPushButton* browse_button(const QString& name) {
+  auto* button = new QPushButton("...");
+  button->setAccessibleName(name);
+  button->setToolTip(name);
+  button->setFixedWidth(34);
+  return button;
+}
+
+QLabel* label_of(const QString& text, QWidget* field) {
+  auto* label = new QLabel(text);
+  label->setBuddy(field);
+  return label;
+}
+
+}  // namespace
+
+ValidatePage::ValidatePage(Session& session, QWidget* parent) : Page(session, parent) {
+  auto* rows = new QVBoxLayout(this);
+  rows->setContentsMargins(16, 12, 16, 12);
+  rows->addWidget(heading("Predicted beside measured"));
+  rows->addWidget(form());
+  rows->addWidget(announcement());
+  empty_ = empty_words(
+      "Runs the answer of What-if for real on this machine, and the prediction beside it;\n"
+      "it says what it will take and write, and waits for a yes.\n\n"
+      "Or open one: spillway validate SCENARIO --on DIR --json > FILE");
+  rows->addWidget(empty_, 1);
+  words_ = new QLabel;
+  words_->setWordWrap(true);
+  rows->addWidget(words_);
+  view_ = table_view(&table_, "Predicted beside measured");
+  rows->addWidget(view_, 1);
+  suspects_ = caption("");
+  rows->addWidget(suspects_);
+  connect(&session_, &Session::validation_changed, this, &ValidatePage::show_validation);
+  connect(&session_, &Session::answer_changed, this, [this] {
+    if (isVisible()) show_run();
+  });
+  connect(&run_, &ValidationRun::changed, this, &ValidatePage::show_run);
+  connect(&run_, &ValidationRun::finished, this, &ValidatePage::take);
+  connect(&run_, &ValidationRun::failed, this, [this](const QString& why) { failure_ = why; });
+  show_validation();
+  show_run();
+}
+
+QWidget* ValidatePage::form() {
+  auto* whole = new QWidget;
+  auto* row = new QHBoxLayout(whole);
+  row->setContentsMargins(0, 0, 0, 0);
+  directories_ = new QLineEdit;
+  directories_->setAccessibleName("Directories to write to");
+  directories_->setPlaceholderText("Directory to write to; one for each storage, with ; between");
+  profile_ = new QLineEdit;
+  profile_->setAccessibleName("Machine file of this machine");
+  profile_->setPlaceholderText("Machine file that probe wrote; else measured first");
+  pace_ = new QComboBox;
+  pace_->setAccessibleName("Pace");
+  pace_->setToolTip("Kernels and copies take the time that this machine needs");
+  pace_->addItem(not_paced);
+  for (const std::string& name : scenarios::shipped_names("scenarios/machines"))
+    pace_->addItem(qt(name));
+  pace_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  pace_->setMinimumContentsLength(12);
+  synthetic_ = new QCheckBox("S&ynthetic");
+  synthetic_->setToolTip("The same transfers, nothing computed");
+  auto* choose_directory = browse_button("Choose a directory");
+  auto* choose_profile = browse_button("Choose a machine file");
+  prepare_ = new QPushButton("&Validate ...");
+  prepare_->setToolTip("Says first what it will take and write");
+  row->addWidget(label_of("&On", directories_));
+  row->addWidget(directories_, 3);
+  row->addWidget(choose_directory);
+  row->addWidget(profile_, 2);
+  row->addWidget(choose_profile);
+  row->addWidget(pace_);
+  row->addWidget(synthetic_);
+  row->addWidget(prepare_);
+  connect(directories_, &QLineEdit::textChanged, this, &ValidatePage::show_run);
+  connect(choose_directory, &QPushButton::clicked, this, [this] {
+    const QString chosen = QFileDialog::getExistingDirectory(this, "Directory to write to");
+    if (chosen.isEmpty()) return;
+    const QString before = directories_->text().trimmed();
+    directories_->setText(before.isEmpty() ? chosen : before + ";" + chosen);
+  });
+  connect(choose_profile, &QPushButton::clicked, this, [this] {
+    const QString chosen =
+        QFileDialog::getOpenFileName(this, "Machine file", QString(), "Machine (*.json)");
+    if (!chosen.isEmpty()) profile_->setText(chosen);
+  });
+  connect(prepare_, &QPushButton::clicked, this, &ValidatePage::prepare);
+  return whole;
+}
+
+QWidget* ValidatePage::announcement() {
+  announcement_ = new Card;
+  auto* row = new QHBoxLayout(announcement_);
+  said_ = new QLabel;
+  said_->setWordWrap(true);
+  said_->setAccessibleName("What it will take and write");
+  said_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  start_ = new QPushButton("Write and &run");
+  stop_ = new QPushButton("Sto&p");
+  row->addWidget(said_, 1);
+  row->addWidget(stop_);
+  row->addWidget(start_);
+  connect(start_, &QPushButton::clicked, &run_, &ValidationRun::agree);
+  connect(stop_, &QPushButton::clicked, this, [this] {
+    failure_.clear();
+    run_.stop();
+  });
+  return announcement_;
+}
+
+void ValidatePage::shown() { show_run(); }
+
+bool ValidatePage::busy() const {
+  return run_.state() == ValidationRun::State::preparing ||
+         run_.state() == ValidationRun::State::running;
+}
+
+ValidationRequest ValidatePage::request() const {
+  ValidationRequest request;
+  for (const QString& one : directories_->text().split(';', Qt::SkipEmptyParts))
+    request.directories << one.trimmed();
+  if (pace_->currentIndex() > 0) request.pace = pace_->currentText();
+  request.synthetic = synthetic_->isChecked();
+  request.profile = profile_->text().trimmed();
+  return request;
+}
+
+void ValidatePage::prepare() {
+  ValidationRequest wanted = request();
+  wanted.scenario =
+      session_.write_scenario(session_.answered_scenario(), "scenario_to_validate.json");
+  wanted.trace = session_.own_path(trace_name);
+  failure_.clear();
+  run_.start(wanted);
+}
+
+void ValidatePage::show_run() {
+  using State = ValidationRun::State;
+  const State state = run_.state();
+  const bool idle = state == State::none;
+  prepare_->setEnabled(idle && session_.answer().result.has_value() &&
+                       !directories_->text().trimmed().isEmpty());
+  QString text = run_.said().trimmed();
+  if (state == State::preparing && text.isEmpty()) text = "Predicting ...";
+  if (state == State::running) text += "\nRunning ...";
+  if (idle) text = failure_;
+  announcement_->setVisible(!text.isEmpty());
+  said_->setText(text);
+  start_->setVisible(state == State::asking);
+  stop_->setVisible(!idle);
+  if (state == State::asking) start_->setFocus();
+  Q_EMIT session_.status_changed();
+}
+
+void ValidatePage::take(const QByteArray& output) {
+  auto validation = nlohmann::json::parse(output.begin(), output.end(), nullptr, false);
+  if (!validation.is_object()) {
+    failure_ = "spillway validate gave no JSON";
+    return;
+  }
+  session_.take_validation(std::move(validation));
+  if (QFile::exists(session_.own_path(trace_name)))
+    session_.read_trace_of(session_.own_path(trace_name), "Measured and predicted");
+}
+
+void ValidatePage::show_validation() {
+  const nlohmann::json& validation = session_.validation();
+  const bool there = validation.is_object();
+  empty_->setVisible(!there);
+  for (QWidget* one : {static_cast<QWidget*>(words_), static_cast<QWidget*>(view_),
+                       static_cast<QWidget*>(suspects_)})
+    one->setVisible(there);
+  put_validation(validation, table_);
+  if (!there) return;
+  QStringList words;
+  if (validation.contains("device") && validation["device"].is_string())
+    words << qt(validation["device"].get<std::string>());
+  if (const QStringList real = words_in(validation, "real"); !real.isEmpty())
+    words << "Real: " + real.join(", ");
+  if (const QStringList played = words_in(validation, "emulated"); !played.isEmpty())
+    words << "Emulated: " + played.join(", ");
+  words_->setText(words.join(". ") + ".");
+  suspects_->setText((words_in(validation, "suspects") + words_in(validation, "notes")).join("\n"));
+}
+
+QString ValidatePage::command() const {
+  ValidationRequest wanted = request();
+  wanted.scenario = "SCENARIO";
+  if (wanted.directories.isEmpty()) wanted.directories << "DIR";
+  return "spillway " + words_of(wanted).join(' ');
+}
+
+QString ValidatePage::text() const { return words_->text() + "\n" + table_.as_text(); }
+
+}  // namespace spillway::gui

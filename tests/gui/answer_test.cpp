@@ -1,0 +1,121 @@
+#include "gui/model/answer.hpp"
+#include "scenarios/description/complaint_json.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace spillway::gui {
+namespace {
+
+using nlohmann::json;
+
+json result_of(double step_time_s) {
+  result::Result result;
+  result.scenario = json::object();
+  result.system = "lohan";
+  result.step_time_s = step_time_s;
+  result.tokens_per_s = 100 / step_time_s;
+  return result;
+}
+
+TEST(Answer, TakesAWorkersResult) {
+  Answer answer;
+  take_answer({{"id", 1}, {"result", result_of(2)}}, answer);
+  EXPECT_EQ(answer.state, Answer::State::exact);
+  ASSERT_TRUE(answer.fits());
+  EXPECT_EQ(answer.result->step_time_s, 2);
+}
+
+TEST(Answer, TakesWhatOtherKeysSay) {
+  Answer answer;
+  take_answer({{"result", result_of(2)},
+               {"settings", {{{"path", "a.b"}, {"value", "1"}, {"source", "default"}}}},
+               {"what_if",
+                {{{"name", "fast"}, {"step_time_s", 1.0}, {"tokens_per_s", 100}},
+                 {{"name", "slow"}, {"step_time_s", 1.9}},
+                 {{"name", "none"}, {"step_time_s", nullptr}}}},
+               {"remedy",
+                {{"memory", {{"words", "more"}, {"set", {"x=1"}}, {"result", result_of(3)}}},
+                 {"change", nullptr}}}},
+              answer);
+  ASSERT_EQ(answer.steps.size(), 3u);
+  EXPECT_EQ(answer.steps[0].name, "fast");
+  EXPECT_FALSE(answer.steps[2].step_time_s);
+  EXPECT_EQ(answer.settings[0].path, "a.b");
+  ASSERT_EQ(answer.changes.size(), 1u);
+  EXPECT_EQ(answer.changes[0].overrides[0], "x=1");
+  EXPECT_EQ(answer.changes[0].step_time_s, 3);
+}
+
+TEST(Answer, SaysWhatIsWrong) {
+  Answer answer;
+  json complaints;
+  to_json(complaints["errors"][0], description::Complaint{"", 0, 0, "model", "no such", "gpt2"});
+  take_answer(complaints, answer);
+  EXPECT_EQ(answer.state, Answer::State::failed);
+  EXPECT_EQ(answer.failure, "model: no such; gpt2");
+  take_answer({{"failure", "took too long"}}, answer);
+  EXPECT_EQ(answer.failure, "took too long");
+  take_answer({{"result", {{"schema", "spillway/result/99"}}}}, answer);
+  EXPECT_EQ(answer.state, Answer::State::failed);
+}
+
+TEST(Answer, MarksABoundUntilEventsCome) {
+  Answer answer;
+  EXPECT_FALSE(take_bound({{"bound", {{"step_time_s", 1}}}}, answer));  // of what?
+  take_answer({{"result", result_of(2)}}, answer);
+  EXPECT_TRUE(take_bound({{"bound", {{"step_time_s", 1.0}}}}, answer));
+  EXPECT_TRUE(answer.approximate());
+  EXPECT_EQ(answer.result->step_time_s, 1);
+  EXPECT_EQ(answer.result->tokens_per_s, 100);  // 100 tokens in 1 s
+  take_answer({{"result", result_of(2)}}, answer);
+  EXPECT_FALSE(answer.approximate());
+}
+
+TEST(Answer, ShowsWhatPeopleCanRunOfASearch) {
+  const Answer answer =
+      answer_of_fit({{"schema", "spillway/answer/fit/1"},
+                     {"fits", true},
+                     {"runnable", result_of(4)},
+                     {"best", result_of(2)},
+                     {"change", {{"words", "one more drive"}, {"set", {"a=2"}}}}});
+  ASSERT_TRUE(answer.result);
+  EXPECT_EQ(answer.result->step_time_s, 4);
+  ASSERT_TRUE(answer.other);
+  EXPECT_EQ(answer.other->step_time_s, 2);
+  EXPECT_EQ(answer.changes[0].words, "one more drive");
+}
+
+TEST(Answer, SaysWhyNothingFits) {
+  const Answer answer = answer_of_fit({{"schema", "spillway/answer/fit/1"},
+                                       {"fits", false},
+                                       {"runnable", nullptr},
+                                       {"best", nullptr},
+                                       {"why_not", "host is too small"}});
+  EXPECT_FALSE(answer.fits());
+  EXPECT_EQ(answer.why_not, "host is too small");
+}
+
+TEST(Answer, NamesWhatAProgramOfAnotherVersionWrote) {
+  const Answer fit = answer_of_fit({{"schema", "spillway/answer/fit/9"}});
+  EXPECT_EQ(fit.state, Answer::State::failed);
+  EXPECT_NE(fit.failure.find("answer fit version 9"), std::string::npos) << fit.failure;
+  Answer answer;
+  take_answer({{"result", result_of(2)}, {"what_if", 3}}, answer);
+  EXPECT_EQ(answer.state, Answer::State::failed);
+  EXPECT_NE(answer.failure.find("what_if"), std::string::npos) << answer.failure;
+}
+
+TEST(Answer, SurvivesJsonOfAnyKind) {
+  for (const char* text : {"null", "[]", "1", "{}", R"({"best":[]})", R"({"result":1})",
+                           R"({"what_if":{},"settings":3,"remedy":[]})"}) {
+    Answer answer = answer_of_fit(json::parse(text));
+    const json line = json::parse(text);
+    if (line.is_object()) take_answer(line, answer);
+    take_bound(line.is_object() ? line : json::object(), answer);
+    answer_of_simulation(line);
+  }
+}
+
+}  // namespace
+}  // namespace spillway::gui

@@ -1,0 +1,229 @@
+// The window without a display: pages, undo, keys, random events.
+#include "gui/app/window.hpp"
+#include "gui/app/palette_dialog.hpp"
+#include "gui/app/pictures.hpp"
+#include "gui/page/timeline.hpp"
+#include "tests/gui/until.hpp"
+
+#include <gtest/gtest.h>
+#include <QApplication>
+#include <QComboBox>
+#include <QDir>
+#include <QDragEnterEvent>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QSpinBox>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QUndoStack>
+#include <QWheelEvent>
+
+#include <random>
+
+namespace spillway::gui {
+namespace {
+
+const QString sources = SPILLWAY_SOURCE_DIR;
+
+std::shared_ptr<const Trace> many_slices(int count) {
+  TraceBuilder builder;
+  for (int i = 0; i < count; ++i)
+    builder.slice(1, i % 8, "layers." + std::to_string(i % 40) + ".op", "forward", 100 * i,
+                  100 * i + 90, 10);
+  for (int i = 0; i < 100; ++i) builder.sample("host memory", "weights", 100 * i, 5 * i);
+  return std::make_shared<const Trace>(builder.finish());
+}
+
+TEST(Window, AnswersItsFirstQuestion) {
+  Session session;
+  Window window(session);
+  window.show();
+  session.ask();
+  ASSERT_TRUE(until([&] { return window.idle(); }));
+  EXPECT_TRUE(session.answer().fits()) << session.answer().failure << session.answer().why_not;
+  EXPECT_TRUE(window.page()->text().contains("tokens/s"));
+}
+
+TEST(Window, ShowsEveryPageOfTheList) {
+  Session session;
+  Window window(session);
+  window.show();
+  for (const PageEntry& entry : pages()) {
+    EXPECT_TRUE(window.show_page(entry.name));
+    EXPECT_EQ(window.page(), window.page_named(entry.name));
+    EXPECT_FALSE(window.page()->accessibleName().isEmpty());
+    EXPECT_FALSE(window.page()->grab().isNull());
+  }
+  EXPECT_FALSE(window.show_page("nothing"));
+}
+
+TEST(Window, TakesBackAndDoesAgainEveryChange) {
+  Session session;
+  Window window(session);
+  const Question before = session.question();
+  Question next = before;
+  next.box.memory_gib = 128;
+  session.change(next, "memory", "memory");
+  next.box.memory_gib = 192;
+  session.change(next, "memory", "memory");  // of the same drag
+  session.end_drag();
+  EXPECT_EQ(session.undo_stack().count(), 1);
+  session.undo_stack().undo();
+  EXPECT_EQ(session.question(), before);
+  session.undo_stack().redo();
+  EXPECT_EQ(session.question(), next);
+}
+
+TEST(Window, OpensAScenarioAndRefusesWhatItCannotRead) {
+  Session session;
+  Window window(session);
+  QStringList refusals;
+  QObject::connect(&session, &Session::refused, &window,
+                   [&](const QString& sentence) { refusals << sentence; });
+  session.open({sources + "/scenarios/examples/tiny.json", sources + "/README.md"});
+  ASSERT_TRUE(until([&] { return !refusals.isEmpty() && !session.question().searches(); }));
+  EXPECT_TRUE(refusals[0].contains("README.md"));
+  ASSERT_TRUE(until([&] { return window.idle(); }));
+  EXPECT_TRUE(session.answer().result) << session.answer().failure;
+}
+
+TEST(Window, KeepsAModelOfAFileWhenItsFieldIsLeft) {
+  Session session;
+  Window window(session);
+  window.show();
+  session.open({sources + "/scenarios/examples/tiny.json"});
+  ASSERT_TRUE(until([&] { return !session.question().model_config.is_null(); }));
+  const Question before = session.question();
+  window.page_named("what-if")->first_field()->setFocus();
+  window.show_page("memory");  // the field is left, as by Tab
+  EXPECT_EQ(session.question(), before);
+  auto* model = window.page_named("what-if")->findChild<QComboBox*>();
+  ASSERT_TRUE(model);
+  Q_EMIT model->lineEdit()->editingFinished();
+  EXPECT_EQ(session.question(), before);
+}
+
+TEST(Window, OpensWhatIsDroppedOnIt) {
+  Session session;
+  Window window(session);
+  window.show();
+  QMimeData files, text;
+  files.setUrls({QUrl::fromLocalFile(sources + "/scenarios/examples/tiny.json")});
+  text.setText("no file");
+  QDragEnterEvent refused({50, 50}, Qt::CopyAction, &text, Qt::LeftButton, {});
+  QApplication::sendEvent(&window, &refused);
+  EXPECT_FALSE(refused.isAccepted());
+  QDragEnterEvent enter({50, 50}, Qt::CopyAction, &files, Qt::LeftButton, {});
+  QApplication::sendEvent(&window, &enter);
+  EXPECT_TRUE(enter.isAccepted());
+  QDropEvent drop({50, 50}, Qt::CopyAction, &files, Qt::LeftButton, {});
+  QApplication::sendEvent(&window, &drop);
+  EXPECT_TRUE(until([&] { return session.question().model_config.is_object(); }));
+}
+
+TEST(Window, WritesPicturesOfEachKind) {
+  Session session;
+  Window window(session);
+  window.show();
+  const QTemporaryDir folder;
+  for (const char* name : {"a.png", "a.svg", "a.pdf"}) {
+    EXPECT_EQ(write_picture(window, folder.filePath(name)), "") << name;
+    EXPECT_GT(QFileInfo(folder.filePath(name)).size(), 1000) << name;
+  }
+  EXPECT_NE(write_picture(window, "/nowhere/a.png"), "");
+}
+
+TEST(Window, GivesEachActionANameAndShortcutsOfItsOwn) {
+  Session session;
+  Window window(session);
+  QStringList shortcuts;
+  for (const QAction* action : window.all_actions()) {
+    EXPECT_FALSE(action->text().isEmpty());
+    if (action->shortcut().isEmpty()) continue;
+    EXPECT_FALSE(shortcuts.contains(action->shortcut().toString()))
+        << action->shortcut().toString().toStdString();
+    shortcuts << action->shortcut().toString();
+  }
+}
+
+TEST(Palette, FindsCommandsByLettersInOrder) {
+  EXPECT_EQ(match_of("cac", "Copy as command"), 0);
+  EXPECT_EQ(match_of("tl", "Copy"), -1);
+  EXPECT_LT(match_of("copy", "Copy as text"), match_of("cext", "Copy as text"));
+}
+
+TEST(TimelineWidget, ZoomsPansAndFitsByKeys) {
+  Timeline timeline;
+  timeline.resize(900, 500);
+  timeline.set_trace(many_slices(1000));
+  timeline.show();
+  const double all = timeline.axis().span();
+  QTest::keyClick(&timeline, Qt::Key_W);
+  EXPECT_NEAR(timeline.axis().span(), all / 1.4, all * 0.01);
+  const double from = timeline.axis().from();
+  QTest::keyClick(&timeline, Qt::Key_D);
+  EXPECT_GT(timeline.axis().from(), from);
+  QTest::keyClick(&timeline, Qt::Key_F);
+  EXPECT_NEAR(timeline.axis().span(), all, all * 0.01);
+}
+
+TEST(TimelineWidget, GoesFromMatchToMatch) {
+  Timeline timeline;
+  timeline.resize(900, 500);
+  timeline.set_trace(many_slices(1000));
+  timeline.search("layers.7.");
+  EXPECT_EQ(timeline.matches(), 25u);  // 1000 / 40
+  timeline.find_next();
+  ASSERT_TRUE(timeline.selected());
+  EXPECT_EQ(timeline.trace()->name_of(*timeline.selected()), "layers.7.op");
+}
+
+/// A random event, of the kinds that people's hands make.
+void disturb(QWidget* widget, std::mt19937& random) {
+  const auto pick = [&](int below) {
+    return static_cast<int>(random() % static_cast<unsigned>(below));
+  };
+  const QPoint at(pick(std::max(1, widget->width())), pick(std::max(1, widget->height())));
+  static constexpr Qt::Key keys[] = {Qt::Key_W,     Qt::Key_S,    Qt::Key_A,      Qt::Key_D,
+                                     Qt::Key_F,     Qt::Key_Left, Qt::Key_Right,  Qt::Key_Up,
+                                     Qt::Key_Down,  Qt::Key_Tab,  Qt::Key_Escape, Qt::Key_Return,
+                                     Qt::Key_Space, Qt::Key_1,    Qt::Key_Delete};
+  switch (pick(6)) {
+    case 0:
+      QTest::mouseClick(widget, Qt::LeftButton, {}, at);
+      break;
+    case 1:
+      QTest::mouseMove(widget, at);
+      break;
+    case 2:
+      QTest::mousePress(widget, Qt::LeftButton, Qt::ShiftModifier, at);
+      break;
+    case 3:
+      QTest::mouseRelease(widget, Qt::LeftButton, {}, at);
+      break;
+    case 4:
+      QTest::keyClick(widget, keys[pick(std::size(keys))]);
+      break;
+    default: {
+      QWheelEvent wheel(at, widget->mapToGlobal(at), {}, QPoint(0, pick(480) - 240), Qt::NoButton,
+                        {}, Qt::NoScrollPhase, false);
+      QApplication::sendEvent(widget, &wheel);
+    }
+  }
+}
+
+TEST(TimelineWidget, SurvivesTenThousandRandomEvents) {
+  Timeline timeline;
+  timeline.resize(700, 400);
+  timeline.set_trace(many_slices(20'000));
+  timeline.show();
+  std::mt19937 random(1);
+  for (int i = 0; i < 10'000; ++i) {
+    disturb(i % 2 == 0 ? static_cast<QWidget*>(&timeline) : timeline.viewport(), random);
+    if (i % 1000 == 0) timeline.set_trace(many_slices(i == 5000 ? 0 : 5000));
+    if (i % 500 == 0) timeline.grab();
+  }
+}
+
+}  // namespace
+}  // namespace spillway::gui
