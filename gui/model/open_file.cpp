@@ -3,6 +3,7 @@
 #include "gui/model/trace_file.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/lifetimes_file.hpp"
+#include "scenarios/shipped.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -115,7 +116,8 @@ Opened of_object(const scenarios::LocatedJson& text, const std::string& path, Op
 
 }  // namespace
 
-Opened open_file(const std::string& path) {
+Opened open_file(const std::string& word) {
+  const std::string path = scenarios::named_file(word, "scenarios/examples", "file");
   Opened opened;
   opened.path = path;
   opened.label = stem(path);

@@ -29,8 +29,9 @@ struct Opened {
 };
 
 /// Reads a file of any kind that the application shows, whatever it is called.
+///   word    its path, or the name of an example that ships
 ///   Throws  ScenarioError: what cannot be read, or is none of them; one sentence for people
-Opened open_file(const std::string& path);
+Opened open_file(const std::string& word);
 
 /// The complaint in one line.
 std::string one_sentence(const std::exception& error);

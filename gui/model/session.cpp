@@ -52,6 +52,7 @@ Session::Session(QObject* parent) : QObject(parent), folder_(std::make_unique<QT
   connect(&worker_, &Worker::failed, this, [this](Worker::Id id, const QString& why) {
     if (id == result_id_) failed(why);
     if (id == trace_id_) trace_id_ = 0;
+    take_entrant(id, {{"failure", why.toStdString()}});
     Q_EMIT status_changed();
   });
   connect(&fit_, &Command::finished, this, &Session::fit_answered);
@@ -176,6 +177,8 @@ void Session::answered(Worker::Id id, const Line& line) {
   } else if (id == trace_id_) {
     trace_id_ = 0;
     trace_answered(line);
+  } else {
+    take_entrant(id, *line);
   }
   Q_EMIT status_changed();
 }

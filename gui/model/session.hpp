@@ -9,6 +9,7 @@
 #include <QTimer>
 #include <QUndoStack>
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,6 +25,14 @@ namespace spillway::gui {
 struct Contender {
   std::string label;
   result::Result result;
+};
+
+/// A scenario that is to stand beside others, until it is answered.
+struct Entrant {
+  Worker::Id id = 0;
+  std::string label;
+  bool answered = false;
+  std::optional<result::Result> result = {};  ///< none: it was refused
 };
 
 /// What all pages look at: the question being edited and its answer, and what was opened. Owns the
@@ -54,7 +63,8 @@ class Session : public QObject {
   const std::optional<Answer>& pinned() const { return pinned_; }
   const QString& pinned_words() const { return pinned_words_; }
 
-  /// Reads files aside and shows what they hold; `opened` or `refused` for each.
+  /// Reads files aside and shows what they hold; `opened` or `refused` for each. Scenarios that are
+  /// opened together stand side by side; the last of them is the question.
   void open(const QStringList& files);
   /// Asks about a scenario that stands alone.
   void open_scenario(const nlohmann::json& scenario, const QString& name);
@@ -116,6 +126,8 @@ class Session : public QObject {
   void fit_answered(const QByteArray& json);
   void failed(const QString& why);
   void show(Opened opened);
+  void enter(const std::string& label, const nlohmann::json& scenario);
+  bool take_entrant(Worker::Id id, const nlohmann::json& line);
   void take_trace(std::shared_ptr<const Trace> trace, const QString& title,
                   nlohmann::json scenario);
   QStringList fit_words();
@@ -142,6 +154,8 @@ class Session : public QObject {
   std::pair<std::uint64_t, std::uint64_t> asked_capacities_;  ///< of it: GPU, host
   quint64 trace_number_ = 0;  ///< of the trace that was asked for last
   std::vector<Contender> contenders_;
+  std::deque<Entrant> entrants_;  ///< in the order in which they were opened
+  std::vector<std::pair<std::string, nlohmann::json>> opened_together_;  ///< scenarios
   nlohmann::json validation_;
   std::string database_;
   int reading_ = 0;

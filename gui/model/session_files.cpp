@@ -8,6 +8,8 @@
 #include <QTemporaryDir>
 #include <QThreadPool>
 
+#include <algorithm>
+
 namespace spillway::gui {
 
 using nlohmann::json;
@@ -100,6 +102,7 @@ void Session::take_validation(json validation) {
 /// One after the other, so that they come in the order in which they were named.
 void Session::open(const QStringList& files) {
   const QPointer<Session> self(this);
+  opened_together_.clear();
   reading_ += static_cast<int>(files.size());
   const auto deliver = [self](const std::shared_ptr<Opened>& opened, const QString& refusal) {
     if (!self) return;
@@ -131,11 +134,39 @@ void Session::open_scenario(const json& scenario, const QString& name) {
   Q_EMIT opened("what-if", name);
 }
 
+void Session::enter(const std::string& label, const json& scenario) {
+  entrants_.push_back({worker_.ask({scenario, {"result"}, 60}), label});
+}
+
+/// In the order in which they were opened, whoever is answered first.
+///   Result  false when nobody waits for this answer
+bool Session::take_entrant(Worker::Id id, const json& line) {
+  const auto found = std::find_if(entrants_.begin(), entrants_.end(),
+                                  [&](const Entrant& one) { return one.id == id; });
+  if (found == entrants_.end()) return false;
+  Answer answer;
+  take_answer(line, answer);
+  found->answered = true;
+  found->result = std::move(answer.result);
+  if (!found->result) Q_EMIT refused(QString::fromStdString(found->label + ": " + answer.failure));
+  for (; !entrants_.empty() && entrants_.front().answered; entrants_.pop_front())
+    if (entrants_.front().result)
+      contenders_.push_back({entrants_.front().label, std::move(*entrants_.front().result)});
+  Q_EMIT contenders_changed();
+  return true;
+}
+
 void Session::show(Opened file) {
   const QString name = QString::fromStdString(file.label);
   switch (file.kind) {
     case Opened::Kind::scenario:
-      return open_scenario(file.json, name);
+      opened_together_.emplace_back(file.label, file.json);
+      open_scenario(file.json, name);
+      if (opened_together_.size() == 2)
+        enter(opened_together_[0].first, opened_together_[0].second);
+      if (opened_together_.size() < 2) return;
+      enter(file.label, file.json);
+      return Q_EMIT opened("compare", name);
     case Opened::Kind::model: {
       Question next = question_;
       next.model_config = std::move(file.json);

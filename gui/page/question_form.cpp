@@ -9,7 +9,7 @@
 #include "strategies/catalogue.hpp"
 
 #include <QCompleter>
-#include <QFormLayout>
+#include <QGridLayout>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 
@@ -76,14 +76,15 @@ QSpinBox* number_field(int least, int most, const QString& suffix, const QString
   return field;
 }
 
-QFormLayout* section(QVBoxLayout* below, const QString& title) {
+/// Labels in the first column, fields in the second. No QFormLayout: with rows that are hidden, Qt
+/// 6.4 writes behind its own lists when such a layout is asked how high it is.
+QGridLayout* section(QVBoxLayout* below, const QString& title) {
   below->addWidget(heading(title));
-  auto* form = new QFormLayout;
+  auto* form = new QGridLayout;
   form->setContentsMargins(0, 0, 0, 10);
   form->setHorizontalSpacing(10);
   form->setVerticalSpacing(5);
-  form->setLabelAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  form->setColumnStretch(1, 1);
   below->addLayout(form);
   return form;
 }
@@ -96,8 +97,10 @@ QLabel* label(const QString& text, QWidget* field) {
   return made;
 }
 
-void add_row(QFormLayout* form, const QString& text, QWidget* field) {
-  form->addRow(label(text, field), field);
+void add_row(QGridLayout* form, const QString& text, QWidget* field) {
+  const int row = form->rowCount();
+  form->addWidget(label(text, field), row, 0, Qt::AlignLeft | Qt::AlignVCenter);
+  form->addWidget(field, row, 1);
 }
 
 template <class Parts>
@@ -196,7 +199,7 @@ void QuestionForm::change(const QString& words, const QString& field, const Edit
   session_.change(next, words, field);
 }
 
-void QuestionForm::add_model(QFormLayout* form) {
+void QuestionForm::add_model(QGridLayout* form) {
   model_ = searched_picker(shipped("models/library"), "Model");
   model_->setToolTip("Type a part of the name; or drop a config.json on the window");
   add_row(form, "&Model", model_);
@@ -218,7 +221,7 @@ void QuestionForm::add_model(QFormLayout* form) {
           });
 }
 
-void QuestionForm::add_box(QFormLayout* form) {
+void QuestionForm::add_box(QGridLayout* form) {
   box_form_ = form;
   std::vector<QString> machines = shipped("scenarios/machines");
   machines.insert(machines.begin(), own_box);
@@ -252,12 +255,12 @@ void QuestionForm::add_box(QFormLayout* form) {
   add_row(form, "&Card", gpu_);
   add_row(form, "Cards", gpus_);
   add_row(form, "Host memor&y", memory_);
-  form->addRow(label("", memory_slider_), memory_slider_);
+  form->addWidget(memory_slider_, form->rowCount(), 1);
   add_row(form, "&Drive", drive_);
   add_row(form, "Drives", drives_);
   add_row(form, "Board", board_);
   box_words_ = caption("");
-  form->addRow(box_words_);
+  form->addWidget(box_words_, form->rowCount(), 0, 1, 2);
   connect_box();
 }
 
@@ -301,7 +304,7 @@ void QuestionForm::connect_box() {
   });
 }
 
-void QuestionForm::add_training(QFormLayout* form) {
+void QuestionForm::add_training(QGridLayout* form) {
   sequence_ = number_field(1, 10'000'000, " tokens", "Context");
   sequence_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
   micro_batch_ = number_field(1, 4096, "", "Micro-batch");
@@ -342,7 +345,7 @@ void QuestionForm::read_tokens() {
   change("Tokens " + text, "", [&](Question& q) { q.tokens = tokens; });
 }
 
-void QuestionForm::add_system(QFormLayout* form) {
+void QuestionForm::add_system(QGridLayout* form) {
   system_ = picker({best_way}, "System");
   for (const strategies::System& system : strategies::catalogue()) {
     system_->addItem(system.name);
@@ -364,7 +367,10 @@ void QuestionForm::show_box(bool of_parts) {
         static_cast<QWidget*>(memory_slider_), static_cast<QWidget*>(drive_),
         static_cast<QWidget*>(drives_), static_cast<QWidget*>(board_)}) {
     field->setVisible(of_parts);
-    if (QWidget* text = box_form_->labelForField(field)) text->setVisible(of_parts);
+    for (int i = 0; i < box_form_->count(); ++i)
+      if (auto* text = qobject_cast<QLabel*>(box_form_->itemAt(i)->widget());
+          text && text->buddy() == field)
+        text->setVisible(of_parts);
   }
 }
 

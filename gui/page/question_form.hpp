@@ -11,7 +11,7 @@
 
 #include <span>
 
-class QFormLayout;
+class QGridLayout;
 
 namespace spillway::gui {
 
@@ -25,11 +25,11 @@ class QuestionForm : public QScrollArea {
   QWidget* first_field() { return model_; }
 
  private:
-  void add_model(QFormLayout* form);
-  void add_box(QFormLayout* form);
+  void add_model(QGridLayout* form);
+  void add_box(QGridLayout* form);
   void connect_box();
-  void add_training(QFormLayout* form);
-  void add_system(QFormLayout* form);
+  void add_training(QGridLayout* form);
+  void add_system(QGridLayout* form);
   void load();
   /// Changes the question by what `edit` does to it.
   template <class Edit>
@@ -46,7 +46,7 @@ class QuestionForm : public QScrollArea {
   QSlider* memory_slider_;
   QLineEdit* tokens_;
   QLabel* box_words_;
-  QFormLayout* box_form_ = nullptr;
+  QGridLayout* box_form_ = nullptr;
 };
 
 /// The sizes that a slider of memory steps through, GiB.

@@ -40,6 +40,7 @@ std::string refusal_of(const std::string& path) {
 TEST(OpenFile, KnowsKindsByWhatTheyHold) {
   const Folder folder;
   EXPECT_EQ(open_file(root + "/scenarios/examples/tiny.json").kind, Opened::Kind::scenario);
+  EXPECT_EQ(open_file("tiny").label, "tiny");  // as every command takes it
   EXPECT_EQ(open_file(root + "/scenarios/machines/gaming_4090.json").kind, Opened::Kind::machine);
   EXPECT_EQ(
       open_file(folder.file("t", R"([{"ph":"X","pid":1,"tid":1,"ts":0,"dur":1,"name":"a"}])")).kind,
