@@ -1,17 +1,25 @@
 #pragma once
 
-#include "answers/fit/fit.hpp"
+#include "reports/answer/fit.hpp"
+#include "reports/screen.hpp"
+#include "reports/view/document.hpp"
 
-namespace spillway::cli {
+#include <ctime>
+#include <string>
+
+namespace spillway::reports {
 
 /// What was asked, as it is said back.
 struct FitWords {
   std::string model, box;
   std::string out;        ///< the file that was written; "" for none
   bool runnable = false;  ///< only what people can run was asked for
+  std::time_t now = 0;    ///< the days that a training reaches are counted from here
 };
 
-/// Prints the answer: a table of what is best, or of what is needed, and what helps most.
-void print_fit(const FitWords& words, const answers::FitAnswer& answer);
+/// `spillway fit` for a person: a table of what is best, or of what is needed, and what helps most.
+view::Document fit_document(const FitWords& words, const answer::FitAnswer& answer);
+std::string fit_report(const FitWords& words, const answer::FitAnswer& answer,
+                       const Screen& screen);
 
-}  // namespace spillway::cli
+}  // namespace spillway::reports
