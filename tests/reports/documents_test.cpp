@@ -4,6 +4,7 @@
 #include "reports/fit_report.hpp"
 #include "reports/fit_table.hpp"
 #include "reports/model_report.hpp"
+#include "reports/pinning_note.hpp"
 #include "reports/plan_report.hpp"
 #include "reports/probe_report.hpp"
 #include "reports/remedy_report.hpp"
@@ -270,6 +271,20 @@ TEST(FidelityDocument, HoldsBothSidesOfAFigure) {
   EXPECT_TRUE(holds(document, 5.987654321, Quantity::figure));
   EXPECT_TRUE(holds(document, 0.45213, Quantity::error));
   EXPECT_TRUE(holds(document, 0.45213, Quantity::deviation));  // the median
+}
+
+TEST(PinningText, HoldsWhatEachDefaultCosts) {
+  answer::ImportedScenario imported;
+  imported.version = "0.18";
+  imported.pinning.emplace();
+  imported.pinning->cost.emplace();
+  imported.pinning->cost->host_bytes = 12345678901;
+  imported.pinning->cost->step_time_s = step;
+  const view::Text text = pinning_text(imported);
+  ASSERT_EQ(numbers_of(text).size(), 4u);
+  EXPECT_EQ(text.number()->value, 12345678901);
+  EXPECT_EQ(numbers_of(text)[2].value, step);
+  EXPECT_THAT(pinning_note(imported), HasSubstr("host peak 11.5 GiB here and 0 B there"));
 }
 
 }  // namespace
