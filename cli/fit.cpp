@@ -2,15 +2,16 @@
 #include "answers/fit/box.hpp"
 #include "answers/simulate/simulate.hpp"
 #include "cli/common.hpp"
-#include "cli/fit_report.hpp"
 #include "cli/monitor.hpp"
 #include "cli/plan_common.hpp"
 #include "cli/prices.hpp"
 #include "cli/run_options.hpp"
 #include "cli/verbs.hpp"
+#include "reports/fit_report.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_machine.hpp"
 
+#include <ctime>
 #include <memory>
 
 namespace spillway::cli {
@@ -93,7 +94,9 @@ void fit(const Options& options) {
   if (options.json) {
     print_json(json(answer));
   } else {
-    print_fit({options.model, box_name(question.machine), options.out, options.runnable}, answer);
+    const reports::FitWords words{options.model, box_name(question.machine), options.out,
+                                  options.runnable, std::time(nullptr)};
+    print(reports::fit_report(words, answer, reports::screen_of(stdout)));
     if (const result::Result* result = answer.answer())
       if (const std::string old = old_prices_words(*result); !old.empty()) print_paragraph(old);
   }

@@ -3,11 +3,10 @@
 #include "cli/explore_report.hpp"
 #include "explore/reprice.hpp"
 #include "reports/csv.hpp"
-#include "reports/human.hpp"
 #include "reports/objectives.hpp"
 #include "reports/table.hpp"
+#include "reports/view/text_page.hpp"
 
-#include <fmt/format.h>
 #include <algorithm>
 #include <sstream>
 
@@ -17,10 +16,12 @@ using explore::Repriced;
 using explore::RepricedPoint;
 using nlohmann::json;
 using reports::Align;
+using view::filled;
+using view::Text;
 
 namespace {
 
-void print_table(const explore::SpaceRow& space, const Repriced& found) {
+reports::Table table_of(const explore::SpaceRow& space, const Repriced& found) {
   reports::Table table;
   table.columns.push_back({"point", Align::right, 0});
   for (const std::string& axis : space.axes) table.columns.push_back({axis, Align::left, 28});
@@ -30,37 +31,41 @@ void print_table(const explore::SpaceRow& space, const Repriced& found) {
   table.columns.push_back({"price then", Align::right, 0});
   for (const RepricedPoint& point : found.front) {
     auto& cells = table.rows.emplace_back();
-    cells.emplace_back(std::to_string(point.row.number));
-    for (const std::string& axis : space.axes) {
-      const json& value = point.row.point.at(axis);
-      cells.emplace_back(value.is_string() ? value.get<std::string>() : value.dump());
-    }
+    cells.emplace_back(view::plain(static_cast<double>(point.row.number)));
+    for (const std::string& axis : space.axes)
+      cells.emplace_back(reports::axis_text(point.row.point.at(axis)));
     for (const explore::ObjectiveRow& one : space.objectives)
       if (one.path != "price_usd")
         cells.emplace_back(
-            reports::human_value(one.path, point.row.objectives.value(one.path, json())));
-    cells.emplace_back(reports::human_price(point.price_usd));
-    cells.emplace_back(reports::human_price(point.old_usd));
+            reports::objective_text(one.path, point.row.objectives.value(one.path, json())));
+    cells.emplace_back(view::dollars(point.price_usd));
+    cells.emplace_back(view::dollars(point.old_usd));
   }
-  print(to_text(table, reports::screen_of(stdout)));
+  return table;
 }
 
 /// What the answer leaves out.
-std::string reservations(const Repriced& found) {
-  std::string text = fmt::format("{} points fulfil the constraints at these prices",
-                                 reports::human_count(found.points));
-  if (found.joined > 0)
-    text += fmt::format(", {} of them only now", reports::human_count(found.joined));
+Text reservations(const Repriced& found) {
+  Text text =
+      filled("{} points fulfil the constraints at these prices", {view::count(found.points)});
+  if (found.joined > 0) text += filled(", {} of them only now", {view::count(found.joined)});
   text += ".";
   if (found.unknown > 0)
-    text += fmt::format(" {} are left out, whose constraints name what the database does not hold.",
-                        reports::human_count(found.unknown));
+    text += filled(" {} are left out, whose constraints name what the database does not hold.",
+                   {view::count(found.unknown)});
   if (found.pruned > 0)
-    text += fmt::format(
+    text += filled(
         " {} were pruned at the old prices and never simulated: exploring with the same --price "
         "looks at them.",
-        reports::human_count(found.pruned));
+        {view::count(found.pruned)});
   return text;
+}
+
+view::Document repriced_document(const explore::SpaceRow& space, const Repriced& found) {
+  view::Document document;
+  document.title = space.name + " at other prices";
+  document.add(table_of(space, found));
+  return document.add(view::Paragraph{" " + reservations(found)}, true);
 }
 
 std::vector<json> rows_of(const Repriced& found) {
@@ -101,8 +106,7 @@ void print_repriced(explore::Store& store, std::int64_t number,
                        {"unknown", found.unknown},
                        {"pruned", found.pruned},
                        {"front", rows_of(found)}});
-  if (!found.front.empty()) print_table(space, found);
-  print(reports::paragraph("\n" + reservations(found), reports::screen_of(stdout)));
+  print(to_text(repriced_document(space, found), reports::screen_of(stdout)));
 }
 
 }  // namespace spillway::cli

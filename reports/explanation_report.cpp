@@ -1,8 +1,8 @@
 #include "reports/exploration_report.hpp"
-#include "reports/human.hpp"
 #include "reports/objectives.hpp"
 #include "reports/result/number.hpp"
 #include "reports/table.hpp"
+#include "reports/view/text_page.hpp"
 #include "reports/wear_words.hpp"
 #include "scenarios/description/bugs.hpp"
 
@@ -18,15 +18,17 @@ using answer::NextStep;
 using answer::Space;
 using nlohmann::json;
 using result::Result;
+using view::filled;
+using view::Text;
 
 namespace {
 
 /// "+12.0 %", "no change", "x 30.1".
-std::string change(double from, double to) {
+Text change(double from, double to) {
   constexpr double many = 3;
-  if (to >= many * from) return "x " + human_number(to / from);
+  if (to >= many * from) return filled("x {}", {view::number(to / from)});
   const double share = to / from - 1;
-  return std::abs(share) < 0.0005 ? "no change" : fmt::format("{:+.1f} %", 100 * share);
+  return std::abs(share) < 0.0005 ? Text("no change") : Text(view::change(share));
 }
 
 /// What the space wants besides tokens, time and dollars.
@@ -44,8 +46,8 @@ bool same_objectives(const Space& space, const Result& now, const Result& then) 
   const json before = now, after = then;
   const auto paths = other_objectives(space);
   return std::all_of(paths.begin(), paths.end(), [&](const std::string& path) {
-    return human_value(path, result::number_in(before, path)) ==
-           human_value(path, result::number_in(after, path));
+    return objective_text(path, result::number_in(before, path)) ==
+           objective_text(path, result::number_in(after, path));
   });
 }
 
@@ -60,17 +62,16 @@ void add_row(Table& table, const Space& space, const Result& now, const NextStep
     return;
   }
   const json whole = *step.result;
-  cells.emplace_back(human_number(step.result->tokens_per_s));
+  cells.emplace_back(view::number(step.result->tokens_per_s));
   cells.emplace_back(change(now.tokens_per_s, step.result->tokens_per_s));
-  cells.emplace_back(step.result->price_usd ? human_price(*step.result->price_usd) : "-");
+  cells.emplace_back(step.result->price_usd ? Text(view::dollars(*step.result->price_usd)) : "-");
   for (const std::string& path : others)
-    cells.emplace_back(human_value(path, result::number_in(whole, path)));
+    cells.emplace_back(objective_text(path, result::number_in(whole, path)));
   cells.emplace_back(step.unmet.empty() ? "" : "breaks " + step.unmet);
 }
 
 /// The point and each step from it, a line each.
-std::string table_of(const Space& space, const Result& now, const std::vector<NextStep>& steps,
-                     const Screen& screen) {
+Table table_of(const Space& space, const Result& now, const std::vector<NextStep>& steps) {
   Table table;
   table.columns = {{"with", Align::left, 0},
                    {"tokens/s", Align::right, 0},
@@ -84,7 +85,7 @@ std::string table_of(const Space& space, const Result& now, const std::vector<Ne
     for (const NextStep& step : steps)
       if (step.system == systems) add_row(table, space, now, step);
   drop_silent_columns(table);
-  return to_text(table, screen);
+  return table;
 }
 
 /// The fastest that meets the constraints.
@@ -125,17 +126,16 @@ std::string bargains(const Space& space, const Result& now, const std::vector<Ne
 }
 
 /// What the point is.
-std::string about(const answer::Point& point, const Result& now,
-                  const std::vector<NextStep>& steps) {
-  std::string text = fmt::format("Point {}", point.number);
+Text about(const answer::Point& point, const Result& now, const std::vector<NextStep>& steps) {
+  Text text = filled("Point {}", {view::plain(static_cast<double>(point.number))});
   const char* before = ": ";
   for (const auto& [axis, value] : point.point.items()) {
-    text += before + axis + " " + (value.is_string() ? value.get<std::string>() : value.dump());
+    text += before + axis + " " + axis_text(value);
     before = ", ";
   }
-  text += fmt::format(". It trains at {} tokens/s, {} a step", human_number(now.tokens_per_s),
-                      human_time(now.step_time_s));
-  if (now.price_usd) text += ", on a box for " + human_price(*now.price_usd);
+  text += filled(". It trains at {} tokens/s, {} a step",
+                 {view::number(now.tokens_per_s), view::seconds(now.step_time_s)});
+  if (now.price_usd) text += filled(", on a box for {}", {view::dollars(*now.price_usd)});
   text += ".";
   if (const NextStep* limit = best(steps, false);
       limit && limit->result->tokens_per_s > 1.005 * now.tokens_per_s)
@@ -145,36 +145,41 @@ std::string about(const answer::Point& point, const Result& now,
 }
 
 /// Which of the steps bring most.
-std::string best_words(const Result& now, const std::vector<NextStep>& steps) {
-  std::string text;
+Text best_words(const Result& now, const std::vector<NextStep>& steps) {
+  Text text;
   if (const NextStep* most = best(steps, false)) {
     const bool more = most->result->tokens_per_s > now.tokens_per_s * 1.0005;
-    text = more ? fmt::format("Of what could be bought or sold, {} brings most", most->words)
+    text = more ? filled("Of what could be bought or sold, {} brings most", {most->words})
                 : "Nothing that could be bought brings more";
     if (more && most->most_tokens_per_s)
-      text += fmt::format("; no schedule could bring it above {} tokens/s",
-                          human_number(*most->most_tokens_per_s));
+      text += filled("; no schedule could bring it above {} tokens/s",
+                     {view::number(*most->most_tokens_per_s)});
     text += ". ";
   }
   if (const NextStep* other = best(steps, true))
-    text += fmt::format(
+    text += filled(
         "Best of the other systems, each with its own parts and the samples of a step split as it "
         "does best, is {}: {} tokens/s, {}.",
-        other->words, human_number(other->result->tokens_per_s),
-        change(now.tokens_per_s, other->result->tokens_per_s));
+        {other->words, view::number(other->result->tokens_per_s),
+         change(now.tokens_per_s, other->result->tokens_per_s)});
   return text;
 }
 
 }  // namespace
 
-std::string explanation_report(const Explanation& explanation, const Screen& screen) {
+view::Document explanation_document(const Explanation& explanation) {
   const Result& now = explanation.result;
   const std::vector<NextStep>& steps = explanation.steps;
-  std::string text = paragraph(about(explanation.point, now, steps), screen);
-  text += "\n" + table_of(explanation.space, now, steps, screen) + "\n";
-  for (const std::string& words : {best_words(now, steps), bargains(explanation.space, now, steps)})
-    if (!words.empty()) text += paragraph(words, screen);
-  return text;
+  view::Document document;
+  document.title = explanation.space.name + ", point " + std::to_string(explanation.point.number);
+  return document.say(about(explanation.point, now, steps))
+      .add(table_of(explanation.space, now, steps))
+      .say(best_words(now, steps))
+      .say(bargains(explanation.space, now, steps));
+}
+
+std::string explanation_report(const Explanation& explanation, const Screen& screen) {
+  return to_text(explanation_document(explanation), screen);
 }
 
 }  // namespace spillway::reports

@@ -1,10 +1,10 @@
 #include "reports/exploration_report.hpp"
 
-#include "reports/human.hpp"
 #include "reports/objectives.hpp"
 #include "reports/table.hpp"
+#include "reports/view/text_page.hpp"
+#include "reports/wear_words.hpp"
 
-#include <fmt/format.h>
 #include <algorithm>
 
 namespace spillway::reports {
@@ -12,38 +12,45 @@ namespace spillway::reports {
 using answer::Point;
 using answer::Space;
 using nlohmann::json;
+using view::Document;
+using view::filled;
+using view::Paragraph;
+using view::Text;
 
 namespace {
 
-std::string shown(const json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+/// Adds a sentence that text keeps on one line.
+void add_line(Document& document, Text text, bool joined) {
+  document.add(Paragraph{.text = std::move(text), .wraps = false}, joined);
 }
 
-std::string summary(const Space& space) {
-  std::string text = fmt::format(
-      "{}: {} points; {} bounded, {} pruned, {} simulated, {} known before, {} refused, {} "
-      "failed\n",
-      space.name, human_count(space.points), human_count(space.bounded), human_count(space.pruned),
-      human_count(space.simulated), human_count(space.reused), human_count(space.refused),
-      human_count(space.failed));
-  if (!space.finished) text += "Not finished: the same command goes on.\n";
-  return text;
+/// Adds what became of the points.
+void add_summary(Document& document, const Space& space) {
+  add_line(
+      document,
+      filled("{}: {} points; {} bounded, {} pruned, {} simulated, {} known before, {} refused, "
+             "{} failed",
+             {space.name, view::count(space.points), view::count(space.bounded),
+              view::count(space.pruned), view::count(space.simulated), view::count(space.reused),
+              view::count(space.refused), view::count(space.failed)}),
+      true);
+  if (!space.finished) add_line(document, "Not finished: the same command goes on.", true);
 }
 
 /// Both lifetimes and the amplification behind the second.
-std::string wear_cell(const json& wear) {
+Text wear_cell(const json& wear) {
   const auto number = [&](const char* path) {
     return wear.is_object() ? wear.value(path, json()) : json();
   };
-  if (!number("wear.warranty_years").is_number() || !number("wear.waf").is_number()) return "-";
-  return fmt::format("{}, flash {} (x{:.2f})",
-                     human_value("wear.warranty_years", number("wear.warranty_years")),
-                     human_value("wear.lifetime_years", number("wear.lifetime_years")),
-                     number("wear.waf").get<double>());
+  const json warranty = number("wear.warranty_years"), lifetime = number("wear.lifetime_years");
+  const json waf = number("wear.waf");
+  if (!warranty.is_number() || !waf.is_number()) return "-";
+  return filled("{}, flash {} ({})", {objective_text("wear.warranty_years", warranty),
+                                      objective_text("wear.lifetime_years", lifetime),
+                                      view::number(waf.get<double>(), view::Quantity::factor)});
 }
 
-std::string points_table(const Space& space, const std::vector<Point>& points,
-                         const Screen& screen) {
+Table points_table(const Space& space, const std::vector<Point>& points) {
   const bool wear = std::any_of(points.begin(), points.end(),
                                 [](const Point& point) { return !point.wear.is_null(); });
   Table table;
@@ -55,45 +62,74 @@ std::string points_table(const Space& space, const std::vector<Point>& points,
   table.columns.push_back({"runs with", Align::left, 0});
   for (const Point& point : points) {
     auto& cells = table.rows.emplace_back();
-    cells.emplace_back(std::to_string(point.number));
+    cells.emplace_back(view::plain(static_cast<double>(point.number)));
     for (const std::string& axis : space.axes)
-      cells.emplace_back(shown(point.point.value(axis, json())));
+      cells.emplace_back(axis_text(point.point.value(axis, json())));
     for (const answer::Objective& one : space.objectives)
-      cells.emplace_back(human_value(one.path, point.objectives.value(one.path, json())));
+      cells.emplace_back(objective_text(one.path, point.objectives.value(one.path, json())));
     if (wear) cells.emplace_back(wear_cell(point.wear));
     cells.emplace_back(point.program.empty() ? "-" : point.program);
   }
   drop_silent_columns(table);
-  return to_text(table, screen);
+  return table;
 }
 
-}  // namespace
-
-std::string front_report(const answer::Front& front, const Screen& screen) {
-  std::string text = summary(front.space) + "\n";
-  if (!front.points.empty()) return text + points_table(front.space, front.points, screen);
-  return text +
-         fmt::format(
-             "No point{} fulfils the constraints; spillway explore show FILE --why says why.\n",
-             front.space.finished ? "" : " so far");
-}
-
-std::string groups_report(const answer::Groups& groups, const Screen& screen) {
-  return fmt::format("{}: the best {} for each {}\n\n", groups.space.name,
-                     objective_title(groups.space.objectives.front().path), groups.axis) +
-         points_table(groups.space, groups.points, screen);
-}
-
-std::string reasons_report(const answer::Reasons& reasons, const Screen& screen) {
+Table reasons_table(const answer::Reasons& reasons) {
   Table table;
   table.columns = {{"points", Align::right, 0},
                    {"verdict", Align::left, 0},
                    {"one of them", Align::left, 40},
                    {"why that one", Align::left, 0}};
   for (const answer::ReasonGroup& group : reasons.groups)
-    table.rows.push_back({human_count(group.count), group.example.verdict,
+    table.rows.push_back({view::count(group.count), group.example.verdict,
                           group.example.point.dump(), group.example.reason});
-  return summary(reasons.space) + "\n" + to_text(table, screen);
+  return table;
+}
+
+}  // namespace
+
+Document front_document(const answer::Front& front) {
+  Document document;
+  document.title = front.space.name;
+  add_summary(document, front.space);
+  if (!front.points.empty()) return document.add(points_table(front.space, front.points));
+  add_line(document,
+           filled("No point{} fulfils the constraints; spillway explore show FILE --why says why.",
+                  {front.space.finished ? "" : " so far"}),
+           false);
+  return document;
+}
+
+std::string front_report(const answer::Front& front, const Screen& screen) {
+  return to_text(front_document(front), screen);
+}
+
+Document groups_document(const answer::Groups& groups) {
+  Document document;
+  document.title = groups.space.name;
+  add_line(document,
+           filled("{}: the best {} for each {}",
+                  {groups.space.name, objective_title(groups.space.objectives.front().path),
+                   groups.axis}),
+           false);
+  return document.add(points_table(groups.space, groups.points));
+}
+
+std::string groups_report(const answer::Groups& groups, const Screen& screen) {
+  return to_text(groups_document(groups), screen) + (groups.points.empty() ? "\n" : "");
+}
+
+Document reasons_document(const answer::Reasons& reasons) {
+  Document document;
+  document.title = reasons.space.name;
+  add_summary(document, reasons.space);
+  return document.add(reasons_table(reasons));
+}
+
+std::string reasons_report(const answer::Reasons& reasons, const Screen& screen) {
+  const std::string text = to_text(reasons_document(reasons), screen);
+  // nothing to tell is told by a table without rows
+  return reasons.groups.empty() ? text + "\n" + to_text(reasons_table(reasons), screen) : text;
 }
 
 }  // namespace spillway::reports

@@ -1,7 +1,7 @@
 #include "reports/fidelity_table.hpp"
 
-#include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "reports/view/text_page.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -13,6 +13,11 @@ using result::Fidelity;
 using result::FidelitySummary;
 using result::JudgedFigure;
 using result::Verdict;
+using view::filled;
+using view::Number;
+using view::Origin;
+using view::Quantity;
+using view::Text;
 
 namespace {
 
@@ -20,32 +25,33 @@ constexpr std::size_t widest_figure = 56;
 
 bool is_bare(const JudgedFigure& figure) { return figure.unit == "1" || figure.unit == "ratio"; }
 
-std::string value_text(const JudgedFigure& figure, double value) {
+Text value_text(const JudgedFigure& figure, double value, Origin origin) {
   if (figure.truth) return value != 0 ? "yes" : "no";
   const std::string unit = figure.unit == "percent" ? "%" : figure.unit;
-  return unbroken(fmt::format("{:.5g}{}", value, is_bare(figure) ? "" : " " + unit));
+  return Number{value, Quantity::figure, origin, is_bare(figure) ? "" : unit};
 }
 
-std::string published_text(const JudgedFigure& figure) {
+Text published_text(const JudgedFigure& figure) {
   const std::string relation = figure.relation == "==" ? "" : figure.relation + " ";
-  return unbroken(relation + value_text(figure, figure.published));
+  return unbroken(relation) + value_text(figure, figure.published, Origin::paper);
 }
 
-std::string error_text(const JudgedFigure& figure) {
+Text error_text(const JudgedFigure& figure) {
   if (!figure.error || figure.truth) return "-";
-  if (figure.published == 0) return unbroken(fmt::format("{:+.3g}", *figure.error));
-  return unbroken(fmt::format("{:+.2f} %", 100 * *figure.error));
+  return view::number(*figure.error,
+                      figure.published == 0 ? Quantity::difference : Quantity::error);
 }
+
+Number whole_count(std::size_t number) { return view::plain(static_cast<double>(number)); }
 
 std::vector<Cell> row_of(const JudgedFigure& figure) {
   return {unbroken("  " + figure.id), published_text(figure),
-          figure.simulated ? value_text(figure, *figure.simulated) : "-", error_text(figure),
-          result::to_string(figure.verdict)};
+          figure.simulated ? value_text(figure, *figure.simulated, Origin::computed) : "-",
+          error_text(figure), result::to_string(figure.verdict)};
 }
 
-/// Why figures are not ok, each reason once.
-std::string reasons_of(std::span<const JudgedFigure* const> figures, const Screen& screen) {
-  std::string text;
+/// Adds why figures are not ok, each reason once.
+void add_reasons(view::Document& document, std::span<const JudgedFigure* const> figures) {
   std::vector<std::string> said;
   for (const JudgedFigure* figure : figures) {
     const std::string key = result::to_string(figure->verdict) + figure->reason;
@@ -55,16 +61,18 @@ std::string reasons_of(std::span<const JudgedFigure* const> figures, const Scree
     const auto same = std::count_if(figures.begin(), figures.end(), [&](const JudgedFigure* one) {
       return result::to_string(one->verdict) + one->reason == key;
     });
-    const std::string who = same == 1 ? figure->id : fmt::format("{} figures", same);
-    text += paragraph(
-        fmt::format("{}  {}: {}", result::to_string(figure->verdict), who, figure->reason), screen,
-        2);
+    const Text who = same == 1
+                         ? Text(figure->id)
+                         : filled("{} figures", {whole_count(static_cast<std::size_t>(same))});
+    document.add(view::Paragraph{.text = filled("{}  {}: {}", {result::to_string(figure->verdict),
+                                                               who, figure->reason}),
+                                 .indent = 2},
+                 true);
   }
-  return text;
 }
 
 /// Figures below the place in the paper where they stand.
-std::string paper_table(std::span<const JudgedFigure* const> figures, const Screen& screen) {
+Table paper_table(std::span<const JudgedFigure* const> figures) {
   Table table{{{"figure", Align::left, widest_figure},
                {"published"},
                {"simulated"},
@@ -77,26 +85,27 @@ std::string paper_table(std::span<const JudgedFigure* const> figures, const Scre
     source = figure->source;
     table.rows.push_back(row_of(*figure));
   }
-  return to_text(table, screen) + reasons_of(figures, screen) + "\n";
+  return table;
 }
 
-std::string share_text(const std::optional<double>& share) {
-  return share ? fmt::format("{:.2f} %", 100 * *share) : "-";
+Text share_text(const std::optional<double>& share) {
+  return share ? view::number(*share, Quantity::deviation) : Text("-");
 }
 
 std::vector<Cell> summary_row(const FidelitySummary& summary) {
   return {summary.paper,
-          human_count(summary.figures),
-          human_count(summary.ok),
-          human_count(summary.open),
-          human_count(summary.skipped),
-          human_count(summary.failed),
-          unbroken(share_text(summary.median_error)),
-          unbroken(share_text(summary.worst_error)),
-          unbroken(fmt::format("{} of {}", summary.orderings_right, summary.orderings))};
+          view::count(summary.figures),
+          view::count(summary.ok),
+          view::count(summary.open),
+          view::count(summary.skipped),
+          view::count(summary.failed),
+          share_text(summary.median_error),
+          share_text(summary.worst_error),
+          Text(whole_count(summary.orderings_right)) + unbroken(" of ") +
+              whole_count(summary.orderings)};
 }
 
-std::string summary_table(const Fidelity& fidelity, const Screen& screen) {
+Table summary_table(const Fidelity& fidelity) {
   Table table{{{"paper", Align::left},
                {"figures"},
                {"ok"},
@@ -109,33 +118,50 @@ std::string summary_table(const Fidelity& fidelity, const Screen& screen) {
               {}};
   for (const FidelitySummary& paper : fidelity.papers) table.rows.push_back(summary_row(paper));
   table.rows.push_back(summary_row(fidelity.overall));
-  return to_text(table, screen);
+  return table;
 }
 
 }  // namespace
 
-std::string fidelity_table(const Fidelity& fidelity, const Screen& screen) {
-  std::string text;
+view::Document fidelity_document(const Fidelity& fidelity) {
+  view::Document document;
+  document.title = "Published figures against simulated ones";
   for (const FidelitySummary& paper : fidelity.papers) {
     std::vector<const JudgedFigure*> own;
     for (const JudgedFigure& figure : fidelity.figures)
       if (figure.paper == paper.paper) own.push_back(&figure);
-    text += paper_table(own, screen);
+    document.add(paper_table(own));
+    add_reasons(document, own);
   }
-  return text + summary_table(fidelity, screen);
+  return document.add(summary_table(fidelity));
+}
+
+std::string fidelity_table(const Fidelity& fidelity, const Screen& screen) {
+  return to_text(fidelity_document(fidelity), screen);
+}
+
+view::Document fidelity_headline_document(const Fidelity& fidelity) {
+  view::Document document;
+  const auto line = [&](Text text) {
+    document.add(view::Paragraph{.text = std::move(text), .wraps = false}, true);
+  };
+  const FidelitySummary& all = fidelity.overall;
+  Text text = filled("{} figures: {} ok, {} open, {} SKIP",
+                     {whole_count(all.figures), whole_count(all.ok), whole_count(all.open),
+                      whole_count(all.skipped)});
+  if (all.failed > 0)
+    text += filled(", {} that should hold and do not:", {whole_count(all.failed)});
+  line(text);
+  if (all.failed == 0) return document;
+  for (const JudgedFigure& figure : fidelity.figures)
+    if (figure.fails())
+      line(fmt::format("  {:<6}  {}  {}", result::to_string(figure.verdict), figure.id,
+                       figure.reason));
+  return document;
 }
 
 std::string fidelity_headline(const Fidelity& fidelity) {
-  const FidelitySummary& all = fidelity.overall;
-  std::string text = fmt::format("{} figures: {} ok, {} open, {} SKIP", all.figures, all.ok,
-                                 all.open, all.skipped);
-  if (all.failed == 0) return text + "\n";
-  text += fmt::format(", {} that should hold and do not:", all.failed);
-  for (const JudgedFigure& figure : fidelity.figures)
-    if (figure.fails())
-      text += fmt::format("\n  {:<6}  {}  {}", result::to_string(figure.verdict), figure.id,
-                          figure.reason);
-  return text + "\n";
+  return to_text(fidelity_headline_document(fidelity), Screen{});
 }
 
 }  // namespace spillway::reports

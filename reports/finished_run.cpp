@@ -1,81 +1,84 @@
 #include "reports/finished_run.hpp"
 
-#include "reports/human.hpp"
 #include "reports/range.hpp"
 #include "reports/table.hpp"
-
-#include <fmt/format.h>
 
 namespace spillway::reports {
 
 using result::Result;
+using view::filled;
+using view::Number;
+using view::Quantity;
+using view::Text;
 
 namespace {
 
-std::string human_usd(double usd) {
-  return usd < 10 ? fmt::format("${:.2f}", usd) : human_price(usd);
-}
-std::string dollars(const std::optional<double>& usd) { return usd ? human_usd(*usd) : "-"; }
+Number money(double usd) { return {usd, Quantity::money}; }
 
-std::string human_days(double days) { return human_time(days * 86400); }
+/// Dollars, with the range of the number at `path` where there is one; "-" where nobody knows.
+Text dollars(const Result& r, const std::optional<double>& usd, const std::string& path = "") {
+  return usd ? with_range(money(*usd), r, path) : "-";
+}
 
 /// Of a drive; below it is nothing that a person plans for.
 constexpr double smallest_share = 0.005;
 
-std::string drives_words(const Result& r) {
+Text drives_text(const Result& r) {
   if (!r.run->drives || !r.wear) return "-";
   const double count = static_cast<double>(r.wear->drives);
   const result::RunDrives& drives = *r.run->drives;
-  std::string text = human_bytes(drives.written_bytes) + " written";
+  Text text = filled("{} written", {view::bytes(drives.written_bytes)});
   if (drives.warranties && *drives.warranties * count >= smallest_share)
-    text += fmt::format(", the warranty of {:.2g} drives", *drives.warranties * count);
+    text += filled(", the warranty of {} drives",
+                   {view::number(*drives.warranties * count, Quantity::few)});
   return text;
 }
 
 bool replaces(const Result& r) { return r.run->drives && r.run->drives->replaced > 0; }
 
-std::string replaced_words(const Result& r) {
+Text replaced_text(const Result& r) {
   if (!replaces(r)) return "-";
-  return fmt::format("{} more once the warranty is written, {}",
-                     human_count(static_cast<std::uint64_t>(r.run->drives->replaced)),
-                     r.run->usd.replacements ? human_usd(*r.run->usd.replacements) : "not priced");
+  const auto& usd = r.run->usd.replacements;
+  return filled("{} more once the warranty is written, {}",
+                {view::count(static_cast<std::uint64_t>(r.run->drives->replaced)),
+                 usd ? Text(money(*usd)) : "not priced"});
 }
 
 /// The machine keeps what it is worth after the run; only its price is known here.
-std::string bought_words(const Result& r) {
+Text bought_text(const Result& r) {
   const result::RunCosts& usd = r.run->usd;
   if (!usd.box) return "-";
-  std::string text = human_usd(*usd.box + usd.energy.value_or(0) + usd.replacements.value_or(0));
+  Text text = money(*usd.box + usd.energy.value_or(0) + usd.replacements.value_or(0));
   if (replaces(r) && !usd.replacements) text += ", without the drives used up";
   return text;
 }
 
+Text checkpoints_text(const Result& r) {
+  const result::RunCheckpoints& c = r.run->checkpoints;
+  return filled("{} of {}, {} each", {view::count(static_cast<std::uint64_t>(c.count)),
+                                      view::bytes(c.bytes), view::seconds(c.seconds)});
+}
+
+Text energy_text(const Result& r) {
+  if (!r.run->kwh) return "no power stated";
+  return with_range(view::number(*r.run->kwh), r, "run.kwh") + " kWh";
+}
+
 constexpr RunLine lines[] = {
-    {"for these tokens", [](const Result& r) { return human_number(r.run->tokens); }},
+    {"for these tokens", [](const Result& r) { return Text(view::number(r.run->tokens)); }},
     {"  time",
      [](const Result& r) {
-       return with_range(human_days(r.run->days), r, "run.days", human_days);
+       return with_range({r.run->days, Quantity::days}, r, "run.days");
      }},
-    {"  checkpoints",
-     [](const Result& r) {
-       const result::RunCheckpoints& c = r.run->checkpoints;
-       return fmt::format("{} of {}, {} each", human_count(static_cast<std::uint64_t>(c.count)),
-                          human_bytes(c.bytes), human_time(c.seconds));
-     }},
-    {"  energy",
-     [](const Result& r) {
-       if (!r.run->kwh) return std::string("no power stated");
-       return with_range(human_number(*r.run->kwh), r, "run.kwh", human_number) + " kWh";
-     }},
+    {"  checkpoints", checkpoints_text},
+    {"  energy", energy_text},
     {"  price of the energy",
-     [](const Result& r) {
-       return with_range(dollars(r.run->usd.energy), r, "run.usd.energy", human_usd);
-     }},
-    {"  drives", drives_words},
-    {"  drives used up", replaced_words},
-    {"  bought, with energy and drives", bought_words},
-    {"  rented in its place", [](const Result& r) { return dollars(r.run->usd.rented); }},
-    {"  value that drives lose", [](const Result& r) { return dollars(r.run->usd.drives); }},
+     [](const Result& r) { return dollars(r, r.run->usd.energy, "run.usd.energy"); }},
+    {"  drives", drives_text},
+    {"  drives used up", replaced_text},
+    {"  bought, with energy and drives", bought_text},
+    {"  rented in its place", [](const Result& r) { return dollars(r, r.run->usd.rented); }},
+    {"  value that drives lose", [](const Result& r) { return dollars(r, r.run->usd.drives); }},
 };
 
 }  // namespace
@@ -86,7 +89,7 @@ view::Table finished_run_table(const Result& r) {
   Table table{{{"finished run", Align::left}, {"", Align::left}}, {}};
   if (!r.run) return table;
   for (const RunLine& line : run_lines())
-    if (const std::string text = line.of(r); text != "-") table.rows.push_back({line.title, text});
+    if (const Text text = line.of(r); text != "-") table.rows.push_back({line.title, text});
   return table;
 }
 

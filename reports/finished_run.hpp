@@ -12,7 +12,7 @@ namespace spillway::reports {
 /// A line about a finished run: "-" where a result does not say.
 struct RunLine {
   const char* title;
-  std::string (*of)(const result::Result& result);
+  view::Text (*of)(const result::Result& result);
 };
 std::span<const RunLine> run_lines();
 

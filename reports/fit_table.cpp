@@ -1,19 +1,24 @@
 #include "reports/fit_table.hpp"
 
 #include "reports/table.hpp"
+#include "reports/view/text_page.hpp"
 
-#include <fmt/format.h>
 #include <cmath>
 
 namespace spillway::reports {
 
 using result::Fit;
+using view::filled;
+using view::Number;
+using view::Origin;
+using view::Quantity;
+using view::Text;
 
 namespace {
 
-std::string percent(double share) { return unbroken(fmt::format("{:+.2f} %", 100 * share)); }
+view::Number percent(double share) { return view::number(share, Quantity::error); }
 
-std::string parameters(const Fit& fit, const Screen& screen) {
+Table parameters(const Fit& fit) {
   Table table{{{"parameter", Align::left},
                {"machine file"},
                {"fitted"},
@@ -23,9 +28,9 @@ std::string parameters(const Fit& fit, const Screen& screen) {
               {}};
   for (const result::FitParameter& one : fit.parameters)
     table.rows.push_back({one.path, unbroken(one.before), unbroken(one.after), percent(one.change),
-                          fmt::format("{:.2f}", one.sensitivity), one.note});
+                          view::number(one.sensitivity, Quantity::ratio), one.note});
   drop_silent_columns(table);
-  return to_text(table, screen);
+  return table;
 }
 
 constexpr std::size_t widest_list = 24;
@@ -33,16 +38,16 @@ constexpr std::size_t widest_list = 24;
 constexpr double noticeable = 0.005;
 
 /// "host.adam -0.61, gpu.compute.fp16 -0.30"
-std::string moved_by(const Fit& fit, const result::FitFigure& figure) {
-  std::string text;
+Text moved_by(const Fit& fit, const result::FitFigure& figure) {
+  Text text;
   for (std::size_t j = 0; j < fit.parameters.size(); ++j)
     if (std::abs(figure.sensitivity[j]) >= noticeable)
-      text += (text.empty() ? "" : ", ") +
-              unbroken(fmt::format("{} {:+.2f}", fit.parameters[j].path, figure.sensitivity[j]));
+      text += (text.empty() ? "" : ", ") + Text(unbroken(fit.parameters[j].path + " ")) +
+              view::number(figure.sensitivity[j], Quantity::effect);
   return text;
 }
 
-std::string figures(const Fit& fit, const Screen& screen) {
+Table figures(const Fit& fit) {
   Table table{{{"figure", Align::left},
                {"published"},
                {"before"},
@@ -50,27 +55,34 @@ std::string figures(const Fit& fit, const Screen& screen) {
                {"% by 1 % of", Align::left, widest_list}},
               {}};
   for (const result::FitFigure& one : fit.figures)
-    table.rows.push_back({one.id, unbroken(fmt::format("{:.5g} {}", one.published, one.unit)),
+    table.rows.push_back({one.id, Number{one.published, Quantity::figure, Origin::paper, one.unit},
                           percent(one.error_before()), percent(one.error_after()),
                           moved_by(fit, one)});
-  return to_text(table, screen);
+  return table;
 }
 
 }  // namespace
 
-std::string fit_table(const Fit& fit, const Screen& screen) {
-  std::string text;
-  if (!fit.figures.empty()) text += parameters(fit, screen) + "\n" + figures(fit, screen) + "\n";
+view::Document fit_table_document(const Fit& fit) {
+  view::Document document;
+  document.title = fit.machine + ", fitted again";
+  if (!fit.figures.empty()) document.add(parameters(fit)).add(figures(fit));
   for (const result::FitChoice& one : fit.chosen)
-    text += paragraph(
-        fmt::format("chosen  {} = {} on {}", one.setting, one.value,
-                    one.figures.size() == 1 ? one.figures.front()
-                                            : fmt::format("{} figures from {}", one.figures.size(),
-                                                          one.figures.front())),
-        screen);
-  for (const auto& [id, why] : fit.left_out)
-    text += paragraph(fmt::format("left out  {}: {}", id, why), screen);
-  return text;
+    document.say(filled(
+        "chosen  {} = {} on {}",
+        {one.setting, one.value,
+         one.figures.size() == 1
+             ? Text(one.figures.front())
+             : filled("{} figures from {}", {view::plain(static_cast<double>(one.figures.size())),
+                                             one.figures.front()})}));
+  for (const auto& [id, why] : fit.left_out) document.say("left out  " + id + ": " + why);
+  return document;
+}
+
+std::string fit_table(const Fit& fit, const Screen& screen) {
+  // an empty line ends the figures, whether anything follows or not
+  const bool last = !fit.figures.empty() && fit.chosen.empty() && fit.left_out.empty();
+  return to_text(fit_table_document(fit), screen) + (last ? "\n" : "");
 }
 
 }  // namespace spillway::reports

@@ -1,6 +1,4 @@
-#include "reports/human.hpp"
 #include "reports/plan_report.hpp"
-#include "reports/table.hpp"
 #include "reports/trials_table.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +8,7 @@
 namespace spillway::reports {
 
 using answer::Trial;
+using view::filled;
 
 namespace {
 
@@ -42,29 +41,36 @@ std::vector<Trial> up_to_the_first_miss(const std::vector<Trial>& trials) {
 
 }  // namespace
 
-std::string largest_report(const answer::Largest& found, const Screen& screen) {
+view::Document largest_document(const answer::Largest& found) {
+  view::Document document;
+  document.title = "Largest model, context and batch";
   const Trial* largest = found.largest();
-  if (!largest)
-    return trials_table(found.models, screen) + (found.counts.not_tried > 0
-                                                     ? "\nNone that was tried fits.\n"
-                                                     : "\nNone of them fits.\n");
+  if (!largest) {
+    document.add(trials_table(found.models));
+    return document.say(found.counts.not_tried > 0 ? "None that was tried fits."
+                                                   : "None of them fits.");
+  }
   std::vector<Trial> all = found.models;
   for (const auto* ladder : {&found.contexts, &found.batches}) {
     const std::vector<Trial> shown = up_to_the_first_miss(*ladder);
     all.insert(all.end(), shown.begin(), shown.end());
   }
-  std::string text = trials_table(all, screen) + "\n";
-  const auto say = [&](const std::string& words) { text += paragraph(words, screen); };
-  say("Largest model: " + largest_of(found.models) + ".");
-  say("Longest context at micro-batch 1: " + largest_of(found.contexts) + ".");
-  say(fmt::format("Largest batch at context {}: {}.", found.context, largest_of(found.batches)));
+  document.add(trials_table(all))
+      .say("Largest model: " + largest_of(found.models) + ".")
+      .say("Longest context at micro-batch 1: " + largest_of(found.contexts) + ".")
+      .say(filled("Largest batch at context {}: {}.",
+                  {view::plain(static_cast<double>(found.context)), largest_of(found.batches)}));
   if (const Trial* best = fastest(found.batches)) {
-    say(fmt::format("{} is fastest at {}: {}.", found.model, best->words,
-                    rate_words(*best->result)));
-    text += around(*best->result, found.old_prices, screen);
+    document.say(
+        filled("{} is fastest at {}: {}.", {found.model, best->words, rate_words(*best->result)}));
+    add_around(document, *best->result, found.old_prices);
   }
-  say(counts_words(found.counts) + " " + certainty_words(*largest->result, found.certainty));
-  return text;
+  return document.say(counts_words(found.counts) + " " +
+                      certainty_words(*largest->result, found.certainty));
+}
+
+std::string largest_report(const answer::Largest& found, const Screen& screen) {
+  return text_of_trials(largest_document(found), screen);
 }
 
 }  // namespace spillway::reports

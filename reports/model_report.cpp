@@ -1,9 +1,8 @@
 #include "reports/model_report.hpp"
 
-#include "reports/human.hpp"
 #include "reports/table.hpp"
+#include "reports/view/text_page.hpp"
 
-#include <fmt/format.h>
 #include <map>
 
 namespace spillway::reports {
@@ -11,13 +10,17 @@ namespace spillway::reports {
 using answer::LayerActivations;
 using answer::ModelCard;
 using answer::Weight;
+using view::filled;
+using view::Text;
 
 namespace {
 
-std::string shape_text(const Weight& weight) {
-  std::string text;
+view::Number whole_number(std::uint64_t number) { return view::plain(static_cast<double>(number)); }
+
+Text shape_text(const Weight& weight) {
+  Text text;
   for (const std::uint64_t extent : weight.shape)
-    text += (text.empty() ? "" : " x ") + std::to_string(extent);
+    text += (text.empty() ? "" : " x ") + Text(whole_number(extent));
   return text;
 }
 
@@ -28,9 +31,9 @@ Table weight_table(const ModelCard& model) {
     std::uint64_t count;
   };
   std::vector<Row> rows;
-  std::map<std::pair<std::string, std::string>, std::size_t> known;
+  std::map<std::pair<std::string, std::vector<std::uint64_t>>, std::size_t> known;
   for (const Weight& weight : model.tensors) {
-    const auto [at, fresh] = known.emplace(std::pair(weight.kind, shape_text(weight)), rows.size());
+    const auto [at, fresh] = known.emplace(std::pair(weight.kind, weight.shape), rows.size());
     if (fresh) rows.push_back({&weight, 0});
     ++rows[at->second].count;
   }
@@ -41,13 +44,13 @@ Table weight_table(const ModelCard& model) {
                    {"count", Align::right},
                    {"parameters", Align::right}};
   for (const Row& row : rows)
-    table.rows.push_back({{row.first->kind},
-                          {row.first->name},
-                          {shape_text(*row.first)},
-                          {std::to_string(row.count)},
-                          {human_count(row.count * row.first->parameters)}});
+    table.rows.push_back({row.first->kind, row.first->name, shape_text(*row.first),
+                          whole_number(row.count), view::count(row.count * row.first->parameters)});
   return table;
 }
+
+/// "(3 more like it)"
+Text repeated(std::size_t same) { return filled("({} more like it)", {whole_number(same)}); }
 
 Table activation_table(const std::vector<LayerActivations>& layers) {
   Table table;
@@ -65,43 +68,48 @@ Table activation_table(const std::vector<LayerActivations>& layers) {
       ++same;
       continue;
     }
-    if (same) table.rows.push_back({{"(" + std::to_string(same) + " more like it)"}});
+    if (same) table.rows.push_back({repeated(same)});
     same = 0;
     table.rows.push_back(
-        {{layer.layer}, {"total"}, {human_count(layer.bytes)}, {human_memory(layer.bytes)}});
+        {layer.layer, "total", view::count(layer.bytes), view::memory(layer.bytes)});
     for (const answer::SavedTensor& tensor : layer.tensors)
       table.rows.push_back(
-          {{""}, {tensor.name}, {human_count(tensor.bytes)}, {human_memory(tensor.bytes)}});
+          {"", tensor.name, view::count(tensor.bytes), view::memory(tensor.bytes)});
   }
-  if (same) table.rows.push_back({{"(" + std::to_string(same) + " more like it)"}});
+  if (same) table.rows.push_back({repeated(same)});
   return table;
 }
 
 /// "; 3,353,032,704 of them a token", where experts are chosen.
-std::string active_text(const ModelCard& model) {
-  if (model.active_parameters == model.parameters) return "";
-  return fmt::format(", {} of them active for a token", human_count(model.active_parameters));
+Text active_text(const ModelCard& model) {
+  if (model.active_parameters == model.parameters) return {};
+  return filled(", {} of them active for a token", {view::count(model.active_parameters)});
 }
 
 }  // namespace
 
-std::string model_report(const ModelCard& model, const Screen& screen) {
-  std::string text =
-      paragraph(fmt::format("{} ({}): {} parameters in {} tensors{}, {} blocks", model.name,
-                            model.model_type, human_count(model.parameters), model.tensors.size(),
-                            active_text(model), model.blocks),
-                screen);
-  text += paragraph(
-      fmt::format("Micro-batch {} x {} tokens, tensor split {}: {} TFLOP forward per rank, {} of "
+view::Document model_document(const ModelCard& model) {
+  view::Document document;
+  document.title = model.name;
+  document
+      .say(filled(
+          "{} ({}): {} parameters in {} tensors{}, {} blocks",
+          {model.name, model.model_type, view::count(model.parameters),
+           whole_number(model.tensors.size()), active_text(model), whole_number(model.blocks)}))
+      .say(filled("Micro-batch {} x {} tokens, tensor split {}: {} forward per rank, {} of "
                   "activations saved without recomputation, {} operators a step",
-                  model.micro_batch, model.sequence, model.tensor_ways,
-                  human_number(model.forward_flops / 1e12), human_memory(model.saved_bytes),
-                  model.operators),
-      screen);
-  for (const std::string& note : model.notes) text += paragraph("Note: " + note, screen);
-  text += "\n" + to_text(weight_table(model), screen);
-  if (model.activations) text += "\n" + to_text(activation_table(*model.activations), screen);
-  return text;
+                  {whole_number(model.micro_batch), whole_number(model.sequence),
+                   whole_number(model.tensor_ways),
+                   view::number(model.forward_flops, view::Quantity::trillions, "FLOP"),
+                   view::memory(model.saved_bytes), whole_number(model.operators)}));
+  for (const std::string& note : model.notes) document.say("Note: " + note);
+  document.add(weight_table(model));
+  if (model.activations) document.add(activation_table(*model.activations));
+  return document;
+}
+
+std::string model_report(const ModelCard& model, const Screen& screen) {
+  return to_text(model_document(model), screen);
 }
 
 }  // namespace spillway::reports

@@ -1,8 +1,5 @@
 #include "reports/objectives.hpp"
 
-#include "reports/human.hpp"
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace spillway::reports {
@@ -23,18 +20,27 @@ std::string objective_title(const std::string& path) {
   return path;
 }
 
-std::string human_value(const std::string& path, const nlohmann::json& value) {
+view::Text objective_text(const std::string& path, const nlohmann::json& value) {
+  using view::Quantity;
   if (!value.is_number())
     return value.is_null() ? "-" : value.is_string() ? value.get<std::string>() : value.dump();
   const double number = value.get<double>();
   const std::string last = path.substr(path.find_last_of('.') + 1);
-  if (last.starts_with("usd_per_")) return fmt::format("${:.3g}", number);
-  if (last.ends_with("_usd")) return human_price(number);
-  if (last.ends_with("_years")) return human_years(number);
-  if (last.ends_with("per_s")) return human_number(number);
-  if (last.ends_with("_s")) return human_time(number);
-  if (path.starts_with("peak_bytes.")) return human_memory(static_cast<std::uint64_t>(number));
-  return human_number(number);
+  if (last.starts_with("usd_per_")) return view::number(number, Quantity::cents);
+  if (last.ends_with("_usd")) return view::dollars(number);
+  if (last.ends_with("_years")) return view::years(number);
+  if (last.ends_with("per_s")) return view::number(number);
+  if (last.ends_with("_s")) return view::seconds(number);
+  if (path.starts_with("peak_bytes.")) return view::memory(static_cast<std::uint64_t>(number));
+  return view::number(number);
+}
+
+view::Text axis_text(const nlohmann::json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number()) return value.dump();
+  const view::Number number = view::plain(value.get<double>());
+  // a whole one with a point, or beyond what a double holds: its own words
+  return view::exact(number) == value.dump() ? view::Text(number) : view::Text(value.dump());
 }
 
 }  // namespace spillway::reports

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reports/view/text.hpp"
+
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -8,7 +10,10 @@ namespace spillway::reports {
 /// What a table calls a number of a result: "tokens/s", or its path.
 std::string objective_title(const std::string& path);
 
-/// A number of a result, by what its path says of it.
-std::string human_value(const std::string& path, const nlohmann::json& value);
+/// A number of a result, of the quantity that its path says; "-" of null.
+view::Text objective_text(const std::string& path, const nlohmann::json& value);
+
+/// A value of an axis, as it is written in the space.
+view::Text axis_text(const nlohmann::json& value);
 
 }  // namespace spillway::reports

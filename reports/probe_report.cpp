@@ -1,34 +1,33 @@
 #include "reports/probe_report.hpp"
 
-#include "reports/human.hpp"
 #include "reports/table.hpp"
-
-#include <fmt/format.h>
+#include "reports/view/text_page.hpp"
 
 namespace spillway::reports {
 
 namespace {
 
-std::string text_of(double value, const std::string& unit) {
-  if (unit == "bytes") return human_bytes(value);
-  if (unit == "bytes_per_s") return human_rate(value);
-  if (unit == "flops_per_s") return human_number(value / 1e9) + " GFLOPS";
-  if (unit == "params_per_s") return human_number(value / 1e9) + " Gparam/s";
-  if (unit == "s") return human_time(value);
-  return human_share(value);
+view::Number measured_number(double value, const std::string& unit) {
+  using view::Origin;
+  using view::Quantity;
+  if (unit == "bytes") return view::bytes(value, Origin::measured);
+  if (unit == "bytes_per_s") return view::rate(value, Origin::measured);
+  if (unit == "flops_per_s") return {value, Quantity::billions, Origin::measured, "FLOPS"};
+  if (unit == "params_per_s") return {value, Quantity::billions, Origin::measured, "param/s"};
+  if (unit == "s") return view::seconds(value, Origin::measured);
+  return view::share(value, Origin::measured);
 }
 
 void add_row(Table& table, const answer::Measurement& measured) {
-  table.rows.push_back({{measured.path},
-                        {text_of(measured.median, measured.unit)},
-                        {text_of(measured.least, measured.unit)},
-                        {text_of(measured.most, measured.unit)},
-                        {std::to_string(measured.runs)}});
+  table.rows.push_back({measured.path, measured_number(measured.median, measured.unit),
+                        measured_number(measured.least, measured.unit),
+                        measured_number(measured.most, measured.unit),
+                        view::plain(static_cast<double>(measured.runs))});
 }
 
 }  // namespace
 
-std::string probe_report(const answer::Probe& probe, const Screen& screen) {
+view::Document probe_document(const answer::Probe& probe) {
   Table table;
   table.columns = {{"measured", Align::left},
                    {"median", Align::right},
@@ -37,7 +36,15 @@ std::string probe_report(const answer::Probe& probe, const Screen& screen) {
                    {"runs", Align::right}};
   for (const answer::Measurement& each : probe.measurements) add_row(table, each);
   for (const answer::Product& each : probe.products) add_row(table, each);
-  return fmt::format("{} ({})\n\n", probe.device, probe.device_why) + to_text(table, screen);
+  view::Document document;
+  document.title = "This machine, measured";
+  return document
+      .add(view::Paragraph{.text = probe.device + " (" + probe.device_why + ")", .wraps = false})
+      .add(std::move(table));
+}
+
+std::string probe_report(const answer::Probe& probe, const Screen& screen) {
+  return to_text(probe_document(probe), screen);
 }
 
 }  // namespace spillway::reports

@@ -2,6 +2,7 @@
 
 #include "reports/answer/probe.hpp"
 #include "reports/screen.hpp"
+#include "reports/view/document.hpp"
 
 #include <string>
 
@@ -9,6 +10,7 @@ namespace spillway::reports {
 
 /// What `spillway probe` measured, a line each. How each was measured stands in the machine file's
 /// sources.
+view::Document probe_document(const answer::Probe& probe);
 std::string probe_report(const answer::Probe& probe, const Screen& screen);
 
 }  // namespace spillway::reports

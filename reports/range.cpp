@@ -1,24 +1,14 @@
 #include "reports/range.hpp"
 
-#include <fmt/format.h>
-
 namespace spillway::reports {
 
-std::string with_range(const std::string& text, const result::Result& result,
-                       const std::string& path, std::string (*words)(double)) {
-  const auto range = result.range.find(path);
-  if (range == result.range.end()) return text;
-  const std::string low = words(range->second.first), high = words(range->second.second);
-  return low == high ? text : fmt::format("{} ({} to {})", text, low, high);
-}
-
 view::Text with_range(const view::Number& number, const result::Result& result,
-                      const std::string& path) {
+                      const std::string& path, double times) {
   const auto range = result.range.find(path);
   if (range == result.range.end()) return number;
   view::Number low = number, high = number;
-  low.value = range->second.first;
-  high.value = range->second.second;
+  low.value = times * range->second.first;
+  high.value = times * range->second.second;
   if (view::words(low) == view::words(high)) return number;
   return view::Text(number) + " (" + low + " to " + high + ")";
 }

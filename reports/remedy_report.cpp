@@ -1,7 +1,6 @@
 #include "reports/remedy_report.hpp"
 
-#include "reports/human.hpp"
-#include "reports/table.hpp"
+#include "reports/view/text_page.hpp"
 
 namespace spillway::reports {
 
@@ -30,28 +29,37 @@ std::string remedy_command(const answer::Remedy& remedy, const std::string& scen
   return command;
 }
 
+view::Document remedy_document(const answer::Remedy& remedy, const std::string& scenario,
+                               const std::vector<std::string>& overrides) {
+  view::Document document;
+  document.title = "It fits with " + remedy.words;
+  document.say(
+      view::filled("It fits with {}: {} a step, {} tokens/s{}",
+                   {remedy.words, view::seconds(remedy.result.step_time_s),
+                    view::number(remedy.result.tokens_per_s), runs_with_words(remedy.result)}));
+  return document.add(view::Verbatim{"", "  " + remedy_command(remedy, scenario, overrides)}, true);
+}
+
 std::string remedy_report(const answer::Remedy& remedy, const std::string& scenario,
                           const std::vector<std::string>& overrides, const Screen& screen) {
-  const std::string text =
-      "\n" +
-      paragraph("It fits with " + remedy.words + ": " + human_time(remedy.result.step_time_s) +
-                    " a step, " + human_number(remedy.result.tokens_per_s) + " tokens/s" +
-                    runs_with_words(remedy.result),
-                screen);
-  return text + "  " + remedy_command(remedy, scenario, overrides) + "\n";
+  return "\n" + to_text(remedy_document(remedy, scenario, overrides), screen);
+}
+
+view::Document remedies_document(const answer::Remedies& remedies, const std::string& ended) {
+  view::Document document;
+  const std::string why =
+      ended.empty() ? "" : ended + " before all changes were tried; --limit SECONDS waits longer.";
+  if (remedies.change) return document.say(why);
+  return document.say(why.empty()
+                          ? "No smaller micro-batch, further checkpointing, smaller sub-group, "
+                            "smaller part or other system, nor two of them, makes it fit."
+                          : "No change of the settings that makes it fit was found. " + why);
 }
 
 std::string remedies_note(const answer::Remedies& remedies, const std::string& ended,
                           const Screen& screen) {
-  const std::string why =
-      ended.empty() ? "" : ended + " before all changes were tried; --limit SECONDS waits longer.";
-  if (remedies.change && why.empty()) return "";
-  const std::string text =
-      remedies.change ? why
-      : why.empty()   ? "No smaller micro-batch, further checkpointing, smaller sub-group, "
-                        "smaller part or other system, nor two of them, makes it fit."
-                      : "No change of the settings that makes it fit was found. " + why;
-  return "\n" + paragraph(text, screen);
+  const std::string text = to_text(remedies_document(remedies, ended), screen);
+  return text.empty() ? "" : "\n" + text;
 }
 
 }  // namespace spillway::reports

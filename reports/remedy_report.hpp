@@ -2,6 +2,7 @@
 
 #include "reports/answer/remedy.hpp"
 #include "reports/screen.hpp"
+#include "reports/view/document.hpp"
 
 #include <string>
 #include <vector>
@@ -15,12 +16,17 @@ std::string remedy_command(const answer::Remedy& remedy, const std::string& scen
 /// A change that makes a scenario fit, in words and as a command to paste.
 ///   scenario   the file that was asked about
 ///   overrides  that were asked for with it
+view::Document remedy_document(const answer::Remedy& remedy, const std::string& scenario,
+                               const std::vector<std::string>& overrides);
+/// The same as text, below an empty line.
 std::string remedy_report(const answer::Remedy& remedy, const std::string& scenario,
                           const std::vector<std::string>& overrides, const Screen& screen);
 
 /// What is said below the remedies: that none was found, or that the search was ended; "" where
 /// there is nothing to say.
 ///   ended  why the search did not go on, "The limit of 5 s was reached"; "" where it was whole
+view::Document remedies_document(const answer::Remedies& remedies, const std::string& ended);
+/// The same as text, below an empty line.
 std::string remedies_note(const answer::Remedies& remedies, const std::string& ended,
                           const Screen& screen);
 

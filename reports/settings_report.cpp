@@ -1,6 +1,4 @@
-#include "reports/human.hpp"
 #include "reports/plan_report.hpp"
-#include "reports/table.hpp"
 #include "reports/trials_table.hpp"
 
 #include <fmt/format.h>
@@ -12,6 +10,8 @@ namespace spillway::reports {
 
 using answer::BestSettings;
 using answer::Trial;
+using view::filled;
+using view::Text;
 
 namespace {
 
@@ -23,16 +23,15 @@ std::string file_words(const SettingsWords& words) {
 }
 
 /// Whether DeepSpeed can run the answer, and how fast what it can run is there.
-std::string deepspeed_words(const BestSettings& settings, const SettingsWords& words) {
+Text deepspeed_words(const BestSettings& settings, const SettingsWords& words) {
   const auto& deepspeed = settings.deepspeed;
   if (!deepspeed) return "DeepSpeed can run nothing that fits: " + settings.refusal + ".";
   const std::string version = "DeepSpeed " + deepspeed->version;
-  const std::string speed = human_number(deepspeed->tokens_per_s) + " tokens/s";
-  std::string text =
-      deepspeed->is_best
-          ? fmt::format("{} can run it, at {}", version, speed)
-          : fmt::format("DeepSpeed cannot run it ({}). The fastest that {} can is {}: {}",
-                        settings.refusal, version, deepspeed->words, speed);
+  const Text speed = view::number(deepspeed->tokens_per_s) + Text(" tokens/s");
+  Text text = deepspeed->is_best
+                  ? filled("{} can run it, at {}", {version, speed})
+                  : filled("DeepSpeed cannot run it ({}). The fastest that {} can is {}: {}",
+                           {settings.refusal, version, deepspeed->words, speed});
   text += file_words(words);
   if (!deepspeed->notes.empty()) text += fmt::format(" {}.", fmt::join(deepspeed->notes, "; "));
   return text;
@@ -55,33 +54,41 @@ std::vector<Trial> worth_a_look(const std::vector<Trial>& trials) {
 
 }  // namespace
 
-std::string settings_report(const BestSettings& settings, const SettingsWords& words,
-                            const Screen& screen) {
+view::Document settings_document(const BestSettings& settings, const SettingsWords& words) {
+  view::Document document;
+  document.title = settings.model + " on " + words.machine;
   const std::vector<Trial> shown = worth_a_look(settings.trials);
-  std::string text = trials_table(shown, screen);
-  const auto say = [&](const std::string& one) { text += paragraph(one, screen); };
+  document.add(trials_table(shown));
   const auto ruled_out = [](const Trial& trial) { return trial.ruled_out; };
   const auto more = std::count_if(settings.trials.begin(), settings.trials.end(), ruled_out) -
                     std::count_if(shown.begin(), shown.end(), ruled_out);
-  if (more > 0) text += fmt::format("{} more, ruled out by their bounds, are in --json.\n", more);
-  text += "\n";
+  if (more > 0)
+    document.add(
+        view::Paragraph{.text = filled("{} more, ruled out by their bounds, are in --json.",
+                                       {view::plain(static_cast<double>(more))}),
+                        .wraps = false},
+        true);
   const Trial* best = settings.best_trial();
   if (!best) {
-    say(settings.model + " fits on this machine with none of them" +
-        (settings.counts.not_tried > 0 ? " that was tried." : "."));
-    say(counts_words(settings.counts));
-    return text;
+    document.add(view::Paragraph{settings.model + " fits on this machine with none of them" +
+                                 (settings.counts.not_tried > 0 ? " that was tried." : ".")});
+    return document.say(counts_words(settings.counts));
   }
   const result::Result& result = *best->result;
-  say(fmt::format("{} on {} is fastest with {}: {}, {} tokens a step{}. {}", settings.model,
-                  words.machine, best->words, rate_words(result),
-                  human_number(result.tokens_per_s * result.step_time_s),
-                  words.one_batch ? "" : " (--global-batch compares at one size of a step)",
-                  counts_words(settings.counts)));
-  text += around(result, settings.old_prices, screen);
-  say(deepspeed_words(settings, words));
-  say(certainty_words(result, settings.certainty));
-  return text;
+  document.add(view::Paragraph{
+      filled("{} on {} is fastest with {}: {}, {} tokens a step{}. {}",
+             {settings.model, words.machine, best->words, rate_words(result),
+              view::number(result.tokens_per_s * result.step_time_s),
+              words.one_batch ? "" : " (--global-batch compares at one size of a step)",
+              counts_words(settings.counts)})});
+  add_around(document, result, settings.old_prices);
+  return document.say(deepspeed_words(settings, words))
+      .say(certainty_words(result, settings.certainty));
+}
+
+std::string settings_report(const BestSettings& settings, const SettingsWords& words,
+                            const Screen& screen) {
+  return text_of_trials(settings_document(settings, words), screen);
 }
 
 }  // namespace spillway::reports

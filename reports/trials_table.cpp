@@ -1,26 +1,26 @@
 #include "reports/trials_table.hpp"
 
 #include "reports/finished_run.hpp"
-#include "reports/human.hpp"
 #include "reports/range.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
+#include "reports/view/text_page.hpp"
 #include "reports/wear_words.hpp"
-
-#include <fmt/format.h>
 
 namespace spillway::reports {
 
 using answer::Trial;
+using view::filled;
+using view::Text;
 
 namespace {
 
 /// What a line says of a result that fits.
 std::vector<Cell> cells_of(const result::Result& result) {
-  return {human_number(result.tokens_per_s),
-          human_time(result.step_time_s),
-          human_memory(result.gpu.total),
-          human_memory(result.host.total),
+  return {view::number(result.tokens_per_s),
+          view::seconds(result.step_time_s),
+          view::memory(result.gpu.total),
+          view::memory(result.host.total),
           drives_last(result),
           result.runs_with ? result.runs_with->program : "-"};
 }
@@ -28,10 +28,10 @@ std::vector<Cell> cells_of(const result::Result& result) {
 /// Of the finished run: its days, and what its energy costs. They stand before the last column.
 constexpr std::ptrdiff_t run_column = 6;
 std::vector<Cell> run_cells(const result::Result& result) {
-  constexpr double day_s = 86400;
   if (!result.run) return {"-", "-"};
   const auto& energy = result.run->usd.energy;
-  return {human_time(result.run->days * day_s), energy ? human_price(*energy) : "-"};
+  return {view::number(result.run->days, view::Quantity::days),
+          energy ? Cell(view::dollars(*energy)) : "-"};
 }
 
 }  // namespace
@@ -46,16 +46,17 @@ bool reads_the_same(const result::Result& one, const result::Result& other) {
   return true;
 }
 
-std::string trials_table(const std::vector<Trial>& trials, const Screen& screen) {
+view::Table trials_table(const std::vector<TrialLine>& lines) {
   Table table;
   table.columns = {{"tried", Align::left, 0},         {"tokens/s", Align::right, 0},
                    {"step", Align::right, 0},         {"GPU peak", Align::right, 0},
                    {"host peak", Align::right, 0},    {"warranty of drives", Align::right, 0},
                    {"time for all", Align::right, 0}, {"energy", Align::right, 0},
                    {"runs with", Align::left, 0},     {"why not", Align::left, 0}};
-  for (const Trial& trial : trials) {
+  for (const auto& [words, of] : lines) {
+    const Trial& trial = *of;
     if (trial.not_tried) continue;  // how many is said below the answer
-    auto& cells = table.rows.emplace_back(std::vector<Cell>{trial.words});
+    auto& cells = table.rows.emplace_back(std::vector<Cell>{words});
     if (trial.fits()) {
       const std::vector<Cell> said = cells_of(*trial.result);
       cells.insert(cells.end(), said.begin(), said.end());
@@ -65,45 +66,52 @@ std::string trials_table(const std::vector<Trial>& trials, const Screen& screen)
       cells.insert(cells.end(), {"-", "-", "-", "-", "-", "-", "-", "-", trial.reason});
     }
   }
-  if (table.rows.empty()) return "";
   drop_silent_columns(table);
-  return to_text(table, screen);
+  return table;
 }
 
-std::string counts_words(const answer::TrialCounts& counts) {
-  return fmt::format("{} simulated; {} of {} ruled out by bounds, which no schedule can beat.",
-                     human_count(counts.simulated), human_count(counts.ruled_out),
-                     human_count(counts.bounded));
+view::Table trials_table(const std::vector<Trial>& trials) {
+  std::vector<TrialLine> lines;
+  for (const Trial& trial : trials) lines.push_back({trial.words, &trial});
+  return trials_table(lines);
 }
 
-std::string certainty_words(const result::Result& result, const answer::Certainty& certainty) {
+std::string text_of_trials(const view::Document& document, const Screen& screen) {
+  const auto* table =
+      document.blocks.empty() ? nullptr : std::get_if<Table>(&document.blocks.front().content);
+  return (table && table->rows.empty() ? "\n" : "") + to_text(document, screen);
+}
+
+Text counts_words(const answer::TrialCounts& counts) {
+  return filled(
+      "{} simulated; {} of {} ruled out by bounds, which no schedule can beat.",
+      {view::count(counts.simulated), view::count(counts.ruled_out), view::count(counts.bounded)});
+}
+
+Text certainty_words(const result::Result& result, const answer::Certainty& certainty) {
+  const auto whole = [](std::uint64_t number) { return view::plain(static_cast<double>(number)); };
   const GpuUse use = gpu_use(result);
-  const std::string idle =
-      use.idle() == 0 ? ""
-                      : fmt::format("Only {} of {} GPUs work, at the price of the whole machine. ",
-                                    use.used, use.all);
-  const std::string trainer = certainty.trainer.empty() ? "" : certainty.trainer + ". ";
-  if (certainty.assumed == 0)
-    return idle + trainer + "Every number of the machine is stated or measured.";
+  Text text;
+  if (use.idle() > 0)
+    text = filled("Only {} of {} GPUs work, at the price of the whole machine. ",
+                  {whole(use.used), whole(use.all)});
+  if (!certainty.trainer.empty()) text += certainty.trainer + ". ";
+  if (certainty.assumed == 0) return text + "Every number of the machine is stated or measured.";
   const bool one = certainty.assumed == 1;
-  return idle + trainer +
-         fmt::format("{} number{} of the machine {} assumed; spillway machine {} says which.",
-                     certainty.assumed, one ? "" : "s", one ? "is" : "are", certainty.machine);
+  return text +
+         filled("{} number{} of the machine {} assumed; spillway machine {} says which.",
+                {whole(certainty.assumed), one ? "" : "s", one ? "is" : "are", certainty.machine});
 }
 
-std::string rate_words(const result::Result& result) {
-  return with_range(human_number(result.tokens_per_s), result, "throughput.tokens_per_s",
-                    human_number) +
+Text rate_words(const result::Result& result) {
+  return with_range(view::number(result.tokens_per_s), result, "throughput.tokens_per_s") +
          " tokens/s";
 }
 
-std::string around(const result::Result& result, const std::string& old_prices,
-                   const Screen& screen) {
-  std::string text;
-  if (result.run) text += "\n" + finished_run_report(result, screen) + "\n";
-  for (const std::string& one : {range_note(result), old_prices})
-    if (!one.empty()) text += paragraph(one, screen);
-  return text;
+void add_around(view::Document& document, const result::Result& result,
+                const std::string& old_prices) {
+  if (result.run) document.add(finished_run_table(result));
+  document.say(range_note(result)).say(old_prices);
 }
 
 }  // namespace spillway::reports

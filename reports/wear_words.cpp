@@ -1,9 +1,5 @@
 #include "reports/wear_words.hpp"
 
-#include "reports/human.hpp"
-
-#include <fmt/format.h>
-
 namespace spillway::reports {
 
 using result::Result;
@@ -21,7 +17,7 @@ bool wears(const Result& result) {
   return result.wear && result.wear->lifetime_years && result.wear->warranty_years;
 }
 
-std::string amplified(const Wear& wear) { return fmt::format("{:.2f}", wear.waf); }
+view::Number amplified(const Wear& wear) { return view::number(wear.waf, Quantity::ratio); }
 
 /// ", and it ends after 5 years in any case"; empty where it ends sooner.
 Text against_the_limit(const Wear& wear) {
@@ -36,27 +32,31 @@ Text written(const Wear& wear) {
   if (wear.drives > 1)
     text += filled(" ({} on each of {} drives)",
                    {view::bytes(wear.write_bytes_per_day_per_drive), view::count(wear.drives)});
-  text += ", each byte written " + amplified(wear) + " times inside";
+  text += filled(", each byte written {} times inside", {amplified(wear)});
   if (wear.filled > 0) text += filled(" (at most {} full)", {view::share(wear.filled)});
   return text;
 }
 
 }  // namespace
 
-std::string drives_last(const Result& result) {
+Text drives_last(const Result& result) {
   if (!wears(result)) return "-";
   const Wear& wear = *result.wear;
-  return fmt::format("{}, flash {} (x{})", human_years(*wear.warranty_years),
-                     human_years(*wear.lifetime_years), amplified(wear));
+  return drives_last(*wear.warranty_years, *wear.lifetime_years, wear.waf);
 }
 
-std::string lifetimes_sentence(const Result& result) {
-  if (!wears(result)) return "";
+Text drives_last(double warranty_years, double lifetime_years, double waf) {
+  return filled("{}, flash {} ({})", {view::years(warranty_years), view::years(lifetime_years),
+                                      view::number(waf, Quantity::factor)});
+}
+
+Text lifetimes_sentence(const Result& result) {
+  if (!wears(result)) return {};
   const Wear& wear = *result.wear;
-  return fmt::format(
+  return filled(
       " The maker's warranty of its drives ends after {}, their flash likely stands {}, each byte "
       "written {} times inside.",
-      human_years(*wear.warranty_years), human_years(*wear.lifetime_years), amplified(wear));
+      {view::years(*wear.warranty_years), view::years(*wear.lifetime_years), amplified(wear)});
 }
 
 view::Text wear_text(const Wear& wear) {
@@ -86,8 +86,6 @@ view::Text wear_text(const Wear& wear) {
   return text;
 }
 
-std::string wear_paragraph(const Wear& wear) { return words(wear_text(wear)); }
-
 view::Text cache_text(const Result& result) {
   Text text;
   for (const auto& [name, cache] : result.slc_caches)
@@ -107,7 +105,5 @@ view::Text cache_text(const Result& result) {
              "{} instead of {}.",
              {view::seconds(*better->second.step_time_s), view::seconds(result.step_time_s)});
 }
-
-std::string cache_paragraph(const Result& result) { return words(cache_text(result)); }
 
 }  // namespace spillway::reports

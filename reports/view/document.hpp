@@ -29,6 +29,7 @@ struct Paragraph {
   Text text;
   Tone tone = Tone::plain;
   std::size_t indent = 0;  ///< columns of text
+  bool wraps = true;       ///< where text is narrower; false: it stays one line
 };
 
 /// Text that is kept as it is: a command, a file.
@@ -144,6 +145,12 @@ struct Document {
   Document& add(Content content, bool joined = false) {
     blocks.push_back({std::move(content), joined});
     return *this;
+  }
+  /// Adds a paragraph, where there is something to say: right below another one, else apart from
+  /// what stands above it.
+  Document& say(Text text) {
+    const bool below = !blocks.empty() && std::holds_alternative<Paragraph>(blocks.back().content);
+    return text.empty() ? *this : add(Paragraph{std::move(text)}, below);
   }
   /// Adds the blocks of another document.
   Document& append(Document other) {

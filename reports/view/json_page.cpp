@@ -8,9 +8,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* quantities[] = {"number",  "count", "memory", "bytes",      "rate",
-                                      "seconds", "days",  "years",  "share",      "change",
-                                      "dollars", "cents", "factor", "tokens_rate"};
+// in the order of Quantity
+constexpr const char* quantities[] = {
+    "number",   "plain",     "few",   "ratio",  "effect",     "difference", "figure",
+    "billions", "trillions", "count", "memory", "bytes",      "rate",       "seconds",
+    "days",     "years",     "share", "change", "gain",       "deviation",  "error",
+    "dollars",  "money",     "cents", "factor", "tokens_rate"};
 
 json json_of(const Number& n) {
   return {{"value", n.value},

@@ -1,6 +1,7 @@
 #include "reports/view/text.hpp"
 
 #include "reports/view/human.hpp"
+#include "reports/view/table.hpp"
 
 #include <fmt/format.h>
 #include <cmath>
@@ -43,10 +44,52 @@ Number number(double value, std::string unit) {
   return {value, Quantity::number, Origin::computed, std::move(unit)};
 }
 
+Number plain(double value) { return {value, Quantity::plain}; }
+Number number(double value, Quantity quantity, std::string unit) {
+  return {value, quantity, Origin::computed, std::move(unit)};
+}
+
+namespace {
+
+/// `of` after a number, "" after one of nothing.
+std::string beside(const std::string& of) { return of.empty() ? "" : " " + of; }
+
+/// Of the quantities that only few reports have.
+std::string rare_words(const Number& n) {
+  switch (n.quantity) {
+    case Quantity::few:
+      return fmt::format("{:.2g}", n.value);
+    case Quantity::ratio:
+      return fmt::format("{:.2f}", n.value);
+    case Quantity::effect:
+      return fmt::format("{:+.2f}", n.value);
+    case Quantity::difference:
+      return fmt::format("{:+.3g}", n.value);
+    case Quantity::figure:  // no unit of a paper is parted from its number
+      return unbroken(fmt::format("{:.5g}", n.value) + beside(n.unit));
+    case Quantity::billions:
+      return human_number(n.value / 1e9) + " G" + n.unit;
+    case Quantity::trillions:
+      return human_number(n.value / 1e12) + " T" + n.unit;
+    case Quantity::gain:
+      return fmt::format("{:+.0f} %", 100 * n.value);
+    case Quantity::deviation:
+      return fmt::format("{:.2f} %", 100 * n.value);
+    case Quantity::error:
+      return fmt::format("{:+.2f} %", 100 * n.value);
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
 std::string words(const Number& n) {
   switch (n.quantity) {
     case Quantity::number:
-      return human_number(n.value) + (n.unit.empty() ? "" : " " + n.unit);
+      return human_number(n.value) + beside(n.unit);
+    case Quantity::plain:
+      return exact(n) + beside(n.unit);
     case Quantity::count:
       return human_count(static_cast<std::uint64_t>(n.value));
     case Quantity::memory:
@@ -67,19 +110,26 @@ std::string words(const Number& n) {
       return human_change(n.value);
     case Quantity::dollars:
       return human_price(n.value);
+    case Quantity::money:
+      return n.value < 10 ? fmt::format("${:.2f}", n.value) : human_price(n.value);
     case Quantity::cents:
       return fmt::format("${:.3g}", n.value);
     case Quantity::factor:
       return fmt::format("x{:.2f}", n.value);
     case Quantity::tokens_rate:
       return human_number(n.value) + " tokens/s";
+    default:
+      return rare_words(n);
   }
-  return "";
 }
 
 std::string unit_of(const Number& n) {
   switch (n.quantity) {
     case Quantity::number:
+    case Quantity::plain:
+    case Quantity::figure:
+    case Quantity::billions:
+    case Quantity::trillions:
       return n.unit;
     case Quantity::memory:
     case Quantity::bytes:
@@ -93,17 +143,14 @@ std::string unit_of(const Number& n) {
     case Quantity::years:
       return "years";
     case Quantity::dollars:
+    case Quantity::money:
     case Quantity::cents:
       return "USD";
     case Quantity::tokens_rate:
       return "tokens/s";
-    case Quantity::count:
-    case Quantity::share:
-    case Quantity::change:
-    case Quantity::factor:
+    default:
       return "";
   }
-  return "";
 }
 
 std::string exact(const Number& n) {

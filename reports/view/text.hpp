@@ -11,6 +11,14 @@ namespace spillway::view {
 /// What a number counts. It decides the unit, and how a renderer writes the number.
 enum class Quantity : unsigned char {
   number,      ///< of `unit`, or of nothing
+  plain,       ///< as somebody wrote it, all digits and no commas: of a point, of a setting
+  few,         ///< two digits of it
+  ratio,       ///< two digits after the point
+  effect,      ///< the same, with its sign
+  difference,  ///< three digits of it, with its sign
+  figure,      ///< of `unit`, five digits of it, as papers print theirs
+  billions,    ///< of `unit`, said in 10^9 of it: "GFLOPS"
+  trillions,   ///< of `unit`, said in 10^12 of it: "TFLOP"
   count,       ///< whole things
   memory,      ///< bytes, said in GiB as memory is sold
   bytes,       ///< bytes, said in GB as drives are sold
@@ -20,7 +28,11 @@ enum class Quantity : unsigned char {
   years,       ///< said in days and hours where that is shorter
   share,       ///< of 1, said in percent
   change,      ///< of 1, said in percent with its sign
+  gain,        ///< the same, in whole percent
+  deviation,   ///< of 1, said in percent with two digits after the point
+  error,       ///< the same, with its sign
   dollars,     ///< whole ones
+  money,       ///< dollars, with cents where there are less than ten
   cents,       ///< dollars, three digits of them
   factor,      ///< "x1.25"
   tokens_rate  ///< tokens a second
@@ -50,6 +62,10 @@ Number change(double share, Origin origin = Origin::computed);
 Number dollars(double usd, Origin origin = Origin::computed);
 Number count(std::uint64_t count, Origin origin = Origin::computed);
 Number number(double value, std::string unit = "");
+/// As it is written elsewhere, without commas: of a point, of a micro-batch.
+Number plain(double value);
+/// Of a quantity that no other function here makes.
+Number number(double value, Quantity quantity, std::string unit = "");
 
 /// "91.1 GiB", "12.5 min": as people say it, unit included.
 std::string words(const Number& number);

@@ -19,7 +19,9 @@ class Writer {
     return out;
   }
   std::string operator()(const Paragraph& one) const {
-    return one.text.empty() ? "" : paragraph(words(one.text), screen_, one.indent);
+    if (one.text.empty()) return "";
+    if (!one.wraps) return std::string(one.indent, ' ') + words(one.text) + "\n";
+    return paragraph(words(one.text), screen_, one.indent);
   }
   std::string operator()(const Verbatim& verbatim) const {
     const std::string end = verbatim.text.ends_with("\n") ? "" : "\n";

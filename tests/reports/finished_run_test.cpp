@@ -1,6 +1,5 @@
 #include "reports/finished_run.hpp"
 
-#include "reports/human.hpp"
 #include "reports/range.hpp"
 #include "reports/simulate_report.hpp"
 #include "tests/reports/samples.hpp"
@@ -61,14 +60,15 @@ TEST(FinishedRunReport, WhatIsBoughtHasTheDrivesThatAreUsedUp) {
 
 TEST(WithRange, StandsBehindItsNumberWhereThereIsOne) {
   result::Result r = finished();
-  EXPECT_EQ(with_range("240", r, "run.kwh", human_number), "240");
+  EXPECT_EQ(with_range(view::number(240), r, "run.kwh"), "240");
   EXPECT_EQ(range_note(r), "");
   r.range["run.kwh"] = {180, 300};
-  EXPECT_EQ(with_range("240", r, "run.kwh", human_number), "240 (180 to 300)");
+  EXPECT_EQ(with_range(view::number(240), r, "run.kwh"), "240 (180 to 300)");
+  EXPECT_EQ(with_range(view::number(480), r, "run.kwh", 2), "480 (360 to 600)");
   EXPECT_THAT(finished_run_report(r, Screen{}), HasSubstr("240 (180 to 300) kWh"));
   EXPECT_THAT(range_note(r), HasSubstr("nine of ten"));
   r.range["run.kwh"] = {240.01, 240.02};  // reads as one number
-  EXPECT_EQ(with_range("240", r, "run.kwh", human_number), "240");
+  EXPECT_EQ(with_range(view::number(240), r, "run.kwh"), "240");
 }
 
 TEST(SimulateReport, PutsRangesIntoTheHeadline) {

@@ -22,6 +22,36 @@ TEST(Number, IsSaidShortlyAndKeptExactly) {
   EXPECT_EQ(words(number(1500, "kWh")), "1,500 kWh");
 }
 
+TEST(Number, HasTheWordsOfItsQuantity) {
+  const auto said = [](double value, Quantity quantity, const std::string& unit = "") {
+    return words(number(value, quantity, unit));
+  };
+  EXPECT_EQ(words(plain(14521)), "14521");
+  EXPECT_EQ(words(plain(0.25)), "0.25");
+  EXPECT_EQ(said(0.1234, Quantity::few), "0.12");
+  EXPECT_EQ(said(1.189, Quantity::ratio), "1.19");
+  EXPECT_EQ(said(-0.606, Quantity::effect), "-0.61");
+  EXPECT_EQ(said(0.012345, Quantity::difference), "+0.0123");
+  EXPECT_EQ(said(123.4567, Quantity::figure, "GiB"), "123.46" + unbroken(" GiB"));
+  EXPECT_EQ(said(2.5e12, Quantity::billions, "FLOPS"), "2,500 GFLOPS");
+  EXPECT_EQ(said(2.5e12, Quantity::trillions, "FLOP"), "2.50 TFLOP");
+  EXPECT_EQ(said(0.124, Quantity::gain), "+12 %");
+  EXPECT_EQ(said(0.12346, Quantity::deviation), "12.35 %");
+  EXPECT_EQ(said(-0.12344, Quantity::error), "-12.34 %");
+  EXPECT_EQ(said(9.994, Quantity::money), "$9.99");
+  EXPECT_EQ(said(1234.4, Quantity::money), "$1,234");
+  EXPECT_EQ(unit_of(number(2.5e12, Quantity::billions, "FLOPS")), "FLOPS");
+  EXPECT_EQ(unit_of(number(5, Quantity::money)), "USD");
+}
+
+TEST(Document, SaysSentencesBelowEachOtherAndApartFromTables) {
+  Document document;
+  document.say("One.").say("").say("Two.").add(Table{{{"n"}}, {{plain(1)}}}).say("Three.");
+  document.add(Paragraph{.text = "a line that is not broken", .wraps = false}, true);
+  EXPECT_EQ(to_text(document, {10}),
+            "One.\nTwo.\n\nn\n-\n1\n\nThree.\na line that is not broken\n");
+}
+
 TEST(Origin, IsTheFirstWordOfASource) {
   EXPECT_EQ(origin_of("assumed: nobody says"), Origin::assumed);
   EXPECT_EQ(origin_of("datasheet"), Origin::datasheet);

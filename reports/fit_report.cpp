@@ -1,0 +1,217 @@
+#include "reports/fit_report.hpp"
+
+#include "reports/dated_price.hpp"
+#include "reports/finished_run.hpp"
+#include "reports/range.hpp"
+#include "reports/result/what_if.hpp"
+#include "reports/table.hpp"
+#include "reports/verdict.hpp"
+#include "reports/view/text_page.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <cmath>
+#include <functional>
+
+namespace spillway::reports {
+
+using answer::FitAnswer;
+using nlohmann::json;
+using result::Result;
+using view::Document;
+using view::filled;
+using view::Paragraph;
+using view::Text;
+
+namespace {
+
+Text batch_words(const json& scenario) {
+  const auto whole = [](std::uint64_t number) { return view::plain(static_cast<double>(number)); };
+  const json& training = scenario.at("training");
+  const auto micro = training.at("micro_batch").get<std::uint64_t>();
+  const auto times = training.at("gradient_accumulation").get<std::uint64_t>();
+  const json& parallel = scenario.at("parallel");
+  Text text = filled("micro-batch {}", {whole(micro)});
+  if (times > 1) text += filled(" x {}", {whole(times)});
+  for (const char* how : {"data", "tensor", "pipeline"})
+    if (const auto ranks = parallel.at(how).get<std::uint64_t>(); ranks > 1)
+      text += filled(", {} {}", {how, whole(ranks)});
+  return text;
+}
+
+Text of_capacity(const result::PeakBytes& peak) {
+  if (peak.total == 0) return "-";
+  if (peak.capacity == 0) return view::memory(peak.total);
+  return filled("{} of {}", {view::memory(peak.total), view::memory(peak.capacity)});
+}
+
+constexpr double days_a_year = 365;
+
+/// The day on which the maker's warranty of the drives ends, at this pace and from now on:
+/// "2027-03-01 (3 months of training)"; "-" where nothing is written or rated.
+Text warranty_words(const Result& r, std::time_t now) {
+  if (!r.wear || r.wear->rated_write_bytes <= 0 || r.wear->write_bytes_per_day <= 0) return "-";
+  const double days = r.wear->rated_write_bytes / r.wear->write_bytes_per_day;
+  const view::Number span = view::years(days / days_a_year);
+  constexpr double far = 100 * days_a_year;  // a calendar says nothing there
+  if (days > far) return filled("in {}", {span});
+  constexpr std::time_t hour_s = 3600;
+  const std::time_t end = now + hour_s * static_cast<std::time_t>(std::floor(days * 24));
+  return filled("{} ({} of training)", {fmt::format("{:%Y-%m-%d}", fmt::gmtime(end)), span});
+}
+
+/// A line of the table: what it says of each result.
+struct FitLine {
+  const char* title;
+  std::function<Text(const Result&)> of;
+};
+
+std::vector<FitLine> fit_lines(std::time_t now) {
+  return {
+      {"system", [](const Result& r) { return Text(r.system); }},
+      {"runs with", [](const Result& r) { return Text(r.runs_with ? r.runs_with->program : "-"); }},
+      {"batch", [](const Result& r) { return batch_words(r.scenario); }},
+      {"tokens/s",
+       [](const Result& r) {
+         return with_range(view::number(r.tokens_per_s), r, "throughput.tokens_per_s");
+       }},
+      {"step",
+       [](const Result& r) { return with_range(view::seconds(r.step_time_s), r, "step_time_s"); }},
+      {"limited by",
+       [](const Result& r) {
+         const std::string limit = result::limited_by(r);
+         return Text(limit.empty() ? "nothing alone" : limit);
+       }},
+      {"GPU peak", [](const Result& r) { return of_capacity(r.gpu); }},
+      {"host peak", [](const Result& r) { return of_capacity(r.host); }},
+      {"on drives",
+       [](const Result& r) {
+         return r.ssd.total == 0 ? "-" : Text(view::bytes(static_cast<double>(r.ssd.total)));
+       }},
+      {"drives' warranty ends", [now](const Result& r) { return warranty_words(r, now); }},
+      {"price of the box",
+       [](const Result& r) {
+         return r.price_usd ? view::dollars(*r.price_usd) + Text(old_prices_beside(r)) : Text("-");
+       }},
+  };
+}
+
+/// The answers side by side; one column where they are the same.
+Table best_table(const FitAnswer& answer, std::time_t now) {
+  std::vector<std::pair<std::string, const Result*>> shown;
+  const bool same =
+      answer.runnable && answer.best && answer.runnable->scenario == answer.best->scenario;
+  if (answer.runnable) shown.emplace_back("best to run today", &*answer.runnable);
+  if (answer.best && !same) shown.emplace_back("best of all", &*answer.best);
+  Table table;
+  table.columns.push_back({"", Align::left, 0});
+  for (const auto& [title, unused] : shown) table.columns.push_back({title, Align::left, 0});
+  const auto add = [&](const std::string& title, const auto& text) {
+    std::vector<Cell> row = {title};
+    bool says = false;
+    for (const auto& [unused, result] : shown) {
+      row.emplace_back(text(*result));
+      says = says || (row.back().text != "-" && !row.back().text.empty());
+    }
+    if (says) table.rows.push_back(std::move(row));
+  };
+  for (const FitLine& line : fit_lines(now)) add(line.title, line.of);
+  if (answer.answer()->run)
+    for (const RunLine& line : run_lines()) add(line.title, line.of);
+  return table;
+}
+
+/// What each way would need of every tier, the cheapest to buy for first.
+Table needs_table(const FitAnswer& answer) {
+  constexpr std::size_t most_rows = 6;
+  Table table;
+  table.columns = {{"needs", Align::left, 0},
+                   {"GPU memory", Align::left, 0},
+                   {"host memory", Align::left, 0},
+                   {"on drives", Align::left, 0},
+                   {"runs with", Align::left, 0}};
+  for (const answer::FitNeed& need : answer.needs) {
+    if (table.rows.size() == most_rows) break;
+    std::vector<Cell> row = {need.words};
+    for (const char* tier : {"gpu", "host", "ssd"}) {
+      const auto needed = need.needed_bytes.find(tier);
+      if (needed == need.needed_bytes.end() || needed->second == 0) {
+        row.emplace_back("-");
+        continue;
+      }
+      const std::uint64_t has = need.has_bytes.at(tier);
+      row.emplace_back(
+          filled("{} of {}{}", {tier_number(tier, needed->second), tier_number(tier, has),
+                                has > 0 && needed->second > has ? " *" : ""}));
+    }
+    row.emplace_back(need.runs_with ? need.runs_with->program : "-");
+    table.rows.push_back(std::move(row));
+  }
+  drop_silent_columns(table);
+  return table;
+}
+
+void add_needs(Document& document, const FitAnswer& answer) {
+  Table table = needs_table(answer);
+  if (table.rows.empty()) return;
+  document.add(std::move(table)).add(Paragraph{.text = "* too small", .wraps = false}, true);
+}
+
+/// ", for $2,816 more".
+Text price_words(const FitAnswer& answer, const answer::FitChange& change) {
+  const auto now = answer.answer() ? answer.answer()->price_usd : answer.price_usd;
+  if (!change.price_usd) return {};
+  if (!now) return filled(", on a box for {}", {view::dollars(*change.price_usd)});
+  const double more = *change.price_usd - *now;
+  constexpr double cent = 0.01;
+  if (std::abs(more) < cent) return {};
+  return filled(", for {} {}", {view::dollars(std::abs(more)), more > 0 ? "more" : "less"});
+}
+
+Text change_words(const FitAnswer& answer) {
+  if (!answer.change)
+    return answer.runnable
+               ? "Neither more host memory nor one more drive or card, as far as the board takes "
+                 "them, makes it faster."
+               : "No memory, drives or card of the catalogue that this box takes makes it fit.";
+  const answer::FitChange& change = *answer.change;
+  Text text = (answer.runnable ? "What helps most: "
+               : answer.fits   ? "What makes it fit with what people can run: "
+                               : "What makes it fit: ") +
+              change.words;
+  if (change.tokens_per_s && answer.runnable)
+    text += filled(", {}", {view::number(*change.tokens_per_s / answer.runnable->tokens_per_s - 1,
+                                         view::Quantity::gain)});
+  if (change.tokens_per_s) text += filled(", {} tokens/s", {view::number(*change.tokens_per_s)});
+  return text + price_words(answer, change) + ".";
+}
+
+}  // namespace
+
+Document fit_document(const FitWords& words, const FitAnswer& answer) {
+  Document document;
+  document.title = words.model + " on " + words.box;
+  if (!answer.fits) {
+    document.say(fmt::format("{} on {}: does not fit{}.", words.model, words.box,
+                             words.runnable ? " with what people can run" : ""));
+  } else {
+    document.say(
+        fmt::format("{} on {}: fits{}.", words.model, words.box,
+                    answer.runnable ? "" : ", but with nothing that people can run today"));
+    document.add(best_table(answer, words.now));
+  }
+  if (!answer.fits || !answer.runnable) add_needs(document, answer);
+  document.add(Paragraph{change_words(answer)}, document.blocks.size() == 1);
+  for (const std::string& note : answer.notes) document.say("Note: " + note + ".");
+  if (!answer.fits) return document;
+  for (const std::string& note : answer.answer()->notes) document.say("Note: " + note + ".");
+  document.say(range_note(*answer.answer()));
+  if (words.out.empty()) document.say("--out FILE writes the scenario.");
+  return document;
+}
+
+std::string fit_report(const FitWords& words, const FitAnswer& answer, const Screen& screen) {
+  return to_text(fit_document(words, answer), screen);
+}
+
+}  // namespace spillway::reports

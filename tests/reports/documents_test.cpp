@@ -1,0 +1,291 @@
+#include "reports/exploration_report.hpp"
+#include "reports/fidelity_table.hpp"
+#include "reports/finished_run.hpp"
+#include "reports/fit_report.hpp"
+#include "reports/fit_table.hpp"
+#include "reports/model_report.hpp"
+#include "reports/pinning_note.hpp"
+#include "reports/plan_report.hpp"
+#include "reports/probe_report.hpp"
+#include "reports/remedy_report.hpp"
+#include "tests/reports/samples.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+// What documents hold behind their words: numbers as they were computed, each with its quantity.
+namespace spillway::reports::documents_test {
+namespace {
+
+using testing::HasSubstr;
+using view::Quantity;
+
+/// One result has it, another not: numbers of which no renderer keeps all digits.
+constexpr double rate = 1234.56789, step = 3.31788123, price = 4321.987;
+
+std::vector<view::Number> numbers_of(const view::Text& text) {
+  std::vector<view::Number> numbers;
+  for (const view::Text::Piece& piece : text.pieces())
+    if (piece.is_number) numbers.push_back(piece.number);
+  return numbers;
+}
+
+std::vector<view::Number> numbers_of(const view::Document& document) {
+  std::vector<view::Number> all;
+  const auto take = [&](const view::Text& text) {
+    for (const view::Number& number : numbers_of(text)) all.push_back(number);
+  };
+  for (const view::Block& block : document.blocks) {
+    if (const auto* one = std::get_if<view::Paragraph>(&block.content)) take(one->text);
+    if (const auto* table = std::get_if<view::Table>(&block.content))
+      for (const auto& row : table->rows)
+        for (const view::Cell& cell : row) take(cell.text);
+  }
+  return all;
+}
+
+/// Whether a number of the document is `value` to the last bit, of that quantity.
+bool holds(const view::Document& document, double value, Quantity quantity) {
+  for (const view::Number& number : numbers_of(document))
+    if (number.value == value && number.quantity == quantity) return true;
+  return false;
+}
+
+result::Result some() {
+  result::Result r = sample_that_fits();
+  r.tokens_per_s = rate;
+  r.step_time_s = step;
+  r.price_usd = price;
+  r.range["throughput.tokens_per_s"] = {1000.123, 1400.987};
+  r.scenario["training"] = {{"micro_batch", 4}, {"gradient_accumulation", 2}};
+  r.scenario["parallel"] = {{"data", 1}, {"tensor", 1}, {"pipeline", 1}};
+  return r;
+}
+
+answer::Trial trial(const std::string& words) {
+  answer::Trial one;
+  one.words = words;
+  one.result = some();
+  return one;
+}
+
+TEST(FitDocument, HoldsRatesRangesAndPricesUnrounded) {
+  answer::FitAnswer answer;
+  answer.fits = true;
+  answer.runnable = some();
+  answer.change = answer::FitChange{"one more card", {}, 2 * rate, price + 1999.4};
+  const view::Document document = fit_document({"gpt2", "box", "", false, 0}, answer);
+  EXPECT_TRUE(holds(document, rate, Quantity::number));
+  EXPECT_TRUE(holds(document, 1400.987, Quantity::number));
+  EXPECT_TRUE(holds(document, step, Quantity::seconds));
+  EXPECT_TRUE(holds(document, price, Quantity::dollars));
+  EXPECT_TRUE(holds(document, 1, Quantity::gain));  // twice as fast
+  const std::string text = fit_report({"gpt2", "box", "", false, 0}, answer, {});
+  EXPECT_THAT(text, HasSubstr("1,235 (1,000 to 1,401)"));
+  EXPECT_THAT(text, HasSubstr("one more card, +100 %, 2,469 tokens/s, for $1,999 more."));
+}
+
+TEST(FitDocument, CountsTheWarrantyFromTheDayThatItIsGiven) {
+  answer::FitAnswer answer;
+  answer.fits = true;
+  answer.runnable = some();
+  answer.runnable->wear.emplace();
+  answer.runnable->wear->rated_write_bytes = 31e12;
+  answer.runnable->wear->write_bytes_per_day = 1e12;
+  const view::Document document = fit_document({"gpt2", "box", "", false, 0}, answer);
+  EXPECT_TRUE(holds(document, 31.0 / 365, Quantity::years));
+  const auto text = fit_report({"gpt2", "box", "", false, 86400}, answer, {});
+  EXPECT_THAT(text, HasSubstr("1970-02-02 (31 days of training)"));  // 31 days after 2 January
+}
+
+TEST(FitDocument, SaysWhatIsNeededWhereNothingFits) {
+  answer::FitAnswer answer;
+  answer.needs = {
+      {"resident", std::nullopt, {{"gpu", 200}, {"ssd", 7e9}}, {{"gpu", 100}, {"ssd", 8e9}}, ""}};
+  const view::Document document = fit_document({"gpt2", "box", "", false, 0}, answer);
+  EXPECT_TRUE(holds(document, 200, Quantity::memory));
+  EXPECT_TRUE(holds(document, 7e9, Quantity::bytes));
+  EXPECT_THAT(fit_report({"gpt2", "box", "", false, 0}, answer, {}),
+              HasSubstr("200 B of 100 B *  7.00 GB of 8.00 GB\n* too small\n\nNo memory"));
+}
+
+TEST(FinishedRunTable, KeepsWhatItsWordsRound) {
+  result::Result r = some();
+  r.run.emplace();
+  r.run->tokens = 1e9;
+  r.run->days = 12.3456789;
+  r.run->kwh = 240.123;
+  r.run->usd.energy = 4.2049;
+  view::Document document;
+  document.add(finished_run_table(r));
+  EXPECT_TRUE(holds(document, 12.3456789, Quantity::days));
+  EXPECT_TRUE(holds(document, 240.123, Quantity::number));
+  EXPECT_TRUE(holds(document, 4.2049, Quantity::money));
+}
+
+TEST(PlanDocuments, HoldTheNumbersOfTrials) {
+  answer::Largest largest;
+  largest.model = "gpt2";
+  largest.models = {trial("gpt2")};
+  largest.batches = {trial("micro-batch 8")};
+  EXPECT_TRUE(holds(largest_document(largest), rate, Quantity::number));
+  EXPECT_TRUE(holds(largest_document(largest), step, Quantity::seconds));
+
+  answer::BestSettings settings;
+  settings.trials = {trial("resident, micro-batch 8")};
+  settings.best = 0;
+  settings.counts.simulated = 1234567;
+  const view::Document best = settings_document(settings, {"box", "", false, false});
+  EXPECT_TRUE(holds(best, rate * step, Quantity::number));  // tokens a step
+  EXPECT_TRUE(holds(best, 1234567, Quantity::count));
+
+  answer::Drives drives;
+  drives.classes = {{"nvme", price, {trial("1 drive"), trial("2 drives")}, 2}};
+  drives.classes[0].trials[0].result->tokens_per_s = rate * 0.9;
+  drives.result = some();
+  const view::Document enough = drives_document(drives);
+  EXPECT_TRUE(holds(enough, rate * 0.9 / rate - 1, Quantity::change));
+  EXPECT_TRUE(holds(enough, 2, Quantity::plain));
+}
+
+TEST(MachineDocument, HoldsWhatADayBringsAndWhatItCosts) {
+  answer::BestMachine machine;
+  machine.tokens_per_day = 5e7;
+  machine.answer.emplace();
+  machine.answer->price_usd = price;
+  machine.answer->trial = trial("resident");
+  machine.break_even = {{"dram", "", 1.5, 3.21, "another"}};
+  machine.result = some();
+  const view::Document document = machine_document(machine);
+  EXPECT_TRUE(holds(document, rate * 86400, Quantity::number));
+  EXPECT_TRUE(holds(document, 86400 * 1400.987, Quantity::number));  // of the range
+  EXPECT_TRUE(holds(document, rate * 86400 / 5e7, Quantity::ratio));
+  EXPECT_TRUE(holds(document, price, Quantity::dollars));
+  EXPECT_TRUE(holds(document, 3.21, Quantity::cents));
+}
+
+TEST(RemedyDocument, HoldsItsResult) {
+  answer::Remedy remedy{"less", {"training.micro_batch=2"}, some()};
+  const view::Document document = remedy_document(remedy, "a.json", {});
+  EXPECT_TRUE(holds(document, rate, Quantity::number));
+  EXPECT_TRUE(holds(document, step, Quantity::seconds));
+  EXPECT_THAT(remedy_report(remedy, "a.json", {}, {}),
+              HasSubstr("\n  spillway simulate a.json --set training.micro_batch=2\n"));
+}
+
+TEST(ModelDocument, HoldsOperationsUnscaled) {
+  answer::ModelCard card;
+  card.parameters = 124439808;
+  card.forward_flops = 2.87654321e11;
+  card.saved_bytes = 305987654;
+  card.tensors = {{"a", "linear", {768, 2304}, 1769472, "block"}};
+  const view::Document document = model_document(card);
+  EXPECT_TRUE(holds(document, 2.87654321e11, Quantity::trillions));
+  EXPECT_TRUE(holds(document, 305987654, Quantity::memory));
+  EXPECT_TRUE(holds(document, 2304, Quantity::plain));
+  EXPECT_THAT(model_report(card, {}), HasSubstr("0.29 TFLOP forward"));
+}
+
+TEST(ProbeDocument, MarksItsNumbersAsMeasured) {
+  answer::Probe probe;
+  probe.device = "CPU";
+  probe.measurements = {{"gpu.compute", "", "flops_per_s", 5.4321e12, 5e12, 6e12, 3}};
+  const view::Document document = probe_document(probe);
+  ASSERT_TRUE(holds(document, 5.4321e12, Quantity::billions));
+  EXPECT_EQ(numbers_of(document).front().origin, view::Origin::measured);
+  EXPECT_THAT(probe_report(probe, {}), HasSubstr("5,432 GFLOPS"));
+}
+
+answer::Space space_of_two() {
+  answer::Space space;
+  space.name = "two";
+  space.axes = {"training.micro_batch"};
+  space.objectives = {{"throughput.tokens_per_s", false}, {"wear.usd_per_million_tokens", true}};
+  space.points = 1234;
+  space.finished = true;
+  return space;
+}
+
+answer::Point point_of_it() {
+  answer::Point point;
+  point.number = 1001;
+  point.point = {{"training.micro_batch", 4096}};
+  point.objectives = {{"throughput.tokens_per_s", rate}, {"wear.usd_per_million_tokens", 0.0312}};
+  return point;
+}
+
+TEST(ExplorationDocuments, HoldObjectivesAxesAndCounts) {
+  const view::Document front = front_document({space_of_two(), {point_of_it()}});
+  EXPECT_TRUE(holds(front, rate, Quantity::number));
+  EXPECT_TRUE(holds(front, 0.0312, Quantity::cents));
+  EXPECT_TRUE(holds(front, 4096, Quantity::plain));
+  EXPECT_TRUE(holds(front, 1234, Quantity::count));
+  const view::Document groups =
+      groups_document({space_of_two(), "training.micro_batch", {point_of_it()}});
+  EXPECT_TRUE(holds(groups, rate, Quantity::number));
+  const view::Document reasons = reasons_document({space_of_two(), {}, {{1000000, point_of_it()}}});
+  EXPECT_TRUE(holds(reasons, 1000000, Quantity::count));
+}
+
+TEST(ExplorationDocuments, HoldWhatNextStepsBring) {
+  answer::Explanation explanation{space_of_two(), point_of_it(), some(), {}};
+  explanation.steps = {{"one more drive of nvme", false, some(), "", "", 2222.2}};
+  explanation.steps[0].result->tokens_per_s = rate * 1.25;
+  const view::Document document = explanation_document(explanation);
+  EXPECT_TRUE(holds(document, rate * 1.25 / rate - 1, Quantity::change));
+  EXPECT_TRUE(holds(document, 2222.2, Quantity::number));  // no schedule brings more
+  EXPECT_TRUE(holds(document, 1001, Quantity::plain));
+}
+
+TEST(ExplorationReports, SayNothingInTheWayTheyDid) {
+  EXPECT_EQ(reasons_report({space_of_two(), {}, {}}, {100, false}).substr(0, 4), "two:");
+  EXPECT_THAT(reasons_report({space_of_two(), {}, {}}, {100, false}),
+              HasSubstr("\n\npoints  verdict  one of them  why that one\n"));
+}
+
+TEST(FitTableDocument, HoldsErrorsAndPublishedFigures) {
+  result::Fit fit;
+  fit.parameters = {{"host.adam", "1 Gparam/s", "1.1 Gparam/s", 0.104321, 0.51234, ""}};
+  fit.figures = {{"one.time", "s", 10.123456, 11, 10.1, 0.05, {-0.54321}}};
+  const view::Document document = fit_table_document(fit);
+  EXPECT_TRUE(holds(document, 10.123456, Quantity::figure));
+  EXPECT_TRUE(holds(document, 0.104321, Quantity::error));
+  EXPECT_TRUE(holds(document, -0.54321, Quantity::effect));
+}
+
+TEST(FidelityDocument, HoldsBothSidesOfAFigure) {
+  result::JudgedFigure figure;
+  figure.id = "one.peak";
+  figure.paper = "one";
+  figure.unit = "GiB";
+  figure.relation = "==";
+  figure.published = 4.123456789;
+  figure.simulated = 5.987654321;
+  figure.error = 0.45213;
+  result::Fidelity fidelity;
+  fidelity.figures = {figure};
+  fidelity.papers = {result::summary_of("one", fidelity.figures)};
+  fidelity.overall = fidelity.papers.front();
+  const view::Document document = fidelity_document(fidelity);
+  EXPECT_TRUE(holds(document, 4.123456789, Quantity::figure));
+  EXPECT_TRUE(holds(document, 5.987654321, Quantity::figure));
+  EXPECT_TRUE(holds(document, 0.45213, Quantity::error));
+  EXPECT_TRUE(holds(document, 0.45213, Quantity::deviation));  // the median
+}
+
+TEST(PinningText, HoldsWhatEachDefaultCosts) {
+  answer::ImportedScenario imported;
+  imported.version = "0.18";
+  imported.pinning.emplace();
+  imported.pinning->cost.emplace();
+  imported.pinning->cost->host_bytes = 12345678901;
+  imported.pinning->cost->step_time_s = step;
+  const view::Text text = pinning_text(imported);
+  ASSERT_EQ(numbers_of(text).size(), 4u);
+  EXPECT_EQ(text.number()->value, 12345678901);
+  EXPECT_EQ(numbers_of(text)[2].value, step);
+  EXPECT_THAT(pinning_note(imported), HasSubstr("host peak 11.5 GiB here and 0 B there"));
+}
+
+}  // namespace
+}  // namespace spillway::reports::documents_test
