@@ -1,5 +1,6 @@
 #include "cli/common.hpp"
 
+#include "reports/table.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
@@ -44,12 +45,17 @@ void notice_bug(const std::string& failure) {
 
 const std::vector<std::string>& noticed_bugs() { return bugs(); }
 
+void warn(const std::string& text) {
+  const reports::Screen screen = reports::screen_of(stderr).for_keys();
+  std::fputs(reports::paragraph("warning: " + text, screen).c_str(), stderr);
+}
+
 scenarios::Resolved read(const std::string& file, const std::vector<std::string>& overrides) {
   scenarios::Resolved resolved = scenarios::read_scenario(
       std::filesystem::path(file), overrides, explore::known_systems(), strategies::unsupported);
   static std::set<std::string> said;  // a comparison reads one file many times
   for (const std::string& warning : resolved.warnings)
-    if (said.insert(warning).second) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+    if (said.insert(warning).second) warn(warning);
   return resolved;
 }
 

@@ -36,6 +36,9 @@ void notice_bug(const std::string& failure);
 /// Those, each once.
 const std::vector<std::string>& noticed_bugs();
 
+/// "warning: ..." on standard error: in a terminal's lines, else in one.
+void warn(const std::string& text);
+
 /// Reads and resolves a scenario against this version's catalogue; warnings go to standard error.
 scenarios::Resolved read(const std::string& file, const std::vector<std::string>& overrides);
 

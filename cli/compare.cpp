@@ -71,8 +71,7 @@ void sort_words(Options& options) {
 void compare(Options options) {
   sort_words(options);
   answers::Field field = answers::field_of(options.question);
-  for (const std::string& warning : field.warnings)
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  for (const std::string& warning : field.warnings) warn(warning);
   for (answers::Entry& entry : field.entries) price_anew(options.prices, entry.scenario.machine);
   Monitor monitor("simulating", options.limit_s);
   monitor.expect(field.entries.size());

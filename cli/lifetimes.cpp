@@ -128,7 +128,7 @@ void lifetimes(const Options& options) {
   const bool profile = options.file.ends_with(".csv");
   const Question question = profile ? of_profile(options) : of_scenario(options);
   if (question.lifetimes.partial)
-    std::fprintf(stderr, "warning: the profile is partial: some ranges are guesses\n");
+    warn("the profile is partial: some ranges are guesses");
   if (!options.output.empty()) {
     const auto text = scenarios::write_lifetimes(question.lifetimes);
     write_file(options.output, text.tensors);

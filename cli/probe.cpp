@@ -153,8 +153,7 @@ void probe(Options options) {
     return hw_backend::probe(options.probe,
                              [&](double share, const std::string& what) { bar.show(share, what); });
   }();
-  for (const std::string& warning : probed.warnings)
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  for (const std::string& warning : probed.warnings) warn(warning);
   if (keeps) write_file(options.out, nlohmann::json(probed.machine).dump(2) + "\n");
   const answer::Probe answer = answer_of(probed, device);
   if (options.json) return print_json(answer);
