@@ -127,8 +127,7 @@ void show(const nlohmann::json& json) {
 void lifetimes(const Options& options) {
   const bool profile = options.file.ends_with(".csv");
   const Question question = profile ? of_profile(options) : of_scenario(options);
-  if (question.lifetimes.partial)
-    warn("the profile is partial: some ranges are guesses");
+  if (question.lifetimes.partial) warn("the profile is partial: some ranges are guesses");
   if (!options.output.empty()) {
     const auto text = scenarios::write_lifetimes(question.lifetimes);
     write_file(options.output, text.tensors);
