@@ -32,7 +32,7 @@ struct Catalogue {
 };
 
 Catalogue read_catalogue() {
-  LocatedJson all = located_at({{"name", "catalogue"}, {"date", "of each part"}}, {});
+  LocatedJson all = located_at({{"name", "catalogue"}, {"date", "each part"}}, {});
   for (const char* key : lists) {
     LocatedJson file =
         read_located(shipped_file(folder, key), std::string(folder) + "/" + key + ".json");
