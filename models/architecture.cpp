@@ -60,7 +60,8 @@ void settle(ConfigKeys& keys, Architecture& a, const char* heads_key) {
   }
 }
 
-/// Whether a size of the architecture is this one: a reader may look at several keys.
+/// Whether the architecture has this size, as a reader may look at several keys, and it does not
+/// follow from another one.
 bool has_size(const Architecture& a, std::uint64_t size) {
   const bool all_experts = a.experts > 0 && !a.dense_beside_experts;
   return size == a.vocabulary || size == a.hidden || size == a.layers || size == a.expert_ffn ||
