@@ -1,9 +1,12 @@
 #include "gui/model/machine_table.hpp"
 
 #include "gui/model/text.hpp"
+#include "scenarios/document.hpp"
+#include "scenarios/read_machine.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 
 namespace spillway::gui {
@@ -11,6 +14,10 @@ namespace spillway::gui {
 using nlohmann::json;
 
 namespace {
+
+/// The source of a number that somebody wrote here.
+constexpr const char* by_hand = "assumed: changed here by hand";
+constexpr const char* changed_name = ", changed";
 
 /// Leaves by dotted path; items of a list by their name.
 void flatten(const json& value, const std::string& path, std::map<std::string, std::string>& into) {
@@ -60,12 +67,34 @@ int put_machine(const json& machine, const QString& filter, TextTable& table) {
     if (!shown) continue;
     std::vector<Cell> row = {text_cell(qt(path)), text_cell(qt(value)), text_cell(kind),
                              text_cell(where, where)};
+    row[1].edit = qt(value);
+    if (source == by_hand) row[1].text += " (changed)";
     row[2].mood = is_assumed ? Cell::Mood::bad : Cell::Mood::plain;
     row[3].mood = Cell::Mood::quiet;
     rows.push_back(std::move(row));
   }
   table.set({"Number", "Value", "Source", "Where from"}, std::move(rows));
   return assumed;
+}
+
+json changed_machine(const json& machine, const std::string& path, const std::string& value) {
+  const scenarios::Document document = scenarios::assemble(
+      scenarios::located_at({{"machine", machine}}, {}), {"machine." + path + "=" + value});
+  auto complaints = document.complaints;
+  if (complaints.empty()) complaints = scenarios::check_machine(document.machine.json, "machine");
+  if (!complaints.empty()) throw description::ScenarioError(complaints);
+  json changed = document.machine.json.value;
+  changed["sources"][path] = by_hand;
+  const std::string name = changed.value("name", "machine");
+  if (path != "name" && !name.ends_with(changed_name)) changed["name"] = name + changed_name;
+  return changed;
+}
+
+bool is_changed(const json& machine) {
+  if (!machine.is_object() || !machine.contains("sources")) return false;
+  const json& sources = machine["sources"];
+  return std::any_of(sources.begin(), sources.end(),
+                     [](const json& source) { return source == by_hand; });
 }
 
 }  // namespace spillway::gui

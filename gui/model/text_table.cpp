@@ -21,13 +21,33 @@ int TextTable::columnCount(const QModelIndex& parent) const {
   return parent.isValid() ? 0 : static_cast<int>(headers_.size());
 }
 
+const Cell& TextTable::cell_at(const QModelIndex& index) const {
+  return rows_[static_cast<std::size_t>(index.row())][static_cast<std::size_t>(index.column())];
+}
+
+bool TextTable::setData(const QModelIndex& index, const QVariant& value, int role) {
+  if (role != Qt::EditRole || !checkIndex(index, CheckIndexOption::IndexIsValid)) return false;
+  const QString text = value.toString().trimmed();
+  if (cell_at(index).edit.isEmpty() || text == cell_at(index).edit) return false;
+  Q_EMIT edited(cell_at(index.siblingAtColumn(0)).text, text);
+  return false;
+}
+
+Qt::ItemFlags TextTable::flags(const QModelIndex& index) const {
+  const Qt::ItemFlags usual = QAbstractTableModel::flags(index);
+  if (!checkIndex(index, CheckIndexOption::IndexIsValid) || cell_at(index).edit.isEmpty())
+    return usual;
+  return usual | Qt::ItemIsEditable;
+}
+
 QVariant TextTable::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
-  const Cell& cell =
-      rows_[static_cast<std::size_t>(index.row())][static_cast<std::size_t>(index.column())];
+  const Cell& cell = cell_at(index);
   switch (role) {
     case Qt::DisplayRole:
       return cell.text;
+    case Qt::EditRole:
+      return cell.edit.isEmpty() ? cell.text : cell.edit;
     case Qt::ToolTipRole:
       return cell.hint.isEmpty() ? QVariant() : QVariant(cell.hint);
     case Qt::TextAlignmentRole:

@@ -15,6 +15,7 @@ struct Cell {
   QString hint = {};       ///< shown under the pointer
   double share = -1;       ///< 0 to 1: a bar behind the text; below 0: none
   enum class Mood : unsigned char { plain, good, bad, quiet } mood = Mood::plain;
+  QString edit = {};  ///< what an editor starts with; empty: not to be edited
 };
 
 inline Cell text_cell(const QString& text, const QString& hint = {}) {
@@ -38,13 +39,22 @@ class TextTable : public QAbstractTableModel {
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
+  /// Changes nothing itself: says `edited`.
+  bool setData(const QModelIndex& index, const QVariant& value, int role) override;
+  Qt::ItemFlags flags(const QModelIndex& index) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
   void sort(int column, Qt::SortOrder order) override;
 
   /// Tab-separated, as spreadsheets take it; `rows` empty: all.
   QString as_text(const QModelIndexList& chosen = {}) const;
 
+ Q_SIGNALS:
+  /// Somebody wrote `text` into a cell of the row that `first` begins.
+  void edited(const QString& first, const QString& text);
+
  private:
+  const Cell& cell_at(const QModelIndex& index) const;
+
   std::vector<QString> headers_;
   std::vector<std::vector<Cell>> rows_;
 };

@@ -5,8 +5,10 @@
 #include "scenarios/read_machine.hpp"
 #include "scenarios/shipped.hpp"
 
+#include <QFileDialog>
 #include <QHBoxLayout>
 #include <QPushButton>
+#include <QSaveFile>
 #include <QVBoxLayout>
 
 namespace spillway::gui {
@@ -35,10 +37,14 @@ MachinesPage::MachinesPage(Session& session, QWidget* parent) : Page(session, pa
   top->addWidget(filter_, 1);
   auto* use = new QPushButton("&Use in What-if");
   top->addWidget(use);
+  auto* save_as = new QPushButton("&Save as...");
+  save_as->setToolTip("Writes the machine as a machine file");
+  top->addWidget(save_as);
   rows->addLayout(top);
   words_ = caption("");
   rows->addWidget(words_);
   view_ = table_view(&table_, "Numbers of the machine with their sources");
+  view_->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed);
   rows->addWidget(view_, 1);
   list();
   connect(which_, &QComboBox::currentIndexChanged, this, &MachinesPage::show_machine);
@@ -46,6 +52,12 @@ MachinesPage::MachinesPage(Session& session, QWidget* parent) : Page(session, pa
   connect(&session_, &Session::answer_changed, this, [this] {
     if (which_->currentIndex() == 0 && isVisible()) show_machine();
   });
+  connect(&session_, &Session::question_changed, this, [this] {
+    if (which_->currentIndex() == 0) show_machine();
+  });
+  // An editor is still open when it says what it holds, so the table changes after it.
+  connect(&table_, &TextTable::edited, this, &MachinesPage::change, Qt::QueuedConnection);
+  connect(save_as, &QPushButton::clicked, this, &MachinesPage::save);
   connect(use, &QPushButton::clicked, this, [this] {
     if (which_->currentIndex() == 0) return;
     Question next = session_.question();
@@ -67,7 +79,10 @@ void MachinesPage::show_machine() {
   QString trouble;
   if (which_->currentIndex() == 0) {
     const json scenario = session_.answered_scenario();
-    if (scenario.is_object() && scenario.contains("machine")) machine = scenario["machine"];
+    if (is_changed(session_.question().machine_file))
+      machine = session_.question().machine_file;
+    else if (scenario.is_object() && scenario.contains("machine"))
+      machine = scenario["machine"];
     if (!machine.is_object()) trouble = "What-if has no answer yet.";
   } else {
     try {
@@ -76,12 +91,41 @@ void MachinesPage::show_machine() {
       trouble = QString::fromStdString(one_sentence(error));
     }
   }
+  machine_ = machine;
   const int assumed = put_machine(machine, filter_->text(), table_);
   words_->setText(!trouble.isEmpty()
                       ? trouble
                       : QString("%1 numbers shown; %2 of all are assumed: nobody states them.")
                             .arg(table_.rowCount())
                             .arg(assumed));
+}
+
+void MachinesPage::change(const QString& path, const QString& value) {
+  try {
+    Question next = session_.question();
+    next.machine_file = changed_machine(machine_, path.toStdString(), value.toStdString());
+    next.machine.clear();
+    which_->setCurrentIndex(0);
+    session_.change(next, "Change " + path + " to " + value);
+  } catch (const std::exception& error) {
+    words_->setText(QString::fromStdString(one_sentence(error)));
+    Q_EMIT session_.refused(words_->text());
+  }
+}
+
+void MachinesPage::save() {
+  if (!machine_.is_object()) return;
+  const QString path =
+      QFileDialog::getSaveFileName(this, "Save as", "machine.json", "Machine (*.json)");
+  if (path.isEmpty()) return;
+  QSaveFile file(path);
+  const bool written = file.open(QIODevice::WriteOnly) &&
+                       file.write(QByteArray::fromStdString(machine_.dump(2) + "\n")) > 0 &&
+                       file.commit();
+  if (written)
+    Q_EMIT session_.told("Wrote " + path);
+  else
+    Q_EMIT session_.refused(path + ": " + file.errorString());
 }
 
 void MachinesPage::shown() { show_machine(); }

@@ -11,7 +11,8 @@
 
 namespace spillway::gui {
 
-/// Every number of a machine, with its source; what is assumed stands out.
+/// Every number of a machine, with its source; what is assumed stands out. A number that is edited
+/// makes a copy of the machine, which What-if then asks about.
 class MachinesPage : public Page {
   Q_OBJECT
 
@@ -26,6 +27,10 @@ class MachinesPage : public Page {
  private:
   void list();
   void show_machine();
+  void change(const QString& path, const QString& value);
+  void save();
+
+  nlohmann::json machine_;  ///< that is shown
 
   TextTable table_;
   QTableView* view_;

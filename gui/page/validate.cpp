@@ -14,6 +14,7 @@ namespace spillway::gui {
 namespace {
 
 constexpr const char* not_paced = "not paced";
+constexpr const char* trace_title = "Measured and predicted";
 constexpr const char* trace_name = "validation.trace.json";
 
 QPushButton* browse_button(const QString& name) {
@@ -50,6 +51,10 @@ ValidatePage::ValidatePage(Session& session, QWidget* parent) : Page(session, pa
   rows->addWidget(view_, 1);
   suspects_ = caption("");
   rows->addWidget(suspects_);
+  timeline_ = new Timeline;
+  timeline_->setAccessibleName("Timelines of both runs on one axis");
+  rows->addWidget(timeline_, 2);
+  connect(&session_, &Session::trace_changed, this, &ValidatePage::show_trace);
   connect(&session_, &Session::validation_changed, this, &ValidatePage::show_validation);
   connect(&session_, &Session::answer_changed, this, [this] {
     if (isVisible()) show_run();
@@ -181,10 +186,20 @@ void ValidatePage::take(const QByteArray& output) {
   }
   session_.take_validation(std::move(validation));
   if (QFile::exists(session_.own_path(trace_name)))
-    session_.read_trace_of(session_.own_path(trace_name), "Measured and predicted");
+    session_.read_trace_of(session_.own_path(trace_name), trace_title);
 }
 
+/// Another trace of the session leaves the one here alone.
+void ValidatePage::show_trace() {
+  if (session_.trace_title() != trace_title || !session_.trace()) return;
+  timeline_->set_trace(session_.trace());
+  timeline_->setVisible(session_.validation().is_object());
+}
+
+/// The trace of a validation comes after it.
 void ValidatePage::show_validation() {
+  timeline_->set_trace(nullptr);
+  timeline_->hide();
   const nlohmann::json& validation = session_.validation();
   const bool there = validation.is_object();
   empty_->setVisible(!there);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gui/chart/timeline.hpp"
 #include "gui/model/text_table.hpp"
 #include "gui/model/validation_run.hpp"
 #include "gui/page/page.hpp"
@@ -35,11 +36,13 @@ class ValidatePage : public Page {
   void show_run();
   void take(const QByteArray& output);
   void show_validation();
+  void show_trace();
 
   TextTable table_;
   ValidationRun run_;
   QString failure_;
   QTableView* view_;
+  Timeline* timeline_;
   QLineEdit *directories_, *profile_;
   QComboBox* pace_;
   QCheckBox* synthetic_;

@@ -4,6 +4,7 @@
 #include "gui/model/summary.hpp"
 #include "gui/model/text_table.hpp"
 #include "gui/model/validation_table.hpp"
+#include "scenarios/read_machine.hpp"
 
 #include <gtest/gtest.h>
 #include <QAbstractItemModelTester>
@@ -127,6 +128,30 @@ TEST(MachineTable, SetsEachNumberBesideItsSource) {
   ASSERT_EQ(table.rowCount(), 1);
   EXPECT_EQ(table.index(0, 1).data().toString(), "24 GiB");
   EXPECT_EQ(table.index(0, 3).data().toString(), "X");
+}
+
+TEST(MachineTable, ChangesANumberOfACopyAndSaysSo) {
+  const json machine = scenarios::read_machine("workstation_2gpu");
+  EXPECT_FALSE(is_changed(machine));
+  const json copy = changed_machine(machine, "storage.nvme.read", "3 GB/s");
+  EXPECT_EQ(copy["storage"][0]["read"], "3 GB/s");
+  EXPECT_EQ(copy["name"], "workstation_2gpu, changed");
+  EXPECT_TRUE(is_changed(copy));
+  EXPECT_EQ(changed_machine(copy, "gpu.count", "1")["name"], "workstation_2gpu, changed");
+  TextTable table;
+  put_machine(copy, "storage.nvme.read by hand", table);
+  ASSERT_EQ(table.rowCount(), 1);
+  EXPECT_EQ(table.index(0, 1).data().toString(), "3 GB/s (changed)");
+  EXPECT_EQ(table.index(0, 1).data(Qt::EditRole).toString(), "3 GB/s");
+  EXPECT_TRUE(table.flags(table.index(0, 1)) & Qt::ItemIsEditable);
+  EXPECT_FALSE(table.flags(table.index(0, 0)) & Qt::ItemIsEditable);
+}
+
+TEST(MachineTable, RefusesWhatTheReaderOfMachinesRefuses) {
+  const json machine = scenarios::read_machine("workstation_2gpu");
+  EXPECT_ANY_THROW(changed_machine(machine, "storage.nvme.read", "3"));  // no unit
+  EXPECT_ANY_THROW(changed_machine(machine, "gpu.count", "\"two\""));
+  EXPECT_ANY_THROW(changed_machine(machine, "host.reserve", "4 TiB"));  // more than there is
 }
 
 TEST(ValidationTable, PutsTheLargestErrorFirst) {

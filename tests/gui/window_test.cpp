@@ -13,6 +13,7 @@
 #include <QLineEdit>
 #include <QMimeData>
 #include <QSpinBox>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QUndoStack>
@@ -160,6 +161,54 @@ TEST(Window, GivesEachActionANameAndShortcutsOfItsOwn) {
         << action->shortcut().toString().toStdString();
     shortcuts << action->shortcut().toString();
   }
+}
+
+TEST(Window, ChangesANumberOfAMachineAsACopyThatUndoTakesBack) {
+  Session session;
+  Window window(session);
+  window.show();
+  window.show_page("machines");
+  Page* page = window.page();
+  auto* which = page->findChild<QComboBox*>();
+  which->setCurrentText("workstation_2gpu");
+  page->findChild<QLineEdit*>()->setText("host.memory assumed");
+  auto* model = page->findChild<QTableView*>()->model();
+  ASSERT_GE(model->rowCount(), 1);
+  const Question before = session.question();
+  model->setData(model->index(0, 1), "128", Qt::EditRole);  // no unit
+  QCoreApplication::processEvents();
+  EXPECT_EQ(session.question(), before);
+  model->setData(model->index(0, 1), "128 GiB", Qt::EditRole);
+  QCoreApplication::processEvents();
+  ASSERT_TRUE(session.question().machine_file.is_object()) << page->text().toStdString();
+  EXPECT_EQ(session.question().machine_file["host"]["memory"], "128 GiB");
+  EXPECT_TRUE(page->text().contains("128 GiB (changed)")) << page->text().toStdString();
+  session.undo_stack().undo();
+  EXPECT_EQ(session.question(), before);
+}
+
+TEST(Window, ShowsBothRunsOfAValidationOnOneAxis) {
+  Session session;
+  Window window(session);
+  window.show();
+  window.show_page("validate");
+  auto* timeline = window.page()->findChild<Timeline*>();
+  ASSERT_TRUE(timeline);
+  EXPECT_FALSE(timeline->isVisible());
+  const QTemporaryDir folder;
+  QFile file(folder.filePath("both.json"));
+  ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+  file.write(R"({"traceEvents": [
+    {"ph": "X", "pid": 1, "tid": 1, "name": "measured", "ts": 0, "dur": 10},
+    {"ph": "X", "pid": 2, "tid": 1, "name": "predicted", "ts": 0, "dur": 8}]})");
+  file.close();
+  session.take_validation({{"errors", {{"step_time_s", 0.2}}}});
+  session.read_trace_of(file.fileName(), "Measured and predicted");
+  ASSERT_TRUE(until([&] { return timeline->trace() != nullptr; }, 5000));
+  window.show_page("validate");
+  EXPECT_TRUE(timeline->isVisible());
+  session.take_validation({{"errors", {{"step_time_s", 0.1}}}});  // has no trace
+  EXPECT_FALSE(timeline->isVisible());
 }
 
 TEST(Palette, FindsCommandsByLettersInOrder) {
