@@ -81,4 +81,12 @@ std::vector<Tick> Axis::ticks(Quantity quantity, double spacing) const {
   return all;
 }
 
+Quantity quantity_of(const QString& name) {
+  const bool per_second = name.endsWith("_per_s");
+  if (per_second) return name.contains("bytes") ? Quantity::rate : Quantity::number;
+  if (name.endsWith("_s")) return Quantity::seconds;
+  if (name.contains("bytes")) return Quantity::bytes;
+  return Quantity::number;
+}
+
 }  // namespace spillway::gui

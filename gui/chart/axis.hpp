@@ -12,6 +12,9 @@ enum class Quantity : unsigned char { seconds, memory, bytes, rate, number };
 /// As the terminal says it: "36.6 s", "12.4 GiB", "393.2 GB", "12.4 GB/s", "1,234".
 QString text_of(Quantity quantity, double value);
 
+/// Of an axis or objective of a space, by how its path ends.
+Quantity quantity_of(const QString& path);
+
 struct Tick {
   double value = 0;
   QString text;

@@ -13,14 +13,6 @@ namespace spillway::gui {
 
 namespace {
 
-Quantity quantity_of(const QString& name) {
-  const bool per_second = name.endsWith("_per_s");
-  if (per_second) return name.contains("bytes") ? Quantity::rate : Quantity::number;
-  if (name.endsWith("_s")) return Quantity::seconds;
-  if (name.contains("bytes")) return Quantity::bytes;
-  return Quantity::number;
-}
-
 /// From the least to the most of one coordinate, with room around.
 template <class Of>
 Axis axis_of(const std::vector<Scatter::Point>& points, const Of& of) {

@@ -77,9 +77,46 @@ int put_machine(const json& machine, const QString& filter, TextTable& table) {
   return assumed;
 }
 
+namespace {
+
+/// The value at a dotted path, storages by name; nullptr where there is none.
+json* value_at(json& machine, const QStringList& path) {
+  json* at = &machine;
+  for (const QString& step : path) {
+    const std::string key = step.toStdString();
+    if (at->is_array()) {
+      const auto item = std::find_if(at->begin(), at->end(),
+                                     [&](const json& one) { return one.value("name", "") == key; });
+      if (item == at->end()) return nullptr;
+      at = &*item;
+    } else {
+      if (!at->is_object() || !at->contains(key)) return nullptr;
+      at = &(*at)[key];
+    }
+  }
+  return at;
+}
+
+/// Without what a reader fills in, as that may follow from the number that changes.
+json without_defaults(const json& machine) {
+  json stated = machine;
+  const json sources = machine.value("sources", json::object());
+  for (const auto& [path, source] : sources.items()) {
+    if (!source.get<std::string>().starts_with("default")) continue;
+    QStringList steps = qt(path).split('.');
+    const std::string last = steps.takeLast().toStdString();
+    if (json* parent = value_at(stated, steps); parent && parent->is_object()) parent->erase(last);
+    stated["sources"].erase(path);
+  }
+  return stated;
+}
+
+}  // namespace
+
 json changed_machine(const json& machine, const std::string& path, const std::string& value) {
-  const scenarios::Document document = scenarios::assemble(
-      scenarios::located_at({{"machine", machine}}, {}), {"machine." + path + "=" + value});
+  const scenarios::Document document =
+      scenarios::assemble(scenarios::located_at({{"machine", without_defaults(machine)}}, {}),
+                          {"machine." + path + "=" + value});
   auto complaints = document.complaints;
   if (complaints.empty()) complaints = scenarios::check_machine(document.machine.json, "machine");
   if (!complaints.empty()) throw description::ScenarioError(complaints);
@@ -87,7 +124,7 @@ json changed_machine(const json& machine, const std::string& path, const std::st
   changed["sources"][path] = by_hand;
   const std::string name = changed.value("name", "machine");
   if (path != "name" && !name.ends_with(changed_name)) changed["name"] = name + changed_name;
-  return changed;
+  return changed.get<description::MachineFile>();
 }
 
 bool is_changed(const json& machine) {

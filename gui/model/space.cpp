@@ -77,8 +77,15 @@ std::optional<double> number_of(const explore::PointRow& point, const std::strin
   return value.is_number() ? std::optional<double>(value.get<double>()) : std::nullopt;
 }
 
-void put_points(const SpacePoints& space, const QString& filter, bool only_front,
-                TextTable& table) {
+bool within(const explore::PointRow& point, const Ranges& ranges) {
+  return std::all_of(ranges.begin(), ranges.end(), [&point](const auto& range) {
+    const auto value = number_of(point, range.first);
+    return value && range.second.holds(*value);
+  });
+}
+
+void put_points(const SpacePoints& space, const QString& filter, bool only_front, TextTable& table,
+                const Ranges& ranges) {
   std::vector<QString> headers = {"Point", "Verdict"};
   for (const explore::ObjectiveRow& objective : space.space.objectives)
     headers.push_back(qt(objective.path));
@@ -87,7 +94,7 @@ void put_points(const SpacePoints& space, const QString& filter, bool only_front
   const QStringList words = filter.split(' ', Qt::SkipEmptyParts);
   std::vector<std::vector<Cell>> rows;
   for (const explore::PointRow& point : space.points) {
-    if (only_front && !point.front) continue;
+    if ((only_front && !point.front) || !within(point, ranges)) continue;
     std::vector<Cell> row = {
         number_cell(QString::number(point.number), static_cast<double>(point.number)),
         text_cell(point.front ? QString("front") : qt(point.verdict))};

@@ -5,6 +5,7 @@
 
 #include <QString>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,21 @@ nlohmann::json scenario_of_point(const std::string& database, const std::string&
 ///   Result  nothing where it has none, or no number
 std::optional<double> number_of(const explore::PointRow& point, const std::string& name);
 
+/// Values that are selected, both ends included.
+struct Range {
+  double from = 0, to = 0;
+  bool holds(double value) const { return value >= from && value <= to; }
+};
+/// By axis or objective.
+using Ranges = std::map<std::string, Range>;
+
+/// Whether a point lies in all of them; one without a number lies in none.
+bool within(const explore::PointRow& point, const Ranges& ranges);
+
 /// Points with their axes, objectives, verdicts and why they are not on the front.
 ///   filter  words that a row must hold
-void put_points(const SpacePoints& space, const QString& filter, bool only_front, TextTable& table);
+void put_points(const SpacePoints& space, const QString& filter, bool only_front, TextTable& table,
+                const Ranges& ranges = {});
 
 /// "512 points: 12 bounded, 400 simulated, 3 on the front; finished".
 QString counts_words(const SpacePoints& space);

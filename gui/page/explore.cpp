@@ -12,11 +12,14 @@
 #include <QThreadPool>
 #include <QVBoxLayout>
 
+#include <cmath>
+
 namespace spillway::gui {
 
 namespace {
 
 constexpr int look_again_ms = 1000;
+constexpr int brush_ms = 40;
 
 /// When the database was last written to: its file, or the journal beside it.
 qint64 written_at(const QString& database) {
@@ -45,6 +48,8 @@ ExplorePage::ExplorePage(Session& session, QWidget* parent) : Page(session, pare
   auto* split = new QSplitter(Qt::Vertical);
   chart_ = new Scatter;
   split->addWidget(chart_);
+  parallel_ = new Parallel;
+  split->addWidget(parallel_);
   view_ = table_view(&table_, "Points of the space");
   view_->setSortingEnabled(true);
   view_->horizontalHeader()->setSortIndicator(0, Qt::AscendingOrder);
@@ -53,6 +58,15 @@ ExplorePage::ExplorePage(Session& session, QWidget* parent) : Page(session, pare
   rows->addWidget(whole_, 1);
   again_.setInterval(look_again_ms);
   connect(&again_, &QTimer::timeout, this, &ExplorePage::read_again);
+  brushed_.setInterval(brush_ms);
+  brushed_.setSingleShot(true);
+  connect(parallel_, &Parallel::brushed, this, [this] {
+    if (!brushed_.isActive()) brushed_.start();
+  });
+  connect(&brushed_, &QTimer::timeout, this, [this] {
+    show_points();
+    show_chart();
+  });
   connect(&session_, &Session::database_changed, this, &ExplorePage::open);
   connect(chart_, &Scatter::chosen, this, [this](quint64 number) {
     for (int row = 0; row < table_.rowCount(); ++row)
@@ -144,19 +158,33 @@ void ExplorePage::take(SpacePoints space) {
     y_->setCurrentIndex(0);
   }
   words_->setText(counts_words(space_));
+  show_parallel();
   show_points();
   show_chart();
   Q_EMIT session_.status_changed();
 }
 
 void ExplorePage::show_points() {
-  put_points(space_, filter_->text(), only_front_->isChecked(), table_);
+  put_points(space_, filter_->text(), only_front_->isChecked(), table_, parallel_->ranges());
+}
+
+void ExplorePage::show_parallel() {
+  std::vector<Parallel::Line> lines;
+  lines.reserve(space_.points.size());
+  for (const explore::PointRow& point : space_.points) {
+    Parallel::Line line{{}, point.front, point.number};
+    for (const std::string& name : space_.numbers)
+      line.values.push_back(number_of(point, name).value_or(std::nan("")));
+    lines.push_back(std::move(line));
+  }
+  parallel_->set(space_.numbers, std::move(lines));
 }
 
 void ExplorePage::show_chart() {
   const std::string x = x_->currentText().toStdString(), y = y_->currentText().toStdString();
   std::vector<Scatter::Point> points;
   for (const explore::PointRow& point : space_.points) {
+    if (!within(point, parallel_->ranges())) continue;
     const auto across = number_of(point, x), upwards = number_of(point, y);
     if (across && upwards) points.push_back({*across, *upwards, point.front, point.number});
   }
@@ -165,6 +193,7 @@ void ExplorePage::show_chart() {
 
 void ExplorePage::choose(quint64 number) {
   chart_->select(number);
+  parallel_->select(number);
   const auto point = point_of(space_, number);
   open_->setEnabled(point && point->front);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gui/chart/parallel.hpp"
 #include "gui/chart/scatter.hpp"
 #include "gui/model/space.hpp"
 #include "gui/page/page.hpp"
@@ -14,8 +15,9 @@
 
 namespace spillway::gui {
 
-/// The points of a database of explorations, read again while it is filled: the front, a table, and
-/// why a point is not on the front. A point of the front opens in What-if.
+/// The points of a database of explorations, read again while it is filled: the front,
+/// parallel coordinates whose brushes select for all, a table, and why a point is not on the front.
+/// A point of the front opens in What-if.
 class ExplorePage : public Page {
   Q_OBJECT
 
@@ -25,7 +27,7 @@ class ExplorePage : public Page {
   QString command() const override;
   QString text() const override { return table_.as_text(); }
   QWidget* first_field() override { return view_; }
-  bool busy() const override { return reading_ || opening_ > 0; }
+  bool busy() const override { return reading_ || opening_ > 0 || brushed_.isActive(); }
 
  private:
   QWidget* tools();
@@ -34,6 +36,7 @@ class ExplorePage : public Page {
   void take(SpacePoints space);
   void show_points();
   void show_chart();
+  void show_parallel();
   void choose(quint64 number);
   void open_point(quint64 number);
 
@@ -41,6 +44,7 @@ class ExplorePage : public Page {
   TextTable table_;
   QTableView* view_;
   Scatter* chart_;
+  Parallel* parallel_;
   QComboBox *x_, *y_;
   QLineEdit* filter_;
   QCheckBox* only_front_;
@@ -48,6 +52,7 @@ class ExplorePage : public Page {
   QLabel *words_, *empty_;
   QWidget* whole_;
   QTimer again_;
+  QTimer brushed_;  ///< waits for the end of a drag's burst
   bool reading_ = false;
   int opening_ = 0;  ///< points whose scenarios are being read
   qint64 read_at_ = 0;

@@ -2,6 +2,7 @@
 // move of a slider.
 #include "gui/app/window.hpp"
 #include "gui/chart/palette.hpp"
+#include "gui/chart/parallel.hpp"
 #include "gui/chart/scatter.hpp"
 #include "gui/chart/timeline_paint.hpp"
 #include "gui/model/trace_file.hpp"
@@ -108,6 +109,30 @@ void scatter(benchmark::State& state) {
   }
 }
 BENCHMARK(scatter)->Unit(benchmark::kMillisecond);
+
+/// 100,000 points over six axes, a hundred of them on the front, while a brush moves.
+void parallel(benchmark::State& state) {
+  need_application();
+  Parallel chart;
+  chart.resize(1200, 400);
+  std::vector<Parallel::Line> lines;
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    Parallel::Line line{{}, i % 1000 == 0, i};
+    for (const std::uint64_t prime : {7919, 104'729, 611'953, 15'485, 32'452, 49'979})
+      line.values.push_back(static_cast<double>(i * prime % 99'991));
+    lines.push_back(std::move(line));
+  }
+  chart.set({"a", "b", "c", "d", "e", "f"}, lines);
+  QImage image(1200, 400, QImage::Format_ARGB32_Premultiplied);
+  double from = 0;
+  for (auto _ : state) {
+    from = from > 40'000 ? 0 : from + 1000;
+    chart.set_ranges({{"b", {from, from + 50'000}}});
+    QPainter painter(&image);
+    chart.paint(painter, QRect(0, 0, 1200, 400));
+  }
+}
+BENCHMARK(parallel)->Unit(benchmark::kMillisecond);
 
 /// The time that 95 of 100 do not exceed.
 double most_of(std::vector<double> times) {

@@ -147,6 +147,16 @@ TEST(MachineTable, ChangesANumberOfACopyAndSaysSo) {
   EXPECT_FALSE(table.flags(table.index(0, 0)) & Qt::ItemIsEditable);
 }
 
+TEST(MachineTable, WhatFollowsFromAChangedNumberFollowsFromItAgain) {
+  const json machine = scenarios::read_machine("workstation_2gpu");
+  const json copy = changed_machine(machine, "host.memory", "1 TiB");
+  EXPECT_EQ(machine["host"]["reserve"], "12.8 GiB");
+  EXPECT_EQ(copy["host"]["reserve"], "51.2 GiB");  // a twentieth of it
+  const json back = changed_machine(copy, "host.memory", "256 GiB");
+  EXPECT_EQ(back["host"]["reserve"], machine["host"]["reserve"]);
+  EXPECT_EQ(back["storage"], machine["storage"]);
+}
+
 TEST(MachineTable, RefusesWhatTheReaderOfMachinesRefuses) {
   const json machine = scenarios::read_machine("workstation_2gpu");
   EXPECT_ANY_THROW(changed_machine(machine, "storage.nvme.read", "3"));  // no unit
