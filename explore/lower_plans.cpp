@@ -15,10 +15,17 @@ namespace {
 
 constexpr double gib = 1ull << 30;
 
-/// The next lower power of 2, and lower by more than a thirtieth.
-Bytes next_lower(Bytes memory) {
-  const double own = 0.97 * static_cast<double>(memory.value()) / gib;
-  return Bytes(static_cast<std::uint64_t>(gib * std::exp2(std::floor(std::log2(own)))));
+/// What the next smaller host leaves, with a power of 2 of memory and the usual reserve, lower by
+/// more than a thirtieth: hosts are sold so, and what one of them plans a larger one plans too.
+Bytes next_smaller_host(Bytes usable) {
+  const double most = 0.97 * static_cast<double>(usable.value());
+  double memory = gib * std::exp2(std::ceil(std::log2(most / gib)) + 1);
+  const auto left = [&] {
+    const Bytes all(static_cast<std::uint64_t>(memory));
+    return Bytes(all.value() - std::min(all, description::default_host_reserve(all)).value());
+  };
+  while (static_cast<double>(left().value()) > most) memory /= 2;
+  return left();
 }
 
 std::string in_gib(Bytes bytes) {
@@ -60,8 +67,8 @@ void add_host_memory(const Scenario& scenario, const result::Result& best,
   const std::uint64_t reserve = host.memory.value() - usable;
   const std::uint64_t used = best.feasible() ? std::min(best.host.total, usable) : usable;
   if (used < std::uint64_t{1} << 20) return;
-  const Bytes next = next_lower(Bytes(used));
-  for (const Bytes lower : {next, next_lower(next)})
+  const Bytes next = next_smaller_host(Bytes(used));
+  for (const Bytes lower : {next, next_smaller_host(next)})
     add(
         scenario, "planned for " + in_gib(lower) + " of host memory",
         [&](auto& machine) { machine.host.memory = Bytes(lower.value() + reserve); }, plans);

@@ -271,6 +271,17 @@ TEST(LowerPlans, AFasterProcessorDoesNotHideTheRatesThatWereBetter) {
                      "machine.host.check_chained=58.4 GB/s", "machine.host.check_fused=388 GB/s"}});
 }
 
+/// Twice the host memory: +1.6 %, as the plan for what 16 GiB leave was in neither the plans for 32
+/// nor in those for powers of 2 below what they use.
+TEST(LowerPlans, MoreHostMemoryHasThePlansOfSmallerHosts) {
+  expect_no_slower(
+      {base("capuchin", "l40s_server", llama(896, 11, 32000),
+            {{"micro_batch", 12}, {"sequence", 7936}, {"precision", "fp32"}}),
+       {"machine.gpu.memory=80 GiB", "machine.gpu.count=1", "machine.host.memory=16 GiB",
+        "machine.storage.nvme.count=2", "strategy.pinned=exact", "training.fused_kernels=false"},
+       {"machine.host.memory=32 GiB"}});
+}
+
 /// Steps do not wait for these updates: at half the rate they come later, which is no better plan.
 TEST(LowerPlans, UpdatesThatComeLaterAreNone) {
   const auto scenario = scenarios::read_scenario(base("angel_ptm", "gaming_4090", "gpt2",
