@@ -1,7 +1,5 @@
 #include "explore/child.hpp"
 
-#include "explore/piped_child.hpp"
-
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -21,6 +21,9 @@ double seconds_since(std::chrono::steady_clock::time_point start);
 /// is written first, or the child would write it again.
 Child start_child(const std::function<std::string()>& work);
 
+/// start_child() for a text that comes piece by piece: `work` writes it into `pipe`.
+Child start_piped_child(const std::function<void(int pipe)>& work);
+
 /// Adds what the pipe has to `text`; false at its end.
 bool read_some(Child& child);
 

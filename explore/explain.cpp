@@ -180,7 +180,7 @@ void add_axes(const std::vector<AxisRow>& axes, const json& point, std::vector<S
 
 double number_of_name(const std::string& name, const json& result) {
   if (result_has(name)) return number_in(result, name);
-  const json* written = value_at(result.at("scenario"), name);
+  const json* written = scenarios::value_at(result.at("scenario"), name);
   return (written ? number_of(*written) : std::nullopt)
       .value_or(std::numeric_limits<double>::quiet_NaN());
 }

@@ -1,8 +1,6 @@
 #include "explore/fork_server.hpp"
 
 #include "explore/line_process.hpp"
-#include "explore/outcome_json.hpp"
-#include "explore/piped_child.hpp"
 #include "explore/reply.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"

@@ -2,7 +2,6 @@
 
 #include "explore/crew.hpp"
 #include "explore/lower_plans.hpp"
-#include "explore/outcome_json.hpp"
 #include "explore/runs_with.hpp"
 #include "reports/result/needs.hpp"
 #include "scenarios/description/bugs.hpp"

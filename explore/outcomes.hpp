@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -79,7 +80,16 @@ result::Result simulate(const Backend& backend, const description::Scenario& sce
 result::Result with_lower_plans(const Backend& backend, const description::Scenario& scenario,
                                 result::Result own, std::uint64_t& simulated);
 
-/// simulate() as JSON: {"result"}, {"errors"} or {"failure"}; throws nothing.
+/// simulate(); whatever it throws is the outcome.
+Outcome attempt(const Backend& backend, const description::Scenario& scenario,
+                const Effort& effort = {}, result::Trace* trace = nullptr);
+
+/// {"result"}, {"errors"} or {"failure"}.
+nlohmann::json outcome_json(const Outcome& outcome);
+/// Reads it.
+Outcome outcome_of(const nlohmann::json& json);
+
+/// attempt() as the text of outcome_json().
 std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
                          const Effort& effort = {});
 

@@ -17,16 +17,6 @@ namespace {
 
 constexpr std::uint64_t most_points = 1ull << 62;
 
-std::vector<std::string> steps_of(const std::string& path) {
-  std::vector<std::string> steps(1);
-  for (const char c : path)
-    if (c == '.')
-      steps.emplace_back();
-    else
-      steps.back() += c;
-  return steps;
-}
-
 /// The base as written, model and machine filled in, over what is default without a system.
 json whole_base(const scenarios::Space& space, std::optional<description::MachineFile>& machine) {
   json whole = description::Scenario{};
@@ -69,26 +59,6 @@ struct CoarseOrder {
 };
 
 }  // namespace
-
-const json* value_at(const json& document, const std::string& path) {
-  const json* at = &document;
-  for (const std::string& step : steps_of(path)) {
-    if (at->is_object()) {
-      const auto found = at->find(step);
-      if (found == at->end()) return nullptr;
-      at = &*found;
-    } else if (at->is_array()) {
-      const auto found = std::find_if(at->begin(), at->end(), [&](const json& item) {
-        return item.is_object() && item.value("name", "") == step;
-      });
-      if (found == at->end()) return nullptr;
-      at = &*found;
-    } else {
-      return nullptr;
-    }
-  }
-  return at;
-}
 
 std::optional<double> number_of(const json& value) {
   if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
@@ -150,7 +120,7 @@ void Points::add_condition(const scenarios::Condition& condition,
 
 std::optional<Points::Source> Points::source_of(const std::string& path) const {
   Source source;
-  const json* written = value_at(base_, path);
+  const json* written = scenarios::value_at(base_, path);
   const std::optional<double> base = written ? number_of(*written) : std::nullopt;
   for (std::size_t a = 0; a < space_.axes.size(); ++a) {
     bool sets = false;

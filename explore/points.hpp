@@ -74,9 +74,6 @@ class Points {
 void coarse_first(const Points& points, const std::vector<bool>& fast,
                   const std::function<bool(const Coordinates&)>& visit);
 
-/// The value behind a dotted path, list items by name; nullptr when there is none.
-const nlohmann::json* value_at(const nlohmann::json& document, const std::string& path);
-
 /// A number, a quantity in base units, or true and false as 1 and 0; nothing for the rest.
 std::optional<double> number_of(const nlohmann::json& value);
 

@@ -34,28 +34,6 @@ bool matches(const std::string& path, const std::string& pattern) {
          (pattern.ends_with(".") || path.ends_with(pattern));
 }
 
-/// The value at a dotted path, storages by name; nullptr when there is none.
-json* value_at(json& machine, const std::string& path) {
-  json* at = &machine;
-  std::size_t from = 0;
-  while (from <= path.size()) {
-    const std::size_t dot = std::min(path.find('.', from), path.size());
-    const std::string step = path.substr(from, dot - from);
-    if (at->is_array()) {
-      const auto item = std::find_if(at->begin(), at->end(), [&](const json& one) {
-        return one.is_object() && one.value("name", "") == step;
-      });
-      if (item == at->end()) return nullptr;
-      at = &*item;
-    } else {
-      if (!at->is_object() || !at->contains(step)) return nullptr;
-      at = &(*at)[step];
-    }
-    from = dot + 1;
-  }
-  return at;
-}
-
 json scaled(const json& value, double factor) {
   if (value.is_number()) {
     const double number = value.get<double>();
@@ -258,7 +236,7 @@ std::vector<SpreadGroup> open_groups(const MachineFile& machine) {
       for (const json& pattern : one.at("paths"))
         if (nobody_states(source) && matches(path, pattern.get<std::string>())) {
           json copy = written;
-          if (value_at(copy, path)) group.paths.push_back(path);
+          if (scenarios::value_at(copy, path)) group.paths.push_back(path);
           break;
         }
     if (!group.paths.empty()) groups.push_back(std::move(group));
@@ -271,7 +249,7 @@ MachineFile moved(const MachineFile& machine,
   json written = machine;
   for (const auto& [group, factor] : factors)
     for (const std::string& path : group.paths)
-      if (json* value = value_at(written, path)) *value = scaled(*value, factor);
+      if (json* value = scenarios::value_at(written, path)) *value = scaled(*value, factor);
   return written.get<MachineFile>();
 }
 

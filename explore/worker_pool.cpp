@@ -2,7 +2,6 @@
 
 #include "explore/child.hpp"
 #include "explore/fork_server.hpp"
-#include "explore/outcome_json.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>

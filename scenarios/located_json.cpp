@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 namespace spillway::scenarios {
@@ -315,6 +316,33 @@ void LocatedJson::put(const std::string& pointer, const LocatedJson& other) {
   value[json::json_pointer(pointer)] = other.value;
   for (const auto& [below_it, place] : other.values) values[pointer + below_it] = place;
   for (const auto& [below_it, place] : other.keys) keys[pointer + below_it] = place;
+}
+
+const json* value_at(const json& document, std::string_view path) {
+  const json* at = &document;
+  for (std::size_t from = 0; from <= path.size();) {
+    const std::size_t dot = std::min(path.find('.', from), path.size());
+    const std::string step(path.substr(from, dot - from));
+    if (at->is_object()) {
+      const auto found = at->find(step);
+      if (found == at->end()) return nullptr;
+      at = &*found;
+    } else if (at->is_array()) {
+      const auto found = std::find_if(at->begin(), at->end(), [&](const json& item) {
+        return item.is_object() && item.value("name", "") == step;
+      });
+      if (found == at->end()) return nullptr;
+      at = &*found;
+    } else {
+      return nullptr;
+    }
+    from = dot + 1;
+  }
+  return at;
+}
+
+json* value_at(json& document, std::string_view path) {
+  return const_cast<json*>(value_at(std::as_const(document), path));
 }
 
 LocatedJson located_at(const json& value, const Place& place) {

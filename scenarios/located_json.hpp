@@ -56,6 +56,9 @@ std::string pointer_to(const std::string& parent, std::string_view key);
 std::string parent_of(const std::string& pointer);
 /// "/storage/1/read" -> "storage[1].read".
 std::string dotted(const std::string& pointer);
+/// The value at a dotted path, items of a list by their `name`; nullptr where there is none.
+const nlohmann::json* value_at(const nlohmann::json& document, std::string_view path);
+nlohmann::json* value_at(nlohmann::json& document, std::string_view path);
 /// "strategy.optimizer.host_fill" -> "/strategy/optimizer/host_fill"; no list items.
 std::string pointer_of(std::string path);
 

@@ -2,7 +2,6 @@
 
 #include "answers/bound/bound.hpp"
 #include "answers/simulate/simulate.hpp"
-#include "explore/outcome_json.hpp"
 #include "explore/reply.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/bugs.hpp"

@@ -79,33 +79,17 @@ int put_machine(const json& machine, const QString& filter, TextTable& table) {
 
 namespace {
 
-/// The value at a dotted path, storages by name; nullptr where there is none.
-json* value_at(json& machine, const QStringList& path) {
-  json* at = &machine;
-  for (const QString& step : path) {
-    const std::string key = step.toStdString();
-    if (at->is_array()) {
-      const auto item = std::find_if(at->begin(), at->end(),
-                                     [&](const json& one) { return one.value("name", "") == key; });
-      if (item == at->end()) return nullptr;
-      at = &*item;
-    } else {
-      if (!at->is_object() || !at->contains(key)) return nullptr;
-      at = &(*at)[key];
-    }
-  }
-  return at;
-}
-
 /// Without what a reader fills in, as that may follow from the number that changes.
 json without_defaults(const json& machine) {
   json stated = machine;
   const json sources = machine.value("sources", json::object());
   for (const auto& [path, source] : sources.items()) {
     if (!source.get<std::string>().starts_with("default")) continue;
-    QStringList steps = qt(path).split('.');
-    const std::string last = steps.takeLast().toStdString();
-    if (json* parent = value_at(stated, steps); parent && parent->is_object()) parent->erase(last);
+    const std::size_t dot = path.rfind('.');
+    const std::string last = path.substr(dot + 1);
+    json* parent =
+        dot == std::string::npos ? &stated : scenarios::value_at(stated, path.substr(0, dot));
+    if (parent && parent->is_object()) parent->erase(last);
     stated["sources"].erase(path);
   }
   return stated;

@@ -1,5 +1,6 @@
 #include "gui/model/question.hpp"
 
+#include "reports/remedy_report.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/part_catalogue.hpp"
@@ -112,15 +113,6 @@ bool takes(const scenarios::HostPart& board, const PartsBox& box) {
     lanes += box.drives * drive->lanes;
   }
   return board.lanes == 0 || lanes <= board.lanes;
-}
-
-/// As a shell reads it.
-std::string shell_word(const std::string& word) {
-  constexpr auto plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 void put_box(Question& question, const json& machine) {
@@ -283,7 +275,8 @@ std::string command_of(const Question& question) {
   const bool in_words = question.model_config.is_null() && question.machine_file.is_null();
   std::string command = "spillway";
   if (question.searches() && in_words) {
-    for (const std::string& word : fit_arguments(question)) command += " " + shell_word(word);
+    for (const std::string& word : fit_arguments(question))
+      command += " " + reports::shell_word(word);
     return command;
   }
   return command + " simulate /dev/stdin <<'END'\n" + scenario_of(question).dump(2) + "\nEND";

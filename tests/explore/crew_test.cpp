@@ -5,25 +5,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
-#include <ctime>
+#include <thread>
 
 namespace spillway::explore {
 namespace {
 
-constexpr double long_enough_s = 60;
+using Seconds = std::chrono::duration<double>;
+using std::this_thread::sleep_for;
 
-void sleep_s(double seconds) {
-  timespec time{
-      static_cast<time_t>(seconds),
-      static_cast<long>(1e9 * (seconds - static_cast<double>(static_cast<long>(seconds))))};
-  ::nanosleep(&time, nullptr);
-}
+constexpr double long_enough_s = 60;
 
 TEST(Crew, GivesTextsByNumberWhateverFinishesFirst) {
   const auto pieces = in_children(5,
                                   [](std::size_t i) {
-                                    sleep_s(0.01 * static_cast<double>(5 - i));
+                                    sleep_for(Seconds(0.01 * static_cast<double>(5 - i)));
                                     return std::string(100'000 * i, 'x');  // more than a pipe holds
                                   },
                                   2, long_enough_s, {});
@@ -49,7 +46,7 @@ TEST(Crew, ACrashIsThatPiecesOwn) {
 TEST(Crew, EndsWhatTakesLongerThanItsLimit) {
   const auto pieces = in_children(1,
                                   [](std::size_t) {
-                                    sleep_s(long_enough_s);
+                                    sleep_for(Seconds(long_enough_s));
                                     return std::string("late");
                                   },
                                   1, 0.05, {});
@@ -76,7 +73,7 @@ TEST(Crew, IsAtWorkBesideItsOwnerAndEndsWithIt) {
                       const pid_t own = ::getpid();
                       EXPECT_EQ(::write(ends[1], &own, sizeof own),
                                 static_cast<ssize_t>(sizeof own));
-                      sleep_s(long_enough_s);
+                      sleep_for(Seconds(long_enough_s));
                       return std::string();
                     },
                     1, long_enough_s, {});

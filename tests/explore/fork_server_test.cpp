@@ -5,8 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
-#include <ctime>
+#include <thread>
 
 #include "explore/line_process.hpp"
 #include "explore/reply.hpp"
@@ -17,21 +18,17 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-constexpr double long_enough_s = 60;
+using Seconds = std::chrono::duration<double>;
+using std::this_thread::sleep_for;
 
-void sleep_s(double seconds) {
-  timespec time{
-      static_cast<time_t>(seconds),
-      static_cast<long>(1e9 * (seconds - static_cast<double>(static_cast<long>(seconds))))};
-  ::nanosleep(&time, nullptr);
-}
+constexpr double long_enough_s = 60;
 
 /// Does what the scenario says: {"sleep": seconds, "raise": signal}; tells its process first.
 void obey(const Request& request, int pipe) {
   Reply reply(request.id, pipe);
   reply.part("process", std::to_string(::getpid()),
              request.scenario.contains("tell") ? Told::now_and_at_the_end : Told::at_the_end);
-  sleep_s(request.scenario.value("sleep", 0.0));
+  sleep_for(Seconds(request.scenario.value("sleep", 0.0)));
   if (request.scenario.contains("raise")) ::raise(request.scenario["raise"].get<int>());
   reply.end();
 }
@@ -81,7 +78,7 @@ bool ends(pid_t process) {
       std::fclose(file);
     }
     if (state.empty() || state.find(") Z ") != std::string::npos) return true;
-    sleep_s(0.01);
+    sleep_for(Seconds(0.01));
   }
   return false;
 }
@@ -137,7 +134,7 @@ TEST(ForkServer, ALimitHoldsForAProcessThatHasAnsweredBefore) {
     return server.read();
   };
   EXPECT_TRUE(ask(1, 0, 0.2).contains("process"));
-  sleep_s(0.3);
+  sleep_for(Seconds(0.3));
   EXPECT_EQ(ask(2, 30, 0.2).at("failure"), over_limit);
   EXPECT_TRUE(ask(3, 0.4, 30).contains("process"));
 }
@@ -286,7 +283,7 @@ TEST(ForkServer, FinishesWhatItHasWhenRequestsEnd) {
 TEST(ForkServer, EndsQuietlyWhenNobodyReads) {
   Piped server;
   server.send(task(1, {{"sleep", long_enough_s}}));
-  sleep_s(0.1);
+  sleep_for(Seconds(0.1));
   server.end_reading();
   EXPECT_EQ(server.exit_code(), 0);
 }
@@ -303,7 +300,7 @@ TEST(ForkServer, ASlowReaderStopsNothing) {
     const AnswerRequest large = [](const Request& request, int pipe) {
       Reply reply(request.id, pipe);
       reply.part("text", json(std::string(4 << 20, 'x')).dump(), Told::at_the_end);
-      if (request.id == 2) sleep_s(long_enough_s);
+      if (request.id == 2) sleep_for(Seconds(long_enough_s));
       reply.end();
     };
     ForkServer(large, 2, long_enough_s, in[0], out[1]).run();
@@ -312,7 +309,7 @@ TEST(ForkServer, ASlowReaderStopsNothing) {
   ::close(in[0]);
   ::close(out[1]);
   write_all(in[1], task(1, json::object()).dump() + "\n" + task(2, json::object()).dump() + "\n");
-  sleep_s(0.3);
+  sleep_for(Seconds(0.3));
   write_all(in[1], "{\"cancel\": 2}\n");
   ::close(in[1]);
   std::string text;
