@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-namespace spillway::result {
+namespace spillway::result::control_test {
 namespace {
 
 using nlohmann::json;
@@ -65,4 +65,4 @@ TEST(Setting, OfNothingKnownIsEmpty) {
 }
 
 }  // namespace
-}  // namespace spillway::result
+}  // namespace spillway::result::control_test

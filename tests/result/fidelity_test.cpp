@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace spillway::result {
+namespace spillway::result::fidelity_test {
 namespace {
 
 JudgedFigure figure(const std::string& id, Verdict verdict, std::optional<double> error) {
@@ -72,4 +72,4 @@ TEST(Fidelity, ComesBackAsItWas) {
 }
 
 }  // namespace
-}  // namespace spillway::result
+}  // namespace spillway::result::fidelity_test

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-namespace spillway::result {
+namespace spillway::result::purpose_test {
 namespace {
 
 TEST(Purpose, HasANameOfItsOwnForEveryValue) {
@@ -38,4 +38,4 @@ TEST(Phase, IsNotFoundByAnyOtherName) {
 }
 
 }  // namespace
-}  // namespace spillway::result
+}  // namespace spillway::result::purpose_test

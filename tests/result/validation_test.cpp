@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace spillway::result {
+namespace spillway::result::validation_test {
 namespace {
 
 using testing::ElementsAre;
@@ -162,4 +162,4 @@ TEST(ValidationJson, ComesBackAsItWasAndReadsWhatAnOlderReleaseWrote) {
 }
 
 }  // namespace
-}  // namespace spillway::result
+}  // namespace spillway::result::validation_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace spillway::result {
+namespace spillway::result::what_if_test {
 namespace {
 
 /// 40 s a step, the GPU busy for 10 of them and the processor for none.
@@ -56,4 +56,4 @@ TEST(AddWhatIfs, LeaveStepsAloneThatDoNotWaitForUpdates) {
 }
 
 }  // namespace
-}  // namespace spillway::result
+}  // namespace spillway::result::what_if_test

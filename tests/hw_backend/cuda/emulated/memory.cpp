@@ -52,12 +52,12 @@ DeviceRange& device_range() {
   return *range;
 }
 
-struct Block {
+struct Allocation {
   std::size_t bytes;
   int device;  ///< -1: registered host memory
 };
 std::mutex mutex;
-std::map<const char*, Block> blocks;
+std::map<const char*, Allocation> blocks;
 std::size_t calls = 0;
 
 /// The first room for `bytes` on the device; null: none.
