@@ -9,7 +9,11 @@ namespace spillway::strategies {
 
 namespace {
 
+constexpr std::uint64_t settling_steps = 10;  // left out of a mean of steps that do not repeat
 constexpr std::uint64_t most_steps = 20;
+// Updates that no step waits for go round in cycles of some steps and a fraction: a mean over few
+// steps depends on where in a cycle it ends, by several per cent over 10 and by one over 20.
+constexpr std::uint64_t most_steps_beside_updates = 30;
 constexpr std::uint64_t longest_period = 9;  // must be seen twice
 constexpr double drift = 1e-3;               // relative; a steady schedule repeats to rounding
 
@@ -27,11 +31,14 @@ Steps::Steps(Machine& machine, const description::Scenario& scenario)
       barrier_(machine.scheduler(), machine.topology().ranks),
       ranks_(machine.topology().ranks),
       warmup_(scenario.run.warmup_steps),
-      measured_(std::max<std::uint64_t>(1, scenario.run.steps)) {
+      measured_(std::max<std::uint64_t>(1, scenario.run.steps)),
+      most_(most_steps) {
   const std::uint64_t staleness = scenario.strategy.optimizer.staleness;
   if (staleness != 0) at_least_warmup(2);  // the first step has no update beside it
-  if (staleness == description::any_staleness && machine.exact_time())
-    measured_ = std::max(measured_, most_steps / 2);
+  if (staleness == description::any_staleness && machine.exact_time()) {
+    measured_ = std::max(measured_, settling_steps);
+    most_ = most_steps_beside_updates;
+  }
 }
 
 void Steps::at_least_warmup(std::uint64_t steps) { warmup_ = std::max(warmup_, steps); }
@@ -62,9 +69,9 @@ bool Steps::go_on() {
   if (done < warmup_ + measured_) return true;
   first_measured_ = done + 1 - measured_;
   steady_ = !machine_.exact_time() || (measured_ == 1 && period_ == 1) || repeats();
-  if (steady_ || done < most_steps) return !steady_;
+  if (steady_ || done < most_) return !steady_;
   // the mean of many says more than that of the last few
-  first_measured_ = std::min(first_measured_, std::max(warmup_, done - most_steps / 2) + 1);
+  first_measured_ = std::min(first_measured_, std::max(warmup_, settling_steps) + 1);
   return false;
 }
 

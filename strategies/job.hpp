@@ -15,7 +15,7 @@ namespace spillway::strategies {
 
 /// Counts the steps of a run and lets all ranks begin each one together. Updates that no step waits
 /// for keep time of their own, of many steps: two steps that are alike say nothing about the next,
-/// and where time is exact at least ten are measured.
+/// and where time is exact at least ten are measured, and twenty of them when they never repeat.
 class Steps {
  public:
   Steps(Machine& machine, const description::Scenario& scenario);
@@ -38,7 +38,7 @@ class Steps {
 
   Machine& machine_;
   Barrier barrier_;
-  std::uint64_t ranks_, warmup_, measured_;
+  std::uint64_t ranks_, warmup_, measured_, most_;
   std::uint64_t period_ = 1;
   std::uint64_t begun_ = 0;  ///< steps begun, the set-up counted as step 0
   std::uint64_t arrived_ = 0;

@@ -1,6 +1,8 @@
 #include "strategies/job.hpp"
 #include "tests/strategies/machines.hpp"
 
+#include <cmath>
+
 namespace spillway::strategies {
 namespace {
 
@@ -85,6 +87,16 @@ TEST(Steps, BesideUpdatesOfTheirOwnPaceTwoThatAreAlikeAreNotEnough) {
   EXPECT_TRUE(taken.steady);
   // four rounds hold ten steps, and all of them must have been seen
   EXPECT_EQ(taken.recorded - taken.first_measured, 12u);
+}
+
+/// Rounds of 3.7 steps never repeat: where the mean begins and ends matters less with more of them.
+TEST(Steps, BesideUpdatesOfTheirOwnPaceTheMeanIsThatOfTwentyOfThirty) {
+  std::vector<double> rounds;
+  for (int i = 0; i < 40; ++i) rounds.push_back(1 + 0.3 * std::sin(2 * 3.14159265 * i / 3.7));
+  const Taken taken = take(1, 2, rounds, 0, 1, description::any_staleness);
+  EXPECT_EQ(taken.steps, 30);
+  EXPECT_FALSE(taken.steady);
+  EXPECT_EQ(taken.first_measured, 11u);
 }
 
 TEST(Steps, ScenarioMayAskForMoreThanTwenty) { EXPECT_EQ(take(5, 20, {1}).steps, 25); }
