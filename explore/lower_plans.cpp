@@ -224,6 +224,23 @@ void add_other_swaps(const LowerPlan& of, const result::Result& best,
       plans.push_back(of_bytes(of, "swaps " + in_gb(amount), Bytes(amount)));
 }
 
+/// A swap that the whole machine has time for, and no room: what slower drives or a slower GPU have
+/// time for, and less than it on a scale that is the same for each machine.
+void add_swaps_with_more_room(const LowerPlan& of, const result::Result& best,
+                              std::vector<LowerPlan>& plans) {
+  add(
+      of.scenario, "planned for half the rate of the drives",
+      [](auto& machine) { slow_down(machine, 1.0 / 2); }, plans);
+  add(
+      of.scenario, "planned for 1/2 of the rate of the GPU",
+      [](auto& machine) { slow_gpu(machine, 1.0 / 2); }, plans);
+  if (!best.plan.contains("least_bytes")) return;  // it ended before its plan was made
+  const auto least = best.plan.at("least_bytes").get<std::uint64_t>();
+  const auto most = best.plan.at("most_bytes").get<std::uint64_t>();
+  for (std::uint64_t more = most - least; more > (most - least) / 128; more /= 2)
+    plans.push_back(of_bytes(of, "swaps " + in_gb(least + more), Bytes(least + more)));
+}
+
 /// A GPU that stores do not keep up with, held to half its rate, and on down to where everything
 /// that can leave has left in time: with the budget of its own that it has there, and with
 /// everything stored. Where that is too little at the lowest rate, nothing fits.
@@ -305,6 +322,8 @@ std::vector<LowerPlan> lower_plans(const LowerPlan& plan, const result::Result& 
   }
   if (best.feasible() && part.policy == ActivationPolicy::swap && chooses_bytes)
     add_other_swaps(plan, best, plans);
+  if (!best.feasible() && part.policy == ActivationPolicy::swap && chooses_bytes)
+    add_swaps_with_more_room(plan, best, plans);
   if (part.policy == ActivationPolicy::tensor_cache && chooses_bytes)
     add_other_budgets(plan, best, plans);
   return plans;

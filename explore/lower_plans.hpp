@@ -27,7 +27,9 @@ struct LowerPlan {
 /// machine can do.
 ///   swap              other amounts: half and three quarters of what it swaps beyond the least,
 ///                     as much as goes to host memory, a quarter more; of the least, an eighth of
-///                     all; around one of ours an eighth less and more
+///                     all; around one of ours an eighth less and more. Where its own does not fit,
+///                     those of half the drives' and of half the GPU's rate, and all that can
+///                     leave, half of it, a quarter and so on, to a 64th
 ///   tensor cache      nothing stored, which is best where it fits; a quarter, half and three
 ///                     quarters of what it stores. Where its own budget does not fit, all; its
 ///                     own and all with the GPU held to a half of its rate, and so on down

@@ -198,8 +198,9 @@ class BestPlan {
       (best_.*peak).capacity = (own_.*peak).capacity;
       (best_.*peak).reserve = (own_.*peak).reserve;
     }
-    best_.notes.push_back(fmt::format("{}: faster here than the plan for all of the machine",
-                                      fmt::join(words_, ", ")));
+    best_.notes.push_back(fmt::format("{}: {} the plan for all of the machine",
+                                      fmt::join(words_, ", "),
+                                      own_.feasible() ? "faster here than" : "fits here, unlike"));
     return std::move(best_);
   }
 

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 /// Schedules that foresee their step decide differently on a better machine, and not always better:
 /// each of these got slower on one, by what stands beside it, as long as its own plan was the only
 /// one.
@@ -31,14 +33,15 @@ struct Better {
   std::vector<std::string> machine, upgrade;
 };
 
+/// Infinite where it does not fit.
 double step_s(const Better& one, bool upgraded, bool lower = true) {
   std::vector<std::string> overrides = one.machine;
   if (upgraded) overrides.insert(overrides.end(), one.upgrade.begin(), one.upgrade.end());
   if (!lower) overrides.push_back("strategy.plan.lower_limits=0");
-  return simulate(sim(), scenarios::read_scenario(one.base, overrides, known_systems(),
-                                                  strategies::unsupported)
-                             .scenario)
-      .step_time_s;
+  const result::Result result = simulate(
+      sim(), scenarios::read_scenario(one.base, overrides, known_systems(), strategies::unsupported)
+                 .scenario);
+  return result.feasible() ? result.step_time_s : std::numeric_limits<double>::infinity();
 }
 
 void expect_no_slower(const Better& one) {
@@ -280,6 +283,16 @@ TEST(LowerPlans, MoreHostMemoryHasThePlansOfSmallerHosts) {
        {"machine.gpu.memory=80 GiB", "machine.gpu.count=1", "machine.host.memory=16 GiB",
         "machine.storage.nvme.count=2", "strategy.pinned=exact", "training.fused_kernels=false"},
        {"machine.host.memory=32 GiB"}});
+}
+
+/// Drives twice as fast have time for two and a half times the swap, whose way back has no room.
+TEST(LowerPlans, FasterDrivesStillFit) {
+  expect_no_slower(
+      {base("lohan", "l40s_server", llama(1280, 13, 50257),
+            {{"micro_batch", 60}, {"sequence", 23808}, {"precision", "fp16_mixed"}}),
+       {"machine.gpu.memory=96 GiB", "machine.gpu.count=1", "machine.host.memory=128 GiB",
+        "machine.storage.nvme.count=3", "strategy.pinned=exact"},
+       {"machine.storage.nvme.read=13 GB/s", "machine.storage.nvme.write=6.8 GB/s"}});
 }
 
 /// Steps do not wait for these updates: at half the rate they come later, which is no better plan.

@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed);
   app.add_option("--first", options.first, "number of the first scenario");
   app.add_option("--scenarios", options.scenarios);
+  app.add_option("--system", options.system, "of those drawn, only those of this system");
   app.add_option("--limit", options.limit_s, "seconds of a scenario");
   app.add_option("--compare-of", options.compare_of,
                  "of so many that fit one is simulated on better machines too; 0: none");

@@ -74,6 +74,7 @@ class Sweep {
       Draft drawn = draft(options_.seed, number, attempt);
       auto scenario = resolve(drawn, &counts_.refused);
       if (!scenario) continue;
+      if (!options_.system.empty() && scenario->strategy.system != options_.system) return;
       if (is_too_large(drawn, *scenario))
         ++counts_.too_large;
       else

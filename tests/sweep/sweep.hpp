@@ -9,6 +9,7 @@ namespace spillway::sweep {
 
 struct Options {
   std::uint64_t seed = 1, first = 0, scenarios = 100;
+  std::string system;   ///< the others are drawn and left out; "": all
   double limit_s = 30;  ///< of a scenario
   std::uint64_t compare_of =
       8;  ///< of so many that fit one is held against better machines; 0: none
