@@ -1,10 +1,12 @@
 #include "cli/common.hpp"
 
+#include "hw_backend/storage/descriptor.hpp"
 #include "reports/table.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -19,11 +21,6 @@ namespace spillway::cli {
 
 nlohmann::json errors_json(const std::vector<description::Complaint>& complaints) {
   return {{"errors", complaints}};
-}
-
-void refuse(const std::string& path, std::string message, std::string hint) {
-  throw description::ScenarioError(
-      {{"command line", 0, 0, path, std::move(message), std::move(hint)}});
 }
 
 const explore::Backend& simulator() {
@@ -67,6 +64,14 @@ void add_set(CLI::App& verb, std::vector<std::string>& overrides, const std::str
   verb.add_option("--set", overrides, help + " (repeatable)")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
+}
+
+void add_device(CLI::App& verb, std::string& wish) {
+  verb.add_option("--device", wish,
+                  "what computes: cuda, or host, which plays GPUs on the processor (default: "
+                  "auto, cuda where there is one)")
+      ->check(CLI::IsMember({"auto", "cuda", "host"}))
+      ->type_name("auto|cuda|host");
 }
 
 CLI::Validator count_with_suffix() {
@@ -133,6 +138,35 @@ void require_writable(const std::string& option, const std::string& path) {
   if (!may || fs::is_directory(status) || status.type() == fs::file_type::none)
     refuse(option, "\"" + path + "\" cannot be written",
            "name a file in a folder that you may write to");
+}
+
+namespace {
+
+constexpr auto allow_raw = "--allow-raw";
+
+std::string read_line(int terminal) {
+  std::string line;
+  char letter = 0;
+  while (::read(terminal, &letter, 1) == 1) {
+    if (letter == '\n') return line;
+    line += letter;
+  }
+  refuse(allow_raw, "nobody typed the serial number", "nothing was written; run again and type it");
+}
+
+}  // namespace
+
+std::string ask_at_terminal(const std::string& text) {
+  const bool is_terminal = isatty(STDIN_FILENO) == 1;
+  const hw_backend::Descriptor terminal(is_terminal ? dup(STDIN_FILENO)
+                                                    : open("/dev/tty", O_RDWR | O_CLOEXEC));
+  if (!terminal)
+    refuse(allow_raw, "the serial number has to be typed at a terminal, and there is none",
+           "run it in a terminal; nothing was written");
+  if (write(terminal.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    refuse(allow_raw, "the terminal cannot show what would be overwritten",
+           "run it in another terminal");
+  return read_line(terminal.get());
 }
 
 }  // namespace spillway::cli

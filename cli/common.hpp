@@ -22,10 +22,7 @@ inline constexpr int no_answer = 3;
 /// {"errors": [...]} as FORMATS has it.
 nlohmann::json errors_json(const std::vector<description::Complaint>& complaints);
 
-/// A complaint about one word of the command line.
-///   path    the option: "--on"
-///   Throws  ScenarioError
-[[noreturn]] void refuse(const std::string& path, std::string message, std::string hint);
+using description::refuse;
 
 /// SimMachine, from its plugin. Bugs that simulations end with are noticed.
 const explore::Backend& simulator();
@@ -48,6 +45,14 @@ void print(const std::string& text);
 
 /// `--set path=value`, repeatable, one value each, so that what follows can be a file.
 void add_set(CLI::App& verb, std::vector<std::string>& overrides, const std::string& help);
+
+/// `--device auto|cuda|host`
+void add_device(CLI::App& verb, std::string& wish);
+
+/// Shows `text` and reads a line at the terminal: standard input when it is one, else the one that
+/// controls the process. An answer from a file or a pipe is none.
+///   Throws  ScenarioError: nobody can answer
+std::string ask_at_terminal(const std::string& text);
 
 /// For CLI::Option::transform: "60M" is 60000000; K, M, B or G, and T are 10 to the 3, 6, 9 and 12.
 CLI::Validator count_with_suffix();

@@ -48,6 +48,15 @@ void print_reasons(explore::Store& store, std::int64_t space, Form form) {
   print(reports::reasons_report(reasons, reports::screen_of(stdout)));
 }
 
+void print_repriced(explore::Store& store, std::int64_t space,
+                    const std::vector<scenarios::Offer>& offers, Form form) {
+  const answer::RepricedFront front = answers::repriced(store, space, offers);
+  if (form == Form::table)
+    return print(reports::repriced_report(front, reports::screen_of(stdout)));
+  if (form == Form::json) return print_json(front);
+  print_csv(rows_of(front));
+}
+
 void print_explanation(explore::Store& store, std::int64_t space, std::uint64_t number, Form form,
                        double limit_s) {
   Monitor monitor("simulating the next steps", limit_s);

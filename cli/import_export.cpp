@@ -32,7 +32,7 @@ void deliver(const nlohmann::json& json, const std::string& output,
 }
 
 void add_output(CLI::App& verb, Options& options) {
-  verb.add_option("-o,--output", options.output, "file to write; default: standard output");
+  verb.add_option("-o,--out,--output", options.output, "file to write; default: standard output");
   verb.add_flag("--json", options.json, "errors as JSON too; the answer always is");
 }
 

@@ -153,7 +153,7 @@ void add_lifetimes(CLI::App& app) {
   verb->add_option("--rank", options->rank, "pipeline stage; default: 0");
   verb->add_flag("--roofline", options->roofline,
                  "throughput over ideal against the migration rate of a GPU");
-  verb->add_option("-o,--output", options->output, "profile to write, its kernels beside it");
+  verb->add_option("-o,--out,--output", options->output, "profile to write, its kernels beside it");
   verb->add_flag("--json", options->json, "the answer as JSON");
   add_set(*verb, options->overrides, "override one value of the scenario");
   verb->footer(

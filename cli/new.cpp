@@ -69,7 +69,7 @@ void add_new(CLI::App& app) {
       ->capture_default_str();
   verb->add_option("--system", options->system, "a name that spillway systems lists")
       ->capture_default_str();
-  verb->add_option("-o,--output", options->output, "file to write; default: standard output");
+  verb->add_option("-o,--out,--output", options->output, "file to write; default: standard output");
   verb->footer("Example:\n  spillway new --model qwen2.5-7b --machine workstation_2gpu");
   verb->callback([options] { write_new(*options); });
 }

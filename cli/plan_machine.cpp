@@ -81,7 +81,7 @@ void add_plan_machine(CLI::App& plan) {
       ->check(CLI::PositiveNumber);
   verb->add_option("--most", options->question.most, "simulations at most before the answer stands")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--out", options->out, "where the scenario of the answer is written");
+  verb->add_option("-o,--out", options->out, "where the scenario of the answer is written");
   verb->add_option("--machine-out", options->machine_out,
                    "where the machine file of the answer is written");
   add_set(*verb, options->question.overrides, "override one value of all that is tried");

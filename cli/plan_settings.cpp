@@ -88,7 +88,7 @@ void add_plan_settings(CLI::App& plan) {
       ->required();
   add_plan_options(*verb, *options);
   add_batch_options(*verb, *options);
-  verb->add_option("--out", options->out,
+  verb->add_option("-o,--out", options->out,
                    "where the best scenario is written; beside it, as .ds_config.json, the fastest "
                    "that DeepSpeed can run");
   verb->add_option("--nvme-path", options->deepspeed.nvme_path,

@@ -1,9 +1,7 @@
-#include "hw_backend/probe/probe.hpp"
+#include "answers/server/probe.hpp"
 
 #include "cli/common.hpp"
-#include "cli/devices.hpp"
 #include "cli/verbs.hpp"
-#include "hw_backend/cuda/gds.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/probe/smart_log.hpp"
 #include "hw_backend/storage/disk_counts.hpp"
@@ -18,52 +16,12 @@ namespace spillway::cli {
 
 namespace {
 
-using hw_backend::Measurement;
-using hw_backend::Unit;
-
 struct Options {
   hw_backend::ProbeOptions probe;
   std::vector<std::string> directories;
   std::string out, device = "auto";
   bool json = false, yes = false;
 };
-
-const char* name_of(Unit unit) {
-  switch (unit) {
-    case Unit::bytes:
-      return "bytes";
-    case Unit::bytes_per_second:
-      return "bytes_per_s";
-    case Unit::flops_per_second:
-      return "flops_per_s";
-    case Unit::params_per_second:
-      return "params_per_s";
-    case Unit::seconds:
-      return "s";
-    case Unit::share:
-      return "share";
-  }
-  return "";
-}
-
-answer::Measurement plain(const Measurement& measured) {
-  return {measured.path,  measured.what, name_of(measured.unit), measured.median,
-          measured.least, measured.most, measured.runs};
-}
-
-answer::Probe answer_of(const hw_backend::Probed& probed, const DeviceChoice& device) {
-  answer::Probe answer;
-  answer.machine = probed.machine;
-  answer.device = probed.device;
-  answer.device_why = device.why;
-  answer.bytes_written = probed.bytes_written;
-  answer.warnings = probed.warnings;
-  for (const Measurement& each : probed.measurements) answer.measurements.push_back(plain(each));
-  for (const hw_backend::ProductRate& each : probed.products)
-    answer.products.push_back({plain(each.flops_per_s), each.shape.rows, each.shape.columns,
-                               each.shape.inner, std::string(hw_backend::to_string(each.type))});
-  return answer;
-}
 
 /// A line that is drawn over again on standard error, where that is a terminal.
 class ProgressBar {
@@ -125,41 +83,27 @@ std::string next_command(const std::string& out, bool storage) {
                  : "  spillway machine " + out + "\n";
 }
 
-/// Host devices are the probe's own; CUDA devices say what memory they have.
-DeviceChoice use_devices(const std::string& wish, hw_backend::ProbeOptions& probe) {
-  DeviceNeeds needs;
-  needs.wish = wish;
-  const DeviceChoice choice = choose_device(needs, cuda_here());
-  probe.open_device = make_device(choice);
-  if (!choice.cuda()) return choice;
-  const DeviceMemory each = memory_of_devices(choice, probe.devices);
-  probe.device_memory = each.memory;
-  probe.device_context = each.context;
-  probe.gpudirect = hw_backend::gds_missing().empty();
-  return choice;
-}
-
 void probe(Options options) {
   for (const std::string& directory : options.directories)
     options.probe.directories.emplace_back(directory);
   const bool keeps = !options.json || !options.out.empty();
   if (options.out.empty()) options.out = "this_machine.json";
   if (keeps) require_writable("--out", options.out);
-  const DeviceChoice device = use_devices(options.device, options.probe);
+  const answers::DeviceChoice device = answers::choose_probe_device(options.device, options.probe);
   announce(options);
   const hw_backend::InterruptGuard interruptible;
-  const hw_backend::Probed probed = [&] {
+  const answer::Probe answer = [&] {
     const ProgressBar bar(true);
-    return hw_backend::probe(options.probe,
-                             [&](double share, const std::string& what) { bar.show(share, what); });
+    return answers::probe(options.probe, device,
+                          [&](double share, const std::string& what) { bar.show(share, what); });
   }();
-  for (const std::string& warning : probed.warnings) warn(warning);
-  if (keeps) write_file(options.out, nlohmann::json(probed.machine).dump(2) + "\n");
-  const answer::Probe answer = answer_of(probed, device);
+  for (const std::string& warning : answer.warnings) warn(warning);
+  if (keeps) write_file(options.out, answer.machine.dump(2) + "\n");
   if (options.json) return print_json(answer);
   print(reports::probe_report(answer, reports::screen_of(stdout)) + "\n");
-  print("Machine file: " + options.out + ". Try it:\n" +
-        next_command(options.out, !probed.machine.storage.empty()));
+  print(
+      "Machine file: " + options.out + ". Try it:\n" +
+      next_command(options.out, !answer.machine.value("storage", nlohmann::json::array()).empty()));
 }
 
 }  // namespace
@@ -170,7 +114,7 @@ void add_probe(CLI::App& app) {
       app.add_subcommand("probe", "measures this machine and writes a machine file for it");
   verb->add_option("directories", options->directories, "a directory on each drive to measure")
       ->type_name("DIR");
-  verb->add_option("--out", options->out,
+  verb->add_option("-o,--out", options->out,
                    "machine file (default: this_machine.json; with --json: none)");
   verb->add_option("--name", options->probe.name, "name of the machine (default: the computer's)");
   add_device(*verb, options->device);

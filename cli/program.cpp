@@ -107,20 +107,27 @@ void add_version(CLI::App& app) {
 description::Complaint usage_complaint(const CLI::App& app, const CLI::ParseError& error) {
   description::Complaint complaint{"command line",       0, 0, "", plainer(error.what()),
                                    "see spillway --help"};
-  const std::vector<CLI::App*> chosen = app.get_subcommands();
-  const CLI::App& verb = chosen.empty() ? app : *chosen.front();
-  if (!chosen.empty()) complaint.hint = "see spillway " + verb.get_name() + " --help";
+  const CLI::App* verb = &app;
+  std::string words = "spillway";
+  while (!verb->get_subcommands().empty()) {
+    verb = verb->get_subcommands().front();
+    words += " " + verb->get_name();
+  }
+  complaint.hint = "see " + words + " --help";
+  const std::vector<std::string> verbs = verbs_of(*verb);
   const std::vector<std::string> extra = app.remaining(true);
   if (extra.empty()) {
-    if (chosen.empty())
-      complaint.message = "a verb is missing: " + fmt::format("{}", fmt::join(verbs_of(app), ", "));
+    if (!verbs.empty())
+      complaint.message = fmt::format("a verb is missing: {}", fmt::join(verbs, ", "));
     return complaint;
   }
-  const std::string& word = extra.front();
-  const bool option = word.starts_with("-");
-  if (!option && !chosen.empty()) return complaint;
-  complaint.message = (option ? "no option \"" : "no verb \"") + word + "\"";
-  complaint.hint = did_you_mean(word, option ? options_of(verb) : verbs_of(app)) + complaint.hint;
+  const auto is_option = [](const std::string& word) { return word.starts_with("-"); };
+  const auto option = std::find_if(extra.begin(), extra.end(), is_option);
+  if (option == extra.end() && verbs.empty()) return complaint;
+  const bool no_option = option != extra.end();
+  const std::string& word = no_option ? *option : extra.front();
+  complaint.message = (no_option ? "no option \"" : "no verb \"") + word + "\"";
+  complaint.hint = did_you_mean(word, no_option ? options_of(*verb) : verbs) + complaint.hint;
   return complaint;
 }
 

@@ -181,7 +181,7 @@ void add_report(CLI::App& app) {
           "a scenario; a result or validation that --json printed; sweep.db:17, a point of "
           "the front of an exploration; several stand side by side")
       ->required();
-  verb->add_option("--out", options->out, "the file of HTML to write")
+  verb->add_option("-o,--out", options->out, "the file of HTML to write")
       ->type_name("FILE")
       ->required();
   add_set(*verb, options->overrides, "override one value in all of them");

@@ -86,6 +86,45 @@ Table reasons_table(const answer::Reasons& reasons) {
   return table;
 }
 
+Table repriced_table(const answer::RepricedFront& found) {
+  Table table;
+  table.columns.push_back({"point", Align::right, 0});
+  for (const std::string& axis : found.axes) table.columns.push_back({axis, Align::left, 28});
+  for (const std::string& path : found.objectives)
+    if (path != "price_usd") table.columns.push_back({objective_title(path), Align::right, 0});
+  table.columns.push_back({"price now", Align::right, 0});
+  table.columns.push_back({"price then", Align::right, 0});
+  for (const auto& [point, price_usd, old_price_usd] : found.front) {
+    auto& cells = table.rows.emplace_back();
+    cells.emplace_back(view::plain(static_cast<double>(point.number)));
+    for (const std::string& axis : found.axes)
+      cells.emplace_back(axis_text(point.point.value(axis, json())));
+    for (const std::string& path : found.objectives)
+      if (path != "price_usd")
+        cells.emplace_back(objective_text(path, point.objectives.value(path, json())));
+    cells.emplace_back(view::dollars(price_usd));
+    cells.emplace_back(view::dollars(old_price_usd));
+  }
+  return table;
+}
+
+/// What the answer leaves out.
+Text reservations(const answer::RepricedFront& found) {
+  Text text =
+      filled("{} points fulfil the constraints at these prices", {view::count(found.points)});
+  if (found.joined > 0) text += filled(", {} of them only now", {view::count(found.joined)});
+  text += ".";
+  if (found.unknown > 0)
+    text += filled(" {} are left out, whose constraints name what the database does not hold.",
+                   {view::count(found.unknown)});
+  if (found.pruned > 0)
+    text += filled(
+        " {} were pruned at the old prices and never simulated: exploring with the same --price "
+        "looks at them.",
+        {view::count(found.pruned)});
+  return text;
+}
+
 }  // namespace
 
 Document front_document(const answer::Front& front) {
@@ -117,6 +156,17 @@ Document groups_document(const answer::Groups& groups) {
 
 std::string groups_report(const answer::Groups& groups, const Screen& screen) {
   return to_text(groups_document(groups), screen) + (groups.points.empty() ? "\n" : "");
+}
+
+Document repriced_document(const answer::RepricedFront& front) {
+  Document document;
+  document.title = front.space + " at other prices";
+  document.add(repriced_table(front));
+  return document.add(view::Paragraph{" " + reservations(front)}, true);
+}
+
+std::string repriced_report(const answer::RepricedFront& front, const Screen& screen) {
+  return to_text(repriced_document(front), screen);
 }
 
 Document reasons_document(const answer::Reasons& reasons) {

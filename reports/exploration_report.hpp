@@ -20,6 +20,10 @@ std::string groups_report(const answer::Groups& groups, const Screen& screen);
 view::Document reasons_document(const answer::Reasons& reasons);
 std::string reasons_report(const answer::Reasons& reasons, const Screen& screen);
 
+/// `--price`: the front at other prices, and what that leaves out.
+view::Document repriced_document(const answer::RepricedFront& front);
+std::string repriced_report(const answer::RepricedFront& front, const Screen& screen);
+
 /// `spillway explore explain`: the point, what each next step would bring, and which brings most.
 view::Document explanation_document(const answer::Explanation& explanation);
 std::string explanation_report(const answer::Explanation& explanation, const Screen& screen);

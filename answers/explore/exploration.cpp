@@ -1,5 +1,6 @@
 #include "answers/explore/exploration.hpp"
 
+#include "explore/reprice.hpp"
 #include "reports/result/reading.hpp"
 
 #include <fmt/format.h>
@@ -9,16 +10,12 @@
 
 namespace spillway::answers {
 
+using description::refuse;
 using explore::PointRow;
 using explore::SpaceRow;
 using nlohmann::json;
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& path, std::string message, std::string hint) {
-  throw description::ScenarioError(
-      {{"command line", 0, 0, path, std::move(message), std::move(hint)}});
-}
 
 std::string shown(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
@@ -165,6 +162,26 @@ answer::Reasons reasons(explore::Store& store, std::int64_t number) {
     if (++group.count == 1) group.example = point;
   }
   for (auto& [unused, group] : groups) answer.groups.push_back(std::move(group));
+  return answer;
+}
+
+answer::RepricedFront repriced(explore::Store& store, std::int64_t number,
+                               const std::vector<scenarios::Offer>& offers) {
+  if (scenarios::hourly_overrides(offers).size() == offers.size())
+    refuse("--price", "gpu_hour and kwh are no prices of a machine",
+           "spillway simulate --tokens says what a run costs with them");
+  const SpaceRow space = space_row(store, number);
+  const explore::Repriced found = explore::reprice(store, space, offers);
+  if (found.prices == 0 && found.points > 0)
+    refuse("--price", "no machine of the space has one of these parts at a price of its own", "");
+  answer::RepricedFront answer{space.name,   space.axes,    {},           found.points,
+                               found.joined, found.unknown, found.pruned, {}};
+  for (const explore::ObjectiveRow& one : space.objectives) answer.objectives.push_back(one.path);
+  for (const explore::RepricedPoint& point : found.front)
+    answer.front.push_back({plain(point.row), point.price_usd, point.old_usd});
+  std::stable_sort(
+      answer.front.begin(), answer.front.end(),
+      [](const auto& one, const auto& other) { return one.price_usd < other.price_usd; });
   return answer;
 }
 

@@ -3,6 +3,7 @@
 #include "explore/explain.hpp"
 #include "explore/store/store.hpp"
 #include "reports/answer/exploration.hpp"
+#include "scenarios/offers.hpp"
 
 #include <string>
 
@@ -18,10 +19,14 @@ answer::Groups groups(explore::Store& store, std::int64_t space, const std::stri
 /// Why were the other points not accepted?
 answer::Reasons reasons(explore::Store& store, std::int64_t space);
 
+/// Which points are best at other prices, with the old price beside the new one?
+///   Throws  ScenarioError: offers for none of the parts, or no stored result
+answer::RepricedFront repriced(explore::Store& store, std::int64_t space,
+                               const std::vector<scenarios::Offer>& offers);
+
 /// Why is a point of the front what it is? What each next step would bring is simulated.
 ///   Throws  ScenarioError: no such point, one that is not on the front, or one whose result
-///   another
-///           version of the program wrote and this one cannot read
+///           another version of the program wrote and this one cannot read
 answer::Explanation explain(const explore::Backend& backend, explore::Store& store,
                             std::int64_t space, std::uint64_t number);
 

@@ -130,6 +130,47 @@ void from_json(const json& in, Reasons& reasons) {
   read(in, "groups", reasons.groups);
 }
 
+void to_json(json& out, const RepricedPoint& at) {
+  out = {{"number", at.point.number}, {"key", at.point.key},
+         {"point", at.point.point},   {"objectives", at.point.objectives},
+         {"price_usd", at.price_usd}, {"old_price_usd", at.old_price_usd}};
+}
+
+void from_json(const json& in, RepricedPoint& at) {
+  from_json(in, at.point);
+  read(in, "price_usd", at.price_usd);
+  read(in, "old_price_usd", at.old_price_usd);
+}
+
+void to_json(json& out, const RepricedFront& front) {
+  out = {{"schema", "spillway/answer/repriced/1"},
+         {"space", front.space},
+         {"axes", front.axes},
+         {"objectives", front.objectives},
+         {"points", front.points},
+         {"joined", front.joined},
+         {"unknown", front.unknown},
+         {"pruned", front.pruned},
+         {"front", front.front}};
+}
+
+void from_json(const json& in, RepricedFront& front) {
+  require_schema(in, "answer/repriced");
+  front = {};
+  read(in, "space", front.space);
+  read(in, "axes", front.axes);
+  read(in, "objectives", front.objectives);
+  read(in, "points", front.points);
+  read(in, "joined", front.joined);
+  read(in, "unknown", front.unknown);
+  read(in, "pruned", front.pruned);
+  read(in, "front", front.front);
+}
+
+std::vector<json> rows_of(const RepricedFront& front) {
+  return {front.front.begin(), front.front.end()};
+}
+
 void to_json(json& out, const NextStep& step) {
   out = {{"change", step.words},
          {"system", step.system},

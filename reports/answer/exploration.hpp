@@ -70,6 +70,24 @@ struct Reasons {
   std::vector<ReasonGroup> groups;
 };
 
+/// A point of the front at other prices.
+struct RepricedPoint {
+  Point point;  ///< its objectives are those at the new prices; without its result
+  double price_usd = 0, old_price_usd = 0;
+};
+
+/// `--price`: what a search says at other prices. Nothing is simulated, since times and memory do
+/// not depend on prices.
+struct RepricedFront {
+  std::string space;
+  std::vector<std::string> axes, objectives;
+  std::uint64_t points = 0;   ///< that fulfil the constraints at the new prices
+  std::uint64_t joined = 0;   ///< of them, those that did not at the old ones
+  std::uint64_t unknown = 0;  ///< left out: a constraint names what the database does not hold
+  std::uint64_t pruned = 0;   ///< by bounds at the old prices: nobody knows what they are now
+  std::vector<RepricedPoint> front;  ///< the cheapest first
+};
+
 /// A change of a scenario and what it would bring.
 struct NextStep {
   std::string words;    ///< "one more drive of nvme", "memascend, micro-batch 8 x 8"
@@ -88,20 +106,25 @@ struct Explanation {
   std::vector<NextStep> steps;  ///< that somebody would take from it, simulated
 };
 
-// Schemas: spillway/answer/front/1, groups/1, reasons/1, explain/1. Reading, as in simulation.hpp,
-// takes what an older release wrote and throws ScenarioError.
+// Schemas: spillway/answer/front/1, groups/1, reasons/1, repriced/1, explain/1. Reading, as in
+// simulation.hpp, takes what an older release wrote and throws ScenarioError.
 void to_json(nlohmann::json& json, const Front& front);
 void from_json(const nlohmann::json& json, Front& front);
 void to_json(nlohmann::json& json, const Groups& groups);
 void from_json(const nlohmann::json& json, Groups& groups);
 void to_json(nlohmann::json& json, const Reasons& reasons);
 void from_json(const nlohmann::json& json, Reasons& reasons);
+void to_json(nlohmann::json& json, const RepricedFront& front);
+void from_json(const nlohmann::json& json, RepricedFront& front);
 void to_json(nlohmann::json& json, const Explanation& explanation);
 void from_json(const nlohmann::json& json, Explanation& explanation);
 
 /// Points as `explore show --best-per` and `--why` print them with --json: an array of {"number",
 /// "key", "point", "verdict", "reason", "objectives", "front"}.
 std::vector<nlohmann::json> rows_of(const std::vector<Point>& points);
+/// Points as `explore show --price` prints them: an array of {"number", "key", "point",
+/// "objectives", "price_usd", "old_price_usd"}.
+std::vector<nlohmann::json> rows_of(const RepricedFront& front);
 /// A line of `explore show --csv` each: the result, its axes as `point.<axis>`, key and number.
 std::vector<nlohmann::json> rows_of(const Front& front);
 

@@ -31,6 +31,10 @@ std::string all_lines(const std::vector<Complaint>& complaints) {
 ScenarioError::ScenarioError(std::vector<Complaint> complaints)
     : std::runtime_error(all_lines(complaints)), complaints_(std::move(complaints)) {}
 
+void refuse(const std::string& path, std::string message, std::string hint) {
+  throw ScenarioError({{"command line", 0, 0, path, std::move(message), std::move(hint)}});
+}
+
 namespace {
 
 constexpr const char* bug_words = "a bug of spillway: ";

@@ -31,6 +31,11 @@ class ScenarioError : public std::runtime_error {
 /// "file:line:column: path: message; hint", without the parts that are unknown.
 std::string to_string(const Complaint& complaint);
 
+/// A complaint about one word of the command line.
+///   path    the option: "--on"
+///   Throws  ScenarioError
+[[noreturn]] void refuse(const std::string& path, std::string message, std::string hint);
+
 /// A device or the operating system refused: call, code name and device (exit 3).
 class DeviceError : public std::runtime_error {
  public:

@@ -194,6 +194,10 @@ TEST(Answers, AreReadWithDefaultsAndAnotherVersionIsNamed) {
   expect_readable(Front{space(), {point()}}, "front");
   expect_readable(Groups{space(), "training.micro_batch", {point()}}, "groups");
   expect_readable(Reasons{space(), {point()}, {{2, point()}}}, "reasons");
+  expect_readable(
+      RepricedFront{
+          "boxes", {"training.micro_batch"}, {"price_usd"}, 9, 2, 1, 4, {{point(), 3800, 4100}}},
+      "repriced");
   expect_readable(explanation(), "explain");
   expect_readable(model(), "model");
   expect_readable(probe(), "probe");

@@ -122,6 +122,8 @@ TEST(Answers, OfExplorationsAreThoseOfTheirSchemas) {
                       "answer_points"),
               "")
         << which;
+  EXPECT_EQ(refused(answer_of(place, "explore show r.db --price dram=3 --json"), "answer_repriced"),
+            "");
 }
 
 TEST(Answers, OfTheOtherVerbsAreThoseOfTheirSchemas) {

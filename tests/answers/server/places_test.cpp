@@ -1,9 +1,9 @@
-#include "cli/server.hpp"
+#include "answers/server/places.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace spillway::cli {
+namespace spillway::answers {
 namespace {
 
 using description::MachineFile;
@@ -121,4 +121,4 @@ TEST(WithoutMachineText, NamesTheMachineInsteadOfItsJson) {
 }
 
 }  // namespace
-}  // namespace spillway::cli
+}  // namespace spillway::answers

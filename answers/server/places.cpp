@@ -1,12 +1,12 @@
-#include "cli/server.hpp"
-
-#include "cli/common.hpp"
+#include "answers/server/places.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
 
-namespace spillway::cli {
+namespace spillway::answers {
+
+using description::refuse;
 
 namespace {
 
@@ -122,4 +122,4 @@ std::vector<description::Complaint> without_machine_text(
   return complaints;
 }
 
-}  // namespace spillway::cli
+}  // namespace spillway::answers

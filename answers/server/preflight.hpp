@@ -1,13 +1,13 @@
 #pragma once
 
-#include "cli/server.hpp"
+#include "answers/server/places.hpp"
 #include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
 
 #include <optional>
 
 /// What a run for real will take of this server, said and checked before it starts.
-namespace spillway::cli {
+namespace spillway::answers {
 
 /// Memory that a run adds to this process, by the prediction.
 struct MemoryNeed {
@@ -53,4 +53,4 @@ void require_memory(const MemoryNeed& need, std::uint64_t usable);
 std::optional<std::string> shared_disk(const std::vector<Place>& places,
                                        const description::MachineFile& machine);
 
-}  // namespace spillway::cli
+}  // namespace spillway::answers

@@ -1,13 +1,14 @@
-#include "cli/devices.hpp"
+#include "answers/server/devices.hpp"
 
-#include "cli/common.hpp"
 #include "hw_backend/cuda/gds_engine.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <future>
 
-namespace spillway::cli {
+namespace spillway::answers {
+
+using description::refuse;
 
 namespace {
 
@@ -53,14 +54,6 @@ void warm_up(hw_backend::Device& device) {
 }
 
 }  // namespace
-
-void add_device(CLI::App& verb, std::string& wish) {
-  verb.add_option("--device", wish,
-                  "what computes: cuda, or host, which plays GPUs on the processor (default: "
-                  "auto, cuda where there is one)")
-      ->check(CLI::IsMember({"auto", "cuda", "host"}))
-      ->type_name("auto|cuda|host");
-}
 
 CudaHere cuda_here() { return {hw_backend::cuda_devices, hw_backend::gds_missing}; }
 
@@ -129,4 +122,4 @@ decltype(hw_backend::RealRunOptions::around_engine) around_engine(const DeviceCh
   };
 }
 
-}  // namespace spillway::cli
+}  // namespace spillway::answers

@@ -1,4 +1,4 @@
-#include "cli/preflight.hpp"
+#include "answers/server/preflight.hpp"
 
 #include "hw_backend/storage/disk_counts.hpp"
 #include "hw_backend/storage/store_directory.hpp"
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <map>
 
-namespace spillway::cli {
+namespace spillway::answers {
 
 namespace {
 
@@ -149,4 +149,4 @@ std::optional<std::string> shared_disk(const std::vector<Place>& places,
   return std::nullopt;
 }
 
-}  // namespace spillway::cli
+}  // namespace spillway::answers

@@ -1,7 +1,6 @@
-#include "cli/validation_plan.hpp"
+#include "answers/server/validation_plan.hpp"
 
-#include "cli/common.hpp"
-#include "cli/preflight.hpp"
+#include "answers/server/preflight.hpp"
 #include "hw_backend/arithmetic/execute.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/probe/probe.hpp"
@@ -15,7 +14,9 @@
 #include <algorithm>
 #include <optional>
 
-namespace spillway::cli {
+namespace spillway::answers {
+
+using description::refuse;
 
 namespace {
 
@@ -26,13 +27,13 @@ using description::Scenario;
 using description::ScenarioError;
 
 /// The scenario's storages and ranks, whatever its own machine and system can do.
-Scenario outline(const ValidateOptions& options) {
-  std::vector<std::string> overrides = options.overrides;
+Scenario outline(const ValidateQuestion& question) {
+  std::vector<std::string> overrides = question.overrides;
   for (const char* other :
        {"machine.nodes=1", "machine.gpu.count=1024", "machine.host.slots.card=10000",
         "machine.host.lanes=0", "strategy={\"system\": \"resident\"}"})
     overrides.push_back(other);
-  return scenarios::read_scenario(std::filesystem::path(options.scenario), overrides,
+  return scenarios::read_scenario(std::filesystem::path(question.scenario), overrides,
                                   explore::known_systems())
       .scenario;
 }
@@ -53,16 +54,19 @@ MachineFile for_ranks(MachineFile server, const Scenario& outline, bool gpudirec
 }
 
 /// The resolved scenario on that machine.
-///   warn  and its warnings on standard error
-Scenario on_machine(const ValidateOptions& options, const MachineFile& machine, bool warn) {
-  std::vector<std::string> overrides = options.overrides;
+///   warn  hears its warnings
+Scenario on_machine(const ValidateQuestion& question, const MachineFile& machine,
+                    const std::function<void(const std::string&)>& warn = {}) {
+  std::vector<std::string> overrides = question.overrides;
   overrides.push_back("machine=" + nlohmann::json(machine).dump());
-  if (options.compares()) overrides.push_back("run.checkpoint=true");
+  if (question.compares()) overrides.push_back("run.checkpoint=true");
   try {
-    if (warn) return read(options.scenario, overrides).scenario;
-    return scenarios::read_scenario(std::filesystem::path(options.scenario), overrides,
-                                    explore::known_systems(), strategies::unsupported)
-        .scenario;
+    scenarios::Resolved resolved =
+        scenarios::read_scenario(std::filesystem::path(question.scenario), overrides,
+                                 explore::known_systems(), strategies::unsupported);
+    if (warn)
+      for (const std::string& warning : resolved.warnings) warn(warning);
+    return std::move(resolved.scenario);
   } catch (const ScenarioError& error) {
     throw ScenarioError(without_machine_text(error.complaints(), machine.name));
   }
@@ -70,7 +74,7 @@ Scenario on_machine(const ValidateOptions& options, const MachineFile& machine, 
 
 /// The scenario with its own machine's numbers for the places: what is wrong with it shows before
 /// anything is measured.
-Scenario provisional(const ValidateOptions& options, const Scenario& outline,
+Scenario provisional(const ValidateQuestion& question, const Scenario& outline,
                      const std::vector<Place>& places) {
   MachineFile machine = outline.machine;
   machine.storage.clear();
@@ -83,18 +87,18 @@ Scenario provisional(const ValidateOptions& options, const Scenario& outline,
   }
   std::erase_if(machine.sources,
                 [](const auto& each) { return each.first.starts_with("storage."); });
-  return on_machine(options, for_ranks(std::move(machine), outline, true, true), false);
+  return on_machine(question, for_ranks(std::move(machine), outline, true, true));
 }
 
 /// Complaints come before anything is measured.
-void require_possible(const ValidateOptions& options, const Scenario& scenario) {
-  if (!options.allow_raw.empty() && scenario.strategy.io_engine != IoEngine::direct)
+void require_possible(const ValidateQuestion& question, const Scenario& scenario) {
+  if (!question.allow_raw.empty() && scenario.strategy.io_engine != IoEngine::direct)
     refuse("--allow-raw", "this io_engine writes files, and a raw device has none",
            "--set strategy.io_engine=direct");
   if (scenario.run.io_bench)
     refuse("run.io_bench", "it trains nothing that could be compared",
            "spillway simulate shows it; spillway probe measures drives");
-  if (options.synthetic) return;
+  if (question.synthetic) return;
   const strategies::Prepared prepared = strategies::prepare(scenario);
   try {
     hw_backend::require_support(prepared.model, prepared.program.workload);
@@ -107,11 +111,11 @@ void require_possible(const ValidateOptions& options, const Scenario& scenario) 
 }
 
 /// What the probe warns of goes to `notes`.
-MachineFile measured_machine(const ValidateOptions& options, const std::vector<Place>& places,
+MachineFile measured_machine(const ValidateQuestion& question, const std::vector<Place>& places,
                              const DeviceChoice& device, const Scenario& scenario,
-                             std::vector<std::string>& notes) {
+                             const ValidateTalk& talk, std::vector<std::string>& notes) {
   hw_backend::ProbeOptions probe;
-  if (options.compares() ||
+  if (question.compares() ||
       device.cuda())  // a host's cores are not timed on a model they only emulate
     probe.products = hw_backend::products_of(strategies::prepare(scenario).program);
   probe.open_device = make_device(device);
@@ -124,7 +128,7 @@ MachineFile measured_machine(const ValidateOptions& options, const std::vector<P
     probe.directories.push_back(place.path);
   }
   probe.quick = true;
-  say(options,
+  talk.say(
       fmt::format("Measuring this machine for some 20 s; at most {} are written to each "
                   "directory.\n",
                   reports::human_bytes(static_cast<double>(hw_backend::probe_writes(probe)))));
@@ -153,28 +157,25 @@ std::vector<std::string> clear(const std::vector<Place>& places) {
 
 }  // namespace
 
-void say(const ValidateOptions& options, const std::string& text) {
-  std::fputs(text.c_str(), options.json ? stderr : stdout);
-  std::fflush(options.json ? stderr : stdout);
-}
-
-Plan make_plan(const ValidateOptions& options, const hw_backend::BlockLayer& layer, Gates& gates) {
-  const Scenario asked = outline(options);
+ValidationPlan plan_validation(const explore::Backend& backend, const ValidateQuestion& question,
+                               const ValidateTalk& talk, const hw_backend::BlockLayer& layer,
+                               Gates& gates) {
+  const Scenario asked = outline(question);
   std::vector<std::string> names;
   for (const description::StorageSpec& storage : asked.machine.storage)
     names.push_back(storage.name);
-  Plan plan;
-  plan.places = read_places(options.on, names, !options.allow_raw.empty());
-  gates = raw_gates(layer, plan.places, options.allow_raw);
+  ValidationPlan plan;
+  plan.places = read_places(question.on, names, !question.allow_raw.empty());
+  gates = raw_gates(layer, plan.places, question.allow_raw);
   std::optional<MachineFile> profile;
-  if (!options.profile.empty()) profile = scenarios::read_machine(options.profile);
-  const Scenario possible = provisional(options, asked, plan.places);
-  require_possible(options, possible);
+  if (!question.profile.empty()) profile = scenarios::read_machine(question.profile);
+  const Scenario possible = provisional(question, asked, plan.places);
+  require_possible(question, possible);
   std::optional<MachineFile> pace;
-  if (!options.pace.empty()) pace = scenarios::read_machine(options.pace);
+  if (!question.pace.empty()) pace = scenarios::read_machine(question.pace);
   const bool gds = possible.strategy.io_engine == IoEngine::gds;
-  plan.device = choose_device({options.device, pace.has_value(),
-                               profile && profile->gpu.shares_host, gds, options.synthetic},
+  plan.device = choose_device({question.device, pace.has_value(),
+                               profile && profile->gpu.shares_host, gds, question.synthetic},
                               cuda_here());
 
   plan.notes = clear(plan.places);
@@ -185,7 +186,7 @@ Plan make_plan(const ValidateOptions& options, const hw_backend::BlockLayer& lay
                     asked.parallel.ranks(), devices));
   MachineFile server =
       profile ? std::move(*profile)
-              : measured_machine(options, plan.places, plan.device, possible, plan.notes);
+              : measured_machine(question, plan.places, plan.device, possible, talk, plan.notes);
   server = with_places(std::move(server), plan.places, profile.has_value());
   if (const auto shared = shared_disk(plan.places, server)) plan.notes.push_back(*shared);
   server = with_device_memory(std::move(server), plan.device, asked.parallel.ranks());
@@ -193,13 +194,13 @@ Plan make_plan(const ValidateOptions& options, const hw_backend::BlockLayer& lay
   const bool computes =
       possible.strategy.optimizer.device == description::OptimizerDevice::near_storage;
   plan.machine = for_ranks(std::move(server), asked, gds, computes);
-  plan.scenario = on_machine(options, plan.machine, true);
+  plan.scenario = on_machine(question, plan.machine, talk.warn);
   plan.prepared = strategies::prepare(plan.scenario);
   plan.scenario = strategies::resolve_automatic(plan.scenario, plan.prepared);
-  plan.predicted = explore::simulate(simulator(), plan.scenario,
-                                     options.trace_file.empty() ? nullptr : &plan.trace);
+  plan.predicted =
+      explore::simulate(backend, plan.scenario, talk.keep_traces ? &plan.trace : nullptr);
   size_storages(plan.scenario, plan.predicted);
   return plan;
 }
 
-}  // namespace spillway::cli
+}  // namespace spillway::answers

@@ -8,7 +8,7 @@
 #include <vector>
 
 /// This server as the machine of a scenario.
-namespace spillway::cli {
+namespace spillway::answers {
 
 /// A storage of the scenario and where it lies on this server.
 struct Place {
@@ -39,4 +39,4 @@ description::MachineFile paced_as(description::MachineFile server,
 std::vector<description::Complaint> without_machine_text(
     std::vector<description::Complaint> complaints, const std::string& name);
 
-}  // namespace spillway::cli
+}  // namespace spillway::answers

@@ -1,4 +1,4 @@
-#include "cli/preflight.hpp"
+#include "answers/server/preflight.hpp"
 
 #include "hw_backend/storage/disk_counts.hpp"
 #include "scenarios/description/errors.hpp"
@@ -8,7 +8,7 @@
 
 #include <filesystem>
 
-namespace spillway::cli {
+namespace spillway::answers {
 namespace {
 
 using testing::ElementsAre;
@@ -136,4 +136,4 @@ TEST(SharedDisk, IsSaidWhereTheMachineFileDoesNotKnowIt) {
 }
 
 }  // namespace
-}  // namespace spillway::cli
+}  // namespace spillway::answers

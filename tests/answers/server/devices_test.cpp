@@ -1,10 +1,10 @@
-#include "cli/devices.hpp"
+#include "answers/server/devices.hpp"
 
 #include "scenarios/description/errors.hpp"
 
 #include <gmock/gmock.h>
 
-namespace spillway::cli {
+namespace spillway::answers {
 namespace {
 
 using testing::AllOf;
@@ -107,4 +107,4 @@ TEST(AroundEngine, IsThereForGpuDirectStorageOnCudaDevicesAlone) {
 }
 
 }  // namespace
-}  // namespace spillway::cli
+}  // namespace spillway::answers

@@ -4,13 +4,8 @@
 #include "hw_backend/real_run.hpp"
 #include "scenarios/description/machine_file.hpp"
 
-#include <CLI/CLI.hpp>
-
 /// What computes in a real run: CUDA devices or the host in their place.
-namespace spillway::cli {
-
-/// `--device auto|cuda|host`
-void add_device(CLI::App& verb, std::string& wish);
+namespace spillway::answers {
 
 /// What of a run decides about its devices.
 struct DeviceNeeds {
@@ -65,4 +60,4 @@ description::MachineFile with_device_memory(description::MachineFile machine,
 decltype(hw_backend::RealRunOptions::around_engine) around_engine(const DeviceChoice& choice,
                                                                   bool gds);
 
-}  // namespace spillway::cli
+}  // namespace spillway::answers

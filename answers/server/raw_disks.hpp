@@ -1,21 +1,17 @@
 #pragma once
 
-#include "cli/server.hpp"
+#include "answers/server/places.hpp"
 #include "hw_backend/raw_device/raw_device.hpp"
 
 #include <functional>
 #include <map>
 
 /// Disks without a file system: asked for, shown, typed, and held for a run.
-namespace spillway::cli {
+namespace spillway::answers {
 
 /// Shows `text` to a person and reads one line of an answer, without its end.
 ///   Throws  ScenarioError: nobody can answer
 using Ask = std::function<std::string(const std::string& text)>;
-
-/// At the terminal: standard input when it is one, else the one that controls the process. An
-/// answer from a file or a pipe is none.
-std::string ask_at_terminal(const std::string& text);
 
 /// Raw devices by the position of their place.
 using Gates = std::map<std::size_t, hw_backend::RawGate>;
@@ -34,4 +30,4 @@ Gates raw_gates(const hw_backend::BlockLayer& layer, const std::vector<Place>& p
 RawDisks open_raw_disks(Gates gates, const std::vector<hw_backend::ProjectedWear>& wear,
                         const Ask& ask);
 
-}  // namespace spillway::cli
+}  // namespace spillway::answers
