@@ -5,10 +5,14 @@
 #include "explore/evolution/evolution.hpp"
 #include "explore/scenario_key.hpp"
 #include "explore/sobol.hpp"
+#include "scenarios/document.hpp"
 
+#include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -35,6 +39,11 @@ constexpr double beat_every_s = 1;
 std::string host_name() {
   char name[256] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+/// Whether there is a process of that number, whosever.
+bool is_running(std::int64_t process) {
+  return ::kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM;
 }
 
 /// A point that its bounds did not rule out.
@@ -311,7 +320,22 @@ SpaceRow row_of(const scenarios::Space& space) {
     row.objectives.push_back({objective.path, objective.smaller});
   for (const scenarios::Condition& constraint : space.constraints)
     row.constraints.push_back(constraint.text);
+  row.base = scenarios::standing_alone(scenarios::assemble(space.base, {}));
   return row;
+}
+
+void refuse_while_filled(Store& store, const std::string& database) {
+  for (const SpaceRow& space : store.spaces()) {
+    const std::optional<RunRow> run = store.run(space.space);
+    if (!run || run->ended || run->silent_s > silent_after_s) continue;
+    const bool here = run->host == host_name();
+    if (here && (run->process == ::getpid() || !is_running(run->process))) continue;
+    throw description::ScenarioError(
+        {{database, 0, 0, "",
+          fmt::format("process {} of {} is filling it: {} of {} points of \"{}\" so far",
+                      run->process, run->host, run->done, run->points, space.name),
+          "wait for it, end it with Ctrl-C, or name another file"}});
+  }
 }
 
 Exploration explore(const Backend& backend, const Points& points, const std::string& database,
@@ -325,9 +349,11 @@ Exploration explore(const Backend& backend, const Points& points, const std::str
   if (!options.workers.empty()) {
     WorkerPool workers(options.workers, {jobs, false, options.silence_s, options.notice});
     Store store(database, Database::Access::write);
+    refuse_while_filled(store, database);
     return run(store, workers);
   }
   Store store(database, Database::Access::write);
+  refuse_while_filled(store, database);
   const AroundFork around = {[&store] { store.close(); }, [&store] { store.open(); }};
   WorkerPool own({own_worker(backend, jobs, options.limit_s, around)}, {jobs});
   return run(store, own);
