@@ -15,7 +15,6 @@
 #include "strategies/numerics.hpp"
 
 #include <fmt/format.h>
-#include <iostream>
 #include <memory>
 #include <sstream>
 
@@ -45,15 +44,6 @@ void announce(const ValidateOptions& options, const Plan& plan) {
   require_room(plan.places, file_need(plan.scenario, plan.predicted));
   require_memory(memory, hw_backend::usable_memory());
   hw_backend::check_limits(memory.locked, 0);
-}
-
-/// Under what was announced; so that a person, or a program for one, may still say no.
-void ask_to_start(const ValidateOptions& options) {
-  if (!options.ask) return;
-  say(options, "Type yes to start: ");
-  std::string typed;
-  std::getline(std::cin, typed);
-  if (typed != "yes") refuse("--ask", "nothing was run, since nobody typed yes", "");
 }
 
 /// The serial number of each raw disk is typed again, under what it will lose.
@@ -230,7 +220,7 @@ void validate(ValidateOptions options) {
   Plan plan = make_plan(options, layer, gates);
   if (!plan.predicted.feasible()) return answer(options, not_run(options, plan));
   announce(options, plan);
-  ask_to_start(options);
+  if (options.ask) require_yes(options.json ? stderr : stdout);
   const RawDisks disks = open_disks(plan, std::move(gates));
   const hw_backend::InterruptGuard interruptible;
   hw_backend::RealRun run = run_plan(options, plan, disks);
