@@ -259,11 +259,17 @@ void Parallel::draw_axis(QPainter& painter, const QRect& inside, std::size_t axi
   };
   painter.drawText(QRectF(x - width / 2, inside.top() - 24, width, 16), Qt::AlignCenter,
                    elided(dimension.title, width));
-  painter.setPen(quiet_text(palette()));
   const double label = std::min(axis == 0 ? 66. : room - 14, 110.);
-  for (const Tick& tick : ticks_of(dimension, values, dimension.of_words() ? 15 : 36))
-    painter.drawText(QRectF(x - label - 6, values.pixel(tick.value) - 8, label, 16),
-                     Qt::AlignRight | Qt::AlignVCenter, elided(tick.text, label));
+  QColor ground = palette().color(QPalette::Base);
+  ground.setAlpha(190);  // lines may cross what is written
+  painter.setPen(quiet_text(palette()));
+  for (const Tick& tick : ticks_of(dimension, values, dimension.of_words() ? 15 : 36)) {
+    const QString text = elided(tick.text, label);
+    const int wide = painter.fontMetrics().horizontalAdvance(text);
+    const QRectF place(x - wide - 6, values.pixel(tick.value) - 8, wide, 16);
+    painter.fillRect(place, ground);
+    painter.drawText(place, Qt::AlignRight | Qt::AlignVCenter, text);
+  }
   draw_brush(painter, inside, axis);
 }
 

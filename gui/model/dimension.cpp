@@ -54,7 +54,7 @@ QString title_of(const std::string& path) {
     return "drives of " + name;
   if (const QString part = inside("machine.prices_usd.", ""); !part.isEmpty())
     return "price of " + QString(part).replace('_', ' ');
-  for (const char* folder : {"strategy.", "training.", "machine."})
+  for (const char* folder : {"strategy.", "training.", "machine.", "run."})
     if (const QString rest = inside(folder, ""); !rest.isEmpty())
       return QString(rest).replace('.', ' ').replace('_', ' ');
   return qt(reports::objective_title(path));
