@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <thread>
@@ -41,9 +42,15 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-/// Whether there is a process of that number, whosever.
+/// Whether a process of that number is at work, whosever: one that has ended has its number until
+/// somebody asks how.
 bool is_running(std::int64_t process) {
-  return ::kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM;
+  if (::kill(static_cast<pid_t>(process), 0) != 0 && errno != EPERM) return false;
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(") ");
+  return name_end == std::string::npos || text.compare(name_end + 2, 1, "Z") != 0;
 }
 
 /// A point that its bounds did not rule out.

@@ -259,6 +259,13 @@ TEST(Explore, RefusesADatabaseThatAnotherProcessFills) {
   EXPECT_THROW(explored.run(moody("none"), everything), description::ScenarioError);
   filled_by(host, ::getppid(), true);
   EXPECT_TRUE(explored.run(moody("none"), everything).finished);
+  const pid_t killed = ::fork();
+  if (killed == 0) ::_exit(0);
+  siginfo_t how;  // it has ended, and nobody was told how yet
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(killed), &how, WEXITED | WNOWAIT), 0);
+  filled_by(host, killed, false);
+  EXPECT_TRUE(explored.run(moody("none"), everything).finished);
+  ::waitpid(killed, nullptr, 0);
   filled_by(host, (1 << 22) + 1, false);  // beyond the largest number of a process
   EXPECT_TRUE(explored.run(moody("none"), everything).finished);
 }
