@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <set>
 #include <string_view>
 
@@ -126,6 +127,14 @@ void write_file(const std::string& path, const std::string& text) {
   std::remove(temporary.c_str());
   errno = reason;
   fail_to_write(path);
+}
+
+void require_yes(std::FILE* to) {
+  std::fputs("Type yes to start: ", to);
+  std::fflush(to);
+  std::string typed;
+  std::getline(std::cin, typed);
+  if (typed != "yes") refuse("--ask", "nothing was run, since nobody typed yes", "");
 }
 
 void require_writable(const std::string& option, const std::string& path) {

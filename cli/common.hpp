@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,12 @@ scenarios::Resolved read(const std::string& file, const std::vector<std::string>
 /// Prints `json` indented, with a line end.
 void print_json(const nlohmann::json& json);
 void print(const std::string& text);
+
+/// Under what was announced: waits for a line "yes", so that a person, or a program for one, may
+/// still say no.
+///   to      standard output or standard error
+///   Throws  ScenarioError
+void require_yes(std::FILE* to);
 
 /// `--set path=value`, repeatable, one value each, so that what follows can be a file.
 void add_set(CLI::App& verb, std::vector<std::string>& overrides, const std::string& help);

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 namespace spillway::cli {
@@ -38,6 +39,7 @@ struct Options {
   std::uint64_t slurm = 0;
   std::string silence = "30s";
   bool count = false, json = false, simulate_all = false, srun = false;
+  bool ask = false, progress = false;
   std::string mpirun;
 };
 
@@ -74,9 +76,6 @@ double time_of(const std::string& option, const std::string& text) {
   return static_cast<double>(parsed.value);
 }
 
-/// It beats each second, where the machine is not busy otherwise.
-constexpr double silent_after_s = 10;
-
 /// "2/8": the third of eight.
 void read_shard(const std::string& text, explore::ExploreOptions& into) {
   if (text.empty()) return;
@@ -96,34 +95,36 @@ explore::Search search_of(const std::string& name) {
   return name == "nsga2" ? explore::Search::nsga2 : explore::Search::exhaustive;
 }
 
-/// A line that is drawn over again on standard error, where that is a terminal.
+/// On standard error: in a terminal a line that is drawn over again, else, where they are asked
+/// for, lines that begin with "progress: ".
 class ProgressLine {
  public:
-  explicit ProgressLine(std::uint64_t points) : points_(points), shown_(isatty(STDERR_FILENO)) {}
+  ProgressLine(std::uint64_t points, bool lines)
+      : points_(points), terminal_(isatty(STDERR_FILENO)), shown_(terminal_ || lines) {}
   ~ProgressLine() {
-    if (shown_) std::fputs("\r\x1b[K", stderr);
+    if (terminal_) std::fputs("\r\x1b[K", stderr);
   }
   ProgressLine(const ProgressLine&) = delete;
 
   void show(const explore::Progress& progress) {
     if (!shown_ || progress.seconds < next_s_) return;
-    next_s_ = progress.seconds + 0.2;
+    next_s_ = progress.seconds + (terminal_ ? 0.2 : 1);
     const double rate = static_cast<double>(progress.done) / std::max(progress.seconds, 1e-9);
     const double left =
         static_cast<double>(points_ - std::min(points_, progress.done)) / std::max(rate, 1e-9);
     std::string text =
-        fmt::format("{} of {} points, {} simulated, {} pruned, {}/s, {} left, front ",
+        fmt::format("{} of {} points, {} simulated, {} pruned, {}/s, {} left, front {}",
                     reports::human_count(progress.done), reports::human_count(points_),
                     reports::human_count(progress.counts.simulated),
                     reports::human_count(progress.counts.pruned), reports::human_number(rate),
-                    reports::human_time(left));
-    text += std::to_string(progress.front->points().size());
-    std::fputs(("\r" + text + "\x1b[K").c_str(), stderr);
+                    progress.done == 0 ? "unknown time" : reports::human_time(left),
+                    progress.front->points().size());
+    std::fputs((terminal_ ? "\r" + text + "\x1b[K" : "progress: " + text + "\n").c_str(), stderr);
   }
 
  private:
   std::uint64_t points_;
-  bool shown_;
+  bool terminal_, shown_;
   double next_s_ = 0;
 };
 
@@ -199,6 +200,48 @@ explore::ExploreOptions how_of(const Options& options) {
   return how;
 }
 
+/// "Writes r.db, which is not there yet."
+std::string writes_words(const scenarios::Space& space, const std::string& file) {
+  std::error_code unknown;  // what cannot be looked at is refused when it is opened
+  const std::string path = std::filesystem::absolute(file, unknown).lexically_normal().string();
+  const std::string beside = " Beside it are " + std::filesystem::path(path).filename().string() +
+                             "-wal and -shm while it runs.";
+  if (!std::filesystem::exists(file, unknown) || std::filesystem::file_size(file, unknown) == 0)
+    return "Writes " + path + ", which is not there yet." + beside;
+  explore::Store store(file, explore::Database::Access::read);
+  explore::refuse_while_filled(store, file);
+  const std::string id = explore::row_of(space).id;
+  for (const explore::SpaceRow& row : store.spaces()) {
+    if (row.id != id) continue;
+    const auto run = store.run(row.space);
+    const std::string known =
+        run ? fmt::format(", which has {} of {} points", reports::human_count(run->done),
+                          reports::human_count(run->points))
+            : "";
+    return "Goes on in " + path + known + (row.finished ? "; it is finished." : ".") + beside;
+  }
+  return "Adds this space to " + path + ", which has others." + beside;
+}
+
+/// Says what will be written, and where, and waits for a yes.
+void ask_to_start(const scenarios::Space& space, const explore::Points& points,
+                  const Options& options) {
+  require_writable("--db", options.database);
+  const std::string writes = writes_words(space, options.database);
+  const std::uint64_t number = points_in(points);
+  const std::size_t jobs = options.jobs ? options.jobs : explore::usable_cores();
+  Monitor monitor("estimating", estimate_limit_s);
+  const explore::Estimate found =
+      explore::estimate(monitor.backend(), points, number, estimate_points, jobs);
+  monitor.clear();
+  monitor.finish();
+  std::string text =
+      fmt::format("{}: {} points.\n", space.name, reports::human_count(number)) + writes + "\n";
+  if (found.sampled > 0) text += estimate_words(found, jobs) + "\n";
+  std::fputs(text.c_str(), stderr);
+  require_yes(stderr);
+}
+
 void run(const Options& options) {
   scenarios::Space space = scenarios::read_space(options.space, explore::known_systems());
   price_anew(options.prices, space.base);
@@ -209,6 +252,7 @@ void run(const Options& options) {
     refuse("--db", "missing", "name the file that keeps the results, or ask --count");
   if (options.slurm) return print(slurm_script(job_of(options)));
   explore::ExploreOptions how = how_of(options);
+  if (options.ask) ask_to_start(space, points, options);
   int signal = 0;
   const hw_backend::InterruptGuard guard;
   how.stop = [&signal] {
@@ -223,7 +267,7 @@ void run(const Options& options) {
   {
     const bool all = how.search == explore::Search::exhaustive;
     how.points = all ? points_in(points) : std::min(how.samples, points.count());
-    ProgressLine line(how.points);
+    ProgressLine line(how.points, options.progress);
     how.progress = [&line](const explore::Progress& progress) { line.show(progress); };
     done = explore::explore(simulator(), points, options.database, how);
   }
@@ -256,7 +300,7 @@ std::string run_words(const std::optional<explore::RunRow>& run) {
   const std::string who = fmt::format("process {} of {}", run->process, run->host);
   const std::string done = fmt::format("{} of {} points", reports::human_count(run->done),
                                        reports::human_count(run->points));
-  if (run->silent_s < silent_after_s)
+  if (run->silent_s < explore::silent_after_s)
     return fmt::format("{} is at work on it: {} so far.\n", who, done);
   return fmt::format("{} has been silent for {}, after {}; the same command goes on.\n", who,
                      reports::human_time(run->silent_s), done);
@@ -379,6 +423,10 @@ void add_explore(CLI::App& app) {
       ->type_name("N");
   verb->add_flag("--count", options->count, "how many points, and how long they may take");
   verb->add_flag("--simulate-all", options->simulate_all, "prune nothing by bounds");
+  verb->add_flag("--ask", options->ask,
+                 "wait for a line \"yes\" after saying what will be written, and where");
+  verb->add_flag("--progress", options->progress,
+                 "a line each second on standard error, where that is no terminal");
   verb->add_flag("--json", options->json, "the front with whole results");
   verb->footer("Example:\n  spillway explore scenarios/spaces/ssds_until_gpu_limit.json --count");
   add_show(*verb);

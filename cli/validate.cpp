@@ -6,7 +6,6 @@
 #include "reports/validation_report.hpp"
 #include "scenarios/description/data_files.hpp"
 
-#include <iostream>
 #include <memory>
 #include <sstream>
 
@@ -24,15 +23,6 @@ struct Options {
 void say(const Options& options, const std::string& text) {
   std::fputs(text.c_str(), options.json ? stderr : stdout);
   std::fflush(options.json ? stderr : stdout);
-}
-
-/// Under what was announced; so that a person, or a program for one, may still say no.
-void ask_to_start(const Options& options) {
-  if (!options.ask) return;
-  say(options, "Type yes to start: ");
-  std::string typed;
-  std::getline(std::cin, typed);
-  if (typed != "yes") refuse("--ask", "nothing was run, since nobody typed yes", "");
 }
 
 double first_step_s(const result::Trace& trace) {
@@ -59,7 +49,9 @@ void validate(Options options) {
   answers::ValidateTalk talk;
   talk.say = [&options](const std::string& text) { say(options, text); };
   talk.warn = warn;
-  talk.may_start = [&options] { ask_to_start(options); };
+  talk.may_start = [&options] {
+    if (options.ask) require_yes(options.json ? stderr : stdout);
+  };
   talk.ask_serial = ask_at_terminal;
   if (!options.trace_file.empty())
     talk.keep_traces = [&options](const result::Trace& measured, const result::Trace& predicted) {

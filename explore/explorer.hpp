@@ -53,11 +53,20 @@ struct Exploration {
 /// process can watch it. Points are taken in batches whose content does not
 /// depend on `jobs`, so neither does the front, nor on where they are simulated: this process alone
 /// writes the database.
-///   Throws  ScenarioError, DeviceError
+///   Throws  ScenarioError: another process fills the database, or it is no such database;
+///           DeviceError
 Exploration explore(const Backend& backend, const Points& points, const std::string& database,
                     const ExploreOptions& options);
 
 /// The row of a space; its id is a hash of what the space asks, its base included.
+///   Throws  ScenarioError: the base names what is not there
 SpaceRow row_of(const scenarios::Space& space);
+
+/// It beats each second, where the machine is not busy otherwise.
+inline constexpr double silent_after_s = 10;
+
+/// Two processes would simulate the same points and count each other's.
+///   Throws  ScenarioError: another process fills a space of the database now
+void refuse_while_filled(Store& store, const std::string& database);
 
 }  // namespace spillway::explore

@@ -337,6 +337,18 @@ Carried bring_in(const std::string& text, const std::string& folder, const Place
   return carried;
 }
 
+json standing_alone(const Document& document) {
+  if (!document.complaints.empty()) throw ScenarioError(document.complaints);
+  json scenario = document.scenario.value;
+  const auto take_in = [&](const char* key, const Carried& part, const char* folder) {
+    const bool ships = part.file == shipped_file(folder, part.name);
+    if (part.present && !part.inline_object() && !ships) scenario[key] = part.json.value;
+  };
+  take_in("model", document.model, "models/library");
+  take_in("machine", document.machine, "scenarios/machines");
+  return scenario;
+}
+
 Document assemble(LocatedJson scenario, const std::vector<std::string>& overrides) {
   Document document;
   document.scenario = Heritage(document.complaints).resolve(std::move(scenario));

@@ -33,6 +33,11 @@ struct Document {
 ///              JSON or, when it is none, text
 Document assemble(LocatedJson scenario, const std::vector<std::string>& overrides);
 
+/// The scenario of a document so that it stands alone: with the contents of the files that it
+/// names; names of what ships stay names.
+///   Throws  ScenarioError with the document's complaints
+nlohmann::json standing_alone(const Document& document);
+
 /// Reads what `text` names: a shipped name of `folder`, a path, or a directory with a config.json.
 /// Complaints about an unknown name go to `complaints` with `place` and `path`.
 Carried bring_in(const std::string& text, const std::string& folder, const Place& place,

@@ -38,6 +38,7 @@ CREATE TABLE IF NOT EXISTS pruned (
 CREATE TABLE IF NOT EXISTS axis_values (
   space INTEGER NOT NULL, axis TEXT NOT NULL, position INTEGER NOT NULL, value TEXT NOT NULL,
   overrides TEXT NOT NULL, PRIMARY KEY (space, axis, position)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS bases (space INTEGER PRIMARY KEY, base TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS runs (
   space INTEGER PRIMARY KEY, host TEXT NOT NULL, process INTEGER NOT NULL, started REAL NOT NULL,
   heartbeat REAL NOT NULL, points INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0,
@@ -118,8 +119,7 @@ Store::~Store() {
 /// Whether a log lay beside the file, and all who filled it said that they are done.
 bool Store::has_whole_log() {
   if (!database_ || !database_->beside_log()) return false;
-  if (number_of(*database_, "SELECT count(*) FROM sqlite_master WHERE name = 'runs'") == 0)
-    return false;
+  if (!has_table("runs")) return false;
   return number_of(*database_, "SELECT count(*) FROM runs WHERE NOT ended") == 0;
 }
 
@@ -206,6 +206,11 @@ void Store::put_axes(std::int64_t number, const SpaceRow& space) {
       put.bind(1, number).bind(2, space.axes.at(a)).bind(3, static_cast<std::int64_t>(i));
       put.bind(4, row.value.dump()).bind(5, json(row.overrides).dump()).run();
     }
+  if (!space.base.is_null())
+    statement("INSERT OR IGNORE INTO bases VALUES (?, ?)")
+        .bind(1, number)
+        .bind(2, space.base.dump())
+        .run();
 }
 
 /// A view of each space with a column for each axis and objective, and one of the last space.
@@ -248,9 +253,15 @@ void Store::beat(std::int64_t space, std::uint64_t done, bool ended) {
   statement(sql.c_str()).bind(1, whole(done)).bind(2, std::int64_t{ended}).bind(3, space).run();
 }
 
+/// False of a table that an older program did not make.
+bool Store::has_table(std::string_view name) {
+  Statement table = database_->prepare("SELECT 1 FROM sqlite_master WHERE name = ?");
+  table.bind(1, name);
+  return table.step();
+}
+
 std::optional<RunRow> Store::run(std::int64_t space) {
-  Statement table = database_->prepare("SELECT 1 FROM sqlite_master WHERE name = 'runs'");
-  if (!table.step()) return std::nullopt;
+  if (!has_table("runs")) return std::nullopt;
   Statement read = database_->prepare(
       std::string("SELECT host, process, started, heartbeat, points, done, ended, ") + now +
       " - heartbeat FROM runs WHERE space = ?");
@@ -420,14 +431,23 @@ std::vector<SpaceRow> Store::spaces() {
 
 std::vector<AxisValueRow> Store::axis_values(std::int64_t space, const std::string& axis) {
   std::vector<AxisValueRow> rows;
-  Statement table = database_->prepare("SELECT 1 FROM sqlite_master WHERE name = 'axis_values'");
-  if (!table.step()) return rows;
+  if (!has_table("axis_values")) return rows;
   Statement& read = statement(
       "SELECT value, overrides FROM axis_values WHERE space = ? AND axis = ? ORDER BY position");
   read.bind(1, space).bind(2, axis);
   while (read.step()) rows.push_back({json::parse(read.text(0)), json::parse(read.text(1))});
   read.reset();
   return rows;
+}
+
+json Store::base(std::int64_t space) {
+  if (!has_table("bases")) return nullptr;
+  Statement& read = statement("SELECT base FROM bases WHERE space = ?");
+  read.bind(1, space);
+  json base;
+  if (read.step()) base = json::parse(read.text(0));
+  read.reset();
+  return base;
 }
 
 std::vector<PointRow> Store::points(std::int64_t space, const std::string& where) {

@@ -59,6 +59,7 @@ struct SpaceRow {
   std::vector<ObjectiveRow> objectives;
   std::vector<std::string> constraints;
   std::vector<std::vector<AxisValueRow>> values;  ///< by axis; spaces() leaves it empty
+  nlohmann::json base;  ///< the scenario that axes vary; spaces() leaves it empty
   Counts counts;
   bool finished = false;  ///< every point is pruned or known
 };
@@ -133,6 +134,8 @@ class Store {
   std::vector<SpaceRow> spaces();
   /// The values of one of a space's axes, in their order; none in a database of an older program.
   std::vector<AxisValueRow> axis_values(std::int64_t space, const std::string& axis);
+  /// The scenario that a space's axes vary; null in a database of an older program.
+  nlohmann::json base(std::int64_t space);
   /// Points of a space by number.
   ///   where  a condition over columns of the table, such as "front"
   std::vector<PointRow> points(std::int64_t space, const std::string& where = "1");
@@ -148,6 +151,7 @@ class Store {
   void write();
   void make_views(std::int64_t number, const SpaceRow& space);
   void put_axes(std::int64_t number, const SpaceRow& space);
+  bool has_table(std::string_view name);
 
   std::string file_;
   Database::Access access_;

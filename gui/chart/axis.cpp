@@ -9,6 +9,9 @@ namespace spillway::gui {
 
 namespace {
 
+/// Years of an axis that is shorter are said in days.
+constexpr double years_in_days = 1;
+
 /// Seconds with as many digits as tell ticks apart that are `step` apart.
 QString time_text(double seconds, double step) {
   const double size = std::max(std::abs(seconds), step);
@@ -24,23 +27,6 @@ QString time_text(double seconds, double step) {
 }
 
 }  // namespace
-
-QString text_of(Quantity quantity, double value) {
-  switch (quantity) {
-    case Quantity::seconds:
-      return QString::fromStdString(reports::human_time(value));
-    case Quantity::memory:
-      return QString::fromStdString(
-          reports::human_memory(static_cast<std::uint64_t>(std::max(0.0, value))));
-    case Quantity::bytes:
-      return QString::fromStdString(reports::human_bytes(value));
-    case Quantity::rate:
-      return QString::fromStdString(reports::human_rate(value));
-    case Quantity::number:
-      return QString::fromStdString(reports::human_number(value));
-  }
-  return {};
-}
 
 double round_up_to_nice(Quantity quantity, double value) {
   if (!(value > 0) || !std::isfinite(value)) return 1;
@@ -69,24 +55,34 @@ Axis Axis::within(double least, double most, double least_span) const {
 }
 
 std::vector<Tick> Axis::ticks(Quantity quantity, double spacing) const {
-  const double step = round_up_to_nice(quantity, std::abs(per_pixel()) * spacing);
+  const bool in_days = quantity == Quantity::years && span() < years_in_days;
+  const double unit = in_days ? 1. / 365 : 1;
+  const double step = unit * round_up_to_nice(quantity, std::abs(per_pixel()) * spacing / unit);
   std::vector<Tick> all;
   for (double i = std::ceil(from_ / step - 1e-9); i * step <= to_ + step * 1e-9; ++i) {
     const double value = i * step;
-    all.push_back({value, quantity == Quantity::seconds ? time_text(value, step)
-                          : value == 0                  ? QString("0")
-                                                        : text_of(quantity, value)});
+    QString text = value == 0 ? QString("0") : text_of(quantity, value);
+    if (quantity == Quantity::seconds) text = time_text(value, step);
+    if (in_days) text = QString("%1 days").arg(value / unit, 0, 'g', 4);
+    if (quantity == Quantity::number && step >= 1 && value >= 0)
+      text = QString::fromStdString(reports::human_count(static_cast<std::uint64_t>(value + 0.5)));
+    all.push_back({value, text});
     if (all.size() > 1000) break;
   }
   return all;
 }
 
-Quantity quantity_of(const QString& name) {
-  const bool per_second = name.endsWith("_per_s");
-  if (per_second) return name.contains("bytes") ? Quantity::rate : Quantity::number;
-  if (name.endsWith("_s")) return Quantity::seconds;
-  if (name.contains("bytes")) return Quantity::bytes;
-  return Quantity::number;
+std::vector<Tick> ticks_of(const Dimension& dimension, const Axis& axis, double spacing) {
+  if (!dimension.of_words()) return axis.ticks(dimension.quantity, spacing);
+  const double apart = std::abs(axis.pixel(1) - axis.pixel(0));
+  const double room = std::abs(spacing) / std::max(apart, 1e-9);
+  const auto step = static_cast<std::size_t>(std::max(1., std::ceil(room - 1e-9)));
+  std::vector<Tick> all;
+  for (std::size_t i = 0; i < dimension.words.size(); i += step) {
+    const auto at = static_cast<double>(i);
+    if (at >= axis.from() && at <= axis.to()) all.push_back({at, dimension.words[i]});
+  }
+  return all;
 }
 
 }  // namespace spillway::gui

@@ -1,19 +1,12 @@
 #pragma once
 
+#include "gui/model/dimension.hpp"
+
 #include <QString>
 
 #include <vector>
 
 namespace spillway::gui {
-
-/// What an axis counts; decides units and round numbers.
-enum class Quantity : unsigned char { seconds, memory, bytes, rate, number };
-
-/// As the terminal says it: "36.6 s", "12.4 GiB", "393.2 GB", "12.4 GB/s", "1,234".
-QString text_of(Quantity quantity, double value);
-
-/// Of an axis or objective of a space, by how its path ends.
-Quantity quantity_of(const QString& path);
 
 struct Tick {
   double value = 0;
@@ -56,6 +49,9 @@ class Axis {
  private:
   double from_ = 0, to_ = 1, low_ = 0, high_ = 1;
 };
+
+/// Round values of a dimension; of one of words the words, as many as find room.
+std::vector<Tick> ticks_of(const Dimension& dimension, const Axis& axis, double spacing);
 
 /// The smallest round number that is not below `value`: 1, 2 or 5 times a power of ten; of memory a
 /// power of two.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gui/chart/axis.hpp"
-#include "gui/model/space.hpp"
+#include "gui/model/dimension.hpp"
 
 #include <QImage>
 #include <QPainter>
@@ -12,7 +12,7 @@
 
 namespace spillway::gui {
 
-/// Parallel coordinates: an upright axis for each number of a point, and a line for each point.
+/// Parallel coordinates: an upright axis for each dimension, and a line for each point.
 /// Lines of the front are thick and have dots; lines outside the brushes are faint.
 class Parallel : public QWidget {
   Q_OBJECT
@@ -27,7 +27,7 @@ class Parallel : public QWidget {
   explicit Parallel(QWidget* parent = nullptr);
 
   /// Brushes of axes that stay are kept.
-  void set(std::vector<std::string> names, std::vector<Line> lines);
+  void set(std::vector<Dimension> dimensions, const std::vector<Line>& lines);
   void select(std::uint64_t number);
   const Ranges& ranges() const { return ranges_; }
   void set_ranges(Ranges ranges);
@@ -53,19 +53,24 @@ class Parallel : public QWidget {
   double across(const QRect& inside, std::size_t axis) const;
   Axis placed(const QRect& inside, std::size_t axis) const;
   std::optional<std::size_t> axis_at(const QPointF& at) const;
-  std::vector<char> selected() const;
+  void select_within();
   void brush(std::size_t axis, std::optional<Range> range);
   void move_brush(bool up, bool only_upper_end);
+  Range first_brush(bool up) const;
   void describe();
-  void draw_gap(const QRect& inside, std::size_t left, const std::vector<char>& in,
+  void draw_gap(const QRect& inside, std::size_t left, const std::vector<QRgb>& pixels,
                 QImage& image) const;
-  void draw_front(QPainter& painter, const QRect& inside, const std::vector<char>& in) const;
+  void draw_front(QPainter& painter, const QRect& inside) const;
   void draw_axis(QPainter& painter, const QRect& inside, std::size_t axis) const;
-  QPolygonF polyline(const QRect& inside, const Line& line) const;
+  void draw_brush(QPainter& painter, const QRect& inside, std::size_t axis) const;
+  QPolygonF polyline(const QRect& inside, std::size_t line) const;
 
-  std::vector<std::string> names_;
-  std::vector<Line> lines_;
+  std::vector<Dimension> dimensions_;
   std::vector<Axis> axes_;
+  std::vector<std::vector<double>> values_;  ///< by axis, then by line
+  std::vector<std::vector<std::uint8_t>> levels_;
+  std::vector<std::uint64_t> numbers_;  ///< by line, as the next two
+  std::vector<char> front_, in_;        ///< `in_`: within all brushes
   Ranges ranges_;
   std::size_t current_ = 0;  ///< axis that keys brush
   std::optional<std::size_t> dragged_;

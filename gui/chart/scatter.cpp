@@ -29,6 +29,8 @@ Axis axis_of(const std::vector<Scatter::Point>& points, const Of& of) {
   return Axis(least - room, most + room, 0, 1);
 }
 
+constexpr double key_pan = 0.1;  ///< of an axis
+
 /// More points than this are painted as an image.
 constexpr std::size_t most_rectangles = 5000;
 
@@ -38,19 +40,20 @@ Scatter::Scatter(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::StrongFocus);
   setMinimumSize(260, 180);
   setAccessibleName("Points and front");
+  setToolTip("The wheel or + and - zoom, arrows pan, F shows all; Return opens the chosen point");
 }
 
-void Scatter::set(const QString& x_name, const QString& y_name, std::vector<Point> points) {
-  const bool same = x_name == x_name_ && y_name == y_name_ && !points_.empty();
-  x_name_ = x_name;
-  y_name_ = y_name;
+void Scatter::set(const Dimension& x, const Dimension& y, std::vector<Point> points) {
+  const bool same = x.path == of_x_.path && y.path == of_y_.path && !points_.empty();
+  of_x_ = x;
+  of_y_ = y;
   points_ = std::move(points);
   if (!same) fit();
   const auto front =
       std::count_if(points_.begin(), points_.end(), [](const Point& point) { return point.front; });
   setAccessibleDescription(QString("%1 points of %2 over %3, %4 on the front")
                                .arg(points_.size())
-                               .arg(y_name_, x_name_)
+                               .arg(of_y_.title, of_x_.title)
                                .arg(front));
   update();
 }
@@ -131,26 +134,29 @@ void Scatter::paint(QPainter& painter, const QRect& area) const {
   const Axis x = x_.placed(inside.left(), inside.right());
   const Axis y = y_.placed(inside.bottom(), inside.top());
   painter.setFont(small_font(font()));
-  for (const Tick& tick : x.ticks(quantity_of(x_name_), 90)) {
+  for (const Tick& tick : ticks_of(of_x_, x, 90)) {
     const double at = std::round(x.pixel(tick.value)) + 0.5;
     painter.setPen(hairline(palette()));
     painter.drawLine(QPointF(at, inside.top()), QPointF(at, inside.bottom()));
     painter.setPen(quiet_text(palette()));
-    painter.drawText(QRectF(at - 50, inside.bottom() + 3, 100, 16), Qt::AlignCenter, tick.text);
+    painter.drawText(QRectF(at - 50, inside.bottom() + 3, 100, 16), Qt::AlignCenter,
+                     painter.fontMetrics().elidedText(tick.text, Qt::ElideRight, 88));
   }
-  for (const Tick& tick : y.ticks(quantity_of(y_name_), 44)) {
+  for (const Tick& tick : ticks_of(of_y_, y, of_y_.of_words() ? 16 : 44)) {
     const double at = std::round(y.pixel(tick.value)) + 0.5;
     painter.setPen(hairline(palette()));
     painter.drawLine(QPointF(inside.left(), at), QPointF(inside.right(), at));
     painter.setPen(quiet_text(palette()));
-    painter.drawText(QRectF(area.left() + 4, at - 8, inside.left() - area.left() - 10, 16),
-                     Qt::AlignRight | Qt::AlignVCenter, tick.text);
+    const QRectF place(area.left() + 4, at - 8, inside.left() - area.left() - 10, 16);
+    painter.drawText(place, Qt::AlignRight | Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(tick.text, Qt::ElideRight,
+                                                      static_cast<int>(place.width())));
   }
   painter.setPen(palette().color(QPalette::WindowText));
   painter.drawText(QRect(inside.left(), inside.bottom() + 20, inside.width(), 18),
-                   Qt::AlignRight | Qt::AlignVCenter, x_name_);
+                   Qt::AlignRight | Qt::AlignVCenter, of_x_.title);
   painter.drawText(QRect(inside.left() + 4, inside.top(), inside.width(), 16),
-                   Qt::AlignLeft | Qt::AlignVCenter, y_name_);
+                   Qt::AlignLeft | Qt::AlignVCenter, of_y_.title);
   painter.save();
   painter.setClipRect(inside.adjusted(-6, -6, 6, 6));
   draw_points(painter, x, y);
@@ -213,7 +219,22 @@ void Scatter::keyPressEvent(QKeyEvent* event) {
   if (event->key() == Qt::Key_F) return fit();
   if (event->key() == Qt::Key_Return && selected_ != ~std::uint64_t{0})
     return Q_EMIT opened(selected_);
-  QWidget::keyPressEvent(event);
+  const int key = event->key();
+  if (key == Qt::Key_Plus || key == Qt::Key_Equal || key == Qt::Key_Minus)
+    return zoom(key == Qt::Key_Minus ? 0.8 : 1.25);
+  const int across = key == Qt::Key_Right ? 1 : key == Qt::Key_Left ? -1 : 0;
+  const int upwards = key == Qt::Key_Up ? 1 : key == Qt::Key_Down ? -1 : 0;
+  if (across == 0 && upwards == 0) return QWidget::keyPressEvent(event);
+  x_ = x_.panned(across * key_pan);  // of axes that are one pixel long
+  y_ = y_.panned(upwards * key_pan);
+  update();
+}
+
+/// Around the middle.
+void Scatter::zoom(double factor) {
+  x_ = x_.zoomed(x_.from() + x_.span() / 2, factor);
+  y_ = y_.zoomed(y_.from() + y_.span() / 2, factor);
+  update();
 }
 
 void Scatter::changeEvent(QEvent* event) {

@@ -22,7 +22,7 @@ class Scatter : public QWidget {
 
   explicit Scatter(QWidget* parent = nullptr);
 
-  void set(const QString& x_name, const QString& y_name, std::vector<Point> points);
+  void set(const Dimension& x, const Dimension& y, std::vector<Point> points);
   void select(std::uint64_t number);
   /// Where a point is painted.
   QPointF place_of(const Point& point) const;
@@ -46,11 +46,12 @@ class Scatter : public QWidget {
  private:
   QRect chart(const QRect& area) const;
   void fit();
+  void zoom(double factor);
   const Point* nearest(const QPointF& to) const;
   void draw_plain(QPainter& painter, std::vector<QPoint> at) const;
   void draw_points(QPainter& painter, const Axis& x, const Axis& y) const;
 
-  QString x_name_, y_name_;
+  Dimension of_x_, of_y_;
   std::vector<Point> points_;
   Axis x_, y_;
   std::uint64_t selected_ = ~std::uint64_t{0};

@@ -70,24 +70,6 @@ Opened results_in(const json& value, const std::string& path, Opened opened) {
   return opened;
 }
 
-/// A scenario with what it extends and the files that it names, so that it stands alone.
-json whole_scenario(const scenarios::LocatedJson& text, const std::string& path) {
-  scenarios::Document document = scenarios::assemble(text, {});
-  if (!document.complaints.empty()) throw description::ScenarioError(document.complaints);
-  json scenario = document.scenario.value;
-  const auto take_in = [&](const char* key, const scenarios::Carried& part) {
-    const bool shipped = scenario.contains(key) && scenario[key].is_string() &&
-                         scenario[key].get<std::string>().find_first_of("/.") == std::string::npos;
-    const bool is_name = scenario.contains(key) && scenario[key].is_string() &&
-                         scenario[key] == part.name && part.name != path;
-    if (part.present && !part.inline_object() && !(shipped || is_name))
-      scenario[key] = part.json.value;
-  };
-  take_in("model", document.model);
-  take_in("machine", document.machine);
-  return scenario;
-}
-
 Opened of_object(const scenarios::LocatedJson& text, const std::string& path, Opened opened) {
   const json& value = text.value;
   const auto says = [&](const char* key) { return value.contains(key); };
@@ -107,7 +89,7 @@ Opened of_object(const scenarios::LocatedJson& text, const std::string& path, Op
     opened.json = value;
   } else if (says("model") || says("strategy") || (says("extends") && !says("gpu"))) {
     opened.kind = Opened::Kind::scenario;
-    opened.json = whole_scenario(text, path);
+    opened.json = scenarios::standing_alone(scenarios::assemble(text, {}));
   } else {
     refuse(path, "is JSON, but no scenario, machine, model, result, trace or validation");
   }

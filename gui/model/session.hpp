@@ -89,6 +89,8 @@ class Session : public QObject {
   /// Writes a scenario there.
   QString write_scenario(const nlohmann::json& scenario, const QString& name);
   const std::string& database() const { return database_; }
+  /// Shows what a search writes, as soon as it is there.
+  void watch_database(const QString& path);
 
   /// Nothing is being read or worked out.
   bool idle() const;

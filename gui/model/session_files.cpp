@@ -99,6 +99,12 @@ void Session::take_validation(json validation) {
   Q_EMIT validation_changed();
 }
 
+void Session::watch_database(const QString& path) {
+  if (database_ == path.toStdString()) return;
+  database_ = path.toStdString();
+  Q_EMIT database_changed();
+}
+
 /// One after the other, so that they come in the order in which they were named.
 void Session::open(const QStringList& files) {
   const QPointer<Session> self(this);

@@ -3,9 +3,13 @@
 #include "gui/model/open_file.hpp"
 #include "gui/model/text.hpp"
 #include "reports/human.hpp"
+#include "reports/objectives.hpp"
+#include "scenarios/document.hpp"
 
 #include <algorithm>
-#include <set>
+#include <cmath>
+#include <limits>
+#include <map>
 
 namespace spillway::gui {
 
@@ -13,19 +17,78 @@ using nlohmann::json;
 
 namespace {
 
-Cell cell_of(const json& value) {
-  if (value.is_number_unsigned())
-    return number_cell(qt(reports::human_count(value.get<std::uint64_t>())), value.get<double>());
-  if (value.is_number())
-    return number_cell(qt(reports::human_number(value.get<double>())), value.get<double>());
-  if (value.is_null()) return text_cell("");
-  return text_cell(qt(value.is_string() ? value.get<std::string>() : value.dump()));
-}
-
 json value_of(const explore::PointRow& point, const std::string& name) {
   for (const json* where : {&point.objectives, &point.point})
     if (where->is_object() && where->contains(name)) return (*where)[name];
   return nullptr;
+}
+
+/// An axis of an older database has the values that its points have.
+std::vector<json> values_in(const std::vector<explore::PointRow>& points, const std::string& axis) {
+  std::vector<json> values;
+  for (const explore::PointRow& point : points)
+    if (json value = value_of(point, axis); !value.is_null())
+      if (std::find(values.begin(), values.end(), value) == values.end())
+        values.push_back(std::move(value));
+  return values;
+}
+
+/// Finds numbers of one dimension's values; words are looked up once each.
+class Reader {
+ public:
+  explicit Reader(const Dimension& dimension) : dimension_(dimension) {}
+
+  double of(const json& value) {
+    if (value.is_number() && !dimension_.of_words()) return value.get<double>();
+    if (value.is_null()) return nothing;
+    const auto [known, fresh] = known_.try_emplace(value.dump(), nothing);
+    if (fresh) known->second = number_of(dimension_, value).value_or(nothing);
+    return known->second;
+  }
+
+ private:
+  static constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+  const Dimension& dimension_;
+  std::map<std::string, double> known_;
+};
+
+/// Adds it with its numbers, where any point has one.
+void add_dimension(SpacePoints& space, Dimension dimension) {
+  std::vector<double> values;
+  values.reserve(space.points.size());
+  Reader reader(dimension);
+  for (const explore::PointRow& point : space.points)
+    values.push_back(reader.of(value_of(point, dimension.path)));
+  const bool any = std::any_of(values.begin(), values.end(), [](double v) { return v == v; });
+  if (!any) return;
+  space.dimensions.push_back(std::move(dimension));
+  space.values.push_back(std::move(values));
+}
+
+/// Two of one title are told apart by their paths.
+void tell_apart(std::vector<Dimension>& dimensions) {
+  std::map<QString, int> count;
+  for (const Dimension& one : dimensions) ++count[one.title];
+  for (Dimension& one : dimensions)
+    if (count[one.title] > 1) one.title = qt(one.path);
+}
+
+Cell cell_of(const explore::PointRow& point, const Dimension& dimension, bool is_axis) {
+  const json value = value_of(point, dimension.path);
+  if (value.is_null()) return text_cell("");
+  const auto number = number_of(dimension, value);
+  const QString text = qt(view::words(is_axis ? reports::axis_text(value)
+                                              : reports::objective_text(dimension.path, value)));
+  return number && !dimension.of_words() ? number_cell(text, *number) : text_cell(text);
+}
+
+/// The overrides that make a value of an axis.
+std::vector<std::string> overrides_of(explore::Store& store, std::int64_t space,
+                                      const std::string& axis, const json& value) {
+  for (const explore::AxisValueRow& row : store.axis_values(space, axis))
+    if (row.value == value) return row.overrides;
+  throw description::ScenarioError(
+      {{"", 0, 0, axis, "the database does not say what makes " + value.dump(), ""}});
 }
 
 }  // namespace
@@ -41,21 +104,20 @@ SpacePoints read_space_points(const std::string& database) {
     }
     read.space = spaces.back();
     read.points = store.points(read.space.space);
+    for (const explore::ObjectiveRow& one : read.space.objectives)
+      add_dimension(read, {one.path, title_of(one.path), quantity_of(qt(one.path))});
+    for (const std::string& axis : read.space.axes) {
+      std::vector<json> values;
+      for (const explore::AxisValueRow& row : store.axis_values(read.space.space, axis))
+        values.push_back(row.value);
+      if (values.empty()) values = values_in(read.points, axis);
+      add_dimension(read, axis_of(axis, values));
+    }
   } catch (const std::exception& error) {
+    read = SpacePoints();
     read.trouble = one_sentence(error);
-    return read;
   }
-  std::set<std::string> with_numbers;
-  for (const explore::PointRow& point : read.points) {
-    for (const std::string& axis : read.space.axes)
-      if (number_of(point, axis)) with_numbers.insert(axis);
-    for (const explore::ObjectiveRow& objective : read.space.objectives)
-      if (number_of(point, objective.path)) with_numbers.insert(objective.path);
-  }
-  for (const explore::ObjectiveRow& objective : read.space.objectives)
-    if (with_numbers.contains(objective.path)) read.numbers.push_back(objective.path);
-  for (const std::string& axis : read.space.axes)
-    if (with_numbers.contains(axis)) read.numbers.push_back(axis);
+  tell_apart(read.dimensions);
   return read;
 }
 
@@ -66,42 +128,67 @@ const explore::PointRow* point_of(const SpacePoints& space, std::uint64_t number
   return found != space.points.end() && found->number == number ? &*found : nullptr;
 }
 
-json scenario_of_point(const std::string& database, const std::string& key) {
+json scenario_of_point(const std::string& database, std::int64_t space,
+                       const explore::PointRow& point) {
   explore::Store store(database, explore::Database::Access::read);
-  const json result = store.result(key);
-  return result.is_object() ? result.value("scenario", json()) : json();
+  if (const json result = store.result(point.key); result.is_object())
+    if (json scenario = result.value("scenario", json()); scenario.is_object()) return scenario;
+  const json base = store.base(space);
+  if (base.is_null())
+    throw description::ScenarioError(
+        {{database, 0, 0, "",
+          "an older program filled it, which kept the scenarios of the front alone",
+          "search on in it: that adds what the others start from"}});
+  std::vector<std::string> overrides;
+  for (const auto& [axis, value] : point.point.items())
+    for (std::string& one : overrides_of(store, space, axis, value))
+      overrides.push_back(std::move(one));
+  const scenarios::Document document =
+      scenarios::assemble(scenarios::located_at(base, {}), overrides);
+  json scenario = scenarios::standing_alone(document);
+  const auto varies = [&overrides](const std::string& part) {
+    return std::any_of(overrides.begin(), overrides.end(),
+                       [&](const std::string& one) { return one.starts_with(part + "."); });
+  };
+  if (varies("machine")) scenario["machine"] = document.machine.json.value;
+  if (varies("model")) scenario["model"] = document.model.json.value;
+  return scenario;
 }
 
-std::optional<double> number_of(const explore::PointRow& point, const std::string& name) {
-  const json value = value_of(point, name);
-  return value.is_number() ? std::optional<double>(value.get<double>()) : std::nullopt;
-}
-
-bool within(const explore::PointRow& point, const Ranges& ranges) {
-  return std::all_of(ranges.begin(), ranges.end(), [&point](const auto& range) {
-    const auto value = number_of(point, range.first);
-    return value && range.second.holds(*value);
-  });
+std::vector<char> within(const SpacePoints& space, const Ranges& ranges) {
+  std::vector<char> in(space.points.size(), 1);
+  for (std::size_t d = 0; d < space.dimensions.size(); ++d) {
+    const auto range = ranges.find(space.dimensions[d].path);
+    if (range == ranges.end()) continue;
+    for (std::size_t i = 0; i < in.size(); ++i)
+      if (!range->second.holds(space.values[d][i])) in[i] = 0;
+  }
+  return in;
 }
 
 void put_points(const SpacePoints& space, const QString& filter, bool only_front, TextTable& table,
                 const Ranges& ranges) {
   std::vector<QString> headers = {"Point", "Verdict"};
-  for (const explore::ObjectiveRow& objective : space.space.objectives)
-    headers.push_back(qt(objective.path));
-  for (const std::string& axis : space.space.axes) headers.push_back(qt(axis));
+  for (const Dimension& one : space.dimensions) headers.push_back(one.title);
   headers.push_back("Why not");
+  const auto is_axis = [&](const Dimension& one) {
+    const auto& axes = space.space.axes;
+    return std::find(axes.begin(), axes.end(), one.path) != axes.end();
+  };
+  std::vector<char> axes;
+  for (const Dimension& one : space.dimensions) axes.push_back(is_axis(one) ? 1 : 0);
   const QStringList words = filter.split(' ', Qt::SkipEmptyParts);
+  const std::vector<char> in = within(space, ranges);
   std::vector<std::vector<Cell>> rows;
-  for (const explore::PointRow& point : space.points) {
-    if ((only_front && !point.front) || !within(point, ranges)) continue;
+  for (std::size_t i = 0; i < space.points.size(); ++i) {
+    const explore::PointRow& point = space.points[i];
+    if ((only_front && !point.front) || !in[i]) continue;
     std::vector<Cell> row = {
         number_cell(QString::number(point.number), static_cast<double>(point.number)),
         text_cell(point.front ? QString("front") : qt(point.verdict))};
     row[1].mood = point.front ? Cell::Mood::good : Cell::Mood::plain;
-    for (const explore::ObjectiveRow& objective : space.space.objectives)
-      row.push_back(cell_of(value_of(point, objective.path)));
-    for (const std::string& axis : space.space.axes) row.push_back(cell_of(value_of(point, axis)));
+    for (std::size_t d = 0; d < space.dimensions.size(); ++d)
+      row.push_back(cell_of(point, space.dimensions[d], axes[d] != 0));
     row.push_back(text_cell(qt(point.reason), qt(point.reason)));
     QString all;
     for (const Cell& cell : row) all += cell.text + " ";

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "explore/store/store.hpp"
+#include "gui/model/dimension.hpp"
 #include "gui/model/text_table.hpp"
 
 #include <QString>
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -15,8 +15,11 @@ namespace spillway::gui {
 struct SpacePoints {
   explore::SpaceRow space;
   std::vector<explore::PointRow> points;
-  std::vector<std::string> numbers;  ///< axes with numbers, then objectives: what charts can show
-  std::string trouble;               ///< why there is nothing
+  /// What charts can show: objectives, then axes; those of which no point has a value are left out.
+  std::vector<Dimension> dimensions;
+  /// By dimension, then by point; not a number where a point has none.
+  std::vector<std::vector<double>> values;
+  std::string trouble;  ///< why there is nothing
 };
 
 /// The space that was begun last. Opens the file to read alone, and lets go of it again.
@@ -25,24 +28,14 @@ SpacePoints read_space_points(const std::string& database);
 /// The point of that number; nullptr without one.
 const explore::PointRow* point_of(const SpacePoints& space, std::uint64_t number);
 
-/// The whole scenario of a point, which a database keeps of those on a front; null of others.
-///   Throws  ScenarioError, DeviceError
-nlohmann::json scenario_of_point(const std::string& database, const std::string& key);
+/// The whole scenario of a point: that of its result, which a database keeps of those on a front,
+/// else the base of its space with what its axes set.
+///   Throws  ScenarioError: the database is of an older program, which kept no base; DeviceError
+nlohmann::json scenario_of_point(const std::string& database, std::int64_t space,
+                                 const explore::PointRow& point);
 
-/// The value of an axis or objective of a point.
-///   Result  nothing where it has none, or no number
-std::optional<double> number_of(const explore::PointRow& point, const std::string& name);
-
-/// Values that are selected, both ends included.
-struct Range {
-  double from = 0, to = 0;
-  bool holds(double value) const { return value >= from && value <= to; }
-};
-/// By axis or objective.
-using Ranges = std::map<std::string, Range>;
-
-/// Whether a point lies in all of them; one without a number lies in none.
-bool within(const explore::PointRow& point, const Ranges& ranges);
+/// By point, 1 where it lies in all ranges; one without a number lies in none.
+std::vector<char> within(const SpacePoints& space, const Ranges& ranges);
 
 /// Points with their axes, objectives, verdicts and why they are not on the front.
 ///   filter  words that a row must hold

@@ -4,6 +4,7 @@
 #include "gui/chart/scatter.hpp"
 #include "gui/model/space.hpp"
 #include "gui/page/page.hpp"
+#include "gui/page/search_form.hpp"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -15,9 +16,9 @@
 
 namespace spillway::gui {
 
-/// The points of a database of explorations, read again while it is filled: the front,
-/// parallel coordinates whose brushes select for all, a table, and why a point is not on the front.
-/// A point of the front opens in What-if.
+/// Searches a space, and shows the points of its database, read again while it is filled: the
+/// front, parallel coordinates whose brushes select for all, a table, and why a point is not on the
+/// front. Each point opens in What-if.
 class ExplorePage : public Page {
   Q_OBJECT
 
@@ -26,22 +27,25 @@ class ExplorePage : public Page {
 
   QString command() const override;
   QString text() const override { return table_.as_text(); }
-  QWidget* first_field() override { return view_; }
-  bool busy() const override { return reading_ || opening_ > 0 || brushed_.isActive(); }
+  QWidget* first_field() override;
+  bool busy() const override;
 
  private:
   QWidget* tools();
   void open();
   void read_again();
-  void take(SpacePoints space);
+  void show_space(SpacePoints space);
   void show_points();
   void show_chart();
   void show_parallel();
+  void select_row(quint64 number);
   void choose(quint64 number);
   void open_point(quint64 number);
+  void open_current();
 
   SpacePoints space_;
   TextTable table_;
+  SearchForm* search_;
   QTableView* view_;
   Scatter* chart_;
   Parallel* parallel_;

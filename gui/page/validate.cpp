@@ -17,20 +17,6 @@ constexpr const char* not_paced = "not paced";
 constexpr const char* trace_title = "Measured and predicted";
 constexpr const char* trace_name = "validation.trace.json";
 
-QPushButton* browse_button(const QString& name) {
-  auto* button = new QPushButton("...");
-  button->setAccessibleName(name);
-  button->setToolTip(name);
-  button->setFixedWidth(34);
-  return button;
-}
-
-QLabel* label_of(const QString& text, QWidget* field) {
-  auto* label = new QLabel(text);
-  label->setBuddy(field);
-  return label;
-}
-
 }  // namespace
 
 ValidatePage::ValidatePage(Session& session, QWidget* parent) : Page(session, parent) {
@@ -38,7 +24,8 @@ ValidatePage::ValidatePage(Session& session, QWidget* parent) : Page(session, pa
   rows->setContentsMargins(16, 12, 16, 12);
   rows->addWidget(heading("Predicted beside measured"));
   rows->addWidget(form());
-  rows->addWidget(announcement());
+  card_ = new RunCard(run_, "Write and &run", "Predicting ...");
+  rows->addWidget(card_);
   empty_ = empty_words(
       "Runs the answer of What-if for real on this machine, and the prediction beside it;\n"
       "it says what it will take and write, and waits for a yes.\n\n"
@@ -61,7 +48,8 @@ ValidatePage::ValidatePage(Session& session, QWidget* parent) : Page(session, pa
   });
   connect(&run_, &ValidationRun::changed, this, &ValidatePage::show_run);
   connect(&run_, &ValidationRun::finished, this, &ValidatePage::take);
-  connect(&run_, &ValidationRun::failed, this, [this](const QString& why) { failure_ = why; });
+  connect(&run_, &ValidationRun::failed, this,
+          [this](const QString& why) { card_->set_last_words(why); });
   show_validation();
   show_run();
 }
@@ -114,31 +102,10 @@ QWidget* ValidatePage::form() {
   return whole;
 }
 
-QWidget* ValidatePage::announcement() {
-  announcement_ = new Card;
-  auto* row = new QHBoxLayout(announcement_);
-  said_ = new QLabel;
-  said_->setWordWrap(true);
-  said_->setAccessibleName("What it will take and write");
-  said_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  start_ = new QPushButton("Write and &run");
-  stop_ = new QPushButton("Sto&p");
-  row->addWidget(said_, 1);
-  row->addWidget(stop_);
-  row->addWidget(start_);
-  connect(start_, &QPushButton::clicked, &run_, &ValidationRun::agree);
-  connect(stop_, &QPushButton::clicked, this, [this] {
-    failure_.clear();
-    run_.stop();
-  });
-  return announcement_;
-}
-
 void ValidatePage::shown() { show_run(); }
 
 bool ValidatePage::busy() const {
-  return run_.state() == ValidationRun::State::preparing ||
-         run_.state() == ValidationRun::State::running;
+  return run_.state() != ValidationRun::State::none && run_.state() != ValidationRun::State::asking;
 }
 
 ValidationRequest ValidatePage::request() const {
@@ -156,34 +123,20 @@ void ValidatePage::prepare() {
   wanted.scenario =
       session_.write_scenario(session_.answered_scenario(), "scenario_to_validate.json");
   wanted.trace = session_.own_path(trace_name);
-  failure_.clear();
+  card_->set_last_words("");
   run_.start(wanted);
 }
 
 void ValidatePage::show_run() {
-  using State = ValidationRun::State;
-  const State state = run_.state();
-  const bool idle = state == State::none;
-  prepare_->setEnabled(idle && session_.answer().result.has_value() &&
+  prepare_->setEnabled(run_.state() == ValidationRun::State::none &&
+                       session_.answer().result.has_value() &&
                        !directories_->text().trimmed().isEmpty());
-  QString text = run_.said().trimmed();
-  if (state == State::preparing && text.isEmpty()) text = "Predicting ...";
-  if (state == State::running) text += "\nRunning ...";
-  if (idle) text = failure_;
-  announcement_->setVisible(!text.isEmpty());
-  said_->setText(text);
-  start_->setVisible(state == State::asking);
-  stop_->setVisible(!idle);
-  if (state == State::asking) start_->setFocus();
   Q_EMIT session_.status_changed();
 }
 
 void ValidatePage::take(const QByteArray& output) {
   auto validation = nlohmann::json::parse(output.begin(), output.end(), nullptr, false);
-  if (!validation.is_object()) {
-    failure_ = "spillway validate gave no JSON";
-    return;
-  }
+  if (!validation.is_object()) return card_->set_last_words("spillway validate gave no JSON");
   session_.take_validation(std::move(validation));
   if (QFile::exists(session_.own_path(trace_name)))
     session_.read_trace_of(session_.own_path(trace_name), trace_title);

@@ -4,6 +4,7 @@
 #include "gui/model/text_table.hpp"
 #include "gui/model/validation_run.hpp"
 #include "gui/page/page.hpp"
+#include "gui/page/run_card.hpp"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -30,7 +31,6 @@ class ValidatePage : public Page {
 
  private:
   QWidget* form();
-  QWidget* announcement();
   ValidationRequest request() const;
   void prepare();
   void show_run();
@@ -40,15 +40,14 @@ class ValidatePage : public Page {
 
   TextTable table_;
   ValidationRun run_;
-  QString failure_;
+  RunCard* card_;
   QTableView* view_;
   Timeline* timeline_;
   QLineEdit *directories_, *profile_;
   QComboBox* pace_;
   QCheckBox* synthetic_;
-  QPushButton *prepare_, *start_, *stop_;
-  QLabel *words_, *suspects_, *empty_, *said_;
-  QWidget* announcement_;
+  QPushButton* prepare_;
+  QLabel *words_, *suspects_, *empty_;
 };
 
 }  // namespace spillway::gui

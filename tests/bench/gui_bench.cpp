@@ -101,7 +101,7 @@ void scatter(benchmark::State& state) {
   for (std::uint64_t i = 0; i < 100; ++i)  // a front: the more of one, the less of the other
     points.push_back(
         {1000. * static_cast<double>(i), 1e7 / (100. + static_cast<double>(i)), true, 100'000 + i});
-  chart.set("x", "y", points);
+  chart.set({"x", "x"}, {"y", "y"}, points);
   QImage image(1200, 700, QImage::Format_ARGB32_Premultiplied);
   for (auto _ : state) {
     QPainter painter(&image);
@@ -122,7 +122,9 @@ void parallel(benchmark::State& state) {
       line.values.push_back(static_cast<double>(i * prime % 99'991));
     lines.push_back(std::move(line));
   }
-  chart.set({"a", "b", "c", "d", "e", "f"}, lines);
+  std::vector<Dimension> dimensions;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) dimensions.push_back({name, name});
+  chart.set(dimensions, lines);
   QImage image(1200, 400, QImage::Format_ARGB32_Premultiplied);
   double from = 0;
   for (auto _ : state) {

@@ -232,6 +232,44 @@ TEST(Explore, SaysInItsDatabaseHowFarItIs) {
   EXPECT_TRUE(store.run(1)->ended);
 }
 
+/// Who filled it last and says nothing any more does not count, nor one that is not there.
+TEST(Explore, RefusesADatabaseThatAnotherProcessFills) {
+  Explored explored(space_over(batches));
+  explored.run(moody("none"), everything);
+  const std::string host = [&] {
+    Store store(explored.files.database(), Database::Access::read);
+    return store.run(1)->host;
+  }();
+  const auto filled_by = [&](const std::string& by, std::int64_t process, bool ended) {
+    Store store(explored.files.database(), Database::Access::write);
+    store.begin_run(1, by, process, 4);
+    store.beat(1, 3, ended);
+    store.commit();
+  };
+  filled_by(host, ::getppid(), false);
+  try {
+    explored.run(moody("none"), everything);
+    FAIL() << "two fill it";
+  } catch (const description::ScenarioError& error) {
+    EXPECT_NE(error.complaints().at(0).message.find("is filling it: 3 of 4 points"),
+              std::string::npos)
+        << error.what();
+  }
+  filled_by("another host", 1, false);
+  EXPECT_THROW(explored.run(moody("none"), everything), description::ScenarioError);
+  filled_by(host, ::getppid(), true);
+  EXPECT_TRUE(explored.run(moody("none"), everything).finished);
+  const pid_t killed = ::fork();
+  if (killed == 0) ::_exit(0);
+  siginfo_t how;  // it has ended, and nobody was told how yet
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(killed), &how, WEXITED | WNOWAIT), 0);
+  filled_by(host, killed, false);
+  EXPECT_TRUE(explored.run(moody("none"), everything).finished);
+  ::waitpid(killed, nullptr, 0);
+  filled_by(host, (1 << 22) + 1, false);  // beyond the largest number of a process
+  EXPECT_TRUE(explored.run(moody("none"), everything).finished);
+}
+
 /// Explores in a process of its own that writes how many points are in the database for good.
 Child explore_in_a_child(const Points& points, const std::string& database, int acknowledged) {
   return start_child([&points, &database, acknowledged] {

@@ -229,6 +229,16 @@ TEST_F(StoreFile, IsKnownAgainWhenAnOlderProgramMadeIt) {
   EXPECT_TRUE(writer.run(1));
 }
 
+TEST_F(StoreFile, KeepsTheBaseOfASpaceUnlessAnOlderProgramFilledIt) {
+  Store store(file(), Access::write);
+  SpaceRow with = space("a");
+  with.base = {{"model", "gpt2"}};
+  EXPECT_EQ(store.base(store.begin_space(with)), with.base);
+  EXPECT_EQ(store.base(store.begin_space(space("b"))), nullptr);
+  Database(file(), Access::write).execute("DROP TABLE bases");
+  EXPECT_EQ(Store(file(), Access::read).base(1), nullptr);
+}
+
 /// Whoever closes a file last takes away what SQLite keeps beside it: here one who only watched.
 TEST_F(StoreFile, IsOneFileAgainWhenItsWatcherIsTheLast) {
   for (const bool ended : {true, false}) {

@@ -42,6 +42,18 @@ TEST(Axis, TellsTicksApartThatAreMicrosecondsApart) {
   for (std::size_t i = 1; i < ticks.size(); ++i) EXPECT_NE(ticks[i].text, ticks[i - 1].text);
 }
 
+TEST(Axis, CountsShortLifetimesInDaysAndWholeNumbersWithoutPoints) {
+  // 25 to 32 days over 700 pixels: one a day
+  const auto days = Axis(25 / 365., 32 / 365., 0, 700).ticks(Quantity::years, 90);
+  ASSERT_EQ(days.size(), 8u);
+  EXPECT_EQ(days[1].text, "26 days");
+  EXPECT_EQ(Axis(0, 10, 0, 100).ticks(Quantity::years, 40)[1].text, "5.0 years");
+  const auto counts = Axis(0, 2000, 0, 400).ticks(Quantity::number, 90);
+  EXPECT_EQ(counts[1].text, "500");
+  EXPECT_EQ(counts[4].text, "2,000");
+  EXPECT_EQ(Axis(0, 1, 0, 400).ticks(Quantity::number, 90)[1].text, "0.50");
+}
+
 TEST(Axis, CountsMemoryInPowersOfTwo) {
   // 400 pixels for 64 GiB, ticks at least 90 apart: 14.4 GiB becomes 16 GiB
   const double gib = 1ull << 30;

@@ -147,7 +147,8 @@ void compare_front(const char* name, bool dark, std::uint64_t points) {
   for (std::uint64_t i = 0; i < points; ++i)
     all.push_back(
         {100 + 10 * static_cast<double>(i), static_cast<double>(i * 37 % 50), i % 8 == 0, i});
-  chart.set("price_usd", "step_time_s", all);
+  chart.set({"price_usd", "price", Quantity::dollars}, {"step_time_s", "step", Quantity::seconds},
+            all);
   if (points > 0) chart.select(8);
   Geometry picture(chart.size());
   QPainter painter(&picture);

@@ -1,5 +1,6 @@
 #include "gui/model/validation_run.hpp"
 #include "tests/e2e/server.hpp"
+#include "tests/gui/script.hpp"
 #include "tests/gui/until.hpp"
 
 #include <gtest/gtest.h>
@@ -9,21 +10,6 @@
 
 namespace spillway::gui {
 namespace {
-
-/// A program of a shell script.
-class Program {
- public:
-  explicit Program(const char* text) {
-    QFile file(path());
-    if (!file.open(QIODevice::WriteOnly)) return;
-    file.write(text);
-    file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
-  }
-  QString path() const { return folder_.filePath("program"); }
-
- private:
-  QTemporaryDir folder_;
-};
 
 struct HeardOfRun {
   QByteArray output;
@@ -38,7 +24,7 @@ struct HeardOfRun {
 };
 
 TEST(ValidationRun, SaysWhatItWillWriteAndWaitsForAYes) {
-  const Program program(R"(#!/bin/sh
+  const Script program(R"(#!/bin/sh
 echo 'Predicted: 3 GB written' >&2; printf 'Type yes to start: ' >&2
 read -r typed; [ "$typed" = yes ] && echo '{"device":"cpu"}'
 )");
@@ -55,7 +41,7 @@ read -r typed; [ "$typed" = yes ] && echo '{"device":"cpu"}'
 }
 
 TEST(ValidationRun, GivesWhatTheProgramRefusesAsAFailure) {
-  const Program program(R"(#!/bin/sh
+  const Script program(R"(#!/bin/sh
 echo '{"errors":[{"file":"","line":0,"column":0,"path":"--on","message":"no room","hint":""}]}'
 exit 2
 )");
@@ -72,15 +58,18 @@ exit 2
 }
 
 TEST(ValidationRun, EndsTheProgramWhenItIsStopped) {
-  const Program program("#!/bin/sh\necho $$ >&2; exec sleep 60\n");
+  const Script program("#!/bin/sh\necho $$ >&2; exec sleep 60\n");
   ValidationRun run(program.path());
   run.start({"a.json", {"/tmp"}, "", false, "", ""});
   ASSERT_TRUE(until([&] { return run.said().endsWith('\n'); }));
   const QString process = "/proc/" + run.said().trimmed();
   EXPECT_TRUE(QFile::exists(process));
+  bool stopped = false;
+  QObject::connect(&run, &ValidationRun::stopped, &run, [&] { stopped = !QFile::exists(process); });
   run.stop();
-  EXPECT_EQ(run.state(), ValidationRun::State::none);
-  EXPECT_TRUE(until([&] { return !QFile::exists(process); }));
+  EXPECT_EQ(run.state(), ValidationRun::State::stopping);
+  EXPECT_TRUE(until([&] { return run.state() == ValidationRun::State::none; }));
+  EXPECT_TRUE(stopped) << "said before the program had ended";
 }
 
 TEST(ValidationRun, ValidatesTheTinyExampleWithTheProgramItself) {
