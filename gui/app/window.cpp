@@ -74,7 +74,7 @@ void Window::go_to(int index) {
   if (list_->currentRow() != index) list_->setCurrentRow(index);
   if (stack_->currentIndex() != index) stack_->setCurrentIndex(index);
   pages_[static_cast<std::size_t>(index)]->shown();
-  if (!list_->hasFocus()) pages_[static_cast<std::size_t>(index)]->first_field()->setFocus();
+  if (!list_->hasFocus()) pages_[static_cast<std::size_t>(index)]->first_field()->setFocus(Qt::ShortcutFocusReason);
 }
 
 bool Window::show_page(const QString& name) {
