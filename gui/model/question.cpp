@@ -180,17 +180,16 @@ std::vector<std::string> fit_arguments(const Question& question, const std::stri
 }
 
 std::string command_of(const Question& question) {
-  const auto with_input = [](const std::string& command, const json& input) {
-    return command + " <<'END'\n" + input.dump(2) + "\nEND";
-  };
-  constexpr const char* input = "/dev/stdin";
+  const auto text = [](const json& input) { return " <<'END'\n" + input.dump(2) + "\nEND"; };
   if (!question.searches() || !question.model_config.is_null())
-    return with_input(std::string("spillway simulate ") + input, scenario_of(question));
+    return "spillway simulate /dev/stdin" + text(scenario_of(question));
+  constexpr const char* file = "box.json";  // a search reads it more than once
   std::string command = "spillway";
-  for (const std::string& word : fit_arguments(question, input))
+  for (const std::string& word : fit_arguments(question, file))
     command += " " + reports::shell_word(word);
   const json machine = machine_file_of(question);
-  return machine.is_null() ? command : with_input(command, machine);
+  if (machine.is_null()) return command;
+  return std::string("cat > ") + file + text(machine) + "\n" + command;
 }
 
 }  // namespace spillway::gui

@@ -1,9 +1,11 @@
 #include "gui/page/question_form.hpp"
 
+#include "gui/model/machine_table.hpp"
 #include "gui/model/text.hpp"
 #include "gui/page/parts.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/part_catalogue.hpp"
+#include "scenarios/read_machine.hpp"
 #include "scenarios/shipped.hpp"
 #include "strategies/catalogue.hpp"
 
@@ -22,6 +24,7 @@ namespace {
 constexpr const char* best_way = "Best that fits (search)";
 constexpr const char* own_box = "Parts";
 constexpr const char* as_parts_allow = "As parts allow";
+constexpr const char* as_it_is = "As the machine has it";
 constexpr const char* no_further = "None";
 
 template <class Parts>
@@ -57,6 +60,18 @@ QString name_of_file(const nlohmann::json& machine) {
 
 QString link_text(const Link& link) {
   return link.stated() ? qt(words_of(link)) : QString(as_parts_allow);
+}
+
+bool of_parts(const Question& question) {
+  return question.machine.empty() && question.machine_file.is_null();
+}
+
+QString card_link_text(const Question& question) {
+  if (of_parts(question)) return link_text(question.box.card_link);
+  const nlohmann::json& machine = question.machine_file;
+  const bool stated = is_changed(machine) && machine.contains("pcie");
+  const auto rate = stated ? link_in(machine["pcie"].value("h2d", "")) : std::nullopt;
+  return rate && rate->stated() ? qt(words_of(*rate)) : QString(as_it_is);
 }
 
 /// Calls `act` when the field is left, Enter is pressed in it, or an entry is picked.
@@ -223,7 +238,7 @@ void QuestionForm::add_further(QGridLayout* form) {
   add_box_row(form, "Board", board_);
   card_link_ = link_field("Link of each card", 16, &PartsBox::card_link);
   drive_link_ = link_field("Link of each drive", 4, &PartsBox::drive_link);
-  add_box_row(form, "Card &link", card_link_);
+  add_row(form, "Card &link", card_link_);
   add_box_row(form, "Drive link", drive_link_);
   std::vector<QString> drives = names_of(list.drives);
   drives.insert(drives.begin(), no_further);
@@ -262,14 +277,32 @@ QComboBox* QuestionForm::link_field(const QString& name, std::uint64_t most_lane
 
 void QuestionForm::take_link(QComboBox* combo, Link PartsBox::*link) {
   const QString typed = combo->currentText().trimmed();
-  if (loading_ || typed == link_text(session_.question().box.*link)) return;
-  const auto read = typed == as_parts_allow ? Link() : link_in(typed.toStdString());
+  const Question& now = session_.question();
+  if (loading_ || typed == (combo == card_link_ ? card_link_text(now) : link_text(now.box.*link)))
+    return;
+  const bool none = typed == as_parts_allow || typed == as_it_is;
+  const auto read = none ? Link() : link_in(typed.toStdString());
   if (!read)
     return refuse(combo, QString("%1: \"%2\" is neither a link such as 4x8 nor a rate such as "
                                  "12 GB/s")
                              .arg(combo->accessibleName(), typed));
+  if (!of_parts(now)) return read->stated() ? change_card_link(*read) : load();
   change(QString("%1 %2").arg(combo->accessibleName(), link_text(*read)), "",
          [&](Question& q) { q.box.*link = *read; });
+  load();
+}
+
+void QuestionForm::change_card_link(const Link& link) {
+  Question next = session_.question();
+  try {
+    nlohmann::json machine = next.machine_file;
+    if (!next.machine.empty()) machine = scenarios::read_machine(next.machine);
+    next.machine_file = with_card_link(machine, link);
+    next.machine.clear();
+  } catch (const std::exception& error) {
+    return refuse(card_link_, qt(one_sentence(error)));
+  }
+  session_.change(next, "Link of each card " + link_text(link));
   load();
 }
 
@@ -381,15 +414,15 @@ void QuestionForm::show_flips() {
 void QuestionForm::load_box() {
   const Question& q = session_.question();
   const bool of_file = !q.machine_file.is_null();
-  const bool of_parts = q.machine.empty() && !of_file;
-  choose(machine_, of_parts  ? QString(own_box)
+  const bool parts = of_parts(q);
+  choose(machine_, parts     ? QString(own_box)
                    : of_file ? name_of_file(q.machine_file)
                              : qt(q.machine));
-  for (QWidget* widget : of_parts_) widget->setVisible(of_parts);
+  for (QWidget* widget : of_parts_) widget->setVisible(parts);
   choose(gpu_, qt(q.box.gpu));
   choose(drive_, qt(q.box.drive));
   choose(board_, q.box.board.empty() ? board_->itemText(0) : qt(q.box.board));
-  choose(card_link_, link_text(q.box.card_link));
+  choose(card_link_, card_link_text(q));
   choose(drive_link_, link_text(q.box.drive_link));
   drive_link_->setEnabled(has_link(q.box.drive));
   const bool further = !q.box.further_drive.empty();
@@ -398,10 +431,10 @@ void QuestionForm::load_box() {
   further_drives_->setEnabled(further);
   choose(further_link_, link_text(q.box.further_link));
   further_link_->setEnabled(further && has_link(q.box.further_drive));
-  const scenarios::HostPart* board = of_parts ? board_of(q.box) : nullptr;
-  box_words_->setVisible(of_parts);
-  box_words_->setText(!of_parts ? QString()
-                      : board   ? qt("Board: " + board->name)
+  const scenarios::HostPart* board = parts ? board_of(q.box) : nullptr;
+  box_words_->setVisible(parts);
+  box_words_->setText(!parts  ? QString()
+                      : board ? qt("Board: " + board->name)
                               : QString("No board of the catalogue takes this; a server is taken"));
 }
 

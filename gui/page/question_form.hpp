@@ -52,6 +52,8 @@ class QuestionForm : public QScrollArea {
   void take_card();
   void take_drive(QComboBox* combo, std::string PartsBox::*part, std::uint64_t PartsBox::*count);
   void take_link(QComboBox* combo, Link PartsBox::*link);
+  /// The cards of a machine that is no box of parts get that link, in a copy of the machine.
+  void change_card_link(const Link& link);
   void load();
   void load_box();
   /// Changes the question by what `edit` does to it.

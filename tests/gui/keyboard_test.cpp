@@ -223,6 +223,28 @@ TEST_F(Keyboard, LinksAndFurtherDrivesAreTypedAndTakenBack) {
   EXPECT_TRUE(session_.answer().fits()) << session_.answer().failure << session_.answer().why_not;
 }
 
+TEST_F(Keyboard, ALinkOfAShippedMachineMakesACopyOfIt) {
+  Question shipped;
+  shipped.machine = "workstation_2gpu";
+  session_.change(shipped, "a shipped machine");
+  press(Qt::Key_L, Qt::AltModifier);
+  EXPECT_EQ(focused(), "Link of each card");
+  type("3x4");
+  press(Qt::Key_Tab);
+  const nlohmann::json machine = session_.question().machine_file;
+  ASSERT_TRUE(machine.is_object());
+  EXPECT_EQ(machine["pcie"]["h2d"], "3.15 GB/s");  // 0.8 of 4 lanes of 0.985 GB/s
+  EXPECT_EQ(machine["pcie"]["d2h"], "3.15 GB/s");
+  EXPECT_EQ(machine["pcie"]["pageable_d2h"], "3.15 GB/s");
+  EXPECT_EQ(machine["gpu"]["count"], 2);
+  press(Qt::Key_L, Qt::AltModifier);
+  press(Qt::Key_Tab);  // nothing was typed
+  EXPECT_EQ(session_.question().machine_file, machine);
+  EXPECT_TRUE(window_.page()->command().contains("3.15 GB/s"));
+  session_.undo_stack().undo();
+  EXPECT_EQ(session_.question(), shipped);
+}
+
 TEST_F(Keyboard, EachMnemonicOfThePageIsItsOwn) {
   QStringList letters;
   const auto note = [&](const QString& text) {

@@ -94,7 +94,7 @@ TEST(Summary, SaysFirstOnWhichDayTheWarrantyEnds) {
   EXPECT_EQ(drives.mood, Cell::Mood::bad);
   answer.result->wear->warranty_years = 200;  // a calendar says nothing there
   drives = figures_of(answer, nullptr)[4];
-  EXPECT_EQ(drives.value, "in 200 years");
+  EXPECT_EQ(drives.value, "in 200.0 years");
   EXPECT_EQ(drives.mood, Cell::Mood::plain);
 }
 

@@ -6,6 +6,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <QFileInfo>
+#include <QProcess>
+#include <QTemporaryDir>
 
 namespace spillway::gui {
 namespace {
@@ -141,11 +144,23 @@ TEST(Question, KeepsAMachineWithSourcesOfItsOwnWhole) {
   EXPECT_EQ(scenario_of(question)["machine"], machine);
 }
 
-TEST(Question, SaysTheFurtherDrivesInItsCommand) {
-  const std::string command = command_of(with_links());
-  EXPECT_THAT(command, HasSubstr("spillway fit qwen3-8b --machine /dev/stdin --context 4096"));
-  EXPECT_THAT(command, HasSubstr("870 EVO 2TB"));
+TEST(Question, SaysTheFurtherDrivesInItsCommandWhichAShellRuns) {
+  Question question = with_links();
+  question.model = "qwen2.5-0.5b";
+  const std::string command = command_of(question);
+  EXPECT_THAT(command, HasSubstr("spillway fit qwen2.5-0.5b --machine box.json --context 4096"));
   EXPECT_THAT(command, HasSubstr("12.6 GB/s"));
+  const QTemporaryDir folder;
+  QProcess shell;
+  shell.setWorkingDirectory(folder.path());
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  environment.insert("PATH", QFileInfo(SPILLWAY_PROGRAM).path() + ":" + environment.value("PATH"));
+  shell.setProcessEnvironment(environment);
+  shell.start("sh", {"-c", QString::fromStdString(command)});
+  ASSERT_TRUE(shell.waitForFinished(90'000));
+  const std::string said = shell.readAllStandardOutput().toStdString();
+  EXPECT_EQ(shell.exitCode(), 0) << shell.readAllStandardError().toStdString();
+  EXPECT_THAT(said, HasSubstr("fits."));
 }
 
 TEST(Question, AppliesARemedyToTheSecondStorage) {
