@@ -20,18 +20,6 @@ using nlohmann::json;
 namespace {
 
 constexpr int deepest_heritage = 16;
-/// Of a link's rate, what drives reach.
-constexpr double of_link = 0.95;
-
-/// Raw rate of one lane of PCI Express each way, after 128b/130b coding.
-double lane_bytes_per_s(std::uint64_t generation) {
-  constexpr double third = 8e9 / 8 * 128 / 130;
-  double rate = third;
-  for (std::uint64_t at = 3; at < generation; ++at) rate *= 2;
-  for (std::uint64_t at = generation; at < 3; ++at) rate /= 2;
-  return rate;
-}
-
 void leaves(const json& value, const std::string& path,
             const std::function<void(const std::string&)>& each) {
   if (!value.is_object()) return each(path);
@@ -331,15 +319,23 @@ class Assembler {
 
 }  // namespace
 
+double lane_bytes_per_s(std::uint64_t generation) {
+  constexpr double third = 8e9 / 8 * 128 / 130;
+  double rate = third;
+  for (std::uint64_t at = 3; at < generation; ++at) rate *= 2;
+  for (std::uint64_t at = generation; at < 3; ++at) rate /= 2;
+  return rate;
+}
+
 std::map<std::string, std::pair<std::string, std::string>> slower_slot(const DrivePart& drive,
                                                                        const HostPart& host) {
   std::map<std::string, std::pair<std::string, std::string>> slower;
   if (host.generation == 0 || drive.generation <= host.generation) return slower;
   const double link =
-      of_link * static_cast<double>(drive.lanes) * lane_bytes_per_s(host.generation);
+      drives_reach * static_cast<double>(drive.lanes) * lane_bytes_per_s(host.generation);
   const std::string source =
       fmt::format("assumed: {} of the rate of {} lanes of PCI Express {}.0, which is the slot's",
-                  of_link, drive.lanes, host.generation);
+                  drives_reach, drive.lanes, host.generation);
   for (const char* way : {"read", "write"})
     if (quantity<BytesPerSecond>(drive.parts.at("drive").at(way)) > link)
       slower[way] = {fmt::format("{:.3g} GB/s", link / 1e9), source};

@@ -33,6 +33,12 @@ void put_parts(LocatedJson& machine, std::vector<description::Complaint>& compla
 /// "price_usd": 1500}.
 void fill_named_parts(LocatedJson& list, std::vector<description::Complaint>& complaints);
 
+/// Raw rate of one lane of PCI Express each way, bytes a second after 128b/130b coding.
+double lane_bytes_per_s(std::uint64_t generation);
+
+/// Of its link's raw rate, what a drive reaches.
+inline constexpr double drives_reach = 0.95;
+
 /// What a drive reads and writes in the slots of a host of an older generation of PCI Express: by
 /// "read" and "write" the rate and its source, where it is less than the drive's own.
 std::map<std::string, std::pair<std::string, std::string>> slower_slot(const DrivePart& drive,

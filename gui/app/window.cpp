@@ -74,7 +74,8 @@ void Window::go_to(int index) {
   if (list_->currentRow() != index) list_->setCurrentRow(index);
   if (stack_->currentIndex() != index) stack_->setCurrentIndex(index);
   pages_[static_cast<std::size_t>(index)]->shown();
-  if (!list_->hasFocus()) pages_[static_cast<std::size_t>(index)]->first_field()->setFocus();
+  if (!list_->hasFocus())
+    pages_[static_cast<std::size_t>(index)]->first_field()->setFocus(Qt::ShortcutFocusReason);
 }
 
 bool Window::show_page(const QString& name) {
@@ -121,12 +122,14 @@ void Window::make_menus() {
   add(file, "Write a &report ...", QKeySequence("Ctrl+R"), "One page of HTML about the answer",
       [this] { save_report(); });
   file->addSeparator();
-  add(file, "&Quit", QKeySequence::Quit, "", [this] { close(); });
+  add(file, "&Quit", QKeySequence::Quit, "Closes the window", [this] { close(); });
   QMenu* edit = menuBar()->addMenu("&Edit");
   QAction* undo = session_.undo_stack().createUndoAction(this, "&Undo");
   undo->setShortcut(QKeySequence::Undo);
   QAction* redo = session_.undo_stack().createRedoAction(this, "&Redo");
   redo->setShortcut(QKeySequence("Ctrl+Shift+Z"));
+  undo->setStatusTip("Takes the last change of the question back");
+  redo->setStatusTip("Makes the change again that was taken back");
   edit->addAction(undo);
   edit->addAction(redo);
   edit->addSeparator();
@@ -144,12 +147,13 @@ void Window::make_menus() {
   QMenu* answer = menuBar()->addMenu("&Answer");
   add(answer, "&Pin", QKeySequence("Ctrl+P"), "Compare what comes with this answer",
       [this] { session_.pin(); });
-  add(answer, "&Unpin", QKeySequence(), "", [this] { session_.unpin(); });
+  add(answer, "&Unpin", QKeySequence(), "Compares with nothing any more",
+      [this] { session_.unpin(); });
   add(answer, "&Timeline of this answer", QKeySequence("Ctrl+T"), "What happens when", [this] {
     session_.ask_trace();
     show_page("timeline");
   });
-  add(answer, "&Ask again", QKeySequence::Refresh, "", [this] { session_.ask(); });
+  add(answer, "&Ask again", QKeySequence::Refresh, "As after a start", [this] { session_.ask(); });
   QMenu* go = menuBar()->addMenu("&Go");
   for (std::size_t i = 0; i < pages().size(); ++i)
     add(go, pages()[i].title, QKeySequence(QString("Ctrl+%1").arg(i + 1)), pages()[i].summary,
@@ -157,7 +161,7 @@ void Window::make_menus() {
   QMenu* help = menuBar()->addMenu("&Help");
   add(help, "&Every command ...", QKeySequence("Ctrl+K"), "Find a command by typing",
       [this] { show_palette(); });
-  add(help, "&Keys", QKeySequence(Qt::Key_F1), "", [this] { show_keys(); });
+  add(help, "&Keys", QKeySequence(Qt::Key_F1), "Every key of the window", [this] { show_keys(); });
 }
 
 QList<QAction*> Window::all_actions() const {

@@ -1,9 +1,11 @@
 #include "gui/model/machine_table.hpp"
 
 #include "gui/model/text.hpp"
+#include "scenarios/description/quantity.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/read_machine.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -109,6 +111,20 @@ json changed_machine(const json& machine, const std::string& path, const std::st
   const std::string name = changed.value("name", "machine");
   if (path != "name" && !name.ends_with(changed_name)) changed["name"] = name + changed_name;
   return changed.get<description::MachineFile>();
+}
+
+json with_card_link(const json& machine, const Link& link) {
+  constexpr auto rates = description::Dimension::bytes_per_second;
+  const double rate = card_rate(link);
+  const std::string text = link.lanes > 0 ? fmt::format("{:.3g} GB/s", rate / 1e9) : words_of(link);
+  json changed = machine;
+  for (const char* way : {"pcie.h2d", "pcie.d2h"}) changed = changed_machine(changed, way, text);
+  for (const char* way : {"pageable_h2d", "pageable_d2h"}) {
+    const std::string before = changed.at("pcie").value(way, std::string());
+    if (description::parse_quantity(rates, before).value > rate)
+      changed = changed_machine(changed, std::string("pcie.") + way, text);
+  }
+  return changed;
 }
 
 bool is_changed(const json& machine) {

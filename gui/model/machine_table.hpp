@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gui/model/link.hpp"
 #include "gui/model/text_table.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -20,6 +21,11 @@ int put_machine(const nlohmann::json& machine, const QString& filter, TextTable&
 ///   Throws   ScenarioError: the value cannot be read, or the machine cannot be so
 nlohmann::json changed_machine(const nlohmann::json& machine, const std::string& path,
                                const std::string& value);
+
+/// A copy of a machine whose cards are behind that link, both ways; copies of pageable memory are
+/// no faster.
+///   Throws   ScenarioError, as changed_machine
+nlohmann::json with_card_link(const nlohmann::json& machine, const Link& link);
 
 /// Some number of it was changed by hand.
 bool is_changed(const nlohmann::json& machine);

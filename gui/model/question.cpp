@@ -3,12 +3,9 @@
 #include "reports/remedy_report.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document.hpp"
-#include "scenarios/part_catalogue.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <map>
-#include <optional>
 
 namespace spillway::gui {
 
@@ -40,81 +37,6 @@ void take(json& object, const char* key, Value& value, const Read& read) {
   if (was_read) object.erase(key);
 }
 
-/// Whole GiB in "64 GiB"; nothing for another size.
-std::optional<std::uint64_t> gib_in(const json& size) {
-  if (!size.is_string()) return std::nullopt;
-  const auto parsed =
-      description::parse_quantity(description::Dimension::bytes, size.get<std::string>());
-  const auto bytes = static_cast<std::uint64_t>(parsed.value);
-  if (!parsed.problem.empty() || bytes == 0 || bytes % (1ull << 30) != 0) return std::nullopt;
-  return bytes >> 30;
-}
-
-bool has_only(const json& object, std::initializer_list<const char*> keys) {
-  if (!object.is_object()) return false;
-  for (const auto& [key, value] : object.items())
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) return false;
-  return true;
-}
-
-/// The box that a machine of parts alone describes.
-std::optional<PartsBox> box_in(const json& machine) {
-  if (!has_only(machine, {"name", "gpu", "host", "storage"})) return std::nullopt;
-  const json gpu = machine.value("gpu", json()), host = machine.value("host", json());
-  const json storage = machine.value("storage", json::array());
-  const bool of_parts = has_only(gpu, {"part", "count"}) && has_only(host, {"part", "memory"}) &&
-                        gpu.contains("part") && host.contains("part") && storage.is_array() &&
-                        storage.size() <= 1;
-  if (!of_parts) return std::nullopt;
-  const auto memory = gib_in(host.value("memory", json()));
-  if (!memory) return std::nullopt;
-  PartsBox box{word_in(gpu, "part", ""),  count_in(gpu, "count", 1),
-               word_in(host, "part", ""), *memory,
-               PartsBox().drive,          0};
-  if (!storage.empty()) {
-    if (!has_only(storage[0], {"part", "count", "name"})) return std::nullopt;
-    box.drive = word_in(storage[0], "part", "");
-    box.drives = count_in(storage[0], "count", 1);
-  }
-  return box;
-}
-
-json machine_json(const PartsBox& box) {
-  const scenarios::HostPart* board = board_of(box);
-  json machine = {{"name", words_of(box)},
-                  {"gpu", {{"part", box.gpu}, {"count", box.gpus}}},
-                  {"host",
-                   {{"part", board               ? board->name
-                             : box.board.empty() ? "server"
-                                                 : box.board},
-                    {"memory", fmt::format("{} GiB", box.memory_gib)}}}};
-  if (box.drives > 0)
-    machine["storage"] = json::array({{{"part", box.drive}, {"count", box.drives}}});
-  return machine;
-}
-
-const scenarios::Part* named(const auto& parts, const std::string& name) {
-  for (const auto& part : parts)
-    if (part.name == name) return &part;
-  return nullptr;
-}
-
-bool takes(const scenarios::HostPart& board, const PartsBox& box) {
-  const auto& list = scenarios::part_catalogue();
-  const scenarios::Part* gpu = named(list.gpus, box.gpu);
-  const scenarios::Part* drive = named(list.drives, box.drive);
-  if (!gpu || board.card != gpu->form || board.gpus.empty() || board.gpus.back() < box.gpus ||
-      board.memory.empty() || board.memory.back().value() >> 30 < box.memory_gib)
-    return false;
-  std::uint64_t lanes = box.gpus * gpu->lanes;
-  if (box.drives > 0) {
-    const auto slots = drive ? board.slots.find(drive->form) : board.slots.end();
-    if (slots == board.slots.end() || slots->second < box.drives) return false;
-    lanes += box.drives * drive->lanes;
-  }
-  return board.lanes == 0 || lanes <= board.lanes;
-}
-
 void put_box(Question& question, const json& machine) {
   question.machine.clear();
   question.machine_file = nullptr;
@@ -128,29 +50,6 @@ void put_box(Question& question, const json& machine) {
 
 }  // namespace
 
-const scenarios::HostPart* board_of(const PartsBox& box) {
-  const scenarios::HostPart* best = nullptr;
-  for (const scenarios::HostPart& board : scenarios::part_catalogue().hosts) {
-    if (!box.board.empty()) {
-      if (board.name == box.board) return &board;
-      continue;
-    }
-    const auto price = [&](const scenarios::HostPart& one) {
-      return one.price_usd + one.dram_usd_per_gib * static_cast<double>(box.memory_gib);
-    };
-    if (takes(board, box) && (!best || price(board) < price(*best))) best = &board;
-  }
-  return best;
-}
-
-std::string words_of(const PartsBox& box) {
-  const scenarios::HostPart* board = board_of(box);
-  std::string words = fmt::format("{} x {}, {}{} GiB", box.gpus, box.gpu,
-                                  board ? board->name + ", " : "", box.memory_gib);
-  if (box.drives > 0) words += fmt::format(", {} x {}", box.drives, box.drive);
-  return words;
-}
-
 json scenario_of(const Question& question, const std::string& system) {
   json scenario = question.further.is_object() ? question.further : json::object();
   scenario["model"] =
@@ -160,7 +59,7 @@ json scenario_of(const Question& question, const std::string& system) {
   else if (!question.machine.empty())
     scenario["machine"] = question.machine;
   else
-    scenario["machine"] = machine_json(question.box);
+    scenario["machine"] = machine_of(question.box);
   json& training = scenario["training"];
   training["sequence"] = question.sequence;
   training["micro_batch"] = question.micro_batch;
@@ -232,7 +131,8 @@ Question with_overrides(const Question& question, const std::vector<std::string>
       changed.box.gpus = given.get<std::uint64_t>();
     else if (of_parts && path.starts_with("machine.storage.") && path.ends_with(".count") &&
              counted)
-      changed.box.drives = given.get<std::uint64_t>();
+      (path == "machine.storage.nvme2.count" ? changed.box.further_drives : changed.box.drives) =
+          given.get<std::uint64_t>();
     else
       others.push_back(one);
   }
@@ -252,12 +152,20 @@ Question with_overrides(const Question& question, const std::vector<std::string>
   return result;
 }
 
-std::vector<std::string> fit_arguments(const Question& question) {
+json machine_file_of(const Question& question) {
+  if (!question.machine_file.is_null()) return question.machine_file;
+  const bool said = !question.machine.empty() || in_words(question.box);
+  return said ? json() : machine_of(question.box);
+}
+
+std::vector<std::string> fit_arguments(const Question& question, const std::string& file) {
   std::vector<std::string> words = {"fit", question.model};
   const auto add = [&](const char* option, const std::string& value) {
     words.insert(words.end(), {option, value});
   };
-  if (!question.machine.empty()) {
+  if (!machine_file_of(question).is_null()) {
+    add("--machine", file);
+  } else if (!question.machine.empty()) {
     add("--machine", question.machine);
   } else {
     const PartsBox& box = question.box;
@@ -272,14 +180,16 @@ std::vector<std::string> fit_arguments(const Question& question) {
 }
 
 std::string command_of(const Question& question) {
-  const bool in_words = question.model_config.is_null() && question.machine_file.is_null();
+  const auto text = [](const json& input) { return " <<'END'\n" + input.dump(2) + "\nEND"; };
+  if (!question.searches() || !question.model_config.is_null())
+    return "spillway simulate /dev/stdin" + text(scenario_of(question));
+  constexpr const char* file = "box.json";  // a search reads it more than once
   std::string command = "spillway";
-  if (question.searches() && in_words) {
-    for (const std::string& word : fit_arguments(question))
-      command += " " + reports::shell_word(word);
-    return command;
-  }
-  return command + " simulate /dev/stdin <<'END'\n" + scenario_of(question).dump(2) + "\nEND";
+  for (const std::string& word : fit_arguments(question, file))
+    command += " " + reports::shell_word(word);
+  const json machine = machine_file_of(question);
+  if (machine.is_null()) return command;
+  return std::string("cat > ") + file + text(machine) + "\n" + command;
 }
 
 }  // namespace spillway::gui

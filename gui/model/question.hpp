@@ -1,6 +1,6 @@
 #pragma once
 
-#include "scenarios/price_list.hpp"
+#include "gui/model/parts_box.hpp"
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -8,18 +8,6 @@
 #include <vector>
 
 namespace spillway::gui {
-
-/// A box put together from parts of the catalogue.
-struct PartsBox {
-  std::string gpu = "RTX 4090";
-  std::uint64_t gpus = 1;
-  std::string board;  ///< "" for the cheapest that takes the rest
-  std::uint64_t memory_gib = 64;
-  std::string drive = "990 PRO 2TB";
-  std::uint64_t drives = 1;
-
-  bool operator==(const PartsBox&) const = default;
-};
 
 /// What the What-if page asks: everything that its fields show. A value: undo keeps copies of it.
 struct Question {
@@ -53,16 +41,13 @@ Question question_of(const nlohmann::json& scenario);
 Question with_overrides(const Question& question, const std::vector<std::string>& overrides);
 
 /// Arguments of `spillway fit` for it, "fit" first.
-std::vector<std::string> fit_arguments(const Question& question);
+///   file  where machine_file_of lies, where there is one
+std::vector<std::string> fit_arguments(const Question& question, const std::string& file);
+
+/// The machine that `spillway fit` must be given as a file; null where options say it.
+nlohmann::json machine_file_of(const Question& question);
 
 /// What people would type for the same answer.
 std::string command_of(const Question& question);
-
-/// The board that the box names, else the cheapest of the catalogue that takes cards, memory and
-/// drives; nullptr where none does.
-const scenarios::HostPart* board_of(const PartsBox& box);
-
-/// "2 x RTX 4090, workstation, 256 GiB, 2 x 990 PRO 4TB".
-std::string words_of(const PartsBox& box);
 
 }  // namespace spillway::gui

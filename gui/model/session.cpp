@@ -111,42 +111,51 @@ void Session::ask() {
   if (question_.searches()) {
     fit_.stop();
     search_soon_.start(search_after_ms);
-    if (last_found_.is_object()) ask_worker("");
+    if (last_found_.is_object()) ask_worker();
   } else {
     search_soon_.stop();
     fit_.stop();
-    ask_worker(question_.system);
+    ask_worker();
   }
   Q_EMIT answer_changed();
   Q_EMIT status_changed();
 }
 
-void Session::ask_worker(const std::string& system) {
+json Session::scenario_for(const Question& question) const {
+  if (!question.searches()) return scenario_of(question);
+  if (!last_found_.is_object()) return nullptr;
+  json scenario = scenario_of(question);
+  scenario["strategy"] = last_found_.at("strategy");
+  scenario["training"]["micro_batch"] = last_found_.at("training").at("micro_batch");
+  json& parallel = scenario["parallel"] = last_found_.at("parallel");
+  const bool data_only = parallel.value("tensor", 1) == 1 && parallel.value("pipeline", 1) == 1;
+  const bool of_parts = question.machine.empty() && question.machine_file.is_null();
+  if (data_only && of_parts) parallel["data"] = question.box.gpus;
+  return scenario;
+}
+
+void Session::ask_worker() {
   if (bound_id_ != 0) worker_.cancel(bound_id_);
   if (result_id_ != 0) worker_.cancel(result_id_);
-  asked_ = scenario_of(question_, system);
-  if (question_.searches()) {  // the way that was found last, on the box as it is now
-    asked_["strategy"] = last_found_.at("strategy");
-    asked_["parallel"] = last_found_.at("parallel");
-    asked_["training"]["micro_batch"] = last_found_.at("training").at("micro_batch");
-  }
+  asked_ = scenario_for(question_);
   bound_id_ = worker_.ask({asked_, {"bound"}, 10});
   result_id_ = worker_.ask({asked_, {"result"}, 60});
 }
 
-QStringList Session::fit_words() {
-  Question named = question_;
-  if (!named.machine_file.is_null())
-    named.machine = write_scenario(named.machine_file, "machine.json").toStdString();
+QStringList Session::fit_words(const Question& question, const QString& name) {
+  Question named = question;
+  std::string file;
+  if (const json machine = machine_file_of(question); !machine.is_null())
+    file = write_scenario(machine, name + "machine.json").toStdString();
   if (!named.model_config.is_null())
-    named.model = write_scenario(named.model_config, "config.json").toStdString();
+    named.model = write_scenario(named.model_config, name + "config.json").toStdString();
   QStringList words;
-  for (const std::string& word : fit_arguments(named)) words << QString::fromStdString(word);
+  for (const std::string& word : fit_arguments(named, file)) words << QString::fromStdString(word);
   return words << "--json";
 }
 
 void Session::search() {
-  fit_.run(fit_words());
+  fit_.run(fit_words(question_, ""));
   Q_EMIT status_changed();
 }
 

@@ -55,6 +55,11 @@ class Session : public QObject {
   const Answer& answer() const { return answer_; }
   /// The whole scenario that the answer is of; null without one.
   nlohmann::json answered_scenario() const;
+  /// What a worker is asked about a question: of a search, the way that it found last on the box of
+  /// `question`; null where it found none.
+  nlohmann::json scenario_for(const Question& question) const;
+  /// Words of `spillway fit` for a question; files that they name are written under `name`.
+  QStringList fit_words(const Question& question, const QString& name);
   /// Applies a remedy, or a next step.
   void apply(const Change& change);
 
@@ -116,7 +121,7 @@ class Session : public QObject {
   friend class QuestionChange;
   void set_question(const Question& question);
   void search();
-  void ask_worker(const std::string& system_when_open);
+  void ask_worker();
   void ask_details();
   void answered(Worker::Id id, const Line& line);
   void result_answered(const nlohmann::json& line);
@@ -132,7 +137,6 @@ class Session : public QObject {
   bool take_entrant(Worker::Id id, const nlohmann::json& line);
   void take_trace(std::shared_ptr<const Trace> trace, const QString& title,
                   nlohmann::json scenario);
-  QStringList fit_words();
   QString answer_title() const;
 
   Question question_;

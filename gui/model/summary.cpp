@@ -9,6 +9,8 @@
 #include "reports/verdict.hpp"
 #include "reports/wear_words.hpp"
 
+#include <QDateTime>
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
@@ -51,19 +53,35 @@ Figure cost_of(const Result& r) {
   return figure_of("Cost", text, below);
 }
 
+/// The day that lies so many years ahead, as in the table of `spillway fit`; "" where a calendar
+/// says nothing.
+std::string day_in(double years) {
+  constexpr double hours_a_year = 365 * 24, far_years = 100;
+  if (years > far_years) return "";
+  const auto seconds = 3600 * static_cast<qint64>(std::floor(years * hours_a_year));
+  return QDateTime::currentDateTimeUtc()
+      .addSecs(seconds)
+      .date()
+      .toString(Qt::ISODate)
+      .toStdString();
+}
+
+/// The warranty's end first, as a day at this pace from now on; then how long that is.
 Figure drives_of(const Result& r) {
+  constexpr const char* warranty = "Drive warranty";
   if (!r.wear || r.wear->write_bytes_per_day <= 0)
-    return figure_of("Drive warranty", "-", "nothing is written");
+    return figure_of(warranty, "-", "nothing is written");
   const result::Wear& wear = *r.wear;
-  const std::optional<double> shortest =
-      wear.warranty_years ? wear.warranty_years : wear.lifetime_years;
-  if (!shortest) return figure_of("Drive warranty", "-", "no rating known");
-  std::string below =
-      wear.warranty_years ? "until its rating is written" : "until the flash is worn";
-  if (wear.warranty_years && wear.lifetime_years)
-    below = "flash " + reports::human_years(*wear.lifetime_years);
-  Figure figure = figure_of("Drive warranty", reports::human_years(*shortest), below);
-  if (*shortest < 1) figure.mood = Cell::Mood::bad;
+  std::string flash;
+  if (wear.lifetime_years) flash = "flash " + reports::human_years(*wear.lifetime_years);
+  if (!wear.warranty_years)
+    return flash.empty() ? figure_of(warranty, "-", "no rating known")
+                         : figure_of(warranty, "-", flash);
+  const double years = *wear.warranty_years;
+  const std::string day = day_in(years), span = reports::human_years(years);
+  Figure figure = figure_of(warranty, day.empty() ? "in " + span : day);
+  figure.below = qt(day.empty() ? flash : span + (flash.empty() ? "" : ", " + flash));
+  if (years < 1) figure.mood = Cell::Mood::bad;
   return figure;
 }
 

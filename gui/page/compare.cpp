@@ -23,7 +23,6 @@ ComparePage::ComparePage(Session& session, QWidget* parent) : Page(session, pare
   rows->addLayout(top);
   why_ = new QLabel;
   why_->setWordWrap(true);
-  why_->setAccessibleName("Why one is slower");
   rows->addWidget(why_);
   empty_ = empty_words(
       "Keep an answer here, change the question, and see both side by side;\n"
@@ -64,6 +63,7 @@ void ComparePage::show_results() {
   why_->setText(all.size() == 2
                     ? why_slower(all[0].first, *all[0].second, all[1].first, *all[1].second)
                     : QString());
+  why_->setAccessibleName("Why one is slower: " + why_->text());
   why_->setVisible(!why_->text().isEmpty());
 }
 

@@ -118,7 +118,6 @@ void fit_height(QTableView* view, int most) {
 }
 
 Tile::Tile(const QString& name, QWidget* parent) : QFrame(parent), name_(name) {
-  setMinimumSize(100, 70);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setAccessibleName(name);
 }
@@ -129,7 +128,35 @@ void Tile::set(const QString& value, const QString& below, Cell::Mood mood) {
   mood_ = mood;
   setAccessibleDescription(value + (below.isEmpty() ? "" : ", " + below));
   setToolTip(name_ + ": " + value + (below.isEmpty() ? "" : "\n" + below));
+  updateGeometry();
   update();
+}
+
+QRect Tile::inside() const { return rect().adjusted(10, 8, -6, -7); }
+
+/// As large as the value has room for.
+QFont Tile::value_font() const {
+  QFont large = large_font(font(), 1.55, true);
+  while (large.pointSizeF() > font().pointSizeF() &&
+         QFontMetrics(large).horizontalAdvance(value_) + 6 > inside().width())
+    large.setPointSizeF(large.pointSizeF() - 0.5);
+  return large;
+}
+
+QSize Tile::minimumSizeHint() const {
+  const QFontMetrics small(small_font(font())), large(large_font(font(), 1.55, true));
+  const QFontMetrics least(large_font(font(), 1.2, true));  // the value may shrink so far
+  const int text = std::max({small.horizontalAdvance(name_), small.horizontalAdvance(below_),
+                             least.horizontalAdvance(value_)});
+  return {std::max(100, text + 20), 2 * small.height() + large.height() + 16};
+}
+
+QString Tile::cut() const {
+  const QFontMetrics small(small_font(font()));
+  for (const QString& text : {name_, below_})
+    if (small.horizontalAdvance(text) > inside().width()) return text;
+  return QFontMetrics(value_font()).horizontalAdvance(value_) > inside().width() ? value_
+                                                                                 : QString();
 }
 
 void Tile::paintEvent(QPaintEvent*) {
@@ -138,7 +165,7 @@ void Tile::paintEvent(QPaintEvent*) {
   painter.setPen(hairline(palette()));
   painter.setBrush(palette().color(QPalette::Base));
   painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
-  const QRect inside = rect().adjusted(11, 8, -8, -7);
+  const QRect inside = this->inside();
   const QFont small = small_font(font());
   const auto line = [&](const QFont& with, const QColor& colour, int flags, const QString& text) {
     painter.setFont(with);
@@ -147,11 +174,7 @@ void Tile::paintEvent(QPaintEvent*) {
                      painter.fontMetrics().elidedText(text, Qt::ElideRight, inside.width()));
   };
   line(small, quiet_text(palette()), Qt::AlignTop, name_);
-  QFont large = large_font(font(), 1.55, true);
-  while (large.pointSizeF() > font().pointSizeF() &&
-         QFontMetrics(large).horizontalAdvance(value_) + 6 > inside.width())
-    large.setPointSizeF(large.pointSizeF() - 0.5);
-  line(large, palette().color(QPalette::WindowText), Qt::AlignVCenter, value_);
+  line(value_font(), palette().color(QPalette::WindowText), Qt::AlignVCenter, value_);
   const bool dark = is_dark(palette());
   const QColor colour = mood_ == Cell::Mood::good  ? good_colour(dark)
                         : mood_ == Cell::Mood::bad ? bad_colour(dark)

@@ -25,11 +25,19 @@ class Tile : public QFrame {
  public:
   Tile(const QString& name, QWidget* parent = nullptr);
   void set(const QString& value, const QString& below, Cell::Mood mood = Cell::Mood::plain);
+  /// What of its text has no room; "" for nothing.
+  QString cut() const;
+  /// As wide as its texts, so that a row of tiles shares its width out among them.
+  QSize sizeHint() const override { return minimumSizeHint(); }
+  QSize minimumSizeHint() const override;
 
  protected:
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  QRect inside() const;
+  QFont value_font() const;
+
   QString name_, value_, below_;
   Cell::Mood mood_ = Cell::Mood::plain;
 };

@@ -56,8 +56,11 @@ ValidatePage::ValidatePage(Session& session, QWidget* parent) : Page(session, pa
 
 QWidget* ValidatePage::form() {
   auto* whole = new QWidget;
-  auto* row = new QHBoxLayout(whole);
-  row->setContentsMargins(0, 0, 0, 0);
+  auto* rows = new QVBoxLayout(whole);
+  rows->setContentsMargins(0, 0, 0, 0);
+  auto *first = new QHBoxLayout, *second = new QHBoxLayout;
+  rows->addLayout(first);
+  rows->addLayout(second);
   directories_ = new QLineEdit;
   directories_->setAccessibleName("Directories to write to");
   directories_->setPlaceholderText("Directory to write to; one for each storage, with ; between");
@@ -70,22 +73,23 @@ QWidget* ValidatePage::form() {
   pace_->addItem(not_paced);
   for (const std::string& name : scenarios::shipped_names("scenarios/machines"))
     pace_->addItem(qt(name));
-  pace_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  pace_->setMinimumContentsLength(12);
+  pace_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   synthetic_ = new QCheckBox("S&ynthetic");
   synthetic_->setToolTip("The same transfers, nothing computed");
   auto* choose_directory = browse_button("Choose a directory");
   auto* choose_profile = browse_button("Choose a machine file");
   prepare_ = new QPushButton("&Validate ...");
   prepare_->setToolTip("Says first what it will take and write");
-  row->addWidget(label_of("&On", directories_));
-  row->addWidget(directories_, 3);
-  row->addWidget(choose_directory);
-  row->addWidget(profile_, 2);
-  row->addWidget(choose_profile);
-  row->addWidget(pace_);
-  row->addWidget(synthetic_);
-  row->addWidget(prepare_);
+  first->addWidget(label_of("&On", directories_));
+  first->addWidget(directories_, 1);
+  first->addWidget(choose_directory);
+  first->addWidget(prepare_);
+  second->addWidget(label_of("&Machine", profile_));
+  second->addWidget(profile_, 1);
+  second->addWidget(choose_profile);
+  second->addWidget(label_of("Pace", pace_));
+  second->addWidget(pace_);
+  second->addWidget(synthetic_);
   connect(directories_, &QLineEdit::textChanged, this, &ValidatePage::show_run);
   connect(choose_directory, &QPushButton::clicked, this, [this] {
     const QString chosen = QFileDialog::getExistingDirectory(this, "Directory to write to");

@@ -117,7 +117,10 @@ QWidget* WhatIfPage::answer_side() {
 
 void WhatIfPage::show_changes(const Answer& answer) {
   while (QLayoutItem* item = changes_->takeAt(0)) {
-    if (item->widget()) item->widget()->deleteLater();
+    if (item->widget()) {
+      item->widget()->hide();
+      item->widget()->deleteLater();
+    }
     delete item;
   }
   const bool remedies = !answer.fits();
@@ -138,12 +141,16 @@ void WhatIfPage::show_answer() {
   const Answer& answer = session_.answer();
   const bool dark = is_dark(palette());
   const QString mark = answer.approximate() && answer.result ? "~ " : "";
-  verdict_->setText(mark + headline_of(answer));
+  const auto say = [](QLabel* label, const QString& name, const QString& text) {
+    label->setText(text);
+    label->setAccessibleName(text.isEmpty() ? name : name + ": " + text);
+  };
+  say(verdict_, "Verdict", mark + headline_of(answer));
   QPalette colours = palette();
   if (answer.result || !answer.why_not.empty() || !answer.failure.empty())
     colours.setColor(QPalette::WindowText, answer.fits() ? good_colour(dark) : bad_colour(dark));
   verdict_->setPalette(colours);
-  second_->setText(second_line_of(answer));
+  say(second_, "Why", second_line_of(answer));
   const Answer* base = session_.pinned() ? &*session_.pinned() : nullptr;
   pinned_->setVisible(base != nullptr);
   unpin_->setVisible(base != nullptr);
@@ -185,5 +192,7 @@ QString WhatIfPage::text() const {
 }
 
 QWidget* WhatIfPage::first_field() { return form_->first_field(); }
+
+bool WhatIfPage::busy() const { return form_->flips().busy(); }
 
 }  // namespace spillway::gui

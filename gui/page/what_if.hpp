@@ -24,6 +24,7 @@ class WhatIfPage : public Page {
 
   QString text() const override;
   QWidget* first_field() override;
+  bool busy() const override;
 
  private:
   QWidget* answer_side();

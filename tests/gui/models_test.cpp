@@ -8,6 +8,9 @@
 
 #include <gtest/gtest.h>
 #include <QAbstractItemModelTester>
+#include <QDateTime>
+
+#include <cmath>
 
 namespace spillway::gui {
 namespace {
@@ -73,6 +76,26 @@ TEST(Summary, SaysTheAnswerInAFewWords) {
   ASSERT_EQ(figures.size(), 5u);
   EXPECT_EQ(figures[0].value, "10.0 s");
   EXPECT_EQ(figures[4].value, "-");
+}
+
+TEST(Summary, SaysFirstOnWhichDayTheWarrantyEnds) {
+  Answer answer;
+  answer.result = sample();
+  answer.state = Answer::State::exact;
+  result::Wear wear;
+  wear.write_bytes_per_day = 1e12;
+  wear.warranty_years = 10.0 / 365;
+  wear.lifetime_years = 30.0 / 365;
+  answer.result->wear = wear;
+  const QDate in_ten_days = QDateTime::currentDateTimeUtc().date().addDays(10);
+  Figure drives = figures_of(answer, nullptr)[4];
+  EXPECT_LE(std::abs(QDate::fromString(drives.value, Qt::ISODate).daysTo(in_ten_days)), 1);
+  EXPECT_EQ(drives.below, "10 days, flash 30 days");
+  EXPECT_EQ(drives.mood, Cell::Mood::bad);
+  answer.result->wear->warranty_years = 200;  // a calendar says nothing there
+  drives = figures_of(answer, nullptr)[4];
+  EXPECT_EQ(drives.value, "in 200.0 years");
+  EXPECT_EQ(drives.mood, Cell::Mood::plain);
 }
 
 TEST(Summary, ComparesWithWhatIsPinned) {

@@ -15,6 +15,8 @@
 #include <QWheelEvent>
 
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace spillway::gui {
 namespace {
@@ -59,6 +61,7 @@ class Hands {
       case 2:
         return QTest::mouseMove(widget, at);
       case 3:
+        pressed_.emplace_back(widget);
         return QTest::mousePress(widget, Qt::LeftButton, modifiers, at);
       case 4:
         return QTest::mouseRelease(widget, Qt::LeftButton, modifiers, at);
@@ -67,6 +70,12 @@ class Hands {
       default:
         turn(widget, at);
     }
+  }
+
+  /// A button that is held down on a slider or an arrow changes the number for ever.
+  void let_go() {
+    for (const QPointer<QWidget>& widget : std::exchange(pressed_, {}))
+      if (widget) QTest::mouseRelease(widget, Qt::LeftButton, {}, {-1, -1});  // beside it: no click
   }
 
  private:
@@ -97,7 +106,7 @@ class Hands {
 
   Window& window_;
   std::mt19937 random_;
-  std::vector<QPointer<QWidget>> seen_;
+  std::vector<QPointer<QWidget>> seen_, pressed_;
   int acted_ = 0;
 };
 
@@ -110,6 +119,7 @@ void disturb(Window& window, unsigned seed, int events) {
     if (i % 20 == 0) QApplication::processEvents(QEventLoop::AllEvents, 5);
     if (i % 500 == 0) window.grab();
   }
+  hands.let_go();
 }
 
 class RandomEvents : public testing::TestWithParam<const char*> {};
