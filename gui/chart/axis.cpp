@@ -30,6 +30,7 @@ QString time_text(double seconds, double step) {
 
 double round_up_to_nice(Quantity quantity, double value) {
   if (!(value > 0) || !std::isfinite(value)) return 1;
+  if (quantity == Quantity::whole) value = std::max(value, 1.0);
   if (quantity == Quantity::memory) return std::exp2(std::ceil(std::log2(value) - 1e-9));
   const double power = std::pow(10.0, std::floor(std::log10(value)));
   for (const double factor : {1.0, 2.0, 5.0})
@@ -64,7 +65,8 @@ std::vector<Tick> Axis::ticks(Quantity quantity, double spacing) const {
     QString text = value == 0 ? QString("0") : text_of(quantity, value);
     if (quantity == Quantity::seconds) text = time_text(value, step);
     if (in_days) text = QString("%1 days").arg(value / unit, 0, 'g', 4);
-    if (quantity == Quantity::number && step >= 1 && value >= 0)
+    const bool number = quantity == Quantity::number || quantity == Quantity::whole;
+    if (number && step >= 1 && value >= 0)
       text = QString::fromStdString(reports::human_count(static_cast<std::uint64_t>(value + 0.5)));
     all.push_back({value, text});
     if (all.size() > 1000) break;

@@ -94,7 +94,7 @@ void Scatter::draw_plain(QPainter& painter, std::vector<QPoint> at) const {
     painter.fillRect(QRect(one.x() - half, one.y() - half, 2 * half, 2 * half), colour);
 }
 
-QRect Scatter::chart(const QRect& area) const { return area.adjusted(74, 10, -14, -40); }
+QRect Scatter::chart(const QRect& area) const { return area.adjusted(74, 24, -14, -40); }
 
 void Scatter::draw_points(QPainter& painter, const Axis& x, const Axis& y) const {
   const bool dark = is_dark(palette());
@@ -155,7 +155,7 @@ void Scatter::paint(QPainter& painter, const QRect& area) const {
   painter.setPen(palette().color(QPalette::WindowText));
   painter.drawText(QRect(inside.left(), inside.bottom() + 20, inside.width(), 18),
                    Qt::AlignRight | Qt::AlignVCenter, of_x_.title);
-  painter.drawText(QRect(inside.left() + 4, inside.top(), inside.width(), 16),
+  painter.drawText(QRect(area.left() + 8, area.top() + 2, inside.width(), 16),
                    Qt::AlignLeft | Qt::AlignVCenter, of_y_.title);
   painter.save();
   painter.setClipRect(inside.adjusted(-6, -6, 6, 6));

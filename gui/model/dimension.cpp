@@ -66,6 +66,9 @@ Dimension axis_of(const std::string& path, const std::vector<json>& values) {
   const auto all = [&values](const auto& of) {
     return !values.empty() && std::all_of(values.begin(), values.end(), of);
   };
+  if (axis.quantity == Quantity::number &&
+      all([](const json& value) { return value.is_number_integer(); }))
+    axis.quantity = Quantity::whole;
   if (all([](const json& value) { return value.is_number(); })) return axis;
   for (const auto& [kind, quantity] : kinds)
     if (all([kind = kind](const json& value) { return parsed(kind, value).has_value(); })) {

@@ -24,6 +24,7 @@ QString text_of(Quantity quantity, double value) {
       return qt(view::words(view::number(value, view::Quantity::cents)));
     case Quantity::years:
       return qt(reports::human_years(value));
+    case Quantity::whole:
     case Quantity::number:
       return qt(reports::human_number(value));
   }

@@ -13,6 +13,7 @@ enum class Quantity : unsigned char {
   dollars,
   cents,  ///< dollars, three digits of them
   years,
+  whole,  ///< cards, drives: nothing is between two of them
   number,
 };
 

@@ -162,7 +162,7 @@ void ExplorePage::show_space(SpacePoints space) {
     x_->setCurrentIndex(titles.size() > 1 ? 1 : 0);
     y_->setCurrentIndex(0);
   }
-  search_->show_database(qt(session_.database()), space_.space.finished);
+  search_->show_database(qt(session_.database()), qt(space_.space.name), space_.space.finished);
   words_->setText(counts_words(space_));
   show_parallel();
   show_points();

@@ -56,6 +56,7 @@ QWidget* SearchForm::what() {
   space_->lineEdit()->setAccessibleName(space_->accessibleName());
   for (const std::string& name : scenarios::shipped_names("scenarios/spaces"))
     space_->addItem(qt(name));
+  space_->lineEdit()->setPlaceholderText("A name, or the file that the database was made from");
   database_ = new QLineEdit;
   database_->setAccessibleName("Database to write");
   database_->setPlaceholderText(
@@ -135,9 +136,13 @@ SearchRequest SearchForm::request() const {
           budget_->text().trimmed()};
 }
 
-void SearchForm::show_database(const QString& file, bool finished) {
+void SearchForm::show_database(const QString& file, const QString& space, bool finished) {
   finished_ = finished && file == run_.request().database;
-  if (!file.isEmpty() && run_.state() == AskedRun::State::none) database_->setText(file);
+  const bool other = !file.isEmpty() && file != database_->text();
+  if (other && run_.state() == AskedRun::State::none) {
+    space_->setEditText(space_->findText(space) >= 0 ? space : QString());
+    database_->setText(file);
+  }
   refresh();
 }
 

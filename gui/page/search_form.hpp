@@ -18,8 +18,8 @@ class SearchForm : public QWidget {
   explicit SearchForm(QWidget* parent = nullptr);
 
   SearchRequest request() const;
-  /// The database that the page shows, and whether all of its space is known.
-  void show_database(const QString& file, bool finished);
+  /// The database that the page shows, its space, and whether all of that is known.
+  void show_database(const QString& file, const QString& space, bool finished);
   QWidget* first_field() { return space_; }
   const SearchRun& run() const { return run_; }
 

@@ -57,6 +57,16 @@ TEST(Dimension, PricesAreDollarsAndLifetimesYears) {
   EXPECT_EQ(quantity_of("step_time_s"), Quantity::seconds);
 }
 
+TEST(Axis, OfThingsHasNoTickBetweenTwoOfThem) {
+  const Dimension drives = axis_of("machine.storage.nvme.count", {1, 2});
+  EXPECT_EQ(drives.quantity, Quantity::whole);
+  const auto ticks = ticks_of(drives, Axis(1, 2, 0, 400), 40);
+  ASSERT_EQ(ticks.size(), 2u);
+  EXPECT_EQ(ticks[0].text, "1");
+  EXPECT_EQ(ticks[1].text, "2");
+  EXPECT_EQ(axis_of("training.dropout", {0, 0.5}).quantity, Quantity::number);
+}
+
 TEST(Axis, OfWordsHasAsManyTicksAsFindRoom) {
   const Dimension words = axis_of("strategy.system", {"a", "b", "c", "d", "e"});
   // 20 pixels a word

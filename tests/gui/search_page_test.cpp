@@ -113,6 +113,21 @@ TEST_F(SearchPage, ProposesADatabaseForASpaceAndKeepsOneThatWasNamed) {
   EXPECT_TRUE(button("Search ...")->isEnabled());
 }
 
+/// Or the next search would put one space's points into the database of another.
+TEST_F(SearchPage, ADatabaseThatIsOpenedLeavesTheSpaceToItsReader) {
+  write_small_space(folder_.filePath("small.json"), 1);
+  click("Search ...");
+  ASSERT_TRUE(appears("Write and search")) << said().toStdString();
+  click("Write and search");
+  ASSERT_TRUE(until([&] { return rows() > 0 && button("Search ...")->isEnabled(); }));
+  const QString other = folder_.filePath("other.db");
+  ASSERT_TRUE(QFile::copy(folder_.filePath("small.db"), other));
+  session_.watch_database(other);
+  EXPECT_TRUE(until([&] { return field<QLineEdit>("Database to write")->text() == other; }));
+  EXPECT_EQ(field<QComboBox>("Space to search")->currentText(), "");
+  EXPECT_FALSE(button("Search ...")->isEnabled());
+}
+
 TEST_F(SearchPage, IsReachedByKeysInItsOrder) {
   auto* at = static_cast<QWidget*>(field<QComboBox>("Space to search"));
   QStringList order;
