@@ -108,16 +108,22 @@ double grid_below(double rate, double steps) {
 
 /// Updates beside backward read and write states at once, which a drive does slower than one after
 /// the other: a processor that waits between them can make the step shorter. Rates at which updates
-/// take from a third of the step to all of it; around one that was better, those beside it.
+/// take from a third of the step to all of it, a quarter of a power of 2 apart, since steps of some
+/// per cent less lie between those that are twice as far from each other; around one that was
+/// better, those beside it.
 void add_slower_updates(const LowerPlan& of, const result::Result& best,
                         std::vector<LowerPlan>& plans) {
   const double rate = of.scenario.machine.host.adam.value(), busy = best.utilization.cpu;
   if (rate <= 0 || busy <= 0) return;
   const bool holds = of.updates_per_s > 0;
-  const double most = holds ? of.updates_per_s : rate, half = 2 * grid_below(rate * busy, 2);
-  const double beside = std::exp2(0.125), root = std::sqrt(2);
-  const std::vector<double> rates = holds ? std::vector{rate * beside, rate / beside}
-                                          : std::vector{half * root, half, half / root};
+  const double most = holds ? of.updates_per_s : rate;
+  const double beside = std::exp2(0.125), quarter = std::exp2(0.25);
+  std::vector<double> rates;
+  if (holds)
+    rates = {rate * beside, rate / beside};
+  else
+    for (double held = 3 * grid_below(rate * busy, 4); held > rate * busy; held /= quarter)
+      rates.push_back(held);
   for (const double held : rates) {
     if (held >= most) continue;
     LowerPlan& plan = plans.emplace_back(

@@ -37,8 +37,9 @@ struct LowerPlan {
 ///                     uses, a half and a quarter of the rate of the GPU, the latter also with the
 ///                     memory of the next two smaller cards, half the rate of the drives, a step
 ///                     above what they do in the step, and no drives. Nothing where nothing moves
-///   active gradients  updates held to between 1.4 and 2.8 times the rate at which they would take
-///                     the whole step, twice; around one of ours an eighth root of 2 less and more
+///   active gradients  updates held to between one and 3 times the rate at which they would take
+///                     the whole step, a quarter of a power of 2 apart; around one of ours an
+///                     eighth root of 2 less and more
 ///   memory alone      where the plan of a swap for all of it does not fit
 ///   None              with `strategy.plan.lower_limits` 0. Nor for updates that steps do not wait
 ///                     for: slower ones come later, which is no plan for more
