@@ -4,16 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace spillway::strategies {
 
 namespace {
 
-constexpr std::uint64_t settling_steps = 10;  // left out of a mean of steps that do not repeat
 constexpr std::uint64_t most_steps = 20;
-// Updates that no step waits for go round in cycles of some steps and a fraction: a mean over few
-// steps depends on where in a cycle it ends, by several per cent over 10 and by one over 20.
-constexpr std::uint64_t most_steps_beside_updates = 30;
 constexpr std::uint64_t longest_period = 9;  // must be seen twice
 constexpr double drift = 1e-3;               // relative; a steady schedule repeats to rounding
 
@@ -31,14 +28,11 @@ Steps::Steps(Machine& machine, const description::Scenario& scenario)
       barrier_(machine.scheduler(), machine.topology().ranks),
       ranks_(machine.topology().ranks),
       warmup_(scenario.run.warmup_steps),
-      measured_(std::max<std::uint64_t>(1, scenario.run.steps)),
-      most_(most_steps) {
+      measured_(std::max<std::uint64_t>(1, scenario.run.steps)) {
   const std::uint64_t staleness = scenario.strategy.optimizer.staleness;
   if (staleness != 0) at_least_warmup(2);  // the first step has no update beside it
-  if (staleness == description::any_staleness && machine.exact_time()) {
-    measured_ = std::max(measured_, settling_steps);
-    most_ = most_steps_beside_updates;
-  }
+  in_cycles_ = staleness == description::any_staleness && machine.exact_time();
+  if (in_cycles_) measured_ = std::max(measured_, most_steps / 2);
 }
 
 void Steps::at_least_warmup(std::uint64_t steps) { warmup_ = std::max(warmup_, steps); }
@@ -69,9 +63,10 @@ bool Steps::go_on() {
   if (done < warmup_ + measured_) return true;
   first_measured_ = done + 1 - measured_;
   steady_ = !machine_.exact_time() || (measured_ == 1 && period_ == 1) || repeats();
-  if (steady_ || done < most_) return !steady_;
+  if (steady_ || done < most_steps) return !steady_;
   // the mean of many says more than that of the last few
-  first_measured_ = std::min(first_measured_, std::max(warmup_, settling_steps) + 1);
+  first_measured_ = std::min(first_measured_, std::max(warmup_, done - most_steps / 2) + 1);
+  if (in_cycles_) first_measured_ = start_of_whole_cycles();
   return false;
 }
 
@@ -93,6 +88,25 @@ bool Steps::repeats() {
     return true;
   }
   return false;
+}
+
+/// Updates that no step waits for go round in cycles of some steps and a fraction, so that a mean
+/// depends on where in a cycle it begins and ends, by 4 % over ten steps. At least ten are
+/// measured, as many as make the last three the most like the three before the first.
+std::size_t Steps::start_of_whole_cycles() const {
+  constexpr std::size_t compared = 3, fewest = most_steps / 2;
+  const auto& steps = machine_.recorder().steps();  // the set-up first
+  std::size_t best = std::min<std::size_t>(fewest, steps.size() - 1);
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t length = fewest; length + compared + warmup_ < steps.size(); ++length) {
+    double unlike = 0;
+    for (std::size_t i = steps.size() - compared; i < steps.size(); ++i)
+      unlike += std::pow(steps[i].seconds() - steps[i - length].seconds(), 2);
+    if (unlike > least) continue;
+    least = unlike;
+    best = length;
+  }
+  return steps.size() - best;
 }
 
 // ---- NodeShared

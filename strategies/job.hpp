@@ -15,7 +15,7 @@ namespace spillway::strategies {
 
 /// Counts the steps of a run and lets all ranks begin each one together. Updates that no step waits
 /// for keep time of their own, of many steps: two steps that are alike say nothing about the next,
-/// and where time is exact at least ten are measured, and twenty of them when they never repeat.
+/// and where time is exact at least ten are measured; those that never repeat, by whole cycles.
 class Steps {
  public:
   Steps(Machine& machine, const description::Scenario& scenario);
@@ -35,16 +35,18 @@ class Steps {
  private:
   bool go_on();
   bool repeats();
+  std::size_t start_of_whole_cycles() const;
 
   Machine& machine_;
   Barrier barrier_;
-  std::uint64_t ranks_, warmup_, measured_, most_;
+  std::uint64_t ranks_, warmup_, measured_;
   std::uint64_t period_ = 1;
   std::uint64_t begun_ = 0;  ///< steps begun, the set-up counted as step 0
   std::uint64_t arrived_ = 0;
   std::size_t first_measured_ = 0;
   bool more_ = true;
   bool steady_ = true;
+  bool in_cycles_ = false;  ///< of updates that no step waits for
 };
 
 /// How ZeRO spreads one rank's tensors over its data-parallel group, which may span nodes.

@@ -2,6 +2,7 @@
 #include "tests/strategies/machines.hpp"
 
 #include <cmath>
+#include <numeric>
 
 namespace spillway::strategies {
 namespace {
@@ -89,14 +90,19 @@ TEST(Steps, BesideUpdatesOfTheirOwnPaceTwoThatAreAlikeAreNotEnough) {
   EXPECT_EQ(taken.recorded - taken.first_measured, 12u);
 }
 
-/// Rounds of 3.7 steps never repeat: where the mean begins and ends matters less with more of them.
-TEST(Steps, BesideUpdatesOfTheirOwnPaceTheMeanIsThatOfTwentyOfThirty) {
+/// Rounds of 3.7 steps never repeat: three of them are eleven steps.
+TEST(Steps, BesideUpdatesOfTheirOwnPaceTheMeanIsThatOfWholeRounds) {
   std::vector<double> rounds;
-  for (int i = 0; i < 40; ++i) rounds.push_back(1 + 0.3 * std::sin(2 * 3.14159265 * i / 3.7));
+  for (int i = 0; i < 30; ++i) rounds.push_back(1 + 0.3 * std::sin(2 * 3.14159265 * i / 3.7));
   const Taken taken = take(1, 2, rounds, 0, 1, description::any_staleness);
-  EXPECT_EQ(taken.steps, 30);
+  EXPECT_EQ(taken.steps, 20);
   EXPECT_FALSE(taken.steady);
-  EXPECT_EQ(taken.first_measured, 11u);
+  EXPECT_EQ(taken.recorded - taken.first_measured, 11u);
+  const auto mean = [&](int last) {
+    return std::accumulate(rounds.begin() + 20 - last, rounds.begin() + 20, 0.0) / last;
+  };
+  EXPECT_NEAR(mean(11), 1, 0.01);
+  EXPECT_GT(std::abs(mean(10) - 1), 0.015);
 }
 
 TEST(Steps, ScenarioMayAskForMoreThanTwenty) { EXPECT_EQ(take(5, 20, {1}).steps, 25); }
