@@ -228,27 +228,29 @@ void ExplorePage::open_point(quint64 number) {
   ++opening_;
   const QPointer<ExplorePage> self(this);
   const QString name = QString("point %1 of %2").arg(number).arg(qt(space_.space.name));
-  QThreadPool::globalInstance()->start(
-      [self, name, path = session_.database(), space = space_.space.space, row = *point] {
-        nlohmann::json scenario;
-        QString refusal;
-        try {
-          scenario = scenario_of_point(path, space, row);
-        } catch (const std::exception& error) {
-          refusal = qt(one_sentence(error));
-        }
-        QMetaObject::invokeMethod(
-            qApp,
-            [self, name, scenario, refusal] {
-              if (!self) return;
-              --self->opening_;
-              if (scenario.is_object())
-                self->session_.open_scenario(scenario, name);
-              else
-                Q_EMIT self->session_.refused(name + ": " + refusal);
-            },
-            Qt::QueuedConnection);
-      });
+  QThreadPool::globalInstance()->start([self, name, path = session_.database(),
+                                        space = space_.space.space, row = *point,
+                                        before = session_.question()] {
+    nlohmann::json scenario;
+    QString refusal;
+    try {
+      scenario = scenario_of_point(path, space, row);
+    } catch (const std::exception& error) {
+      refusal = qt(one_sentence(error));
+    }
+    QMetaObject::invokeMethod(
+        qApp,
+        [self, name, scenario, refusal, before] {
+          if (!self) return;
+          --self->opening_;
+          if (self->session_.question() != before) return;  // something else is asked by now
+          if (scenario.is_object())
+            self->session_.open_scenario(scenario, name);
+          else
+            Q_EMIT self->session_.refused(name + ": " + refusal);
+        },
+        Qt::QueuedConnection);
+  });
 }
 
 /// The table, once there is one.
