@@ -108,9 +108,9 @@ double grid_below(double rate, double steps) {
 
 /// Updates beside backward read and write states at once, which a drive does slower than one after
 /// the other: a processor that waits between them can make the step shorter. Rates at which updates
-/// take from a third of the step to all of it, a quarter of a power of 2 apart, since steps of some
-/// per cent less lie between those that are twice as far from each other; around one that was
-/// better, those beside it.
+/// take from a third of the step to two thirds of it, a quarter of a power of 2 apart, since steps
+/// of some per cent less lie between those that are twice as far from each other; around one that
+/// was better, those beside it.
 void add_slower_updates(const LowerPlan& of, const result::Result& best,
                         std::vector<LowerPlan>& plans) {
   const double rate = of.scenario.machine.host.adam.value(), busy = best.utilization.cpu;
@@ -122,7 +122,7 @@ void add_slower_updates(const LowerPlan& of, const result::Result& best,
   if (holds)
     rates = {rate * beside, rate / beside};
   else
-    for (double held = 3 * grid_below(rate * busy, 4); held > rate * busy; held /= quarter)
+    for (double held = 3 * grid_below(rate * busy, 4); held > 1.4 * rate * busy; held /= quarter)
       rates.push_back(held);
   for (const double held : rates) {
     if (held >= most) continue;
@@ -230,21 +230,19 @@ void add_other_swaps(const LowerPlan& of, const result::Result& best,
       plans.push_back(of_bytes(of, "swaps " + in_gb(amount), Bytes(amount)));
 }
 
-/// A swap that the whole machine has time for, and no room: what slower drives or a slower GPU have
-/// time for, and less than it on a scale that is the same for each machine.
+/// A swap that the whole machine has time for, and no room: what drives of half the rate have time
+/// for, and a quarter and a 16th of what can leave.
 void add_swaps_with_more_room(const LowerPlan& of, const result::Result& best,
                               std::vector<LowerPlan>& plans) {
   add(
       of.scenario, "planned for half the rate of the drives",
       [](auto& machine) { slow_down(machine, 1.0 / 2); }, plans);
-  add(
-      of.scenario, "planned for 1/2 of the rate of the GPU",
-      [](auto& machine) { slow_gpu(machine, 1.0 / 2); }, plans);
   if (!best.plan.contains("least_bytes")) return;  // it ended before its plan was made
   const auto least = best.plan.at("least_bytes").get<std::uint64_t>();
   const auto most = best.plan.at("most_bytes").get<std::uint64_t>();
-  for (std::uint64_t more = most - least; more > (most - least) / 128; more /= 2)
-    plans.push_back(of_bytes(of, "swaps " + in_gb(least + more), Bytes(least + more)));
+  for (const std::uint64_t part : {4, 16})
+    if (const std::uint64_t more = (most - least) / part; more > 0)
+      plans.push_back(of_bytes(of, "swaps " + in_gb(least + more), Bytes(least + more)));
 }
 
 /// A GPU that stores do not keep up with, held to half its rate, and on down to where everything

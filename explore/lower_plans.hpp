@@ -28,8 +28,7 @@ struct LowerPlan {
 ///   swap              other amounts: half and three quarters of what it swaps beyond the least,
 ///                     as much as goes to host memory, a quarter more; of the least, an eighth of
 ///                     all; around one of ours an eighth less and more. Where its own does not fit,
-///                     those of half the drives' and of half the GPU's rate, and all that can
-///                     leave, half of it, a quarter and so on, to a 64th
+///                     that for half the drives' rate, a quarter and a 16th of what can leave
 ///   tensor cache      nothing stored, which is best where it fits; a quarter, half and three
 ///                     quarters of what it stores. Where its own budget does not fit, all; its
 ///                     own and all with the GPU held to a half of its rate, and so on down
@@ -37,7 +36,7 @@ struct LowerPlan {
 ///                     uses, a half and a quarter of the rate of the GPU, the latter also with the
 ///                     memory of the next two smaller cards, half the rate of the drives, a step
 ///                     above what they do in the step, and no drives. Nothing where nothing moves
-///   active gradients  updates held to between one and 3 times the rate at which they would take
+///   active gradients  updates held to between 1.4 and 3 times the rate at which they would take
 ///                     the whole step, a quarter of a power of 2 apart; around one of ours an
 ///                     eighth root of 2 less and more
 ///   memory alone      where the plan of a swap for all of it does not fit
