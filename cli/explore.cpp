@@ -154,13 +154,23 @@ std::string estimate_words(const explore::Estimate& found, std::size_t jobs) {
   return text + ".";
 }
 
-void count(const explore::Points& points, const Options& options) {
-  const std::uint64_t number = points_in(points);
-  const std::size_t jobs = options.jobs ? options.jobs : explore::usable_cores();
-  Monitor monitor("estimating", estimate_limit_s);
+std::size_t jobs_of(const Options& options) {
+  return options.jobs ? options.jobs : explore::usable_cores();
+}
+
+explore::Estimate estimated(Monitor& monitor, const explore::Points& points, std::uint64_t number,
+                            std::size_t jobs) {
   const explore::Estimate found =
       explore::estimate(monitor.backend(), points, number, estimate_points, jobs);
   monitor.clear();
+  return found;
+}
+
+void count(const explore::Points& points, const Options& options) {
+  const std::uint64_t number = points_in(points);
+  const std::size_t jobs = jobs_of(options);
+  Monitor monitor("estimating", estimate_limit_s);
+  const explore::Estimate found = estimated(monitor, points, number, jobs);
   if (options.json)
     return print_json({{"points", number},
                        {"seconds_per_point", found.mean_s * static_cast<double>(jobs)},
@@ -179,8 +189,7 @@ void count(const explore::Points& points, const Options& options) {
 std::vector<explore::WorkerPlace> workers_of(const Options& options) {
   if (!options.srun && options.mpirun.empty()) return {};
   const explore::ClusterJob job{std::filesystem::read_symlink("/proc/self/exe").string(),
-                                options.jobs ? options.jobs : explore::usable_cores(),
-                                options.limit_s};
+                                jobs_of(options), options.limit_s};
   return options.srun ? explore::slurm_workers(job) : explore::mpirun_workers(job, options.mpirun);
 }
 
@@ -229,11 +238,9 @@ void ask_to_start(const scenarios::Space& space, const explore::Points& points,
   require_writable("--db", options.database);
   const std::string writes = writes_words(space, options.database);
   const std::uint64_t number = points_in(points);
-  const std::size_t jobs = options.jobs ? options.jobs : explore::usable_cores();
+  const std::size_t jobs = jobs_of(options);
   Monitor monitor("estimating", estimate_limit_s);
-  const explore::Estimate found =
-      explore::estimate(monitor.backend(), points, number, estimate_points, jobs);
-  monitor.clear();
+  const explore::Estimate found = estimated(monitor, points, number, jobs);
   monitor.finish();
   std::string text =
       fmt::format("{}: {} points.\n", space.name, reports::human_count(number)) + writes + "\n";

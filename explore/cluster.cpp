@@ -7,12 +7,9 @@
 
 namespace spillway::explore {
 
-namespace {
+using description::refuse;
 
-[[noreturn]] void refuse(const std::string& option, std::string message, std::string hint) {
-  throw description::ScenarioError(
-      {{"command line", 0, 0, option, std::move(message), std::move(hint)}});
-}
+namespace {
 
 std::vector<std::string> with_worker(std::vector<std::string> command, const ClusterJob& job) {
   for (const std::string& word :

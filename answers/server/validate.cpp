@@ -19,12 +19,11 @@ namespace {
 using description::IoEngine;
 using description::Scenario;
 
-MemoryNeed need_of(const ValidateQuestion& question, const Scenario& scenario,
-                   const ValidationPlan& plan, const result::Result& predicted) {
-  MemoryNeed need = memory_need(scenario, predicted,
+MemoryNeed need_of(const ValidateQuestion& question, const ValidationPlan& plan) {
+  MemoryNeed need = memory_need(plan.scenario, plan.predicted,
                                 question.compares() ? plan.prepared.model.parameters.value() : 0,
                                 plan.device.cuda());
-  const std::vector<std::uint64_t> files = file_need(scenario, predicted);
+  const std::vector<std::uint64_t> files = file_need(plan.scenario, plan.predicted);
   for (std::size_t i = 0; i < files.size(); ++i)
     if (!plan.places[i].raw && hw_backend::StoreDirectory(plan.places[i].path).in_memory())
       need.files += files[i];
@@ -34,7 +33,7 @@ MemoryNeed need_of(const ValidateQuestion& question, const Scenario& scenario,
 /// States before it starts what it will take, and refuses what is not there.
 void announce(const ValidateQuestion& question, const ValidationPlan& plan,
               const ValidateTalk& talk) {
-  const MemoryNeed memory = need_of(question, plan.scenario, plan, plan.predicted);
+  const MemoryNeed memory = need_of(question, plan);
   talk.say(announcement(plan.scenario, plan.predicted, memory, question.compares()));
   require_room(plan.places, file_need(plan.scenario, plan.predicted));
   require_memory(memory, hw_backend::usable_memory());
