@@ -21,6 +21,13 @@ endif()
 # Includes are written from the root of the tree, everywhere.
 include_directories(${PROJECT_SOURCE_DIR})
 
+# Messages name a source by its path in the project, wherever it was compiled (ccache's base_dir
+# makes paths relative to the build folder).
+file(RELATIVE_PATH spillway_from_build ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+set(spillway_names_as_in_project -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
+    -fmacro-prefix-map=${spillway_from_build}=)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${spillway_names_as_in_project}>")
+
 # Same input, same bytes out, on machines with and without fused multiply-add.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 

@@ -39,15 +39,6 @@ namespace {
 
 constexpr const char* bug_words = "a bug of spillway: ";
 
-/// `file` from the project's folder on: where it was compiled concerns nobody.
-std::string in_project(std::string file) {
-  constexpr std::string_view own = "scenarios/description/errors.cpp";
-  std::string_view here = std::source_location::current().file_name();
-  if (!here.ends_with(own)) return file;
-  here.remove_suffix(own.size());
-  return file.starts_with(here) ? file.substr(here.size()) : file;
-}
-
 }  // namespace
 
 std::string as_bug(const std::string& error) { return is_bug(error) ? error : bug_words + error; }
@@ -55,7 +46,7 @@ std::string as_bug(const std::string& error) { return is_bug(error) ? error : bu
 bool is_bug(const std::string& text) { return text.starts_with(bug_words); }
 
 void fail_ensure(const char* condition, const std::string& what, std::source_location where) {
-  throw InternalError(in_project(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
+  throw InternalError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
                       what + " (" + condition + ")");
 }
 
