@@ -129,7 +129,9 @@ struct Search {
 };
 
 /// Each other system under the split of the samples that is fastest; one that never fits under the
-/// smallest micro-batch. Systems whose updates come late only where those of the point do.
+/// smallest micro-batch. Systems whose updates come late only where those of the point do. Splits
+/// are compared by their plans for all of the machine: to try plans for less of it with each of
+/// them would take minutes of systems that plan each tensor.
 std::vector<Trial> other_systems(const Backend& backend, const json& written,
                                  const Scenario& scenario) {
   std::vector<Search> searches;
@@ -146,11 +148,15 @@ std::vector<Trial> other_systems(const Backend& backend, const json& written,
       open.push_back(&search);
     }
     if (round.empty()) break;
-    try_bounded(backend, written, round);
+    try_bounded(backend, written, round, {WhenFull::stop, false});
     for (std::size_t i = 0; i < open.size(); ++i) open[i]->take(std::move(round[i]));
   }
   std::vector<Trial> best;
-  for (Search& search : searches) best.push_back(std::move(*search.best));
+  for (const Search& search : searches)
+    best.push_back({search.best->words, search.best->overrides, std::nullopt, ""});
+  try_bounded(backend, written, best);
+  for (std::size_t i = 0; i < best.size(); ++i)
+    if (best[i].not_tried) best[i] = std::move(*searches[i].best);
   return best;
 }
 

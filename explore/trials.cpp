@@ -59,12 +59,11 @@ std::vector<Ready> resolve_all(const json& base, std::vector<Trial>& trials,
   return ready;
 }
 
-void simulate_ready(const Backend& backend, std::span<Ready> ready,
-                    WhenFull full = WhenFull::stop) {
+void simulate_ready(const Backend& backend, std::span<Ready> ready, const Effort& effort = {}) {
   std::vector<Scenario> scenarios;
   for (const Ready& one : ready) scenarios.push_back(one.scenario);
   const std::vector<Outcome> outcomes =
-      simulate_all(backend, scenarios, 0, default_limit_s, {full});
+      simulate_all(backend, scenarios, 0, default_limit_s, effort);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     ready[i].trial->result = outcomes[i].result;
     ready[i].trial->reason = why_not(outcomes[i]);
@@ -169,7 +168,8 @@ std::optional<description::ScenarioError> try_all(const Backend& backend, const 
 }
 
 std::optional<description::ScenarioError> try_bounded(const Backend& backend, const json& base,
-                                                      std::vector<Trial>& trials) {
+                                                      std::vector<Trial>& trials,
+                                                      const Effort& effort) {
   std::optional<description::ScenarioError> first;
   std::vector<Ready> ready = resolve_all(base, trials, first);
   Demands demands;
@@ -178,7 +178,7 @@ std::optional<description::ScenarioError> try_bounded(const Backend& backend, co
     bound(one, demands);
     one.trial->ruled_out = false;  // it is simulated all the same
   }
-  if (!ready.empty()) simulate_ready(backend, ready);
+  if (!ready.empty()) simulate_ready(backend, ready, effort);
   return first;
 }
 
@@ -221,7 +221,7 @@ void find_needs(const Backend& backend, const json& base, const std::vector<Tria
         {trial, scenarios::read_scenario(base, trial->overrides, systems, strategies::unsupported)
                     .scenario});
   }
-  if (!ready.empty()) simulate_ready(backend, ready, WhenFull::find_need);
+  if (!ready.empty()) simulate_ready(backend, ready, {WhenFull::find_need});
 }
 
 void find_needs(const Backend& backend, const json& base, std::vector<Trial>& trials) {

@@ -22,7 +22,8 @@ std::optional<description::ScenarioError> try_all(const Backend& backend,
 /// The same, each with its bound.
 std::optional<description::ScenarioError> try_bounded(const Backend& backend,
                                                       const nlohmann::json& base,
-                                                      std::vector<Trial>& trials);
+                                                      std::vector<Trial>& trials,
+                                                      const Effort& effort = {});
 
 /// try_all without the trials that cannot be the fastest: they are simulated in the order of their
 /// bounds, and those are left out whose bound is below `share` of the fastest so far, or of which a

@@ -136,9 +136,10 @@ std::optional<Answer> lateness(const Result& r) {
   if (!r.feasible()) return std::nullopt;
   if (!r.staleness || r.staleness->max == 0) return Answer{0, "none"};
   const auto& [mean, max] = static_cast<const result::Lateness&>(*r.staleness);
-  const std::string steps = fmt::format("{:.3g} step{}", mean, mean == 1 ? "" : "s");
-  const bool varies = mean != static_cast<double>(max);
-  return Answer{mean, steps + (varies ? fmt::format(", {} at most", max) : "")};
+  view::Text text =
+      view::Text(view::number(mean, Quantity::figure)) + (mean == 1 ? " step" : " steps");
+  if (mean != static_cast<double>(max)) text += ", " + view::Text(view::count(max)) + " at most";
+  return Answer{mean, text};
 }
 
 /// A number of the finished run.
@@ -156,7 +157,8 @@ std::function<std::optional<Answer>(const Result&)> of_run(
 std::optional<Answer> gpus(const Result& r) {
   const GpuUse use = gpu_use(r);
   if (use.all == 0) return std::nullopt;
-  return Answer{static_cast<double>(use.idle()), fmt::format("{} of {}", use.used, use.all)};
+  return Answer{static_cast<double>(use.idle()),
+                view::filled("{} of {}", {view::count(use.used), view::count(use.all)})};
 }
 
 std::optional<Answer> price(const Result& r) {

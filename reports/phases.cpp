@@ -3,8 +3,6 @@
 #include "reports/human.hpp"
 #include "reports/table.hpp"
 
-#include <fmt/format.h>
-
 namespace spillway::reports {
 
 using result::PhaseBusy;
@@ -23,18 +21,18 @@ std::vector<PhaseTime> phases_of(const Result& r) {
   return phases;
 }
 
-std::string waits_for(const PhaseTime& phase) {
-  if (!phase.busy || phase.seconds <= 0) return "";
+view::Text waits_for(const PhaseTime& phase) {
+  if (!phase.busy || phase.seconds <= 0) return {};
   const std::pair<const char*, double> resources[] = {
       {"gpu", phase.busy->gpu}, {"h2d", phase.busy->h2d}, {"d2h", phase.busy->d2h},
       {"ssd", phase.busy->ssd}, {"cpu", phase.busy->cpu}, {"network", phase.busy->network}};
   const auto* longest = &resources[0];
   for (const auto& resource : resources)
     if (resource.second > longest->second) longest = &resource;
-  if (longest->second <= 0) return "";
+  if (longest->second <= 0) return {};
   const double share = longest->second / phase.seconds;
-  return fmt::format(fmt::runtime(share < 0.5 ? "latency ({} {})" : "{} ({})"), longest->first,
-                     human_share(share));
+  return view::filled(share < 0.5 ? "latency ({} {})" : "{} ({})",
+                      {longest->first, view::share(share)});
 }
 
 view::Text stalls(const Result& r) {

@@ -22,7 +22,7 @@ std::vector<PhaseTime> phases_of(const result::Result& result);
 
 /// The resource that works longest in the phase, "ssd (96.2 %)", the first of equals; "" when
 /// nothing is known.  Below half of the phase nothing is waited for alone: "latency (ssd 31.0 %)".
-std::string waits_for(const PhaseTime& phase);
+view::Text waits_for(const PhaseTime& phase);
 
 /// "The GPU waits 3.2 s for the SSD and 1.1 s for the update."; empty when it does not.
 view::Text stalls(const result::Result& result);

@@ -86,18 +86,20 @@ void add_books(Document& document, const Validation& v) {
                true);
 }
 
-std::string training(const Validation& v) {
+Text training(const Validation& v) {
   if (v.synthetic)
-    return std::string(
+    return Text(
                "Nothing was computed on the GPU; every read was checked against what had "
                "been written.") +
            (v.times_compare() ? ""
                               : " The prediction has the kernels' time, the run has none of it: "
                                 "bytes and peaks compare, times only with --pace.");
-  std::string text = v.losses.empty()
-                         ? std::string()
-                         : fmt::format("Loss {:.4g} to {:.4g} in {} steps. ", v.losses.front(),
-                                       v.losses.back(), v.losses.size());
+  Text text;
+  if (!v.losses.empty())
+    text = filled(
+        "Loss {} to {} in {} steps. ",
+        {view::number(v.losses.front(), view::Quantity::figure),
+         view::number(v.losses.back(), view::Quantity::figure), view::count(v.losses.size())});
   if (!v.weights_equal) return text + "The master weights were not compared with a reference.";
   if (*v.weights_equal)
     return text + "The master weights equal those of resident training, bit for bit.";

@@ -372,7 +372,7 @@ QString why_slower(const QString& first_name, const Result& first, const QString
     for (const reports::PhaseTime& phase : reports::phases_of(slow)) {
       const std::string name = most->words;
       if (!phase.part_of_update && name.ends_with(phase.name))
-        if (const std::string waits = reports::waits_for(phase); !waits.empty())
+        if (const std::string waits = view::words(reports::waits_for(phase)); !waits.empty())
           text += ", where it mostly waits for " + qt(waits);
     }
   }

@@ -3,6 +3,7 @@
 #include "reports/answer/deepspeed.hpp"
 #include "reports/answer/exploration.hpp"
 #include "reports/answer/fit.hpp"
+#include "reports/answer/lifetimes.hpp"
 #include "reports/answer/machine.hpp"
 #include "reports/answer/model.hpp"
 #include "reports/answer/plan.hpp"
@@ -117,6 +118,16 @@ ModelCard model() {
   return card;
 }
 
+MigrationPlan lifetimes() {
+  MigrationPlan plan;
+  plan.tensors = 9, plan.kernels = 8, plan.partial = true, plan.intervals = 7, plan.moved = 2;
+  plan.urgent_moves = 1, plan.bytes_to_ssd = 64, plan.bytes_to_host = 32;
+  plan.ideal_s = 1, plan.step_s = 1.5;
+  plan.infeasible = {"matmul", "gpu", 4, 100, 50};
+  plan.roofline = {{2e9, true, 2, 0.5}, {0, false, 0, 0}};
+  return plan;
+}
+
 Probe probe() {
   Probe all;
   all.machine = {{"name", "here"}}, all.device = "host";
@@ -200,6 +211,7 @@ TEST(Answers, AreReadWithDefaultsAndAnotherVersionIsNamed) {
       "repriced");
   expect_readable(explanation(), "explain");
   expect_readable(model(), "model");
+  expect_readable(lifetimes(), "lifetimes");
   expect_readable(probe(), "probe");
   expect_readable(imported(), "import");
   expect_readable(ImportedProfile{"profile.csv", 5, 6, true, {"a note"}}, "import_profile");

@@ -130,6 +130,8 @@ TEST(Answers, OfTheOtherVerbsAreThoseOfTheirSchemas) {
   const Workplace place;
   EXPECT_EQ(refused(answer_of(place, "model llama-3.2-1b --json"), "answer_model"), "");
   EXPECT_EQ(refused(answer_of(place, "model gpt2 --json --activations"), "answer_model"), "");
+  const std::string planned = "lifetimes scenarios/examples/tiny.json --set strategy.system=teraio";
+  EXPECT_EQ(refused(answer_of(place, planned + " --roofline --json"), "answer_lifetimes"), "");
   EXPECT_EQ(refused(answer_of(place, "fidelity --filter memascend.qwen7b --json"), "fidelity"), "");
   EXPECT_EQ(
       refused(answer_of(place, "import tests/data/kineto_two_gpus.json -o profile.csv --json"),
