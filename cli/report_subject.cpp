@@ -62,14 +62,45 @@ Subject subject_of_point(const std::string& word, const std::string& file, std::
   return subject;
 }
 
+/// What `--json` writes of a command that was refused.
+void refuse_errors(const std::string& word, const json& file) {
+  if (!file.is_object() || !file.contains("errors") || !file["errors"].is_array()) return;
+  std::string said;
+  if (!file["errors"].empty() && file["errors"][0].is_object())
+    said = file["errors"][0].value("message", "");
+  refuse(word, "holds the errors of a command, and no answer" + (said.empty() ? "" : ": " + said),
+         "run the command again");
+}
+
+/// Results in the answer of a search: of the way that people can run, and of the fastest.
+std::vector<Subject> results_of_answer(const std::string& word, const std::string& stem,
+                                       const json& answer) {
+  std::vector<Subject> subjects;
+  for (const char* key : {"result", "runnable", "best"}) {
+    const auto found = answer.find(key);
+    if (found == answer.end() || !found->is_object() || !found->contains("scenario")) continue;
+    Subject subject{word, stem};
+    subject.result = found->get<result::Result>();
+    if (!subjects.empty() && subjects.back().result->scenario == subject.result->scenario) continue;
+    subject.label += " " + subject.result->system;
+    subjects.push_back(std::move(subject));
+  }
+  if (subjects.empty())
+    refuse(word, "an answer without a result that a page could be made of",
+           "name a scenario, a result, a validation, or a point of a database");
+  return subjects;
+}
+
 /// Results and validations in the file; none where it is something else, or no JSON.
 std::vector<Subject> stored_subjects(const std::string& word) {
   std::ifstream in(word);
   const json all = json::parse(in, nullptr, false);
+  refuse_errors(word, all);
   std::vector<Subject> subjects;
   const std::string stem = std::filesystem::path(word).stem().string();
   for (const json& one : all.is_array() ? all : json::array({all})) {
     const std::string schema = one.is_object() ? one.value("schema", json("")).dump() : "";
+    if (schema.starts_with("\"spillway/answer/")) return results_of_answer(word, stem, one);
     Subject subject{word, stem};
     if (schema.starts_with("\"spillway/validation/")) {
       subject.validation = one.get<result::Validation>();

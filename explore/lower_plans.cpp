@@ -137,42 +137,80 @@ void add_slower_updates(const LowerPlan& of, const result::Result& best,
   }
 }
 
+/// The drives of a storage at those shares of their rates.
+void slow_down(description::StorageSpec& storage, double read, double write) {
+  storage.read = storage.read * read;
+  storage.write = storage.write * write;
+  if (storage.array_read) storage.array_read = *storage.array_read * read;
+  if (storage.array_write) storage.array_write = *storage.array_write * write;
+  if (storage.slc_cache) storage.slc_cache->folded_write = storage.slc_cache->folded_write * write;
+}
+
 /// All drives at that share of their rates.
 void slow_down(description::MachineFile& machine, double share) {
+  for (description::StorageSpec& storage : machine.storage)
+    if (storage.kind == description::StorageKind::ssd) slow_down(storage, share, share);
+}
+
+/// All drives as fast together as half of them are: that is more than half their rate where they
+/// share an array that lets no more through.
+void slow_down_to_half_of_them(description::MachineFile& machine) {
   for (description::StorageSpec& storage : machine.storage) {
     if (storage.kind != description::StorageKind::ssd) continue;
-    storage.read = storage.read * share;
-    storage.write = storage.write * share;
-    for (auto* array : {&storage.array_read, &storage.array_write})
-      if (*array) *array = **array * share;
-    if (storage.slc_cache)
-      storage.slc_cache->folded_write = storage.slc_cache->folded_write * share;
+    description::StorageSpec half = storage;
+    half.count /= 2;
+    if (half.count == 0)
+      slow_down(storage, 0.5, 0.5);
+    else
+      slow_down(storage, half.total_read().value() / storage.total_read().value(),
+                half.total_write().value() / storage.total_write().value());
   }
 }
 
-/// Who foresees what drives can take in time stores more on faster ones, and what it stores comes
-/// back late where reads and writes meet: half their rate, and the next above what they really did
-/// of a scale that is the same for each machine.
-void add_slower_drives(const Scenario& scenario, const result::Result& best,
-                       std::vector<LowerPlan>& plans) {
-  double rate = 0, busy = 0;  // as if no request had a latency
+/// What drives do, as if no request had a latency.
+struct DriveRates {
+  double read = 0, write = 0;  ///< of all, bytes/s
+  double busy = 0;             ///< of a step, the busiest storage
+};
+
+DriveRates rates_of_drives(const Scenario& scenario, const result::Result& best) {
+  DriveRates rates;
   for (const description::StorageSpec& storage : scenario.machine.storage) {
     const auto moved = best.io.by_storage.find(storage.name);
     if (storage.kind != description::StorageKind::ssd) continue;
-    rate += storage.total_read().value();
+    rates.read += storage.total_read().value();
+    rates.write += storage.total_write().value();
     if (moved == best.io.by_storage.end()) continue;
     const auto took = [](std::uint64_t bytes, auto total) {
       return static_cast<double>(bytes) / total.value();
     };
-    busy = std::max(busy, (took(moved->second.read, storage.total_read()) +
-                           took(moved->second.write, storage.total_write())) /
-                              best.step_time_s);
+    rates.busy = std::max(rates.busy, (took(moved->second.read, storage.total_read()) +
+                                       took(moved->second.write, storage.total_write())) /
+                                          best.step_time_s);
   }
-  if (rate <= 0 || busy <= 0) return;
-  for (const double held : std::set{rate / 2, std::min(rate / 2, 2 * grid_below(rate * busy, 1))})
-    add(
-        scenario, fmt::format("planned for {:.3g} GB/s of the drives", held / 1e9),
-        [share = held / rate](auto& machine) { slow_down(machine, share); }, plans);
+  return rates;
+}
+
+/// Who foresees what drives can take in time stores more on faster ones, and what it stores comes
+/// back late where reads and writes meet: what half of the drives would do, and reads and writes
+/// held to powers of 2, the same for each machine, down to the one below what drives really did.
+void add_slower_drives(const Scenario& scenario, const result::Result& best,
+                       std::vector<LowerPlan>& plans) {
+  const DriveRates rates = rates_of_drives(scenario, best);
+  if (rates.read <= 0 || rates.busy <= 0) return;
+  add(scenario, "planned for half the drives", slow_down_to_half_of_them, plans);
+  const double least = std::min(rates.read / 2, grid_below(rates.read * rates.busy, 1));
+  for (double held = grid_below(rates.read, 1); held >= least; held /= 2)
+    if (held < 0.99 * std::max(rates.read, rates.write))
+      add(
+          scenario, fmt::format("planned for {:.3g} GB/s of the drives", held / 1e9),
+          [&](auto& machine) {
+            for (description::StorageSpec& storage : machine.storage)
+              if (storage.kind == description::StorageKind::ssd)
+                slow_down(storage, std::min(1.0, held / rates.read),
+                          std::min(1.0, held / rates.write));
+          },
+          plans);
 }
 
 /// Who lets drives take what they can in time moves more than has to move, and where drives and

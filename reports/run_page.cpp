@@ -157,6 +157,11 @@ void add_timeline(Document& page, const PageRun& run, bool named) {
   const auto window = last_step(run.trace);
   if (!window || !trains(run.result)) return;
   if (named) page.add(Heading{run.label, 3});
+  if (run.validation)
+    page.add(
+        Paragraph{"The step as predicted. spillway validate --trace FILE writes the measured "
+                  "one beside it: for spillway gui, or ui.perfetto.dev.",
+                  Tone::note});
   page.add(timeline(run.trace, *window));
   for (view::Series& series : memory_over_time(run.result, run.trace, *window))
     page.add(std::move(series));

@@ -113,6 +113,26 @@ TEST(Report, PutsRunsSideBySide) {
   EXPECT_EQ(embedded(page, "result-2")["feasible"], true);
 }
 
+TEST(Report, TakesTheAnswerOfFitAndRefusesWhatIsNoAnswer) {
+  const Workplace place;
+  const std::string fit = "spillway fit gpt2 --gpu 4090 --ram 64G --ssd 2T --json > fit.json";
+  ASSERT_EQ(shell(place, fit).exit, 0);
+  const Ended made = shell(place, "spillway report fit.json --out page.html");
+  ASSERT_EQ(made.exit, 0) << made.err;
+  const json runnable = json::parse(file_text(place.path() / "fit.json")).at("runnable");
+  EXPECT_EQ(embedded(file_text(place.path() / "page.html"), "result-1").at("step_time_s"),
+            runnable.at("step_time_s"));
+  shell(place, "spillway simulate tiny --json --set training.micro_batch=0 > refused.json");
+  const Ended refused = shell(place, "spillway report refused.json --out none.html");
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_THAT(refused.err, HasSubstr("holds the errors of a command, and no answer: "));
+  shell(place, "spillway model gpt2 --json > model.json");
+  const Ended other = shell(place, "spillway report model.json --out none.html");
+  EXPECT_EQ(other.exit, 2);
+  EXPECT_THAT(other.err, HasSubstr("an answer without a result"));
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "none.html"));
+}
+
 TEST(Report, ShowsTheTimelineOfAStoredResultOnlyIfItIsItsOwn) {
   const Workplace place;
   ASSERT_EQ(shell(place, "spillway simulate tiny --json > mine.json").exit, 0);

@@ -201,9 +201,9 @@ TEST(LowerPlans, OfWhatMovesNothingThereAreNone) {
     EXPECT_TRUE(lower_plans(scenario_of(system), own).empty()) << system;
 }
 
-TEST(LowerPlans, HoldDrivesToHalfAndToWhatTheyDid) {
-  // two drives of 6.8 GB/s: half is 6.8; they read 0.68 GB and wrote as much at half the rate in a
-  // second, which is 2.04 GB/s of reads, below 2^31 = 2.15
+TEST(LowerPlans, HoldDrivesToHalfOfThemAndToPowersOfTwo) {
+  // two drives of 6.8 GB/s: powers of 2 from 2^33 = 8.59 on; they read 0.68 GB and wrote as much at
+  // half the rate in a second, which is 2.04 GB/s of reads, above 2^30 = 1.07
   description::Scenario scenario = scenario_of("teraio");
   description::StorageSpec& nvme = scenario.machine.storage.front();
   scenario.machine.storage.resize(1);
@@ -215,10 +215,12 @@ TEST(LowerPlans, HoldDrivesToHalfAndToWhatTheyDid) {
   result::Result own = made(1, 1, 0);
   own.io.by_storage[nvme.name] = {680'000'000, 680'000'000};
   const auto words = words_of(lower_plans(scenario, own));
-  ASSERT_GE(words.size(), 2u);
-  EXPECT_EQ(std::vector<std::string>(words.end() - 2, words.end()),
-            (std::vector<std::string>{"planned for 2.15 GB/s of the drives",
-                                      "planned for 6.8 GB/s of the drives"}));
+  ASSERT_GE(words.size(), 5u);
+  EXPECT_EQ(std::vector<std::string>(words.end() - 5, words.end()),
+            (std::vector<std::string>{
+                "planned for half the drives", "planned for 8.59 GB/s of the drives",
+                "planned for 4.29 GB/s of the drives", "planned for 2.15 GB/s of the drives",
+                "planned for 1.07 GB/s of the drives"}));
 }
 
 /// Drives twice as fast: +1.2 %, as the more they take the more waits for the slot that the copies
@@ -311,6 +313,21 @@ TEST(LowerPlans, FasterDrivesStillFit) {
 }
 
 /// Steps do not wait for these updates: at half the rate they come later, which is no better plan.
+/// Twelve drives read as six do, which the array lets through, and write faster: half their rate is
+/// not that of six.
+TEST(LowerPlans, TwiceTheDrivesBehindAFullArrayHaveThePlansOfHalfOfThem) {
+  json model = llama(1024, 16, 32000);
+  model["num_key_value_heads"] = 2;
+  expect_no_slower({base("teraio", "lohan_4090_256g", model,
+                         {{"micro_batch", 3},
+                          {"sequence", 7936},
+                          {"precision", "bf16_mixed"},
+                          {"fused_kernels", true}}),
+                    {"machine.gpu.memory=8 GiB", "machine.gpu.count=1",
+                     "machine.host.memory=128 GiB", "machine.storage.nvme.count=6"},
+                    {"machine.storage.nvme.count=12"}});
+}
+
 TEST(LowerPlans, UpdatesThatComeLaterAreNone) {
   const auto scenario = scenarios::read_scenario(base("angel_ptm", "gaming_4090", "gpt2",
                                                       {{"micro_batch", 1}, {"sequence", 512}}),
