@@ -34,7 +34,7 @@ TEST(RunTraces, CountFromTheBeginningOfTheLastStep) {
   const auto [from, to] = steady_step(*run->trace);
   EXPECT_EQ(from, 0);
   EXPECT_NEAR(seconds(to), tiny_result().step_time_s, 1e-4);  // the mean of all steps
-  EXPECT_LT(run->trace->begin, 0);  // the set-up
+  EXPECT_LT(run->trace->begin, 0);                            // the set-up
   ASSERT_EQ(run->trace->counters[0].name, "gpu 0 memory");
   EXPECT_EQ(run->trace->counters[0].capacity, tiny_result().gpu.capacity);
 }
