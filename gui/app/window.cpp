@@ -186,7 +186,8 @@ void Window::show_keys() {
   text +=
       "<tr><td><b>W S A D</b></td><td>Timeline: zoom, pan</td></tr>"
       "<tr><td><b>F</b></td><td>Timeline: the step, the whole</td></tr>"
-      "<tr><td><b>Ctrl+F</b></td><td>Timeline: search</td></tr></table>";
+      "<tr><td><b>Ctrl+F</b></td><td>Timeline: search</td></tr>"
+      "<tr><td><b>Alt+T</b></td><td>Timelines: which tracks are shown</td></tr></table>";
   QMessageBox::information(this, "Keys", text);
 }
 

@@ -37,13 +37,29 @@ void Timeline::set_trace(std::shared_ptr<const Trace> trace) {
   look_.marked.reset();
   look_.matches.clear();
   expanded_.assign(trace_ ? trace_->tracks.size() : 0, 0);
+  shown_ = trace_ ? gui::shown_tracks(*trace_, filter_) : ShownTracks();
+  reach_from_ = trace_ ? trace_->begin : 0;
+  reach_to_ = trace_ ? trace_->end : 0;
   lay_out();
   fit_step();
   describe();
+  Q_EMIT rows_changed();
+}
+
+void Timeline::set_filter(const TrackFilter& filter) {
+  if (filter == filter_) return;
+  filter_ = filter;
+  shown_ = trace_ ? gui::shown_tracks(*trace_, filter_) : ShownTracks();
+  look_.hovered.reset();
+  lay_out();
+  if (look_.selected && !shown_.track(look_.selected->track)) select(std::nullopt);
+  search(search_text_);
+  describe();
+  Q_EMIT rows_changed();
 }
 
 void Timeline::lay_out() {
-  look_.rows = trace_ ? timeline_rows(*trace_, expanded_) : std::vector<TimelineRow>{};
+  look_.rows = trace_ ? timeline_rows(*trace_, expanded_, shown_) : std::vector<TimelineRow>{};
   look_.area = viewport()->rect();
   look_.axis = look_.axis.placed(TimelineLook::gutter,
                                  std::max(TimelineLook::gutter + 1, look_.area.width()));
@@ -57,7 +73,7 @@ void Timeline::lay_out() {
 
 void Timeline::keep_within() {
   if (!trace_) return;
-  const double begin = seconds(trace_->begin), end = seconds(trace_->end);
+  const double begin = seconds(reach_from_), end = seconds(reach_to_);
   const double margin = std::max((end - begin) * 0.02, 1e-9);
   look_.axis = look_.axis.within(begin - margin, end + margin, least_span_s);
   viewport()->update();
@@ -75,8 +91,13 @@ void Timeline::show_span(Instant from, Instant to) {
   set_axis(Axis(seconds(from) - margin, seconds(to) + margin, 0, 1));
 }
 
+void Timeline::set_reach(Instant from, Instant to) {
+  reach_from_ = from;
+  reach_to_ = to;
+}
+
 void Timeline::fit() {
-  if (trace_) show_span(trace_->begin, trace_->end);
+  if (trace_) show_span(reach_from_, reach_to_);
 }
 
 void Timeline::fit_step() {
@@ -93,6 +114,7 @@ void Timeline::select(const std::optional<SliceAt>& place) {
 }
 
 void Timeline::mark(const std::optional<std::pair<Instant, Instant>>& span) {
+  if (look_.marked == span) return;
   look_.marked = span;
   viewport()->update();
   Q_EMIT marked_changed();
@@ -107,16 +129,19 @@ void Timeline::search(const QString& text) {
     for (std::size_t i = 0; i < trace_->names.size(); ++i)
       look_.matches[i] =
           QString::fromStdString(trace_->names[i]).contains(text, Qt::CaseInsensitive);
-    for (const Track& track : trace_->tracks)
-      for (const Lane& lane : track.lanes)
+    for (std::size_t track = 0; track < trace_->tracks.size(); ++track) {
+      if (!shown_.track(track)) continue;
+      for (const Lane& lane : trace_->tracks[track].lanes)
         for (const Slice& slice : lane.slices) match_count_ += look_.matches[slice.name] != 0;
+    }
   }
   viewport()->update();
 }
 
 void Timeline::find_next(bool backwards) {
   if (!trace_ || search_text_.isEmpty()) return;
-  const auto found = find_slice(*trace_, search_text_.toStdString(), look_.selected, backwards);
+  const auto found =
+      find_slice(*trace_, search_text_.toStdString(), look_.selected, backwards, shown_);
   if (!found) return;
   select(found);
   reveal(*found);
@@ -192,6 +217,8 @@ void Timeline::describe() {
                .arg(trace_->slices)
                .arg(trace_->tracks.size())
                .arg(text_of(Quantity::seconds, look_.axis.span()));
+  if (const std::size_t hidden = shown_.hidden(); hidden > 0)
+    text += QString("; %1 tracks are hidden").arg(hidden);
   if (trace_ && look_.selected)
     for (const std::string& line : words_of(*trace_, *look_.selected))
       text += "; " + QString::fromStdString(line);
@@ -208,7 +235,7 @@ void Timeline::step(int slices) {
   if (!trace_ || trace_->slices == 0) return;
   if (!look_.selected) {
     for (std::uint32_t track = 0; track < trace_->tracks.size(); ++track) {
-      if (trace_->tracks[track].lanes.empty()) continue;
+      if (trace_->tracks[track].lanes.empty() || !shown_.track(track)) continue;
       const std::size_t i = trace_->tracks[track].lanes[0].first_after(instant(look_.axis.from()));
       if (i < trace_->tracks[track].lanes[0].slices.size()) {
         select(SliceAt{track, 0, static_cast<std::uint32_t>(i)});
@@ -313,13 +340,20 @@ void Timeline::mouseMoveEvent(QMouseEvent* event) {
   }
   if (!trace_) return;
   look_.hovered = slice_at(at);
-  look_.cursor = at.x() >= TimelineLook::gutter
-                     ? std::optional<Instant>(instant(look_.axis.value(at.x())))
-                     : std::nullopt;
+  set_cursor(at.x() >= TimelineLook::gutter
+                 ? std::optional<Instant>(instant(look_.axis.value(at.x())))
+                 : std::nullopt);
   const QString words = words_at(at);
   QToolTip::showText(event->globalPosition().toPoint() + QPoint(4, 4), words, viewport());
   Q_EMIT hovered(words);
   viewport()->update();
+}
+
+void Timeline::set_cursor(const std::optional<Instant>& at) {
+  if (look_.cursor == at) return;
+  look_.cursor = at;
+  viewport()->update();
+  Q_EMIT cursor_changed();
 }
 
 void Timeline::mouseReleaseEvent(QMouseEvent* event) {
@@ -355,7 +389,7 @@ void Timeline::wheelEvent(QWheelEvent* event) {
 
 void Timeline::leaveEvent(QEvent*) {
   look_.hovered.reset();
-  look_.cursor.reset();
+  set_cursor(std::nullopt);
   viewport()->update();
 }
 

@@ -25,6 +25,8 @@ class Timeline : public QAbstractScrollArea {
   Axis axis() const { return look_.axis; }
   void set_axis(const Axis& axis);
   void show_span(Instant from, Instant to);
+  /// Pan and zoom stay in it; a trace that is set gives its own.
+  void set_reach(Instant from, Instant to);
   void fit();
   void fit_step();
 
@@ -32,6 +34,15 @@ class Timeline : public QAbstractScrollArea {
   const std::optional<SliceAt>& selected() const { return look_.selected; }
   void mark(const std::optional<std::pair<Instant, Instant>>& span);
   const std::optional<std::pair<Instant, Instant>>& marked() const { return look_.marked; }
+
+  /// Leaves rows out: they are not painted, nor found by search and keys.
+  void set_filter(const TrackFilter& filter);
+  const TrackFilter& filter() const { return filter_; }
+  const ShownTracks& shown_tracks() const { return shown_; }
+
+  /// The instant of the pointer, as a dashed line.
+  void set_cursor(const std::optional<Instant>& at);
+  const std::optional<Instant>& cursor() const { return look_.cursor; }
 
   /// Shows what matches, and goes to the next match.
   void search(const QString& text);
@@ -47,6 +58,9 @@ class Timeline : public QAbstractScrollArea {
   void axis_changed();
   void selection_changed();
   void marked_changed();
+  void cursor_changed();
+  /// Other rows are shown, of another trace or by another filter.
+  void rows_changed();
   void hovered(const QString& words);
 
  protected:
@@ -76,6 +90,9 @@ class Timeline : public QAbstractScrollArea {
   std::shared_ptr<const Trace> trace_;
   TimelineLook look_;
   std::vector<char> expanded_;
+  TrackFilter filter_;
+  ShownTracks shown_;
+  Instant reach_from_ = 0, reach_to_ = 0;
   QString search_text_;
   std::size_t match_count_ = 0;
   QPoint pressed_, last_;

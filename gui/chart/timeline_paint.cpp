@@ -324,7 +324,8 @@ QRect TimelineLook::lane_rect(const TimelineRow& row, std::uint32_t lane_index) 
   return QRect(area.left() + gutter, top, area.width() - gutter, lane - 2);
 }
 
-std::vector<TimelineRow> timeline_rows(const Trace& trace, const std::vector<char>& expanded) {
+std::vector<TimelineRow> timeline_rows(const Trace& trace, const std::vector<char>& expanded,
+                                       const ShownTracks& shown) {
   std::vector<TimelineRow> rows;
   int y = 0;
   const auto add = [&](TimelineRow::Kind kind, std::size_t index, int height, int lanes) {
@@ -334,7 +335,9 @@ std::vector<TimelineRow> timeline_rows(const Trace& trace, const std::vector<cha
   std::string process;
   for (std::size_t i = 0; i < trace.tracks.size(); ++i) {
     const Track& track = trace.tracks[i];
-    if (i == 0 || track.process != process) add(TimelineRow::Kind::process, i, process_height, 0);
+    if (!shown.track(i)) continue;
+    if (rows.empty() || track.process != process)
+      add(TimelineRow::Kind::process, i, process_height, 0);
     process = track.process;
     const int most = i < expanded.size() && expanded[i] ? most_lanes : folded_lanes;
     const int lanes = std::min(static_cast<int>(track.lanes.size()), most);
@@ -342,7 +345,7 @@ std::vector<TimelineRow> timeline_rows(const Trace& trace, const std::vector<cha
     add(TimelineRow::Kind::track, i, std::max(22, strip + lanes * TimelineLook::lane), lanes);
   }
   for (std::size_t i = 0; i < trace.counters.size(); ++i)
-    add(TimelineRow::Kind::counter, i, counter_height, 0);
+    if (shown.counter(i)) add(TimelineRow::Kind::counter, i, counter_height, 0);
   return rows;
 }
 
@@ -354,6 +357,10 @@ void paint_timeline(QPainter& painter, const TimelineLook& look) {
   painter.fillRect(look.area, look.palette.color(QPalette::Base));
   if (!look.trace) return;
   painter.setFont(look.font);
+  if (look.rows.empty() && look.trace->slices > 0) {
+    painter.setPen(quiet_text(look.palette));
+    painter.drawText(chart_area(look), Qt::AlignCenter, "Every track is hidden");
+  }
   const std::vector<Tick> ticks = look.axis.ticks(Quantity::seconds, 96);
   paint_grid(painter, look, ticks);
   painter.save();

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gui/chart/axis.hpp"
-#include "gui/model/trace.hpp"
+#include "gui/model/track_filter.hpp"
 
 #include <QPainter>
 
@@ -42,7 +42,8 @@ struct TimelineLook {
 
 /// The rows of a trace, one below the other.
 ///   expanded  [tracks] whether all lanes are shown, or the first few
-std::vector<TimelineRow> timeline_rows(const Trace& trace, const std::vector<char>& expanded);
+std::vector<TimelineRow> timeline_rows(const Trace& trace, const std::vector<char>& expanded,
+                                       const ShownTracks& shown = {});
 
 /// Height of the rows together.
 int timeline_height(const std::vector<TimelineRow>& rows);

@@ -9,8 +9,37 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace spillway::gui {
+
+namespace {
+
+constexpr std::string_view memory_ending = " memory";
+
+/// What our tables call the tier of a counter: "gpu", "host" or, of any storage, "ssd".
+std::string tier_of(const Counter& counter) {
+  if (counter.name.starts_with("gpu ")) return "gpu";
+  return counter.name.starts_with("host") ? "host" : "ssd";
+}
+
+bool is_memory(const Counter& counter) {
+  return counter.unit == "bytes" && counter.name.ends_with(memory_ending);
+}
+
+std::string phase_at(const Trace& trace, Instant at) {
+  for (const Track& track : trace.tracks) {
+    if (track.name != "phases" || track.lanes.empty()) continue;
+    const Lane& lane = track.lanes[0];
+    const std::size_t i = lane.first_after(at);
+    if (i < lane.slices.size() && lane.slices[i].start <= at)
+      return trace.names[lane.slices[i].name];
+  }
+  return "";
+}
+
+}  // namespace
 
 struct MemoryTree::Node {
   std::string key, tier, phase, setting, smaller, hint;
@@ -52,6 +81,55 @@ void MemoryTree::set(const result::Result* result) {
   endResetModel();
 }
 
+void MemoryTree::set(const Trace& trace, Instant from, Instant to) {
+  beginResetModel();
+  root_ = std::make_unique<Node>();
+  const Counter* fullest = nullptr;
+  for (const Counter& counter : trace.counters)
+    if (is_memory(counter) && tier_of(counter) == "gpu" &&
+        (!fullest || counter.total.most(from, to).value > fullest->total.most(from, to).value))
+      fullest = &counter;
+  for (const Counter& counter : trace.counters) {
+    if (!is_memory(counter) || (tier_of(counter) == "gpu" && &counter != fullest)) continue;
+    const Sample most = counter.total.most(from, to);
+    add_tier(counter, most, phase_at(trace, most.at));
+  }
+  endResetModel();
+}
+
+void MemoryTree::add_tier(const Counter& counter, const Sample& most, const std::string& phase) {
+  auto made = std::make_unique<Node>();
+  made->key = made->tier = tier_of(counter);
+  const std::string name = counter.name.substr(0, counter.name.size() - memory_ending.size());
+  made->text = qt(made->tier == "gpu" ? "GPU" + name.substr(3) : name);
+  if (made->tier == "host") made->text[0] = made->text[0].toUpper();
+  made->bytes = most.value;
+  made->capacity = counter.capacity;
+  made->phase = phase;
+  Node& top = root_->add(std::move(made));
+  std::vector<std::pair<std::string, std::uint64_t>> purposes;
+  for (const Series& series : counter.series)
+    if (const std::uint64_t bytes = series.at(most.at); bytes > 0)
+      purposes.emplace_back(series.name, bytes);
+  std::stable_sort(purposes.begin(), purposes.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  for (const auto& [purpose, bytes] : purposes) top.add(purpose_node(top.tier, purpose, bytes));
+}
+
+std::unique_ptr<MemoryTree::Node> MemoryTree::purpose_node(const std::string& tier,
+                                                           const std::string& purpose,
+                                                           std::uint64_t bytes) {
+  auto one = std::make_unique<Node>();
+  one->key = purpose;
+  one->tier = tier;
+  one->text = qt(purpose);
+  one->bytes = bytes;
+  one->hint = std::string(reports::meaning_of(tier, purpose));
+  if (const result::Control* control = result::control_of(tier, purpose))
+    one->smaller = std::string(control->smaller);
+  return one;
+}
+
 void MemoryTree::add_tier(const char* tier, const result::PeakBytes& peak, std::uint64_t needed,
                           const nlohmann::json& scenario) {
   if (peak.total == 0 && needed == 0 && (peak.capacity == 0 || std::string(tier) == "remote"))
@@ -75,14 +153,7 @@ void MemoryTree::add_tier(const char* tier, const result::PeakBytes& peak, std::
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   for (const auto& [purpose, bytes] : purposes) {
     if (bytes == 0) continue;
-    auto one = std::make_unique<Node>();
-    one->key = purpose;
-    one->tier = tier;
-    one->text = qt(purpose);
-    one->bytes = bytes;
-    one->hint = std::string(reports::meaning_of(tier, purpose));
-    if (const result::Control* control = result::control_of(tier, purpose))
-      one->smaller = std::string(control->smaller);
+    auto one = purpose_node(tier, purpose, bytes);
     std::uint64_t count = 0;
     for (const result::PeakEntry& entry : peak.entries)
       if (entry.purpose == purpose && entry.rank == 0) count = std::max(count, entry.count);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gui/model/trace.hpp"
 #include "reports/result/result.hpp"
 
 #include <QAbstractItemModel>
@@ -25,6 +26,9 @@ class MemoryTree : public QAbstractItemModel {
 
   /// Of a run that does not fit, what each tier would need.
   void set(const result::Result* result);
+  /// What each tier of a trace held when it was fullest in [from, to), by purpose with its
+  /// rounding; of the GPUs the fullest. A trace knows no single buffers.
+  void set(const Trace& trace, Instant from, Instant to);
 
   QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
   QModelIndex parent(const QModelIndex& index) const override;
@@ -35,8 +39,11 @@ class MemoryTree : public QAbstractItemModel {
 
  private:
   struct Node;
+  static std::unique_ptr<Node> purpose_node(const std::string& tier, const std::string& purpose,
+                                            std::uint64_t bytes);
   void add_tier(const char* tier, const result::PeakBytes& peak, std::uint64_t needed,
                 const nlohmann::json& scenario);
+  void add_tier(const Counter& counter, const Sample& most, const std::string& phase);
   const Node* node(const QModelIndex& index) const;
 
   std::unique_ptr<Node> root_;

@@ -81,6 +81,9 @@ class Session : public QObject {
   void write_report(const QString& path);
   const std::shared_ptr<const Trace>& trace() const { return trace_; }
   const QString& trace_title() const { return trace_title_; }
+  /// The time span of the trace that pages which sum over time show; none: the whole.
+  const std::optional<std::pair<Instant, Instant>>& marked() const { return marked_; }
+  void mark(const std::optional<std::pair<Instant, Instant>>& span);
 
   const std::vector<Contender>& contenders() const { return contenders_; }
   void add_contender(const std::string& label, const result::Result& result);
@@ -107,6 +110,7 @@ class Session : public QObject {
   void answer_changed();
   void pinned_changed();
   void trace_changed();
+  void marked_changed();
   void contenders_changed();
   void validation_changed();
   void database_changed();
@@ -155,6 +159,7 @@ class Session : public QObject {
   std::unique_ptr<QTemporaryDir> folder_;
   std::shared_ptr<const Trace> trace_;
   QString trace_title_, asked_trace_title_;
+  std::optional<std::pair<Instant, Instant>> marked_;
   nlohmann::json trace_scenario_;  ///< that the trace is of; null: of a file
   nlohmann::json asked_trace_;     ///< that one was asked for
   std::pair<std::uint64_t, std::uint64_t> asked_capacities_;  ///< of it: GPU, host

@@ -1,5 +1,6 @@
 // What a session reads on other threads: files that are opened, and traces.
 #include "gui/model/session.hpp"
+#include "gui/model/trace_aside.hpp"
 #include "gui/model/trace_file.hpp"
 #include "reports/verdict.hpp"
 
@@ -51,30 +52,22 @@ void Session::trace_answered(const Line& line) {
 }
 
 void Session::read_aside(std::function<Trace()> read) {
-  const QPointer<Session> self(this);
   reading_trace_ = true;
-  QThreadPool::globalInstance()->start(
-      [self, number = trace_number_, read = std::move(read), capacities = asked_capacities_] {
-        std::shared_ptr<Trace> trace;
-        QString refusal;
-        try {
-          trace = std::make_shared<Trace>(read());
-          put_capacities(*trace, capacities.first, capacities.second);
-        } catch (const std::exception& error) {
-          refusal = QString::fromStdString(one_sentence(error));
-        }
-        QMetaObject::invokeMethod(
-            qApp,
-            [self, number, trace, refusal] {
-              if (!self || self->trace_number_ != number) return;
-              self->reading_trace_ = false;
-              if (trace)
-                self->take_trace(trace, self->asked_trace_title_, self->asked_trace_);
-              else
-                Q_EMIT self->refused("no timeline: " + refusal);
-              Q_EMIT self->status_changed();
-            },
-            Qt::QueuedConnection);
+  const auto make = [read = std::move(read), capacities = asked_capacities_] {
+    Trace trace = read();
+    put_capacities(trace, capacities.first, capacities.second);
+    return trace;
+  };
+  make_trace_aside(
+      this, make,
+      [this, number = trace_number_](std::shared_ptr<const Trace> trace, const QString& refusal) {
+        if (trace_number_ != number) return;
+        reading_trace_ = false;
+        if (trace)
+          take_trace(std::move(trace), asked_trace_title_, asked_trace_);
+        else
+          Q_EMIT refused("no timeline: " + refusal);
+        Q_EMIT status_changed();
       });
 }
 
@@ -82,8 +75,15 @@ void Session::take_trace(std::shared_ptr<const Trace> trace, const QString& titl
   trace_ = std::move(trace);
   trace_title_ = title;
   trace_scenario_ = std::move(scenario);
+  mark(std::nullopt);
   Q_EMIT trace_changed();
   Q_EMIT status_changed();
+}
+
+void Session::mark(const std::optional<std::pair<Instant, Instant>>& span) {
+  if (marked_ == span) return;
+  marked_ = span;
+  Q_EMIT marked_changed();
 }
 
 void Session::read_trace_of(const QString& path, const QString& title) {

@@ -209,6 +209,37 @@ std::uint64_t Series::at(Instant when) const {
   return after == samples.begin() ? 0 : std::prev(after)->value;
 }
 
+Sample Series::most(Instant from, Instant to) const {
+  Sample largest{from, at(from)};
+  for (auto one =
+           std::upper_bound(samples.begin(), samples.end(), from,
+                            [](Instant when, const Sample&sample) { return when < sample.at; });
+       one != samples.end() && one->at < to; ++one)
+    if (one->value > largest.value) largest = *one;
+  return largest;
+}
+
+void count_from(Trace& trace, Instant zero) {
+  const auto move_samples = [zero](Series& series) {
+    for (Sample& sample : series.samples) sample.at -= zero;
+  };
+  trace.begin -= zero;
+  trace.end -= zero;
+  for (Track& track : trace.tracks) {
+    for (Depth& depth : track.depths) depth.at -= zero;
+    for (Lane& lane : track.lanes)
+      for (Slice& slice : lane.slices) {
+        slice.start -= zero;
+        slice.end -= zero;
+      }
+  }
+  for (Counter& counter : trace.counters) {
+    counter.peak_at -= zero;
+    move_samples(counter.total);
+    for (Series& series : counter.series) move_samples(series);
+  }
+}
+
 void put_capacities(Trace& trace, std::uint64_t gpu_bytes, std::uint64_t host_bytes) {
   for (Counter& counter : trace.counters) {
     if (counter.unit != "bytes" || !counter.name.ends_with(" memory")) continue;

@@ -72,6 +72,8 @@ struct Series {
   std::uint64_t peak = 0;
 
   std::uint64_t at(Instant when) const;
+  /// When it is largest in [from, to), and how large.
+  Sample most(Instant from, Instant to) const;
 };
 
 /// Something counted over time: "gpu 0 memory", the rate of a link.
@@ -114,6 +116,9 @@ struct Trace {
 
 /// Gives counters of memory what the machine has, which traces do not say.
 void put_capacities(Trace& trace, std::uint64_t gpu_bytes, std::uint64_t host_bytes);
+
+/// Makes `zero` the instant that all others count from.
+void count_from(Trace& trace, Instant zero);
 
 /// Puts a trace together from its events, in any order.
 class TraceBuilder {

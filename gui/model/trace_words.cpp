@@ -30,11 +30,12 @@ std::pair<std::size_t, std::size_t> inside(const Lane& lane, Instant from, Insta
   return {first, last};
 }
 
-/// Calls `each` with every slice's place.
+/// Calls `each` with the place of every slice that is shown.
 template <class Each>
-void for_each_place(const Trace& trace, const Each& each) {
+void for_each_place(const Trace& trace, const ShownTracks& shown, const Each& each) {
   for (std::uint32_t track = 0; track < trace.tracks.size(); ++track)
-    for (std::uint32_t lane = 0; lane < trace.tracks[track].lanes.size(); ++lane)
+    for (std::uint32_t lane = 0; shown.track(track) && lane < trace.tracks[track].lanes.size();
+         ++lane)
       for (std::uint32_t i = 0; i < trace.tracks[track].lanes[lane].slices.size(); ++i)
         each(SliceAt{track, lane, i});
 }
@@ -121,7 +122,8 @@ std::string kind_of(const std::string& name) {
 }
 
 std::optional<SliceAt> find_slice(const Trace& trace, const std::string& text,
-                                  const std::optional<SliceAt>& from, bool backwards) {
+                                  const std::optional<SliceAt>& from, bool backwards,
+                                  const ShownTracks& shown) {
   if (text.empty()) return std::nullopt;
   std::string lower = text;
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -131,7 +133,7 @@ std::optional<SliceAt> find_slice(const Trace& trace, const std::string& text,
     return std::make_tuple(trace.at(at).start, at.track, at.lane, at.slice);
   };
   std::optional<SliceAt> next, around;
-  for_each_place(trace, [&](const SliceAt& at) {
+  for_each_place(trace, shown, [&](const SliceAt& at) {
     if (!hit[trace.at(at).name]) return;
     const auto earlier = [&](const SliceAt& a, const SliceAt& b) {
       return backwards ? key(b) < key(a) : key(a) < key(b);
@@ -156,11 +158,13 @@ std::optional<SliceAt> slice_near(const Trace& trace, std::uint32_t track, std::
   return std::nullopt;
 }
 
-std::vector<AreaRow> area_rows(const Trace& trace, Instant from, Instant to) {
+std::vector<AreaRow> area_rows(const Trace& trace, Instant from, Instant to,
+                               const ShownTracks& shown) {
   std::vector<AreaRow> rows;
   std::vector<std::string> kinds(trace.names.size());
-  for (const Track& track : trace.tracks) {
-    if (is_overview(track)) continue;
+  for (std::size_t index = 0; index < trace.tracks.size(); ++index) {
+    const Track& track = trace.tracks[index];
+    if (is_overview(track) || !shown.track(index)) continue;
     std::map<std::string, AreaRow> by_kind;
     for (const Lane& lane : track.lanes) {
       const auto [first, last] = inside(lane, from, to);

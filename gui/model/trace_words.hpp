@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gui/model/trace.hpp"
+#include "gui/model/track_filter.hpp"
 
 #include <optional>
 #include <string>
@@ -25,10 +25,11 @@ std::vector<std::string> words_of(const Trace& trace, const SliceAt& place);
 /// "layers.*.ffn.gate" of "layers.12.ffn.gate": operations of one kind.
 std::string kind_of(const std::string& name);
 
-/// The first slice whose name holds `text`, regardless of case, after `from` in time; around the
-/// end once. Nothing where there is none.
+/// The first slice that is shown whose name holds `text`, regardless of case, after `from` in time;
+/// around the end once. Nothing where there is none.
 std::optional<SliceAt> find_slice(const Trace& trace, const std::string& text,
-                                  const std::optional<SliceAt>& from, bool backwards);
+                                  const std::optional<SliceAt>& from, bool backwards,
+                                  const ShownTracks& shown = {});
 
 /// The slice of the track that is open at `at`, else the nearest within `reach`.
 std::optional<SliceAt> slice_near(const Trace& trace, std::uint32_t track, std::uint32_t lane,
@@ -41,7 +42,8 @@ struct AreaRow {
   Instant time = 0;  ///< inside the span
 };
 /// The rows with the most time first; of a track with parallel operations times add up.
-std::vector<AreaRow> area_rows(const Trace& trace, Instant from, Instant to);
+std::vector<AreaRow> area_rows(const Trace& trace, Instant from, Instant to,
+                               const ShownTracks& shown = {});
 
 /// From the first step's begin to its end, after the set-up; the whole without steps.
 std::pair<Instant, Instant> steady_step(const Trace& trace);

@@ -29,7 +29,14 @@ ComparePage::ComparePage(Session& session, QWidget* parent) : Page(session, pare
       "or open results: spillway simulate SCENARIO --json > FILE");
   rows->addWidget(empty_, 1);
   view_ = table_view(&table_, "Results side by side");
-  rows->addWidget(view_, 1);
+  timelines_ = new RunTimelines;
+  split_ = new QSplitter(Qt::Vertical);
+  split_->setChildrenCollapsible(false);
+  split_->addWidget(view_);
+  split_->addWidget(timelines_);
+  split_->setStretchFactor(1, 2);
+  split_->setSizes({240, 480});
+  rows->addWidget(split_, 1);
   connect(keep, &QPushButton::clicked, this, [this] {
     if (!session_.answer().result) return;
     const result::Result& result = *session_.answer().result;
@@ -41,16 +48,18 @@ ComparePage::ComparePage(Session& session, QWidget* parent) : Page(session, pare
   });
   connect(drop, &QPushButton::clicked, this,
           [this] { session_.remove_contender(session_.contenders().size() - 1); });
-  connect(&session_, &Session::contenders_changed, this, &ComparePage::show_results);
+  const auto show = [this] { show_results(isVisible()); };
+  connect(&session_, &Session::contenders_changed, this, show);
   connect(&session_, &Session::answer_changed, this, [this] {
-    if (isVisible()) show_results();
+    if (isVisible()) show_results(true);
   });
-  connect(&session_, &Session::pinned_changed, this, &ComparePage::show_results);
-  show_results();
+  connect(&session_, &Session::pinned_changed, this, show);
+  connect(timelines_, &RunTimelines::changed, &session_, &Session::status_changed);
+  show_results(false);
 }
 
-void ComparePage::show_results() {
-  std::vector<std::pair<QString, const result::Result*>> all;
+void ComparePage::show_results(bool ask) {
+  std::vector<RunTimelines::Run> all;
   for (const Contender& one : session_.contenders())
     all.emplace_back(QString::fromStdString(one.label), &one.result);
   if (session_.pinned() && session_.pinned()->result)
@@ -58,7 +67,8 @@ void ComparePage::show_results() {
   if (all.size() < 2 && !all.empty() && session_.answer().result)
     all.emplace_back("What-if now", &*session_.answer().result);
   empty_->setVisible(all.empty());
-  view_->setVisible(!all.empty());
+  split_->setVisible(!all.empty());
+  timelines_->show_runs(all, ask);
   put_differences(all, table_);
   why_->setText(all.size() == 2
                     ? why_slower(all[0].first, *all[0].second, all[1].first, *all[1].second)
@@ -67,10 +77,12 @@ void ComparePage::show_results() {
   why_->setVisible(!why_->text().isEmpty());
 }
 
-void ComparePage::shown() { show_results(); }
+void ComparePage::shown() { show_results(true); }
 
 QString ComparePage::command() const { return "spillway compare SCENARIO SCENARIO"; }
 
-QString ComparePage::text() const { return why_->text() + "\n" + table_.as_text(); }
+QString ComparePage::text() const {
+  return why_->text() + "\n" + table_.as_text() + "\n" + timelines_->text();
+}
 
 }  // namespace spillway::gui

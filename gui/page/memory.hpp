@@ -6,12 +6,13 @@
 
 #include <QComboBox>
 #include <QLabel>
+#include <QPushButton>
 #include <QTreeView>
 
 namespace spillway::gui {
 
 /// Every buffer of a result at the fullest instant of each tier, the setting behind it, and how it
-/// gets smaller.
+/// gets smaller; of a time span that is marked on the timeline, what was held at most in it.
 class MemoryPage : public Page {
   Q_OBJECT
 
@@ -26,12 +27,16 @@ class MemoryPage : public Page {
   void list_results();
   void show_result();
   const result::Result* shown_result() const;
+  bool shows_span() const;
+  QString span_words() const;
 
   MemoryTree tree_;
   TierBars* bars_;
   QTreeView* view_;
   QComboBox* which_;
   QLabel* verdict_;
+  QPushButton* let_go_;
+  std::optional<std::pair<Instant, Instant>> listed_span_;  ///< the last entry of `which_`
 };
 
 }  // namespace spillway::gui

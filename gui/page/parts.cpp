@@ -192,6 +192,14 @@ void Card::paintEvent(QPaintEvent*) {
   painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
 }
 
+QToolButton* tool_button(const QString& text, const QString& hint) {
+  auto* button = new QToolButton;
+  button->setText(text);
+  button->setToolTip(hint);
+  button->setAutoRaise(true);
+  return button;
+}
+
 QLabel* empty_words(const QString& text, QWidget* parent) {
   auto* label = new QLabel(text, parent);
   label->setAlignment(Qt::AlignCenter);

@@ -5,6 +5,7 @@
 #include <QFrame>
 #include <QLabel>
 #include <QTableView>
+#include <QToolButton>
 
 namespace spillway::gui {
 
@@ -52,6 +53,9 @@ class Card : public QFrame {
  protected:
   void paintEvent(QPaintEvent* event) override;
 };
+
+/// A flat button of a bar over a chart.
+QToolButton* tool_button(const QString& text, const QString& hint);
 
 /// What stands on a page that has nothing to show yet, in its middle.
 QLabel* empty_words(const QString& text, QWidget* parent = nullptr);

@@ -7,7 +7,6 @@
 #include <QHBoxLayout>
 #include <QShortcut>
 #include <QSplitter>
-#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -15,14 +14,6 @@
 namespace spillway::gui {
 
 namespace {
-
-QToolButton* tool(const QString& text, const QString& hint) {
-  auto* button = new QToolButton;
-  button->setText(text);
-  button->setToolTip(hint);
-  button->setAutoRaise(true);
-  return button;
-}
 
 /// The area table's rows for people.
 std::vector<std::vector<Cell>> cells_of(const std::vector<AreaRow>& rows, Instant span) {
@@ -83,7 +74,16 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(session, pa
   inside->addWidget(split, 1);
   rows->addWidget(whole_, 1);
   connect(&session_, &Session::trace_changed, this, &TimelinePage::show_trace);
-  connect(timeline_, &Timeline::marked_changed, this, &TimelinePage::show_area);
+  connect(timeline_, &Timeline::marked_changed, this, [this] {
+    session_.mark(timeline_->marked());
+    show_area();
+  });
+  connect(&session_, &Session::marked_changed, this,
+          [this] { timeline_->mark(session_.marked()); });
+  connect(timeline_, &Timeline::rows_changed, this, [this] {
+    show_count();
+    show_area();
+  });
   connect(timeline_, &Timeline::selection_changed, this, &TimelinePage::show_selection);
   connect(timeline_, &Timeline::axis_changed, this, [this] {
     if (!timeline_->marked()) show_area();
@@ -115,10 +115,13 @@ QWidget* TimelinePage::tools() {
   search_->setClearButtonEnabled(true);
   search_->setMaximumWidth(220);
   row->addWidget(search_);
-  auto* step = tool("Step", "The last step (F)");
-  auto* all = tool("All", "The whole run (F again)");
-  auto* in = tool("+", "Zoom in (W)");
-  auto* out = tool("-", "Zoom out (S)");
+  tracks_ = new TrackButton;
+  tracks_->add(timeline_);
+  row->addWidget(tracks_);
+  auto* step = tool_button("Step", "The last step (F)");
+  auto* all = tool_button("All", "The whole run (F again)");
+  auto* in = tool_button("+", "Zoom in (W)");
+  auto* out = tool_button("-", "Zoom out (S)");
   for (QToolButton* one : {step, all, in, out}) row->addWidget(one);
   in->setAccessibleName("Zoom in");
   out->setAccessibleName("Zoom out");
@@ -137,6 +140,10 @@ QWidget* TimelinePage::tools() {
 
 void TimelinePage::show_matches() {
   timeline_->search(search_->text());
+  show_count();
+}
+
+void TimelinePage::show_count() {
   matches_->setText(search_->text().isEmpty()
                         ? QString()
                         : qt(reports::human_count(timeline_->matches())) + " found");
@@ -150,7 +157,6 @@ void TimelinePage::show_trace() {
   if (!trace) return;
   title_->setText(session_.trace_title());
   show_matches();
-  show_area();
   show_selection();
 }
 
@@ -168,9 +174,10 @@ void TimelinePage::show_area() {
   const Instant to = marked ? marked->second : static_cast<Instant>(axis.to() * 1e9);
   area_words_->setText((marked ? "Marked: " : "In what is shown: ") +
                        text_of(Quantity::seconds, seconds(to - from)) +
-                       (marked ? QString() : "; Shift and the mouse mark a time span"));
+                       (marked ? "; Memory shows what was held in it, Escape lets go"
+                               : "; Shift and the mouse mark a time span"));
   area_.set({"Resource", "Operation", "Count", "Time", "Mean at once", "Bytes", "Rate"},
-            cells_of(area_rows(*trace, from, to), to - from));
+            cells_of(area_rows(*trace, from, to, timeline_->shown_tracks()), to - from));
 }
 
 void TimelinePage::show_selection() {

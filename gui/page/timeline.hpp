@@ -4,6 +4,7 @@
 #include "gui/model/text_table.hpp"
 #include "gui/page/page.hpp"
 #include "gui/page/parts.hpp"
+#include "gui/page/track_button.hpp"
 
 #include <QLineEdit>
 #include <QTabWidget>
@@ -32,9 +33,11 @@ class TimelinePage : public Page {
   void show_area();
   void show_selection();
   void show_matches();
+  void show_count();
 
   Timeline* timeline_;
   QLineEdit* search_;
+  TrackButton* tracks_;
   QLabel *title_, *matches_, *words_, *area_words_, *empty_;
   TextTable area_;
   QTableView* area_view_;

@@ -37,8 +37,13 @@ ValidatePage::ValidatePage(Session& session, QWidget* parent) : Page(session, pa
   view_ = table_view(&table_, "Predicted beside measured");
   rows->addWidget(view_, 1);
   suspects_ = caption("");
-  rows->addWidget(suspects_);
+  auto* below = new QHBoxLayout;
+  below->addWidget(suspects_, 1);
   timeline_ = new Timeline;
+  tracks_ = new TrackButton;
+  tracks_->add(timeline_);
+  below->addWidget(tracks_, 0, Qt::AlignBottom);
+  rows->addLayout(below);
   timeline_->setAccessibleName("Timelines of both runs on one axis");
   rows->addWidget(timeline_, 2);
   connect(&session_, &Session::trace_changed, this, &ValidatePage::show_trace);
@@ -151,12 +156,14 @@ void ValidatePage::show_trace() {
   if (session_.trace_title() != trace_title || !session_.trace()) return;
   timeline_->set_trace(session_.trace());
   timeline_->setVisible(session_.validation().is_object());
+  tracks_->setVisible(session_.validation().is_object());
 }
 
 /// The trace of a validation comes after it.
 void ValidatePage::show_validation() {
   timeline_->set_trace(nullptr);
   timeline_->hide();
+  tracks_->hide();
   const nlohmann::json& validation = session_.validation();
   const bool there = validation.is_object();
   empty_->setVisible(!there);

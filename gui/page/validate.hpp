@@ -5,6 +5,7 @@
 #include "gui/model/validation_run.hpp"
 #include "gui/page/page.hpp"
 #include "gui/page/run_card.hpp"
+#include "gui/page/track_button.hpp"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -43,6 +44,7 @@ class ValidatePage : public Page {
   RunCard* card_;
   QTableView* view_;
   Timeline* timeline_;
+  TrackButton* tracks_;
   QLineEdit *directories_, *profile_;
   QComboBox* pace_;
   QCheckBox* synthetic_;

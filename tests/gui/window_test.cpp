@@ -93,14 +93,14 @@ TEST(Window, ScenariosThatAreOpenedTogetherStandSideBySide) {
   Window window(session);
   window.show();
   session.open({"tiny", sources + "/scenarios/examples/qwen7b_workstation.json"});
-  ASSERT_TRUE(until([&] { return window.idle(); }));
+  ASSERT_TRUE(until([&] { return session.idle(); }));
   ASSERT_EQ(session.contenders().size(), 2u);
   EXPECT_EQ(session.contenders()[0].label, "tiny");
   EXPECT_EQ(session.contenders()[1].result.system, "zero_infinity");
   EXPECT_EQ(window.page(), window.page_named("compare"));
   EXPECT_TRUE(window.page()->text().contains("tiny"));
   session.open({"tiny"});
-  ASSERT_TRUE(until([&] { return window.idle(); }));
+  ASSERT_TRUE(until([&] { return session.idle(); }));
   EXPECT_EQ(session.contenders().size(), 2u);  // alone it is the question
 }
 
