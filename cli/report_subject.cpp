@@ -63,12 +63,12 @@ Subject subject_of_point(const std::string& word, const std::string& file, std::
 }
 
 /// What `--json` writes of a command that was refused.
-void refuse_errors(const std::string& word, const json& file) {
+void refuse_errors(const json& file) {
   if (!file.is_object() || !file.contains("errors") || !file["errors"].is_array()) return;
-  std::string said;
-  if (!file["errors"].empty() && file["errors"][0].is_object())
-    said = file["errors"][0].value("message", "");
-  refuse(word, "holds the errors of a command, and no answer" + (said.empty() ? "" : ": " + said),
+  const json said = file.value(json::json_pointer("/errors/0/message"), json());
+  refuse("",
+         "holds the errors of a command, and no answer" +
+             (said.is_string() ? ": " + said.get<std::string>() : ""),
          "run the command again");
 }
 
@@ -86,7 +86,7 @@ std::vector<Subject> results_of_answer(const std::string& word, const std::strin
     subjects.push_back(std::move(subject));
   }
   if (subjects.empty())
-    refuse(word, "an answer without a result that a page could be made of",
+    refuse("", "an answer without a result that a page could be made of",
            "name a scenario, a result, a validation, or a point of a database");
   return subjects;
 }
@@ -95,7 +95,7 @@ std::vector<Subject> results_of_answer(const std::string& word, const std::strin
 std::vector<Subject> stored_subjects(const std::string& word) {
   std::ifstream in(word);
   const json all = json::parse(in, nullptr, false);
-  refuse_errors(word, all);
+  refuse_errors(all);
   std::vector<Subject> subjects;
   const std::string stem = std::filesystem::path(word).stem().string();
   for (const json& one : all.is_array() ? all : json::array({all})) {

@@ -9,6 +9,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 /// The JSON of the script with that id.
 json embedded(const std::string& page, const std::string& id) {
@@ -126,6 +127,10 @@ TEST(Report, TakesTheAnswerOfFitAndRefusesWhatIsNoAnswer) {
   const Ended refused = shell(place, "spillway report refused.json --out none.html");
   EXPECT_EQ(refused.exit, 2);
   EXPECT_THAT(refused.err, HasSubstr("holds the errors of a command, and no answer: "));
+  place.write("strange.json", R"({"errors": [{"message": 3}]})");
+  const Ended strange = shell(place, "spillway report strange.json --out none.html");
+  EXPECT_EQ(strange.exit, 2);
+  EXPECT_THAT(strange.err, StartsWith("strange.json: holds the errors of a command"));
   shell(place, "spillway model gpt2 --json > model.json");
   const Ended other = shell(place, "spillway report model.json --out none.html");
   EXPECT_EQ(other.exit, 2);
