@@ -72,6 +72,7 @@ bool swaps_in_vain(const Scenario& scenario) {
 /// Candidate::most_tokens_per_s
 double bound_of(const Scenario& scenario) {
   constexpr double none = std::numeric_limits<double>::infinity();
+  if (strategies::operator_too_large(scenario)) return 0;
   const auto mandatory = strategies::Mandatory::of(scenario);
   if (!mandatory) return none;
   if (mandatory->too_small(scenario.machine) || swaps_in_vain(scenario)) return 0;

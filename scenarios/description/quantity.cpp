@@ -131,11 +131,13 @@ bool reads_back(Dimension dimension, const std::string& text, long double value)
 }
 
 /// The shortest decimal that reads back as `value` in units of `unit`; "" when 15 decimals are not
-/// enough.
-std::string exact_decimal(Dimension dimension, long double value, const Unit& unit) {
+/// enough, or the text would have more than `most` characters.
+std::string exact_decimal(Dimension dimension, long double value, const Unit& unit,
+                          std::size_t most) {
   for (int decimals = 0; decimals <= 15; ++decimals) {
     const std::string text =
         fmt::format("{:.{}f} {}", static_cast<double>(value / unit.scale), decimals, unit.name);
+    if (text.size() > most) break;
     if (reads_back(dimension, text, value)) return text;
   }
   return "";
@@ -160,28 +162,28 @@ std::optional<Dimension> dimension_of_format(std::string_view format) {
 ParsedQuantity parse_quantity(Dimension dimension, std::string_view whole_text) {
   const Kind& which = kind(dimension);
   const std::string_view text = trimmed(whole_text);
-  const std::string quoted = "\"" + shortened(whole_text) + "\"";
+  const auto quoted = [&] { return "\"" + shortened(whole_text) + "\""; };
   long double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range)
-    return failed(which, quoted + " is out of range", "");
+    return failed(which, quoted() + " is out of range", "");
   if (error != std::errc{} || !std::isfinite(number))
-    return failed(which, quoted + " is not " + std::string(which.noun), "");
+    return failed(which, quoted() + " is not " + std::string(which.noun), "");
   const std::string_view digits = text.substr(0, static_cast<std::size_t>(end - text.data()));
-  if (std::signbit(number)) return failed(which, quoted + " is negative", "");
-  if (digits.size() > 60) return failed(which, quoted + " has too many digits", "");
+  if (std::signbit(number)) return failed(which, quoted() + " is negative", "");
+  if (digits.size() > 60) return failed(which, quoted() + " has too many digits", "");
   const std::string_view name = trimmed(text.substr(digits.size()));
-  if (name.empty()) return failed(which, quoted + " has no unit", digits);
+  if (name.empty()) return failed(which, quoted() + " has no unit", digits);
   for (const Unit& unit : which.units) {
     if (unit.name != name) continue;
     const long double value = which.whole ? std::round(number * unit.scale) : number * unit.scale;
-    if (value > which.highest) return failed(which, quoted + " is too large", "");
-    if (value < which.lowest) return failed(which, quoted + " is too small", "");
+    if (value > which.highest) return failed(which, quoted() + " is too large", "");
+    if (value < which.lowest) return failed(which, quoted() + " is too small", "");
     return {value, "", ""};
   }
   if (const auto in_bytes = bits(dimension, number, name); !in_bytes.empty())
-    return {0, quoted + " counts bits", "in bytes it is \"" + in_bytes + "\""};
-  return failed(which, quoted + " is not " + std::string(which.noun), digits);
+    return {0, quoted() + " counts bits", "in bytes it is \"" + in_bytes + "\""};
+  return failed(which, quoted() + " is not " + std::string(which.noun), digits);
 }
 
 ParsedQuantity parse_count(std::string_view whole_text) {
@@ -221,8 +223,9 @@ std::string print_quantity(Dimension dimension, long double value) {
     const long double scaled = value / unit.scale;
     const bool natural = (scaled >= 1 && scaled < 10000) || value == 0;
     if (!natural || !(unit.printed || value == unit.scale)) continue;
-    const std::string text = exact_decimal(dimension, value, unit);
-    if (!text.empty() && (best.empty() || text.size() <= best.size())) best = text;
+    const std::size_t most = best.empty() ? std::string::npos : best.size();
+    if (std::string text = exact_decimal(dimension, value, unit, most); !text.empty())
+      best = std::move(text);
   }
   if (!best.empty()) return best;
   const std::string_view base = dimension == Dimension::seconds ? "s" : which.units[0].name;

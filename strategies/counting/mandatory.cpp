@@ -241,6 +241,27 @@ const char* Mandatory::too_small(const description::MachineFile& machine) const 
   return drives_ > room && room > 0 ? "ssd" : nullptr;
 }
 
+bool operator_too_large(const Scenario& scenario) {
+  const std::uint64_t gpu = scenario.machine.gpu.usable().value();
+  if (gpu == 0 || scenario.strategy.unlimited_gpu || tensor_by_tensor(scenario)) return false;
+  const Prepared prepared = prepare(scenario);
+  using models::TensorRole;
+  const auto in_pass = [](TensorRole role) {
+    return role == TensorRole::activation || role == TensorRole::activation_gradient ||
+           role == TensorRole::logits;
+  };
+  const auto too_large = [&](const models::Operator& one) {
+    std::uint64_t bytes = one.workspace.value();
+    for (const models::Operand& operand : one.operands) {
+      const models::Tensor& tensor = prepared.program.tensors[operand.tensor];
+      if (in_pass(tensor.role)) bytes += tensor.bytes.value();
+    }
+    return bytes > gpu;
+  };
+  return std::any_of(prepared.program.operators.begin(), prepared.program.operators.end(),
+                     too_large);
+}
+
 namespace {
 
 /// Bytes that a drive takes in its life at most, of each storage that wears; nothing where one has

@@ -52,6 +52,13 @@ class Mandatory {
   std::vector<double> states_;  ///< by rank, where a planner decides where they are
 };
 
+/// Whether a GPU has no room for what one operator of a pass computes on: its activations, logits
+/// and workspace, which nobody moves while it runs. Larger micro-batches need more. Mandatory finds
+/// that as well, but this needs no counted run.
+///   Result  false also of plans for each tensor and of pipelines: left to a counted run
+///   Throws  ScenarioError when the model cannot run as the scenario says
+bool operator_too_large(const description::Scenario& scenario);
+
 /// The drive that wears out first lasts no longer than this while steps take at most `longest_s`;
 /// infinity when nothing needs to be written, or a drive has no rating.
 double longest_life_years(const MandatoryBytes& bytes, const description::MachineFile& machine,

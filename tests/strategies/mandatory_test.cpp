@@ -3,6 +3,7 @@
 #include "strategies/catalogue.hpp"
 #include "tests/strategies/systems.hpp"
 
+#include <functional>
 #include <limits>
 
 namespace spillway::strategies {
@@ -134,17 +135,25 @@ TEST(Mandatory, BytesAreNoMoreThanThoseOfARun) {
   }
 }
 
-/// The least GPU memory that is not known to be too small.
-std::uint64_t least_gpu(description::Scenario scenario) {
-  const auto mandatory = Mandatory::of(scenario);
-  if (!mandatory) return 0;
+/// The least GPU memory of which `too_small` does not hold.
+std::uint64_t least_gpu(description::Scenario scenario,
+                        const std::function<bool(const description::Scenario&)>& too_small) {
   std::uint64_t small = 0, enough = std::uint64_t{1} << 40;
   while (small + 1 < enough) {
     const std::uint64_t middle = small + (enough - small) / 2;
     scenario.machine.gpu.memory = description::Bytes(middle);
-    (mandatory->too_small(scenario.machine) ? small : enough) = middle;
+    (too_small(scenario) ? small : enough) = middle;
   }
   return enough;
+}
+
+/// The least GPU memory that is not known to be too small.
+std::uint64_t least_gpu(const description::Scenario& scenario) {
+  const auto mandatory = Mandatory::of(scenario);
+  if (!mandatory) return 0;
+  return least_gpu(scenario, [&](const description::Scenario& box) {
+    return mandatory->too_small(box.machine) != nullptr;
+  });
 }
 
 TEST(Mandatory, NoRunFitsAGpuThatIsSmaller) {
@@ -161,10 +170,12 @@ TEST(Mandatory, NoRunFitsAGpuThatIsSmaller) {
         } catch (const description::ScenarioError&) {
           continue;  // the system has no such part
         }
-        const std::uint64_t least = least_gpu(scenario);
-        if (least < 2) continue;
-        scenario.machine.gpu.memory = description::Bytes(least - 1);
-        EXPECT_FALSE(simulate(scenario).feasible()) << system.name << " " << policy << shape;
+        for (const std::uint64_t least :
+             {least_gpu(scenario), least_gpu(scenario, operator_too_large)}) {
+          if (least < 2) continue;
+          scenario.machine.gpu.memory = description::Bytes(least - 1);
+          EXPECT_FALSE(simulate(scenario).feasible()) << system.name << " " << policy << shape;
+        }
       }
 }
 
@@ -178,6 +189,18 @@ TEST(Mandatory, KnowsWhatPassesHaveOnAGpuAtOnce) {
   const std::uint64_t throughout =
       scenario.machine.gpu.context.value() + at_peak(count(scenario).result.gpu, "reduce_buckets");
   EXPECT_GT(least_gpu(scenario), throughout + (13u << 19));
+}
+
+TEST(Mandatory, KnowsWhatAnOperatorHasOnAGpuAtOnce) {
+  description::Scenario scenario = small_model(
+      "gpt2", "zero_infinity", {"run.steps=1", "training.loss=plain", "training.micro_batch=4"});
+  // the loss's backward: softmax in fp32, logits in bf16 and two fp32 gradients between them
+  const models::Model model = model_of(scenario);
+  const std::uint64_t logits = 4 * scenario.training.sequence * model.architecture.vocabulary;
+  EXPECT_EQ(least_gpu(scenario, operator_too_large), logits * (4 + 2 + 8));
+  scenario.machine.gpu.memory = description::Bytes(1);
+  scenario.strategy.unlimited_gpu = true;
+  EXPECT_FALSE(operator_too_large(scenario));
 }
 
 TEST(Mandatory, IsNothingForAStreamOfRequests) {
