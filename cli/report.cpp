@@ -45,7 +45,7 @@ std::string command_of(const Options& options) {
 
 std::vector<reports::Setting> settings_of(const scenarios::Resolved& resolved) {
   std::vector<reports::Setting> settings;
-  for (const scenarios::Setting& one : resolved.settings)
+  for (const scenarios::Setting& one : resolved.settings())
     settings.push_back({one.path, one.value, one.source});
   return settings;
 }

@@ -133,11 +133,17 @@ class Spread {
     return factors;
   }
 
-  /// Nodes have nothing to send where one of them does all.
+  /// Nodes have nothing to send where one of them does all, and drives that nothing is read from or
+  /// written to may be slower.
   bool is_used(const SpreadGroup& group) const {
-    const auto between_nodes = [](const std::string& path) { return path == "network.per_gpu"; };
-    return scenario_.nodes_in_use() > 1 ||
-           !std::all_of(group.paths.begin(), group.paths.end(), between_nodes);
+    const auto all = [&group](const auto& is) {
+      return std::all_of(group.paths.begin(), group.paths.end(), is);
+    };
+    if (all([](const std::string& path) { return path == "network.per_gpu"; }))
+      return scenario_.nodes_in_use() > 1;
+    if (all([](const std::string& path) { return path.starts_with("storage."); }))
+      return now_.io.ssd_read + now_.io.ssd_write > 0;
+    return true;
   }
 
   /// The logarithm of what a factor does to the step, in proportion to what the low end does. What

@@ -52,7 +52,9 @@ class Resolver {
     result_.warnings = settled.warnings;
     check_together();
     stop_when_wrong();
-    result_.settings = settings_of(result_.scenario, document_, preset_.value, settled);
+    result_.settings = [scenario = result_.scenario, document = std::move(document_),
+                        preset = std::move(preset_.value),
+                        settled] { return settings_of(scenario, document, preset, settled); };
     return std::move(result_);
   }
 

@@ -27,8 +27,9 @@ struct Setting {
 
 struct Resolved {
   description::Scenario scenario;
-  std::vector<Setting> settings;      ///< by path; all but the model's keys
   std::vector<std::string> warnings;  ///< legal, but hardly meant
+  /// By path, all but the model's keys, as they were read. Computed when asked: few ask.
+  std::function<std::vector<Setting>()> settings;
 };
 
 /// Complaints of a system about parts it cannot combine; only path, message and hint are filled in,

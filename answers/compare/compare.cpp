@@ -59,7 +59,7 @@ std::string parts_of(const std::string& file) {
   try {
     const auto resolved =
         scenarios::read_scenario(std::filesystem::path(file), {}, explore::known_systems());
-    for (const scenarios::Setting& one : resolved.settings) {
+    for (const scenarios::Setting& one : resolved.settings()) {
       if (!one.path.starts_with("strategy.") || one.path == "strategy.system") continue;
       if (one.path == "strategy.preset")
         words.insert(words.begin(), "preset " + one.value);

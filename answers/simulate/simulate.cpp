@@ -46,7 +46,7 @@ std::optional<answer::Simulation> simulate(const explore::Backend& backend,
     simulation.result.range =
         explore::range_of(patient, scenario, simulation.result, scenario.run.seed);
   }
-  for (const scenarios::Setting& one : question.scenario.settings)
+  for (const scenarios::Setting& one : question.scenario.settings())
     simulation.settings.push_back({one.path, one.value, one.source});
   simulation.what_ifs = answer::what_ifs_of(simulation.result);
   simulation.warnings = question.scenario.warnings;

@@ -69,7 +69,7 @@ class Answering {
 
   void settings(const scenarios::Resolved& resolved) {
     std::vector<answer::Setting> all;
-    for (const scenarios::Setting& one : resolved.settings)
+    for (const scenarios::Setting& one : resolved.settings())
       all.push_back({one.path, one.value, one.source});
     reply_.part("warnings", json(resolved.warnings).dump(), Told::at_the_end);
     reply_.part("old_prices",

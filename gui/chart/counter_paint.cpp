@@ -48,25 +48,36 @@ std::vector<double> values_at(const Series& series, const std::vector<Instant>& 
   return values;
 }
 
+/// The area between two lines that have a value in each column of pixels.
+///   In pieces   a painter's time for a polygon grows with the square of its corners
+void paint_between(QPainter& painter, int left, const std::vector<double>& tops,
+                   const std::vector<double>& bottoms) {
+  constexpr std::size_t piece = 32;
+  for (std::size_t from = 0; from < tops.size(); from += piece) {
+    const std::size_t to = std::min(from + piece, tops.size());
+    const auto x = [left](std::size_t column) { return left + static_cast<double>(column); };
+    QPolygonF outline;
+    outline.reserve(static_cast<qsizetype>(4 * (to - from)));
+    for (std::size_t i = from; i < to; ++i)
+      outline << QPointF(x(i), tops[i]) << QPointF(x(i + 1), tops[i]);
+    for (std::size_t i = to; i-- > from;)
+      outline << QPointF(x(i + 1), bottoms[i]) << QPointF(x(i), bottoms[i]);
+    painter.drawPolygon(outline);
+  }
+}
+
 void paint_areas(QPainter& painter, const TimelineLook& look, const Counter& counter,
                  const QRect& chart, const Axis& values) {
   const bool dark = is_dark(look.palette);
-  const int count = chart.width();
-  std::vector<double> below(static_cast<std::size_t>(count), 0);
+  const auto count = static_cast<std::size_t>(chart.width());
+  std::vector<double> below(count, 0), tops(count), bottoms(count, values.pixel(0));
   const std::vector<Instant> when =
-      fullest_by_column(counter.total, look.axis, chart.left(), count);
+      fullest_by_column(counter.total, look.axis, chart.left(), chart.width());
   for (const Series& series : counter.series) {
     const auto own = values_at(series, when);
-    QPolygonF outline;
-    outline.reserve(2 * count + 2);
-    for (int i = 0; i < count; ++i) {
-      const double top =
-          values.pixel(below[static_cast<std::size_t>(i)] + own[static_cast<std::size_t>(i)]);
-      outline << QPointF(chart.left() + i, top) << QPointF(chart.left() + i + 1, top);
-    }
-    for (int i = count - 1; i >= 0; --i) {
-      const double bottom = values.pixel(below[static_cast<std::size_t>(i)]);
-      outline << QPointF(chart.left() + i + 1, bottom) << QPointF(chart.left() + i, bottom);
+    for (std::size_t i = 0; i < count; ++i) {
+      below[i] += own[i];
+      tops[i] = values.pixel(below[i]);
     }
     const QString name = QString::fromStdString(series.name);
     painter.setPen(Qt::NoPen);
@@ -74,8 +85,8 @@ void paint_areas(QPainter& painter, const TimelineLook& look, const Counter& cou
     QColor colour = brush.color();
     if (counter.series.size() == 1) colour.setAlphaF(0.55F);
     painter.setBrush(colour);
-    painter.drawPolygon(outline);
-    for (std::size_t i = 0; i < below.size(); ++i) below[i] += own[i];
+    paint_between(painter, chart.left(), tops, bottoms);
+    std::swap(tops, bottoms);
   }
 }
 

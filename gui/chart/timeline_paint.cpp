@@ -51,10 +51,13 @@ class LanePainter {
   }
 
  private:
-  QColor colour_of(const Slice& slice) const {
-    const QColor colour =
-        phase_colour(QString::fromStdString(look_.trace->names[slice.phase]), dark_);
-    return matches(slice) ? colour : mix(colour, 0.18);
+  /// Most slices are of the phase of the one before.
+  QColor colour_of(const Slice& slice) {
+    if (phase_ != slice.phase) {
+      phase_ = slice.phase;
+      phase_colour_ = phase_colour(QString::fromStdString(look_.trace->names[slice.phase]), dark_);
+    }
+    return matches(slice) ? phase_colour_ : mix(phase_colour_, 0.18);
   }
   bool matches(const Slice& slice) const {
     return look_.matches.empty() || look_.matches[slice.name];
@@ -124,7 +127,8 @@ class LanePainter {
   const bool dark_;
   const QColor ground_;
   double run_from_ = -1e9, run_to_ = -1e9;
-  QColor run_colour_;
+  QColor run_colour_, phase_colour_;
+  std::optional<std::uint32_t> phase_;  ///< of phase_colour_
 };
 
 /// Share of time in which the resource works, a column of pixels each.

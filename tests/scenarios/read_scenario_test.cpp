@@ -29,9 +29,10 @@ std::string refusal(const std::string& text, const std::vector<std::string>& ove
 }
 
 std::string source(const Resolved& resolved, const std::string& path) {
-  const auto found = std::find_if(resolved.settings.begin(), resolved.settings.end(),
+  const std::vector<Setting> settings = resolved.settings();
+  const auto found = std::find_if(settings.begin(), settings.end(),
                                   [&](const Setting& setting) { return setting.path == path; });
-  return found == resolved.settings.end() ? "no such setting" : found->source;
+  return found == settings.end() ? "no such setting" : found->source;
 }
 
 TEST(ReadScenario, TakesWhatIsNotSaidFromTheSystem) {
