@@ -24,16 +24,17 @@ const timeWords = (ns) =>
   Math.abs(ns) >= 599.5e9 ? inUnits(ns / 60e9, 60, ["min", "h"]) :
   inUnits(ns, 1000, ["ns", "us", "ms", "s"]);
 
-// As in view::Quantity: 2 is memory, 3 bytes, 4 a rate.
+// As view::Quantity is named.
 const quantityWords = (value, quantity) =>
-  quantity === 2 ? memoryWords(value) : quantity === 3 ? byteWords(value) :
-  quantity === 4 ? byteWords(value) + "/s" : quantity === 8 ? short(100 * value) + "\u00a0%" :
+  quantity === "memory" ? memoryWords(value) : quantity === "bytes" ? byteWords(value) :
+  quantity === "rate" ? byteWords(value) + "/s" :
+  quantity === "share" ? short(100 * value) + "\u00a0%" :
   short(value);
 
 // Round numbers between `first` and `last`, at most `most` of them; round in GiB where bytes are
 // said so.
 const ticks = (first, last, most, quantity) => {
-  if (quantity === 2) {
+  if (quantity === "memory") {
     const unit = 1024 ** Math.floor(Math.log(Math.max(last, 1)) / Math.log(1024));
     return ticks(first / unit, last / unit, most).map((value) => value * unit);
   }

@@ -65,7 +65,7 @@ std::string chart_data(const Series& series) {
                {"title", series.title},
                {"axis", series.axis},
                {"stacked", series.stacked},
-               {"quantity", static_cast<int>(series.quantity)},
+               {"quantity", to_string(series.quantity)},
                {"limit", nullptr},
                {"limit_label", series.limit_label}};
   if (series.limit) head["limit"] = series.limit->value;

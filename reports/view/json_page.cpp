@@ -8,16 +8,9 @@ namespace {
 
 using nlohmann::json;
 
-// in the order of Quantity
-constexpr const char* quantities[] = {
-    "number",   "plain",     "few",   "ratio",  "effect",     "difference", "figure",
-    "billions", "trillions", "count", "memory", "bytes",      "rate",       "seconds",
-    "days",     "years",     "share", "change", "gain",       "deviation",  "error",
-    "dollars",  "money",     "cents", "factor", "tokens_rate"};
-
 json json_of(const Number& n) {
   return {{"value", n.value},
-          {"quantity", quantities[static_cast<std::size_t>(n.quantity)]},
+          {"quantity", to_string(n.quantity)},
           {"unit", unit_of(n)},
           {"origin", to_string(n.origin)},
           {"words", words(n)}};

@@ -16,7 +16,19 @@ constexpr std::string_view origins[] = {"computed",  "measured", "paper",
 constexpr double seconds_a_day = 86400;
 constexpr double exact_whole = 9007199254740992;  // 2^53: beyond it a double leaves whole ones out
 
+// In the order of Quantity.
+constexpr std::string_view quantities[] = {
+    "number",   "plain",     "few",   "ratio",  "effect",     "difference", "figure",
+    "billions", "trillions", "count", "memory", "bytes",      "rate",       "seconds",
+    "days",     "years",     "share", "change", "gain",       "deviation",  "error",
+    "dollars",  "money",     "cents", "factor", "tokens_rate"};
+static_assert(std::size(quantities) == static_cast<std::size_t>(Quantity::tokens_rate) + 1);
+
 }  // namespace
+
+std::string_view to_string(Quantity quantity) {
+  return quantities[static_cast<std::size_t>(quantity)];
+}
 
 std::string_view to_string(Origin origin) { return origins[static_cast<std::size_t>(origin)]; }
 

@@ -38,6 +38,9 @@ enum class Quantity : unsigned char {
   tokens_rate  ///< tokens a second
 };
 
+/// Its name above: what renderers in other languages know it by.
+std::string_view to_string(Quantity quantity);
+
 /// Where a number comes from.
 enum class Origin : unsigned char { computed, measured, paper, datasheet, fitted, assumed };
 std::string_view to_string(Origin origin);

@@ -63,6 +63,8 @@ TEST(Report, IsDrawnByABrowserThatHasNothingToComplainAboutAndAsksForNothing) {
   EXPECT_EQ(seen.exit, 0);
   EXPECT_THAT(seen.out, HasSubstr("data-drawn=\"yes\""));
   EXPECT_THAT(seen.out, HasSubstr("<canvas"));
+  // the script says memory as the page does
+  EXPECT_THAT(seen.out, HasSubstr("aria-label=\"GPU memory"));
   EXPECT_THAT(seen.err, Not(HasSubstr("CONSOLE")));
   EXPECT_EQ(shell(place, "tidy -errors -quiet page.html").err, "");
   const std::string page = file_text(place.path() / "page.html");
