@@ -21,6 +21,8 @@ constexpr std::size_t most_looks = 96;
 
 /// Boxes and settings that are simulated to say how near a budget comes.
 constexpr std::size_t near_boxes = 8, near_settings = 4;
+/// Boxes on which systems are tried that are not searched with, where no other does it.
+constexpr std::size_t near_late = 4;
 
 /// A box under a setting.
 using Point = std::pair<Box, std::size_t>;
@@ -51,20 +53,26 @@ class Searcher {
     found_.boxes = boxes_.size();
     const std::size_t first = first_that_meets(boxes_);
     std::size_t answer = cheapest_before(first);
+    if (answer == boxes_.size()) answer = cheapest_of_near_late();
     if (answer < boxes_.size()) {
       look_at_answer(boxes_[answer].second);
       const std::size_t cheaper = cheapest_of_late(answer);
       if (cheaper != answer) look_at_answer(boxes_[answer = cheaper].second);
+      look_beside();
+      while ((answer = cheapest_that_met()) != index_of(found_.answer->box)) {
+        look_at_answer(boxes_[answer].second);
+        look_beside();
+      }
     }
     count_cheaper(answer);
     if (answer < boxes_.size()) {
-      look_beside();
       look_above(answer);
       collect_meeting();
     } else {
       look_for_near_ones();
     }
     if (bounds_.error()) throw *bounds_.error();
+    found_.late_systems.assign(late_.begin(), late_.end());
     found_.bounded = bounds_.bounded();
     return std::move(found_);
   }
@@ -241,15 +249,64 @@ class Searcher {
     return limit;
   }
 
-  /// What is not searched with and does it on the answer, on cheaper boxes: the first that does.
-  std::size_t cheapest_of_late(std::size_t answer) {
-    std::vector<std::size_t> settings;
-    for (const BoxOffer& offer : found_.systems)
-      if (!need_.settings[offer.setting].searched && offer.meets) {
-        settings.push_back(offer.setting);
-        late_.insert(need_.settings[offer.setting].system);
+  /// Of what is not searched with, the smallest micro-batch of each system and one in the middle,
+  /// on the dearest boxes within the budget: the cheapest that does it.
+  std::size_t cheapest_of_near_late() {
+    std::map<std::string, std::vector<std::size_t>> systems;
+    for (std::size_t i = 0; i < need_.settings.size(); ++i)
+      if (!need_.settings[i].searched) systems[need_.settings[i].system].push_back(i);
+    std::vector<Point> points;
+    for (std::size_t i = boxes_.size(); i-- > 0 && found_.late_looks < near_late;) {
+      if (systems.empty()) break;
+      ++found_.late_looks;
+      for (auto& [system, settings] : systems) {
+        std::stable_sort(settings.begin(), settings.end(), [&](std::size_t a, std::size_t b) {
+          return need_.settings[a].micro_batch < need_.settings[b].micro_batch;
+        });
+        for (const std::size_t setting : {settings.front(), settings[settings.size() / 2]})
+          if (need_.accumulation(setting, boxes_[i].second.gpus) > 0)
+            points.emplace_back(boxes_[i].second, setting);
       }
-    found_.late_systems.assign(late_.begin(), late_.end());
+    }
+    if (!spent()) simulate(points);
+    return cheapest_that_met();
+  }
+
+  std::size_t index_of(const Box& box) const {
+    const auto at = std::find_if(boxes_.begin(), boxes_.end(),
+                                 [&](const auto& priced) { return priced.second == box; });
+    return static_cast<std::size_t>(at - boxes_.begin());
+  }
+
+  /// The cheapest box within the budget on which anything that was simulated does it; an answer may
+  /// rest on that system from now on.
+  std::size_t cheapest_that_met() {
+    std::size_t cheapest = boxes_.size();
+    for (const auto& [point, trial] : trials_) {
+      if (!meets(trial)) continue;
+      const std::size_t at = index_of(point.first);
+      if (at >= boxes_.size()) continue;  // beyond the budget
+      if (!need_.settings[point.second].searched) late_.insert(need_.settings[point.second].system);
+      cheapest = std::min(cheapest, at);
+    }
+    return cheapest;
+  }
+
+  /// What is not searched with and does it on the answer, on cheaper boxes: the first that does.
+  /// They may have less memory, so smaller micro-batches are tried too.
+  std::size_t cheapest_of_late(std::size_t answer) {
+    std::map<std::string, std::uint64_t> batches;  // by system: that does it on the answer
+    for (const BoxOffer& offer : found_.systems)
+      if (const BoxSetting& setting = need_.settings[offer.setting];
+          !setting.searched && offer.meets)
+        batches[setting.system] = setting.micro_batch;
+    std::vector<std::size_t> settings;
+    for (std::size_t i = 0; i < need_.settings.size(); ++i) {
+      const auto batch = batches.find(need_.settings[i].system);
+      if (batch != batches.end() && need_.settings[i].micro_batch <= batch->second)
+        settings.push_back(i);
+    }
+    for (const auto& [system, batch] : batches) late_.insert(system);
     if (settings.empty()) return answer;
     for (std::size_t from = answer - std::min(answer, most_looks); from < answer && !spent();) {
       std::vector<Point> points;
@@ -364,6 +421,8 @@ class Searcher {
   void look_beside() {
     const BoxOffer& answer = *found_.answer;
     const std::string& system = need_.settings[answer.setting].system;
+    changes_.clear();
+    found_.neighbours.clear();
     collect_neighbours(answer.box);
     std::vector<Point> points;
     for (const auto& [change, box] : changes_) {

@@ -33,6 +33,9 @@ struct BoxSearch {
   /// miss it, in the setting that does best there.
   std::vector<std::string> late_systems;
   std::uint64_t late_missed = 0;
+  /// The dearest boxes within the budget, on which systems that are not searched with were tried
+  /// because no other does it on any.
+  std::uint64_t late_looks = 0;
   std::uint64_t bounded = 0;    ///< bounds that were computed, each of a box and a setting
   std::uint64_t simulated = 0;  ///< scenarios
   /// Every cheaper box is ruled out or missed: there is no cheaper one.

@@ -78,7 +78,8 @@ Text day_words(const result::Result& result) {
 Text cheaper_words(const BestMachine& found) {
   const std::uint64_t open = found.cheaper - found.ruled_out - found.missed;
   Text text = filled(
-      "Of {} boxes {}, bounds rule out {}, and {} miss it with every setting that bounds leave",
+      "Of {} boxes {}, bounds rule out {} for all systems searched with, and {} miss it with every "
+      "setting that bounds leave",
       {view::count(found.cheaper), found.answer ? "that cost less" : "within the budget",
        view::count(found.ruled_out), view::count(found.missed)});
   if (open > 0)
@@ -213,9 +214,9 @@ Document none_document(const BestMachine& found) {
   add_nearest(document, found);
   if (!found.untried.empty())
     document.say(
-        fmt::format("Not tried: systems that plan for one box, which takes its time; "
-                    "--system {} searches with them.",
-                    fmt::join(found.untried, ",")));
+        filled("Systems that plan for one box, which takes its time, were tried on {} of the boxes "
+               "alone, the dearest, each with two micro-batches: --system {} searches with them.",
+               {view::count(found.late_looks), fmt::format("{}", fmt::join(found.untried, ","))}));
   return document;
 }
 

@@ -156,6 +156,7 @@ BestMachine answer_of(const MachineQuestion& question, const BoxSearch& found) {
   out.meeting = found.meeting.size();
   out.late_systems = found.late_systems;
   out.late_missed = found.late_missed;
+  out.late_looks = found.late_looks;
   out.bounded = found.bounded;
   out.simulated = found.simulated;
   return out;

@@ -73,6 +73,7 @@ void to_json(json& out, const BestMachine& machine) {
          {"meeting", machine.meeting},
          {"late_systems", machine.late_systems},
          {"late_missed", machine.late_missed},
+         {"late_looks", machine.late_looks},
          {"bounded", machine.bounded},
          {"simulated", machine.simulated},
          {"untried", machine.untried},
@@ -105,6 +106,7 @@ void from_json(const json& in, BestMachine& machine) {
   read(in, "meeting", machine.meeting);
   read(in, "late_systems", machine.late_systems);
   read(in, "late_missed", machine.late_missed);
+  read(in, "late_looks", machine.late_looks);
   read(in, "bounded", machine.bounded);
   read(in, "simulated", machine.simulated);
   read(in, "untried", machine.untried);

@@ -267,6 +267,31 @@ TEST(BoxSearch, TriesCheaperBoxesWithWhatItDoesNotSearchWith) {
   }
 }
 
+TEST(BoxSearch, ShowsNoCheaperBoxThatDoesIt) {
+  const scenarios::PriceList list = small_list();
+  for (const double share : {0.02, 0.1, 0.4})
+    for (const char* searched : {"resident", "zero_offload", "zero_infinity"}) {
+      BoxNeed asked = need(share * fastest(), 3000);
+      for (BoxSetting& setting : asked.settings) setting.searched = setting.system == searched;
+      const BoxSearch found = find_box(sim(), list, asked, 100000);
+      if (!found.answer) continue;
+      for (const auto* offers : {&found.neighbours, &found.runners_up})
+        for (const BoxOffer& offer : *offers)
+          EXPECT_FALSE(offer.meets && offer.price_usd < found.answer->price_usd)
+              << searched << " " << share << " " << offer.change;
+    }
+}
+
+TEST(BoxSearch, FindsABoxOnWhichOnlyWhatItDoesNotSearchWithDoesIt) {
+  BoxNeed asked = need(0.1 * fastest(), 3000);
+  for (BoxSetting& setting : asked.settings) setting.searched = false;
+  const BoxSearch found = find_box(sim(), small_list(), asked, 100000);
+  ASSERT_TRUE(found.answer);
+  EXPECT_TRUE(found.answer->meets);
+  EXPECT_GT(found.late_looks, 0u);
+  EXPECT_FALSE(found.late_systems.empty());
+}
+
 TEST(BoxSearch, ThrowsWhatIsWrongWithEverySetting) {
   BoxNeed wrong = need(1, 1e9);
   wrong.job["model"] = "gpt5";
