@@ -102,7 +102,9 @@ Table best_table(const FitAnswer& answer, std::time_t now) {
   const bool same =
       answer.runnable && answer.best && answer.runnable->scenario == answer.best->scenario;
   if (answer.runnable) shown.emplace_back("best to run today", &*answer.runnable);
-  if (answer.best && !same) shown.emplace_back("best of all", &*answer.best);
+  if (answer.best && !same)
+    shown.emplace_back(answer.untried.empty() ? "best of all" : "best that was tried",
+                       &*answer.best);
   Table table;
   table.columns.push_back({"", Align::left, 0});
   for (const auto& [title, unused] : shown) table.columns.push_back({title, Align::left, 0});

@@ -53,7 +53,9 @@ std::vector<Step> steps_from(const Scenario& now) {
            {fmt::format("machine.storage.{}.count={}", storage.name, storage.count + 1)}});
       break;
     }
-  if (now.parallel.tensor == 1 && now.parallel.pipeline == 1 && now.machine.nodes == 1)
+  // how many cards go into a machine without a board of the list is not known
+  if (now.parallel.tensor == 1 && now.parallel.pipeline == 1 && now.machine.nodes == 1 &&
+      board_of(now.machine))
     steps.push_back({"one more card",
                      {fmt::format("machine.gpu.count={}", now.machine.gpu.count + 1),
                       fmt::format("parallel.data={}", now.parallel.data + 1)}});

@@ -93,10 +93,12 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
   std::sort(found.left_out.begin(), found.left_out.end());
   found.left_out.erase(std::unique(found.left_out.begin(), found.left_out.end()),
                        found.left_out.end());
-  if (!found.left_out.empty())
+  answer.untried = std::move(found.left_out);
+  if (!answer.untried.empty())
     answer.notes.push_back(fmt::format(
-        "not tried, though bounds leave them: {}; spillway plan settings tries all systems",
-        fmt::join(found.left_out, ", ")));
+        "not tried, which takes longer, though they may be faster: {}; spillway plan settings tries "
+        "all systems",
+        fmt::join(answer.untried, ", ")));
   completion.finish(found, answer);
   answer.fits = answer.answer() != nullptr;
   if (std::string trainer = scenarios::assumed_of_trainer(candidates.front().scenario);

@@ -48,6 +48,7 @@ void to_json(json& out, const FitAnswer& answer) {
          {"best", or_null(answer.best)},
          {"change", or_null(answer.change)},
          {"price_usd", or_null(answer.price_usd)},
+         {"untried", answer.untried},
          {"notes", answer.notes},
          {"bounded", answer.bounded},
          {"simulated", answer.simulated}};
@@ -64,6 +65,7 @@ void from_json(const json& in, FitAnswer& answer) {
   read(in, "best", answer.best);
   read(in, "change", answer.change);
   read(in, "price_usd", answer.price_usd);
+  read(in, "untried", answer.untried);
   read(in, "notes", answer.notes);
   read(in, "bounded", answer.bounded);
   read(in, "simulated", answer.simulated);

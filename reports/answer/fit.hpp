@@ -39,6 +39,7 @@ struct FitAnswer {
   /// Where something that people can run fits, what makes it faster; else what makes such fit.
   std::optional<FitChange> change;
   std::optional<double> price_usd;  ///< of the machine as it is asked about
+  std::vector<std::string> untried;  ///< systems that may be faster than `best`
   std::vector<std::string> notes;
   std::uint64_t bounded = 0, simulated = 0;
 

@@ -211,6 +211,25 @@ TEST(Fit, OffersNoMoreThanTheBoardTakes) {
   EXPECT_FALSE(answer.change) << answer.change->words;  // places and memory are full
 }
 
+TEST(Fit, OffersNoCardWhereNobodySaysHowManyTheMachineTakes) {
+  FitQuestion question;
+  question.model = "gpt2";
+  question.machine = "h100_8gpu";
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.fits);
+  if (answer.change) {
+    EXPECT_NE(answer.change->words, "one more card");
+  }
+}
+
+TEST(Fit, NamesTheSystemsThatItDidNotTryThoughTheyMayBeFaster) {
+  // g10 is the faster one here, and takes seconds
+  const FitAnswer answer = fit(sim(), about("llama-3.2-3b", {"3090", "64G", "2T"}));
+  ASSERT_TRUE(answer.best);
+  EXPECT_THAT(answer.untried, testing::Contains("g10"));
+  EXPECT_EQ(json(answer).get<FitAnswer>().untried, answer.untried);
+}
+
 TEST(Fit, TheChangeHasTheSpeedThatItsSettingsGive) {
   const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090", "64G", "2T"}));
   ASSERT_TRUE(answer.change && answer.answer());

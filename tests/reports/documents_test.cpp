@@ -18,6 +18,7 @@ namespace spillway::reports::documents_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using view::Quantity;
 
 /// One result has it, another not: numbers of which no renderer keeps all digits.
@@ -83,6 +84,17 @@ TEST(FitDocument, HoldsRatesRangesAndPricesUnrounded) {
   const std::string text = fit_report({"gpt2", "box", "", false, 0}, answer, {});
   EXPECT_THAT(text, HasSubstr("1,235 (1,000 to 1,401)"));
   EXPECT_THAT(text, HasSubstr("one more card, +100 %, 2,469 tokens/s, for $1,999 more."));
+}
+
+TEST(FitDocument, CallsBestOfAllOnlyWhatEverythingWasTriedBeside) {
+  answer::FitAnswer answer;
+  answer.fits = true;
+  answer.best = some();
+  EXPECT_THAT(fit_report({"gpt2", "box", "", false, 0}, answer, {}), HasSubstr("best of all"));
+  answer.untried = {"g10"};
+  const std::string text = fit_report({"gpt2", "box", "", false, 0}, answer, {});
+  EXPECT_THAT(text, HasSubstr("best that was tried"));
+  EXPECT_THAT(text, Not(HasSubstr("best of all")));
 }
 
 TEST(FitDocument, CountsTheWarrantyFromTheDayThatItIsGiven) {
