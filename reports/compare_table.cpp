@@ -293,7 +293,7 @@ void add_legend(view::Document& document, const Table& table) {
   constexpr std::pair<std::string_view, std::string_view> terms[] = {
       {"updates late", "steps until kernels see an update; none: it is the training it would be"},
       {"TFLOPS per GPU", "of the model alone, without what is computed a second time"},
-      {"SSD per 1M tokens", "what the drives lose in value by wear"},
+      {"SSD per 1M tokens", "what drives lose in value, worn out once their flash likely is"},
   };
   const auto add = [&](std::string text) {
     document.add(view::Paragraph{std::move(text), view::Tone::note}, true);
