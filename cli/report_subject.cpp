@@ -72,6 +72,13 @@ void refuse_errors(const json& file) {
          "run the command again");
 }
 
+/// Files of ours that no page is made of; a scenario has no schema.
+void refuse_other_schema(const std::string& schema) {
+  if (schema.starts_with("\"spillway/"))
+    refuse("", "is of schema " + schema + ", of which no page is made",
+           "name a scenario, a result, a validation, or a point of a database");
+}
+
 /// Results in the answer of a search: of the way that people can run, and of the fastest.
 std::vector<Subject> results_of_answer(const std::string& word, const std::string& stem,
                                        const json& answer) {
@@ -109,8 +116,11 @@ std::vector<Subject> stored_subjects(const std::string& word) {
       subject.result = one.get<result::Result>();
       if (all.is_array()) subject.label += " " + subject.result->system;
     } else {
+      refuse_other_schema(schema);
       return {};
     }
+    if (!subject.result->scenario.is_object())
+      refuse("", "a result without the scenario that it is of", "make it again with --json");
     subjects.push_back(std::move(subject));
   }
   return subjects;

@@ -133,8 +133,10 @@ Document front_document(const answer::Front& front) {
   add_summary(document, front.space);
   if (!front.points.empty()) return document.add(points_table(front.space, front.points));
   add_line(document,
-           filled("No point{} fulfils the constraints; spillway explore show FILE --why says why.",
-                  {front.space.finished ? "" : " so far"}),
+           front.space.finished
+               ? "No point fulfils the constraints; spillway explore show FILE --why says why."
+               : "No point is on the front so far, which is drawn up now and then while a search "
+                 "runs; spillway explore show FILE --why says what became of each.",
            false);
   return document;
 }

@@ -138,6 +138,15 @@ TEST(Report, TakesTheAnswerOfFitAndRefusesWhatIsNoAnswer) {
   const Ended other = shell(place, "spillway report model.json --out none.html");
   EXPECT_EQ(other.exit, 2);
   EXPECT_THAT(other.err, HasSubstr("an answer without a result"));
+  for (const auto& [text, words] :
+       {std::pair(R"({"schema": "spillway/result/1"})", "a result without the scenario"),
+        std::pair(R"({"schema": "spillway/plan/1"})", "of which no page is made")}) {
+    place.write("lacking.json", text);
+    const Ended lacking = shell(place, "spillway report lacking.json --out none.html");
+    EXPECT_EQ(lacking.exit, 2);
+    EXPECT_THAT(lacking.err, StartsWith("lacking.json: "));
+    EXPECT_THAT(lacking.err, HasSubstr(words));
+  }
   EXPECT_FALSE(std::filesystem::exists(place.path() / "none.html"));
 }
 
