@@ -242,6 +242,10 @@ TEST(ImportDeepSpeed, RefusesAQuantizedModelAndAnAdapter) {
   EXPECT_EQ(files.relative(complaints_of([&] { import_deepspeed(config, options); })),
             "adapter_config.json:1:2: peft_type: a quantized model or an adapter is not described; "
             "spillway describes full fine-tuning only; name the base model");
+  options.model = "Qwen/Qwen3-8B-AWQ";  // as its file would be
+  EXPECT_EQ(complaints_of([&] { import_deepspeed(config, options); }),
+            "quantization_config: a quantized model or an adapter is not described; spillway "
+            "describes full fine-tuning only; name the base model");
 }
 
 TEST(ImportDeepSpeed, RefusesWhatDeepSpeedRefuses) {
