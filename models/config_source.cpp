@@ -229,7 +229,7 @@ void note_quantization(const nlohmann::json& config, std::vector<std::string>& n
   const auto method = found->find("quant_method");
   const std::string name =
       method != found->end() && method->is_string() ? method->get<std::string>() : "quantized";
-  notes.push_back("The file is of a release in " + name +
+  notes.push_back("This is a release in " + name +
                   "; weights are counted as trained, in training.precision.");
 }
 

@@ -206,7 +206,8 @@ Document fit_document(const FitWords& words, const FitAnswer& answer) {
   document.add(Paragraph{change_words(answer)}, document.blocks.size() == 1);
   for (const std::string& note : answer.notes) document.say("Note: " + note + ".");
   if (!answer.fits) return document;
-  for (const std::string& note : answer.answer()->notes) document.say("Note: " + note + ".");
+  for (const std::string& note : answer.answer()->notes)
+    document.say("Note: " + note + (note.ends_with('.') ? "" : "."));
   document.say(range_note(*answer.answer()));
   if (words.out.empty()) document.say("--out FILE writes the scenario.");
   return document;

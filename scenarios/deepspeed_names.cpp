@@ -223,18 +223,44 @@ std::string parent_of_path(const std::string& path) {
   return dot == std::string::npos ? "" : path.substr(0, dot);
 }
 
-/// The key's own section, if it has the name; else another that has it.
+/// The sections inside other sections, by their last name and by what is around them.
+const std::vector<std::pair<std::string, std::string>>& inner_sections() {
+  static const auto sections = [] {
+    std::vector<std::pair<std::string, std::string>> inner;
+    for (const auto& [section, names] : known_keys)
+      if (const std::string around = parent_of_path(section); !around.empty())
+        inner.emplace_back(section.substr(around.size() + 1), around);
+    return inner;
+  }();
+  return sections;
+}
+
+/// The name of the same section, or of a section elsewhere, that is nearest.
+std::string misspelt(const std::string& parent, const std::string& name) {
+  Names candidates;
+  for (const auto& [section, names] : known_keys)
+    if (section == parent) candidates = names;
+  const std::size_t own = candidates.size();
+  for (const auto& [section, around] : inner_sections())
+    if (around != parent) candidates.push_back(section);
+  const std::string near = description::nearest_name(name, candidates);
+  if (near.empty()) return "";
+  const std::string question = "did you mean \"" + near + "\"";
+  const auto end_of_own = candidates.begin() + static_cast<std::ptrdiff_t>(own);
+  if (std::find(candidates.begin(), end_of_own, near) != end_of_own) return question + "?";
+  for (const auto& [section, around] : inner_sections())
+    if (section == near) return question + ", inside " + around + "?";
+  return "";
+}
+
+/// Another section that has the name; else a name that is nearly the same.
 std::string meant(const std::string& parent, const std::string& name) {
   for (const auto& [section, names] : known_keys) {
     const bool here = std::find(names.begin(), names.end(), name) != names.end();
     if (here && section != parent)
       return section.empty() ? "it belongs to the top" : "it belongs into " + section;
   }
-  for (const auto& [section, names] : known_keys)
-    if (section == parent)
-      if (const std::string near = description::nearest_name(name, names); !near.empty())
-        return "did you mean \"" + near + "\"?";
-  return "";
+  return misspelt(parent, name);
 }
 
 }  // namespace

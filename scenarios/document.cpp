@@ -272,6 +272,14 @@ Carried carry(Document& document, const char* key, const std::string& folder) {
   return carried;
 }
 
+/// A name of the Hub that says how its weights are quantized stands for a config.json that says so.
+void add_quantization(LocatedJson& config, const std::string& hub_name, const Place& place) {
+  const std::string method = quantization_of(hub_name);
+  if (method.empty() || !config.value.is_object()) return;
+  config.put("/quantization_config", located_at({{"quant_method", method}}, place));
+  config.keys["/quantization_config"] = place;
+}
+
 }  // namespace
 
 LocatedJson part_of(const LocatedJson& document, const std::string& pointer) {
@@ -305,8 +313,9 @@ Carried bring_in(const std::string& text, const std::string& folder, const Place
   const bool is_path = text.find('/') != std::string::npos || text.ends_with(".json");
   std::string name = is_path ? "" : text;
   const bool may_be_hub = folder == "models/library" && !is_file(file) && is_hub_name(text);
+  bool is_hub = false;
   if (may_be_hub && !is_file(shipped_file(folder, text)))
-    if (const std::string hub = shipped_model(text); !hub.empty()) name = hub;
+    if (const std::string hub = shipped_model(text); !hub.empty()) name = hub, is_hub = true;
   std::string shown;
   if (!name.empty() && !is_file(file)) {
     file = shipped_file(folder, name);
@@ -330,6 +339,7 @@ Carried bring_in(const std::string& text, const std::string& folder, const Place
     append(complaints, failure.complaints());
     return carried;
   }
+  if (is_hub) add_quantization(carried.json, text, place);
   carried.file = file.string();
   carried.name = file.filename() == "config.json" ? file.parent_path().filename().string()
                                                   : file.stem().string();

@@ -23,20 +23,48 @@ std::string last_part(const std::string& name) {
   return part;
 }
 
-/// Without an ending that says how a model was tuned or stored.
-std::string plain(std::string name) {
-  constexpr std::string_view endings[] = {"-instruct", "-it", "-chat", "-base", "-hf",
-                                          "-bf16",     "-pt", "-fp8",  "-gguf"};
+/// Of how a model was tuned, or is stored in a width in which it can be trained.
+constexpr std::string_view tuned_endings[] = {"-instruct", "-it",  "-chat", "-base",   "-hf",
+                                              "-pt",       "-mlx", "-bf16", "-unsloth"};
+
+/// Of how the weights of a release are quantized; some stand behind others.
+constexpr std::string_view quantized_endings[] = {
+    "-fp8",    "-fp8-dynamic", "-fp8-block", "-fp8-static-pertensor",
+    "-awq",    "-gptq",        "-int4",      "-int8",
+    "-bnb",    "-4bit",        "-8bit",      "-nf4",
+    "-fp4",    "-nvfp4",       "-mxfp4",     "-w4a16",
+    "-w8a16",  "-w8a8",        "-autoround", "-hqq",
+    "-aqlm",   "-exl2",        "-exl3",      "-quantized.w4a16",
+    "-gguf",   "-q4_0",        "-q4_k_m",    "-quantized.w8a16",
+    "-q5_k_m", "-q6_k",        "-q8_0",      "-quantized.w8a8"};
+
+/// A name without the endings that change no shape.
+struct PlainName {
+  std::string name;
+  std::string quantization;  ///< the endings that say so: "gptq-int4"
+};
+
+PlainName without_endings(std::string name) {
+  PlainName plain{std::move(name), ""};
+  const auto cut = [&](std::string_view ending) {
+    if (!plain.name.ends_with(ending)) return false;
+    plain.name.resize(plain.name.size() - ending.size());
+    return true;
+  };
   for (bool shorter = true; shorter;) {
     shorter = false;
-    for (const std::string_view ending : endings)
-      if (name.ends_with(ending)) {
-        name.resize(name.size() - ending.size());
-        shorter = true;
-      }
+    for (const std::string_view ending : tuned_endings) shorter |= cut(ending);
+    for (const std::string_view ending : quantized_endings) {
+      if (!cut(ending)) continue;
+      plain.quantization.insert(0, ending);
+      shorter = true;
+    }
   }
-  return name;
+  if (!plain.quantization.empty()) plain.quantization.erase(0, 1);
+  return plain;
 }
+
+std::string plain(const std::string& name) { return without_endings(name).name; }
 
 /// The names of the Hub that an entry of the library says it stands for.
 std::vector<std::string> hub_names_of(const std::string& entry) {
@@ -70,6 +98,10 @@ std::string search_library(const std::string& hub_name) {
 bool is_hub_name(const std::string& text) {
   return !text.empty() && !text.starts_with('.') && !text.starts_with('/') &&
          !text.ends_with(".json") && std::count(text.begin(), text.end(), '/') <= 1;
+}
+
+std::string quantization_of(const std::string& hub_name) {
+  return without_endings(last_part(hub_name)).quantization;
 }
 
 std::string shipped_model(const std::string& hub_name) {

@@ -44,6 +44,27 @@ models::Model whole_model(const std::string& name) {
   return models::build_model(model);
 }
 
+/// The outermost section around a value that DeepSpeed does not know; "": it knows all of them.
+std::string unknown_section(const std::string& pointer) {
+  std::string outermost;
+  for (std::string at = parent_of(pointer); !at.empty(); at = parent_of(at))
+    if (remark_on(dotted(at)).kind == KeyRemark::Kind::unknown) outermost = at;
+  return outermost;
+}
+
+/// That DeepSpeed does not know a key or, with all that it holds, a section.
+std::string unknown_to_deepspeed(const std::string& path, bool is_section) {
+  const bool refused = path.starts_with("zero_optimization.");
+  const std::string words = remark_on(path).words;
+  const char* what =
+      is_section ? (refused ? "no section of DeepSpeed's, which refuses it; here all of it is "
+                              "ignored"
+                            : "no section of DeepSpeed's, all of it is ignored")
+                 : (refused ? "no key of DeepSpeed's, which refuses it"
+                            : "no key of DeepSpeed's, ignored");
+  return path + ": " + what + (words.empty() ? "" : "; " + words);
+}
+
 /// Builds one scenario out of one configuration.
 class Import {
  public:
@@ -201,14 +222,21 @@ class Import {
     return std::max<std::uint64_t>(1, options_.ranks.value_or(gpus_ / tensor_ranks()));
   }
 
-  /// Of what nobody read: first what is not simulated and what DeepSpeed does not know, one line a
-  /// key; then all that changes nothing, in one line.
+  /// Of what nobody read: first of all, once each, sections that DeepSpeed does not know, since
+  /// they may have been meant to decide the precision or the stage. Then what is not simulated and
+  /// what DeepSpeed does not know, one line a key; then all that changes nothing, in one line.
   void remark() {
     if (!keys_.placeholders().empty())
       note(fmt::format("{}: filled in by a script, taken as not set",
                        fmt::join(keys_.placeholders(), ", ")));
-    std::vector<std::string> quiet, said;
+    std::vector<std::string> quiet, said, sections;
     for (const std::string& pointer : keys_.unread()) {
+      if (const std::string section = unknown_section(pointer); !section.empty()) {
+        const std::string text = unknown_to_deepspeed(dotted(section), true);
+        if (std::find(sections.begin(), sections.end(), text) == sections.end())
+          sections.push_back(text);
+        continue;
+      }
       const std::string path = dotted(pointer);
       const KeyRemark remark = remark_on(path);
       if (remark.kind == KeyRemark::Kind::not_modelled && keys_.switched_on_above(pointer)) {
@@ -216,15 +244,12 @@ class Import {
         said.push_back(remark.words);
         note(path + ": " + remark.words);
       } else if (remark.kind == KeyRemark::Kind::unknown) {
-        const bool strict = path.starts_with("zero_optimization.");
-        note(path +
-             (strict ? ": no key of DeepSpeed's, which refuses it"
-                     : ": no key of DeepSpeed's, ignored") +
-             (remark.words.empty() ? "" : "; " + remark.words));
+        note(unknown_to_deepspeed(path, false));
       } else {
         quiet.push_back(path);
       }
     }
+    imported_.notes.insert(imported_.notes.begin(), sections.begin(), sections.end());
     if (!quiet.empty())
       note(fmt::format("no effect on memory, bytes or time here: {}", fmt::join(quiet, ", ")));
   }

@@ -65,6 +65,9 @@ class OfferReader {
       if (!part) return complain("no such part, nor one kind of price", all_names(name));
       known = *part;
     }
+    if (*usd == 0 && known != "kwh" && known != "gpu_hour")
+      return complain("a price of 0 says that it is in the price of another part",
+                      "write 0.01 for what costs nothing");
     offers_.push_back({known, *usd, date, source});
   }
 

@@ -13,7 +13,7 @@ namespace spillway::scenarios {
 struct Offer {
   /// dram (a GiB), ssd (a drive), ssd_per_tb, gpu, server, gpu_hour (rent), kwh, or a part's name
   std::string name;
-  double usd = 0;      ///< finite, >= 0
+  double usd = 0;      ///< finite, > 0; of kwh and gpu_hour also 0
   std::string date;    ///< "2026-11-22"; "" when it is not said
   std::string source;  ///< "--price", or where the file of offers has it from
 };
@@ -21,7 +21,8 @@ struct Offer {
 /// Reads what stands behind `--price` ("dram=11", "ssd=440,990 PRO 4TB=800") and the lines of a
 /// CSV file: name, price, date, source, with or without that as its first line.
 ///   csv      "" for none
-///   Throws   ScenarioError with everything that is wrong: no number, no such part
+///   Throws   ScenarioError with everything that is wrong: no number, no such part, a price of 0,
+///   which files have for what is in another part's price: memory would then be sold with its board
 std::vector<Offer> read_offers(const std::vector<std::string>& prices, const std::string& csv);
 
 /// Puts offers into the prices of a machine that has some; a part's go to where it was bought. A

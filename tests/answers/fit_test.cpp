@@ -129,6 +129,17 @@ TEST(Fit, AnswersForTheTokensOfTheFinishedRunAndAShortModelsContext) {
   EXPECT_THAT(answer.notes, testing::Contains(testing::HasSubstr("1024 tokens")));
 }
 
+TEST(Fit, SaysThatAQuantizedReleaseIsCountedAsTrained) {
+  const char* said = "This is a release in fp8; weights are counted as trained";
+  const FitAnswer quantized = fit(sim(), about("Qwen/Qwen3-0.6B-FP8", {"4090", "64G", "2T"}));
+  ASSERT_TRUE(quantized.answer());
+  EXPECT_THAT(quantized.answer()->notes, testing::Contains(testing::HasSubstr(said)));
+  const FitAnswer plain = fit(sim(), about("Qwen/Qwen3-0.6B", {"4090", "64G", "2T"}));
+  ASSERT_TRUE(plain.answer());
+  EXPECT_THAT(plain.answer()->notes, testing::Not(testing::Contains(testing::HasSubstr(said))));
+  EXPECT_EQ(quantized.answer()->tokens_per_s, plain.answer()->tokens_per_s);
+}
+
 // A trainer of which nothing is said has a plain loss, as import assumes too.
 TEST(Fit, AnswersForAPlainTrainerUnlessToldAndSaysSo) {
   FitQuestion question = about("gpt2", {"4090", "64G", "2T"});

@@ -69,6 +69,13 @@ TEST(Fit, SaysWhatIsNeededAndWhatMakesItFit) {
   EXPECT_THAT(ended.out, HasSubstr("What makes it fit: a 990 PRO 2TB"));
 }
 
+TEST(Fit, EndsTheNotesOfAModelWithOneFullStop) {
+  const Ended ended = spillway("fit Qwen/Qwen3-0.6B-FP8 --gpu 4090 --ram 64G --ssd 2T");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("This is a release in fp8; weights are counted as trained"));
+  EXPECT_THAT(ended.out, testing::Not(HasSubstr("..\n"))) << ended.out;
+}
+
 TEST(Fit, ShowsWhatRentCostsInPlaceOfTheBox) {
   const Ended ended =
       spillway(std::string(small_box) + " --tokens 1B --price gpu_hour=0.5,4090=2000 --runnable");

@@ -103,7 +103,7 @@ TEST(ConfigSource, WithoutEitherTheKeysDecide) {
 TEST(ConfigSource, AQuantizedReleaseIsReadByItsArchitectureAndSaysSo) {
   const Architecture a =
       read(R"({"model_type": "llama", "quantization_config": {"quant_method": "awq"}})");
-  EXPECT_THAT(a.notes, Contains("The file is of a release in awq; weights are counted as "
+  EXPECT_THAT(a.notes, Contains("This is a release in awq; weights are counted as "
                                 "trained, in training.precision."));
 }
 

@@ -124,6 +124,38 @@ TEST(ImportDeepSpeed, NamesTheKeyThatWasMeant) {
                               "belongs into zero_optimization"));
 }
 
+TEST(ImportDeepSpeed, NamesAMisspeltSectionOnceAndFirstOfAll) {
+  const Imported imported = import(R"({"bf17": {"enabled": true},
+    "zero_optimizaton": {"stage": 3, "overlap_comm": true, "offload_param": {"device": "cpu"}}})");
+  EXPECT_EQ(imported.scenario["training"]["precision"], "fp32");
+  EXPECT_EQ(imported.scenario["parallel"]["zero_stage"], 0);
+  ASSERT_GE(imported.notes.size(), 2u);
+  EXPECT_EQ(imported.notes[0],
+            "bf17: no section of DeepSpeed's, all of it is ignored; did you mean \"bf16\"?");
+  EXPECT_EQ(imported.notes[1],
+            "zero_optimizaton: no section of DeepSpeed's, all of it is ignored; did you mean "
+            "\"zero_optimization\"?");
+  EXPECT_THAT(imported.notes, testing::Not(Contains(HasSubstr("zero_optimizaton."))));
+}
+
+TEST(ImportDeepSpeed, NamesTheOffloadSectionThatWasMeant) {
+  const auto first_note = [](const std::string& text) { return import(text).notes.at(0); };
+  const std::string refused =
+      ": no section of DeepSpeed's, which refuses it; here all of it is ignored; did you mean ";
+  for (const std::string name : {"offload_optimizr", "offload_optimiser"})
+    EXPECT_EQ(first_note("{\"zero_optimization\": {\"stage\": 3, \"" + name +
+                         "\": {\"device\": \"cpu\"}}}"),
+              "zero_optimization." + name + refused + "\"offload_optimizer\"?");
+  EXPECT_EQ(first_note(R"({"zero_optimization": {"stage": 3, "offload_parm": {"buffer_cnt": 5}}})"),
+            "zero_optimization.offload_parm" + refused + "\"offload_param\"?");
+  EXPECT_EQ(first_note(R"({"offload_optimizer": {"device": "cpu"}})"),
+            "offload_optimizer: no section of DeepSpeed's, all of it is ignored; it belongs into "
+            "zero_optimization");
+  EXPECT_EQ(first_note(R"({"offload_parm": {"device": "cpu"}})"),
+            "offload_parm: no section of DeepSpeed's, all of it is ignored; did you mean "
+            "\"offload_param\", inside zero_optimization?");
+}
+
 TEST(ImportDeepSpeed, NamesWhatItDoesNotSimulate) {
   const auto notes = import(R"({"optimizer": {"type": "OneBitAdam"},
     "zero_optimization": {"stage": 3, "zero_quantized_weights": true, "zero_hpz_partition_size": 1,
@@ -210,6 +242,10 @@ TEST(ImportDeepSpeed, RefusesAQuantizedModelAndAnAdapter) {
   EXPECT_EQ(files.relative(complaints_of([&] { import_deepspeed(config, options); })),
             "adapter_config.json:1:2: peft_type: a quantized model or an adapter is not described; "
             "spillway describes full fine-tuning only; name the base model");
+  options.model = "Qwen/Qwen3-8B-AWQ";  // as its file would be
+  EXPECT_EQ(complaints_of([&] { import_deepspeed(config, options); }),
+            "quantization_config: a quantized model or an adapter is not described; spillway "
+            "describes full fine-tuning only; name the base model");
 }
 
 TEST(ImportDeepSpeed, RefusesWhatDeepSpeedRefuses) {

@@ -47,6 +47,22 @@ TEST(Offers, SayWhatIsWrongWithThem) {
             std::string::npos);
 }
 
+TEST(Offers, NothingIsForNothing) {
+  // in files a price of 0 says that memory is sold with its board
+  const std::string said =
+      ": a price of 0 says that it is in the price of another part; write 0.01 for what costs "
+      "nothing";
+  for (const std::string name : {"dram", "ssd", "ssd_per_tb", "gpu", "server"})
+    EXPECT_EQ(complaints_of([&] { read_offers({name + "=0"}, ""); }), "--price: " + name + said);
+  EXPECT_EQ(complaints_of([] { read_offers({"4090=$0.0"}, ""); }), "--price: 4090" + said);
+  const TemporaryFiles files;
+  const std::string csv = files.write("offers.csv", "dram,0,2026-11-20,a shop\n");
+  EXPECT_EQ(files.relative(complaints_of([&] { read_offers({}, csv); })),
+            "offers.csv:1:1: dram" + said);
+  EXPECT_EQ(read_offers({"kwh=0"}, "").at(0).usd, 0) << "of one's own roof";
+  EXPECT_EQ(read_offers({"dram=0.01"}, "").at(0).usd, 0.01);
+}
+
 TEST(Offers, NoPriceOfAPartThatIsInAnotherOnesIsOld) {
   // a GB10 of 2025-10-15 costs nothing beside its host of 2026-06-01
   const MachineFile machine = read_machine("dgx_spark");

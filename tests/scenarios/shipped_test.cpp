@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scenarios/document.hpp"
+#include "scenarios/read_machine.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/schema_check.hpp"
 #include "tests/scenarios/complaints.hpp"
@@ -32,6 +33,31 @@ TEST(Shipped, EveryPresetAndExamplePassesItsSchema) {
         ADD_FAILURE() << to_string(complaint);
     }
   }
+}
+
+/// Of a paper, which states no power, or of the tests.
+bool is_testbed(const std::string& machine) {
+  for (const char* prefix :
+       {"lohan_", "memascend_", "mlp_offload_", "ssdtrain_", "teraio_", "paced_"})
+    if (machine.starts_with(prefix)) return true;
+  return false;
+}
+
+TEST(Shipped, EveryMachineThatPeopleOwnOrRentSaysItsPower) {
+  for (const std::string& name : shipped_names("scenarios/machines")) {
+    if (is_testbed(name)) continue;
+    const description::MachineFile machine = read_machine(name);
+    ASSERT_TRUE(machine.power) << name;
+    EXPECT_GT(machine.power->gpu, 0) << name;
+    EXPECT_GT(machine.power->host, 0) << name;
+    EXPECT_GT(machine.power->ssd, 0) << name;
+    EXPECT_FALSE(machine.sources.at("power.gpu").empty()) << name;
+  }
+  // the drives of h100_8gpu are parts: what they take, and what a kWh costs, is put beside
+  const description::MachineFile h100 = read_machine("h100_8gpu");
+  EXPECT_EQ(h100.power->gpu, 700);
+  EXPECT_EQ(h100.power->ssd, 18);
+  EXPECT_TRUE(h100.prices_usd->kwh);
 }
 
 TEST(Shipped, AFolderThatDoesNotExistShipsNothing) {
