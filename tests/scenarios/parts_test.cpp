@@ -280,6 +280,18 @@ TEST(MachineParts, WhatIsResolvedReadsBackAsTheSame) {
   }
 }
 
+/// Servers that were written down whole have the rates of the catalogue's card all the same.
+TEST(PartCatalogue, OneCardComputesAsFastInEveryBox) {
+  for (const auto& [server, card] :
+       {std::pair("h100_8gpu", "H100 SXM"), std::pair("a100_40_4gpu", "A100 40GB"),
+        std::pair("cloud_local_nvme", "A100 40GB"), std::pair("l40s_server", "L40S")}) {
+    const Part& part = part_at(PartKind::gpu, find_part(PartKind::gpu, card).index);
+    const json rates = read_machine(server).at("gpu").at("compute");
+    for (const char* type : {"bf16", "fp16"})
+      EXPECT_EQ(rates.at(type), part.parts.at("gpu").at("compute").at(type)) << server;
+  }
+}
+
 TEST(PartCatalogue, EveryPartSaysWhatItTakesFromThePlugAndFromWhere) {
   const auto stated = [](const Part& part) {
     EXPECT_GT(part.watts, 0) << part.name;
