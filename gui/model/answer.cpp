@@ -33,6 +33,7 @@ void take_result(result::Result result, Answer& answer) {
   answer.steps = answer::what_ifs_of(*answer.result);
   answer.state = Answer::State::exact;
   answer.stale = false;
+  answer.way_before.clear();
   answer.failure.clear();
   answer.too_small.clear();
 }
@@ -61,6 +62,27 @@ void take_fit(const answer::FitAnswer& fit, Answer& answer) {
 }
 
 }  // namespace
+
+bool Answer::refuses() const {
+  if (state == State::bound && !too_small.empty()) return true;
+  return result ? state != State::bound && !result->feasible() : !why_not.empty();
+}
+
+bool Answer::refuses_another() const {
+  return refuses() && (!way_before.empty() || (stale && state != State::bound));
+}
+
+void make_stale(Answer& answer) {
+  answer.stale = answer.result.has_value();
+  if (!answer.result) answer.state = Answer::State::asked;
+  answer.failure.clear();
+  answer.why_not.clear();
+  answer.too_small.clear();
+  answer.way_before.clear();
+  answer.changes.clear();
+  answer.other.reset();
+  answer.notes.clear();
+}
 
 std::string words_of_errors(const json& errors) {
   std::string text;

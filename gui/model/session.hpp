@@ -129,6 +129,8 @@ class Session : public QObject {
   void ask_details();
   void answered(Worker::Id id, const Line& line);
   void result_answered(const nlohmann::json& line);
+  /// The system that the worker was asked about while a search runs; "" without a search.
+  std::string way_before() const;
   void trace_answered(const Line& line);
   /// Reads a trace on a thread of its own and shows it, unless another was asked for meanwhile.
   void read_aside(std::function<Trace()> read);

@@ -147,8 +147,9 @@ void WhatIfPage::show_answer() {
   };
   say(verdict_, "Verdict", mark + headline_of(answer));
   QPalette colours = palette();
-  if (answer.result || !answer.why_not.empty() || !answer.failure.empty())
-    colours.setColor(QPalette::WindowText, answer.fits() ? good_colour(dark) : bad_colour(dark));
+  if (const Cell::Mood mood = mood_of(answer); mood != Cell::Mood::plain)
+    colours.setColor(QPalette::WindowText,
+                     mood == Cell::Mood::good ? good_colour(dark) : bad_colour(dark));
   verdict_->setPalette(colours);
   say(second_, "Why", second_line_of(answer));
   const Answer* base = session_.pinned() ? &*session_.pinned() : nullptr;
@@ -179,7 +180,7 @@ void WhatIfPage::show_answer() {
   }
   QStringList notes;
   for (const std::string& note : answer.notes) notes << qt(note);
-  if (answer.result)
+  if (answer.result && !answer.stale)
     for (const std::string& note : answer.result->notes) notes << qt(note);
   notes_->setText(notes.join("\n"));
   notes_->setVisible(!notes.isEmpty());
@@ -187,7 +188,8 @@ void WhatIfPage::show_answer() {
 
 QString WhatIfPage::text() const {
   const Answer& answer = session_.answer();
-  if (!answer.result) return headline_of(answer) + "\n" + second_line_of(answer) + "\n";
+  if (!answer.result || answer.refuses_another())
+    return headline_of(answer) + "\n" + second_line_of(answer) + "\n";
   return qt(reports::simulate_report(*answer.result, reports::Screen{}));
 }
 

@@ -72,6 +72,22 @@ TEST(Answer, MarksABoundUntilEventsCome) {
   EXPECT_FALSE(answer.approximate());
 }
 
+TEST(Answer, KeepsNothingButItsResultWhenTheNextQuestionIsAsked) {
+  Answer answer = answer_of_fit({{"schema", "spillway/answer/fit/1"},
+                                 {"fits", true},
+                                 {"runnable", result_of(4)},
+                                 {"best", result_of(2)},
+                                 {"change", {{"words", "one more drive"}, {"set", {"a=2"}}}},
+                                 {"notes", {"the board is a desktop: 1 card"}}});
+  ASSERT_FALSE(answer.changes.empty());
+  make_stale(answer);
+  EXPECT_TRUE(answer.result);
+  EXPECT_TRUE(answer.approximate());
+  EXPECT_TRUE(answer.changes.empty());
+  EXPECT_TRUE(answer.notes.empty());
+  EXPECT_FALSE(answer.other);
+}
+
 TEST(Answer, ShowsWhatPeopleCanRunOfASearch) {
   const Answer answer =
       answer_of_fit({{"schema", "spillway/answer/fit/1"},
