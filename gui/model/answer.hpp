@@ -14,9 +14,10 @@ using Step = answer::WhatIf;
 
 /// A change that makes it fit, or faster: words and overrides of the scenario.
 struct Change {
-  std::string words;
+  std::string words;     ///< of the change alone
+  std::string sentence;  ///< what it is for, and what it brings, as reports say it
   std::vector<std::string> overrides;
-  std::optional<double> step_time_s, tokens_per_s, price_usd;
+  std::optional<double> step_time_s;  ///< of a simulated one
 };
 
 /// The answer to a question, as far as it is known. A bound comes first, then the events.

@@ -4,7 +4,6 @@
 #include "gui/model/summary.hpp"
 #include "gui/model/text.hpp"
 #include "gui/page/question_form.hpp"
-#include "reports/human.hpp"
 #include "reports/simulate_report.hpp"
 
 #include <QHBoxLayout>
@@ -27,16 +26,6 @@ QWidget* part(const QString& title, QWidget* content) {
   rows->addWidget(heading(title));
   rows->addWidget(content);
   return whole;
-}
-
-/// What a change brings: "fits with 192 GiB of host memory: 84 tokens/s".
-QString change_words(const Change& change) {
-  QString text = qt(change.words);
-  if (change.tokens_per_s)
-    text += QString(": %1 tokens/s").arg(qt(reports::human_number(*change.tokens_per_s)));
-  if (change.price_usd)
-    text += QString(", the box for %1").arg(qt(reports::human_price(*change.price_usd)));
-  return text;
 }
 
 }  // namespace
@@ -125,8 +114,7 @@ void WhatIfPage::show_changes(const Answer& answer) {
   }
   const bool remedies = !answer.fits();
   for (const Change& change : answer.changes) {
-    const QString lead = remedies ? "It fits with " : "What helps most: ";
-    auto* button = new QPushButton(lead + change_words(change));
+    auto* button = new QPushButton(qt(change.sentence));
     button->setToolTip("Applies it; undo takes it back");
     button->setStyleSheet("text-align: left; padding: 5px 10px;");
     button->setEnabled(!change.overrides.empty());
