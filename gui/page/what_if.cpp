@@ -4,6 +4,8 @@
 #include "gui/model/summary.hpp"
 #include "gui/model/text.hpp"
 #include "gui/page/question_form.hpp"
+#include "gui/page/sentence_button.hpp"
+#include "gui/page/tile_layout.hpp"
 #include "reports/simulate_report.hpp"
 
 #include <QHBoxLayout>
@@ -52,12 +54,13 @@ QWidget* WhatIfPage::answer_side() {
   verdict_->setFont(large_font(font(), 1.9, true));
   verdict_->setAccessibleName("Verdict");
   verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  verdict_->setWordWrap(true);
   top->addWidget(verdict_, 1);
   pin_ = new QPushButton("&Pin");
   pin_->setToolTip("Compare what comes with this answer");
   unpin_ = new QPushButton("Unpin");
-  top->addWidget(unpin_);
-  top->addWidget(pin_);
+  top->addWidget(unpin_, 0, Qt::AlignTop);
+  top->addWidget(pin_, 0, Qt::AlignTop);
   rows->addLayout(top);
   second_ = new QLabel;
   second_->setWordWrap(true);
@@ -70,8 +73,7 @@ QWidget* WhatIfPage::answer_side() {
   changes_ = new QVBoxLayout(changes_part_);
   changes_->setContentsMargins(0, 4, 0, 2);
   rows->addWidget(changes_part_);
-  auto* tiles = new QHBoxLayout;
-  tiles->setSpacing(8);
+  auto* tiles = new TileLayout(8);
   for (const char* name : figure_names) {
     tiles_.push_back(new Tile(name));
     tiles->addWidget(tiles_.back());
@@ -114,9 +116,8 @@ void WhatIfPage::show_changes(const Answer& answer) {
   }
   const bool remedies = !answer.fits();
   for (const Change& change : answer.changes) {
-    auto* button = new QPushButton(qt(change.sentence));
+    auto* button = new SentenceButton(qt(change.sentence));
     button->setToolTip("Applies it; undo takes it back");
-    button->setStyleSheet("text-align: left; padding: 5px 10px;");
     button->setEnabled(!change.overrides.empty());
     if (remedies) button->setDefault(true);
     connect(button, &QPushButton::clicked, this, [this, change] { session_.apply(change); });
