@@ -219,6 +219,9 @@ TEST(ValidationTable, PutsTheLargestErrorFirst) {
   ASSERT_EQ(table.rowCount(), 2);
   EXPECT_EQ(table.index(0, 3).data().toString(), "-30.0 %");
   EXPECT_EQ(table.index(1, 2).data().toString(), "1.00 s");
+  EXPECT_EQ(table.index(0, 0).data().toString(), "forward");
+  EXPECT_EQ(table.index(1, 0).data().toString(), "step");
+  EXPECT_EQ(table.index(1, 0).data(Qt::ToolTipRole).toString(), "step_time_s");
 }
 
 }  // namespace
