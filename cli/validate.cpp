@@ -25,11 +25,11 @@ void say(const Options& options, const std::string& text) {
   std::fflush(options.json ? stderr : stdout);
 }
 
+/// The set-up before it is a span of no phase as well.
 double first_step_s(const result::Trace& trace) {
-  double start = -1;
   for (const result::TraceSpan& span : trace.spans)
-    if (span.phase != "init" && (start < 0 || span.start_s < start)) start = span.start_s;
-  return std::max(start, 0.0);
+    if (span.track == "steps" && span.name == "step 1") return span.start_s;
+  return 0;
 }
 
 void write_trace(const std::string& file, const result::Trace& measured,

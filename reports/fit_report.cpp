@@ -170,12 +170,17 @@ Text price_words(const FitAnswer& answer, const answer::FitChange& change) {
   return filled(", for {} {}", {view::dollars(std::abs(more)), more > 0 ? "more" : "less"});
 }
 
+Text change_sentence(const FitAnswer& answer) {
+  if (answer.change) return change_words(answer) + ".";
+  return answer.runnable
+             ? "Neither more host memory nor one more drive or card, as far as the board takes "
+               "them, makes it faster."
+             : "No memory, drives or card of the catalogue that this box takes makes it fit.";
+}
+
+}  // namespace
+
 Text change_words(const FitAnswer& answer) {
-  if (!answer.change)
-    return answer.runnable
-               ? "Neither more host memory nor one more drive or card, as far as the board takes "
-                 "them, makes it faster."
-               : "No memory, drives or card of the catalogue that this box takes makes it fit.";
   const answer::FitChange& change = *answer.change;
   Text text = (answer.runnable ? "What helps most: "
                : answer.fits   ? "What makes it fit with what people can run: "
@@ -185,10 +190,8 @@ Text change_words(const FitAnswer& answer) {
     text += filled(", {}", {view::number(*change.tokens_per_s / answer.runnable->tokens_per_s - 1,
                                          view::Quantity::gain)});
   if (change.tokens_per_s) text += filled(", {} tokens/s", {view::number(*change.tokens_per_s)});
-  return text + price_words(answer, change) + ".";
+  return text + price_words(answer, change);
 }
-
-}  // namespace
 
 Document fit_document(const FitWords& words, const FitAnswer& answer) {
   Document document;
@@ -203,7 +206,7 @@ Document fit_document(const FitWords& words, const FitAnswer& answer) {
     document.add(best_table(answer, words.now));
   }
   if (!answer.fits || !answer.runnable) add_needs(document, answer);
-  document.add(Paragraph{change_words(answer)}, document.blocks.size() == 1);
+  document.add(Paragraph{change_sentence(answer)}, document.blocks.size() == 1);
   for (const std::string& note : answer.notes) document.say("Note: " + note + ".");
   if (!answer.fits) return document;
   for (const std::string& note : answer.answer()->notes)

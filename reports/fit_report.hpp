@@ -17,6 +17,11 @@ struct FitWords {
   std::time_t now = 0;    ///< the days that a training reaches are counted from here
 };
 
+/// "What helps most: one more drive, +12 %, 181 tokens/s, for $200 more"; of what makes it fit, and
+/// of what makes it fit with what people can run, that is what it says first.
+///   answer  has a change
+view::Text change_words(const answer::FitAnswer& answer);
+
 /// `spillway fit` for a person: a table of what is best, or of what is needed, and what helps most.
 view::Document fit_document(const FitWords& words, const answer::FitAnswer& answer);
 std::string fit_report(const FitWords& words, const answer::FitAnswer& answer,

@@ -29,14 +29,17 @@ std::string remedy_command(const answer::Remedy& remedy, const std::string& scen
   return command;
 }
 
+view::Text remedy_words(const answer::Remedy& remedy) {
+  return view::filled("It fits with {}: {} a step, {} tokens/s{}",
+                      {remedy.words, view::seconds(remedy.result.step_time_s),
+                       view::number(remedy.result.tokens_per_s), runs_with_words(remedy.result)});
+}
+
 view::Document remedy_document(const answer::Remedy& remedy, const std::string& scenario,
                                const std::vector<std::string>& overrides) {
   view::Document document;
   document.title = "It fits with " + remedy.words;
-  document.say(
-      view::filled("It fits with {}: {} a step, {} tokens/s{}",
-                   {remedy.words, view::seconds(remedy.result.step_time_s),
-                    view::number(remedy.result.tokens_per_s), runs_with_words(remedy.result)}));
+  document.say(remedy_words(remedy));
   return document.add(view::Verbatim{"", "  " + remedy_command(remedy, scenario, overrides)}, true);
 }
 

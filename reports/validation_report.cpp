@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <cstring>
+#include <map>
 
 namespace spillway::reports {
 
@@ -18,6 +20,8 @@ using view::filled;
 using view::Paragraph;
 using view::Text;
 
+constexpr const char* of_storages = "io_bytes_per_step.by_storage.";
+
 /// "+3.1 %", from predicted and measured.
 view::Cell error_of(double predicted, double measured) {
   if (measured == 0) return predicted == 0 ? "" : "not measured";
@@ -28,19 +32,20 @@ class Rows {
  public:
   Table table{{{"", Align::left}, {"predicted"}, {"measured"}, {"error"}}, {}};
 
-  void time(const char* name, double predicted, double measured, bool compares) {
+  void time(const std::string& path, double predicted, double measured, bool compares) {
     if (predicted == 0 && measured == 0) return;
+    const std::string name = (path.starts_with("phases.") ? "  " : "") + compared_words(path);
     table.rows.push_back({name, view::seconds(predicted), view::seconds(measured),
                           compares ? error_of(predicted, measured) : "-"});
   }
-  void traffic(const std::string& name, std::uint64_t predicted, std::uint64_t measured) {
+  void traffic(const std::string& path, std::uint64_t predicted, std::uint64_t measured) {
     const auto p = static_cast<double>(predicted), m = static_cast<double>(measured);
     if (p == 0 && m == 0) return;
-    table.rows.push_back({name, view::bytes(p), view::bytes(m), error_of(p, m)});
+    table.rows.push_back({compared_words(path), view::bytes(p), view::bytes(m), error_of(p, m)});
   }
-  void memory(const char* name, std::uint64_t predicted, std::uint64_t measured) {
+  void memory(const std::string& path, std::uint64_t predicted, std::uint64_t measured) {
     if (predicted == 0 && measured == 0) return;
-    table.rows.push_back({name, view::memory(predicted), view::memory(measured),
+    table.rows.push_back({compared_words(path), view::memory(predicted), view::memory(measured),
                           error_of(static_cast<double>(predicted), static_cast<double>(measured))});
   }
 };
@@ -49,19 +54,19 @@ Table comparison(const Validation& v) {
   const result::Result &p = v.predicted, &m = v.measured;
   Rows rows;
   const bool times = v.times_compare();
-  rows.time("step", p.step_time_s, m.step_time_s, times);
-  rows.time("  forward", p.forward_s, m.forward_s, times);
-  rows.time("  backward", p.backward_s, m.backward_s, times);
-  rows.time("  update", p.update_s, m.update_s, times);
+  rows.time("step_time_s", p.step_time_s, m.step_time_s, times);
+  rows.time("phases.forward_s", p.forward_s, m.forward_s, times);
+  rows.time("phases.backward_s", p.backward_s, m.backward_s, times);
+  rows.time("phases.update_s", p.update_s, m.update_s, times);
   for (const auto& [name, bytes] : result::storages_of(v)) {
-    rows.traffic(name + " read a step", bytes.first.read, bytes.second.read);
-    rows.traffic(name + " written a step", bytes.first.write, bytes.second.write);
+    rows.traffic(of_storages + name + ".read", bytes.first.read, bytes.second.read);
+    rows.traffic(of_storages + name + ".write", bytes.first.write, bytes.second.write);
   }
-  rows.traffic("to the GPU a step", p.io.h2d, m.io.h2d);
-  rows.traffic("from the GPU a step", p.io.d2h, m.io.d2h);
-  rows.memory("GPU peak", p.gpu.total, m.gpu.total);
-  rows.memory("host peak", p.host.total, m.host.total);
-  rows.memory("storage peak", p.ssd.total + p.remote.total, m.ssd.total + m.remote.total);
+  rows.traffic("io_bytes_per_step.h2d", p.io.h2d, m.io.h2d);
+  rows.traffic("io_bytes_per_step.d2h", p.io.d2h, m.io.d2h);
+  rows.memory("peak_bytes.gpu.total", p.gpu.total, m.gpu.total);
+  rows.memory("peak_bytes.host.total", p.host.total, m.host.total);
+  rows.memory("peak_bytes.ssd.total", p.ssd.total + p.remote.total, m.ssd.total + m.remote.total);
   return rows.table;
 }
 
@@ -152,6 +157,24 @@ void add(result::Trace& into, const result::Trace& from, const std::string& side
 }
 
 }  // namespace
+
+std::string compared_words(const std::string& path) {
+  static const std::map<std::string, std::string> words = {
+      {"step_time_s", "step"},
+      {"phases.forward_s", "forward"},
+      {"phases.backward_s", "backward"},
+      {"phases.update_s", "update"},
+      {"io_bytes_per_step.h2d", "to the GPU a step"},
+      {"io_bytes_per_step.d2h", "from the GPU a step"},
+      {"peak_bytes.gpu.total", "GPU peak"},
+      {"peak_bytes.host.total", "host peak"},
+      {"peak_bytes.ssd.total", "storage peak"}};
+  if (const auto found = words.find(path); found != words.end()) return found->second;
+  const std::size_t end = path.rfind('.');
+  if (!path.starts_with(of_storages) || end < std::strlen(of_storages)) return path;
+  const std::string storage = path.substr(std::strlen(of_storages), end - std::strlen(of_storages));
+  return storage + (path.substr(end) == ".read" ? " read a step" : " written a step");
+}
 
 Document validation_document(const Validation& v) {
   Document document;

@@ -6,6 +6,10 @@
 
 namespace spillway::reports {
 
+/// What a validation compares, in words: "peak_bytes.gpu.total" is "GPU peak",
+/// "io_bytes_per_step.by_storage.nvme.read" is "nvme read a step"; the path where there are none.
+std::string compared_words(const std::string& path);
+
 /// Predicted against measured, for a person: what was real, the table, the books, the suspects.
 view::Document validation_document(const result::Validation& validation);
 /// The same as text.

@@ -66,6 +66,25 @@ void paint_between(QPainter& painter, int left, const std::vector<double>& tops,
   }
 }
 
+/// What lies in the area over several columns of pixels, since a hatch that follows each of them
+/// takes three times as long as the area itself.
+void hatch_between(QPainter& painter, int left, const std::vector<double>& tops,
+                   const std::vector<double>& bottoms, const QBrush& hatch) {
+  constexpr std::size_t piece = 8;
+  constexpr double least_height = 3;
+  if (hatch.style() == Qt::NoBrush) return;
+  for (std::size_t from = 0; from < tops.size(); from += piece) {
+    const auto begin = static_cast<std::ptrdiff_t>(from);
+    const auto end = static_cast<std::ptrdiff_t>(std::min(from + piece, tops.size()));
+    const double top = *std::max_element(tops.begin() + begin, tops.begin() + end);
+    const double bottom = *std::min_element(bottoms.begin() + begin, bottoms.begin() + end);
+    if (bottom - top < least_height) continue;
+    painter.fillRect(QRectF(left + static_cast<double>(from), top, static_cast<double>(end - begin),
+                            bottom - top),
+                     hatch);
+  }
+}
+
 void paint_areas(QPainter& painter, const TimelineLook& look, const Counter& counter,
                  const QRect& chart, const Axis& values) {
   const bool dark = is_dark(look.palette);
@@ -81,11 +100,12 @@ void paint_areas(QPainter& painter, const TimelineLook& look, const Counter& cou
     }
     const QString name = QString::fromStdString(series.name);
     painter.setPen(Qt::NoPen);
-    QBrush brush = purpose_brush(name, dark);
-    QColor colour = brush.color();
-    if (counter.series.size() == 1) colour.setAlphaF(0.55F);
+    QColor colour = purpose_colour(name, dark);
+    const bool alone = counter.series.size() == 1;
+    if (alone) colour.setAlphaF(0.55F);
     painter.setBrush(colour);
     paint_between(painter, chart.left(), tops, bottoms);
+    if (!alone) hatch_between(painter, chart.left(), tops, bottoms, purpose_hatch(name, dark));
     std::swap(tops, bottoms);
   }
 }
@@ -129,7 +149,10 @@ void paint_gutter(QPainter& painter, const TimelineLook& look, const Counter& co
   for (const Series& series : counter.series) {
     if (counter.series.size() < 2 || y + 13 > label.bottom()) break;
     const QString name = QString::fromStdString(series.name);
-    painter.fillRect(QRect(label.left() + 10, y + 3, 8, 8), purpose_brush(name, dark));
+    const QRect key(label.left() + 10, y + 3, 8, 8);
+    painter.fillRect(key, purpose_colour(name, dark));
+    if (const QBrush hatch = purpose_hatch(name, dark); hatch.style() != Qt::NoBrush)
+      painter.fillRect(key, hatch);
     painter.setPen(quiet_text(look.palette));
     painter.drawText(QRect(label.left() + 23, y, label.width() - 30, 14),
                      Qt::AlignVCenter | Qt::AlignLeft,

@@ -13,7 +13,14 @@ constexpr std::array<const char*, 8> light = {"#0072b2", "#e69f00", "#009e73", "
 constexpr std::array<const char*, 8> night = {"#3d9be0", "#f0b13c", "#2bbd93", "#ef7b38",
                                               "#7cc8f2", "#df9cc2", "#e6da55", "#8d939d"};
 
-/// Purposes that are large together have colours of their own; the index beyond 7 is hatched.
+/// What tells colours apart for those who see few hues: no two of the first eight are hatched
+/// alike, but blue and green, which are plain.
+constexpr std::array<Qt::BrushStyle, 8> hatches = {
+    Qt::NoBrush,    Qt::FDiagPattern, Qt::NoBrush,          Qt::BDiagPattern,
+    Qt::VerPattern, Qt::HorPattern,   Qt::DiagCrossPattern, Qt::CrossPattern};
+
+/// Purposes that are large together have colours of their own; beyond 7 they are lighter or darker,
+/// under the hatch of another.
 struct Known {
   const char* purpose;
   int index;
@@ -58,6 +65,15 @@ QColor mixed(const QColor& one, const QColor& other, double share) {
                 mix(one.blue(), other.blue()));
 }
 
+int index_of(const QString& purpose) {
+  const auto* found = std::find_if(std::begin(known), std::end(known),
+                                   [&](const Known& one) { return purpose == one.purpose; });
+  if (found != std::end(known)) return found->index;
+  int index = 0;
+  for (const QChar c : purpose) index = (index * 31 + c.unicode()) % 24;
+  return index;
+}
+
 }  // namespace
 
 bool is_dark(const QPalette& palette) {
@@ -69,18 +85,18 @@ QColor series_colour(int index, bool dark) {
   return QColor((dark ? night : light)[static_cast<std::size_t>(index % 8)]);
 }
 
-QBrush purpose_brush(const QString& purpose, bool dark) {
-  const auto* found = std::find_if(std::begin(known), std::end(known),
-                                   [&](const Known& one) { return purpose == one.purpose; });
-  int index = 0;
-  if (found != std::end(known)) {
-    index = found->index;
-  } else {
-    for (const QChar c : purpose) index = (index * 31 + c.unicode()) % 24;
-  }
+QColor purpose_colour(const QString& purpose, bool dark) {
+  const int index = index_of(purpose);
   const QColor colour = series_colour(index, dark);
   if (index < 8) return colour;
-  return QBrush(index < 16 ? colour.lighter(index % 2 == 0 ? 135 : 125) : colour.darker(140));
+  return index < 16 ? colour.lighter(index % 2 == 0 ? 135 : 125) : colour.darker(140);
+}
+
+QBrush purpose_hatch(const QString& purpose, bool dark) {
+  const auto index = static_cast<std::size_t>(index_of(purpose));
+  QColor ink = text_on(purpose_colour(purpose, dark));
+  ink.setAlphaF(0.3F);
+  return QBrush(ink, hatches[(index + 2 * (index / 8)) % hatches.size()]);
 }
 
 QColor phase_colour(const QString& phase, bool dark) {

@@ -15,8 +15,10 @@ bool is_dark(const QPalette& palette);
 /// to stand on light and dark ground.
 QColor series_colour(int index, bool dark);
 
-/// Of a buffer's purpose, the same in every chart. Beyond eight, hatched.
-QBrush purpose_brush(const QString& purpose, bool dark);
+/// Of a buffer's purpose, the same in every chart.
+QColor purpose_colour(const QString& purpose, bool dark);
+/// Lines over that colour, for those who see few hues; of no style where it is plain.
+QBrush purpose_hatch(const QString& purpose, bool dark);
 /// Of a phase of the step.
 QColor phase_colour(const QString& phase, bool dark);
 /// Of text on such a colour.

@@ -13,9 +13,9 @@ namespace spillway::gui {
 
 namespace {
 
-/// From the least to the most of one coordinate, with room around.
+/// From the least to the most of one coordinate, with room around; not below 0 where nothing is.
 template <class Of>
-Axis axis_of(const std::vector<Scatter::Point>& points, const Of& of) {
+Axis axis_of(const Dimension& dimension, const std::vector<Scatter::Point>& points, const Of& of) {
   double least = 0, most = 1;
   bool any = false;
   for (const Scatter::Point& point : points) {
@@ -26,7 +26,8 @@ Axis axis_of(const std::vector<Scatter::Point>& points, const Of& of) {
     any = true;
   }
   const double room = most > least ? (most - least) * 0.05 : std::max(std::abs(most) * 0.1, 0.5);
-  return Axis(least - room, most + room, 0, 1);
+  const bool above_zero = least >= 0 && !dimension.of_words();
+  return Axis(above_zero ? std::max(0.0, least - room) : least - room, most + room, 0, 1);
 }
 
 constexpr double key_pan = 0.1;  ///< of an axis
@@ -48,7 +49,7 @@ void Scatter::set(const Dimension& x, const Dimension& y, std::vector<Point> poi
   of_x_ = x;
   of_y_ = y;
   points_ = std::move(points);
-  if (!same) fit();
+  if (!same || (follows_ && !shows_all())) fit();
   const auto front =
       std::count_if(points_.begin(), points_.end(), [](const Point& point) { return point.front; });
   setAccessibleDescription(QString("%1 points of %2 over %3, %4 on the front")
@@ -63,9 +64,19 @@ void Scatter::select(std::uint64_t number) {
   update();
 }
 
+/// Every point lies on the axes as they are.
+bool Scatter::shows_all() const {
+  return std::all_of(points_.begin(), points_.end(), [this](const Point& point) {
+    const bool unknown = !std::isfinite(point.x) || !std::isfinite(point.y);
+    return unknown || (point.x >= x_.from() && point.x <= x_.to() && point.y >= y_.from() &&
+                       point.y <= y_.to());
+  });
+}
+
 void Scatter::fit() {
-  x_ = axis_of(points_, [](const Point& point) { return point.x; });
-  y_ = axis_of(points_, [](const Point& point) { return point.y; });
+  follows_ = true;
+  x_ = axis_of(of_x_, points_, [](const Point& point) { return point.x; });
+  y_ = axis_of(of_y_, points_, [](const Point& point) { return point.y; });
   update();
 }
 
@@ -209,6 +220,7 @@ void Scatter::wheelEvent(QWheelEvent* event) {
   const Axis x = x_.placed(inside.left(), inside.right());
   const Axis y = y_.placed(inside.bottom(), inside.top());
   const double factor = std::pow(1.0015, event->angleDelta().y());
+  follows_ = false;
   x_ = x.zoomed(x.value(event->position().x()), factor);
   y_ = y.zoomed(y.value(event->position().y()), factor);
   event->accept();
@@ -225,6 +237,7 @@ void Scatter::keyPressEvent(QKeyEvent* event) {
   const int across = key == Qt::Key_Right ? 1 : key == Qt::Key_Left ? -1 : 0;
   const int upwards = key == Qt::Key_Up ? 1 : key == Qt::Key_Down ? -1 : 0;
   if (across == 0 && upwards == 0) return QWidget::keyPressEvent(event);
+  follows_ = false;
   x_ = x_.panned(across * key_pan);  // of axes that are one pixel long
   y_ = y_.panned(upwards * key_pan);
   update();
@@ -232,6 +245,7 @@ void Scatter::keyPressEvent(QKeyEvent* event) {
 
 /// Around the middle.
 void Scatter::zoom(double factor) {
+  follows_ = false;
   x_ = x_.zoomed(x_.from() + x_.span() / 2, factor);
   y_ = y_.zoomed(y_.from() + y_.span() / 2, factor);
   update();

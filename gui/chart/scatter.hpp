@@ -22,7 +22,10 @@ class Scatter : public QWidget {
 
   explicit Scatter(QWidget* parent = nullptr);
 
+  /// Points of the same dimensions stay where they are painted, unless some have no room.
   void set(const Dimension& x, const Dimension& y, std::vector<Point> points);
+  const Axis& across() const { return x_; }
+  const Axis& upwards() const { return y_; }
   void select(std::uint64_t number);
   /// Where a point is painted.
   QPointF place_of(const Point& point) const;
@@ -46,6 +49,7 @@ class Scatter : public QWidget {
  private:
   QRect chart(const QRect& area) const;
   void fit();
+  bool shows_all() const;
   void zoom(double factor);
   const Point* nearest(const QPointF& to) const;
   void draw_plain(QPainter& painter, std::vector<QPoint> at) const;
@@ -54,6 +58,7 @@ class Scatter : public QWidget {
   Dimension of_x_, of_y_;
   std::vector<Point> points_;
   Axis x_, y_;
+  bool follows_ = true;  ///< fits new points, until somebody zooms or pans
   std::uint64_t selected_ = ~std::uint64_t{0};
 };
 

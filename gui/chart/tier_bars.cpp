@@ -34,12 +34,15 @@ bool is_short(const QModelIndex& tier) {
 }
 
 struct Name {
-  QString text;
-  QBrush brush;
+  QString text, purpose;  ///< of no purpose: what there is besides
 };
 
+QString purpose_of(const QModelIndex& buffers) {
+  return buffers.data(MemoryTree::key_role).toString();
+}
+
 /// Names of the largest buffers, and how many more there are.
-std::vector<Name> names_of(const QModelIndex& tier, bool dark) {
+std::vector<Name> names_of(const QModelIndex& tier) {
   std::vector<Name> names;
   const QAbstractItemModel* model = tier.model();
   const int rows = model->rowCount(tier);
@@ -47,9 +50,9 @@ std::vector<Name> names_of(const QModelIndex& tier, bool dark) {
     const QModelIndex one = model->index(i, 0, tier);
     names.push_back(
         {one.data().toString() + "  " + bytes_text(tier, number(one, MemoryTree::bytes_role)),
-         purpose_brush(one.data(MemoryTree::key_role).toString(), dark)});
+         purpose_of(one)});
   }
-  if (rows > most_names) names.push_back({QString("%1 more").arg(rows - most_names), Qt::NoBrush});
+  if (rows > most_names) names.push_back({QString("%1 more").arg(rows - most_names), {}});
   return names;
 }
 
@@ -100,7 +103,7 @@ void TierBars::describe() {
 int TierBars::legend_height(int width, int tier) const {
   const QFontMetrics metrics(small_font(font()));
   int x = 0, lines = 1;
-  for (const Name& name : names_of(model_->index(tier, 0), false)) {
+  for (const Name& name : names_of(model_->index(tier, 0))) {
     const int needed = metrics.horizontalAdvance(name.text) + 30;
     if (x > 0 && x + needed > width) {
       ++lines;
@@ -145,6 +148,12 @@ Axis scale_of(const QModelIndex& tier, const QRect& bar) {
   return Axis(0, most > 0 ? most : 1, bar.left(), bar.right() + 1);
 }
 
+void fill(QPainter& painter, const QRectF& rect, const QString& purpose, bool dark) {
+  painter.fillRect(rect, purpose_colour(purpose, dark));
+  const QBrush hatch = purpose_hatch(purpose, dark);
+  if (hatch.style() != Qt::NoBrush) painter.fillRect(rect, hatch);
+}
+
 void paint_stack(QPainter& painter, const QModelIndex& tier, const QRect& bar, bool dark,
                  const QPalette& palette, bool approximate) {
   const Axis scale = scale_of(tier, bar);
@@ -157,15 +166,14 @@ void paint_stack(QPainter& painter, const QModelIndex& tier, const QRect& bar, b
     const double x0 = scale.pixel(sum), x1 = scale.pixel(sum + bytes);
     sum += bytes;
     if (x1 - x0 < 0.3) continue;
-    const QBrush brush = purpose_brush(one.data(MemoryTree::key_role).toString(), dark);
     const double space = x1 - x0 > 4 ? 1 : 0;
     const QRectF rect(x0, bar.top(), x1 - x0 - space, bar.height());
-    painter.fillRect(rect, brush);
+    fill(painter, rect, purpose_of(one), dark);
     if (approximate)
       painter.fillRect(rect, QBrush(palette.color(QPalette::Base), Qt::BDiagPattern));
     const QString name = one.data().toString();
     if (x1 - x0 > painter.fontMetrics().horizontalAdvance(name) + 12) {
-      painter.setPen(text_on(brush.color()));
+      painter.setPen(text_on(purpose_colour(purpose_of(one), dark)));
       painter.drawText(rect.adjusted(6, 0, -4, 0), Qt::AlignVCenter | Qt::AlignLeft, name);
     }
   }
@@ -182,18 +190,17 @@ void paint_stack(QPainter& painter, const QModelIndex& tier, const QRect& bar, b
 void paint_legend(QPainter& painter, const QModelIndex& tier, const QRect& area, bool dark,
                   const QPalette& palette) {
   int x = 0, y = area.top();
-  for (const Name& name : names_of(tier, dark)) {
+  for (const Name& name : names_of(tier)) {
     const int needed = painter.fontMetrics().horizontalAdvance(name.text) + 30;
     if (x > 0 && x + needed > area.width()) {
       x = 0;
       y += line_height;
     }
-    if (name.brush != Qt::NoBrush)
-      painter.fillRect(QRect(area.left() + x, y + 4, 9, 9), name.brush);
+    const bool has_key = !name.purpose.isEmpty();
+    if (has_key) fill(painter, QRect(area.left() + x, y + 4, 9, 9), name.purpose, dark);
     painter.setPen(quiet_text(palette));
-    painter.drawText(
-        QRect(area.left() + x + (name.brush == Qt::NoBrush ? 0 : 14), y, needed, line_height),
-        Qt::AlignVCenter | Qt::AlignLeft, name.text);
+    painter.drawText(QRect(area.left() + x + (has_key ? 14 : 0), y, needed, line_height),
+                     Qt::AlignVCenter | Qt::AlignLeft, name.text);
     x += needed;
   }
 }

@@ -1,5 +1,8 @@
 #include "gui/model/answer.hpp"
 
+#include "reports/fit_report.hpp"
+#include "reports/human.hpp"
+#include "reports/remedy_report.hpp"
 #include "reports/result/reading.hpp"
 #include "scenarios/description/complaint_json.hpp"
 
@@ -33,13 +36,16 @@ void take_result(result::Result result, Answer& answer) {
   answer.steps = answer::what_ifs_of(*answer.result);
   answer.state = Answer::State::exact;
   answer.stale = false;
+  answer.way_before.clear();
   answer.failure.clear();
   answer.too_small.clear();
 }
 
 Change change_of(const answer::Remedy& remedy) {
-  return {remedy.words, remedy.overrides, remedy.result.step_time_s, remedy.result.tokens_per_s,
-          remedy.result.price_usd};
+  std::string sentence = view::words(reports::remedy_words(remedy));
+  if (remedy.result.price_usd)
+    sentence += "; the box for " + reports::human_price(*remedy.result.price_usd);
+  return {remedy.words, std::move(sentence), remedy.overrides, remedy.result.step_time_s};
 }
 
 void take_remedies(const answer::Remedies& remedies, Answer& answer) {
@@ -55,12 +61,33 @@ void take_fit(const answer::FitAnswer& fit, Answer& answer) {
   answer.why_not = fit.why_not;
   if (!answer.result && answer.why_not.empty()) answer.why_not = "nothing fits";
   if (fit.change && !fit.change->words.empty())
-    answer.changes.push_back({fit.change->words, fit.change->set, std::nullopt,
-                              fit.change->tokens_per_s, fit.change->price_usd});
+    answer.changes.push_back(
+        {fit.change->words, view::words(reports::change_words(fit)), fit.change->set, {}});
   answer.notes = fit.notes;
 }
 
 }  // namespace
+
+bool Answer::refuses() const {
+  if (state == State::bound && !too_small.empty()) return true;
+  return result ? state != State::bound && !result->feasible() : !why_not.empty();
+}
+
+bool Answer::refuses_another() const {
+  return refuses() && (!way_before.empty() || (stale && state != State::bound));
+}
+
+void make_stale(Answer& answer) {
+  answer.stale = answer.result.has_value();
+  if (!answer.result) answer.state = Answer::State::asked;
+  answer.failure.clear();
+  answer.why_not.clear();
+  answer.too_small.clear();
+  answer.way_before.clear();
+  answer.changes.clear();
+  answer.other.reset();
+  answer.notes.clear();
+}
 
 std::string words_of_errors(const json& errors) {
   std::string text;

@@ -14,9 +14,10 @@ using Step = answer::WhatIf;
 
 /// A change that makes it fit, or faster: words and overrides of the scenario.
 struct Change {
-  std::string words;
+  std::string words;     ///< of the change alone
+  std::string sentence;  ///< what it is for, and what it brings, as reports say it
   std::vector<std::string> overrides;
-  std::optional<double> step_time_s, tokens_per_s, price_usd;
+  std::optional<double> step_time_s;  ///< of a simulated one
 };
 
 /// The answer to a question, as far as it is known. A bound comes first, then the events.
@@ -24,7 +25,10 @@ struct Answer {
   enum class State : unsigned char { nothing, asked, bound, exact, failed };
   State state = State::nothing;
   std::optional<result::Result> result;
-  bool stale = false;     ///< of an earlier question, while the next is worked out
+  bool stale = false;  ///< of an earlier question, while the next is worked out
+  /// The system of the way that an earlier search found, by which this question is answered while
+  /// its own search runs; "": of its own.
+  std::string way_before;
   std::string failure;    ///< why there is no result
   std::string why_not;    ///< of a search in which nothing fits
   std::string too_small;  ///< of a bound: the tier that cannot hold it
@@ -34,9 +38,17 @@ struct Answer {
   std::optional<result::Result> other;  ///< of a search: the fastest, where nobody can run it today
   std::vector<std::string> notes;
 
-  bool approximate() const { return state == State::bound || stale; }
+  bool approximate() const { return state == State::bound || stale || !way_before.empty(); }
   bool fits() const { return result && result->feasible(); }
+  /// Says that it does not fit, for the question as it is now or for the one before.
+  bool refuses() const;
+  /// Says so of another question, or of a way that was found for another one.
+  bool refuses_another() const;
 };
+
+/// What an answer still says once the next question is asked: the result, marked as stale, until
+/// the first word of the next one. What would help and what was noted was of the question before.
+void make_stale(Answer& answer);
 
 /// Puts what a line of a worker says into `answer`: result, settings, what_if, remedy. What is not
 /// there stays as it is; what cannot be read becomes the failure.

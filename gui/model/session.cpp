@@ -102,9 +102,7 @@ void Session::set_question(const Question& question) {
 }
 
 void Session::ask() {
-  answer_.stale = answer_.result.has_value();
-  answer_.failure.clear();
-  if (!answer_.result) answer_.state = Answer::State::asked;
+  make_stale(answer_);
   details_.stop();
   details_soon_.stop();
   if (details_id_ != 0) worker_.cancel(std::exchange(details_id_, 0));
@@ -176,7 +174,9 @@ void Session::fit_answered(const QByteArray& output) {
 void Session::answered(Worker::Id id, const Line& line) {
   if (id == bound_id_) {
     bound_id_ = 0;
-    if (result_id_ != 0 && take_bound(*line, answer_)) Q_EMIT answer_changed();
+    if (result_id_ == 0 || !take_bound(*line, answer_)) return Q_EMIT status_changed();
+    answer_.way_before = way_before();
+    Q_EMIT answer_changed();
   } else if (id == result_id_) {
     result_id_ = 0;
     result_answered(*line);
@@ -192,18 +192,16 @@ void Session::answered(Worker::Id id, const Line& line) {
   Q_EMIT status_changed();
 }
 
+std::string Session::way_before() const {
+  return question_.searches() ? asked_.at("strategy").at("system").get<std::string>() : "";
+}
+
 void Session::result_answered(const json& line) {
   // the way that was found last may be none on another box: the search says more
   if (question_.searches() && !line.contains("result")) return;
   take_answer(line, answer_);
-  answer_.stale = question_.searches();  // until the search has looked for a better way
-  if (!question_.searches()) {
-    answer_.other.reset();
-    answer_.why_not.clear();
-    answer_.notes.clear();
-    answer_.changes.clear();
-    if (answer_.result) details_soon_.start(details_after_ms);
-  }
+  answer_.way_before = way_before();  // until the search has looked for a better way
+  if (!question_.searches() && answer_.result) details_soon_.start(details_after_ms);
   Q_EMIT answer_changed();
 }
 

@@ -90,6 +90,8 @@ class Session : public QObject {
   void remove_contender(std::size_t index);
   const nlohmann::json& validation() const { return validation_; }
   void take_validation(nlohmann::json validation);
+  /// The trace was opened beside the validation, or after it, and may be of the same run.
+  bool trace_of_validation() const;
   /// Shows the trace in a file under that name.
   void read_trace_of(const QString& path, const QString& title);
   /// A path for `name` that goes with the session.
@@ -129,6 +131,8 @@ class Session : public QObject {
   void ask_details();
   void answered(Worker::Id id, const Line& line);
   void result_answered(const nlohmann::json& line);
+  /// The system that the worker was asked about while a search runs; "" without a search.
+  std::string way_before() const;
   void trace_answered(const Line& line);
   /// Reads a trace on a thread of its own and shows it, unless another was asked for meanwhile.
   void read_aside(std::function<Trace()> read);
@@ -139,8 +143,8 @@ class Session : public QObject {
   void show(Opened opened);
   void enter(const std::string& label, const nlohmann::json& scenario);
   bool take_entrant(Worker::Id id, const nlohmann::json& line);
-  void take_trace(std::shared_ptr<const Trace> trace, const QString& title,
-                  nlohmann::json scenario);
+  void take_trace(std::shared_ptr<const Trace> trace, const QString& title, nlohmann::json scenario,
+                  bool opened = false);
   QString answer_title() const;
 
   Question question_;
@@ -161,6 +165,7 @@ class Session : public QObject {
   QString trace_title_, asked_trace_title_;
   std::optional<std::pair<Instant, Instant>> marked_;
   nlohmann::json trace_scenario_;  ///< that the trace is of; null: of a file
+  bool opened_trace_ = false;      ///< it is of a file, opened with the last ones
   nlohmann::json asked_trace_;     ///< that one was asked for
   std::pair<std::uint64_t, std::uint64_t> asked_capacities_;  ///< of it: GPU, host
   quint64 trace_number_ = 0;  ///< of the trace that was asked for last

@@ -2,6 +2,7 @@
 #include "gui/model/session.hpp"
 #include "gui/model/trace_aside.hpp"
 #include "gui/model/trace_file.hpp"
+#include "gui/model/validation_table.hpp"
 #include "reports/verdict.hpp"
 
 #include <QCoreApplication>
@@ -71,10 +72,12 @@ void Session::read_aside(std::function<Trace()> read) {
       });
 }
 
-void Session::take_trace(std::shared_ptr<const Trace> trace, const QString& title, json scenario) {
+void Session::take_trace(std::shared_ptr<const Trace> trace, const QString& title, json scenario,
+                         bool opened) {
   trace_ = std::move(trace);
   trace_title_ = title;
   trace_scenario_ = std::move(scenario);
+  opened_trace_ = opened;
   mark(std::nullopt);
   Q_EMIT trace_changed();
   Q_EMIT status_changed();
@@ -96,7 +99,12 @@ void Session::read_trace_of(const QString& path, const QString& title) {
 
 void Session::take_validation(json validation) {
   validation_ = std::move(validation);
+  opened_trace_ = false;  // of what was opened before it ran
   Q_EMIT validation_changed();
+}
+
+bool Session::trace_of_validation() const {
+  return opened_trace_ && trace_ && is_of(validation_, *trace_);
 }
 
 void Session::watch_database(const QString& path) {
@@ -109,6 +117,7 @@ void Session::watch_database(const QString& path) {
 void Session::open(const QStringList& files) {
   const QPointer<Session> self(this);
   opened_together_.clear();
+  opened_trace_ = false;
   reading_ += static_cast<int>(files.size());
   const auto deliver = [self](const std::shared_ptr<Opened>& opened, const QString& refusal) {
     if (!self) return;
@@ -195,10 +204,11 @@ void Session::show(Opened file) {
       Q_EMIT contenders_changed();
       return Q_EMIT opened(contenders_.size() > 1 ? "compare" : "memory", name);
     case Opened::Kind::trace:
-      take_trace(file.trace, name, nullptr);
-      return Q_EMIT opened("timeline", name);
+      take_trace(file.trace, name, nullptr, true);
+      return Q_EMIT opened(trace_of_validation() ? "validate" : "timeline", name);
     case Opened::Kind::validation:
-      take_validation(std::move(file.json));
+      validation_ = std::move(file.json);
+      Q_EMIT validation_changed();
       return Q_EMIT opened("validate", name);
     case Opened::Kind::database:
       database_ = file.path;

@@ -165,6 +165,10 @@ QString headline_of(const Answer& answer) {
            : answer.why_not.empty()             ? "Ask a question"
                                                 : "Does not fit";
   const Result& r = *answer.result;
+  if (answer.refuses_another())
+    return answer.way_before.empty()
+               ? "Working it out ..."
+               : QString("not with %1; searching for another way ...").arg(qt(answer.way_before));
   if (answer.state == Answer::State::bound) {
     if (!answer.too_small.empty())
       return "Does not fit: " + qt(reports::tier_name(answer.too_small)) + " is too small";
@@ -177,10 +181,20 @@ QString headline_of(const Answer& answer) {
                         reports::human_number(r.tokens_per_s)));
 }
 
+Cell::Mood mood_of(const Answer& answer) {
+  if (!answer.failure.empty()) return Cell::Mood::bad;
+  if (answer.refuses_another()) return Cell::Mood::plain;
+  if (answer.refuses()) return Cell::Mood::bad;
+  return answer.result ? Cell::Mood::good : Cell::Mood::plain;
+}
+
 QString second_line_of(const Answer& answer) {
   if (!answer.failure.empty()) return qt(answer.failure);
   if (!answer.result) return qt(answer.why_not);
   const Result& r = *answer.result;
+  const bool bound = answer.state == Answer::State::bound;  // the result is of the question before
+  if (bound && answer.refuses()) return qt(reports::tier_name(answer.too_small)) + " is too small.";
+  if (!r.feasible() && (bound || answer.stale)) return {};
   if (!r.feasible()) {
     QString text = qt(reports::headline(r));
     return text.startsWith("Does not fit: ") ? text.mid(14) : text;
@@ -202,9 +216,10 @@ std::vector<Figure> figures_of(const Answer& answer, const Answer* base) {
   if (!answer.result) return {};
   const Result& r = *answer.result;
   const Result* pinned = base && base->result && base->fits() ? &*base->result : nullptr;
-  if (!r.feasible())
-    return {figure_of("Step", "-", "does not fit"), figure_of("Throughput", "-"),
-            figure_of("Whole run", "-"), cost_of(r), figure_of("Drive warranty", "-")};
+  if (!r.feasible() || answer.refuses())
+    return {figure_of("Step", "-", mood_of(answer) == Cell::Mood::bad ? "does not fit" : ""),
+            figure_of("Throughput", "-"), figure_of("Whole run", "-"), cost_of(r),
+            figure_of("Drive warranty", "-")};
   std::vector<Figure> all;
   all.push_back(figure_of("Step", reports::human_time(r.step_time_s),
                           range_words(r, "step_time_s", reports::human_time)));

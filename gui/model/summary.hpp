@@ -17,6 +17,8 @@ struct Figure {
 
 /// The answer in a few words: "Fits: 182 s per step, 359 tokens/s"; with what is known of why not.
 QString headline_of(const Answer& answer);
+/// Good where it fits, bad where it does not; plain while that is not known of this question.
+Cell::Mood mood_of(const Answer& answer);
 /// What the headline has no room for: what limits it, who trains so.
 QString second_line_of(const Answer& answer);
 

@@ -1,7 +1,9 @@
 #include "gui/model/validation_table.hpp"
 
 #include "gui/model/text.hpp"
+#include "gui/model/trace.hpp"
 #include "reports/human.hpp"
+#include "reports/validation_report.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -53,7 +55,7 @@ void put_validation(const json& validation, TextTable& table) {
       Cell cell = number_cell(qt(reports::human_change(share)), share);
       cell.mood = std::abs(share) <= 0.1 ? Cell::Mood::good : Cell::Mood::bad;
       rows.push_back(
-          {text_cell(qt(path)),
+          {text_cell(qt(reports::compared_words(path)), qt(path)),
            predicted ? number_cell(value_text(path, *predicted), *predicted) : text_cell("-"),
            measured ? number_cell(value_text(path, *measured), *measured) : text_cell("-"), cell});
     }
@@ -61,6 +63,24 @@ void put_validation(const json& validation, TextTable& table) {
     return std::abs(a[3].number) > std::abs(b[3].number);
   });
   table.set({"Number", "Predicted", "Measured", "Error"}, std::move(rows));
+}
+
+bool is_of(const json& validation, const Trace& trace) {
+  if (!validation.is_object()) return false;
+  for (const std::string side : {"measured", "predicted"}) {
+    Instant end = 0;
+    bool there = false;
+    for (const Track& track : trace.tracks) {
+      if (!track.process.starts_with(side + " ")) continue;
+      there = true;
+      for (const Lane& lane : track.lanes)
+        if (!lane.slices.empty()) end = std::max(end, lane.slices.back().end);
+    }
+    constexpr double most_of_a_step = 0.9;  // a mean of steps, of which the shortest may be alone
+    const auto step_s = number_at(validation, side + ".step_time_s");
+    if (!there || (step_s && seconds(end) < most_of_a_step * *step_s)) return false;
+  }
+  return true;
 }
 
 QStringList words_in(const json& object, const char* key) {

@@ -91,7 +91,7 @@ bool has_link(const std::string& drive) {
 }  // namespace
 
 QuestionForm::QuestionForm(Session& session, QWidget* parent)
-    : QScrollArea(parent), session_(session), flips_(session) {
+    : QScrollArea(parent), session_(session), flips_(session), undo_(session.undo_stack()) {
   setFrameShape(QFrame::NoFrame);
   setWidgetResizable(true);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -108,6 +108,7 @@ QuestionForm::QuestionForm(Session& session, QWidget* parent)
   setWidget(inside);
   setFixedWidth(inside->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width());
   setAccessibleName("Question");
+  for (QLineEdit* line : inside->findChildren<QLineEdit*>()) undo_.watch(line);
   connect(&session_, &Session::question_changed, this, &QuestionForm::load);
   connect(&session_, &Session::answer_changed, this, &QuestionForm::show_chosen);
   connect(&flips_, &FlipFinder::changed, this, &QuestionForm::show_flips);
@@ -457,6 +458,7 @@ void QuestionForm::load() {
   const QSignalBlocker quiet(tokens_);
   if (tokens_->text() != count_text(q.tokens)) tokens_->setText(count_text(q.tokens));
   choose(system_, q.searches() ? QString(best_way) : qt(q.system));
+  undo_.take();
   loading_ = false;
 }
 

@@ -3,6 +3,7 @@
 #include "gui/model/flip_finder.hpp"
 #include "gui/model/named.hpp"
 #include "gui/model/session.hpp"
+#include "gui/page/field_undo.hpp"
 #include "gui/page/fields.hpp"
 #include "gui/page/step_slider.hpp"
 
@@ -68,6 +69,7 @@ class QuestionForm : public QScrollArea {
 
   Session& session_;
   FlipFinder flips_;
+  FieldUndo undo_;
   bool loading_ = false;
   QComboBox *model_, *machine_, *gpu_, *board_, *drive_, *precision_, *system_;
   QComboBox *card_link_, *drive_link_, *further_drive_, *further_link_;

@@ -153,13 +153,15 @@ void ValidatePage::take(const QByteArray& output) {
 
 /// Another trace of the session leaves the one here alone.
 void ValidatePage::show_trace() {
-  if (session_.trace_title() != trace_title || !session_.trace()) return;
+  const bool of_own_run = session_.trace() && session_.trace_title() == trace_title;
+  if (!of_own_run && !session_.trace_of_validation()) return;
   timeline_->set_trace(session_.trace());
+  timeline_->fit();  // one side's last step may come after all of the other
   timeline_->setVisible(session_.validation().is_object());
   tracks_->setVisible(session_.validation().is_object());
 }
 
-/// The trace of a validation comes after it.
+/// The trace of a validation comes after it, unless it was opened before it.
 void ValidatePage::show_validation() {
   timeline_->set_trace(nullptr);
   timeline_->hide();
@@ -181,6 +183,7 @@ void ValidatePage::show_validation() {
     words << "Emulated: " + played.join(", ");
   words_->setText(words.join(". ") + ".");
   suspects_->setText((words_in(validation, "suspects") + words_in(validation, "notes")).join("\n"));
+  if (session_.trace_of_validation()) show_trace();
 }
 
 QString ValidatePage::command() const {

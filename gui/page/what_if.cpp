@@ -4,7 +4,8 @@
 #include "gui/model/summary.hpp"
 #include "gui/model/text.hpp"
 #include "gui/page/question_form.hpp"
-#include "reports/human.hpp"
+#include "gui/page/sentence_button.hpp"
+#include "gui/page/tile_layout.hpp"
 #include "reports/simulate_report.hpp"
 
 #include <QHBoxLayout>
@@ -27,16 +28,6 @@ QWidget* part(const QString& title, QWidget* content) {
   rows->addWidget(heading(title));
   rows->addWidget(content);
   return whole;
-}
-
-/// What a change brings: "fits with 192 GiB of host memory: 84 tokens/s".
-QString change_words(const Change& change) {
-  QString text = qt(change.words);
-  if (change.tokens_per_s)
-    text += QString(": %1 tokens/s").arg(qt(reports::human_number(*change.tokens_per_s)));
-  if (change.price_usd)
-    text += QString(", the box for %1").arg(qt(reports::human_price(*change.price_usd)));
-  return text;
 }
 
 }  // namespace
@@ -63,12 +54,13 @@ QWidget* WhatIfPage::answer_side() {
   verdict_->setFont(large_font(font(), 1.9, true));
   verdict_->setAccessibleName("Verdict");
   verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  verdict_->setWordWrap(true);
   top->addWidget(verdict_, 1);
   pin_ = new QPushButton("&Pin");
   pin_->setToolTip("Compare what comes with this answer");
   unpin_ = new QPushButton("Unpin");
-  top->addWidget(unpin_);
-  top->addWidget(pin_);
+  top->addWidget(unpin_, 0, Qt::AlignTop);
+  top->addWidget(pin_, 0, Qt::AlignTop);
   rows->addLayout(top);
   second_ = new QLabel;
   second_->setWordWrap(true);
@@ -81,8 +73,7 @@ QWidget* WhatIfPage::answer_side() {
   changes_ = new QVBoxLayout(changes_part_);
   changes_->setContentsMargins(0, 4, 0, 2);
   rows->addWidget(changes_part_);
-  auto* tiles = new QHBoxLayout;
-  tiles->setSpacing(8);
+  auto* tiles = new TileLayout(8);
   for (const char* name : figure_names) {
     tiles_.push_back(new Tile(name));
     tiles->addWidget(tiles_.back());
@@ -125,10 +116,8 @@ void WhatIfPage::show_changes(const Answer& answer) {
   }
   const bool remedies = !answer.fits();
   for (const Change& change : answer.changes) {
-    const QString lead = remedies ? "It fits with " : "What helps most: ";
-    auto* button = new QPushButton(lead + change_words(change));
+    auto* button = new SentenceButton(qt(change.sentence));
     button->setToolTip("Applies it; undo takes it back");
-    button->setStyleSheet("text-align: left; padding: 5px 10px;");
     button->setEnabled(!change.overrides.empty());
     if (remedies) button->setDefault(true);
     connect(button, &QPushButton::clicked, this, [this, change] { session_.apply(change); });
@@ -147,8 +136,9 @@ void WhatIfPage::show_answer() {
   };
   say(verdict_, "Verdict", mark + headline_of(answer));
   QPalette colours = palette();
-  if (answer.result || !answer.why_not.empty() || !answer.failure.empty())
-    colours.setColor(QPalette::WindowText, answer.fits() ? good_colour(dark) : bad_colour(dark));
+  if (const Cell::Mood mood = mood_of(answer); mood != Cell::Mood::plain)
+    colours.setColor(QPalette::WindowText,
+                     mood == Cell::Mood::good ? good_colour(dark) : bad_colour(dark));
   verdict_->setPalette(colours);
   say(second_, "Why", second_line_of(answer));
   const Answer* base = session_.pinned() ? &*session_.pinned() : nullptr;
@@ -179,7 +169,7 @@ void WhatIfPage::show_answer() {
   }
   QStringList notes;
   for (const std::string& note : answer.notes) notes << qt(note);
-  if (answer.result)
+  if (answer.result && !answer.stale)
     for (const std::string& note : answer.result->notes) notes << qt(note);
   notes_->setText(notes.join("\n"));
   notes_->setVisible(!notes.isEmpty());
@@ -187,7 +177,8 @@ void WhatIfPage::show_answer() {
 
 QString WhatIfPage::text() const {
   const Answer& answer = session_.answer();
-  if (!answer.result) return headline_of(answer) + "\n" + second_line_of(answer) + "\n";
+  if (!answer.result || answer.refuses_another())
+    return headline_of(answer) + "\n" + second_line_of(answer) + "\n";
   return qt(reports::simulate_report(*answer.result, reports::Screen{}));
 }
 

@@ -73,13 +73,18 @@ TEST(Validate, PutsBothRunsOnOneTimeLine) {
   const json trace = json::parse(file_text(server.place().path() / "t.json"));
   std::set<std::string> sides;
   double first = 1e9;
+  int first_steps = 0;
   for (const json& event : trace["traceEvents"]) {
     if (event["name"] == "process_name") {
       const std::string name = event["args"]["name"];
       sides.insert(name.substr(0, name.find(' ')));
     }
     if (event.contains("ts")) first = std::min(first, event["ts"].get<double>());
+    if (event["name"] != "step 1") continue;
+    ++first_steps;
+    EXPECT_NEAR(event["ts"].get<double>(), 0, 1);  // set-ups take as long as they take
   }
+  EXPECT_EQ(first_steps, 2);
   EXPECT_TRUE(sides.contains("measured") && sides.contains("predicted"));
   EXPECT_GE(first, 0);
   EXPECT_LT(first, 1e6);

@@ -45,6 +45,7 @@ TEST(Answer, TakesWhatOtherKeysSay) {
   ASSERT_EQ(answer.changes.size(), 1u);
   EXPECT_EQ(answer.changes[0].overrides[0], "x=1");
   EXPECT_EQ(answer.changes[0].step_time_s, 3);
+  EXPECT_EQ(answer.changes[0].sentence, "It fits with more: 3.00 s a step, 33.3 tokens/s");
 }
 
 TEST(Answer, SaysWhatIsWrong) {
@@ -72,6 +73,22 @@ TEST(Answer, MarksABoundUntilEventsCome) {
   EXPECT_FALSE(answer.approximate());
 }
 
+TEST(Answer, KeepsNothingButItsResultWhenTheNextQuestionIsAsked) {
+  Answer answer = answer_of_fit({{"schema", "spillway/answer/fit/1"},
+                                 {"fits", true},
+                                 {"runnable", result_of(4)},
+                                 {"best", result_of(2)},
+                                 {"change", {{"words", "one more drive"}, {"set", {"a=2"}}}},
+                                 {"notes", {"the board is a desktop: 1 card"}}});
+  ASSERT_FALSE(answer.changes.empty());
+  make_stale(answer);
+  EXPECT_TRUE(answer.result);
+  EXPECT_TRUE(answer.approximate());
+  EXPECT_TRUE(answer.changes.empty());
+  EXPECT_TRUE(answer.notes.empty());
+  EXPECT_FALSE(answer.other);
+}
+
 TEST(Answer, ShowsWhatPeopleCanRunOfASearch) {
   const Answer answer =
       answer_of_fit({{"schema", "spillway/answer/fit/1"},
@@ -84,6 +101,30 @@ TEST(Answer, ShowsWhatPeopleCanRunOfASearch) {
   ASSERT_TRUE(answer.other);
   EXPECT_EQ(answer.other->step_time_s, 2);
   EXPECT_EQ(answer.changes[0].words, "one more drive");
+}
+
+TEST(Answer, WordsWhatWouldHelpAsFitDoes) {
+  // 91 tokens/s by a way that no program runs; a slower one that people can run needs more memory
+  json fit = {{"schema", "spillway/answer/fit/1"},
+              {"fits", true},
+              {"runnable", nullptr},
+              {"best", result_of(100. / 91)},
+              {"change",
+               {{"words", "zero_infinity with 256 GiB of host memory"},
+                {"set", {"machine.host.memory=256 GiB"}},
+                {"tokens_per_s", 31.4}}}};
+  const auto sentence = [&] { return answer_of_fit(fit).changes.at(0).sentence; };
+  EXPECT_EQ(sentence(),
+            "What makes it fit with what people can run: "
+            "zero_infinity with 256 GiB of host memory, 31.4 tokens/s");
+  fit["best"] = nullptr;
+  fit["fits"] = false;
+  EXPECT_EQ(sentence(),
+            "What makes it fit: zero_infinity with 256 GiB of host memory, 31.4 tokens/s");
+  fit["fits"] = true;
+  fit["runnable"] = fit["best"] = result_of(4);  // 25 tokens/s
+  EXPECT_EQ(sentence(),
+            "What helps most: zero_infinity with 256 GiB of host memory, +26 %, 31.4 tokens/s");
 }
 
 TEST(Answer, SaysWhyNothingFits) {

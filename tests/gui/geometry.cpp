@@ -73,6 +73,7 @@ class Geometry::Engine : public QPaintEngine {
       for (const QPointF& point : points)
         words << QString::number(std::lround(point.x())) << QString::number(std::lround(point.y()));
     if (filled && brush_.style() != Qt::NoBrush) words << brush_.color().name(QColor::HexArgb);
+    if (filled && brush_.style() > Qt::SolidPattern) words << "hatched";
     if (pen_.style() != Qt::NoPen) words << "pen" << pen_.color().name(QColor::HexArgb);
     shapes << words.join(' ');
   }

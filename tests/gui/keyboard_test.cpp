@@ -8,6 +8,7 @@
 #include <QApplication>
 #include <QComboBox>
 #include <QDateTime>
+#include <QLineEdit>
 #include <QMenuBar>
 #include <QStatusBar>
 #include <QTest>
@@ -197,6 +198,63 @@ TEST_F(Keyboard, ArrowsGoThroughTheSizesThatAreSoldAndUndoGoesBack) {
   EXPECT_EQ(session_.question().box.memory_gib, 96u);
   session_.undo_stack().undo();
   EXPECT_EQ(session_.question().box.memory_gib, 64u);
+}
+
+/// Ctrl+Z and Ctrl+Shift+Z go to the field that has the focus.
+TEST_F(Keyboard, UndoInAFieldTakesBackTheChangeOfTheQuestion) {
+  const auto undo = [&] { press(Qt::Key_Z, Qt::ControlModifier); };
+  const auto redo = [&] { press(Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier); };
+  const Question before = session_.question();
+  press(Qt::Key_T, Qt::AltModifier);
+  auto* tokens = qobject_cast<QLineEdit*>(QApplication::focusWidget());
+  ASSERT_TRUE(tokens);
+  type("2B");
+  press(Qt::Key_Return);
+  EXPECT_EQ(session_.question().tokens, 2e9);
+  undo();
+  EXPECT_EQ(session_.question(), before);
+  EXPECT_EQ(tokens->text(), "1B");
+  undo();  // there is nothing more
+  press(Qt::Key_Tab);
+  EXPECT_EQ(session_.question(), before);
+  EXPECT_TRUE(session_.undo_stack().canRedo());
+  press(Qt::Key_T, Qt::AltModifier);
+  redo();
+  EXPECT_EQ(session_.question().tokens, 2e9);
+  EXPECT_EQ(tokens->text(), "2B");
+  type("55");
+  undo();  // what was typed alone
+  EXPECT_EQ(tokens->text(), "2B");
+  EXPECT_EQ(session_.question().tokens, 2e9);
+  undo();
+  EXPECT_EQ(session_.question(), before);
+}
+
+TEST_F(Keyboard, UndoInAPickerAndInANumberIsThatOfTheQuestion) {
+  const auto undo = [&] { press(Qt::Key_Z, Qt::ControlModifier); };
+  const Question before = session_.question();
+  auto* model = window_.page()->findChild<QComboBox*>();
+  type("qwen2.5-32b");
+  press(Qt::Key_Return);
+  EXPECT_EQ(session_.question().model, "qwen2.5-32b");
+  type("llama");  // opens the list of names
+  undo();
+  EXPECT_EQ(model->currentText(), "qwen2.5-32b");
+  EXPECT_FALSE(QApplication::activePopupWidget());
+  EXPECT_EQ(session_.question().model, "qwen2.5-32b");
+  undo();
+  EXPECT_EQ(session_.question(), before);
+  EXPECT_EQ(model->currentText(), "qwen3-8b");
+  press(Qt::Key_Y, Qt::AltModifier);
+  type("128G");
+  press(Qt::Key_Return);
+  EXPECT_EQ(session_.question().box.memory_gib, 128u);
+  undo();
+  EXPECT_EQ(session_.question(), before);
+  type("256");
+  undo();
+  press(Qt::Key_Tab);
+  EXPECT_EQ(session_.question(), before);
 }
 
 TEST_F(Keyboard, LinksAndFurtherDrivesAreTypedAndTakenBack) {

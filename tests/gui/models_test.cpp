@@ -78,6 +78,27 @@ TEST(Summary, SaysTheAnswerInAFewWords) {
   EXPECT_EQ(figures[4].value, "-");
 }
 
+TEST(Summary, SaysNoOfAWayThatWasFoundForAnotherQuestionAsOfThatWay) {
+  Answer answer;
+  answer.result = sample();
+  answer.result->infeasible.emplace();
+  answer.state = Answer::State::exact;
+  EXPECT_EQ(headline_of(answer), "Does not fit");
+  EXPECT_EQ(mood_of(answer), Cell::Mood::bad);
+  answer.way_before = "zero_infinity";
+  EXPECT_EQ(headline_of(answer), "not with zero_infinity; searching for another way ...");
+  EXPECT_EQ(mood_of(answer), Cell::Mood::plain);
+  EXPECT_EQ(figures_of(answer, nullptr)[0].below, "");
+  make_stale(answer);  // the next question is asked
+  EXPECT_EQ(headline_of(answer), "Working it out ...");
+  EXPECT_EQ(second_line_of(answer), "");
+  answer.way_before = "lohan";
+  answer.state = Answer::State::bound;
+  answer.too_small = "host";
+  EXPECT_EQ(headline_of(answer), "not with lohan; searching for another way ...");
+  EXPECT_EQ(second_line_of(answer), "host memory is too small.");
+}
+
 TEST(Summary, SaysFirstOnWhichDayTheWarrantyEnds) {
   Answer answer;
   answer.result = sample();
@@ -198,6 +219,9 @@ TEST(ValidationTable, PutsTheLargestErrorFirst) {
   ASSERT_EQ(table.rowCount(), 2);
   EXPECT_EQ(table.index(0, 3).data().toString(), "-30.0 %");
   EXPECT_EQ(table.index(1, 2).data().toString(), "1.00 s");
+  EXPECT_EQ(table.index(0, 0).data().toString(), "forward");
+  EXPECT_EQ(table.index(1, 0).data().toString(), "step");
+  EXPECT_EQ(table.index(1, 0).data(Qt::ToolTipRole).toString(), "step_time_s");
 }
 
 }  // namespace

@@ -211,6 +211,44 @@ TEST(Window, ShowsBothRunsOfAValidationOnOneAxis) {
   EXPECT_FALSE(timeline->isVisible());
 }
 
+/// As `validate --json --trace FILE` writes both, in either order.
+TEST(Window, ShowsTheTimelinesOfAValidationThatIsOpenedBesideItsTrace) {
+  const QTemporaryDir folder;
+  const auto write = [&](const char* name, const char* text) {
+    QFile file(folder.filePath(name));
+    if (file.open(QIODevice::WriteOnly)) file.write(text);
+    return file.fileName();
+  };
+  const QString validation = write("val.json", R"({"schema": "spillway/validation/1",
+    "errors": {"peak_bytes.gpu.total": 0.1}, "measured": {"step_time_s": 10e-6},
+    "predicted": {"step_time_s": 8e-6}})");
+  const QString longer = write("longer.json", R"({"schema": "spillway/validation/1",
+    "measured": {"step_time_s": 10}, "predicted": {"step_time_s": 8}})");
+  const QString trace = write("trace.json", R"({"traceEvents": [
+    {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "measured rank 0"}},
+    {"ph": "M", "pid": 2, "name": "process_name", "args": {"name": "predicted rank 0"}},
+    {"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "steps"}},
+    {"ph": "X", "pid": 1, "tid": 2, "name": "step 1", "ts": 0, "dur": 10},
+    {"ph": "X", "pid": 1, "tid": 2, "name": "step 2", "ts": 10, "dur": 10},
+    {"ph": "X", "pid": 1, "tid": 1, "name": "a", "ts": 0, "dur": 10},
+    {"ph": "X", "pid": 2, "tid": 1, "name": "b", "ts": 0, "dur": 8}]})");
+  for (const QStringList& files : {QStringList{validation, trace}, QStringList{trace, validation},
+                                   QStringList{longer, trace}}) {
+    Session session;
+    Window window(session);
+    window.show();
+    session.open(files);
+    ASSERT_TRUE(until([&] { return window.idle() && session.trace(); }));
+    window.show_page("validate");
+    const auto* timeline = window.page()->findChild<Timeline*>();
+    const bool same_run = !files.contains(longer);  // the trace has not one of its steps
+    EXPECT_EQ(timeline->isVisible(), same_run) << files.join(' ').toStdString();
+    EXPECT_EQ(timeline->trace() == session.trace(), same_run);
+    if (!same_run) continue;
+    EXPECT_LE(timeline->axis().from(), 0);  // the prediction ends before step 2
+  }
+}
+
 TEST(Palette, FindsCommandsByLettersInOrder) {
   EXPECT_EQ(match_of("cac", "Copy as command"), 0);
   EXPECT_EQ(match_of("tl", "Copy"), -1);

@@ -45,6 +45,17 @@ TEST(ValidationReport, ShowsPredictedBesideMeasured) {
   EXPECT_THAT(text, HasSubstr("Note: the first note."));
 }
 
+TEST(ValidationReport, HasWordsForAllThatIsCompared) {
+  result::Validation v = sample();
+  v.synthetic = false;
+  result::compare(v);
+  ASSERT_FALSE(v.errors.empty());
+  for (const auto& [path, error] : v.errors) EXPECT_NE(compared_words(path), path);
+  EXPECT_EQ(compared_words("io_bytes_per_step.by_storage.nvme.0.write"), "nvme.0 written a step");
+  EXPECT_EQ(compared_words("io_bytes_per_step.by_storage."), "io_bytes_per_step.by_storage.");
+  EXPECT_EQ(compared_words("of a later release"), "of a later release");
+}
+
 TEST(ValidationReport, SaysLoudlyThatWeightsDifferOrThatDeadlinesWereMissed) {
   result::Validation v = sample();
   v.weights_equal = false;
