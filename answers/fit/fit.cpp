@@ -95,10 +95,10 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
                        found.left_out.end());
   answer.untried = std::move(found.left_out);
   if (!answer.untried.empty())
-    answer.notes.push_back(fmt::format(
-        "not tried, which takes longer, though they may be faster: {}; spillway plan settings tries "
-        "all systems",
-        fmt::join(answer.untried, ", ")));
+    answer.notes.push_back(
+        fmt::format("not tried, which takes longer, though they may be faster: {}; spillway plan "
+                    "settings tries all systems",
+                    fmt::join(answer.untried, ", ")));
   completion.finish(found, answer);
   answer.fits = answer.answer() != nullptr;
   if (std::string trainer = scenarios::assumed_of_trainer(candidates.front().scenario);

@@ -38,7 +38,7 @@ struct FitAnswer {
   std::optional<result::Result> best;      ///< the fastest of all; the same where it is
   /// Where something that people can run fits, what makes it faster; else what makes such fit.
   std::optional<FitChange> change;
-  std::optional<double> price_usd;  ///< of the machine as it is asked about
+  std::optional<double> price_usd;   ///< of the machine as it is asked about
   std::vector<std::string> untried;  ///< systems that may be faster than `best`
   std::vector<std::string> notes;
   std::uint64_t bounded = 0, simulated = 0;

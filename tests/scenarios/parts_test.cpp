@@ -286,7 +286,8 @@ TEST(PartCatalogue, OneCardComputesAsFastInEveryBox) {
        {std::pair("h100_8gpu", "H100 SXM"), std::pair("a100_40_4gpu", "A100 40GB"),
         std::pair("cloud_local_nvme", "A100 40GB"), std::pair("l40s_server", "L40S")}) {
     const Part& part = part_at(PartKind::gpu, find_part(PartKind::gpu, card).index);
-    const json rates = read_machine(server).at("gpu").at("compute");
+    const json machine = read_machine(server);
+    const json& rates = machine.at("gpu").at("compute");
     for (const char* type : {"bf16", "fp16"})
       EXPECT_EQ(rates.at(type), part.parts.at("gpu").at("compute").at(type)) << server;
   }
