@@ -1,5 +1,6 @@
 #include "cli/common.hpp"
 
+#include "hw_backend/interrupt.hpp"
 #include "hw_backend/storage/descriptor.hpp"
 #include "reports/table.hpp"
 #include "scenarios/description/complaint_json.hpp"
@@ -9,11 +10,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <set>
 #include <string_view>
@@ -90,63 +88,13 @@ CLI::Validator count_with_suffix() {
       "NUMBER[K|M|B|T]");
 }
 
-namespace {
-
-[[noreturn]] void fail_to_write(const std::string& path) {
-  throw description::ScenarioError(
-      {{path, 0, 0, "", std::string("cannot be written: ") + std::strerror(errno),
-        "name a file in a folder that you may write to"}});
-}
-
-bool put(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.flush();
-  return out.good();
-}
-
-}  // namespace
-
-void write_file(const std::string& path, const std::string& text) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path target = fs::weakly_canonical(path, error);  // a link is followed, not replaced
-  if (error) {
-    errno = error.value();
-    fail_to_write(path);
-  }
-  const fs::file_status status = fs::status(target, error);
-  if (fs::exists(status) &&
-      !fs::is_regular_file(status)) {  // a pipe, /dev/null: no file to replace
-    if (!put(target, text)) fail_to_write(path);
-    return;
-  }
-  const std::string temporary = target.string() + ".part" + std::to_string(::getpid());
-  if (put(temporary, text) && std::rename(temporary.c_str(), target.c_str()) == 0) return;
-  const int reason = errno;
-  std::remove(temporary.c_str());
-  errno = reason;
-  fail_to_write(path);
-}
-
 void require_yes(std::FILE* to) {
   std::fputs("Type yes to start: ", to);
   std::fflush(to);
   std::string typed;
   std::getline(std::cin, typed);
+  hw_backend::stop_if_interrupted();
   if (typed != "yes") refuse("--ask", "nothing was run, since nobody typed yes", "");
-}
-
-void require_writable(const std::string& option, const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code unknown;
-  const fs::file_status status = fs::status(path, unknown);
-  fs::path folder = fs::path(path).parent_path();
-  if (folder.empty()) folder = ".";
-  const bool may = ::access(fs::exists(status) ? path.c_str() : folder.c_str(), W_OK) == 0;
-  if (!may || fs::is_directory(status) || status.type() == fs::file_type::none)
-    refuse(option, "\"" + path + "\" cannot be written",
-           "name a file in a folder that you may write to");
 }
 
 namespace {
@@ -160,6 +108,7 @@ std::string read_line(int terminal) {
     if (letter == '\n') return line;
     line += letter;
   }
+  hw_backend::stop_if_interrupted();
   refuse(allow_raw, "nobody typed the serial number", "nothing was written; run again and type it");
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cli/output_files.hpp"
 #include "explore/outcomes.hpp"
 #include "scenarios/read_scenario.hpp"
 
@@ -63,14 +64,5 @@ std::string ask_at_terminal(const std::string& text);
 
 /// For CLI::Option::transform: "60M" is 60000000; K, M, B or G, and T are 10 to the 3, 6, 9 and 12.
 CLI::Validator count_with_suffix();
-
-/// Writes `text` to `path`; a file whole or not at all: to a temporary beside it, then renamed.
-///   Throws  ScenarioError naming the path and the system's reason
-void write_file(const std::string& path, const std::string& text);
-
-/// That it can be written, before minutes are spent on what could not be kept.
-///   option  the word of the command that names it
-///   Throws  ScenarioError
-void require_writable(const std::string& option, const std::string& path);
 
 }  // namespace spillway::cli

@@ -118,6 +118,7 @@ void add_fidelity(CLI::App& app) {
       "--fit", options->fit, "fit this machine's parameters again, and say what they rest on");
   verb->add_option("--write", options->write, "with --fit: write the fitted machine file here")
       ->needs(fit);
+  add_shared_folders(*verb);
   verb->footer(
       "ok: within its tolerance; open: known not to be, where the list says; SKIP: cannot run "
       "yet.\n"

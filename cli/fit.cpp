@@ -135,6 +135,7 @@ void add_fit(CLI::App& app) {
   verb->add_flag("--runnable", options->runnable,
                  "only what people can start today: DeepSpeed, PyTorch, Megatron-LM, Colossal-AI");
   verb->add_option("-o,--out", options->out, "where the scenario of the answer is written");
+  add_shared_folders(*verb);
   add_set(*verb, options->overrides, "override one value of all that is tried");
   add_limit(*verb, options->limit_s, "seconds after which what was found is the answer; else 60");
   verb->add_flag("--json", options->json, "the answer as JSON, with both results");

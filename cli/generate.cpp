@@ -3,6 +3,7 @@
 #include "cli/man_page.hpp"
 #include "cli/verbs.hpp"
 #include "cli/version.hpp"
+#include "hw_backend/storage/own_folder.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -11,16 +12,22 @@ namespace spillway::cli {
 
 namespace {
 
-void write_pages(const Command& command, const Command* parent, const std::string& folder) {
-  write_file(folder + "/" + man_name(command) + ".1",
-             man_page(command, parent, "spillway " + version_number()));
-  for (const Command& verb : command.verbs) write_pages(verb, &command, folder);
+void add_pages(const Command& command, const Command* parent, const std::string& folder,
+               std::vector<OutputFile>& pages) {
+  pages.push_back({folder + "/" + man_name(command) + ".1",
+                   man_page(command, parent, "spillway " + version_number())});
+  for (const Command& verb : command.verbs) add_pages(verb, &command, folder, pages);
 }
 
 void generate(const Command& root, const std::string& what, const std::string& folder) {
-  std::error_code ignored;  // what cannot be written is said below
+  hw_backend::accept_shared_folders();  // a build runs it, wherever the tree lies
+  std::error_code ignored;              // what cannot be written is said below
   std::filesystem::create_directories(folder, ignored);
-  if (what == "man") return write_pages(root, nullptr, folder);
+  if (what == "man") {
+    std::vector<OutputFile> pages;
+    add_pages(root, nullptr, folder, pages);
+    return write_files(pages);
+  }
   if (what == "bash") return write_file(folder + "/spillway", bash_completion(root));
   if (what == "zsh") return write_file(folder + "/_spillway", zsh_completion(root));
   write_file(folder + "/spillway.fish", fish_completion(root));

@@ -33,6 +33,7 @@ void deliver(const nlohmann::json& json, const std::string& output,
 
 void add_output(CLI::App& verb, Options& options) {
   verb.add_option("-o,--out,--output", options.output, "file to write; default: standard output");
+  add_shared_folders(verb);
   verb.add_flag("--json", options.json, "errors as JSON too; the answer always is");
 }
 
@@ -52,8 +53,8 @@ bool import_profile(const Options& options) {
   const auto imported = scenarios::import_trace(text, options.file, execution,
                                                 options.execution_trace, options.trace);
   const auto written = scenarios::write_lifetimes(imported.lifetimes);
-  write_file(options.output, written.tensors);
-  write_file(scenarios::kernels_file(options.output), written.kernels);
+  write_files({{options.output, written.tensors},
+               {scenarios::kernels_file(options.output), written.kernels}});
   for (const std::string& note : imported.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   answer::ImportedProfile profile;
   profile.file = options.output;

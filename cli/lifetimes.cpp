@@ -26,8 +26,8 @@ void lifetimes(const Options& options) {
   if (profile.lifetimes.partial) warn("the profile is partial: some ranges are guesses");
   if (!options.output.empty()) {
     const auto text = scenarios::write_lifetimes(profile.lifetimes);
-    write_file(options.output, text.tensors);
-    write_file(scenarios::kernels_file(options.output), text.kernels);
+    write_files(
+        {{options.output, text.tensors}, {scenarios::kernels_file(options.output), text.kernels}});
   }
   const answer::MigrationPlan plan = answers::plan_lifetimes(profile, options.roofline);
   if (options.json) return print_json(plan);
@@ -47,6 +47,7 @@ void add_lifetimes(CLI::App& app) {
   verb->add_flag("--roofline", options->roofline,
                  "throughput over ideal against the migration rate of a GPU");
   verb->add_option("-o,--out,--output", options->output, "profile to write, its kernels beside it");
+  add_shared_folders(*verb);
   verb->add_flag("--json", options->json, "the answer as JSON");
   add_set(*verb, options->overrides, "override one value of the scenario");
   verb->footer(

@@ -85,17 +85,17 @@ a device is at fault: a full disk, a missing part of the installation; or there 
 4
 a bug of spillway
 .TP
-130, 143
-stopped by Ctrl\-C or SIGTERM
+129, 130, 131, 143
+stopped by SIGHUP, Ctrl\-C, SIGQUIT or SIGTERM
 )";
 
 constexpr const char* environment = R"(.SH ENVIRONMENT
 .TP
 SPILLWAY_DATA
-the folder that holds models/ and scenarios/, in place of ../share/spillway beside the program
+the folder that holds models/ and scenarios/, an absolute path; else ../share/spillway beside the program
 .TP
 SPILLWAY_PLUGINS
-the folder that holds the plugins, in place of ../lib/spillway beside the program
+the folder that holds the plugins, an absolute path; else ../lib/spillway beside the program
 .TP
 NO_COLOR
 no colours, whatever its value

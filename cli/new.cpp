@@ -70,6 +70,7 @@ void add_new(CLI::App& app) {
   verb->add_option("--system", options->system, "a name that spillway systems lists")
       ->capture_default_str();
   verb->add_option("-o,--out,--output", options->output, "file to write; default: standard output");
+  add_shared_folders(*verb);
   verb->footer("Example:\n  spillway new --model qwen2.5-7b --machine workstation_2gpu");
   verb->callback([options] { write_new(*options); });
 }

@@ -42,10 +42,12 @@ void plan_machine(Options options) {
         monitor.say("boxes for " + reports::human_price(price_usd));
       });
   monitor.clear();
+  std::vector<OutputFile> files;
   if (found.answer.answer && !options.out.empty())
-    write_file(options.out, found.answer.answer->trial.result->scenario.dump(2) + "\n");
+    files.push_back({options.out, found.answer.answer->trial.result->scenario.dump(2) + "\n"});
   if (found.answer.answer && !options.machine_out.empty())
-    write_file(options.machine_out, found.machine.dump(2) + "\n");
+    files.push_back({options.machine_out, found.machine.dump(2) + "\n"});
+  write_files(files);
   if (options.json)
     print_json(found.answer);
   else
@@ -84,6 +86,7 @@ void add_plan_machine(CLI::App& plan) {
   verb->add_option("-o,--out", options->out, "where the scenario of the answer is written");
   verb->add_option("--machine-out", options->machine_out,
                    "where the machine file of the answer is written");
+  add_shared_folders(*verb);
   add_set(*verb, options->question.overrides, "override one value of all that is tried");
   add_limit(*verb, options->limit_s, plan_limit_help);
   verb->add_flag("--json", options->json, "with the whole result of what is shown");

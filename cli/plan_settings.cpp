@@ -34,10 +34,12 @@ bool writes_configuration(const answer::BestSettings& settings) {
 void write(const Options& options, const answer::BestSettings& settings) {
   const answer::Trial* best = settings.best_trial();
   if (options.out.empty() || !best) return;
-  write_file(file_for(options, settings.model).string(), best->result->scenario.dump(2) + "\n");
+  std::vector<OutputFile> files{
+      {file_for(options, settings.model).string(), best->result->scenario.dump(2) + "\n"}};
   if (writes_configuration(settings))
-    write_file(config_for(options, settings.model).string(),
-               settings.deepspeed->ds_config.dump(2) + "\n");
+    files.push_back({config_for(options, settings.model).string(),
+                     settings.deepspeed->ds_config.dump(2) + "\n"});
+  write_files(files);
 }
 
 std::string report(const Options& options, const answer::BestSettings& settings) {
@@ -95,6 +97,7 @@ void add_plan_settings(CLI::App& plan) {
                    "folder on the drives, for DeepSpeed's file");
   verb->add_option("--deepspeed", options->deepspeed.deepspeed,
                    "version of DeepSpeed, such as 0.18; default: the newest");
+  add_shared_folders(*verb);
   add_plan_ending(*verb, *options);
   verb->footer(
       "Example:\n  spillway plan settings --model gpt2-xl --machine gaming_4090 --sequence 1024 "

@@ -91,7 +91,7 @@ void probe(Options options) {
   if (keeps) require_writable("--out", options.out);
   const answers::DeviceChoice device = answers::choose_probe_device(options.device, options.probe);
   announce(options);
-  const hw_backend::InterruptGuard interruptible;
+  const hw_backend::InterruptGuard interruptible(hw_backend::InterruptGuard::Reader::may_go);
   const answer::Probe answer = [&] {
     const ProgressBar bar(true);
     return answers::probe(options.probe, device,
@@ -124,6 +124,9 @@ void add_probe(CLI::App& app) {
   verb->add_flag("--thorough", options->probe.thorough,
                  "also write until a drive slows down: its SLC cache");
   verb->add_flag("--yes", options->yes, "with --thorough: do not ask");
+  verb->add_flag("--strict", options->probe.strict,
+                 "refuse a directory without O_DIRECT, whose rates would be the page cache's");
+  add_shared_folders(*verb);
   verb->add_flag("--json", options->json, "everything that was measured as JSON");
   verb->footer("Example:\n  spillway probe . --quick --out this_machine.json");
   verb->callback([options] { probe(*options); });

@@ -7,9 +7,12 @@
 #include "hw_backend/interrupt.hpp"
 #include "scenarios/description/bugs.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -153,9 +156,19 @@ int delivered() {
   return device;
 }
 
+/// A standard stream that came closed is opened as what cannot be used, so that no file of ours
+/// gets its number and with it what is written to the stream.
+void keep_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    while (::fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+      if (::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+}
+
 }  // namespace
 
 int run_program(int argc, const char* const* argv) {
+  keep_standard_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails, and says which one it was
   CLI::App app(description_text, "spillway");
   app.footer(footer_text);
   app.require_subcommand(1);

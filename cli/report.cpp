@@ -184,6 +184,7 @@ void add_report(CLI::App& app) {
   verb->add_option("-o,--out", options->out, "the file of HTML to write")
       ->type_name("FILE")
       ->required();
+  add_shared_folders(*verb);
   add_set(*verb, options->overrides, "override one value in all of them");
   add_run_options(*verb, options->run);
   add_prices(*verb, options->prices);

@@ -136,19 +136,25 @@ answer::Simulation run(const Options& options, const scenarios::Resolved& resolv
   return std::move(*simulation);
 }
 
-void write_trace(const Options& options, const result::Trace& trace) {
+std::string trace_text(const Options& options, const result::Trace& trace) {
   std::ostringstream text;
   reports::write_chrome_trace(text, trace);
-  const bool packed = options.trace_file.ends_with(".gz");
-  write_file(options.trace_file, packed ? reports::gzipped(text.str()) : text.str());
-  std::fprintf(stderr, "%s: %s spans; open it at https://ui.perfetto.dev or chrome://tracing\n",
-               options.trace_file.c_str(), reports::human_count(trace.spans.size()).c_str());
+  return options.trace_file.ends_with(".gz") ? reports::gzipped(text.str()) : text.str();
 }
 
-void write_snapshot(const Options& options, const result::Trace& trace) {
-  write_file(options.snapshot_file, reports::memory_snapshot(trace));
-  std::fprintf(stderr, "%s: %s buffers; drop it on https://pytorch.org/memory_viz\n",
-               options.snapshot_file.c_str(), reports::human_count(trace.buffers.size()).c_str());
+void write_traces(const Options& options, const result::Trace& trace) {
+  std::vector<OutputFile> files;
+  if (!options.trace_file.empty())
+    files.push_back({options.trace_file, trace_text(options, trace)});
+  if (!options.snapshot_file.empty())
+    files.push_back({options.snapshot_file, reports::memory_snapshot(trace)});
+  write_files(files);
+  if (!options.trace_file.empty())
+    std::fprintf(stderr, "%s: %s spans; open it at https://ui.perfetto.dev or chrome://tracing\n",
+                 options.trace_file.c_str(), reports::human_count(trace.spans.size()).c_str());
+  if (!options.snapshot_file.empty())
+    std::fprintf(stderr, "%s: %s buffers; drop it on https://pytorch.org/memory_viz\n",
+                 options.snapshot_file.c_str(), reports::human_count(trace.buffers.size()).c_str());
 }
 
 void simulate(const Options& options) {
@@ -157,8 +163,7 @@ void simulate(const Options& options) {
   Monitor monitor("simulating what would help", options.limit(simulation_limit_s));
   result::Trace trace;
   answer::Simulation simulation = run(options, resolved, monitor, trace);
-  if (!options.trace_file.empty()) write_trace(options, trace);
-  if (!options.snapshot_file.empty()) write_snapshot(options, trace);
+  write_traces(options, trace);
   if (options.json) {
     if (!options.no_remedy && answers::needs_remedy(resolved.scenario, simulation.result))
       simulation.remedy = remedies_of(options, resolved.scenario, simulation.result, monitor);
@@ -199,6 +204,7 @@ void add_simulate(CLI::App& app) {
           ->type_name("[TOPIC]");
   CLI::Option* json = verb->add_flag("--json", options->json, "the result as JSON");
   verb->add_flag("--csv", options->csv, "the result as CSV")->excludes(json);
+  add_shared_folders(*verb);
   add_limit(*verb, options->limit_s,
             "seconds for the simulation, else 600, and for what makes it fit, else 5");
   verb->add_flag("--no-remedy", options->no_remedy, "do not look for what makes it fit");

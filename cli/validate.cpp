@@ -50,6 +50,8 @@ void validate(Options options) {
   talk.say = [&options](const std::string& text) { say(options, text); };
   talk.warn = warn;
   talk.may_start = [&options] {
+    // what root might, the user whom it became perhaps may not
+    if (!options.trace_file.empty()) require_writable("--trace", options.trace_file);
     if (options.ask) require_yes(options.json ? stderr : stdout);
   };
   talk.ask_serial = ask_at_terminal;
@@ -58,8 +60,11 @@ void validate(Options options) {
       write_trace(options.trace_file, measured, predicted);
     };
   const result::Validation validation = answers::validate(simulator(), options.question, talk);
-  if (options.json) return print_json(nlohmann::json(validation));
-  print("\n" + reports::validation_report(validation, reports::screen_of(stdout)));
+  if (options.json)
+    print_json(nlohmann::json(validation));
+  else
+    print("\n" + reports::validation_report(validation, reports::screen_of(stdout)));
+  if (validation.weights_equal == false) throw CLI::RuntimeError(does_not_hold);
 }
 
 }  // namespace
@@ -94,10 +99,14 @@ void add_validate(CLI::App& app) {
                  "do not train the resident reference to compare weights with");
   verb->add_option("--trace", options->trace_file,
                    "write a Chrome/Perfetto trace with both runs on one time line");
+  verb->add_flag("--strict", options->question.strict,
+                 "refuse a storage without O_DIRECT, whose rates would be the page cache's");
+  add_shared_folders(*verb);
   verb->add_flag("--ask", options->ask,
                  "wait for a line \"yes\" after saying what will be taken and written");
   verb->add_flag("--json", options->json, "the validation as JSON");
   verb->footer(
+      "Exit code 1: the master weights differ from those of the reference.\n"
       "Example:\n  spillway validate scenarios/examples/tiny.json --on . --pace "
       "paced_small");
   verb->callback([options] { validate(*options); });

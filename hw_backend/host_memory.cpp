@@ -1,5 +1,6 @@
 #include "hw_backend/host_memory.hpp"
 
+#include "hw_backend/interrupt.hpp"
 #include "hw_backend/storage/io_error.hpp"
 
 #include <sys/mman.h>
@@ -14,6 +15,8 @@ namespace {
 
 constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t huge_page = 2u << 20;
+/// Made present in one call: some tens of milliseconds, after which an interrupt is looked for.
+constexpr std::uint64_t piece = 64u << 20;
 
 std::uint64_t in_pages(std::uint64_t bytes) {
   return (std::max<std::uint64_t>(bytes, 1) + page - 1) / page * page;
@@ -25,6 +28,22 @@ std::uint64_t field(const char* file, const std::string& key) {
   for (std::string line; std::getline(in, line);)
     if (line.starts_with(key + ":")) return std::stoull(line.substr(key.size() + 1)) * 1024;
   return 0;
+}
+
+/// Makes all of it present, in pieces; then locks it, if asked for, in one call: what is present is
+/// locked at once, and locking in pieces would leave no large page across their ends.
+///   Result  0 or errno
+///   Throws  Interrupted
+int populate(std::byte* memory, std::uint64_t bytes, bool locked) {
+  for (std::uint64_t done = 0; done < bytes;) {
+    stop_if_interrupted();
+    const std::uint64_t more = std::min(piece, bytes - done);
+    if (madvise(memory + done, more, MADV_POPULATE_WRITE) == 0)
+      done += more;
+    else if (errno != EINTR)
+      return errno;
+  }
+  return !locked || mlock(memory, bytes) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -64,15 +83,11 @@ std::byte* HostMemory::map(std::uint64_t bytes) {
   if (memory == MAP_FAILED)
     throw io_error("mmap", errno, std::to_string(bytes) + " bytes of host memory");
   if (bytes >= huge_page) madvise(memory, bytes, MADV_HUGEPAGE);
-  const int refused = locked_ ? mlock(memory, bytes) : madvise(memory, bytes, MADV_POPULATE_WRITE);
-  if (refused != 0) {
-    const int code = errno;
-    munmap(memory, bytes);
-    throw io_error(locked_ ? "mlock" : "madvise(MADV_POPULATE_WRITE)", code,
-                   std::to_string(bytes) + " bytes of host memory",
-                   locked_ ? "raise the limit: ulimit -l unlimited" : "free some memory first");
-  }
   try {
+    if (const int code = populate(static_cast<std::byte*>(memory), bytes, locked_))
+      throw io_error(locked_ ? "mlock" : "madvise(MADV_POPULATE_WRITE)", code,
+                     std::to_string(bytes) + " bytes of host memory",
+                     locked_ ? "raise the limit: ulimit -l unlimited" : "free some memory first");
     if (watch_.came) watch_.came(static_cast<std::byte*>(memory), bytes);
   } catch (...) {
     munmap(memory, bytes);

@@ -15,13 +15,23 @@ class Interrupted : public std::runtime_error {
   int signal_;
 };
 
-/// While it lives, SIGINT and SIGTERM end the run at its next look instead of the process at once;
-/// a second one does.
+/// While one lives, SIGINT, SIGTERM, SIGQUIT and SIGHUP end the run at its next look instead of the
+/// process at once. A further one a second later does; within that second it is the same wish (a
+/// terminal and `timeout` send to the process and to its group), and one that hangs up always is.
+/// A SIGHUP that was ignored (nohup) still is. One that nobody looked for takes effect when the
+/// last guard dies.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  /// Whether a reader of the output that goes away (SIGPIPE) may end the process.
+  enum class Reader : unsigned char { needed, may_go };
+
+  explicit InterruptGuard(Reader reader = Reader::needed);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
+
+ private:
+  Reader reader_;
+  struct sigaction before_pipe_ {};
 };
 
 /// Throws  Interrupted once a signal has come

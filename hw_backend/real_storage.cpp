@@ -1,3 +1,4 @@
+#include "hw_backend/interrupt.hpp"
 #include "hw_backend/real_machine.hpp"
 #include "hw_backend/real_operation.hpp"
 #include "hw_backend/storage/io_error.hpp"
@@ -44,7 +45,8 @@ void RealMachine::open_storages() {
     ENSURE((place.raw ? 1 : place.directories.size()) == storages[i].drives, "a place a drive");
     ENSURE(!place.raw || direct, "a raw device without files");
     for (const auto& directory : place.directories)
-      storage.directories.push_back(std::make_unique<StoreDirectory>(directory));
+      storage.directories.push_back(
+          std::make_unique<StoreDirectory>(directory, std::uint64_t{1} << 30, stop_if_interrupted));
     if (!direct) continue;
     if (place.raw) open_raw(storage, *place.raw, spec.capacity.value());
     for (auto& directory : storage.directories) {

@@ -66,6 +66,13 @@ std::vector<Place> read_places(const std::vector<std::string>& on,
   return places;
 }
 
+std::string through_page_cache(const Place& place) {
+  return fmt::format(
+      "{} ({}) has no O_DIRECT: its transfers go through the page cache, so that its rates are "
+      "partly those of DRAM, and what waits there to be written is in no ledger",
+      place.name, place.path.string());
+}
+
 MachineFile with_places(MachineFile server, const std::vector<Place>& places, bool by_name) {
   const std::vector<StorageSpec> known = std::move(server.storage);
   const auto sources = server.sources;

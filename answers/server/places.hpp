@@ -24,6 +24,9 @@ struct Place {
 std::vector<Place> read_places(const std::vector<std::string>& on,
                                const std::vector<std::string>& storages, bool raw);
 
+/// That its transfers go through the page cache, in words.
+std::string through_page_cache(const Place& place);
+
 /// What `server` (a profile) says of the storages of `places`, each one drive: the storage of that
 /// name, else the one in its position. Numbers keep their sources.
 ///   by_name   the profile's names mean something: it was not measured for these places

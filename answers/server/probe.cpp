@@ -39,6 +39,7 @@ answer::Probe answer_of(const hw_backend::Probed& probed, const DeviceChoice& de
   answer.device_why = device.why;
   answer.bytes_written = probed.bytes_written;
   answer.warnings = probed.warnings;
+  answer.buffered = probed.buffered;
   for (const Measurement& each : probed.measurements) answer.measurements.push_back(plain(each));
   for (const hw_backend::ProductRate& each : probed.products)
     answer.products.push_back({plain(each.flops_per_s), each.shape.rows, each.shape.columns,

@@ -11,6 +11,9 @@
 #include "strategies/numerics.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 
 namespace spillway::answers {
 
@@ -35,9 +38,12 @@ void announce(const ValidateQuestion& question, const ValidationPlan& plan,
               const ValidateTalk& talk) {
   const MemoryNeed memory = need_of(question, plan);
   talk.say(announcement(plan.scenario, plan.predicted, memory, question.compares()));
+  for (const Place& place : plan.places)
+    if (plan.buffered.contains(place.name)) talk.say(through_page_cache(place) + ".\n");
   require_room(plan.places, file_need(plan.scenario, plan.predicted));
   require_memory(memory, hw_backend::usable_memory());
   hw_backend::check_limits(memory.locked, 0);
+  hw_backend::stop_if_interrupted();
 }
 
 /// The serial number of each raw disk is typed again, under what it will lose.
@@ -80,10 +86,34 @@ hw_backend::RealRun run_plan(const ValidateQuestion& question, const ValidationP
   return hw_backend::run_for_real(plan.scenario, plan.prepared, real);
 }
 
+bool equal_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+}
+
+/// The first loss that is no finite number, counted from 1; 0: there is none.
+std::size_t first_lost(const std::vector<double>& losses) {
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    if (!std::isfinite(losses[i])) return i + 1;
+  return 0;
+}
+
+/// A loss that is no number says that data was lost, unless the reference's is none either.
+///   reference  its losses; null: there was none
+void note_lost(const std::vector<double>* reference, result::Validation& validation) {
+  const std::size_t lost = first_lost(validation.losses);
+  if (lost == 0) return;
+  validation.notes.push_back(fmt::format(
+      "THE LOSS IS NO NUMBER from step {} on: {}", lost,
+      !reference                    ? "data was lost, or the training itself diverges"
+      : first_lost(*reference) == 0 ? "data was lost or mixed up, for the reference has losses"
+                                    : "the training diverges, for the reference has none either"));
+}
+
 /// Trains the reference and compares masters.
 void compare_weights(const ValidateQuestion& question, const ValidationPlan& plan,
                      const hw_backend::RealRun& run, result::Validation& validation) {
-  if (!question.compares() || !run.result.feasible()) return;
+  if (!question.compares() || !run.result.feasible()) return note_lost(nullptr, validation);
   Scenario reference = strategies::reference_of(plan.scenario);
   reference.machine.storage.clear();
   // as many steps as were done, whatever a system measures or warms up with
@@ -96,6 +126,7 @@ void compare_weights(const ValidateQuestion& question, const ValidationPlan& pla
   const MemoryNeed need =
       memory_need(reference, peaks, plan.prepared.model.parameters.value(), plan.device.cuda());
   if (!peaks.feasible() || need.total() > hw_backend::usable_memory()) {
+    note_lost(nullptr, validation);
     validation.notes.push_back(fmt::format(
         "the reference, which keeps all of the training in memory, needs {}, more than there is",
         reports::human_memory(need.total())));
@@ -104,8 +135,11 @@ void compare_weights(const ValidateQuestion& question, const ValidationPlan& pla
   hw_backend::RealRunOptions same_devices;
   same_devices.make_device = make_device(plan.device);
   const hw_backend::RealRun other = hw_backend::run_for_real(reference, prepared, same_devices);
-  if (other.result.feasible())
-    validation.weights_equal = run.trained.masters == other.trained.masters;
+  note_lost(&other.trained.losses, validation);
+  if (!other.result.feasible()) return;
+  const auto &masters = run.trained.masters, &expected = other.trained.masters;
+  validation.weights_equal =
+      std::equal(masters.begin(), masters.end(), expected.begin(), expected.end(), equal_bits);
 }
 
 std::string devices_of(const DeviceChoice& choice) {
@@ -128,8 +162,10 @@ void describe_gds(bool cuda, result::Validation& validation) {
 void describe(const ValidateQuestion& question, const Scenario& scenario,
               const DeviceChoice& device, result::Validation& validation) {
   validation.notes.push_back(devices_of(device));
-  validation.real = {"storage transfers, all bytes", "host memory, locked where it is pinned",
-                     "optimizer, conversions and checks on the processor"};
+  validation.real = {
+      "storage transfers, all bytes, as far as the drives' caches: nothing is flushed",
+      "host memory, locked where it is pinned",
+      "optimizer, conversions and checks on the processor"};
   if (question.synthetic) {
     validation.emulated.push_back("GPU kernels compute nothing");
   } else if (device.cuda()) {
@@ -160,6 +196,7 @@ result::Validation validation_of(const ValidateQuestion& question, ValidationPla
   validation.pacing = run.pacing;
   validation.memory = run.memory;
   validation.storage = run.storage;
+  for (const std::string& name : plan.buffered) validation.storage[name].direct = false;
   validation.notes = plan.notes;
   validation.notes.insert(validation.notes.end(), run.notes.begin(), run.notes.end());
   validation.machine = plan.machine;
@@ -192,10 +229,10 @@ result::Validation validate(const explore::Backend& backend, const ValidateQuest
   Gates gates;
   ValidationPlan plan = plan_validation(backend, question, talk, layer, gates);
   if (!plan.predicted.feasible()) return not_run(question, plan);
+  const hw_backend::InterruptGuard interruptible(hw_backend::InterruptGuard::Reader::may_go);
   announce(question, plan, talk);
   talk.may_start();
   const RawDisks disks = open_disks(plan, std::move(gates), talk.ask_serial);
-  const hw_backend::InterruptGuard interruptible;
   hw_backend::RealRun run = run_plan(question, plan, disks, bool(talk.keep_traces));
   result::Validation validation = validation_of(question, plan, run);
   if (talk.keep_traces) talk.keep_traces(run.trace, plan.trace);

@@ -4,6 +4,7 @@
 #include "hw_backend/arithmetic/execute.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/probe/probe.hpp"
+#include "hw_backend/raw_device/root_rights.hpp"
 #include "hw_backend/storage/store_directory.hpp"
 #include "reports/human.hpp"
 #include "scenarios/read_machine.hpp"
@@ -132,27 +133,37 @@ MachineFile measured_machine(const ValidateQuestion& question, const std::vector
       fmt::format("Measuring this machine for some 20 s; at most {} are written to each "
                   "directory.\n",
                   reports::human_bytes(static_cast<double>(hw_backend::probe_writes(probe)))));
-  const hw_backend::InterruptGuard interruptible;
+  const hw_backend::InterruptGuard interruptible(hw_backend::InterruptGuard::Reader::may_go);
   hw_backend::Probed probed = hw_backend::probe(probe);
   notes.insert(notes.end(), probed.warnings.begin(), probed.warnings.end());
   return std::move(probed.machine);
 }
 
-/// Removes what killed runs left, and finds out whether files can be made there.
-std::vector<std::string> clear(const std::vector<Place>& places) {
-  std::vector<std::string> notes;
-  for (const Place& place : places) {
+/// Removes what killed runs left, and finds out whether files can be made there, and how.
+void clear(const ValidateQuestion& question, ValidationPlan& plan) {
+  const hw_backend::InterruptGuard interruptible;
+  std::vector<std::string>& notes = plan.notes;
+  for (const Place& place : plan.places) {
     if (place.raw) continue;
-    const hw_backend::StoreDirectory usable(place.path);
+    hw_backend::stop_if_interrupted();
+    hw_backend::StoreDirectory usable(place.path);
     if (usable.removed().directories)
       notes.push_back(
           fmt::format("removed what an earlier run had left in {}: {}", place.path.string(),
                       reports::human_bytes(static_cast<double>(usable.removed().bytes))));
     for (const std::string& kept : usable.removed().kept) notes.push_back(kept);
-    if (usable.in_memory())
+    const bool in_memory = usable.in_memory(), direct = usable.direct();
+    if (question.strict && (in_memory || !direct))
+      refuse("--strict",
+             fmt::format("\"{}\" {}", place.path.string(),
+                         in_memory ? "is in memory (tmpfs)" : "has no O_DIRECT"),
+             "name a directory on a drive's file system, such as ext4 or XFS");
+    if (in_memory)
       notes.push_back(place.path.string() + " is in memory (tmpfs): no drive was measured");
+    else if (!direct)
+      notes.push_back(through_page_cache(place));
+    if (in_memory || !direct) plan.buffered.insert(place.name);
   }
-  return notes;
 }
 
 }  // namespace
@@ -160,13 +171,18 @@ std::vector<std::string> clear(const std::vector<Place>& places) {
 ValidationPlan plan_validation(const explore::Backend& backend, const ValidateQuestion& question,
                                const ValidateTalk& talk, const hw_backend::BlockLayer& layer,
                                Gates& gates) {
+  ValidationPlan plan;
+  const bool raw = !question.allow_raw.empty();
+  if (raw) {
+    gates = raw_gates(layer, read_places(question.on, {}, raw), question.allow_raw);
+    if (std::string note = hw_backend::give_up_root(); !note.empty())
+      plan.notes.push_back(std::move(note));
+  }
   const Scenario asked = outline(question);
   std::vector<std::string> names;
   for (const description::StorageSpec& storage : asked.machine.storage)
     names.push_back(storage.name);
-  ValidationPlan plan;
-  plan.places = read_places(question.on, names, !question.allow_raw.empty());
-  gates = raw_gates(layer, plan.places, question.allow_raw);
+  plan.places = read_places(question.on, names, raw);
   std::optional<MachineFile> profile;
   if (!question.profile.empty()) profile = scenarios::read_machine(question.profile);
   const Scenario possible = provisional(question, asked, plan.places);
@@ -178,7 +194,7 @@ ValidationPlan plan_validation(const explore::Backend& backend, const ValidateQu
                                profile && profile->gpu.shares_host, gds, question.synthetic},
                               cuda_here());
 
-  plan.notes = clear(plan.places);
+  clear(question, plan);
   const auto devices = static_cast<std::uint64_t>(plan.device.cuda_devices);
   if (plan.device.cuda() && asked.parallel.ranks() > devices)
     plan.notes.push_back(

@@ -8,6 +8,7 @@
 #include "strategies/run.hpp"
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct ValidateQuestion {
   std::string device = "auto";
   bool synthetic = false;
   bool reference = true;  ///< resident training beside it, whose weights are compared
+  bool strict = false;    ///< no storage through the page cache
 
   bool compares() const { return !synthetic && reference; }
 };
@@ -42,6 +44,7 @@ struct ValidateTalk {
 struct ValidationPlan {
   std::vector<Place> places;
   std::vector<std::string> notes;
+  std::set<std::string> buffered;  ///< storages whose transfers go through the page cache
   DeviceChoice device;
   description::MachineFile machine;
   description::Scenario scenario;  ///< resolved, its storages as large as the run needs
@@ -50,8 +53,9 @@ struct ValidationPlan {
   result::Trace trace;  ///< of the prediction, when one is asked for
 };
 
-/// Reads the scenario and finds everything that is wrong with it, the words and the raw disks;
-/// then measures this machine, or reads the profile, and predicts.
+/// Holds the raw disks and gives up root's rights, as which nothing else is done; reads the
+/// scenario and finds everything that is wrong with it and the words; then measures this machine,
+/// or reads the profile, and predicts.
 ///   backend  predicts
 ///   gates    receives those of raw disks, on `layer`, which outlives them
 ///   Throws   ScenarioError, DeviceError, Interrupted

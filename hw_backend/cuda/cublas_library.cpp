@@ -14,7 +14,7 @@ namespace {
 std::vector<std::string> places() {
   const std::string file = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
   std::vector<std::string> all = {file};
-  if (const char* home = std::getenv("CUDA_HOME"))
+  if (const char* home = secure_getenv("CUDA_HOME"); home && *home == '/')
     all.push_back(std::string(home) + "/lib64/" + file);
   all.push_back("/usr/local/cuda/lib64/" + file);
   return all;

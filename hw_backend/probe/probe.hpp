@@ -43,6 +43,7 @@ struct ProbeOptions {
   /// what suits the device.
   std::vector<ProductShape> products{};
   bool in_memory = false;  ///< directories may be in memory (tmpfs), which is no drive
+  bool strict = false;     ///< directories must have O_DIRECT
   UringOptions uring{};    ///< of storage measurements: as the run will have them
 };
 
@@ -82,6 +83,7 @@ struct Probed {
   std::vector<std::string> warnings;  ///< what the machine file cannot say
   std::string device;                 ///< its name
   std::uint64_t bytes_written = 0;    ///< to all directories
+  std::vector<std::string> buffered;  ///< storages whose transfers go through the page cache
 };
 
 /// The most bytes that `probe` will write to each directory.

@@ -20,6 +20,12 @@ namespace {
         "name a directory on a drive's file system; df -T shows them"}});
 }
 
+[[noreturn]] void refuse_buffered(const std::filesystem::path& directory) {
+  throw description::ScenarioError(
+      {{"", 0, 0, "--strict", '"' + directory.string() + "\" has no O_DIRECT",
+        "name a directory on a drive's file system, such as ext4 or XFS"}});
+}
+
 /// What a drive's own log says of its endurance.
 void add_endurance(Session& session, description::StorageSpec& storage, const std::string& disk) {
   const std::optional<SmartLog> log = read_smart_log(disk);
@@ -73,8 +79,13 @@ void probe_storages(Session& session, IoEngine& engine) {
   std::map<std::string, std::vector<std::string>> sharing;
   std::map<std::string, std::uint64_t> room;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    stores.push_back(std::make_unique<StoreDirectory>(options.directories[i]));
+    stores.push_back(std::make_unique<StoreDirectory>(options.directories[i],
+                                                      std::uint64_t{1} << 30, stop_if_interrupted));
     if (stores.back()->in_memory() && !options.in_memory) refuse_memory(options.directories[i]);
+    if (!stores.back()->direct()) {
+      if (options.strict) refuse_buffered(options.directories[i]);
+      session.out().buffered.push_back(names[i]);
+    }
     systems.push_back(file_system_of(stores.back()->path()));
     const std::string disk = shared_by(systems.back());
     sharing[disk].push_back(names[i]);

@@ -20,8 +20,19 @@ RawDevice::RawDevice(const BlockLayer& layer, HeldDevice held, const Drive& driv
     : layer_(layer),
       held_(std::move(held)),
       name_(drive.path.string()),
+      serial_(drive.serial),
+      bytes_(drive.bytes),
       size_(usable_bytes(drive.bytes)),
       alignment_(drive.logical_block) {}
+
+RawDevice::~RawDevice() {
+  if (fd() < 0) return;  // it was moved away
+  try {
+    seal_mark(layer_, fd(), bytes_, serial_);
+  } catch (const std::exception&) {
+    // the mark stays that of a run that was cut short, which it is if its disk does not answer
+  }
+}
 
 void RawDevice::require_inside(std::uint64_t offset, std::uint64_t bytes) const {
   ENSURE(

@@ -42,9 +42,14 @@ struct ProjectedWear {
 };
 
 /// A whole disk that may be overwritten: held exclusively while this lives, and nobody writes
-/// beyond `size()`. Behind that lies the mark by which the next run knows its own leavings.
+/// beyond `size()`. Behind that lies the mark by which the next run knows its own leavings; when
+/// this dies, the mark is bound to what is on the disk then.
 class RawDevice {
  public:
+  RawDevice(RawDevice&&) = default;
+  RawDevice& operator=(RawDevice&&) = delete;
+  ~RawDevice();
+
   int fd() const { return held_.fd(); }
   const std::string& name() const { return name_; }
   std::uint64_t size() const { return size_; }  ///< bytes that may be written, from offset 0 on
@@ -66,8 +71,8 @@ class RawDevice {
 
   const BlockLayer& layer_;
   HeldDevice held_;
-  std::string name_;
-  std::uint64_t size_;
+  std::string name_, serial_;
+  std::uint64_t bytes_, size_;
   std::uint32_t alignment_;
 };
 
@@ -91,9 +96,11 @@ class RawGate {
   /// number.
   std::string statement(const ProjectedWear& wear);
 
-  /// Marks the disk as ours and hands it over. The gate is spent.
+  /// Looks at it all once more, as typing takes time and not everybody asks the kernel before he
+  /// writes; marks the disk as ours and hands it over. The gate is spent.
   ///   typed    what the user typed under the statement, without the line's end
-  ///   Throws   ScenarioError when it is not the serial number; nothing was written then
+  ///   Throws   ScenarioError when it is not the serial number, and with every refusal; nothing
+  ///            was written then
   ///            InternalError when there was no statement
   RawDevice open(const std::string& typed) &&;
 

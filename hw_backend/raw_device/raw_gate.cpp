@@ -126,6 +126,11 @@ RawDevice RawGate::open(const std::string& typed) && {
                        drive_.path.string(), drive_.serial),
            "nothing was written; run again and type it");
   }
+  const Found device = find_device(layer_, drive_.path);
+  if (layer_.number_of(held_->fd()) != device.number)
+    refuse(drive_.path.string() + " became another device while the number was typed", "run again");
+  look(layer_, device, drive_.serial);
+  search(layer_, held_->fd(), drive_);
   write_mark(layer_, held_->fd(), drive_.bytes, drive_.serial);
   HeldDevice held = std::move(*held_);
   held_.reset();

@@ -4,9 +4,6 @@
 
 namespace spillway::hw_backend {
 
-CheckedEngine::CheckedEngine(std::unique_ptr<IoEngine> inner, bool may_read_unwritten)
-    : Decorator(std::move(inner)), may_read_unwritten_(may_read_unwritten) {}
-
 void CheckedEngine::submit(const Transfer& transfer) {
   check_transfer(transfer);
   if (transfer.write) {
@@ -21,8 +18,8 @@ std::vector<Completion> CheckedEngine::wait(std::optional<double> timeout_s) {
     const Transfer transfer = transfers_.take(completion.tag);
     completion.tag = transfer.tag;
     if (transfer.write || completion.error) continue;
-    const SectorTable::Found found = tables_[transfer.target].check(
-        transfer.offset, transfer.memory, transfer.bytes, may_read_unwritten_);
+    const SectorTable::Found found =
+        tables_[transfer.target].check(transfer.offset, transfer.memory, transfer.bytes);
     bytes_checked_ += found.checked;
     if (found.fault.empty()) continue;
     completion.error = std::make_exception_ptr(

@@ -10,8 +10,7 @@ namespace spillway::hw_backend {
 ///           generation expected and what was found: lost, stale, torn or changed
 class CheckedEngine final : public Decorator {
  public:
-  /// may_read_unwritten  sectors that nobody wrote may be read, and hold anything
-  explicit CheckedEngine(std::unique_ptr<IoEngine> inner, bool may_read_unwritten = false);
+  using Decorator::Decorator;
 
   void submit(const Transfer& transfer) override;
   std::vector<Completion> wait(std::optional<double> timeout_s) override;
@@ -23,7 +22,6 @@ class CheckedEngine final : public Decorator {
   IoCounters counters() const override;
 
  private:
-  bool may_read_unwritten_;
   std::map<const Target*, SectorTable> tables_;
   PassedOn transfers_;
   std::uint64_t bytes_checked_ = 0;

@@ -36,6 +36,9 @@ struct Completion {
 /// `wake`.
 ///   Order    none between transfers; two that overlap, one of them writing, must not be in flight
 ///            together. Ranges that merely share a sector may be
+///   Durable  no: a write that has ended is with the drive, perhaps only in its cache. Nothing is
+///            flushed, as what is spilled is of no use after a loss of power; whoever keeps bytes
+///            for longer than a run, as a checkpoint is, calls fdatasync of the target's descriptor
 ///   Returns  every transfer once, by `wait`, unless `cancel_all` dropped it
 class IoEngine {
  public:

@@ -31,14 +31,10 @@ std::string_view setup_remedy(int code) {
 
 }  // namespace
 
-KernelRing::KernelRing(bool sqpoll) : sqpoll_(sqpoll) {
+KernelRing::KernelRing() {
   io_uring_params params{};
   params.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
   params.cq_entries = completions;
-  if (sqpoll) {
-    params.flags |= IORING_SETUP_SQPOLL;
-    params.sq_thread_idle = 1000;
-  }
   const int code = io_uring_queue_init_params(submissions, &ring_, &params);
   if (code < 0) throw io_error("io_uring_setup", -code, "storage engine", setup_remedy(-code));
   if ((params.features & IORING_FEAT_EXT_ARG) == 0) {
@@ -87,7 +83,6 @@ void KernelRing::submit() {
   if (code < 0 && code != -EAGAIN && code != -EBUSY && code != -EINTR) {
     throw io_error("io_uring_enter", -code, "storage engine");
   }
-  if (sqpoll_) io_uring_sqring_wait(&ring_);
 }
 
 KernelRing::Waited KernelRing::wait(std::optional<double> timeout_s) {

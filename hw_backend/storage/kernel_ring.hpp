@@ -32,7 +32,7 @@ class KernelRing {
   enum class Waited { answers, timeout, signal, wake };
 
   /// Throws  DeviceError with the remedy when there is no io_uring to be had
-  explicit KernelRing(bool sqpoll);
+  KernelRing();
   ~KernelRing();
   KernelRing(const KernelRing&) = delete;
 
@@ -59,7 +59,6 @@ class KernelRing {
   void collect();
 
   io_uring ring_{};
-  bool sqpoll_;
   Descriptor wake_;
   bool wake_armed_ = false;
   bool woken_ = false;

@@ -9,9 +9,8 @@ std::unique_ptr<IoEngine> open_engine(const EngineOptions& options) {
   std::unique_ptr<IoEngine> engine = std::make_unique<UringEngine>(options.uring);
   if (options.faults) engine = std::make_unique<FaultyEngine>(std::move(engine), *options.faults);
   engine = std::make_unique<WatchedEngine>(std::move(engine), options.watchdog_s);
-  if (options.checked || options.faults) {
-    engine = std::make_unique<CheckedEngine>(std::move(engine), options.may_read_unwritten);
-  }
+  if (options.checked || options.faults)
+    engine = std::make_unique<CheckedEngine>(std::move(engine));
   return engine;
 }
 

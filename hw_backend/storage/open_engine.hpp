@@ -9,7 +9,6 @@ struct EngineOptions {
   UringOptions uring{};
   double watchdog_s = 60;  ///< without progress for that long, transfers fail
   bool checked = false;    ///< generation and hash of every sector; always on with faults
-  bool may_read_unwritten = false;
   std::optional<FaultPlan> faults{};
 };
 

@@ -82,12 +82,12 @@ void SectorTable::forget(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 SectorTable::Found SectorTable::check(std::uint64_t offset, const std::byte* memory,
-                                      std::uint64_t bytes, bool may_read_unwritten) const {
+                                      std::uint64_t bytes) const {
   Found found;
   for (const Span& span : spans(offset, memory, bytes)) {
     const Record* record = span.index < whole_.size() ? &whole_[span.index] : nullptr;
     if (!record || record->generation == 0) {
-      found.fault = check_pieces(span, may_read_unwritten, found.checked);
+      found.fault = check_pieces(span, found.checked);
     } else if (span.whole()) {
       found.fault = compare(*record, span);
       found.checked += sector;
@@ -97,8 +97,7 @@ SectorTable::Found SectorTable::check(std::uint64_t offset, const std::byte* mem
   return found;
 }
 
-std::string SectorTable::check_pieces(const Span& span, bool may_read_unwritten,
-                                      std::uint64_t& checked) const {
+std::string SectorTable::check_pieces(const Span& span, std::uint64_t& checked) const {
   std::uint32_t written_to = span.from;  // without a gap
   const auto found = pieces_.find(span.index);
   for (const Piece& piece : found == pieces_.end() ? std::vector<Piece>{} : found->second) {
@@ -110,7 +109,7 @@ std::string SectorTable::check_pieces(const Span& span, bool may_read_unwritten,
     std::string fault = compare(piece.record, part);
     if (!fault.empty()) return fault;
   }
-  if (written_to >= span.to || may_read_unwritten) return {};
+  if (written_to >= span.to) return {};
   return fmt::format("at {}: read before anything was written there",
                      span.index * sector + written_to);
 }

@@ -23,8 +23,7 @@ class SectorTable {
 
   void wrote(std::uint64_t offset, const std::byte* memory, std::uint64_t bytes);
   /// Compares; stops at the first fault.
-  Found check(std::uint64_t offset, const std::byte* memory, std::uint64_t bytes,
-              bool may_read_unwritten) const;
+  Found check(std::uint64_t offset, const std::byte* memory, std::uint64_t bytes) const;
   /// [offset, offset + bytes) is as if never written.
   void forget(std::uint64_t offset, std::uint64_t bytes);
 
@@ -56,7 +55,7 @@ class SectorTable {
   static std::string compare(const Record& record, const Span& span);
   /// Takes [from, to) out of the sector's pieces, which lie in order.
   std::vector<Piece>& cut(const Span& span);
-  std::string check_pieces(const Span& span, bool may_read_unwritten, std::uint64_t& checked) const;
+  std::string check_pieces(const Span& span, std::uint64_t& checked) const;
 
   std::vector<Record> whole_;                           ///< by sector; grows as it is written
   std::map<std::uint64_t, std::vector<Piece>> pieces_;  ///< of sectors not written whole

@@ -3,23 +3,31 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spillway::hw_backend {
 
 // DIR/spillway.<16 hexadecimal digits>/ holds LOCK and <name>.data.
 constexpr std::string_view store_prefix = "spillway.";
-constexpr std::string_view lock_name = "LOCK";
+constexpr const char* lock_name = "LOCK";
 constexpr std::string_view file_suffix = ".data";
-/// How LOCK begins; process and boot follow.
+/// How LOCK begins; "process N", "boot ID" and "host NAME" follow, a line each.
 constexpr std::string_view lock_line =
     "spillway store: the next start removes it once no process locks this file\n";
 
 bool is_store_name(std::string_view name);
 
-/// Removes the store `name` in `parent` and all in it, if everything there is ours.
-///   store   open directory
-///   bytes   grows by what its files took
-///   Result  empty, or why it is still there
-std::string remove_store(int parent, const std::string& name, int store, std::uint64_t& bytes);
+/// What the kernel calls this boot of this computer; other computers have other ones.
+std::string boot_id();
+
+/// The names in an open directory, also one that O_PATH opened.
+///   error  receives errno where it cannot be read
+std::vector<std::string> names_in(int directory, int& error);
+
+/// What earlier runs had left in a directory and a start has removed.
+struct Leftovers;
+/// remove_leftovers of an open directory.
+///   shown  its path, for messages
+Leftovers remove_leftovers(int directory, const std::string& shown);
 
 }  // namespace spillway::hw_backend

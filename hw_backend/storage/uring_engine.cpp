@@ -99,7 +99,6 @@ class UringEngine::State {
 
 UringEngine::State::State(UringOptions options)
     : options_(std::move(options)),
-      kernel_(options_.sqpoll),
       queue_(options_.queue_depth, options_.block_size),
       registrations_(kernel_, options_.register_buffers, options_.register_files) {}
 

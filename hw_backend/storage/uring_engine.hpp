@@ -11,7 +11,6 @@ namespace spillway::hw_backend {
 struct UringOptions {
   unsigned queue_depth = 32;            ///< requests in flight per device
   std::uint64_t block_size = 1u << 20;  ///< bytes of a request; a multiple of 4096
-  bool sqpoll = false;                  ///< a kernel thread polls for submissions; it takes a core
   bool register_buffers = true;
   bool register_files = true;
   double cancel_s = 30;     ///< how long `cancel_all` waits for the kernel

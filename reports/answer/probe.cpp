@@ -47,7 +47,8 @@ void to_json(json& out, const Probe& probe) {
          {"bytes_written", probe.bytes_written},
          {"measurements", probe.measurements},
          {"products", probe.products},
-         {"warnings", probe.warnings}};
+         {"warnings", probe.warnings},
+         {"buffered", probe.buffered}};
 }
 
 void from_json(const json& in, Probe& probe) {
@@ -60,6 +61,7 @@ void from_json(const json& in, Probe& probe) {
   read(in, "measurements", probe.measurements);
   read(in, "products", probe.products);
   read(in, "warnings", probe.warnings);
+  read(in, "buffered", probe.buffered);
 }
 
 }  // namespace spillway::answer

@@ -30,6 +30,7 @@ struct Probe {
   std::vector<Measurement> measurements;
   std::vector<Product> products;
   std::vector<std::string> warnings;
+  std::vector<std::string> buffered;  ///< storages measured through the page cache
 };
 
 // Schema spillway/answer/probe/1; as in simulation.hpp.

@@ -179,6 +179,7 @@ void to_json(nlohmann::json& json, const Validation& v) {
                       {"late_s", v.pacing->late_s}};
   for (const auto& [name, books] : v.storage) {
     json["storage"][name]["asked"] = bytes_json(books.asked);
+    json["storage"][name]["direct"] = books.direct;
     json["storage"][name]["disk"] = books.disk ? bytes_json(*books.disk) : nlohmann::json(nullptr);
   }
 }
@@ -191,6 +192,7 @@ void from_json(const nlohmann::json& json, StorageBooks& books) {
     };
   };
   read_part(json, "asked", read_bytes(books.asked));
+  read(json, "direct", books.direct);
   if (json.contains("disk") && json["disk"].is_object())
     read_part(json, "disk", read_bytes(books.disk.emplace()));
 }
@@ -222,7 +224,13 @@ void from_json(const nlohmann::json& json, Validation& v) {
   read(json, "suspects", v.suspects);
   read(json, "synthetic", v.synthetic);
   read(json, "weights_equal", v.weights_equal);
-  read(json, "losses", v.losses);
+  std::vector<nlohmann::json> losses;
+  read(json, "losses", losses);
+  for (const nlohmann::json& loss : losses) {
+    if (!loss.is_null() && !loss.is_number()) complain_of_type("losses", loss);
+    // JSON has no word for what is no number
+    v.losses.push_back(loss.is_null() ? std::nan("") : loss.get<double>());
+  }
   read(json, "pacing", v.pacing);
   read(json, "memory", v.memory);
   read(json, "storage", v.storage);

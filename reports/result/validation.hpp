@@ -27,6 +27,7 @@ struct MemoryBooks {
 struct StorageBooks {
   StorageBytes asked;
   std::optional<StorageBytes> disk;
+  bool direct = true;  ///< past the page cache
 };
 
 /// One scenario on the real server beside its simulation (FORMATS, "validate").

@@ -23,12 +23,6 @@ const fs::path& prefix() {
   return folder;
 }
 
-fs::path plugin_folder() {
-  if (const char* chosen = std::getenv("SPILLWAY_PLUGINS"); chosen != nullptr && *chosen != '\0')
-    return chosen;
-  return prefix() / "lib/spillway";
-}
-
 [[noreturn]] void fail(std::string message, std::string hint) {
   Complaint complaint;
   complaint.message = std::move(message);
@@ -36,12 +30,28 @@ fs::path plugin_folder() {
   throw ScenarioError({std::move(complaint)});
 }
 
+/// The folder that a variable names; "" when it is not set, or the process has more rights than who
+/// started it. One that depends on where that was is refused: there may be somebody else's plugin.
+fs::path folder_in(const char* variable) {
+  const char* const chosen = secure_getenv(variable);
+  if (chosen == nullptr || *chosen == '\0') return {};
+  if (*chosen != '/')
+    fail(std::string(variable) + "=" + chosen + " is no absolute path",
+         "write it from / on, such as $PWD/" + std::string(chosen));
+  return chosen;
+}
+
+fs::path plugin_folder() {
+  const fs::path chosen = folder_in("SPILLWAY_PLUGINS");
+  return chosen.empty() ? prefix() / "lib/spillway" : chosen;
+}
+
 }  // namespace
 
 fs::path data_root() {
-  if (const char* chosen = std::getenv("SPILLWAY_DATA"); chosen != nullptr && *chosen != '\0') {
+  if (const fs::path chosen = folder_in("SPILLWAY_DATA"); !chosen.empty()) {
     if (holds_data(chosen)) return chosen;
-    fail("SPILLWAY_DATA=" + std::string(chosen) + " has no folder models/library",
+    fail("SPILLWAY_DATA=" + chosen.string() + " has no folder models/library",
          "unset it, or name the folder that holds models/ and scenarios/");
   }
   const fs::path installed = prefix() / "share/spillway";

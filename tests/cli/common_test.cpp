@@ -3,13 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 namespace spillway::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 int run(std::vector<const char*> words) {
   words.insert(words.begin(), "spillway");
@@ -59,43 +54,6 @@ TEST(AddSet, TakesOneValueEachAndLeavesTheRest) {
   app.parse(static_cast<int>(words.size()), words.data());
   EXPECT_EQ(overrides, (std::vector<std::string>{"a=1", "b=2"}));
   EXPECT_EQ(files, (std::vector<std::string>{"x.json", "y.json"}));
-}
-
-TEST(WriteFile, ReplacesAFileWholeAndLeavesNothingBesideIt) {
-  const fs::path folder = fs::path(testing::TempDir()) / "spillway_write_file";
-  fs::remove_all(folder);
-  fs::create_directory(folder);
-  const std::string file = (folder / "a.txt").string();
-  write_file(file, "a longer text\n");
-  write_file(file, "short\n");
-  EXPECT_EQ(fs::file_size(file), 6u);
-  EXPECT_THROW(write_file((folder / "gone" / "a.txt").string(), "x"), description::ScenarioError);
-  EXPECT_THROW(write_file(folder.string(), "x"), description::ScenarioError);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
-  fs::remove_all(folder);
-}
-
-std::string why_not_writable(const fs::path& path) {
-  try {
-    require_writable("--out", path.string());
-  } catch (const description::ScenarioError& error) {
-    EXPECT_EQ(error.complaints().front().path, "--out");
-    return error.what();
-  }
-  return "";
-}
-
-TEST(RequireWritable, RefusesFoldersAndWhatCannotBeReached) {
-  const fs::path folder = fs::temp_directory_path() / "spillway_require_writable";
-  fs::create_directory(folder);
-  std::ofstream(folder / "old.json") << "old";
-  fs::create_symlink("loop", folder / "loop");  // whose status is an error, also for root
-  EXPECT_EQ(why_not_writable(folder / "new.json"), "");
-  EXPECT_EQ(why_not_writable(folder / "old.json"), "");
-  EXPECT_EQ(why_not_writable("/dev/null"), "");
-  for (const fs::path& path : {folder, folder / "loop", folder / "missing/new.json"})
-    EXPECT_NE(why_not_writable(path).find("cannot be written"), std::string::npos) << path;
-  fs::remove_all(folder);
 }
 
 }  // namespace

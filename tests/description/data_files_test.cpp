@@ -53,6 +53,18 @@ TEST(DataRoot, RefusesAFolderWithoutData) {
   }
 }
 
+TEST(Variables, NameAFolderFromTheRootOn) {
+  for (const char* variable : {"SPILLWAY_DATA", "SPILLWAY_PLUGINS"}) {
+    const Variable chosen(variable, "here");
+    try {
+      variable == std::string("SPILLWAY_DATA") ? data_root() : plugin_file("sim");
+      ADD_FAILURE() << variable << " was taken";
+    } catch (const ScenarioError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("=here is no absolute path"));
+    }
+  }
+}
+
 TEST(PluginFile, LiesBesideTheProgram) {
   const Variable unset("SPILLWAY_PLUGINS", "");
   EXPECT_EQ(plugin_file("sim"), prefix() / "lib/spillway/spillway_sim.so");

@@ -26,11 +26,12 @@ class CudaServer : public Server {
   }
   /// Eight tokens: its kernels are threads of the processor.
   Ended run(const std::string& arguments) const {
-    return shell(place(),
-                 "SPILLWAY_PLUGINS=plugins spillway validate --profile server.json --on a --json "
-                 "--set training.micro_batch=1 --set training.sequence=8 "
-                 "--set 'strategy.gradients.reduce_bucket=1e6 params' " +
-                     arguments);
+    return shell(
+        place(),
+        "SPILLWAY_PLUGINS=$PWD/plugins spillway validate --profile server.json --on a --json "
+        "--set training.micro_batch=1 --set training.sequence=8 "
+        "--set 'strategy.gradients.reduce_bucket=1e6 params' " +
+            arguments);
   }
 
  private:

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace spillway::result::validation_test {
 namespace {
 
@@ -159,6 +161,22 @@ TEST(ValidationJson, ComesBackAsItWasAndReadsWhatAnOlderReleaseWrote) {
     EXPECT_THAT(to_string(error.complaints().front()),
                 HasSubstr("this is validation version 2; this program reads 1"));
   }
+}
+
+TEST(ValidationJson, KeepsThatALossWasNoNumberAndThatAStorageWasBuffered) {
+  Validation v = sample();
+  v.losses = {2.5, std::nan("")};
+  v.storage["nvme"].direct = false;
+  const nlohmann::json json = nlohmann::json::parse(nlohmann::json(v).dump());
+  EXPECT_EQ(json["storage"]["nvme"]["direct"], false);
+  const auto read = json.get<Validation>();
+  ASSERT_EQ(read.losses.size(), 2u);
+  EXPECT_EQ(read.losses[0], 2.5);
+  EXPECT_TRUE(std::isnan(read.losses[1]));
+  EXPECT_FALSE(read.storage.at("nvme").direct);
+  nlohmann::json wrong = json;
+  wrong["losses"][0] = "low";
+  EXPECT_THROW((void)wrong.get<Validation>(), description::ScenarioError);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
 #include <cerrno>
+#include <csignal>
 
 #include "hw_backend/raw_device/raw_device.hpp"
 #include "scenarios/description/errors.hpp"
@@ -92,6 +94,48 @@ TEST_F(RawGateTest, KnowsItsOwnLeavingsInTheNextRun) {
   // The mark is of this disk alone: copied onto another, it allows nothing.
   system.set("sdb", "device/serial", "S2");
   EXPECT_THAT(complaints(system, disk, "S2"), ElementsAre(HasSubstr("holds data at byte 0")));
+}
+
+// A database or an encrypted volume that leaves the last MiB alone has no signature either.
+TEST_F(RawGateTest, ExcusesOnlyWhatARunLeftWhenItEnded) {
+  {
+    RawGate gate(system, disk, "S1");
+    gate.statement({});
+    const RawDevice device = std::move(gate).open("S1");
+    device.write(0, std::vector<std::byte>(4096, std::byte(0x5A)));
+  }
+  EXPECT_TRUE(RawGate(system, disk, "S1").drive().ours);
+  system.put("sdb", 100, 'x');  // another program's byte
+  EXPECT_THAT(complaints(system, disk), ElementsAre(HasSubstr("holds data at byte 0")));
+  system.put("sdb", 100, 0x5A);
+  EXPECT_TRUE(RawGate(system, disk, "S1").drive().ours);
+}
+
+// What a killed run left cannot be told from what came after it: its mark stays open.
+TEST_F(RawGateTest, ExcusesEverythingAfterARunThatWasKilled) {
+  const pid_t child = fork();
+  if (child == 0) {
+    RawGate gate(system, disk, "S1");
+    gate.statement({});
+    const RawDevice device = std::move(gate).open("S1");
+    device.write(0, std::vector<std::byte>(4096, std::byte(0x5A)));
+    raise(SIGKILL);
+  }
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(RawGate(system, disk, "S1").drive().ours);
+}
+
+TEST_F(RawGateTest, LooksAgainAfterTheSerialNumberWasTyped) {
+  RawGate gate(system, disk, "S1");
+  gate.statement({});
+  system.put("sdb", 4096, 'x');  // dd, which asks the kernel for no claim
+  EXPECT_THROW(std::move(gate).open("S1"), ScenarioError);
+  system.put("sdb", 4096, 0);
+  EXPECT_FALSE(RawGate(system, disk, "S1").drive().ours);
+  RawGate mounted(system, disk, "S1");
+  mounted.statement({});
+  system.mount("8:16", "/data", "/dev/sdb");
+  EXPECT_THROW(std::move(mounted).open("S1"), ScenarioError);
 }
 
 TEST_F(RawGateTest, RefusesWhatIsNoWholeDisk) {

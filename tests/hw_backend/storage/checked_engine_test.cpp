@@ -84,8 +84,6 @@ TEST_F(CheckedEngineTest, RefusesToReadWhatNobodyWrote) {
   ASSERT_EQ(write(1), "");
   engine_->forget(file_->target(), 4096, 4096);
   EXPECT_THAT(read(), HasSubstr("at 4096: read before anything was written there"));
-  const auto lenient = open_engine({.checked = true, .may_read_unwritten = true});
-  EXPECT_EQ(move(*lenient, {&file_->target(), false, 0, into_.data(), bytes, nullptr}), "");
 }
 
 TEST_F(CheckedEngineTest, GivesTagsBackAsTheyCame) {

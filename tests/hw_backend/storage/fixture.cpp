@@ -124,7 +124,7 @@ bool may_mount() {
 bool mount_tmpfs(const std::filesystem::path& where, std::uint64_t bytes, bool read_only) {
   if (!may_mount()) return false;
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
-  const std::string size = fmt::format("size={},mode=0777", bytes);
+  const std::string size = fmt::format("size={},mode=1777", bytes);
   return mount("tmpfs", where.c_str(), "tmpfs", read_only ? MS_RDONLY : 0, size.c_str()) == 0;
 }
 

@@ -45,25 +45,21 @@ class UringEngineTest : public testing::Test {
 };
 
 TEST_F(UringEngineTest, ReadsBackWhatItWroteByEveryWayOfAsking) {
-  for (const bool sqpoll : {false, true}) {
-    for (const bool registered : {false, true}) {
-      UringEngine engine({.block_size = 65536,
-                          .sqpoll = sqpoll,
-                          .register_buffers = registered,
-                          .register_files = registered});
-      engine.register_memory(memory_.data(), memory_.size());
-      engine.attach(file_->target());
-      EXPECT_EQ(file_->target().registered >= 0, registered);
-      write_all(engine);
-      const std::vector<std::byte> wrote(memory_.begin(), memory_.end());
-      EXPECT_EQ(contents(file_->path()), wrote);
-      std::fill(memory_.begin(), memory_.end(), std::byte{0});
-      EXPECT_EQ(move(engine, transfer(false, 0, 4 * mib)), "");
-      EXPECT_TRUE(std::equal(wrote.begin(), wrote.end(), memory_.begin()));
-      EXPECT_TRUE(engine.notes().empty()) << engine.notes().front();
-      engine.detach(file_->target());
-      engine.unregister_memory(memory_.data());
-    }
+  for (const bool registered : {false, true}) {
+    UringEngine engine(
+        {.block_size = 65536, .register_buffers = registered, .register_files = registered});
+    engine.register_memory(memory_.data(), memory_.size());
+    engine.attach(file_->target());
+    EXPECT_EQ(file_->target().registered >= 0, registered);
+    write_all(engine);
+    const std::vector<std::byte> wrote(memory_.begin(), memory_.end());
+    EXPECT_EQ(contents(file_->path()), wrote);
+    std::fill(memory_.begin(), memory_.end(), std::byte{0});
+    EXPECT_EQ(move(engine, transfer(false, 0, 4 * mib)), "");
+    EXPECT_TRUE(std::equal(wrote.begin(), wrote.end(), memory_.begin()));
+    EXPECT_TRUE(engine.notes().empty()) << engine.notes().front();
+    engine.detach(file_->target());
+    engine.unregister_memory(memory_.data());
   }
 }
 
