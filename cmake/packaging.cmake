@@ -1,8 +1,15 @@
 # Debian packages, one for each component of installation.cmake:
 #   cpack --config build/release/CPackConfig.cmake
+set(maintainer "The spillway authors <spillway@localhost>")
+if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL}) # as Debian's own tools ask
+  set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
+set(SPILLWAY_MAINTAINER
+    "${maintainer}"
+    CACHE STRING "Who builds the packages and answers for them: Name <address>")
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME spillway)
-set(CPACK_PACKAGE_CONTACT "The spillway authors <spillway@localhost>")
+set(CPACK_PACKAGE_CONTACT "${SPILLWAY_MAINTAINER}")
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)

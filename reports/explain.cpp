@@ -135,7 +135,7 @@ class MemoryTree {
     for (std::size_t i = shown; i < lines.size(); ++i)
       rest += lines[i].bytes(), rounding += lines[i].rounding();
     if (shown < lines.size())
-      table_.rows.push_back({fmt::format("  {} smaller lines", lines.size() - shown),
+      table_.rows.push_back({filled("  {} smaller lines", {view::count(lines.size() - shown)}),
                              tier_number(tier_, rest), share_of(rest, peak_.total),
                              plus(tier_, rounding)});
   }
@@ -200,9 +200,7 @@ view::Cell seconds_of(double busy, double phase) {
   constexpr double nothing = 1e-9;
   if (busy < nothing) return "-";
   if (phase <= 0) return view::seconds(busy);
-  const double percent = 100 * busy / phase;
-  return Text(view::seconds(busy)) +
-         fmt::format(" ({} %)", percent < 0.5 ? "<1" : fmt::format("{:.0f}", percent));
+  return filled("{} ({})", {view::seconds(busy), view::number(busy / phase, view::Quantity::part)});
 }
 
 void add_time(Document& document, const Result& r) {

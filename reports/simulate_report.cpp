@@ -47,7 +47,8 @@ Text biggest_buffers(const std::string& tier, const PeakBytes& peak) {
     text += (i ? ", " : "") + Text(buffers[i].first + view::no_break_space) +
             tier_number(tier, buffers[i].second);
   if (buffers.size() > buffers_named)
-    text += ", " + view::unbroken(fmt::format("{} more", buffers.size() - buffers_named));
+    text +=
+        ", " + Text(view::count(buffers.size() - buffers_named)) + view::no_break_space + "more";
   return text;
 }
 

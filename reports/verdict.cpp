@@ -54,8 +54,9 @@ Text why_not(const Result& r) {
     text += (&need == &shortages.front() ? Text() : Text("; ")) + needs(need);
   if (!shortages.empty()) return text + ".";
   const std::string where = why.storage.empty() ? tier_name(why.tier) : why.storage;
-  return text + where + " has no room for " + why.purpose + " of rank " + std::to_string(why.rank) +
-         " in " + why.phase + ", at first " + missing(why) + ".";
+  return text + where + " has no room for " + why.purpose + " of rank " +
+         view::plain(static_cast<double>(why.rank)) + " in " + why.phase + ", at first " +
+         missing(why) + ".";
 }
 
 /// The request that failed first.
@@ -65,8 +66,8 @@ Text first_refused(const Result& r) {
   const view::Number free = tier_number(why.tier, why.free_bytes);
   if (!result::shortages_of(r).empty())
     return "The first that finds no room is " + Text(why.purpose) + " of rank " +
-           std::to_string(why.rank) + " in " + why.phase + ", " + missing(why) + ": it asks for " +
-           asked + " where " + free + " are free.";
+           view::plain(static_cast<double>(why.rank)) + " in " + why.phase + ", " + missing(why) +
+           ": it asks for " + asked + " where " + free + " are free.";
   Text text = "It asks for " + Text(asked);
   if (const std::uint64_t block = rounded_up(why); block > 0)
     text += " and takes " + Text(tier_number(why.tier, block));

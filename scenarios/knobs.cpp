@@ -55,13 +55,16 @@ std::string number_words(const json& node, const char* noun) {
   return text;
 }
 
+/// Whether a schema's "type" is `type`, or has it among others.
+bool is_of(const json& types, const char* type) {
+  return types == type ||
+         (types.is_array() && std::find(types.begin(), types.end(), type) != types.end());
+}
+
 /// What a value may be, as the schema says it.
 std::string values_of(const json& node) {
   const json types = node.value("type", json());
-  const auto is = [&](const char* type) {
-    return types == type ||
-           (types.is_array() && std::find(types.begin(), types.end(), type) != types.end());
-  };
+  const auto is = [&](const char* type) { return is_of(types, type); };
   std::vector<std::string> all;
   if (is("boolean")) all = {"true", "false"};
   if (is("integer")) all.push_back(number_words(node, "a whole number"));
@@ -82,6 +85,16 @@ std::string values_of(const json& node) {
   if (is("object")) all.emplace_back("an object");
   for (const std::string& word : texts(node.value("x-words", json::array()))) all.push_back(word);
   return listed(all);
+}
+
+/// The words that a value may be.
+std::vector<std::string> choices_of(const json& node) {
+  std::vector<std::string> all;
+  if (const json types = node.value("type", json()); is_of(types, "boolean"))
+    all = {"true", "false"};
+  for (const char* key : {"enum", "x-words"})
+    for (const std::string& word : texts(node.value(key, json::array()))) all.push_back(word);
+  return all;
 }
 
 /// Walks the schemas; each leaf is a knob.
@@ -128,6 +141,8 @@ class Collector {
     json bounded = node;
     if (const auto most = largest_count(path)) bounded["maximum"] = *most;
     knob.values = values_of(bounded);
+    knob.choices = choices_of(node);
+    knob.only_choices = !knob.choices.empty() && !node.contains("x-words");
     knob.deepspeed = words.value("deepspeed", "");
     knob.systems = words.value("systems", "");
     knob.required = required;

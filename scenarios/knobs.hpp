@@ -10,11 +10,13 @@ namespace spillway::scenarios {
 
 /// One value of a scenario or a machine that a person may set.
 struct Knob {
-  std::string path;       ///< "strategy.weights.home"; "machine.storage.NAME.read"
-  std::string words;      ///< what it means
-  std::string values;     ///< "gpu, host or ssd"; "a size such as \"24 GiB\", or auto"
-  std::string deepspeed;  ///< the key of its configuration; "" where it has none
-  std::string systems;    ///< who reads it; "": every system that has use for it
+  std::string path;                  ///< "strategy.weights.home"; "machine.storage.NAME.read"
+  std::string words;                 ///< what it means
+  std::string values;                ///< "gpu, host or ssd"; "a size such as \"24 GiB\", or auto"
+  std::vector<std::string> choices;  ///< the words among them: gpu, host, ssd; true, false; auto
+  bool only_choices = false;         ///< nothing else may be said
+  std::string deepspeed;             ///< the key of its configuration; "" where it has none
+  std::string systems;               ///< who reads it; "": every system that has use for it
   bool required = false;
   /// Default -> systems that have it; one entry without systems where it is everybody's.
   std::vector<std::pair<std::string, std::vector<std::string>>> defaults;

@@ -10,7 +10,9 @@
 #include <QStyleFactory>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 
 namespace spillway::gui {
 
@@ -18,9 +20,21 @@ namespace {
 
 constexpr int longest_wait_ms = 90'000;
 
-/// What Qt says of a platform without windows is of no use to anybody.
+constexpr int device_is_missing = 3;  // as the exit codes of spillway are
+
+/// What Qt says of a platform without windows is of no use to anybody. Where it finds no display it
+/// would abort, and advise to install it anew.
 void without_platform_chatter(QtMsgType kind, const QMessageLogContext&, const QString& text) {
-  if (text.contains("propagateSizeHints") || text.contains("XDG_RUNTIME_DIR")) return;
+  for (const char* chatter : {"propagateSizeHints", "XDG_RUNTIME_DIR", "connect to display",
+                              "Could not load the Qt platform plugin"})
+    if (text.contains(chatter)) return;
+  if (kind == QtFatalMsg && text.contains("no Qt platform plugin could be initialized")) {
+    std::fprintf(stderr,
+                 "spillway-gui: there is no display to open a window on. With --page NAME "
+                 "--screenshot FILE it makes a picture without one, \"spillway report\" a page "
+                 "for a browser; over ssh, -X brings the display.\n");
+    std::_Exit(device_is_missing);
+  }
   if (kind != QtDebugMsg) std::fprintf(stderr, "spillway-gui: %s\n", qUtf8Printable(text));
 }
 
@@ -72,9 +86,33 @@ void set_style(const QString& theme) {
 
 struct Options {
   QString page, picture, theme;
-  QSize size;
+  QSize size;  ///< invalid: as it comes
   QStringList files;
 };
+
+/// "1280x860"; nothing for what is no size of a window.
+std::optional<QSize> size_in(const QString& text) {
+  constexpr int most = 16'384;  // what a picture of it can be
+  const QStringList sides = text.split('x');
+  if (sides.size() != 2) return std::nullopt;
+  const QSize size(sides[0].toInt(), sides[1].toInt());
+  const bool possible =
+      size.width() > 0 && size.height() > 0 && size.width() <= most && size.height() <= most;
+  return possible ? std::optional(size) : std::nullopt;
+}
+
+/// What is wrong with the options; "" for nothing.
+QString complaint_about(const Options& options, const QString& size) {
+  QStringList names;
+  for (const PageEntry& entry : pages()) names << entry.name;
+  if (!options.page.isEmpty() && !names.contains(options.page))
+    return QString("no page \"%1\"; known: %2").arg(options.page, page_names());
+  if (!QStringList({"", "light", "dark"}).contains(options.theme))
+    return QString("no theme \"%1\"; known: light, dark").arg(options.theme);
+  if (!size.isEmpty() && !size_in(size))
+    return QString("\"%1\" is no size of a window; write 1280x860").arg(size);
+  return {};
+}
 
 int take_picture(Window& window, Session& session, const Options& options) {
   QString refusal;
@@ -117,13 +155,13 @@ int run(int argc, char** argv) {
                   parser.value("theme"),
                   {},
                   parser.positionalArguments()};
+  if (const QString wrong = complaint_about(options, parser.value("size")); !wrong.isEmpty())
+    return refuse(wrong);
+  if (const auto size = size_in(parser.value("size"))) options.size = *size;
   set_style(options.theme);
   Session session;
   Window window(session);
-  if (!options.page.isEmpty() && !window.page_named(options.page))
-    return refuse(QString("no page \"%1\"; known: %2").arg(options.page, page_names()));
-  if (const QStringList size = parser.value("size").split('x'); size.size() == 2)
-    window.resize(size[0].toInt(), size[1].toInt());
+  if (options.size.isValid()) window.resize(options.size);
   if (!options.files.isEmpty())
     session.open(options.files);
   else

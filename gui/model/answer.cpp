@@ -1,5 +1,6 @@
 #include "gui/model/answer.hpp"
 
+#include "reports/answer/bound.hpp"
 #include "reports/fit_report.hpp"
 #include "reports/human.hpp"
 #include "reports/remedy_report.hpp"
@@ -18,6 +19,7 @@ namespace {
 void fail(Answer& answer, std::string why) {
   answer.state = Answer::State::failed;
   answer.result.reset();
+  answer.stale = false;
   answer.failure = std::move(why);
 }
 
@@ -137,32 +139,25 @@ Answer answer_of_simulation(const json& given) {
 }
 
 bool take_bound(const json& line, Answer& answer) {
-  const auto bound = line.find("bound");
-  if (bound == line.end() || !bound->is_object() || !answer.result) return false;
-  bool known = true;
-  std::string too_small;
-  std::optional<double> step_s, tokens_per_s, price_usd;
+  if (!line.contains("bound") || !answer.result) return false;
+  answer::Bound bound;
   try {
-    read(*bound, "known", known);
-    read(*bound, "too_small", too_small);
-    read(*bound, "step_time_s", step_s);
-    read(*bound, "tokens_per_s", tokens_per_s);
-    read(*bound, "price_usd", price_usd);
-  } catch (const description::ScenarioError&) {
-    return false;  // the events, which come after it, are the answer
+    bound = line["bound"].get<answer::Bound>();
+  } catch (const std::exception&) {  // ScenarioError, of another version, and JSON's own
+    return false;                    // the events, which come after it, are the answer
   }
-  const bool says_time = step_s && *step_s > 0;
-  if (!known || (too_small.empty() && !says_time)) return false;
-  answer.too_small = too_small;
+  const bool says_time = bound.step_time_s > 0;
+  if (!bound.known || (bound.too_small.empty() && !says_time)) return false;
+  answer.too_small = bound.too_small;
   result::Result& result = *answer.result;
   if (says_time) {
     const double tokens = result.tokens_per_s * result.step_time_s;
-    result.step_time_s = *step_s;
-    result.tokens_per_s = tokens_per_s.value_or(tokens / *step_s);
+    result.step_time_s = bound.step_time_s;
+    result.tokens_per_s = bound.tokens_per_s.value_or(tokens / bound.step_time_s);
     if (result.run && result.tokens_per_s > 0)
       result.run->days = result.run->tokens / result.tokens_per_s / 86400;
   }
-  if (price_usd) result.price_usd = price_usd;
+  if (bound.price_usd) result.price_usd = bound.price_usd;
   result.range.clear();
   answer.state = Answer::State::bound;
   answer.stale = true;

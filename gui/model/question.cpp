@@ -1,5 +1,6 @@
 #include "gui/model/question.hpp"
 
+#include "gui/model/setting_field.hpp"
 #include "reports/remedy_report.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document.hpp"
@@ -176,6 +177,7 @@ std::vector<std::string> fit_arguments(const Question& question, const std::stri
   }
   add("--context", std::to_string(question.sequence));
   if (question.tokens > 0) add("--tokens", fmt::format("{:.0f}", question.tokens));
+  for (const std::string& said : said_beside_fields(question)) add("--set", said);
   return words;
 }
 

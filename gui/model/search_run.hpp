@@ -6,10 +6,13 @@ namespace spillway::gui {
 
 /// Which space to search, and where its points are kept.
 struct SearchRequest {
-  QString space;     ///< a file, or the name of one that ships
-  QString database;  ///< a file
-  int jobs = 0;      ///< simulations at a time; 0: one for each core
-  QString budget;    ///< time for all of it: "10min"; "": as long as it takes
+  QString space;       ///< a file, or the name of one that ships
+  QString database;    ///< a file
+  int jobs = 0;        ///< simulations at a time; 0: one for each core
+  QString budget;      ///< time for all of it: "10min"; "": as long as it takes
+  QString kind = {};   ///< sobol or nsga2; "": every point
+  int samples = 0;     ///< points that those two look at; 0: as many as the program takes
+  QString hosts = {};  ///< "a,b": by mpirun; "slurm": all nodes of this job; "": this machine
 };
 
 /// Arguments of the program for it, "explore" first.

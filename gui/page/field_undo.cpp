@@ -11,7 +11,10 @@ namespace spillway::gui {
 FieldUndo::FieldUndo(QUndoStack& stack, QObject* parent) : QObject(parent), stack_(stack) {}
 
 void FieldUndo::watch(QLineEdit* line) {
-  fields_.push_back({line});
+  fields_.push_back({line, line->text()});
+  connect(line, &QObject::destroyed, this, [this, line] {
+    std::erase_if(fields_, [line](const Field& field) { return field.line == line; });
+  });
   line->installEventFilter(this);
   if (line->focusProxy()) line->focusProxy()->installEventFilter(this);  // that gets the keys
   if (line->completer()) line->completer()->popup()->installEventFilter(this);
@@ -19,6 +22,11 @@ void FieldUndo::watch(QLineEdit* line) {
 
 void FieldUndo::take() {
   for (Field& field : fields_) field.taken = field.line->text();
+}
+
+void FieldUndo::take(const QLineEdit* line) {
+  for (Field& field : fields_)
+    if (field.line == line) field.taken = line->text();
 }
 
 FieldUndo::Field* FieldUndo::field_of(const QObject* watched) {

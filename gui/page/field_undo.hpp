@@ -15,10 +15,13 @@ class FieldUndo : public QObject {
  public:
   explicit FieldUndo(QUndoStack& stack, QObject* parent = nullptr);
 
-  /// Watches that line, alone or in a combo box or a number field, and the list below it.
+  /// Watches that line, alone or in a combo box or a number field, and the list below it, as long
+  /// as it is there.
   void watch(QLineEdit* line);
   /// All fields show the question: what they say now is taken.
   void take();
+  /// That one does.
+  void take(const QLineEdit* line);
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;

@@ -103,7 +103,11 @@ QuestionForm::QuestionForm(Session& session, QWidget* parent)
   add_model(section(rows, "Model"));
   add_box(section(rows, "Box"));
   add_training(section(rows, "Training"));
+  more_training_ = new SettingRows(session, undo_, SettingKind::training, "M&ore of the training");
+  rows->addWidget(more_training_);
   add_system(section(rows, "Way to train"));
+  parts_ = new SettingRows(session, undo_, SettingKind::parts, "Pa&rts of the system");
+  rows->addWidget(parts_);
   rows->addStretch(1);
   setWidget(inside);
   setFixedWidth(inside->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width());
@@ -394,6 +398,8 @@ void QuestionForm::add_system(QGridLayout* form) {
 }
 
 void QuestionForm::show_chosen() {
+  more_training_->load();
+  parts_->load();
   if (!session_.question().searches() || !session_.answer().result) return;
   const Question chosen = question_of(session_.answer().result->scenario);
   for (const char* field : {"micro_batch", "accumulation"}) {
@@ -458,6 +464,8 @@ void QuestionForm::load() {
   const QSignalBlocker quiet(tokens_);
   if (tokens_->text() != count_text(q.tokens)) tokens_->setText(count_text(q.tokens));
   choose(system_, q.searches() ? QString(best_way) : qt(q.system));
+  more_training_->load();
+  parts_->load();
   undo_.take();
   loading_ = false;
 }

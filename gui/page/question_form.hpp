@@ -5,6 +5,7 @@
 #include "gui/model/session.hpp"
 #include "gui/page/field_undo.hpp"
 #include "gui/page/fields.hpp"
+#include "gui/page/setting_rows.hpp"
 #include "gui/page/step_slider.hpp"
 
 #include <QLineEdit>
@@ -15,7 +16,8 @@
 
 namespace spillway::gui {
 
-/// The fields of the question: model, box, training, system. Each change is one step of undo.
+/// The fields of the question: model, box, training, system and its parts. Each change is one step
+/// of undo.
 /// Beside a slider stands where the verdict flips.
 class QuestionForm : public QScrollArea {
   Q_OBJECT
@@ -77,6 +79,7 @@ class QuestionForm : public QScrollArea {
   std::map<std::string, Dragged> dragged_;
   QLineEdit* tokens_;
   QLabel* box_words_;
+  SettingRows *more_training_, *parts_;
   std::vector<QWidget*> of_parts_;  ///< shown where the box is made of parts
 };
 

@@ -76,6 +76,29 @@ QWidget* SearchForm::what() {
   return whole;
 }
 
+void SearchForm::add_kinds(QHBoxLayout* row) {
+  kind_ = new QComboBox;
+  kind_->setAccessibleName("Kind of search");
+  kind_->addItem("every point", "");
+  kind_->addItem("a spread", "sobol");
+  kind_->addItem("genetic", "nsga2");
+  kind_->setToolTip(
+      "Every point, coarse first; a spread of points (Sobol); a genetic search (NSGA-II)");
+  samples_ = new QSpinBox;
+  samples_->setRange(0, 10'000'000);
+  samples_->setSingleStep(100);
+  samples_->setSpecialValueText("default");
+  samples_->setAccessibleName("Points to look at");
+  samples_->setEnabled(false);
+  samples_->findChild<QLineEdit*>()->setAccessibleName(samples_->accessibleName());
+  row->addWidget(label_of("&Kind", kind_));
+  row->addWidget(kind_);
+  row->addWidget(label_of("Poi&nts", samples_));
+  row->addWidget(samples_);
+  connect(kind_, &QComboBox::currentIndexChanged, this,
+          [this](int at) { samples_->setEnabled(at > 0); });
+}
+
 QWidget* SearchForm::how() {
   auto* whole = new QWidget;
   auto* row = row_in(whole);
@@ -88,15 +111,23 @@ QWidget* SearchForm::how() {
   budget_->setAccessibleName("Time limit");
   budget_->setPlaceholderText("none; 10min");
   budget_->setMaximumWidth(120);
+  hosts_ = new QLineEdit;
+  hosts_->setAccessibleName("Hosts");
+  hosts_->setPlaceholderText("this machine");
+  hosts_->setToolTip(
+      "Names of machines, with commas between them: mpirun starts workers there; slurm: all nodes "
+      "of the Slurm job that this window is in");
   search_ = new QPushButton("&Search ...");
   search_->setToolTip("Says first what it will write, and where");
   resume_ = new QPushButton("&Resume");
   resume_->setToolTip("The same command goes on where it stopped");
+  add_kinds(row);
   row->addWidget(label_of("&Jobs", jobs_));
   row->addWidget(jobs_);
   row->addWidget(label_of("Time &limit", budget_));
   row->addWidget(budget_);
-  row->addStretch(1);
+  row->addWidget(label_of("Hos&ts", hosts_));
+  row->addWidget(hosts_, 1);
   row->addWidget(resume_);
   row->addWidget(search_);
   connect(search_, &QPushButton::clicked, this, [this] {
@@ -132,8 +163,9 @@ void SearchForm::propose_database() {
 }
 
 SearchRequest SearchForm::request() const {
-  return {space_->currentText().trimmed(), database_->text().trimmed(), jobs_->value(),
-          budget_->text().trimmed()};
+  return {space_->currentText().trimmed(), database_->text().trimmed(),     jobs_->value(),
+          budget_->text().trimmed(),       kind_->currentData().toString(), samples_->value(),
+          hosts_->text().trimmed()};
 }
 
 void SearchForm::show_database(const QString& file, const QString& space, bool finished) {

@@ -4,6 +4,7 @@
 #include "gui/page/run_card.hpp"
 
 #include <QComboBox>
+#include <QHBoxLayout>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
@@ -32,15 +33,16 @@ class SearchForm : public QWidget {
  private:
   QWidget* what();
   QWidget* how();
+  void add_kinds(QHBoxLayout* row);
   void choose_space();
   void choose_database();
   void propose_database();
   void refresh();
 
   SearchRun run_;
-  QComboBox* space_;
-  QLineEdit *database_, *budget_;
-  QSpinBox* jobs_;
+  QComboBox *space_, *kind_;
+  QLineEdit *database_, *budget_, *hosts_;
+  QSpinBox *jobs_, *samples_;
   QPushButton *search_, *resume_;
   RunCard* card_;
   QString proposed_;

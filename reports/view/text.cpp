@@ -18,10 +18,10 @@ constexpr double exact_whole = 9007199254740992;  // 2^53: beyond it a double le
 
 // In the order of Quantity.
 constexpr std::string_view quantities[] = {
-    "number",   "plain",     "few",   "ratio",  "effect",     "difference", "figure",
-    "billions", "trillions", "count", "memory", "bytes",      "rate",       "seconds",
-    "days",     "years",     "share", "change", "gain",       "deviation",  "error",
-    "dollars",  "money",     "cents", "factor", "tokens_rate"};
+    "number",   "plain",     "few",   "ratio",  "effect", "difference", "figure",
+    "billions", "trillions", "count", "memory", "bytes",  "rate",       "seconds",
+    "days",     "years",     "share", "part",   "change", "gain",       "deviation",
+    "error",    "dollars",   "money", "cents",  "factor", "tokens_rate"};
 static_assert(std::size(quantities) == static_cast<std::size_t>(Quantity::tokens_rate) + 1);
 
 }  // namespace
@@ -83,6 +83,8 @@ std::string rare_words(const Number& n) {
       return human_number(n.value / 1e9) + " G" + n.unit;
     case Quantity::trillions:
       return human_number(n.value / 1e12) + " T" + n.unit;
+    case Quantity::part:
+      return n.value < 0.005 ? "<1 %" : fmt::format("{:.0f} %", 100 * n.value);
     case Quantity::gain:
       return fmt::format("{:+.0f} %", 100 * n.value);
     case Quantity::deviation:

@@ -27,6 +27,7 @@ enum class Quantity : unsigned char {
   days,        ///< said as seconds are
   years,       ///< said in days and hours where that is shorter
   share,       ///< of 1, said in percent
+  part,        ///< of 1, said in whole percent, "<1 %" of less than half of one
   change,      ///< of 1, said in percent with its sign
   gain,        ///< the same, in whole percent
   deviation,   ///< of 1, said in percent with two digits after the point

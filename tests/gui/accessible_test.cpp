@@ -57,6 +57,11 @@ TEST_F(Accessible, EveryFieldChartAndTextOfEveryPageHasItsWords) {
   }
 }
 
+TEST_F(Accessible, ThePartsOfTheSystemHaveTheirWords) {
+  unfold();
+  EXPECT_EQ(silent(&window_).join("\n").toStdString(), "");
+}
+
 TEST_F(Accessible, EveryActionHasANameAndAHint) {
   for (const QAction* menu : window_.menuBar()->actions()) EXPECT_FALSE(menu->text().isEmpty());
   for (const QAction* action : window_.all_actions()) {

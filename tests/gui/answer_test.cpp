@@ -1,4 +1,5 @@
 #include "gui/model/answer.hpp"
+#include "reports/answer/bound.hpp"
 #include "scenarios/description/complaint_json.hpp"
 
 #include <gtest/gtest.h>
@@ -61,16 +62,44 @@ TEST(Answer, SaysWhatIsWrong) {
   EXPECT_EQ(answer.state, Answer::State::failed);
 }
 
-TEST(Answer, MarksABoundUntilEventsCome) {
+TEST(Answer, ThatFailedIsOfThisQuestion) {
   Answer answer;
-  EXPECT_FALSE(take_bound({{"bound", {{"step_time_s", 1}}}}, answer));  // of what?
   take_answer({{"result", result_of(2)}}, answer);
-  EXPECT_TRUE(take_bound({{"bound", {{"step_time_s", 1.0}}}}, answer));
+  make_stale(answer);
+  EXPECT_TRUE(answer.approximate());
+  take_answer({{"failure", "took too long"}}, answer);
+  EXPECT_FALSE(answer.approximate());
+}
+
+TEST(Answer, MarksABoundUntilEventsCome) {
+  answer::Bound bound;
+  bound.known = true;
+  bound.step_time_s = 1;
+  const json line = {{"bound", bound}};
+  Answer answer;
+  EXPECT_FALSE(take_bound(line, answer));  // of what?
+  take_answer({{"result", result_of(2)}}, answer);
+  EXPECT_TRUE(take_bound(line, answer));
   EXPECT_TRUE(answer.approximate());
   EXPECT_EQ(answer.result->step_time_s, 1);
   EXPECT_EQ(answer.result->tokens_per_s, 100);  // 100 tokens in 1 s
   take_answer({{"result", result_of(2)}}, answer);
   EXPECT_FALSE(answer.approximate());
+}
+
+TEST(Answer, TakesNoBoundThatItMayMisread) {
+  answer::Bound bound;
+  bound.known = true;
+  bound.step_time_s = 1;
+  Answer answer;
+  take_answer({{"result", result_of(2)}}, answer);
+  json line = {{"bound", bound}};
+  line["bound"]["schema"] = "spillway/answer/bound/2";
+  EXPECT_FALSE(take_bound(line, answer));
+  bound.known = false;
+  EXPECT_FALSE(take_bound({{"bound", bound}}, answer));
+  EXPECT_EQ(answer.result->step_time_s, 2);
+  EXPECT_EQ(answer.state, Answer::State::exact);
 }
 
 TEST(Answer, KeepsNothingButItsResultWhenTheNextQuestionIsAsked) {

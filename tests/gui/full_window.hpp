@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gui/app/window.hpp"
+#include "gui/page/setting_rows.hpp"
 #include "tests/gui/sample_space.hpp"
 #include "tests/gui/until.hpp"
 
@@ -23,6 +24,14 @@ class FullWindow : public testing::Test {
     session_.add_contender("other", *session_.answer().result);
     session_.ask_trace();
     ASSERT_TRUE(until([&] { return window_.idle() && session_.trace(); }));
+  }
+  /// Shows the settings of What-if that have no field of their own.
+  void unfold() {
+    show("what-if");
+    for (SettingRows* one : window_.page()->findChildren<SettingRows*>())
+      one->button()->setChecked(true);
+    until([&] { return window_.idle() && !session_.answer().settings.empty(); }, 60'000);
+    QCoreApplication::processEvents();
   }
   /// The question of somebody's own box, in which all fields are shown.
   void ask_of_parts() {

@@ -148,6 +148,13 @@ TEST_F(Legible, NothingIsCutWithAllFieldsOfABox) {
   EXPECT_EQ(wrongs(&window_).join("\n").toStdString(), "") << "pinned";
 }
 
+TEST_F(Legible, NothingIsCutAmongThePartsOfTheSystem) {
+  unfold();
+  settle();
+  EXPECT_GT(window_.page()->findChildren<QComboBox*>().size(), 30);
+  EXPECT_EQ(wrongs(&window_).join("\n").toStdString(), "");
+}
+
 TEST_F(Legible, NothingIsCutWhereNothingFits) {
   Question question;
   question.model = "qwen2.5-7b";

@@ -53,6 +53,30 @@ TEST(SearchWords, AreThoseOfTheCommand) {
             (QStringList{"explore", "a.json", "--db", "a.db", "--jobs", "3", "--budget", "10min"}));
 }
 
+TEST(SearchWords, NameTheKindAndWhereItRuns) {
+  SearchRequest request{"a.json", "a.db", 0, ""};
+  request.samples = 500;  // of every point there are no samples
+  EXPECT_EQ(words_of(request), (QStringList{"explore", "a.json", "--db", "a.db"}));
+  request.kind = "nsga2";
+  request.hosts = "one, two";
+  EXPECT_EQ(words_of(request), (QStringList{"explore", "a.json", "--db", "a.db", "--search",
+                                            "nsga2", "--samples", "500", "--mpirun", "one,two"}));
+  request.hosts = "slurm";
+  EXPECT_EQ(words_of(request).last(), "--srun");
+}
+
+TEST_F(Search, FindsByASpreadOfPointsToo) {
+  SearchRequest spread = request(8);
+  spread.kind = "sobol";
+  spread.samples = 4;
+  run_.start(spread);
+  ASSERT_TRUE(reaches(State::asking)) << failure_.toStdString();
+  run_.agree();
+  ASSERT_TRUE(until([&] { return finished_ == 1; })) << failure_.toStdString();
+  EXPECT_GE(points(), 1u);
+  EXPECT_LE(points(), 4u);
+}
+
 TEST_F(Search, SaysWhatItWritesBeforeItDoes) {
   run_.start(request(2));
   EXPECT_FALSE(run_.resumable());

@@ -1,3 +1,4 @@
+#include "reports/explain.hpp"
 #include "reports/exploration_report.hpp"
 #include "reports/fidelity_table.hpp"
 #include "reports/finished_run.hpp"
@@ -8,6 +9,7 @@
 #include "reports/plan_report.hpp"
 #include "reports/probe_report.hpp"
 #include "reports/remedy_report.hpp"
+#include "reports/verdict.hpp"
 #include "tests/reports/samples.hpp"
 
 #include <gmock/gmock.h>
@@ -297,6 +299,21 @@ TEST(PinningText, HoldsWhatEachDefaultCosts) {
   EXPECT_EQ(text.number()->value, 12345678901);
   EXPECT_EQ(numbers_of(text)[2].value, step);
   EXPECT_THAT(pinning_note(imported), HasSubstr("host peak 11.5 GiB here and 0 B there"));
+}
+
+TEST(Documents, OfTimeKeepTheSharesOfEachPhase) {
+  result::Result r = some();
+  r.forward_s = 3.3;
+  r.phase_busy["forward"].gpu = 1.1234567;
+  EXPECT_TRUE(holds(explain_document(r, Topic::time), 1.1234567 / 3.3, Quantity::part));
+}
+
+TEST(Documents, OfWhatFindsNoRoomKeepItsRank) {
+  result::Result r = sample_that_does_not_fit();
+  r.infeasible->rank = 1234;
+  view::Document document;
+  document.say(headline_text(r));
+  EXPECT_TRUE(holds(document, 1234, Quantity::plain)) << view::words(headline_text(r));
 }
 
 }  // namespace

@@ -36,6 +36,8 @@ TEST(Number, HasTheWordsOfItsQuantity) {
   EXPECT_EQ(said(2.5e12, Quantity::billions, "FLOPS"), "2,500 GFLOPS");
   EXPECT_EQ(said(2.5e12, Quantity::trillions, "FLOP"), "2.50 TFLOP");
   EXPECT_EQ(said(0.124, Quantity::gain), "+12 %");
+  EXPECT_EQ(said(0.3149, Quantity::part), "31 %");
+  EXPECT_EQ(said(0.0049, Quantity::part), "<1 %");
   EXPECT_EQ(said(0.12346, Quantity::deviation), "12.35 %");
   EXPECT_EQ(said(-0.12344, Quantity::error), "-12.34 %");
   EXPECT_EQ(said(9.994, Quantity::money), "$9.99");

@@ -44,6 +44,16 @@ TEST(Knobs, SayValuesDefaultsAndDeepSpeedsName) {
   EXPECT_FALSE(only("machine.gpu.adam").required);
 }
 
+TEST(Knobs, ListTheWordsThatAValueMayBe) {
+  using testing::ElementsAre;
+  EXPECT_THAT(only("strategy.weights.home").choices, ElementsAre("gpu", "host", "ssd"));
+  EXPECT_TRUE(only("strategy.weights.home").only_choices);
+  EXPECT_THAT(only("strategy.weights.overlap").choices, ElementsAre("true", "false"));
+  EXPECT_THAT(only("strategy.weights.buffer_size").choices, ElementsAre("auto"));
+  EXPECT_FALSE(only("strategy.weights.buffer_size").only_choices);  // a number too
+  EXPECT_TRUE(only("training.sequence").choices.empty());
+}
+
 TEST(KnobsNamed, TakesAPathItsBeginningOrItsEnd) {
   EXPECT_EQ(only("machine.storage.nvme.read").path, "machine.storage.NAME.read");
   EXPECT_EQ(only("machine.storage[0].slc_cache.size").path, "machine.storage.NAME.slc_cache.size");
