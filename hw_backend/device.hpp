@@ -51,10 +51,12 @@ class Device {
 
   /// Throws  DeviceError when there is none
   virtual std::byte* allocate(std::uint64_t bytes) = 0;
-  virtual void free(std::byte* memory, std::uint64_t bytes) = 0;
+  /// Destructors call this and `unpin`: what a device refuses then is in `notes`.
+  virtual void free(std::byte* memory, std::uint64_t bytes) noexcept = 0;
   /// Makes host memory known to the device, so that copies need no staging.
+  ///   Throws  DeviceError; the memory is then as unknown as before
   virtual void pin(std::byte* memory, std::uint64_t bytes) = 0;
-  virtual void unpin(std::byte* memory) = 0;
+  virtual void unpin(std::byte* memory) noexcept = 0;
 
   /// `work` enqueues kernels on the primitives of the stream.
   virtual void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
@@ -76,6 +78,8 @@ class Device {
   /// Drops what has not begun and waits for what has: nothing runs any more, nobody is told.
   ///   Result  what is not at rest after `limit_s`, in words; it may still use its memory
   virtual std::optional<std::string> quiesce(double limit_s) = 0;
+  /// What nobody could be told by an exception, with the device's own words; for the report.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 }  // namespace spillway::hw_backend

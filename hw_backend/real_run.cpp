@@ -90,6 +90,8 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
     run.notes.push_back("near_storage: emulated, by a worker of its own for each storage");
   run.io = engine->counters();
   for (const std::string& note : engine->notes()) run.notes.push_back(note);
+  for (const auto& each : devices)
+    for (const std::string& note : each->notes()) run.notes.push_back(note);
   if (options.paced) {
     Worker::Pace pace;
     for (const auto& device : devices)

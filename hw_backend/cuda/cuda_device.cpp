@@ -1,5 +1,7 @@
 #include "hw_backend/cuda/cuda_device.hpp"
 
+#include <algorithm>
+
 #include "hw_backend/cuda/cuda_error.hpp"
 #include "hw_backend/hang.hpp"
 #include "scenarios/description/errors.hpp"
@@ -55,7 +57,7 @@ CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), peers_(ordinal) {
   static_cast<void>(cublas_library());  // a machine without it learns that here, not in a step
   name_ = name_of(ordinal);
   memory_ = DeviceMemory::of(ordinal);
-  check(cudaStreamCreateWithFlags(&fetches_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  fetches_ = std::make_unique<CudaStream>();
   for (auto& lane : lanes_) lane = std::make_unique<Lane>(ordinal);
 }
 
@@ -63,7 +65,6 @@ CudaDevice::~CudaDevice() {
   if (const auto hung = CudaDevice::quiesce(rest_limit_s)) end_hung_process(*hung, rest_limit_s);
   cudaSetDevice(ordinal_);
   for (auto& primitives : primitives_) primitives.reset();
-  cudaStreamDestroy(fetches_);
 }
 
 void CudaDevice::pin(std::byte* memory, std::uint64_t bytes) {
@@ -77,13 +78,20 @@ void CudaDevice::pin(std::byte* memory, std::uint64_t bytes) {
   check(result, "cudaHostRegister of " + std::to_string(bytes) + " bytes");
 }
 
-void CudaDevice::unpin(std::byte* memory) {
+void CudaDevice::unpin(std::byte* memory) noexcept {
   const std::lock_guard lock(pins().mutex);
   const auto found = pins().users.find(memory);
-  ENSURE(found != pins().users.end(), "memory is unpinned that nobody has pinned");
+  if (found == pins().users.end()) return note("memory is unpinned that nobody has pinned");
   if (--found->second > 0) return;
   pins().users.erase(found);
-  check(cudaHostUnregister(memory), "cudaHostUnregister");
+  const cudaError_t result = cudaHostUnregister(memory);
+  if (result == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // else the next launch reports it
+  note("cudaHostUnregister: " + in_words(result));
+}
+
+void CudaDevice::note(const std::string& what) {
+  if (std::find(notes_.begin(), notes_.end(), what) == notes_.end()) notes_.push_back(what);
 }
 
 void CudaDevice::follow(Stream stream, Stream other, std::uint64_t place) {
@@ -135,9 +143,9 @@ void CudaDevice::collective(double /*at_least_s*/, PeerCall call, Done done) {
 float CudaDevice::fetch(const std::byte* from) {
   check(cudaSetDevice(ordinal_), "cudaSetDevice");
   float value = 0;
-  check(cudaMemcpyAsync(&value, from, sizeof value, cudaMemcpyDefault, fetches_),
+  check(cudaMemcpyAsync(&value, from, sizeof value, cudaMemcpyDefault, fetches_->get()),
         "cudaMemcpyAsync of a number");
-  check(cudaStreamSynchronize(fetches_), "cudaStreamSynchronize");
+  check(cudaStreamSynchronize(fetches_->get()), "cudaStreamSynchronize");
   return value;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hw_backend/cuda/cuda_primitives.hpp"
+#include "hw_backend/cuda/cuda_stream.hpp"
 #include "hw_backend/cuda/device_memory.hpp"
 #include "hw_backend/cuda/lane.hpp"
 #include "hw_backend/cuda/peers.hpp"
@@ -21,10 +22,12 @@ class CudaDevice final : public Device {
   std::string name() const override { return name_; }
   bool shares_host() const override { return false; }
   std::byte* allocate(std::uint64_t bytes) override { return memory_->take(bytes); }
-  void free(std::byte* memory, std::uint64_t bytes) override { memory_->give_back(memory, bytes); }
+  void free(std::byte* memory, std::uint64_t bytes) noexcept override {
+    memory_->give_back(memory, bytes);
+  }
   /// Once for all devices; two ranks may pin the same memory.
   void pin(std::byte* memory, std::uint64_t bytes) override;
-  void unpin(std::byte* memory) override;
+  void unpin(std::byte* memory) noexcept override;
   void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
            Done done) override;
   void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
@@ -34,6 +37,7 @@ class CudaDevice final : public Device {
   std::uint64_t place(Stream stream) const override { return lane(stream).given(); }
   void follow(Stream stream, Stream other, std::uint64_t place) override;
   std::optional<std::string> quiesce(double limit_s) override;
+  std::vector<std::string> notes() const override { return notes_; }
 
  private:
   struct Wait {
@@ -42,11 +46,13 @@ class CudaDevice final : public Device {
   };
   Lane& lane(Stream stream) const { return *lanes_[static_cast<std::size_t>(stream)]; }
   void add(Stream stream, std::function<void(Lane&)> enqueue, Done done);
+  void note(const std::string& what);
 
   int ordinal_;
   std::string name_;
+  std::vector<std::string> notes_;  ///< without two alike
   std::shared_ptr<DeviceMemory> memory_;
-  cudaStream_t fetches_ = nullptr;
+  std::unique_ptr<CudaStream> fetches_;
   /// Made by the lane that uses them.
   std::array<std::unique_ptr<CudaPrimitives>, stream_count> primitives_;
   Peers peers_;

@@ -48,7 +48,7 @@ std::byte* DeviceMemory::take(std::uint64_t asked) {
   return static_cast<std::byte*>(memory);
 }
 
-void DeviceMemory::give_back(std::byte* memory, std::uint64_t asked) {
+void DeviceMemory::give_back(std::byte* memory, std::uint64_t asked) noexcept {
   const std::lock_guard lock(mutex_);
   kept_by_size_[rounded(asked)].push_back(memory);
 }

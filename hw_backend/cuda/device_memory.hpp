@@ -21,7 +21,7 @@ class DeviceMemory {
   /// Aligned to 256 bytes.
   ///   Throws  DeviceError when the device has no more
   std::byte* take(std::uint64_t bytes);
-  void give_back(std::byte* memory, std::uint64_t bytes);
+  void give_back(std::byte* memory, std::uint64_t bytes) noexcept;
 
   /// The one of `device`, for as long as somebody has it.
   static std::shared_ptr<DeviceMemory> of(int device);

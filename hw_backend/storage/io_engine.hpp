@@ -68,6 +68,7 @@ class IoEngine {
   virtual void unregister_memory(std::byte* base) = 0;
   /// Lets the kernel look the file up once. An attached target must be detached before it dies.
   virtual void attach(Target& target) = 0;
+  /// Where the kernel refuses, `notes` says so: destructors call this.
   virtual void detach(Target& target) = 0;
 
   /// What lies in [offset, offset + bytes) is of no use any more, as of an extent that was freed.

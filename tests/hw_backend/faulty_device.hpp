@@ -24,9 +24,11 @@ class FaultyDevice final : public Device {
   std::string name() const override { return "faulty " + inner_->name(); }
   bool shares_host() const override { return inner_->shares_host(); }
   std::byte* allocate(std::uint64_t bytes) override { return inner_->allocate(bytes); }
-  void free(std::byte* memory, std::uint64_t bytes) override { inner_->free(memory, bytes); }
+  void free(std::byte* memory, std::uint64_t bytes) noexcept override {
+    inner_->free(memory, bytes);
+  }
   void pin(std::byte* memory, std::uint64_t bytes) override { inner_->pin(memory, bytes); }
-  void unpin(std::byte* memory) override { inner_->unpin(memory); }
+  void unpin(std::byte* memory) noexcept override { inner_->unpin(memory); }
   void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
            Done done) override;
   void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
@@ -38,6 +40,7 @@ class FaultyDevice final : public Device {
     inner_->follow(stream, other, place);
   }
   std::optional<std::string> quiesce(double limit_s) override { return inner_->quiesce(limit_s); }
+  std::vector<std::string> notes() const override { return inner_->notes(); }
 
  private:
   Done struck(Stream stream, const char* call, Done done);

@@ -152,8 +152,16 @@ inline constexpr int devices = 2;
 void hold_streams(bool held);
 /// Each copy takes so much longer.
 void slow_copies(double seconds);
-/// From now on kernels fail on all streams, host functions do not run: a fault of the device.
+/// From now on every call fails, kernels and copies do nothing, host functions do not run: a fault
+/// of the device, which CUDA tells whoever calls anything.
 void break_devices(bool broken);
+/// So many calls of CUDA and pieces of a stream's work from now the devices break. A program finds
+/// the number in EMULATED_CUDA_BREAKS_AFTER.
+void break_after(std::uint64_t calls);
+/// Calls and pieces of work so far.
+std::uint64_t calls();
+/// A new process: devices are whole and have no memory in use, no host memory is known.
+void start_anew();
 /// Whether devices reach each other's memory.
 void connect_peers(bool connected);
 /// How often cudaMalloc was called.
@@ -161,13 +169,16 @@ std::size_t mallocs();
 /// The version of CUDA that the driver is for, 0: there is none; the runtime's is 13000.
 void install_driver(int version);
 
+/// For each call of CUDA to begin with: aborts in a host function; the fault, when there is one.
+cudaError_t begin_call();
+void forget_memory();
 /// While one lives, device memory can be read and written: kernels and copies have one.
 struct DeviceWork {
   DeviceWork();
   ~DeviceWork();
   DeviceWork(const DeviceWork&) = delete;
 };
-/// Of the calling thread, which must not be in a host function.
+/// Of the calling thread.
 int current_device();
 void wait_for_streams();
 }  // namespace emulated

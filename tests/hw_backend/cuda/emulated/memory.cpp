@@ -58,7 +58,7 @@ struct Allocation {
 };
 std::mutex mutex;
 std::map<const char*, Allocation> blocks;
-std::size_t calls = 0;
+std::size_t malloc_calls = 0;
 
 /// The first room for `bytes` on the device; null: none.
 char* find_room(int device, std::size_t bytes) {
@@ -80,10 +80,16 @@ emulated::DeviceWork::~DeviceWork() { device_range().end_work(); }
 
 std::size_t emulated::mallocs() {
   const std::lock_guard lock(mutex);
-  return calls;
+  return malloc_calls;
+}
+
+void emulated::forget_memory() {
+  const std::lock_guard lock(mutex);
+  blocks.clear();
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  if (const cudaError_t fault = emulated::begin_call()) return fault;
   const int device = emulated::current_device();
   const std::lock_guard lock(mutex);
   *free = *total = emulated::device_bytes;
@@ -94,11 +100,12 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 
 /// What is in it is no number of any type, so that who forgets to write it does not find zeros.
 cudaError_t cudaMalloc(void** memory, std::size_t asked) {
+  if (const cudaError_t fault = emulated::begin_call()) return fault;
   const int device = emulated::current_device();
   const std::size_t bytes = (std::max<std::size_t>(asked, 1) + grain - 1) / grain * grain;
   {
     const std::lock_guard lock(mutex);
-    ++calls;
+    ++malloc_calls;
     char* const place = find_room(device, bytes);
     if (!place) return cudaErrorMemoryAllocation;
     blocks[place] = {bytes, device};
@@ -111,29 +118,31 @@ cudaError_t cudaMalloc(void** memory, std::size_t asked) {
 
 /// Waits for the device, as CUDA does.
 cudaError_t cudaFree(void* memory) {
-  emulated::current_device();
+  const cudaError_t fault = emulated::begin_call();
   emulated::wait_for_streams();
   const std::lock_guard lock(mutex);
   const auto found = blocks.find(static_cast<const char*>(memory));
   if (found == blocks.end() || found->second.device < 0) return cudaErrorInvalidValue;
   blocks.erase(found);
-  return cudaSuccess;
+  return fault;
 }
 
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
-  emulated::current_device();
+  if (const cudaError_t fault = emulated::begin_call()) return fault;
   const std::lock_guard lock(mutex);
   const bool added = blocks.insert({static_cast<const char*>(memory), {bytes, -1}}).second;
   return added ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
 }
 
 cudaError_t cudaHostUnregister(void* memory) {
-  emulated::current_device();
+  const cudaError_t fault = emulated::begin_call();
   const std::lock_guard lock(mutex);
-  return blocks.erase(static_cast<const char*>(memory)) == 1 ? cudaSuccess : cudaErrorInvalidValue;
+  const bool known = blocks.erase(static_cast<const char*>(memory)) == 1;
+  return known ? fault : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory) {
+  if (const cudaError_t fault = emulated::begin_call()) return fault;
   const std::lock_guard lock(mutex);
   *attributes = {};
   const auto* const at = static_cast<const char*>(memory);
