@@ -28,8 +28,8 @@ class HostDevice final : public Device {
   }
   void pin(std::byte*, std::uint64_t) override {}
   void unpin(std::byte*) noexcept override {}
-  void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
-           Done done) override;
+  using Device::run;
+  void run(Stream stream, double at_least_s, std::vector<DeviceWork> parts, Done done) override;
   void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
             std::uint64_t bytes, Done done) override;
   void collective(double at_least_s, PeerCall call, Done done) override;

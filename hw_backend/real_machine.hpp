@@ -51,6 +51,7 @@ struct Trained {
 };
 
 struct RealOperation;
+struct WorkContext;
 
 /// This server: io_uring for storage, one device a rank, the node's cores for the optimizer. Time
 /// is real, and so is every byte.
@@ -94,7 +95,7 @@ class RealMachine final : public strategies::Machine {
   };
   struct Ended {
     RealOperation* operation;
-    std::exception_ptr error;
+    JobEnd end;
   };
 
   std::unique_ptr<strategies::Operation> make_operation() const override;
@@ -123,14 +124,17 @@ class RealMachine final : public strategies::Machine {
   void start_copy(RealOperation& operation);
   bool paces(const RealOperation& operation) const;
   void start_kernels(RealOperation& operation);
+  std::vector<DeviceWork> parts_of(RealOperation& operation, const WorkContext& context,
+                                   double* loss) const;
   void start_cpu(RealOperation& operation);
   void give_up_extent(const strategies::Block& block);
   Done done(RealOperation& operation);
   void take_ended();
-  void settle(RealOperation& operation, std::exception_ptr error);
+  void settle(RealOperation& operation, const JobEnd& end);
+  std::optional<strategies::Ran> when(const RealOperation& operation, const JobEnd& end) const;
   [[noreturn]] void no_answer() const;
   std::string first_under_way(std::optional<strategies::Rank> on_device_of) const;
-  void share_time(RealOperation& operation) const;
+  void divide_time(RealOperation& operation, const JobEnd& end) const;
   void watch_memory();
   double* loss_of(strategies::Rank rank, const strategies::Numbers& numbers);
   std::uint32_t data_index(strategies::Rank rank) const;

@@ -48,7 +48,9 @@ void warm_up(hw_backend::Device& device) {
     std::promise<void> ended;
     device.run(
         stream, 0, [](hw_backend::Primitives&) {},
-        [&](std::exception_ptr error) { error ? ended.set_exception(error) : ended.set_value(); });
+        [&](const hw_backend::JobEnd& end) {
+          end.error ? ended.set_exception(end.error) : ended.set_value();
+        });
     ended.get_future().get();
   }
 }

@@ -58,7 +58,8 @@ CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), peers_(ordinal) {
   name_ = name_of(ordinal);
   memory_ = DeviceMemory::of(ordinal);
   fetches_ = std::make_unique<CudaStream>();
-  for (auto& lane : lanes_) lane = std::make_unique<Lane>(ordinal);
+  clock_ = std::make_unique<DeviceClock>();
+  for (auto& lane : lanes_) lane = std::make_unique<Lane>(ordinal, *clock_);
 }
 
 CudaDevice::~CudaDevice() {
@@ -98,27 +99,35 @@ void CudaDevice::follow(Stream stream, Stream other, std::uint64_t place) {
   waits_[static_cast<std::size_t>(stream)].push_back({other, place});
 }
 
-void CudaDevice::add(Stream stream, std::function<void(Lane&)> enqueue, Done done) {
+void CudaDevice::add(Stream stream, std::vector<Enqueue> parts, Done done) {
   std::vector<Wait> waits;
   waits.swap(waits_[static_cast<std::size_t>(stream)]);
-  lane(stream).add(
-      [this, &on = lane(stream), waits = std::move(waits), enqueue = std::move(enqueue)] {
+  Lane& on = lane(stream);
+  std::vector<Lane::Enqueue> enqueued;
+  for (Enqueue& part : parts) enqueued.push_back([&on, part = std::move(part)] { part(on); });
+  on.add(
+      [this, &on, waits = std::move(waits)] {
         for (const Wait& wait : waits) lane(wait.other).let_wait(on.stream(), wait.place);
-        enqueue(on);
       },
-      std::move(done));
+      std::move(enqueued), std::move(done));
 }
 
-void CudaDevice::run(Stream stream, double /*at_least_s*/, std::function<void(Primitives&)> work,
+void CudaDevice::add(Stream stream, Enqueue part, Done done) {
+  std::vector<Enqueue> parts;
+  parts.push_back(std::move(part));
+  add(stream, std::move(parts), std::move(done));
+}
+
+void CudaDevice::run(Stream stream, double /*at_least_s*/, std::vector<DeviceWork> parts,
                      Done done) {
   auto& primitives = primitives_[static_cast<std::size_t>(stream)];
-  add(
-      stream,
-      [&primitives, work = std::move(work)](Lane& on) {
-        if (!primitives) primitives = std::make_unique<CudaPrimitives>(on.stream());
-        work(*primitives);
-      },
-      std::move(done));
+  std::vector<Enqueue> enqueued;
+  for (DeviceWork& part : parts)
+    enqueued.push_back([&primitives, part = std::move(part)](Lane& on) {
+      if (!primitives) primitives = std::make_unique<CudaPrimitives>(on.stream());
+      part(*primitives);
+    });
+  add(stream, std::move(enqueued), std::move(done));
 }
 
 void CudaDevice::copy(Stream stream, double /*at_least_s*/, std::byte* into, const std::byte* from,

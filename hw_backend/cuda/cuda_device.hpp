@@ -28,8 +28,8 @@ class CudaDevice final : public Device {
   /// Once for all devices; two ranks may pin the same memory.
   void pin(std::byte* memory, std::uint64_t bytes) override;
   void unpin(std::byte* memory) noexcept override;
-  void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
-           Done done) override;
+  using Device::run;
+  void run(Stream stream, double at_least_s, std::vector<DeviceWork> parts, Done done) override;
   void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
             std::uint64_t bytes, Done done) override;
   void collective(double at_least_s, PeerCall call, Done done) override;
@@ -37,6 +37,7 @@ class CudaDevice final : public Device {
   std::uint64_t place(Stream stream) const override { return lane(stream).given(); }
   void follow(Stream stream, Stream other, std::uint64_t place) override;
   std::optional<std::string> quiesce(double limit_s) override;
+  double clock_error_s() const override { return clock_->error_s(); }
   std::vector<std::string> notes() const override { return notes_; }
 
  private:
@@ -45,7 +46,9 @@ class CudaDevice final : public Device {
     std::uint64_t place;
   };
   Lane& lane(Stream stream) const { return *lanes_[static_cast<std::size_t>(stream)]; }
-  void add(Stream stream, std::function<void(Lane&)> enqueue, Done done);
+  using Enqueue = std::function<void(Lane&)>;
+  void add(Stream stream, std::vector<Enqueue> parts, Done done);
+  void add(Stream stream, Enqueue part, Done done);
   void note(const std::string& what);
 
   int ordinal_;
@@ -56,6 +59,7 @@ class CudaDevice final : public Device {
   /// Made by the lane that uses them.
   std::array<std::unique_ptr<CudaPrimitives>, stream_count> primitives_;
   Peers peers_;
+  std::unique_ptr<DeviceClock> clock_;
   std::array<std::unique_ptr<Lane>, stream_count> lanes_;
   std::array<std::vector<Wait>, stream_count> waits_;  ///< of the next call on each
 };

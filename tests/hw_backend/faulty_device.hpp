@@ -29,8 +29,8 @@ class FaultyDevice final : public Device {
   }
   void pin(std::byte* memory, std::uint64_t bytes) override { inner_->pin(memory, bytes); }
   void unpin(std::byte* memory) noexcept override { inner_->unpin(memory); }
-  void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
-           Done done) override;
+  using Device::run;
+  void run(Stream stream, double at_least_s, std::vector<DeviceWork> parts, Done done) override;
   void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
             std::uint64_t bytes, Done done) override;
   void collective(double at_least_s, PeerCall call, Done done) override;
@@ -40,6 +40,7 @@ class FaultyDevice final : public Device {
     inner_->follow(stream, other, place);
   }
   std::optional<std::string> quiesce(double limit_s) override { return inner_->quiesce(limit_s); }
+  double clock_error_s() const override { return inner_->clock_error_s(); }
   std::vector<std::string> notes() const override { return inner_->notes(); }
 
  private:

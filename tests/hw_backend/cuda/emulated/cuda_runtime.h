@@ -97,7 +97,8 @@ struct cudaDeviceProp {
   int major, minor;
 };
 
-inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventBlockingSync = 1,
+                          cudaEventDisableTiming = 2;
 inline constexpr unsigned cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2;
 
 cudaError_t cudaGetDeviceCount(int* count);
@@ -122,6 +123,10 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+/// By the clock of the device, which is not the processor's: it began at another time, and is fast.
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to);
 /// An event that was never recorded is an error here; CUDA itself would not wait, and say nothing.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory);
@@ -152,6 +157,14 @@ inline constexpr int devices = 2;
 void hold_streams(bool held);
 /// Each copy takes so much longer.
 void slow_copies(double seconds);
+/// Who waits for an event goes on so much later than it happened, as threads of a busy machine do.
+void wake_late(double seconds);
+/// Each host function keeps its stream so much longer: a thread of the driver has to get to it.
+inline constexpr double host_function_s = 20e-6;
+/// Host functions that were called.
+std::uint64_t host_functions();
+/// Seconds by which a device's clock gains in one of the processor's.
+inline constexpr double clock_gain = 2e-5;
 /// From now on every call fails, kernels and copies do nothing, host functions do not run: a fault
 /// of the device, which CUDA tells whoever calls anything.
 void break_devices(bool broken);

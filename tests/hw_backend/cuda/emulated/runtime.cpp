@@ -19,7 +19,8 @@ std::mutex streams_mutex;
 std::condition_variable streams_changed;
 bool streams_held = false;
 std::set<EmulatedStream*> streams;
-std::atomic<double> copy_s{0};
+std::atomic<double> copy_s{0}, late_s{0};
+std::atomic<std::uint64_t> host_calls{0};
 std::atomic<bool> broken{false}, connected{true};
 std::atomic<std::uint64_t> calls_made{0};
 std::atomic<std::int64_t> calls_left{-1};  ///< until the devices break; negative: they do not
@@ -96,7 +97,9 @@ struct EmulatedEvent {
   /// still ask for it when the event is gone.
   struct Times {
     std::uint64_t asked = 0, reached = 0;
+    double at_s = 0;  ///< by the device's clock
   };
+  unsigned flags = 0;
   std::shared_ptr<Times> times = std::make_shared<Times>();
 };
 
@@ -124,6 +127,8 @@ void connect_peers(bool now) { connected = now; }
 void install_driver(int version) { driver_version = version; }
 int current_device() { return current; }
 void slow_copies(double seconds) { copy_s = seconds; }
+void wake_late(double seconds) { late_s = seconds; }
+std::uint64_t host_functions() { return host_calls; }
 void hold_streams(bool held) {
   {
     const std::lock_guard lock(streams_mutex);
@@ -257,6 +262,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
   // a broken device takes it and never calls
   const cudaError_t error = enqueue(stream, [=] {
+    ++host_calls;
+    std::this_thread::sleep_for(std::chrono::duration<double>(emulated::host_function_s));
     in_host_function = true;
     function(argument);
     in_host_function = false;
@@ -264,9 +271,18 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
   return broken ? cudaSuccess : error;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+namespace {
+double device_clock_s() {
+  const double now_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return (1 + emulated::clock_gain) * now_s - 1000;
+}
+}  // namespace
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (const cudaError_t fault = emulated::begin_call()) return fault;
   *event = new EmulatedEvent;
+  (*event)->flags = flags;
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -284,9 +300,39 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     {
       const std::lock_guard lock(streams_mutex);
       times->reached = time;
+      times->at_s = device_clock_s();
     }
     streams_changed.notify_all();
   });
+}
+/// Counts when it has an answer: how often one asks before is chance.
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  {
+    const std::lock_guard lock(streams_mutex);
+    if (!broken && event->times->reached < event->times->asked) return cudaErrorNotReady;
+  }
+  return emulated::begin_call();
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (const cudaError_t fault = emulated::begin_call()) return fault;
+  {
+    std::unique_lock lock(streams_mutex);
+    streams_changed.wait(lock,
+                         [&] { return event->times->reached >= event->times->asked || broken; });
+  }
+  if (late_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(late_s));
+  return cudaGetLastError();
+}
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
+  if (const cudaError_t fault = emulated::begin_call()) return fault;
+  const std::lock_guard lock(streams_mutex);
+  for (const EmulatedEvent* event : {from, to}) {
+    if ((event->flags & cudaEventDisableTiming) || event->times->asked == 0)
+      return cudaErrorInvalidValue;
+    if (event->times->reached < event->times->asked) return cudaErrorNotReady;
+  }
+  *ms = static_cast<float>(1e3 * (to->times->at_s - from->times->at_s));
+  return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   std::uint64_t time = 0;
