@@ -66,7 +66,11 @@ class Device {
   /// Device memory lies in the host's DRAM, and copies between them are the host's own.
   virtual bool shares_host() const = 0;
 
-  /// Throws  DeviceError when there is none
+  /// Bytes of memory that `allocate` may still give, more or less; no limit where that is the
+  /// host's.
+  virtual std::uint64_t available() const { return ~std::uint64_t{0}; }
+  /// Aligned to 256 bytes.
+  ///   Throws  DeviceError when there is none
   virtual std::byte* allocate(std::uint64_t bytes) = 0;
   /// Destructors call this and `unpin`: what a device refuses then is in `notes`.
   virtual void free(std::byte* memory, std::uint64_t bytes) noexcept = 0;

@@ -95,26 +95,37 @@ RealMachine::RealMachine(const description::Scenario& scenario,
       lowering_{&prepared.model, &prepared.program, scenario.run.seed},
       pinned_(memory, true,
               {[this](std::byte* at, std::uint64_t bytes) {
+                 count_pin();
                  for (const auto& device : devices_) device->pin(at, bytes);
                },
                [this](std::byte* at) {
+                 count_pin();
                  for (const auto& device : devices_) device->unpin(at);
                }}),
       pageable_(memory, false),
+      memory_(memory),
       team_(usable_cores(), best_isa(), after_devices(options_)),
-      cores_(after_devices(options_)),
-      losses_(most_steps(scenario) * topology().ranks * scenario.training.gradient_accumulation) {
+      cores_(after_devices(options_)) {
   ENSURE(devices_.size() == topology().ranks, "a device a rank");
   for (const models::WeightTensor& weight : prepared_.model.weights)
     trained_.masters.emplace_back(scenario_.run.checkpoint ? weight.parameters.value() : 0);
-  for (const auto& device : devices_)
-    device->pin(reinterpret_cast<std::byte*>(losses_.data()), losses_.size() * sizeof(double));
+  const std::size_t losses =
+      most_steps(scenario) * topology().ranks * scenario.training.gradient_accumulation;
+  losses_ = {reinterpret_cast<double*>(pinned_.take(losses * sizeof(double))), losses};
+  std::fill(losses_.begin(), losses_.end(), 0.0);
   open_storages();
+  open_arenas();
 }
 
 RealMachine::~RealMachine() {
   cancel_all();
-  for (const auto& device : devices_) device->unpin(reinterpret_cast<std::byte*>(losses_.data()));
+  if (!memory_lost_)
+    pinned_.give_back(reinterpret_cast<std::byte*>(losses_.data()), losses_.size_bytes());
+  for (std::unique_ptr<DeviceArena>& arena : arenas_) {
+    if (!arena) continue;
+    engine_.unregister_device_memory(arena->base());
+    if (memory_lost_) static_cast<void>(arena.release());
+  }
   for (Storage& storage : storages_)
     for (Target* drive : storage.drives) engine_.detach(*drive);
 }
@@ -276,9 +287,13 @@ void RealMachine::cancel_all() {
 
 // ---- What the kernel says of memory
 
+void RealMachine::count_pin() { pins_in_steps_ += recorder().steps().size() > 1; }
+
 void RealMachine::watch_memory() {
   if (!set_up_ && !recorder().steps().empty()) {
     set_up_ = true;
+    const strategies::Usage host = usage(strategies::TierId::pinned, Rank{0});
+    if (!devices_.front()->shares_host()) memory_.allow(host.used + host.free);
     forget_most();
     after_set_up_ = process_memory();
     locked_after_set_up_ = locked_bytes_;

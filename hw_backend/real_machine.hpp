@@ -1,6 +1,7 @@
 #pragma once
 
 #include "hw_backend/arithmetic/execute.hpp"
+#include "hw_backend/device_arena.hpp"
 #include "hw_backend/hang.hpp"
 #include "hw_backend/host_device.hpp"
 #include "hw_backend/raw_device/raw_device.hpp"
@@ -16,6 +17,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 namespace spillway::hw_backend {
@@ -69,6 +71,8 @@ class RealMachine final : public strategies::Machine {
   Trained take_trained();
   /// Of a run that is over.
   result::MemoryBooks memory_books() const;
+  /// How often host memory was made known to devices, or unknown, from the second step on.
+  std::uint64_t pins_in_steps() const { return pins_in_steps_; }
   /// Bytes that the engine was asked for of one storage, set-up included: read, written.
   std::pair<std::uint64_t, std::uint64_t> moved(std::size_t storage) const;
   const std::vector<std::unique_ptr<StoreDirectory>>& directories(std::size_t storage) const {
@@ -114,6 +118,8 @@ class RealMachine final : public strategies::Machine {
   float fetch(const strategies::View& view) override;
 
   void open_storages();
+  void open_arenas();
+  void count_pin();
   void open_raw(Storage& storage, const RawDevice& raw, std::uint64_t capacity);
   void place_extent(strategies::Block& block);
   void start_transfer(RealOperation& operation);
@@ -150,6 +156,10 @@ class RealMachine final : public strategies::Machine {
   std::uint64_t next_file_ = 0;
   std::set<const std::byte*> registered_;  ///< with the engine
   HostMemory pinned_, pageable_;           ///< what is pinned, all devices know
+  MemoryBudget& memory_;
+  std::uint64_t pins_in_steps_ = 0;
+  std::vector<std::unique_ptr<DeviceArena>>
+      arenas_;  ///< by rank; null: its device shares the host's
   Team team_;
   Worker cores_;  ///< one piece of CPU work at a time, on all cores
   std::map<std::uint32_t, InsideProcessor> inside_;  ///< by storage
@@ -158,7 +168,7 @@ class RealMachine final : public strategies::Machine {
   std::mutex ended_mutex_;
   std::vector<Ended> ended_;
   std::vector<Ended> settling_;
-  std::vector<double> losses_;  ///< by step, rank, micro-batch
+  std::span<double> losses_;  ///< by step, rank, micro-batch; pinned, as devices write them
   Trained trained_;
   bool memory_lost_ = false;  ///< the kernel may still write to it: never freed
   bool set_up_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hw_backend/cuda/cuda_error.hpp"
+#include "hw_backend/cuda/warm_up.hpp"
 #include "hw_backend/hang.hpp"
 #include "scenarios/description/errors.hpp"
 
@@ -23,6 +24,10 @@ std::string name_of(int ordinal) {
   return std::string(properties.name) + ", CUDA " + version(cudaRuntimeGetVersion) +
          ", driver for CUDA " + version(cudaDriverGetVersion);
 }
+
+/// Left alone for kernels that CUDA and cuBLASLt load with a first launch or a new shape's algorithm:
+/// ours are some tens of KiB each; cuBLASLt's are not measured.
+constexpr std::uint64_t for_later_kernels = 32u << 20;
 
 /// Who pinned what, in the whole process.
 struct Pins {
@@ -56,16 +61,47 @@ CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), peers_(ordinal) {
   check(cudaSetDevice(ordinal), "cudaSetDevice");
   static_cast<void>(cublas_library());  // a machine without it learns that here, not in a step
   name_ = name_of(ordinal);
-  memory_ = DeviceMemory::of(ordinal);
   fetches_ = std::make_unique<CudaStream>();
+  float* word = nullptr;
+  check(cudaHostAlloc(reinterpret_cast<void**>(&word), sizeof *word, cudaHostAllocPortable),
+        "cudaHostAlloc");
+  fetched_.reset(word);
   clock_ = std::make_unique<DeviceClock>();
   for (auto& lane : lanes_) lane = std::make_unique<Lane>(ordinal, *clock_);
+  take_for_itself();
+}
+
+void CudaDevice::take_for_itself() {
+  const cudaStream_t stream = lane(Stream::compute).stream();
+  auto& primitives = primitives_[static_cast<std::size_t>(Stream::compute)];
+  primitives = std::make_unique<CudaPrimitives>(stream);
+  primitives->reserve();
+  const std::unique_ptr<std::byte, decltype(&free_device_memory)> memory(
+      take_device_memory(warm_up_bytes, "memory"), &free_device_memory);
+  warm_up(*primitives, memory.get());
+  check(cudaStreamSynchronize(stream), "the first kernels");
 }
 
 CudaDevice::~CudaDevice() {
   if (const auto hung = CudaDevice::quiesce(rest_limit_s)) end_hung_process(*hung, rest_limit_s);
   cudaSetDevice(ordinal_);
   for (auto& primitives : primitives_) primitives.reset();
+}
+
+std::uint64_t CudaDevice::available() const {
+  std::size_t unused = 0, all = 0;
+  check(cudaSetDevice(ordinal_), "cudaSetDevice");
+  check(cudaMemGetInfo(&unused, &all), "cudaMemGetInfo");
+  return unused - std::min<std::uint64_t>(unused, for_later_kernels);
+}
+
+std::byte* CudaDevice::allocate(std::uint64_t bytes) {
+  check(cudaSetDevice(ordinal_), "cudaSetDevice");
+  return take_device_memory(bytes, "memory");
+}
+
+void CudaDevice::free(std::byte* memory, std::uint64_t /*bytes*/) noexcept {
+  if (cudaSetDevice(ordinal_) == cudaSuccess) free_device_memory(memory);
 }
 
 void CudaDevice::pin(std::byte* memory, std::uint64_t bytes) {
@@ -151,11 +187,10 @@ void CudaDevice::collective(double /*at_least_s*/, PeerCall call, Done done) {
 
 float CudaDevice::fetch(const std::byte* from) {
   check(cudaSetDevice(ordinal_), "cudaSetDevice");
-  float value = 0;
-  check(cudaMemcpyAsync(&value, from, sizeof value, cudaMemcpyDefault, fetches_->get()),
+  check(cudaMemcpyAsync(fetched_.get(), from, sizeof(float), cudaMemcpyDefault, fetches_->get()),
         "cudaMemcpyAsync of a number");
   check(cudaStreamSynchronize(fetches_->get()), "cudaStreamSynchronize");
-  return value;
+  return *fetched_;
 }
 
 std::optional<std::string> CudaDevice::quiesce(double limit_s) {

@@ -5,13 +5,13 @@
 
 #include "hw_backend/cuda/cuda_primitives.hpp"
 #include "hw_backend/cuda/cuda_stream.hpp"
-#include "hw_backend/cuda/device_memory.hpp"
 #include "hw_backend/cuda/lane.hpp"
 #include "hw_backend/cuda/peers.hpp"
 
 namespace spillway::hw_backend {
 
-/// A CUDA device as one rank sees it: streams of its own, memory shared with other ranks on it.
+/// A CUDA device as one rank sees it, with streams of its own. What it takes for itself, scratch
+/// and kernels that are loaded with their first use, it has taken when it is open.
 ///   Pacing  none: a GPU is what it is
 class CudaDevice final : public Device {
  public:
@@ -21,10 +21,9 @@ class CudaDevice final : public Device {
 
   std::string name() const override { return name_; }
   bool shares_host() const override { return false; }
-  std::byte* allocate(std::uint64_t bytes) override { return memory_->take(bytes); }
-  void free(std::byte* memory, std::uint64_t bytes) noexcept override {
-    memory_->give_back(memory, bytes);
-  }
+  std::uint64_t available() const override;
+  std::byte* allocate(std::uint64_t bytes) override;
+  void free(std::byte* memory, std::uint64_t bytes) noexcept override;
   /// Once for all devices; two ranks may pin the same memory.
   void pin(std::byte* memory, std::uint64_t bytes) override;
   void unpin(std::byte* memory) noexcept override;
@@ -50,13 +49,17 @@ class CudaDevice final : public Device {
   void add(Stream stream, std::vector<Enqueue> parts, Done done);
   void add(Stream stream, Enqueue part, Done done);
   void note(const std::string& what);
+  void take_for_itself();
 
   int ordinal_;
   std::string name_;
   std::vector<std::string> notes_;  ///< without two alike
-  std::shared_ptr<DeviceMemory> memory_;
   std::unique_ptr<CudaStream> fetches_;
-  /// Made by the lane that uses them.
+  struct FreeHost {
+    void operator()(float* word) const { cudaFreeHost(word); }
+  };
+  std::unique_ptr<float, FreeHost> fetched_;  ///< pinned: a copy to it needs no staging
+  /// Those of `compute` with the device, others by the lane that uses them.
   std::array<std::unique_ptr<CudaPrimitives>, stream_count> primitives_;
   Peers peers_;
   std::unique_ptr<DeviceClock> clock_;

@@ -23,6 +23,7 @@ class FaultyDevice final : public Device {
 
   std::string name() const override { return "faulty " + inner_->name(); }
   bool shares_host() const override { return inner_->shares_host(); }
+  std::uint64_t available() const override { return inner_->available(); }
   std::byte* allocate(std::uint64_t bytes) override { return inner_->allocate(bytes); }
   void free(std::byte* memory, std::uint64_t bytes) noexcept override {
     inner_->free(memory, bytes);

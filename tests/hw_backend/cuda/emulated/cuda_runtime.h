@@ -99,6 +99,7 @@ struct cudaDeviceProp {
 
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventBlockingSync = 1,
                           cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaHostAllocPortable = 1;
 inline constexpr unsigned cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2;
 
 cudaError_t cudaGetDeviceCount(int* count);
@@ -110,6 +111,8 @@ cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 cudaError_t cudaMalloc(void** memory, std::size_t bytes);
 cudaError_t cudaFree(void* memory);
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* memory);
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* memory);
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream);
@@ -141,14 +144,6 @@ cudaError_t launch_emulated(const cudaLaunchConfig_t& config, std::function<void
 /// Adds other work of the device, unless it is broken.
 cudaError_t enqueue_emulated(cudaStream_t stream, std::function<void()> work);
 
-template <class... Parameters, class... Arguments>
-cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
-                               Arguments&&... arguments) {
-  return launch_emulated(*config, [kernel, values = std::tuple<Parameters...>(arguments...)] {
-    std::apply(kernel, values);
-  });
-}
-
 /// What tests can ask of the emulated machine.
 namespace emulated {
 inline constexpr std::size_t device_bytes = std::size_t{512} << 20;
@@ -179,12 +174,26 @@ void start_anew();
 void connect_peers(bool connected);
 /// How often cudaMalloc was called.
 std::size_t mallocs();
+/// How often host memory was registered or unregistered.
+std::size_t registrations();
+/// Copies to or from host memory that is not registered, which CUDA makes by way of memory of its
+/// own while the caller waits.
+std::size_t pageable_copies();
+/// What a kernel takes of a device's memory with its first launch there, and keeps.
+inline constexpr std::size_t kernel_bytes = 32u << 10;
+/// A device has no more than that from now on; 0: all of it.
+void limit_memory(std::size_t bytes);
 /// The version of CUDA that the driver is for, 0: there is none; the runtime's is 13000.
 void install_driver(int version);
 
 /// For each call of CUDA to begin with: aborts in a host function; the fault, when there is one.
 cudaError_t begin_call();
 void forget_memory();
+/// The kernel is about to run on the device.
+cudaError_t load_kernel(int device, const void* kernel);
+/// Counts a copy of pageable memory.
+void count_copy(const void* one, const void* other);
+int device_of(cudaStream_t stream);
 /// While one lives, device memory can be read and written: kernels and copies have one.
 struct DeviceWork {
   DeviceWork();
@@ -195,3 +204,14 @@ struct DeviceWork {
 int current_device();
 void wait_for_streams();
 }  // namespace emulated
+
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  if (const cudaError_t refused = emulated::load_kernel(emulated::device_of(config->stream),
+                                                        reinterpret_cast<const void*>(kernel)))
+    return refused;
+  return launch_emulated(*config, [kernel, values = std::tuple<Parameters...>(arguments...)] {
+    std::apply(kernel, values);
+  });
+}

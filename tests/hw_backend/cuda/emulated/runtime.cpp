@@ -126,6 +126,7 @@ void start_anew() {
 void connect_peers(bool now) { connected = now; }
 void install_driver(int version) { driver_version = version; }
 int current_device() { return current; }
+int device_of(cudaStream_t stream) { return stream ? stream->device : current; }
 void slow_copies(double seconds) { copy_s = seconds; }
 void wake_late(double seconds) { late_s = seconds; }
 std::uint64_t host_functions() { return host_calls; }
@@ -225,6 +226,7 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
 }
 cudaError_t cudaMemcpyAsync(void* into, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
+  emulated::count_copy(into, from);
   return enqueue_emulated(stream, [=] {
     if (copy_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(copy_s));
     std::memmove(into, from, bytes);
