@@ -3,6 +3,7 @@
 #include "hw_backend/arithmetic/primitives.hpp"
 #include "strategies/kernel.hpp"
 
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spillway::hw_backend {
@@ -22,8 +24,23 @@ constexpr std::string_view to_string(Stream stream) {
   return names[static_cast<std::size_t>(stream)];
 }
 
+/// Seconds of the clock by which every end is told: std::chrono::steady_clock's.
+inline double host_now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// How a call on a device or worker ended.
+struct JobEnd {
+  std::exception_ptr error{};  ///< null: none; otherwise no time is known
+  double started_s = 0;        ///< of host_now_s: its stream was free for it, all it followed over
+  double finished_s = 0;
+  std::vector<double> parts_s{};  ///< of a run: when each part ended
+};
 /// Called once, from any thread, when all work that was enqueued for it has ended.
-using Done = std::function<void(std::exception_ptr)>;
+using Done = std::function<void(const JobEnd&)>;
+
+/// Enqueues kernels on the primitives of a stream.
+using DeviceWork = std::function<void(Primitives&)>;
 
 /// A collective of devices of one process, on raw memory: `in` and `out` by member, in rank order.
 struct PeerCall {
@@ -49,16 +66,26 @@ class Device {
   /// Device memory lies in the host's DRAM, and copies between them are the host's own.
   virtual bool shares_host() const = 0;
 
-  /// Throws  DeviceError when there is none
+  /// Bytes of memory that `allocate` may still give, more or less; no limit where that is the
+  /// host's.
+  virtual std::uint64_t available() const { return ~std::uint64_t{0}; }
+  /// Aligned to 256 bytes.
+  ///   Throws  DeviceError when there is none
   virtual std::byte* allocate(std::uint64_t bytes) = 0;
-  virtual void free(std::byte* memory, std::uint64_t bytes) = 0;
+  /// Destructors call this and `unpin`: what a device refuses then is in `notes`.
+  virtual void free(std::byte* memory, std::uint64_t bytes) noexcept = 0;
   /// Makes host memory known to the device, so that copies need no staging.
+  ///   Throws  DeviceError; the memory is then as unknown as before
   virtual void pin(std::byte* memory, std::uint64_t bytes) = 0;
-  virtual void unpin(std::byte* memory) = 0;
+  virtual void unpin(std::byte* memory) noexcept = 0;
 
-  /// `work` enqueues kernels on the primitives of the stream.
-  virtual void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
-                   Done done) = 0;
+  /// All parts, one behind the other.
+  virtual void run(Stream stream, double at_least_s, std::vector<DeviceWork> parts, Done done) = 0;
+  void run(Stream stream, double at_least_s, DeviceWork work, Done done) {
+    std::vector<DeviceWork> parts;
+    parts.push_back(std::move(work));
+    run(stream, at_least_s, std::move(parts), std::move(done));
+  }
   /// Between any two memories of host and device.
   virtual void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
                     std::uint64_t bytes, Done done) = 0;
@@ -76,6 +103,11 @@ class Device {
   /// Drops what has not begun and waits for what has: nothing runs any more, nobody is told.
   ///   Result  what is not at rest after `limit_s`, in words; it may still use its memory
   virtual std::optional<std::string> quiesce(double limit_s) = 0;
+  /// By how much the times that it tells may miss the host's clock, as far as is known; 0: they are
+  /// the host's.
+  virtual double clock_error_s() const { return 0; }
+  /// What nobody could be told by an exception, with the device's own words; for the report.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 }  // namespace spillway::hw_backend

@@ -27,15 +27,21 @@ std::string HostDevice::name() const {
   return "host device, " + std::to_string(usable_cores()) + " cores of " + processor_name();
 }
 
-void HostDevice::run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
-                     Done done) {
+void HostDevice::run(Stream stream, double at_least_s, std::vector<DeviceWork> parts, Done done) {
   Lane& lane = *lanes_[static_cast<std::size_t>(stream)];
+  const auto ends = std::make_shared<std::vector<double>>();
   lane.worker.add(
       at_least_s,
-      [computes = computes_, &lane, work = std::move(work)] {
-        if (computes) work(lane.primitives);
+      [computes = computes_, &lane, parts = std::move(parts), ends] {
+        for (const DeviceWork& part : parts) {
+          if (computes) part(lane.primitives);
+          ends->push_back(host_now_s());
+        }
       },
-      std::move(done));
+      [done = std::move(done), ends](JobEnd end) {
+        end.parts_s = std::move(*ends);
+        done(end);
+      });
 }
 
 void HostDevice::copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,

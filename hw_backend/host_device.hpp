@@ -23,11 +23,13 @@ class HostDevice final : public Device {
   std::string name() const override;
   bool shares_host() const override { return true; }
   std::byte* allocate(std::uint64_t bytes) override { return memory_.take(bytes); }
-  void free(std::byte* memory, std::uint64_t bytes) override { memory_.give_back(memory, bytes); }
+  void free(std::byte* memory, std::uint64_t bytes) noexcept override {
+    memory_.give_back(memory, bytes);
+  }
   void pin(std::byte*, std::uint64_t) override {}
-  void unpin(std::byte*) override {}
-  void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
-           Done done) override;
+  void unpin(std::byte*) noexcept override {}
+  using Device::run;
+  void run(Stream stream, double at_least_s, std::vector<DeviceWork> parts, Done done) override;
   void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
             std::uint64_t bytes, Done done) override;
   void collective(double at_least_s, PeerCall call, Done done) override;

@@ -2,6 +2,7 @@
 
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/storage/io_error.hpp"
+#include "scenarios/description/errors.hpp"
 
 #include <sys/mman.h>
 #include <algorithm>
@@ -69,12 +70,20 @@ std::uint64_t HostMemory::unmap_one() {
   return bytes;
 }
 
-/// Until `bytes` more do not make the process grow beyond what was in use at once.
+/// Until `bytes` more do not make the process grow beyond what was in use at once, or is allowed.
 void MemoryBudget::make_room(std::uint64_t bytes) {
-  const std::uint64_t most = std::max(most_used_, used_ + bytes);
+  const std::uint64_t most = std::max({most_used_, used_ + bytes, allowed_});
   for (HostMemory* member : members_)
     while (used_ + kept_ + bytes > most && !member->kept_by_size_.empty())
       kept_ -= member->unmap_one();
+}
+
+/// Result  false: nothing was kept
+bool MemoryBudget::give_back_all() {
+  if (kept_ == 0) return false;
+  for (HostMemory* member : members_)
+    while (!member->kept_by_size_.empty()) kept_ -= member->unmap_one();
+  return true;
 }
 
 std::byte* HostMemory::map(std::uint64_t bytes) {
@@ -107,7 +116,12 @@ std::byte* HostMemory::take(std::uint64_t asked) {
     if (kept->second.empty()) kept_by_size_.erase(kept);
   } else {
     budget_.make_room(bytes);
-    memory = map(bytes);
+    try {
+      memory = map(bytes);
+    } catch (const description::DeviceError&) {
+      if (!budget_.give_back_all()) throw;
+      memory = map(bytes);
+    }
   }
   budget_.used_ += bytes;
   budget_.most_used_ = std::max(budget_.most_used_, budget_.used_);

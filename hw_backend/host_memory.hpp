@@ -12,18 +12,24 @@ namespace spillway::hw_backend {
 class HostMemory;
 
 /// What several allocators take from the kernel together.
-///   Invariant  what they use and keep never exceeds the most that was ever used at once
+///   Invariant  what they use and keep never exceeds the most that was ever used at once, or what
+///              is allowed
 class MemoryBudget {
  public:
   MemoryBudget() = default;
   MemoryBudget(const MemoryBudget&) = delete;
 
+  /// From now on they may keep more: up to `bytes` with what is used. For memory that devices know,
+  /// and would have to forget and learn again in every step.
+  void allow(std::uint64_t bytes) { allowed_ = bytes; }
+
  private:
   friend class HostMemory;
   void make_room(std::uint64_t bytes);
+  bool give_back_all();
 
   std::vector<HostMemory*> members_;
-  std::uint64_t used_ = 0, kept_ = 0, most_used_ = 0;
+  std::uint64_t used_ = 0, kept_ = 0, most_used_ = 0, allowed_ = 0;
 };
 
 /// Told of all memory when it comes from the kernel and before it goes back: kept memory stays

@@ -95,26 +95,37 @@ RealMachine::RealMachine(const description::Scenario& scenario,
       lowering_{&prepared.model, &prepared.program, scenario.run.seed},
       pinned_(memory, true,
               {[this](std::byte* at, std::uint64_t bytes) {
+                 count_pin();
                  for (const auto& device : devices_) device->pin(at, bytes);
                },
                [this](std::byte* at) {
+                 count_pin();
                  for (const auto& device : devices_) device->unpin(at);
                }}),
       pageable_(memory, false),
+      memory_(memory),
       team_(usable_cores(), best_isa(), after_devices(options_)),
-      cores_(after_devices(options_)),
-      losses_(most_steps(scenario) * topology().ranks * scenario.training.gradient_accumulation) {
+      cores_(after_devices(options_)) {
   ENSURE(devices_.size() == topology().ranks, "a device a rank");
   for (const models::WeightTensor& weight : prepared_.model.weights)
     trained_.masters.emplace_back(scenario_.run.checkpoint ? weight.parameters.value() : 0);
-  for (const auto& device : devices_)
-    device->pin(reinterpret_cast<std::byte*>(losses_.data()), losses_.size() * sizeof(double));
+  const std::size_t losses =
+      most_steps(scenario) * topology().ranks * scenario.training.gradient_accumulation;
+  losses_ = {reinterpret_cast<double*>(pinned_.take(losses * sizeof(double))), losses};
+  std::fill(losses_.begin(), losses_.end(), 0.0);
   open_storages();
+  open_arenas();
 }
 
 RealMachine::~RealMachine() {
   cancel_all();
-  for (const auto& device : devices_) device->unpin(reinterpret_cast<std::byte*>(losses_.data()));
+  if (!memory_lost_)
+    pinned_.give_back(reinterpret_cast<std::byte*>(losses_.data()), losses_.size_bytes());
+  for (std::unique_ptr<DeviceArena>& arena : arenas_) {
+    if (!arena) continue;
+    engine_.unregister_device_memory(arena->base());
+    if (memory_lost_) static_cast<void>(arena.release());
+  }
   for (Storage& storage : storages_)
     for (Target* drive : storage.drives) engine_.detach(*drive);
 }
@@ -144,14 +155,14 @@ void RealMachine::loop() {
     for (const Completion& completion : completions) {
       auto& operation = *static_cast<RealOperation*>(completion.tag);
       if (completion.error && !operation.failure) operation.failure = completion.error;
-      if (--operation.parts_left == 0) settling_.push_back({&operation, operation.failure});
+      if (--operation.parts_left == 0) settling_.push_back({&operation, {operation.failure}});
     }
     take_ended();
     const bool news = !settling_.empty() || !completions.empty();
     if (!news && now_s() - last_news_s >= options_.answer_s) no_answer();
     std::vector<Ended> settled;
     settled.swap(settling_);
-    for (const Ended& each : settled) settle(*each.operation, each.error);
+    for (const Ended& each : settled) settle(*each.operation, each.end);
     scheduler_.drain();
     watch_memory();
     if (news) last_news_s = now_s();  // what the loop itself took is nobody's silence
@@ -183,30 +194,54 @@ void RealMachine::take_ended() {
   ended_.clear();
 }
 
-void RealMachine::settle(RealOperation& operation, std::exception_ptr error) {
+void RealMachine::settle(RealOperation& operation, const JobEnd& end) {
   if (operation.state == Operation::State::waiting) {  // `start` is still to come
-    operation.ended = true;
-    operation.failure = error;
+    operation.ended = end;
     return;
   }
-  if (operation.kind == strategies::OperationKind::storage_kernel && !error &&
+  if (operation.kind == strategies::OperationKind::storage_kernel && !end.error &&
       go_on_inside(operation))
     return;
   under_way_.erase(&operation);
   operation.place = 0;
-  operation.ended = false;
   operation.inside.parts.clear();
-  if (operation.kind == strategies::OperationKind::gpu_kernels && !paces(operation))
-    share_time(operation);
+  if (operation.kind == strategies::OperationKind::gpu_kernels && !paces(operation) && !end.error)
+    divide_time(operation, end);
+  const std::optional<strategies::Ran> ran = when(operation, end);
   if (operation.round)
-    finish(*operation.round, error);
+    finish(*operation.round, end.error, ran);
   else
-    finish(operation, error);
+    finish(operation, end.error, ran);
 }
 
-/// Kernels of one call are not timed each: what they took together, as the machine file divides it.
-void RealMachine::share_time(RealOperation& operation) const {
-  const double took = now_s() - operation.timing.started_s;
+/// By the clock of who did it; none: what the loop saw, as of transfers and work in several stages.
+/// Another clock's error may not make an operation begin before what it waited for, or end later
+/// than now.
+std::optional<strategies::Ran> RealMachine::when(const RealOperation& operation,
+                                                 const JobEnd& end) const {
+  if (end.finished_s == 0 || operation.kind == strategies::OperationKind::storage_kernel)
+    return std::nullopt;
+  const double begin_s = std::chrono::duration<double>(start_.time_since_epoch()).count();
+  double earliest = 0;
+  for (const Operation* on : operation.dependencies)
+    earliest = std::max(earliest, on->timing.finished_s);
+  const double now = std::max(now_s(), earliest);
+  const double started = std::clamp(end.started_s - begin_s, earliest, now);
+  return strategies::Ran{started, std::clamp(end.finished_s - begin_s, started, now)};
+}
+
+/// Kernels that a device timed each have their own times; what others took together is theirs as
+/// the machine file divides it.
+void RealMachine::divide_time(RealOperation& operation, const JobEnd& end) const {
+  if (operation.kernels.size() == end.parts_s.size()) {
+    double last_s = end.started_s;
+    for (std::size_t i = 0; i < end.parts_s.size(); ++i) {
+      operation.kernels[i].seconds = end.parts_s[i] - last_s;
+      last_s = end.parts_s[i];
+    }
+    return;
+  }
+  const double took = end.finished_s - end.started_s;
   double sum = 0;
   for (strategies::LoggedKernel& kernel : operation.kernels)
     sum += kernel.seconds = strategies::kernel_seconds(kernel, scenario_);
@@ -217,10 +252,10 @@ void RealMachine::share_time(RealOperation& operation) const {
 /// For a thread to call when the operation has ended.
 Done RealMachine::done(RealOperation& operation) {
   under_way_.insert(&operation);
-  return [this, &operation](std::exception_ptr error) {
+  return [this, &operation](const JobEnd& end) {
     {
       const std::lock_guard lock(ended_mutex_);
-      ended_.push_back({&operation, error});
+      ended_.push_back({&operation, end});
     }
     engine_.wake();
   };
@@ -242,7 +277,7 @@ void RealMachine::cancel_all() {
   settling_.clear();
   for (RealOperation* operation : under_way_) {
     operation->place = 0;
-    operation->ended = false;
+    operation->ended.reset();
     for (InsideWork::Part& part : operation->inside.parts)
       if (memory_lost_) static_cast<void>(part.memory.release());
     operation->inside.parts.clear();
@@ -252,9 +287,13 @@ void RealMachine::cancel_all() {
 
 // ---- What the kernel says of memory
 
+void RealMachine::count_pin() { pins_in_steps_ += recorder().steps().size() > 1; }
+
 void RealMachine::watch_memory() {
   if (!set_up_ && !recorder().steps().empty()) {
     set_up_ = true;
+    const strategies::Usage host = usage(strategies::TierId::pinned, Rank{0});
+    if (!devices_.front()->shares_host()) memory_.allow(host.used + host.free);
     forget_most();
     after_set_up_ = process_memory();
     locked_after_set_up_ = locked_bytes_;

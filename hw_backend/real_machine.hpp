@@ -1,6 +1,7 @@
 #pragma once
 
 #include "hw_backend/arithmetic/execute.hpp"
+#include "hw_backend/device_arena.hpp"
 #include "hw_backend/hang.hpp"
 #include "hw_backend/host_device.hpp"
 #include "hw_backend/raw_device/raw_device.hpp"
@@ -16,6 +17,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 namespace spillway::hw_backend {
@@ -51,6 +53,7 @@ struct Trained {
 };
 
 struct RealOperation;
+struct WorkContext;
 
 /// This server: io_uring for storage, one device a rank, the node's cores for the optimizer. Time
 /// is real, and so is every byte.
@@ -68,6 +71,8 @@ class RealMachine final : public strategies::Machine {
   Trained take_trained();
   /// Of a run that is over.
   result::MemoryBooks memory_books() const;
+  /// How often host memory was made known to devices, or unknown, from the second step on.
+  std::uint64_t pins_in_steps() const { return pins_in_steps_; }
   /// Bytes that the engine was asked for of one storage, set-up included: read, written.
   std::pair<std::uint64_t, std::uint64_t> moved(std::size_t storage) const;
   const std::vector<std::unique_ptr<StoreDirectory>>& directories(std::size_t storage) const {
@@ -94,7 +99,7 @@ class RealMachine final : public strategies::Machine {
   };
   struct Ended {
     RealOperation* operation;
-    std::exception_ptr error;
+    JobEnd end;
   };
 
   std::unique_ptr<strategies::Operation> make_operation() const override;
@@ -113,6 +118,8 @@ class RealMachine final : public strategies::Machine {
   float fetch(const strategies::View& view) override;
 
   void open_storages();
+  void open_arenas();
+  void count_pin();
   void open_raw(Storage& storage, const RawDevice& raw, std::uint64_t capacity);
   void place_extent(strategies::Block& block);
   void start_transfer(RealOperation& operation);
@@ -123,14 +130,17 @@ class RealMachine final : public strategies::Machine {
   void start_copy(RealOperation& operation);
   bool paces(const RealOperation& operation) const;
   void start_kernels(RealOperation& operation);
+  std::vector<DeviceWork> parts_of(RealOperation& operation, const WorkContext& context,
+                                   double* loss) const;
   void start_cpu(RealOperation& operation);
   void give_up_extent(const strategies::Block& block);
   Done done(RealOperation& operation);
   void take_ended();
-  void settle(RealOperation& operation, std::exception_ptr error);
+  void settle(RealOperation& operation, const JobEnd& end);
+  std::optional<strategies::Ran> when(const RealOperation& operation, const JobEnd& end) const;
   [[noreturn]] void no_answer() const;
   std::string first_under_way(std::optional<strategies::Rank> on_device_of) const;
-  void share_time(RealOperation& operation) const;
+  void divide_time(RealOperation& operation, const JobEnd& end) const;
   void watch_memory();
   double* loss_of(strategies::Rank rank, const strategies::Numbers& numbers);
   std::uint32_t data_index(strategies::Rank rank) const;
@@ -146,6 +156,10 @@ class RealMachine final : public strategies::Machine {
   std::uint64_t next_file_ = 0;
   std::set<const std::byte*> registered_;  ///< with the engine
   HostMemory pinned_, pageable_;           ///< what is pinned, all devices know
+  MemoryBudget& memory_;
+  std::uint64_t pins_in_steps_ = 0;
+  std::vector<std::unique_ptr<DeviceArena>>
+      arenas_;  ///< by rank; null: its device shares the host's
   Team team_;
   Worker cores_;  ///< one piece of CPU work at a time, on all cores
   std::map<std::uint32_t, InsideProcessor> inside_;  ///< by storage
@@ -154,7 +168,7 @@ class RealMachine final : public strategies::Machine {
   std::mutex ended_mutex_;
   std::vector<Ended> ended_;
   std::vector<Ended> settling_;
-  std::vector<double> losses_;  ///< by step, rank, micro-batch
+  std::span<double> losses_;  ///< by step, rank, micro-batch; pinned, as devices write them
   Trained trained_;
   bool memory_lost_ = false;  ///< the kernel may still write to it: never freed
   bool set_up_ = false;

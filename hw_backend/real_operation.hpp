@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 namespace spillway::hw_backend {
 
@@ -36,7 +37,7 @@ struct RealOperation : strategies::Operation {
   std::exception_ptr failure;
   Stream queue = Stream::compute;  ///< of the device's, where it lies at `place`
   std::uint64_t place = 0;         ///< 0: nowhere that another call could wait for
-  bool ended = false;              ///< before the loop heard that what it waits for has
+  std::optional<JobEnd> ended;     ///< before the loop heard that what it waits for has
 };
 
 }  // namespace spillway::hw_backend

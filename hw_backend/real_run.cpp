@@ -3,6 +3,9 @@
 #include "hw_backend/other_work.hpp"
 #include "hw_backend/storage/limits.hpp"
 
+#include <fmt/format.h>
+#include <algorithm>
+
 namespace spillway::hw_backend {
 
 namespace {
@@ -82,6 +85,7 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
     if (!others.empty()) run.notes.push_back(others);
     run.trace = std::move(machine.recorder().trace());
     run.memory = machine.memory_books();
+    run.pins_in_steps = machine.pins_in_steps();
     run.trained = machine.take_trained();
     add_storage_books(run, scenario, machine, before, disk_marks(options));
     add_leftovers(run, machine, options.storages.size());
@@ -90,6 +94,20 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
     run.notes.push_back("near_storage: emulated, by a worker of its own for each storage");
   run.io = engine->counters();
   for (const std::string& note : engine->notes()) run.notes.push_back(note);
+  if (run.pins_in_steps > 0)
+    run.notes.push_back(fmt::format(
+        "host memory was made known to GPUs, or unknown, {} times in steps after the first, which "
+        "they waited for",
+        run.pins_in_steps));
+  double clock_error_s = 0;
+  for (const auto& each : devices) clock_error_s = std::max(clock_error_s, each->clock_error_s());
+  if (clock_error_s > 0)
+    run.notes.push_back(fmt::format(
+        "when operations of GPUs ran is by their own clocks, which ran within {:.0f} us of this "
+        "process's",
+        1e6 * clock_error_s + 0.5));
+  for (const auto& each : devices)
+    for (const std::string& note : each->notes()) run.notes.push_back(note);
   if (options.paced) {
     Worker::Pace pace;
     for (const auto& device : devices)

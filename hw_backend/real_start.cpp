@@ -67,7 +67,8 @@ bool RealMachine::prepare(Operation& base) {
 void RealMachine::start(Operation& base) {
   RealOperation& operation = real(base);
   if (operation.prepared) {
-    if (operation.ended) settle(operation, operation.failure);
+    if (const std::optional<JobEnd> end = std::exchange(operation.ended, std::nullopt))
+      settle(operation, *end);
     return;
   }
   switch (operation.kind) {
@@ -123,6 +124,21 @@ void RealMachine::start_copy(RealOperation& operation) {
   operation.place = device.place(stream);
 }
 
+/// One part, or, where a trace shows each kernel, one for each.
+std::vector<DeviceWork> RealMachine::parts_of(RealOperation& operation, const WorkContext& context,
+                                              double* loss) const {
+  const std::size_t all = operation.gpu_kernels.size();
+  const std::size_t each = options_.trace && all > 0 ? 1 : std::max<std::size_t>(1, all);
+  std::vector<DeviceWork> parts;
+  for (std::size_t first = 0; first < std::max<std::size_t>(1, all); first += each)
+    parts.push_back([&operation, context, loss, first, last = std::min(all, first + each),
+                     computes = !options_.synthetic](Primitives& primitives) {
+      for (std::size_t i = first; computes && i < last; ++i)
+        run_kernel(primitives, context, operation.gpu_kernels[i], loss);
+    });
+  return parts;
+}
+
 void RealMachine::start_kernels(RealOperation& operation) {
   double at_least_s = 0;
   for (strategies::LoggedKernel& kernel : operation.kernels) {
@@ -135,14 +151,7 @@ void RealMachine::start_kernels(RealOperation& operation) {
                      : loss_of(operation.rank, operation.gpu_kernels.front().numbers);
   Device& device = *devices_[operation.rank.index];
   operation.queue = stream_of(operation);
-  device.run(
-      operation.queue, at_least_s,
-      [&operation, context, loss, computes = !options_.synthetic](Primitives& primitives) {
-        if (!computes) return;
-        for (const RawGpuKernel& kernel : operation.gpu_kernels)
-          run_kernel(primitives, context, kernel, loss);
-      },
-      done(operation));
+  device.run(operation.queue, at_least_s, parts_of(operation, context, loss), done(operation));
   operation.place = device.place(operation.queue);
 }
 

@@ -69,14 +69,29 @@ void RealMachine::open_raw(Storage& storage, const RawDevice& raw, std::uint64_t
 
 // ---- Memory
 
+/// What the ledger has for buffers, and a physical grain more: blocks of no whole units are
+/// rounded.
+void RealMachine::open_arenas() {
+  constexpr std::uint64_t grain = 2u << 20;
+  const std::uint64_t context = scenario_.machine.gpu.context.value();
+  for (std::uint32_t rank = 0; rank < devices_.size(); ++rank) {
+    std::unique_ptr<DeviceArena>& arena = arenas_.emplace_back();
+    if (devices_[rank]->shares_host()) continue;
+    const strategies::Usage gpu = usage(TierId::gpu, Rank{rank});
+    const std::uint64_t all = std::min(gpu.used + gpu.free, devices_[rank]->available() + context);
+    arena = std::make_unique<DeviceArena>(*devices_[rank], all - std::min(all, context) + grain);
+    engine_.register_device_memory(static_cast<int>(rank), arena->base(), arena->bytes());
+  }
+}
+
 std::byte* RealMachine::provide(Block& block) {
   if (block.tier == TierId::storage) {
     place_extent(block);
     return nullptr;
   }
   if (is_of_the_process(block.purpose) || block.charged == 0) return nullptr;
-  if (block.tier == TierId::gpu && !devices_[block.rank.index]->shares_host())
-    return devices_[block.rank.index]->allocate(block.charged);
+  if (block.tier == TierId::gpu && arenas_[block.rank.index])
+    return arenas_[block.rank.index]->take(block.charged);
   real_bytes_ += block.charged;
   ledger_most_ = std::max(ledger_most_, real_bytes_);
   if (block.tier == TierId::gpu) return devices_[block.rank.index]->allocate(block.charged);
@@ -94,8 +109,11 @@ std::byte* RealMachine::provide(Block& block) {
 void RealMachine::withdraw(Block& block) {
   if (block.tier == TierId::storage) return give_up_extent(block);
   if (!block.data) return;
-  if (block.tier != TierId::gpu || devices_[block.rank.index]->shares_host())
-    real_bytes_ -= block.charged;
+  if (block.tier == TierId::gpu && arenas_[block.rank.index]) {
+    if (!memory_lost_) arenas_[block.rank.index]->give_back(block.data, block.charged);
+    return;
+  }
+  real_bytes_ -= block.charged;
   if (block.tier == TierId::pinned) locked_bytes_ -= block.charged;
   if (memory_lost_) return;
   if (block.tier == TierId::gpu) return devices_[block.rank.index]->free(block.data, block.charged);

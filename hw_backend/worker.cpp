@@ -88,7 +88,7 @@ void Worker::do_job(Job job, Clock::time_point& free_at) {
     error = std::current_exception();
   }
   const Clock::time_point ended = Clock::now();
-  Clock::time_point end = ended;
+  Clock::time_point start = began, end = ended;
   if (job.at_least) {
     const Clock::time_point deadline =
         std::max(free_at, job.queued + job.ahead) + (*job.at_least - job.ahead);
@@ -105,13 +105,17 @@ void Worker::do_job(Job job, Clock::time_point& free_at) {
     }
     if (ended < deadline) wait_until(deadline), end = deadline;
   }
+  if (job.at_least) start = std::min(end, std::max(free_at, job.queued));
   free_at = end;
   bool told = true;
   {
     const std::lock_guard lock(mutex_);
     told = !dropping_;
   }
-  if (told) job.done(error);
+  const auto seconds = [](Clock::time_point at) {
+    return std::chrono::duration<double>(at.time_since_epoch()).count();
+  };
+  if (told) job.done({error, seconds(start), seconds(end)});
 }
 
 }  // namespace spillway::hw_backend

@@ -34,6 +34,7 @@ Machine::Machine(MachineSetup setup)
       pinned_cache_(setup_.topology.ranks),
       stream_tails_((2 + setup_.topology.groups.size()) * setup_.topology.ranks),
       stream_lengths_(stream_tails_.size()) {
+  if (!setup_.exact_time) recorder_.hear_late();
   const Topology& topology = setup_.topology;
   const auto add = [this](std::string name, std::uint64_t capacity) {
     ledger_.add_tier(std::move(name), capacity);

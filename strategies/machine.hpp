@@ -28,6 +28,11 @@ struct Usage {
   std::uint64_t used = 0, peak = 0, free = 0;
 };
 
+/// When an operation ran, on the machine's clock, seconds.
+struct Ran {
+  double started_s = 0, finished_s = 0;
+};
+
 /// What a machine needs to know before it starts.
 struct MachineSetup {
   Topology topology;
@@ -199,9 +204,10 @@ class Machine : public BlockOwner {
   ///   Result  there is something to do again
   bool grow_for_waiting();
   /// Wakes who waits, begins what depended on it.
-  void finish(Operation& operation, std::exception_ptr error = {});
+  ///   ran  when it ran, of a machine that hears of that later; absent: from its begin until now
+  void finish(Operation& operation, std::exception_ptr error = {}, std::optional<Ran> ran = {});
   /// Finishes every member, in rank order; the round is gone afterwards.
-  void finish(CollectiveRound& round, std::exception_ptr error = {});
+  void finish(CollectiveRound& round, std::exception_ptr error = {}, std::optional<Ran> ran = {});
 
   Scheduler scheduler_;
 

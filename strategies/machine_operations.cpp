@@ -126,8 +126,9 @@ void Machine::begin(CollectiveRound& round) {
   start(round);
 }
 
-void Machine::finish(Operation& operation, std::exception_ptr error) {
-  operation.timing.finished_s = now_s();
+void Machine::finish(Operation& operation, std::exception_ptr error, std::optional<Ran> ran) {
+  if (ran) operation.timing.started_s = ran->started_s;
+  operation.timing.finished_s = ran ? ran->finished_s : now_s();
   operation.state = Operation::State::done;
   if (error) operation.error = error;
   const std::uint64_t cause = scheduler_.cause();
@@ -159,9 +160,9 @@ void Machine::finish(Operation& operation, std::exception_ptr error) {
   if (!ready_.empty()) begin_ready();
 }
 
-void Machine::finish(CollectiveRound& round, std::exception_ptr error) {
+void Machine::finish(CollectiveRound& round, std::exception_ptr error, std::optional<Ran> ran) {
   const std::vector<Operation*> members = round.members;
-  for (Operation* member : members) finish(*member, error);
+  for (Operation* member : members) finish(*member, error, ran);
 }
 
 /// Begins what became ready, in that order; what finishes meanwhile adds to the same list.

@@ -68,7 +68,7 @@ Recorder::Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool 
 }
 
 void Recorder::flush(Gauge& gauge, double now_s) {
-  if (gauge.users > 0) gauge.busy_s[index(node_phase_)] += now_s - gauge.since_s;
+  if (gauge.users > 0) gauge.busy_s[index(gauge_phase_)] += now_s - gauge.since_s;
   gauge.since_s = now_s;
 }
 
@@ -82,7 +82,7 @@ void Recorder::flush_idle(double now_s) {
   for (RankState& rank : ranks_) {
     const double idle = rank.gpu.users == 0 ? now_s - rank.idle_since_s : 0;
     rank.idle_since_s = now_s;
-    if (node_phase_ == result::Phase::update || node_phase_ == result::Phase::overflow_check)
+    if (gauge_phase_ == result::Phase::update || gauge_phase_ == result::Phase::overflow_check)
       rank.waits_update += idle;
     else if (any_storage_.users > 0)
       rank.waits_ssd += idle;
@@ -105,7 +105,6 @@ void Recorder::flush_everything(double now_s) {
 }
 
 void Recorder::leave_node_phase(double now_s) {
-  if (clock_) flush_everything(now_s);
   step_.phase_s[index(node_phase_)] += now_s - phase_since_s_;
   if (tracing_ && now_s > phase_since_s_) {
     const std::string phase(result::to_string(node_phase_));
@@ -123,11 +122,13 @@ void Recorder::enter(Rank rank, result::Phase phase, double now_s) {
   while (node_position_ < slowest) {
     leave_node_phase(now_s);
     node_phase_ = sequence_[node_position_++];
+    if (clock_) note_phase(now_s);
   }
 }
 
 void Recorder::step_ended(double now_s) {
   leave_node_phase(now_s);
+  if (clock_) apply_in_order(now_s);
   step_.end_s = now_s;
   if (tracing_) {
     const std::string name =
@@ -173,18 +174,73 @@ void Recorder::step_ended(double now_s) {
   step_.write_sizes.resize(storage_names_.size());
 }
 
-void Recorder::use(const Operation& operation, int by, double now_s) {
-  RankState& rank = ranks_[operation.rank.index];
-  switch (operation.kind) {
+/// Into memory that `use` has already, of machines that do nothing else all day.
+void Recorder::describe(const Operation& operation, Use& use) {
+  use.kind = operation.kind;
+  use.rank = operation.rank.index;
+  use.storages.clear();
+  use.between_nodes = operation.round && operation.round->cost.to_node > 0;
+  if (operation.kind == OperationKind::storage_kernel)
+    use.storages.push_back(operation.storage.index);
+  if (operation.kind == OperationKind::read || operation.kind == OperationKind::write)
+    for (const StoragePiece& piece : operation.pieces) use.storages.push_back(piece.storage.index);
+}
+
+void Recorder::note_phase(double now_s) {
+  Change change{now_s};
+  change.enters = node_phase_;
+  if (late_)
+    changes_.push_back(change);
+  else
+    apply(change);
+}
+
+void Recorder::note_use(const Operation& operation, int by, double at_s) {
+  if (!late_) {
+    describe(operation, now_used_);
+    return use(now_used_, by, at_s);
+  }
+  Change& change = changes_.emplace_back();
+  change.at_s = at_s;
+  change.by = by;
+  describe(operation, change.use);
+}
+
+void Recorder::apply(const Change& change) {
+  if (!change.enters) return use(change.use, change.by, change.at_s);
+  flush_everything(change.at_s);
+  gauge_phase_ = *change.enters;
+}
+
+/// What was heard late goes to where it belongs. What is still on has been noted by its begin.
+void Recorder::apply_in_order(double now_s) {
+  for (Change& change : changes_) change.at_s = std::clamp(change.at_s, step_.start_s, now_s);
+  std::stable_sort(changes_.begin(), changes_.end(),
+                   [](const Change& a, const Change& b) { return a.at_s < b.at_s; });
+  for (const Change& change : changes_) apply(change);
+  changes_.clear();
+  begun_.clear();
+  flush_everything(now_s);
+}
+
+/// Of a late machine only now is known when it began.
+void Recorder::note_end(const Operation& operation, double now_s) {
+  if (const auto begun = begun_.find(&operation); begun != begun_.end()) {
+    changes_[begun->second].at_s = operation.timing.started_s;
+    begun_.erase(begun);
+  }
+  note_use(operation, -1, late_ ? operation.timing.finished_s : now_s);
+}
+
+void Recorder::use(const Use& use, int by, double now_s) {
+  RankState& rank = ranks_[use.rank];
+  switch (use.kind) {
     case OperationKind::read:
     case OperationKind::write:
     case OperationKind::storage_kernel:
       if (any_storage_.users + by == 0 || any_storage_.users == 0) flush_idle(now_s);
       change(any_storage_, by, now_s);
-      if (operation.kind == OperationKind::storage_kernel)
-        return change(storages_[operation.storage.index], by, now_s);
-      for (const StoragePiece& piece : operation.pieces)
-        change(storages_[piece.storage.index], by, now_s);
+      for (const std::uint32_t storage : use.storages) change(storages_[storage], by, now_s);
       return;
     case OperationKind::copy_to_gpu:
       return change(rank.h2d, by, now_s);
@@ -197,7 +253,7 @@ void Recorder::use(const Operation& operation, int by, double now_s) {
     case OperationKind::copy_on_host:
       return change(cpu_, by, now_s);
     case OperationKind::collective:
-      if (operation.round->cost.to_node > 0) change(rank.network, by, now_s);
+      if (use.between_nodes) change(rank.network, by, now_s);
       return;
     case OperationKind::copy_on_gpu:
     case OperationKind::send:
@@ -274,13 +330,15 @@ void Recorder::started(const Operation& operation, double now_s) {
   ++step_.operations;
   count(operation);
   if (watch_) watch_->started(operation);
-  if (clock_) use(operation, 1, now_s);
+  if (!clock_) return;
+  if (late_) begun_[&operation] = changes_.size();
+  note_use(operation, 1, now_s);
 }
 
 void Recorder::finished(const Operation& operation, double now_s) {
   if (watch_) watch_->finished(operation);
   if (!clock_) return;
-  use(operation, -1, now_s);
+  note_end(operation, now_s);
   if (operation.kind == OperationKind::gpu_kernels) {
     double recompute = 0;
     for (const LoggedKernel& kernel : operation.kernels)

@@ -5,6 +5,7 @@
 #include "strategies/write_sizes.hpp"
 
 #include <array>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -51,6 +52,9 @@ class Recorder {
   /// Every rank is here: closes the running step and begins the next.
   void step_ended(double now_s);
 
+  /// The machine hears of an operation's begin and end after the fact, and tells them with its end:
+  /// who used what when is put together as each step ends.
+  void hear_late() { late_ = true; }
   /// Outlives the run.
   void set_watch(OperationWatch* watch) { watch_ = watch; }
   void started(const Operation& operation, double now_s);
@@ -84,11 +88,32 @@ class Recorder {
     double waits_ssd = 0, waits_host = 0, waits_update = 0;
   };
 
+  /// What an operation keeps busy.
+  struct Use {
+    OperationKind kind = OperationKind::read;
+    std::uint32_t rank = 0;
+    bool between_nodes = false;             ///< of a collective
+    std::vector<std::uint32_t> storages{};  ///< of a transfer or work inside
+  };
+  /// An operation begins or ends to use something, or the node enters a phase.
+  struct Change {
+    double at_s = 0;
+    int by = 0;
+    Use use{};
+    std::optional<result::Phase> enters{};
+  };
+
+  static void describe(const Operation& operation, Use& use);
+  void note_phase(double now_s);
+  void note_use(const Operation& operation, int by, double at_s);
+  void apply(const Change& change);
+  void apply_in_order(double now_s);
+  void note_end(const Operation& operation, double now_s);
   void change(Gauge& gauge, int by, double now_s);
   void flush(Gauge& gauge, double now_s);
   void flush_idle(double now_s);
   void flush_everything(double now_s);
-  void use(const Operation& operation, int by, double now_s);
+  void use(const Use& use, int by, double now_s);
   void count(const Operation& operation);
   void add_spans(const Operation& operation);
   std::uint64_t writer_of(const Operation& operation) const;
@@ -100,8 +125,12 @@ class Recorder {
   std::vector<Gauge> storages_;
   Gauge any_storage_, cpu_;
   OperationWatch* watch_ = nullptr;
-  bool clock_, tracing_;
-  result::Phase node_phase_ = result::Phase::init;
+  bool clock_, tracing_, late_ = false;
+  Use now_used_;                 ///< of the operation that begins or ends
+  std::vector<Change> changes_;  ///< of this step, when they are heard of late
+  std::unordered_map<const Operation*, std::size_t> begun_;  ///< in this step: where in changes_
+  result::Phase node_phase_ = result::Phase::init;           ///< of the node now
+  result::Phase gauge_phase_ = result::Phase::init;          ///< in which gauges count
   double phase_since_s_ = 0;
   std::vector<result::Phase> sequence_;  ///< phases entered by the first rank to get there
   std::uint64_t node_position_ = 0;

@@ -4,15 +4,12 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <future>
 
 namespace spillway::answers {
 
 using description::refuse;
 
 namespace {
-
-using hw_backend::Stream;
 
 struct Obstacle {
   std::string what, remedy;
@@ -42,17 +39,6 @@ std::optional<Obstacle> obstacle(const DeviceNeeds& needs, const CudaHere& here,
   return std::nullopt;
 }
 
-/// Has the device make what it makes for its first kernels: handles and their workspaces.
-void warm_up(hw_backend::Device& device) {
-  for (const Stream stream : {Stream::compute, Stream::side}) {
-    std::promise<void> ended;
-    device.run(
-        stream, 0, [](hw_backend::Primitives&) {},
-        [&](std::exception_ptr error) { error ? ended.set_exception(error) : ended.set_value(); });
-    ended.get_future().get();
-  }
-}
-
 }  // namespace
 
 CudaHere cuda_here() { return {hw_backend::cuda_devices, hw_backend::gds_missing}; }
@@ -77,17 +63,19 @@ hw_backend::MakeDevice make_device(const DeviceChoice& choice) {
 DeviceMemory memory_of_devices(const DeviceChoice& choice, std::uint64_t ranks) {
   std::vector<std::unique_ptr<hw_backend::Device>> open;
   std::vector<std::uint64_t> users(static_cast<std::size_t>(choice.cuda_devices));
+  std::vector<const hw_backend::Device*> devices(users.size());
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     open.push_back(hw_backend::open_cuda_device(choice.ordinal(rank)));
-    warm_up(*open.back());
-    ++users[static_cast<std::size_t>(choice.ordinal(rank))];
+    const auto which = static_cast<std::size_t>(choice.ordinal(rank));
+    devices[which] = open.back().get();
+    ++users[which];
   }
   DeviceMemory least;
   for (std::size_t i = 0; i < users.size(); ++i) {
     if (users[i] == 0) continue;
-    const hw_backend::CudaMemory device = hw_backend::cuda_memory(static_cast<int>(i));
-    const std::uint64_t memory = device.total / users[i];
-    const std::uint64_t context = (device.total - device.available + users[i] - 1) / users[i];
+    const std::uint64_t total = hw_backend::cuda_memory(static_cast<int>(i)).total;
+    const std::uint64_t memory = total / users[i];
+    const std::uint64_t context = (total - devices[i]->available() + users[i] - 1) / users[i];
     if (least.memory == 0 || memory - context < least.memory - least.context)
       least = {memory, context,
                users[i] == 1 ? std::string("measured: what the driver reports")

@@ -1,6 +1,9 @@
 #include "hw_backend/cuda/cuda_device.hpp"
 
+#include <algorithm>
+
 #include "hw_backend/cuda/cuda_error.hpp"
+#include "hw_backend/cuda/warm_up.hpp"
 #include "hw_backend/hang.hpp"
 #include "scenarios/description/errors.hpp"
 
@@ -21,6 +24,10 @@ std::string name_of(int ordinal) {
   return std::string(properties.name) + ", CUDA " + version(cudaRuntimeGetVersion) +
          ", driver for CUDA " + version(cudaDriverGetVersion);
 }
+
+/// Left alone for kernels that CUDA and cuBLASLt load with a first launch or a new shape's algorithm:
+/// ours are some tens of KiB each; cuBLASLt's are not measured.
+constexpr std::uint64_t for_later_kernels = 32u << 20;
 
 /// Who pinned what, in the whole process.
 struct Pins {
@@ -54,16 +61,47 @@ CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), peers_(ordinal) {
   check(cudaSetDevice(ordinal), "cudaSetDevice");
   static_cast<void>(cublas_library());  // a machine without it learns that here, not in a step
   name_ = name_of(ordinal);
-  memory_ = DeviceMemory::of(ordinal);
-  check(cudaStreamCreateWithFlags(&fetches_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-  for (auto& lane : lanes_) lane = std::make_unique<Lane>(ordinal);
+  fetches_ = std::make_unique<CudaStream>();
+  float* word = nullptr;
+  check(cudaHostAlloc(reinterpret_cast<void**>(&word), sizeof *word, cudaHostAllocPortable),
+        "cudaHostAlloc");
+  fetched_.reset(word);
+  clock_ = std::make_unique<DeviceClock>();
+  for (auto& lane : lanes_) lane = std::make_unique<Lane>(ordinal, *clock_);
+  take_for_itself();
+}
+
+void CudaDevice::take_for_itself() {
+  const cudaStream_t stream = lane(Stream::compute).stream();
+  auto& primitives = primitives_[static_cast<std::size_t>(Stream::compute)];
+  primitives = std::make_unique<CudaPrimitives>(stream);
+  primitives->reserve();
+  const std::unique_ptr<std::byte, decltype(&free_device_memory)> memory(
+      take_device_memory(warm_up_bytes, "memory"), &free_device_memory);
+  warm_up(*primitives, memory.get());
+  check(cudaStreamSynchronize(stream), "the first kernels");
 }
 
 CudaDevice::~CudaDevice() {
   if (const auto hung = CudaDevice::quiesce(rest_limit_s)) end_hung_process(*hung, rest_limit_s);
   cudaSetDevice(ordinal_);
   for (auto& primitives : primitives_) primitives.reset();
-  cudaStreamDestroy(fetches_);
+}
+
+std::uint64_t CudaDevice::available() const {
+  std::size_t unused = 0, all = 0;
+  check(cudaSetDevice(ordinal_), "cudaSetDevice");
+  check(cudaMemGetInfo(&unused, &all), "cudaMemGetInfo");
+  return unused - std::min<std::uint64_t>(unused, for_later_kernels);
+}
+
+std::byte* CudaDevice::allocate(std::uint64_t bytes) {
+  check(cudaSetDevice(ordinal_), "cudaSetDevice");
+  return take_device_memory(bytes, "memory");
+}
+
+void CudaDevice::free(std::byte* memory, std::uint64_t /*bytes*/) noexcept {
+  if (cudaSetDevice(ordinal_) == cudaSuccess) free_device_memory(memory);
 }
 
 void CudaDevice::pin(std::byte* memory, std::uint64_t bytes) {
@@ -77,40 +115,55 @@ void CudaDevice::pin(std::byte* memory, std::uint64_t bytes) {
   check(result, "cudaHostRegister of " + std::to_string(bytes) + " bytes");
 }
 
-void CudaDevice::unpin(std::byte* memory) {
+void CudaDevice::unpin(std::byte* memory) noexcept {
   const std::lock_guard lock(pins().mutex);
   const auto found = pins().users.find(memory);
-  ENSURE(found != pins().users.end(), "memory is unpinned that nobody has pinned");
+  if (found == pins().users.end()) return note("memory is unpinned that nobody has pinned");
   if (--found->second > 0) return;
   pins().users.erase(found);
-  check(cudaHostUnregister(memory), "cudaHostUnregister");
+  const cudaError_t result = cudaHostUnregister(memory);
+  if (result == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // else the next launch reports it
+  note("cudaHostUnregister: " + in_words(result));
+}
+
+void CudaDevice::note(const std::string& what) {
+  if (std::find(notes_.begin(), notes_.end(), what) == notes_.end()) notes_.push_back(what);
 }
 
 void CudaDevice::follow(Stream stream, Stream other, std::uint64_t place) {
   waits_[static_cast<std::size_t>(stream)].push_back({other, place});
 }
 
-void CudaDevice::add(Stream stream, std::function<void(Lane&)> enqueue, Done done) {
+void CudaDevice::add(Stream stream, std::vector<Enqueue> parts, Done done) {
   std::vector<Wait> waits;
   waits.swap(waits_[static_cast<std::size_t>(stream)]);
-  lane(stream).add(
-      [this, &on = lane(stream), waits = std::move(waits), enqueue = std::move(enqueue)] {
+  Lane& on = lane(stream);
+  std::vector<Lane::Enqueue> enqueued;
+  for (Enqueue& part : parts) enqueued.push_back([&on, part = std::move(part)] { part(on); });
+  on.add(
+      [this, &on, waits = std::move(waits)] {
         for (const Wait& wait : waits) lane(wait.other).let_wait(on.stream(), wait.place);
-        enqueue(on);
       },
-      std::move(done));
+      std::move(enqueued), std::move(done));
 }
 
-void CudaDevice::run(Stream stream, double /*at_least_s*/, std::function<void(Primitives&)> work,
+void CudaDevice::add(Stream stream, Enqueue part, Done done) {
+  std::vector<Enqueue> parts;
+  parts.push_back(std::move(part));
+  add(stream, std::move(parts), std::move(done));
+}
+
+void CudaDevice::run(Stream stream, double /*at_least_s*/, std::vector<DeviceWork> parts,
                      Done done) {
   auto& primitives = primitives_[static_cast<std::size_t>(stream)];
-  add(
-      stream,
-      [&primitives, work = std::move(work)](Lane& on) {
-        if (!primitives) primitives = std::make_unique<CudaPrimitives>(on.stream());
-        work(*primitives);
-      },
-      std::move(done));
+  std::vector<Enqueue> enqueued;
+  for (DeviceWork& part : parts)
+    enqueued.push_back([&primitives, part = std::move(part)](Lane& on) {
+      if (!primitives) primitives = std::make_unique<CudaPrimitives>(on.stream());
+      part(*primitives);
+    });
+  add(stream, std::move(enqueued), std::move(done));
 }
 
 void CudaDevice::copy(Stream stream, double /*at_least_s*/, std::byte* into, const std::byte* from,
@@ -134,11 +187,10 @@ void CudaDevice::collective(double /*at_least_s*/, PeerCall call, Done done) {
 
 float CudaDevice::fetch(const std::byte* from) {
   check(cudaSetDevice(ordinal_), "cudaSetDevice");
-  float value = 0;
-  check(cudaMemcpyAsync(&value, from, sizeof value, cudaMemcpyDefault, fetches_),
+  check(cudaMemcpyAsync(fetched_.get(), from, sizeof(float), cudaMemcpyDefault, fetches_->get()),
         "cudaMemcpyAsync of a number");
-  check(cudaStreamSynchronize(fetches_), "cudaStreamSynchronize");
-  return value;
+  check(cudaStreamSynchronize(fetches_->get()), "cudaStreamSynchronize");
+  return *fetched_;
 }
 
 std::optional<std::string> CudaDevice::quiesce(double limit_s) {

@@ -31,6 +31,10 @@ class CudaPrimitives final : public Primitives {
   explicit CudaPrimitives(cudaStream_t stream);
   ~CudaPrimitives() override;
 
+  /// Takes the scratch of every usual shape now.
+  ///   Throws  DeviceError
+  void reserve();
+
   void product(const Product& call) override;
   void add_bias(std::uint64_t rows, std::uint64_t width, Input bias, Output y) override;
   void sum_rows(std::uint64_t rows, std::uint64_t width, Input x, Output sum) override;

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "hw_backend/hang.hpp"
+#include "scenarios/description/errors.hpp"
 
 namespace spillway::hw_backend {
 
@@ -87,6 +88,39 @@ void GdsEngine::detach(Target& target) {
   Decorator::detach(target);
 }
 
+void GdsEngine::register_device_memory(int rank, std::byte* base, std::uint64_t bytes) {
+  try {
+    options_.use_device(rank);
+    Known known{bytes, std::make_unique<DirectBuffer>(base, bytes)};
+    const std::lock_guard lock(mutex_);
+    known_.insert_or_assign(base, std::move(known));
+  } catch (const description::DeviceError& error) {
+    // all of a device may be more than its window to the bus shows
+    notes_.push_back(std::string(error.what()) +
+                     "; cuFile moves it by way of a buffer of its own on the device");
+  }
+}
+
+void GdsEngine::unregister_device_memory(std::byte* base) noexcept {
+  const std::lock_guard lock(mutex_);
+  known_.erase(base);
+}
+
+std::vector<std::string> GdsEngine::notes() const {
+  std::vector<std::string> all = inner_->notes();
+  all.insert(all.end(), notes_.begin(), notes_.end());
+  return all;
+}
+
+/// Of registered memory cuFile wants the begin; of other memory there is none but its own.
+std::byte* GdsEngine::base_of(std::byte* memory) const {
+  const std::lock_guard lock(mutex_);
+  const auto next = known_.upper_bound(memory);
+  if (next == known_.begin()) return memory;
+  const auto& [base, known] = *std::prev(next);
+  return memory < base + known.bytes ? base : memory;
+}
+
 IoCounters GdsEngine::counters() const {
   IoCounters all = inner_->counters();
   all.bytes_read += moved_.bytes_read;
@@ -107,10 +141,12 @@ void GdsEngine::move(const Transfer& transfer) {
   if (transfer.bytes == 0) return;
   options_.use_device(transfer.device);
   DirectFile& file = file_of(*transfer.target);
+  std::byte* const base = base_of(transfer.memory);
+  const auto behind = static_cast<std::uint64_t>(transfer.memory - base);
   if (transfer.write)
-    file.write(transfer.memory, 0, transfer.offset, transfer.bytes);
+    file.write(base, behind, transfer.offset, transfer.bytes);
   else
-    file.read(transfer.memory, 0, transfer.offset, transfer.bytes);
+    file.read(base, behind, transfer.offset, transfer.bytes);
 }
 
 void GdsEngine::serve() {

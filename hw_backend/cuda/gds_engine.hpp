@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -30,9 +31,16 @@ class GdsEngine final : public Decorator {
   [[nodiscard]] bool cancel_all() noexcept override;
   std::size_t in_flight() const override;
   void detach(Target& target) override;
+  void register_device_memory(int rank, std::byte* base, std::uint64_t bytes) override;
+  void unregister_device_memory(std::byte* base) noexcept override;
+  std::vector<std::string> notes() const override;
   IoCounters counters() const override;
 
  private:
+  struct Known {
+    std::uint64_t bytes = 0;
+    std::unique_ptr<DirectBuffer> buffer;
+  };
   struct Ended {
     Transfer transfer;
     std::exception_ptr error;
@@ -40,12 +48,15 @@ class GdsEngine final : public Decorator {
   void serve();
   void move(const Transfer& transfer);
   DirectFile& file_of(Target& target);
+  std::byte* base_of(std::byte* memory) const;
   [[nodiscard]] bool come_to_rest() noexcept;
 
   Options options_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<const Target*, std::unique_ptr<DirectFile>> files_;
+  std::map<std::byte*, Known> known_;  ///< device memory that cuFile has registered, by its begin
+  std::vector<std::string> notes_;
   std::deque<Transfer> waiting_;
   std::vector<Ended> ended_;
   std::size_t running_ = 0;

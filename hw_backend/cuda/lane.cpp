@@ -9,21 +9,9 @@
 
 namespace spillway::hw_backend {
 
-namespace {
-
-constexpr std::chrono::milliseconds between_looks(100);
-constexpr std::chrono::microseconds between_queries(200);
-
-}  // namespace
-
-Event::Event() {
-  check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-}
-
-Lane::Lane(int device) : device_(device) {
-  check(cudaSetDevice(device), "cudaSetDevice");
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-  thread_ = std::thread([this] { serve(); });
+Lane::Lane(int device, DeviceClock& clock) : device_(device), clock_(clock) {
+  serving_ = std::thread([this] { serve(); });
+  telling_ = std::thread([this] { tell(); });
 }
 
 Lane::~Lane() {
@@ -33,14 +21,14 @@ Lane::~Lane() {
     stopping_ = true;
   }
   changed_.notify_all();
-  thread_.join();
-  cudaStreamDestroy(stream_);
+  serving_.join();
+  telling_.join();
 }
 
-void Lane::add(std::function<void()> enqueue, Done done) {
+void Lane::add(Enqueue before, std::vector<Enqueue> parts, Done done) {
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back({++given_, std::move(enqueue), std::move(done)});
+    jobs_.push_back({++given_, std::move(before), std::move(parts), std::move(done)});
   }
   changed_.notify_all();
 }
@@ -56,50 +44,29 @@ void Lane::let_wait(cudaStream_t stream, std::uint64_t place) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return passed_ >= place; });
     for (const Enqueued& entry : enqueued_)
-      if (entry.place == place) behind = entry.behind;
+      if (entry.place == place && !entry.events.empty()) behind = entry.events.back();
   }
   if (behind) check(cudaStreamWaitEvent(stream, behind->get(), 0), "cudaStreamWaitEvent");
 }
 
 bool Lane::quiesce(double limit_s) {
-  using Clock = std::chrono::steady_clock;
-  const auto limit = Clock::now() + std::chrono::duration<double>(limit_s);
   std::deque<Job> dropped;
-  std::deque<Enqueued> ended;
-  {
-    std::unique_lock lock(mutex_);
-    dropped.swap(jobs_);
-    passed_ = given_;  // lanes that wait for what was dropped go on
-    dropping_ = true;
-    changed_.notify_all();
-    if (!changed_.wait_until(lock, limit, [this] { return !busy_; })) return false;
-  }
-  // of a device that failed there is nothing to wait for, and nobody to tell
-  while (cudaStreamQuery(stream_) == cudaErrorNotReady) {
-    if (Clock::now() >= limit) return false;
-    std::this_thread::sleep_for(between_queries);
-  }
-  const std::lock_guard lock(mutex_);
-  ended.swap(enqueued_);
-  dropping_ = false;
-  return true;
+  std::unique_lock lock(mutex_);
+  dropped.swap(jobs_);
+  passed_ = given_;  // lanes that wait for what was dropped go on
+  dropping_ = true;
+  changed_.notify_all();
+  const bool rests = changed_.wait_for(lock, std::chrono::duration<double>(limit_s),
+                                       [this] { return !busy_ && enqueued_.empty(); });
+  dropping_ = !rests;
+  return rests;
 }
 
 void Lane::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    const auto something = [this] { return stopping_ || !jobs_.empty(); };
-    if (enqueued_.empty())
-      changed_.wait(lock, [&] { return something() || !enqueued_.empty(); });
-    else
-      changed_.wait_for(lock, between_looks, something);
+    changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
     if (stopping_) return;
-    if (jobs_.empty()) {
-      lock.unlock();
-      look_for_faults(cudaSuccess);
-      lock.lock();
-      continue;
-    }
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
     busy_ = true;
@@ -112,20 +79,23 @@ void Lane::serve() {
 }
 
 void Lane::enqueue(Job job) {
-  Enqueued entry;
-  entry.place = job.place;
-  entry.done = std::move(job.done);
+  Enqueued entry{job.place, std::move(job.done)};
   try {
     check(cudaSetDevice(device_), "cudaSetDevice");
-    job.enqueue();
+    if (job.before) job.before();
+    record(entry);
+    for (const Enqueue& part : job.parts) {
+      part();
+      record(entry);
+    }
   } catch (...) {
     entry.error = std::current_exception();
   }
   try {
-    entry.behind = unused_event();
-    check(cudaEventRecord(entry.behind->get(), stream_), "cudaEventRecord");
+    // what was enqueued before an error uses its memory still: the error waits for its turn, too
+    if (entry.error) record(entry);
   } catch (...) {
-    if (!entry.error) entry.error = std::current_exception();
+    entry.events.clear();
   }
   {
     const std::lock_guard lock(mutex_);
@@ -133,9 +103,12 @@ void Lane::enqueue(Job job) {
     passed_ = std::max(passed_, job.place);
   }
   changed_.notify_all();
-  // what was enqueued before an error uses its memory still: the error waits for its turn, too
-  const cudaError_t refused = cudaLaunchHostFunc(stream_, finished, this);
-  if (refused != cudaSuccess) look_for_faults(refused);
+}
+
+void Lane::record(Enqueued& entry) {
+  std::shared_ptr<Event> event = unused_event();
+  check(cudaEventRecord(event->get(), stream_.get()), "cudaEventRecord");
+  entry.events.push_back(std::move(event));
 }
 
 /// One that no stream waits for any more: other lanes share it while they say so to CUDA.
@@ -151,41 +124,48 @@ std::shared_ptr<Event> Lane::unused_event() {
   return std::make_shared<Event>();
 }
 
-void Lane::finished(void* lane) { static_cast<Lane*>(lane)->finish_first(); }
-
-void Lane::finish_first() {
-  Enqueued first;
-  bool told = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (enqueued_.empty()) return;  // its Done has had the device's fault
-    first = std::move(enqueued_.front());
+void Lane::tell() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stopping_ || !enqueued_.empty(); });
+    if (enqueued_.empty()) return;
+    const Enqueued& first = enqueued_.front();  // others are only added behind it
+    lock.unlock();
+    const JobEnd end = end_of(first);
+    lock.lock();
+    if (!dropping_ && first.done) {
+      lock.unlock();
+      first.done(end);
+      lock.lock();
+    }
+    for (std::shared_ptr<Event>& event : enqueued_.front().events)
+      events_.push_back(std::move(event));
     enqueued_.pop_front();
-    // kept: to destroy it would be a call of CUDA
-    if (first.behind) events_.push_back(std::move(first.behind));
-    told = !dropping_;
+    changed_.notify_all();
   }
-  if (told && first.done) first.done(first.error);
 }
 
-void Lane::look_for_faults(cudaError_t known) {
-  const cudaError_t state = known != cudaSuccess ? known : cudaStreamQuery(stream_);
-  if (state == cudaSuccess || state == cudaErrorNotReady) return;
-  std::exception_ptr fault;
+/// Waits for the job. A device that failed says so to whoever waits.
+JobEnd Lane::end_of(const Enqueued& entry) {
+  JobEnd end;
+  end.error = entry.error;
   try {
+    check(cudaSetDevice(device_), "cudaSetDevice");
+    const cudaError_t state = entry.events.empty()
+                                  ? cudaStreamSynchronize(stream_.get())
+                                  : cudaEventSynchronize(entry.events.back()->get());
     check(state, "a kernel or copy on a stream");
+    if (!end.error) {
+      for (const std::shared_ptr<Event>& event : entry.events)
+        end.parts_s.push_back(last_s_ = std::max(last_s_, clock_.host_s(event->get())));
+      end.started_s = end.parts_s.front();
+      end.parts_s.erase(end.parts_s.begin());
+      end.finished_s = last_s_;
+    }
   } catch (...) {
-    fault = std::current_exception();
+    if (!end.error) end.error = std::current_exception();
   }
-  std::deque<Enqueued> failed;
-  bool told = false;
-  {
-    const std::lock_guard lock(mutex_);
-    failed.swap(enqueued_);
-    told = !dropping_;
-  }
-  for (Enqueued& entry : failed)
-    if (told && entry.done) entry.done(entry.error ? entry.error : fault);
+  return end;
 }
 
 }  // namespace spillway::hw_backend

@@ -9,38 +9,29 @@
 #include <thread>
 #include <vector>
 
+#include "hw_backend/cuda/device_clock.hpp"
 #include "hw_backend/device.hpp"
 
 namespace spillway::hw_backend {
 
-/// A place in a stream that another can wait for.
-class Event {
- public:
-  /// Throws  DeviceError
-  Event();
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  cudaEvent_t get() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-/// A CUDA stream and the thread that enqueues on it: launches, and copies of pageable memory that
-/// CUDA makes at once, block nobody else.
-///   Completion  a host function behind the work calls its Done; it calls nothing of CUDA. A device
-///               that failed calls no host functions: the thread asks the stream now and then, and
-///               every Done gets the error
+/// A CUDA stream and its two threads. One enqueues: launches, and copies of pageable memory that
+/// CUDA makes at once, block nobody else. The other waits for the event behind each job, in order,
+/// and calls its Done with the device's times, or with the device's fault.
+///   Source  of the times: an event before a job's first part and one behind each part
 class Lane {
  public:
-  explicit Lane(int device);
+  using Enqueue = std::function<void()>;
+
+  /// On `device`, which is the calling thread's; `clock` outlives it.
+  Lane(int device, DeviceClock& clock);
   /// What waits is dropped, what runs is waited for; no Done is called.
   ~Lane();
   Lane(const Lane&) = delete;
 
-  cudaStream_t stream() const { return stream_; }
-  /// `enqueue` puts work on the stream, with the device as the thread's own.
-  void add(std::function<void()> enqueue, Done done);
+  cudaStream_t stream() const { return stream_.get(); }
+  /// Both put work on the stream, with the device as the thread's own.
+  ///   before  what the job waits for, which is no part of its time
+  void add(Enqueue before, std::vector<Enqueue> parts, Done done);
   /// How many jobs were added: names the last of them for `let_wait`.
   std::uint64_t given() const;
   /// `stream` does nothing further before the job at `place`, one that was added, has ended. The
@@ -54,34 +45,36 @@ class Lane {
  private:
   struct Job {
     std::uint64_t place = 0;
-    std::function<void()> enqueue;
+    Enqueue before;
+    std::vector<Enqueue> parts;
     Done done;
   };
   /// What is on the stream, in its order.
   struct Enqueued {
     std::uint64_t place = 0;
     Done done;
-    std::exception_ptr error;
-    std::shared_ptr<Event> behind;  ///< it, and whatever was enqueued before it
+    std::exception_ptr error{};
+    std::vector<std::shared_ptr<Event>> events{};  ///< before the first part, behind each
   };
-  static void finished(void* lane);
   void serve();
   void enqueue(Job job);
-  void finish_first();
+  void record(Enqueued& entry);
   std::shared_ptr<Event> unused_event();
-  /// `known`, when it is no success, or what the stream says, ends all that is on the stream.
-  void look_for_faults(cudaError_t known);
+  void tell();
+  JobEnd end_of(const Enqueued& entry);
 
   int device_;
-  cudaStream_t stream_ = nullptr;
+  DeviceClock& clock_;
+  CudaStream stream_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t given_ = 0, passed_ = 0;        ///< jobs added; enqueued or dropped, of those
   std::vector<std::shared_ptr<Event>> events_;  ///< of jobs that ended, to be used again
   std::deque<Job> jobs_;
-  std::deque<Enqueued> enqueued_;
+  std::deque<Enqueued> enqueued_;  ///< the first until its Done has returned
   bool busy_ = false, stopping_ = false, dropping_ = false;
-  std::thread thread_;
+  double last_s_ = 0;  ///< end of the last job that was told, of the telling thread alone
+  std::thread serving_, telling_;
 };
 
 }  // namespace spillway::hw_backend

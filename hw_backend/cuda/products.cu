@@ -46,6 +46,8 @@ namespace {
 // Of c: a tile of 8 Mi elements is enough for all of a device's processors, and in fp32 32 MiB.
 constexpr std::uint64_t most_tile_rows = 4096, most_tile_elements = 8u << 20;
 constexpr std::uint64_t workspace_bytes = 32u << 20;
+// What attention takes at most of sequences that need no more, and 16 B for each of 64 Ki tokens.
+constexpr std::uint64_t usual_attention_bytes = 64u << 20, usual_rows_bytes = 1u << 20;
 
 cudaDataType cuda_type(Element type) {
   return type == Element::fp32 ? CUDA_R_32F : type == Element::fp16 ? CUDA_R_16F : CUDA_R_16BF;
@@ -84,6 +86,13 @@ CudaPrimitives::CudaPrimitives(cudaStream_t stream) : stream_(stream) {
     library.destroy(cublas_);
     throw;
   }
+}
+
+void CudaPrimitives::reserve() {
+  workspace_.take(workspace_bytes);
+  sums_.take(most_tile_elements * sizeof(float));
+  attention_.take(usual_attention_bytes);
+  rows_.take(usual_rows_bytes);
 }
 
 CudaPrimitives::~CudaPrimitives() { cublas_library().destroy(cublas_); }

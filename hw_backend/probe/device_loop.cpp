@@ -6,10 +6,10 @@ namespace spillway::hw_backend {
 
 Done DeviceLoop::done() {
   ++left_;
-  return [this](std::exception_ptr error) {
-    if (error) {
+  return [this](const JobEnd& end) {
+    if (end.error) {
       const std::lock_guard lock(mutex_);
-      error_ = error;
+      error_ = end.error;
     }
     --left_;
     engine_.wake();

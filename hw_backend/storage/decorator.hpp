@@ -46,6 +46,12 @@ class Decorator : public IoEngine {
     inner_->register_memory(base, bytes);
   }
   void unregister_memory(std::byte* base) override { inner_->unregister_memory(base); }
+  void register_device_memory(int rank, std::byte* base, std::uint64_t bytes) override {
+    inner_->register_device_memory(rank, base, bytes);
+  }
+  void unregister_device_memory(std::byte* base) noexcept override {
+    inner_->unregister_device_memory(base);
+  }
   void attach(Target& target) override { inner_->attach(target); }
   void detach(Target& target) override { inner_->detach(target); }
   void forget(const Target& target, std::uint64_t offset, std::uint64_t bytes) override {

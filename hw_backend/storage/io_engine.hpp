@@ -69,8 +69,15 @@ class IoEngine {
   virtual void register_memory(std::byte* base, std::uint64_t bytes) = 0;
   /// Before that memory is freed; no transfer in it may be in flight. Not registered: does nothing.
   virtual void unregister_memory(std::byte* base) = 0;
+  /// Lets engines that move memory of a device know [base, base + bytes) of it once. Where that is
+  /// refused, `notes` says so and all goes on without; engines of host memory have no use for it.
+  ///   rank  whose device's memory it is
+  virtual void register_device_memory(int /*rank*/, std::byte* /*base*/, std::uint64_t /*bytes*/) {}
+  /// Before that memory is freed; no transfer in it may be in flight. Not registered: does nothing.
+  virtual void unregister_device_memory(std::byte* /*base*/) noexcept {}
   /// Lets the kernel look the file up once. An attached target must be detached before it dies.
   virtual void attach(Target& target) = 0;
+  /// Where the kernel refuses, `notes` says so: destructors call this.
   virtual void detach(Target& target) = 0;
 
   /// What lies in [offset, offset + bytes) is of no use any more, as of an extent that was freed.

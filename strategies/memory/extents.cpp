@@ -34,13 +34,13 @@ DriveFull::DriveFull(const std::string& drive, const std::string& tensor, std::u
 
 // ---- One drive
 
-DriveSpace::DriveSpace(std::uint64_t capacity)
-    : capacity_(capacity / sector_bytes * sector_bytes), free_(capacity_) {
+DriveSpace::DriveSpace(std::uint64_t capacity, std::uint64_t unit)
+    : unit_(unit), capacity_(capacity / unit * unit), free_(capacity_) {
   if (capacity_) holes_[0] = capacity_;
 }
 
 void DriveSpace::take(std::uint32_t drive, std::uint64_t bytes, std::vector<Extent>& taken) {
-  ENSURE(bytes <= free_ && bytes % sector_bytes == 0, "more of a drive is taken than it has");
+  ENSURE(bytes <= free_ && bytes % unit_ == 0, "more of a drive is taken than it has");
   free_ -= bytes;
   auto hole = std::find_if(holes_.begin(), holes_.end(),
                            [&](const auto& candidate) { return candidate.second >= bytes; });
@@ -53,6 +53,35 @@ void DriveSpace::take(std::uint32_t drive, std::uint64_t bytes, std::vector<Exte
     hole = holes_.erase(hole);
     if (used < size) hole = holes_.emplace_hint(hole, offset + used, size - used);
   }
+}
+
+std::optional<std::uint64_t> DriveSpace::take_whole(std::uint64_t bytes, bool at_the_end) {
+  ENSURE(bytes > 0 && bytes % unit_ == 0, "a piece of no whole units");
+  const auto holds = [&](const auto& hole) { return hole.second >= bytes; };
+  auto hole = holes_.end();
+  if (at_the_end) {
+    const auto last = std::find_if(holes_.rbegin(), holes_.rend(), holds);
+    if (last != holes_.rend()) hole = std::prev(last.base());
+  } else {
+    hole = std::find_if(holes_.begin(), holes_.end(), holds);
+  }
+  if (hole == holes_.end()) return std::nullopt;
+  free_ -= bytes;
+  const auto [offset, size] = *hole;
+  if (at_the_end) {
+    hole->second -= bytes;
+    if (size == bytes) holes_.erase(hole);
+    return offset + size - bytes;
+  }
+  hole = holes_.erase(hole);
+  if (bytes < size) holes_.emplace_hint(hole, offset + bytes, size - bytes);
+  return offset;
+}
+
+std::uint64_t DriveSpace::largest_hole() const {
+  std::uint64_t largest = 0;
+  for (const auto& [offset, bytes] : holes_) largest = std::max(largest, bytes);
+  return largest;
 }
 
 void DriveSpace::give_back(const Extent& extent) {

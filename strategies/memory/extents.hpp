@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -50,23 +51,28 @@ class DriveFull : public std::runtime_error {
   std::uint64_t asked_, free_, capacity_;
 };
 
-/// Free space of one drive.
+/// Free space of one drive, or of one range of memory.
 ///   Invariant  holes lie apart from each other and inside the drive; they and what was taken are
 ///              the whole drive
 class DriveSpace {
  public:
-  /// `capacity` bytes, of which whole sectors can be used.
-  explicit DriveSpace(std::uint64_t capacity);
+  /// `capacity` bytes, of which whole units can be used.
+  explicit DriveSpace(std::uint64_t capacity, std::uint64_t unit = sector_bytes);
   std::uint64_t capacity() const { return capacity_; }
   std::uint64_t free() const { return free_; }
-  /// Takes `bytes` <= free(), whole sectors: the first hole that holds them all, else holes from
+  /// Takes `bytes` <= free(), whole units: the first hole that holds them all, else holes from
   /// the front.  `taken` gets them, in order
   void take(std::uint32_t drive, std::uint64_t bytes, std::vector<Extent>& taken);
+  /// Takes `bytes`, whole units, in one piece: at the begin of the first hole that holds them, or
+  /// at the end of the last.
+  ///   Result  its offset; none: no hole is so large
+  std::optional<std::uint64_t> take_whole(std::uint64_t bytes, bool at_the_end);
+  std::uint64_t largest_hole() const;
   void give_back(const Extent& extent);
 
  private:
   std::map<std::uint64_t, std::uint64_t> holes_;  ///< by offset: bytes
-  std::uint64_t capacity_, free_;
+  std::uint64_t unit_, capacity_, free_;
 };
 
 /// The drives of one array, which all ranks of a node share: whoever places a tensor takes from the

@@ -25,12 +25,13 @@ class CudaServer : public Server {
     std::filesystem::create_symlink(SPILLWAY_EMULATED_PLUGIN, folder / "spillway_cuda.so");
   }
   /// Eight tokens: its kernels are threads of the processor.
-  Ended run(const std::string& arguments) const {
+  Ended run(const std::string& arguments, const std::string& environment = "") const {
     return shell(
         place(),
-        "SPILLWAY_PLUGINS=$PWD/plugins spillway validate --profile server.json --on a --json "
-        "--set training.micro_batch=1 --set training.sequence=8 "
-        "--set 'strategy.gradients.reduce_bucket=1e6 params' " +
+        environment +
+            " SPILLWAY_PLUGINS=$PWD/plugins spillway validate --profile server.json --on a --json "
+            "--set training.micro_batch=1 --set training.sequence=8 "
+            "--set 'strategy.gradients.reduce_bucket=1e6 params' " +
             arguments);
   }
 
@@ -72,6 +73,18 @@ TEST(ValidateOnCuda, SharesDevicesAmongMoreRanksAndSaysSo) {
   EXPECT_EQ(answer["measured"]["feasible"], true) << ended.out;
   EXPECT_THAT(answer["notes"], Contains(HasSubstr("4 ranks share 2 GPU(s)")));
   EXPECT_EQ(answer["machine"]["gpu"]["memory"], "256 MiB");
+}
+
+/// The devices fault at some call of CUDA and answer every later one with that, as real ones do.
+TEST(ValidateOnCuda, EndsWithTheFaultOfADeviceAndLeavesNoFile) {
+  for (const int calls : {500, 1500, 4000}) {
+    const CudaServer server;
+    const Ended ended = server.run("--device cuda --set run.steps=1",
+                                   "EMULATED_CUDA_BREAKS_AFTER=" + std::to_string(calls));
+    EXPECT_EQ(ended.exit, 3) << calls << ": " << ended.err << ended.out;
+    EXPECT_THAT(ended.err, HasSubstr("cudaErrorIllegalAddress")) << calls;
+    EXPECT_TRUE(server.is_empty("a")) << calls;
+  }
 }
 
 TEST(ValidateOnCuda, LeavesAPacedRunToTheHost) {

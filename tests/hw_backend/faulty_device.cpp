@@ -32,16 +32,16 @@ Done FaultyDevice::struck(Stream stream, const char* call, Done done) {
       fmt::format("{}: injected, seed {}, call {} of its stream", call, plan_.seed, before));
   if (share < plan_.throws) throw error;
   if (share < plan_.throws + plan_.fails)
-    return [done = std::move(done), error](std::exception_ptr) {
-      done(std::make_exception_ptr(error));
+    return [done = std::move(done), error](JobEnd end) {
+      end.error = std::make_exception_ptr(error);
+      done(end);
     };
-  if (share < plan_.throws + plan_.fails + plan_.silent) return [](std::exception_ptr) {};
+  if (share < plan_.throws + plan_.fails + plan_.silent) return [](const JobEnd&) {};
   return done;
 }
 
-void FaultyDevice::run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
-                       Done done) {
-  inner_->run(stream, at_least_s, std::move(work), struck(stream, "run", std::move(done)));
+void FaultyDevice::run(Stream stream, double at_least_s, std::vector<DeviceWork> parts, Done done) {
+  inner_->run(stream, at_least_s, std::move(parts), struck(stream, "run", std::move(done)));
 }
 
 void FaultyDevice::copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,

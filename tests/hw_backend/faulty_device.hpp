@@ -23,12 +23,15 @@ class FaultyDevice final : public Device {
 
   std::string name() const override { return "faulty " + inner_->name(); }
   bool shares_host() const override { return inner_->shares_host(); }
+  std::uint64_t available() const override { return inner_->available(); }
   std::byte* allocate(std::uint64_t bytes) override { return inner_->allocate(bytes); }
-  void free(std::byte* memory, std::uint64_t bytes) override { inner_->free(memory, bytes); }
+  void free(std::byte* memory, std::uint64_t bytes) noexcept override {
+    inner_->free(memory, bytes);
+  }
   void pin(std::byte* memory, std::uint64_t bytes) override { inner_->pin(memory, bytes); }
-  void unpin(std::byte* memory) override { inner_->unpin(memory); }
-  void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
-           Done done) override;
+  void unpin(std::byte* memory) noexcept override { inner_->unpin(memory); }
+  using Device::run;
+  void run(Stream stream, double at_least_s, std::vector<DeviceWork> parts, Done done) override;
   void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
             std::uint64_t bytes, Done done) override;
   void collective(double at_least_s, PeerCall call, Done done) override;
@@ -38,6 +41,8 @@ class FaultyDevice final : public Device {
     inner_->follow(stream, other, place);
   }
   std::optional<std::string> quiesce(double limit_s) override { return inner_->quiesce(limit_s); }
+  double clock_error_s() const override { return inner_->clock_error_s(); }
+  std::vector<std::string> notes() const override { return inner_->notes(); }
 
  private:
   Done struck(Stream stream, const char* call, Done done);

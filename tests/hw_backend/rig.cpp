@@ -12,6 +12,7 @@ Rig::Rig(description::Scenario scenario, RigOptions options) : scenario_(std::mo
     }
   }
   real.paced = real.synthetic = options.paced;
+  real.trace = options.trace;
   real.answer_s = options.answer_s;
   real.rest_s = options.rest_s;
   engine_ = open_engine(options.engine);

@@ -12,6 +12,7 @@ namespace spillway::hw_backend {
 struct RigOptions {
   EngineOptions engine{};
   bool paced = false;  ///< from the set-up on; kernels then compute nothing
+  bool trace = false;
   double answer_s = 300;
   double rest_s = rest_limit_s;
   DevicePlan device_faults{};

@@ -19,7 +19,7 @@ TEST(Worker, SaysThatAJobDoesNotEndInTimeAndRestsOnceItHas) {
         begun.set_value();
         go.get_future().wait();
       },
-      [](std::exception_ptr) { ADD_FAILURE() << "nobody wants to know"; });
+      [](const JobEnd&) { ADD_FAILURE() << "nobody wants to know"; });
   begun.get_future().wait();
   EXPECT_FALSE(worker.quiesce(0.02));
   go.set_value();
@@ -34,7 +34,7 @@ TEST(Worker, LetsWhatPassesAheadOfJobsPassForAllThatWait) {
   for (int i = 0; i < 4; ++i)
     worker.add(
         0.3, [] {},
-        [&, i](std::exception_ptr) {
+        [&, i](const JobEnd&) {
           if (i == 3) last.set_value();
         },
         0.29);
@@ -50,7 +50,7 @@ TEST(Worker, NeedsNoLongerThanAJobsTimeWhenAllOfItPassesAhead) {
   std::promise<void> ended;
   const Clock::time_point began = Clock::now();
   worker.add(
-      0.05, [] {}, [&](std::exception_ptr) { ended.set_value(); }, 7);
+      0.05, [] {}, [&](const JobEnd&) { ended.set_value(); }, 7);
   ended.get_future().wait();
   EXPECT_GE(Clock::now() - began, std::chrono::milliseconds(50));
   EXPECT_LT(Clock::now() - began, std::chrono::seconds(5));

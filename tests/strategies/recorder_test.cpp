@@ -219,6 +219,34 @@ TEST(Recorder, TheNetworkIsBusyWhileACollectiveLeavesTheNode) {
   EXPECT_EQ(recorder.steps().at(0).busy[index(Phase::forward)].network, 1);
 }
 
+TEST(Recorder, OfAMachineThatHearsLateCountsWhatRanWhenItRan) {
+  Recorder recorder = two_ranks();
+  recorder.hear_late();
+  for (const Rank rank : {rank0, rank1}) recorder.enter(rank, Phase::forward, 0);
+  Made kernels(recorder, OperationKind::gpu_kernels, rank0);
+  Made up(recorder, OperationKind::copy_to_gpu, rank0, 5);
+  recorder.started(kernels, 1);
+  recorder.started(up, 1);
+  for (const Rank rank : {rank0, rank1}) recorder.enter(rank, Phase::backward, 5);
+  kernels.timing = {2, 4, 0};
+  recorder.finished(kernels, 7);
+  up.timing = {3, 6, 5};
+  recorder.finished(up, 9);
+  Made long_one(recorder, OperationKind::gpu_kernels, rank1);
+  recorder.started(long_one, 8);
+  recorder.step_ended(10);
+  const StepRecord first = recorder.steps().at(0);
+  // means over two ranks: 2-4; 3-5 and 5-6; 8-10, which is all that is known of it then
+  EXPECT_EQ(first.busy[index(Phase::forward)].gpu, 1);
+  EXPECT_EQ(first.busy[index(Phase::forward)].h2d, 1);
+  EXPECT_EQ(first.busy[index(Phase::backward)].h2d, 0.5);
+  EXPECT_EQ(first.busy[index(Phase::backward)].gpu, 1);
+  long_one.timing = {8.5, 12, 0};
+  recorder.finished(long_one, 13);
+  recorder.step_ended(20);
+  EXPECT_EQ(recorder.steps().at(1).busy[index(Phase::backward)].gpu, 1);
+}
+
 TEST(Recorder, ATraceHasASpanForEachKernelAndTransfer) {
   Recorder recorder = two_ranks(true, true);
   recorder.enter(rank1, Phase::forward, 0);

@@ -101,9 +101,9 @@ void order(Device& device, Report& report) {
   Operand x(device, 1000, Element::fp32, 1);
   std::promise<void> last;
   for (int i = 0; i < 50; ++i) {
-    const Done done = [&, i](const std::exception_ptr& error) {
+    const Done done = [&, i](const JobEnd& end) {
       const std::lock_guard lock(mutex);
-      told.push_back(error ? -1 : i);
+      told.push_back(end.error ? -1 : i);
       if (i == 49) last.set_value();
     };
     if (i % 2 == 0)
@@ -174,7 +174,7 @@ void quiescence(Device& device, Report& report) {
         [&](Primitives& p) {
           p.add(1 << 16, x.in(Side::device), x.in(Side::device), x.out(Side::device));
         },
-        [told](const std::exception_ptr&) { ++*told; });
+        [told](const JobEnd&) { ++*told; });
   report.expect(!device.quiesce(60), "the device does not come to rest");
   const int at_rest = *told;
   run_on(device, [](Primitives&) {});
@@ -196,14 +196,14 @@ void chains(Device& device, Report& report) {
     for (std::uint64_t i = 0; i < times; ++i) {
       if (i > 0) device.follow(Stream::to_device, Stream::compute, device.place(Stream::compute));
       device.copy(Stream::to_device, 0, x.data(Side::device), bytes + 4 * n * i, 4 * n,
-                  [](const std::exception_ptr&) {});
+                  [](const JobEnd&) {});
       device.follow(Stream::compute, Stream::to_device, device.place(Stream::to_device));
       device.run(
           Stream::compute, 0,
           [&](Primitives& p) {
             p.add(n, sum.in(Side::device), x.in(Side::device), sum.out(Side::device));
           },
-          [&, i](const std::exception_ptr&) {
+          [&, i](const JobEnd&) {
             if (i + 1 == times) last.set_value();
           });
     }

@@ -80,12 +80,10 @@ void touch_device_memory() {
   *memory = std::byte{1};
 }
 void ask_cuda_in_a_host_function() {
-  CudaDevice device(0);
-  std::promise<void> never;
-  device.run(
-      Stream::compute, 0, [](Primitives&) {},
-      [&](const std::exception_ptr&) { device.allocate(4096); });
-  never.get_future().wait();
+  const CudaStream stream;
+  cudaLaunchHostFunc(
+      stream.get(), [](void*) { CudaDevice(0).allocate(4096); }, nullptr);
+  cudaStreamSynchronize(stream.get());
 }
 
 using EmulatedCudaDeathTest = testing::Test;
@@ -99,26 +97,65 @@ TEST_F(EmulatedCudaDeathTest, ShowsWhoCallsCudaFromAHostFunction) {
   EXPECT_DEATH(ask_cuda_in_a_host_function(), "CUDA was called from a host function");
 }
 
-TEST(CudaDevice, TakesMemoryOfASizeItHasHadFromWhatItKept) {
-  CudaDevice device(0), other(0);
-  device.free(device.allocate(1000), 1000);
-  const std::size_t before = emulated::mallocs();
-  // 513 to 1024 bytes are one size, and all ranks of a device share what is kept
-  std::byte* const memory = other.allocate(1024);
-  EXPECT_EQ(emulated::mallocs(), before);
-  std::byte* const more = device.allocate(1000);
-  EXPECT_EQ(emulated::mallocs(), before + 1);
-  other.free(memory, 1024);
-  device.free(more, 1000);
+/// A layer's kernels, of shapes that a training has.
+void run_a_layer(CudaDevice& device) {
+  constexpr std::uint64_t rows = 64, width = 64;
+  Operand x(device, rows * width, Element::bf16, 1), y(device, rows * width, Element::bf16, 2);
+  Operand weight(device, width * width, Element::bf16, 3), sums(device, rows, Element::fp32, 4);
+  run_on(device, [&](Primitives& p) {
+    Product product{rows, width, width};
+    product.a = {x.in(Side::device), width};
+    product.b = {weight.in(Side::device), width, true};
+    product.c = {y.out(Side::device), width};
+    p.product(product);
+    AttentionShape shape;
+    shape.samples = 1;
+    shape.sequence = rows;
+    shape.heads = shape.kv_heads = 1;
+    shape.head_dim = width;
+    AttentionForward forward;
+    forward.query = forward.key = forward.value = x.in(Side::device);
+    forward.output = y.out(Side::device);
+    forward.log_sum_exp = sums.as<float>(Side::device);
+    p.attention(shape, forward);
+    const Norm norm{NormKind::root_mean_square, 1e-5f, rows, width};
+    p.norm(norm, x.in(Side::device), weight.in(Side::device), {}, sums.as<float>(Side::device),
+           y.out(Side::device));
+  });
 }
 
-TEST(CudaDevice, GivesKeptMemoryBackBeforeItIsFull) {
+TEST(CudaDevice, HasItsScratchAndKernelsWhenItIsOpen) {
   CudaDevice device(0);
-  constexpr std::uint64_t most = emulated::device_bytes / 4 * 3;
-  device.free(device.allocate(most), most);
-  std::byte* const memory = device.allocate(most + 512);  // both together have no room
-  EXPECT_THROW(device.allocate(most), DeviceError);
-  device.free(memory, most + 512);
+  const std::uint64_t before = device.available();
+  run_a_layer(device);
+  EXPECT_EQ(device.available(), before);
+}
+
+/// For as long as it lives, a device has no more memory than that.
+struct Small {
+  explicit Small(std::size_t bytes) { emulated::limit_memory(bytes); }
+  ~Small() { emulated::limit_memory(0); }
+  Small(const Small&) = delete;
+};
+
+TEST(CudaDevice, WithoutRoomForWhatItNeedsItselfCannotBeOpened) {
+  const Small small(std::size_t{64} << 20);
+  try {
+    CudaDevice device(0);
+    FAIL() << "no error";
+  } catch (const DeviceError& error) {
+    EXPECT_NE(std::string(error.what()).find("bytes of scratch: cudaErrorMemoryAllocation"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(CudaDevice, FetchesANumberIntoMemoryThatItKnows) {
+  CudaDevice device(0);
+  Operand x(device, 1, Element::fp32, 1);
+  const std::size_t before = emulated::pageable_copies();
+  EXPECT_EQ(device.fetch(x.data(Side::device)), load(x.array(Side::host), 0));
+  EXPECT_EQ(emulated::pageable_copies(), before);
 }
 
 /// For as long as it lives, kernels fault and host functions never run.
@@ -161,7 +198,7 @@ TEST(CudaDevice, ThatDoesNotComeToRestNamesTheStreamAndRestsOnceItCan) {
     const Held held;
     device.run(
         Stream::side, 0, [&](Primitives&) { enqueued.set_value(); },
-        [](const std::exception_ptr&) { ADD_FAILURE() << "nobody wants to know"; });
+        [](const JobEnd&) { ADD_FAILURE() << "nobody wants to know"; });
     enqueued.get_future().wait();
     EXPECT_EQ(device.quiesce(0.05),
               "emulated device, CUDA 13.0, driver for CUDA 13.0: its stream side");
@@ -172,7 +209,7 @@ TEST(CudaDevice, ThatDoesNotComeToRestNamesTheStreamAndRestsOnceItCan) {
 TEST(CudaDevice, GoesOnWhenWhatACallWaitsForIsDropped) {
   CudaDevice device(0);
   std::promise<void> begun, go;
-  const auto nobody = [](const std::exception_ptr&) {};
+  const auto nobody = [](const JobEnd&) {};
   // the first call keeps its lane's thread busy, so that the second is still there to be dropped
   device.run(
       Stream::compute, 0,

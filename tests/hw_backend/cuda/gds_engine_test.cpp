@@ -20,6 +20,8 @@ using ::testing::HasSubstr;
 /// The emulated cuFile, loaded before anybody looks for libcufile.so.0, which is its name.
 struct Cufile {
   unsigned (*transfers)() = nullptr;
+  unsigned (*registrations)() = nullptr;
+  unsigned (*detours)() = nullptr;
   void (*fails)(bool) = nullptr;
 };
 const Cufile& cufile() {
@@ -28,6 +30,10 @@ const Cufile& cufile() {
     Cufile found;
     if (!library) return found;
     found.transfers = reinterpret_cast<unsigned (*)()>(dlsym(library, "emulated_cufile_transfers"));
+    for (const auto& [name, function] :
+         {std::pair{"emulated_cufile_registrations", &found.registrations},
+          std::pair{"emulated_cufile_detours", &found.detours}})
+      *function = reinterpret_cast<unsigned (*)()>(dlsym(library, name));
     found.fails = reinterpret_cast<void (*)(bool)>(dlsym(library, "emulated_cufile_fails"));
     return found;
   }();
@@ -139,11 +145,15 @@ TEST_F(GdsTransfers, AreThoseOfGpuMemoryInARealMachine) {
   options.around_engine = [this](std::unique_ptr<IoEngine> inner) {
     return std::make_unique<GdsEngine>(std::move(inner), this->options());
   };
+  const unsigned registered = cufile().registrations();
   Rig rig(box, options);
   std::vector<std::byte> first(3 * strategies::mib), second(first.size());
-  const unsigned before = cufile().transfers();
+  const unsigned before = cufile().transfers(), detours = cufile().detours();
+  EXPECT_EQ(cufile().registrations(), registered + 2);  // all that a rank has of its device
   rig.run(by_way_of_a_drive(rig.machine(), strategies::rank0, &first),
           by_way_of_a_drive(rig.machine(), strategies::rank1, &second));
+  EXPECT_EQ(cufile().detours(), detours);
+  EXPECT_EQ(cufile().registrations(), registered + 2);
   EXPECT_EQ(cufile().transfers(), before + 12);  // two ranks, each way, a MiB at a time
   EXPECT_THAT(used_, ElementsAre(0, 1));
   std::uint64_t wrong = 0;

@@ -62,8 +62,8 @@ void copy_rates(Device& device, Report& report) {
   const double both = best_of(4, [&] {
     wait_for([&](Done done) {
       auto left = std::make_shared<std::atomic<int>>(2);
-      const Done one_less = [left, done](const std::exception_ptr& error) {
-        if (--*left == 0) done(error);
+      const Done one_less = [left, done](const JobEnd& end) {
+        if (--*left == 0) done(end);
       };
       device.copy(Stream::to_device, 0, one.data(), in.memory.data(), copied, one_less);
       device.copy(Stream::to_host, 0, out.memory.data(), other.data(), copied, one_less);
@@ -110,8 +110,8 @@ void overlap(Device& device, Report& report) {
   const double together = best_of(3, [&] {
     wait_for([&](Done done) {
       auto left = std::make_shared<std::atomic<int>>(2);
-      const Done one_less = [left, done](const std::exception_ptr& error) {
-        if (--*left == 0) done(error);
+      const Done one_less = [left, done](const JobEnd& end) {
+        if (--*left == 0) done(end);
       };
       device.run(Stream::compute, 0, products(times), one_less);
       device.copy(Stream::to_device, 0, there.data(), host.memory.data(), copied, one_less);

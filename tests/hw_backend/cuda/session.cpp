@@ -9,9 +9,9 @@ namespace spillway::hw_backend {
 
 void wait_for(const std::function<void(Done)>& start) {
   auto promise = std::make_shared<std::promise<void>>();
-  start([promise](const std::exception_ptr& error) {
-    if (error)
-      promise->set_exception(error);
+  start([promise](const JobEnd& end) {
+    if (end.error)
+      promise->set_exception(end.error);
     else
       promise->set_value();
   });

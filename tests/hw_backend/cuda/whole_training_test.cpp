@@ -52,6 +52,7 @@ TEST_P(WholeTraining, EndsAsResidentTrainingOnTheSameDevicesAndOverlapsItsCopies
                            together_s(run.trace, "rank 0 compute", "rank 0 d2h");
   RecordProperty("overlap_ms", std::to_string(1e3 * overlap_s));
   EXPECT_GT(overlap_s, 0);
+  EXPECT_EQ(run.pins_in_steps, 0u);
   options.trace = false;
   const RealRun reference = train_for_real(strategies::reference_of(scenario), options);
   ASSERT_TRUE(reference.result.feasible());

@@ -188,12 +188,12 @@ class Pretender final : public Device {
   std::string name() const override { return "a GPU"; }
   bool shares_host() const override { return false; }
   std::byte* allocate(std::uint64_t bytes) override { return host_.allocate(bytes); }
-  void free(std::byte* memory, std::uint64_t bytes) override { host_.free(memory, bytes); }
+  void free(std::byte* memory, std::uint64_t bytes) noexcept override { host_.free(memory, bytes); }
   void pin(std::byte* memory, std::uint64_t) override { pinned.insert(memory); }
-  void unpin(std::byte* memory) override { pinned.erase(memory); }
-  void run(Stream stream, double at_least_s, std::function<void(Primitives&)> work,
-           Done done) override {
-    host_.run(stream, at_least_s, std::move(work), std::move(done));
+  void unpin(std::byte* memory) noexcept override { pinned.erase(memory); }
+  using Device::run;
+  void run(Stream stream, double at_least_s, std::vector<DeviceWork> parts, Done done) override {
+    host_.run(stream, at_least_s, std::move(parts), std::move(done));
   }
   void copy(Stream stream, double at_least_s, std::byte* into, const std::byte* from,
             std::uint64_t bytes, Done done) override {

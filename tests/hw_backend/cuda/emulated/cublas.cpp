@@ -49,13 +49,21 @@ struct cublasContext {
   void* workspace = nullptr;
 };
 
+namespace {
+cublasStatus_t begin_call() {
+  return emulated::begin_call() == cudaSuccess ? CUBLAS_STATUS_SUCCESS
+                                               : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+}  // namespace
+
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
+  if (const cublasStatus_t fault = begin_call()) return fault;
   *handle = new cublasContext;
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   delete handle;
-  return CUBLAS_STATUS_SUCCESS;
+  return begin_call();
 }
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   handle->stream = stream;
@@ -69,7 +77,15 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, std
 }
 cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) { return CUBLAS_STATUS_SUCCESS; }
 const char* cublasGetStatusName(cublasStatus_t status) {
-  return status == CUBLAS_STATUS_SUCCESS ? "CUBLAS_STATUS_SUCCESS" : "CUBLAS_STATUS_INVALID_VALUE";
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS:
+      return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_INVALID_VALUE:
+      return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+      return "CUBLAS_STATUS_EXECUTION_FAILED";
+  }
+  return "";
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx_64(

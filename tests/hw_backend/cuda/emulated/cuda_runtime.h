@@ -97,7 +97,9 @@ struct cudaDeviceProp {
   int major, minor;
 };
 
-inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventBlockingSync = 1,
+                          cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaHostAllocPortable = 1;
 inline constexpr unsigned cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2;
 
 cudaError_t cudaGetDeviceCount(int* count);
@@ -109,6 +111,8 @@ cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 cudaError_t cudaMalloc(void** memory, std::size_t bytes);
 cudaError_t cudaFree(void* memory);
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* memory);
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* memory);
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream);
@@ -122,6 +126,10 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+/// By the clock of the device, which is not the processor's: it began at another time, and is fast.
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to);
 /// An event that was never recorded is an error here; CUDA itself would not wait, and say nothing.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory);
@@ -136,14 +144,6 @@ cudaError_t launch_emulated(const cudaLaunchConfig_t& config, std::function<void
 /// Adds other work of the device, unless it is broken.
 cudaError_t enqueue_emulated(cudaStream_t stream, std::function<void()> work);
 
-template <class... Parameters, class... Arguments>
-cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
-                               Arguments&&... arguments) {
-  return launch_emulated(*config, [kernel, values = std::tuple<Parameters...>(arguments...)] {
-    std::apply(kernel, values);
-  });
-}
-
 /// What tests can ask of the emulated machine.
 namespace emulated {
 inline constexpr std::size_t device_bytes = std::size_t{512} << 20;
@@ -152,22 +152,66 @@ inline constexpr int devices = 2;
 void hold_streams(bool held);
 /// Each copy takes so much longer.
 void slow_copies(double seconds);
-/// From now on kernels fail on all streams, host functions do not run: a fault of the device.
+/// Who waits for an event goes on so much later than it happened, as threads of a busy machine do.
+void wake_late(double seconds);
+/// Each host function keeps its stream so much longer: a thread of the driver has to get to it.
+inline constexpr double host_function_s = 20e-6;
+/// Host functions that were called.
+std::uint64_t host_functions();
+/// Seconds by which a device's clock gains in one of the processor's.
+inline constexpr double clock_gain = 2e-5;
+/// From now on every call fails, kernels and copies do nothing, host functions do not run: a fault
+/// of the device, which CUDA tells whoever calls anything.
 void break_devices(bool broken);
+/// So many calls of CUDA and pieces of a stream's work from now the devices break. A program finds
+/// the number in EMULATED_CUDA_BREAKS_AFTER.
+void break_after(std::uint64_t calls);
+/// Calls and pieces of work so far.
+std::uint64_t calls();
+/// A new process: devices are whole and have no memory in use, no host memory is known.
+void start_anew();
 /// Whether devices reach each other's memory.
 void connect_peers(bool connected);
 /// How often cudaMalloc was called.
 std::size_t mallocs();
+/// How often host memory was registered or unregistered.
+std::size_t registrations();
+/// Copies to or from host memory that is not registered, which CUDA makes by way of memory of its
+/// own while the caller waits.
+std::size_t pageable_copies();
+/// What a kernel takes of a device's memory with its first launch there, and keeps.
+inline constexpr std::size_t kernel_bytes = 32u << 10;
+/// A device has no more than that from now on; 0: all of it.
+void limit_memory(std::size_t bytes);
 /// The version of CUDA that the driver is for, 0: there is none; the runtime's is 13000.
 void install_driver(int version);
 
+/// For each call of CUDA to begin with: aborts in a host function; the fault, when there is one.
+cudaError_t begin_call();
+void forget_memory();
+/// The kernel is about to run on the device.
+cudaError_t load_kernel(int device, const void* kernel);
+/// Counts a copy of pageable memory.
+void count_copy(const void* one, const void* other);
+int device_of(cudaStream_t stream);
 /// While one lives, device memory can be read and written: kernels and copies have one.
 struct DeviceWork {
   DeviceWork();
   ~DeviceWork();
   DeviceWork(const DeviceWork&) = delete;
 };
-/// Of the calling thread, which must not be in a host function.
+/// Of the calling thread.
 int current_device();
 void wait_for_streams();
 }  // namespace emulated
+
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  if (const cudaError_t refused = emulated::load_kernel(emulated::device_of(config->stream),
+                                                        reinterpret_cast<const void*>(kernel)))
+    return refused;
+  return launch_emulated(*config, [kernel, values = std::tuple<Parameters...>(arguments...)] {
+    std::apply(kernel, values);
+  });
+}

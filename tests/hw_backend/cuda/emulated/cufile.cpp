@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 
 namespace {
 
@@ -30,6 +32,16 @@ struct Handle {
 
 std::atomic<unsigned> transfers{0};
 std::atomic<bool> failing{false};
+std::atomic<unsigned> registrations{0}, detours{0};
+std::mutex buffers_mutex;
+std::set<const void*> buffers;
+
+/// Memory that is no registered buffer's begin goes by way of another buffer.
+void count(const void* memory) {
+  ++transfers;
+  const std::lock_guard lock(buffers_mutex);
+  detours += buffers.count(memory) == 0;
+}
 
 constexpr int handle_type_invalid = 5026;
 constexpr std::size_t most_at_once = 1 << 20;  // less than asked for, as cuFile may
@@ -62,11 +74,20 @@ Error cuFileHandleRegister(void** handle, const Description* description) {
   return {0, 0};
 }
 void cuFileHandleDeregister(void* handle) { delete static_cast<Handle*>(handle); }
-Error cuFileBufRegister(const void*, std::size_t, int) { return {0, 0}; }
-Error cuFileBufDeregister(const void*) { return {0, 0}; }
+Error cuFileBufRegister(const void* memory, std::size_t, int) {
+  ++registrations;
+  const std::lock_guard lock(buffers_mutex);
+  buffers.insert(memory);
+  return {0, 0};
+}
+Error cuFileBufDeregister(const void* memory) {
+  const std::lock_guard lock(buffers_mutex);
+  buffers.erase(memory);
+  return {0, 0};
+}
 
 ssize_t cuFileRead(void* handle, void* memory, std::size_t bytes, off_t at, off_t memory_at) {
-  ++transfers;
+  count(memory);
   if (failing) {
     errno = EIO;
     return -1;
@@ -81,7 +102,7 @@ ssize_t cuFileRead(void* handle, void* memory, std::size_t bytes, off_t at, off_
 }
 ssize_t cuFileWrite(void* handle, const void* memory, std::size_t bytes, off_t at,
                     off_t memory_at) {
-  ++transfers;
+  count(memory);
   if (failing) {
     errno = EIO;
     return -1;
@@ -95,5 +116,7 @@ ssize_t cuFileWrite(void* handle, const void* memory, std::size_t bytes, off_t a
 }
 
 unsigned emulated_cufile_transfers() { return transfers; }
+unsigned emulated_cufile_registrations() { return registrations; }
+unsigned emulated_cufile_detours() { return detours; }
 void emulated_cufile_fails(bool fails) { failing = fails; }
 }
