@@ -77,6 +77,10 @@ void add_rates(const Scenario& scenario, std::vector<Step>& steps) {
            {times("machine.gpu.memory_rate", scenario.machine.gpu.memory_rate, 2)}};
   for (const auto& [type, rate] : scenario.machine.gpu.compute)
     gpu.overrides.push_back(times("machine.gpu.compute." + type, rate, 2));
+  for (const auto& [type, rate] : scenario.machine.gpu.attention)
+    gpu.overrides.push_back(times("machine.gpu.attention." + type, rate, 2));
+  if (const auto& rate = scenario.machine.gpu.reduction)
+    gpu.overrides.push_back(times("machine.gpu.reduction", *rate, 2));
   steps.push_back(std::move(gpu));
   const description::HostSpec& host = scenario.machine.host;
   steps.push_back(

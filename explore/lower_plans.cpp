@@ -75,8 +75,10 @@ void add_host_memory(const Scenario& scenario, const result::Result& best,
 }
 
 void slow_gpu(description::MachineFile& machine, double share) {
-  for (auto& [type, rate] : machine.gpu.compute) rate = rate * share;
+  for (auto* rates : {&machine.gpu.compute, &machine.gpu.attention})
+    for (auto& [type, rate] : *rates) rate = rate * share;
   machine.gpu.memory_rate = machine.gpu.memory_rate * share;
+  if (machine.gpu.reduction) machine.gpu.reduction = *machine.gpu.reduction * share;
 }
 
 /// What is fast can wait: the plan for slower kernels, at their pace. What planners foresee jumps

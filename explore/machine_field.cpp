@@ -67,6 +67,7 @@ const Fields& machine_fields() {
       {"gpu.launch", field(&MachineFile::gpu, &GpuSpec::launch)},
       {"gpu.peer_rate", field(&MachineFile::gpu, &GpuSpec::peer_rate)},
       {"gpu.adam", field(&MachineFile::gpu, &GpuSpec::adam)},
+      {"gpu.reduction", field(&MachineFile::gpu, &GpuSpec::reduction)},
       {"pcie.h2d", field(&MachineFile::pcie, &PcieSpec::h2d)},
       {"pcie.d2h", field(&MachineFile::pcie, &PcieSpec::d2h)},
       {"pcie.pageable_h2d", field(&MachineFile::pcie, &PcieSpec::pageable_h2d)},
@@ -127,6 +128,11 @@ std::optional<SetField> compute_setter(const MachineFile& machine, const std::st
   return [type, rate](MachineFile& changed) { changed.gpu.compute[type] = rate; };
 }
 
+SetField attention_setter(const std::string& type, const json& value) {
+  const auto rate = read<FlopsPerSecond>(value);
+  return [type, rate](MachineFile& changed) { changed.gpu.attention[type] = rate; };
+}
+
 std::function<SetField(const json&)> price_field(double Prices::*member) {
   return [member](const json& value) -> SetField {
     const double number = value.get<double>();
@@ -179,6 +185,7 @@ std::optional<SetField> field_setter(const MachineFile& machine, const std::stri
     if (follows_by_default(machine, follower)) return std::nullopt;
   if (auto memory = memory_setter(machine, own, value)) return memory;
   if (own.starts_with("gpu.compute.")) return compute_setter(machine, own.substr(12), value);
+  if (own.starts_with("gpu.attention.")) return attention_setter(own.substr(14), value);
   if (own.starts_with("storage.")) return storage_setter(machine, own.substr(8), value);
   if (own.starts_with("prices_usd.")) {
     const auto field = price_fields().find(own.substr(11));

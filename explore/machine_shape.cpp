@@ -13,8 +13,9 @@ std::string shape_of(description::MachineFile machine) {
   description::GpuSpec& gpu = machine.gpu;
   gpu.memory = gpu.reserve = {};
   gpu.memory_rate = {};
-  for (auto& [type, rate] : gpu.compute) rate = {};
-  for (auto& [type, rate] : gpu.peak) rate = {};
+  for (auto* rates : {&gpu.compute, &gpu.peak, &gpu.attention})
+    for (auto& [type, rate] : *rates) rate = {};
+  if (gpu.reduction) gpu.reduction = description::BytesPerSecond{};
   machine.pcie = {};
   description::HostSpec& host = machine.host;
   host.memory = host.reserve = {};

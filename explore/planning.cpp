@@ -94,8 +94,11 @@ void faster_cpu(Scenario& scenario) {
 }
 
 void faster_gpu(Scenario& scenario) {
-  for (auto& [type, rate] : scenario.machine.gpu.compute) rate = rate * 2;
-  scenario.machine.gpu.memory_rate = scenario.machine.gpu.memory_rate * 2;
+  description::GpuSpec& gpu = scenario.machine.gpu;
+  for (auto* rates : {&gpu.compute, &gpu.attention})
+    for (auto& [type, rate] : *rates) rate = rate * 2;
+  gpu.memory_rate = gpu.memory_rate * 2;
+  if (gpu.reduction) gpu.reduction = *gpu.reduction * 2;
 }
 
 void faster_network(Scenario& scenario) {

@@ -151,6 +151,10 @@ void check_machine(const description::MachineFile& machine, Ranges& ranges) {
   ranges.quantity("machine.gpu.memory_rate", machine.gpu.memory_rate, MB, 200 * TB);
   for (const auto& [type, rate] : machine.gpu.compute)
     ranges.quantity("machine.gpu.compute." + type, rate, 1e6, 1e17);
+  for (const auto& [type, rate] : machine.gpu.attention)
+    ranges.quantity("machine.gpu.attention." + type, rate, 1e6, 1e17);
+  if (const auto& rate = machine.gpu.reduction)
+    ranges.quantity("machine.gpu.reduction", *rate, MB, 200 * TB);
   ranges.duration("machine.gpu.launch", machine.gpu.launch, 1);
   const description::PcieSpec& pcie = machine.pcie;
   ranges.quantity("machine.pcie.h2d", pcie.h2d, MB / 10, 10 * TB);

@@ -24,6 +24,20 @@ double product_side(const models::Operator& op) {
               1 / static_cast<double>(shape.k));
 }
 
+KernelRate rate_of(const models::Operator& op) {
+  using models::OperatorFunction;
+  switch (op.function) {
+    case OperatorFunction::attention:
+    case OperatorFunction::attention_backward:
+      return KernelRate::attention;
+    case OperatorFunction::norm_backward:
+    case OperatorFunction::gated_norm_backward:
+      return KernelRate::reduction;
+    default:
+      return KernelRate::usual;
+  }
+}
+
 double product_share(double side, const description::GpuSpec& gpu) {
   if (side == 0 || gpu.matrix_half == 0) return 1;
   const auto of = [&](double x) { return x / (x + gpu.matrix_half); };
@@ -38,11 +52,17 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
   const bool adam = scenario.training.optimizer == description::OptimizerKind::adam;
   if (kernel.updated > 0 && adam && gpu.adam)
     return kernel.updated / gpu.adam->value() + gpu.launch.value();
-  if (!included) seconds = seconds_of(kernel.bytes, gpu.memory_rate.value(), "gpu.memory_rate");
-  if (kernel.matrix && kernel.flops > 0)
-    seconds = std::max(
-        seconds, seconds_of(kernel.flops, compute_rate(scenario) * product_share(kernel.side, gpu),
-                            "gpu.compute"));
+  if (!included) {
+    const bool reduces = kernel.rate == KernelRate::reduction && gpu.reduction;
+    seconds = seconds_of(kernel.bytes, (reduces ? *gpu.reduction : gpu.memory_rate).value(),
+                         "gpu.memory_rate");
+  }
+  if (kernel.matrix && kernel.flops > 0) {
+    const double rate = kernel.rate == KernelRate::attention
+                            ? attention_rate(scenario)
+                            : compute_rate(scenario) * product_share(kernel.side, gpu);
+    seconds = std::max(seconds, seconds_of(kernel.flops, rate, "gpu.compute"));
+  }
   return seconds + gpu.launch.value();
 }
 

@@ -10,12 +10,16 @@ namespace spillway::strategies {
 /// columns and inner width; 0 of what is no product.
 double product_side(const models::Operator& op);
 
+/// Which of the GPU's rates is its own.
+KernelRate rate_of(const models::Operator& op);
+
 /// Share of `gpu.compute` that a product of that side reaches: x / (x + matrix_half), in shares of
 /// what matrix_reference reaches, at most 1.
 double product_share(double side, const description::GpuSpec& gpu);
 
 /// What a kernel takes on the scenario's GPU: the longer of its products and its memory traffic,
-/// and its launch. An update by Adam goes at `gpu.adam` where the machine has it.
+/// and its launch. An update by Adam goes at `gpu.adam`, attention at `gpu.attention` and a
+/// reduction at `gpu.reduction` where the machine has them.
 ///   Throws  ScenarioError: no compute rate; InternalError: no memory rate
 double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& scenario);
 

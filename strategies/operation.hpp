@@ -41,6 +41,10 @@ enum class OperationKind : std::uint8_t {
   send,
 };
 
+/// Which rate of the GPU bounds a kernel: products at `compute` and the rest at `memory_rate`, or a
+/// rate of its own where the machine has one (rate_of).
+enum class KernelRate : std::uint8_t { usual, attention, reduction };
+
 /// One kernel of a batch, as the machine times and logs it.
 struct LoggedKernel {
   std::string_view name;
@@ -52,6 +56,7 @@ struct LoggedKernel {
   bool recompute;
   double seconds;   ///< filled by a machine with a clock
   double side = 0;  ///< of its product (product_side); 0: no product, or of no known shape
+  KernelRate rate = KernelRate::usual;
 };
 
 /// When an operation ran. A machine without a clock gives zeros.

@@ -30,6 +30,7 @@ std::vector<double> operator_seconds(const description::Scenario& scenario,
     kernel.matrix = kernel.flops > 0;
     kernel.in_pass = true;
     kernel.side = product_side(op);
+    kernel.rate = rate_of(op);
     seconds.push_back(kernel_seconds(kernel, scenario));
   }
   return seconds;

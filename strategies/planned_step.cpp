@@ -155,7 +155,8 @@ class Builder {
                             !updates,
                             false,
                             0,
-                            product_side(op)};
+                            product_side(op),
+                            rate_of(op)};
     StepKernel& kernel = add(op.name, phase, kernel_seconds(cost, job_.scenario));
     kernel.operation = &op;
     kernel.updated = updated;

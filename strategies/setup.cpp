@@ -141,15 +141,33 @@ const char* compute_type(description::Precision precision) {
   return "fp16";
 }
 
-double compute_rate(const description::Scenario& scenario) {
-  const auto& rates = scenario.machine.gpu.compute;
+namespace {
+
+using Rates = std::map<std::string, description::FlopsPerSecond>;
+
+/// Of the training's element type; tf32 stands in for fp32.
+Rates::const_iterator own_rate(const Rates& rates, const description::Scenario& scenario) {
   const std::string type = compute_type(scenario.training.precision);
-  auto found = rates.find(type);
-  if (found == rates.end() && type == "fp32") found = rates.find("tf32");
-  if (found == rates.end())
-    throw description::ScenarioError({{"", 0, 0, "machine.gpu.compute", "no rate for " + type,
-                                       "add \"" + type + "\" to gpu.compute"}});
-  return found->second.value();
+  const auto found = rates.find(type);
+  return found == rates.end() && type == "fp32" ? rates.find("tf32") : found;
+}
+
+}  // namespace
+
+double compute_rate(const description::Scenario& scenario) {
+  const Rates& rates = scenario.machine.gpu.compute;
+  const auto found = own_rate(rates, scenario);
+  if (found != rates.end()) return found->second.value();
+  const std::string type = compute_type(scenario.training.precision);
+  throw description::ScenarioError({{"", 0, 0, "machine.gpu.compute", "no rate for " + type,
+                                     "add \"" + type + "\" to gpu.compute"}});
+}
+
+double attention_rate(const description::Scenario& scenario) {
+  const Rates& rates = scenario.machine.gpu.attention;
+  const auto found = own_rate(rates, scenario);
+  const bool flash = scenario.training.attention == description::AttentionKind::flash;
+  return flash && found != rates.end() ? found->second.value() : compute_rate(scenario);
 }
 
 }  // namespace spillway::strategies

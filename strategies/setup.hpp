@@ -35,5 +35,8 @@ const char* compute_type(description::Precision precision);
 /// That rate; where the machine has none for fp32, its tf32.
 ///   Throws  ScenarioError when it has neither
 double compute_rate(const description::Scenario& scenario);
+/// The rate of flash attention in that type: `gpu.attention`, where the machine has none
+/// compute_rate.
+double attention_rate(const description::Scenario& scenario);
 
 }  // namespace spillway::strategies

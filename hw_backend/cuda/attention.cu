@@ -8,7 +8,10 @@ namespace spillway::hw_backend {
 namespace {
 
 constexpr std::uint64_t most_queries = 256, fewest_queries = 64;
-constexpr std::uint64_t attention_bytes = 64u << 20;
+// What the L2 of an H100 (50 MB) holds beside keys and values, so that scores come back from there
+// and not from memory. Of 4096 tokens of 128 elements these are 4 heads forward and 2 backward,
+// whose products are 256 and 128 tiles of 128 x 128 for its 132 processors.
+constexpr std::uint64_t forward_bytes = 24u << 20, backward_bytes = 48u << 20;
 
 /// Queries [first, first + rows) and the keys [0, keys) that any of them sees, of the heads
 /// kv_head x group + member for `heads` key heads from `kv_head` on.
@@ -25,14 +28,16 @@ struct Cut {
   std::uint64_t heads;    ///< key heads at once
 };
 
+/// most                bytes of scratch, where 64 queries do not take more
 /// per_score, per_key  bytes of scratch for each score and each element of a key head
-Cut cut(const AttentionShape& shape, std::uint64_t per_score, std::uint64_t per_key) {
+Cut cut(const AttentionShape& shape, std::uint64_t most, std::uint64_t per_score,
+        std::uint64_t per_key) {
   const auto bytes = [&](std::uint64_t queries) {
     return shape.sequence * (queries * per_score + shape.head_dim * per_key);
   };
   std::uint64_t queries = most_queries;
-  while (queries > fewest_queries && bytes(queries) > attention_bytes) queries /= 2;
-  const std::uint64_t fit = std::max<std::uint64_t>(1, attention_bytes / bytes(queries));
+  while (queries > fewest_queries && bytes(queries) > most) queries /= 2;
+  const std::uint64_t fit = std::max<std::uint64_t>(1, most / bytes(queries));
   return {std::min(queries, shape.sequence), std::min(fit, shape.kv_heads)};
 }
 
@@ -113,20 +118,23 @@ __global__ void softmax_of_block(AttentionShape shape, Block block, Input scores
   const float scale = shape.dropout.scale();
   for (std::uint64_t at = blockIdx.x; at < block.heads * block.rows; at += gridDim.x) {
     const Row row = row_of(shape, block, at);
-    const SoftmaxRow sums = softmax_row(scores, row.score, row.seen, shape.scale, shared);
+    const SoftmaxInput held(scores, row.score, row.seen);
+    const SoftmaxRow sums = softmax_row(held, row.seen, shape.scale, shared);
+    const float inverse = 1.0f / sums.sum;
     if (threadIdx.x == 0)
       log_sum_exp[row.token * shape.heads + row.head] = sums.largest + logf(sums.sum);
-    for_fours_of_row(block.keys, [&](std::uint64_t i, std::uint64_t some) {
-      Four v = get4(scores, row.score + i, some);
-      for (std::uint64_t k = 0; k < 4; ++k)
-        v.value[k] =
-            i + k < row.seen ? expf(v.value[k] * shape.scale - sums.largest) / sums.sum : 0.0f;
-      if (shape.dropout.probability > 0) {
-        const Kept kept = kept4(shape.dropout, row.element + i);
-        for (int k = 0; k < 4; ++k) v.value[k] = kept.value[k] ? v.value[k] * scale : 0.0f;
-      }
-      put4(weights, row.score + i, some, v);
-    });
+    for_held_row<softmax_held>(
+        block.keys, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
+          Eight v = held.get(round, i, some);
+          for (unsigned k = 0; k < 8; ++k)
+            v.value[k] =
+                i + k < row.seen ? expf(v.value[k] * shape.scale - sums.largest) * inverse : 0.0f;
+          if (shape.dropout.probability > 0) {
+            const Kept8 kept = kept8(shape.dropout, row.element + i);
+            for (int k = 0; k < 8; ++k) v.value[k] = kept.value[k] ? v.value[k] * scale : 0.0f;
+          }
+          put8(weights, row.score + i, some, v);
+        });
   }
 }
 
@@ -144,10 +152,10 @@ __device__ float along_of(const AttentionShape& shape, const Row& row, const Slo
                           float* shared) {
   const std::uint64_t first = (row.token * shape.heads + row.head) * shape.head_dim;
   float sum = 0;
-  for_fours_of_row(shape.head_dim, [&](std::uint64_t i, std::uint64_t some) {
-    const Four a = get4(call.output_gradient, first + i, some);
-    const Four b = get4(call.output, first + i, some);
-    for (int k = 0; k < 4; ++k) sum += a.value[k] * b.value[k];
+  for_eights_of_row(shape.head_dim, [&](std::uint64_t i, std::uint64_t some) {
+    const Eight a = get8(call.output_gradient, first + i, some);
+    const Eight b = get8(call.output, first + i, some);
+    for (int k = 0; k < 8; ++k) sum += a.value[k] * b.value[k];
   });
   return block_sum(sum, shared);
 }
@@ -159,19 +167,21 @@ __global__ void slopes_of_block(AttentionShape shape, Block block, SlopesOf call
     const Row row = row_of(shape, block, at);
     const float along = along_of(shape, row, call, shared);
     const float log_sum = call.log_sum_exp[row.token * shape.heads + row.head];
-    for_fours_of_row(block.keys, [&](std::uint64_t i, std::uint64_t some) {
-      Four p = get4(call.scores, row.score + i, some),
-           ds = get4(call.gradients, row.score + i, some);
-      Kept kept = {{true, true, true, true}};
-      if (shape.dropout.probability > 0) kept = kept4(shape.dropout, row.element + i);
-      for (std::uint64_t k = 0; k < 4; ++k) {
+    for_eights_of_row(block.keys, [&](std::uint64_t i, std::uint64_t some) {
+      const Raw8 raw_scores = raw8(call.scores, row.score + i, some);
+      const Raw8 raw_gradients = raw8(call.gradients, row.score + i, some);
+      Eight p = widened8(call.scores.type, raw_scores);
+      Eight ds = widened8(call.gradients.type, raw_gradients);
+      Kept8 kept = {{true, true, true, true, true, true, true, true}};
+      if (shape.dropout.probability > 0) kept = kept8(shape.dropout, row.element + i);
+      for (unsigned k = 0; k < 8; ++k) {
         const float weight = i + k < row.seen ? expf(p.value[k] * shape.scale - log_sum) : 0.0f;
         const float gradient = kept.value[k] ? ds.value[k] * scale : 0.0f;
         ds.value[k] = weight * (gradient - along) * shape.scale;
         p.value[k] = kept.value[k] ? weight * scale : 0.0f;
       }
-      put4(call.weights, row.score + i, some, p);
-      put4(call.slopes, row.score + i, some, ds);
+      put8(call.weights, row.score + i, some, p);
+      put8(call.slopes, row.score + i, some, ds);
     });
   }
 }
@@ -182,7 +192,7 @@ __global__ void slopes_of_block(AttentionShape shape, Block block, SlopesOf call
 
 void CudaPrimitives::attention(const AttentionShape& shape, const AttentionForward& operands) {
   const Element type = operands.value.type;
-  const Cut by = cut(shape, sizeof(float) + size_of(type), 0);
+  const Cut by = cut(shape, forward_bytes, sizeof(float) + size_of(type), 0);
   const std::uint64_t square = by.heads * by.queries * shape.sequence;
   const std::uint64_t scores_bytes = in_lines(square * sizeof(float));
   std::byte* const scores = attention_.take(scores_bytes + square * size_of(type));
@@ -265,7 +275,7 @@ Multiplication to_keys(const AttentionShape& shape, const Block& block, const st
 void CudaPrimitives::attention_backward(const AttentionShape& shape,
                                         const AttentionBackward& operands) {
   const Element type = operands.query.type;
-  const Cut by = cut(shape, 2 * (sizeof(float) + size_of(type)), 2 * sizeof(float));
+  const Cut by = cut(shape, backward_bytes, 2 * (sizeof(float) + size_of(type)), 2 * sizeof(float));
   const BackwardScratch parts = divide(attention_, shape, by, type);
   const auto work = [&](const Block& block) {
     multiply(to_scores(shape, block, operands.query, operands.key, parts.scores));

@@ -23,8 +23,10 @@ struct Multiplication {
 ///   Attention  products of blocks of queries with all keys that they see; softmax and its gradient
 ///              are rounded to the element type between the products, as tensor cores want them
 ///   The rest   kernels whose sums are trees that the shapes decide; no atomics
-///   Scratch    32 MiB for cuBLAS, 32 MiB for what adds, 64 MiB for attention (more for a sequence
-///              of which 64 queries need more), 8 B a token for losses; each from its first use on
+///   Scratch    32 MiB for cuBLAS, 32 MiB for what adds and sums, 48 MiB for attention (more for a
+///              sequence of which 64 queries need more), 12 B a token and 2 KiB for losses and
+///              embeddings, 0.3 MiB and 4 B a position for the angles of 128 elements a head; each
+///              from its first use on
 ///   Device     the object is made, used and destroyed with its device as the thread's own
 class CudaPrimitives final : public Primitives {
  public:
@@ -87,7 +89,14 @@ class CudaPrimitives final : public Primitives {
 
   cudaStream_t stream_;
   cublasHandle_t cublas_ = nullptr;
-  Scratch workspace_, sums_, attention_, rows_;
+  Scratch workspace_, sums_, attention_, rows_, turns_;
+  /// What the table in turns_ is for; a model has one.
+  struct TurnsKey {
+    double theta = 0;
+    std::uint64_t rows = 0, half = 0;
+    bool operator==(const TurnsKey&) const = default;
+  };
+  TurnsKey turns_of_;
 };
 
 /// Matrices [batch, rows, columns], dense in `from`, go to `into`: with its strides, rounded, added

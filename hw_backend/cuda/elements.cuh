@@ -7,6 +7,13 @@
 
 #include "hw_backend/arithmetic/primitives.hpp"
 
+// What is indexed by a counter must be unrolled, or it is no register.
+#ifdef __CUDACC__
+#define SPILLWAY_UNROLL _Pragma("unroll")
+#else
+#define SPILLWAY_UNROLL
+#endif
+
 /// Elements of any type in device code: the conversions of hw_backend/cpu/element.hpp, bit for bit,
 /// by the instructions that a GPU has for them.
 namespace spillway::hw_backend::on_device {
@@ -130,6 +137,106 @@ __device__ inline void put4(const Output& y, std::uint64_t first, std::uint64_t 
     for (std::uint64_t i = 0; i < 4 && i < count; ++i) into[i] = narrowed(y.type, v[i]);
 }
 
+/// Eight neighbours, the share of one thread: 16 bits each, they are one load of 16 bytes. As with
+/// four, only how they are loaded depends on their alignment.
+struct Eight {
+  float value[8];
+};
+
+/// Eight elements as they lie in memory; those of 16 bits are all in `low`. Loaded before any of
+/// them is converted, so that a thread waits for its operands together and not one by one.
+struct Raw8 {
+  uint4 low, high;
+};
+
+/// Elements [first, first + 8), zeros behind the first `count`.
+__device__ inline Raw8 raw8(const std::byte* data, Element type, std::uint64_t first,
+                            std::uint64_t count) {
+  const bool wide = type == Element::fp32;
+  const std::byte* const from = data + first * (wide ? 4 : 2);
+  if (count >= 8 && aligned_to(from, 16)) {
+    const auto* const all = reinterpret_cast<const uint4*>(from);
+    Raw8 raw = {};
+    raw.low = all[0];
+    if (wide) raw.high = all[1];
+    return raw;
+  }
+  std::uint32_t words[8] = {};
+  SPILLWAY_UNROLL
+  for (unsigned i = 0; i < 8; ++i)
+    if (i >= count)
+      continue;
+    else if (wide)
+      words[i] = reinterpret_cast<const std::uint32_t*>(from)[i];
+    else
+      words[i / 2] |= std::uint32_t{reinterpret_cast<const std::uint16_t*>(from)[i]} << i % 2 * 16;
+  return {{words[0], words[1], words[2], words[3]}, {words[4], words[5], words[6], words[7]}};
+}
+__device__ inline Raw8 raw8(const Input& x, std::uint64_t first, std::uint64_t count) {
+  return raw8(x.data, x.type, first, count);
+}
+
+__device__ inline Eight widened8(Element type, const Raw8& raw) {
+  const std::uint32_t words[8] = {raw.low.x,  raw.low.y,  raw.low.z,  raw.low.w,
+                                  raw.high.x, raw.high.y, raw.high.z, raw.high.w};
+  Eight eight = {};
+  if (type == Element::fp32)
+    for (int i = 0; i < 8; ++i) eight.value[i] = float_of(words[i]);
+  else if (type == Element::fp16)
+    for (int i = 0; i < 8; ++i)
+      eight.value[i] = fp16_to_fp32(static_cast<std::uint16_t>(words[i / 2] >> i % 2 * 16));
+  else
+    for (int i = 0; i < 8; ++i)
+      eight.value[i] = float_of(i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xFFFF0000u);
+  return eight;
+}
+
+__device__ inline Eight get8(const Input& x, std::uint64_t first, std::uint64_t count) {
+  return widened8(x.type, raw8(x, first, count));
+}
+
+/// What of eight values, rounded, lies in memory.
+__device__ inline Raw8 narrowed8(Element type, const Eight& eight) {
+  std::uint32_t words[8] = {};
+  if (type == Element::fp32)
+    for (int i = 0; i < 8; ++i) words[i] = bits_of(eight.value[i]);
+  else if (type == Element::fp16)
+    for (int i = 0; i < 8; ++i)
+      words[i / 2] |= std::uint32_t{fp32_to_fp16(eight.value[i])} << i % 2 * 16;
+  else
+    for (int i = 0; i < 8; ++i)
+      words[i / 2] |= std::uint32_t{fp32_to_bf16(eight.value[i])} << i % 2 * 16;
+  return {{words[0], words[1], words[2], words[3]}, {words[4], words[5], words[6], words[7]}};
+}
+
+__device__ inline void put8(const Output& y, std::uint64_t first, std::uint64_t count,
+                            Eight eight) {
+  if (y.add) {
+    const Eight before = widened8(y.type, raw8(y.data, y.type, first, count));
+    for (int i = 0; i < 8; ++i) eight.value[i] = added(y.type, before.value[i], eight.value[i]);
+  }
+  const bool wide = y.type == Element::fp32;
+  std::byte* const into = y.data + first * (wide ? 4 : 2);
+  const Raw8 raw = narrowed8(y.type, eight);
+  if (count >= 8 && aligned_to(into, 16)) {
+    auto* const all = reinterpret_cast<uint4*>(into);
+    all[0] = raw.low;
+    if (wide) all[1] = raw.high;
+    return;
+  }
+  const std::uint32_t words[8] = {raw.low.x,  raw.low.y,  raw.low.z,  raw.low.w,
+                                  raw.high.x, raw.high.y, raw.high.z, raw.high.w};
+  SPILLWAY_UNROLL
+  for (unsigned i = 0; i < 8; ++i)
+    if (i >= count)
+      continue;
+    else if (wide)
+      reinterpret_cast<std::uint32_t*>(into)[i] = words[i];
+    else
+      reinterpret_cast<std::uint16_t*>(into)[i] =
+          static_cast<std::uint16_t>(words[i / 2] >> i % 2 * 16);
+}
+
 /// Which of the elements [first, first + 4) a dropout keeps.
 struct Kept {
   bool value[4];
@@ -145,6 +252,16 @@ __device__ inline Kept kept4(const Dropout& dropout, std::uint64_t first) {
     const unsigned at = skipped + i;
     kept.value[i] = (at < 4 ? words.word[at] : more.word[at - 4]) >= threshold;
   }
+  return kept;
+}
+
+struct Kept8 {
+  bool value[8];
+};
+__device__ inline Kept8 kept8(const Dropout& dropout, std::uint64_t first) {
+  const Kept some = kept4(dropout, first), more = kept4(dropout, first + 4);
+  Kept8 kept = {};
+  for (int i = 0; i < 4; ++i) kept.value[i] = some.value[i], kept.value[i + 4] = more.value[i];
   return kept;
 }
 

@@ -17,47 +17,59 @@ constexpr float cubic = 0.044715f;
 
 __device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
-__device__ float value_of(Activation activation, float x) {
-  switch (activation) {
-    case Activation::silu:
-      return x * sigmoid(x);
-    case Activation::gelu:
-      return 0.5f * x * (1.0f + erff(x * inverse_root_2));
-    case Activation::gelu_tanh:
-      return 0.5f * x * (1.0f + tanhf(root_2_over_pi * (x + cubic * x * x * x)));
-    case Activation::relu_squared:
-      return x > 0 ? x * x : 0.0f;
-    case Activation::relu:
-      break;
-  }
+template <Activation activation>
+__device__ float value_of(float x) {
+  if constexpr (activation == Activation::silu) return x * sigmoid(x);
+  if constexpr (activation == Activation::gelu) return 0.5f * x * (1.0f + erff(x * inverse_root_2));
+  if constexpr (activation == Activation::gelu_tanh)
+    return 0.5f * x * (1.0f + tanhf(root_2_over_pi * (x + cubic * x * x * x)));
+  if constexpr (activation == Activation::relu_squared) return x > 0 ? x * x : 0.0f;
   return x > 0 ? x : 0.0f;
 }
 
-__device__ float slope_of(Activation activation, float x) {
-  switch (activation) {
-    case Activation::silu: {
-      const float s = sigmoid(x);
-      return s * (1.0f + x * (1.0f - s));
-    }
-    case Activation::gelu:
-      return 0.5f * (1.0f + erff(x * inverse_root_2)) + x * inverse_root_2_pi * expf(-0.5f * x * x);
-    case Activation::gelu_tanh: {
-      const float t = tanhf(root_2_over_pi * (x + cubic * x * x * x));
-      return 0.5f * (1.0f + t) +
-             0.5f * x * (1.0f - t * t) * root_2_over_pi * (1.0f + 3 * cubic * x * x);
-    }
-    case Activation::relu_squared:
-      return x > 0 ? 2.0f * x : 0.0f;
-    case Activation::relu:
-      break;
+template <Activation activation>
+__device__ float slope_of(float x) {
+  if constexpr (activation == Activation::silu) {
+    const float s = sigmoid(x);
+    return s * (1.0f + x * (1.0f - s));
   }
+  if constexpr (activation == Activation::gelu)
+    return 0.5f * (1.0f + erff(x * inverse_root_2)) + x * inverse_root_2_pi * expf(-0.5f * x * x);
+  if constexpr (activation == Activation::gelu_tanh) {
+    const float t = tanhf(root_2_over_pi * (x + cubic * x * x * x));
+    return 0.5f * (1.0f + t) +
+           0.5f * x * (1.0f - t * t) * root_2_over_pi * (1.0f + 3 * cubic * x * x);
+  }
+  if constexpr (activation == Activation::relu_squared) return x > 0 ? 2.0f * x : 0.0f;
   return x > 0 ? 1.0f : 0.0f;
 }
 
-/// What work(first element, values of the inputs, values of the outputs) computes from fours.
+template <Activation of>
+struct Known {
+  static constexpr Activation activation = of;
+};
+
+/// Calls work(Known<activation>): asked once for a thread's elements, not for each of them.
+template <class Work>
+__device__ void with(Activation activation, const Work& work) {
+  switch (activation) {
+    case Activation::silu:
+      return work(Known<Activation::silu>());
+    case Activation::gelu:
+      return work(Known<Activation::gelu>());
+    case Activation::gelu_tanh:
+      return work(Known<Activation::gelu_tanh>());
+    case Activation::relu_squared:
+      return work(Known<Activation::relu_squared>());
+    case Activation::relu:
+      return work(Known<Activation::relu>());
+  }
+}
+
+/// What work(first element, count, values of the inputs and outputs) computes from eights.
 template <int ins, int outs>
-struct Fours {
-  Four in[ins], out[outs];
+struct Eights {
+  Eight in[ins], out[outs];
 };
 template <int ins, int outs>
 struct Operands {
@@ -68,41 +80,57 @@ struct Operands {
 /// Every thread reads its elements of all inputs before it writes: an output may be an input.
 template <class Work, int ins, int outs>
 __global__ void map(std::uint64_t count, Operands<ins, outs> operands, Work work) {
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads * 4;
-  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 4;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_elements;
+  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 8;
        first < count; first += stride) {
-    const std::uint64_t n = count - first < 4 ? count - first : 4;
-    Fours<ins, outs> fours;
+    const std::uint64_t n = count - first < 8 ? count - first : 8;
+    Eights<ins, outs> eights;
+    Raw8 raw[ins];
+    SPILLWAY_UNROLL
     for (int k = 0; k < ins; ++k)
-      fours.in[k] = operands.in[k].data ? get4(operands.in[k], first, n) : Four{};
-    work(first, n, fours);
+      raw[k] = operands.in[k].data ? raw8(operands.in[k], first, n) : Raw8{};
+    SPILLWAY_UNROLL
+    for (int k = 0; k < ins; ++k) eights.in[k] = widened8(operands.in[k].type, raw[k]);
+    work(first, n, eights);
+    SPILLWAY_UNROLL
     for (int k = 0; k < outs; ++k)
-      if (operands.out[k].data) put4(operands.out[k], first, n, fours.out[k]);
+      if (operands.out[k].data) put8(operands.out[k], first, n, eights.out[k]);
   }
 }
 
 struct Activate {
   Activation activation;
-  __device__ void operator()(std::uint64_t, std::uint64_t, Fours<1, 1>& f) const {
-    for (int i = 0; i < 4; ++i) f.out[0].value[i] = value_of(activation, f.in[0].value[i]);
+  __device__ void operator()(std::uint64_t, std::uint64_t, Eights<1, 1>& f) const {
+    with(activation, [&f](auto known) {
+      SPILLWAY_UNROLL
+      for (int i = 0; i < 8; ++i)
+        f.out[0].value[i] = value_of<decltype(known)::activation>(f.in[0].value[i]);
+    });
   }
 };
 
 struct ActivateBackward {
   Activation activation;
-  __device__ void operator()(std::uint64_t, std::uint64_t, Fours<2, 1>& f) const {
-    for (int i = 0; i < 4; ++i)
-      f.out[0].value[i] = f.in[0].value[i] * slope_of(activation, f.in[1].value[i]);
+  __device__ void operator()(std::uint64_t, std::uint64_t, Eights<2, 1>& f) const {
+    with(activation, [&f](auto known) {
+      SPILLWAY_UNROLL
+      for (int i = 0; i < 8; ++i)
+        f.out[0].value[i] =
+            f.in[0].value[i] * slope_of<decltype(known)::activation>(f.in[1].value[i]);
+    });
   }
 };
 
 struct Gated {
   Activation activation;
-  __device__ void operator()(std::uint64_t, std::uint64_t, Fours<2, 2>& f) const {
-    for (int i = 0; i < 4; ++i) {
-      f.out[0].value[i] = value_of(activation, f.in[0].value[i]);
-      f.out[1].value[i] = f.out[0].value[i] * f.in[1].value[i];
-    }
+  __device__ void operator()(std::uint64_t, std::uint64_t, Eights<2, 2>& f) const {
+    with(activation, [&f](auto known) {
+      SPILLWAY_UNROLL
+      for (int i = 0; i < 8; ++i) {
+        f.out[0].value[i] = value_of<decltype(known)::activation>(f.in[0].value[i]);
+        f.out[1].value[i] = f.out[0].value[i] * f.in[1].value[i];
+      }
+    });
   }
 };
 
@@ -110,46 +138,80 @@ struct Gated {
 struct GatedBackward {
   Activation activation;
   bool has_activated;
-  __device__ void operator()(std::uint64_t, std::uint64_t, Fours<4, 2>& f) const {
-    for (int i = 0; i < 4; ++i) {
-      const float dy = f.in[0].value[i], gate = f.in[1].value[i];
-      const float active = has_activated ? f.in[3].value[i] : value_of(activation, gate);
-      f.out[0].value[i] = dy * f.in[2].value[i] * slope_of(activation, gate);
-      f.out[1].value[i] = dy * active;
-    }
+  __device__ void operator()(std::uint64_t, std::uint64_t, Eights<4, 2>& f) const {
+    with(activation, [&f, has = has_activated](auto known) {
+      constexpr Activation of = decltype(known)::activation;
+      SPILLWAY_UNROLL
+      for (int i = 0; i < 8; ++i) {
+        const float dy = f.in[0].value[i], gate = f.in[1].value[i];
+        const float active = has ? f.in[3].value[i] : value_of<of>(gate);
+        f.out[0].value[i] = dy * f.in[2].value[i] * slope_of<of>(gate);
+        f.out[1].value[i] = dy * active;
+      }
+    });
   }
 };
 
 struct Add {
-  __device__ void operator()(std::uint64_t, std::uint64_t, Fours<2, 1>& f) const {
-    for (int i = 0; i < 4; ++i) f.out[0].value[i] = f.in[0].value[i] + f.in[1].value[i];
+  __device__ void operator()(std::uint64_t, std::uint64_t, Eights<2, 1>& f) const {
+    SPILLWAY_UNROLL
+    for (int i = 0; i < 8; ++i) f.out[0].value[i] = f.in[0].value[i] + f.in[1].value[i];
   }
 };
 
 struct Convert {
-  __device__ void operator()(std::uint64_t, std::uint64_t, Fours<1, 1>& f) const {
+  __device__ void operator()(std::uint64_t, std::uint64_t, Eights<1, 1>& f) const {
     f.out[0] = f.in[0];
   }
 };
+
+/// Eight elements of a mask, as they lie: a byte each.
+union MaskBytes {
+  uint2 all;
+  std::uint8_t byte[8];
+};
+
+__device__ void put_mask(std::uint8_t* mask, std::uint64_t n, const Kept8& kept) {
+  MaskBytes bytes = {};
+  SPILLWAY_UNROLL
+  for (int i = 0; i < 8; ++i) bytes.byte[i] = kept.value[i] ? 1 : 0;
+  if (n >= 8 && aligned_to(mask, 8))
+    *reinterpret_cast<uint2*>(mask) = bytes.all;
+  else
+    for (std::uint64_t i = 0; i < n; ++i) mask[i] = bytes.byte[i];
+}
+
+__device__ MaskBytes get_mask(const std::uint8_t* mask, std::uint64_t n) {
+  MaskBytes bytes = {};
+  if (n >= 8 && aligned_to(mask, 8))
+    bytes.all = *reinterpret_cast<const uint2*>(mask);
+  else
+    SPILLWAY_UNROLL
+  for (unsigned i = 0; i < 8 && i < n; ++i) bytes.byte[i] = mask[i];
+  return bytes;
+}
 
 struct Drop {
   Dropout dropout;
   float scale;
   std::uint8_t* mask;
-  __device__ void operator()(std::uint64_t first, std::uint64_t n, Fours<2, 1>& f) const {
-    const Kept kept = kept4(dropout, first);
-    for (int i = 0; i < 4; ++i)
+  __device__ void operator()(std::uint64_t first, std::uint64_t n, Eights<2, 1>& f) const {
+    const Kept8 kept = kept8(dropout, first);
+    SPILLWAY_UNROLL
+    for (int i = 0; i < 8; ++i)
       f.out[0].value[i] = (kept.value[i] ? f.in[1].value[i] * scale : 0.0f) + f.in[0].value[i];
-    for (std::uint64_t i = 0; i < n; ++i) mask[first + i] = kept.value[i] ? 1 : 0;
+    put_mask(mask + first, n, kept);
   }
 };
 
 struct DropBackward {
   float scale;
   const std::uint8_t* mask;
-  __device__ void operator()(std::uint64_t first, std::uint64_t n, Fours<1, 1>& f) const {
-    for (std::uint64_t i = 0; i < n; ++i)
-      f.out[0].value[i] = mask[first + i] != 0 ? f.in[0].value[i] * scale : 0.0f;
+  __device__ void operator()(std::uint64_t first, std::uint64_t n, Eights<1, 1>& f) const {
+    const MaskBytes kept = get_mask(mask + first, n);
+    SPILLWAY_UNROLL
+    for (int i = 0; i < 8; ++i)
+      f.out[0].value[i] = kept.byte[i] != 0 ? f.in[0].value[i] * scale : 0.0f;
   }
 };
 
@@ -157,7 +219,7 @@ struct Initial {
   InitialRule rule;
   RandomStream stream;
   std::uint64_t offset;
-  __device__ void operator()(std::uint64_t first, std::uint64_t n, Fours<1, 1>& f) const {
+  __device__ void operator()(std::uint64_t first, std::uint64_t n, Eights<1, 1>& f) const {
     for (std::uint64_t i = 0; i < n; ++i)
       f.out[0].value[i] = initial_value(rule, stream, offset + first + i);
   }
@@ -166,7 +228,7 @@ struct Initial {
 template <class Work, int ins, int outs>
 void start(cudaStream_t stream, const char* name, std::uint64_t count,
            const Operands<ins, outs>& operands, const Work& work) {
-  launch(stream, name, map<Work, ins, outs>, divided_up(count, 4 * block_threads), count, operands,
+  launch(stream, name, map<Work, ins, outs>, divided_up(count, block_elements), count, operands,
          work);
 }
 

@@ -32,11 +32,14 @@ inline std::uint64_t divided_up(std::uint64_t value, std::uint64_t by) {
 
 namespace on_device {
 
-/// Calls work(first, count) for the fours of `count` elements that are this thread's of the block.
+/// Elements that the threads of a block take at once, each eight neighbours.
+inline constexpr unsigned block_elements = 8 * block_threads;
+
+/// Calls work(first, count) for the eights of `count` elements that are this thread's of the block.
 template <class Work>
-__device__ void for_fours_of_row(std::uint64_t count, const Work& work) {
-  for (std::uint64_t first = 4 * threadIdx.x; first < count; first += 4 * block_threads)
-    work(first, count - first < 4 ? count - first : 4);
+__device__ void for_eights_of_row(std::uint64_t count, const Work& work) {
+  for (std::uint64_t first = 8 * threadIdx.x; first < count; first += block_elements)
+    work(first, count - first < 8 ? count - first : 8);
 }
 
 /// combine(...) of all threads' values, as a tree whose shape never changes; all threads get it.

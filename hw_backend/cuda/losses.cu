@@ -15,12 +15,14 @@ __global__ void softmax(Softmax softmax, Input x, Output y) {
   const std::uint64_t n = softmax.width;
   for (std::uint64_t row = blockIdx.x; row < softmax.rows; row += gridDim.x) {
     const std::uint64_t seen = softmax.causal ? row % softmax.queries + 1 : n;
-    const SoftmaxRow sums = softmax_row(x, row * n, seen, 1.0f, shared);
-    for_fours_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
-      Four v = get4(x, row * n + i, some);
-      for (std::uint64_t k = 0; k < 4; ++k)
-        v.value[k] = i + k < seen ? expf(v.value[k] - sums.largest) / sums.sum : 0.0f;
-      put4(y, row * n + i, some, v);
+    const SoftmaxInput held(x, row * n, n);
+    const SoftmaxRow sums = softmax_row(held, seen, 1.0f, shared);
+    const float inverse = 1.0f / sums.sum;
+    for_held_row<softmax_held>(n, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
+      Eight v = held.get(round, i, some);
+      for (unsigned k = 0; k < 8; ++k)
+        v.value[k] = i + k < seen ? expf(v.value[k] - sums.largest) * inverse : 0.0f;
+      put8(y, row * n + i, some, v);
     });
   }
 }
@@ -30,16 +32,16 @@ __global__ void softmax_backward(Softmax softmax, Input y_gradient, Input y, Out
   const std::uint64_t n = softmax.width;
   for (std::uint64_t row = blockIdx.x; row < softmax.rows; row += gridDim.x) {
     float sum = 0;
-    for_fours_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
-      const Four dy = get4(y_gradient, row * n + i, some), p = get4(y, row * n + i, some);
-      for (int k = 0; k < 4; ++k) sum += dy.value[k] * p.value[k];
+    for_eights_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
+      const Eight dy = get8(y_gradient, row * n + i, some), p = get8(y, row * n + i, some);
+      for (int k = 0; k < 8; ++k) sum += dy.value[k] * p.value[k];
     });
     const float along = block_sum(sum, shared);
-    for_fours_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
-      const Four dy = get4(y_gradient, row * n + i, some);
-      Four p = get4(y, row * n + i, some);
-      for (int k = 0; k < 4; ++k) p.value[k] = p.value[k] * (dy.value[k] - along);
-      put4(x_gradient, row * n + i, some, p);
+    for_eights_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
+      const Eight dy = get8(y_gradient, row * n + i, some);
+      Eight p = get8(y, row * n + i, some);
+      for (int k = 0; k < 8; ++k) p.value[k] = p.value[k] * (dy.value[k] - along);
+      put8(x_gradient, row * n + i, some, p);
     });
   }
 }
@@ -49,7 +51,8 @@ __global__ void row_losses(CrossEntropy call, Input logits, double* losses) {
   __shared__ float shared[block_threads];
   for (std::uint64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
     const std::uint64_t first = row * call.width;
-    const SoftmaxRow sums = softmax_row(logits, first, call.width, 1.0f, shared);
+    const SoftmaxInput held(logits, first, call.width);
+    const SoftmaxRow sums = softmax_row(held, call.width, 1.0f, shared);
     if (threadIdx.x == 0) {
       const float own = get(logits, first + call.text.label(call.first_row + row));
       losses[row] = static_cast<double>(logf(sums.sum) + sums.largest - own);
@@ -74,11 +77,11 @@ __global__ void cross_entropy_backward(CrossEntropy call, Input softmax, float s
   for (std::uint64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
     if (threadIdx.x == 0) label = call.text.label(call.first_row + row);
     __syncthreads();
-    for_fours_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
-      Four v = get4(softmax, row * n + i, some);
-      for (std::uint64_t k = 0; k < 4; ++k)
+    for_eights_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
+      Eight v = get8(softmax, row * n + i, some);
+      for (std::uint64_t k = 0; k < 8; ++k)
         v.value[k] = (v.value[k] - (i + k == label ? 1.0f : 0.0f)) * scale;
-      put4(logits_gradient, row * n + i, some, v);
+      put8(logits_gradient, row * n + i, some, v);
     });
     __syncthreads();
   }

@@ -1,6 +1,5 @@
 #include "hw_backend/cuda/cuda_primitives.hpp"
-#include "hw_backend/cuda/elements.cuh"
-#include "hw_backend/cuda/launch.cuh"
+#include "hw_backend/cuda/rows.cuh"
 
 namespace spillway::hw_backend {
 
@@ -8,8 +7,9 @@ namespace on_device {
 
 namespace {
 
-// Of sums over rows: columns side by side, and strands of rows that are added as a tree.
-constexpr unsigned strip = 32, strands = block_threads / strip;
+/// Rows of 4096 elements are read once.
+constexpr unsigned norm_held = 2;
+using NormInput = HeldRow<norm_held>;
 
 /// One block a row.
 __global__ void norm(Norm norm, Input x, Input weight, Input bias, float* statistics, Output y) {
@@ -19,26 +19,28 @@ __global__ void norm(Norm norm, Input x, Input weight, Input bias, float* statis
   const float count = static_cast<float>(n);
   float* const inverses = statistics + (centred ? norm.rows : 0);
   for (std::uint64_t row = blockIdx.x; row < norm.rows; row += gridDim.x) {
+    const NormInput held(x, row * n, n);
     float sum = 0;
     if (centred)
-      for_fours_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
-        const Four v = get4(x, row * n + i, some);
-        for (int k = 0; k < 4; ++k) sum += v.value[k];
+      for_held_row<norm_held>(n, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
+        const Eight v = held.get(round, i, some);
+        for (int k = 0; k < 8; ++k) sum += v.value[k];
       });
     const float mean = centred ? block_sum(sum, shared) / count : 0.0f;
     float squares = 0;
-    for_fours_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
-      const Four v = get4(x, row * n + i, some);
-      for (std::uint64_t k = 0; k < some; ++k) squares += (v.value[k] - mean) * (v.value[k] - mean);
+    for_held_row<norm_held>(n, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
+      const Eight v = held.get(round, i, some);
+      for (unsigned k = 0; k < 8; ++k)
+        if (k < some) squares += (v.value[k] - mean) * (v.value[k] - mean);
     });
     const float inverse = 1.0f / sqrtf(block_sum(squares, shared) / count + norm.epsilon);
-    for_fours_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
-      Four v = get4(x, row * n + i, some);
-      const Four w = get4(weight, i, some);
-      const Four b = bias.data ? get4(bias, i, some) : Four{};
-      for (int k = 0; k < 4; ++k)
+    for_held_row<norm_held>(n, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
+      Eight v = held.get(round, i, some);
+      const Eight w = get8(weight, i, some);
+      const Eight b = bias.data ? get8(bias, i, some) : Eight{};
+      for (int k = 0; k < 8; ++k)
         v.value[k] = (v.value[k] - mean) * inverse * w.value[k] + b.value[k];
-      put4(y, row * n + i, some, v);
+      put8(y, row * n + i, some, v);
     });
     if (threadIdx.x == 0) {
       if (centred) statistics[row] = mean;
@@ -65,11 +67,12 @@ __global__ void norm_backward(Norm norm, Input y_gradient, Input x, const float*
   const float count = static_cast<float>(n);
   for (std::uint64_t row = blockIdx.x; row < norm.rows; row += gridDim.x) {
     const RowNorm by = row_norm(norm, statistics, row);
+    const NormInput gradients(y_gradient, row * n, n), inputs(x, row * n, n);
     float along = 0, sum = 0;
-    for_fours_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
-      const Four dy = get4(y_gradient, row * n + i, some), v = get4(x, row * n + i, some);
-      const Four w = get4(weight, i, some);
-      for (int k = 0; k < 4; ++k) {
+    for_held_row<norm_held>(n, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
+      const Eight dy = gradients.get(round, i, some), v = inputs.get(round, i, some);
+      const Eight w = get8(weight, i, some);
+      for (int k = 0; k < 8; ++k) {
         const float g = dy.value[k] * w.value[k];
         along += g * ((v.value[k] - by.mean) * by.inverse);
         sum += g;
@@ -77,45 +80,71 @@ __global__ void norm_backward(Norm norm, Input y_gradient, Input x, const float*
     });
     along = block_sum(along, shared) / count;
     const float shift = norm.kind == NormKind::layer ? block_sum(sum, shared) / count : 0.0f;
-    for_fours_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
-      const Four dy = get4(y_gradient, row * n + i, some), v = get4(x, row * n + i, some);
-      Four g = get4(weight, i, some);
-      for (int k = 0; k < 4; ++k) {
+    for_held_row<norm_held>(n, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
+      const Eight dy = gradients.get(round, i, some), v = inputs.get(round, i, some);
+      Eight g = get8(weight, i, some);
+      for (int k = 0; k < 8; ++k) {
         const float z = (v.value[k] - by.mean) * by.inverse;
         g.value[k] = (dy.value[k] * g.value[k] - shift - z * along) * by.inverse;
       }
-      put4(x_gradient, row * n + i, some, g);
+      put8(x_gradient, row * n + i, some, g);
     });
   }
 }
 
-/// sum [width] = over the rows of term(row, column): `strip` columns a block, rows in strands.
+// Sums over rows: a block has `strip` columns of a part of the rows, each warp every eighth row of
+// them, and the warps' sums are added as a tree. The parts' sums are summed likewise.
+constexpr unsigned lanes = 32, strands = block_threads / lanes, strip = 8 * lanes;
+constexpr std::uint64_t least_part_rows = 128, most_parts = 256, most_sums = 8u << 20;
+
+/// How the rows of a sum are cut: by the shape alone.
+struct Parts {
+  std::uint64_t rows;   ///< of a part
+  std::uint64_t count;  ///< of parts
+};
+Parts parts_of(std::uint64_t rows, std::uint64_t width) {
+  const std::uint64_t most =
+      std::max<std::uint64_t>(1, std::min<std::uint64_t>(most_parts, most_sums / width));
+  const std::uint64_t of_part = std::max(least_part_rows, divided_up(rows, most));
+  return {of_part, divided_up(rows, of_part)};
+}
+
+/// sums [parts, width]: of each part over the rows of term(row, column, count), eight columns.
 template <class Term>
-__global__ void sum_rows(std::uint64_t rows, std::uint64_t width, Output sum, Term term) {
+__global__ void sum_rows(std::uint64_t rows, std::uint64_t width, Parts parts, Output sums,
+                         Term term) {
   __shared__ float shared[strands][strip];
-  const unsigned lane = threadIdx.x % strip, strand = threadIdx.x / strip;
-  for (std::uint64_t first = std::uint64_t{blockIdx.x} * strip; first < width;
-       first += std::uint64_t{gridDim.x} * strip) {
-    const std::uint64_t column = first + lane;
-    float value = 0;
-    if (column < width)
-      for (std::uint64_t row = strand; row < rows; row += strands)
-        value += term(row, row * width + column, column);
-    shared[strand][lane] = value;
+  const unsigned lane = threadIdx.x % lanes, strand = threadIdx.x / lanes;
+  const std::uint64_t strips = (width + strip - 1) / strip;
+  for (std::uint64_t block = blockIdx.x; block < strips * parts.count; block += gridDim.x) {
+    const std::uint64_t part = block / strips, column = block % strips * strip + 8 * lane;
+    const std::uint64_t some = column >= width ? 0 : width - column < 8 ? width - column : 8;
+    const std::uint64_t last = (part + 1) * parts.rows < rows ? (part + 1) * parts.rows : rows;
+    Eight value = {};
+    if (some > 0)
+      for (std::uint64_t row = part * parts.rows + strand; row < last; row += strands) {
+        const Eight more = term(row, column, some);
+        for (int i = 0; i < 8; ++i) value.value[i] += more.value[i];
+      }
+    for (unsigned i = 0; i < 8; ++i) shared[strand][i * lanes + lane] = value.value[i];
     __syncthreads();
     for (unsigned half = strands / 2; half > 0; half /= 2) {
-      if (strand < half) shared[strand][lane] += shared[strand + half][lane];
+      if (strand < half)
+        for (unsigned i = lane; i < strip; i += lanes)
+          shared[strand][i] += shared[strand + half][i];
       __syncthreads();
     }
-    if (strand == 0 && column < width) put(sum, column, shared[0][lane]);
+    for (unsigned i = 0; i < 8; ++i) value.value[i] = shared[0][i * lanes + lane];
+    if (strand == 0 && some > 0) put8(sums, part * width + column, some, value);
     __syncthreads();
   }
 }
 
 struct Own {
   Input x;
-  __device__ float operator()(std::uint64_t, std::uint64_t at, std::uint64_t) const {
-    return get(x, at);
+  std::uint64_t width;
+  __device__ Eight operator()(std::uint64_t row, std::uint64_t column, std::uint64_t some) const {
+    return get8(x, row * width + column, some);
   }
 };
 
@@ -123,16 +152,30 @@ struct TimesNormed {
   Norm norm;
   Input y_gradient, x;
   const float* statistics;
-  __device__ float operator()(std::uint64_t row, std::uint64_t at, std::uint64_t) const {
+  __device__ Eight operator()(std::uint64_t row, std::uint64_t column, std::uint64_t some) const {
     const RowNorm by = row_norm(norm, statistics, row);
-    return get(y_gradient, at) * ((get(x, at) - by.mean) * by.inverse);
+    const std::uint64_t at = row * norm.width + column;
+    const Raw8 raw_gradient = raw8(y_gradient, at, some), raw_x = raw8(x, at, some);
+    Eight value = widened8(y_gradient.type, raw_gradient);
+    const Eight v = widened8(x.type, raw_x);
+    for (int i = 0; i < 8; ++i) value.value[i] *= (v.value[i] - by.mean) * by.inverse;
+    return value;
   }
 };
 
+/// sum [width] = over the rows of the term.
 template <class Term>
-void start_sum(cudaStream_t stream, const char* name, std::uint64_t rows, std::uint64_t width,
-               const Output& sum, const Term& term) {
-  launch(stream, name, sum_rows<Term>, divided_up(width, strip), rows, width, sum, term);
+void start_sum(cudaStream_t stream, Scratch& scratch, const char* name, std::uint64_t rows,
+               std::uint64_t width, const Output& sum, const Term& term) {
+  if (width == 0) return;
+  const Parts parts = parts_of(rows, width);
+  const std::uint64_t strips = divided_up(width, strip);
+  if (parts.count <= 1)
+    return launch(stream, name, sum_rows<Term>, strips, rows, width, Parts{rows, 1}, sum, term);
+  const Output sums{scratch.take(parts.count * width * sizeof(float)), Element::fp32, false};
+  launch(stream, name, sum_rows<Term>, strips * parts.count, rows, width, parts, sums, term);
+  launch(stream, name, sum_rows<Own>, strips, parts.count, width, Parts{parts.count, 1}, sum,
+         Own{sums.read(), width});
 }
 
 }  // namespace
@@ -148,7 +191,7 @@ void CudaPrimitives::norm_backward(const Norm& norm, Input y_gradient, Input x,
                                    const float* statistics, Input weight, Output x_gradient,
                                    Output weight_gradient, Output bias_gradient) {
   // the sums first: x_gradient may lie where y_gradient does
-  on_device::start_sum(stream_, "norm_backward", norm.rows, norm.width, weight_gradient,
+  on_device::start_sum(stream_, sums_, "norm_backward", norm.rows, norm.width, weight_gradient,
                        on_device::TimesNormed{norm, y_gradient, x, statistics});
   if (bias_gradient.data) sum_rows(norm.rows, norm.width, y_gradient, bias_gradient);
   launch(stream_, "norm_backward", on_device::norm_backward, norm.rows, norm, y_gradient, x,
@@ -156,7 +199,7 @@ void CudaPrimitives::norm_backward(const Norm& norm, Input y_gradient, Input x,
 }
 
 void CudaPrimitives::sum_rows(std::uint64_t rows, std::uint64_t width, Input x, Output sum) {
-  on_device::start_sum(stream_, "sum_rows", rows, width, sum, on_device::Own{x});
+  on_device::start_sum(stream_, sums_, "sum_rows", rows, width, sum, on_device::Own{x, width});
 }
 
 }  // namespace spillway::hw_backend

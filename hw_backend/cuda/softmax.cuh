@@ -1,28 +1,33 @@
 #pragma once
 
-#include "hw_backend/cuda/elements.cuh"
-#include "hw_backend/cuda/launch.cuh"
+#include "hw_backend/cuda/rows.cuh"
 
 namespace spillway::hw_backend::on_device {
+
+/// Rows of 8192 elements are read once.
+inline constexpr unsigned softmax_held = 4;
+using SoftmaxInput = HeldRow<softmax_held>;
 
 /// Of a row's values, scaled: their largest, and the sum of exp(value - largest).
 struct SoftmaxRow {
   float largest, sum;
 };
 
-/// Of `count` > 0 elements of x from `first` on, by a whole block; all threads get it.
-__device__ inline SoftmaxRow softmax_row(const Input& x, std::uint64_t first, std::uint64_t count,
-                                         float scale, float* shared) {
+/// Of the `count` > 0 first elements of x, by a whole block; all threads get it.
+__device__ inline SoftmaxRow softmax_row(const SoftmaxInput& x, std::uint64_t count, float scale,
+                                         float* shared) {
   float largest = -INFINITY;
-  for_fours_of_row(count, [&](std::uint64_t i, std::uint64_t some) {
-    const Four v = get4(x, first + i, some);
-    for (std::uint64_t k = 0; k < some; ++k) largest = fmaxf(largest, v.value[k] * scale);
+  for_held_row<softmax_held>(count, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
+    const Eight v = x.get(round, i, some);
+    for (unsigned k = 0; k < 8; ++k)
+      if (k < some) largest = fmaxf(largest, v.value[k] * scale);
   });
   largest = block_largest(largest, shared);
   float sum = 0;
-  for_fours_of_row(count, [&](std::uint64_t i, std::uint64_t some) {
-    const Four v = get4(x, first + i, some);
-    for (std::uint64_t k = 0; k < some; ++k) sum += expf(v.value[k] * scale - largest);
+  for_held_row<softmax_held>(count, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
+    const Eight v = x.get(round, i, some);
+    for (unsigned k = 0; k < 8; ++k)
+      if (k < some) sum += expf(v.value[k] * scale - largest);
   });
   return {largest, block_sum(sum, shared)};
 }

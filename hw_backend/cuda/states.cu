@@ -15,8 +15,8 @@ struct States {
   std::uint64_t n;
 };
 
-__device__ Four get4_of(const Output& y, std::uint64_t first, std::uint64_t count) {
-  return get4(y.data, y.type, first, count);
+__device__ Raw8 raw8_of(const Output& y, std::uint64_t first, std::uint64_t count) {
+  return raw8(y.data, y.type, first, count);
 }
 
 // The functions round to nearest and are never fused: that is the order in optimizer_step.hpp.
@@ -25,9 +25,9 @@ __device__ float difference(float a, float b) { return __fsub_rn(a, b); }
 __device__ float times(float a, float b) { return __fmul_rn(a, b); }
 
 /// Masters, momenta and variances before become those after.
-__device__ void adam_step(const AdamScalars& s, Four& master, Four& momentum, Four& variance,
-                          const Four& gradient) {
-  for (int i = 0; i < 4; ++i) {
+__device__ void adam_step(const AdamScalars& s, Eight& master, Eight& momentum, Eight& variance,
+                          const Eight& gradient) {
+  for (int i = 0; i < 8; ++i) {
     const float g = times(gradient.value[i], s.inverse_scale);
     const float m = sum(times(s.beta1, momentum.value[i]), times(s.rest1, g));
     const float v = sum(times(s.beta2, variance.value[i]), times(s.rest2, times(g, g)));
@@ -40,44 +40,51 @@ __device__ void adam_step(const AdamScalars& s, Four& master, Four& momentum, Fo
 }
 
 __global__ void adam(States a, AdamScalars s) {
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads * 4;
-  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 4;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_elements;
+  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 8;
        first < a.n; first += stride) {
-    const std::uint64_t count = a.n - first < 4 ? a.n - first : 4;
-    Four master = get4_of(a.master, first, count), momentum = get4_of(a.momentum, first, count);
-    Four variance = get4_of(a.variance, first, count);
-    adam_step(s, master, momentum, variance, get4(a.gradient, first, count));
-    put4(a.momentum, first, count, momentum);
-    put4(a.variance, first, count, variance);
-    put4(a.master, first, count, master);
-    if (a.weight.data) put4(a.weight, first, count, master);
+    const std::uint64_t count = a.n - first < 8 ? a.n - first : 8;
+    const Raw8 raw_master = raw8_of(a.master, first, count);
+    const Raw8 raw_momentum = raw8_of(a.momentum, first, count);
+    const Raw8 raw_variance = raw8_of(a.variance, first, count);
+    const Raw8 raw_gradient = raw8(a.gradient, first, count);
+    Eight master = widened8(a.master.type, raw_master);
+    Eight momentum = widened8(a.momentum.type, raw_momentum);
+    Eight variance = widened8(a.variance.type, raw_variance);
+    adam_step(s, master, momentum, variance, widened8(a.gradient.type, raw_gradient));
+    put8(a.momentum, first, count, momentum);
+    put8(a.variance, first, count, variance);
+    put8(a.master, first, count, master);
+    if (a.weight.data) put8(a.weight, first, count, master);
   }
 }
 
 __global__ void sgd(States a, SgdScalars s) {
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads * 4;
-  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 4;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_elements;
+  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 8;
        first < a.n; first += stride) {
-    const std::uint64_t count = a.n - first < 4 ? a.n - first : 4;
-    Four master = get4_of(a.master, first, count);
-    const Four gradient = get4(a.gradient, first, count);
-    for (int i = 0; i < 4; ++i) {
+    const std::uint64_t count = a.n - first < 8 ? a.n - first : 8;
+    const Raw8 raw_master = raw8_of(a.master, first, count);
+    const Raw8 raw_gradient = raw8(a.gradient, first, count);
+    Eight master = widened8(a.master.type, raw_master);
+    const Eight gradient = widened8(a.gradient.type, raw_gradient);
+    for (int i = 0; i < 8; ++i) {
       const float g = times(gradient.value[i], s.inverse_scale);
       master.value[i] = tamed(difference(times(s.keep, master.value[i]), times(s.step, g)));
     }
-    put4(a.master, first, count, master);
-    if (a.weight.data) put4(a.weight, first, count, master);
+    put8(a.master, first, count, master);
+    if (a.weight.data) put8(a.weight, first, count, master);
   }
 }
 
 /// Whoever finds one writes the same 1.
 __global__ void find_overflow(std::uint64_t count, Input values, float* found) {
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads * 4;
-  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 4;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_elements;
+  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 8;
        first < count; first += stride) {
-    const Four four = get4(values, first, count - first < 4 ? count - first : 4);
+    const Eight eight = get8(values, first, count - first < 8 ? count - first : 8);
     bool any = false;
-    for (int i = 0; i < 4; ++i) any |= (bits_of(four.value[i]) & 0x7F800000u) == 0x7F800000u;
+    for (int i = 0; i < 8; ++i) any |= (bits_of(eight.value[i]) & 0x7F800000u) == 0x7F800000u;
     if (any) *found = 1.0f;
   }
 }
@@ -100,7 +107,7 @@ void CudaPrimitives::adam(const AdamArrays& arrays, const AdamNumbers& numbers) 
                               Output(),
                               arrays.n};
   if (arrays.weight) states.weight = on_device::output(*arrays.weight);
-  launch(stream_, "adam", on_device::adam, divided_up(arrays.n, 4 * block_threads), states,
+  launch(stream_, "adam", on_device::adam, divided_up(arrays.n, on_device::block_elements), states,
          scalars(numbers));
 }
 
@@ -108,14 +115,14 @@ void CudaPrimitives::sgd(const SgdArrays& arrays, const SgdNumbers& numbers) {
   on_device::States states = {
       on_device::output(arrays.master), Output(), Output(), arrays.gradient, Output(), arrays.n};
   if (arrays.weight) states.weight = on_device::output(*arrays.weight);
-  launch(stream_, "sgd", on_device::sgd, divided_up(arrays.n, 4 * block_threads), states,
+  launch(stream_, "sgd", on_device::sgd, divided_up(arrays.n, on_device::block_elements), states,
          scalars(numbers));
 }
 
 void CudaPrimitives::check(std::uint64_t count, Input values, float* found) {
   set(0, found);
-  launch(stream_, "check", on_device::find_overflow, divided_up(count, 4 * block_threads), count,
-         values, found);
+  launch(stream_, "check", on_device::find_overflow, divided_up(count, on_device::block_elements),
+         count, values, found);
 }
 
 void CudaPrimitives::set(float value, float* into) {

@@ -17,7 +17,9 @@ void gpu_fields(Io& io, Spec& gpu) {
   io("memory", gpu.memory);
   io.map("compute", gpu.compute);
   io.map("peak", gpu.peak);
+  io.map("attention", gpu.attention);
   io("memory_rate", gpu.memory_rate);
+  io.optional("reduction", gpu.reduction);
   io("gpudirect", gpu.gpudirect);
   io("shares_host", gpu.shares_host);
   io("elementwise", gpu.elementwise);

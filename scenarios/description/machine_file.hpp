@@ -35,6 +35,12 @@ struct GpuSpec {
   Bytes context;                            ///< GPU memory of context and libraries
   std::optional<BytesPerSecond> peer_rate;  ///< GPU to GPU inside the node, per GPU and direction
   std::optional<ParamsPerSecond> adam;      ///< measured rate of a GPU Adam
+  /// Achieved by attention, forward and backward together, by element type as `compute`; the scores
+  /// that a causal mask hides do not count. A type that is absent: attention goes at `compute`.
+  std::map<std::string, FlopsPerSecond> attention;
+  /// Achieved by kernels that sum over the rows of a tensor beside their own work (backward passes
+  /// of norms), each array counted once; absent: memory_rate.
+  std::optional<BytesPerSecond> reduction;
   Bytes reserve;  ///< of `memory`, left to the desktop, the driver and fragmentation
 
   /// What a run may take; 0: unlimited.

@@ -45,7 +45,10 @@ class Sums {
       return sum([&](const PhaseDemand& phase) { return phase.ranks[index].*member; });
     };
     const description::GpuSpec& gpu = machine_.gpu;
-    const double launch = gpu.launch.value(), memory = gpu.memory_rate.value();
+    const double launch = gpu.launch.value();
+    // a bound may not say whose rate is the higher one
+    const double memory =
+        std::max(gpu.memory_rate, gpu.reduction.value_or(gpu.memory_rate)).value();
     const bool separate = gpu.elementwise == description::ElementwiseCost::separate;
     const double bytes =
         of(&RankDemand::other_bytes) + (separate ? of(&RankDemand::pass_bytes) : 0);
@@ -53,8 +56,9 @@ class Sums {
     const bool adam = scenario_.training.optimizer == description::OptimizerKind::adam;
     const double update = adam && gpu.adam ? seconds(of(&RankDemand::updated), gpu.adam->value())
                                            : seconds(of(&RankDemand::update_bytes), memory);
-    const double compute = (flops > 0 ? flops / compute_rate(scenario_) : 0) +
-                           seconds(bytes, memory) + update + of(&RankDemand::kernels) * launch;
+    const double compute =
+        (flops > 0 ? flops / std::max(compute_rate(scenario_), attention_rate(scenario_)) : 0) +
+        seconds(bytes, memory) + update + of(&RankDemand::kernels) * launch;
     const double side =
         seconds(of(&RankDemand::side_bytes), memory) + of(&RankDemand::side_kernels) * launch;
     bounds.gpu = std::max({bounds.gpu, compute, side});

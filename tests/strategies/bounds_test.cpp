@@ -63,6 +63,62 @@ TEST(KernelTime, AnUpdateByAdamGoesAtItsOwnRateWhereTheMachineHasOne) {
   EXPECT_DOUBLE_EQ(kernel_seconds(other, box), 2.25);
 }
 
+/// 1e12 FLOP each; the box multiplies at 100 TFLOPS in bf16, 10 ms.
+TEST(KernelTime, AttentionGoesAtItsOwnRateWhereTheMachineHasOne) {
+  description::Scenario box = small_box();
+  box.machine.gpu.compute["bf16"] = description::FlopsPerSecond(100e12);
+  box.training.precision = description::Precision::bf16_mixed;
+  LoggedKernel product{"product", 1e12, 0, 0, true, true, false, 0};
+  LoggedKernel attention = product;
+  attention.rate = KernelRate::attention;
+  EXPECT_DOUBLE_EQ(kernel_seconds(attention, box), kernel_seconds(product, box));
+  box.machine.gpu.attention["fp16"] = description::FlopsPerSecond(1e12);  // another type's
+  EXPECT_DOUBLE_EQ(kernel_seconds(attention, box), 0.01);
+  box.machine.gpu.attention["bf16"] = description::FlopsPerSecond(20e12);
+  EXPECT_DOUBLE_EQ(kernel_seconds(attention, box), 0.05);
+  EXPECT_DOUBLE_EQ(kernel_seconds(product, box), 0.01);
+  box.training.attention = description::AttentionKind::materialized;  // other kernels
+  EXPECT_DOUBLE_EQ(kernel_seconds(attention, box), 0.01);
+}
+
+TEST(KernelTime, AReductionGoesAtItsOwnRateWhereTheMachineHasOne) {
+  description::Scenario box = small_box();
+  box.machine.gpu.elementwise = description::ElementwiseCost::separate;
+  const LoggedKernel other{"add", 0, 2000e9, 0, false, true, false, 0};  // 2 s at 1000 GB/s
+  LoggedKernel reduction = other;
+  reduction.rate = KernelRate::reduction;
+  EXPECT_DOUBLE_EQ(kernel_seconds(reduction, box), 2);
+  box.machine.gpu.reduction = description::BytesPerSecond(500e9);
+  EXPECT_DOUBLE_EQ(kernel_seconds(reduction, box), 4);
+  EXPECT_DOUBLE_EQ(kernel_seconds(other, box), 2);
+}
+
+/// What no kernel can beat: were attention the faster one, all might be attention.
+TEST(Bounds, HoldWhicheverRateIsTheHigher) {
+  Demand demand = nothing();
+  demand.of(Phase::forward).ranks[0].flops = 1e12;
+  demand.of(Phase::update).ranks[0].other_bytes = 1000e9;
+  description::Scenario box = small_box();
+  box.machine.gpu.compute["bf16"] = description::FlopsPerSecond(1e12);
+  box.training.precision = description::Precision::bf16_mixed;
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).gpu, 2);
+  box.machine.gpu.attention["bf16"] = description::FlopsPerSecond(0.5e12);
+  box.machine.gpu.reduction = description::BytesPerSecond(500e9);
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).gpu, 2);
+  box.machine.gpu.attention["bf16"] = description::FlopsPerSecond(2e12);
+  box.machine.gpu.reduction = description::BytesPerSecond(2000e9);
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).gpu, 1);
+}
+
+TEST(KernelTime, NamesTheRateOfAnOperator) {
+  models::Operator op;
+  EXPECT_EQ(rate_of(op), KernelRate::usual);
+  op.function = models::OperatorFunction::attention_backward;
+  EXPECT_EQ(rate_of(op), KernelRate::attention);
+  op.function = models::OperatorFunction::norm_backward;
+  EXPECT_EQ(rate_of(op), KernelRate::reduction);
+}
+
 TEST(Bounds, TheBusiestRankCounts) {
   Demand demand = nothing(2);
   demand.of(Phase::forward).ranks[0].h2d = 20'000'000'000;   // 2 s at 10 GB/s

@@ -11,7 +11,7 @@ namespace {
 constexpr models::Activation activations[] = {models::Activation::silu, models::Activation::gelu,
                                               models::Activation::gelu_tanh,
                                               models::Activation::relu};
-constexpr std::uint64_t some = 5003;  // no four divides it
+constexpr std::uint64_t some = 5003;  // no eight divides it
 
 /// Every 16-bit pattern widens, and what widens narrows, as element.hpp says: NaNs and all.
 void conversions(Device& device, Report& report) {
@@ -67,12 +67,12 @@ void sums(Device& device, Report& report) {
   }
 }
 
-/// Every load that is not aligned for fours.
+/// Every load that is not aligned for eights.
 void slices(Device& device, Report& report) {
   Session session(device, report);
   for (const Element type : all_types)
-    for (std::uint64_t first = 0; first < 5; ++first)
-      for (const std::uint64_t count : {1u, 2u, 3u, 4u, 257u}) {
+    for (std::uint64_t first = 0; first < 9; ++first)
+      for (const std::uint64_t count : {1u, 3u, 4u, 7u, 8u, 9u, 257u}) {
         Operand a(device, 400, type, 1), y(device, 400, type, 2);
         const std::uint64_t skipped = first * size_of(type);
         session.both([&](Primitives& p, Side side) {

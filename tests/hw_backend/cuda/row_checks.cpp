@@ -43,6 +43,54 @@ void norms(Device& device, Report& report) {
       for (const std::uint64_t width : widths) check_norm(device, report, kind, type, width);
 }
 
+/// Rows beyond what threads keep of them in registers, and what the rows' statistics are then.
+void long_rows(Device& device, Report& report) {
+  Session session(device, report);
+  for (const Element type : all_types) {
+    constexpr std::uint64_t width = 9001, rows = 3;
+    Operand x(device, rows * width, type, 1, 3), y(device, rows * width, type, 2);
+    Operand weight(device, width, type, 3), normed(device, rows * width, type, 4);
+    Operand statistics(device, 2 * rows, Element::fp32, 5), dx(device, rows * width, type, 6);
+    Operand dweight(device, width, type, 7), bias(device, width, type, 8);
+    const Norm norm{NormKind::layer, 1e-5f, rows, width};
+    session.both([&](Primitives& p, Side side) {
+      auto* const sums = statistics.as<float>(side);
+      p.softmax({rows, width}, x.in(side), y.out(side));
+      p.norm(norm, x.in(side), weight.in(side), bias.in(side), sums, normed.out(side));
+      p.norm_backward(norm, y.in(side), x.in(side), sums, weight.in(side), dx.out(side),
+                      dweight.out(side), Output());
+    });
+    session.near("softmax of a long row", y, precision_of(type));
+    session.near("norm of a long row", normed, precision_of(type));
+    session.near("gradient through the norm of a long row", dx, precision_of(type), 1e-3);
+    session.near("weight gradient of long rows", dweight, precision_of(type));
+  }
+}
+
+/// Of more rows than one part of a sum has, and from memory that begins anywhere: the same bits.
+void sums_over_rows(Device& device, Report& report) {
+  Session session(device, report);
+  for (const Element type : all_types)
+    for (const std::uint64_t width : {40u, 301u}) {
+      constexpr std::uint64_t rows = 700;
+      Operand x(device, rows * width, type, 1), sum(device, width, type, 2);
+      Operand more(device, width, Element::fp32, 3);
+      Operand moved(device, rows * width, type, 1, 1, size_of(type));
+      Operand same(device, width, type, 4);
+      const auto work = [&](Primitives& p, Side side) {
+        p.sum_rows(rows, width, x.in(side), sum.out(side));
+        p.sum_rows(rows, width, x.in(side), more.out(side, true));
+        p.sum_rows(rows, width, moved.in(side), same.out(side));
+      };
+      session.both(work);
+      session.near("sum over rows", sum, precision_of(type));
+      session.near("sum over rows, adds", more, precision_of(Element::fp32));
+      report.expect(sum.download() == same.download(),
+                    "a sum over rows has other bits where its rows begin elsewhere");
+      session.repeats("sum over rows", {&x, &sum, &more}, work);
+    }
+}
+
 void softmaxes(Device& device, Report& report) {
   Session session(device, report);
   for (const Element type : all_types)
@@ -115,7 +163,8 @@ void embeddings(Device& device, Report& report) {
   Session session(device, report);
   for (const Element type : all_types)
     for (const std::uint64_t positions : {0u, 34u}) {
-      constexpr std::uint64_t vocabulary = 300, width = 270, sequence = 32, rows = 3 * sequence;
+      // more tokens than a block looks at together
+      constexpr std::uint64_t vocabulary = 300, width = 270, sequence = 32, rows = 9 * sequence;
       const Embedding call{text_of(vocabulary, sequence), rows, width, positions,
                            positions > 0 ? 2u : 0u};
       Operand words(device, vocabulary * width, type, 1), places(device, 34 * width, type, 2);
@@ -149,10 +198,28 @@ void rotations(Device& device, Report& report) {
     }
 }
 
+/// Positions beyond what the table of angles has a row for; another head, then the first again.
+void late_rotations(Device& device, Report& report) {
+  Session session(device, report);
+  for (const Element type : all_types) {
+    const Rotation rotation{600, 600, 5, 16, 500000, false};
+    const Rotation other{600, 600, 2, 40, 10000, true, 16};
+    Operand values(device, 600 * 80, type, 1), others(device, 600 * 80, type, 2);
+    session.both([&](Primitives& p, Side side) {
+      p.rotate(rotation, values.out(side));
+      p.rotate(other, others.out(side));
+      p.rotate(rotation, values.out(side));
+    });
+    session.near("late rotation", values, precision_of(type));
+    session.near("rotation of a part", others, precision_of(type));
+  }
+}
+
 constexpr Check checks[] = {
     {"NormsAreTheProcessors", norms},         {"SoftmaxesAreTheProcessors", softmaxes},
     {"LossesAreTheProcessors", losses},       {"EmbeddingsAreTheProcessors", embeddings},
-    {"RotationsAreTheProcessors", rotations},
+    {"RotationsAreTheProcessors", rotations}, {"LateRotationsAreTheProcessors", late_rotations},
+    {"LongRowsAreTheProcessors", long_rows},  {"SumsOverRowsAreTheProcessors", sums_over_rows},
 };
 
 }  // namespace

@@ -48,6 +48,12 @@ struct alignas(16) float4 {
 struct alignas(8) ushort4 {
   std::uint16_t x, y, z, w;
 };
+struct alignas(16) uint4 {
+  std::uint32_t x, y, z, w;
+};
+struct alignas(8) uint2 {
+  std::uint32_t x, y;
+};
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline ushort4 make_ushort4(std::uint16_t x, std::uint16_t y, std::uint16_t z, std::uint16_t w) {
   return {x, y, z, w};
