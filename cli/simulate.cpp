@@ -13,6 +13,7 @@
 #include "reports/remedy_report.hpp"
 #include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
+#include "scenarios/description/text.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <fmt/ranges.h>
@@ -142,13 +143,15 @@ void write_trace(const Options& options, const result::Trace& trace) {
   const bool packed = options.trace_file.ends_with(".gz");
   write_file(options.trace_file, packed ? reports::gzipped(text.str()) : text.str());
   std::fprintf(stderr, "%s: %s spans; open it at https://ui.perfetto.dev or chrome://tracing\n",
-               options.trace_file.c_str(), reports::human_count(trace.spans.size()).c_str());
+               description::printable(options.trace_file).c_str(),
+               reports::human_count(trace.spans.size()).c_str());
 }
 
 void write_snapshot(const Options& options, const result::Trace& trace) {
   write_file(options.snapshot_file, reports::memory_snapshot(trace));
   std::fprintf(stderr, "%s: %s buffers; drop it on https://pytorch.org/memory_viz\n",
-               options.snapshot_file.c_str(), reports::human_count(trace.buffers.size()).c_str());
+               description::printable(options.snapshot_file).c_str(),
+               reports::human_count(trace.buffers.size()).c_str());
 }
 
 void simulate(const Options& options) {
