@@ -3,14 +3,18 @@
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/storage/descriptor.hpp"
 #include "reports/table.hpp"
+#include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
+#include "scenarios/description/text.hpp"
 #include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <set>
@@ -23,8 +27,8 @@ nlohmann::json errors_json(const std::vector<description::Complaint>& complaints
 }
 
 const explore::Backend& simulator() {
-  static const explore::Backend backend{
-      "sim", sim::open_sim_machine, sim::prepare_sim, {}, notice_bug};
+  static const explore::Backend backend{"sim",      sim::open_sim_machine, sim::prepare_sim, {},
+                                        notice_bug, notice_unanswered};
   return backend;
 }
 
@@ -40,6 +44,19 @@ void notice_bug(const std::string& failure) {
 }
 
 const std::vector<std::string>& noticed_bugs() { return bugs(); }
+
+namespace {
+std::map<std::string, std::size_t>& unanswered() {
+  static std::map<std::string, std::size_t> all;
+  return all;
+}
+}  // namespace
+
+void notice_unanswered(const std::string& failure) {
+  if (!description::is_bug(failure)) ++unanswered()[failure];
+}
+
+const std::map<std::string, std::size_t>& noticed_unanswered() { return unanswered(); }
 
 void warn(const std::string& text) {
   const reports::Screen screen = reports::screen_of(stderr).for_keys();
@@ -57,7 +74,7 @@ scenarios::Resolved read(const std::string& file, const std::vector<std::string>
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-void print_json(const nlohmann::json& json) { print(json.dump(2) + "\n"); }
+void print_json(const nlohmann::json& json) { print(description::json_text(json, 2) + "\n"); }
 
 void add_set(CLI::App& verb, std::vector<std::string>& overrides, const std::string& help) {
   verb.add_option("--set", overrides, help + " (repeatable)")
@@ -71,6 +88,18 @@ void add_device(CLI::App& verb, std::string& wish) {
                   "auto, cuda where there is one)")
       ->check(CLI::IsMember({"auto", "cuda", "host"}))
       ->type_name("auto|cuda|host");
+}
+
+CLI::Validator positive_number() {
+  return CLI::Validator(
+      [](std::string& text) {
+        char* end = nullptr;
+        const double number = std::strtod(text.c_str(), &end);
+        if (text.empty() || *end != '\0') return "Value " + text + " is no number";
+        const bool fine = std::isfinite(number) && number > 0;
+        return fine ? std::string() : "Value " + text + " is not above 0";
+      },
+      "POSITIVE");
 }
 
 CLI::Validator count_with_suffix() {

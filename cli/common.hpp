@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,12 @@ void notice_bug(const std::string& failure);
 /// Those, each once.
 const std::vector<std::string>& noticed_bugs();
 
+/// Why a simulation could not be done that the answer misses: with one, the program says so once
+/// the answer is printed, and exits with 3.
+void notice_unanswered(const std::string& failure);
+/// Those, each once, and how often.
+const std::map<std::string, std::size_t>& noticed_unanswered();
+
 /// "warning: ..." on standard error: in a terminal's lines, else in one.
 void warn(const std::string& text);
 
@@ -61,6 +68,11 @@ void add_device(CLI::App& verb, std::string& wish);
 /// controls the process. An answer from a file or a pipe is none.
 ///   Throws  ScenarioError: nobody can answer
 std::string ask_at_terminal(const std::string& text);
+
+/// For CLI::Option::check: a number above 0, and no infinite one.
+CLI::Validator positive_number();
+/// The most that runs at a time, and pieces of a list that are counted out.
+inline constexpr std::uint64_t most_jobs = 1024;
 
 /// For CLI::Option::transform: "60M" is 60000000; K, M, B or G, and T are 10 to the 3, 6, 9 and 12.
 CLI::Validator count_with_suffix();

@@ -8,6 +8,7 @@
 #include "reports/compare_table.hpp"
 #include "reports/csv.hpp"
 #include "reports/table.hpp"
+#include "scenarios/description/text.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -80,9 +81,9 @@ void compare(Options options) {
       answers::compare(monitor.backend(), std::move(field), {options.run.range, table, today()});
   monitor.clear();
   for (const answer::LeftOut& one : comparison.left_out)
-    std::cerr << "left out: " << one.label << ": " << one.reason << "\n";
+    std::cerr << description::printable("left out: " + one.label + ": " + one.reason) << "\n";
   print_comparison(options, comparison);
-  finish(monitor, {}, !table);
+  finish(monitor, {}, !comparison.runs.empty(), !table);
   for (const answer::Compared& run : comparison.runs)
     if (!run.result) throw CLI::RuntimeError(no_answer);
 }

@@ -1,5 +1,6 @@
 #include "cli/common.hpp"
 #include "cli/explore_report.hpp"
+#include "cli/from_database.hpp"
 #include "cli/monitor.hpp"
 #include "cli/plan_common.hpp"
 #include "cli/prices.hpp"
@@ -13,6 +14,7 @@
 #include "reports/table.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/quantity.hpp"
+#include "scenarios/description/text.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -55,14 +57,17 @@ struct ShowOptions {
 SlurmJob job_of(const Options& options) {
   SlurmJob job{options.space, options.database, options.slurm, options.jobs, options.srun, {}};
   if (options.simulate_all) job.more.emplace_back("--simulate-all");
-  if (!options.budget.empty()) job.more.push_back("--budget " + options.budget);
-  if (options.srun && options.silence != Options{}.silence)
-    job.more.push_back("--silence " + options.silence);
-  if (options.limit_s != Options{}.limit_s)
-    job.more.push_back(fmt::format("--limit {}", options.limit_s));
-  if (options.search != Options{}.search)
-    job.more.push_back(fmt::format("--search {} --seed {} --samples {}", options.search,
-                                   options.seed, options.samples));
+  const auto add = [&job](const char* option, std::string value) {
+    job.more.insert(job.more.end(), {option, std::move(value)});
+  };
+  if (!options.budget.empty()) add("--budget", options.budget);
+  if (options.srun && options.silence != Options{}.silence) add("--silence", options.silence);
+  if (options.limit_s != Options{}.limit_s) add("--limit", fmt::format("{}", options.limit_s));
+  if (options.search != Options{}.search) {
+    add("--search", options.search);
+    add("--seed", fmt::format("{}", options.seed));
+    add("--samples", fmt::format("{}", options.samples));
+  }
   return job;
 }
 
@@ -193,6 +198,12 @@ std::vector<explore::WorkerPlace> workers_of(const Options& options) {
   return options.srun ? explore::slurm_workers(job) : explore::mpirun_workers(job, options.mpirun);
 }
 
+/// That the options which a script will carry are ones that it can run with.
+void check_times(const Options& options) {
+  time_of("--budget", options.budget);
+  time_of("--silence", options.silence);
+}
+
 explore::ExploreOptions how_of(const Options& options) {
   explore::ExploreOptions how;
   how.jobs = options.jobs;
@@ -203,7 +214,9 @@ explore::ExploreOptions how_of(const Options& options) {
   how.search = search_of(options.search);
   how.seed = options.seed;
   how.samples = options.samples;
-  how.notice = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
+  how.notice = [](const std::string& text) {
+    std::fprintf(stderr, "%s\n", description::printable(text).c_str());
+  };
   read_shard(options.shard, how);
   how.workers = workers_of(options);
   return how;
@@ -257,7 +270,10 @@ void run(const Options& options) {
   if (options.count) return count(points, options);
   if (options.database.empty())
     refuse("--db", "missing", "name the file that keeps the results, or ask --count");
-  if (options.slurm) return print(slurm_script(job_of(options)));
+  if (options.slurm) {
+    check_times(options);
+    return print(slurm_script(job_of(options)));
+  }
   explore::ExploreOptions how = how_of(options);
   if (options.ask) ask_to_start(space, points, options);
   int signal = 0;
@@ -281,7 +297,7 @@ void run(const Options& options) {
   explore::Store store(options.database, explore::Database::Access::read);
   print_front(store, done.space, options.json ? Form::json : Form::table);
   for (const explore::PointRow& point : store.points(done.space, "verdict = 'failed'"))
-    if (description::is_bug(point.reason)) notice_bug(point.reason);
+    description::is_bug(point.reason) ? notice_bug(point.reason) : notice_unanswered(point.reason);
   if (signal != 0) {
     std::fprintf(stderr, "interrupted; the same command goes on\n");
     throw CLI::RuntimeError(128 + signal);  // as a shell says it
@@ -340,7 +356,7 @@ void add_show(CLI::App& verb) {
   show_verb->footer(
       "Examples:\n  spillway explore scenarios/spaces/ssds_until_gpu_limit.json --db drives.db\n"
       "  spillway explore show drives.db");
-  show_verb->callback([options] { show(*options); });
+  show_verb->callback([options] { from_database(options->database, [&] { show(*options); }); });
 }
 
 void add_explain(CLI::App& verb) {
@@ -358,9 +374,11 @@ void add_explain(CLI::App& verb) {
       "Examples:\n  spillway explore scenarios/spaces/ssds_until_gpu_limit.json --db drives.db\n"
       "  spillway explore explain drives.db 15");
   explain->callback([options, point, limit_s] {
-    explore::Store store(options->database, explore::Database::Access::read);
-    print_explanation(store, space_in(store, options->database, options->space), *point,
-                      options->json ? Form::json : Form::table, *limit_s);
+    from_database(options->database, [&] {
+      explore::Store store(options->database, explore::Database::Access::read);
+      print_explanation(store, space_in(store, options->database, options->space), *point,
+                        options->json ? Form::json : Form::table, *limit_s);
+    });
   });
 }
 
@@ -388,7 +406,8 @@ void add_merge(CLI::App& verb) {
     explore::Store store(*into, explore::Database::Access::write);
     for (const std::string& part : *parts)
       if (!belongs_to_another(part, *parts))
-        print(fmt::format("{}: {} scenarios\n", part, reports::human_count(store.take_over(part))));
+        print(fmt::format("{}: {} scenarios\n", description::printable(part),
+                          reports::human_count(store.take_over(part))));
   });
 }
 
@@ -402,16 +421,16 @@ void add_explore(CLI::App& app) {
                    "the file that keeps the results; what it knows is not simulated again");
   add_prices(*verb, options->prices);
   verb->add_option("--jobs", options->jobs, "simulations at a time; else one for each core")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::uint64_t{1}, most_jobs));
   verb->add_option("--limit", options->limit_s, "seconds after which a simulation is given up")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   verb->add_option("--budget", options->budget, "time for all of it, such as 10min");
   verb->add_option("--search", options->search,
                    "exhaustive, coarse first; sobol, a spread of points; nsga2, a genetic search")
       ->check(CLI::IsMember({"exhaustive", "sobol", "nsga2"}));
   verb->add_option("--seed", options->seed, "of sobol and nsga2: the same finds the same");
   verb->add_option("--samples", options->samples, "points that sobol and nsga2 look at")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   verb->add_option("--shard", options->shard,
                    "of N parts of the space, only part I; explore merge joins their databases")
       ->type_name("I/N");
@@ -426,7 +445,7 @@ void add_explore(CLI::App& app) {
                    "of a worker on another machine, after which it is given up; else 30s");
   verb->add_option("--slurm", options->slurm,
                    "run nothing: print the sbatch script of N shards, with --srun of N nodes")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->type_name("N");
   verb->add_flag("--count", options->count, "how many points, and how long they may take");
   verb->add_flag("--simulate-all", options->simulate_all, "prune nothing by bounds");
@@ -442,7 +461,10 @@ void add_explore(CLI::App& app) {
   verb->callback([options, verb] {
     if (!verb->get_subcommands().empty()) return;
     if (options->space.empty()) refuse("space", "missing", "name a space file");
-    run(*options);
+    std::error_code unknown;  // what cannot be looked at is refused when it is opened
+    if (options->database.empty() || !std::filesystem::exists(options->database, unknown))
+      return run(*options);
+    from_database(options->database, [&] { run(*options); });
   });
 }
 

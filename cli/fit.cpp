@@ -104,6 +104,7 @@ void fit(const Options& options) {
     print_paragraph(monitor.why() +
                     ": there may be a better answer. --limit SECONDS waits longer.");
   monitor.finish();
+  if (monitor.ended() && !answer.fits) throw CLI::RuntimeError(no_answer);
 }
 
 }  // namespace
@@ -130,7 +131,7 @@ void add_fit(CLI::App& app) {
       "file; else all of scenarios/parts/catalogue");
   add_prices(*verb, options->prices);
   verb->add_option("--context", options->context, "tokens of a sample; else 4096")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   add_tokens(*verb, options->run);
   verb->add_flag("--runnable", options->runnable,
                  "only what people can start today: DeepSpeed, PyTorch, Megatron-LM, Colossal-AI");

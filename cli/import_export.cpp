@@ -2,6 +2,7 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
 #include "reports/pinning_note.hpp"
+#include "scenarios/description/text.hpp"
 #include "scenarios/import_trace.hpp"
 #include "scenarios/lifetimes_file.hpp"
 
@@ -11,6 +12,10 @@
 namespace spillway::cli {
 
 namespace {
+
+void note_to_person(const std::string& note) {
+  std::fprintf(stderr, "note: %s\n", description::printable(note).c_str());
+}
 
 struct Options {
   std::string file;
@@ -26,7 +31,7 @@ struct Options {
 /// To `output`, or to standard output when it is empty; notes go to standard error.
 void deliver(const nlohmann::json& json, const std::string& output,
              const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  for (const std::string& note : notes) note_to_person(note);
   if (output.empty()) return print_json(json);
   write_file(output, json.dump(2) + "\n");
 }
@@ -55,7 +60,7 @@ bool import_profile(const Options& options) {
   const auto written = scenarios::write_lifetimes(imported.lifetimes);
   write_files({{options.output, written.tensors},
                {scenarios::kernels_file(options.output), written.kernels}});
-  for (const std::string& note : imported.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  for (const std::string& note : imported.notes) note_to_person(note);
   answer::ImportedProfile profile;
   profile.file = options.output;
   profile.tensors = imported.lifetimes.tensors.size();

@@ -8,6 +8,8 @@
 #include "scenarios/shipped.hpp"
 
 #include <fmt/format.h>
+#include <cmath>
+#include <cstdlib>
 #include <memory>
 
 namespace spillway::cli {
@@ -35,6 +37,14 @@ CLI::Validator count() {
     const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
     const bool above_zero = text.find_first_not_of('0') != std::string::npos;
     return digits && above_zero ? "" : "\"" + text + "\" is not a count of 1 or more";
+  };
+  return CLI::Validator(check, "");
+}
+
+/// CLI::Range takes "nan".
+CLI::Validator no_nan() {
+  const auto check = [](const std::string& text) {
+    return std::isnan(std::strtod(text.c_str(), nullptr)) ? "Value " + text + " is no number" : "";
   };
   return CLI::Validator(check, "");
 }
@@ -73,7 +83,7 @@ void add_model(CLI::App& app) {
   add_word(*verb, "--attention", workload.attention);
   add_word(*verb, "--experts", options->question.experts);
   verb->add_option("--dropout", workload.dropout, "probability; masks are saved when above 0")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(CLI::Range(0.0, 1.0) & no_nan());
   verb->add_flag("--activations", options->question.activations, "every tensor saved for backward");
   verb->add_flag("--json", options->json, "as JSON");
   verb->footer(

@@ -98,7 +98,7 @@ void Monitor::finish() const {
 }
 
 void add_limit(CLI::App& verb, double& limit_s, const std::string& help) {
-  verb.add_option("--limit", limit_s, help)->check(CLI::PositiveNumber)->type_name("SECONDS");
+  verb.add_option("--limit", limit_s, help)->check(positive_number())->type_name("SECONDS");
 }
 
 }  // namespace spillway::cli

@@ -18,9 +18,8 @@ struct OutputFile {
 /// foresee, flushed to its drive, given the mode of the file that it replaces, and renamed. Links
 /// at the end of a path are followed when this user or root made them. Into a device or a pipe,
 /// also one of /proc, the text goes as it is.
-///   Throws  ScenarioError: a path that cannot be used, or that lies in a folder in which others
-///   may
-///           rename (hw_backend::OwnFolder); DeviceError: the drive is full or fails
+///   Throws  ScenarioError: a path that cannot be used, or in a folder in which others may rename
+///           (hw_backend::OwnFolder); DeviceError: the drive is full or fails
 void write_files(const std::vector<OutputFile>& files);
 void write_file(const std::string& path, const std::string& text);
 

@@ -20,7 +20,7 @@ void plan_largest(const PlanOptions& options) {
     print_json(found);
   else
     print(reports::largest_report(found, reports::screen_of(stdout)));
-  finish(monitor, found.counts, options.json);
+  finish(monitor, found.counts, found.largest() != nullptr, options.json);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ void add_plan_options(CLI::App& verb, PlanOptions& options) {
       ->required();
   add_way_options(verb, options);
   verb.add_option("--precision", options.precision, "of the training");
-  verb.add_option("--sequence", options.sequence, "tokens of a sample")->check(CLI::PositiveNumber);
+  verb.add_option("--sequence", options.sequence, "tokens of a sample")->check(positive_number());
 }
 
 void add_plan_ending(CLI::App& verb, PlanOptions& options) {
@@ -60,23 +60,23 @@ void add_way_options(CLI::App& verb, answers::WayOptions& options) {
 void add_batch_options(CLI::App& verb, answers::WayOptions& options) {
   verb.add_option("--micro-batch", options.batches, "samples a card and pass that are tried")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   CLI::Option* global =
       verb.add_option("--global-batch", options.global_batch,
                       "samples of a step: only splits into micro-batches that make so many")
-          ->check(CLI::PositiveNumber);
+          ->check(positive_number());
   verb.add_option("--accumulation", options.accumulations, "micro-batches a step that are tried")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->excludes(global);
 }
 
-void finish(const Monitor& monitor, const answer::TrialCounts& counts, bool as_json) {
+void finish(const Monitor& monitor, const answer::TrialCounts& counts, bool found, bool as_json) {
   if (monitor.ended()) {
     std::string text = monitor.why();
     if (counts.not_tried > 0)
-      text += fmt::format("; {} not tried, so there may be a better answer",
-                          reports::human_count(counts.not_tried));
+      text += fmt::format("; {} not tried, so there may be {} answer",
+                          reports::human_count(counts.not_tried), found ? "a better" : "an");
     text += monitor.interrupted() ? "." : ". --limit SECONDS waits longer.";
     if (as_json)
       std::fprintf(stderr, "%s\n", text.c_str());
@@ -84,6 +84,7 @@ void finish(const Monitor& monitor, const answer::TrialCounts& counts, bool as_j
       print_paragraph(text);
   }
   monitor.finish();
+  if (monitor.ended() && !found) throw CLI::RuntimeError(no_answer);
 }
 
 void print_paragraph(const std::string& text) {

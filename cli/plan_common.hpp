@@ -39,8 +39,10 @@ void add_plan_ending(CLI::App& verb, PlanOptions& options);
 answers::PlanQuestion question_of(const PlanOptions& options);
 
 /// Says that the answer is not whole, after it was printed, and why.
-///   Throws  CLI::RuntimeError after Ctrl-C, with its exit code
-void finish(const Monitor& monitor, const answer::TrialCounts& counts, bool as_json);
+///   found   whether there is one: else nobody knows whether there would be
+///   Throws  CLI::RuntimeError after Ctrl-C, with its exit code, and where time was up before
+///           anything was found
+void finish(const Monitor& monitor, const answer::TrialCounts& counts, bool found, bool as_json);
 
 void print_paragraph(const std::string& text);
 

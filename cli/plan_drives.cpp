@@ -27,7 +27,7 @@ void plan_drives(Options options) {
     print_json(found);
   else
     print(reports::drives_report(found, reports::screen_of(stdout)));
-  finish(monitor, found.counts, options.json);
+  finish(monitor, found.counts, found.cheapest() != nullptr, options.json);
 }
 
 }  // namespace
@@ -38,11 +38,11 @@ void add_plan_drives(CLI::App& plan) {
       "drives", "how many drives are enough, of which kind, how long they last");
   verb->add_option("scenario", options->scenario, "what is trained on them")->required();
   verb->add_option("--most", options->question.most, "drives that are tried at most")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::uint64_t{1}, most_jobs));
   verb->add_option("--parts", options->question.parts,
                    "tries the drives of this price list too: a name of scenarios/parts or a file");
   verb->add_option("--lifetime", options->question.years, "years that they have to last")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   add_set(*verb, options->overrides, "override one value of all that is tried");
   add_limit(*verb, options->limit_s, plan_limit_help);
   verb->add_flag("--json", options->json, "with the whole result of everything that was simulated");

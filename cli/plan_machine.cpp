@@ -52,7 +52,7 @@ void plan_machine(Options options) {
     print_json(found.answer);
   else
     print(reports::machine_report(found.answer, reports::screen_of(stdout)));
-  finish(monitor, {}, options.json);
+  finish(monitor, {}, found.answer.answer.has_value(), options.json);
 }
 
 }  // namespace
@@ -66,23 +66,23 @@ void add_plan_machine(CLI::App& plan) {
   verb->add_option("--tokens-per-day", options->question.tokens_per_day,
                    "what it has to train at least, such as 60M")
       ->transform(count_with_suffix())
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->required();
   verb->add_option("--budget", options->question.budget_usd, "dollars that it may cost at most")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->required();
   verb->add_option("--parts", options->parts, "a name of scenarios/parts or a file");
   add_prices(*verb, options->prices);
   verb->add_option("--lifetime", options->question.years, "years that its drives have to last")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   add_way_options(*verb, options->question);
   add_batch_options(*verb, options->question);
   add_run_options(*verb, options->run);
   verb->add_option("--precision", options->question.precision, "of the training");
   verb->add_option("--sequence", options->question.sequence, "tokens of a sample")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   verb->add_option("--most", options->question.most, "simulations at most before the answer stands")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   verb->add_option("-o,--out", options->out, "where the scenario of the answer is written");
   verb->add_option("--machine-out", options->machine_out,
                    "where the machine file of the answer is written");

@@ -57,6 +57,7 @@ void plan_settings(const Options& options) {
   Monitor monitor("settings", options.limit_s);
   const explore::Backend backend = monitor.backend();
   answer::TrialCounts counts;
+  bool any = false;
   nlohmann::json all = nlohmann::json::array();
   for (const std::string& model : options.models) {
     monitor.say("settings of " + model);
@@ -64,6 +65,7 @@ void plan_settings(const Options& options) {
         answers::settings(backend, question, model, options.deepspeed);
     monitor.clear();
     counts.not_tried += found.counts.not_tried;
+    any = any || found.best_trial();
     write(options, found);
     if (options.json) {
       all.push_back(found);
@@ -76,7 +78,7 @@ void plan_settings(const Options& options) {
     print_json(all.size() == 1 ? all.front() : all);
   else if (options.out.empty())
     print("--out FILE writes the scenario, and DeepSpeed's configuration.\n");
-  finish(monitor, counts, options.json);
+  finish(monitor, counts, any, options.json);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "cli/version.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "scenarios/description/bugs.hpp"
+#include "scenarios/description/text.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,7 +17,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <new>
 #include <string_view>
+#include <system_error>
 
 namespace spillway::cli {
 
@@ -37,7 +41,7 @@ constexpr const char* footer_text =
 void report(const std::vector<description::Complaint>& complaints, bool json) {
   if (json) return print_json(errors_json(complaints));
   for (const description::Complaint& complaint : complaints)
-    std::fprintf(stderr, "%s\n", to_string(complaint).c_str());
+    std::fprintf(stderr, "%s\n", description::printable(to_string(complaint)).c_str());
 }
 
 std::vector<std::string> verbs_of(const CLI::App& app) {
@@ -142,11 +146,18 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error, bool json) {
 
 constexpr const char* please_report = "please report it with the scenario";
 
-/// Bugs that stand in the answer in the place of what they kept from it.
+/// Bugs that stand in the answer in the place of what they kept from it, and simulations that it
+/// does without.
 int bugs_met() {
   for (const std::string& bug : noticed_bugs())
-    std::fprintf(stderr, "%s; %s\n", bug.c_str(), please_report);
-  return noticed_bugs().empty() ? answer : our_bug;
+    std::fprintf(stderr, "%s; %s\n", description::printable(bug).c_str(), please_report);
+  for (const auto& [why, times] : noticed_unanswered())
+    std::fprintf(stderr, "not known: %s%s; the same command tries again\n",
+                 description::printable(why).c_str(),
+                 times > 1 ? fmt::format(", {} times", times).c_str() : "");
+  if (!noticed_bugs().empty()) return our_bug;
+  if (!noticed_unanswered().empty()) return no_answer;
+  return answer;
 }
 
 /// What was printed reaches its reader, or the device that took it is at fault.
@@ -186,7 +197,7 @@ int run_program(int argc, const char* const* argv) {
     return delivered();
   } catch (const CLI::RuntimeError& error) {
     const int printed = delivered();
-    return printed == answer ? error.get_exit_code() : printed;
+    return printed == answer || error.get_exit_code() > signalled ? error.get_exit_code() : printed;
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error, json);
   } catch (const description::ScenarioError& error) {
@@ -198,6 +209,15 @@ int run_program(int argc, const char* const* argv) {
   } catch (const hw_backend::Interrupted& interrupted) {
     std::fprintf(stderr, "interrupted; nothing is left behind\n");
     return signalled + interrupted.signal();  // as a shell says it
+  } catch (const std::bad_alloc&) {
+    report({{"", 0, 0, "", "the system gives no more memory", "end other programs"}}, json);
+    return device;
+  } catch (const std::filesystem::filesystem_error& error) {
+    report({{error.path1().string(), 0, 0, "", error.code().message(), ""}}, json);
+    return users_input;
+  } catch (const std::system_error& error) {
+    report({{"", 0, 0, "", error.code().message(), "end other programs, or try again"}}, json);
+    return device;
   } catch (const std::exception& error) {
     report({{"", 0, 0, "", description::as_bug(error.what()), please_report}}, json);
     return our_bug;

@@ -10,6 +10,7 @@
 #include "reports/remedy_report.hpp"
 #include "reports/run_page.hpp"
 #include "reports/view/html_page.hpp"
+#include "scenarios/description/text.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
@@ -165,7 +166,8 @@ void report(const Options& options) {
   const std::string page =
       view::to_html(reports::run_page(runs, {command_of(options), version_text()}));
   write_file(options.out, page);
-  std::fprintf(stderr, "%s: %s, one file that any browser opens\n", options.out.c_str(),
+  std::fprintf(stderr, "%s: %s, one file that any browser opens\n",
+               description::printable(options.out).c_str(),
                reports::human_bytes(static_cast<double>(page.size())).c_str());
   maker.finish();
 }

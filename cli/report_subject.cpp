@@ -1,7 +1,10 @@
 #include "cli/report_subject.hpp"
 
 #include "cli/common.hpp"
+#include "cli/from_database.hpp"
 #include "explore/store/store.hpp"
+#include "scenarios/description/strict_json.hpp"
+#include "scenarios/input_file.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +26,9 @@ std::string start_of(const std::string& file) {
 }
 
 bool is_database(const std::string& file) {
-  return std::filesystem::is_regular_file(file) && start_of(file).starts_with("SQLite format 3");
+  std::error_code error;  // what cannot be looked at is no database
+  return std::filesystem::is_regular_file(file, error) &&
+         start_of(file).starts_with("SQLite format 3");
 }
 
 /// "sweep.db:17" in two; nothing of anything else.
@@ -99,9 +104,9 @@ std::vector<Subject> results_of_answer(const std::string& word, const std::strin
 }
 
 /// Results and validations in the file; none where it is something else, or no JSON.
-std::vector<Subject> stored_subjects(const std::string& word) {
-  std::ifstream in(word);
-  const json all = json::parse(in, nullptr, false);
+std::vector<Subject> stored_in(const std::string& word) {
+  const auto [all, problem] = description::parse_strictly(scenarios::text_of_file(word));
+  if (!problem.empty()) return {};  // it may be a scenario, whose reader says what is wrong
   refuse_errors(all);
   std::vector<Subject> subjects;
   const std::string stem = std::filesystem::path(word).stem().string();
@@ -126,11 +131,23 @@ std::vector<Subject> stored_subjects(const std::string& word) {
   return subjects;
 }
 
+/// The same; what is no result of this version is the file's fault.
+std::vector<Subject> stored_subjects(const std::string& word) {
+  try {
+    return stored_in(word);
+  } catch (const json::exception& error) {
+    refuse("", std::string("a result that cannot be read: ") + error.what(),
+           "make it again with --json");
+  }
+}
+
 }  // namespace
 
 std::vector<Subject> subjects_of(const std::string& word) {
   if (const auto point = point_in(word))
-    return {subject_of_point(word, point->first, point->second)};
+    return from_database(point->first, [&] {
+      return std::vector{subject_of_point(word, point->first, point->second)};
+    });
   if (is_database(word)) {
     explore::Store store(word, explore::Database::Access::read);
     const auto spaces = store.spaces();
@@ -138,7 +155,8 @@ std::vector<Subject> subjects_of(const std::string& word) {
            spaces.empty() ? "it holds no exploration" : front_words(store, spaces.back().space));
   }
   try {
-    if (std::filesystem::is_regular_file(word))
+    std::error_code unknown;  // whoever reads it says what is wrong
+    if (std::filesystem::is_regular_file(word, unknown))
       if (auto stored = stored_subjects(word); !stored.empty()) return stored;
   } catch (const description::ScenarioError& error) {
     std::vector<description::Complaint> complaints = error.complaints();

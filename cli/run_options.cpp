@@ -34,7 +34,7 @@ void add_tokens(CLI::App& verb, RunOptions& options) {
                           ->type_name("COUNT")
                           ->excludes(tokens);
   verb.add_option("--epochs", options.epochs, "passes over the data set; else 1")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->needs(data);
 }
 

@@ -13,6 +13,7 @@
 #include "reports/remedy_report.hpp"
 #include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
+#include "scenarios/description/text.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <fmt/ranges.h>
@@ -151,10 +152,12 @@ void write_traces(const Options& options, const result::Trace& trace) {
   write_files(files);
   if (!options.trace_file.empty())
     std::fprintf(stderr, "%s: %s spans; open it at https://ui.perfetto.dev or chrome://tracing\n",
-                 options.trace_file.c_str(), reports::human_count(trace.spans.size()).c_str());
+                 description::printable(options.trace_file).c_str(),
+                 reports::human_count(trace.spans.size()).c_str());
   if (!options.snapshot_file.empty())
     std::fprintf(stderr, "%s: %s buffers; drop it on https://pytorch.org/memory_viz\n",
-                 options.snapshot_file.c_str(), reports::human_count(trace.buffers.size()).c_str());
+                 description::printable(options.snapshot_file).c_str(),
+                 reports::human_count(trace.buffers.size()).c_str());
 }
 
 void simulate(const Options& options) {

@@ -1,5 +1,7 @@
 #include "cli/slurm_script.hpp"
 
+#include "scenarios/description/text.hpp"
+
 #include <fmt/format.h>
 
 namespace spillway::cli {
@@ -8,19 +10,13 @@ namespace {
 
 constexpr std::size_t usual_jobs = 16;
 
-/// As one word of a shell.
-std::string quoted(const std::string& text) {
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 }  // namespace
 
 std::string slurm_script(const SlurmJob& job) {
-  const std::string space = quoted(job.space), database = quoted(job.database);
+  const std::string space = description::shell_quoted(job.space),
+                    database = description::shell_quoted(job.database);
   std::string more;
-  for (const std::string& option : job.more) more += " " + option;
+  for (const std::string& word : job.more) more += " " + description::shell_word(word);
   const std::string head =
       fmt::format("#!/bin/bash\n#SBATCH --job-name=spillway-explore\n#SBATCH --cpus-per-task={}\n",
                   job.jobs ? job.jobs : usual_jobs);

@@ -12,7 +12,7 @@ struct SlurmJob {
   std::uint64_t parts = 1;        ///< jobs of an array, or nodes of one job
   std::size_t jobs = 0;           ///< simulations at a time of each; 0: 16
   bool srun = false;              ///< one job in which points go to whoever is free
-  std::vector<std::string> more;  ///< further options, as a shell reads them
+  std::vector<std::string> more;  ///< words of further options, not quoted
 };
 
 /// The script for sbatch: an array of shards, which asks nothing of a node but the program and says

@@ -41,7 +41,8 @@ Answers, a line each:
   {"id": 1, "progress": {"seconds": 1.0, and each part of the answer as soon as it is known}}
   {"id": 1, "seconds": 1.4, "result": {...}, and the rest, but for a trace that was told before}
   {"id": 1, "seconds": 0.1, "errors": [...]}, or {..., "failure": "..."} of what was cancelled, took
-  too long or crashed
+  too long, crashed or had no process; "unanswered": [...] of a what_if or remedy that may miss
+  something, as some of its simulations could not be done
 With --jobs 1 in the order of the requests; with more, whatever is done first, and what needs no
 simulation waits for none. At the end of its input it finishes what is under way.
 
@@ -56,9 +57,9 @@ void add_worker(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "worker", "reads scenarios and writes what they come to, one JSON line each");
   verb->add_option("--jobs", options->jobs, "simulations at a time; else one, in order")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::uint64_t{1}, most_jobs));
   verb->add_option("--limit", options->limit_s, "seconds after which a scenario is given up")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   verb->footer(footer);
   verb->callback([options] { worker(*options); });
 }

@@ -43,6 +43,7 @@ void Batch::take(const Delivery& delivery, std::span<const Coordinates> all,
     resolver_.judge(candidates[i], all[i], row);
     ++known_;
     counts.failed += row.verdict == "failed";
+    counts.refused += row.verdict == "refused";
     store_.put(resolver_.space(), candidates[i].row);
   }
 }

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 namespace spillway::explore {
 
@@ -34,7 +35,13 @@ Child start_piped_child(const std::function<void(int pipe)>& work) {
     ::close(ends[0]);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);     // whoever stops the program stops its simulations
     if (::getppid() != parent) ::_exit(0);  // it ended before the line above
-    [&]() noexcept { work(ends[1]); }();    // what it throws ends it, and nothing else
+    [&]() noexcept {                        // what it throws ends it, and nothing else
+      try {
+        work(ends[1]);
+      } catch (const std::bad_alloc&) {
+        ::_exit(no_memory_exit);
+      }
+    }();
     ::_exit(0);
   }
   ::close(ends[1]);

@@ -15,6 +15,9 @@ struct Child {
   std::chrono::steady_clock::time_point started;
 };
 
+/// Exit code of a child for whose work there was no memory.
+inline constexpr int no_memory_exit = 71;
+
 double seconds_since(std::chrono::steady_clock::time_point start);
 
 /// Starts `work` in a process that dies with this one. What waits in the buffers of standard output

@@ -11,6 +11,23 @@
 
 namespace spillway::explore {
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Tries to start a process while no other of ours runs, before there is none to be had; one where
+/// that was so a moment ago.
+constexpr int most_refusals = 5;
+constexpr double between_tries_s = 0.1, a_moment_s = 5;
+
+/// When there was none to be had last.
+Clock::time_point& given_up() {
+  static Clock::time_point last = Clock::now() - std::chrono::hours(1);
+  return last;
+}
+
+}  // namespace
+
 Crew::Crew(std::size_t count, std::function<std::string(std::size_t)> work, std::size_t jobs,
            double limit_s, Watch watch)
     : work_(std::move(work)),
@@ -36,13 +53,23 @@ std::vector<Piece> Crew::finish() {
   return std::move(pieces_);
 }
 
+/// Where the system has no more processes, those that run are waited for, or, with none, a moment.
 void Crew::start() {
-  for (; next_ < pieces_.size() && children_.size() < jobs_; ++next_) {
+  while (next_ < pieces_.size() && children_.size() < jobs_) {
+    if (refused_ > 0 && seconds_since(refused_at_) < between_tries_s) return;
     Child child = start_child([this] { return work_(next_); });
-    if (child.pid == 0)
-      pieces_[next_] = {Piece::End::not_started, std::move(child.text)};
-    else
-      children_.push_back({std::move(child), next_});
+    if (child.pid != 0) {
+      children_.push_back({std::move(child), next_++});
+      refused_ = 0;
+      continue;
+    }
+    refused_at_ = Clock::now();
+    const int most = seconds_since(given_up()) < a_moment_s ? 1 : most_refusals;
+    if (!children_.empty() || ++refused_ < most) return;
+    given_up() = refused_at_;
+    // nothing has changed since the last tries: what is left will not be started either
+    for (; next_ < pieces_.size(); ++next_, ++done_)
+      pieces_[next_] = {Piece::End::not_started, child.text};
   }
 }
 

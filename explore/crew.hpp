@@ -61,6 +61,8 @@ class Crew {
   Watch watch_;
   std::size_t next_ = 0;
   std::size_t done_ = 0;  ///< since the watch was asked
+  int refused_ = 0;       ///< tries in a row for which there was no process
+  std::chrono::steady_clock::time_point refused_at_;
   std::vector<Worker> children_;
   std::vector<Piece> pieces_;
 };

@@ -272,7 +272,8 @@ class Explorer {
 
   Exploration end(bool whole) {
     put_pruned();
-    store_.put_counts(space_, counts_, whole);
+    // what could not be simulated is not known, and tried again by the next run
+    store_.put_counts(space_, counts_, whole && counts_.failed == 0);
     store_.beat(space_, done(), true);
     store_.commit();
     beat_s_ = std::numeric_limits<double>::infinity();

@@ -31,6 +31,11 @@ constexpr std::size_t quick_jobs = 2;
 /// Requests that wait before no more are read, and bytes of answers before no more are started.
 constexpr std::size_t most_waiting = 10'000, most_unsent = 1 << 24;
 
+/// Of a request, in bytes; more would be held in memory until its end comes.
+constexpr std::size_t longest_line = 64u << 20;
+const description::Complaint too_long = {
+    "", 0, 0, "", "the line has more than 64 MiB, which is the limit", "name files in a scenario"};
+
 /// Kills a child; `more` takes its requests, or is -1.
 void end_child(Child& child, int more) {
   ::kill(child.pid, SIGKILL);
@@ -99,23 +104,43 @@ void ForkServer::start_waiting() {
   while (!waiting_.empty() && simulated < jobs_ && unsent_.size() < most_unsent) {
     Request next = std::move(waiting_.front());
     waiting_.pop_front();
-    start(std::move(next));
+    if (!start(std::move(next))) return;
     simulated = simulating();
   }
   while (!quick_.empty() && running_.size() - simulated < quick_jobs &&
          unsent_.size() < most_unsent) {
     Request next = std::move(quick_.front());
     quick_.pop_front();
-    start(std::move(next));
+    if (!start(std::move(next))) return;
   }
 }
 
-void ForkServer::start(Request request) {
-  if (!request.complaints.empty()) return answer(request, 0, {{"errors", request.complaints}});
-  if (request.quick() && start_warm(request)) return;
+/// False when it waits again, since the system has no more processes.
+bool ForkServer::start(Request request) {
+  if (!request.complaints.empty()) {
+    answer(request, 0, {{"errors", request.complaints}});
+    return true;
+  }
+  if (request.quick() && start_warm(request)) return true;
   Running one = fork_child(std::move(request));
-  if (one.child.pid == 0) return answer(one.request, 0, {{"failure", one.child.text}});
-  running_.push_back(std::move(one));
+  if (one.child.pid == 0 && !warm_.empty()) {
+    for (Running& other : warm_) end_child(other.child, other.more);
+    warm_.clear();
+    one = fork_child(std::move(one.request));
+  }
+  if (one.child.pid == 0 && !running_.empty()) return put_back(std::move(one.request));
+  if (one.child.pid == 0)
+    answer(one.request, 0, {{"failure", "no process for the simulation: " + one.child.text}});
+  else
+    running_.push_back(std::move(one));
+  return true;
+}
+
+/// As the next, once one of those that run has ended.
+bool ForkServer::put_back(Request request) {
+  const bool at_once = jobs_ > 1 && request.quick();
+  (at_once ? quick_ : waiting_).push_front(std::move(request));
+  return false;
 }
 
 ForkServer::Running ForkServer::fork_child(Request request) const {
@@ -175,6 +200,17 @@ void ForkServer::read_requests() {
   open_ = read_into(unread_, requests_);
   std::deque<std::string> lines;
   take_lines(unread_, lines);
+  if (unread_.size() > longest_line) {
+    if (!too_long_)
+      unsent_ += end_line({}, 0, {{"errors", std::vector<description::Complaint>{too_long}}});
+    too_long_ = true;
+    unread_.clear();
+  }
+  if (too_long_ && !lines.empty()) {  // the rest of that line
+    lines.pop_front();
+    too_long_ = false;
+  }
+  if (too_long_ && !open_) unread_.clear();
   if (!open_ && !unread_.empty()) lines.push_back(std::move(unread_));  // the last has no end
   for (const std::string& line : lines)
     if (line.find_first_not_of(" \t\r") != std::string::npos) take(line);

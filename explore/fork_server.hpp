@@ -61,7 +61,8 @@ class ForkServer {
   void take(const std::string& line);
   void cancel(const nlohmann::json& id);
   void start_waiting();
-  void start(Request request);
+  bool start(Request request);
+  bool put_back(Request request);
   Running fork_child(Request request) const;
   bool start_warm(Request& request);
   bool serve();
@@ -80,7 +81,8 @@ class ForkServer {
   bool open_ = true;     ///< requests may come
   bool read_by_ = true;  ///< somebody reads the answers
   std::string unread_, unsent_;
-  std::size_t sent_ = 0;  ///< of unsent_, already
+  bool too_long_ = false;  ///< the line that is being read is left out
+  std::size_t sent_ = 0;   ///< of unsent_, already
   std::deque<Request> waiting_, quick_;
   std::unordered_set<std::string> ids_;  ///< of what waits and runs
   std::vector<Running> running_;

@@ -145,7 +145,7 @@ void Measures::add_constraint(const scenarios::Condition& condition, const Point
 ScenarioRow Measures::row_of(const Outcome& outcome, double seconds) const {
   ScenarioRow row{"fits", "", json::object(), seconds};
   if (!outcome.result) {
-    row.verdict = "failed";
+    row.verdict = outcome.answered() ? "refused" : "failed";
     row.reason = outcome.failure;
     for (const Complaint& complaint : outcome.complaints)
       row.reason += (row.reason.empty() ? "" : "; ") + to_string(complaint);
@@ -167,6 +167,7 @@ ScenarioRow Measures::row_of(const Outcome& outcome, double seconds) const {
 }
 
 bool Measures::complete(const ScenarioRow& row) const {
+  if (row.verdict == "failed") return false;  // why it could not be simulated may be over
   return row.verdict != "fits" ||
          std::all_of(asked_.begin(), asked_.end(),
                      [&](const std::string& path) { return row.numbers.contains(path); });

@@ -38,7 +38,8 @@ class Measures {
 
   /// What came of a scenario, with the numbers that this space and people ask for.
   ScenarioRow row_of(const Outcome& outcome, double seconds) const;
-  /// Whether a row, maybe of another space, has all that this one asks for.
+  /// Whether a row, maybe of another space, has all that this one asks for; one that failed has
+  /// nothing.
   bool complete(const ScenarioRow& row) const;
   Judgement judge(const ScenarioRow& row, const Coordinates& at) const;
 

@@ -6,6 +6,7 @@
 #include "reports/result/needs.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
+#include "scenarios/description/text.hpp"
 #include "strategies/automatic.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/run.hpp"
@@ -18,6 +19,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace spillway::explore {
@@ -25,6 +27,8 @@ namespace spillway::explore {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr const char* out_of_memory = "the simulation ran out of memory";
 
 /// In the units that a tier is sold in.
 struct Unit {
@@ -72,6 +76,15 @@ std::string no_room(const result::Result& result) {
   return text.empty() ? no_room(first) : text + "; first " + first.purpose + " in " + first.phase;
 }
 
+Backend counting(const Backend& backend, std::uint64_t& unanswered) {
+  Backend counted = backend;
+  counted.on_unanswered = [&unanswered, tell = backend.on_unanswered](const std::string& why) {
+    ++unanswered;
+    if (tell) tell(why);
+  };
+  return counted;
+}
+
 Outcome attempt(const Backend& backend, const description::Scenario& scenario, const Effort& effort,
                 result::Trace* trace) {
   Outcome outcome;
@@ -81,6 +94,8 @@ Outcome attempt(const Backend& backend, const description::Scenario& scenario, c
     outcome.complaints = error.complaints();
   } catch (const description::DeviceError& error) {
     outcome.failure = error.what();
+  } catch (const std::bad_alloc&) {
+    outcome.failure = out_of_memory;
   } catch (const std::exception& error) {
     outcome.failure = description::as_bug(error.what());
   }
@@ -95,7 +110,7 @@ nlohmann::json outcome_json(const Outcome& outcome) {
 
 std::string outcome_text(const Backend& backend, const description::Scenario& scenario,
                          const Effort& effort) {
-  return outcome_json(attempt(backend, scenario, effort)).dump();
+  return description::json_text(outcome_json(attempt(backend, scenario, effort)));
 }
 
 namespace {
@@ -118,10 +133,12 @@ Outcome read_outcome(const std::string& text, int status) {
   if (json.is_discarded() || !json.is_object()) {
     Outcome outcome;
     outcome.failure = "the simulation ended without a result";
+    const bool no_memory = WIFEXITED(status) && WEXITSTATUS(status) == no_memory_exit;
+    if (no_memory) outcome.failure = out_of_memory;
     if (WIFSIGNALED(status))
       outcome.failure =
           "the simulation was ended by signal " + std::string(::strsignal(WTERMSIG(status)));
-    if (!WIFSIGNALED(status) || !from_outside(WTERMSIG(status)))
+    if (!no_memory && (!WIFSIGNALED(status) || !from_outside(WTERMSIG(status))))
       outcome.failure = description::as_bug(outcome.failure);
     return outcome;
   }
@@ -275,8 +292,6 @@ result::Result with_lower_plans(const Backend& backend, const description::Scena
   return plans.finish();
 }
 
-namespace {
-
 Outcome outcome_of(const Piece& piece) {
   Outcome outcome;
   switch (piece.end) {
@@ -290,11 +305,13 @@ Outcome outcome_of(const Piece& piece) {
       outcome.not_tried = true;
       break;
     case Piece::End::not_started:
-      outcome.failure = piece.text;
+      outcome.failure = "no process for the simulation: " + piece.text;
       break;
   }
   return outcome;
 }
+
+namespace {
 
 std::vector<Outcome> attempt_all(const Backend& backend,
                                  std::span<const description::Scenario> scenarios,
@@ -311,10 +328,21 @@ std::vector<Outcome> fork_all(const Backend& backend,
   const std::function<std::string(std::size_t)> work = [&](std::size_t i) {
     return outcome_text(backend, scenarios[i], effort);
   };
+  const std::vector<Piece> pieces =
+      in_children(scenarios.size(), work, jobs > 0 ? jobs : usable_cores(), limit_s, backend.watch);
+  std::vector<std::size_t> killed;
   std::vector<Outcome> outcomes;
-  for (const Piece& piece : in_children(scenarios.size(), work, jobs > 0 ? jobs : usable_cores(),
-                                        limit_s, backend.watch))
+  for (const Piece& piece : pieces) {
+    if (piece.end == Piece::End::done && WIFSIGNALED(piece.status) &&
+        WTERMSIG(piece.status) == SIGKILL)
+      killed.push_back(outcomes.size());
     outcomes.push_back(outcome_of(piece));
+  }
+  if (killed.empty()) return outcomes;
+  // once more, alone: the system kills what takes too much memory beside others
+  const std::vector<Piece> again = in_children(
+      killed.size(), [&](std::size_t i) { return work(killed[i]); }, 1, limit_s, backend.watch);
+  for (std::size_t i = 0; i < killed.size(); ++i) outcomes[killed[i]] = outcome_of(again[i]);
   return outcomes;
 }
 
@@ -327,8 +355,11 @@ std::vector<Outcome> simulate_all(const Backend& backend,
   std::vector<Outcome> outcomes = backend.in_this_process
                                       ? attempt_all(backend, scenarios, effort)
                                       : fork_all(backend, scenarios, jobs, limit_s, effort);
-  for (const Outcome& outcome : outcomes)
+  for (const Outcome& outcome : outcomes) {
     if (backend.on_bug && description::is_bug(outcome.failure)) backend.on_bug(outcome.failure);
+    if (backend.on_unanswered && !outcome.answered() && !outcome.not_tried)
+      backend.on_unanswered(outcome.failure);
+  }
   return outcomes;
 }
 

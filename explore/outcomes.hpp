@@ -15,13 +15,17 @@
 
 namespace spillway::explore {
 
-/// What came of one scenario: its result, or why there is none.
+/// What came of one scenario: its result, whether it fits or not; what is wrong with it; or why it
+/// could not be simulated, which says nothing of the scenario.
 struct Outcome {
   std::optional<result::Result> result;
   std::vector<description::Complaint> complaints;  ///< the user's errors
-  /// A device's, a time-out's, or one that is_bug: a bug's or a crash's.
+  /// A device's, a time-out's, no process or no memory, or one that is_bug: a bug's or a crash's.
   std::string failure;
   bool not_tried = false;  ///< ended by a Watch before it was done; `failure` says so
+
+  /// Else another try may answer.
+  bool answered() const { return result.has_value() || !complaints.empty(); }
 };
 
 /// The result of an outcome that has one.
@@ -51,10 +55,16 @@ struct Backend {
   bool goes_on() const { return !watch || watch(0); }
   /// Told of each bug that a simulation in a child ended with, whoever asked for the simulation.
   std::function<void(const std::string& failure)> on_bug = {};
+  /// Told why a scenario could not be simulated, whoever asked for it; not of what a Watch ended.
+  std::function<void(const std::string& failure)> on_unanswered = {};
   /// Of a process that is a child already, whose end harms nobody: simulate_all starts no others,
   /// and neither limits the time nor asks the watch.
   bool in_this_process = false;
 };
+
+/// The backend that counts besides into `unanswered`, which has to outlive it, what could not be
+/// simulated.
+Backend counting(const Backend& backend, std::uint64_t& unanswered);
 
 /// What becomes of a scenario that does not fit: it ends with the request that failed, which is
 /// fast, or goes on to find what it would need of every tier.
@@ -96,6 +106,9 @@ std::string outcome_text(const Backend& backend, const description::Scenario& sc
 /// Reads what outcome_text wrote in a child that ended with `status`, if it got that far.
 Outcome read_outcome(const std::string& text, int status);
 
+/// Reads what came of outcome_text as a piece of work.
+Outcome outcome_of(const Piece& piece);
+
 /// What a scenario gets that takes too long.
 inline constexpr const char* over_limit = "the simulation exceeded its time limit";
 /// What a scenario gets whose turn did not come, or that was not done, when a Watch ended it.
@@ -106,7 +119,8 @@ inline constexpr double default_limit_s = 600;
 
 /// Simulates each scenario in a child process of its own, `jobs` at a time; the simulator is loaded
 /// once, before the first fork. A child that crashes or exceeds `limit_s` is an Outcome with its
-/// failure; so is what the backend's Watch ends.
+/// failure, as are one that is killed twice and one for which there is no process; so is what the
+/// backend's Watch ends.
 ///   Result  parallel to `scenarios`
 std::vector<Outcome> simulate_all(const Backend& backend,
                                   std::span<const description::Scenario> scenarios,

@@ -1,21 +1,25 @@
 #include "explore/reply.hpp"
 
 #include "explore/child.hpp"
+#include "scenarios/description/text.hpp"
 
 #include <algorithm>
 
 namespace spillway::explore {
 
+using description::json_text;
 using nlohmann::json;
 
 namespace {
 
-std::string head_of(const json& id) { return id.is_null() ? "{" : "{\"id\":" + id.dump() + ","; }
+std::string head_of(const json& id) {
+  return id.is_null() ? "{" : "{\"id\":" + json_text(id) + ",";
+}
 
 /// `,"name":value` for each of an object's values.
 std::string members(const json& object) {
   std::string text;
-  for (const auto& [name, value] : object.items()) text += ",\"" + name + "\":" + value.dump();
+  for (const auto& [name, value] : object.items()) text += ",\"" + name + "\":" + json_text(value);
   return text;
 }
 

@@ -1,5 +1,7 @@
 #include "explore/request.hpp"
 
+#include "scenarios/description/strict_json.hpp"
+#include "scenarios/description/text.hpp"
 #include "scenarios/offers.hpp"
 
 #include <fmt/format.h>
@@ -27,8 +29,9 @@ std::string nearest(const std::string& name, const std::vector<std::string>& kno
 class Reader {
  public:
   Request read(std::string_view line) {
-    const json said = json::parse(line, nullptr, false);
-    if (said.is_discarded()) return wrong("", "is no JSON", form);
+    const auto [said, problem] = description::parse_strictly(line);
+    if (!problem.empty())
+      return wrong("", problem.starts_with("no JSON") ? "is no JSON" : problem, form);
     if (!said.is_object()) return wrong("", "is no request", form);
     request_.id = said.value("id", json());
     for (const auto& [key, value] : said.items())
@@ -115,7 +118,7 @@ std::string line_of(const Request& request) {
   if (request.limit_s > 0) asked["limit_s"] = request.limit_s;
   if (request.when_full == WhenFull::stop) asked["when_full"] = "stop";
   if (!request.today.empty()) asked["today"] = request.today;
-  return asked.dump() + "\n";
+  return description::json_text(asked) + "\n";
 }
 
 Request read_request(std::string_view line) { return Reader().read(line); }

@@ -32,6 +32,8 @@ bool Resolver::recall(Candidate& candidate, const Coordinates& at, Counts& count
 
 ScenarioRow Resolver::record(const Candidate& candidate, const Delivery& delivery) {
   ScenarioRow row = measures_.row_of(delivery.outcome, delivery.seconds);
+  if (const auto before = store_.find(candidate.row.key); before && before->verdict == "failed")
+    store_.drop_result(candidate.row.key);  // it says why
   store_.put(candidate.row.key, row);
   if (row.verdict == "failed")
     store_.put_result(candidate.row.key,

@@ -207,6 +207,7 @@ std::optional<description::ScenarioError> try_fastest(const Backend& backend, co
   for (const Trial& trial : trials) {
     counts.ruled_out += trial.ruled_out;
     counts.not_tried += trial.not_tried;
+    counts.unanswered += trial.unanswered;
   }
   return first;
 }

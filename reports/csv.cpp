@@ -1,6 +1,9 @@
 #include "reports/csv.hpp"
 
+#include "scenarios/description/text.hpp"
+
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <vector>
 
@@ -15,7 +18,7 @@ constexpr const char* first_columns[] = {"scenario.name", "system", "backend", "
 
 std::string leaf(const json& value) {
   if (value.is_null()) return "";
-  return value.is_string() ? value.get_ref<const std::string&>() : value.dump();
+  return value.is_string() ? value.get_ref<const std::string&>() : description::json_text(value);
 }
 
 void flatten_into(std::map<std::string, std::string>& leaves, const std::string& path,
@@ -34,7 +37,18 @@ void flatten_into(std::map<std::string, std::string>& leaves, const std::string&
   }
 }
 
-std::string field_text(const std::string& field) {
+/// Spreadsheets compute what begins so; an apostrophe before it makes it text.
+///   Source  OWASP, CSV Injection
+bool is_formula(const std::string& field) {
+  if (field.empty() || std::string_view("=+-@\t\r").find(field.front()) == std::string_view::npos)
+    return false;
+  char* end = nullptr;
+  std::strtod(field.c_str(), &end);
+  return end != field.c_str() + field.size();  // a number is none
+}
+
+std::string field_text(const std::string& text) {
+  const std::string field = is_formula(text) ? "'" + text : text;
   const bool blank_ends = field.starts_with(' ') || field.ends_with(' ');
   if (!blank_ends && field.find_first_of(",\"\r\n") == std::string::npos) return field;
   std::string out = "\"";

@@ -116,6 +116,10 @@ const Trial* longest_lasting(const Drives& drives) {
 
 /// How near the drives come that were tried, and what would do.
 Text none_words(const Drives& drives) {
+  if (drives.counts.unknown() > 0)
+    return filled("Not known: of {} numbers of drives nobody knows whether they do it. ",
+                  {view::count(drives.counts.unknown())}) +
+           counts_words(drives.counts);
   const Trial* best = longest_lasting(drives);
   if (!best) {
     const Trial& first = drives.classes.front().trials.front();

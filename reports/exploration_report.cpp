@@ -35,6 +35,12 @@ void add_summary(Document& document, const Space& space) {
               view::count(space.refused), view::count(space.failed)}),
       true);
   if (!space.finished) add_line(document, "Not finished: the same command goes on.", true);
+  if (space.failed > 0)
+    add_line(document,
+             filled("{} points could not be simulated and are not known; the same command tries "
+                    "them again.",
+                    {view::count(space.failed)}),
+             true);
 }
 
 /// Both lifetimes and the amplification behind the second.
@@ -132,12 +138,16 @@ Document front_document(const answer::Front& front) {
   document.title = front.space.name;
   add_summary(document, front.space);
   if (!front.points.empty()) return document.add(points_table(front.space, front.points));
-  add_line(document,
-           front.space.finished
-               ? "No point fulfils the constraints; spillway explore show FILE --why says why."
-               : "No point is on the front so far, which is drawn up now and then while a search "
-                 "runs; spillway explore show FILE --why says what became of each.",
-           false);
+  add_line(
+      document,
+      front.space.finished
+          ? "No point fulfils the constraints; spillway explore show FILE --why says why."
+      : front.space.failed > 0
+          ? "No point is on the front so far; spillway explore show FILE --why says what became "
+            "of each."
+          : "No point is on the front so far, which is drawn up now and then while a search "
+            "runs; spillway explore show FILE --why says what became of each.",
+      false);
   return document;
 }
 

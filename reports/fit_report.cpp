@@ -196,7 +196,15 @@ Text change_words(const FitAnswer& answer) {
 Document fit_document(const FitWords& words, const FitAnswer& answer) {
   Document document;
   document.title = words.model + " on " + words.box;
-  if (!answer.fits) {
+  const bool known = answer.fits || (answer.whole && answer.unanswered == 0);
+  if (!known) {
+    document.say(filled(
+        "{} on {}: not known whether it fits{}.",
+        {words.model, words.box,
+         answer.unanswered > 0 ? filled(": {} simulations could not be done, try again",
+                                        {view::count(answer.unanswered)})
+                               : Text(", time was up before anything that fits was found")}));
+  } else if (!answer.fits) {
     document.say(fmt::format("{} on {}: does not fit{}.", words.model, words.box,
                              words.runnable ? " with what people can run" : ""));
   } else {
@@ -206,7 +214,8 @@ Document fit_document(const FitWords& words, const FitAnswer& answer) {
     document.add(best_table(answer, words.now));
   }
   if (!answer.fits || !answer.runnable) add_needs(document, answer);
-  document.add(Paragraph{change_sentence(answer)}, document.blocks.size() == 1);
+  if (answer.change || known)
+    document.add(Paragraph{change_sentence(answer)}, document.blocks.size() == 1);
   for (const std::string& note : answer.notes) document.say("Note: " + note + ".");
   if (!answer.fits) return document;
   for (const std::string& note : answer.answer()->notes)

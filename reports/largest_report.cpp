@@ -47,8 +47,10 @@ view::Document largest_document(const answer::Largest& found) {
   const Trial* largest = found.largest();
   if (!largest) {
     document.add(trials_table(found.models));
-    return document.say(found.counts.not_tried > 0 ? "None that was tried fits."
-                                                   : "None of them fits.");
+    if (found.counts.unknown() == 0) return document.say("None of them fits.");
+    return document.say(
+        view::filled("Not known: none that was simulated fits, and of {} nobody knows.",
+                     {view::count(found.counts.unknown())}));
   }
   std::vector<Trial> all = found.models;
   for (const auto* ladder : {&found.contexts, &found.batches}) {

@@ -91,8 +91,10 @@ Text cheaper_words(const BestMachine& found) {
     text += filled(
         "; {} of them miss it too with {}, in the setting that does best on a box that does it",
         {view::count(found.late_missed), fmt::format("{}", fmt::join(found.late_systems, ", "))});
-  return text + filled(". {} bounds, {} simulations.",
-                       {view::count(found.bounded), view::count(found.simulated)});
+  return text +
+         filled(". {} bounds, {} simulations.",
+                {view::count(found.bounded), view::count(found.simulated)}) +
+         (found.answer ? unanswered_words(found.unanswered) : Text());
 }
 
 /// Prices decide which box is the cheapest: of what day they are, and which of them nobody states.
@@ -206,6 +208,9 @@ Document none_document(const BestMachine& found) {
   if (found.boxes == 0)
     return document.say(
         filled("The cheapest box of {} costs {}.", {found.list, view::dollars(found.least_usd)}));
+  if (found.unanswered > 0)
+    document.say(filled("Not known: {} simulations could not be done. Try again.",
+                        {view::count(found.unanswered)}));
   document
       .say(
           filled("No box of {} for at most {} was found that trains {} tokens a day.",

@@ -13,14 +13,6 @@ std::string runs_with_words(const result::Result& result) {
 
 }  // namespace
 
-std::string shell_word(const std::string& word) {
-  constexpr auto plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string remedy_command(const answer::Remedy& remedy, const std::string& scenario,
                            const std::vector<std::string>& overrides) {
   std::string command = "spillway simulate " + shell_word(scenario);
@@ -53,6 +45,12 @@ view::Document remedies_document(const answer::Remedies& remedies, const std::st
   const std::string why =
       ended.empty() ? "" : ended + " before all changes were tried; --limit SECONDS waits longer.";
   if (remedies.change) return document.say(why);
+  if (remedies.unanswered > 0)
+    return document
+        .say(view::filled("Not known whether a change of the settings makes it fit: {} simulations "
+                          "could not be done. Try again.",
+                          {view::count(remedies.unanswered)}))
+        .say(why);
   return document.say(why.empty()
                           ? "No smaller micro-batch, further checkpointing, smaller sub-group, "
                             "smaller part or other system, nor two of them, makes it fit."

@@ -3,6 +3,7 @@
 #include "reports/answer/remedy.hpp"
 #include "reports/screen.hpp"
 #include "reports/view/document.hpp"
+#include "scenarios/description/text.hpp"
 
 #include <string>
 #include <vector>
@@ -33,8 +34,6 @@ view::Document remedies_document(const answer::Remedies& remedies, const std::st
 std::string remedies_note(const answer::Remedies& remedies, const std::string& ended,
                           const Screen& screen);
 
-/// As a shell reads it: in single quotes where it is more than letters, digits and punctuation that
-/// no shell minds.
-std::string shell_word(const std::string& word);
+using description::shell_word;
 
 }  // namespace spillway::reports

@@ -70,8 +70,12 @@ view::Document settings_document(const BestSettings& settings, const SettingsWor
         true);
   const Trial* best = settings.best_trial();
   if (!best) {
-    document.add(view::Paragraph{settings.model + " fits on this machine with none of them" +
-                                 (settings.counts.not_tried > 0 ? " that was tried." : ".")});
+    document.add(view::Paragraph{
+        settings.counts.unknown() == 0
+            ? view::Text(settings.model + " fits on this machine with none of them.")
+            : filled("Not known whether {} fits on this machine: with none that was simulated, and "
+                     "of {} nobody knows.",
+                     {settings.model, view::count(settings.counts.unknown())})});
     return document.say(counts_words(settings.counts));
   }
   const result::Result& result = *best->result;

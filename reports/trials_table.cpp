@@ -83,9 +83,16 @@ std::string text_of_trials(const view::Document& document, const Screen& screen)
 }
 
 Text counts_words(const answer::TrialCounts& counts) {
-  return filled(
+  Text text = filled(
       "{} simulated; {} of {} ruled out by bounds, which no schedule can beat.",
       {view::count(counts.simulated), view::count(counts.ruled_out), view::count(counts.bounded)});
+  return text + unanswered_words(counts.unanswered);
+}
+
+Text unanswered_words(std::uint64_t unanswered) {
+  if (unanswered == 0) return {};
+  return filled(" {} could not be simulated, so there may be a better answer: try again.",
+                {view::count(unanswered)});
 }
 
 Text certainty_words(const result::Result& result, const answer::Certainty& certainty) {

@@ -29,6 +29,8 @@ bool reads_the_same(const result::Result& one, const result::Result& other);
 
 /// "9 simulated; 3 of 12 ruled out by bounds, which no schedule can beat."
 view::Text counts_words(const answer::TrialCounts& counts);
+/// " 3 could not be simulated, so there may be a better answer: try again."; "" of none.
+view::Text unanswered_words(std::uint64_t unanswered);
 
 /// How sure an answer is: GPUs of the machine that the result does not use, what is assumed of the
 /// trainer, how many of the machine's numbers nobody states, and where to see which.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "scenarios/deepspeed_names.hpp"
+#include "scenarios/description/text.hpp"
 #include "scenarios/schema_check.hpp"
 
 namespace spillway::scenarios {
@@ -14,8 +15,7 @@ using nlohmann::json;
 namespace {
 
 std::string written(const json& value) {
-  const std::string text = value.dump();
-  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+  return description::shortened(description::json_text(value));
 }
 
 void collect_unread(const json& value, const std::string& pointer,

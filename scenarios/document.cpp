@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "scenarios/description/text.hpp"
 #include "scenarios/hub_names.hpp"
 #include "scenarios/machine_parts.hpp"
 #include "scenarios/python_json.hpp"
@@ -28,7 +29,8 @@ fs::path directory_of(const Place& place) {
 
 bool is_file(const fs::path& path) {
   std::error_code error;  // what cannot be looked at cannot be read
-  return fs::is_regular_file(path, error);
+  const fs::file_status status = fs::status(path, error);
+  return fs::exists(status) && !fs::is_directory(status);  // the reader says what is no file
 }
 
 std::vector<std::string> json_files(const fs::path& directory) {
@@ -66,6 +68,8 @@ void merge_at(LocatedJson& base, const LocatedJson& top, const std::string& poin
     base.keys[pointer] = key->second;
 }
 
+constexpr std::size_t most_parents = 64;
+
 /// Replaces `extends` by what it names, from the outermost file inwards.
 class Heritage {
  public:
@@ -85,6 +89,11 @@ class Heritage {
       file = shipped;
     if (!is_file(file)) {
       complaints_.push_back(no_file(place, "extends", file));
+      return document;
+    }
+    if (files_.size() > most_parents) {
+      complaints_.push_back({place.file, place.line, place.column, "extends",
+                             "more than 64 files extend each other, which is the limit", ""});
       return document;
     }
     if (comes_again(file)) {
@@ -152,6 +161,10 @@ std::optional<Override> read_override(const std::string& text, std::vector<Compl
   if (equals == std::string::npos || empty_step) {
     complaints.push_back({result.place.file, 0, 0, "", "not of the form path=value",
                           "write for example --set training.micro_batch=8"});
+    return std::nullopt;
+  }
+  if (description::as_utf8(text) != text) {
+    complaints.push_back({result.place.file, 0, 0, "", "is not UTF-8", ""});
     return std::nullopt;
   }
   const std::string value = text.substr(equals + 1);

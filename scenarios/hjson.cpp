@@ -1,9 +1,11 @@
 #include "scenarios/hjson.hpp"
 
 #include <charconv>
+#include <cmath>
 #include <vector>
 
 #include "scenarios/description/errors.hpp"
+#include "scenarios/description/text.hpp"
 
 namespace spillway::scenarios {
 
@@ -14,7 +16,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t deepest = 64;
-constexpr std::size_t longest_text = 64u << 20;
+constexpr std::size_t longest_text = 4u << 20;
 
 /// A number as JSON writes it, also with a sign or a point in front; else the word itself.
 json number_or_word(const std::string& word) {
@@ -31,7 +33,7 @@ json number_or_word(const std::string& word) {
   const bool starts =
       first != last && std::string_view("+-.0123456789").find(*first) != std::string_view::npos;
   if (const auto [end, error] = std::from_chars(first, last, number);
-      starts && error == std::errc() && end == last)
+      starts && error == std::errc() && end == last && std::isfinite(number))
     return number;
   return word;
 }
@@ -203,7 +205,7 @@ class HjsonReader {
       escape(text);
     }
     advance(1);
-    return text;
+    return description::as_utf8(text);  // half of a pair of \u alone is no character
   }
   void escape(std::string& text) {
     constexpr std::string_view names = "bfnrt", meant = "\b\f\n\r\t";
@@ -231,11 +233,25 @@ class HjsonReader {
   std::vector<Complaint> twice_;
 };
 
+void require_utf8(std::string_view text, const std::string& file) {
+  int line = 1, column = 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = description::utf8_length(text, at);
+    if (length == 0)
+      throw ScenarioError({{file, line, column, "", "not JSON: the text is not UTF-8", ""}});
+    column = text[at] == '\n' ? 1 : column + static_cast<int>(length);
+    line += text[at] == '\n';
+    at += length;
+  }
+}
+
 }  // namespace
 
 LocatedJson parse_hjson(std::string_view text, const std::string& file) {
   if (text.size() > longest_text)
-    throw ScenarioError({{file, 0, 0, "", "the text is longer than 64 MiB", ""}});
+    throw ScenarioError(
+        {{file, 0, 0, "", "the text is longer than 4 MiB, which is the limit", ""}});
+  require_utf8(text, file);
   return HjsonReader(text, file).read();
 }
 

@@ -3,7 +3,6 @@
 #include "scenarios/description/errors.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
 #include <charconv>
 #include <optional>
 
@@ -18,7 +17,6 @@ namespace {
 constexpr std::string_view marker = "# spillway/lifetimes/1";
 constexpr std::string_view tensor_columns = "id,bytes,kind,persistent,active";
 constexpr std::string_view kernel_columns = "index,name,start_s,duration_s,stream";
-constexpr std::size_t largest = std::size_t{4} << 30;
 
 template <class T>
 std::optional<T> number(std::string_view text) {
@@ -173,27 +171,6 @@ class Reader {
 };
 
 }  // namespace
-
-std::string read_packed(const std::string& path) {
-  const auto refuse = [&](const std::string& message, const std::string& hint) {
-    throw ScenarioError({{path, 0, 0, "", message, hint}});
-  };
-  gzFile file = gzopen(path.c_str(), "rb");
-  if (!file) refuse("cannot be read", "check path and permissions");
-  std::string text;
-  std::string part(1 << 20, '\0');
-  int got = 0;
-  while ((got = gzread(file, part.data(), static_cast<unsigned>(part.size()))) > 0) {
-    text.append(part.data(), static_cast<std::size_t>(got));
-    if (text.size() > largest) break;
-  }
-  int error = Z_OK;
-  gzerror(file, &error);
-  gzclose(file);
-  if (got < 0 || error == Z_BUF_ERROR) refuse("a damaged gzip file", "copy it again, in binary");
-  if (text.size() > largest) refuse("more than 4 GiB unpacked", "record fewer steps");
-  return text;
-}
 
 LifetimesText write_lifetimes(const Lifetimes& lifetimes) {
   LifetimesText text;

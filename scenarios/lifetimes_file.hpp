@@ -1,15 +1,12 @@
 #pragma once
 
+#include "scenarios/input_file.hpp"
 #include "strategies/planner/lifetimes.hpp"
 
 #include <string>
 #include <string_view>
 
 namespace spillway::scenarios {
-
-/// The text of a file, unpacked where it is gzip.
-///   Throws  ScenarioError: it cannot be read, is damaged, or is larger than 4 GiB unpacked
-std::string read_packed(const std::string& path);
 
 /// A lifetime profile of one rank, "spillway/lifetimes/1": one row a tensor,
 /// `id,bytes,kind,persistent,active`, ranges of kernels as "12-14:r;97-97:rw"; beside it the

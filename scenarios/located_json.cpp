@@ -3,11 +3,8 @@
 #include "scenarios/description/errors.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -20,7 +17,8 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t deepest = 64;
-constexpr std::size_t longest_text = 64u << 20;
+/// What a text may have: each value and key keeps its place under all keys above it.
+constexpr std::size_t most_values = 1'000'000, most_bytes_of_keys = 256u << 20;
 
 /// Owns the place in the text; follows the parser from token to token to tell where each began.
 class TokenCursor {
@@ -145,7 +143,7 @@ class Builder : public nlohmann::json_sax<json> {
            "keep one; the first is in line " + std::to_string(result_.keys[pointer].line)});
     else
       result_.keys[pointer] = place;
-    return true;
+    return may_keep(pointer, place);
   }
 
   bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
@@ -188,12 +186,29 @@ class Builder : public nlohmann::json_sax<json> {
     pointer = pointer_to(level.pointer, level.key);
     return &((*level.value)[level.key] = std::move(value));
   }
+  /// Counts what was just kept; false when that is too much, which is a complaint.
+  bool may_keep(const std::string& pointer, const Place& place) {
+    ++kept_;
+    kept_bytes_ += pointer.size();
+    const auto refuse = [&](const char* message, const char* hint) {
+      complaints_.assign({{file_, place.line, place.column, "", message, hint}});
+      return false;
+    };
+    if (kept_ > most_values)
+      return refuse("the file has more than 1,000,000 keys and values, which is the limit",
+                    "is it what you meant to name?");
+    if (kept_bytes_ > most_bytes_of_keys)
+      return refuse("the keys above its values have more than 256 MiB, which is the limit",
+                    "shorten the keys of what holds most values");
+    return true;
+  }
+
   bool scalar(json value) {
     std::string pointer;
     const Place place = cursor_.next();
     add(std::move(value), pointer);
     result_.values[pointer] = place;
-    return true;
+    return may_keep(pointer, place);
   }
   bool open(json value) {
     std::string pointer;
@@ -206,7 +221,7 @@ class Builder : public nlohmann::json_sax<json> {
     json* added = add(std::move(value), pointer);
     result_.values[pointer] = place;
     levels_.push_back({added, pointer, ""});
-    return true;
+    return may_keep(pointer, place);
   }
   bool close() {
     cursor_.next();
@@ -219,6 +234,7 @@ class Builder : public nlohmann::json_sax<json> {
   LocatedJson result_;
   std::vector<Level> levels_;
   std::vector<Complaint> complaints_;
+  std::size_t kept_ = 0, kept_bytes_ = 0;
   bool just_after_value_ = false;
 };
 
@@ -353,24 +369,9 @@ LocatedJson located_at(const json& value, const Place& place) {
 }
 
 LocatedJson parse_located(std::string_view text, const std::string& file) {
-  if (text.size() > longest_text)
-    throw ScenarioError({{file, 0, 0, "", "the text is longer than 64 MiB", ""}});
   Builder builder(text, file);
   json::sax_parse(text.begin(), text.end(), &builder, json::input_format_t::json, true, true);
   return builder.finish();
-}
-
-std::string text_of_file(const std::string& path, const std::string& shown) {
-  const std::string& file = shown.empty() ? path : shown;
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error))
-    throw ScenarioError({{file, 0, 0, "", "is a folder, not a file", "name a file inside it"}});
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream || (!text && stream.peek() != std::ifstream::traits_type::eof()))
-    throw ScenarioError({{file, 0, 0, "", "the file cannot be read", ""}});
-  return text.str();
 }
 
 LocatedJson read_located(const std::string& path, const std::string& shown) {

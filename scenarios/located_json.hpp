@@ -1,5 +1,7 @@
 #pragma once
 
+#include "scenarios/input_file.hpp"
+
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -39,12 +41,9 @@ LocatedJson located_at(const nlohmann::json& value, const Place& place);
 /// Reads JSON text in which `//` and `/* */` comments may stand.
 ///   Throws  ScenarioError: the syntax error with its line and column, or every key that an object
 ///   has twice;
-///           nesting beyond 64 levels and text beyond 64 MiB are refused
+///           nesting beyond 64 levels, more than a million keys and values and, with all keys above
+///           each of them, more than 256 MiB of keys are refused
 LocatedJson parse_located(std::string_view text, const std::string& file);
-
-/// A file's content; messages name it `shown` when that is not empty.
-///   Throws  ScenarioError when it cannot be read
-std::string text_of_file(const std::string& path, const std::string& shown = "");
 
 /// parse_located of a file's content, whose places say `shown` when that is not empty.
 ///   Throws  ScenarioError also when the file cannot be read

@@ -9,7 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
+#include <sstream>
 
 namespace spillway::scenarios {
 
@@ -108,8 +108,7 @@ std::vector<std::string> split(const std::string& text, char at) {
 }
 
 void read_csv(const std::string& file, OfferReader& reader) {
-  std::ifstream stream(file);
-  if (!stream) throw description::ScenarioError({{file, 0, 0, "", "the file cannot be read", ""}});
+  std::istringstream stream(text_of_file(file));
   std::string line;
   for (int number = 1; std::getline(stream, line); ++number) {
     if (trimmed(line).empty() || trimmed(line).front() == '#') continue;

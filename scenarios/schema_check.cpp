@@ -1,6 +1,7 @@
 #include "scenarios/schema_check.hpp"
 
 #include "scenarios/description/quantity.hpp"
+#include "scenarios/description/text.hpp"
 #include "scenarios/shipped.hpp"
 
 #include <fmt/format.h>
@@ -39,6 +40,15 @@ void fill_references(json& node) {
     for (json& child : node) fill_references(child);
 }
 
+/// Quantities and words are checked here (check_strings); valijson's own check of a format throws
+/// on what is no text.
+void drop_formats(json& node) {
+  if (node.is_object() && node.contains("format") && node["format"].is_string())
+    node.erase("format");
+  if (node.is_structured())
+    for (json& child : node) drop_formats(child);
+}
+
 const LoadedSchema& loaded(const std::string& name) {
   static std::map<std::string, std::unique_ptr<LoadedSchema>> schemas;
   if (const auto found = schemas.find(name); found != schemas.end()) return *found->second;
@@ -46,7 +56,10 @@ const LoadedSchema& loaded(const std::string& name) {
   fresh->text = read_located(shipped_file("scenarios/schemas", name)).value;
   fill_references(fresh->text);
   valijson::SchemaParser parser(valijson::SchemaParser::kDraft7);
-  parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(fresh->text), fresh->constraints);
+  json without_formats = fresh->text;
+  drop_formats(without_formats);
+  parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(without_formats),
+                        fresh->constraints);
   return *(schemas[name] = std::move(fresh));
 }
 
@@ -69,8 +82,7 @@ std::vector<std::string> strings(const json& list) {
 }
 
 std::string shown(const json& value) {
-  const std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+  return description::shortened(description::json_text(value));
 }
 
 std::vector<std::string> words_of(const json& node) {
@@ -97,9 +109,13 @@ std::optional<std::pair<std::string, std::string>> string_problem(const json& no
   return std::pair{"no " + shown(text), "write a number" + or_words(node)};
 }
 
-const std::map<std::string, std::string> type_words = {
-    {"object", "an object {...}"}, {"array", "a list [...]"}, {"string", "a text in quotes"},
-    {"integer", "a whole number"}, {"number", "a number"},    {"boolean", "true or false"}};
+const std::map<std::string, std::string> type_words = {{"object", "an object {...}"},
+                                                       {"array", "a list [...]"},
+                                                       {"string", "a text in quotes"},
+                                                       {"integer", "a whole number"},
+                                                       {"number", "a number"},
+                                                       {"boolean", "true or false"},
+                                                       {"null", "null"}};
 
 std::string expected_types(const json& node) {
   const json types = node["type"].is_array() ? node["type"] : json::array({node["type"]});

@@ -1,6 +1,7 @@
 #include "scenarios/trace_text.hpp"
 
 #include "scenarios/description/errors.hpp"
+#include "scenarios/description/text.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -12,29 +13,6 @@ namespace spillway::scenarios {
 using nlohmann::json;
 
 namespace {
-
-/// Bytes of the UTF-8 character at `at`; 0: none begins there.
-///   Source  RFC 3629, section 4
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-  };
-  const auto follows = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const unsigned low = first == 0xE0 ? 0xA0 : 0x80, high = first == 0xED ? 0x9F : 0xBF;
-    return follows(1, low, high) && follows(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const unsigned low = first == 0xF0 ? 0x90 : 0x80, high = first == 0xF4 ? 0x8F : 0xBF;
-    return follows(1, low, high) && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
-}
 
 class Mender {
  public:
@@ -60,7 +38,7 @@ class Mender {
         escape();
         continue;
       }
-      const std::size_t length = utf8_length(text_, at_);
+      const std::size_t length = description::utf8_length(text_, at_);
       if (static_cast<unsigned char>(text_[at_]) < 0x20)
         mended_ += ' ';
       else if (length == 0)

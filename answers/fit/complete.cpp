@@ -6,6 +6,7 @@
 #include "explore/spread.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/bugs.hpp"
+#include "scenarios/description/text.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <algorithm>
@@ -37,10 +38,11 @@ void move_prospects(const result::Result& prospects, result::Result& plan) {
 /// "change", "result" with what would make it faster, or "range" of how far its headline numbers
 /// may be off; "bugs" and "simulated".
 json Completion::part_of(const explore::Backend& backend, const Found& found, Task task) {
-  json part = {{"simulated", 0}, {"bugs", json::array()}};
+  json part = {{"simulated", 0}, {"bugs", json::array()}, {"unanswered", json::array()}};
   explore::Backend here = backend;
   here.in_this_process = true;
   here.on_bug = [&part](const std::string& bug) { part["bugs"].push_back(bug); };
+  here.on_unanswered = [&part](const std::string& why) { part["unanswered"].push_back(why); };
   if (task == Task::change) {
     std::uint64_t simulated = 0;
     if (const auto change = best_change(here, *found.runnable, simulated)) part["change"] = *change;
@@ -65,9 +67,10 @@ void Completion::start(const Found& found, std::vector<Task> tasks) {
   backend_.prepare();
   const auto work = [&backend = backend_, found, tasks](std::size_t i) {
     try {
-      return part_of(backend, found, tasks[i]).dump();
+      return description::json_text(part_of(backend, found, tasks[i]));
     } catch (const std::exception& error) {
-      return json{{"simulated", 0}, {"bugs", {description::as_bug(error.what())}}}.dump();
+      const json bug = {{"simulated", 0}, {"bugs", {description::as_bug(error.what())}}};
+      return description::json_text(bug);
     }
   };
   auto crew = std::make_unique<explore::Crew>(tasks.size(), work, explore::usable_cores(),
@@ -79,6 +82,8 @@ void Completion::take(const json& part, Task task, FitAnswer& answer) const {
   answer.simulated += part.at("simulated").get<std::uint64_t>();
   for (const json& bug : part.at("bugs"))
     if (backend_.on_bug) backend_.on_bug(bug.get<std::string>());
+  for (const json& why : part.value("unanswered", json::array()))
+    if (backend_.on_unanswered) backend_.on_unanswered(why.get<std::string>());
   if (part.contains("change")) answer.change = part.at("change").get<FitChange>();
   auto& to =
       task == Task::runnable_next || task == Task::runnable_range ? answer.runnable : answer.best;
@@ -92,10 +97,11 @@ void Completion::take(const json& part, Task task, FitAnswer& answer) const {
 
 void Completion::take(const explore::Piece& piece, Task task, FitAnswer& answer) const {
   const json part = json::parse(piece.text, nullptr, false);
-  if (part.is_object())
-    take(part, task, answer);
-  else if (piece.end == explore::Piece::End::done && backend_.on_bug)
-    backend_.on_bug(explore::read_outcome(piece.text, piece.status).failure);
+  if (part.is_object()) return take(part, task, answer);
+  if (piece.end == explore::Piece::End::not_tried) return;
+  const std::string why = explore::outcome_of(piece).failure;
+  if (backend_.on_bug && description::is_bug(why)) backend_.on_bug(why);
+  if (backend_.on_unanswered) backend_.on_unanswered(why);
 }
 
 void Completion::begin(const Found& found) {

@@ -79,8 +79,9 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
 
 }  // namespace
 
-FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
+FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
   FitAnswer answer;
+  const explore::Backend backend = explore::counting(asked, answer.unanswered);
   const json job = job_of(question, answer.notes);
   const std::vector<Candidate> candidates = candidates_of(job, question.overrides);
   answer.price_usd = candidates.front().scenario.machine.price();
@@ -105,6 +106,7 @@ FitAnswer fit(const explore::Backend& backend, const FitQuestion& question) {
       !trainer.empty())
     answer.notes.push_back(std::move(trainer));
   if (!answer.runnable) add_needs(backend, job, question, candidates, answer);
+  answer.whole = backend.goes_on();
   if (!answer.fits) return answer;
   answer.needed_bytes = peaks_of(*answer.answer());
   return answer;

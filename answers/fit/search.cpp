@@ -265,9 +265,16 @@ class Search {
     for (std::size_t share = 0; share < shares; ++share) {
       if (pieces[share].end == explore::Piece::End::not_tried) continue;
       const json bounds = json::parse(pieces[share].text, nullptr, false);
-      ENSURE(bounds.is_array(), "bounds: " + pieces[share].text);
+      if (!bounds.is_array()) {  // of no child that ended well; here, if a little later
+        for (std::size_t i = share; i < open.size(); i += shares) bound_here(*open[i]);
+        continue;
+      }
       for (std::size_t i = 0; i < bounds.size(); ++i) take(bounds[i], *open[share + i * shares]);
     }
+  }
+
+  void bound_here(Line& line) {
+    if (backend_.goes_on()) take(json(next_bounds(line)), line);
   }
 
   void take(const json& bounds, Line& line) {

@@ -47,7 +47,10 @@ Configuration fastest_configuration(const explore::Backend& backend,
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto& result = outcomes[i].result;
     if (!result || !result->feasible()) {
-      if (best.refusal.empty()) best.refusal = candidates[i].trial->words + " does not fit there";
+      const std::string& words = candidates[i].trial->words;
+      if (best.refusal.empty())
+        best.refusal = outcomes[i].answered() ? words + " does not fit there"
+                                              : words + " could not be simulated";
       continue;
     }
     if (best.result && result->tokens_per_s <= best.result->tokens_per_s) continue;

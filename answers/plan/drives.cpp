@@ -89,6 +89,7 @@ void try_pluggable(const explore::Backend& backend, const json& base,
     all[of[i]] = std::move(few[i]);
     --counts.ruled_out;
     ++counts.simulated;
+    counts.unanswered += all[of[i]].unanswered;
   }
 }
 

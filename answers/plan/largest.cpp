@@ -80,6 +80,7 @@ std::vector<Trial> climb(const explore::Backend& backend, const json& base, cons
   for (const Trial& trial : trials) {
     counts.simulated += trial.result.has_value();
     counts.not_tried += trial.not_tried;
+    counts.unanswered += trial.unanswered;
   }
   keep_first_refusal(trials);
   find_needs(backend, base, trials);

@@ -167,8 +167,9 @@ BestMachine answer_of(const MachineQuestion& question, const BoxSearch& found) {
 MachineFound machine(const explore::Backend& backend, const MachineQuestion& question,
                      const std::function<void(double price_usd)>& progress) {
   const BoxNeed need = need_of(question);
-  BoxSearch found = find_box(backend, question.list, need, question.most,
-                             [&progress](double price_usd, std::uint64_t) {
+  std::uint64_t unanswered = 0;
+  BoxSearch found = find_box(explore::counting(backend, unanswered), question.list, need,
+                             question.most, [&progress](double price_usd, std::uint64_t) {
                                if (progress) progress(price_usd);
                              });
   std::vector<answer::Trial*> shown;
@@ -176,6 +177,7 @@ MachineFound machine(const explore::Backend& backend, const MachineQuestion& que
     for (explore::BoxOffer& offer : *group) shown.push_back(&offer.trial);
   find_needs(backend, need.job, shown);
   MachineFound all{answer_of(question, found), nullptr};
+  all.answer.unanswered = unanswered;
   date_offers(all.answer, question.today);
   if (found.answer) {
     complete(backend, question, found, all.answer);

@@ -111,6 +111,7 @@ void try_one(const explore::Backend& backend, const json& base, answer::Trial& t
   trial = std::move(again.front());
   --counts.ruled_out;
   ++counts.simulated;
+  counts.unanswered += trial.unanswered;
 }
 
 void keep_first_refusal(std::vector<answer::Trial>& trials) {

@@ -34,6 +34,7 @@ void try_deepspeed(const explore::Backend& backend, const json& base, double kno
     if (open[i].result) answer.trials[of[i]] = std::move(open[i]);
   answer.counts.ruled_out -= counts.simulated;
   answer.counts.simulated += counts.simulated;
+  answer.counts.unanswered += counts.unanswered;
 }
 
 /// Splits that a system cannot do say nothing.

@@ -55,10 +55,11 @@ std::optional<answer::Simulation> simulate(const explore::Backend& backend,
   return simulation;
 }
 
-answer::Remedies find_remedies(const explore::Backend& backend, const Scenario& scenario,
+answer::Remedies find_remedies(const explore::Backend& asked, const Scenario& scenario,
                                const result::Result& result, const explore::Resolve& resolve,
                                const std::function<void(const answer::Remedy&)>& on_memory) {
   answer::Remedies remedies;
+  const explore::Backend backend = explore::counting(asked, remedies.unanswered);
   remedies.memory = explore::more_memory(backend, scenario, result, resolve);
   if (remedies.memory && on_memory) on_memory(*remedies.memory);
   remedies.change = explore::cheapest_remedy(backend, scenario, resolve);

@@ -6,6 +6,7 @@
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
+#include "scenarios/description/text.hpp"
 #include "strategies/catalogue.hpp"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 namespace spillway::answers {
 
+using description::json_text;
 using explore::Request;
 using explore::Told;
 using explore::Want;
@@ -45,7 +47,9 @@ class Answering {
          {Want::settings, Want::bound, Want::result, Want::trace, Want::what_if, Want::remedy})
       left_ += request.wants(want);
     backend_.on_bug = {};  // it stands in the answer
+    backend_.on_unanswered = [this](const std::string& why) { unanswered_.push_back(why); };
   }
+  Answering(const Answering&) = delete;
 
   void run() {
     const scenarios::Resolved resolved = read(request_.scenario, {});
@@ -55,6 +59,7 @@ class Answering {
     const result::Result result = simulate(resolved.scenario);
     if (request_.wants(Want::what_if)) what_if(resolved.scenario, result);
     if (request_.wants(Want::remedy)) remedy(resolved.scenario, result);
+    if (!unanswered_.empty()) reply_.part("unanswered", json_text(unanswered_), Told::at_the_end);
   }
 
  private:
@@ -63,7 +68,7 @@ class Answering {
   }
 
   void tell(Want want, const json& part) {
-    reply_.part(name_of(want), part.dump(),
+    reply_.part(name_of(want), json_text(part),
                 --left_ > 0 ? Told::now_and_at_the_end : Told::at_the_end);
   }
 
@@ -71,9 +76,9 @@ class Answering {
     std::vector<answer::Setting> all;
     for (const scenarios::Setting& one : resolved.settings())
       all.push_back({one.path, one.value, one.source});
-    reply_.part("warnings", json(resolved.warnings).dump(), Told::at_the_end);
+    reply_.part("warnings", json_text(resolved.warnings), Told::at_the_end);
     reply_.part("old_prices",
-                json(old_prices_words(resolved.scenario.machine, request_.today)).dump(),
+                json_text(old_prices_words(resolved.scenario.machine, request_.today)),
                 Told::at_the_end);
     tell(Want::settings, all);
   }
@@ -87,7 +92,7 @@ class Answering {
       result::Trace trace;
       const explore::Outcome outcome =
           explore::attempt(backend_, scenario, effort, traced ? &trace : nullptr);
-      return explore::outcome_json(outcome).dump() +
+      return json_text(explore::outcome_json(outcome)) +
              (traced && outcome.result ? "\n" + write_trace_(trace) : "");
     };
     explore::Piece piece{explore::Piece::End::done, "", 0};
@@ -96,12 +101,13 @@ class Answering {
     else
       piece.text = work(0);
     const std::size_t end = std::min(piece.text.find('\n'), piece.text.size());
-    result::Result result =
-        explore::result_of(explore::read_outcome(piece.text.substr(0, end), piece.status));
+    std::string trace = piece.text.substr(std::min(end + 1, piece.text.size()));
+    piece.text.resize(end);
+    result::Result result = explore::result_of(explore::outcome_of(piece));
     date_prices(result, request_.today);
     if (request_.wants(Want::result)) tell(Want::result, result);
     if (traced)  // it may be large
-      reply_.part(name_of(Want::trace), piece.text.substr(end + 1),
+      reply_.part(name_of(Want::trace), std::move(trace),
                   --left_ > 0 ? Told::now : Told::at_the_end);
     return result;
   }
@@ -109,7 +115,7 @@ class Answering {
   void what_if(const description::Scenario& scenario, result::Result result) {
     result::add_what_ifs(result, explore::what_next(backend_, scenario));
     if (request_.wants(Want::result))
-      reply_.part(name_of(Want::result), json(result).dump(), Told::at_the_end);
+      reply_.part(name_of(Want::result), json_text(result), Told::at_the_end);
     tell(Want::what_if, answer::what_ifs_of(result));
   }
 
@@ -136,6 +142,8 @@ class Answering {
   const Request& request_;
   explore::Reply& reply_;
   int left_ = 0;  ///< parts that are not told yet
+  std::vector<std::string>
+      unanswered_;  ///< why other simulations than the scenario's were not done
 };
 
 }  // namespace

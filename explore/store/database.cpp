@@ -1,6 +1,7 @@
 #include "explore/store/database.hpp"
 
 #include "scenarios/description/errors.hpp"
+#include "scenarios/description/text.hpp"
 
 #include <sqlite3.h>
 
@@ -25,10 +26,7 @@ constexpr int between_calls = 100'000;
       throw description::ScenarioError(
           {{file, 0, 0, "", "is no database", "name another file, or delete this one"}});
     case SQLITE_CORRUPT:
-      throw description::DeviceError(
-          file + ": " + why +
-          "; explore into another file, or save what can be read with sqlite3 " + file +
-          " .recover");
+      throw description::DeviceError(damaged(file, why));
     case SQLITE_CANTOPEN:  // what SQLite keeps beside it
     case SQLITE_READONLY:
       throw description::DeviceError(file +
@@ -50,6 +48,11 @@ std::string why_not_open(const std::string& file) {
 }
 
 }  // namespace
+
+std::string damaged(const std::string& file, const std::string& why) {
+  return file + ": " + why + "; explore into another file, or save what can be read with sqlite3 " +
+         description::shell_word(file) + " .recover";
+}
 
 std::string uri_of(const std::string& file, const std::string& query) {
   std::string uri = "file:";
@@ -117,7 +120,7 @@ void Statement::reset() { sqlite3_reset(statement_.get()); }
 std::string Statement::text(int column) const {
   const auto* text = sqlite3_column_text(statement_.get(), column);
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column));
-  return text ? std::string(reinterpret_cast<const char*>(text), size) : "";
+  return text ? description::as_utf8({reinterpret_cast<const char*>(text), size}) : "";
 }
 std::int64_t Statement::integer(int column) const {
   return sqlite3_column_int64(statement_.get(), column);

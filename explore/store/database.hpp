@@ -12,6 +12,9 @@ struct sqlite3_stmt;
 
 namespace spillway::explore {
 
+/// What is said of a file whose contents are not what was written: why, and what to do.
+std::string damaged(const std::string& file, const std::string& why);
+
 /// Owns a prepared statement; parameters are numbered from 1, columns from 0.
 class Statement {
  public:
@@ -29,9 +32,11 @@ class Statement {
   void run();
   void reset();
 
-  std::string text(int column) const;  ///< "" for NULL
+  /// "" for NULL; UTF-8 whatever the file holds.
+  std::string text(int column) const;
   std::int64_t integer(int column) const;
   std::optional<double> number(int column) const;
+  const std::string& file() const { return file_; }
 
  private:
   struct Finalize {

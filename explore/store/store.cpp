@@ -1,12 +1,15 @@
 #include "explore/store/store.hpp"
 
 #include "scenarios/description/errors.hpp"
+#include "scenarios/description/strict_json.hpp"
+#include "scenarios/description/text.hpp"
 
 #include <algorithm>
 #include <filesystem>
 
 namespace spillway::explore {
 
+using description::json_text;
 using nlohmann::json;
 
 namespace {
@@ -76,6 +79,15 @@ std::string column(const char* from, const std::string& name) {
          quoted(name, '"');
 }
 
+/// The JSON of a column.
+///   Throws  DeviceError when it holds something else, as in a file that is damaged
+json json_in(const Statement& read, int column) {
+  auto [value, problem] = description::parse_strictly(read.text(column));
+  if (!problem.empty())
+    throw description::DeviceError(damaged(read.file(), "a row has " + problem));
+  return std::move(value);
+}
+
 constexpr const char* point_columns =
     "SELECT number, key, point, verdict, reason, objectives, front FROM space_points "
     "WHERE space = ? AND ";
@@ -83,10 +95,10 @@ constexpr const char* point_columns =
 PointRow read_point(const Statement& read) {
   return {static_cast<std::uint64_t>(read.integer(0)),
           read.text(1),
-          json::parse(read.text(2)),
+          json_in(read, 2),
           read.text(3),
           read.text(4),
-          json::parse(read.text(5)),
+          json_in(read, 5),
           read.integer(6) != 0};
 }
 
@@ -185,8 +197,8 @@ std::int64_t Store::begin_space(const SpaceRow& space) {
   Statement& add = statement(
       "INSERT OR IGNORE INTO spaces (id, name, axes, objectives, constraints) "
       "VALUES (?, ?, ?, ?, ?)");
-  add.bind(1, space.id).bind(2, space.name).bind(3, json(space.axes).dump());
-  add.bind(4, written(space.objectives).dump()).bind(5, json(space.constraints).dump()).run();
+  add.bind(1, space.id).bind(2, space.name).bind(3, json_text(space.axes));
+  add.bind(4, json_text(written(space.objectives))).bind(5, json_text(space.constraints)).run();
   Statement& find = statement("SELECT space FROM spaces WHERE id = ?");
   find.bind(1, space.id);
   ENSURE(find.step(), "a space that was just put is there");
@@ -204,7 +216,7 @@ void Store::put_axes(std::int64_t number, const SpaceRow& space) {
     for (std::size_t i = 0; i < space.values[a].size(); ++i) {
       const AxisValueRow& row = space.values[a][i];
       put.bind(1, number).bind(2, space.axes.at(a)).bind(3, static_cast<std::int64_t>(i));
-      put.bind(4, row.value.dump()).bind(5, json(row.overrides).dump()).run();
+      put.bind(4, json_text(row.value)).bind(5, json_text(row.overrides)).run();
     }
   if (!space.base.is_null())
     statement("INSERT OR IGNORE INTO bases VALUES (?, ?)")
@@ -285,8 +297,7 @@ std::optional<ScenarioRow> Store::find(const std::string& key) {
   find.bind(1, key);
   std::optional<ScenarioRow> row;
   if (find.step())
-    row = ScenarioRow{find.text(0), find.text(1), json::parse(find.text(2)),
-                      find.number(3).value_or(0)};
+    row = ScenarioRow{find.text(0), find.text(1), json_in(find, 2), find.number(3).value_or(0)};
   find.reset();
   return row;
 }
@@ -297,7 +308,7 @@ void Store::put(const std::string& key, const ScenarioRow& row) {
       .bind(1, key)
       .bind(2, row.verdict)
       .bind(3, row.reason)
-      .bind(4, row.numbers.dump())
+      .bind(4, json_text(row.numbers))
       .bind(5, row.seconds)
       .run();
 }
@@ -308,10 +319,10 @@ void Store::put(std::int64_t space, const PointRow& row) {
       .bind(1, space)
       .bind(2, whole(row.number))
       .bind(3, row.key)
-      .bind(4, row.point.dump())
+      .bind(4, json_text(row.point))
       .bind(5, row.verdict)
       .bind(6, row.reason)
-      .bind(7, row.objectives.dump())
+      .bind(7, json_text(row.objectives))
       .bind(8, std::int64_t{row.front})
       .run();
 }
@@ -320,8 +331,13 @@ void Store::put_result(const std::string& key, const json& result) {
   write();
   statement("INSERT OR REPLACE INTO results VALUES (?, ?)")
       .bind(1, key)
-      .bind(2, result.dump())
+      .bind(2, json_text(result))
       .run();
+}
+
+void Store::drop_result(const std::string& key) {
+  write();
+  statement("DELETE FROM results WHERE key = ?").bind(1, key).run();
 }
 
 bool Store::has_result(const std::string& key) {
@@ -336,7 +352,7 @@ json Store::result(const std::string& key) {
   Statement& find = statement("SELECT result FROM results WHERE key = ?");
   find.bind(1, key);
   json result;
-  if (find.step()) result = json::parse(find.text(0));
+  if (find.step()) result = json_in(find, 0);
   find.reset();
   return result;
 }
@@ -376,34 +392,6 @@ void Store::put_pruned(std::int64_t space, std::uint64_t first, std::uint64_t la
       .run();
 }
 
-std::uint64_t Store::take_over(const std::string& file, std::function<void()> meanwhile) {
-  const Store other(file, Database::Access::read);  // or this says what is wrong with it
-  commit();
-  database_->meanwhile(std::move(meanwhile));
-  Statement attach = database_->prepare("ATTACH DATABASE ? AS other");
-  attach.bind(1, uri_of(file, "mode=ro")).run();
-  const auto count = [this] {
-    Statement all = database_->prepare("SELECT count(*) FROM main.scenarios");
-    all.step();
-    return static_cast<std::uint64_t>(all.integer(0));
-  };
-  const std::uint64_t before = count();
-  database_->execute(
-      "BEGIN IMMEDIATE;"
-      "INSERT OR IGNORE INTO main.scenarios SELECT * FROM other.scenarios;"
-      "INSERT OR IGNORE INTO main.results SELECT * FROM other.results;"
-      "INSERT OR IGNORE INTO main.spaces (id, name, axes, objectives, constraints) "
-      "SELECT id, name, axes, objectives, constraints FROM other.spaces;"
-      "INSERT OR IGNORE INTO main.space_points "
-      "SELECT mine.space, number, key, point, verdict, reason, point.objectives, front "
-      "FROM other.space_points AS point JOIN other.spaces AS theirs USING (space) "
-      "JOIN main.spaces AS mine ON mine.id = theirs.id; COMMIT;");
-  const std::uint64_t added = count() - before;
-  database_->execute("DETACH DATABASE other");
-  database_->meanwhile([] {});
-  return added;
-}
-
 std::vector<SpaceRow> Store::spaces() {
   Statement& read = statement(
       "SELECT space, id, name, axes, objectives, constraints, points, bounded, pruned, simulated, "
@@ -414,10 +402,10 @@ std::vector<SpaceRow> Store::spaces() {
     row.space = read.integer(0);
     row.id = read.text(1);
     row.name = read.text(2);
-    json::parse(read.text(3)).get_to(row.axes);
-    for (const json& one : json::parse(read.text(4)))
+    json_in(read, 3).get_to(row.axes);
+    for (const json& one : json_in(read, 4))
       row.objectives.push_back({one[0].get<std::string>(), one[1] == "min"});
-    json::parse(read.text(5)).get_to(row.constraints);
+    json_in(read, 5).get_to(row.constraints);
     std::uint64_t* const counts[] = {
         &row.counts.points, &row.counts.bounded, &row.counts.pruned, &row.counts.simulated,
         &row.counts.reused, &row.counts.refused, &row.counts.failed};
@@ -435,7 +423,7 @@ std::vector<AxisValueRow> Store::axis_values(std::int64_t space, const std::stri
   Statement& read = statement(
       "SELECT value, overrides FROM axis_values WHERE space = ? AND axis = ? ORDER BY position");
   read.bind(1, space).bind(2, axis);
-  while (read.step()) rows.push_back({json::parse(read.text(0)), json::parse(read.text(1))});
+  while (read.step()) rows.push_back({json_in(read, 0), json_in(read, 1)});
   read.reset();
   return rows;
 }
@@ -445,7 +433,7 @@ json Store::base(std::int64_t space) {
   Statement& read = statement("SELECT base FROM bases WHERE space = ?");
   read.bind(1, space);
   json base;
-  if (read.step()) base = json::parse(read.text(0));
+  if (read.step()) base = json_in(read, 0);
   read.reset();
   return base;
 }

@@ -11,8 +11,8 @@ namespace spillway::explore {
 
 /// What is known of a scenario, whatever space asked for it.
 struct ScenarioRow {
-  std::string verdict;     ///< fits, infeasible, failed
-  std::string reason;      ///< of the latter two
+  std::string verdict;     ///< fits, infeasible, refused, failed: not known
+  std::string reason;      ///< of all but the first
   nlohmann::json numbers;  ///< {path of the result: value}
   double seconds = 0;      ///< that its simulation took
 };
@@ -36,7 +36,7 @@ struct Counts {
   std::uint64_t simulated = 0;  ///< in this run
   std::uint64_t reused = 0;     ///< that the database knew
   std::uint64_t refused = 0;    ///< whose values contradict each other
-  std::uint64_t failed = 0;     ///< whose simulation crashed or took too long
+  std::uint64_t failed = 0;  ///< not known: the simulation crashed, took too long or had no process
 };
 
 /// What should be small or large, in the order of importance.
@@ -107,6 +107,7 @@ class Store {
   void put(const std::string& key, const ScenarioRow& row);
   void put(std::int64_t space, const PointRow& row);
   void put_result(const std::string& key, const nlohmann::json& result);
+  void drop_result(const std::string& key);
   bool has_result(const std::string& key);
   /// Null when there is none.
   nlohmann::json result(const std::string& key);

@@ -51,7 +51,9 @@ void to_json(json& out, const FitAnswer& answer) {
          {"untried", answer.untried},
          {"notes", answer.notes},
          {"bounded", answer.bounded},
-         {"simulated", answer.simulated}};
+         {"simulated", answer.simulated},
+         {"whole", answer.whole},
+         {"unanswered", answer.unanswered}};
 }
 
 void from_json(const json& in, FitAnswer& answer) {
@@ -69,6 +71,8 @@ void from_json(const json& in, FitAnswer& answer) {
   read(in, "notes", answer.notes);
   read(in, "bounded", answer.bounded);
   read(in, "simulated", answer.simulated);
+  read(in, "whole", answer.whole);
+  read(in, "unanswered", answer.unanswered);
 }
 
 }  // namespace spillway::answer

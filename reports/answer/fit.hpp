@@ -42,6 +42,8 @@ struct FitAnswer {
   std::vector<std::string> untried;  ///< systems that may be faster than `best`
   std::vector<std::string> notes;
   std::uint64_t bounded = 0, simulated = 0;
+  bool whole = true;             ///< false: time was up before all was tried
+  std::uint64_t unanswered = 0;  ///< simulations that could not be done: they may have fitted
 
   /// The one to act on.
   const result::Result* answer() const { return runnable ? &*runnable : best ? &*best : nullptr; }

@@ -76,6 +76,7 @@ void to_json(json& out, const BestMachine& machine) {
          {"late_looks", machine.late_looks},
          {"bounded", machine.bounded},
          {"simulated", machine.simulated},
+         {"unanswered", machine.unanswered},
          {"untried", machine.untried},
          {"break_even", machine.break_even},
          {"least_usd", machine.least_usd},
@@ -109,6 +110,7 @@ void from_json(const json& in, BestMachine& machine) {
   read(in, "late_looks", machine.late_looks);
   read(in, "bounded", machine.bounded);
   read(in, "simulated", machine.simulated);
+  read(in, "unanswered", machine.unanswered);
   read(in, "untried", machine.untried);
   read(in, "break_even", machine.break_even);
   read(in, "least_usd", machine.least_usd);

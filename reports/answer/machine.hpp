@@ -48,6 +48,7 @@ struct BestMachine {
   std::uint64_t missed = 0;     ///< of them, by simulation of all that bounds leave
   std::uint64_t meeting = 0;    ///< other boxes that were simulated and do it
   std::uint64_t late_missed = 0, bounded = 0, simulated = 0;
+  std::uint64_t unanswered = 0;           ///< simulations that could not be done
   std::uint64_t late_looks = 0;           ///< explore::BoxSearch
   std::vector<std::string> late_systems;  ///< that were tried on the answer and cheaper boxes only
   std::vector<std::string> untried;       ///< systems that plan for one box: they were not searched

@@ -20,13 +20,15 @@ void from_json(const nlohmann::json& json, Remedy& remedy) {
 void to_json(nlohmann::json& json, const Remedies& remedies) {
   json = {{"memory", or_null(remedies.memory)},
           {"change", or_null(remedies.change)},
-          {"whole", remedies.whole}};
+          {"whole", remedies.whole},
+          {"unanswered", remedies.unanswered}};
 }
 
 void from_json(const nlohmann::json& json, Remedies& remedies) {
   read(json, "memory", remedies.memory);
   read(json, "change", remedies.change);
   read(json, "whole", remedies.whole);
+  read(json, "unanswered", remedies.unanswered);
 }
 
 }  // namespace spillway::answer

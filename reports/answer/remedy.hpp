@@ -20,12 +20,13 @@ struct Remedies {
   std::optional<Remedy> memory;  ///< more memory and drives, in sizes that are sold; absent: none
   std::optional<Remedy> change;  ///< of settings, parts or the system; absent: none was found
   bool whole = true;             ///< false: time was up before all changes were tried
+  std::uint64_t unanswered = 0;  ///< simulations of changes that could not be done
 };
 
 /// {"words", "set", "result"}.
 void to_json(nlohmann::json& json, const Remedy& remedy);
 void from_json(const nlohmann::json& json, Remedy& remedy);
-/// {"memory", "change", "whole"}.
+/// {"memory", "change", "whole", "unanswered"}.
 void to_json(nlohmann::json& json, const Remedies& remedies);
 void from_json(const nlohmann::json& json, Remedies& remedies);
 

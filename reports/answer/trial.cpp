@@ -40,7 +40,8 @@ void to_json(json& out, const TrialCounts& counts) {
   out = {{"bounded", counts.bounded},
          {"ruled_out", counts.ruled_out},
          {"simulated", counts.simulated},
-         {"not_tried", counts.not_tried}};
+         {"not_tried", counts.not_tried},
+         {"unanswered", counts.unanswered}};
 }
 
 void from_json(const json& in, TrialCounts& counts) {
@@ -48,6 +49,7 @@ void from_json(const json& in, TrialCounts& counts) {
   read(in, "ruled_out", counts.ruled_out);
   read(in, "simulated", counts.simulated);
   read(in, "not_tried", counts.not_tried);
+  read(in, "unanswered", counts.unanswered);
 }
 
 void to_json(json& out, const Certainty& certainty) {

@@ -31,6 +31,10 @@ struct Trial {
 /// How trials were answered.
 struct TrialCounts {
   std::uint64_t bounded = 0, ruled_out = 0, simulated = 0, not_tried = 0;
+  std::uint64_t unanswered = 0;  ///< of `simulated`, those that could not be done
+
+  /// Of what nobody knows whether it is an answer.
+  std::uint64_t unknown() const { return not_tried + unanswered; }
 };
 
 /// The trial that fits and trains most tokens a second; nullptr when none fits.

@@ -1,5 +1,7 @@
 #include "reports/view/table.hpp"
 
+#include "scenarios/description/text.hpp"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
@@ -28,11 +30,9 @@ std::size_t fitting(std::string_view text, std::size_t width) {
   return end;
 }
 
-/// Control characters as spaces: they would move the cursor. None at the end.
+/// What a terminal shows, without spaces at the end.
 std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  std::string out = description::printable(text);
   out.erase(out.find_last_not_of(' ') + 1);
   return out;
 }

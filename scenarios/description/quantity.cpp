@@ -1,5 +1,7 @@
 #include "scenarios/description/quantity.hpp"
 
+#include "scenarios/description/text.hpp"
+
 #include <fmt/format.h>
 #include <array>
 #include <charconv>
@@ -111,10 +113,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(' ');
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
-std::string shortened(std::string_view text) {
-  return text.size() <= 60 ? std::string(text) : std::string(text.substr(0, 57)) + "...";
 }
 
 ParsedQuantity failed(const Kind& which, std::string problem, std::string_view number) {

@@ -71,7 +71,7 @@ TEST(LocatedJson, Reads64LevelsAndRefusesOneMore) {
 
 TEST(LocatedJson, SaysWhichFileCannotBeRead) {
   EXPECT_EQ(complaints_of([] { read_located("/nowhere/a.json"); }),
-            "/nowhere/a.json: the file cannot be read");
+            "/nowhere/a.json: the file cannot be read: No such file or directory");
 }
 
 TEST(LocatedJson, PutsAPartWithItsPlaces) {
