@@ -22,6 +22,7 @@ struct FitQuestion {
 
 using answer::FitAnswer;
 using answer::FitChange;
+using answer::FitMoreSamples;
 using answer::FitNeed;
 
 /// Answers with about twenty simulations; where nothing fits, with one of each way and a few more.

@@ -22,6 +22,26 @@ void from_json(const json& in, FitChange& change) {
   read(in, "price_usd", change.price_usd);
 }
 
+void to_json(json& out, const FitMoreSamples& more) {
+  out = {{"system", more.system},
+         {"accumulation", more.accumulation},
+         {"samples", more.samples},
+         {"samples_now", more.samples_now},
+         {"set", more.set},
+         {"tokens_per_s", more.tokens_per_s},
+         {"changed_tokens_per_s", or_null(more.changed_tokens_per_s)}};
+}
+
+void from_json(const json& in, FitMoreSamples& more) {
+  read(in, "system", more.system);
+  read(in, "accumulation", more.accumulation);
+  read(in, "samples", more.samples);
+  read(in, "samples_now", more.samples_now);
+  read(in, "set", more.set);
+  read(in, "tokens_per_s", more.tokens_per_s);
+  read(in, "changed_tokens_per_s", more.changed_tokens_per_s);
+}
+
 void to_json(json& out, const FitNeed& need) {
   out = {{"words", need.words},
          {"runs_with", or_null(need.runs_with)},
@@ -47,6 +67,7 @@ void to_json(json& out, const FitAnswer& answer) {
          {"runnable", or_null(answer.runnable)},
          {"best", or_null(answer.best)},
          {"change", or_null(answer.change)},
+         {"more_samples", or_null(answer.more_samples)},
          {"price_usd", or_null(answer.price_usd)},
          {"untried", answer.untried},
          {"notes", answer.notes},
@@ -64,6 +85,7 @@ void from_json(const json& in, FitAnswer& answer) {
   read(in, "runnable", answer.runnable);
   read(in, "best", answer.best);
   read(in, "change", answer.change);
+  read(in, "more_samples", answer.more_samples);
   read(in, "price_usd", answer.price_usd);
   read(in, "untried", answer.untried);
   read(in, "notes", answer.notes);

@@ -17,6 +17,19 @@ struct FitChange {
   std::optional<double> price_usd;  ///< of the machine with it
 };
 
+/// The same training with more micro-batches before each update, which costs nothing: where a step
+/// may have more samples, updates and what they read and write come less often.
+struct FitMoreSamples {
+  std::string system;              ///< that it takes; "": the answer's own
+  std::uint64_t accumulation = 1;  ///< micro-batches a step, in place of one
+  std::uint64_t samples = 0;       ///< of a step
+  std::uint64_t samples_now = 0;   ///< of a step of the answer
+  std::vector<std::string> set;    ///< "path=value" on the answer's scenario
+  double tokens_per_s = 0;
+  /// With `FitAnswer::change` too; absent: there is none, or it does not fit.
+  std::optional<double> changed_tokens_per_s;
+};
+
 /// What a way to train would need of every tier, reserves included.
 struct FitNeed {
   std::string words;  ///< "zero_offload, micro-batch 1"
@@ -38,6 +51,9 @@ struct FitAnswer {
   std::optional<result::Result> best;      ///< the fastest of all; the same where it is
   /// Where something that people can run fits, what makes it faster; else what makes such fit.
   std::optional<FitChange> change;
+  /// Of what people can run, where more samples a step make it faster; absent: they do not, or a
+  /// step has several micro-batches already.
+  std::optional<FitMoreSamples> more_samples;
   std::optional<double> price_usd;   ///< of the machine as it is asked about
   std::vector<std::string> untried;  ///< systems that may be faster than `best`
   std::vector<std::string> notes;
@@ -50,6 +66,8 @@ struct FitAnswer {
 // Schema spillway/answer/fit/1; as in simulation.hpp.
 void to_json(nlohmann::json& json, const FitChange& change);
 void from_json(const nlohmann::json& json, FitChange& change);
+void to_json(nlohmann::json& json, const FitMoreSamples& more);
+void from_json(const nlohmann::json& json, FitMoreSamples& more);
 void to_json(nlohmann::json& json, const FitNeed& need);
 void from_json(const nlohmann::json& json, FitNeed& need);
 void to_json(nlohmann::json& json, const FitAnswer& answer);
