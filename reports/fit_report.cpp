@@ -193,7 +193,7 @@ Text beside_more_samples(const FitAnswer& answer) {
 }
 
 Text samples_sentence(const FitAnswer& answer) {
-  const answer::FitMoreSamples& more = *answer.more_samples;
+  const answer::MoreSamples& more = *answer.more_samples;
   const auto whole = [](std::uint64_t number) { return view::plain(static_cast<double>(number)); };
   return filled(
       "{}: {}{} micro-batches before each update (gradient_accumulation), {} samples a step in "

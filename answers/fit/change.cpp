@@ -130,10 +130,10 @@ Way fastest_of(const explore::Backend& backend, const result::Result& answer,
 
 }  // namespace
 
-std::optional<FitMoreSamples> more_samples(const explore::Backend& backend,
-                                           const result::Result& answer,
-                                           const std::optional<FitChange>& change,
-                                           std::uint64_t& simulated) {
+std::optional<MoreSamples> more_samples(const explore::Backend& backend,
+                                        const result::Result& answer,
+                                        const std::optional<FitChange>& change,
+                                        std::uint64_t& simulated) {
   const Scenario now = explore::scenario_of(answer);
   const std::uint64_t times =
       micro_batches_of_all / std::min(micro_batches_of_all, now.machine.gpu.count);
@@ -146,8 +146,8 @@ std::optional<FitMoreSamples> more_samples(const explore::Backend& backend,
   if (best.tokens_per_s == 0)  // gradients that are kept until the update may leave no room
     best = fastest_of(backend, answer, others_with(set, now), simulated);
   if (best.tokens_per_s < worth_more_samples * answer.tokens_per_s) return std::nullopt;
-  FitMoreSamples more{best.step.words,   times,       best.samples, samples_of(now), best.step.set,
-                      best.tokens_per_s, std::nullopt};
+  MoreSamples more{best.step.words,   times,       best.samples, samples_of(now), best.step.set,
+                   best.tokens_per_s, std::nullopt};
   if (!change) return more;
   std::vector<std::string> both = more.set;
   both.insert(both.end(), change->set.begin(), change->set.end());

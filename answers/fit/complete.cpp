@@ -84,7 +84,7 @@ void Completion::take(const json& part, Task task, FitAnswer& answer) const {
     if (backend_.on_bug) backend_.on_bug(bug.get<std::string>());
   if (part.contains("change")) answer.change = part.at("change").get<FitChange>();
   if (part.contains("more_samples"))
-    answer.more_samples = part.at("more_samples").get<FitMoreSamples>();
+    answer.more_samples = part.at("more_samples").get<MoreSamples>();
   auto& to =
       task == Task::runnable_next || task == Task::runnable_range ? answer.runnable : answer.best;
   if (part.contains("result")) {

@@ -22,26 +22,6 @@ void from_json(const json& in, FitChange& change) {
   read(in, "price_usd", change.price_usd);
 }
 
-void to_json(json& out, const FitMoreSamples& more) {
-  out = {{"system", more.system},
-         {"accumulation", more.accumulation},
-         {"samples", more.samples},
-         {"samples_now", more.samples_now},
-         {"set", more.set},
-         {"tokens_per_s", more.tokens_per_s},
-         {"changed_tokens_per_s", or_null(more.changed_tokens_per_s)}};
-}
-
-void from_json(const json& in, FitMoreSamples& more) {
-  read(in, "system", more.system);
-  read(in, "accumulation", more.accumulation);
-  read(in, "samples", more.samples);
-  read(in, "samples_now", more.samples_now);
-  read(in, "set", more.set);
-  read(in, "tokens_per_s", more.tokens_per_s);
-  read(in, "changed_tokens_per_s", more.changed_tokens_per_s);
-}
-
 void to_json(json& out, const FitNeed& need) {
   out = {{"words", need.words},
          {"runs_with", or_null(need.runs_with)},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/answer/more_samples.hpp"
 #include "reports/result/result.hpp"
 
 #include <map>
@@ -15,19 +16,6 @@ struct FitChange {
   std::vector<std::string> set;  ///< "path=value" on the scenario that it changes
   std::optional<double> tokens_per_s;
   std::optional<double> price_usd;  ///< of the machine with it
-};
-
-/// The same training with more micro-batches before each update, which costs nothing: where a step
-/// may have more samples, updates and what they read and write come less often.
-struct FitMoreSamples {
-  std::string system;              ///< that it takes; "": the answer's own
-  std::uint64_t accumulation = 1;  ///< micro-batches a step, in place of one
-  std::uint64_t samples = 0;       ///< of a step
-  std::uint64_t samples_now = 0;   ///< of a step of the answer
-  std::vector<std::string> set;    ///< "path=value" on the answer's scenario
-  double tokens_per_s = 0;
-  /// With `FitAnswer::change` too; absent: there is none, or it does not fit.
-  std::optional<double> changed_tokens_per_s;
 };
 
 /// What a way to train would need of every tier, reserves included.
@@ -53,7 +41,7 @@ struct FitAnswer {
   std::optional<FitChange> change;
   /// Of what people can run, where more samples a step make it faster; absent: they do not, or a
   /// step has several micro-batches already.
-  std::optional<FitMoreSamples> more_samples;
+  std::optional<MoreSamples> more_samples;
   std::optional<double> price_usd;   ///< of the machine as it is asked about
   std::vector<std::string> untried;  ///< systems that may be faster than `best`
   std::vector<std::string> notes;
@@ -66,8 +54,6 @@ struct FitAnswer {
 // Schema spillway/answer/fit/1; as in simulation.hpp.
 void to_json(nlohmann::json& json, const FitChange& change);
 void from_json(const nlohmann::json& json, FitChange& change);
-void to_json(nlohmann::json& json, const FitMoreSamples& more);
-void from_json(const nlohmann::json& json, FitMoreSamples& more);
 void to_json(nlohmann::json& json, const FitNeed& need);
 void from_json(const nlohmann::json& json, FitNeed& need);
 void to_json(nlohmann::json& json, const FitAnswer& answer);

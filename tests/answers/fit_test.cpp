@@ -256,7 +256,7 @@ TEST(Fit, TheChangeHasTheSpeedThatItsSettingsGive) {
 TEST(Fit, OffersMoreSamplesAStepBeforeAnythingIsBought) {
   const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090x2", "128G", "2Tx2"}));
   ASSERT_TRUE(answer.runnable && answer.change && answer.more_samples);
-  const FitMoreSamples& more = *answer.more_samples;
+  const MoreSamples& more = *answer.more_samples;
   EXPECT_EQ(more.accumulation, 8u);
   EXPECT_EQ(more.samples, 8 * more.samples_now);
   EXPECT_GT(more.tokens_per_s, 5 * answer.runnable->tokens_per_s);
