@@ -15,7 +15,7 @@ void add_plan_options(CLI::App& verb, PlanOptions& options) {
       ->required();
   add_way_options(verb, options);
   verb.add_option("--precision", options.precision, "of the training");
-  verb.add_option("--sequence", options.sequence, "tokens of a sample")->check(positive_number());
+  verb.add_option("--sequence", options.sequence, sequence_help)->check(positive_number());
 }
 
 void add_plan_ending(CLI::App& verb, PlanOptions& options) {

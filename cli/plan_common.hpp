@@ -19,11 +19,14 @@ inline constexpr double plan_limit_s = 600;
 inline constexpr const char* plan_limit_help =
     "seconds after which what was found so far is the answer; else 600";
 
+inline constexpr const char* sequence_help =
+    "tokens of a sample; else 4096, or the most that the model takes";
+
 /// What the questions about one machine have in common.
 struct PlanOptions : answers::WayOptions {
   std::string machine, precision = "bf16_mixed";
   std::vector<std::string> models, overrides;
-  std::uint64_t sequence = 4096;
+  std::optional<std::uint64_t> sequence;
   double limit_s = plan_limit_s;
   RunOptions run;
   PriceOptions prices;

@@ -79,7 +79,7 @@ void add_plan_machine(CLI::App& plan) {
   add_batch_options(*verb, options->question);
   add_run_options(*verb, options->run);
   verb->add_option("--precision", options->question.precision, "of the training");
-  verb->add_option("--sequence", options->question.sequence, "tokens of a sample")
+  verb->add_option("--sequence", options->question.sequence, sequence_help)
       ->check(positive_number());
   verb->add_option("--most", options->question.most, "simulations at most before the answer stands")
       ->check(positive_number());

@@ -17,7 +17,11 @@ namespace {
 std::string largest_of(const std::vector<Trial>& trials) {
   std::size_t next = trials.size();
   while (next > 0 && !trials[next - 1].fits()) --next;
-  if (next == 0) return "none";
+  if (next == 0) {
+    const auto tried = [](const Trial& trial) { return !trial.not_tried; };
+    if (std::all_of(trials.begin(), trials.end(), tried)) return "none";
+    return std::any_of(trials.begin(), trials.end(), tried) ? "none that was tried" : "not tried";
+  }
   std::string text = trials[next - 1].words;
   if (next == trials.size() || trials[next].not_tried) return text + ", the largest that was tried";
   std::size_t known = next;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <cmath>
 
 namespace spillway::reports {
 
@@ -74,6 +75,20 @@ Text day_words(const result::Result& result) {
   return with_range(view::number(tokens_per_day(result)), result, "throughput.tokens_per_s", day_s);
 }
 
+/// Nobody said that a step has one micro-batch; "" where no other box does it with more.
+Text more_samples_words(const BestMachine& found) {
+  if (!found.more_samples || !found.more_samples->trial.result) return {};
+  const BoxOffer& offer = *found.more_samples;
+  return filled(
+      "Where a step may have more samples, {} does it: {} for {}{}, {} tokens a day with {}, {} "
+      "tokens a step; {} answers for that.",
+      {found.answer ? "a cheaper box" : "a box", offer.words, view::dollars(offer.price_usd),
+       old_prices_beside(*offer.trial.result), view::number(tokens_per_day(*offer.trial.result)),
+       offer.trial.words,
+       view::number(offer.trial.result->tokens_per_s * offer.trial.result->step_time_s),
+       unbroken(fmt::format("--runnable --accumulation {}", found.accumulation))});
+}
+
 /// What became of the boxes that cost less.
 Text cheaper_words(const BestMachine& found) {
   const std::uint64_t open = found.cheaper - found.ruled_out - found.missed;
@@ -127,11 +142,13 @@ Text old_winner_words(const BestMachine& found) {
 /// What all parts of its kind cost per piece at the prices' break-even, by an example.
 Text price_at(const answer::PriceBreak& at) {
   using view::Quantity;
+  constexpr double hundredth = 0.01;  // both prices may read the same
+  const char* near = std::abs(at.factor - 1) < hundredth ? ", less than 1 % away" : "";
   if (at.drive.empty())
-    return filled("{} a GiB of DRAM (now {})", {view::number(at.usd * at.factor, Quantity::cents),
-                                                view::number(at.usd, Quantity::cents)});
-  return filled("{} for a {} (now {}), all drives alike",
-                {view::dollars(at.usd * at.factor), at.drive, view::dollars(at.usd)});
+    return filled("{} a GiB of DRAM (now {}{})", {view::number(at.usd * at.factor, Quantity::cents),
+                                                  view::number(at.usd, Quantity::cents), near});
+  return filled("{} for a {} (now {}{}), all drives alike",
+                {view::dollars(at.usd * at.factor), at.drive, view::dollars(at.usd), near});
 }
 
 /// Where the winner changes.
@@ -163,6 +180,7 @@ Document answer_document(const BestMachine& found) {
            day_words(result), answer.trial.words,
            view::number(tokens_per_day(result) / found.tokens_per_day, view::Quantity::ratio),
            limit.empty() ? "" : "; limited by " + limit}))
+      .say(more_samples_words(found))
       .say(old_winner_words(found));
   add_around(document, result, "");
   document.say(cheaper_words(found));
@@ -215,6 +233,7 @@ Document none_document(const BestMachine& found) {
       .say(
           filled("No box of {} for at most {} was found that trains {} tokens a day.",
                  {found.list, view::dollars(found.budget_usd), view::number(found.tokens_per_day)}))
+      .say(more_samples_words(found))
       .say(cheaper_words(found));
   add_nearest(document, found);
   if (!found.untried.empty())

@@ -1,4 +1,5 @@
 #include "reports/plan_report.hpp"
+#include "reports/table.hpp"
 #include "reports/trials_table.hpp"
 
 #include <fmt/format.h>
@@ -52,6 +53,20 @@ std::vector<Trial> worth_a_look(const std::vector<Trial>& trials) {
   return shown;
 }
 
+/// A step of one micro-batch is what was asked for by nobody; "" where more bring nothing.
+Text more_samples_words(const BestSettings& settings) {
+  if (!settings.more_samples) return {};
+  const answer::MoreSamples& more = *settings.more_samples;
+  const auto whole = [](std::uint64_t number) { return view::plain(static_cast<double>(number)); };
+  return filled(
+      "Where a step may have more samples: {} micro-batches before each update{}, {} samples a "
+      "step "
+      "in place of {}, make {} tokens/s; {} answers for them.",
+      {whole(more.accumulation), more.system.empty() ? "" : " with " + more.system,
+       whole(more.samples), whole(more.samples_now), view::number(more.tokens_per_s),
+       unbroken(fmt::format("--accumulation {}", more.accumulation))});
+}
+
 }  // namespace
 
 view::Document settings_document(const BestSettings& settings, const SettingsWords& words) {
@@ -86,7 +101,8 @@ view::Document settings_document(const BestSettings& settings, const SettingsWor
               words.one_batch ? "" : " (--global-batch compares at one size of a step)",
               counts_words(settings.counts)})});
   add_around(document, result, settings.old_prices);
-  return document.say(deepspeed_words(settings, words))
+  return document.say(more_samples_words(settings))
+      .say(deepspeed_words(settings, words))
       .say(certainty_words(result, settings.certainty));
 }
 

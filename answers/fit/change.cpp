@@ -6,6 +6,7 @@
 #include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace spillway::answers {
 
@@ -62,26 +63,103 @@ std::vector<Step> steps_from(const Scenario& now) {
   return steps;
 }
 
-}  // namespace
+/// Micro-batches a step: as many that all cards together run sixteen, so that a simulation stays
+/// short whatever the box; a step of them is one that people train with.
+constexpr std::uint64_t micro_batches_of_all = 16;
+/// More samples a step are said where they bring so much.
+constexpr double worth_more_samples = 1.1;
 
-std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
-                                     std::uint64_t& simulated) {
-  const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
-  const Scenario now = explore::scenario_of(answer);
+std::uint64_t samples_of(const Scenario& scenario) {
+  return scenario.training.micro_batch * scenario.training.gradient_accumulation *
+         scenario.parallel.data;
+}
+
+/// Other systems of which each step has its updates, beside `more`.
+std::vector<Step> others_with(const std::string& more, const Scenario& now) {
   std::vector<Step> steps;
+  for (const strategies::System& system : strategies::catalogue())
+    if (system.name != now.strategy.system && system.defaults().optimizer.staleness == 0 &&
+        !strategies::plans_steps(system.name))
+      steps.push_back(
+          {system.name, {more, fmt::format(R"(strategy={{"system": "{}"}})", system.name)}});
+  return steps;
+}
+
+/// The scenarios of steps that people can run; the others are dropped from `steps`.
+std::vector<Scenario> runnable_of(const result::Result& answer, std::vector<Step>& steps) {
+  const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
   std::vector<Scenario> scenarios;
-  for (Step& step : steps_from(now)) {
+  std::erase_if(steps, [&](const Step& step) {
     try {
       Scenario changed =
           scenarios::read_scenario(answer.scenario, step.set, systems, strategies::unsupported)
               .scenario;
-      if (!explore::runs_with(changed).runnable) continue;
+      if (!explore::runs_with(changed).runnable) return true;
       scenarios.push_back(std::move(changed));
-      steps.push_back(std::move(step));
+      return false;
     } catch (const description::ScenarioError&) {
-      continue;  // this step does not go with the scenario; the others may
+      return true;  // this step does not go with the scenario; the others may
     }
+  });
+  return scenarios;
+}
+
+/// A way to change the answer, and what it trains; 0 tokens per second: it does not fit.
+struct Way {
+  Step step;
+  std::uint64_t samples = 0;  ///< of a step
+  double tokens_per_s = 0;
+};
+
+/// Of those steps that people can run the fastest.
+Way fastest_of(const explore::Backend& backend, const result::Result& answer,
+               std::vector<Step> steps, std::uint64_t& simulated) {
+  std::vector<Scenario> scenarios = runnable_of(answer, steps);
+  // several micro-batches a step settle within it, and a first step is half the work of two
+  for (Scenario& scenario : scenarios) scenario.run.warmup_steps = 0;
+  const auto outcomes = explore::simulate_all(backend, scenarios);
+  simulated += scenarios.size();
+  Way best;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto& result = outcomes[i].result;
+    if (!result || !result->feasible() || result->tokens_per_s <= best.tokens_per_s) continue;
+    best = {steps[i], samples_of(scenarios[i]), result->tokens_per_s};
   }
+  return best;
+}
+
+}  // namespace
+
+std::optional<MoreSamples> more_samples(const explore::Backend& backend,
+                                        const result::Result& answer,
+                                        const std::optional<FitChange>& change,
+                                        std::uint64_t& simulated) {
+  const Scenario now = explore::scenario_of(answer);
+  const std::uint64_t times =
+      micro_batches_of_all / std::min(micro_batches_of_all, now.machine.gpu.count);
+  if (now.training.gradient_accumulation > 1 || times < 2) return std::nullopt;
+  // what it saves is updates
+  const double without_updates = answer.step_time_s - answer.update_s;
+  if (answer.step_time_s < worth_more_samples * without_updates) return std::nullopt;
+  const std::string set = fmt::format("training.gradient_accumulation={}", times);
+  Way best = fastest_of(backend, answer, {{"", {set}}}, simulated);
+  if (best.tokens_per_s == 0)  // gradients that are kept until the update may leave no room
+    best = fastest_of(backend, answer, others_with(set, now), simulated);
+  if (best.tokens_per_s < worth_more_samples * answer.tokens_per_s) return std::nullopt;
+  MoreSamples more{best.step.words,   times,       best.samples, samples_of(now), best.step.set,
+                   best.tokens_per_s, std::nullopt};
+  if (!change) return more;
+  std::vector<std::string> both = more.set;
+  both.insert(both.end(), change->set.begin(), change->set.end());
+  const Way changed = fastest_of(backend, answer, {{"", both}}, simulated);
+  if (changed.tokens_per_s > 0) more.changed_tokens_per_s = changed.tokens_per_s;
+  return more;
+}
+
+std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
+                                     std::uint64_t& simulated) {
+  std::vector<Step> steps = steps_from(explore::scenario_of(answer));
+  const std::vector<Scenario> scenarios = runnable_of(answer, steps);
   const auto outcomes = explore::simulate_all(backend, scenarios);
   simulated += scenarios.size();
   std::optional<FitChange> best;

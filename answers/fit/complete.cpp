@@ -35,8 +35,8 @@ void move_prospects(const result::Result& prospects, result::Result& plan) {
 
 }  // namespace
 
-/// "change", "result" with what would make it faster, or "range" of how far its headline numbers
-/// may be off; "bugs" and "simulated".
+/// "change" and "more_samples", "result" with what would make it faster, or "range" of how far its
+/// headline numbers may be off; "bugs" and "simulated".
 json Completion::part_of(const explore::Backend& backend, const Found& found, Task task) {
   json part = {{"simulated", 0}, {"bugs", json::array()}, {"unanswered", json::array()}};
   explore::Backend here = backend;
@@ -45,7 +45,10 @@ json Completion::part_of(const explore::Backend& backend, const Found& found, Ta
   here.on_unanswered = [&part](const std::string& why) { part["unanswered"].push_back(why); };
   if (task == Task::change) {
     std::uint64_t simulated = 0;
-    if (const auto change = best_change(here, *found.runnable, simulated)) part["change"] = *change;
+    const auto change = best_change(here, *found.runnable, simulated);
+    if (change) part["change"] = *change;
+    if (const auto more = more_samples(here, *found.runnable, change, simulated))
+      part["more_samples"] = *more;
     part["simulated"] = simulated;
     return part;
   }
@@ -85,6 +88,8 @@ void Completion::take(const json& part, Task task, FitAnswer& answer) const {
   for (const json& why : part.value("unanswered", json::array()))
     if (backend_.on_unanswered) backend_.on_unanswered(why.get<std::string>());
   if (part.contains("change")) answer.change = part.at("change").get<FitChange>();
+  if (part.contains("more_samples"))
+    answer.more_samples = part.at("more_samples").get<MoreSamples>();
   auto& to =
       task == Task::runnable_next || task == Task::runnable_range ? answer.runnable : answer.best;
   if (part.contains("result")) {

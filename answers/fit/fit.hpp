@@ -23,6 +23,7 @@ struct FitQuestion {
 using answer::FitAnswer;
 using answer::FitChange;
 using answer::FitNeed;
+using answer::MoreSamples;
 
 /// Answers with about twenty simulations; where nothing fits, with one of each way and a few more.
 ///   Throws  ScenarioError when the words mean nothing

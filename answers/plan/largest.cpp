@@ -148,7 +148,6 @@ answer::Largest largest(const explore::Backend& backend, PlanQuestion question,
     if (progress) progress(what);
   };
   answer::Largest found;
-  found.context = question.sequence;
   say("models");
   found.models = models_that_fit(backend, question, found.counts);
   const Trial* most = nullptr;
@@ -157,6 +156,7 @@ answer::Largest largest(const explore::Backend& backend, PlanQuestion question,
   if (!most) return found;
   found.system = most->result->system;
   const json base = plan_base(question, found.model);
+  found.context = base.at("training").at("sequence");
   say("contexts of " + found.model);
   found.contexts = climb(backend, base, *most, {"context", "training.sequence", 512, 1 << 20},
                          question, found.counts);

@@ -23,10 +23,12 @@ namespace {
 
 BoxNeed need_of(const MachineQuestion& question) {
   BoxNeed need;
-  need.job = {{"model", question.model},
-              {"training", scenarios::plain_training(question.precision, question.sequence)},
-              {"strategy", {{"system", "zero_infinity"}}},
-              {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
+  need.job = {
+      {"model", question.model},
+      {"training", scenarios::plain_training(question.precision,
+                                             sample_tokens(question.sequence, question.model))},
+      {"strategy", {{"system", "zero_infinity"}}},
+      {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
   if (question.tokens) need.job["run"]["tokens"] = *question.tokens;
   json base = need.job;
   if (const auto boxes = boxes_of(question.list); !boxes.empty())
@@ -122,7 +124,7 @@ void date_offers(BestMachine& out, const std::string& today) {
   for (auto* group : {&out.neighbours, &out.systems, &out.runners_up})
     for (answer::BoxOffer& offer : *group)
       if (offer.trial.result) date_prices(*offer.trial.result, today);
-  for (auto* offer : {&out.nearest, &out.dearer})
+  for (auto* offer : {&out.nearest, &out.dearer, &out.more_samples})
     if (*offer && (*offer)->trial.result) date_prices(*(*offer)->trial.result, today);
 }
 
@@ -162,21 +164,43 @@ BestMachine answer_of(const MachineQuestion& question, const BoxSearch& found) {
   return out;
 }
 
+/// Micro-batches a step that are tried where nobody says how many: updates are then a small part.
+constexpr std::uint64_t many_micro_batches = 16;
+
+/// A cheaper box, or any, on which what people can run does it with many samples a step.
+void add_more_samples(const explore::Backend& backend, const MachineQuestion& question,
+                      const explore::BoxProgress& progress, BestMachine& out) {
+  MachineQuestion more = question;
+  more.accumulations = {many_micro_batches};
+  more.runnable = true;
+  constexpr double cent = 0.01;
+  if (out.answer) more.budget_usd = out.answer->price_usd - cent;
+  if (out.simulated >= more.most) return;
+  more.most -= out.simulated;
+  const BoxSearch found = find_box(backend, more.list, need_of(more), more.most, progress);
+  out.bounded += found.bounded;
+  out.simulated += found.simulated;
+  out.more_samples = offer_of(more.list, found.answer);
+  if (out.more_samples) out.accumulation = many_micro_batches;
+}
+
 }  // namespace
 
 MachineFound machine(const explore::Backend& backend, const MachineQuestion& question,
                      const std::function<void(double price_usd)>& progress) {
   const BoxNeed need = need_of(question);
   std::uint64_t unanswered = 0;
-  BoxSearch found = find_box(explore::counting(backend, unanswered), question.list, need,
-                             question.most, [&progress](double price_usd, std::uint64_t) {
-                               if (progress) progress(price_usd);
-                             });
+  const explore::Backend counted = explore::counting(backend, unanswered);
+  const explore::BoxProgress looked_at = [&progress](double price_usd, std::uint64_t) {
+    if (progress) progress(price_usd);
+  };
+  BoxSearch found = find_box(counted, question.list, need, question.most, looked_at);
   std::vector<answer::Trial*> shown;
   for (auto* group : {&found.systems, &found.neighbours, &found.runners_up})
     for (explore::BoxOffer& offer : *group) shown.push_back(&offer.trial);
   find_needs(backend, need.job, shown);
   MachineFound all{answer_of(question, found), nullptr};
+  if (question.one_micro_batch()) add_more_samples(counted, question, looked_at, all.answer);
   all.answer.unanswered = unanswered;
   date_offers(all.answer, question.today);
   if (found.answer) {

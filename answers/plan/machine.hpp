@@ -10,7 +10,7 @@ namespace spillway::answers {
 struct MachineQuestion : WayOptions {
   scenarios::PriceList list;  ///< at the prices that hold
   std::string model, precision = "bf16_mixed";
-  std::uint64_t sequence = 4096;  ///< tokens of a sample
+  std::optional<std::uint64_t> sequence;  ///< tokens of a sample; absent: sample_tokens
   double tokens_per_day = 0, budget_usd = 0;
   double years = 0;                    ///< that its drives have to last; 0: however long
   std::uint64_t most = 5000;           ///< simulations at most before the answer stands

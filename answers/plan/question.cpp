@@ -5,6 +5,7 @@
 #include "explore/spread.hpp"
 #include "scenarios/box.hpp"
 #include "scenarios/document.hpp"
+#include "scenarios/read_model.hpp"
 #include "scenarios/shipped.hpp"
 #include "scenarios/trainer.hpp"
 
@@ -16,12 +17,20 @@ namespace spillway::answers {
 using explore::Way;
 using nlohmann::json;
 
+std::uint64_t sample_tokens(const std::optional<std::uint64_t>& asked, const std::string& model) {
+  if (asked) return *asked;
+  constexpr std::uint64_t usual = 4096;
+  const std::uint64_t longest = scenarios::read_model(model).max_positions;
+  return longest > 0 ? std::min(usual, longest) : usual;
+}
+
 json plan_base(const PlanQuestion& question, const std::string& model) {
   json run = {{"warmup_steps", 1}, {"steps", 1}};
   if (question.tokens) run["tokens"] = *question.tokens;
   return {{"model", model},
           {"machine", question.machine},
-          {"training", scenarios::plain_training(question.precision, question.sequence)},
+          {"training",
+           scenarios::plain_training(question.precision, sample_tokens(question.sequence, model))},
           {"strategy", {{"system", "zero_infinity"}}},
           {"run", std::move(run)}};
 }

@@ -16,6 +16,11 @@ struct WayOptions {
   std::vector<std::uint64_t> batches = {1, 2, 4, 8, 16, 32}, accumulations = {1};
   std::uint64_t global_batch = 0;  ///< samples of a step; 0: whatever the others make
   bool runnable = false;           ///< only what a maintained program trains
+
+  /// Whether a step has one micro-batch because nobody said how many.
+  bool one_micro_batch() const {
+    return global_batch == 0 && accumulations == std::vector<std::uint64_t>{1};
+  }
 };
 
 /// What the questions about one machine have in common.
@@ -23,11 +28,11 @@ struct PlanQuestion : WayOptions {
   nlohmann::json machine;  ///< a machine file, or its name
   std::vector<std::string> models;
   std::string precision = "bf16_mixed";
-  std::uint64_t sequence = 4096;       ///< tokens of a sample
-  std::vector<std::string> overrides;  ///< "path=value" of everything that is tried
-  std::optional<double> tokens;        ///< of the finished run
-  bool range = false;                  ///< how far headline numbers may be off
-  std::string today;                   ///< "2026-11-22": prices a year older are named; "": none
+  std::optional<std::uint64_t> sequence;  ///< tokens of a sample; absent: sample_tokens
+  std::vector<std::string> overrides;     ///< "path=value" of everything that is tried
+  std::optional<double> tokens;           ///< of the finished run
+  bool range = false;                     ///< how far headline numbers may be off
+  std::string today;                      ///< "2026-11-22": prices a year older are named; "": none
 };
 
 /// Told of what is looked at now: "contexts of gpt2".
@@ -55,6 +60,9 @@ struct BatchSplit {
   std::vector<std::string> overrides;  ///< of `training`
 };
 std::vector<BatchSplit> batches_of(const WayOptions& options, std::uint64_t data);
+
+/// Of a sample, in tokens: what is asked for, else 4096, or the most that the model takes.
+std::uint64_t sample_tokens(const std::optional<std::uint64_t>& asked, const std::string& model);
 
 /// What trials override: a scenario with the model on the machine.
 nlohmann::json plan_base(const PlanQuestion& question, const std::string& model);

@@ -1,5 +1,6 @@
 #include "answers/plan/settings.hpp"
 
+#include "answers/fit/change.hpp"
 #include "answers/plan/deepspeed.hpp"
 #include "answers/simulate/simulate.hpp"
 
@@ -86,6 +87,19 @@ void add_deepspeed(const explore::Backend& backend, const json& base,
       found.exported.ds_config,   found.exported.notes};
 }
 
+/// What more samples a step bring the fastest that people can run.
+void add_more_samples(const explore::Backend& backend, BestSettings& answer) {
+  const result::Result* fastest = nullptr;
+  for (const Trial& trial : answer.trials)
+    if (trial.fits() && trial.result->runs_with && trial.result->runs_with->runnable &&
+        (!fastest || trial.result->tokens_per_s > fastest->tokens_per_s))
+      fastest = &*trial.result;
+  if (!fastest) return;
+  std::uint64_t simulated = 0;
+  answer.more_samples = more_samples(backend, *fastest, std::nullopt, simulated);
+  answer.counts.simulated += simulated;
+}
+
 }  // namespace
 
 BestSettings settings(const explore::Backend& backend, const PlanQuestion& question,
@@ -106,6 +120,7 @@ BestSettings settings(const explore::Backend& backend, const PlanQuestion& quest
     answer.old_prices = old_prices_of(result, question.today);
   }
   add_deepspeed(backend, base, deepspeed, answer);
+  if (question.one_micro_batch()) add_more_samples(backend, answer);
   return answer;
 }
 

@@ -47,6 +47,7 @@ void to_json(json& out, const FitAnswer& answer) {
          {"runnable", or_null(answer.runnable)},
          {"best", or_null(answer.best)},
          {"change", or_null(answer.change)},
+         {"more_samples", or_null(answer.more_samples)},
          {"price_usd", or_null(answer.price_usd)},
          {"untried", answer.untried},
          {"notes", answer.notes},
@@ -66,6 +67,7 @@ void from_json(const json& in, FitAnswer& answer) {
   read(in, "runnable", answer.runnable);
   read(in, "best", answer.best);
   read(in, "change", answer.change);
+  read(in, "more_samples", answer.more_samples);
   read(in, "price_usd", answer.price_usd);
   read(in, "untried", answer.untried);
   read(in, "notes", answer.notes);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/answer/more_samples.hpp"
 #include "reports/result/result.hpp"
 
 #include <map>
@@ -38,6 +39,9 @@ struct FitAnswer {
   std::optional<result::Result> best;      ///< the fastest of all; the same where it is
   /// Where something that people can run fits, what makes it faster; else what makes such fit.
   std::optional<FitChange> change;
+  /// Of what people can run, where more samples a step make it faster; absent: they do not, or a
+  /// step has several micro-batches already.
+  std::optional<MoreSamples> more_samples;
   std::optional<double> price_usd;   ///< of the machine as it is asked about
   std::vector<std::string> untried;  ///< systems that may be faster than `best`
   std::vector<std::string> notes;

@@ -65,6 +65,8 @@ void to_json(json& out, const BestMachine& machine) {
          {"runners_up", machine.runners_up},
          {"nearest", or_null(machine.nearest)},
          {"dearer", or_null(machine.dearer)},
+         {"more_samples", or_null(machine.more_samples)},
+         {"accumulation", machine.accumulation},
          {"whole", machine.whole},
          {"boxes", machine.boxes},
          {"cheaper", machine.cheaper},
@@ -99,6 +101,8 @@ void from_json(const json& in, BestMachine& machine) {
   read(in, "runners_up", machine.runners_up);
   read(in, "nearest", machine.nearest);
   read(in, "dearer", machine.dearer);
+  read(in, "more_samples", machine.more_samples);
+  read(in, "accumulation", machine.accumulation);
   read(in, "whole", machine.whole);
   read(in, "boxes", machine.boxes);
   read(in, "cheaper", machine.cheaper);

@@ -41,12 +41,16 @@ struct BestMachine {
   /// Without an answer: the fastest within the budget whose drives last, and the cheapest above it
   /// that does.
   std::optional<BoxOffer> nearest, dearer;
-  bool whole = true;            ///< every cheaper box is ruled out or misses it
-  std::uint64_t boxes = 0;      ///< within the budget
-  std::uint64_t cheaper = 0;    ///< than the answer; without one, all within the budget
-  std::uint64_t ruled_out = 0;  ///< of them, by bounds alone
-  std::uint64_t missed = 0;     ///< of them, by simulation of all that bounds leave
-  std::uint64_t meeting = 0;    ///< other boxes that were simulated and do it
+  /// The cheapest that does it with what people can run and many samples a step, where it costs
+  /// less than the answer or there is none; absent too where the question says how many.
+  std::optional<BoxOffer> more_samples;
+  std::uint64_t accumulation = 0;  ///< micro-batches a step of `more_samples`
+  bool whole = true;               ///< every cheaper box is ruled out or misses it
+  std::uint64_t boxes = 0;         ///< within the budget
+  std::uint64_t cheaper = 0;       ///< than the answer; without one, all within the budget
+  std::uint64_t ruled_out = 0;     ///< of them, by bounds alone
+  std::uint64_t missed = 0;        ///< of them, by simulation of all that bounds leave
+  std::uint64_t meeting = 0;       ///< other boxes that were simulated and do it
   std::uint64_t late_missed = 0, bounded = 0, simulated = 0;
   std::uint64_t unanswered = 0;           ///< simulations that could not be done
   std::uint64_t late_looks = 0;           ///< explore::BoxSearch

@@ -127,6 +127,7 @@ void to_json(json& out, const BestSettings& settings) {
          {"trials", settings.trials},
          {"deepspeed", or_null(settings.deepspeed)},
          {"refusal", settings.refusal},
+         {"more_samples", or_null(settings.more_samples)},
          {"certainty", settings.certainty},
          {"old_prices", settings.old_prices}};
 }
@@ -141,6 +142,7 @@ void from_json(const json& in, BestSettings& settings) {
   read(in, "counts", settings.counts);
   read(in, "deepspeed", settings.deepspeed);
   read(in, "refusal", settings.refusal);
+  read(in, "more_samples", settings.more_samples);
   read(in, "certainty", settings.certainty);
   read(in, "old_prices", settings.old_prices);
 }

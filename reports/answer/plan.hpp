@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/answer/more_samples.hpp"
 #include "reports/answer/trial.hpp"
 
 namespace spillway::answer {
@@ -68,6 +69,9 @@ struct BestSettings {
   TrialCounts counts;
   std::optional<DeepSpeedChoice> deepspeed;  ///< the fastest that DeepSpeed can run; absent: none
   std::string refusal;  ///< why DeepSpeed cannot run a faster one, or any; "": it runs the fastest
+  /// Of the fastest that people can run; absent: it is no faster, or the question says how many
+  /// samples a step has.
+  std::optional<MoreSamples> more_samples;
   Certainty certainty;
   std::string old_prices;
 

@@ -251,5 +251,51 @@ TEST(Fit, TheChangeHasTheSpeedThatItsSettingsGive) {
   EXPECT_GT(answer.change->tokens_per_s.value(), answer.answer()->tokens_per_s);
 }
 
+// An update from drives takes most of a step of one micro-batch; nobody has to train so. What one
+// would buy is judged beside that, not beside the slow step alone.
+TEST(Fit, OffersMoreSamplesAStepBeforeAnythingIsBought) {
+  const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090x2", "128G", "2Tx2"}));
+  ASSERT_TRUE(answer.runnable && answer.change && answer.more_samples);
+  const MoreSamples& more = *answer.more_samples;
+  EXPECT_EQ(more.accumulation, 8u);
+  EXPECT_EQ(more.samples, 8 * more.samples_now);
+  EXPECT_GT(more.tokens_per_s, 5 * answer.runnable->tokens_per_s);
+  const auto rate_with = [&](const std::vector<std::string>& set) {
+    return explore::simulate(
+               sim(), scenarios::read_scenario(answer.runnable->scenario, set,
+                                               explore::known_systems(), strategies::unsupported)
+                          .scenario)
+        .tokens_per_s;
+  };
+  EXPECT_NEAR(rate_with(more.set) / more.tokens_per_s, 1, 0.005);
+  std::vector<std::string> both = more.set;
+  both.insert(both.end(), answer.change->set.begin(), answer.change->set.end());
+  ASSERT_TRUE(more.changed_tokens_per_s);
+  EXPECT_NEAR(rate_with(both) / *more.changed_tokens_per_s, 1, 0.005);
+  EXPECT_LT(*more.changed_tokens_per_s / more.tokens_per_s,
+            *answer.change->tokens_per_s / answer.runnable->tokens_per_s);
+  EXPECT_EQ(json(json(answer).get<FitAnswer>()), json(answer));
+  EXPECT_EQ(refused(answer), "");
+}
+
+// Gemini's gradients do not fit into 64 GiB until the update; ZeRO-Infinity's do.
+TEST(Fit, TakesAnotherSystemForMoreSamplesWhereItsOwnHasNoRoomForTheirGradients) {
+  const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090", "64G", "2T"}));
+  ASSERT_TRUE(answer.runnable && answer.more_samples);
+  EXPECT_EQ(answer.runnable->system, "colossal_gemini");
+  EXPECT_EQ(answer.more_samples->system, "zero_infinity");
+  EXPECT_GT(answer.more_samples->tokens_per_s, 5 * answer.runnable->tokens_per_s);
+}
+
+TEST(Fit, SaysNothingOfMoreSamplesWhereUpdatesTakeNoTimeOrAStepHasSeveral) {
+  FitQuestion question = about("gpt2", {"4090", "64G", "2T"});
+  EXPECT_FALSE(fit(sim(), question).more_samples);
+  question = about("llama-3.2-1b", {"4090", "64G", "2T"});
+  question.runnable = true;
+  EXPECT_TRUE(fit(sim(), question).more_samples);
+  question.overrides = {"training.gradient_accumulation=4"};
+  EXPECT_FALSE(fit(sim(), question).more_samples);
+}
+
 }  // namespace
 }  // namespace spillway::answers

@@ -22,6 +22,16 @@ TEST(Fit, SaysWhetherItFitsWithWhatItRunsAndForHowLongTheDrivesAreUnderWarranty)
     EXPECT_NE(line_of(ended.out, line), "") << line << "\n" << ended.out;
 }
 
+TEST(Fit, NamesWhatCostsNothingBeforeWhatOneWouldBuy) {
+  const std::string out = spillway("fit llama-3.1-8b --gpu 4090 --ram 64G --ssd 2T").out;
+  const auto place_of = [&out](const char* words) { return out.find(words); };
+  EXPECT_NE(place_of("What helps most costs nothing: zero_infinity and 16 micro-batches"),
+            std::string::npos)
+      << out;
+  EXPECT_LT(place_of("costs nothing"), place_of("What helps most for money: one more drive"));
+  EXPECT_THAT(out, HasSubstr("; with 16 micro-batches a step"));
+}
+
 TEST(Fit, AnswersAsJsonWithTheNamesOfItsSchema) {
   const json answer = spillway(std::string(small_box) + " --runnable --json").json();
   EXPECT_EQ(answer.at("schema"), "spillway/answer/fit/1");

@@ -118,6 +118,15 @@ TEST(PlanSettings, WritesTheScenarioOfTheFastest) {
   EXPECT_EQ(again.json()["step_time_s"], best["result"]["step_time_s"]);
 }
 
+TEST(PlanSettings, SaysWhatMoreSamplesAStepBringWhereNobodySaysHowMany) {
+  const std::string ask =
+      "plan settings --model llama-3.1-8b --machine gaming_4090 --system zero_infinity";
+  const std::string one = spillway(ask).out;
+  EXPECT_NE(one.find("16 micro-batches before each update"), std::string::npos) << one;
+  const std::string two = spillway(ask + " --accumulation 2").out;
+  EXPECT_EQ(two.find("before each update"), std::string::npos) << two;
+}
+
 TEST(PlanSettings, LeavesOutWhatItsBoundSaysIsSlower) {
   const Workplace place;
   const std::string command =
@@ -231,6 +240,22 @@ TEST(PlanMachine, WritesABoxOnWhichTheAnswerHolds) {
   EXPECT_EQ(moved.json()["price_usd"], answer["price_usd"]);
 }
 
+// With states on drives one micro-batch a step is mostly update: a box for it is money wasted.
+TEST(PlanMachine, NamesACheaperBoxThatDoesItWithMoreSamplesAStep) {
+  const std::string ask =
+      "plan machine --model llama-3.2-1b --tokens-per-day 300e6 --budget 6000 --runnable";
+  const nlohmann::json one = spillway(ask + " --json").json();
+  ASSERT_FALSE(one.at("more_samples").is_null());
+  const double price = one.at("more_samples").at("price_usd");
+  if (!one.at("answer").is_null()) {
+    EXPECT_LT(price, one.at("answer").at("price_usd").get<double>());
+  }
+  EXPECT_EQ(one.at("accumulation"), 16);
+  const nlohmann::json asked = spillway(ask + " --accumulation 16 --json").json();
+  EXPECT_EQ(asked.at("answer").at("price_usd").get<double>(), price);
+  EXPECT_TRUE(asked.at("more_samples").is_null());
+}
+
 TEST(PlanMachine, SaysHowNearItCameAndWhatWouldDo) {
   const std::string command =
       "plan machine --model gpt2-xl --tokens-per-day 300e6 --sequence 1024 --system "
@@ -282,6 +307,14 @@ TEST(PlanLargest, NamesWhatStopsTheNextOne) {
 
 // What the model does not allow is known beforehand: it is no row for each length that was not
 // tried.
+// A model of 1,024 positions is no reason to refuse a question that names no length.
+TEST(PlanVerbs, TakeSamplesThatTheModelTakesWhereNobodySaysHowLong) {
+  const Ended ended = spillway(
+      "plan settings --model gpt2 --machine gaming_4090 --system resident --micro-batch 4");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_NE(ended.out.find("4,096 tokens a step"), std::string::npos) << ended.out;
+}
+
 TEST(PlanLargest, HasOneLineForContextsThatTheModelDoesNotAllow) {
   const Ended ended =
       spillway("plan largest --model gpt2 --machine gaming_4090 --sequence 512 --system resident");

@@ -162,6 +162,52 @@ TEST(PlanDocuments, HoldTheNumbersOfTrials) {
   EXPECT_TRUE(holds(enough, 2, Quantity::plain));
 }
 
+// A time limit says nothing of what fits.
+TEST(PlanDocuments, CallNothingNoneThatNobodyTried) {
+  answer::Largest largest;
+  largest.model = "gpt2";
+  largest.models = {trial("gpt2")};
+  answer::Trial open;
+  open.words = "context 512";
+  open.not_tried = true;
+  largest.contexts = {open, open};
+  largest.batches = {open};
+  const std::string text = largest_report(largest, {});
+  EXPECT_THAT(text, HasSubstr("Longest context at micro-batch 1: not tried."));
+  EXPECT_THAT(text, Not(HasSubstr(": none.")));
+}
+
+TEST(PlanDocuments, SayWhatMoreSamplesAStepBring) {
+  answer::BestSettings settings;
+  settings.trials = {trial("resident, micro-batch 8")};
+  settings.best = 0;
+  settings.more_samples =
+      answer::MoreSamples{"zero_infinity", 16, 128, 8, {"training.x=1"}, 663.25, std::nullopt};
+  EXPECT_TRUE(
+      holds(settings_document(settings, {"box", "", false, false}), 663.25, Quantity::number));
+  const auto text = settings_report(settings, {"box", "", false, false}, {});
+  EXPECT_THAT(text, HasSubstr("16 micro-batches before each update with zero_infinity"));
+  EXPECT_THAT(text, HasSubstr("--accumulation 16"));
+}
+
+TEST(MachineDocument, NamesACheaperBoxForMoreSamplesAndPricesThatAreNear) {
+  answer::BestMachine machine;
+  machine.tokens_per_day = 5e7;
+  machine.answer.emplace();
+  machine.answer->trial = trial("resident");
+  machine.result = some();
+  machine.more_samples.emplace();
+  machine.more_samples->words = "RTX 3090, desktop";
+  machine.more_samples->price_usd = 4157;
+  machine.more_samples->trial = trial("zero_infinity, micro-batch 2 x 16");
+  machine.accumulation = 16;
+  machine.break_even = {{"dram", "", 0.999, 10.6, "another"}};
+  const std::string text = machine_report(machine, {});
+  EXPECT_THAT(text, HasSubstr("a cheaper box does it: RTX 3090, desktop for $4,157"));
+  EXPECT_THAT(text, HasSubstr("--accumulation 16"));
+  EXPECT_THAT(text, HasSubstr("less than 1 % away"));
+}
+
 TEST(MachineDocument, HoldsWhatADayBringsAndWhatItCosts) {
   answer::BestMachine machine;
   machine.tokens_per_day = 5e7;
