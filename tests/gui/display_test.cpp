@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 #include <QApplication>
 #include <QClipboard>
+#include <QDrag>
 #include <QMimeData>
 #include <QProcess>
+#include <QStatusBar>
 #include <QTest>
+#include <QTimer>
 
 #include <cstdio>
 #include <set>
@@ -62,6 +65,60 @@ TEST_F(Display, AnotherProgramReadsWhatWasCopied) {
 
 TEST(Clipboard, DISABLED_IsPrinted) {
   std::printf("[%s]\n", qUtf8Printable(QApplication::clipboard()->text()));
+}
+
+constexpr const char* what_is_dropped = "SPILLWAY_TEST_DROP";  ///< "x y path"
+
+TEST_F(Display, TakesAFileThatAnotherProgramDrops) {
+  ASSERT_TRUE(until([&] { return window_.idle(); }, 90'000));
+  const QPoint at = window_.mapToGlobal(window_.rect().center());
+  QProcess other;
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  environment.insert(what_is_dropped, QString("%1 %2 %3/scenarios/examples/tiny.json")
+                                          .arg(at.x())
+                                          .arg(at.y())
+                                          .arg(SPILLWAY_SOURCE_DIR));
+  other.setProcessEnvironment(environment);
+  other.start(QCoreApplication::applicationFilePath(),
+              {"--gtest_also_run_disabled_tests", "--gtest_filter=Drag.DISABLED_IsDropped"});
+  const bool opened = until(
+      [&] {
+        return window_.statusBar()->currentMessage().contains("tiny") ||
+               other.state() == QProcess::NotRunning;
+      },
+      60'000);
+  other.kill();  // it waits
+  other.waitForFinished();
+  EXPECT_TRUE(opened && window_.statusBar()->currentMessage().contains("tiny"))
+      << other.readAllStandardOutput().toStdString();
+  EXPECT_NE(session_.question().model, Question().model);
+}
+
+/// What the other program does: it drags a file over the window and lets go of it there.
+TEST(Drag, DISABLED_IsDropped) {
+  const QStringList words = qEnvironmentVariable(what_is_dropped).split(' ');
+  ASSERT_EQ(words.size(), 3);
+  QWidget source;
+  source.setGeometry(1320, 900, 60, 60);
+  source.show();
+  ASSERT_TRUE(QTest::qWaitForWindowExposed(&source));
+  const QPoint to = source.mapFromGlobal(QPoint(words[0].toInt(), words[1].toInt()));
+  auto* drag = new QDrag(&source);  // Qt deletes it
+  auto* file = new QMimeData;
+  file->setUrls({QUrl::fromLocalFile(words[2])});
+  drag->setMimeData(file);
+  int step = 0;
+  QTimer hand;
+  QObject::connect(&hand, &QTimer::timeout, [&] {
+    if (++step < 20)
+      QTest::mouseMove(source.windowHandle(), to + QPoint(step, 0));
+    else
+      QTest::mouseRelease(source.windowHandle(), Qt::LeftButton, Qt::NoModifier,
+                          to + QPoint(20, 0));
+  });
+  hand.start(50);
+  ASSERT_EQ(drag->exec(Qt::CopyAction), Qt::CopyAction);
+  until([] { return false; }, 60'000);  // who got it asks for its content until this is ended
 }
 
 }  // namespace
