@@ -74,7 +74,7 @@ constexpr const char* exit_status = R"(.SH EXIT STATUS
 an answer; that nothing fits is one
 .TP
 1
-\fBfidelity\fR: a figure that should hold does not
+what should hold does not: a figure of \fBfidelity\fR, the weights of \fBvalidate\fR
 .TP
 2
 something in the command or in a file of the user's is wrong

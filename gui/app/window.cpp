@@ -6,12 +6,12 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QDragEnterEvent>
-#include <QFile>
 #include <QFileDialog>
 #include <QHBoxLayout>
 #include <QMenuBar>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QSaveFile>
 #include <QStatusBar>
 
 namespace spillway::gui {
@@ -205,9 +205,10 @@ void Window::save_scenario() {
   const nlohmann::json scenario = session_.question().searches() && answered.is_object()
                                       ? answered
                                       : scenario_of(session_.question());
-  QFile file(path);
+  QSaveFile file(path);
   const QByteArray text = QByteArray::fromStdString(scenario.dump(2) + "\n");
-  const bool written = file.open(QIODevice::WriteOnly) && file.write(text) == text.size();
+  const bool written =
+      file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit();
   statusBar()->showMessage(written ? "Wrote " + path : path + ": " + file.errorString(), 8000);
 }
 

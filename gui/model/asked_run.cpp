@@ -98,7 +98,8 @@ void AskedRun::ended() {
   const bool told_to = std::exchange(state_, State::none) == State::stopping;
   const QByteArray output = process->readAllStandardOutput();
   const bool starts = process->error() != QProcess::FailedToStart;
-  if (starts && process->exitStatus() == QProcess::NormalExit && process->exitCode() == 0) {
+  // 1: an answer, and what should hold does not
+  if (starts && process->exitStatus() == QProcess::NormalExit && process->exitCode() <= 1) {
     Q_EMIT finished(output);
   } else if (starts && told_to) {
     Q_EMIT stopped();

@@ -129,6 +129,7 @@ Probed probe(const ProbeOptions& options, const ProbeProgress& progress) {
   Session session(options, progress, out);
   session.plan(device_seconds(options) + host_seconds(options) + storage_seconds(options));
   check_limits(locked_bytes, open_files);
+  require_memory_to_probe(usable_memory());
   const Opened opened = open_all(options);
   Device* const peer = opened.devices.size() > 1 ? opened.devices[1].get() : nullptr;
   describe(session);

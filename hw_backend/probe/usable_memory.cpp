@@ -1,5 +1,7 @@
 #include "hw_backend/probe/usable_memory.hpp"
 
+#include "scenarios/description/errors.hpp"
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -36,6 +38,17 @@ std::uint64_t limit_of(const fs::path& mount, fs::path group, const char* file) 
 }
 
 }  // namespace
+
+void require_memory_to_probe(std::uint64_t usable) {
+  constexpr std::uint64_t mib = 1 << 20;
+  // what all parts take at once, with the process: 465 MiB were measured, some more are kept free
+  constexpr std::uint64_t needed = 512 * mib;
+  if (usable >= needed) return;
+  throw description::DeviceError("measuring needs " + std::to_string(needed / mib) +
+                                 " MiB of memory and " + std::to_string(usable / mib) +
+                                 " MiB are available; free some, or raise the control group's "
+                                 "limit (memory.max)");
+}
 
 std::uint64_t usable_memory(const fs::path& root) {
   std::uint64_t usable = available(root);

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <deque>
+#include <fstream>
 
 namespace spillway::hw_backend {
 namespace {
@@ -21,7 +22,17 @@ namespace fs = std::filesystem;
 constexpr int most_links = 40;  // as the kernel follows in one path
 bool any_folder = false;
 
-bool is_of(uid_t user) { return user == 0 || user == geteuid(); }
+/// In a namespace that does not know all users (Apptainer, rootless containers) whoever it does not
+/// know has one number, root outside of it too: "/" is his.
+bool is_unknown(uid_t user) {
+  constexpr std::uint64_t all_users = 4294967295;
+  std::uint64_t inside = 0, outside = 0, users = 0, unknown = 0;
+  std::ifstream("/proc/self/uid_map") >> inside >> outside >> users;
+  std::ifstream("/proc/sys/fs/overflowuid") >> unknown;
+  return users != all_users && unknown != 0 && user == unknown;
+}
+
+bool is_of(uid_t user) { return user == 0 || user == geteuid() || is_unknown(user); }
 
 /// A group of one: where each user has one, it has the user's number.
 bool is_own_group(gid_t group) {

@@ -21,7 +21,7 @@ struct OwnFolder {
 
 /// Walks to the folder `path` part by part. A folder on the way that belongs to another user than
 /// root, or that others may rename in (writable by them and not sticky), is refused, and so is a
-/// link that another user than root made.
+/// link that another user than root made. Whom a namespace of users does not know counts as root.
 OwnFolder open_own_folder(const std::filesystem::path& path);
 
 /// The same for the folder that `path` lies in. Links at its end are followed, but for those of

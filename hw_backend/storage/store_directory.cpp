@@ -214,7 +214,7 @@ bool StoreDirectory::in_memory() const {
   return lies_on(store_->get(), TMPFS_MAGIC) || lies_on(store_->get(), RAMFS_MAGIC);
 }
 
-bool StoreDirectory::direct() { return create("direct", sector)->target().direct(); }
+bool StoreDirectory::direct() { return make_file("direct", sector, true)->target().direct(); }
 
 std::uint64_t StoreDirectory::room() const {
   struct statvfs status {};
@@ -242,13 +242,18 @@ std::unique_ptr<StoreFile> StoreDirectory::create(const std::string& name, std::
   ENSURE(plain && !name.empty(), "a store file's name is letters, digits and _-.: " + name);
   const std::uint64_t rounded = std::max<std::uint64_t>((bytes + sector - 1) / sector, 1) * sector;
   require_room(rounded);
+  return make_file(name, rounded, direct);
+}
+
+std::unique_ptr<StoreFile> StoreDirectory::make_file(const std::string& name, std::uint64_t bytes,
+                                                     bool direct) {
   const fs::path path = path_ / (name + std::string(file_suffix));
   Descriptor fd(openat(store_->get(), path.filename().c_str(),
                        O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) throw io_error("open", errno, path.string(), file_remedy(errno));
   const Identity made = identity_of(fd.get());
   try {
-    allocate(fd.get(), path, rounded);
+    allocate(fd.get(), path, bytes);
     return std::make_unique<StoreFile>(
         store_, path,
         std::make_unique<Target>(std::move(fd), path.string(), Access::read_write, direct));

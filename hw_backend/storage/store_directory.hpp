@@ -82,6 +82,7 @@ class StoreDirectory {
  private:
   void make_store();
   int lock_store();
+  std::unique_ptr<StoreFile> make_file(const std::string& name, std::uint64_t bytes, bool direct);
   void allocate(int fd, const std::filesystem::path& path, std::uint64_t bytes) const;
 
   std::filesystem::path directory_;

@@ -45,6 +45,21 @@ TEST(ValidateRefuses, AFileSystemThatIsReadOnly) {
   EXPECT_THAT(as_json.json()["errors"][0]["message"].get<std::string>(), HasSubstr("EROFS"));
 }
 
+TEST(ValidateRefuses, MemoryAndThePageCacheWhenItIsToBeStrict) {
+  if (!may_mount()) GTEST_SKIP() << no_mounts;
+  const Server server;
+  const std::string mount = "mount -t tmpfs -o size=4g none a",
+                    command = "spillway validate --profile server.json --on a --synthetic --json";
+  const Ended refused = mounted(server, mount, command + " --strict");
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_THAT(refused.out, HasSubstr("--strict"));
+  EXPECT_THAT(refused.out, HasSubstr("is in memory"));
+  const Ended taken = mounted(server, mount, command);
+  ASSERT_EQ(taken.exit, 0) << taken.err;
+  EXPECT_EQ(taken.json()["storage"]["nvme"]["direct"], false);
+  EXPECT_THAT(taken.err, HasSubstr("has no O_DIRECT"));
+}
+
 TEST(ValidateRefuses, ADirectoryThatItMayNotWriteTo) {
   const Server server;
   std::string as_nobody;

@@ -172,11 +172,63 @@ TEST(Validate, TakesAScenarioThatDoesNotFitForAnAnswer) {
 }
 
 TEST(Validate, LeavesNothingBehindWhenItIsInterrupted) {
-  for (const auto& [signal, code] : {std::pair{"INT", 130}, {"TERM", 143}}) {
+  for (const auto& [signal, code] :
+       {std::pair{"INT", 130}, {"TERM", 143}, {"HUP", 129}, {"QUIT", 131}}) {
     const Ended ended = Server().interrupted(signal);
     EXPECT_EQ(ended.out, std::to_string(code) + "\n") << signal << ended.err;
     EXPECT_THAT(ended.err, HasSubstr("interrupted; nothing is left behind"));
   }
+}
+
+// What lies on the drive is overwritten again and again while it trains.
+TEST(Validate, FailsWhenTheWeightsDiffer) {
+  const Server server;
+  const Ended ended =
+      shell(server.place(),
+            "spillway validate --profile server.json --on a --json >out.json 2>/dev/null &\n"
+            "child=$!\n"
+            "while kill -0 $child 2>/dev/null; do for file in a/spillway.*/drive.data.data; do\n"
+            "  [ -f $file ] && dd if=/dev/urandom of=$file bs=1M count=64 conv=notrunc,nocreat\n"
+            "done; done >/dev/null 2>&1\n"
+            "wait $child; echo $?; cat out.json");
+  ASSERT_THAT(ended.out, testing::StartsWith("1\n")) << ended.err;
+  const json answer = json::parse(ended.out.substr(2));
+  EXPECT_EQ(answer["weights_equal"], false);
+  EXPECT_TRUE(server.is_empty("a"));
+}
+
+TEST(Validate, TakesAFolderThatOthersMayChangeOnlyWhenItIsTold) {
+  const Server server;
+  const Ended refused = shell(
+      server.place(), "chmod 777 a; spillway validate --profile server.json --on a --synthetic");
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_THAT(refused.err, HasSubstr("may be changed by all users"));
+  EXPECT_THAT(refused.err, HasSubstr("--shared-folders"));
+  EXPECT_TRUE(server.is_empty("a"));
+  EXPECT_EQ(server.validate("--on a --synthetic --shared-folders").exit, 0);
+  EXPECT_TRUE(server.is_empty("a"));
+}
+
+// A descriptor that is closed is no other file's: neither LOCK nor a drive takes messages.
+TEST(Validate, RunsWithoutStandardStreams) {
+  const Server server;
+  const Ended ended = shell(server.place(),
+                            "spillway validate --profile server.json --on a --synthetic --trace "
+                            "t.json <&- >&- 2>&-; echo $?; ls a");
+  EXPECT_EQ(ended.out, "3\n");  // nobody got the answer
+  EXPECT_TRUE(server.place().has("t.json"));
+}
+
+TEST(Validate, LeavesNothingBehindWhenItsReaderGoes) {
+  const Server server;
+  shell(server.place(), "spillway validate --profile server.json --on a --synthetic 2>&1 | true");
+  EXPECT_TRUE(server.is_empty("a"));
+}
+
+TEST(Validate, SaysThatNothingIsFlushed) {
+  const json answer = Server().validate("--on a --synthetic --json").json();
+  EXPECT_THAT(answer["real"][0].get<std::string>(), HasSubstr("nothing is flushed"));
+  EXPECT_TRUE(answer["storage"]["nvme"]["direct"].is_boolean());
 }
 
 TEST(Validate, RemovesAtItsStartWhatAKilledRunHasLeft) {

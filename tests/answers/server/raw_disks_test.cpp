@@ -1,9 +1,13 @@
 #include "answers/server/raw_disks.hpp"
 
+#include "answers/server/validation_plan.hpp"
 #include "tests/hw_backend/raw_device/fake_system.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cstdlib>
 
 namespace spillway::answers {
 namespace {
@@ -53,6 +57,30 @@ TEST_F(RawDisksOfAServer, NeedASerialNumberEach) {
   EXPECT_THROW(raw_gates(system, places, {"S2", "S1"}), ScenarioError);
   EXPECT_THROW(raw_gates(system, {places[0]}, {"S1"}), ScenarioError);
   EXPECT_EQ(raw_gates(system, {places[0]}, {}).size(), 0u);
+}
+
+// The scenario, which others may have written, is read by who called sudo.
+TEST_F(RawDisksOfAServer, AreHeldBeforeRootDoesAnythingElse) {
+  if (geteuid() != 0) GTEST_SKIP() << "SKIP: not root, who alone gives rights up";
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("SUDO_UID", "65534", 1), setenv("SUDO_GID", "65534", 1);
+    ValidateQuestion question;
+    question.scenario = "/nowhere/scenario.json";
+    question.on = {places[1].path.string()};
+    question.allow_raw = {"S1"};
+    Gates gates;
+    try {
+      plan_validation({}, question, {}, system, gates);
+    } catch (const ScenarioError&) {
+      _exit(gates.size() == 1 && geteuid() == 65534 ? 0 : 1);
+    }
+    _exit(2);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

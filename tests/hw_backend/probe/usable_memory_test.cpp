@@ -1,5 +1,7 @@
 #include "hw_backend/probe/usable_memory.hpp"
 
+#include "scenarios/description/errors.hpp"
+
 #include <gtest/gtest.h>
 #include <fstream>
 
@@ -63,6 +65,16 @@ TEST_F(UsableMemory, InAContainerItsOwnGroupIsTheMount) {
   write("proc/self/cgroup", "0::/\n");
   write("sys/fs/cgroup/memory.max", "33554432\n");
   EXPECT_EQ(usable_memory(root_), 32 * MiB);
+}
+
+TEST(RequireMemoryToProbe, RefusesInsteadOfBeingKilled) {
+  EXPECT_NO_THROW(require_memory_to_probe(std::uint64_t{512} << 20));
+  try {
+    require_memory_to_probe(std::uint64_t{300} << 20);
+    FAIL() << "it goes on";
+  } catch (const description::DeviceError& error) {
+    EXPECT_NE(std::string(error.what()).find("300 MiB are available"), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
@@ -76,6 +77,18 @@ TEST_F(OwnFolderTest, NamesTheLastPartOfAFile) {
   EXPECT_EQ(open_own_parent("/").error, EISDIR);
   EXPECT_EQ(open_own_parent(dir() / "gone/a.json").error, ENOENT);
   EXPECT_EQ(open_own_parent("/proc/self/fd/1").name, "1");
+}
+
+TEST_F(OwnFolderTest, IsOneOfRootWhereRootIsNotKnown) {
+  if (geteuid() != 0) GTEST_SKIP() << "SKIP: not root, who alone gives folders away";
+  const fs::path his = folder("his", 0755, somebody);
+  const std::string said = in_child([&]() -> std::string {
+    if (unshare(CLONE_NEWUSER) != 0) return "SKIP";
+    std::ofstream("/proc/self/uid_map") << "0 0 1";
+    return open_own_folder(his).refusal;
+  });
+  if (said == "SKIP") GTEST_SKIP() << "SKIP: no namespaces here";
+  EXPECT_EQ(said, "");
 }
 
 TEST_F(OwnFolderTest, AnyFolderIsTakenOnceTheUserSaysSo) {
