@@ -66,8 +66,8 @@ class Device {
   /// Device memory lies in the host's DRAM, and copies between them are the host's own.
   virtual bool shares_host() const = 0;
 
-  /// Bytes of memory that `allocate` may still give, more or less; no limit where that is the
-  /// host's.
+  /// Bytes of memory that buffers may still have, without what the device needs for itself later;
+  /// no limit where they are the host's.
   virtual std::uint64_t available() const { return ~std::uint64_t{0}; }
   /// Aligned to 256 bytes.
   ///   Throws  DeviceError when there is none

@@ -12,7 +12,7 @@ namespace spillway::hw_backend {
 namespace {
 
 std::vector<std::string> places() {
-  const std::string file = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
+  const std::string file = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
   std::vector<std::string> all = {file};
   if (const char* home = secure_getenv("CUDA_HOME"); home && *home == '/')
     all.push_back(std::string(home) + "/lib64/" + file);
@@ -27,15 +27,16 @@ void* open() {
     const char* why = dlerror();
     refusals += "; " + std::string(why ? why : place);
   }
-  throw description::DeviceError("dlopen: cuBLAS cannot be opened" + refusals +
-                                 "; install the CUDA toolkit's libcublas, or name its folder in "
-                                 "LD_LIBRARY_PATH");
+  throw description::DeviceError(
+      "dlopen: cuBLASLt cannot be opened" + refusals +
+      "; install the CUDA toolkit's libcublas, which has it, or name its folder in "
+      "LD_LIBRARY_PATH");
 }
 
 template <class Function>
 void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
-  if (!function) throw description::DeviceError("dlsym: cuBLAS has no " + std::string(name));
+  if (!function) throw description::DeviceError("dlsym: cuBLASLt has no " + std::string(name));
 }
 
 }  // namespace
@@ -45,13 +46,20 @@ const CublasLibrary& cublas_library() {
   static const CublasLibrary opened = [] {
     void* const library = open();
     CublasLibrary found;
-    find(library, "cublasCreate_v2", found.create);
-    find(library, "cublasDestroy_v2", found.destroy);
-    find(library, "cublasSetStream_v2", found.set_stream);
-    find(library, "cublasSetWorkspace_v2", found.set_workspace);
-    find(library, "cublasSetMathMode", found.set_math_mode);
-    find(library, "cublasGemmStridedBatchedEx_64", found.multiply);
-    find(library, "cublasGetStatusName", found.name_of);
+    find(library, "cublasLtCreate", found.create);
+    find(library, "cublasLtDestroy", found.destroy);
+    find(library, "cublasLtMatmulDescCreate", found.make_description);
+    find(library, "cublasLtMatmulDescDestroy", found.end_description);
+    find(library, "cublasLtMatmulDescSetAttribute", found.set_description);
+    find(library, "cublasLtMatrixLayoutCreate", found.make_layout);
+    find(library, "cublasLtMatrixLayoutDestroy", found.end_layout);
+    find(library, "cublasLtMatrixLayoutSetAttribute", found.set_layout);
+    find(library, "cublasLtMatmulPreferenceCreate", found.make_preference);
+    find(library, "cublasLtMatmulPreferenceDestroy", found.end_preference);
+    find(library, "cublasLtMatmulPreferenceSetAttribute", found.set_preference);
+    find(library, "cublasLtMatmulAlgoGetHeuristic", found.choose);
+    find(library, "cublasLtMatmul", found.multiply);
+    find(library, "cublasLtGetStatusName", found.name_of);
     return found;
   }();
   return opened;

@@ -1,28 +1,35 @@
 #pragma once
 
-#include <cublas_v2.h>
+#include <cublasLt.h>
 
 #include <string>
 
 namespace spillway::hw_backend {
 
-/// The functions of cuBLAS that products use, out of the library that this machine has.
+/// The functions of cuBLASLt that products use, out of the library that this machine has.
 struct CublasLibrary {
-  decltype(&cublasCreate_v2) create = nullptr;
-  decltype(&cublasDestroy_v2) destroy = nullptr;
-  decltype(&cublasSetStream_v2) set_stream = nullptr;
-  decltype(&cublasSetWorkspace_v2) set_workspace = nullptr;
-  decltype(&cublasSetMathMode) set_math_mode = nullptr;
-  decltype(&cublasGemmStridedBatchedEx_64) multiply = nullptr;
-  decltype(&cublasGetStatusName) name_of = nullptr;
+  decltype(&cublasLtCreate) create = nullptr;
+  decltype(&cublasLtDestroy) destroy = nullptr;
+  decltype(&cublasLtMatmulDescCreate) make_description = nullptr;
+  decltype(&cublasLtMatmulDescDestroy) end_description = nullptr;
+  decltype(&cublasLtMatmulDescSetAttribute) set_description = nullptr;
+  decltype(&cublasLtMatrixLayoutCreate) make_layout = nullptr;
+  decltype(&cublasLtMatrixLayoutDestroy) end_layout = nullptr;
+  decltype(&cublasLtMatrixLayoutSetAttribute) set_layout = nullptr;
+  decltype(&cublasLtMatmulPreferenceCreate) make_preference = nullptr;
+  decltype(&cublasLtMatmulPreferenceDestroy) end_preference = nullptr;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) set_preference = nullptr;
+  decltype(&cublasLtMatmulAlgoGetHeuristic) choose = nullptr;
+  decltype(&cublasLtMatmul) multiply = nullptr;
+  decltype(&cublasLtGetStatusName) name_of = nullptr;
 };
 
-/// Opened by the first call: libcublas.so of the toolkit's major version, along the linker's path,
-/// then in $CUDA_HOME and /usr/local/cuda.
+/// Opened by the first call: libcublasLt.so of the toolkit's major version, along the linker's
+/// path, then in $CUDA_HOME and /usr/local/cuda.
 ///   Throws  DeviceError: none there, with what to install
 const CublasLibrary& cublas_library();
 
-/// Nothing, or a DeviceError: "cublasGemmStridedBatchedEx: CUBLAS_STATUS_NOT_SUPPORTED".
+/// Nothing, or a DeviceError: "cublasLtMatmul: CUBLAS_STATUS_NOT_SUPPORTED".
 void check(cublasStatus_t result, const std::string& call);
 
 }  // namespace spillway::hw_backend

@@ -25,8 +25,8 @@ std::string name_of(int ordinal) {
          ", driver for CUDA " + version(cudaDriverGetVersion);
 }
 
-/// Left alone for kernels that CUDA and cuBLASLt load with a first launch or a new shape's algorithm:
-/// ours are some tens of KiB each; cuBLASLt's are not measured.
+/// Left alone for kernels that CUDA and cuBLASLt load with a first launch or a new shape's
+/// algorithm: ours are some tens of KiB each; cuBLASLt's are not measured.
 constexpr std::uint64_t for_later_kernels = 32u << 20;
 
 /// Who pinned what, in the whole process.

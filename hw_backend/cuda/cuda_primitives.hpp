@@ -1,37 +1,24 @@
 #pragma once
 
 #include "hw_backend/arithmetic/primitives.hpp"
-#include "hw_backend/cuda/cublas_library.hpp"
+#include "hw_backend/cuda/matrix_plans.hpp"
 #include "hw_backend/cuda/scratch.hpp"
 
 namespace spillway::hw_backend {
 
-/// One matrix product, or `batch` of them, that cuBLAS is asked for in one call: row-major
-/// c = scale x a b + keep x c.
-struct Multiplication {
-  std::uint64_t rows = 0, columns = 0, inner = 0, batch = 1;
-  MatrixInput a = {}, b = {};
-  std::byte* c = nullptr;
-  Element type = Element::fp32;  ///< of c
-  std::uint64_t stride = 0, batch_stride = 0;
-  float scale = 1, keep = 0;
-};
-
-/// The arithmetic on a CUDA device: one object is one stream and a cuBLAS handle.
-///   Matrices   cuBLAS in tiles that the shape decides, with fp32 sums (no TF32) and a workspace of
-///              the handle's own, so that a shape has one algorithm; what adds goes through scratch
+/// The arithmetic on a CUDA device: one object is one stream and its plans of products.
+///   Matrices   cuBLASLt in tiles that the shape decides, with fp32 sums (no TF32), an algorithm a
+///              shape and a workspace of the object's own; what adds goes through scratch
 ///   Attention  products of blocks of queries with all keys that they see; softmax and its gradient
 ///              are rounded to the element type between the products, as tensor cores want them
 ///   The rest   kernels whose sums are trees that the shapes decide; no atomics
 ///   Scratch    32 MiB for cuBLAS, 32 MiB for what adds and sums, 48 MiB for attention (more for a
 ///              sequence of which 64 queries need more), 12 B a token and 2 KiB for losses and
-///              embeddings, 0.3 MiB and 4 B a position for the angles of 128 elements a head; each
-///              from its first use on
+///              embeddings, 0.3 MiB and 4 B a position for the angles of 128 elements a head
 ///   Device     the object is made, used and destroyed with its device as the thread's own
 class CudaPrimitives final : public Primitives {
  public:
-  explicit CudaPrimitives(cudaStream_t stream);
-  ~CudaPrimitives() override;
+  explicit CudaPrimitives(cudaStream_t stream) : stream_(stream) {}
 
   /// Takes the scratch of every usual shape now.
   ///   Throws  DeviceError
@@ -88,7 +75,7 @@ class CudaPrimitives final : public Primitives {
   void product_tile(const Product& call);
 
   cudaStream_t stream_;
-  cublasHandle_t cublas_ = nullptr;
+  MatrixPlans plans_;
   Scratch workspace_, sums_, attention_, rows_, turns_;
   /// What the table in turns_ is for; a model has one.
   struct TurnsKey {

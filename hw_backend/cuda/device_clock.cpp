@@ -58,10 +58,12 @@ double DeviceClock::by_anchor(cudaEvent_t event) const {
   return anchor_.host_s + 1e-3 * static_cast<double>(ms);
 }
 
-double DeviceClock::host_s(cudaEvent_t event) {
+std::vector<double> DeviceClock::host_s(const std::vector<std::shared_ptr<Event>>& events) {
   const std::lock_guard lock(mutex_);
   if (host_now_s() - anchor_.host_s > anchor_s) renew();
-  return by_anchor(event);
+  std::vector<double> times;
+  for (const std::shared_ptr<Event>& event : events) times.push_back(by_anchor(event->get()));
+  return times;
 }
 
 double DeviceClock::error_s() const {

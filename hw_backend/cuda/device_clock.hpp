@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "hw_backend/cuda/cuda_stream.hpp"
 
@@ -35,9 +36,10 @@ class DeviceClock {
   DeviceClock();
   DeviceClock(const DeviceClock&) = delete;
 
-  /// When `event`, which has happened, did: seconds of `host_now_s`.
+  /// When `events`, which have happened, did: seconds of `host_now_s`. By one anchor, so that
+  /// between them lies what the device says.
   ///   Throws  DeviceError
-  double host_s(cudaEvent_t event);
+  std::vector<double> host_s(const std::vector<std::shared_ptr<Event>>& events);
   /// Half the time between the two looks, and by how much the last anchor missed the next: the most
   /// so far.
   double error_s() const;

@@ -156,11 +156,10 @@ JobEnd Lane::end_of(const Enqueued& entry) {
                                   : cudaEventSynchronize(entry.events.back()->get());
     check(state, "a kernel or copy on a stream");
     if (!end.error) {
-      for (const std::shared_ptr<Event>& event : entry.events)
-        end.parts_s.push_back(last_s_ = std::max(last_s_, clock_.host_s(event->get())));
+      end.parts_s = clock_.host_s(entry.events);
       end.started_s = end.parts_s.front();
+      end.finished_s = end.parts_s.back();
       end.parts_s.erase(end.parts_s.begin());
-      end.finished_s = last_s_;
     }
   } catch (...) {
     if (!end.error) end.error = std::current_exception();

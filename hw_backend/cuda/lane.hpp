@@ -73,7 +73,6 @@ class Lane {
   std::deque<Job> jobs_;
   std::deque<Enqueued> enqueued_;  ///< the first until its Done has returned
   bool busy_ = false, stopping_ = false, dropping_ = false;
-  double last_s_ = 0;  ///< end of the last job that was told, of the telling thread alone
   std::thread serving_, telling_;
 };
 

@@ -46,12 +46,10 @@ namespace {
 // Of c: a tile of 8 Mi elements is enough for all of a device's processors, and in fp32 32 MiB.
 constexpr std::uint64_t most_tile_rows = 4096, most_tile_elements = 8u << 20;
 constexpr std::uint64_t workspace_bytes = 32u << 20;
-// What attention takes at most of sequences that need no more, and 16 B for each of 64 Ki tokens.
-constexpr std::uint64_t usual_attention_bytes = 64u << 20, usual_rows_bytes = 1u << 20;
-
-cudaDataType cuda_type(Element type) {
-  return type == Element::fp32 ? CUDA_R_32F : type == Element::fp16 ? CUDA_R_16F : CUDA_R_16BF;
-}
+// What attention takes at most of sequences that need no more, 16 B for each of 64 Ki tokens, and
+// the angles of 64 Ki positions.
+constexpr std::uint64_t usual_attention_bytes = 48u << 20, usual_rows_bytes = 1u << 20;
+constexpr std::uint64_t usual_turns_bytes = 1u << 20;
 
 std::byte* moved(std::byte* data, Element type, std::uint64_t elements) {
   return data + elements * size_of(type);
@@ -66,52 +64,18 @@ MatrixInput moved(MatrixInput matrix, std::uint64_t batch, std::uint64_t row,
   return matrix;
 }
 
-std::int64_t whole(std::uint64_t value) { return static_cast<std::int64_t>(value); }
-
 }  // namespace
-
-CudaPrimitives::CudaPrimitives(cudaStream_t stream) : stream_(stream) {
-  const CublasLibrary& library = cublas_library();
-  hw_backend::check(library.create(&cublas_), "cublasCreate");
-  try {
-    // a new stream takes the workspace away, so it comes first
-    hw_backend::check(library.set_stream(cublas_, stream), "cublasSetStream");
-    hw_backend::check(
-        library.set_workspace(cublas_, workspace_.take(workspace_bytes), workspace_bytes),
-        "cublasSetWorkspace");
-    hw_backend::check(
-        library.set_math_mode(cublas_, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION),
-        "cublasSetMathMode");
-  } catch (...) {
-    library.destroy(cublas_);
-    throw;
-  }
-}
 
 void CudaPrimitives::reserve() {
   workspace_.take(workspace_bytes);
   sums_.take(most_tile_elements * sizeof(float));
   attention_.take(usual_attention_bytes);
   rows_.take(usual_rows_bytes);
+  turns_.take(usual_turns_bytes);
 }
 
-CudaPrimitives::~CudaPrimitives() { cublas_library().destroy(cublas_); }
-
-// A row-major matrix is the transpose of a column-major one: c^T = b^T a^T.
-void CudaPrimitives::multiply(const Multiplication& m) {
-  ENSURE(m.a.values.type == m.b.values.type, "the matrices of a product have two element types");
-  const auto turned = [](const MatrixInput& matrix) {
-    return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-  };
-  const cudaDataType type = cuda_type(m.a.values.type);
-  hw_backend::check(
-      cublas_library().multiply(cublas_, turned(m.b), turned(m.a), whole(m.columns), whole(m.rows),
-                                whole(m.inner), &m.scale, m.b.values.data, type, whole(m.b.stride),
-                                whole(m.b.batch_stride), m.a.values.data, type, whole(m.a.stride),
-                                whole(m.a.batch_stride), &m.keep, m.c, cuda_type(m.type),
-                                whole(m.stride), whole(m.batch_stride), whole(m.batch),
-                                CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-      "cublasGemmStridedBatchedEx");
+void CudaPrimitives::multiply(const Multiplication& call) {
+  plans_.multiply(stream_, call, workspace_.take(workspace_bytes), workspace_bytes);
 }
 
 void CudaPrimitives::product_tile(const Product& p) {

@@ -25,7 +25,7 @@ struct Report {
 struct Check {
   const char* name;
   void (*ask)(Device& device, Report& report);
-  bool timed = false;  ///< of rates: an emulated device has none
+  bool timed = false;  ///< of rates, which an emulated device has not, or too large for one
 };
 
 /// For GoogleTest.

@@ -127,7 +127,6 @@ TEST(DeviceClock, IsTheOneOfOperationsAndOfEachKernelOfATrace) {
   std::vector<strategies::Timing> timings;
   rig.run(summed_twice(rig.machine(), &timings));
   ASSERT_EQ(timings.size(), 2u);
-  EXPECT_GE(timings[0].seconds(), copy_s);
   EXPECT_LT(timings[0].seconds(), copy_s + late_s / 2);
   EXPECT_LT(timings[1].seconds(), late_s / 2);
   // on the device it follows the copy at once

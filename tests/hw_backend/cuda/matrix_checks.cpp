@@ -103,20 +103,40 @@ void adding_is_a_product_and_a_sum(Device& device, Report& report) {
   }
 }
 
-/// Tensors begin at multiples of 64 bytes: which one must not matter.
-void products_have_the_same_bits_anywhere(Device& device, Report& report) {
-  for (const Element type : all_types) {
-    const Case c{{128, 192, 160}, type, type, false, true, false};
-    std::vector<std::byte> first;
-    for (const std::uint64_t shift : {0u, 64u, 128u, 192u}) {
-      Operand a(device, 128 * 160, type, 1, 1, shift), b(device, 160 * 192, type, 2, 1, 2 * shift);
-      Operand result(device, 128 * 192, type, 3, 1, 192 - shift);
+/// Tensors begin at multiples of 64 bytes: which one must not matter, nor which call it is.
+void check_bits(Device& device, Report& report, const Case& c) {
+  const std::uint64_t a_elements = c.batch * c.shape.rows * c.shape.inner;
+  const std::uint64_t b_elements = c.shape.inner * c.shape.columns;
+  std::vector<std::byte> first;
+  for (const std::uint64_t shift : {0u, 64u, 128u, 192u}) {
+    Operand a(device, a_elements, c.type, 1, 1, shift);
+    Operand b(device, b_elements, c.type, 2, 1, 2 * shift);
+    Operand result(device, c.batch * c.shape.rows * c.shape.columns, c.output, 3, 1, 192 - shift);
+    for (int time = 0; time < 2; ++time) {
       run_on(device, [&](Primitives& p) { p.product(product_of(c, a, b, result, Side::device)); });
-      if (shift == 0) first = result.download();
-      report.expect(first == result.download(), std::string(to_string(type)) + ": other bits " +
-                                                    std::to_string(shift) + " bytes further on");
+      if (first.empty()) first = result.download();
+      report.expect(first == result.download(),
+                    name_of(c) + ", " + std::string(to_string(c.type)) + ": other bits " +
+                        std::to_string(shift) + " bytes further on, call " + std::to_string(time));
     }
   }
+}
+
+void products_have_the_same_bits_anywhere(Device& device, Report& report) {
+  for (const Element type : all_types)
+    for (const bool a : {false, true})
+      for (const bool b : {false, true})
+        check_bits(device, report, {{128, 192, 160}, type, type, a, b, false});
+}
+
+/// Shapes of a 7B model's layer and of its attention, which other kernels compute than small ones.
+void layers_products_have_the_same_bits_anywhere(Device& device, Report& report) {
+  constexpr Element type = Element::bf16;
+  for (const bool a : {false, true})
+    for (const bool b : {false, true})
+      check_bits(device, report, {{4096, 2048, 4096}, type, type, a, b, false});
+  for (const bool b : {false, true})
+    check_bits(device, report, {{256, 4096, 128}, type, Element::fp32, false, b, false, 8});
 }
 
 void products_repeat(Device& device, Report& report) {
@@ -155,6 +175,7 @@ constexpr Check checks[] = {
     {"ProductsOfSeveralTilesAreTheProcessors", products_of_several_tiles},
     {"AddingIsAProductAndASum", adding_is_a_product_and_a_sum},
     {"ProductsHaveTheSameBitsAnywhere", products_have_the_same_bits_anywhere},
+    {"ALayersProductsHaveTheSameBitsAnywhere", layers_products_have_the_same_bits_anywhere, true},
     {"ProductsRepeat", products_repeat},
     {"BiasesAndSumsOfRowsAreTheProcessors", biases_and_sums_of_rows},
 };
