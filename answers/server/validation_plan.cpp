@@ -117,8 +117,11 @@ MachineFile measured_machine(const ValidateQuestion& question, const std::vector
                              const ValidateTalk& talk, std::vector<std::string>& notes) {
   hw_backend::ProbeOptions probe;
   if (question.compares() ||
-      device.cuda())  // a host's cores are not timed on a model they only emulate
-    probe.products = hw_backend::products_of(strategies::prepare(scenario).program);
+      device.cuda()) {  // a host's cores are not timed on a model they only emulate
+    const strategies::Prepared prepared = strategies::prepare(scenario);
+    probe.products = hw_backend::products_of(prepared.program);
+    probe.attention = hw_backend::attention_of(prepared.model, prepared.program);
+  }
   probe.open_device = make_device(device);
   if (device.cuda())
     probe.devices = scenario.parallel.ranks();  // copies between them are measured then

@@ -32,15 +32,18 @@ void DeviceLoop::run(const std::function<void(Primitives&)>& work) {
   wait();
 }
 
-void DeviceLoop::copy(Stream stream, std::byte* into, const std::byte* from, std::uint64_t bytes) {
-  device_.copy(stream, 0, into, from, bytes, done());
+void DeviceLoop::copy(Stream stream, std::byte* into, const std::byte* from, std::uint64_t bytes,
+                      unsigned times) {
+  for (unsigned i = 0; i < times; ++i) device_.copy(stream, 0, into, from, bytes, done());
   wait();
 }
 
 void DeviceLoop::copy_both(std::byte* to_device, const std::byte* from_host, std::byte* to_host,
-                           const std::byte* from_device, std::uint64_t bytes) {
-  device_.copy(Stream::to_device, 0, to_device, from_host, bytes, done());
-  device_.copy(Stream::to_host, 0, to_host, from_device, bytes, done());
+                           const std::byte* from_device, std::uint64_t bytes, unsigned times) {
+  for (unsigned i = 0; i < times; ++i) {
+    device_.copy(Stream::to_device, 0, to_device, from_host, bytes, done());
+    device_.copy(Stream::to_host, 0, to_host, from_device, bytes, done());
+  }
   wait();
 }
 

@@ -22,10 +22,11 @@ class DeviceLoop {
   Device& device() { return device_; }
   /// These return once the work has ended, and throw its error.
   void run(const std::function<void(Primitives&)>& work);
-  void copy(Stream stream, std::byte* into, const std::byte* from, std::uint64_t bytes);
-  /// One copy each way at once.
+  void copy(Stream stream, std::byte* into, const std::byte* from, std::uint64_t bytes,
+            unsigned times = 1);
+  /// Copies each way at once.
   void copy_both(std::byte* to_device, const std::byte* from_host, std::byte* to_host,
-                 const std::byte* from_device, std::uint64_t bytes);
+                 const std::byte* from_device, std::uint64_t bytes, unsigned times = 1);
 
  private:
   Done done();
@@ -38,6 +39,16 @@ class DeviceLoop {
   std::mutex mutex_;
   std::exception_ptr error_;
 };
+
+/// `work` as a part of Session::steady_rate.
+inline std::function<void(unsigned)> repeated(DeviceLoop& loop,
+                                              std::function<void(Primitives&)> work) {
+  return [&loop, work = std::move(work)](unsigned times) {
+    loop.run([&](Primitives& device) {
+      for (unsigned i = 0; i < times; ++i) work(device);
+    });
+  };
+}
 
 /// Memory of a device that goes with this.
 class DeviceArea {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace spillway::hw_backend {
 
@@ -14,8 +15,6 @@ namespace {
 
 constexpr std::uint64_t copied = std::uint64_t{64} << 20;  // beyond any cache
 constexpr std::uint64_t small_copy = 4096;
-constexpr std::uint64_t updated = std::uint64_t{4} << 20;  // parameters, 72 MiB of them
-constexpr int kernels_a_launch = 16;  // about as many as a layer's pass issues at once
 constexpr std::array types{Element::fp32, Element::fp16, Element::bf16};
 
 /// A layer's product y = x W^T and the two of its backward pass, as training does them. Nothing
@@ -97,12 +96,10 @@ void probe_products(Session& session, DeviceLoop& loop, const std::vector<Produc
                   session.interval_s() * Session::intervals);
     const LayerProducts layer(loop.device(), shape, type);
     loop.run([&](Primitives& device) { layer.fill(device); });
-    const Measurement rate =
-        session.rate(fmt::format("product {} {}", to_string(type), to_string(shape)),
-                     "forward product and both of the backward pass", Unit::flops_per_second, [&] {
-                       loop.run([&](Primitives& device) { layer.run(device); });
-                       return layer.flops();
-                     });
+    const Measurement rate = session.steady_rate(
+        fmt::format("product {} {}", to_string(type), to_string(shape)),
+        "forward product and both of the backward pass", Unit::flops_per_second, layer.flops(),
+        repeated(loop, [&](Primitives& device) { layer.run(device); }));
     session.out().products.push_back({shape, type, rate});
     const double work = layer.flops() * static_cast<double>(shape.times);
     flops += work;
@@ -118,111 +115,6 @@ void probe_products(Session& session, DeviceLoop& loop, const std::vector<Produc
        Session::intervals}));
 }
 
-/// Kernels between the products of a llama's block, rows x width elements of bf16.
-class BlockKernels {
- public:
-  explicit BlockKernels(Device& device)
-      : narrow_{{{device, bytes(width)}, {device, bytes(width)}, {device, bytes(width)}}},
-        wide_{{{device, bytes(wide)},
-               {device, bytes(wide)},
-               {device, bytes(wide)},
-               {device, bytes(wide)},
-               {device, bytes(wide)}}},
-        weights_{{{device, width * 2}, {device, width * 2}}},
-        statistics_(device, rows * sizeof(float)) {}
-
-  void fill(Primitives& device) const {
-    const auto fill_one = [&](const DeviceArea& memory) {
-      device.initialize({0, 1}, RandomStream{}, 0, memory.bytes() / 2,
-                        {memory.data(), Element::bf16});
-    };
-    for (const DeviceArea& each : narrow_) fill_one(each);
-    for (const DeviceArea& each : wide_) fill_one(each);
-    for (const DeviceArea& each : weights_) fill_one(each);
-  }
-
-  void run(Primitives& device) const {
-    const Norm norm{NormKind::root_mean_square, 1e-5f, rows, width};
-    auto* statistics = reinterpret_cast<float*>(statistics_.data());
-    const auto in = [](const DeviceArea& m) { return Input{m.data(), Element::bf16}; };
-    const auto out = [](const DeviceArea& m) { return Output{m.data(), Element::bf16}; };
-    const GatedProduct gated{models::Activation::silu, rows * wide};
-    device.norm(norm, in(narrow_[0]), in(weights_[0]), {}, statistics, out(narrow_[1]));
-    device.gated_product(gated, in(wide_[0]), in(wide_[1]), {}, out(wide_[2]));
-    device.add(rows * width, in(narrow_[0]), in(narrow_[1]), out(narrow_[2]));
-    device.gated_product_backward(gated, in(wide_[2]), in(wide_[0]), in(wide_[1]), {},
-                                  out(wide_[3]), out(wide_[4]));
-    device.norm_backward(norm, in(narrow_[2]), in(narrow_[0]), statistics, in(weights_[0]),
-                         out(narrow_[1]), out(weights_[1]), {});
-    device.add(rows * width, in(narrow_[1]), in(narrow_[2]), out(narrow_[2]));
-  }
-  /// Each array once: 2 of the norm, 3 and 5 of the gate, 3 + 3 of the sums, 3 back through the
-  /// norm.
-  static double traffic() { return 11.0 * bytes(width) + 8.0 * bytes(wide); }
-
- private:
-  static constexpr std::uint64_t rows = 1024, width = 2048, wide = 6144;
-  static constexpr std::uint64_t bytes(std::uint64_t columns) { return rows * columns * 2; }
-  std::array<DeviceArea, 3> narrow_;
-  std::array<DeviceArea, 5> wide_;
-  std::array<DeviceArea, 2> weights_;
-  DeviceArea statistics_;
-};
-
-void probe_kernels(Session& session, DeviceLoop& loop) {
-  session.begin("kernels between products", 2 * session.interval_s() * Session::intervals);
-  description::GpuSpec& gpu = session.out().machine.gpu;
-  {
-    const BlockKernels block(loop.device());
-    loop.run([&](Primitives& device) { block.fill(device); });
-    gpu.memory_rate = BytesPerSecond(session.keep(session.rate(
-        "gpu.memory_rate", "norms, gates and sums of a llama's block, each array counted once",
-        Unit::bytes_per_second, [&] {
-          loop.run([&](Primitives& device) { block.run(device); });
-          return BlockKernels::traffic();
-        })));
-  }
-  const DeviceArea flag(loop.device(), sizeof(float));
-  const Measurement batch = session.time("gpu.launch", "", [&] {
-    loop.run([&](Primitives& device) {
-      for (int i = 0; i < kernels_a_launch; ++i)
-        device.set(1, reinterpret_cast<float*>(flag.data()));
-    });
-  });
-  gpu.launch = Seconds(
-      session.keep({"gpu.launch",
-                    fmt::format("empty kernels, {} at a time, from the loop to the device and back",
-                                kernels_a_launch),
-                    Unit::seconds, batch.median / kernels_a_launch, batch.least / kernels_a_launch,
-                    batch.most / kernels_a_launch, batch.runs}));
-}
-
-void probe_updates(Session& session, DeviceLoop& loop) {
-  session.begin("updates", session.interval_s() * Session::intervals);
-  const DeviceArea master(loop.device(), 4 * updated), momentum(loop.device(), 4 * updated),
-      variance(loop.device(), 4 * updated), gradient(loop.device(), 2 * updated),
-      weight(loop.device(), 2 * updated);
-  loop.run([&](Primitives& device) {
-    for (const DeviceArea* each : {&master, &momentum, &variance})
-      device.initialize({1e-3f, 0}, RandomStream{}, 0, updated, {each->data(), Element::fp32});
-    device.initialize({0, 0.1f}, RandomStream{}, 0, updated, {gradient.data(), Element::bf16});
-  });
-  session.out().machine.gpu.adam = description::ParamsPerSecond(session.keep(
-      session.rate("gpu.adam", "fp32 states, bf16 gradient and weight, 28 B a parameter",
-                   Unit::params_per_second, [&] {
-                     loop.run([&](Primitives& device) {
-                       device.adam({{master.data(), Element::fp32},
-                                    {momentum.data(), Element::fp32},
-                                    {variance.data(), Element::fp32},
-                                    {gradient.data(), Element::bf16},
-                                    Array{weight.data(), Element::bf16},
-                                    updated},
-                                   AdamNumbers{});
-                     });
-                     return static_cast<double>(updated);
-                   })));
-}
-
 void probe_copies(Session& session, DeviceLoop& loop, IoEngine& engine) {
   session.begin("copies between host and device", 6 * session.interval_s() * Session::intervals);
   description::PcieSpec& pcie = session.out().machine.pcie;
@@ -233,10 +125,10 @@ void probe_copies(Session& session, DeviceLoop& loop, IoEngine& engine) {
   HostMemory pageable_memory(budget, false);
   std::byte* const pageable = pageable_memory.take(copied);
   const auto rate = [&](const char* path, Stream stream, std::byte* into, const std::byte* from) {
-    return BytesPerSecond(session.keep(session.rate(
-        path, fmt::format("copies of {} MiB", copied >> 20), Unit::bytes_per_second, [&] {
-          loop.copy(stream, into, from, copied);
-          return static_cast<double>(copied);
+    return BytesPerSecond(session.keep(session.steady_rate(
+        path, fmt::format("copies of {} MiB", copied >> 20), Unit::bytes_per_second,
+        static_cast<double>(copied), [&, stream, into, from](unsigned times) {
+          loop.copy(stream, into, from, copied, times);
         })));
   };
   pcie.h2d = rate("pcie.h2d", Stream::to_device, there.data(), pinned.data());
@@ -244,11 +136,11 @@ void probe_copies(Session& session, DeviceLoop& loop, IoEngine& engine) {
   pcie.pageable_h2d = rate("pcie.pageable_h2d", Stream::to_device, there.data(), pageable);
   pcie.pageable_d2h = rate("pcie.pageable_d2h", Stream::to_host, pageable, there.data());
   pageable_memory.give_back(pageable, copied);
-  session.out().measurements.push_back(session.rate(
+  session.out().measurements.push_back(session.steady_rate(
       "pcie both ways at once", "copies each way together, bytes of both", Unit::bytes_per_second,
-      [&] {
-        loop.copy_both(there.data(), pinned.data(), pinned_too.data(), there_too.data(), copied);
-        return 2.0 * static_cast<double>(copied);
+      2.0 * static_cast<double>(copied), [&](unsigned times) {
+        loop.copy_both(there.data(), pinned.data(), pinned_too.data(), there_too.data(), copied,
+                       times);
       }));
   pcie.latency = Seconds(session.keep(session.time(
       "pcie.latency", "copies of 4 KiB, from the loop to the device and back",
@@ -259,15 +151,37 @@ void probe_peers(Session& session, DeviceLoop& loop, Device* peer) {
   if (!peer) return;
   session.begin("copies between devices", session.interval_s() * Session::intervals);
   const DeviceArea here(loop.device(), copied), there(*peer, copied);
-  session.out().machine.gpu.peer_rate = BytesPerSecond(session.keep(
-      session.rate("gpu.peer_rate", fmt::format("copies of {} MiB to another device", copied >> 20),
-                   Unit::bytes_per_second, [&] {
-                     loop.copy(Stream::peers, there.data(), here.data(), copied);
-                     return static_cast<double>(copied);
-                   })));
+  session.out().machine.gpu.peer_rate = BytesPerSecond(session.keep(session.steady_rate(
+      "gpu.peer_rate", fmt::format("copies of {} MiB to another device", copied >> 20),
+      Unit::bytes_per_second, static_cast<double>(copied), [&](unsigned times) {
+        loop.copy(Stream::peers, there.data(), here.data(), copied, times);
+      })));
 }
 
 }  // namespace
+
+std::optional<AttentionShape> attention_of(const models::Model& model,
+                                           const models::StepProgram& program) {
+  const models::Architecture& a = model.architecture;
+  const models::Workload& w = program.workload;
+  const auto found = std::find_if(program.operators.begin(), program.operators.end(),
+                                  [](const models::Operator& op) {
+                                    return op.function == models::OperatorFunction::attention;
+                                  });
+  const bool whole = a.heads % w.tensor == 0 && a.kv_heads % w.tensor == 0;
+  if (found == program.operators.end() || w.attention != models::Attention::flash || !whole ||
+      a.head_dim == 0 || a.kv_heads < w.tensor || a.heads % a.kv_heads != 0)
+    return std::nullopt;
+  AttentionShape shape;
+  shape.samples = w.micro_batch;
+  shape.sequence = w.sequence;
+  shape.heads = a.heads / w.tensor;
+  shape.kv_heads = a.kv_heads / w.tensor;
+  shape.head_dim = a.head_dim;
+  shape.causal = found->causal;
+  shape.scale = 1 / std::sqrt(static_cast<float>(a.head_dim));
+  return shape;
+}
 
 std::vector<ProductShape> products_of(const models::StepProgram& program) {
   std::vector<ProductShape> shapes;
@@ -290,7 +204,7 @@ std::vector<ProductShape> products_of(const models::StepProgram& program) {
 
 double device_seconds(const ProbeOptions& options) {
   const std::size_t products = options.products.empty() ? 7 : options.products.size();
-  const double rates = static_cast<double>(types.size() * products) + 10;
+  const double rates = static_cast<double>(types.size() * (products + 1)) + 11;
   return rates * Session::intervals * (options.quick ? 0.02 : 0.12);
 }
 
@@ -300,7 +214,7 @@ void probe_device(Session& session, Device& device, Device* peer, IoEngine& engi
   std::vector<ProductShape> products = session.options().products;
   if (products.empty()) products = usual_products(device.shares_host());
   for (const Element type : types) probe_products(session, loop, products, type);
-  probe_updates(session, loop);
+  for (const Element type : types) probe_attention(session, loop, type);
   probe_kernels(session, loop);
   probe_copies(session, loop, engine);
   probe_peers(session, loop, peer);

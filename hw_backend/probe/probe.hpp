@@ -24,6 +24,11 @@ struct ProductShape {
 /// The products of one micro-batch's forward pass.
 std::vector<ProductShape> products_of(const models::StepProgram& program);
 
+/// The attention of one micro-batch and rank; none where it is not flash, or no whole number of
+/// heads.
+std::optional<AttentionShape> attention_of(const models::Model& model,
+                                           const models::StepProgram& program);
+
 /// Called on the probing thread: the share that is done (0 to 1), and what is measured now.
 using ProbeProgress = std::function<void(double share, const std::string& what)>;
 
@@ -42,6 +47,8 @@ struct ProbeOptions {
   /// What gpu.compute is achieved on: the sum of their work over the sum of their times. Empty:
   /// what suits the device.
   std::vector<ProductShape> products{};
+  /// What gpu.attention is achieved on. Empty: what suits the device.
+  std::optional<AttentionShape> attention{};
   bool in_memory = false;  ///< directories may be in memory (tmpfs), which is no drive
   bool strict = false;     ///< directories must have O_DIRECT
   UringOptions uring{};    ///< of storage measurements: as the run will have them

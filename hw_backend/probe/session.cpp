@@ -72,6 +72,35 @@ Measurement Session::rate(std::string path, std::string what, Unit unit,
   return measurement_of(std::move(path), std::move(what), unit, std::move(samples));
 }
 
+Measurement Session::steady_rate(std::string path, std::string what, Unit unit, double amount,
+                                 const std::function<void(unsigned)>& trip) const {
+  constexpr unsigned most = 1u << 20;
+  unsigned times = 1;
+  const auto timed = [&] {
+    stop_if_interrupted();
+    const auto begin = Clock::now();
+    trip(times);
+    return seconds_since(begin);
+  };
+  // the shortest of a few: who is interrupted once took long for no reason of the work's
+  const auto shortest = [&] {
+    double least = timed();
+    for (int i = 0; i < 2 && least >= least_trip_s; ++i) least = std::min(least, timed());
+    return least;
+  };
+  timed();  // a device loads a kernel when it is used for the first time
+  if (timed() < 10 * least_trip_s)
+    for (double took = shortest(); took < least_trip_s && times < most; took = shortest()) {
+      const double more = std::max(2.0, 1.2 * least_trip_s / std::max(took, 1e-9));
+      times = static_cast<unsigned>(std::min<double>(most, std::ceil(times * more)));
+    }
+  if (times > 1) what += fmt::format(", {} a round trip", times);
+  return rate(std::move(path), std::move(what), unit, [&] {
+    trip(times);
+    return amount * times;
+  });
+}
+
 Measurement Session::time(std::string path, std::string what,
                           const std::function<void()>& work) const {
   const Measurement calls = rate(path, what, Unit::share, [&] {

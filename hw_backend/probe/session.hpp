@@ -39,6 +39,10 @@ class Session {
   /// `interval_s`, after one call that does not count.
   Measurement rate(std::string path, std::string what, Unit unit,
                    const std::function<double()>& work) const;
+  /// The same of work that comes in parts of `amount`: trip(n) does n of them and waits, and n is
+  /// such that a trip takes least_trip_s. So the way to a device and back is no part of its rate.
+  Measurement steady_rate(std::string path, std::string what, Unit unit, double amount,
+                          const std::function<void(unsigned)>& trip) const;
   /// Seconds of a call of `work`: each interval gives a mean.
   Measurement time(std::string path, std::string what, const std::function<void()>& work) const;
 
@@ -48,6 +52,7 @@ class Session {
   void warn(const std::string& text) { out_.warnings.push_back(text); }
 
   static constexpr std::size_t intervals = 5;
+  static constexpr double least_trip_s = 5e-3;
   double interval_s() const { return options_.quick ? 0.02 : 0.12; }
 
  private:

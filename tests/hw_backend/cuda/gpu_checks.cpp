@@ -35,9 +35,12 @@ bool ask(const Check& check, Device& device) {
 
 }  // namespace
 
-/// Every check, or those whose names contain the argument, on the first CUDA device. A fault of the
-/// device spoils what comes after it, so the first one is the one to look at.
+/// Every check, or those whose names contain the argument, on the first CUDA device; with --untimed
+/// those that ask no rate: under a tool that slows the device down, or of an emulated one. A fault
+/// of the device spoils what comes after it, so the first one is the one to look at.
 int main(int count, char** arguments) {
+  const bool untimed = count > 1 && std::strcmp(arguments[1], "--untimed") == 0;
+  const char* const part = count > (untimed ? 2 : 1) ? arguments[untimed ? 2 : 1] : nullptr;
   const CudaDevices devices = cuda_devices();
   if (devices.count == 0) {
     std::printf("SKIP %s\n", devices.why_none.c_str());
@@ -50,7 +53,7 @@ int main(int count, char** arguments) {
     const std::unique_ptr<Device> device = open_cuda_device(0);
     std::printf("%d device(s), the first: %s\n", devices.count, device->name().c_str());
     for (const Check& check : all_checks()) {
-      if (count > 1 && !std::strstr(check.name, arguments[1])) continue;
+      if ((part && !std::strstr(check.name, part)) || (untimed && check.timed)) continue;
       ++asked;
       failed += ask(check, *device) ? 0 : 1;
     }

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <thread>
 
 namespace spillway::hw_backend {
 namespace {
@@ -55,6 +56,47 @@ TEST(Session, CountsWorkInFiveIntervalsAfterOneCallThatDoesNotCount) {
   EXPECT_LE(rate.least * 5 * session.interval_s(), 10.0 * static_cast<double>(calls));
   EXPECT_LE(rate.least, rate.median);
   EXPECT_LE(rate.median, rate.most);
+}
+
+/// A microsecond of work behind a way of a millisecond: alone it would seem a thousand times
+/// slower.
+TEST(Session, RepeatsShortWorkUntilTheWayThereIsNoPartOfItsRate) {
+  ProbeOptions options;
+  options.quick = true;
+  Probed out;
+  const ProbeProgress silent;
+  const Session session(options, silent, out);
+  const auto spin = [](double seconds) {
+    const auto begin = std::chrono::steady_clock::now();
+    while (seconds_since(begin) < seconds) continue;
+  };
+  std::vector<unsigned> trips;
+  const Measurement rate =
+      session.steady_rate("a", "short work", Unit::bytes_per_second, 10, [&](unsigned times) {
+        trips.push_back(times);
+        spin(1e-3 + 1e-6 * times);
+      });
+  EXPECT_EQ(trips.front(), 1u);
+  EXPECT_GE(trips.back(), 3000u);  // (5 ms - 1 ms) / 1 us, less what others take of the processor
+  EXPECT_THAT(rate.what, StartsWith("short work, "));
+  EXPECT_THAT(rate.what, HasSubstr(" a round trip"));
+  // 1e7 less what the way takes of 5 ms; alone it would be 1e4
+  EXPECT_GT(rate.most, 1e6);
+  EXPECT_LT(rate.most, 1e7);
+}
+
+TEST(Session, DoesLongWorkOnce) {
+  ProbeOptions options;
+  options.quick = true;
+  Probed out;
+  const ProbeProgress silent;
+  const Session session(options, silent, out);
+  const Measurement rate =
+      session.steady_rate("a", "long work", Unit::bytes_per_second, 1, [&](unsigned times) {
+        EXPECT_EQ(times, 1u);
+        std::this_thread::sleep_for(std::chrono::milliseconds(6));
+      });
+  EXPECT_EQ(rate.what, "long work");
 }
 
 TEST(Session, KeepsANumberWithItsSource) {

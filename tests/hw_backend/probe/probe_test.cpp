@@ -91,6 +91,30 @@ TEST(Products, OfAModelAreCountedByShape) {
   EXPECT_EQ(shapes[1].times, 1u);
 }
 
+TEST(Attention, OfAModelIsThatOfOneRank) {
+  models::Model model;
+  model.architecture.heads = 32;
+  model.architecture.kv_heads = 8;
+  model.architecture.head_dim = 64;
+  models::StepProgram program;
+  program.workload.tensor = 2;
+  program.workload.micro_batch = 3;
+  program.workload.sequence = 512;
+  EXPECT_FALSE(attention_of(model, program));  // nothing attends
+  program.operators.emplace_back().function = models::OperatorFunction::attention;
+  program.operators.back().causal = true;
+  const auto shape = attention_of(model, program);
+  ASSERT_TRUE(shape);
+  EXPECT_EQ(shape->samples, 3u);
+  EXPECT_EQ(shape->sequence, 512u);
+  EXPECT_EQ(shape->heads, 16u);
+  EXPECT_EQ(shape->kv_heads, 4u);
+  EXPECT_TRUE(shape->causal);
+  EXPECT_FLOAT_EQ(shape->scale, 0.125f);
+  program.workload.attention = models::Attention::materialized;
+  EXPECT_FALSE(attention_of(model, program));
+}
+
 TEST_F(Probing, GivesAMachineFileThatIsReadWithoutComplaint) {
   options_.directories = {root_ / "nvme", root_ / "other"};
   options_.devices = 2;
@@ -111,6 +135,10 @@ TEST_F(Probing, GivesAMachineFileThatIsReadWithoutComplaint) {
   EXPECT_EQ(read.gpu.count, 2u);
   EXPECT_EQ(read.gpu.elementwise, description::ElementwiseCost::separate);
   EXPECT_EQ(read.gpu.context.value(), 0u);
+  EXPECT_EQ(read.gpu.attention.size(), 3u);  // fp32, fp16, bf16
+  EXPECT_GT(read.gpu.attention.at("bf16").value(), 0);
+  ASSERT_TRUE(read.gpu.reduction);
+  EXPECT_GT(read.gpu.reduction->value(), 0);
   EXPECT_EQ(read.host.cores, usable_cores());
   ASSERT_EQ(read.storage.size(), 2u);
   EXPECT_EQ(read.storage[0].name, "nvme");
@@ -216,11 +244,14 @@ TEST_F(Probing, OfAGpuTakesItsMemoryFromItsOpenerAndUnpinsWhatItPinned) {
     EXPECT_EQ(index, 0u);  // one device, and a second could not be had
     return std::make_unique<Pretender>();
   };
-  options_.device_memory = 24ull << 30;
+  options_.device_memory = 512ull << 20;  // an eighth is what its kernels work on
+  options_.attention = AttentionShape();
+  options_.attention->samples = options_.attention->heads = options_.attention->kv_heads = 1;
+  options_.attention->sequence = options_.attention->head_dim = 64;
   options_.device_context = 1ull << 29;
   const description::MachineFile machine = probe(options_).machine;
   EXPECT_FALSE(machine.gpu.shares_host);
-  EXPECT_EQ(machine.gpu.memory.value(), 24ull << 30);
+  EXPECT_EQ(machine.gpu.memory.value(), 512ull << 20);
   EXPECT_EQ(machine.gpu.context.value(), 1ull << 29);
   EXPECT_FALSE(machine.gpu.peer_rate);
   EXPECT_TRUE(Pretender::pinned.empty());
