@@ -427,10 +427,13 @@ void to_json(json& object, const MachineFile& machine) {
   if (machine.prices_usd) {
     FieldWriter prices(object["prices_usd"]);
     price_fields(prices, *machine.prices_usd);
+    // nothing costs nothing: a drive that is added to this brings its own price
+    if (machine.storage.empty() && machine.prices_usd->ssd == 0) object["prices_usd"].erase("ssd");
   }
   if (machine.power) {
     FieldWriter power(object["power"]);
     power_fields(power, *machine.power);
+    if (machine.storage.empty() && machine.power->ssd == 0) object["power"].erase("ssd");
   }
   object["sources"] = machine.sources;
   if (!machine.dates.empty()) object["dates"] = machine.dates;
