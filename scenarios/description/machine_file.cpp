@@ -433,7 +433,6 @@ void to_json(json& object, const MachineFile& machine) {
   if (machine.power) {
     FieldWriter power(object["power"]);
     power_fields(power, *machine.power);
-    if (machine.storage.empty() && machine.power->ssd == 0) object["power"].erase("ssd");
   }
   object["sources"] = machine.sources;
   if (!machine.dates.empty()) object["dates"] = machine.dates;
@@ -454,8 +453,10 @@ void from_json(const json& object, MachineFile& machine) {
     for (const json& storage : *storages) machine.storage.push_back(read_storage(storage, machine));
   const json* network = read.find("network");
   read_network(network ? *network : json::object(), machine);
-  if (const json* prices = read.find("prices_usd")) {
-    FieldReader fields(*prices);
+  if (const json* found = read.find("prices_usd")) {
+    json prices = *found;
+    if (machine.storage.empty()) prices.emplace("ssd", 0.0);
+    FieldReader fields(prices);
     price_fields(fields, machine.prices_usd.emplace());
   }
   if (const json* power = read.find("power")) read_power(*power, machine);
