@@ -40,6 +40,7 @@ std::map<std::string, std::uint64_t> peaks_of(const result::Result& result) {
 }
 
 /// A drive, where the machine has none: the systems that need one are not among the candidates.
+/// With it, and with what they lack then.
 std::optional<FitChange> with_a_drive(const explore::Backend& backend, const json& job,
                                       const FitQuestion& question, FitAnswer& answer) {
   const scenarios::DrivePart& drive = scenarios::part_catalogue().drives.front();
@@ -48,10 +49,17 @@ std::optional<FitChange> with_a_drive(const explore::Backend& backend, const jso
   std::vector<std::string> overrides = question.overrides;
   overrides.push_back(set);
   try {
-    const Found found = search(backend, candidates_of(job, overrides), true);
+    const std::vector<Candidate> candidates = candidates_of(job, overrides);
+    const Found found = search(backend, candidates, true);
     answer.bounded += found.bounded;
     answer.simulated += found.simulated;
-    if (!found.runnable) return std::nullopt;
+    if (!found.runnable) {
+      std::optional<FitChange> more = needs_of(backend, candidates, answer.simulated).change;
+      if (!more) return std::nullopt;
+      more->words = fmt::format("a {}, and {}", drive.name, more->words);
+      more->set.insert(more->set.begin(), set);
+      return more;
+    }
     return FitChange{fmt::format("a {}, with {}", drive.name, found.runnable->system),
                      {set},
                      found.runnable->tokens_per_s,

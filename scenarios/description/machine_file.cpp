@@ -429,6 +429,8 @@ void to_json(json& object, const MachineFile& machine) {
   if (machine.prices_usd) {
     FieldWriter prices(object["prices_usd"]);
     price_fields(prices, *machine.prices_usd);
+    // nothing costs nothing: a drive that is added to this brings its own price
+    if (machine.storage.empty() && machine.prices_usd->ssd == 0) object["prices_usd"].erase("ssd");
   }
   if (machine.power) {
     FieldWriter power(object["power"]);
@@ -453,8 +455,10 @@ void from_json(const json& object, MachineFile& machine) {
     for (const json& storage : *storages) machine.storage.push_back(read_storage(storage, machine));
   const json* network = read.find("network");
   read_network(network ? *network : json::object(), machine);
-  if (const json* prices = read.find("prices_usd")) {
-    FieldReader fields(*prices);
+  if (const json* found = read.find("prices_usd")) {
+    json prices = *found;
+    if (machine.storage.empty()) prices.emplace("ssd", 0.0);
+    FieldReader fields(prices);
     price_fields(fields, machine.prices_usd.emplace());
   }
   if (const json* power = read.find("power")) read_power(*power, machine);

@@ -181,6 +181,19 @@ TEST(Fit, SaysOfEachTierWhatIsNeededAndBuysWhatMakesItFit) {
   EXPECT_GT(*answer.change->price_usd, *answer.price_usd);
 }
 
+// Neither is enough alone: a drive and 64 GiB cost hundreds, a board for 256 GiB ten thousand.
+TEST(Fit, BuysADriveAndMemoryWhereTheyAreCheaperTogetherThanMemoryAlone) {
+  const FitQuestion question = about("llama-3.1-8b", {"4090", "32G", ""});
+  const FitAnswer answer = fit(sim(), question);
+  EXPECT_FALSE(answer.runnable);
+  ASSERT_TRUE(answer.change && answer.price_usd && answer.change->price_usd);
+  EXPECT_NE(answer.change->words.find("a 990 PRO 2TB, and "), std::string::npos)
+      << answer.change->words;
+  EXPECT_LT(*answer.change->price_usd, *answer.price_usd + 2000);
+  const result::Result changed = with_change(question, "zero_infinity", answer.change->set);
+  EXPECT_TRUE(changed.feasible());
+}
+
 // A 70B needs a board that takes more memory than a desktop; memory alone is not offered.
 TEST(Fit, BuysABoardWhereTheOwnOneTakesNoMore) {
   FitQuestion question = about("llama-3.1-70b", {"4090", "64G", "2T"});

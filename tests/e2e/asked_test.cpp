@@ -22,6 +22,12 @@ TEST(Fit, SaysWhetherItFitsWithWhatItRunsAndForHowLongTheDrivesAreUnderWarranty)
     EXPECT_NE(line_of(ended.out, line), "") << line << "\n" << ended.out;
 }
 
+TEST(Fit, SaysWhatTheDriveCostsThatABoxWithoutOneNeeds) {
+  const std::string out = spillway("fit llama-3.1-8b --gpu 4090 --ram 64G").out;
+  EXPECT_THAT(out, HasSubstr("What makes it fit: a 990 PRO 2TB"));
+  EXPECT_THAT(out, HasSubstr("for $440 more")) << out;
+}
+
 TEST(Fit, NamesWhatCostsNothingBeforeWhatOneWouldBuy) {
   const std::string out = spillway("fit llama-3.1-8b --gpu 4090 --ram 64G --ssd 2T").out;
   const auto place_of = [&out](const char* words) { return out.find(words); };
