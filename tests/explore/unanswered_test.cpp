@@ -137,7 +137,8 @@ TEST(Store, SaysOfRowsThatHoldNoJsonThatTheFileIsDamaged) {
     row.name = "a space";
     store.begin_space(row);
   }
-  for (const std::string axes : {"'['", "x'ff'", "'" + std::string(100, '[') + "'"}) {
+  for (const std::string& axes :
+       {std::string("'['"), std::string("x'ff'"), "'" + std::string(100, '[') + "'"}) {
     Database(files.database(), Database::Access::write).execute("UPDATE spaces SET axes = " + axes);
     Store store(files.database(), Database::Access::read);
     try {
