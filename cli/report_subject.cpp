@@ -148,12 +148,13 @@ std::vector<Subject> subjects_of(const std::string& word) {
     return from_database(point->first, [&] {
       return std::vector{subject_of_point(word, point->first, point->second)};
     });
-  if (is_database(word)) {
-    explore::Store store(word, explore::Database::Access::read);
-    const auto spaces = store.spaces();
-    refuse(word, "a database has many points: name one, as in " + word + ":17",
-           spaces.empty() ? "it holds no exploration" : front_words(store, spaces.back().space));
-  }
+  if (is_database(word))
+    from_database(word, [&] {
+      explore::Store store(word, explore::Database::Access::read);
+      const auto spaces = store.spaces();
+      refuse(word, "a database has many points: name one, as in " + word + ":17",
+             spaces.empty() ? "it holds no exploration" : front_words(store, spaces.back().space));
+    });
   try {
     std::error_code unknown;  // whoever reads it says what is wrong
     if (std::filesystem::is_regular_file(word, unknown))

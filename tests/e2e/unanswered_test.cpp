@@ -38,8 +38,6 @@ TEST_F(WithoutProcesses, NoVerbSaysNo) {
        "Not known whether gpt2 fits", "none of them"},
       {"plan largest --model gpt2 --machine gaming_4090 --sequence 512 --system resident",
        "Not known", "None of"},
-      {"plan machine --model gpt2 --tokens-per-day 20e6 --budget 3000 --sequence 1024 --most 4",
-       "Not known", "a bug"},
       {"fit gpt2 --gpu 4090 --ram 32G --context 256", "not known whether it fits", "does not fit"},
       {"compare scenarios/examples/tiny.json --system resident,zero_offload",
        "no process for the simulation", "a bug"},
