@@ -1,9 +1,9 @@
 #include "hw_backend/interrupt.hpp"
 
 #include <signal.h>
-#include <time.h>
 #include <array>
 #include <atomic>
+#include <ctime>
 #include <exception>
 
 namespace spillway::hw_backend {

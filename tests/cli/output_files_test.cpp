@@ -136,11 +136,11 @@ std::string in_process(const std::function<std::string()>& work) {
   const pid_t child = fork();
   if (child == 0) {
     const std::string said = work();
-    _exit(write(ends[1], said.data(), said.size()) < 0);
+    _exit(::write(ends[1], said.data(), said.size()) < 0);
   }
   close(ends[1]);
   std::string said(4096, '\0');
-  said.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read(ends[0], said.data(), 4096))));
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(ends[0], said.data(), 4096))));
   close(ends[0]);
   waitpid(child, nullptr, 0);
   return said;

@@ -187,7 +187,7 @@ TEST(Validate, FailsWhenTheWeightsDiffer) {
       shell(server.place(),
             "spillway validate --profile server.json --on a --json >out.json 2>/dev/null &\n"
             "child=$!\n"
-            "while kill -0 $child 2>/dev/null; do for file in a/spillway.*/drive.data.data; do\n"
+            "while kill -0 $child 2>/dev/null; do for file in a/spillway.*/*.data; do\n"
             "  [ -f $file ] && dd if=/dev/urandom of=$file bs=1M count=64 conv=notrunc,nocreat\n"
             "done; done >/dev/null 2>&1\n"
             "wait $child; echo $?; cat out.json");

@@ -71,10 +71,10 @@ TEST_F(RootRights, LeaveRootWithoutCapabilitiesWhereNobodyCalledSudo) {
   EXPECT_TRUE(in_process([] {
     give_up_root(std::nullopt);
     std::ifstream status("/proc/self/status");
+    const std::string only_ipc_lock = "0000000000004000";  // bit 14
     for (std::string line; std::getline(status, line);)
-      if (line.starts_with(
-              "CapEff:"))  // CAP_IPC_LOCK is number 14 return line.ends_with("0000000000004000");
-        return false;
+      if (line.starts_with("CapEff:")) return line.ends_with(only_ipc_lock);
+    return false;
   }));
 }
 
