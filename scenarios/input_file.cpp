@@ -150,8 +150,8 @@ class Unpacking {
     if (code == Z_MEM_ERROR) throw std::bad_alloc();
     if (code != Z_STREAM_END) refuse(file_, "a damaged gzip file", "copy it again, in binary");
     feed();
-    const bool more = stream_.avail_in > 1 && stream_.next_in[0] == 0x1f &&
-                      stream_.next_in[1] == 0x8b;
+    const bool more =
+        stream_.avail_in > 1 && stream_.next_in[0] == 0x1f && stream_.next_in[1] == 0x8b;
     return more && ::inflateReset(&stream_) == Z_OK;
   }
 
