@@ -54,11 +54,14 @@ Text biggest_buffers(const std::string& tier, const PeakBytes& peak) {
 
 void add_kept_free(Document& document, const Result& r) {
   const std::string kept = reserves(r);
-  if (!kept.empty())
-    document.add(
-        Paragraph{"Of this " + kept +
-                  " stay free for the system (machine.gpu.reserve, machine.host.reserve)."},
-        true);
+  if (kept.empty()) return;
+  const std::string knobs = " (machine.gpu.reserve, machine.host.reserve)";
+  // a larger memory has a larger reserve: that of what is needed is not that of what is there
+  document.add(
+      Paragraph{r.feasible() ? "Of this " + kept + " stay free for the system" + knobs + "."
+                             : "This machine keeps " + kept + " free for the system" + knobs +
+                                   "; needs hold what a memory of their size keeps."},
+      true);
 }
 
 Table needed_tiers(const Result& r) {

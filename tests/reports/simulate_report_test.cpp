@@ -33,7 +33,11 @@ TEST(SimulateReport, OfARunThatDoesNotFitSaysWhatEachTierNeedsAndLacks) {
               HasSubstr("host  164.0 GiB  128.0 GiB  36.0 GiB  update    parameter_pool 160.0 "
                         "GiB\n"));
   EXPECT_THAT(simulate_report(sample_that_does_not_fit(), {200}),
-              HasSubstr("4.00 GiB of host memory stay free for the system"));
+              HasSubstr("This machine keeps 4.00 GiB of host memory free for the system "
+                        "(machine.gpu.reserve, machine.host.reserve); needs hold what a memory of "
+                        "their size keeps.\n"))
+      << "the reserve of a machine may be more than all that is needed";
+  EXPECT_THAT(simulate_report(sample_that_fits(), {200}), Not(HasSubstr("This machine keeps")));
   const std::string stopped = simulate_report(sample_that_stopped(), {200});
   EXPECT_THAT(stopped, Not(HasSubstr("biggest buffers"))) << "what it held is no peak";
 }
