@@ -37,10 +37,12 @@ void flatten_into(std::map<std::string, std::string>& leaves, const std::string&
   }
 }
 
-/// Spreadsheets compute what begins so; an apostrophe before it makes it text.
+/// Spreadsheets compute what begins so; an apostrophe before it makes it text. A sign alone, as
+/// tables have it for nothing, computes nothing.
 ///   Source  OWASP, CSV Injection
 bool is_formula(const std::string& field) {
-  if (field.empty() || std::string_view("=+-@\t\r").find(field.front()) == std::string_view::npos)
+  if (field.size() < 2 ||
+      std::string_view("=+-@\t\r").find(field.front()) == std::string_view::npos)
     return false;
   char* end = nullptr;
   std::strtod(field.c_str(), &end);

@@ -174,13 +174,6 @@ Text gain_over(const FitAnswer& answer, double tokens_per_s) {
   return view::number(tokens_per_s / answer.runnable->tokens_per_s - 1, view::Quantity::gain);
 }
 
-/// Whether more samples a step bring more than what one would buy.
-bool samples_help_most(const FitAnswer& answer) {
-  return answer.runnable && answer.more_samples &&
-         (!answer.change ||
-          answer.more_samples->tokens_per_s >= answer.change->tokens_per_s.value_or(0));
-}
-
 /// What one would buy, with more samples a step: ", and beside more samples a step +35 %, ...".
 Text beside_more_samples(const FitAnswer& answer) {
   const auto& more = answer.more_samples;
@@ -192,19 +185,6 @@ Text beside_more_samples(const FitAnswer& answer) {
        view::number(*more->changed_tokens_per_s)});
 }
 
-Text samples_sentence(const FitAnswer& answer) {
-  const answer::MoreSamples& more = *answer.more_samples;
-  const auto whole = [](std::uint64_t number) { return view::plain(static_cast<double>(number)); };
-  return filled(
-      "{}: {}{} micro-batches before each update (gradient_accumulation), {} samples a step in "
-      "place "
-      "of {}, {}, {} tokens/s.",
-      {samples_help_most(answer) ? "What helps most costs nothing" : "What costs nothing",
-       more.system.empty() ? "" : more.system + " and ", whole(more.accumulation),
-       whole(more.samples), whole(more.samples_now), gain_over(answer, more.tokens_per_s),
-       view::number(more.tokens_per_s)});
-}
-
 Text change_sentence(const FitAnswer& answer) {
   if (answer.change) return change_words(answer) + ".";
   return answer.runnable
@@ -214,6 +194,24 @@ Text change_sentence(const FitAnswer& answer) {
 }
 
 }  // namespace
+
+bool samples_help_most(const FitAnswer& answer) {
+  return answer.runnable && answer.more_samples &&
+         (!answer.change ||
+          answer.more_samples->tokens_per_s >= answer.change->tokens_per_s.value_or(0));
+}
+
+Text samples_words(const FitAnswer& answer) {
+  const answer::MoreSamples& more = *answer.more_samples;
+  const auto whole = [](std::uint64_t number) { return view::plain(static_cast<double>(number)); };
+  return filled(
+      "{}: {}{} micro-batches before each update (gradient_accumulation), {} samples a step in "
+      "place of {}, {}, {} tokens/s",
+      {samples_help_most(answer) ? "What helps most costs nothing" : "What costs nothing",
+       more.system.empty() ? "" : more.system + " and ", whole(more.accumulation),
+       whole(more.samples), whole(more.samples_now), gain_over(answer, more.tokens_per_s),
+       view::number(more.tokens_per_s)});
+}
 
 Text change_words(const FitAnswer& answer) {
   const answer::FitChange& change = *answer.change;
@@ -249,11 +247,11 @@ Document fit_document(const FitWords& words, const FitAnswer& answer) {
     document.add(best_table(answer, words.now));
   }
   if (!answer.fits || !answer.runnable) add_needs(document, answer);
-  if (answer.more_samples && samples_help_most(answer)) document.say(samples_sentence(answer));
+  if (answer.more_samples && samples_help_most(answer)) document.say(samples_words(answer) + ".");
   if (answer.change || known)
     document.add(Paragraph{change_sentence(answer)},
                  document.blocks.size() == 1 || samples_help_most(answer));
-  if (answer.more_samples && !samples_help_most(answer)) document.say(samples_sentence(answer));
+  if (answer.more_samples && !samples_help_most(answer)) document.say(samples_words(answer) + ".");
   for (const std::string& note : answer.notes) document.say("Note: " + note + ".");
   if (!answer.fits) return document;
   for (const std::string& note : answer.answer()->notes)

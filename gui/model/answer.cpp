@@ -56,15 +56,27 @@ void take_remedies(const answer::Remedies& remedies, Answer& answer) {
     if (*one && !(*one)->words.empty()) answer.changes.push_back(change_of(**one));
 }
 
+/// What one would buy and what costs nothing, the better one first.
+std::vector<Change> changes_of(const answer::FitAnswer& fit) {
+  std::vector<Change> changes;
+  if (fit.change && !fit.change->words.empty())
+    changes.push_back(
+        {fit.change->words, view::words(reports::change_words(fit)), fit.change->set, {}});
+  if (!fit.runnable || !fit.more_samples) return changes;
+  Change free{
+      "more samples a step", view::words(reports::samples_words(fit)), fit.more_samples->set, {}};
+  changes.insert(reports::samples_help_most(fit) ? changes.begin() : changes.end(),
+                 std::move(free));
+  return changes;
+}
+
 void take_fit(const answer::FitAnswer& fit, Answer& answer) {
   answer.state = Answer::State::exact;
   if (const result::Result* shown = fit.answer()) take_result(*shown, answer);
   if (fit.runnable && fit.best && json(*fit.runnable) != json(*fit.best)) answer.other = fit.best;
   answer.why_not = fit.why_not;
   if (!answer.result && answer.why_not.empty()) answer.why_not = "nothing fits";
-  if (fit.change && !fit.change->words.empty())
-    answer.changes.push_back(
-        {fit.change->words, view::words(reports::change_words(fit)), fit.change->set, {}});
+  answer.changes = changes_of(fit);
   answer.notes = fit.notes;
 }
 

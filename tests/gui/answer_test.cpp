@@ -156,6 +156,32 @@ TEST(Answer, WordsWhatWouldHelpAsFitDoes) {
             "What helps most: zero_infinity with 256 GiB of host memory, +26 %, 31.4 tokens/s");
 }
 
+TEST(Answer, OffersMoreSamplesAStepBeforeWhatOneWouldBuyWhereTheyBringMore) {
+  json fit = {{"schema", "spillway/answer/fit/1"},
+              {"fits", true},
+              {"runnable", result_of(4)},  // 25 tokens/s
+              {"best", result_of(4)},
+              {"more_samples",
+               {{"accumulation", 8},
+                {"samples", 16},
+                {"samples_now", 2},
+                {"set", {"training.gradient_accumulation=8"}},
+                {"tokens_per_s", 50}}},
+              {"change", {{"words", "one more drive"}, {"set", {"a=2"}}, {"tokens_per_s", 30}}}};
+  const Answer free_first = answer_of_fit(fit);
+  ASSERT_EQ(free_first.changes.size(), 2u);
+  EXPECT_EQ(free_first.changes[0].sentence,
+            "What helps most costs nothing: 8 micro-batches before each update "
+            "(gradient_accumulation), 16 samples a step in place of 2, +100 %, 50.0 tokens/s");
+  EXPECT_EQ(free_first.changes[0].overrides,
+            std::vector<std::string>{"training.gradient_accumulation=8"});
+  EXPECT_EQ(free_first.changes[1].words, "one more drive");
+  fit["change"]["tokens_per_s"] = 75;
+  const Answer bought_first = answer_of_fit(fit);
+  EXPECT_EQ(bought_first.changes.at(0).words, "one more drive");
+  EXPECT_EQ(bought_first.changes.at(1).words, "more samples a step");
+}
+
 TEST(Answer, SaysWhyNothingFits) {
   const Answer answer = answer_of_fit({{"schema", "spillway/answer/fit/1"},
                                        {"fits", false},

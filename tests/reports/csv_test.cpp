@@ -85,6 +85,11 @@ TEST(Csv, QuotesWhatWouldBreakALine) {
   EXPECT_EQ(csv_of({{{"q", "say \"hi\", x"}}}), "q\n\"say \"\"hi\"\", x\"\n");
 }
 
+TEST(Csv, KeepsSpreadsheetsFromComputingText) {
+  const json row = {{"a", "=1+1"}, {"b", "@sum"}, {"c", "-x"}, {"d", "-"}, {"e", "-5e3"}, {"f", 2}};
+  EXPECT_EQ(csv_of({row}), "a,b,c,d,e,f\n'=1+1,'@sum,'-x,-,-5e3,2\n");
+}
+
 TEST(Csv, KeepsARowWhoseOnlyFieldIsEmpty) {
   EXPECT_EQ(csv_of({{{"a", ""}}, {{"a", 1}}}), "a\n\"\"\n1\n");
 }
