@@ -40,7 +40,7 @@ TEST_F(WithoutProcesses, NoVerbSaysNo) {
        "Not known", "None of"},
       {"fit gpt2 --gpu 4090 --ram 32G --context 256", "not known whether it fits", "does not fit"},
       {"compare scenarios/examples/tiny.json --system resident,zero_offload",
-       "no process for the simulation", "a bug"},
+       "no process for the", "a bug"},
   };
   for (const auto& verb : verbs) {
     const Ended ended = alone(verb.arguments);
@@ -70,7 +70,8 @@ TEST_F(WithoutProcesses, SimulateAndExploreSayWhy) {
 TEST(OutOfTime, IsStoredAsThatAndTriedAgain) {
   const Workplace place;
   place.write("space.json", R"({"name": "two", "base": {"model": "gpt2", "machine": "gaming_4090",
-    "training": {"sequence": 256}, "strategy": {"system": "resident"}},
+    "training": {"sequence": 256, "gradient_accumulation": 50},
+    "strategy": {"system": "resident"}},
     "axes": {"strategy.system": ["zero_infinity", "lohan"]},
     "objectives": {"step_time_s": "min"}})");
   const std::string line = "spillway explore space.json --db two.db --simulate-all --json";
