@@ -92,8 +92,8 @@ stopped by SIGHUP, Ctrl\-C, SIGQUIT or SIGTERM
 constexpr const char* environment = R"(.SH ENVIRONMENT
 .TP
 SPILLWAY_DATA
-the folder that holds models/ and scenarios/, an absolute path; else
-../share/spillway beside the program
+the folder that holds models/ and scenarios/, an absolute path; else ../share/spillway beside
+the program
 .TP
 SPILLWAY_PLUGINS
 the folder that holds the plugins, an absolute path; else ../lib/spillway beside the program
