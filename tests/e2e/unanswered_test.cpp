@@ -39,8 +39,8 @@ TEST_F(WithoutProcesses, NoVerbSaysNo) {
       {"plan largest --model gpt2 --machine gaming_4090 --sequence 512 --system resident",
        "Not known", "None of"},
       {"fit gpt2 --gpu 4090 --ram 32G --context 256", "not known whether it fits", "does not fit"},
-      {"compare scenarios/examples/tiny.json --system resident,zero_offload",
-       "no process for the", "a bug"},
+      {"compare scenarios/examples/tiny.json --system resident,zero_offload", "no process for the",
+       "a bug"},
   };
   for (const auto& verb : verbs) {
     const Ended ended = alone(verb.arguments);
