@@ -47,7 +47,8 @@ TEST(Characters, OfFilesAndOptionsDoNotReachATerminal) {
     for (const char* bad : {"\x1b", "\x07", "\u009b", "\u202e"})
       EXPECT_THAT(ended.err, Not(HasSubstr(bad))) << line;
   }
-  const Ended named = bash(place, "spillway simulate tiny --set $'name=a\\u009bb\\u202ec'");
+  const Ended named =
+      bash(place, "spillway simulate tiny --set $'name=a\\xc2\\x9bb\\xe2\\x80\\xaec'");
   EXPECT_EQ(named.exit, 0);
   EXPECT_THAT(named.out, HasSubstr("a b c: "));
 }
