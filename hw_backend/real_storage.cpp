@@ -77,7 +77,7 @@ void RealMachine::open_arenas() {
   for (std::uint32_t rank = 0; rank < devices_.size(); ++rank) {
     std::unique_ptr<DeviceArena>& arena = arenas_.emplace_back();
     if (devices_[rank]->shares_host()) continue;
-    const strategies::Usage gpu = usage(TierId::gpu, Rank{rank});
+    const strategies::Usage gpu = usage(TierId::gpu, strategies::Rank{rank});
     const std::uint64_t all = std::min(gpu.used + gpu.free, devices_[rank]->available() + context);
     arena = std::make_unique<DeviceArena>(*devices_[rank], all - std::min(all, context) + grain);
     engine_.register_device_memory(static_cast<int>(rank), arena->base(), arena->bytes());
