@@ -235,36 +235,78 @@ std::string short_source(const std::string& source) {
   return path && folder != std::string::npos ? source.substr(folder + 1) : source;
 }
 
-view::Table settings_table(const std::vector<Setting>& settings, bool assumed_only) {
+template <class Shown>
+view::Table settings_table(const std::vector<Setting>& settings, Shown shown) {
   view::Table table{
       {{"input", view::Align::left}, {"value", view::Align::left}, {"from", view::Align::left}},
       {}};
-  for (const Setting& setting : settings) {
-    if (assumed_only && !is_assumed(setting)) continue;
-    table.rows.push_back({setting.path, setting.value, short_source(setting.source)});
-  }
+  for (const Setting& setting : settings)
+    if (shown(setting))
+      table.rows.push_back({setting.path, setting.value, short_source(setting.source)});
   return table;
 }
 
+bool any_setting(const Setting&) { return true; }
+
+std::uint64_t assumed_of(const PageRun& run) {
+  return static_cast<std::uint64_t>(
+      std::count_if(run.settings.begin(), run.settings.end(), is_assumed));
+}
+
 void add_assumptions(Document& part, const PageRun& run) {
-  const auto assumed = std::count_if(run.settings.begin(), run.settings.end(), is_assumed);
   if (run.settings.empty()) return;
-  if (assumed == 0) {
+  if (assumed_of(run) == 0) {
     part.add(Paragraph{"Every number of the machine is measured, from a data sheet or a paper."});
     return;
   }
-  part.add(Paragraph{filled(
-      "{} of {} inputs are assumed: nobody states them, and the answer moves with them.",
-      {view::count(static_cast<std::uint64_t>(assumed)), view::count(run.settings.size())})});
-  part.add(settings_table(run.settings, true));
+  part.add(Paragraph{
+      filled("{} of {} inputs are assumed: nobody states them, and the answer moves with them.",
+             {view::count(assumed_of(run)), view::count(run.settings.size())})});
+  part.add(settings_table(run.settings, is_assumed));
+}
+
+/// Assumed, with the same value for the same reason in every run.
+bool is_shared(const Setting& setting, Runs runs) {
+  return is_assumed(setting) && std::all_of(runs.begin(), runs.end(), [&](const PageRun& run) {
+           return std::any_of(run.settings.begin(), run.settings.end(), [&](const Setting& other) {
+             return other.path == setting.path && other.value == setting.value &&
+                    other.source == setting.source;
+           });
+         });
+}
+
+/// What all runs share once, then what else each of them takes.
+void add_shared_assumptions(Document& page, Runs runs) {
+  const auto shared = [&](const Setting& setting) { return is_shared(setting, runs); };
+  view::Table table = settings_table(runs.front().settings, shared);
+  const std::uint64_t count = table.rows.size();
+  if (count == 0) return side_by_side(page, runs, add_assumptions);
+  page.add(Paragraph{filled(
+      "Inputs that are assumed, alike for all of these runs: {}. Nobody states them, and the "
+      "answers move with them.",
+      {view::count(count)})});
+  page.add(std::move(table));
+  side_by_side(page, runs, [&](Document& part, const PageRun& run) {
+    const std::uint64_t more = assumed_of(run) - count;
+    part.add(Paragraph{filled(
+        "{} of {} inputs are assumed, {}.",
+        {view::count(assumed_of(run)), view::count(run.settings.size()),
+         more == 0 ? Text("as above")
+                   : Text(view::count(more)) + " of them for this run alone or with a value of "
+                                               "its own"})});
+    view::Table own = settings_table(run.settings, [&](const Setting& setting) {
+      return is_assumed(setting) && !shared(setting);
+    });
+    if (!own.rows.empty()) part.add(std::move(own));
+  });
 }
 
 void add_inputs(Document& part, const PageRun& run) {
   std::vector<Setting> said;
   std::copy_if(run.settings.begin(), run.settings.end(), std::back_inserter(said), is_said);
-  if (!said.empty()) part.add(settings_table(said, false));
+  if (!said.empty()) part.add(settings_table(said, any_setting));
   if (!run.settings.empty()) {
-    view::Table all = settings_table(run.settings, false);
+    view::Table all = settings_table(run.settings, any_setting);
     all.folded = fmt::format("All {} inputs, each with where it comes from", run.settings.size());
     part.add(std::move(all));
   }
@@ -333,7 +375,8 @@ Document run_page(Runs runs, const PageOrigin& origin) {
   add_timelines(page, runs);
   section(page, runs, "What would make it better", "better", add_gains);
   section(page, runs, "Wear and cost", "cost", add_cost);
-  section(page, runs, "Assumptions", "assumptions", add_assumptions);
+  page.add(Heading{"Assumptions", 2, "assumptions"});
+  runs.size() > 1 ? add_shared_assumptions(page, runs) : side_by_side(page, runs, add_assumptions);
   section(page, runs, "Inputs", "inputs", add_inputs);
   add_foot(page, runs, origin);
   return page;

@@ -1,5 +1,6 @@
 #include "tests/e2e/command.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,13 +75,33 @@ TEST(Report, IsDrawnByABrowserThatHasNothingToComplainAboutAndAsksForNothing) {
 
 TEST(Report, PrintsOnTwoSheetsOfA4) {
   const Workplace place;
-  ASSERT_EQ(shell(place, "spillway report qwen7b_workstation --out page.html").exit, 0);
-  ASSERT_EQ(browse(place, "page.html",
-                   "--virtual-time-budget=5000 --no-pdf-header-footer --print-to-pdf=page.pdf")
+  for (const char* runs : {"qwen7b_workstation", "qwen7b_workstation mix_8b_workstation",
+                           "qwen7b_workstation lohan_13b_batch32"}) {
+    ASSERT_EQ(shell(place, fmt::format("spillway report {} --out page.html", runs)).exit, 0);
+    ASSERT_EQ(browse(place, "page.html",
+                     "--virtual-time-budget=8000 --no-pdf-header-footer --print-to-pdf=page.pdf")
+                  .exit,
+              0);
+    const Ended pages = shell(place, "grep -a -o '/Count [0-9]*' page.pdf");
+    EXPECT_EQ(pages.out, "/Count 2\n") << runs;
+  }
+}
+
+TEST(Report, SaysOnceWhatAllRunsAssume) {
+  const Workplace place;
+  ASSERT_EQ(shell(place,
+                  "spillway report qwen7b_workstation mix_8b_workstation "
+                  "--out page.html")
                 .exit,
             0);
-  const Ended pages = shell(place, "grep -a -o '/Count [0-9]*' page.pdf");
-  EXPECT_EQ(pages.out, "/Count 2\n");
+  const std::string page = without_scripts(file_text(place.path() / "page.html"));
+  const std::size_t from = page.find("id=\"assumptions\""), to = page.find("id=\"inputs\"");
+  ASSERT_LT(from, to);
+  const std::string part = page.substr(from, to - from);
+  EXPECT_THAT(part, HasSubstr("Inputs that are assumed, alike for all of these runs: "));
+  EXPECT_THAT(part, HasSubstr(" inputs are assumed, as above."));
+  const std::string row = ">machine.host.process_base<";
+  EXPECT_EQ(part.find(row), part.rfind(row));
 }
 
 TEST(Report, IsNotWiderThanATelephone) {
