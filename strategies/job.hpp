@@ -87,9 +87,6 @@ struct NodeShared {
   nlohmann::json plan;  ///< what planners decided, all ranks together; null: nothing was planned
 };
 
-/// A knob that the schema has and no field of a part holds says `value`, as JSON text.
-bool says(const description::Strategy& strategy, const std::string& knob, const std::string& value);
-
 /// What all ranks of a run share, or all ranks of a pipeline stage: the scenario and what follows
 /// from it. Outlives the run.
 struct Job {

@@ -1,29 +1,20 @@
 #include "strategies/parts/weight_chunks.hpp"
 
-#include "scenarios/description/quantity.hpp"
 #include "strategies/parts/weights.hpp"
 #include "strategies/setup.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace spillway::strategies {
 
 ChunkKnobs chunk_knobs(const description::Strategy& strategy) {
+  const description::WeightsPart& weights = strategy.weights;
   ChunkKnobs knobs;
-  const auto text = [&](const char* name) {
-    const auto found = strategy.further.find(std::string("weights.") + name);
-    return found == strategy.further.end()
-               ? std::string()
-               : nlohmann::json::parse(found->second).get<std::string>();
-  };
-  const std::string chunk = text("chunk"), cache = text("chunk_cache");
-  knobs.used = !chunk.empty();
-  if (knobs.used && chunk != "auto")
-    knobs.elements = description::quantity_from<description::Params>(chunk).value();
-  if (!cache.empty() && cache != "auto")
-    knobs.cache = description::quantity_from<description::Bytes>(cache).value();
+  knobs.used = weights.chunk.has_value();
+  if (weights.chunk && weights.chunk->value) knobs.elements = weights.chunk->value->value();
+  if (weights.chunk_cache && weights.chunk_cache->value)
+    knobs.cache = weights.chunk_cache->value->value();
   return knobs;
 }
 

@@ -184,7 +184,7 @@ TYPED_TEST(MachineMemory, RoomIsSetWhenBytesOfTheTierComeBack) {
 
 TYPED_TEST(MachineMemory, AnUnlimitedGpuHoldsWhatNoGpuHolds) {
   if (bytes_are_real) GTEST_SKIP() << "no memory is unlimited";
-  this->box.strategy.unlimited_gpu = true;
+  this->box.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   Machine& m = this->machine();
   Buffer huge = gpu_buffer(m, rank0, 1'000'000 * mib);
   EXPECT_EQ(m.usage(TierId::gpu, rank0).used, 1'000'000 * mib);
