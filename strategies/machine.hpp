@@ -117,6 +117,8 @@ class Machine : public BlockOwner {
   Task<Stored> store(StorageId storage, Rank rank, Bytes bytes, Purpose purpose);
 
   Usage usage(TierId tier, Rank rank) const;
+  /// What a buffer of `bytes` takes of GPU memory, as its allocator rounds.
+  std::uint64_t gpu_charge(std::uint64_t bytes) const { return rounded(setup_.gpu, bytes); }
   /// Of a stripe: what its members hold together; free is what it can still give.
   Usage usage(StorageId storage) const;
   /// Set whenever bytes of the tier are given back; reset it before waiting for the next time.

@@ -8,8 +8,8 @@ namespace spillway::strategies {
 ///   Reads     with pipeline_read one sub-group ahead on each path, as far as buffers reach;
 ///             without it when the sub-group before is done
 ///   Updates   a 16-bit gradient is first widened (2 B read, 4 B written a parameter)
-///   Publishes new 16-bit weights: through the swap-out buffer to their extents, or to the GPU; with
-///             weights.home gpu they leave from where their gradient was
+///   Publishes new 16-bit weights: through the swap-out buffer to their extents, or to the GPU;
+///             with weights.home gpu they leave from where their gradient was
 ///   Late      staleness not 0: an update runs beside the next step, whose kernels still read the
 ///             old weights; the new ones take the place of their gradients until somebody publishes
 ///             them

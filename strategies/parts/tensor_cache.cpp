@@ -99,7 +99,7 @@ Task<> TensorCache::store(Place at, std::uint64_t generation, Buffer from, Op ma
   Entry& entry = this->entry(at);
   Semaphore::Lock worker = co_await storers_.acquire();
   if (earlier) co_await std::move(earlier);
-  if (made) co_await made;  // what another stage sent is there
+  co_await made;  // what another stage sent is there
   // one that was forwarded and released may be on its way in the next micro-batch already
   const auto current = [&] { return entry.generation == generation; };
   if (current() && entry.dropped) {

@@ -89,7 +89,7 @@ void WeightChunks::plan() {
   }
   std::vector<std::uint64_t> bytes;
   for (std::uint32_t chunk = 0; chunk < layout_.chunks.size(); ++chunk)
-    bytes.push_back(rounded(Rounding::cuda_caching, gpu_bytes(chunk)));
+    bytes.push_back(machine_.gpu_charge(gpu_bytes(chunk)));
   moves_ = plan_chunk_moves(needed, bytes, chunk_knobs(job_.scenario.strategy).cache.value_or(0));
 }
 
@@ -109,7 +109,7 @@ void WeightChunks::forget() {
 std::uint64_t WeightChunks::missing_bytes(std::uint32_t layer) const {
   std::uint64_t bytes = 0;
   for (const std::uint32_t chunk : moves_.come[step_of(layer)])
-    if (!on_gpu_[chunk].memory) bytes += rounded(Rounding::cuda_caching, gpu_bytes(chunk));
+    if (!on_gpu_[chunk].memory) bytes += machine_.gpu_charge(gpu_bytes(chunk));
   return bytes;
 }
 

@@ -45,6 +45,23 @@ TYPED_TEST(MachineMemory, AllocationsWaitFirstComeFirstServed) {
   EXPECT_THAT(log, ElementsAre(1, 2, 3));
 }
 
+Task<> charged_as_said(Machine& m) {
+  for (const std::uint64_t bytes : {std::uint64_t{1000}, mib + 1, 3 * mib}) {
+    const std::uint64_t before = m.usage(TierId::gpu, rank0).free;
+    const Buffer buffer = m.allocate_now(TierId::gpu, rank0, Bytes(bytes), Purpose::weights);
+    EXPECT_EQ(before - m.usage(TierId::gpu, rank0).free, m.gpu_charge(bytes)) << bytes;
+  }
+  co_return;
+}
+
+TYPED_TEST(MachineMemory, ABufferTakesOfTheGpuWhatIsSaidBefore) {
+  this->run(charged_as_said(this->machine()));
+}
+TYPED_TEST(MachineMemory, ABufferTakesWhatIsSaidOfAGpuWhoseAllocatorRoundsToo) {
+  this->box.strategy.gpu_allocator = description::GpuAllocator::caching;
+  this->run(charged_as_said(this->machine()));
+}
+
 Task<> exactly_full(Machine& m) {
   Buffer all = co_await m.allocate(TierId::gpu, rank1, Bytes(64 * mib), Purpose::weights);
   EXPECT_EQ(m.usage(TierId::gpu, rank1).free, 0u);
