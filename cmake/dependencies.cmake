@@ -32,6 +32,13 @@ endif()
 # SimGrid ships no CMake package.
 find_path(SIMGRID_INCLUDE_DIR simgrid/s4u.hpp REQUIRED)
 find_library(SIMGRID_LIBRARY simgrid REQUIRED)
+# sim/engine.cpp names symbols of this release's kernel, which no later one promises to keep.
+file(STRINGS ${SIMGRID_INCLUDE_DIR}/simgrid/version.h SIMGRID_NUMBERS REGEX "VERSION_(MAJOR|MINOR)")
+string(REGEX REPLACE ".*MAJOR +([0-9]+).*MINOR +([0-9]+).*" "\\1.\\2" SIMGRID_VERSION
+                     "${SIMGRID_NUMBERS}")
+if(NOT SIMGRID_VERSION VERSION_EQUAL 3.32)
+  message(FATAL_ERROR "SimGrid ${SIMGRID_VERSION} is installed; sim/engine.cpp is for 3.32")
+endif()
 add_library(SimGrid::SimGrid SHARED IMPORTED)
 set_target_properties(
   SimGrid::SimGrid PROPERTIES IMPORTED_LOCATION ${SIMGRID_LIBRARY}

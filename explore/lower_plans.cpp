@@ -50,7 +50,7 @@ Bytes next_smaller_card(Bytes memory) {
 
 void add_gpu_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
   const Bytes memory = scenario.machine.gpu.memory;
-  if (memory.value() == 0 || scenario.strategy.unlimited_gpu) return;
+  if (memory.value() == 0 || scenario.strategy.unlimited_gpu()) return;
   const Bytes lower = next_smaller_card(memory);
   add(
       scenario, "planned for " + in_gib(lower) + " of GPU memory",
@@ -89,7 +89,7 @@ void add_slower_gpu(const Scenario& scenario, std::vector<LowerPlan>& plans) {
         scenario, fmt::format("planned for 1/{} of the rate of the GPU", part),
         [part](auto& machine) { slow_gpu(machine, 1.0 / part); }, plans);
   Bytes memory = scenario.machine.gpu.memory;
-  if (memory.value() == 0 || scenario.strategy.unlimited_gpu) return;
+  if (memory.value() == 0 || scenario.strategy.unlimited_gpu()) return;
   for (int smaller = 0; smaller < 2; ++smaller) {
     memory = next_smaller_card(memory);
     add(
@@ -223,10 +223,10 @@ void add_host_alone(const Scenario& scenario, const result::Result& best,
   if (io.ssd_read + io.ssd_write + io.gpu_direct == 0) return;
   LowerPlan plan{"planned for host memory without drives", scenario};
   auto& homes = plan.scenario.strategy.activations.homes;
-  auto& knobs = plan.scenario.strategy.further;
-  const auto destinations = knobs.find("plan.destinations");
-  if (destinations != knobs.end() && destinations->second == R"(["ssd","host"])")
-    destinations->second = R"(["host"])";
+  auto& destinations = plan.scenario.strategy.plan.destinations;
+  using description::PlanDestination;
+  if (destinations == std::vector{PlanDestination::ssd, PlanDestination::host})
+    destinations = {PlanDestination::host};
   else if (std::set<std::string>(homes.begin(), homes.end()) ==
            std::set<std::string>{"host", "ssd"})
     homes = {"host"};
@@ -324,11 +324,10 @@ void add_other_budgets(const LowerPlan& of, const result::Result& best,
 }
 
 bool asks_for_none(const Scenario& scenario) {
-  const auto& knobs = scenario.strategy.further;
-  const auto said = knobs.find("plan.lower_limits");
-  const auto planner = knobs.find("activations.planner");
-  return scenario.run.io_bench || (said != knobs.end() && said->second == "0") ||
-         (planner != knobs.end() && planner->second == "\"checkmate\"");  // exact, and takes long
+  const description::Strategy& strategy = scenario.strategy;
+  return scenario.run.io_bench || strategy.plan.lower_limits == 0 ||
+         strategy.activations.planner ==
+             description::ActivationPlanner::checkmate;  // exact, and takes long
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ RunsWith trainer(const Scenario& scenario) {
                       parts.activations.policy == ActivationPolicy::checkpoint_gpu ||
                       parts.activations.policy == ActivationPolicy::checkpoint_host) &&
                      parts.optimizer.home == Home::gpu && parts.weights.home == Home::gpu &&
-                     parts.optimizer.staleness == 0 && !parts.unlimited_gpu;
+                     parts.optimizer.staleness == 0 && !parts.unlimited_gpu();
   if (!plain) return deepspeed(scenario).value_or(RunsWith{nobody, false});
   const description::Parallel& parallel = scenario.parallel;
   if (parallel.tensor > 1 || parallel.pipeline > 1) return {"Megatron-LM", true};

@@ -201,9 +201,8 @@ const std::vector<std::string>& known_model_types();
 /// many. A missing `model_type` follows from `architectures` or from the keys; of a multimodal file
 /// the language model is read; both are said in Architecture::notes.
 ///   Throws  ScenarioError listing every missing, mistyped or contradictory key with `file` and the
-///   JSON
-///           path (line 0; the caller who has the text adds lines), or an unknown model_type with
-///           the known ones
+///           JSON path (line 0; the caller who has the text adds lines), or an unknown model_type
+///           with the known ones
 Architecture read_architecture(const nlohmann::json& config, const std::string& name,
                                const std::string& file);
 /// What a scenario trains, its experts as `training.experts` lays them.

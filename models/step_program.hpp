@@ -196,8 +196,7 @@ struct StepProgram {
 
 /// Builds the step program of `model` under `workload`.
 ///   Throws  ScenarioError when heads, kv heads or ffn do not divide by `tensor`, or the sequence
-///   is
-///           longer than a learned position table (rotary positions have no end)
+///           is longer than a learned position table (rotary positions have no end)
 StepProgram build_step_program(const Model& model, const Workload& workload);
 
 }  // namespace spillway::models

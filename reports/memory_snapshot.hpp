@@ -12,7 +12,7 @@ namespace spillway::reports {
 ///              is what the buffer is for, its rank, its phase and its tier
 ///   Addresses  made up: the lowest place with room, in one segment a device
 ///   Order      at one instant what is given back goes first; buffers that last no time are left
-///   out
+///              out
 std::string memory_snapshot(const result::Trace& trace);
 
 }  // namespace spillway::reports

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <tuple>
 
 #include "scenarios/description/names.hpp"
 #include "scenarios/description/quantity.hpp"
@@ -257,11 +258,10 @@ class Checks {
   }
 
   void tensor_cache() {
-    const auto cancel = parts_.further.find("activations.cancel");
-    const auto forwarding = parts_.further.find("activations.forwarding");
-    if (cancel == parts_.further.end() || forwarding == parts_.further.end()) return;
-    if (forwarding->second == "false" && cancel->second != "\"never\"")
-      exclude({"activations.cancel", cancel->second}, {"activations.forwarding", "false"},
+    const auto& [cancel, forwarding] =
+        std::tie(parts_.activations.cancel, parts_.activations.forwarding);
+    if (forwarding == false && cancel && *cancel != CancelStores::never)
+      exclude(part("activations.cancel", *cancel), part("activations.forwarding", false),
               "only a store whose tensor was forwarded can be cancelled",
               "set activations.cancel to \"never\" or activations.forwarding to true");
   }

@@ -29,8 +29,7 @@ struct Document {
 /// Puts a scenario together. Relative paths are relative to the file in which they stand, or to the
 /// working directory for `overrides` and for a scenario that has no file.
 ///   overrides  "training.micro_batch=8": a dotted path, list items by index or by `name`; the
-///   value is
-///              JSON or, when it is none, text
+///              value is JSON or, when it is none, text
 Document assemble(LocatedJson scenario, const std::vector<std::string>& overrides);
 
 /// The scenario of a document so that it stands alone: with the contents of the files that it

@@ -13,8 +13,7 @@ namespace spillway::scenarios {
 /// a comma, a closing bracket or the end of its line.
 ///   Source  https://hjson.github.io/syntax.html; DeepSpeed runtime/config.py (hjson.load)
 ///   Throws  ScenarioError: the first thing that cannot be read, with its line and column; every
-///   key
-///           that an object has twice, as DeepSpeed does; 64 levels and 64 MiB at most
+///           key that an object has twice, as DeepSpeed does; 64 levels and 64 MiB at most
 LocatedJson parse_hjson(std::string_view text, const std::string& file);
 
 /// parse_hjson of a file's content.

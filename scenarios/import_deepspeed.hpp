@@ -32,9 +32,9 @@ struct Imported {
 /// what the Hugging Face integration fills in: reduce bucket h^2, prefetch bucket 0.9 h^2,
 /// persistence 10 h. Settings that the file leaves out become the defaults of the version.
 ///   Result  system resident (nothing offloaded), zero_offload (to the CPU) or zero_infinity (to
-///   NVMe)
+///           NVMe)
 ///   Throws  ScenarioError: wrong values, settings that DeepSpeed itself refuses, an autotuner's
-///   lists, adapters, 8-bit optimizers
+///           lists, adapters, 8-bit optimizers
 Imported import_deepspeed(const LocatedJson& ds_config, const ImportOptions& options);
 
 /// The same for a model and a number of GPUs that are known; `options.model` and `.machine` are

@@ -118,6 +118,7 @@ class Collector {
 
  private:
   void walk(const json& node, const std::string& path, bool required) {
+    if (node.contains("x-retired")) return;
     const bool items =
         node.value("type", json()) == "array" && node["items"].value("type", json()) == "object";
     if (items) return walk(node["items"], path + ".NAME", required);
@@ -133,8 +134,7 @@ class Collector {
   }
 
   void add(const json& node, const std::string& path, bool required) {
-    ENSURE(words_.contains(path), "scenarios/knobs has no words for " + path);
-    const json& words = words_[path];
+    const json words = words_of(node, path);
     Knob& knob = all_.emplace_back();
     knob.path = path;
     knob.words = words.at("words").get<std::string>();
@@ -147,6 +147,17 @@ class Collector {
     knob.systems = words.value("systems", "");
     knob.required = required;
     find_defaults(knob);
+  }
+
+  /// Those of a part stand in its schema, made of its list of knobs; all others in scenarios/knobs.
+  json words_of(const json& node, const std::string& path) const {
+    if (!path.starts_with("strategy.")) {
+      ENSURE(words_.contains(path), "scenarios/knobs has no words for " + path);
+      return words_[path];
+    }
+    return {{"words", node.at("description")},
+            {"deepspeed", node.value("x-deepspeed", "")},
+            {"systems", node.value("x-systems", "")}};
   }
 
   static std::string text(const json& value) {

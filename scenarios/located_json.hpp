@@ -40,9 +40,8 @@ LocatedJson located_at(const nlohmann::json& value, const Place& place);
 
 /// Reads JSON text in which `//` and `/* */` comments may stand.
 ///   Throws  ScenarioError: the syntax error with its line and column, or every key that an object
-///   has twice;
-///           nesting beyond 64 levels, more than a million keys and values and, with all keys above
-///           each of them, more than 256 MiB of keys are refused
+///           has twice; nesting beyond 64 levels, more than a million keys and values and, with all
+///           keys above each of them, more than 256 MiB of keys are refused
 LocatedJson parse_located(std::string_view text, const std::string& file);
 
 /// parse_located of a file's content, whose places say `shown` when that is not empty.

@@ -50,11 +50,10 @@ inline constexpr std::size_t most_axis_values = 100'000;
 
 /// Reads a space.
 ///   Throws  ScenarioError with everything that is wrong: the schema's complaints, a base that is
-///   no
-///           scenario, an axis without values or over a path that is not there, a range that ends
-///           before it starts or mixes units, a value that the scenario's schema refuses, two axes
-///           over one path, more than four objectives. What contradicts something only together
-///           with other values is left to the points.
+///           no scenario, an axis without values or over a path that is not there, a range that
+///           ends before it starts or mixes units, a value that the scenario's schema refuses, two
+///           axes over one path, more than four objectives. What contradicts something only
+///           together with other values is left to the points.
 Space read_space(const std::string& file, const std::vector<SystemInfo>& systems);
 
 }  // namespace spillway::scenarios

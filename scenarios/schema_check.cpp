@@ -209,6 +209,9 @@ class Translator {
 
   void wrong_value(const std::string& pointer, const json& value, const json& node) {
     const Place place = document_.place(pointer);
+    if (node.contains("x-retired"))
+      return add(place, pointer, "no longer a setting: " + node["x-retired"].get<std::string>(),
+                 "leave it out");
     const auto dimension = description::dimension_of_format(node.value("format", ""));
     const bool number_allowed = node["type"].is_array();
     if (node.contains("enum") && value.is_string()) {

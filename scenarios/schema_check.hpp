@@ -9,8 +9,9 @@
 namespace spillway::scenarios {
 
 /// The shipped draft-07 schema `name` ("scenario", "machine", "strategy", "preset"), references
-/// filled in. Two annotations are ours: `format` names a quantity, `x-words` lists words that may
-/// stand for a value.
+/// filled in. Ours are `format`, which names a quantity, `x-words`, words that may stand for a
+/// value, `x-retired`, why a key is no setting any more, and for the list of settings `x-systems`
+/// and `x-deepspeed`.
 const nlohmann::json& schema(const std::string& name);
 
 /// Everything in `document` that the schema refuses, in the order of the text: unknown keys with

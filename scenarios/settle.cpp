@@ -1,6 +1,7 @@
 #include "scenarios/settle.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "scenarios/description/names.hpp"
 
@@ -138,9 +139,9 @@ class Rules {
       settled_.warnings.push_back(
           "training.optimizer_state: SGD without momentum has no states, the width changes "
           "nothing");
-    for (const auto& [path, value] : parts().further)
-      if (written(path) && !defaults_.further.contains(path) && !of_the_planner(path) &&
-          !of_chunks(path))
+    const std::set<std::string> own = particular_knobs(defaults_);
+    for (const std::string& path : particular_knobs(parts()))
+      if (written(path) && !own.contains(path) && !of_the_planner(path) && !of_chunks(path))
         settled_.warnings.push_back("strategy." + path + ": " + parts().system +
                                     " has no such knob, it changes nothing");
   }

@@ -33,7 +33,8 @@ struct SimOperation : strategies::Operation {
 /// Virtual time: SimGrid shares links, cores and drives; latencies and GPU kernels are timers of
 /// our own.
 ///   Ties   what ends at one instant is finished in start order; the same input gives the same
-///   bytes out One    lives in a process at a time
+///          bytes out
+///   One    lives in a process at a time
 class SimMachine final : public strategies::Machine, private Listener {
  public:
   SimMachine(const description::Scenario& scenario, bool trace);

@@ -130,16 +130,13 @@ class Rerun {
 
 }  // namespace
 
-ActivationPlanner activation_planner(const description::Strategy& strategy) {
-  const auto planner = strategy.further.find("activations.planner");
-  if (strategy.activations.policy != ActivationPolicy::plan || planner == strategy.further.end())
-    return ActivationPlanner::none;
-  if (planner->second == "\"flashneuron\"") return ActivationPlanner::flashneuron;
-  if (planner->second == "\"capuchin\"") return ActivationPlanner::capuchin;
-  if (planner->second == "\"checkmate\"") return ActivationPlanner::checkmate;
+std::optional<ActivationPlanner> activation_planner(const description::Strategy& strategy) {
+  const std::optional<ActivationPlanner>& planner = strategy.activations.planner;
+  if (strategy.activations.policy != ActivationPolicy::plan) return std::nullopt;
+  if (planner == ActivationPlanner::teraio) return std::nullopt;
   // g10 itself plans whole steps
-  if (planner->second == "\"g10\"" && strategy.system != "g10") return ActivationPlanner::g10;
-  return ActivationPlanner::none;
+  if (planner == ActivationPlanner::g10 && strategy.system == "g10") return std::nullopt;
+  return planner;
 }
 
 ActivationPlan keep_everything(const StepProgram& program) {
@@ -185,14 +182,16 @@ std::optional<TensorId> middle_of_block(const models::Model& model, const StepPr
 
 ActivationPlan cacheable(const description::Strategy& strategy, const models::Model& model,
                          const StepProgram& program) {
-  const CacheKnobs knobs(strategy);
+  const CacheKnobs knobs = cache_knobs(strategy);
+  using description::SkippedLayer;
   ActivationPlan plan = keep_everything(program);
   plan.by_module = true;
   const auto layers = static_cast<std::uint32_t>(model.layers.size());
   for (std::uint32_t layer = 0; layer < layers; ++layer) {
     // the last layer is the head with its loss; others that are no block hold tensors of the model
-    const bool skipped = layer + 1 == layers ? knobs.skips_head || knobs.skips_loss
-                                             : knobs.skips_model && !model.layers[layer].is_block;
+    const bool skipped = layer + 1 == layers
+                             ? knobs.skips(SkippedLayer::head) || knobs.skips(SkippedLayer::loss)
+                             : knobs.skips(SkippedLayer::model) && !model.layers[layer].is_block;
     if (skipped) continue;
     for (const TensorId id : program.saved_by(layer)) {
       const models::Tensor& tensor = program.tensors[id];
@@ -211,7 +210,7 @@ ActivationPlan plan_activations(const description::Scenario& scenario, const mod
     case ActivationPolicy::keep:
       return keep_everything(program);
     case ActivationPolicy::plan:
-      if (activation_planner(scenario.strategy) == ActivationPlanner::none)
+      if (!activation_planner(scenario.strategy))
         return keep_everything(program);  // plans of tensors, not of layers: see planned.hpp
       return plan_fates(scenario, model, program).activations;
     case ActivationPolicy::checkpoint_gpu:

@@ -18,8 +18,8 @@ enum class Fate : std::uint8_t {
 
 /// `activations.planner`: who gives saved tensors their fates where the policy is `plan`. None: the
 /// schedule is one of plans itself (planned.hpp), or the policy is another.
-enum class ActivationPlanner : std::uint8_t { none, flashneuron, capuchin, checkmate, g10 };
-ActivationPlanner activation_planner(const description::Strategy& strategy);
+using description::ActivationPlanner;
+std::optional<ActivationPlanner> activation_planner(const description::Strategy& strategy);
 
 /// What becomes of every tensor that the forward saves; chosen before the run.
 ///   Invariant  only a tensor that its own layer makes, and no other reads, is recomputed

@@ -54,7 +54,7 @@ std::uint64_t host_of_zero_infinity(description::Scenario scenario) {
   scenario.strategy.optimizer.pipeline_read = scenario.strategy.optimizer.pipeline_write = false;
   scenario.strategy.optimizer.buffers = 4;
   scenario.strategy.optimizer.subgroup = description::Params(1'000'000'000);
-  scenario.strategy.unlimited_gpu = true;
+  scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   scenario.parallel = {1, scenario.parallel.pipeline, 1, 3};
   auto& micro_batches = scenario.training.gradient_accumulation;
   micro_batches = std::min<std::uint64_t>(2, micro_batches);  // the peak is the second one's
@@ -79,9 +79,8 @@ void replace_migration_path(description::Scenario& scenario, double rate) {
   machine.host.memory_rate = description::BytesPerSecond(
       std::max(machine.host.memory_rate.value(),
                8 * rate * static_cast<double>(machine.gpu.count)));  // no bound of its own
-  auto& knobs = scenario.strategy.further;
-  knobs["plan.destinations"] = R"(["host"])";
-  knobs["plan.migration_rate"] = R"("machine")";
+  scenario.strategy.plan.destinations = {description::PlanDestination::host};
+  scenario.strategy.plan.migration_rate.emplace();
 }
 
 description::Scenario resolve_plan(description::Scenario scenario) {
@@ -95,8 +94,7 @@ description::Scenario resolve_plan(description::Scenario scenario) {
       std::find(allowed.begin(), allowed.end(), planner::Destination::host) != allowed.end();
   if (!host || knobs.host_limit) return scenario;
   if (const std::uint64_t limit = host_of_zero_infinity(scenario))
-    scenario.strategy.further["plan.host_limit"] =
-        nlohmann::json(description::to_text(Bytes(limit))).dump();
+    scenario.strategy.plan.host_limit = {Bytes(limit)};
   return scenario;
 }
 
@@ -105,7 +103,7 @@ void resolve_chunks(description::Scenario& scenario, const Prepared& prepared, F
   if (!chunk_knobs(scenario.strategy).used || chunk_knobs(scenario.strategy).cache) return;
   const std::uint64_t memory = scenario.machine.gpu.usable().value();
   std::uint64_t cache = std::uint64_t{1} << 60;  // all of them
-  if (memory && !scenario.strategy.unlimited_gpu) {
+  if (memory && !scenario.strategy.unlimited_gpu()) {
     const std::uint64_t taken =
         counted_peaks(scenario, prepared.model, prepared.program,
                       plan_activations(scenario, prepared.model, prepared.program))
@@ -113,8 +111,7 @@ void resolve_chunks(description::Scenario& scenario, const Prepared& prepared, F
     cache = memory - std::min(memory, taken);
     filled.gpu_peak = taken;
   }
-  scenario.strategy.further["weights.chunk_cache"] =
-      nlohmann::json(description::to_text(Bytes(cache))).dump();
+  scenario.strategy.weights.chunk_cache = {Bytes(cache)};
 }
 
 }  // namespace
@@ -124,7 +121,7 @@ description::Scenario resolve_automatic(description::Scenario scenario, const Pr
   Filled unasked;
   if (!filled) filled = &unasked;
   if (scenario.strategy.activations.policy == description::ActivationPolicy::plan &&
-      activation_planner(scenario.strategy) == ActivationPlanner::none)
+      !activation_planner(scenario.strategy))
     return resolve_plan(std::move(scenario));
   resolve_chunks(scenario, prepared, *filled);
   OptimizerPart& optimizer = scenario.strategy.optimizer;

@@ -1,13 +1,8 @@
 #include "strategies/cache_budget.hpp"
 
-#include "scenarios/description/quantity.hpp"
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace spillway::strategies {
-
-using nlohmann::json;
 
 std::size_t modules_to_offload(std::span<const ModuleLoad> modules, double forward_s,
                                double write_bytes_per_s) {
@@ -26,46 +21,40 @@ double required_write_bandwidth(std::uint64_t bytes, double step_s) {
   return step_s > 0 ? static_cast<double>(bytes) / (step_s / 2) : 0;
 }
 
-CacheKnobs::CacheKnobs(const description::Strategy& strategy) {
-  const auto knob = [&](const char* name) {
-    const auto found = strategy.further.find(std::string("activations.") + name);
-    return found == strategy.further.end() ? json() : json::parse(found->second);
-  };
-  const auto read = [&](const char* name, auto& value) {
-    if (const json written = knob(name); !written.is_null()) written.get_to(value);
-  };
-  read("min_elements", min_elements);
-  read("store_workers", store_workers);
-  read("load_workers", load_workers);
-  read("forwarding", forwarding);
-  read("deduplicate", deduplicate);
-  read("profile_step", profile_step);
-  if (const json last = knob("keep_last"); !last.is_null())
-    keep_last = last == "none"     ? KeepLast::none
-                : last == "module" ? KeepLast::module
-                                   : KeepLast::layer;
-  if (const json when = knob("cancel"); !when.is_null())
-    cancel = when == "never"    ? Cancel::never
-             : when == "always" ? Cancel::always
-                                : Cancel::behind_budget;
-  if (const json far = knob("prefetch"); far.is_number()) {
-    ahead = Ahead::operators;
-    operators_ahead = far.get<std::uint64_t>();
-  } else if (!far.is_null()) {
-    ahead = far == "module" ? Ahead::module : Ahead::layer;
-  }
-  if (const json skipped = knob("skip"); !skipped.is_null()) {
-    const auto has = [&](const char* name) {
-      return std::find(skipped.begin(), skipped.end(), name) != skipped.end();
-    };
-    skips_loss = has("loss");
-    skips_head = has("head");
-    skips_model = has("model");
-  }
-  if (const json rate = knob("write_rate"); rate.is_string() && rate != "measured")
-    write_bytes_per_s =
-        description::quantity_from<description::BytesPerSecond>(rate.get<std::string>()).value();
-  to_host = strategy.activations.homes == std::vector<std::string>{"host"};
+bool CacheKnobs::skips(description::SkippedLayer layer) const {
+  return std::find(skip.begin(), skip.end(), layer) != skip.end();
+}
+
+CacheKnobs cache_knobs(const description::Strategy& strategy) {
+  const description::ActivationsPart& said = strategy.activations;
+  CacheKnobs knobs;
+  knobs.keep_last = said.keep_last.value_or(knobs.keep_last);
+  knobs.cancel = said.cancel.value_or(knobs.cancel);
+  knobs.prefetch = said.prefetch.value_or(knobs.prefetch);
+  knobs.min_elements = said.min_elements.value_or(knobs.min_elements);
+  knobs.store_workers = said.store_workers.value_or(knobs.store_workers);
+  knobs.load_workers = said.load_workers.value_or(knobs.load_workers);
+  knobs.forwarding = said.forwarding.value_or(knobs.forwarding);
+  knobs.skip = said.skip.value_or(knobs.skip);
+  knobs.profile_step = said.profile_step.value_or(knobs.profile_step);
+  if (said.write_rate) knobs.write_rate = said.write_rate->value;
+  knobs.to_host = said.homes == std::vector<std::string>{"host"};
+  return knobs;
+}
+
+void set_cache_defaults(description::Strategy& strategy) {
+  const CacheKnobs knobs;
+  description::ActivationsPart& part = strategy.activations;
+  part.keep_last = knobs.keep_last;
+  part.cancel = knobs.cancel;
+  part.prefetch = knobs.prefetch;
+  part.min_elements = knobs.min_elements;
+  part.store_workers = knobs.store_workers;
+  part.load_workers = knobs.load_workers;
+  part.forwarding = knobs.forwarding;
+  part.skip = knobs.skip;
+  part.profile_step = knobs.profile_step;
+  part.write_rate.emplace();
 }
 
 }  // namespace spillway::strategies

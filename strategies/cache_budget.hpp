@@ -3,8 +3,9 @@
 #include "scenarios/description/scenario.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <string>
+#include <vector>
 
 namespace spillway::strategies {
 
@@ -27,26 +28,27 @@ std::size_t modules_to_offload(std::span<const ModuleLoad> modules, double forwa
 ///   Source  SSDTrain, section III-D
 double required_write_bandwidth(std::uint64_t bytes, double step_s);
 
-/// Knobs of `activations.policy: tensor_cache`, as the scenario or the system's defaults have them.
+/// Knobs of `activations.policy: tensor_cache`. The initial values are those of a scenario and a
+/// system that say nothing.
 struct CacheKnobs {
-  enum class KeepLast : std::uint8_t { none, module, layer };
-  enum class Cancel : std::uint8_t { never, behind_budget, always };
-  enum class Ahead : std::uint8_t { module, layer, operators };
-
-  explicit CacheKnobs(const description::Strategy& strategy);
-
-  KeepLast keep_last = KeepLast::module;
-  Cancel cancel = Cancel::behind_budget;
-  Ahead ahead = Ahead::layer;
-  std::uint64_t operators_ahead = 0;  ///< of Ahead::operators: those that save something
+  description::KeepLast keep_last = description::KeepLast::module;
+  description::CancelStores cancel = description::CancelStores::behind_budget;
+  description::PrefetchDistance prefetch;
   std::uint64_t min_elements = 1 << 20;
   std::uint64_t store_workers = 1, load_workers = 1;
   bool forwarding = true;
-  bool deduplicate = true;
-  bool skips_loss = true, skips_head = true, skips_model = true;
+  std::vector<description::SkippedLayer> skip = {description::SkippedLayer::loss,
+                                                 description::SkippedLayer::head,
+                                                 description::SkippedLayer::model};
   std::uint64_t profile_step = 2;
-  double write_bytes_per_s = 0;  ///< 0: as measured in the profiled step
+  std::optional<description::BytesPerSecond> write_rate;  ///< none: as measured in profile_step
   bool to_host = false;
+
+  bool skips(description::SkippedLayer layer) const;
 };
+CacheKnobs cache_knobs(const description::Strategy& strategy);
+
+/// Says all of them in the strategy of a system whose cache is its own.
+void set_cache_defaults(description::Strategy& strategy);
 
 }  // namespace spillway::strategies

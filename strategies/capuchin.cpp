@@ -16,7 +16,7 @@ description::Strategy capuchin_defaults() {
   strategy.activations.homes = {"host"};
   strategy.pinned = description::PinnedPolicy::exact;
   strategy.gpu_allocator = description::GpuAllocator::exact;
-  strategy.further["activations.planner"] = "\"capuchin\"";
+  strategy.activations.planner = description::ActivationPlanner::capuchin;
   return strategy;
 }
 

@@ -1,3 +1,4 @@
+#include "strategies/checkmate_fates.hpp"
 #include "strategies/systems.hpp"
 
 namespace spillway::strategies {
@@ -14,10 +15,10 @@ description::Strategy checkmate_defaults() {
   strategy.activations.policy = description::ActivationPolicy::plan;
   strategy.pinned = description::PinnedPolicy::exact;
   strategy.gpu_allocator = description::GpuAllocator::exact;
-  strategy.further = {{"activations.planner", "\"checkmate\""},
-                      {"activations.node_limit", "100000"},
-                      {"activations.gap", "0.0"},
-                      {"activations.time_limit", "\"none\""}};
+  strategy.activations.planner = description::ActivationPlanner::checkmate;
+  strategy.activations.node_limit = checkmate_node_limit;
+  strategy.activations.gap = 0.0;
+  strategy.activations.time_limit.emplace();
   return strategy;
 }
 

@@ -1,6 +1,5 @@
 #include "strategies/checkmate_fates.hpp"
 
-#include "scenarios/description/quantity.hpp"
 #include "strategies/planner/checkmate_milp.hpp"
 
 #include <fmt/format.h>
@@ -13,18 +12,11 @@ namespace {
 
 /// `activations.node_limit`, `gap`, `time_limit`.
 milp::Limits limits_of(const description::Strategy& strategy) {
-  const auto knob = [&](const char* name) {
-    const auto found = strategy.further.find(std::string("activations.") + name);
-    return found == strategy.further.end() ? nlohmann::json()
-                                           : nlohmann::json::parse(found->second);
-  };
+  const description::ActivationsPart& said = strategy.activations;
   milp::Limits limits;
-  limits.nodes = 100'000;
-  if (const auto nodes = knob("node_limit"); !nodes.is_null()) nodes.get_to(limits.nodes);
-  if (const auto gap = knob("gap"); !gap.is_null()) gap.get_to(limits.gap);
-  if (const auto time = knob("time_limit"); time.is_string() && time != "none")
-    limits.seconds =
-        description::quantity_from<description::Seconds>(time.get<std::string>()).value();
+  limits.nodes = said.node_limit.value_or(checkmate_node_limit);
+  limits.gap = said.gap.value_or(limits.gap);
+  if (said.time_limit && said.time_limit->value) limits.seconds = said.time_limit->value->value();
   return limits;
 }
 

@@ -31,9 +31,9 @@ description::Strategy colossal_gemini_defaults() {
   strategy.overflow_check = description::OverflowCheck::none;
   strategy.pinned = description::PinnedPolicy::exact;
   strategy.io_engine = description::IoEngine::file;
-  strategy.further = {{"weights.chunk", "\"auto\""},
-                      {"weights.chunk_cache", "\"auto\""},
-                      {"optimizer.widen_first", "false"}};
+  strategy.weights.chunk.emplace();
+  strategy.weights.chunk_cache.emplace();
+  strategy.optimizer.widen_first = false;
   return strategy;
 }
 

@@ -9,7 +9,7 @@ CountedPeaks counted_peaks(description::Scenario scenario, const models::Model& 
                            const models::StepProgram& program, const ActivationPlan& activations,
                            GpuLimit limit) {
   scenario.machine.host.memory = description::Bytes(0);  // unlimited: what it would take
-  if (limit == GpuLimit::none) scenario.strategy.unlimited_gpu = true;
+  if (limit == GpuLimit::none) scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   scenario.run.warmup_steps = 0;
   scenario.run.steps = 1;
   scenario.run.checkpoint = false;

@@ -16,7 +16,7 @@ description::Strategy flashneuron_defaults() {
   strategy.pinned = description::PinnedPolicy::exact;
   strategy.gpu_allocator = description::GpuAllocator::exact;
   strategy.io_engine = description::IoEngine::gds;
-  strategy.further["activations.planner"] = "\"flashneuron\"";
+  strategy.activations.planner = description::ActivationPlanner::flashneuron;
   return strategy;
 }
 

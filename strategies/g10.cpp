@@ -12,9 +12,9 @@ namespace spillway::strategies {
 description::Strategy g10_defaults() {
   description::Strategy strategy = teraio_defaults();
   strategy.system = "g10";
-  strategy.further["plan.saturation"] = R"("no_window")";
-  strategy.further["plan.must_hide"] = "true";
-  strategy.further["plan.eager_prefetch"] = "true";
+  strategy.plan.saturation = description::PlanSaturation::no_window;
+  strategy.plan.must_hide = true;
+  strategy.plan.eager_prefetch = true;
   return strategy;
 }
 

@@ -128,12 +128,6 @@ NodeShared::NodeShared(Machine& machine, const description::Scenario& scenario)
     lanes.emplace_back(machine.scheduler(), 1);
 }
 
-bool says(const description::Strategy& strategy, const std::string& knob,
-          const std::string& value) {
-  const auto found = strategy.further.find(knob);
-  return found != strategy.further.end() && found->second == value;
-}
-
 // ---- Job
 
 Job::Job(const description::Scenario& the_scenario, const models::Model& the_model,

@@ -10,6 +10,7 @@
 #include "strategies/subgroups.hpp"
 
 #include <deque>
+#include <memory>
 
 namespace spillway::strategies {
 
@@ -72,6 +73,8 @@ struct CacheTotals {
   double write_bytes_per_s = 0;  ///< that the budget was planned with; 0: it was not
 };
 
+struct PlannedStep;
+
 /// What the ranks of a node share while they run.
 struct NodeShared {
   /// `optimizer.lanes` of each storage, one without; made when the run starts.
@@ -84,11 +87,10 @@ struct NodeShared {
   std::vector<CacheTotals> caches;  ///< empty without a cache of activations
   std::vector<Delays> delays;       ///< by rank, where no step waits for updates; else empty
   Handovers handovers;              ///< between pipeline stages
+  /// By rank, of a schedule tensor by tensor: the first rank plans for all of them.
+  std::shared_ptr<std::vector<PlannedStep>> planned_steps;
   nlohmann::json plan;  ///< what planners decided, all ranks together; null: nothing was planned
 };
-
-/// A knob that the schema has and no field of a part holds says `value`, as JSON text.
-bool says(const description::Strategy& strategy, const std::string& knob, const std::string& value);
 
 /// What all ranks of a run share, or all ranks of a pipeline stage: the scenario and what follows
 /// from it. Outlives the run.

@@ -1,3 +1,4 @@
+#include "scenarios/description/names.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/job.hpp"
 #include "strategies/parts/weight_chunks.hpp"
@@ -58,11 +59,6 @@ class Limits {
     refuse(!planned() && overlaps_update(scenario_.strategy), "strategy.optimizer.overlap",
            scenario_.strategy.system + " updates behind backward",
            "use none; gradients.policy active has the CPU update during backward, and g10 the GPU");
-    const auto& further = scenario_.strategy.further;
-    for (const char* knob : {"optimizer.io_block", "optimizer.io_threads"})
-      refuse(further.contains(knob), ("strategy." + std::string(knob)).c_str(),
-             "what a sub-group reads or writes is one request here, which the engine divides",
-             std::string("leave ") + knob + " out");
     if (parallel.pipeline > 1) {
       const std::string gpus = std::to_string(scenario_.machine.gpu.count);
       refuse(parallel.ranks() > scenario_.machine.gpu.count, "parallel.pipeline",
@@ -130,14 +126,6 @@ class Limits {
            "a schedule tensor by tensor recomputes nothing and has no checkpoints", "use plan");
     const bool ema = scenario_.training.ema;
     refuse(ema, "training.ema", "planned steps keep no moving average", "use false");
-    const auto profile = strategy.further.find("plan.profile");
-    refuse(profile != strategy.further.end() && profile->second != "\"model\"",
-           "strategy.plan.profile", "a run plans its own step",
-           "use \"model\"; `spillway lifetimes` plans what a file says");
-    const auto steps = strategy.further.find("plan.profile_steps");
-    refuse(steps != strategy.further.end() && steps->second != "3", "strategy.plan.profile_steps",
-           "plans are made before a run, from the model: none of its steps is a profile",
-           "leave it out");
   }
 
   /// Nodes that are filled equally fold into one; tensor-parallel groups stay inside.
@@ -180,15 +168,11 @@ class Limits {
            "write [\"host\", \"ssd\"], or one of them");
     tensor_cache();
     refuse(
-        says(scenario_.strategy, "activations.checkpoints_per_block", "2") &&
+        scenario_.strategy.activations.checkpoints_per_block == 2 &&
             scenario_.strategy.activations.policy != ActivationPolicy::swap,
         "strategy.activations.checkpoints_per_block",
         "only what is swapped, or computed again, tensor by tensor has checkpoints inside blocks",
         "use 1, or activations.policy swap");
-    const auto compression = strategy.further.find("optimizer.compression");
-    refuse(compression != strategy.further.end() && compression->second != "1" &&
-               compression->second != "1.0",
-           "strategy.optimizer.compression", "gradients go whole to where they are used", "use 1");
     near_storage();
     const std::uint64_t page = strategy.weights.page.value();
     refuse(strategy.weights.pool == description::PoolKind::pages &&
@@ -237,8 +221,7 @@ class Limits {
   /// Steps that wait for no update.
   void loose_updates() {
     const auto& strategy = scenario_.strategy;
-    refuse(strategy.optimizer.device == OptimizerDevice::gpu &&
-               !strategy.further.contains("optimizer.replay"),
+    refuse(strategy.optimizer.device == OptimizerDevice::gpu && !strategy.optimizer.replay,
            "strategy.optimizer.staleness",
            "with optimizer.device gpu there is no time beside the steps to update in",
            "use optimizer.device cpu, or staleness 0");
@@ -324,20 +307,21 @@ class Limits {
   /// Who plans, and where what leaves the GPU goes.
   void planner() {
     const auto& strategy = scenario_.strategy;
-    const auto written = strategy.further.find("activations.planner");
-    const bool none = written == strategy.further.end();
+    const std::optional<ActivationPlanner>& written = strategy.activations.planner;
+    const std::string name =
+        written ? "\"" + std::string(description::name_of(*written)) + "\"" : "";
     if (planned()) {
-      refuse(!none && written->second != "\"" + strategy.system + "\"",
+      refuse(written && description::name_of(*written) != strategy.system,
              "strategy.activations.planner",
              strategy.system + " plans for all tensors and has its own planner",
              "leave activations.planner out, or use a system that streams layers, such as lohan");
       return;
     }
     if (strategy.activations.policy != ActivationPolicy::plan) return;
-    const ActivationPlanner planner = activation_planner(strategy);
-    refuse(planner == ActivationPlanner::none, "strategy.activations.planner",
-           none ? "activations.policy plan has no activations.planner"
-                : "no schedule that streams layers has the activations.planner " + written->second,
+    const std::optional<ActivationPlanner> planner = activation_planner(strategy);
+    refuse(!planner, "strategy.activations.planner",
+           !written ? "activations.policy plan has no activations.planner"
+                    : "no schedule that streams layers has the activations.planner " + name,
            "use flashneuron, capuchin, checkmate or g10; teraio is a system of its own");
     if (planner == ActivationPlanner::g10) {
       refuse(strategy.activations.homes.empty(), "strategy.activations.homes",
@@ -348,11 +332,10 @@ class Limits {
     const char* home = planner == ActivationPlanner::flashneuron ? "ssd" : "host";
     const bool stays =
         planner == ActivationPlanner::checkmate && strategy.activations.homes.empty();
-    refuse(planner != ActivationPlanner::none && !stays &&
-               strategy.activations.homes != std::vector<std::string>{home},
+    refuse(planner && !stays && strategy.activations.homes != std::vector<std::string>{home},
            "strategy.activations.homes",
-           "activations.planner " + (none ? "" : written->second) + " moves activations to " +
-               home + " only, whatever activations.homes say",
+           "activations.planner " + name + " moves activations to " + home +
+               " only, whatever activations.homes say",
            std::string("write [\"") + home + "\"]");
   }
 
@@ -361,11 +344,6 @@ class Limits {
     if (strategy.activations.policy != ActivationPolicy::tensor_cache) return;
     refuse(strategy.activations.homes.size() != 1, "strategy.activations.homes",
            "a cache of activations has one home", "write [\"ssd\"] or [\"host\"]");
-    const auto deduplicate = strategy.further.find("activations.deduplicate");
-    refuse(deduplicate != strategy.further.end() && deduplicate->second == "false",
-           "strategy.activations.deduplicate",
-           "a tensor that several modules save is one tensor in every schedule of this version",
-           "use true");
   }
 
   void homes() {
@@ -449,7 +427,7 @@ class Limits {
     const bool spills = std::find(kept.homes.begin(), kept.homes.end(), "ssd") != kept.homes.end();
     const bool activations = kept.policy == ActivationPolicy::checkpoint_ssd ||
                              (kept.policy == ActivationPolicy::swap && spills) ||
-                             (activation_planner(strategy) != ActivationPlanner::none && spills) ||
+                             (activation_planner(strategy) && spills) ||
                              (kept.policy == ActivationPolicy::tensor_cache && spills);
     if (!states && !activations && strategy.weights.home != Home::ssd) return;
     std::vector<description::StorageSpec> drives = scenario_.machine.storage;

@@ -33,9 +33,9 @@ description::Strategy lohan_defaults() {
   strategy.overflow_check = description::OverflowCheck::none;
   strategy.pinned = description::PinnedPolicy::power_of_two;
   strategy.io_engine = description::IoEngine::direct;
-  strategy.further["optimizer.widen_first"] = "false";
-  strategy.further["activations.order"] = "\"offloading_benefit\"";
-  strategy.further["activations.min_swap"] = "\"inter_block\"";
+  strategy.optimizer.widen_first = false;
+  strategy.activations.order = description::SwapOrder::offloading_benefit;
+  strategy.activations.min_swap = description::MinSwap::inter_block;
   return strategy;
 }
 

@@ -88,8 +88,8 @@ class Machine : public BlockOwner {
   /// Each member of `group` calls it, in the same order; on a stream of that group's own; done when
   /// all are. Members on other nodes do what this node's do.
   ///   Throws  InternalError when the members' kinds or sizes (of the whole, see Collective)
-  ///   differ,
-  ///           or a shard is not the whole divided by Topology::size (less than an alignment short)
+  ///           differ, or a shard is not the whole divided by Topology::size (less than an
+  ///           alignment short)
   ///   type  of the elements that a reduction adds: in fp32, in rank order, rounded once
   Op collective(Rank rank, Group group, Collective what, View in, View out, const After& after = {},
                 ElementType type = ElementType::fp32);
@@ -117,6 +117,8 @@ class Machine : public BlockOwner {
   Task<Stored> store(StorageId storage, Rank rank, Bytes bytes, Purpose purpose);
 
   Usage usage(TierId tier, Rank rank) const;
+  /// What a buffer of `bytes` takes of GPU memory, as its allocator rounds.
+  std::uint64_t gpu_charge(std::uint64_t bytes) const { return rounded(setup_.gpu, bytes); }
   /// Of a stripe: what its members hold together; free is what it can still give.
   Usage usage(StorageId storage) const;
   /// Set whenever bytes of the tier are given back; reset it before waiting for the next time.

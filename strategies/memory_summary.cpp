@@ -40,10 +40,21 @@ class MemorySummary {
       result_.host.capacity = machine.host.memory.value();
       result_.host.reserve = machine.host.reserve.value();
     }
+    result_.ssd.capacity = capacity_of_storages(true);
+    result_.remote.capacity = capacity_of_storages(false);
+  }
+
+  /// Of all drives or of all remote storages; 0, unlimited, where one of them is.
+  std::uint64_t capacity_of_storages(bool wear) const {
     const auto& storages = machine_.topology().storages;
-    for (std::uint32_t i = 0; i < storages.size(); ++i)
-      (storages[i].wears ? result_.ssd : result_.remote).capacity +=
-          machine_.ledger().capacity(machine_.storage_tier(StorageId{i}));
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = 0; i < storages.size(); ++i) {
+      if (storages[i].wears != wear) continue;
+      const std::uint64_t one = machine_.ledger().capacity(machine_.storage_tier(StorageId{i}));
+      if (one == 0) return 0;
+      sum += one;
+    }
+    return sum;
   }
 
   void add_needs() {

@@ -86,11 +86,10 @@ description::Scenario reference_of(const description::Scenario& scenario) {
   reference.strategy.overflow_check =
       wanted.skips ? description::OverflowCheck::fused : description::OverflowCheck::none;
   reference.strategy.optimizer.staleness = wanted.staleness;
-  if (wanted.staleness == description::any_staleness)
-    reference.strategy.further["optimizer.replay"] = "true";  // no knob: people cannot write it
+  if (wanted.staleness == description::any_staleness) reference.strategy.optimizer.replay = true;
   if (wanted.recomputes)
     reference.strategy.activations.policy = description::ActivationPolicy::checkpoint_gpu;
-  reference.strategy.unlimited_gpu = true;
+  reference.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   if (wanted.reduces_each)
     reference.parallel.zero_stage = std::max<std::uint64_t>(2, scenario.parallel.zero_stage);
   if (wanted.sums_in_kernels) reference.parallel.zero_stage = 0;

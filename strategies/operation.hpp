@@ -116,7 +116,7 @@ void release(Operation& operation);
 
 /// Handle of an operation that was started (or waits for its `After`). Copies refer to the same
 /// operation.
-///   co_await   waits until it is done; rethrows its error
+///   co_await   waits until it is done, of an empty one not at all; rethrows its error
 ///   Dropping   does not cancel; an error that nobody awaits fails the run
 class [[nodiscard]] Op {
  public:
@@ -135,7 +135,8 @@ class [[nodiscard]] Op {
   }
 
   explicit operator bool() const { return operation_ != nullptr; }
-  bool done() const { return operation_->state == Operation::State::done; }
+  /// An empty Op is done, as in an After.
+  bool done() const { return !operation_ || operation_->state == Operation::State::done; }
   const Timing& timing() const { return operation_->timing; }
   /// Of an overflow check that is done: it found one. Machines that compute nothing never do.
   bool found() const { return operation_->found; }
@@ -144,19 +145,21 @@ class [[nodiscard]] Op {
   struct Awaiter {
     Operation* operation;
     Waiter waiter;
-    explicit Awaiter(Operation* awaited) : operation(awaited) { retain(*operation); }
+    explicit Awaiter(Operation* awaited) : operation(awaited) {
+      if (operation) retain(*operation);
+    }
     Awaiter(const Awaiter&) = delete;
     ~Awaiter() {
       waiter.unlink();
-      release(*operation);
+      if (operation) release(*operation);
     }
-    bool await_ready() { return operation->state == Operation::State::done; }
+    bool await_ready() { return !operation || operation->state == Operation::State::done; }
     void await_suspend(std::coroutine_handle<> parent) {
       waiter.frame = parent;
       operation->waiters.push_back(waiter);
     }
     void await_resume() {
-      if (operation->error) std::rethrow_exception(operation->error);
+      if (operation && operation->error) std::rethrow_exception(operation->error);
     }
   };
   Awaiter operator co_await() const { return Awaiter(operation_); }

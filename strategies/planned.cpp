@@ -110,8 +110,11 @@ class PlannedRank {
  private:
   void make_plan() {
     const auto& scenario = job_.scenario;
-    const Rounding gpu = setup_for(scenario, false, false).gpu;
-    step_ = std::move(plan_steps(job_, gpu)[rank_.index]);
+    auto& steps = job_.shared->planned_steps;
+    if (!steps)
+      steps = std::make_shared<std::vector<PlannedStep>>(
+          plan_steps(job_, setup_for(scenario, false, false).gpu));
+    step_ = std::move(steps->at(rank_.index));
     const planner::Lifetimes lifetimes = step_.lifetimes();
     planner::PlanSettings settings = plan_settings(scenario, machine_.topology(), rank_);
     plan_ = planner::plan_migrations(lifetimes, settings);

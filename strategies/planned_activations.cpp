@@ -186,7 +186,7 @@ PlannedFates by_g10(const description::Scenario& scenario, const SavedProfile& p
 
 PlannedFates by_planner(const description::Scenario& scenario, const SavedProfile& profile,
                         const models::Model& model, const models::StepProgram& program) {
-  switch (activation_planner(scenario.strategy)) {
+  switch (activation_planner(scenario.strategy).value()) {
     case ActivationPlanner::flashneuron:
       return by_flashneuron(scenario, profile, program);
     case ActivationPlanner::capuchin:
@@ -211,7 +211,7 @@ SavedProfile profile_saved(const description::Scenario& scenario, const models::
     profile.forward_s += profile.operator_s[i];
   profile.peak_bytes = counted_peaks(scenario, model, program, keep_everything(program)).gpu;
   profile.capacity_bytes = scenario.machine.gpu.usable().value();
-  if (profile.capacity_bytes == 0 || scenario.strategy.unlimited_gpu)
+  if (profile.capacity_bytes == 0 || scenario.strategy.unlimited_gpu())
     profile.capacity_bytes = no_limit;
   profile.need = profile.peak_bytes - std::min(profile.peak_bytes, profile.capacity_bytes);
   return profile;

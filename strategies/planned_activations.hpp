@@ -35,7 +35,7 @@ struct PlannedFates {
 ///   capuchin     keep, host memory or again, by free time and cost
 ///   checkmate    keep, again or host memory, the shortest plan for a block
 ///   g10          keep, drives or host memory, by the pressure that an absence takes away and its
-///   cost
+///                cost
 PlannedFates plan_fates(const description::Scenario& scenario, const models::Model& model,
                         const models::StepProgram& program);
 

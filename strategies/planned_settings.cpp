@@ -1,52 +1,19 @@
 #include "strategies/planned_settings.hpp"
 
-#include "scenarios/description/errors.hpp"
-#include "scenarios/description/quantity.hpp"
+#include "scenarios/description/names.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace spillway::strategies {
 
 namespace {
 
-using nlohmann::json;
 using planner::Destination;
-
-constexpr std::pair<const char*, const char*> defaults[] = {
-    {"plan.destinations", R"(["ssd","host"])"},
-    {"plan.host_limit", R"("auto")"},
-    {"plan.headroom", "0.01"},
-    {"plan.saturation", R"("no_window")"},
-    {"plan.must_hide", "false"},
-    {"plan.urgent", "true"},
-    {"plan.drop_clean", "false"},
-    {"plan.eager_prefetch", "false"},
-    {"plan.min_tensor", R"("1 MiB")"},
-    {"plan.chunk", R"("16 MiB")"},
-    {"plan.stall_rounds", "8"},
-    {"plan.profile", R"("model")"},
-    {"plan.profile_steps", "3"},
-    {"plan.migration_rate", R"("machine")"},
-};
-
-json knob(const description::Strategy& strategy, const std::string& name) {
-  const auto found = strategy.further.find("plan." + name);
-  if (found != strategy.further.end()) return json::parse(found->second);
-  for (const auto& [key, text] : defaults)
-    if ("plan." + name == key) return json::parse(text);
-  throw description::InternalError("no knob plan." + name);
-}
-
-std::uint64_t bytes(const json& text) {
-  return description::quantity_from<description::Bytes>(text.get<std::string>()).value();
-}
 
 /// Share of the array that one process reaches, by the storages of a home.
 double engine_share(const description::Scenario& scenario) {
-  const char* const names[] = {"file", "direct", "gds"};
-  const char* engine = names[static_cast<std::size_t>(scenario.strategy.io_engine)];
+  const std::string engine(description::name_of(scenario.strategy.io_engine));
   double share = 1;
   for (const auto& storage : scenario.machine.storage) {
     const auto found = storage.process_efficiency.find(engine);
@@ -73,37 +40,49 @@ void add_array(planner::Channels& channels, const description::Scenario& scenari
 }  // namespace
 
 PlanKnobs plan_knobs(const description::Strategy& strategy) {
+  const description::PlanPart& said = strategy.plan;
   PlanKnobs knobs;
-  for (const json& name : knob(strategy, "destinations"))
-    knobs.destinations.push_back(name == "ssd" ? Destination::ssd : Destination::host);
-  const json limit = knob(strategy, "host_limit");
-  if (limit != "auto") knobs.host_limit = bytes(limit);
-  knobs.headroom = knob(strategy, "headroom").get<double>();
-  knobs.saturation = knob(strategy, "saturation") == "no_window"
-                         ? planner::Saturation::no_window
-                         : planner::Saturation::ideal_finish;
-  knobs.must_hide = knob(strategy, "must_hide").get<bool>();
-  knobs.urgent = knob(strategy, "urgent").get<bool>();
-  knobs.drop_clean = knob(strategy, "drop_clean").get<bool>();
-  knobs.eager_prefetch = knob(strategy, "eager_prefetch").get<bool>();
-  knobs.min_tensor = bytes(knob(strategy, "min_tensor"));
-  knobs.chunk = bytes(knob(strategy, "chunk"));
-  knobs.stall_rounds = knob(strategy, "stall_rounds").get<std::uint32_t>();
-  knobs.profile = knob(strategy, "profile").get<std::string>();
-  const json rate = knob(strategy, "migration_rate");
-  if (rate != "machine")
-    knobs.migration_rate =
-        description::quantity_from<description::BytesPerSecond>(rate.get<std::string>()).value();
+  if (said.destinations) {
+    knobs.destinations.clear();
+    for (const description::PlanDestination one : *said.destinations)
+      knobs.destinations.push_back(one == description::PlanDestination::ssd ? Destination::ssd
+                                                                            : Destination::host);
+  }
+  if (said.host_limit && said.host_limit->value) knobs.host_limit = said.host_limit->value->value();
+  knobs.headroom = said.headroom.value_or(knobs.headroom);
+  if (said.saturation == description::PlanSaturation::ideal_finish)
+    knobs.saturation = planner::Saturation::ideal_finish;
+  knobs.must_hide = said.must_hide.value_or(knobs.must_hide);
+  knobs.urgent = said.urgent.value_or(knobs.urgent);
+  knobs.drop_clean = said.drop_clean.value_or(knobs.drop_clean);
+  knobs.eager_prefetch = said.eager_prefetch.value_or(knobs.eager_prefetch);
+  knobs.min_tensor = said.min_tensor.value_or(description::Bytes(knobs.min_tensor)).value();
+  knobs.chunk = said.chunk.value_or(description::Bytes(knobs.chunk)).value();
+  knobs.stall_rounds = static_cast<std::uint32_t>(said.stall_rounds.value_or(knobs.stall_rounds));
+  if (said.migration_rate && said.migration_rate->value)
+    knobs.migration_rate = said.migration_rate->value->value();
   return knobs;
 }
 
 void set_plan_defaults(description::Strategy& strategy) {
-  for (const auto& [key, text] : defaults) strategy.further[key] = text;
+  const PlanKnobs knobs;
+  description::PlanPart& part = strategy.plan;
+  part.destinations = {description::PlanDestination::ssd, description::PlanDestination::host};
+  part.host_limit.emplace();
+  part.headroom = knobs.headroom;
+  part.saturation = description::PlanSaturation::no_window;
+  part.must_hide = knobs.must_hide;
+  part.urgent = knobs.urgent;
+  part.drop_clean = knobs.drop_clean;
+  part.eager_prefetch = knobs.eager_prefetch;
+  part.min_tensor = description::Bytes(knobs.min_tensor);
+  part.chunk = description::Bytes(knobs.chunk);
+  part.stall_rounds = knobs.stall_rounds;
+  part.migration_rate.emplace();
 }
 
 bool overlaps_update(const description::Strategy& strategy) {
-  const auto found = strategy.further.find("optimizer.overlap");
-  return found != strategy.further.end() && found->second == R"("backward")";
+  return strategy.optimizer.overlap == description::UpdateOverlap::backward;
 }
 
 bool bounces(const description::Scenario& scenario) {

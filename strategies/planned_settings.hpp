@@ -6,24 +6,24 @@
 
 namespace spillway::strategies {
 
-/// The knobs of `strategy.plan`, which the planned systems read.
+/// The knobs of `strategy.plan`, which the planned systems read. The initial values are those of a
+/// scenario and a system that say nothing.
 struct PlanKnobs {
-  std::vector<planner::Destination> destinations;
+  std::vector<planner::Destination> destinations = {planner::Destination::ssd,
+                                                    planner::Destination::host};
   std::optional<std::uint64_t> host_limit;  ///< bytes of a node; none: its memory ("auto")
-  double headroom = 0;
+  double headroom = 0.01;
   planner::Saturation saturation = planner::Saturation::no_window;
   bool must_hide = false;
   bool urgent = true, drop_clean = false, eager_prefetch = false;
-  std::uint64_t min_tensor = 0, chunk = 0;
-  std::uint32_t stall_rounds = 0;
-  std::string profile = "model";
+  std::uint64_t min_tensor = 1u << 20, chunk = 16u << 20;
+  std::uint32_t stall_rounds = 8;
   std::optional<double> migration_rate;  ///< bytes/s; none: the machine's
 };
 
-/// What the scenario says, else the defaults of the system's file.
 PlanKnobs plan_knobs(const description::Strategy& strategy);
 
-/// The defaults of `strategy.plan`, as Strategy::further holds them.
+/// Says all of them in the strategy of a system that plans whole steps.
 void set_plan_defaults(description::Strategy& strategy);
 
 /// What the planner of `rank` may use: its share of its array, its link, its share of the host.

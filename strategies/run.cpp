@@ -396,7 +396,7 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
     result.plan = swap_report(choice, prepared.program);
     activations = choice.activations;
   }
-  if (!activations && activation_planner(scenario.strategy) != ActivationPlanner::none) {
+  if (!activations && activation_planner(scenario.strategy)) {
     PlannedFates fates = plan_fates(scenario, prepared.model, prepared.program);
     result.plan = std::move(fates.report);
     result.notes = std::move(fates.notes);

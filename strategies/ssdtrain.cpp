@@ -1,3 +1,4 @@
+#include "strategies/cache_budget.hpp"
 #include "strategies/systems.hpp"
 
 namespace spillway::strategies {
@@ -18,17 +19,7 @@ description::Strategy ssdtrain_defaults() {
   strategy.pinned = description::PinnedPolicy::exact;
   strategy.io_engine = description::IoEngine::gds;
   strategy.gpu_allocator = description::GpuAllocator::exact;
-  strategy.further = {{"activations.keep_last", "\"module\""},
-                      {"activations.prefetch", "\"layer\""},
-                      {"activations.min_elements", "1048576"},
-                      {"activations.store_workers", "1"},
-                      {"activations.load_workers", "1"},
-                      {"activations.forwarding", "true"},
-                      {"activations.cancel", "\"behind_budget\""},
-                      {"activations.deduplicate", "true"},
-                      {"activations.skip", "[\"loss\",\"head\",\"model\"]"},
-                      {"activations.profile_step", "2"},
-                      {"activations.write_rate", "\"measured\""}};
+  set_cache_defaults(strategy);
   return strategy;
 }
 

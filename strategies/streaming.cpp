@@ -286,7 +286,7 @@ class Streaming {
       activations_.enter_forward_segment(layer, pass.segments[i]);
       const Op issued = issuer.next();
       activations_.leave_forward_segment(layer, i, issued);
-      if (before) co_await before;
+      co_await before;
       before = issued;
     }
     co_return issuer.finish();
@@ -304,7 +304,7 @@ class Streaming {
       co_await activations_.enter_segment(layer, segment);
       const Op issued = issuer.next();
       activations_.leave_segment(layer, segment);
-      if (before) co_await before;
+      co_await before;
       before = issued;
     }
     co_return issuer.finish().last;
@@ -349,12 +349,12 @@ class Streaming {
       while (more && waits_for_room(layer)) more = co_await activations_.one_leaves();
       GatheredWeights weights = co_await arrive(layer);
       if (!activations_.fits(layer, false)) {
-        if (before) co_await before;
+        co_await before;
         in_use = GatheredWeights();
         co_await activations_.make_way(layer, false);
       }
       if (!activations_.has_room(layer, false)) {
-        if (before) co_await before;
+        co_await before;
         in_use = GatheredWeights();
         activations_.make_room(layer, false);
       }
@@ -367,7 +367,7 @@ class Streaming {
         computed = issue(job_.plans.layers[layer].forward, at, {});
       activations_.after_forward(layer, computed);
       // the hook of this layer runs when the layer before it has left the GPU
-      if (before) co_await before;
+      co_await before;
       in_use = GatheredWeights();
       prefetch_behind(layer, false);
       if (backward_follows && weights_.stays(layer))
@@ -427,14 +427,14 @@ class Streaming {
       }
       const bool in_parts = !activations_.returns_all(layer) && !activations_.recomputes(layer);
       if (!activations_.returns_all(layer) || !activations_.fits(layer, true)) {
-        if (before) co_await before;
+        co_await before;
         in_use = GatheredWeights();
         co_await activations_.make_way(layer, true);
         if (!activations_.fits(layer, true)) co_await gradients_.others_leave();
         if (!in_parts) activations_.prefetch_backward(layer, 0);
       }
       if (!activations_.has_room(layer, true)) {
-        if (before) co_await before;
+        co_await before;
         in_use = GatheredWeights();
         activations_.make_room(layer, true);
       }
@@ -446,7 +446,7 @@ class Streaming {
       IssuedPass issued = co_await issue_backward(layer, at, in_parts, before);
       const Op computed = issued.last;
       activations_.after_backward(layer);
-      if (before) co_await before;
+      co_await before;
       in_use = GatheredWeights();
       if (layer > 0)  // its weights and their gradients come first
         activations_.prefetch_backward(layer - 1,

@@ -23,7 +23,7 @@ struct Subgroup {
 /// DeepSpeed's greedy grouping: weights are appended until their sum reaches `target` or they are
 /// the last. A weight is never split, so one larger than `target` makes a sub-group of its own.
 ///   parameter_groups   first those that decay (matrices), then norms and biases, each in model
-///   order
+///                      order
 ///   model_order        all in one
 ///   layers             like model_order, but only between two layers a sub-group ends
 ///   alignment          of members, elements: a sector of a state

@@ -22,8 +22,9 @@ bool goes_to(const description::Scenario& scenario, const char* home) {
 }
 
 SwapOrder order_of(const description::Scenario& scenario) {
-  return says(scenario.strategy, "activations.order", "\"layer\"") ? SwapOrder::layer
-                                                                   : SwapOrder::offloading_benefit;
+  return scenario.strategy.activations.order == description::SwapOrder::layer
+             ? SwapOrder::layer
+             : SwapOrder::offloading_benefit;
 }
 
 std::uint64_t pinned_bytes(const description::Scenario& scenario, std::uint64_t bytes) {
@@ -31,7 +32,7 @@ std::uint64_t pinned_bytes(const description::Scenario& scenario, std::uint64_t 
 }
 
 bool in_halves(const description::Scenario& scenario) {
-  return says(scenario.strategy, "activations.checkpoints_per_block", "2");
+  return scenario.strategy.activations.checkpoints_per_block == 2;
 }
 
 /// Inputs of the blocks' second halves, if they are checkpoints too.
@@ -154,7 +155,7 @@ void add_traffic(SwapProblem& problem, const description::Scenario& scenario) {
 
 /// Whether inputs of blocks are swapped in any case.
 bool swaps_inputs(const description::Scenario& scenario) {
-  return !says(scenario.strategy, "activations.min_swap", "\"none\"");
+  return scenario.strategy.activations.min_swap != description::MinSwap::none;
 }
 
 /// What `activations.min_swap` asks for goes to host memory; all else is computed again.

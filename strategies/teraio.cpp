@@ -21,7 +21,7 @@ description::Strategy teraio_defaults() {
   strategy.gpu_allocator = description::GpuAllocator::exact;
   strategy.io_engine = description::IoEngine::gds;
   set_plan_defaults(strategy);
-  strategy.further["optimizer.overlap"] = R"("none")";
+  strategy.optimizer.overlap = description::UpdateOverlap::none;
   return strategy;
 }
 

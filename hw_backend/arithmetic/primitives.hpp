@@ -123,9 +123,8 @@ struct CrossEntropy {
 ///   Sums        in an order that the shapes alone decide: never alignment, threads or time. The
 ///               same call on the same device gives the same bits
 ///   Memory      operands are aligned to 64 bytes where they begin a tensor, slices of rows to
-///   their
-///               element; an output is an input only where it says so; nothing is allocated but
-///               scratch that the object has from its beginning, or keeps below a fixed bound
+///               their element; an output is an input only where it says so; nothing is allocated
+///               but scratch that the object has from its beginning, or keeps below a fixed bound
 class Primitives {
  public:
   Primitives() = default;

@@ -23,9 +23,8 @@ struct Multiplication {
 /// Products by cuBLASLt, whose algorithm is chosen once for each shape and kept, so that a shape
 /// has the same bits in every call, stream and run of the same GPU and library.
 ///   Chosen   by what cuBLASLt's heuristic says first of the shape, strides, types, whether it
-///   adds,
-///            the workspace's size, and the alignment of the operands up to that of tensors: it
-///            sees no address. Of split sums those in fp32, whose order is fixed
+///            adds, the workspace's size, and the alignment of the operands up to that of tensors:
+///            it sees no address. Of split sums those in fp32, whose order is fixed
 ///   Device   made, used and destroyed with its device as the thread's own
 class MatrixPlans {
  public:

@@ -99,8 +99,7 @@ std::uint64_t probe_writes(const ProbeOptions& options);
 /// Measures this machine. Storage rates are those of the engine that RealMachine uses, on files of
 /// random data that were allocated and written once before.
 ///   Throws  ScenarioError, DeviceError: a directory that cannot be used, or is in memory;
-///   Interrupted.
-///           No file is left behind
+///           Interrupted. No file is left behind
 Probed probe(const ProbeOptions& options, const ProbeProgress& progress = {});
 
 }  // namespace spillway::hw_backend

@@ -40,7 +40,7 @@ struct Leftovers {
 /// next one in DIR is made. Directory and store are held open, and everything is made and removed
 /// in them, wherever their paths may lead meanwhile.
 ///   Durable  no: nothing is flushed to a drive's medium. What is spilled is of no use after a
-///   crash
+///            crash
 class StoreDirectory {
  public:
   /// Removes every DIR/spillway.* that a run of this user made in this boot of this computer and no

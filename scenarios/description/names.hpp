@@ -50,6 +50,29 @@ inline constexpr std::array<std::string_view, 2> names_of<ConvertOn>{"gpu", "cpu
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<Landing>{"flat", "states"};
 template <>
+inline constexpr std::array<std::string_view, 2> names_of<GpuCapacity>{"machine", "unlimited"};
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<SwapOrder>{"offloading_benefit", "layer"};
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<MinSwap>{"inter_block", "none"};
+template <>
+inline constexpr std::array<std::string_view, 5> names_of<ActivationPlanner>{
+    "teraio", "g10", "flashneuron", "capuchin", "checkmate"};
+template <>
+inline constexpr std::array<std::string_view, 3> names_of<KeepLast>{"none", "module", "layer"};
+template <>
+inline constexpr std::array<std::string_view, 3> names_of<CancelStores>{"never", "behind_budget",
+                                                                        "always"};
+template <>
+inline constexpr std::array<std::string_view, 3> names_of<SkippedLayer>{"loss", "head", "model"};
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<UpdateOverlap>{"none", "backward"};
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<PlanDestination>{"ssd", "host"};
+template <>
+inline constexpr std::array<std::string_view, 2> names_of<PlanSaturation>{"ideal_finish",
+                                                                          "no_window"};
+template <>
 inline constexpr std::array<std::string_view, 2> names_of<CopyMemory>{"pinned", "pageable"};
 template <>
 inline constexpr std::array<std::string_view, 5> names_of<Precision>{"fp16_mixed", "bf16_mixed",

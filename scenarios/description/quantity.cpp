@@ -157,6 +157,8 @@ std::optional<Dimension> dimension_of_format(std::string_view format) {
   return std::nullopt;
 }
 
+std::string_view format_of(Dimension dimension) { return kind(dimension).format; }
+
 ParsedQuantity parse_quantity(Dimension dimension, std::string_view whole_text) {
   const Kind& which = kind(dimension);
   const std::string_view text = trimmed(whole_text);

@@ -22,6 +22,7 @@ enum class Dimension {
 /// The dimension that a schema's `format` names: "bytes", "bytes-per-second", ...; none for other
 /// formats.
 std::optional<Dimension> dimension_of_format(std::string_view format);
+std::string_view format_of(Dimension dimension);
 
 /// A number read from text, or why it could not be.
 struct ParsedQuantity {
@@ -33,7 +34,7 @@ struct ParsedQuantity {
 /// Reads "6.9 GB/s": a decimal number, spaces if wanted, a unit of `dimension`.
 ///   Accepts  0 for bytes, seconds and params; rates start at 1 per second
 ///   Refuses  no unit, another unit, negative, not finite, beyond 2^60 B, 1e18 params, 1e11 s or
-///   1e24 per s
+///            1e24 per s
 ParsedQuantity parse_quantity(Dimension dimension, std::string_view text);
 
 /// The complaint about a JSON number where a quantity is wanted: `6.8 has no unit`.

@@ -28,7 +28,7 @@ void leave_out(RankDemand& rank, const LeftOpen& open) {
 LeftOpen left_open(const description::Strategy& strategy) {
   const description::OptimizerPart& optimizer = strategy.optimizer;
   const bool planned = strategy.activations.policy == ActivationPolicy::plan;
-  const bool fates = activation_planner(strategy) != ActivationPlanner::none;
+  const bool fates = activation_planner(strategy).has_value();
   return {strategy.activations.policy == ActivationPolicy::swap || fates,
           optimizer.home == description::Home::ssd && (!optimizer.buffers || !optimizer.host_cache),
           (planned && !fates) || optimizer.staleness == description::any_staleness};

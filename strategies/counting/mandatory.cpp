@@ -93,8 +93,7 @@ std::vector<double> states_of(CountingMachine& machine) {
 
 /// Whether the planner decides about each tensor, with all of the update on the GPU.
 bool plans_states(const description::Strategy& strategy) {
-  return strategy.activations.policy == ActivationPolicy::plan &&
-         activation_planner(strategy) == ActivationPlanner::none &&
+  return strategy.activations.policy == ActivationPolicy::plan && !activation_planner(strategy) &&
          strategy.weights.home == description::Home::gpu &&
          strategy.optimizer.home == description::Home::gpu &&
          strategy.optimizer.device == description::OptimizerDevice::gpu &&
@@ -126,7 +125,7 @@ double states_s(const std::vector<double>& states, const description::MachineFil
 /// The same job on a machine without limits, for a step behind a warm-up: all ask for the same. Of
 /// updates a step late one more, as a run's last step has none.
 Scenario unlimited(Scenario scenario) {
-  scenario.strategy.unlimited_gpu = true;
+  scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   scenario.machine.host.memory = description::Bytes(0);
   for (description::StorageSpec& storage : scenario.machine.storage)
     storage.capacity = description::Bytes(0);
@@ -138,13 +137,13 @@ Scenario unlimited(Scenario scenario) {
     const System* resident = find_system("resident");
     ENSURE(resident, "no resident");
     scenario.strategy = resident->defaults();
-    scenario.strategy.unlimited_gpu = true;
+    scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   }
   if (scenario.strategy.activations.policy == ActivationPolicy::tensor_cache)
     scenario.strategy.activations.policy = ActivationPolicy::keep;
   const ChunkKnobs chunks = chunk_knobs(scenario.strategy);
   if (chunks.used && !chunks.cache)  // as many stay as the machine has room for
-    scenario.strategy.further["weights.chunk_cache"] = "\"1000 TB\"";
+    scenario.strategy.weights.chunk_cache = {description::Bytes(1'000'000'000'000'000)};
   return scenario;
 }
 
@@ -183,7 +182,7 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   mandatory.demand_ = least_step(machine.demands(), scenario.strategy.optimizer.staleness == 1);
   mandatory.storages_apart_ = scenario.machine.storage.size() < 2;
   leave_out(mandatory.demand_, open);
-  if (plans_states(scenario.strategy) && !scenario.strategy.unlimited_gpu)
+  if (plans_states(scenario.strategy) && !scenario.strategy.unlimited_gpu())
     mandatory.states_ = states_of(machine);
   if (open.placement) return mandatory;
   mandatory.host_ = held(result.host, host_throughout);
@@ -243,7 +242,7 @@ const char* Mandatory::too_small(const description::MachineFile& machine) const 
 
 bool operator_too_large(const Scenario& scenario) {
   const std::uint64_t gpu = scenario.machine.gpu.usable().value();
-  if (gpu == 0 || scenario.strategy.unlimited_gpu || tensor_by_tensor(scenario)) return false;
+  if (gpu == 0 || scenario.strategy.unlimited_gpu() || tensor_by_tensor(scenario)) return false;
   const Prepared prepared = prepare(scenario);
   using models::TensorRole;
   const auto in_pass = [](TensorRole role) {

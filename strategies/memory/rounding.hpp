@@ -15,7 +15,7 @@ enum class Rounding : std::uint8_t {
 
 /// Bytes that `rounding` takes for `asked`; 0 takes 0.
 ///   Source  PyTorch c10/cuda/CUDACachingAllocator (kMinBlockSize, kRoundLarge), aten
-///   CachingHostAllocator
+///           CachingHostAllocator
 std::uint64_t rounded(Rounding rounding, std::uint64_t asked);
 
 }  // namespace spillway::strategies

@@ -110,7 +110,7 @@ Task<> ActivationSwap::settle() {
       leaving_[moved].reset();
       sent_[moved].reset();
     }
-    if (left_[moved]) co_await left_[moved];
+    co_await left_[moved];
     left_[moved] = Op();
     off_gpu_[moved] = Op();
     back_[moved] = Op();

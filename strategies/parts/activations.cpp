@@ -97,7 +97,7 @@ std::uint64_t Activations::missing_bytes(std::uint32_t layer, bool backward) con
   const LayerPlan& plan = job_.plans.layers[layer];
   const Room room = room_for(layer, backward);
   std::uint64_t bytes = 0;
-  const auto add = [&](std::uint64_t size) { bytes += rounded(Rounding::cuda_caching, size); };
+  const auto add = [&](std::uint64_t size) { bytes += machine_.gpu_charge(size); };
   for (const std::uint32_t i : backward ? plan.produced_backward : plan.produced)
     add(job_.plans.hidden[i].bytes);
   if (room.transient > transient_.size().value()) add(room.transient - transient_.size().value());
@@ -257,7 +257,7 @@ void Activations::prefetch_backward(std::uint32_t layer, std::uint64_t reserve) 
   const auto& returns = job_.plans.layers[layer].returns;
   while (now().returned[layer] < returns.size()) {
     const MovedTensor& moved = job_.plans.moved[returns[now().returned[layer]]];
-    const std::uint64_t bytes = rounded(Rounding::cuda_caching, moved.bytes);
+    const std::uint64_t bytes = machine_.gpu_charge(moved.bytes);
     if (waits_ && reserve && machine_.usage(TierId::gpu, rank_).free < bytes + reserve) return;
     call_next_back(layer);
   }
@@ -297,7 +297,7 @@ std::uint64_t Activations::room_of_passes(std::uint32_t layer) const {
     const Room room = room_for(below, true);
     std::uint64_t bytes = room.transient + room.scratch + 2 * plan.weight_bytes;
     for (const std::uint32_t i : plan.produced_backward)
-      bytes += rounded(Rounding::cuda_caching, job_.plans.hidden[i].bytes);
+      bytes += machine_.gpu_charge(job_.plans.hidden[i].bytes);
     most = std::max(most, bytes);
   }
   return most;

@@ -13,9 +13,9 @@ namespace spillway::strategies {
 ///   keep        stays on the GPU from forward to backward
 ///   host, ssd   leaves when the kernel that completes it has run, and comes back a layer ahead;
 ///               hidden states leave after the forward of the layer that reads them last
-///   recompute   is made again in its layer's backward; lives in that pass only
-///   Where the plan is cut into modules, a cache decides during the run (TensorCache), and backward
-///   goes module by module.
+///   recompute   is made again in its layer's backward; lives in that pass only Where the plan is
+///               cut into modules, a cache decides during the run (TensorCache), and backward goes
+///               module by module.
 ///   Source      MemAscend IV-D, steps 4 and 6; "Training Deep Nets with Sublinear Memory Cost"
 class Activations {
  public:

@@ -22,7 +22,7 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       weights_on_gpu_(job.scenario.strategy.weights.home == Home::gpu),
       late_(part_.staleness > 0),
       active_(updates_in_backward(job.scenario.strategy.gradients.policy)),
-      widens_(!active_ && !says(job.scenario.strategy, "optimizer.widen_first", "false")),
+      widens_(!active_ && job.scenario.strategy.optimizer.widen_first.value_or(true)),
       in_place_(part_.device == description::OptimizerDevice::cpu &&
                 (weights_on_gpu_ || !widens_ || late_)),
       states_(machine, rank, job, weights) {

@@ -6,20 +6,17 @@ namespace spillway::strategies {
 
 /// One rank's Adam on the CPU, sub-group by sub-group, in the order of `optimizer.order`.
 ///   Reads     with pipeline_read one sub-group ahead on each path, as far as buffers reach;
-///   without
-///             it when the sub-group before is done
+///             without it when the sub-group before is done
 ///   Updates   a 16-bit gradient is first widened (2 B read, 4 B written a parameter)
 ///   Publishes new 16-bit weights: through the swap-out buffer to their extents, or to the GPU;
-///   with
-///             weights.home gpu they leave from where their gradient was
+///             with weights.home gpu they leave from where their gradient was
 ///   Late      staleness not 0: an update runs beside the next step, whose kernels still read the
-///   old
-///             weights; the new ones take the place of their gradients until somebody publishes
+///             old weights; the new ones take the place of their gradients until somebody publishes
 ///             them
 ///   Inside    device near_storage: the storages update what lies on them, the CPU the rest
 ///   Writes    with pipeline_write behind the next update; the last sub-groups may stay
-///   (host_cache) Source    DeepSpeed stage3.py, partitioned_optimizer_swapper.py; MemAscend, steps
-///   12-15;
+///             (host_cache)
+///   Source    DeepSpeed stage3.py, partitioned_optimizer_swapper.py; MemAscend, steps 12-15;
 ///             MLP-Offload, section 3.4
 class CpuOptimizer {
  public:

@@ -185,7 +185,7 @@ Task<> GpuOptimizer::gather(Op updated) {
       gathers.push_back(machine_.collective(
           rank_, data_group(job_.scenario, rank_), Collective::all_gather,
           weights_.updated_share(weight, ways), weights_.gathered_view(weight, ways), updated));
-  if (updated) co_await updated;
+  co_await updated;
   for (const Op& gather : gathers) co_await gather;
 }
 

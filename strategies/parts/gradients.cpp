@@ -159,8 +159,7 @@ bool Gradients::has_room(std::uint32_t layer) const {
   std::uint64_t bytes = 0;
   for (const LayerWeight& slot : job_.plans.layers[layer].weights)
     if (!in_place() && !tied_[slot.weight])
-      bytes += rounded(Rounding::cuda_caching,
-                       slot.gradient_share_bytes * job_.partition.gradient_ways());
+      bytes += machine_.gpu_charge(slot.gradient_share_bytes * job_.partition.gradient_ways());
   return bytes <= machine_.usage(TierId::gpu, rank_).free;
 }
 

@@ -13,24 +13,27 @@ constexpr std::uint64_t padded(std::uint64_t bytes, std::uint64_t unit) {
 inline constexpr std::uint64_t flag_bytes = 64;
 
 /// One rank's weight gradients, from the kernels that make them to where the optimizer finds them.
-///   resident     stay on the GPU, reduced over the data-parallel group
-///   host_fp16, host_fp32   to the flat host buffer; after the last micro-batch to the optimizer's
-///   buffers ssd_fp32     like that, then to each sub-group's gradient extent through the swap
-///   active, active_naive   to where ActiveUpdate reads them, layer by layer
-///   buffers convert gpu  widened on the GPU, 4 B/param down; later micro-batches read back, add
-///   there and write again convert cpu  as computed, 2 B/param down; the CPU widens and adds
-///   overlap      widening, adding and norms have the side stream; false: they share the passes'
-///   stream, and the next layer waits until this one's gradients are where they belong
-///   staleness    1: gradients of two steps have a flat buffer each, one being filled, one read by
-///   the update
-///   staleness    async: whoever updates takes what has come since the last time; what comes next
-///   begins a new sum
-///   lands        states: without the flat buffer, 4 B/param to the optimizer's gradients; see
-///   landing.hpp
-///   flush_tail   bytes that may still be on their way to storage when backward ends
-///   Holds        at most two layers' gradients on the GPU
-///   Source       DeepSpeed stage3.py partition_grads; MemAscend, steps 8-10; the knobs:
-///   scenarios/presets/README.md
+///   resident      stay on the GPU, reduced over the data-parallel group
+///   host_fp16, host_fp32
+///                 to the flat host buffer; after the last micro-batch to the optimizer's buffers
+///   ssd_fp32      like that, then to each sub-group's gradient extent through the swap buffers
+///   active, active_naive
+///                 to where ActiveUpdate reads them, layer by layer
+///   convert gpu   widened on the GPU, 4 B/param down; later micro-batches read back, add there and
+///                 write again
+///   convert cpu   as computed, 2 B/param down; the CPU widens and adds
+///   overlap       widening, adding and norms have the side stream; false: they share the passes'
+///                 stream, and the next layer waits until this one's gradients are where they
+///                 belong
+///   staleness     1: gradients of two steps have a flat buffer each, one being filled, one read by
+///                 the update; async: whoever updates takes what has come since the last time, and
+///                 what comes next begins a new sum
+///   lands         states: without the flat buffer, 4 B/param to the optimizer's gradients; see
+///                 landing.hpp
+///   flush_tail    bytes that may still be on their way to storage when backward ends
+///   Holds         at most two layers' gradients on the GPU
+///   Source        DeepSpeed stage3.py partition_grads; MemAscend, steps 8-10; the knobs:
+///                 scenarios/presets/README.md
 class Gradients {
  public:
   /// `optimizer` null: gradients stay on the GPU.

@@ -76,7 +76,7 @@ Task<> Replay::show_all() {
                sums_[weight].fetches == delays_.seen[weight].size(),
            "a training that is not the one whose delays it repeats");
     const Op shown = show(weight, sums_[weight].updates);
-    if (shown) co_await shown;
+    co_await shown;
   }
 }
 

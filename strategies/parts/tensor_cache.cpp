@@ -14,7 +14,7 @@ TensorCache::TensorCache(Machine& machine, Rank rank, const Job& job, std::size_
     : machine_(machine),
       rank_(rank),
       job_(job),
-      knobs_(job.scenario.strategy),
+      knobs_(cache_knobs(job.scenario.strategy)),
       direct_(job.scenario.strategy.io_engine == description::IoEngine::gds),
       records_(records),
       storers_(machine.scheduler(), knobs_.store_workers),
@@ -63,11 +63,11 @@ bool TensorCache::keeps(std::uint32_t index) {
   if (records_[now_].offloaded >= budget_) return true;
   if (!modules[module].in_block) return false;
   if (candidate_[module] >= boundary_) return true;
-  if (knobs_.keep_last == CacheKnobs::KeepLast::none || !records_[now_].backward_follows)
+  if (knobs_.keep_last == description::KeepLast::none || !records_[now_].backward_follows)
     return false;
   std::size_t last = modules.size() - 1;
   while (!modules[last].in_block) --last;
-  return knobs_.keep_last == CacheKnobs::KeepLast::module
+  return knobs_.keep_last == description::KeepLast::module
              ? module == last
              : modules[module].layer == modules[last].layer;
 }
@@ -99,7 +99,7 @@ Task<> TensorCache::store(Place at, std::uint64_t generation, Buffer from, Op ma
   Entry& entry = this->entry(at);
   Semaphore::Lock worker = co_await storers_.acquire();
   if (earlier) co_await std::move(earlier);
-  if (made) co_await made;  // what another stage sent is there
+  co_await made;  // what another stage sent is there
   // one that was forwarded and released may be on its way in the next micro-batch already
   const auto current = [&] { return entry.generation == generation; };
   if (current() && entry.dropped) {
@@ -151,8 +151,8 @@ void TensorCache::note_store(const Op& op) {
 void TensorCache::request(Place at) {
   Entry& entry = this->entry(at);
   const bool behind = candidate_[moved(at.moved).module] >= boundary_;
-  const bool cancels = knobs_.cancel == CacheKnobs::Cancel::always ||
-                       (knobs_.cancel == CacheKnobs::Cancel::behind_budget && behind);
+  const bool cancels = knobs_.cancel == description::CancelStores::always ||
+                       (knobs_.cancel == description::CancelStores::behind_budget && behind);
   const CacheState before = entry.tensor.state();
   switch (entry.tensor.request(knobs_.forwarding, cancels)) {
     case CachedTensor::Action::load:
@@ -204,13 +204,14 @@ Task<> TensorCache::read_back(Place at, View into) {
 void TensorCache::prefetch(std::uint32_t module) {
   std::uint64_t operators = 0;
   std::uint32_t last_operator = ~std::uint32_t{0};
-  const std::uint64_t ahead = knobs_.ahead == CacheKnobs::Ahead::module ? 1 : of_a_block(module);
+  using Unit = description::PrefetchDistance::Unit;
+  const std::uint64_t ahead = knobs_.prefetch.unit == Unit::module ? 1 : of_a_block(module);
   for (std::size_t& asked = records_[now_].next_asked; asked > 0; --asked) {
     const LayerPlans::Scope& next = job_.plans.scopes[asked - 1];
-    if (knobs_.ahead == CacheKnobs::Ahead::operators) {
+    if (knobs_.prefetch.unit == Unit::operators) {
       if (next.module < module && next.saved_by != last_operator) ++operators;
       last_operator = next.saved_by;
-      if (operators > knobs_.operators_ahead) return;
+      if (operators > knobs_.prefetch.operators) return;
     } else if (candidate_[next.module] + ahead < candidate_[module]) {
       return;
     }
@@ -281,7 +282,7 @@ std::vector<ModuleLoad> TensorCache::measured_modules(double& forward_s) const {
 void TensorCache::plan_budget() {
   double forward_s = 0;
   const std::vector<ModuleLoad> modules = measured_modules(forward_s);
-  double rate = knobs_.write_bytes_per_s;
+  double rate = knobs_.write_rate ? knobs_.write_rate->value() : 0;
   const double seconds = last_store_s_ - first_store_s_;
   if (rate == 0 && seconds > 0) rate = static_cast<double>(stored_bytes_) / seconds;
   for (ModuleRun& run : ran_) run = ModuleRun();

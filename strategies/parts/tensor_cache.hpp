@@ -11,11 +11,9 @@ namespace spillway::strategies {
 
 /// One rank's cache of saved tensors, LayerPlans::moved of a plan that is cut into modules.
 ///   Stores     as tensors are saved, first in first out, `store_workers` at once; the GPU bytes
-///   are
-///              free when the write ends
+///              are free when the write ends
 ///   Loads      ahead of backward, in reverse order of saving, `load_workers` at once; GPU bytes
-///   are
-///              held from the start of the read
+///              are held from the start of the read
 ///   Forwards   a tensor that is wanted while its write is queued or runs
 ///   Keeps      the last module, where its backward follows at once; what lies behind the budget
 ///   Records    one for each micro-batch under way: 1F1B has several
@@ -23,8 +21,7 @@ namespace spillway::strategies {
 ///              modules_to_offload; before it there is no limit
 ///   Without GPUDirect   by way of two pinned buffers of 64 MiB a direction
 ///   Source     SSDTrain, section III and Algorithm 1; workers, buffers and the budget's formula
-///   are
-///              its artifact's
+///              are its artifact's
 class TensorCache {
  public:
   /// `records`: micro-batches that are under way at once.

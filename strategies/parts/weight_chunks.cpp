@@ -1,29 +1,20 @@
 #include "strategies/parts/weight_chunks.hpp"
 
-#include "scenarios/description/quantity.hpp"
 #include "strategies/parts/weights.hpp"
 #include "strategies/setup.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace spillway::strategies {
 
 ChunkKnobs chunk_knobs(const description::Strategy& strategy) {
+  const description::WeightsPart& weights = strategy.weights;
   ChunkKnobs knobs;
-  const auto text = [&](const char* name) {
-    const auto found = strategy.further.find(std::string("weights.") + name);
-    return found == strategy.further.end()
-               ? std::string()
-               : nlohmann::json::parse(found->second).get<std::string>();
-  };
-  const std::string chunk = text("chunk"), cache = text("chunk_cache");
-  knobs.used = !chunk.empty();
-  if (knobs.used && chunk != "auto")
-    knobs.elements = description::quantity_from<description::Params>(chunk).value();
-  if (!cache.empty() && cache != "auto")
-    knobs.cache = description::quantity_from<description::Bytes>(cache).value();
+  knobs.used = weights.chunk.has_value();
+  if (weights.chunk && weights.chunk->value) knobs.elements = weights.chunk->value->value();
+  if (weights.chunk_cache && weights.chunk_cache->value)
+    knobs.cache = weights.chunk_cache->value->value();
   return knobs;
 }
 
@@ -98,7 +89,7 @@ void WeightChunks::plan() {
   }
   std::vector<std::uint64_t> bytes;
   for (std::uint32_t chunk = 0; chunk < layout_.chunks.size(); ++chunk)
-    bytes.push_back(rounded(Rounding::cuda_caching, gpu_bytes(chunk)));
+    bytes.push_back(machine_.gpu_charge(gpu_bytes(chunk)));
   moves_ = plan_chunk_moves(needed, bytes, chunk_knobs(job_.scenario.strategy).cache.value_or(0));
 }
 
@@ -118,7 +109,7 @@ void WeightChunks::forget() {
 std::uint64_t WeightChunks::missing_bytes(std::uint32_t layer) const {
   std::uint64_t bytes = 0;
   for (const std::uint32_t chunk : moves_.come[step_of(layer)])
-    if (!on_gpu_[chunk].memory) bytes += rounded(Rounding::cuda_caching, gpu_bytes(chunk));
+    if (!on_gpu_[chunk].memory) bytes += machine_.gpu_charge(gpu_bytes(chunk));
   return bytes;
 }
 

@@ -308,7 +308,7 @@ bool Weights::may_live(const LayerWeight& slot) const {
 /// Before its turn a layer takes no room that is not free.
 bool Weights::finds_room(const LayerWeight& slot) const {
   const std::uint64_t bytes = slot.share_bytes * job_.partition.weight_ways();
-  return machine_.usage(TierId::gpu, rank_).free >= rounded(Rounding::cuda_caching, bytes);
+  return machine_.usage(TierId::gpu, rank_).free >= machine_.gpu_charge(bytes);
 }
 
 bool Weights::has_room(std::uint32_t layer) const {
@@ -316,7 +316,7 @@ bool Weights::has_room(std::uint32_t layer) const {
   if (chunks_) return bytes <= machine_.usage(TierId::gpu, rank_).free;
   for (const LayerWeight& slot : job_.plans.layers[layer].weights)
     if (residence_[slot.weight] != Residence::gpu || !whole_[slot.weight])
-      bytes += rounded(Rounding::cuda_caching, slot.share_bytes * job_.partition.weight_ways());
+      bytes += machine_.gpu_charge(slot.share_bytes * job_.partition.weight_ways());
   return bytes <= machine_.usage(TierId::gpu, rank_).free;
 }
 

@@ -48,12 +48,12 @@ struct GatheredWeights {
 
 /// Where one rank's share of the 16-bit weights lives, and how a layer comes to the GPU.
 ///   weights.home gpu    shares on the GPU; gathered by an all-gather when ZeRO-3 spreads them,
-///   else used in place weights.home host   shares in one pinned flat buffer; host to GPU, then
-///   all-gather weights.home ssd    an extent per tensor; SSD to a pool buffer, host to GPU,
-///   all-gather. The pool buffer is free
-///                       when its copy ends. Tensors up to the persistence threshold, 1-D ones and
-///                       shares below 1 MiB are not swapped: they stay on the GPU; the first
-///                       `max_in_host` elements in host memory
+///                       else used in place
+///   weights.home host   shares in one pinned flat buffer; host to GPU, then all-gather
+///   weights.home ssd    an extent per tensor; SSD to a pool buffer, host to GPU, all-gather. The
+///                       pool buffer is free when its copy ends. Tensors up to the persistence
+///                       threshold, 1-D ones and shares below 1 MiB are not swapped: they stay on
+///                       the GPU; the first `max_in_host` elements in host memory
 ///   weights.chunk       of weights in host memory: they lie and come in chunks (WeightChunks)
 ///   Source  DeepSpeed partition_parameters.py, partitioned_param_swapper.py; MemAscend IV-B
 class Weights {

@@ -1,7 +1,11 @@
 #include "scenarios/description/parts.hpp"
 
+#include "scenarios/description/data_files.hpp"
+
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace spillway::description {
@@ -41,27 +45,70 @@ TEST(Parts, ReadRecomputeAsCheckpointGpuAndAllAsNoLimit) {
             strategy);
   EXPECT_EQ(strategy.activations.policy, ActivationPolicy::checkpoint_gpu);
   EXPECT_EQ(strategy.activations.swap_bytes, all_bytes);
-  EXPECT_TRUE(strategy.unlimited_gpu);
+  EXPECT_TRUE(strategy.unlimited_gpu());
   EXPECT_EQ(json(strategy)["activations"]["swap_bytes"], "all");
 }
 
-TEST(Parts, KeepKnobsThatNoFieldHolds) {
+TEST(Parts, WriteKnobsOfSomeSystemsOnlyWhereSomebodySaysThem) {
   Strategy strategy;
+  EXPECT_FALSE(json(strategy).contains("plan"));
   from_json(json::parse(R"({"activations": {"keep_last": "module"}, "plan": {"headroom": 0.5}})"),
             strategy);
-  EXPECT_EQ(strategy.further.at("activations.keep_last"), "\"module\"");
-  EXPECT_EQ(strategy.further.at("plan.headroom"), "0.5");
+  EXPECT_EQ(strategy.activations.keep_last, KeepLast::module);
   EXPECT_EQ(json(strategy)["plan"], json::parse(R"({"headroom": 0.5})"));
+  EXPECT_EQ(particular_knobs(strategy),
+            (std::set<std::string>{"activations.keep_last", "plan.headroom"}));
+}
+
+TEST(Parts, ReadAWordOrAValue) {
+  const json written = json::parse(R"({"weights": {"chunk": "auto", "chunk_cache": "3 GB"},
+    "activations": {"prefetch": 7, "write_rate": "measured", "time_limit": "none",
+                    "skip": ["loss", "model"]},
+    "plan": {"host_limit": "auto", "migration_rate": "2 GB/s", "destinations": ["host"]}})");
+  Strategy strategy;
+  from_json(written, strategy);
+  EXPECT_FALSE(strategy.weights.chunk.value().value);
+  EXPECT_EQ(strategy.weights.chunk_cache.value().value, 3_GB);
+  EXPECT_EQ(strategy.activations.prefetch.value().operators, 7u);
+  EXPECT_FALSE(strategy.activations.write_rate.value().value);
+  const json again = strategy;
+  for (const char* part : {"weights", "activations", "plan"})
+    for (const auto& [key, value] : written.at(part).items())
+      EXPECT_EQ(again.at(part).at(key), value) << part << "." << key;
+}
+
+TEST(Parts, ReadWhatKnobsThatWereSaidAndKeepNothingOfIt) {
+  const json old = json::parse(R"({"activations": {"deduplicate": true},
+    "plan": {"profile": "model", "profile_steps": 3}})");
+  Strategy strategy;
+  from_json(old, strategy);
+  EXPECT_EQ(json(strategy), json(Strategy()));
+}
+
+/// SPILLWAY_STORE_SCHEMA=1 writes the file anew.
+TEST(Parts, AreWhatTheShippedSchemaSays) {
+  const std::filesystem::path file = data_root() / "scenarios/schemas/strategy.json";
+  const std::string made = strategy_schema().dump(2) + "\n";
+  if (std::getenv("SPILLWAY_STORE_SCHEMA")) std::ofstream(file) << made;
+  std::ifstream stored(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stored), {}), made);
 }
 
 TEST(Parts, ReadBackWhatTheyWrite) {
   Strategy strategy;
   strategy.system = "memascend";
   strategy.preset = "p";
-  strategy.weights = {Home::ssd, PoolKind::adaptive, 3,          23,
-                      Params(7), Params(8),          false,      PinnedPolicy::exact,
-                      Params(9), Params(10),         Params(11), Params(12)};
-  strategy.activations = {ActivationPolicy::swap, 5_GiB, {"host", "ssd"}};
+  strategy.weights = {Home::ssd,   PoolKind::adaptive,
+                      3,           23,
+                      Params(7),   Params(8),
+                      false,       PinnedPolicy::exact,
+                      Params(9),   Params(10),
+                      Params(11),  Params(12),
+                      Bytes(4096), {},
+                      {}};
+  strategy.activations.policy = ActivationPolicy::swap;
+  strategy.activations.swap_bytes = 5_GiB;
+  strategy.activations.homes = {"host", "ssd"};
   strategy.gradients = {GradientPolicy::active,
                         Width::fp16,
                         ConvertOn::cpu,
@@ -77,7 +124,7 @@ TEST(Parts, ReadBackWhatTheyWrite) {
   strategy.optimizer.paths = {{"nvme", 2.0}, {"pfs", std::nullopt}};
   strategy.optimizer.staleness = any_staleness;
   strategy.io_engine = IoEngine::gds;
-  strategy.further["optimizer.adapt"] = "true";
+  strategy.optimizer.widen_first = false;
   const json once = strategy;
   Strategy again;
   from_json(once, again);

@@ -249,7 +249,7 @@ TEST(Settle, KeepsAKnobThatTheSystemHas) {
   const Resolved resolved =
       read("ssdtrain", {"machine.gpu.gpudirect=true", "strategy.activations.keep_last=layer"});
   EXPECT_TRUE(resolved.warnings.empty());
-  EXPECT_EQ(resolved.scenario.strategy.further.at("activations.keep_last"), "\"layer\"");
+  EXPECT_EQ(resolved.scenario.strategy.activations.keep_last, description::KeepLast::layer);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ inline std::vector<SystemInfo> test_systems() {
   cache.defaults.activations.policy = ActivationPolicy::tensor_cache;
   cache.defaults.activations.homes = {"ssd"};
   cache.defaults.io_engine = IoEngine::gds;
-  cache.defaults.further = {{"activations.keep_last", "\"module\""}};
+  cache.defaults.activations.keep_last = description::KeepLast::module;
   return {resident, offload, infinity, memascend, cache};
 }
 

@@ -102,9 +102,6 @@ TEST(Catalogue, RefusesPartsThatNoScheduleCombines) {
   EXPECT_THAT(complaints("ssdtrain", [](Scenario& s) { s.parallel.pipeline = 2; }), IsEmpty());
   EXPECT_THAT(complaints("teraio", [](Scenario& s) { s.parallel.data = 2; }),
               ElementsAre("parallel.data"));
-  EXPECT_THAT(
-      complaints("teraio", [](Scenario& s) { s.strategy.further["plan.profile_steps"] = "5"; }),
-      ElementsAre("strategy.plan.profile_steps"));
   EXPECT_THAT(complaints("zero_offload",
                          [](Scenario& s) {
                            s.parallel.data = 2;

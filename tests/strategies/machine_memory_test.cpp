@@ -45,6 +45,23 @@ TYPED_TEST(MachineMemory, AllocationsWaitFirstComeFirstServed) {
   EXPECT_THAT(log, ElementsAre(1, 2, 3));
 }
 
+Task<> charged_as_said(Machine& m) {
+  for (const std::uint64_t bytes : {std::uint64_t{1000}, mib + 1, 3 * mib}) {
+    const std::uint64_t before = m.usage(TierId::gpu, rank0).free;
+    const Buffer buffer = m.allocate_now(TierId::gpu, rank0, Bytes(bytes), Purpose::weights);
+    EXPECT_EQ(before - m.usage(TierId::gpu, rank0).free, m.gpu_charge(bytes)) << bytes;
+  }
+  co_return;
+}
+
+TYPED_TEST(MachineMemory, ABufferTakesOfTheGpuWhatIsSaidBefore) {
+  this->run(charged_as_said(this->machine()));
+}
+TYPED_TEST(MachineMemory, ABufferTakesWhatIsSaidOfAGpuWhoseAllocatorRoundsToo) {
+  this->box.strategy.gpu_allocator = description::GpuAllocator::caching;
+  this->run(charged_as_said(this->machine()));
+}
+
 Task<> exactly_full(Machine& m) {
   Buffer all = co_await m.allocate(TierId::gpu, rank1, Bytes(64 * mib), Purpose::weights);
   EXPECT_EQ(m.usage(TierId::gpu, rank1).free, 0u);
@@ -184,7 +201,7 @@ TYPED_TEST(MachineMemory, RoomIsSetWhenBytesOfTheTierComeBack) {
 
 TYPED_TEST(MachineMemory, AnUnlimitedGpuHoldsWhatNoGpuHolds) {
   if (bytes_are_real) GTEST_SKIP() << "no memory is unlimited";
-  this->box.strategy.unlimited_gpu = true;
+  this->box.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   Machine& m = this->machine();
   Buffer huge = gpu_buffer(m, rank0, 1'000'000 * mib);
   EXPECT_EQ(m.usage(TierId::gpu, rank0).used, 1'000'000 * mib);

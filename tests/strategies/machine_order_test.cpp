@@ -62,6 +62,19 @@ TYPED_TEST(MachineOrder, AfterWaitsForEachOfSeveralAndIgnoresEmptyOnes) {
   EXPECT_THAT(log, ElementsAre(1));
 }
 
+Task<> await_nothing(std::vector<int>* log) {
+  const Op empty;
+  EXPECT_TRUE(empty.done());
+  co_await empty;
+  log->push_back(1);
+}
+
+TYPED_TEST(MachineOrder, AnEmptyOperationIsDone) {
+  std::vector<int> log;
+  this->run(await_nothing(&log));
+  EXPECT_THAT(log, ElementsAre(1));
+}
+
 Task<> compute_stream(Machine& m, std::vector<int>* log) {
   Stored stored = co_await extent(m, 8 * mib);
   Buffer buffer = host_buffer(m, 8 * mib);

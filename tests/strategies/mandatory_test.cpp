@@ -70,7 +70,7 @@ TEST(Mandatory, OfAPlanHasTheStatesThatNoMemoryHolds) {
   const double least = bound(scenario);
   EXPECT_GE(least, 0.99 * (1e9 / drive.total_read().value() + 1e9 / drive.total_write().value()));
   EXPECT_GT(least, roomy);
-  scenario.strategy.unlimited_gpu = true;
+  scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   EXPECT_EQ(bound(scenario), roomy);
 }
 
@@ -199,7 +199,7 @@ TEST(Mandatory, KnowsWhatAnOperatorHasOnAGpuAtOnce) {
   const std::uint64_t logits = 4 * scenario.training.sequence * model.architecture.vocabulary;
   EXPECT_EQ(least_gpu(scenario, operator_too_large), logits * (4 + 2 + 8));
   scenario.machine.gpu.memory = description::Bytes(1);
-  scenario.strategy.unlimited_gpu = true;
+  scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   EXPECT_FALSE(operator_too_large(scenario));
 }
 

@@ -136,6 +136,15 @@ TEST(Needs, OfTheDrivesAreWhatLiesOnThem) {
   }
 }
 
+TEST(Needs, OfDrivesWithoutEndAreHeldAgainstNoCapacity) {
+  Scenario scenario = exact_step("zero_infinity");
+  EXPECT_GT(simulate(scenario).ssd.capacity, 0u);
+  scenario.machine.storage.push_back(scenario.machine.storage[0]);
+  scenario.machine.storage[1].name = "endless";
+  scenario.machine.storage[1].capacity = Bytes(0);
+  EXPECT_EQ(simulate(scenario).ssd.capacity, 0u);
+}
+
 TEST(Needs, AreFoundOfAllTiersAtOnce) {
   const Scenario scenario = exact_step("zero_infinity");
   const result::Result free = needs_of(scenario).simulated;

@@ -114,7 +114,7 @@ TEST(Setup, AllocatorsAndLimitsComeFromTheScenario) {
   EXPECT_FALSE(setup_for(box, false, true).clock);
   box.strategy.pinned = description::PinnedPolicy::power_of_two;
   box.strategy.gpu_allocator = description::GpuAllocator::caching;
-  box.strategy.unlimited_gpu = true;
+  box.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   const MachineSetup setup = setup_for(box, false, true);
   EXPECT_EQ(setup.pinned, Rounding::power_of_two);
   EXPECT_EQ(setup.gpu, Rounding::cuda_caching);

@@ -26,7 +26,7 @@ description::Scenario small(const std::string& memory, const Overrides& more = {
 
 description::Scenario ideal(description::Scenario scenario) {
   scenario.strategy.activations.policy = description::ActivationPolicy::keep;
-  scenario.strategy.unlimited_gpu = true;
+  scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   return scenario;
 }
 
@@ -138,13 +138,6 @@ TEST(Overlap, OfTheUpdateIsForThoseWhoUpdateOnTheGpuTensorByTensor) {
   EXPECT_EQ(refused_at("lohan", "strategy.optimizer.overlap=backward"),
             "strategy.optimizer.overlap");
   EXPECT_EQ(refused_at("lohan", "strategy.optimizer.overlap=none"), "");
-}
-
-TEST(Requests, OfSubgroupsHaveNoSizeOfTheirOwn) {
-  EXPECT_EQ(refused_at("mlp_offload", "strategy.optimizer.io_block=2 MiB"),
-            "strategy.optimizer.io_block");
-  EXPECT_EQ(refused_at("mlp_offload", "strategy.optimizer.io_threads=4"),
-            "strategy.optimizer.io_threads");
 }
 
 TEST(Pipeline, RunsOneForwardAndOneBackwardByTurns) {

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "scenarios/description/knob.hpp"
+#include "scenarios/description/units.hpp"
+#include "scenarios/description/weights_part.hpp"
+
+#include <optional>
+
+namespace spillway::description {
+
+enum class GradientPolicy { resident, host_fp16, host_fp32, ssd_fp32, active_naive, active };
+/// Sub-groups are updated while backward goes on, not after it.
+constexpr bool updates_in_backward(GradientPolicy policy) {
+  return policy == GradientPolicy::active || policy == GradientPolicy::active_naive;
+}
+enum class Width { fp16, fp32 };  ///< element type of a host gradient buffer
+enum class ConvertOn { gpu, cpu };
+enum class CopyMemory { pinned, pageable };
+enum class Landing { flat, states };
+
+/// Where gradients go, and in which type. An empty optional is "auto".
+struct GradientsPart {
+  GradientPolicy policy = GradientPolicy::resident;
+  Width accumulation = Width::fp32;
+  ConvertOn convert = ConvertOn::gpu;
+  CopyMemory d2h = CopyMemory::pinned;
+  bool overlap = true;
+  Bytes flush_tail;
+  std::optional<PinnedPolicy> pinned;
+  bool staging_buffer = false;
+  bool fused_accumulation = true;
+  bool init_copy = false;
+  std::optional<Landing> lands;
+  Params reduce_bucket = Params(500'000'000);
+};
+
+template <class Io, class Part>
+void gradients_knobs(Io& io, Part& part) {
+  io({"policy",
+      "where gradients go: stay, a 16-bit or fp32 buffer of the host, SSD; active: each sub-group "
+      "is updated during backward, as its gradients come"},
+     part.policy);
+  io({"accumulation", "type of the flat gradient buffer in host memory",
+      "data_types.grad_accum_dtype"},
+     part.accumulation);
+  io({"convert",
+      "who widens gradients to fp32: the GPU, which sends 4 bytes, or the CPU, which is sent 2"},
+     part.convert);
+  io({"d2h",
+      "gradients go through pinned memory at pcie.d2h, or through pageable memory at "
+      "pcie.pageable_d2h",
+      "zero_optimization.offload_optimizer.pin_memory"},
+     part.d2h);
+  io({"overlap", "false: the next layer waits until this one's gradients are where they belong",
+      "zero_optimization.overlap_comm"},
+     part.overlap);
+  io({"flush_tail", "bytes a rank may still be writing when backward ends"}, part.flush_tail);
+  io.automatic({"pinned", "rounding of the flat gradient buffer; auto: strategy.pinned"},
+               part.pinned);
+  io({"staging_buffer", "an fp32 staging buffer of the largest share"}, part.staging_buffer);
+  io({"fused_accumulation",
+      "kernels add a micro-batch to gradients that stay on the GPU; false: to a tensor of its own, "
+      "added afterwards"},
+     part.fused_accumulation);
+  io({"init_copy", "a pageable copy of the flat buffer while it is made"}, part.init_copy);
+  io.automatic({"lands",
+                "where offloaded gradients come down: flat, one buffer that they leave again for "
+                "their norm (ZeRO-3), or states, straight to the optimizer's fp32 gradients "
+                "(ZeRO-1 and 2); auto: states for ZeRO-1 and 2 with weights on the GPU"},
+               part.lands);
+  io({"reduce_bucket", "elements of a bucket that is reduced at once",
+      "zero_optimization.reduce_bucket_size"},
+     part.reduce_bucket);
+}
+
+}  // namespace spillway::description

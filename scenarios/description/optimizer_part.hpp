@@ -1,0 +1,116 @@
+#pragma once
+
+#include "scenarios/description/knob.hpp"
+#include "scenarios/description/units.hpp"
+#include "scenarios/description/weights_part.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace spillway::description {
+
+enum class OptimizerDevice { gpu, cpu, near_storage };
+enum class SubgroupOrder { ascending, descending, alternating };
+enum class Grouping { parameter_groups, model_order, layers };
+enum class UpdateOverlap { none, backward };
+
+/// `staleness: "async"`: steps do not wait for updates.
+inline constexpr std::uint64_t any_staleness = ~std::uint64_t{0};
+
+/// Who updates the weights, from which sub-groups of states, and where these lie. An empty
+/// optional is "auto", but for `widen_first` and `overlap`, knobs of some systems.
+struct OptimizerPart {
+  OptimizerDevice device = OptimizerDevice::gpu;
+  Home home = Home::gpu;
+  SubgroupOrder order = SubgroupOrder::ascending;
+  Params subgroup = Params(100'000'000);
+  Grouping grouping = Grouping::parameter_groups;
+  bool fused_tensors = false;
+  std::optional<std::uint64_t> buffers;
+  /// Storage -> weight of its share of the sub-groups; auto: by bandwidth. Empty: the node's
+  /// drives as one stripe. In what people write "*" stands for every storage.
+  std::map<std::string, std::optional<double>> paths;
+  std::map<std::string, std::uint64_t> lanes;
+  bool adapt = true;
+  double host_fill = 0.78;
+  bool pipeline_read = false;
+  bool pipeline_write = false;
+  bool tier_lock = false;
+  std::optional<Bytes> host_cache;
+  std::uint64_t staleness = 0;  ///< or `any_staleness`
+  std::uint64_t read_ahead = 0;
+  std::optional<bool> widen_first;
+  std::optional<UpdateOverlap> overlap;
+  /// Updates take the delays of a run before, on the GPU too: what the reference of a training
+  /// with `staleness` async does. No knob: nobody can write it.
+  bool replay = false;
+};
+
+/// Which storages hold states, and how they are read and written.
+template <class Io, class Part>
+void state_traffic_knobs(Io& io, Part& part) {
+  io.automatic({"buffers",
+                "pinned slots of a rank and path, each for one fp32 tensor of the largest "
+                "sub-group; auto: up to host_fill of host memory",
+                "zero_optimization.offload_optimizer.buffer_count"},
+               part.buffers, {1, 1'000'000});
+  io.automatic_map({"paths",
+                    "storage -> its share of the sub-groups: auto by bandwidth, or a number; "
+                    "\"*\" is every storage that is not named; empty: all drives as one stripe"},
+                   part.paths);
+  io({"pipeline_read", "the next sub-group is read while this one is updated",
+      "zero_optimization.offload_optimizer.pipeline_read"},
+     part.pipeline_read);
+  io({"pipeline_write", "the last sub-group is written while this one is updated",
+      "zero_optimization.offload_optimizer.pipeline_write"},
+     part.pipeline_write);
+  io({"tier_lock", "one rank of a node at a time uses a storage; the others compute"},
+     part.tier_lock);
+  io.automatic({"host_cache",
+                "sub-groups that stay in host memory from one update to the next; auto: what the "
+                "slots hold"},
+               part.host_cache);
+  io.map({"lanes", "storage -> ranks that use it at once under tier_lock"}, part.lanes, {1, 64});
+  io({"adapt",
+      "shares of auto paths follow each step's measured rates; false: they stay as the machine "
+      "file says"},
+     part.adapt);
+  io({"host_fill", "share of host memory that automatic buffers may fill"}, part.host_fill, {0, 1});
+  io({"read_ahead",
+      "with active gradients: sub-groups whose states are read before their gradients come"},
+     part.read_ahead, {0, 1000});
+}
+
+template <class Io, class Part>
+void optimizer_knobs(Io& io, Part& part) {
+  io({"device", "who runs the update: GPU, CPU, or processors in the drives"}, part.device);
+  io({"home", "where masters and states lie", "zero_optimization.offload_optimizer.device"},
+     part.home);
+  io({"order",
+      "in which order sub-groups are updated; alternating finds the last ones still in memory"},
+     part.order);
+  io({"subgroup", "parameters that are updated together; smaller ones need smaller buffers",
+      "zero_optimization.sub_group_size"},
+     part.subgroup);
+  io({"grouping",
+      "in which order tensors fill sub-groups: weight-decay groups first, as in the model, or "
+      "whole layers"},
+     part.grouping);
+  io({"fused_tensors", "query, key and value, and gate and up, count as one tensor each"},
+     part.fused_tensors);
+  state_traffic_knobs(io, part);
+  io.word({"staleness",
+           "steps that an update comes late; async: no step waits. It trains something else than "
+           "without"},
+          part.staleness, "async", any_staleness, {0, 1000});
+  io.optional({"widen_first",
+               "16-bit gradients become fp32 before Adam reads them; false: it reads them as they "
+               "are"},
+              part.widen_first);
+  io.optional({"overlap", "backward: a weight is updated as soon as backward is done with it", "",
+               "teraio, g10"},
+              part.overlap);
+}
+
+}  // namespace spillway::description

@@ -1,0 +1,92 @@
+#pragma once
+
+#include "scenarios/description/knob.hpp"
+#include "scenarios/description/units.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+namespace spillway::description {
+
+enum class Home { gpu, host, ssd };
+enum class PoolKind { none, monolithic, adaptive, pages };
+enum class PinnedPolicy { power_of_two, exact };
+
+/// `prefetch_bucket` and `max_live` "all": no limit.
+inline constexpr Params all_params = Params(~std::uint64_t{0});
+
+/// Where 16-bit weights lie, and how they come to the GPU. An empty optional of what is no knob of
+/// one system alone is "auto".
+struct WeightsPart {
+  Home home = Home::gpu;
+  PoolKind pool = PoolKind::none;
+  std::uint64_t prefetch_blocks = 1;
+  std::optional<std::uint64_t> buffer_count;
+  std::optional<Params> buffer_size;
+  Params max_in_host;
+  bool overlap = true;
+  std::optional<PinnedPolicy> pinned;
+  Params persistence_threshold;
+  Params max_live = all_params;
+  Params prefetch_bucket = all_params;
+  Params max_reuse;
+  Bytes page = Bytes(4ull << 20);
+  std::optional<Or<Params, "auto">> chunk;       ///< absent: weights do not come by chunks
+  std::optional<Or<Bytes, "auto">> chunk_cache;  ///< absent: said by nobody
+};
+
+template <class Io, class Part>
+void weights_knobs(Io& io, Part& part) {
+  io({"home", "where 16-bit weights lie between their uses",
+      "zero_optimization.offload_param.device"},
+     part.home);
+  io({"pool",
+      "pinned host buffers that weights pass through: monolithic has buffers of one size, adaptive "
+      "one for each shape, pages lists of small pages"},
+     part.pool);
+  io({"prefetch_blocks", "layers read ahead of the one that computes"}, part.prefetch_blocks,
+     {0, 1000});
+  io.automatic(
+      {"buffer_count", "buffers of a monolithic pool; auto: 2 + 7 a layer that is read ahead",
+       "zero_optimization.offload_param.buffer_count"},
+      part.buffer_count, {1, 100'000});
+  io.automatic(
+      {"buffer_size", "elements of one of them; auto: a rank's share of the largest tensor",
+       "zero_optimization.offload_param.buffer_size"},
+      part.buffer_size);
+  io({"max_in_host", "elements that stay in host memory in place of SSD",
+      "zero_optimization.offload_param.max_in_cpu"},
+     part.max_in_host);
+  io({"overlap",
+      "false: a layer's reads begin when the layer before has left the GPU, and its kernels wait "
+      "for all of them"},
+     part.overlap);
+  io.automatic({"pinned", "rounding of the flat host buffer of the weights; auto: strategy.pinned"},
+               part.pinned);
+  io({"persistence_threshold", "tensors up to so many elements stay whole on every GPU",
+      "zero_optimization.stage3_param_persistence_threshold"},
+     part.persistence_threshold);
+  io.word({"max_live", "gathered elements alive on a GPU at which fetching ahead stops",
+           "zero_optimization.stage3_max_live_parameters"},
+          part.max_live, "all", all_params);
+  io.word({"prefetch_bucket", "elements that a layer may gather before its turn",
+           "zero_optimization.stage3_prefetch_bucket_size"},
+          part.prefetch_bucket, "all", all_params);
+  io({"max_reuse",
+      "weights that backward uses again before so many elements have passed stay on the GPU",
+      "zero_optimization.stage3_max_reuse_distance"},
+     part.max_reuse);
+  io({"page", "pool pages: bytes of a page"}, part.page);
+  io.optional({"chunk",
+               "weights in host memory lie in chunks of so many elements and come to the GPU chunk "
+               "by chunk; auto: of least waste",
+               "", "colossal_gemini, and any with weights in host memory"},
+              part.chunk);
+  io.optional(
+      {"chunk_cache", "GPU memory for chunks that no layer uses; auto: what a counting run leaves",
+       "", "colossal_gemini, and any with weights in host memory"},
+      part.chunk_cache);
+}
+
+}  // namespace spillway::description
