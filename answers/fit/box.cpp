@@ -213,9 +213,10 @@ class Reader {
                         "take less, or another board: without --board the cheapest that does");
     }
     scenarios::HostPart& host = list_.hosts[box_.host];
-    notes_.emplace_back(fmt::format(
-        "the board is {}{}: {}{}", words_.board.empty() ? "taken to be " : "", "a " + host.name,
-        places_of(host), words_.board.empty() ? "; --board names another" : ""));
+    notes_.push_back(
+        text::filled("the board is {}{}: {}{}",
+                     {words_.board.empty() ? "taken to be " : "", "a " + host.name, places_of(host),
+                      words_.board.empty() ? "; --board names another" : ""}));
     if (!std::binary_search(host.gpus.begin(), host.gpus.end(), box_.gpus) &&
         box_.gpus < host.gpus.front())
       notes_.push_back(

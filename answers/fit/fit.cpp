@@ -111,9 +111,9 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
                     fmt::join(answer.untried, ", ")));
   completion.finish(found, answer);
   answer.fits = answer.answer() != nullptr;
-  if (std::string trainer = scenarios::assumed_of_trainer(candidates.front().scenario);
+  if (text::Text trainer = scenarios::assumed_of_trainer(candidates.front().scenario);
       !trainer.empty())
-    answer.notes.emplace_back(std::move(trainer));
+    answer.notes.push_back(std::move(trainer));
   if (!answer.runnable) add_needs(backend, job, question, candidates, answer);
   answer.whole = backend.goes_on();
   if (!answer.fits) return answer;

@@ -13,11 +13,12 @@ using nlohmann::json;
 /// Below these stands what somebody wrote, or what a choice is called.
 const std::set<std::string> not_ours = {"scenario",  "machine", "settings", "set",         "source",
                                         "ds_config", "point",   "sources",  "constraints", "words",
-                                        "change",    "box",     "space",    "axes",        "what"};
+                                        "change",    "box",     "space",    "axes",        "what",
+                                        "setting",   "trainer"};
 
 bool has_number(const std::string& sentence) {
   static const std::regex number(
-      R"([0-9] (B|[kKMGTP]i?B|%|tokens/s|ns|us|ms|s|min|h|hours|days|years)(/s)?([^A-Za-z0-9_]|$))");
+      "[0-9] (B|[kKMGTP]i?B|%|tokens/s|ns|us|ms|s|min|h|hours|days|years)(/s)?([^A-Za-z0-9_]|$)");
   return std::regex_search(sentence, number);
 }
 
