@@ -50,7 +50,7 @@ answers::NamedBox box_in_words(const Options& options) {
   return box;
 }
 
-answers::FitQuestion question_of(const Options& options, std::vector<std::string>& notes) {
+answers::FitQuestion question_of(const Options& options, std::vector<text::Text>& notes) {
   answers::FitQuestion question;
   question.model = options.model;
   const answers::BoxWords& said = options.box;
@@ -81,7 +81,7 @@ std::string box_name(const json& machine) {
 
 void fit(const Options& options) {
   if (!options.out.empty()) require_writable("--out", options.out);
-  std::vector<std::string> notes;
+  std::vector<text::Text> notes;
   const answers::FitQuestion question = question_of(options, notes);
   Monitor monitor("ways to train", options.limit_s);
   answers::FitAnswer answer = answers::fit(monitor.backend(), question);

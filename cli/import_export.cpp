@@ -60,7 +60,7 @@ bool import_profile(const Options& options) {
   const auto written = scenarios::write_lifetimes(imported.lifetimes);
   write_files({{options.output, written.tensors},
                {scenarios::kernels_file(options.output), written.kernels}});
-  for (const std::string& note : imported.notes) note_to_person(note);
+  for (const text::Text& note : imported.notes) note_to_person(words(note));
   answer::ImportedProfile profile;
   profile.file = options.output;
   profile.tensors = imported.lifetimes.tensors.size();

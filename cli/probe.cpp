@@ -97,7 +97,7 @@ void probe(Options options) {
     return answers::probe(options.probe, device,
                           [&](double share, const std::string& what) { bar.show(share, what); });
   }();
-  for (const std::string& warning : answer.warnings) warn(warning);
+  for (const text::Text& warning : answer.warnings) warn(words(warning));
   if (keeps) write_file(options.out, answer.machine.dump(2) + "\n");
   if (options.json) return print_json(answer);
   print(reports::probe_report(answer, reports::screen_of(stdout)) + "\n");

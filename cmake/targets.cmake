@@ -1,7 +1,7 @@
 # How a folder becomes a target. cmake/README.md shows each function in use.
 
 # What a plugin finds in the process that opens it: these libraries exist once, in the executable.
-set(SPILLWAY_EXPORTED description result models strategies)
+set(SPILLWAY_EXPORTED description text result models strategies)
 
 # spillway_folders(<folder>...): adds each folder.
 function(spillway_folders)

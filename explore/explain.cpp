@@ -203,18 +203,16 @@ std::vector<Trial> trials_of(const std::vector<Step>& steps) {
 
 }  // namespace
 
-std::string unmet(const std::vector<std::string>& constraints, const result::Result& result) {
+text::Text unmet(const std::vector<std::string>& constraints, const result::Result& result) {
   const json whole = result;
   for (const std::string& text : constraints) {
     const Expression expression(text);
     std::vector<double> values;
-    std::string numbers;
-    for (const std::string& name : expression.names()) {
+    for (const std::string& name : expression.names())
       values.push_back(number_of_name(name, whole));
-      numbers += fmt::format("{}{} is {:.3g}", numbers.empty() ? "" : ", ", name, values.back());
-    }
     const double holds = expression(std::span<const double>(values));
-    if (holds == 0 || std::isnan(holds)) return text + ": " + numbers;
+    if (holds == 0 || std::isnan(holds))
+      return broken(text, expression.names(), std::span<const double>(values));
   }
   return "";
 }
@@ -236,8 +234,9 @@ std::vector<NextStep> next_steps(const Backend& backend, const json& written,
   std::vector<NextStep> answers;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     Trial& trial = trials[i];
-    NextStep& answer = answers.emplace_back(NextStep{trial.words, i >= systems_from, std::nullopt,
-                                                     trial.reason, "", trial.most_tokens_per_s});
+    NextStep& answer =
+        answers.emplace_back(NextStep{trial.words, i >= systems_from, std::nullopt, trial.reason,
+                                      "", trial.most_tokens_per_s, trial.overrides});
     if (!trial.fits()) continue;
     answer.unmet = unmet(constraints, *trial.result);
     answer.result = std::move(trial.result);

@@ -31,6 +31,6 @@ std::vector<NextStep> next_steps(const Backend& backend, const nlohmann::json& s
                                  const std::vector<std::string>& constraints);
 
 /// The first constraint that a result breaks, with the numbers in it; "" when it meets all.
-std::string unmet(const std::vector<std::string>& constraints, const result::Result& result);
+text::Text unmet(const std::vector<std::string>& constraints, const result::Result& result);
 
 }  // namespace spillway::explore

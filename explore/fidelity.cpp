@@ -77,12 +77,13 @@ JudgedFigure not_run(const Figure& figure) {
   return judged;
 }
 
-std::string beyond(const JudgedFigure& judged) {
+text::Text beyond(const JudgedFigure& judged) {
   if (judged.truth)
     return *judged.simulated != 0 ? "yes where no is published" : "no where yes is published";
-  if (judged.tolerance == 0) return fmt::format("{:+.2f} %", 100 * judged.error.value_or(0));
-  return fmt::format("{:+.2f} % where {:g} % are allowed", 100 * judged.error.value_or(0),
-                     100 * judged.tolerance);
+  const text::Number off = text::number(judged.error.value_or(0), text::Quantity::error);
+  if (judged.tolerance == 0) return off;
+  return text::filled("{} where {} are allowed",
+                      {off, text::number(judged.tolerance, text::Quantity::deviation)});
 }
 
 bool drifted(const OpenFigure& open, const std::optional<double>& simulated) {
@@ -91,8 +92,9 @@ bool drifted(const OpenFigure& open, const std::optional<double>& simulated) {
          std::abs(*simulated - *open.simulated) > drift_allowed * std::abs(*open.simulated);
 }
 
-std::string value_text(const std::optional<double>& value, const std::string& unit) {
-  return value ? fmt::format("{:.5g} {}", *value, unit) : "without a value";
+text::Text value_text(const std::optional<double>& value, const std::string& unit) {
+  if (!value) return "without a value";
+  return text::number(*value, text::Quantity::figure, unit);
 }
 
 /// Turns a miss into what the open list makes of it.
@@ -102,7 +104,8 @@ void compare_with(const OpenFigure& open, JudgedFigure& judged) {
     judged.reason = "holds now: take it off the list of open figures";
   } else if (judged.verdict == Verdict::miss && drifted(open, judged.simulated)) {
     judged.verdict = Verdict::drift;
-    judged.reason = "was open at " + value_text(open.simulated, judged.unit) + ": " + open.reason;
+    judged.reason =
+        text::filled("was open at {}: {}", {value_text(open.simulated, judged.unit), open.reason});
   } else if (judged.verdict == Verdict::miss && !open.reason.empty()) {
     judged.verdict = Verdict::open;
     judged.reason = open.reason;

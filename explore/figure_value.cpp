@@ -74,10 +74,11 @@ const json* find(const scenarios::Figure& figure, const json& result, const std:
   return at;
 }
 
-std::string why_infeasible(const std::string& setup, const json& result) {
+text::Text why_infeasible(const std::string& setup, const json& result) {
   const json& reason = result["infeasible"];
-  return fmt::format("{} does not fit: {}, {} in {}", setup, reason["tier"].get<std::string>(),
-                     reason["purpose"].get<std::string>(), reason["phase"].get<std::string>());
+  return text::filled("{} does not fit: {}, {} in {}",
+                      {setup, reason["tier"].get<std::string>(),
+                       reason["purpose"].get<std::string>(), reason["phase"].get<std::string>()});
 }
 
 }  // namespace
@@ -122,7 +123,8 @@ FigureValue Metric::operator()(const std::map<std::string, const json*>& results
   answer.value = value;
   for (const auto& [name, word] : figure_->words) {
     const json* found = find(*figure_, *results.at(head_of(name)), tail_of(name));
-    if (*found != word) answer.problem = fmt::format("{} is {}, not {}", name, found->dump(), word);
+    if (*found != word)
+      answer.problem = text::filled("{} is {}, not {}", {name, found->dump(), word});
   }
   return answer;
 }

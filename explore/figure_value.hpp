@@ -14,7 +14,7 @@ namespace spillway::explore {
 /// What a figure's metric says of its setups' outcomes.
 struct FigureValue {
   std::optional<double> value;  ///< in base units
-  std::string problem;          ///< why there is no value, or which word is another one
+  text::Text problem;           ///< why there is no value, or which word is another one
 };
 
 /// The metric of a figure, read and checked once.

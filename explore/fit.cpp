@@ -124,8 +124,9 @@ class Experiment {
       Numbers& at_point = values.emplace_back();
       for (std::size_t i = 0; i < found.size(); ++i) {
         if (!found[i].value)
-          throw ScenarioError({{figures_[i].place.file, figures_[i].place.line, 0, figures_[i].id,
-                                found[i].problem, "it has a value at the machine file's numbers"}});
+          throw ScenarioError(
+              {{figures_[i].place.file, figures_[i].place.line, 0, figures_[i].id,
+                words(found[i].problem), "it has a value at the machine file's numbers"}});
         at_point.push_back(*found[i].value);
       }
     }

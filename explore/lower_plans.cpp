@@ -1,6 +1,5 @@
 #include "explore/lower_plans.hpp"
 
-#include <fmt/format.h>
 #include <cmath>
 #include <set>
 #include <string>
@@ -28,13 +27,9 @@ Bytes next_smaller_host(Bytes usable) {
   return left();
 }
 
-std::string in_gib(Bytes bytes) {
-  return fmt::format("{:.3g} GiB", static_cast<double>(bytes.value()) / gib);
-}
-
 /// The scenario with one number of its machine changed.
 template <class Change>
-void add(const Scenario& scenario, const std::string& words, Change change,
+void add(const Scenario& scenario, const text::Text& words, Change change,
          std::vector<LowerPlan>& plans) {
   LowerPlan& plan = plans.emplace_back(LowerPlan{words, scenario});
   change(plan.scenario.machine);
@@ -53,7 +48,7 @@ void add_gpu_memory(const Scenario& scenario, std::vector<LowerPlan>& plans) {
   if (memory.value() == 0 || scenario.strategy.unlimited_gpu()) return;
   const Bytes lower = next_smaller_card(memory);
   add(
-      scenario, "planned for " + in_gib(lower) + " of GPU memory",
+      scenario, text::filled("planned for {} of GPU memory", {text::memory(lower.value())}),
       [&](auto& machine) { machine.gpu.memory = lower; }, plans);
 }
 
@@ -70,7 +65,7 @@ void add_host_memory(const Scenario& scenario, const result::Result& best,
   const Bytes next = next_smaller_host(Bytes(used));
   for (const Bytes lower : {next, next_smaller_host(next)})
     add(
-        scenario, "planned for " + in_gib(lower) + " of host memory",
+        scenario, text::filled("planned for {} of host memory", {text::memory(lower.value())}),
         [&](auto& machine) { machine.host.memory = Bytes(lower.value() + reserve); }, plans);
 }
 
@@ -86,14 +81,16 @@ void slow_gpu(description::MachineFile& machine, double share) {
 void add_slower_gpu(const Scenario& scenario, std::vector<LowerPlan>& plans) {
   for (const int part : {2, 4})
     add(
-        scenario, fmt::format("planned for 1/{} of the rate of the GPU", part),
+        scenario, text::filled("planned for 1/{} of the rate of the GPU", {text::plain(part)}),
         [part](auto& machine) { slow_gpu(machine, 1.0 / part); }, plans);
   Bytes memory = scenario.machine.gpu.memory;
   if (memory.value() == 0 || scenario.strategy.unlimited_gpu()) return;
   for (int smaller = 0; smaller < 2; ++smaller) {
     memory = next_smaller_card(memory);
     add(
-        scenario, "planned for 1/4 of the rate of the GPU and " + in_gib(memory) + " of its memory",
+        scenario,
+        text::filled("planned for 1/4 of the rate of the GPU and {} of its memory",
+                     {text::memory(memory.value())}),
         [memory](auto& machine) {
           slow_gpu(machine, 1.0 / 4);
           machine.gpu.memory = memory;
@@ -129,7 +126,9 @@ void add_slower_updates(const LowerPlan& of, const result::Result& best,
   for (const double held : rates) {
     if (held >= most) continue;
     LowerPlan& plan = plans.emplace_back(
-        LowerPlan{fmt::format("updates held to {:.3g} Gparam/s", held / 1e9), of.scenario});
+        LowerPlan{text::filled("updates held to {}",
+                               {text::number(held, text::Quantity::billions, "param/s")}),
+                  of.scenario});
     plan.bytes_words = of.bytes_words;
     plan.updates_words = plan.words;
     plan.updates_per_s = most;
@@ -205,7 +204,7 @@ void add_slower_drives(const Scenario& scenario, const result::Result& best,
   for (double held = grid_below(rates.read, 1); held >= least; held /= 2)
     if (held < 0.99 * std::max(rates.read, rates.write))
       add(
-          scenario, fmt::format("planned for {:.3g} GB/s of the drives", held / 1e9),
+          scenario, text::filled("planned for {} of the drives", {text::rate(held)}),
           [&](auto& machine) {
             for (description::StorageSpec& storage : machine.storage)
               if (storage.kind == description::StorageKind::ssd)
@@ -236,7 +235,7 @@ void add_host_alone(const Scenario& scenario, const result::Result& best,
 }
 
 /// The scenario with so many bytes of a micro-batch that leave the GPU.
-LowerPlan of_bytes(const LowerPlan& of, std::string words, Bytes bytes) {
+LowerPlan of_bytes(const LowerPlan& of, text::Text words, Bytes bytes) {
   LowerPlan plan{std::move(words), of.scenario};
   plan.updates_words = of.updates_words;
   plan.updates_per_s = of.updates_per_s;
@@ -245,8 +244,9 @@ LowerPlan of_bytes(const LowerPlan& of, std::string words, Bytes bytes) {
   return plan;
 }
 
-std::string in_gb(std::uint64_t bytes) {
-  return fmt::format("{:.4g} GB", static_cast<double>(bytes) / 1e9);
+/// "swaps 12.4 GB".
+text::Text moves(const char* how, std::uint64_t bytes) {
+  return text::filled("{} {}", {how, text::bytes(static_cast<double>(bytes))});
 }
 
 /// Equations have one best amount, and the step as it runs has one near it: less than that, or
@@ -267,7 +267,7 @@ void add_other_swaps(const LowerPlan& of, const result::Result& best,
     amounts = {bytes + eighth};
   for (const std::uint64_t amount : amounts)
     if (amount != bytes && amount <= most)
-      plans.push_back(of_bytes(of, "swaps " + in_gb(amount), Bytes(amount)));
+      plans.push_back(of_bytes(of, moves("swaps", amount), Bytes(amount)));
 }
 
 /// A swap that the whole machine has time for, and no room: what drives of half the rate have time
@@ -282,7 +282,7 @@ void add_swaps_with_more_room(const LowerPlan& of, const result::Result& best,
   const auto most = best.plan.at("most_bytes").get<std::uint64_t>();
   for (const std::uint64_t part : {4, 16})
     if (const std::uint64_t more = (most - least) / part; more > 0)
-      plans.push_back(of_bytes(of, "swaps " + in_gb(least + more), Bytes(least + more)));
+      plans.push_back(of_bytes(of, moves("swaps", least + more), Bytes(least + more)));
 }
 
 /// A GPU that stores do not keep up with, held to half its rate, and on down to where everything
@@ -291,7 +291,7 @@ void add_swaps_with_more_room(const LowerPlan& of, const result::Result& best,
 void add_held_gpus(const LowerPlan& of, std::vector<LowerPlan>& plans) {
   constexpr int lowest = 1024;
   const auto add_held = [&](int part, bool all) {
-    const std::string words = fmt::format("its GPU held to 1/{} of its rate", part);
+    const text::Text words = text::filled("its GPU held to 1/{} of its rate", {text::plain(part)});
     LowerPlan held{words, of.scenario};
     slow_gpu(held.scenario.machine, 1.0 / part);
     if (all) held = of_bytes(held, "stores all that can leave, " + words, description::all_bytes);
@@ -319,7 +319,7 @@ void add_other_budgets(const LowerPlan& of, const result::Result& best,
   plans.back().ends_list = true;
   for (const std::uint64_t quarters : {1, 2, 3}) {
     const std::uint64_t amount = bytes / 4 * quarters;
-    plans.push_back(of_bytes(of, "stores " + in_gb(amount) + " of a micro-batch", Bytes(amount)));
+    plans.push_back(of_bytes(of, moves("stores", amount) + " of a micro-batch", Bytes(amount)));
   }
 }
 

@@ -10,10 +10,10 @@ namespace spillway::explore {
 
 /// A plan for less than a machine has, or beside the one that its planner makes.
 struct LowerPlan {
-  std::string words;  ///< "planned for 19.0 GiB of GPU memory"
+  text::Text words;  ///< "planned for 19.0 GiB of GPU memory"
   description::Scenario scenario;
-  std::string bytes_words = {};    ///< of the plan that set its `swap_bytes`; "": the writer did
-  std::string updates_words = {};  ///< of the plan that holds updates to less; "": none does
+  text::Text bytes_words = {};    ///< of the plan that set its `swap_bytes`; "": the writer did
+  text::Text updates_words = {};  ///< of the plan that holds updates to less; "": none does
   /// Of the writer's processor, where the plan holds updates to less: parameters a second; else 0.
   double updates_per_s = 0;
   /// Where it fits, those behind it are no better.

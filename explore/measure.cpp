@@ -1,8 +1,8 @@
 #include "explore/measure.hpp"
 
+#include "reports/text/text_json.hpp"
 #include "scenarios/schema_check.hpp"
 
-#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,6 +15,9 @@ using nlohmann::json;
 
 namespace {
 
+constexpr const char* reason_name = "reason";
+constexpr const char* reason_numbers = "reason_numbers";
+const std::string not_met = "not ";
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
@@ -80,6 +83,35 @@ std::string hint_for(const std::string& path, const char* otherwise) {
 }
 
 }  // namespace
+
+text::Text broken(const std::string& constraint, const std::vector<std::string>& names,
+                  std::span<const double> values) {
+  if (names.empty()) return constraint;
+  std::vector<text::Text> numbers;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    numbers.push_back(
+        text::filled("{} is {}", {names[i], text::number(values[i], text::Quantity::digits)}));
+  return text::filled("{}: {}", {constraint, text::joined(numbers, ", ")});
+}
+
+text::Text reason_of(const PointRow& point, const ScenarioRow* row,
+                     const std::vector<std::string>& constraints) {
+  if (!row) return point.reason;
+  json said = {{reason_name, point.reason}};
+  if (row->numbers.contains(reason_numbers)) said[reason_numbers] = row->numbers[reason_numbers];
+  if (point.verdict != "rejected") return text::take(said, reason_name);
+  for (const std::string& constraint : constraints) {
+    if (!point.reason.starts_with(not_met + constraint)) continue;
+    const Expression expression(constraint);
+    std::vector<double> values;
+    for (const std::string& name : expression.names())
+      values.push_back(read_back(row->numbers.contains(name) ? row->numbers[name]
+                                                             : point.point.value(name, json())));
+    const text::Text reason = not_met + broken(constraint, expression.names(), values);
+    if (reason == point.reason) return reason;
+  }
+  return point.reason;
+}
 
 bool result_has(const std::string& path) {
   const json* at = &sample();
@@ -154,7 +186,9 @@ ScenarioRow Measures::row_of(const Outcome& outcome, double seconds) const {
   json result = *outcome.result;
   if (outcome.result->infeasible) {
     row.verdict = "infeasible";
-    row.reason = no_room(*outcome.result);
+    text::put(row.numbers, reason_name, no_room(*outcome.result));
+    row.reason = row.numbers[reason_name];
+    row.numbers.erase(reason_name);
   }
   // what does not fit has no peaks: a need would look like one
   const bool fits = outcome.result->feasible();
@@ -187,10 +221,10 @@ Judgement Measures::judge(const ScenarioRow& row, const Coordinates& at) const {
     const double holds = constraint.expression(values);
     if (missing.empty() && holds != 0 && !std::isnan(holds)) continue;
     judgement.verdict = "rejected";
-    judgement.reason = missing.empty() ? "not " + constraint.text : missing + " has no value";
-    for (std::size_t i = 0; i < values.size() && missing.empty(); ++i)
-      judgement.reason +=
-          fmt::format("{} {} is {:.6g}", i == 0 ? ":" : ",", constraint.names[i].path, values[i]);
+    judgement.reason =
+        missing.empty()
+            ? not_met + words(broken(constraint.text, constraint.expression.names(), values))
+            : missing + " has no value";
     break;
   }
   for (const Goal& goal : goals_) {

@@ -5,6 +5,8 @@
 #include "explore/store/store.hpp"
 #include "reports/result/number.hpp"
 
+#include <span>
+
 namespace spillway::explore {
 
 /// What a space says of a scenario's numbers.
@@ -54,6 +56,16 @@ class Measures {
   std::vector<Goal> goals_;
   std::vector<std::string> asked_;  ///< paths of results
 };
+
+/// "wear.lifetime_years >= 3: wear.lifetime_years is 1.2", of an expression that does not hold.
+///   values  of `names`, those of the expression
+text::Text broken(const std::string& constraint, const std::vector<std::string>& names,
+                  std::span<const double> values);
+
+/// The reason of a point, which rows keep as words, with the numbers in it as far as they are kept.
+///   row  of its scenario; null: the database does not have it
+text::Text reason_of(const PointRow& point, const ScenarioRow* row,
+                     const std::vector<std::string>& constraints);
 
 /// Whether results have such a path.
 bool result_has(const std::string& path);

@@ -11,8 +11,6 @@
 #include "strategies/catalogue.hpp"
 #include "strategies/run.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -31,49 +29,51 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* out_of_memory = "the simulation ran out of memory";
 
 /// In the units that a tier is sold in.
-struct Unit {
-  double bytes, small_bytes;
-  const char *name, *small_name;
-};
-Unit unit_of(const std::string& tier) {
-  if (tier == "gpu" || tier == "host") return {1ull << 30, 1ull << 20, "GiB", "MiB"};
-  return {1e9, 1e6, "GB", "MB"};
+text::Number amount(const std::string& tier, std::uint64_t bytes) {
+  const bool memory = tier == "gpu" || tier == "host";
+  return memory ? text::memory(bytes) : text::bytes(static_cast<double>(bytes));
 }
+
 std::string tier_words(const std::string& tier) {
   if (tier == "gpu") return "GPU memory";
   if (tier == "host") return "host memory";
   return tier == "ssd" ? "drives" : tier;
 }
 
-}  // namespace
-
-std::string no_room(const result::Infeasible& infeasible) {
-  const std::uint64_t asked = infeasible.asked_bytes, free = infeasible.free_bytes;
-  const Unit unit = unit_of(infeasible.tier);
-  const auto amount = [&](std::uint64_t bytes) {
-    return fmt::format("{:.2f} {}", static_cast<double>(bytes) / unit.bytes, unit.name);
-  };
-  std::string text = fmt::format("{}: {} in {} asks for {}, {} of {} are free",
-                                 tier_words(infeasible.tier), infeasible.purpose, infeasible.phase,
-                                 amount(asked), amount(free), amount(infeasible.capacity_bytes));
-  if (asked <= free) return text + ", too few once rounded up or in one piece";
-  if (amount(asked) == amount(free))
-    text += fmt::format(", {:.3g} {} short", static_cast<double>(asked - free) / unit.small_bytes,
-                        unit.small_name);
-  return text;
+/// ", 3.00 MiB short" where it would not show else.
+text::Text short_by(const std::string& tier, std::uint64_t asked, std::uint64_t has) {
+  const bool shows = words(amount(tier, asked)) != words(amount(tier, has));
+  return asked <= has || shows ? text::Text()
+                               : text::filled(", {} short", {amount(tier, asked - has)});
 }
 
-std::string no_room(const result::Result& result) {
+}  // namespace
+
+text::Text no_room(const result::Infeasible& infeasible) {
+  const std::uint64_t asked = infeasible.asked_bytes, free = infeasible.free_bytes;
+  const std::string& tier = infeasible.tier;
+  const text::Text reason =
+      text::filled("{}: {} in {} asks for {}, {} of {} are free",
+                   {tier_words(tier), infeasible.purpose, infeasible.phase, amount(tier, asked),
+                    amount(tier, free), amount(tier, infeasible.capacity_bytes)});
+  if (asked <= free) return reason + ", too few once rounded up or in one piece";
+  return reason + short_by(tier, asked, free);
+}
+
+text::Text too_much(const std::string& tier, std::uint64_t needed, std::uint64_t has) {
+  return text::filled("{} of {} of {}",
+                      {amount(tier, needed), amount(tier, has), tier_words(tier)}) +
+         short_by(tier, needed, has);
+}
+
+text::Text no_room(const result::Result& result) {
   const result::Infeasible& first = result.infeasible.value();
-  std::string text;
-  for (const result::TierNeed& need : result::shortages_of(result)) {
-    const Unit unit = unit_of(need.tier);
-    text += fmt::format("{}{:.2f} of {:.2f} {} of {}", text.empty() ? "needs " : ", ",
-                        static_cast<double>(need.needed) / unit.bytes,
-                        static_cast<double>(need.capacity) / unit.bytes, unit.name,
-                        tier_words(need.tier));
-  }
-  return text.empty() ? no_room(first) : text + "; first " + first.purpose + " in " + first.phase;
+  std::vector<text::Text> needs;
+  for (const result::TierNeed& need : result::shortages_of(result))
+    needs.push_back(too_much(need.tier, need.needed, need.capacity));
+  if (needs.empty()) return no_room(first);
+  return text::filled("needs {}; first {} in {}",
+                      {text::joined(needs, ", "), first.purpose, first.phase});
 }
 
 Backend counting(const Backend& backend, std::uint64_t& unanswered) {
@@ -215,9 +215,9 @@ class BestPlan {
       (best_.*peak).capacity = (own_.*peak).capacity;
       (best_.*peak).reserve = (own_.*peak).reserve;
     }
-    best_.notes.push_back(fmt::format("{}: {} the plan for all of the machine",
-                                      fmt::join(words_, ", "),
-                                      own_.feasible() ? "faster here than" : "fits here, unlike"));
+    best_.notes.push_back(text::filled(
+        "{}: {} the plan for all of the machine",
+        {text::joined(words_, ", "), own_.feasible() ? "faster here than" : "fits here, unlike"}));
     return std::move(best_);
   }
 
@@ -225,12 +225,12 @@ class BestPlan {
   /// Result  false when no plan below the one at hand is better
   bool improve(bool in_children) {
     const LowerPlan above = plan_;
-    const std::vector<std::string> before = words_;
+    const std::vector<text::Text> before = words_;
     const std::vector<LowerPlan> plans = lower_plans(above, best_);
     const std::vector<Outcome> known = in_children ? all_of(plans) : std::vector<Outcome>();
     for (std::size_t i = 0; i < plans.size(); ++i) {
       const LowerPlan& plan = plans[i];
-      std::vector<std::string> words = before;
+      std::vector<text::Text> words = before;
       if (plan.bytes_words == plan.words) std::erase(words, above.bytes_words);
       if (plan.updates_words == plan.words) std::erase(words, above.updates_words);
       words.push_back(plan.words);
@@ -254,7 +254,7 @@ class BestPlan {
   }
 
   /// Result  it fits
-  bool take(const LowerPlan& plan, std::vector<std::string> words, result::Result lower) {
+  bool take(const LowerPlan& plan, std::vector<text::Text> words, result::Result lower) {
     if (!is_better(lower, best_)) return lower.feasible();
     best_ = std::move(lower);
     plan_ = plan;
@@ -264,7 +264,7 @@ class BestPlan {
 
   const Backend& backend_;
   LowerPlan plan_;
-  std::vector<std::string> words_;
+  std::vector<text::Text> words_;
   std::uint64_t simulated_ = 0;  ///< in children
   result::Result own_, best_;
 };

@@ -52,7 +52,7 @@ std::vector<std::string> slower_drives(const Scenario& scenario) {
 }
 
 /// Why one drive more changes nothing: what the drives there are reach together already.
-std::string full_lanes(const Scenario& before, const Scenario& after) {
+text::Text full_lanes(const Scenario& before, const Scenario& after) {
   for (std::size_t i = 0; i < before.machine.storage.size(); ++i) {
     const description::StorageSpec& old = before.machine.storage[i];
     const description::StorageSpec& fresh = after.machine.storage[i];
@@ -60,9 +60,9 @@ std::string full_lanes(const Scenario& before, const Scenario& after) {
     if (fresh.total_read().value() > old.total_read().value() ||
         fresh.total_write().value() > old.total_write().value())
       return "";
-    const auto text = [](description::BytesPerSecond rate) { return description::to_text(rate); };
-    return "its lanes are full: " + std::to_string(old.count) + " reach the " +
-           text(old.total_read()) + " and " + text(old.total_write()) + " of the array";
+    return text::filled("its lanes are full: {} reach the {} and {} of the array",
+                        {text::count(old.count), text::rate(old.total_read().value()),
+                         text::rate(old.total_write().value())});
   }
   return "";
 }

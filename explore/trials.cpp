@@ -1,16 +1,13 @@
 #include "explore/trials.hpp"
 
 #include "explore/machine_shape.hpp"
-#include "scenarios/description/grouped.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/counting/mandatory.hpp"
 
-#include <fmt/format.h>
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <span>
-#include <string_view>
 
 namespace spillway::explore {
 
@@ -19,16 +16,10 @@ using nlohmann::json;
 
 namespace {
 
-std::string why_not(const Outcome& outcome) {
+text::Text why_not(const Outcome& outcome) {
   if (!outcome.complaints.empty()) return to_string(outcome.complaints.front());
   if (!outcome.result) return outcome.failure;
-  return outcome.result->feasible() ? "" : no_room(*outcome.result);
-}
-
-/// "2,498", "9.53".
-std::string rate_words(double rate) {
-  return rate < 100 ? fmt::format("{:.3g}", rate)
-                    : description::grouped(fmt::format("{:.0f}", rate));
+  return outcome.result->feasible() ? text::Text() : no_room(*outcome.result);
 }
 
 /// A trial that could be resolved.
@@ -88,35 +79,30 @@ using Demands = std::map<std::string, std::optional<strategies::Mandatory>>;
 /// What a memory must hold, and has.
 struct Shortage {
   double needs = 0, has = 0;  ///< bytes
-  const char* memory = "";
 };
 
 /// Of `tier`, which is too small for what every step holds; reserve included.
 Shortage shortage_of(const strategies::Mandatory& mandatory, const std::string& tier,
                      const description::MachineFile& machine) {
   const strategies::MandatoryBytes bytes = mandatory.bytes(machine);
-  const auto of = [](double held, description::Bytes reserve, description::Bytes memory,
-                     const char* words) {
+  const auto of = [](double held, description::Bytes reserve, description::Bytes memory) {
     return Shortage{held + static_cast<double>(reserve.value()),
-                    static_cast<double>(memory.value()), words};
+                    static_cast<double>(memory.value())};
   };
-  if (tier == "host")
-    return of(bytes.host, machine.host.reserve, machine.host.memory, "host memory");
-  if (tier == "gpu") return of(bytes.gpu, machine.gpu.reserve, machine.gpu.memory, "GPU memory");
-  Shortage drives{bytes.drives, 0, "drives"};
+  if (tier == "host") return of(bytes.host, machine.host.reserve, machine.host.memory);
+  if (tier == "gpu") return of(bytes.gpu, machine.gpu.reserve, machine.gpu.memory);
+  Shortage drives{bytes.drives, 0};
   for (const description::StorageSpec& storage : machine.storage)
     if (storage.kind == description::StorageKind::ssd)
       drives.has += static_cast<double>(storage.total_capacity().value());
   return drives;
 }
 
-/// "needs at least 57.30 of 32.00 GiB of host memory, for what every step holds".
-std::string words_of(const Shortage& shortage) {
-  const bool drives = std::string_view(shortage.memory) == "drives";
-  const double unit = drives ? 1e9 : 1ull << 30;
-  return fmt::format("needs at least {:.2f} of {:.2f} {} of {}, for what every step holds",
-                     shortage.needs / unit, shortage.has / unit, drives ? "GB" : "GiB",
-                     shortage.memory);
+/// "needs at least 57.3 GiB of 32.0 GiB of host memory, for what every step holds".
+text::Text words_of(const Shortage& shortage, const std::string& tier) {
+  return text::filled("needs at least {}, for what every step holds",
+                      {too_much(tier, static_cast<std::uint64_t>(shortage.needs),
+                                static_cast<std::uint64_t>(shortage.has))});
 }
 
 /// Sets the bound of a trial.
@@ -131,7 +117,7 @@ void bound(Ready& ready, Demands& demands) {
   if (!found->second) return;
   if (const char* tier = found->second->too_small(scenario.machine)) {
     const Shortage shortage = shortage_of(*found->second, tier, scenario.machine);
-    ready.trial->reason = words_of(shortage);
+    ready.trial->reason = words_of(shortage, tier);
     ready.trial->times_too_large = shortage.needs / shortage.has;
     ready.trial->ruled_out = true;
     return;
@@ -148,8 +134,8 @@ void leave_out_slow(std::vector<Ready>& ready, double least) {
   for (Ready& one : ready)
     if (one.most < least) {
       one.trial->ruled_out = true;
-      one.trial->reason =
-          fmt::format("cannot be faster: at most {} tokens/s", rate_words(one.most));
+      one.trial->reason = text::filled("cannot be faster: at most {}",
+                                       {text::number(one.most, text::Quantity::tokens_rate)});
     }
   std::erase_if(ready, [](const Ready& one) { return one.trial->ruled_out; });
 }

@@ -1,6 +1,5 @@
 #include "hw_backend/other_work.hpp"
 
-#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <algorithm>
@@ -41,13 +40,13 @@ double other_share(const ProcessorTimes& before, const ProcessorTimes& after) {
   return std::clamp(others / all, 0.0, 1.0);
 }
 
-std::string other_work(const ProcessorTimes& before, const ProcessorTimes& after,
-                       const std::string& during) {
+text::Text other_work(const ProcessorTimes& before, const ProcessorTimes& after,
+                      const std::string& during) {
   const double share = other_share(before, after);
   if (share < tolerated) return {};
-  return fmt::format(
-      "other processes took {:.0f} % of the processors while {}: times of an idle machine differ",
-      100 * share, during);
+  return text::filled(
+      "other processes took {} of the processors while {}: times of an idle machine differ",
+      {text::number(share, text::Quantity::part), during});
 }
 
 }  // namespace spillway::hw_backend

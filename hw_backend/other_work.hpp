@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reports/text/text.hpp"
+
 #include <filesystem>
 #include <string>
 
@@ -21,7 +23,7 @@ double other_share(const ProcessorTimes& before, const ProcessorTimes& after);
 /// "other processes took 43 % of the processors while ...: ..."; empty when it is under a tenth,
 /// which rates bear.
 ///   during  "this machine was measured"
-std::string other_work(const ProcessorTimes& before, const ProcessorTimes& after,
-                       const std::string& during);
+text::Text other_work(const ProcessorTimes& before, const ProcessorTimes& after,
+                      const std::string& during);
 
 }  // namespace spillway::hw_backend

@@ -3,7 +3,6 @@
 #include "hw_backend/other_work.hpp"
 #include "hw_backend/storage/limits.hpp"
 
-#include <fmt/format.h>
 #include <algorithm>
 
 namespace spillway::hw_backend {
@@ -40,10 +39,10 @@ void add_leftovers(RealRun& run, const RealMachine& machine, std::size_t storage
     for (const auto& directory : machine.directories(i)) {
       const Leftovers& removed = directory->removed();
       if (removed.directories)
-        run.notes.push_back(
-            "removed what an earlier run had left: " + std::to_string(removed.bytes) +
-            " bytes beside " + directory->path().string());
-      for (const std::string& kept : removed.kept) run.notes.push_back(kept);
+        run.notes.push_back(text::filled(
+            "removed what an earlier run had left: {} beside {}",
+            {text::bytes(static_cast<double>(removed.bytes)), directory->path().string()}));
+      for (const std::string& kept : removed.kept) run.notes.emplace_back(kept);
     }
 }
 
@@ -81,7 +80,7 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
     RealMachine machine(scenario, prepared, real, *engine, memory, devices);
     const ProcessorTimes times = processor_times();
     run.result = strategies::run(machine, scenario, prepared, "real", &run.delays);
-    const std::string others = other_work(times, processor_times(), "it ran");
+    const text::Text others = other_work(times, processor_times(), "it ran");
     if (!others.empty()) run.notes.push_back(others);
     run.trace = std::move(machine.recorder().trace());
     run.memory = machine.memory_books();
@@ -91,23 +90,23 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
     add_leftovers(run, machine, options.storages.size());
   }
   if (scenario.strategy.optimizer.device == description::OptimizerDevice::near_storage)
-    run.notes.push_back("near_storage: emulated, by a worker of its own for each storage");
+    run.notes.emplace_back("near_storage: emulated, by a worker of its own for each storage");
   run.io = engine->counters();
-  for (const std::string& note : engine->notes()) run.notes.push_back(note);
+  for (const std::string& note : engine->notes()) run.notes.emplace_back(note);
   if (run.pins_in_steps > 0)
-    run.notes.push_back(fmt::format(
+    run.notes.push_back(text::filled(
         "host memory was made known to GPUs, or unknown, {} times in steps after the first, which "
         "they waited for",
-        run.pins_in_steps));
+        {text::count(run.pins_in_steps)}));
   double clock_error_s = 0;
   for (const auto& each : devices) clock_error_s = std::max(clock_error_s, each->clock_error_s());
   if (clock_error_s > 0)
-    run.notes.push_back(fmt::format(
-        "when operations of GPUs ran is by their own clocks, which ran within {:.0f} us of this "
+    run.notes.push_back(text::filled(
+        "when operations of GPUs ran is by their own clocks, which ran within {} of this "
         "process's",
-        1e6 * clock_error_s + 0.5));
+        {text::seconds(clock_error_s)}));
   for (const auto& each : devices)
-    for (const std::string& note : each->notes()) run.notes.push_back(note);
+    for (const std::string& note : each->notes()) run.notes.emplace_back(note);
   if (options.paced) {
     Worker::Pace pace;
     for (const auto& device : devices)

@@ -32,7 +32,7 @@ struct RealRun {
   std::map<std::string, result::StorageBooks> storage;
   IoCounters io;
   std::uint64_t pins_in_steps = 0;  ///< see RealMachine
-  std::vector<std::string> notes;   ///< what was asked for and is not in use; what was removed
+  std::vector<text::Text> notes;    ///< what was asked for and is not in use; what was removed
 };
 
 /// Runs a resolved scenario on this server. Whatever ends it, directories are left as they were.

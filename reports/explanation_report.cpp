@@ -57,8 +57,8 @@ void add_row(Table& table, const Space& space, const Result& now, const NextStep
   const std::vector<std::string> others = other_objectives(space);
   if (!step.result) {
     cells.insert(cells.end(), 3 + others.size(), "-");
-    cells.emplace_back(description::is_bug(step.reason) ? "no answer: " + step.reason
-                                                        : step.reason);
+    cells.emplace_back(description::is_bug(words(step.reason)) ? "no answer: " + step.reason
+                                                               : step.reason);
     return;
   }
   const json whole = *step.result;
@@ -67,7 +67,7 @@ void add_row(Table& table, const Space& space, const Result& now, const NextStep
   cells.emplace_back(step.result->price_usd ? Text(view::dollars(*step.result->price_usd)) : "-");
   for (const std::string& path : others)
     cells.emplace_back(objective_text(path, result::number_in(whole, path)));
-  cells.emplace_back(step.unmet.empty() ? "" : "breaks " + step.unmet);
+  cells.emplace_back(step.unmet.empty() ? Text() : "breaks " + step.unmet);
 }
 
 /// The point and each step from it, a line each.
@@ -80,7 +80,7 @@ Table table_of(const Space& space, const Result& now, const std::vector<NextStep
   for (const std::string& path : other_objectives(space))
     table.columns.push_back({objective_title(path), Align::right, 0});
   table.columns.push_back({"but", Align::left, 0});
-  add_row(table, space, now, {"the point itself", false, now, "", "", std::nullopt});
+  add_row(table, space, now, {"the point itself", false, now, "", "", std::nullopt, {}});
   for (const bool systems : {false, true})
     for (const NextStep& step : steps)
       if (step.system == systems) add_row(table, space, now, step);
@@ -165,6 +165,18 @@ Text best_words(const Result& now, const std::vector<NextStep>& steps) {
   return text;
 }
 
+/// The two of best_words() as options of `spillway simulate`, a line each.
+std::string commands(const std::vector<NextStep>& steps) {
+  std::string lines;
+  for (const bool systems : {false, true}) {
+    const NextStep* step = best(steps, systems);
+    if (!step || step->set.empty()) continue;
+    lines += (lines.empty() ? "  " : "\n  ") + step->words + ":";
+    for (const std::string& one : step->set) lines += " --set " + description::shell_word(one);
+  }
+  return lines;
+}
+
 }  // namespace
 
 view::Document explanation_document(const Explanation& explanation) {
@@ -172,10 +184,12 @@ view::Document explanation_document(const Explanation& explanation) {
   const std::vector<NextStep>& steps = explanation.steps;
   view::Document document;
   document.title = explanation.space.name + ", point " + std::to_string(explanation.point.number);
-  return document.say(about(explanation.point, now, steps))
+  document.say(about(explanation.point, now, steps))
       .add(table_of(explanation.space, now, steps))
-      .say(best_words(now, steps))
-      .say(bargains(explanation.space, now, steps));
+      .say(best_words(now, steps));
+  if (std::string lines = commands(steps); !lines.empty())
+    document.add(view::Verbatim{"", std::move(lines)}, true);
+  return document.say(bargains(explanation.space, now, steps));
 }
 
 std::string explanation_report(const Explanation& explanation, const Screen& screen) {

@@ -54,7 +54,7 @@ std::vector<Cell> row_of(const JudgedFigure& figure) {
 void add_reasons(view::Document& document, std::span<const JudgedFigure* const> figures) {
   std::vector<std::string> said;
   for (const JudgedFigure* figure : figures) {
-    const std::string key = result::to_string(figure->verdict) + figure->reason;
+    const std::string key = words(result::to_string(figure->verdict) + figure->reason);
     if (figure->verdict == Verdict::ok || std::find(said.begin(), said.end(), key) != said.end())
       continue;
     said.push_back(key);
@@ -155,8 +155,8 @@ view::Document fidelity_headline_document(const Fidelity& fidelity) {
   if (all.failed == 0) return document;
   for (const JudgedFigure& figure : fidelity.figures)
     if (figure.fails())
-      line(fmt::format("  {:<6}  {}  {}", result::to_string(figure.verdict), figure.id,
-                       figure.reason));
+      line(filled("  {}  {}  {}", {fmt::format("{:<6}", result::to_string(figure.verdict)),
+                                   figure.id, figure.reason}));
   return document;
 }
 

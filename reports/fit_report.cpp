@@ -25,17 +25,18 @@ using view::Text;
 
 namespace {
 
+view::Number whole_number(std::uint64_t number) { return view::plain(static_cast<double>(number)); }
+
 Text batch_words(const json& scenario) {
-  const auto whole = [](std::uint64_t number) { return view::plain(static_cast<double>(number)); };
   const json& training = scenario.at("training");
   const auto micro = training.at("micro_batch").get<std::uint64_t>();
   const auto times = training.at("gradient_accumulation").get<std::uint64_t>();
   const json& parallel = scenario.at("parallel");
-  Text text = filled("micro-batch {}", {whole(micro)});
-  if (times > 1) text += filled(" x {}", {whole(times)});
+  Text text = filled("micro-batch {}", {whole_number(micro)});
+  if (times > 1) text += filled(" x {}", {whole_number(times)});
   for (const char* how : {"data", "tensor", "pipeline"})
     if (const auto ranks = parallel.at(how).get<std::uint64_t>(); ranks > 1)
-      text += filled(", {} {}", {how, whole(ranks)});
+      text += filled(", {} {}", {how, whole_number(ranks)});
   return text;
 }
 
@@ -180,7 +181,7 @@ Text beside_more_samples(const FitAnswer& answer) {
   if (!answer.runnable || !more || !more->changed_tokens_per_s) return {};
   return filled(
       "; with {} micro-batches a step {}, {} tokens/s",
-      {view::plain(static_cast<double>(more->accumulation)),
+      {whole_number(more->accumulation),
        view::number(*more->changed_tokens_per_s / more->tokens_per_s - 1, view::Quantity::gain),
        view::number(*more->changed_tokens_per_s)});
 }
@@ -203,14 +204,13 @@ bool samples_help_most(const FitAnswer& answer) {
 
 Text samples_words(const FitAnswer& answer) {
   const answer::MoreSamples& more = *answer.more_samples;
-  const auto whole = [](std::uint64_t number) { return view::plain(static_cast<double>(number)); };
   return filled(
       "{}: {}{} micro-batches before each update (gradient_accumulation), {} samples a step in "
       "place of {}, {}, {} tokens/s",
       {samples_help_most(answer) ? "What helps most costs nothing" : "What costs nothing",
-       more.system.empty() ? "" : more.system + " and ", whole(more.accumulation),
-       whole(more.samples), whole(more.samples_now), gain_over(answer, more.tokens_per_s),
-       view::number(more.tokens_per_s)});
+       more.system.empty() ? "" : more.system + " and ", whole_number(more.accumulation),
+       whole_number(more.samples), whole_number(more.samples_now),
+       gain_over(answer, more.tokens_per_s), view::number(more.tokens_per_s)});
 }
 
 Text change_words(const FitAnswer& answer) {
@@ -247,15 +247,15 @@ Document fit_document(const FitWords& words, const FitAnswer& answer) {
     document.add(best_table(answer, words.now));
   }
   if (!answer.fits || !answer.runnable) add_needs(document, answer);
-  if (answer.more_samples && samples_help_most(answer)) document.say(samples_words(answer) + ".");
+  if (samples_help_most(answer)) document.say(samples_words(answer) + ".");
   if (answer.change || known)
     document.add(Paragraph{change_sentence(answer)},
                  document.blocks.size() == 1 || samples_help_most(answer));
   if (answer.more_samples && !samples_help_most(answer)) document.say(samples_words(answer) + ".");
-  for (const std::string& note : answer.notes) document.say("Note: " + note + ".");
+  for (const Text& note : answer.notes) document.say("Note: " + note + ".");
   if (!answer.fits) return document;
-  for (const std::string& note : answer.answer()->notes)
-    document.say("Note: " + note + (note.ends_with('.') ? "" : "."));
+  for (const Text& note : answer.answer()->notes)
+    document.say("Note: " + note + (view::words(note).ends_with('.') ? "" : "."));
   document.say(range_note(*answer.answer()));
   if (words.out.empty()) document.say("--out FILE writes the scenario.");
   return document;

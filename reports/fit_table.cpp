@@ -75,7 +75,7 @@ view::Document fit_table_document(const Fit& fit) {
              ? Text(one.figures.front())
              : filled("{} figures from {}", {view::plain(static_cast<double>(one.figures.size())),
                                              one.figures.front()})}));
-  for (const auto& [id, why] : fit.left_out) document.say("left out  " + id + ": " + why);
+  for (const auto& [id, why] : fit.left_out) document.say(filled("left out  {}: {}", {id, why}));
   return document;
 }
 

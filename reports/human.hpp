@@ -1,6 +1,6 @@
 #pragma once
 
-#include "reports/view/human.hpp"
+#include "reports/view/text.hpp"
 
 namespace spillway::reports {
 

@@ -9,12 +9,13 @@ namespace spillway::reports {
 
 using answer::Trial;
 using view::filled;
+using view::Text;
 
 namespace {
 
 /// The largest of trials in growing order that fits, and the first one above it that does not;
 /// what was not answered in between is no limit.
-std::string largest_of(const std::vector<Trial>& trials) {
+Text largest_of(const std::vector<Trial>& trials) {
   std::size_t next = trials.size();
   while (next > 0 && !trials[next - 1].fits()) --next;
   if (next == 0) {
@@ -22,16 +23,17 @@ std::string largest_of(const std::vector<Trial>& trials) {
     if (std::all_of(trials.begin(), trials.end(), tried)) return "none";
     return std::any_of(trials.begin(), trials.end(), tried) ? "none that was tried" : "not tried";
   }
-  std::string text = trials[next - 1].words;
+  Text text = trials[next - 1].words;
   if (next == trials.size() || trials[next].not_tried) return text + ", the largest that was tried";
   std::size_t known = next;
   while (known < trials.size() && trials[known].unanswered) ++known;
   std::vector<std::string> unknown;
   for (std::size_t i = next; i < known; ++i) unknown.push_back(trials[i].words);
   if (known > next)
-    text += fmt::format("; no answer for {}: {}", fmt::join(unknown, ", "), trials[next].reason);
+    text += filled("; no answer for {}: {}",
+                   {fmt::format("{}", fmt::join(unknown, ", ")), trials[next].reason});
   if (known < trials.size())
-    text += fmt::format("; {} does not: {}", trials[known].words, trials[known].reason);
+    text += filled("; {} does not: {}", {trials[known].words, trials[known].reason});
   return text;
 }
 

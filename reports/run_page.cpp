@@ -73,7 +73,7 @@ void add_verdict(Document& part, const PageRun& run) {
   const Result& r = run.result;
   part.add(
       Paragraph{run.validation ? agreement(*run.validation) : verdict_sentence(r), Tone::verdict});
-  for (const std::string& note : run.notes) part.add(Paragraph{note, Tone::warning});
+  for (const Text& note : run.notes) part.add(Paragraph{note, Tone::warning});
 }
 
 void add_limits(Document& part, const PageRun& run) {

@@ -25,7 +25,7 @@ struct PageRun {
   std::vector<Setting> settings;                   ///< of the scenario, by path
   result::Trace trace;                             ///< empty: no timeline
   std::vector<PageRemedy> remedies;                ///< of what does not fit
-  std::vector<std::string> notes;                  ///< what a reader must know of this run
+  std::vector<text::Text> notes;                   ///< what a reader must know of this run
   const result::Validation* validation = nullptr;  ///< whose prediction this is
 };
 

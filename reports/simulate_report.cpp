@@ -148,7 +148,7 @@ Text staleness(const Result& r) {
 Text change_to(const result::WhatIf& what_if, double step_time_s) {
   if (!what_if.step_time_s || step_time_s <= 0) return {};
   const double change = *what_if.step_time_s / step_time_s - 1;
-  const std::string why = what_if.why.empty() ? "" : ": " + what_if.why;
+  const Text why = what_if.why.empty() ? Text() : ": " + what_if.why;
   return (std::abs(change) >= 0.0005 ? Text(view::change(change)) : Text("no change")) + why;
 }
 
@@ -267,7 +267,7 @@ void add_remarks(Document& document, const Result& r) {
   if (!r.steady)
     add(filled("Not steady: the longest and the shortest step differ by {} of their mean.",
                {view::share(r.step_spread)}));
-  for (const std::string& note : r.notes) add("Note: " + note);
+  for (const Text& note : r.notes) add("Note: " + note);
   if (r.runs_with && !r.io_bench.is_object()) add("Runs with: " + r.runs_with->program + ".");
   if (const std::string note = range_note(r); !note.empty()) add(note);
 }

@@ -125,7 +125,7 @@ Text pacing(const result::Pacing& pacing) {
 }
 
 void add_notes(Document& document, const Validation& v) {
-  for (const std::string& note : v.notes)
+  for (const Text& note : v.notes)
     document.add(Paragraph{"Note: " + note + ".", view::Tone::note}, true);
 }
 
@@ -199,7 +199,7 @@ Document validation_document(const Validation& v) {
     add("Measured: " + headline_text(v.measured));
   }
   if (v.pacing) add(pacing(*v.pacing));
-  for (const std::string& suspect : v.suspects) add("Suspect: " + suspect + ".");
+  for (const Text& suspect : v.suspects) add("Suspect: " + suspect + ".");
   add_notes(document, v);
   return document;
 }

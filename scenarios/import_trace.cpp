@@ -127,17 +127,17 @@ class Trace {
   }
 
   /// What the reader should know of the recording.
-  std::vector<std::string> notes() const {
-    std::vector<std::string> all;
+  std::vector<text::Text> notes() const {
+    std::vector<text::Text> all;
     if (steps_.size() > 1)
-      all.push_back(fmt::format(
+      all.push_back(text::filled(
           "the trace records {} steps, and a plan takes them for one: record one, with active=1",
-          steps_.size()));
+          {text::count(steps_.size())}));
     if (standing_ > 0)
       all.push_back(
-          fmt::format("{:.3g} GiB were allocated before the recording began and never "
-                      "freed in it: they stay on the GPU in a plan",
-                      static_cast<double>(standing_) / (1 << 30)));
+          text::filled("{} were allocated before the recording began and never freed in it: they "
+                       "stay on the GPU in a plan",
+                       {text::memory(standing_)}));
     return all;
   }
 
@@ -354,7 +354,7 @@ ImportedTrace import_trace(const std::string& trace, const std::string& file,
   if (execution.empty()) {
     read.add_memory(imported.lifetimes);
     imported.notes = read.notes();
-    imported.notes.push_back(
+    imported.notes.emplace_back(
         "the trace does not say which operands a kernel uses: only births and deaths are known, "
         "and the profile is partial; --execution-trace completes it");
     return imported;
@@ -370,8 +370,8 @@ ImportedTrace import_trace(const std::string& trace, const std::string& file,
            "record both of the same step");
   if (unknown) {
     imported.lifetimes.partial = true;
-    imported.notes.push_back(
-        fmt::format("{} kernels belong to no operator of {}", unknown, execution_file));
+    imported.notes.push_back(text::filled("{} kernels belong to no operator of {}",
+                                          {text::count(unknown), execution_file}));
   }
   return imported;
 }

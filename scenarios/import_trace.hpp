@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/text/text.hpp"
 #include "strategies/planner/lifetimes.hpp"
 
 #include <string>
@@ -14,7 +15,7 @@ struct TraceOptions {
 
 struct ImportedTrace {
   strategies::planner::Lifetimes lifetimes;
-  std::vector<std::string> notes;
+  std::vector<text::Text> notes;
 };
 
 /// The lifetimes in a Kineto/Chrome trace of PyTorch's profiler.

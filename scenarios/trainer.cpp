@@ -43,18 +43,18 @@ std::string trainer_must_bring(const std::string& key, const json& value) {
   return fmt::format("training.{}: {}, {}", key, words, how);
 }
 
-std::string assumed_of_trainer(const description::Scenario& scenario) {
+text::Text assumed_of_trainer(const description::Scenario& scenario) {
   const description::Training& training = scenario.training;
   if (models::architecture_of(scenario).is_diffusion()) return "";
   if (training.loss != LossKind::plain)
     return trainer_must_bring("loss", std::string(description::name_of(training.loss))) +
            "; --set training.loss=plain asks for it";
-  return fmt::format(
-      "training.loss: plain and training.fused_kernels: {}, as a trainer {} computes: 14 B a "
-      "logit; ask with --set training.loss=fused for one whose loss never holds whole logits, such "
-      "as Liger Kernel's or cut cross-entropy",
-      training.fused_kernels,
-      training.fused_kernels ? "with a plain loss" : "without fused kernels");
+  return text::filled(
+      "training.loss: plain and training.fused_kernels: {}, as a trainer {} computes: {} a logit; "
+      "ask with --set training.loss=fused for one whose loss never holds whole logits, such as "
+      "Liger Kernel's or cut cross-entropy",
+      {training.fused_kernels ? "true" : "false",
+       training.fused_kernels ? "with a plain loss" : "without fused kernels", text::memory(14)});
 }
 
 }  // namespace spillway::scenarios

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/text/text.hpp"
 #include "scenarios/description/scenario.hpp"
 
 #include <nlohmann/json.hpp>
@@ -26,6 +27,6 @@ std::string trainer_must_bring(const std::string& key, const nlohmann::json& val
 /// Of an answer to a question without a scenario: what was assumed of the trainer's loss and
 /// kernels, and how to ask for the other, in a sentence without its full stop. "" for a diffusion
 /// transformer, which has no logits.
-std::string assumed_of_trainer(const description::Scenario& scenario);
+text::Text assumed_of_trainer(const description::Scenario& scenario);
 
 }  // namespace spillway::scenarios

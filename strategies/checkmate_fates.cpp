@@ -70,9 +70,9 @@ class Planning {
                                      "forward and backward: no plan fits"
                                    : "checkmate: no plan was found within the solver's limits");
     else if (!proven)
-      fates.notes.push_back(fmt::format(
-          "checkmate: the solver stopped at its limit; a better plan is at most {:.2f} % shorter",
-          100 * gap));
+      fates.notes.push_back(text::filled(
+          "checkmate: the solver stopped at its limit; a better plan is at most {} shorter",
+          {text::number(gap, text::Quantity::deviation)}));
     return fates;
   }
 

@@ -127,10 +127,10 @@ void note_caches(const description::MachineFile& machine, result::Result& result
     const auto moved = result.io.by_storage.find(storage.name);
     if (moved == result.io.by_storage.end() || moved->second.write == 0) continue;
     if (const std::string why = why_it_may_slow_down(storage); !why.empty())
-      result.notes.push_back(storage.name + " is taken to sustain its rate of " +
-                             description::to_text(storage.write) + " for writes: " + why +
-                             "; give it slc_cache, with size and folded_write, or name its " +
-                             "\"part\"");
+      result.notes.push_back(
+          text::filled("{} is taken to sustain its rate of {} for writes: {}; give it slc_cache, "
+                       "with size and folded_write, or name its \"part\"",
+                       {storage.name, text::rate(storage.write.value()), why}));
     if (!storage.slc_cache) continue;
     const auto drives = static_cast<double>(storage.count);
     const double rated = storage.total_write().value();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/text/text.hpp"
 #include "strategies/activation_plan.hpp"
 #include "strategies/planner/saved_items.hpp"
 
@@ -26,8 +27,8 @@ SavedProfile profile_saved(const description::Scenario& scenario, const models::
 
 struct PlannedFates {
   ActivationPlan activations;
-  nlohmann::json report;           ///< Result::plan
-  std::vector<std::string> notes;  ///< Result::notes
+  nlohmann::json report;          ///< Result::plan
+  std::vector<text::Text> notes;  ///< Result::notes
 };
 
 /// The plan of `activations.planner`.

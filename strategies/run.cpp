@@ -356,12 +356,12 @@ std::deque<Job> make_jobs(const description::Scenario& scenario, const Prepared&
 void note_idle_gpus(const description::Scenario& scenario, result::Result& result) {
   const std::uint64_t used = scenario.parallel.ranks(), all = scenario.machine.gpus();
   if (used >= all) return;
-  std::string note = std::to_string(used) + " of " + std::to_string(all) +
-                     " GPUs work, and the price is that of the whole machine";
+  text::Text note = text::filled("{} of {} GPUs work, and the price is that of the whole machine",
+                                 {text::count(used), text::count(all)});
   if (all % used == 0)
     note += "; with --set parallel.data=" + std::to_string(scenario.parallel.data * (all / used)) +
             " all of them do";
-  result.notes.push_back(note);
+  result.notes.push_back(std::move(note));
 }
 
 }  // namespace
@@ -402,7 +402,7 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
     result.notes = std::move(fates.notes);
     activations = std::move(fates.activations);
   }
-  for (const std::string& note : prepared.model.architecture.notes) result.notes.push_back(note);
+  for (const std::string& note : prepared.model.architecture.notes) result.notes.emplace_back(note);
   std::deque<Job> jobs = make_jobs(scenario, prepared, activations);
   Steps steps(machine, scenario);
   NodeShared shared(machine, scenario);
@@ -416,10 +416,10 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
     ranks.push_back(
         system->train(machine, Rank{rank}, jobs[rank * jobs.size() / machine.topology().ranks]));
   if (const std::uint32_t nodes = machine.topology().nodes; nodes > 1)
-    result.notes.push_back(std::to_string(nodes) + " equal nodes of " +
-                           std::to_string(machine.topology().ranks) +
-                           " GPUs: one is simulated and stands for all. Memory, traffic and wear "
-                           "are those of one node");
+    result.notes.push_back(
+        text::filled("{} equal nodes of {} GPUs: one is simulated and stands for all. Memory, "
+                     "traffic and wear are those of one node",
+                     {text::count(nodes), text::count(machine.topology().ranks)}));
   note_idle_gpus(scenario, result);
   Summary summary(machine, scenario, jobs.front(), prepared.program);
   try {

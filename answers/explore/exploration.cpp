@@ -1,5 +1,6 @@
 #include "answers/explore/exploration.hpp"
 
+#include "explore/measure.hpp"
 #include "explore/reprice.hpp"
 #include "reports/result/reading.hpp"
 
@@ -64,13 +65,14 @@ json wear_of(explore::Store& store, const PointRow& point) {
   return wear;
 }
 
-answer::Point plain(const PointRow& row) {
+answer::Point plain(explore::Store& store, const SpaceRow& space, const PointRow& row) {
   answer::Point point;
   point.number = row.number;
   point.key = row.key;
   point.point = row.point;
   point.verdict = row.verdict;
-  point.reason = row.reason;
+  const auto scenario = row.reason.empty() ? std::nullopt : store.find(row.key);
+  point.reason = explore::reason_of(row, scenario ? &*scenario : nullptr, space.constraints);
   point.objectives = row.objectives;
   point.front = row.front;
   return point;
@@ -82,7 +84,7 @@ std::vector<answer::Point> whole(explore::Store& store, const SpaceRow& space,
   const bool wear = asks_for_wear(space);
   std::vector<answer::Point> points;
   for (const PointRow& row : rows) {
-    answer::Point& point = points.emplace_back(plain(row));
+    answer::Point& point = points.emplace_back(plain(store, space, row));
     if (wear) point.wear = wear_of(store, row);
     point.result = store.result(row.key);
     if (point.result.is_object() && point.result.contains("runs_with"))
@@ -112,10 +114,10 @@ answer::Space space_of(const SpaceRow& row) {
 /// What the reasons of a group have in common: numbers differ from point to point, and stand behind
 /// it.
 std::string common_reason(const answer::Point& point) {
-  const std::size_t cut = std::min(point.reason.find(": peak"), point.reason.find(" asks for "));
-  const std::size_t colon =
-      point.verdict == "rejected" ? point.reason.find(':') : std::string::npos;
-  return point.reason.substr(0, std::min(cut, colon));
+  const std::string reason = words(point.reason);
+  const std::size_t cut = std::min(reason.find(": peak"), reason.find(" asks for "));
+  const std::size_t colon = point.verdict == "rejected" ? reason.find(':') : std::string::npos;
+  return reason.substr(0, std::min(cut, colon));
 }
 
 }  // namespace
@@ -153,9 +155,10 @@ answer::Groups groups(explore::Store& store, std::int64_t number, const std::str
 
 answer::Reasons reasons(explore::Store& store, std::int64_t number) {
   answer::Reasons answer;
-  answer.space = space_of(space_row(store, number));
+  const SpaceRow space = space_row(store, number);
+  answer.space = space_of(space);
   for (const PointRow& row : store.points(number, "verdict <> 'accepted'"))
-    answer.points.push_back(plain(row));
+    answer.points.push_back(plain(store, space, row));
   std::map<std::pair<std::string, std::string>, answer::ReasonGroup> groups;
   for (const answer::Point& point : answer.points) {
     answer::ReasonGroup& group = groups[{point.verdict, common_reason(point)}];
@@ -178,7 +181,7 @@ answer::RepricedFront repriced(explore::Store& store, std::int64_t number,
                                found.joined, found.unknown, found.pruned, {}};
   for (const explore::ObjectiveRow& one : space.objectives) answer.objectives.push_back(one.path);
   for (const explore::RepricedPoint& point : found.front)
-    answer.front.push_back({plain(point.row), point.price_usd, point.old_usd});
+    answer.front.push_back({plain(store, space, point.row), point.price_usd, point.old_usd});
   std::stable_sort(
       answer.front.begin(), answer.front.end(),
       [](const auto& one, const auto& other) { return one.price_usd < other.price_usd; });
@@ -200,7 +203,7 @@ answer::Explanation explain(const explore::Backend& backend, explore::Store& sto
            "only points of the front have whole results");
   answer::Explanation answer;
   answer.space = space_of(space);
-  answer.point = plain(*row);
+  answer.point = plain(store, space, *row);
   try {
     answer.result = stored.get<result::Result>();
   } catch (const description::ScenarioError& error) {

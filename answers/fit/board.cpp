@@ -74,13 +74,14 @@ std::string no_board(const std::vector<HostPart>& boards, const Load& load) {
   return reasons.empty() ? text : fmt::format("{}: {}", text, fmt::join(reasons, "; "));
 }
 
-std::string places_of(const HostPart& board) {
-  std::vector<std::string> places = {counted(board.gpus.empty() ? 0 : board.gpus.back(), "card")};
+text::Text places_of(const HostPart& board) {
+  std::vector<text::Text> places = {counted(board.gpus.empty() ? 0 : board.gpus.back(), "card")};
   for (const auto& [form, count] : board.slots)
-    places.push_back(counted(count, form_words(form) + " drive"));
-  if (!board.memory.empty()) places.push_back("up to " + description::to_text(board.memory.back()));
-  if (board.lanes > 0) places.push_back(fmt::format("{} lanes of PCI Express", board.lanes));
-  return fmt::format("{}", fmt::join(places, ", "));
+    places.emplace_back(counted(count, form_words(form) + " drive"));
+  if (!board.memory.empty())
+    places.push_back("up to " + text::Text(text::memory(board.memory.back().value())));
+  if (board.lanes > 0) places.emplace_back(fmt::format("{} lanes of PCI Express", board.lanes));
+  return text::joined(places, ", ");
 }
 
 }  // namespace spillway::answers

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/text/text.hpp"
 #include "scenarios/price_list.hpp"
 
 #include <optional>
@@ -29,6 +30,6 @@ std::optional<std::size_t> cheapest_board(const std::vector<scenarios::HostPart>
 std::string no_board(const std::vector<scenarios::HostPart>& boards, const Load& load);
 
 /// "1 card, 4 M.2 drives, up to 192 GiB, 32 lanes of PCI Express".
-std::string places_of(const scenarios::HostPart& board);
+text::Text places_of(const scenarios::HostPart& board);
 
 }  // namespace spillway::answers

@@ -171,7 +171,7 @@ class Reader {
     box_.drive = *best;
     scenarios::DrivePart& drive = list_.drives[*best];
     if (capacity_of(drive) != size) return resize(drive, size);
-    notes_.push_back(
+    notes_.emplace_back(
         fmt::format("the drive is taken to be a {}; --ssd takes names too", drive.name));
   }
 
@@ -179,8 +179,8 @@ class Reader {
     const double ratio =
         static_cast<double>(size.value()) / static_cast<double>(capacity_of(drive).value());
     notes_.push_back(
-        fmt::format("the drive is taken to be a {} of {}, price and rated writes in proportion",
-                    drive.name, description::to_text(size)));
+        text::filled("the drive is taken to be a {} of {}, price and rated writes in proportion",
+                     {drive.name, text::bytes(static_cast<double>(size.value()))}));
     json& own = drive.parts["drive"];
     own["capacity"] = description::to_text(size);
     drive.price_usd *= ratio;
@@ -213,13 +213,15 @@ class Reader {
                         "take less, or another board: without --board the cheapest that does");
     }
     scenarios::HostPart& host = list_.hosts[box_.host];
-    notes_.push_back(fmt::format(
-        "the board is {}{}: {}{}", words_.board.empty() ? "taken to be " : "", "a " + host.name,
-        places_of(host), words_.board.empty() ? "; --board names another" : ""));
+    notes_.push_back(
+        text::filled("the board is {}{}: {}{}",
+                     {words_.board.empty() ? "taken to be " : "", "a " + host.name, places_of(host),
+                      words_.board.empty() ? "; --board names another" : ""}));
     if (!std::binary_search(host.gpus.begin(), host.gpus.end(), box_.gpus) &&
         box_.gpus < host.gpus.front())
-      notes_.push_back(fmt::format("it is sold with {} cards; speed and price here are those of {}",
-                                   host.gpus.front(), box_.gpus));
+      notes_.push_back(
+          text::filled("it is sold with {} cards; speed and price here are those of {}",
+                       {text::count(host.gpus.front()), text::count(box_.gpus)}));
     host.memory = {memory_};
     host.gpus = {box_.gpus};
   }
@@ -228,7 +230,7 @@ class Reader {
   PriceList list_;
   Box box_;
   Bytes memory_;
-  std::vector<std::string> notes_;
+  std::vector<text::Text> notes_;
   std::vector<Complaint> complaints_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/text/text.hpp"
 #include "scenarios/price_list.hpp"
 
 namespace spillway::answers {
@@ -14,8 +15,8 @@ struct BoxWords {
 
 /// What the words stand for.
 struct NamedBox {
-  nlohmann::json machine;          ///< a machine file
-  std::vector<std::string> notes;  ///< what was read into the words: "2T is a 990 PRO 2TB"
+  nlohmann::json machine;         ///< a machine file
+  std::vector<text::Text> notes;  ///< what was read into the words: "2T is a 990 PRO 2TB"
 };
 
 /// The machine that the words mean, of parts of the list; its memory is what is asked for. A drive

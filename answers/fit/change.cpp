@@ -63,9 +63,6 @@ std::vector<Step> steps_from(const Scenario& now) {
   return steps;
 }
 
-/// Micro-batches a step: as many that all cards together run sixteen, so that a simulation stays
-/// short whatever the box; a step of them is one that people train with.
-constexpr std::uint64_t micro_batches_of_all = 16;
 /// More samples a step are said where they bring so much.
 constexpr double worth_more_samples = 1.1;
 
@@ -136,7 +133,7 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
                                         std::uint64_t& simulated) {
   const Scenario now = explore::scenario_of(answer);
   const std::uint64_t times =
-      micro_batches_of_all / std::min(micro_batches_of_all, now.machine.gpu.count);
+      many_micro_batches / std::min(many_micro_batches, now.machine.gpu.count);
   if (now.training.gradient_accumulation > 1 || times < 2) return std::nullopt;
   // what it saves is updates
   const double without_updates = answer.step_time_s - answer.update_s;

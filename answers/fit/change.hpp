@@ -4,6 +4,11 @@
 
 namespace spillway::answers {
 
+/// Micro-batches a step where more samples a step than one of them are looked at: a step of as many
+/// is one that people train with. Where cards share a step, all together run so many, so that a
+/// simulation stays short whatever the box.
+inline constexpr std::uint64_t many_micro_batches = 16;
+
 /// Of about twice the host memory, in a size that the board takes, one more drive and one more
 /// card, the one with which the answer trains most tokens a second, its system and batch unchanged;
 /// with more memory, systems that hold their states there are tried as well. Only what people can

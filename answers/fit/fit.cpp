@@ -20,12 +20,13 @@ namespace {
 
 constexpr std::uint64_t usual_context = 4096;
 
-json job_of(const FitQuestion& question, std::vector<std::string>& notes) {
+json job_of(const FitQuestion& question, std::vector<text::Text>& notes) {
   std::uint64_t context = question.context.value_or(usual_context);
   const std::uint64_t longest = scenarios::read_model(question.model).max_positions;
   if (!question.context && longest > 0 && longest < context) {
     context = longest;
-    notes.push_back(fmt::format("a sample has {} tokens, the most that the model takes", longest));
+    notes.push_back(text::filled("a sample has {} tokens, the most that the model takes",
+                                 {text::plain(static_cast<double>(longest))}));
   }
   json job = {{"model", question.model},
               {"machine", question.machine},
@@ -82,7 +83,7 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
       answer.change = drive;
   if (answer.fits || answer.needs.empty()) return;
   answer.needed_bytes = answer.needs.front().needed_bytes;
-  answer.why_not = answer.needs.front().words + " " + answer.needs.front().why_not;
+  answer.why_not = text::Text(answer.needs.front().words + " ") + answer.needs.front().why_not;
 }
 
 }  // namespace
@@ -98,19 +99,19 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
                        [&](const Found& so_far) { completion.begin(so_far); });
   answer.bounded = found.bounded;
   answer.simulated = found.simulated;
-  for (const std::string& one : found.unanswered) answer.notes.push_back("no answer for " + one);
+  for (const std::string& one : found.unanswered) answer.notes.emplace_back("no answer for " + one);
   std::sort(found.left_out.begin(), found.left_out.end());
   found.left_out.erase(std::unique(found.left_out.begin(), found.left_out.end()),
                        found.left_out.end());
   answer.untried = std::move(found.left_out);
   if (!answer.untried.empty())
-    answer.notes.push_back(
+    answer.notes.emplace_back(
         fmt::format("not tried, which takes longer, though they may be faster: {}; spillway plan "
                     "settings tries all systems",
                     fmt::join(answer.untried, ", ")));
   completion.finish(found, answer);
   answer.fits = answer.answer() != nullptr;
-  if (std::string trainer = scenarios::assumed_of_trainer(candidates.front().scenario);
+  if (text::Text trainer = scenarios::assumed_of_trainer(candidates.front().scenario);
       !trainer.empty())
     answer.notes.push_back(std::move(trainer));
   if (!answer.runnable) add_needs(backend, job, question, candidates, answer);

@@ -1,5 +1,6 @@
 #include "answers/plan/machine.hpp"
 
+#include "answers/fit/change.hpp"
 #include "answers/simulate/simulate.hpp"
 #include "explore/break_even.hpp"
 #include "explore/planning.hpp"
@@ -163,9 +164,6 @@ BestMachine answer_of(const MachineQuestion& question, const BoxSearch& found) {
   out.simulated = found.simulated;
   return out;
 }
-
-/// Micro-batches a step that are tried where nobody says how many: updates are then a small part.
-constexpr std::uint64_t many_micro_batches = 16;
 
 /// A cheaper box, or any, on which what people can run does it with many samples a step.
 void add_more_samples(const explore::Backend& backend, const MachineQuestion& question,

@@ -103,7 +103,7 @@ std::size_t first_lost(const std::vector<double>& losses) {
 void note_lost(const std::vector<double>* reference, result::Validation& validation) {
   const std::size_t lost = first_lost(validation.losses);
   if (lost == 0) return;
-  validation.notes.push_back(fmt::format(
+  validation.notes.emplace_back(fmt::format(
       "THE LOSS IS NO NUMBER from step {} on: {}", lost,
       !reference                    ? "data was lost, or the training itself diverges"
       : first_lost(*reference) == 0 ? "data was lost or mixed up, for the reference has losses"
@@ -127,9 +127,9 @@ void compare_weights(const ValidateQuestion& question, const ValidationPlan& pla
       memory_need(reference, peaks, plan.prepared.model.parameters.value(), plan.device.cuda());
   if (!peaks.feasible() || need.total() > hw_backend::usable_memory()) {
     note_lost(nullptr, validation);
-    validation.notes.push_back(fmt::format(
+    validation.notes.push_back(text::filled(
         "the reference, which keeps all of the training in memory, needs {}, more than there is",
-        reports::human_memory(need.total())));
+        {text::memory(need.total())}));
     return;
   }
   hw_backend::RealRunOptions same_devices;
@@ -150,18 +150,18 @@ void describe_gds(bool cuda, result::Validation& validation) {
   if (cuda) {
     validation.real.push_back("GPUDirect Storage: drives and GPUs by libcufile");
     const std::string detour = hw_backend::gds_detour();
-    if (!detour.empty()) validation.notes.push_back(detour);
+    if (!detour.empty()) validation.notes.emplace_back(detour);
     return;
   }
   validation.emulated.push_back("GPUDirect Storage: drives read into the DRAM of emulated GPUs");
-  validation.notes.push_back(
+  validation.notes.emplace_back(
       "GPUDirect Storage itself needs a CUDA device and libcufile: install NVIDIA's package "
       "nvidia-gds");
 }
 
 void describe(const ValidateQuestion& question, const Scenario& scenario,
               const DeviceChoice& device, result::Validation& validation) {
-  validation.notes.push_back(devices_of(device));
+  validation.notes.emplace_back(devices_of(device));
   validation.real = {
       "storage transfers, all bytes, as far as the drives' caches: nothing is flushed",
       "host memory, locked where it is pinned",
@@ -215,8 +215,8 @@ result::Validation not_run(const ValidateQuestion& question, const ValidationPla
   validation.measured.scenario = plan.predicted.scenario;
   validation.measured.infeasible = plan.predicted.infeasible;
   validation.notes = plan.notes;
-  validation.notes.push_back(devices_of(plan.device));
-  validation.notes.push_back("nothing was run: the ledger of a real run is the simulator's");
+  validation.notes.emplace_back(devices_of(plan.device));
+  validation.notes.emplace_back("nothing was run: the ledger of a real run is the simulator's");
   validation.machine = plan.machine;
   return validation;
 }

@@ -114,7 +114,7 @@ void require_possible(const ValidateQuestion& question, const Scenario& scenario
 /// What the probe warns of goes to `notes`.
 MachineFile measured_machine(const ValidateQuestion& question, const std::vector<Place>& places,
                              const DeviceChoice& device, const Scenario& scenario,
-                             const ValidateTalk& talk, std::vector<std::string>& notes) {
+                             const ValidateTalk& talk, std::vector<text::Text>& notes) {
   hw_backend::ProbeOptions probe;
   if (question.compares() ||
       device.cuda()) {  // a host's cores are not timed on a model they only emulate
@@ -145,16 +145,16 @@ MachineFile measured_machine(const ValidateQuestion& question, const std::vector
 /// Removes what killed runs left, and finds out whether files can be made there, and how.
 void clear(const ValidateQuestion& question, ValidationPlan& plan) {
   const hw_backend::InterruptGuard interruptible;
-  std::vector<std::string>& notes = plan.notes;
+  std::vector<text::Text>& notes = plan.notes;
   for (const Place& place : plan.places) {
     if (place.raw) continue;
     hw_backend::stop_if_interrupted();
     hw_backend::StoreDirectory usable(place.path);
     if (usable.removed().directories)
-      notes.push_back(
-          fmt::format("removed what an earlier run had left in {}: {}", place.path.string(),
-                      reports::human_bytes(static_cast<double>(usable.removed().bytes))));
-    for (const std::string& kept : usable.removed().kept) notes.push_back(kept);
+      notes.push_back(text::filled(
+          "removed what an earlier run had left in {}: {}",
+          {place.path.string(), text::bytes(static_cast<double>(usable.removed().bytes))}));
+    for (const std::string& kept : usable.removed().kept) notes.emplace_back(kept);
     const bool in_memory = usable.in_memory(), direct = usable.direct();
     if (question.strict && (in_memory || !direct))
       refuse("--strict",
@@ -162,9 +162,9 @@ void clear(const ValidateQuestion& question, ValidationPlan& plan) {
                          in_memory ? "is in memory (tmpfs)" : "has no O_DIRECT"),
              "name a directory on a drive's file system, such as ext4 or XFS");
     if (in_memory)
-      notes.push_back(place.path.string() + " is in memory (tmpfs): no drive was measured");
+      notes.emplace_back(place.path.string() + " is in memory (tmpfs): no drive was measured");
     else if (!direct)
-      notes.push_back(through_page_cache(place));
+      notes.emplace_back(through_page_cache(place));
     if (in_memory || !direct) plan.buffered.insert(place.name);
   }
 }
@@ -179,7 +179,7 @@ ValidationPlan plan_validation(const explore::Backend& backend, const ValidateQu
   if (raw) {
     gates = raw_gates(layer, read_places(question.on, {}, raw), question.allow_raw);
     if (std::string note = hw_backend::give_up_root(); !note.empty())
-      plan.notes.push_back(std::move(note));
+      plan.notes.emplace_back(std::move(note));
   }
   const Scenario asked = outline(question);
   std::vector<std::string> names;
@@ -200,14 +200,14 @@ ValidationPlan plan_validation(const explore::Backend& backend, const ValidateQu
   clear(question, plan);
   const auto devices = static_cast<std::uint64_t>(plan.device.cuda_devices);
   if (plan.device.cuda() && asked.parallel.ranks() > devices)
-    plan.notes.push_back(
+    plan.notes.emplace_back(
         fmt::format("{} ranks share {} GPU(s), and the prediction gives each one of its own",
                     asked.parallel.ranks(), devices));
   MachineFile server =
       profile ? std::move(*profile)
               : measured_machine(question, plan.places, plan.device, possible, talk, plan.notes);
   server = with_places(std::move(server), plan.places, profile.has_value());
-  if (const auto shared = shared_disk(plan.places, server)) plan.notes.push_back(*shared);
+  if (const auto shared = shared_disk(plan.places, server)) plan.notes.emplace_back(*shared);
   server = with_device_memory(std::move(server), plan.device, asked.parallel.ranks());
   if (pace) server = paced_as(std::move(server), *pace);
   const bool computes =

@@ -95,7 +95,7 @@ void make_stale(Answer& answer) {
   answer.stale = answer.result.has_value();
   if (!answer.result) answer.state = Answer::State::asked;
   answer.failure.clear();
-  answer.why_not.clear();
+  answer.why_not = {};
   answer.too_small.clear();
   answer.way_before.clear();
   answer.changes.clear();

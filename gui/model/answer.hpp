@@ -30,13 +30,13 @@ struct Answer {
   /// its own search runs; "": of its own.
   std::string way_before;
   std::string failure;    ///< why there is no result
-  std::string why_not;    ///< of a search in which nothing fits
+  text::Text why_not;     ///< of a search in which nothing fits
   std::string too_small;  ///< of a bound: the tier that cannot hold it
   std::vector<Setting> settings;
   std::vector<Step> steps;              ///< the shortest step first
   std::vector<Change> changes;          ///< remedies, or what helps most
   std::optional<result::Result> other;  ///< of a search: the fastest, where nobody can run it today
-  std::vector<std::string> notes;
+  std::vector<text::Text> notes;
 
   bool approximate() const { return state == State::bound || stale || !way_before.empty(); }
   bool fits() const { return result && result->feasible(); }

@@ -168,9 +168,9 @@ void WhatIfPage::show_answer() {
     steps_part_->setVisible(steps_.rowCount() > 0);
   }
   QStringList notes;
-  for (const std::string& note : answer.notes) notes << qt(note);
+  for (const text::Text& note : answer.notes) notes << qt(note);
   if (answer.result && !answer.stale)
-    for (const std::string& note : answer.result->notes) notes << qt(note);
+    for (const text::Text& note : answer.result->notes) notes << qt(note);
   notes_->setText(notes.join("\n"));
   notes_->setVisible(!notes.isEmpty());
 }

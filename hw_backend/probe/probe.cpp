@@ -140,7 +140,7 @@ Probed probe(const ProbeOptions& options, const ProbeProgress& progress) {
   probe_device(session, *opened.devices.front(), peer, *opened.engine);
   probe_host(session);
   describe_network(session);
-  const std::string others = other_work(times, processor_times(), "this machine was measured");
+  const text::Text others = other_work(times, processor_times(), "this machine was measured");
   if (!others.empty()) session.warn(others);
   for (const std::string& note : opened.engine->notes()) session.warn(note);
   return out;

@@ -4,6 +4,7 @@
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/storage/uring_engine.hpp"
 #include "models/step_program.hpp"
+#include "reports/text/text.hpp"
 #include "scenarios/description/machine_file.hpp"
 
 #include <filesystem>
@@ -87,7 +88,7 @@ struct Probed {
   description::MachineFile machine;  ///< every number has a source
   std::vector<Measurement> measurements;
   std::vector<ProductRate> products;
-  std::vector<std::string> warnings;  ///< what the machine file cannot say
+  std::vector<text::Text> warnings;   ///< what the machine file cannot say
   std::string device;                 ///< its name
   std::uint64_t bytes_written = 0;    ///< to all directories
   std::vector<std::string> buffered;  ///< storages whose transfers go through the page cache

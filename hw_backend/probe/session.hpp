@@ -49,7 +49,7 @@ class Session {
   /// The measurement joins the answer, its path gets a source, and its median, rounded, comes back.
   double keep(const Measurement& measurement);
   void source(const std::string& path, const std::string& text);
-  void warn(const std::string& text) { out_.warnings.push_back(text); }
+  void warn(text::Text warning) { out_.warnings.push_back(std::move(warning)); }
 
   static constexpr std::size_t intervals = 5;
   static constexpr double least_trip_s = 5e-3;

@@ -189,10 +189,10 @@ class StoragePart {
                        Unit::share, shares);
     storage_.mixed_efficiency = std::clamp(session_.keep(share), 0.001, 1.0);
     if (share.median > 1.1)
-      session_.warn(fmt::format(
-          "{} reads and writes at once {:.0f} % faster than one after the other; the machine file "
-          "knows drives that share their time",
-          storage_.name, 100 * (share.median - 1)));
+      session_.warn(text::filled(
+          "{} reads and writes at once {} faster than one after the other; the machine file knows "
+          "drives that share their time",
+          {storage_.name, text::number(share.median - 1, text::Quantity::part)}));
   }
 
   /// The `file` engine: as many bytes in files of their own.
@@ -264,8 +264,8 @@ class StoragePart {
     });
     const auto found = find_cliff(rates);
     if (!found)
-      return session_.warn(fmt::format("{} did not slow down within {} GiB of writing",
-                                       storage_.name, rates.size()));
+      return session_.warn(text::filled("{} did not slow down within {} of writing",
+                                        {storage_.name, text::memory(rates.size() << 30)}));
     description::SlcCacheSpec& cache = storage_.slc_cache.emplace();
     cache.size = Bytes(static_cast<std::uint64_t>(*found) << 30);
     const auto after = rates.begin() + static_cast<std::ptrdiff_t>(*found);

@@ -56,8 +56,8 @@ void to_json(json& out, const ImportedProfile& imported) {
          {"file", imported.file},
          {"tensors", imported.tensors},
          {"kernels", imported.kernels},
-         {"partial", imported.partial},
-         {"notes", imported.notes}};
+         {"partial", imported.partial}};
+  put(out, "notes", imported.notes);
 }
 
 void from_json(const json& in, ImportedProfile& imported) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reports/text/text.hpp"
+
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -34,7 +36,7 @@ struct ImportedProfile {
   std::string file;  ///< that was written; beside it its kernels
   std::uint64_t tensors = 0, kernels = 0;
   bool partial = false;  ///< some ranges are guesses
-  std::vector<std::string> notes;
+  std::vector<text::Text> notes;
 };
 
 /// What `spillway export` answers: a configuration of DeepSpeed for a scenario.

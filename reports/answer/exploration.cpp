@@ -12,9 +12,11 @@ using result::require_schema;
 namespace {
 
 json row_of(const Point& point) {
-  return {{"number", point.number},   {"key", point.key},       {"point", point.point},
-          {"verdict", point.verdict}, {"reason", point.reason}, {"objectives", point.objectives},
-          {"front", point.front}};
+  json row = {{"number", point.number},         {"key", point.key},
+              {"point", point.point},           {"verdict", point.verdict},
+              {"objectives", point.objectives}, {"front", point.front}};
+  put(row, "reason", point.reason);
+  return row;
 }
 
 }  // namespace
@@ -173,15 +175,17 @@ std::vector<json> rows_of(const RepricedFront& front) {
 
 void to_json(json& out, const NextStep& step) {
   out = {{"change", step.words},
+         {"set", step.set},
          {"system", step.system},
-         {"reason", step.reason},
-         {"unmet", step.unmet},
          {"most_tokens_per_s", or_null(step.most_tokens_per_s)},
          {"result", or_null(step.result)}};
+  put(out, "reason", step.reason);
+  put(out, "unmet", step.unmet);
 }
 
 void from_json(const json& in, NextStep& step) {
   read(in, "change", step.words);
+  read(in, "set", step.set);
   read(in, "system", step.system);
   read(in, "reason", step.reason);
   read(in, "unmet", step.unmet);

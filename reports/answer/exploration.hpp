@@ -34,7 +34,7 @@ struct Point {
   std::string key;            ///< of its scenario; "" when it is refused
   nlohmann::json point;       ///< {axis: value}
   std::string verdict;        ///< accepted, rejected (a constraint), infeasible, refused, failed
-  std::string reason;         ///< of all but the first
+  text::Text reason;          ///< of all but the first
   nlohmann::json objectives;  ///< {path: value}, of those that fit
   bool front = false;
   nlohmann::json result;  ///< whole, of those on a front; null elsewhere
@@ -93,9 +93,10 @@ struct NextStep {
   std::string words;    ///< "one more drive of nvme", "memascend, micro-batch 8 x 8"
   bool system = false;  ///< another system with its own parts
   std::optional<result::Result> result;
-  std::string reason;                       ///< why there is no result that fits
-  std::string unmet;                        ///< the constraint that it breaks; "" when it meets all
+  text::Text reason;                        ///< why there is no result that fits
+  text::Text unmet;                         ///< the constraint that it breaks; "" when it meets all
   std::optional<double> most_tokens_per_s;  ///< its bound, where one was computed
+  std::vector<std::string> set = {};        ///< "path=value" on the scenario of the point
 };
 
 /// What `spillway explore explain` answers: why a point of the front is what it is.

@@ -26,8 +26,8 @@ void to_json(json& out, const FitNeed& need) {
   out = {{"words", need.words},
          {"runs_with", or_null(need.runs_with)},
          {"needed_bytes", need.needed_bytes},
-         {"has_bytes", need.has_bytes},
-         {"why_not", need.why_not}};
+         {"has_bytes", need.has_bytes}};
+  put(out, "why_not", need.why_not);
 }
 
 void from_json(const json& in, FitNeed& need) {
@@ -42,7 +42,6 @@ void to_json(json& out, const FitAnswer& answer) {
   out = {{"schema", "spillway/answer/fit/1"},
          {"fits", answer.fits},
          {"needed_bytes", or_null(answer.needed_bytes)},
-         {"why_not", answer.why_not},
          {"needs", answer.needs},
          {"runnable", or_null(answer.runnable)},
          {"best", or_null(answer.best)},
@@ -50,11 +49,12 @@ void to_json(json& out, const FitAnswer& answer) {
          {"more_samples", or_null(answer.more_samples)},
          {"price_usd", or_null(answer.price_usd)},
          {"untried", answer.untried},
-         {"notes", answer.notes},
          {"bounded", answer.bounded},
          {"simulated", answer.simulated},
          {"whole", answer.whole},
          {"unanswered", answer.unanswered}};
+  put(out, "why_not", answer.why_not);
+  put(out, "notes", answer.notes);
 }
 
 void from_json(const json& in, FitAnswer& answer) {

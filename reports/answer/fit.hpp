@@ -12,7 +12,7 @@ namespace spillway::answer {
 
 /// The one change that helps most.
 struct FitChange {
-  std::string words;             ///< "one more drive: 1,240 tokens/s in place of 800"
+  std::string words;             ///< "one more drive on nvme"
   std::vector<std::string> set;  ///< "path=value" on the scenario that it changes
   std::optional<double> tokens_per_s;
   std::optional<double> price_usd;  ///< of the machine with it
@@ -24,7 +24,7 @@ struct FitNeed {
   std::optional<result::RunsWith> runs_with;
   std::map<std::string, std::uint64_t> needed_bytes;  ///< by tier: gpu host ssd
   std::map<std::string, std::uint64_t> has_bytes;     ///< of the same tiers
-  std::string why_not;                                ///< which are too small
+  text::Text why_not;                                 ///< which are too small
 };
 
 /// What `spillway fit` answers: does a model train on a box, how fast, and what would help?
@@ -32,7 +32,7 @@ struct FitAnswer {
   bool fits = false;  ///< with what people can run, where that was asked for; else with anything
   /// By tier: of the answer where it fits, else of what needs least; absent: not known.
   std::optional<std::map<std::string, std::uint64_t>> needed_bytes;
-  std::string why_not;  ///< what stops the one that needs least; "" where it fits
+  text::Text why_not;  ///< what stops the one that needs least; "" where it fits
   /// Where nothing that people can run fits: what that would need, the cheapest to buy for first.
   std::vector<FitNeed> needs;
   std::optional<result::Result> runnable;  ///< the fastest that a maintained program trains
@@ -44,7 +44,7 @@ struct FitAnswer {
   std::optional<MoreSamples> more_samples;
   std::optional<double> price_usd;   ///< of the machine as it is asked about
   std::vector<std::string> untried;  ///< systems that may be faster than `best`
-  std::vector<std::string> notes;
+  std::vector<text::Text> notes;
   std::uint64_t bounded = 0, simulated = 0;
   bool whole = true;             ///< false: time was up before all was tried
   std::uint64_t unanswered = 0;  ///< simulations that could not be done: they may have fitted

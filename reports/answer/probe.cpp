@@ -47,8 +47,8 @@ void to_json(json& out, const Probe& probe) {
          {"bytes_written", probe.bytes_written},
          {"measurements", probe.measurements},
          {"products", probe.products},
-         {"warnings", probe.warnings},
          {"buffered", probe.buffered}};
+  put(out, "warnings", probe.warnings);
 }
 
 void from_json(const json& in, Probe& probe) {

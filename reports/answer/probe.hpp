@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reports/text/text.hpp"
+
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -29,7 +31,7 @@ struct Probe {
   std::uint64_t bytes_written = 0;
   std::vector<Measurement> measurements;
   std::vector<Product> products;
-  std::vector<std::string> warnings;
+  std::vector<text::Text> warnings;
   std::vector<std::string> buffered;  ///< storages measured through the page cache
 };
 

@@ -67,8 +67,8 @@ void to_json(json& out, const WhatIf& what_if) {
   out = {{"name", what_if.name},
          {"resource", what_if.resource},
          {"step_time_s", or_null(what_if.step_time_s)},
-         {"tokens_per_s", or_null(what_if.tokens_per_s)},
-         {"why", what_if.why}};
+         {"tokens_per_s", or_null(what_if.tokens_per_s)}};
+  put(out, "why", what_if.why);
 }
 
 void from_json(const json& in, WhatIf& what_if) {

@@ -18,7 +18,7 @@ struct WhatIf {
   std::string resource;                ///< that it relieves: gpu pcie cpu network, name of a drive
   std::optional<double> step_time_s;   ///< absent: the step does not fit with it
   std::optional<double> tokens_per_s;  ///< of the same samples a step
-  std::string why;                     ///< of what changes nothing: what stands against it
+  text::Text why;                      ///< of what changes nothing: what stands against it
 };
 
 /// What `spillway simulate` answers: one scenario, where its values came from, what would make it

@@ -17,11 +17,15 @@ const Trial* fastest(const std::vector<Trial>& trials) {
 }
 
 void to_json(json& out, const Trial& trial) {
-  out = {{"words", trial.words},           {"set", trial.overrides},
-         {"reason", trial.reason},         {"ruled_out", trial.ruled_out},
-         {"refused", trial.refused},       {"not_tried", trial.not_tried},
-         {"unanswered", trial.unanswered}, {"most_tokens_per_s", or_null(trial.most_tokens_per_s)},
+  out = {{"words", trial.words},
+         {"set", trial.overrides},
+         {"ruled_out", trial.ruled_out},
+         {"refused", trial.refused},
+         {"not_tried", trial.not_tried},
+         {"unanswered", trial.unanswered},
+         {"most_tokens_per_s", or_null(trial.most_tokens_per_s)},
          {"result", or_null(trial.result)}};
+  put(out, "reason", trial.reason);
 }
 
 void from_json(const json& in, Trial& trial) {

@@ -13,7 +13,7 @@ struct Trial {
   std::string words;                     ///< "micro-batch 8"
   std::vector<std::string> overrides;    ///< "path=value"
   std::optional<result::Result> result;  ///< of what could be run, whether it fits or not
-  std::string reason;                    ///< why it does not fit or was not run; "" when it fits
+  text::Text reason;                     ///< why it does not fit or was not run; "" when it fits
   bool ruled_out = false;                ///< by its bound: it was not simulated
   bool refused = false;                  ///< its values contradict each other
   bool not_tried = false;                ///< the backend's Watch ended the question before

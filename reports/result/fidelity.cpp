@@ -75,8 +75,8 @@ void to_json(nlohmann::json& json, const JudgedFigure& figure) {
           {"tolerance", figure.tolerance},
           {"role", figure.role},
           {"ordering", or_null(figure.ordering)},
-          {"verdict", to_string(figure.verdict)},
-          {"reason", figure.reason}};
+          {"verdict", to_string(figure.verdict)}};
+  put(json, "reason", figure.reason);
 }
 
 void to_json(nlohmann::json& json, const FidelitySummary& summary) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reports/text/text.hpp"
+
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -31,7 +33,7 @@ struct JudgedFigure {
   bool truth = false;            ///< yes or no, as 1 or 0
   std::optional<bool> ordering;  ///< it compares setups: whether the better one is the better one
   Verdict verdict = Verdict::ok;
-  std::string reason;  ///< of everything but ok
+  text::Text reason;  ///< of everything but ok
 
   bool fails() const { return verdict >= Verdict::miss; }
 };

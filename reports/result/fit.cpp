@@ -1,5 +1,7 @@
 #include "reports/result/fit.hpp"
 
+#include "reports/text/text_json.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace spillway::result {
@@ -38,8 +40,10 @@ void to_json(nlohmann::json& json, const Fit& fit) {
   for (const FitChoice& one : fit.chosen)
     json["chosen"].push_back(
         {{"setting", one.setting}, {"value", one.value}, {"figures", one.figures}});
-  for (const auto& [id, why] : fit.left_out)
-    json["left_out"].push_back({{"id", id}, {"reason", why}});
+  for (const auto& [id, why] : fit.left_out) {
+    json["left_out"].push_back({{"id", id}});
+    put(json["left_out"].back(), "reason", why);
+  }
 }
 
 }  // namespace spillway::result

@@ -39,7 +39,7 @@ struct Fit {
   std::vector<FitParameter> parameters;
   std::vector<FitFigure> figures;
   std::vector<FitChoice> chosen;
-  std::vector<std::pair<std::string, std::string>> left_out;  ///< figure and why
+  std::vector<std::pair<std::string, text::Text>> left_out;  ///< figure and why
 };
 
 void to_json(nlohmann::json& json, const Fit& fit);

@@ -50,4 +50,28 @@ void complain_of_type(const std::string& key, const nlohmann::json& value) {
          "a program of another version wrote this, or it was edited");
 }
 
+namespace {
+
+/// The member, by `take`, where it is one.
+template <class T, class F>
+void read_by(const nlohmann::json& in, const std::string& key, T& member, F take) {
+  const auto found = in.is_object() ? in.find(key) : in.end();
+  if (found == in.end() || found->is_null()) return;
+  try {
+    member = take(in, key);
+  } catch (const nlohmann::json::exception&) {
+    complain_of_type(key, *found);
+  }
+}
+
+}  // namespace
+
+void read(const nlohmann::json& in, const std::string& key, text::Text& member) {
+  read_by(in, key, member, text::take);
+}
+
+void read(const nlohmann::json& in, const std::string& key, std::vector<text::Text>& member) {
+  read_by(in, key, member, text::take_all);
+}
+
 }  // namespace spillway::result

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "reports/text/text_json.hpp"
 #include "scenarios/description/errors.hpp"
 
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spillway::result {
 
@@ -45,6 +47,11 @@ void read(const nlohmann::json& in, const std::string& key, std::optional<T>& me
   read(in, key, value);
   member = std::move(value);
 }
+
+/// The same of a text, with the numbers in it, and of a list of them; text_json.hpp says how they
+/// stand in JSON.
+void read(const nlohmann::json& in, const std::string& key, text::Text& member);
+void read(const nlohmann::json& in, const std::string& key, std::vector<text::Text>& member);
 
 /// Reads members of the object at `key`, by `read_members(object)`; none where it is missing.
 template <class F>

@@ -75,7 +75,7 @@ void from_json(const json& in, Wear& wear) {
 
 void to_json(json& out, const WhatIf& what_if) {
   out = {{"step_time_s", or_null(what_if.step_time_s)}};
-  if (!what_if.why.empty()) out["why"] = what_if.why;
+  if (!what_if.why.empty()) put(out, "why", what_if.why);
 }
 
 void from_json(const json& in, WhatIf& what_if) {
@@ -173,6 +173,7 @@ void to_json(json& out, const Result& r) {
   if (r.runs_with) all["runs_with"] = *r.runs_with;
   if (r.run) all["run"] = *r.run;
   if (!r.range.empty()) all["range"] = r.range;
+  put(all, "notes", r.notes);
   ensure_finite(all, "result");
   all["schema"] = schema_name;
   all["backend"] = r.backend;
@@ -180,7 +181,6 @@ void to_json(json& out, const Result& r) {
   all["system"] = r.system;
   all["feasible"] = r.feasible();
   all["infeasible"] = r.infeasible ? json(*r.infeasible) : json();
-  all["notes"] = r.notes;
   out = std::move(all);
 }
 

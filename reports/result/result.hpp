@@ -3,6 +3,7 @@
 #include "reports/result/finished_run.hpp"
 #include "reports/result/purpose.hpp"
 #include "reports/result/trace.hpp"
+#include "reports/text/text.hpp"
 
 #include <cstdint>
 #include <map>
@@ -149,8 +150,8 @@ struct Stalls {
 
 struct WhatIf {
   std::optional<double> step_time_s;  ///< absent: infeasible
-  std::string why{};  ///< of what changes nothing, or what the board does not take: what stands
-                      ///< against it
+  text::Text why{};  ///< of what changes nothing, or what the board does not take: what stands
+                     ///< against it
 };
 
 /// Seconds a resource works in one phase of a steady step, and bytes started in it.
@@ -200,7 +201,7 @@ struct Result {
   bool steady = true;
   double step_spread = 0;        ///< (longest - shortest) / mean of the measured steps
   std::uint64_t operations = 0;  ///< of one steady step, all ranks
-  std::vector<std::string> notes;
+  std::vector<text::Text> notes;
   std::optional<RunsWith> runs_with;  ///< absent: nobody asked
   std::optional<FinishedRun> run;     ///< absent: no `run.tokens`, or it does not fit
   /// Headline numbers, by path in this JSON: from the least to the most that inputs nobody states

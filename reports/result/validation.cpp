@@ -2,7 +2,6 @@
 
 #include "reports/result/reading.hpp"
 
-#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 
@@ -48,8 +47,8 @@ PhaseBusy busy_of(const Result& result, const std::string& phase) {
 
 /// The resource of `phase` whose busy time differs most in the direction of the phase's time, when
 /// that is a tenth of it.
-std::string suspect_of(const Validation& validation, const std::string& phase, double predicted_s,
-                       double measured_s) {
+text::Text suspect_of(const Validation& validation, const std::string& phase, double predicted_s,
+                      double measured_s) {
   const double longest = std::max(predicted_s, measured_s);
   if (longest <= 0 || std::abs(predicted_s - measured_s) < 0.05 * longest) return "";
   const PhaseBusy predicted = busy_of(validation.predicted, phase);
@@ -63,15 +62,15 @@ std::string suspect_of(const Validation& validation, const std::string& phase, d
     if (gap > most) most = gap, worst = &resource;
   }
   if (!worst)
-    return fmt::format(
-        "{}: {:.3f} s predicted, {:.3f} s measured; no resource was that much {} than predicted: "
-        "the time lies between operations",
-        phase, predicted_s, measured_s, slower ? "busier" : "less busy");
-  return fmt::format(
-      "{}: {:.3f} s predicted, {:.3f} s measured; {} was busy {:.3f} s instead of "
-      "{:.3f} s: {}",
-      phase, predicted_s, measured_s, worst->name, measured.*worst->busy, predicted.*worst->busy,
-      worst->assumption);
+    return text::filled(
+        "{}: {} predicted, {} measured; no resource was that much {} than predicted: the time lies "
+        "between operations",
+        {phase, text::seconds(predicted_s), text::seconds(measured_s),
+         slower ? "busier" : "less busy"});
+  return text::filled("{}: {} predicted, {} measured; {} was busy {} instead of {}: {}",
+                      {phase, text::seconds(predicted_s), text::seconds(measured_s), worst->name,
+                       text::seconds(measured.*worst->busy), text::seconds(predicted.*worst->busy),
+                       worst->assumption});
 }
 
 bool about(std::uint64_t predicted, std::uint64_t measured) {
@@ -141,7 +140,7 @@ void compare(Validation& validation) {
         std::tuple{"backward", p.backward_s, m.backward_s},
         std::tuple{"update", p.update_s, m.update_s}}) {
     if (!validation.times_compare()) break;
-    std::string suspect = suspect_of(validation, phase, predicted_s, measured_s);
+    text::Text suspect = suspect_of(validation, phase, predicted_s, measured_s);
     if (!suspect.empty()) validation.suspects.push_back(std::move(suspect));
   }
   if (divided_otherwise(validation))
@@ -155,11 +154,9 @@ void to_json(nlohmann::json& json, const Validation& v) {
           {"device", v.device},
           {"real", v.real},
           {"emulated", v.emulated},
-          {"notes", v.notes},
           {"measured", v.measured},
           {"predicted", v.predicted},
           {"errors", v.errors},
-          {"suspects", v.suspects},
           {"synthetic", v.synthetic},
           {"weights_equal", nullptr},
           {"losses", v.losses},
@@ -171,6 +168,8 @@ void to_json(nlohmann::json& json, const Validation& v) {
             {"locked_kernel_bytes", v.memory.locked_kernel_bytes}}},
           {"storage", nlohmann::json::object()},
           {"machine", v.machine}};
+  put(json, "notes", v.notes);
+  put(json, "suspects", v.suspects);
   if (v.weights_equal) json["weights_equal"] = *v.weights_equal;
   if (v.pacing)
     json["pacing"] = {{"jobs", v.pacing->jobs},

@@ -33,10 +33,11 @@ struct StorageBooks {
 /// One scenario on the real server beside its simulation (FORMATS, "validate").
 struct Validation {
   std::string device;
-  std::vector<std::string> real, emulated, notes;
+  std::vector<std::string> real, emulated;
+  std::vector<text::Text> notes;
   Result measured, predicted;
   std::map<std::string, double> errors;  ///< (predicted - measured) / measured, by path
-  std::vector<std::string> suspects;     ///< assumptions behind the largest errors, in words
+  std::vector<text::Text> suspects;      ///< assumptions behind the largest errors, in words
   bool synthetic = false;                ///< nothing was computed on the GPU
   std::optional<bool> weights_equal;     ///< absent: nothing to compare with
   std::vector<double> losses;            ///< by step, the warm-up first

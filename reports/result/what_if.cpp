@@ -1,6 +1,5 @@
 #include "reports/result/what_if.hpp"
 
-#include <fmt/format.h>
 #include <algorithm>
 #include <utility>
 
@@ -39,11 +38,12 @@ double busy(const std::string& resource, const Utilization& share) {
 }
 
 /// Why more of it changes nothing.
-std::string no_wait(const std::string& what_if, const Result& r) {
+text::Text no_wait(const std::string& what_if, const Result& r) {
   const double share = busy(resource_of(what_if), r.utilization);
   const std::string name = relieved_by(what_if, r);
   if (share == 0) return "no step uses " + name;
-  return fmt::format("{} works {:.0f} % of a step, beside what takes as long", name, 100 * share);
+  return text::filled("{} works {} of a step, beside what takes as long",
+                      {name, text::number(share, text::Quantity::part)});
 }
 
 /// Says of drives that the step would be shorter without them.

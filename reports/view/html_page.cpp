@@ -1,9 +1,9 @@
 #include "reports/view/html_page.hpp"
 
 #include "reports/view/chart_data.hpp"
-#include "reports/view/human.hpp"
 #include "reports/view/packed.hpp"
 #include "reports/view/page_files.hpp"
+#include "reports/view/text.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -338,12 +338,6 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   return lines;
 }
 
-std::string unbroken(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += c == ' ' ? std::string(no_break_space) : std::string(1, c);
-  return out;
-}
-
 void drop_silent_columns(Table& table) {
   for (std::size_t c = table.columns.size(); c-- > 0;) {
     const bool silent = std::all_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {

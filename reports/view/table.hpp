@@ -52,11 +52,6 @@ std::string to_text(const Table& table, const Screen& screen);
 /// no-break spaces do not break and come out as spaces.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
-inline constexpr const char* no_break_space = "\u00a0";
-
-/// `text` with its spaces as no-break spaces, for a piece that is to stay on one line.
-std::string unbroken(std::string_view text);
-
 /// Takes out the columns in which every cell is empty or "-".
 void drop_silent_columns(Table& table);
 

@@ -33,7 +33,8 @@ Trial trial(const std::string& words) {
 Trial too_slow() {
   Trial one;
   one.words = "micro-batch 1";
-  one.reason = "cannot be faster";
+  one.reason = text::filled("cannot be faster: at most {}",
+                            {text::number(1234.56789, text::Quantity::tokens_rate)});
   one.ruled_out = true;
   return one;
 }
@@ -157,7 +158,8 @@ FitAnswer fit() {
   all.needed_bytes = {{"gpu", 7}, {"host", 8}};
   all.needs = {{"lohan", result::RunsWith{"DeepSpeed", true}, {{"gpu", 9}}, {{"gpu", 7}}, "GPU"}};
   all.change = FitChange{"one more drive", {"machine.storage.nvme.count=2"}, 900, 3000};
-  all.notes = {"a note"}, all.bounded = 5, all.simulated = 3;
+  all.why_not = text::filled("needs {} more", {text::memory(9'876'543'210)});
+  all.notes = {"a note", all.why_not}, all.bounded = 5, all.simulated = 3;
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_machine.hpp"
+#include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,7 +50,7 @@ TEST(BoxOf, ScalesADriveOfASizeThatIsNotSold) {
   const auto machine = box.machine.get<description::MachineFile>();
   EXPECT_EQ(machine.storage[0].capacity.value(), 11'000'000'000'000ull);
   ASSERT_FALSE(box.notes.empty());
-  EXPECT_NE(box.notes.front().find("in proportion"), std::string::npos) << box.notes.front();
+  EXPECT_THAT(words(box.notes.front()), testing::HasSubstr("in proportion"));
 }
 
 TEST(BoxOf, KnowsWhatTheCardTakesFromThePlug) {
@@ -95,7 +96,8 @@ TEST(BoxOf, TakesTheCheapestBoardThatHasThePlacesAndSaysWhichTheyAre) {
   // a drive of a size is one that such a board has a place for
   EXPECT_EQ(machine_of({"H100", "1T", "4T"}).storage.at(0).form, "u2");
   const NamedBox box = box_of({"4090", "64G", ""}, scenarios::part_catalogue());
-  EXPECT_THAT(box.notes, testing::Contains(testing::HasSubstr("1 card, 4 M.2 drives")));
+  EXPECT_THAT(text::words_of(box.notes),
+              testing::Contains(testing::HasSubstr("1 card, 4 M.2 drives")));
 }
 
 TEST(BoxOf, RefusesWhatABoardHasNoPlaceFor) {

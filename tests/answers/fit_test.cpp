@@ -8,6 +8,7 @@
 #include "sim/plugin.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/counting/mandatory.hpp"
+#include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -126,17 +127,19 @@ TEST(Fit, AnswersForTheTokensOfTheFinishedRunAndAShortModelsContext) {
   ASSERT_TRUE(answer.answer() && answer.answer()->run);
   EXPECT_EQ(answer.answer()->run->tokens, 1e9);
   EXPECT_EQ(answer.answer()->scenario.at("training").at("sequence"), 1024);
-  EXPECT_THAT(answer.notes, testing::Contains(testing::HasSubstr("1024 tokens")));
+  EXPECT_THAT(text::words_of(answer.notes), testing::Contains(testing::HasSubstr("1024 tokens")));
 }
 
 TEST(Fit, SaysThatAQuantizedReleaseIsCountedAsTrained) {
   const char* said = "This is a release in fp8; weights are counted as trained";
   const FitAnswer quantized = fit(sim(), about("Qwen/Qwen3-0.6B-FP8", {"4090", "64G", "2T"}));
   ASSERT_TRUE(quantized.answer());
-  EXPECT_THAT(quantized.answer()->notes, testing::Contains(testing::HasSubstr(said)));
+  EXPECT_THAT(text::words_of(quantized.answer()->notes),
+              testing::Contains(testing::HasSubstr(said)));
   const FitAnswer plain = fit(sim(), about("Qwen/Qwen3-0.6B", {"4090", "64G", "2T"}));
   ASSERT_TRUE(plain.answer());
-  EXPECT_THAT(plain.answer()->notes, testing::Not(testing::Contains(testing::HasSubstr(said))));
+  EXPECT_THAT(text::words_of(plain.answer()->notes),
+              testing::Not(testing::Contains(testing::HasSubstr(said))));
   EXPECT_EQ(quantized.answer()->tokens_per_s, plain.answer()->tokens_per_s);
 }
 
@@ -146,12 +149,14 @@ TEST(Fit, AnswersForAPlainTrainerUnlessToldAndSaysSo) {
   const FitAnswer plain = fit(sim(), question);
   ASSERT_TRUE(plain.answer());
   EXPECT_EQ(plain.answer()->scenario.at("training").at("loss"), "plain");
-  EXPECT_THAT(plain.notes, testing::Contains(testing::HasSubstr("--set training.loss=fused")));
+  EXPECT_THAT(text::words_of(plain.notes),
+              testing::Contains(testing::HasSubstr("--set training.loss=fused")));
   question.overrides = {"training.loss=fused"};
   const FitAnswer fused = fit(sim(), question);
   ASSERT_TRUE(fused.answer());
   EXPECT_EQ(fused.answer()->scenario.at("training").at("loss"), "fused");
-  EXPECT_THAT(fused.notes, testing::Contains(testing::HasSubstr("the trainer must bring")));
+  EXPECT_THAT(text::words_of(fused.notes),
+              testing::Contains(testing::HasSubstr("the trainer must bring")));
 }
 
 /// A job on the machine of a question, with a change.

@@ -5,6 +5,7 @@
 
 #include "tests/e2e/command.hpp"
 #include "tests/e2e/server.hpp"
+#include "tests/e2e/typed_numbers.hpp"
 
 /// What `--json` prints is what the shipped schemas say.
 namespace spillway::e2e::answers_test {
@@ -13,12 +14,13 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-/// What the schema refuses, in words; "" where it refuses nothing.
+/// What the schema refuses, in words, and sentences with a number that is text; "" where there is
+/// nothing of either.
 std::string refused(const json& answer, const std::string& schema) {
   std::string text;
   for (const auto& complaint : scenarios::check_schema(scenarios::located_at(answer, {}), schema))
     text += to_string(complaint) + "\n";
-  return text;
+  return text + untyped_numbers(answer);
 }
 
 /// The answer of a command that ends well.
@@ -82,6 +84,40 @@ TEST(Answers, OfSimulateHaveTheRemedyOfWhatDoesNotFit) {
   }
   const json without = answer_of(place, "simulate large.json --json --no-remedy");
   EXPECT_TRUE(without.at("remedy").is_null());
+}
+
+double value_at(const json& numbers, std::size_t i) { return numbers.at(i).at("value"); }
+
+/// What a sentence says of the need is the need to the last digit, on a page of it too.
+TEST(Answers, OfWhatDoesNotFitHaveTheNeedInTheirSentences) {
+  const Workplace place;
+  const json found = answer_of(place, "fit llama-3.1-8b --gpu 4090 --ram 16G --json");
+  EXPECT_EQ(refused(found, "answer_fit"), "");
+  EXPECT_EQ(found.at("fits"), false);
+  const json& first = found.at("needs").at(0);
+  const std::string tier =
+      first.at("needed_bytes").at("gpu") > first.at("has_bytes").at("gpu") ? "gpu" : "host";
+  EXPECT_EQ(value_at(first.at("why_not_numbers"), 0), first.at("needed_bytes").at(tier));
+  EXPECT_EQ(value_at(first.at("why_not_numbers"), 1), first.at("has_bytes").at(tier));
+  EXPECT_EQ(value_at(found.at("why_not_numbers"), 0), first.at("needed_bytes").at(tier));
+
+  place.write("large.json", too_large);
+  const json large = answer_of(place, "simulate large.json --json --no-remedy");
+  const Ended page = shell(place, "spillway report large.json --out page.html");
+  ASSERT_EQ(page.exit, 0) << page.err;
+  EXPECT_THAT(file_text(place.path() / "page.html"),
+              HasSubstr("data-value=\"" + large.at("needed_bytes").at("gpu").dump() + "\""));
+}
+
+/// A walk over answers finds what the rest of this file takes for granted.
+TEST(UntypedNumbers, AreFoundWhereNothingBesideThemListsThem) {
+  EXPECT_EQ(untyped_numbers({{"reason", "needs 1.5 GiB"}}), "/reason: needs 1.5 GiB\n");
+  EXPECT_EQ(untyped_numbers({{"a", {{{"notes", {"none", "it took 3 % of it"}}}}}}),
+            "/a/notes: it took 3 % of it\n");
+  const json typed = {{"reason", "needs 1.5 GiB"},
+                      {"reason_numbers", {{{"at", 6}, {"words", "1.5 GiB"}}}}};
+  EXPECT_EQ(untyped_numbers(typed), "");
+  EXPECT_EQ(untyped_numbers({{"scenario", {{"memory", "24 GiB"}}}, {"words", "2 s"}}), "");
 }
 
 TEST(Answers, OfPlansAndComparisonsAreThoseOfTheirSchemas) {

@@ -187,6 +187,9 @@ TEST(ExploreVerb, ExplainsWhatIsBesideAPoint) {
   EXPECT_FALSE(steps.contains("machine.storage.nvme.count 2")) << "that is one drive fewer";
   EXPECT_EQ(steps["one drive of nvme fewer"]["unmet"],
             "machine.storage.nvme.count >= 3: machine.storage.nvme.count is 2");
+  EXPECT_EQ(steps["one drive of nvme fewer"]["unmet_numbers"][0]["value"], 2);
+  EXPECT_EQ(steps["one drive of nvme fewer"]["set"],
+            nlohmann::json({"machine.storage.nvme.count=2"}));
   for (const auto& [words, step] : steps)
     if (!step["result"].is_null() && !step["most_tokens_per_s"].is_null()) {
       EXPECT_LE(step["result"]["throughput"]["tokens_per_s"].get<double>(),

@@ -32,7 +32,7 @@ scenarios::Figure capacity(double gib) {
 
 std::string why_left_out(scenarios::Figure figure) {
   const result::Fit fit = fit_machine(counting(), {std::move(figure)}, "gaming_4090").fit;
-  return fit.left_out.empty() ? "" : fit.left_out.front().second;
+  return fit.left_out.empty() ? "" : words(fit.left_out.front().second);
 }
 
 TEST(FitMachine, MovesWhatTheFigureNamesToItsValue) {

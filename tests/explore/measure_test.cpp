@@ -104,15 +104,52 @@ TEST(Measures, SayWhichBufferDoesNotFit) {
       result::Infeasible{"host", 0, "parameter_pool", "init", 3ull << 30, 1ull << 29, 4ull << 30};
   const Judgement judgement = asked.judge(outcome(result));
   EXPECT_EQ(judgement.verdict, "infeasible");
-  EXPECT_EQ(judgement.reason,
-            "host memory: parameter_pool in init asks for 3.00 GiB, 0.50 GiB of 4.00 GiB are free");
   EXPECT_EQ(
-      no_room({"host", 0, "host_pool", "init", 5 << 20, 4 << 20, 1 << 30}),
-      "host memory: host_pool in init asks for 0.00 GiB, 0.00 GiB of 1.00 GiB are free, 1 MiB "
-      "short");
+      judgement.reason,
+      "host memory: parameter_pool in init asks for 3.00 GiB, 512.0 MiB of 4.00 GiB are free");
+  EXPECT_EQ(no_room({"host", 0, "host_pool", "init", 5 << 20, 4 << 20, 1 << 30}),
+            "host memory: host_pool in init asks for 5.00 MiB, 4.00 MiB of 1.00 GiB are free");
   EXPECT_EQ(no_room({"host", 0, "host_pool", "init", 3 << 20, 4 << 20, 1 << 30}),
-            "host memory: host_pool in init asks for 0.00 GiB, 0.00 GiB of 1.00 GiB are free, too "
+            "host memory: host_pool in init asks for 3.00 MiB, 4.00 MiB of 1.00 GiB are free, too "
             "few once rounded up or in one piece");
+}
+
+/// A shortage that rounds to what there is says how much is short, and no number is lost.
+TEST(NoRoom, SaysHowMuchIsShortWhereBothReadTheSame) {
+  const std::uint64_t has = 32ull << 30, asked = has + (1 << 20);
+  EXPECT_EQ(no_room({"gpu", 0, "weights", "init", asked, has, has}),
+            "GPU memory: weights in init asks for 32.0 GiB, 32.0 GiB of 32.0 GiB are free, 1.00 "
+            "MiB short");
+  const text::Text needs = too_much("gpu", asked, has);
+  EXPECT_EQ(needs, "32.0 GiB of 32.0 GiB of GPU memory, 1.00 MiB short");
+  ASSERT_TRUE(needs.number());
+  EXPECT_EQ(needs.number()->value, static_cast<double>(asked));
+}
+
+/// Databases keep reasons as words; what stands beside them gives the numbers back.
+TEST(ReasonOf, HasTheNumbersThatTheRowKeeps) {
+  const Asked asked(R"("price_usd <= 999", "step_time_s / training.micro_batch < 1e9")");
+  const std::vector<std::string> constraints = {"price_usd <= 999"};
+  PointRow point;
+  ScenarioRow row = asked.measures.row_of(outcome(fitting()), 0);
+  point.verdict = "rejected", point.reason = "not price_usd <= 999: price_usd is 1000";
+  const text::Text rejected = reason_of(point, &row, constraints);
+  EXPECT_EQ(rejected, point.reason);
+  ASSERT_TRUE(rejected.number());
+  EXPECT_EQ(rejected.number()->value, 1000);
+
+  result::Result large = fitting();
+  large.infeasible = result::Infeasible{"host", 0, "host_pool", "init", 5'000'000'001, 7, 9};
+  row = asked.measures.row_of(outcome(large), 0);
+  point.verdict = "infeasible", point.reason = row.reason;
+  const text::Text infeasible = reason_of(point, &row, constraints);
+  EXPECT_EQ(infeasible, row.reason);
+  ASSERT_TRUE(infeasible.number());
+  EXPECT_EQ(infeasible.number()->value, 5'000'000'001);
+  row.numbers.erase("reason_numbers");  // as older programs wrote it
+  EXPECT_EQ(reason_of(point, &row, constraints), row.reason);
+  EXPECT_FALSE(reason_of(point, &row, constraints).number());
+  EXPECT_FALSE(reason_of(point, nullptr, constraints).number());
 }
 
 TEST(Measures, KeepTheReasonOfACrash) {

@@ -81,7 +81,7 @@ TEST(MoreMemory, IsNothingWhereNoSizeIsSold) {
 TEST(NoRoom, CountsDrivesAsTheyAreSold) {
   EXPECT_EQ(
       no_room({"ssd", 0, "weights", "init", 90'000'000'000, 20'000'000'000, 2'000'000'000'000}),
-      "drives: weights in init asks for 90.00 GB, 20.00 GB of 2000.00 GB are free");
+      "drives: weights in init asks for 90.0 GB, 20.0 GB of 2.00 TB are free");
 }
 
 TEST(NoRoom, SaysWhatIsNeededOfEachTier) {
@@ -91,8 +91,8 @@ TEST(NoRoom, SaysWhatIsNeededOfEachTier) {
   result.gpu.capacity = 24ull << 30;
   result.needed = result::NeededBytes{131ull << 30, 109ull << 30, 0};
   EXPECT_EQ(no_room(result),
-            "needs 131.00 of 24.00 GiB of GPU memory, 109.00 of 64.00 GiB of host memory; first "
-            "host_pool in init");
+            "needs 131.0 GiB of 24.0 GiB of GPU memory, 109.0 GiB of 64.0 GiB of host memory; "
+            "first host_pool in init");
   result.needed.reset();
   EXPECT_EQ(no_room(result), no_room(*result.infeasible));
 }

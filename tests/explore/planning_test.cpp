@@ -2,6 +2,7 @@
 #include "reports/result/what_if.hpp"
 #include "strategies/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
+#include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -99,7 +100,8 @@ TEST(WhatNext, SaysOfASlowDriveThatItHurts) {
   const double without_s = simulate(sim(), *resolver(alone)({})).step_time_s;
   EXPECT_NEAR(*with.next.at("without sata").step_time_s, without_s, 1e-3 * without_s);
   EXPECT_GT(with.step_time_s, 1.05 * without_s);
-  EXPECT_THAT(with.notes, testing::Contains(testing::HasSubstr("a step is shorter without sata")));
+  EXPECT_THAT(text::words_of(with.notes),
+              testing::Contains(testing::HasSubstr("a step is shorter without sata")));
   EXPECT_NE(result::limited_by(with), "without sata");
   EXPECT_FALSE(
       with_what_ifs(sim(), simulate(sim(), *resolver(alone)({}))).next.contains("without nvme"));
@@ -115,7 +117,7 @@ TEST(WhatNext, SaysOfOneMoreDriveThatTheLanesAreFull) {
                                       "latency": "60 us"}])"))({})));
   const result::WhatIf& more = result.next.at("one more ssd");
   EXPECT_NEAR(*more.step_time_s, result.step_time_s, 1e-3 * result.step_time_s);
-  EXPECT_THAT(more.why, testing::StartsWith("its lanes are full: 4 reach the 16 GB/s"));
+  EXPECT_THAT(words(more.why), testing::StartsWith("its lanes are full: 4 reach the 16.0 GB/s"));
 }
 
 /// The fifth of four M.2 drives would shorten the step, in another box.

@@ -278,7 +278,8 @@ TEST_F(Keyboard, LinksAndFurtherDrivesAreTypedAndTakenBack) {
   session_.undo_stack().redo();
   EXPECT_EQ(session_.question(), after);
   ASSERT_TRUE(answered());
-  EXPECT_TRUE(session_.answer().fits()) << session_.answer().failure << session_.answer().why_not;
+  EXPECT_TRUE(session_.answer().fits())
+      << session_.answer().failure << words(session_.answer().why_not);
 }
 
 TEST_F(Keyboard, ALinkOfAShippedMachineMakesACopyOfIt) {

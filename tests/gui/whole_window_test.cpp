@@ -148,7 +148,7 @@ TEST_P(RandomEvents, LeaveAWindowThatStillAnswers) {
   window.show();
   session.open({SPILLWAY_SOURCE_DIR "/scenarios/examples/tiny.json", database});
   ASSERT_TRUE(until([&] { return window.idle() && session.answer().result; }))
-      << session.idle() << session.answer().failure << session.answer().why_not
+      << session.idle() << session.answer().failure << words(session.answer().why_not)
       << static_cast<int>(session.answer().state);
   session.add_contender("one", *session.answer().result);
   session.add_contender("other", *session.answer().result);

@@ -41,7 +41,8 @@ TEST(Window, AnswersItsFirstQuestion) {
   window.show();
   session.ask();
   ASSERT_TRUE(until([&] { return window.idle(); }));
-  EXPECT_TRUE(session.answer().fits()) << session.answer().failure << session.answer().why_not;
+  EXPECT_TRUE(session.answer().fits())
+      << session.answer().failure << words(session.answer().why_not);
   EXPECT_TRUE(window.page()->text().contains("tokens/s"));
 }
 

@@ -10,6 +10,7 @@
 #include "reports/probe_report.hpp"
 #include "reports/remedy_report.hpp"
 #include "reports/verdict.hpp"
+#include "reports/view/html_page.hpp"
 #include "tests/reports/samples.hpp"
 
 #include <gmock/gmock.h>
@@ -121,6 +122,25 @@ TEST(FitDocument, SaysWhatIsNeededWhereNothingFits) {
   EXPECT_TRUE(holds(document, 7e9, Quantity::bytes));
   EXPECT_THAT(fit_report({"gpt2", "box", "", false, 0}, answer, {}),
               HasSubstr("200 B of 100 B *  7.00 GB of 8.00 GB\n* too small\n\nNo memory"));
+}
+
+/// Sentences that an answer brings, read back from its JSON, are on a page as numbers.
+TEST(PlanDocuments, HoldTheNumbersOfReasons) {
+  constexpr std::uint64_t needed = 136'826'880'001, has = 34'359'738'368;
+  answer::Trial large;
+  large.words = "micro-batch 64";
+  large.reason =
+      view::filled("needs {} of {} of GPU memory", {view::memory(needed), view::memory(has)});
+  answer::Largest largest;
+  largest.models = {trial("gpt2"), large};
+  largest.model = "gpt2";
+  largest.batches = {trial("micro-batch 8"), large};
+  const auto read = nlohmann::json(largest).get<answer::Largest>();
+  const view::Document document = largest_document(read);
+  EXPECT_TRUE(holds(document, static_cast<double>(needed), Quantity::memory));
+  const std::string page = view::to_html(document);
+  EXPECT_THAT(page, HasSubstr("data-value=\"136826880001\""));
+  EXPECT_THAT(page, HasSubstr("data-value=\"34359738368\""));
 }
 
 TEST(FinishedRunTable, KeepsWhatItsWordsRound) {

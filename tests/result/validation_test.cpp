@@ -54,12 +54,12 @@ TEST(CompareValidation, SuspectsTheResourceWhoseTimeDiffersMost) {
   Validation v = sample();
   compare(v);
   ASSERT_EQ(v.suspects.size(), 1u);
-  EXPECT_THAT(v.suspects[0],
-              HasSubstr("update: 6.000 s predicted, 5.000 s measured; ssd was busy"));
+  EXPECT_THAT(words(v.suspects[0]),
+              HasSubstr("update: 6.00 s predicted, 5.00 s measured; ssd was busy"));
   v.measured.phase_busy["update"].ssd = 5;
   compare(v);
   ASSERT_EQ(v.suspects.size(), 1u);
-  EXPECT_THAT(v.suspects[0], HasSubstr("between operations"));
+  EXPECT_THAT(words(v.suspects[0]), HasSubstr("between operations"));
   v.measured.update_s = 5.8;  // 0.2 of 6 s: within a twentieth
   compare(v);
   EXPECT_TRUE(v.suspects.empty());
@@ -70,7 +70,7 @@ TEST(CompareValidation, DoesNotSuspectWhatWasBusierInAPhaseThatWasFaster) {
   v.measured.phase_busy["update"].gpu = 30;  // by more than the drives were less so
   compare(v);
   ASSERT_EQ(v.suspects.size(), 1u);
-  EXPECT_THAT(v.suspects[0], HasSubstr("ssd was busy"));
+  EXPECT_THAT(words(v.suspects[0]), HasSubstr("ssd was busy"));
 }
 
 TEST(CompareValidation, HasNoErrorsOfTimesWhenKernelsTookNone) {
@@ -92,7 +92,7 @@ TEST(CompareValidation, KnowsBytesThatWereOnlyDividedOtherwise) {
   v.measured.io.by_storage = {{"a", {60, 30}}, {"b", {140, 70}}};
   compare(v);
   ASSERT_EQ(v.suspects.size(), 1u);
-  EXPECT_THAT(v.suspects[0], HasSubstr("divided otherwise"));
+  EXPECT_THAT(words(v.suspects[0]), HasSubstr("divided otherwise"));
   v.measured.io.by_storage["b"].write = 80;  // 110 together, and 100 were predicted
   compare(v);
   EXPECT_TRUE(v.suspects.empty());

@@ -40,6 +40,8 @@ TEST(AddWhatIfs, NeverMakesBetterHardwareSlower) {
   EXPECT_EQ(result.next.at("twice the cpu rate").why, "a plan for it is no better than this one");
   EXPECT_EQ(result.next.at("twice the gpu rate").why,
             "gpu works 25 % of a step, beside what takes as long");
+  ASSERT_TRUE(result.next.at("twice the gpu rate").why.number());
+  EXPECT_EQ(result.next.at("twice the gpu rate").why.number()->value, result.utilization.gpu);
   ASSERT_EQ(result.notes.size(), 1u);
   EXPECT_EQ(
       result.notes[0],

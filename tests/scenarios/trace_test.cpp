@@ -3,6 +3,7 @@
 #include "scenarios/import_trace.hpp"
 #include "scenarios/lifetimes_file.hpp"
 #include "scenarios/trace_text.hpp"
+#include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,7 +74,8 @@ TEST(KinetoTrace, KeepsOnTheGpuWhatWasThereBeforeAndAfter) {
   const std::uint64_t standing = 3072 * MiB + 12288 - 128 * MiB;
   ASSERT_EQ(lives(trace.lifetimes, standing).size(), 1u);
   EXPECT_EQ(lives(trace.lifetimes, standing)[0], std::pair(0u, 9u));
-  EXPECT_THAT(trace.notes, Contains(HasSubstr("2.88 GiB were allocated before the recording")));
+  EXPECT_THAT(text::words_of(trace.notes),
+              Contains(HasSubstr("2.88 GiB were allocated before the recording")));
   // fullest at the product behind gelu: four tensors, one gradient, batch and loss besides
   const auto alive = alive_bytes(trace.lifetimes);
   EXPECT_EQ(*std::max_element(alive.begin(), alive.end()),
@@ -142,7 +144,7 @@ TEST(KinetoTrace, SaysThatItHasSeveralSteps) {
   std::string steps;
   for (const char* name : {"ProfilerStep#7", "ProfilerStep#8", "ProfilerStep#8"})
     steps += json{{"ph", "X"}, {"cat", "user_annotation"}, {"name", name}, {"ts", 1}}.dump() + ",";
-  EXPECT_THAT(imported(events(steps + memory(1, 512, 64))).notes,
+  EXPECT_THAT(text::words_of(imported(events(steps + memory(1, 512, 64))).notes),
               Contains(HasSubstr("records 2 steps")));
 }
 

@@ -159,7 +159,7 @@ TEST(Endurance, SaysWhatCachesThereAreAndWhichDriveIsTakenToNeedNone) {
   ASSERT_EQ(result.notes.size(), 1u);
   EXPECT_EQ(
       result.notes[0],
-      "nvme is taken to sustain its rate of 5 GB/s for writes: it is rated as a consumer "
+      "nvme is taken to sustain its rate of 5.00 GB/s for writes: it is rated as a consumer "
       "drive and has no slc_cache; give it slc_cache, with size and folded_write, or name its "
       "\"part\"");
   EXPECT_TRUE(result.slc_caches.empty());
@@ -179,8 +179,8 @@ TEST(Endurance, SaysWhatCachesThereAreAndWhichDriveIsTakenToNeedNone) {
   note_caches(machine, result);
   ASSERT_EQ(result.notes.size(), 1u);
   EXPECT_EQ(
-      result.notes[0].substr(0, 85),
-      "nvme is taken to sustain its rate of 5 GB/s for writes: it has neither slc_cache nor ");
+      words(result.notes[0]).substr(0, 88),
+      "nvme is taken to sustain its rate of 5.00 GB/s for writes: it has neither slc_cache nor ");
 }
 
 TEST(WriteSizes, CountsEqualSizesTogetherInAscendingOrder) {

@@ -5,6 +5,7 @@
 #include "hw_backend/probe/device_loop.hpp"
 #include "hw_backend/storage/open_engine.hpp"
 #include "scenarios/read_machine.hpp"
+#include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -147,7 +148,7 @@ TEST_F(Probing, GivesAMachineFileThatIsReadWithoutComplaint) {
   EXPECT_EQ(read.storage[0].capacity.value(), read.storage[1].capacity.value());
   EXPECT_FALSE(read.storage[0].device.empty());
   EXPECT_EQ(read.storage[0].device, read.storage[1].device);
-  EXPECT_THAT(probed.warnings, Contains(HasSubstr("nvme, other are on ")));
+  EXPECT_THAT(text::words_of(probed.warnings), Contains(HasSubstr("nvme, other are on ")));
   EXPECT_LE(probed.bytes_written, 2 * probe_writes(options_));
   EXPECT_GT(probed.bytes_written, 0u);
 

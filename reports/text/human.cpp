@@ -1,4 +1,4 @@
-#include "reports/view/human.hpp"
+#include "reports/text/human.hpp"
 
 #include "scenarios/description/grouped.hpp"
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <span>
 
-namespace spillway::view {
+namespace spillway::text {
 
 using description::grouped;
 
@@ -87,4 +87,4 @@ std::string human_change(double share) {
 
 std::string human_price(double usd) { return "$" + grouped(fmt::format("{:.0f}", usd)); }
 
-}  // namespace spillway::view
+}  // namespace spillway::text

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace spillway::view {
+namespace spillway::text {
 
 // Numbers as people say them. Memory is in binary units, as memory is sold (GiB); traffic and
 // drives are in decimal ones (GB), so that bytes divided by a rate are seconds.
@@ -30,4 +30,4 @@ std::string human_change(double share);
 /// "$14,098".
 std::string human_price(double usd);
 
-}  // namespace spillway::view
+}  // namespace spillway::text

@@ -1,13 +1,12 @@
-#include "reports/view/text.hpp"
+#include "reports/text/text.hpp"
 
-#include "reports/view/human.hpp"
-#include "reports/view/table.hpp"
+#include "reports/text/human.hpp"
 
 #include <fmt/format.h>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-namespace spillway::view {
+namespace spillway::text {
 
 namespace {
 
@@ -18,16 +17,22 @@ constexpr double exact_whole = 9007199254740992;  // 2^53: beyond it a double le
 
 // In the order of Quantity.
 constexpr std::string_view quantities[] = {
-    "number",   "plain",     "few",   "ratio",  "effect", "difference", "figure",
-    "billions", "trillions", "count", "memory", "bytes",  "rate",       "seconds",
-    "days",     "years",     "share", "part",   "change", "gain",       "deviation",
-    "error",    "dollars",   "money", "cents",  "factor", "tokens_rate"};
+    "number",    "plain",    "few",       "ratio", "effect", "difference", "figure",
+    "digits",    "billions", "trillions", "count", "memory", "bytes",      "rate",
+    "seconds",   "days",     "years",     "share", "part",   "change",     "gain",
+    "deviation", "error",    "dollars",   "money", "cents",  "factor",     "tokens_rate"};
 static_assert(std::size(quantities) == static_cast<std::size_t>(Quantity::tokens_rate) + 1);
 
 }  // namespace
 
 std::string_view to_string(Quantity quantity) {
   return quantities[static_cast<std::size_t>(quantity)];
+}
+
+std::optional<Quantity> quantity_of(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(quantities); ++i)
+    if (quantities[i] == name) return static_cast<Quantity>(i);
+  return std::nullopt;
 }
 
 std::string_view to_string(Origin origin) { return origins[static_cast<std::size_t>(origin)]; }
@@ -79,6 +84,8 @@ std::string rare_words(const Number& n) {
       return fmt::format("{:+.3g}", n.value);
     case Quantity::figure:  // no unit of a paper is parted from its number
       return unbroken(fmt::format("{:.5g}", n.value) + beside(n.unit));
+    case Quantity::digits:
+      return fmt::format("{:.6g}", n.value) + beside(n.unit);
     case Quantity::billions:
       return human_number(n.value / 1e9) + " G" + n.unit;
     case Quantity::trillions:
@@ -142,6 +149,7 @@ std::string unit_of(const Number& n) {
     case Quantity::number:
     case Quantity::plain:
     case Quantity::figure:
+    case Quantity::digits:
     case Quantity::billions:
     case Quantity::trillions:
       return n.unit;
@@ -201,6 +209,28 @@ Text filled(std::string_view pattern, std::initializer_list<Text> values) {
   return text + std::string(pattern);
 }
 
+Text joined(const std::vector<Text>& texts, std::string_view between) {
+  Text all;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (i > 0) all += std::string(between);
+    all += texts[i];
+  }
+  return all;
+}
+
+std::string unbroken(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == ' ' ? std::string(no_break_space) : std::string(1, c);
+  return out;
+}
+
+std::string breakable(std::string text) {
+  const std::string space = no_break_space;
+  for (std::size_t at = 0; (at = text.find(space, at)) != std::string::npos; ++at)
+    text.replace(at, space.size(), " ");
+  return text;
+}
+
 std::string words(const Text& text) {
   std::string out;
   for (const Text::Piece& piece : text.pieces())
@@ -212,4 +242,4 @@ bool operator==(const Text& text, std::string_view other) {
   return words(text).compare(other) == 0;
 }
 
-}  // namespace spillway::view
+}  // namespace spillway::text
