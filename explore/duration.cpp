@@ -153,11 +153,14 @@ std::optional<Duration> duration_of(const Scenario& scenario, const Ask& ask) {
   const auto whole = static_cast<double>(all);
   const bool grew = before > 0 && before_s > 0;
   found.seconds = grew ? continued(before_s, before, last_s, last, whole) : last_s * whole / last;
-  if (found.at_least || found.whole.steps <= found.part.steps) return found;
+  const std::uint64_t missing = found.whole.steps - found.part.steps;
+  if (missing <= found.part.steps || found.at_least) {  // too few to be worth measuring
+    found.seconds *= static_cast<double>(found.whole.steps) / static_cast<double>(found.part.steps);
+    return found;
+  }
   const auto step_s = seconds_of_a_step(scenario, found, last_s, ask);
-  if (!step_s) return std::nullopt;
-  found.seconds +=
-      *step_s * static_cast<double>(found.whole.steps - found.part.steps) * whole / last;
+  found.at_least = !step_s;
+  found.seconds += step_s.value_or(0) * static_cast<double>(missing) * whole / last;
   return found;
 }
 

@@ -51,11 +51,11 @@ TEST(TimeLimit, EndsASimulationWithAnErrorThatSaysWhatToDo) {
 TEST(TimeLimit, OfALongSimulationIsPrecededByHowLongItTakes) {
   const Ended ended = spillway(
       "simulate scenarios/examples/tiny.json --set training.gradient_accumulation=100000 --limit "
-      "6");
+      "8");
   EXPECT_EQ(ended.exit, 3);
-  EXPECT_THAT(ended.err, HasSubstr("warning: this takes about "));
+  EXPECT_THAT(ended.err, HasSubstr("warning: this takes "));  // "at least" on a busy machine
   EXPECT_THAT(ended.err, HasSubstr(" for 3 steps of 100000 micro-batches through 3 blocks, as "));
-  EXPECT_THAT(ended.err, HasSubstr("each simulation ends at 6 s, unless --limit says otherwise"));
+  EXPECT_THAT(ended.err, HasSubstr("each simulation ends at 8 s, unless --limit says otherwise"));
   EXPECT_THAT(spillway("simulate scenarios/examples/tiny.json --no-remedy").err,
               Not(HasSubstr("this takes")));
 }
