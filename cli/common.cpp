@@ -27,8 +27,11 @@ nlohmann::json errors_json(const std::vector<description::Complaint>& complaints
 }
 
 const explore::Backend& simulator() {
-  static const explore::Backend backend{"sim",      sim::open_sim_machine, sim::prepare_sim, {},
-                                        notice_bug, notice_unanswered};
+  static const explore::Backend backend{.name = "sim",
+                                        .open = sim::open_sim_machine,
+                                        .prepare = sim::prepare_sim,
+                                        .on_bug = notice_bug,
+                                        .on_unanswered = notice_unanswered};
   return backend;
 }
 

@@ -441,8 +441,10 @@ void add_explore(CLI::App& app) {
                    "simulate on these hosts, --jobs each, with workers that mpirun starts")
       ->type_name("HOST,...")
       ->excludes(srun);
-  verb->add_option("--silence", options->silence,
-                   "of a worker on another machine, after which it is given up; else 30s");
+  verb->add_option(
+      "--silence", options->silence,
+      "of a worker that has work to do: one of another machine is then given up, and this one's "
+      "started anew; else 30s");
   verb->add_option("--slurm", options->slurm,
                    "run nothing: print the sbatch script of N shards, with --srun of N nodes")
       ->check(positive_number())

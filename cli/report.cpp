@@ -1,5 +1,6 @@
 #include "answers/simulate/simulate.hpp"
 #include "cli/common.hpp"
+#include "cli/duration.hpp"
 #include "cli/monitor.hpp"
 #include "cli/prices.hpp"
 #include "cli/report_subject.hpp"
@@ -123,12 +124,22 @@ class Maker {
     question.scenario = resolved;
     question.range = options_.run.range;
     question.begin_run = [&] { monitor_.begin("simulating", options_.limit_s); };
+    announce_duration(monitor_, resolved.scenario, options_.limit_s,
+                      [&](const explore::Backend& backend, const description::Scenario& part) {
+                        answers::SimulateQuestion smaller;
+                        smaller.scenario = resolved;
+                        smaller.scenario.scenario = part;
+                        return answers::simulate(backend, smaller).has_value();
+                      });
     monitor_.begin("simulating what would help", options_.limit_s);
     auto simulation = answers::simulate(monitor_.backend(), question);
     monitor_.clear();
-    if (!simulation)
-      refuse("--limit", monitor_.why() + " before the scenario was simulated",
-             "--limit SECONDS waits longer");
+    if (!simulation) {
+      monitor_.finish();
+      throw description::DeviceError(monitor_.why() +
+                                     " before the scenario was simulated; --limit SECONDS waits "
+                                     "longer");
+    }
     return std::move(simulation->result);
   }
 

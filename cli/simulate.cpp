@@ -1,5 +1,6 @@
 #include "answers/simulate/simulate.hpp"
 #include "cli/common.hpp"
+#include "cli/duration.hpp"
 #include "cli/monitor.hpp"
 #include "cli/prices.hpp"
 #include "cli/run_options.hpp"
@@ -111,12 +112,26 @@ void read_explain(Options& options, const std::string& word) {
                          fmt::format("{}", fmt::join(reports::topic_names, ", ")) + " or nothing");
 }
 
-/// What ended the simulation before its time, as an error with what to do about it.
-[[noreturn]] void refuse_to_wait(const Monitor& monitor, const description::Scenario& scenario) {
+/// What ended the simulation before its time, and what to do about it: there is no answer.
+[[noreturn]] void end_without_answer(const Monitor& monitor,
+                                     const description::Scenario& scenario) {
   monitor.finish();
-  refuse("--limit", monitor.why() + " before the scenario was simulated",
-         fmt::format("--limit SECONDS waits longer; run.steps is {}, and equal steps repeat",
-                     scenario.run.steps));
+  throw description::DeviceError(fmt::format(
+      "{} before the scenario was simulated; --limit SECONDS waits longer; run.steps is "
+      "{}, and equal steps repeat",
+      monitor.why(), scenario.run.steps));
+}
+
+/// Says how long it will take, if that is long.
+void announce(const Options& options, const scenarios::Resolved& resolved, Monitor& monitor) {
+  announce_duration(monitor, resolved.scenario, options.limit(simulation_limit_s),
+                    [&](const explore::Backend& backend, const description::Scenario& part) {
+                      answers::SimulateQuestion question;
+                      question.scenario = resolved;
+                      question.scenario.scenario = part;
+                      return answers::simulate(backend, question).has_value();
+                    });
+  monitor.begin("simulating what would help", options.limit(simulation_limit_s));
 }
 
 /// The scenario, and what each next piece of hardware would bring.
@@ -132,7 +147,7 @@ answer::Simulation run(const Options& options, const scenarios::Resolved& resolv
     if (question.trace) monitor.let_go();
   };
   auto simulation = answers::simulate(monitor.backend(), question);
-  if (!simulation) refuse_to_wait(monitor, resolved.scenario);
+  if (!simulation) end_without_answer(monitor, resolved.scenario);
   monitor.clear();
   return std::move(*simulation);
 }
@@ -164,6 +179,7 @@ void simulate(const Options& options) {
   scenarios::Resolved resolved = read(options.scenario, options.overrides);
   price_anew(options.prices, resolved.scenario.machine);
   Monitor monitor("simulating what would help", options.limit(simulation_limit_s));
+  announce(options, resolved, monitor);
   result::Trace trace;
   answer::Simulation simulation = run(options, resolved, monitor, trace);
   write_traces(options, trace);

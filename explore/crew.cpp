@@ -15,25 +15,36 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Tries to start a process while no other of ours runs, before there is none to be had; one where
-/// that was so a moment ago.
 constexpr int most_refusals = 5;
 constexpr double between_tries_s = 0.1, a_moment_s = 5;
-
-/// When there was none to be had last.
-Clock::time_point& given_up() {
-  static Clock::time_point last = Clock::now() - std::chrono::hours(1);
-  return last;
-}
+/// Long enough for what another program started to end; a search would go on for minutes without.
+constexpr double patience_s = 3;
 
 }  // namespace
 
+int Starts::tries() const {
+  return state_->last && seconds_since(*state_->last) < a_moment_s ? 1 : most_refusals;
+}
+
+void Starts::refused() {
+  state_->last = Clock::now();
+  if (!state_->first) state_->first = state_->last;
+}
+
+void Starts::succeeded() { state_->first = state_->last = {}; }
+
+bool Starts::given_up() const {
+  return state_->first &&
+         *state_->last - *state_->first > std::chrono::duration<double>(patience_s);
+}
+
 Crew::Crew(std::size_t count, std::function<std::string(std::size_t)> work, std::size_t jobs,
-           double limit_s, Watch watch)
+           double limit_s, Watch watch, Starts starts)
     : work_(std::move(work)),
       jobs_(jobs),
       limit_s_(limit_s),
       watch_(std::move(watch)),
+      starts_(std::move(starts)),
       pieces_(count) {
   start();
 }
@@ -61,12 +72,12 @@ void Crew::start() {
     if (child.pid != 0) {
       children_.push_back({std::move(child), next_++});
       refused_ = 0;
+      starts_.succeeded();
       continue;
     }
     refused_at_ = Clock::now();
-    const int most = seconds_since(given_up()) < a_moment_s ? 1 : most_refusals;
-    if (!children_.empty() || ++refused_ < most) return;
-    given_up() = refused_at_;
+    if (!children_.empty() || ++refused_ < starts_.tries()) return;
+    starts_.refused();
     // nothing has changed since the last tries: what is left will not be started either
     for (; next_ < pieces_.size(); ++next_, ++done_)
       pieces_[next_] = {Piece::End::not_started, child.text};
@@ -109,8 +120,8 @@ void Crew::end_all() {
 }
 
 std::vector<Piece> in_children(std::size_t count, std::function<std::string(std::size_t)> work,
-                               std::size_t jobs, double limit_s, Watch watch) {
-  return Crew(count, std::move(work), jobs, limit_s, std::move(watch)).finish();
+                               std::size_t jobs, double limit_s, Watch watch, Starts starts) {
+  return Crew(count, std::move(work), jobs, limit_s, std::move(watch), std::move(starts)).finish();
 }
 
 std::size_t usable_cores() {

@@ -2,7 +2,10 @@
 
 #include "explore/child.hpp"
 
+#include <chrono>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +16,24 @@ namespace spillway::explore {
 /// computed; false ends what is not done yet.
 ///   done  pieces of work that were done since it was asked last
 using Watch = std::function<bool(std::size_t done)>;
+
+/// What is known of starting processes, shared by all copies: where there were none a moment ago
+/// one try is enough, and where there were none for some seconds nobody tries any more.
+class Starts {
+ public:
+  /// Tries in a row that found none, while no other process of ours runs, before there is none.
+  int tries() const;
+  void refused();
+  void succeeded();
+  bool given_up() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct State {
+    std::optional<Clock::time_point> first, last;  ///< refusals since the last success
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
 
 /// What came of one piece of work.
 struct Piece {
@@ -34,7 +55,7 @@ class Crew {
   ///   work   by number, below `count`
   ///   watch  may be empty
   Crew(std::size_t count, std::function<std::string(std::size_t)> work, std::size_t jobs,
-       double limit_s, Watch watch);
+       double limit_s, Watch watch, Starts starts = {});
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
   /// Ends what is still at work.
@@ -59,6 +80,7 @@ class Crew {
   std::size_t jobs_;
   double limit_s_;
   Watch watch_;
+  Starts starts_;
   std::size_t next_ = 0;
   std::size_t done_ = 0;  ///< since the watch was asked
   int refused_ = 0;       ///< tries in a row for which there was no process
@@ -69,7 +91,7 @@ class Crew {
 
 /// The same while the caller waits.
 std::vector<Piece> in_children(std::size_t count, std::function<std::string(std::size_t)> work,
-                               std::size_t jobs, double limit_s, Watch watch);
+                               std::size_t jobs, double limit_s, Watch watch, Starts starts = {});
 
 /// Simulations at a time where nobody says: the cores that this process may use.
 std::size_t usable_cores();

@@ -363,7 +363,8 @@ Exploration explore(const Backend& backend, const Points& points, const std::str
   Store store(database, Database::Access::write);
   refuse_while_filled(store, database);
   const AroundFork around = {[&store] { store.close(); }, [&store] { store.open(); }};
-  WorkerPool own({own_worker(backend, jobs, options.limit_s, around)}, {jobs});
+  WorkerPool own({own_worker(backend, jobs, options.limit_s, around)},
+                 {jobs, true, options.silence_s, options.notice});
   return run(store, own);
 }
 

@@ -32,7 +32,7 @@ struct ExploreOptions {
   std::uint64_t points = 0;             ///< that it looks at, for who watches; 0: all there are
   /// Where simulations run, `jobs` at a time in each; none: on this machine.
   std::vector<WorkerPlace> workers = {};
-  double silence_s = 30;  ///< of one of them, after which it is given up
+  double silence_s = 30;  ///< of one of them, after which it is given up, or this machine's ended
   std::function<bool()> stop = [] { return false; };
   std::function<void(const Progress&)> progress = [](const Progress&) {};
   /// What went wrong and does not end the search.

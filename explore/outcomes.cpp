@@ -329,7 +329,8 @@ std::vector<Outcome> fork_all(const Backend& backend,
     return outcome_text(backend, scenarios[i], effort);
   };
   const std::vector<Piece> pieces =
-      in_children(scenarios.size(), work, jobs > 0 ? jobs : usable_cores(), limit_s, backend.watch);
+      in_children(scenarios.size(), work, jobs > 0 ? jobs : usable_cores(), limit_s, backend.watch,
+                  backend.starts);
   std::vector<std::size_t> killed;
   std::vector<Outcome> outcomes;
   for (const Piece& piece : pieces) {
@@ -341,7 +342,8 @@ std::vector<Outcome> fork_all(const Backend& backend,
   if (killed.empty()) return outcomes;
   // once more, alone: the system kills what takes too much memory beside others
   const std::vector<Piece> again = in_children(
-      killed.size(), [&](std::size_t i) { return work(killed[i]); }, 1, limit_s, backend.watch);
+      killed.size(), [&](std::size_t i) { return work(killed[i]); }, 1, limit_s, backend.watch,
+      backend.starts);
   for (std::size_t i = 0; i < killed.size(); ++i) outcomes[killed[i]] = outcome_of(again[i]);
   return outcomes;
 }

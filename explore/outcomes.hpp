@@ -54,7 +54,10 @@ struct Backend {
   std::function<void()> prepare;  ///< loads what children forked afterwards then share
   Watch watch = {};               ///< none: nothing ends before its time
 
-  bool goes_on() const { return !watch || watch(0); }
+  Starts starts = {};  ///< of children, shared by copies
+
+  /// False when the watch ends it, or when there are no processes to be had.
+  bool goes_on() const { return (!watch || watch(0)) && !starts.given_up(); }
   /// Told of each bug that a simulation in a child ended with, whoever asked for the simulation.
   std::function<void(const std::string& failure)> on_bug = {};
   /// Told why a scenario could not be simulated, whoever asked for it; not of what a Watch ended.

@@ -120,7 +120,7 @@ std::vector<Delivery> WorkerPool::collect(double wait_s) {
   wait(wait_s);
   for (std::size_t i = 0; i < members_.size(); ++i)
     if (members_[i].process) listen(i, delivered);
-  lose_silent();
+  lose_silent(delivered);
   listened_ = Clock::now();
   return delivered;
 }
@@ -154,12 +154,20 @@ void WorkerPool::ended(std::size_t index, std::vector<Delivery>& into) {
   Member& member = members_[index];
   if (member.process->gave_up())
     throw description::DeviceError(member.place.name + " cannot go on");
+  restart(index, "its process was ended twice", into);
+}
+
+/// Anew, with what it had not answered.
+///   twice  of what is given up, as this happened before while it was at work
+void WorkerPool::restart(std::size_t index, const char* twice, std::vector<Delivery>& into) {
+  Member& member = members_[index];
   member.process.reset();
   member.process = member.place.start();
+  member.heard = Clock::now();
   for (auto pending = pending_.begin(); pending != pending_.end();) {
     const auto next = std::next(pending);
     if (pending->second.member == index && ++pending->second.tries >= most_tries) {
-      into.push_back({pending->second.number, {{}, {}, "its process was ended twice"}, 0});
+      into.push_back({pending->second.number, {{}, {}, twice}, 0});
       erase(pending);
     } else if (pending->second.member == index) {
       member.process->send(pending->second.line);
@@ -178,12 +186,19 @@ void WorkerPool::lose(std::size_t index, const std::string& why) {
     if (pending.member == index) assign(pending);
 }
 
-void WorkerPool::lose_silent() {
+/// One that is stopped, as by SIGSTOP, or whose machine is gone.
+void WorkerPool::lose_silent(std::vector<Delivery>& into) {
   if (options_.silence_s <= 0) return;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const double silent = seconds_since(members_[i].heard);
-    if (members_[i].process && members_[i].pending > 0 && silent > options_.silence_s)
-      lose(i, fmt::format("it has been silent for {:.0f} s", silent));
+    if (!members_[i].process || members_[i].pending == 0 || silent <= options_.silence_s) continue;
+    const std::string why = fmt::format("it has been silent for {:.0f} s", silent);
+    if (!options_.again) {
+      lose(i, why);
+      continue;
+    }
+    options_.notice(fmt::format("{} is started anew: {}", members_[i].place.name, why));
+    restart(i, "its process was silent twice", into);
   }
 }
 

@@ -38,7 +38,9 @@ struct PoolOptions {
   std::size_t jobs = 1;  ///< simulations that each worker does at a time
   /// Whether a worker that ended is started again; else its scenarios go to the others.
   bool again = true;
-  double silence_s = 0;  ///< after which a worker that has work to do is given up; 0: never
+  /// After which a worker that has work to do, which says something each second, counts as ended;
+  /// 0: never.
+  double silence_s = 0;
   std::function<void(const std::string&)> notice = [](const std::string&) {};
 };
 
@@ -92,7 +94,8 @@ class WorkerPool {
   void deliver(const std::string& line, std::vector<Delivery>& into);
   void ended(std::size_t index, std::vector<Delivery>& into);
   void lose(std::size_t index, const std::string& why);
-  void lose_silent();
+  void restart(std::size_t index, const char* twice, std::vector<Delivery>& into);
+  void lose_silent(std::vector<Delivery>& into);
   void erase(std::map<std::uint64_t, Pending>::iterator pending);
 
   PoolOptions options_;

@@ -66,6 +66,16 @@ class Device {
   /// Device memory lies in the host's DRAM, and copies between them are the host's own.
   virtual bool shares_host() const = 0;
 
+  /// The GPU that it is, by the driver's count; -1: none.
+  virtual int ordinal() const { return -1; }
+  /// Says with which others it will have collectives: what those take of its memory is taken now,
+  /// so that buffers get the rest.
+  ///   Throws  DeviceError when there is none
+  virtual void meet(const std::vector<std::unique_ptr<Device>>& /*all*/) {}
+  /// Takes now all memory that `work` on the compute stream will need beside its operands: it is
+  /// gone through and not run, with addresses where nothing lies.
+  ///   Throws  DeviceError when there is none
+  virtual void reserve(const DeviceWork& /*work*/) {}
   /// Bytes of memory that buffers may still have, without what the device needs for itself later;
   /// no limit where they are the host's.
   virtual std::uint64_t available() const { return ~std::uint64_t{0}; }

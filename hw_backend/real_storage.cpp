@@ -1,6 +1,7 @@
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/real_machine.hpp"
 #include "hw_backend/real_operation.hpp"
+#include "hw_backend/real_work.hpp"
 #include "hw_backend/storage/io_error.hpp"
 #include "strategies/memory/extents.hpp"
 
@@ -74,6 +75,12 @@ void RealMachine::open_raw(Storage& storage, const RawDevice& raw, std::uint64_t
 void RealMachine::open_arenas() {
   constexpr std::uint64_t grain = 2u << 20;
   const std::uint64_t context = scenario_.machine.gpu.context.value();
+  for (const std::unique_ptr<Device>& device : devices_) {
+    if (device->shares_host()) continue;
+    if (devices_.size() > 1) device->meet(devices_);
+    if (!options_.synthetic)
+      device->reserve([this](Primitives& primitives) { go_through(primitives, lowering_); });
+  }
   for (std::uint32_t rank = 0; rank < devices_.size(); ++rank) {
     std::unique_ptr<DeviceArena>& arena = arenas_.emplace_back();
     if (devices_[rank]->shares_host()) continue;

@@ -43,6 +43,10 @@ struct RawGpuKernel {
   explicit RawGpuKernel(const strategies::GpuKernel& kernel);
 };
 
+/// Calls each operator of the passes on memory that is not there: for Device::reserve. Weight
+/// gradients both begin and are added to.
+void go_through(Primitives& device, const Lowering& lowering);
+
 struct RawCpuKernel {
   strategies::CpuWork work = strategies::CpuWork::adam;
   std::uint64_t elements = 0;

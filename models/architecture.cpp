@@ -64,7 +64,8 @@ void settle(ConfigKeys& keys, Architecture& a, const char* heads_key) {
 /// follow from another one.
 bool has_size(const Architecture& a, std::uint64_t size) {
   const bool all_experts = a.experts > 0 && !a.dense_beside_experts;
-  return size == a.vocabulary || size == a.hidden || size == a.layers || size == a.expert_ffn ||
+  return size == a.vocabulary || size == a.hidden || size == a.layers || size == a.heads ||
+         size == a.expert_ffn ||
          (size == a.ffn && size != 4 * a.hidden && !all_experts && a.blocks.empty());
 }
 
@@ -138,6 +139,7 @@ Architecture read_architecture(const nlohmann::json& config, const std::string& 
   a.model_type = source.type;
   a.notes = source.notes;
   reader_named(source.type)->read(keys, a);
+  keys.refuse_slips();
   keys.throw_complaints();  // what contradicts a number in the place of a wrong one is no news
   settle(keys, a, keys.first_of({"num_attention_heads", "n_head", "num_heads", "n_heads"}));
   refuse_absurd_sizes(keys, a);

@@ -1,5 +1,7 @@
 #include "models/config_keys.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 
 namespace spillway::models {
@@ -13,13 +15,57 @@ std::string shown(const nlohmann::json& value) {
 
 /// Whether most parameters are counted by it.
 bool is_size(std::string_view key) {
-  for (const char* size :
-       {"vocab_size", "hidden_size", "n_embd", "d_model", "num_hidden_layers", "n_layer",
-        "num_layers", "intermediate_size", "d_ff", "moe_intermediate_size"})
+  for (const char* size : {"vocab_size", "hidden_size", "n_embd", "d_model", "num_hidden_layers",
+                           "n_layer", "num_layers", "intermediate_size", "d_ff",
+                           "moe_intermediate_size", "num_attention_heads", "n_head", "num_heads"})
     if (key == size) return true;
   return false;
 }
+
+/// Lower case, and words apart by "_".
+std::string one_case(const std::string& name) {
+  std::string letters;
+  for (const char c : name)
+    letters += c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return letters;
+}
+
+std::string digits(const std::string& name) {
+  std::string kept;
+  for (const char c : name)
+    if (std::isdigit(static_cast<unsigned char>(c)) != 0) kept += c;
+  return kept;
+}
+
+/// Letters inserted, left out, changed or swapped with their neighbour, each at most once.
+std::size_t slips_between(const std::string& a, const std::string& b) {
+  std::vector<std::vector<std::size_t>> least(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i)
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        least[i][j] = i + j;
+        continue;
+      }
+      least[i][j] = std::min({least[i - 1][j] + 1, least[i][j - 1] + 1,
+                              least[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        least[i][j] = std::min(least[i][j], least[i - 2][j - 2] + 1);
+    }
+  return least[a.size()][b.size()];
+}
+
+/// Whether a value changes anything in files that leave keys out when they do not.
+bool says_something(const nlohmann::json& value) {
+  return !value.is_null() && value != false && value != 0;
+}
 }  // namespace
+
+bool is_slip(const std::string& typed, const std::string& meant) {
+  constexpr std::size_t shortest = 4, longest = 64, long_name = 14;
+  if (typed.size() < shortest || typed.size() > longest) return false;
+  const std::string a = one_case(typed), b = one_case(meant);
+  return digits(a) == digits(b) && slips_between(a, b) <= (b.size() < long_name ? 1u : 2u);
+}
 
 ConfigKeys::ConfigKeys(const nlohmann::json& config, std::string file, std::string prefix)
     : config_(&config), file_(std::move(file)), prefix_(std::move(prefix)) {
@@ -36,7 +82,9 @@ ConfigKeys ConfigKeys::inside(const char* key) const {
   return inner;
 }
 
-void ConfigKeys::join(const ConfigKeys& inner) {
+void ConfigKeys::join(const ConfigKeys& with_inner) {
+  ConfigKeys inner(with_inner);
+  inner.refuse_slips();
   complaints_.insert(complaints_.end(), inner.complaints_.begin(), inner.complaints_.end());
 }
 
@@ -148,6 +196,17 @@ void ConfigKeys::complain(const std::string& key, std::string message, std::stri
   complaint.message = std::move(message);
   complaint.hint = std::move(hint);
   complaints_.push_back(std::move(complaint));
+}
+
+void ConfigKeys::refuse_slips() {
+  for (const auto& [key, value] : config_->items()) {
+    if (asked(key) || !says_something(value)) continue;
+    for (const std::string& meant : asked_)
+      if (!config_->contains(meant) && is_slip(key, meant)) {
+        complain(key, "no such key", "did you mean \"" + meant + "\"?");
+        break;
+      }
+  }
 }
 
 void ConfigKeys::throw_complaints() const {

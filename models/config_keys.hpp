@@ -11,6 +11,10 @@
 
 namespace spillway::models {
 
+/// Whether `typed` is `meant` but for its case, one letter too many, too few, wrong or swapped with
+/// its neighbour, and in long names two of them. Numbers in both are the same.
+bool is_slip(const std::string& typed, const std::string& meant);
+
 /// Typed look-ups in one config.json; collects what is wrong instead of stopping at the first.
 class ConfigKeys {
  public:
@@ -35,7 +39,8 @@ class ConfigKeys {
   bool has(const char* key) const { return find(key) != nullptr; }
   /// The first of `names` that is there; none: the first of all.
   const char* first_of(std::initializer_list<const char*> names) const;
-  /// Look-ups in the object behind `key`, or in nothing; complaints come back with `join`.
+  /// Look-ups in the object behind `key`, or in nothing; complaints come back with `join`, with
+  /// those of slips.
   ConfigKeys inside(const char* key) const;
   void join(const ConfigKeys& inner);
 
@@ -43,6 +48,9 @@ class ConfigKeys {
   const std::map<std::string, std::uint64_t>& taken_sizes() const { return taken_sizes_; }
   /// Whether `key` was looked up.
   bool asked(const std::string& key) const { return asked_.contains(key); }
+  /// Complains of each key that says something, was not looked up, and is a slip of one that was
+  /// looked up and is not there: what is meant would have been taken as the class has it.
+  void refuse_slips();
   void complain(const std::string& key, std::string message, std::string hint = "");
   /// Throws ScenarioError with everything collected, if there is anything.
   void throw_complaints() const;

@@ -143,28 +143,10 @@ std::string missed_by(const ConfigSource& source, const std::string& near) {
   return joined(missed);
 }
 
-/// Whether one letter too many, too few or wrong makes `typed` of `meant`.
-bool is_slip(const std::string& typed, const std::string& meant) {
-  const auto [shorter, longer] =
-      std::minmax(typed, meant, [](const auto& a, const auto& b) { return a.size() < b.size(); });
-  if (longer.size() - shorter.size() > 1) return false;
-  const auto [a, b] = std::mismatch(shorter.begin(), shorter.end(), longer.begin());
-  const auto behind = a == shorter.end() || longer.size() > shorter.size() ? a : a + 1;
-  return std::equal(behind, shorter.end(), b == longer.end() ? b : b + 1, longer.end());
-}
-
-/// A name that a slip of one letter, not of a number, may have meant: what is further away is
-/// another model.
+/// A name that a slip may have meant: what is further away is another model.
 std::string near_name(const std::string& type) {
   const std::string nearest = description::nearest_name(type, known_model_types());
-  const auto digits = [](const std::string& name) {
-    std::string kept;
-    for (const char c : name)
-      if (std::isdigit(static_cast<unsigned char>(c)) != 0) kept += c;
-    return kept;
-  };
-  const bool meant = type.size() > 3 && digits(nearest) == digits(type) && is_slip(type, nearest);
-  return meant ? nearest : "";
+  return is_slip(type, nearest) ? nearest : "";
 }
 
 /// Meta's own releases of Llama: they leave out the width of the feed-forward, and some the

@@ -25,9 +25,11 @@ void read_opt(ConfigKeys& keys, Architecture& a) {
     keys.complain("layer_norm_elementwise_affine", "norms without weights are not supported");
 }
 
-/// What one type of GPT-2's kin calls a size, and how large it is without the key.
+/// What one type of GPT-2's kin calls a size, the name that transformers takes too (its classes'
+/// attribute_map), and how large it is without either.
 struct GptSize {
   const char* key;
+  const char* common;
   std::uint64_t otherwise;
 };
 struct GptSizes {
@@ -36,7 +38,9 @@ struct GptSizes {
 };
 
 void read_gpt(ConfigKeys& keys, Architecture& a, const GptSizes& sizes) {
-  const auto count = [&](const GptSize& size) { return keys.count(size.key, size.otherwise); };
+  const auto count = [&](const GptSize& size) {
+    return keys.count(keys.first_of({size.key, size.common}), size.otherwise);
+  };
   a.vocabulary = keys.count("vocab_size", 50257);
   a.hidden = count(sizes.hidden);
   a.ffn = keys.count(sizes.ffn, 4 * a.hidden);
@@ -51,7 +55,11 @@ void read_gpt(ConfigKeys& keys, Architecture& a, const GptSizes& sizes) {
 
 void read_gpt2(ConfigKeys& keys, Architecture& a) {
   read_gpt(keys, a,
-           {{"n_embd", 768}, {"n_layer", 12}, {"n_head", 12}, {"n_positions", 1024}, "n_inner"});
+           {{"n_embd", "hidden_size", 768},
+            {"n_layer", "num_hidden_layers", 12},
+            {"n_head", "num_attention_heads", 12},
+            {"n_positions", "max_position_embeddings", 1024},
+            "n_inner"});
 }
 
 void read_gpt_bigcode(ConfigKeys& keys, Architecture& a) {
@@ -73,10 +81,10 @@ void place_local_attention(ConfigKeys& keys, Architecture& a) {
 
 void read_gpt_neo(ConfigKeys& keys, Architecture& a) {
   read_gpt(keys, a,
-           {{"hidden_size", 2048},
-            {"num_layers", 24},
-            {"num_heads", 16},
-            {"max_position_embeddings", 2048},
+           {{"hidden_size", "hidden_size", 2048},
+            {"num_layers", "num_hidden_layers", 24},
+            {"num_heads", "num_attention_heads", 16},
+            {"max_position_embeddings", "max_position_embeddings", 2048},
             "intermediate_size"});
   a.qkv_bias = false;
   place_local_attention(keys, a);
@@ -108,10 +116,10 @@ void read_bloom(ConfigKeys& keys, Architecture& a) {
 
 void read_mpt(ConfigKeys& keys, Architecture& a) {
   a.vocabulary = keys.count("vocab_size", 50368);
-  a.hidden = keys.count("d_model", 2048);
+  a.hidden = keys.count(keys.first_of({"d_model", "hidden_size"}), 2048);
   a.ffn = a.hidden * keys.count("expansion_ratio", 4);
-  a.layers = keys.count("n_layers", 24);
-  a.heads = a.kv_heads = keys.count("n_heads", 16);
+  a.layers = keys.count(keys.first_of({"n_layers", "num_hidden_layers"}), 24);
+  a.heads = a.kv_heads = keys.count(keys.first_of({"n_heads", "num_attention_heads"}), 16);
   a.max_positions = keys.count("max_seq_len", 2048);
   a.tied_embeddings = keys.flag("tie_word_embeddings", true);
   use_layer_norm(a, false);

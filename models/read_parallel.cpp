@@ -7,11 +7,11 @@ namespace {
 /// GPT-J's kin, with the keys of GPT-2: no biases in attention, all else has them.
 void read_gptj(ConfigKeys& keys, Architecture& a) {
   a.vocabulary = keys.count("vocab_size", 50400);
-  a.hidden = keys.count("n_embd", 4096);
+  a.hidden = keys.count(keys.first_of({"n_embd", "hidden_size"}), 4096);
   a.ffn = keys.count("n_inner", 4 * a.hidden);
-  a.layers = keys.count("n_layer", 28);
-  a.heads = a.kv_heads = keys.count("n_head", 16);
-  a.max_positions = keys.count("n_positions", 2048);
+  a.layers = keys.count(keys.first_of({"n_layer", "num_hidden_layers"}), 28);
+  a.heads = a.kv_heads = keys.count(keys.first_of({"n_head", "num_attention_heads"}), 16);
+  a.max_positions = keys.count(keys.first_of({"n_positions", "max_position_embeddings"}), 2048);
   a.tied_embeddings = keys.flag("tie_word_embeddings", false);
   use_layer_norm(a, false);
   a.ffn_bias = a.head_bias = true;

@@ -44,6 +44,25 @@ const json* DeepSpeedKeys::find(std::string& pointer) {
   return value;
 }
 
+void DeepSpeedKeys::check_sections() {
+  for (const SectionShape& section : sections_of_deepspeed()) {
+    const std::string name(section.name), pointer = "/" + name;
+    const json* value = config_.find(pointer);
+    if (!value || value->is_object()) continue;
+    if (section.instead == Instead::flag && value->is_boolean()) continue;
+    if (section.instead == Instead::null && value->is_null()) continue;
+    read_.insert(pointer);
+    if (is_placeholder(*value)) {
+      placeholders_.push_back(name);
+      continue;
+    }
+    const std::string example(section.example);
+    complain(pointer, written(*value) + " is no section, and DeepSpeed stops there",
+             example.empty() ? "write an object {...} or leave it out"
+                             : "write \"" + name + "\": " + example + " or leave it out");
+  }
+}
+
 bool DeepSpeedKeys::has(std::string pointer) { return find(pointer) != nullptr; }
 
 bool DeepSpeedKeys::is_auto(std::string pointer) {

@@ -18,6 +18,8 @@ class DeepSpeedKeys {
  public:
   explicit DeepSpeedKeys(const LocatedJson& config) : config_(config) {}
 
+  /// Complains of sections that are no objects, at which DeepSpeed stops.
+  void check_sections();
   bool has(std::string pointer);
   /// "auto", or a template's placeholder.
   bool is_auto(std::string pointer);

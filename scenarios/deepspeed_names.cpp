@@ -209,6 +209,36 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 24> not_mode
     {"hybrid_engine", "generation between the steps is not simulated"},
 }};
 
+/// What DeepSpeed reads as an object wherever it stands, and stops where it is none.
+///   Source  DeepSpeed 0.14 to 0.19: runtime/config.py and the sections' own config.py
+constexpr std::array<SectionShape, 25> sections{{
+    {"zero_optimization", R"({"stage": 3})", Instead::flag},
+    {"fp16", R"({"enabled": true})", Instead::nothing},
+    {"bf16", R"({"enabled": true})", Instead::nothing},
+    {"bfloat16", R"({"enabled": true})", Instead::nothing},
+    {"amp", R"({"enabled": true})", Instead::nothing},
+    {"optimizer", R"({"type": "AdamW"})", Instead::nothing},
+    {"scheduler", R"({"type": "WarmupLR"})", Instead::nothing},
+    {"activation_checkpointing", R"({"cpu_checkpointing": true})", Instead::nothing},
+    {"aio", R"({"queue_depth": 8})", Instead::null},
+    {"data_types", R"({"grad_accum_dtype": "fp32"})", Instead::nothing},
+    {"checkpoint", "", Instead::nothing},
+    {"pipeline", "", Instead::nothing},
+    {"hybrid_engine", R"({"enabled": false})", Instead::nothing},
+    {"elasticity", R"({"enabled": false})", Instead::nothing},
+    {"autotuning", R"({"enabled": false})", Instead::nothing},
+    {"flops_profiler", R"({"enabled": false})", Instead::nothing},
+    {"comms_logger", R"({"enabled": false})", Instead::nothing},
+    {"tensorboard", R"({"enabled": false})", Instead::nothing},
+    {"wandb", R"({"enabled": false})", Instead::nothing},
+    {"csv_monitor", R"({"enabled": false})", Instead::nothing},
+    {"comet", R"({"enabled": false})", Instead::nothing},
+    {"progressive_layer_drop", R"({"enabled": false})", Instead::nothing},
+    {"curriculum_learning", R"({"enabled": false})", Instead::nothing},
+    {"data_efficiency", R"({"enabled": false})", Instead::nothing},
+    {"tensor_parallel", R"({"autotp_size": 2})", Instead::nothing},
+}};
+
 constexpr const char* requests_of_drives =
     "drives have the rates of the machine file here, whatever the block size, depth and threads of "
     "requests: measure them with the same ones (spillway probe, fio)";
@@ -279,6 +309,8 @@ KeyRemark remark_on(const std::string& path) {
     }
   return {KeyRemark::Kind::unknown, meant(parent, name)};
 }
+
+std::span<const SectionShape> sections_of_deepspeed() { return sections; }
 
 std::string other_name(const std::string& key) {
   constexpr std::string_view prefix = "stage3_";

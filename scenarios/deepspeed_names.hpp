@@ -1,6 +1,8 @@
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::scenarios {
@@ -23,5 +25,16 @@ KeyRemark remark_on(const std::string& path);
 /// The older or inner name of a key of zero_optimization: "max_live_parameters" for
 /// "stage3_max_live_parameters"; "" where there is none.
 std::string other_name(const std::string& key);
+
+/// What may stand in the place of a section's object.
+enum class Instead { nothing, null, flag };
+
+/// A section at the top of a configuration.
+struct SectionShape {
+  std::string_view name;
+  std::string_view example;  ///< of its object; "": none needed
+  Instead instead;
+};
+std::span<const SectionShape> sections_of_deepspeed();
 
 }  // namespace spillway::scenarios

@@ -75,6 +75,7 @@ class Import {
   }
 
   Imported run() {
+    keys_.check_sections();
     refuse_partial_training();
     ZeroImport zero(keys_, imported_.version, model_, imported_.notes);
     precision_ = precision();

@@ -29,7 +29,7 @@ class Ranges {
  public:
   explicit Ranges(const LocatedJson& written) : written_(written) {}
 
-  /// 0 stands for what a machine has not, or has without limit.
+  /// 0 stands for what a machine has not.
   ///   why  where the range comes from, if its ends do not say it: ", which ..."
   template <class Q>
   void quantity(const std::string& path, Q value, double least, double most,

@@ -28,7 +28,7 @@ class MachineCheck {
     const json& machine = document_.value;
     if (machine["gpu"]["compute"].empty())
       complain("/gpu/compute", "no element type has a rate", "write \"fp16\": \"149 TFLOPS\"");
-    for (const char* part : {"gpu", "host"}) check_reserve(part);
+    for (const char* part : {"gpu", "host"}) check_memory(part);
     if (machine.value("nodes", 1) > 1 && !document_.find("/network/per_gpu"))
       complain("/nodes", "several nodes need network.per_gpu, each GPU's rate to other nodes",
                "add \"network\": {\"per_gpu\": \"12.5 GB/s\"}, which is 100 Gb/s");
@@ -46,10 +46,16 @@ class MachineCheck {
         {place.file, place.line, place.column, prefix_ + dotted(pointer), message, hint});
   }
 
-  /// Some memory is left.
-  void check_reserve(const std::string& part) {
+  /// There is memory, and some of it is left. In a machine that is read 0 would be no limit.
+  void check_memory(const std::string& part) {
     const json& own = document_.value[part];
-    if (!own.contains("reserve") || quantity<Bytes>(own["memory"]).value() == 0) return;
+    if (quantity<Bytes>(own["memory"]).value() == 0)
+      return complain("/" + part + "/memory", "no memory at all, with which nothing runs",
+                      part == "gpu" ? "write its size; strategy.gpu_capacity \"unlimited\" takes a "
+                                      "card without limit"
+                                    : "write its size; needed_bytes of an answer says what a run "
+                                      "would take");
+    if (!own.contains("reserve")) return;
     if (quantity<Bytes>(own["reserve"]) < quantity<Bytes>(own["memory"])) return;
     complain("/" + part + "/reserve",
              "leaves nothing of " + part + ".memory, " + own["memory"].get<std::string>(),
@@ -151,6 +157,9 @@ class MachineCheck {
       return;
     }
     const Bytes one = description::quantity_from<Bytes>(storage["capacity"].get<std::string>());
+    if (one.value() == 0 && storage.value("kind", "ssd") == "ssd")
+      complain(pointer + "/capacity", "a drive that holds nothing",
+               "write its size, such as \"3.84 TB\", or leave the storage out");
     const std::uint64_t count = storage.value("count", std::uint64_t{1});
     if (one.value() > (std::uint64_t{1} << 62) / count)
       complain(pointer + "/count", "the drives together are larger than 4 EiB", "");

@@ -76,8 +76,9 @@ void Completion::start(const Found& found, std::vector<Task> tasks) {
       return description::json_text(bug);
     }
   };
-  auto crew = std::make_unique<explore::Crew>(tasks.size(), work, explore::usable_cores(),
-                                              explore::default_limit_s, backend_.watch);
+  auto crew =
+      std::make_unique<explore::Crew>(tasks.size(), work, explore::usable_cores(),
+                                      explore::default_limit_s, backend_.watch, backend_.starts);
   shifts_.push_back({std::move(tasks), std::move(crew)});
 }
 

@@ -1,6 +1,7 @@
 #include "answers/server/validation_plan.hpp"
 
 #include "answers/server/preflight.hpp"
+#include "explore/duration.hpp"
 #include "hw_backend/arithmetic/execute.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/probe/probe.hpp"
@@ -216,6 +217,8 @@ ValidationPlan plan_validation(const explore::Backend& backend, const ValidateQu
   plan.scenario = on_machine(question, plan.machine, talk.warn);
   plan.prepared = strategies::prepare(plan.scenario);
   plan.scenario = strategies::resolve_automatic(plan.scenario, plan.prepared);
+  if (const std::string words = explore::words_if_long(backend, plan.scenario); !words.empty())
+    talk.warn("the prediction takes " + words + "; Ctrl-C ends it");
   plan.predicted =
       explore::simulate(backend, plan.scenario, talk.keep_traces ? &plan.trace : nullptr);
   size_storages(plan.scenario, plan.predicted);

@@ -103,6 +103,8 @@ void AskedRun::ended() {
     Q_EMIT finished(output);
   } else if (starts && told_to) {
     Q_EMIT stopped();
+  } else if (starts && misses_something(*process, output)) {
+    Q_EMIT partly(output, what_is_missed(said_.mid(agreed_at_)));
   } else {
     const auto answer = nlohmann::json::parse(output.begin(), output.end(), nullptr, false);
     QString why = complaints_in(answer);

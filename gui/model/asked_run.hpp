@@ -32,6 +32,8 @@ class AskedRun : public QObject {
   void changed();
   /// With an answer.
   void finished(const QByteArray& output);
+  /// With one that misses something, since not all could be tried; `why` is a sentence.
+  void partly(const QByteArray& output, const QString& why);
   void failed(const QString& why);
   /// Since it was told to.
   void stopped();

@@ -47,6 +47,7 @@ FlipFinder::FlipFinder(Session& session, QObject* parent)
     const bool cut_short = fit_took_.elapsed() >= static_cast<qint64>(1e3 * search_limit_s);
     take(fits || !cut_short ? std::optional(fits) : std::nullopt);
   });
+  connect(&fit_, &Command::partly, this, [this] { take(std::nullopt); });
   connect(&fit_, &Command::failed, this, [this] { take(std::nullopt); });
 }
 

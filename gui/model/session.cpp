@@ -56,11 +56,20 @@ Session::Session(QObject* parent) : QObject(parent), folder_(std::make_unique<QT
     Q_EMIT status_changed();
   });
   connect(&fit_, &Command::finished, this, &Session::fit_answered);
+  connect(&fit_, &Command::partly, this, &Session::fit_partly_answered);
   connect(&fit_, &Command::failed, this, &Session::failed);
   connect(&details_, &Command::finished, this, &Session::details_arrived);
+  connect(&details_, &Command::partly, this, [this](const QByteArray& output, const QString& why) {
+    answer_.notes.push_back(why.toStdString());
+    details_arrived(output);
+  });
   connect(&details_, &Command::failed, this, [this] { Q_EMIT status_changed(); });
   connect(&reporter_, &Command::finished, this, [this] {
     Q_EMIT told("Wrote " + report_path_);
+    Q_EMIT status_changed();
+  });
+  connect(&reporter_, &Command::partly, this, [this](const QByteArray&, const QString& why) {
+    Q_EMIT told("Wrote " + report_path_ + ". " + why);
     Q_EMIT status_changed();
   });
   connect(&reporter_, &Command::failed, this,
@@ -69,10 +78,12 @@ Session::Session(QObject* parent) : QObject(parent), folder_(std::make_unique<QT
     Q_EMIT refused("no timeline: " + why);
     Q_EMIT status_changed();
   });
-  connect(&tracer_, &Command::finished, this, [this] {
+  const auto read_own_trace = [this] {
     const std::string path = folder_->filePath("run.trace.json").toStdString();
     read_aside([path] { return read_trace_file(path); });
-  });
+  };
+  connect(&tracer_, &Command::finished, this, read_own_trace);
+  connect(&tracer_, &Command::partly, this, read_own_trace);  // of the run itself nothing is missed
 }
 
 Session::~Session() = default;
@@ -169,6 +180,15 @@ void Session::fit_answered(const QByteArray& output) {
   if (answer_.result) details_soon_.start(details_after_ms);
   Q_EMIT answer_changed();
   Q_EMIT status_changed();
+}
+
+/// Nothing that was found is no "does not fit" where not all could be tried.
+void Session::fit_partly_answered(const QByteArray& output, const QString& why) {
+  const Answer found = answer_of_fit(json::parse(output.begin(), output.end(), nullptr, false));
+  if (!found.result) return failed("It is not known whether it fits. " + why);
+  fit_answered(output);
+  answer_.notes.push_back(why.toStdString());
+  Q_EMIT answer_changed();
 }
 
 void Session::answered(Worker::Id id, const Line& line) {

@@ -139,6 +139,7 @@ class Session : public QObject {
   void take_details(const nlohmann::json& line);
   void details_arrived(const QByteArray& json);
   void fit_answered(const QByteArray& json);
+  void fit_partly_answered(const QByteArray& json, const QString& why);
   void failed(const QString& why);
   void show(Opened opened);
   void enter(const std::string& label, const nlohmann::json& scenario);

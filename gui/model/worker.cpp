@@ -46,6 +46,18 @@ QString complaints_in(const json& answer) {
                                                          : QString();
 }
 
+bool misses_something(const QProcess& ended, const QByteArray& output) {
+  constexpr int no_answer = 3;  // to a part of the question, or to all of it
+  if (ended.exitStatus() != QProcess::NormalExit || ended.exitCode() != no_answer) return false;
+  return !output.trimmed().isEmpty() &&
+         complaints_in(json::parse(output.begin(), output.end(), nullptr, false)).isEmpty();
+}
+
+QString what_is_missed(const QString& said) {
+  const QString why = said.trimmed();
+  return why.isEmpty() ? QString("Not all could be tried.") : "Not all could be tried: " + why;
+}
+
 Worker::Worker(QString program, QStringList arguments, QObject* parent)
     : QObject(parent), program_(std::move(program)), arguments_(std::move(arguments)) {
   process_.setProcessChannelMode(QProcess::SeparateChannels);
@@ -182,9 +194,11 @@ void Command::ended(QProcess* process) {
     Q_EMIT finished(output);
     return;
   }
+  const QString said = QString::fromUtf8(process->readAllStandardError()).trimmed();
+  if (misses_something(*process, output)) return Q_EMIT partly(output, what_is_missed(said));
   const json answer = json::parse(output.begin(), output.end(), nullptr, false);
   QString why = complaints_in(answer);
-  if (why.isEmpty()) why = QString::fromUtf8(process->readAllStandardError()).trimmed();
+  if (why.isEmpty()) why = said;
   Q_EMIT failed(why.isEmpty() ? "spillway ended without an answer" : why);
 }
 

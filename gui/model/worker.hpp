@@ -86,6 +86,9 @@ class Command : public QObject {
  Q_SIGNALS:
   /// Its standard output, when it ended with an answer.
   void finished(const QByteArray& output);
+  /// The same of an answer that misses something, since not all could be tried.
+  ///   why  "Not all could be tried: ..."
+  void partly(const QByteArray& output, const QString& why);
   /// What it said of its input, or why it did not start.
   void failed(const QString& why);
 
@@ -95,6 +98,12 @@ class Command : public QObject {
   QString program_;
   QProcess* process_ = nullptr;
 };
+
+/// Whether a program that ended printed an answer that misses something: exit code 3, and no
+/// errors.
+bool misses_something(const QProcess& ended, const QByteArray& output);
+/// "Not all could be tried: ", and what it said of that on standard error.
+QString what_is_missed(const QString& said);
 
 /// "path: message; hint" of each complaint in {"errors": [...]}; "" without any.
 QString complaints_in(const nlohmann::json& answer);

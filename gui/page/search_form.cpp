@@ -41,6 +41,9 @@ SearchForm::SearchForm(QWidget* parent) : QWidget(parent) {
   connect(&run_, &AskedRun::finished, this, [this](const QByteArray& output) {
     card_->set_last_words(QString::fromUtf8(output).section("\n\n", 0, 0));  // before the table
   });
+  connect(&run_, &AskedRun::partly, this, [this](const QByteArray& output, const QString& why) {
+    card_->set_last_words(QString::fromUtf8(output).section("\n\n", 0, 0) + "\n" + why);
+  });
   propose_database();
   refresh();
 }

@@ -53,6 +53,11 @@ ValidatePage::ValidatePage(Session& session, QWidget* parent) : Page(session, pa
   });
   connect(&run_, &ValidationRun::changed, this, &ValidatePage::show_run);
   connect(&run_, &ValidationRun::finished, this, &ValidatePage::take);
+  connect(&run_, &ValidationRun::partly, this,
+          [this](const QByteArray& output, const QString& why) {
+            take(output);
+            card_->set_last_words(why);
+          });
   connect(&run_, &ValidationRun::failed, this,
           [this](const QString& why) { card_->set_last_words(why); });
   show_validation();

@@ -76,6 +76,9 @@ void CudaDevice::take_for_itself() {
   auto& primitives = primitives_[static_cast<std::size_t>(Stream::compute)];
   primitives = std::make_unique<CudaPrimitives>(stream);
   primitives->reserve();
+  // kernels there need no scratch, but the library its handle
+  primitives_[static_cast<std::size_t>(Stream::side)] =
+      std::make_unique<CudaPrimitives>(lane(Stream::side).stream());
   const std::unique_ptr<std::byte, decltype(&free_device_memory)> memory(
       take_device_memory(warm_up_bytes, "memory"), &free_device_memory);
   warm_up(*primitives, memory.get());
@@ -86,6 +89,19 @@ CudaDevice::~CudaDevice() {
   if (const auto hung = CudaDevice::quiesce(rest_limit_s)) end_hung_process(*hung, rest_limit_s);
   cudaSetDevice(ordinal_);
   for (auto& primitives : primitives_) primitives.reset();
+}
+
+void CudaDevice::meet(const std::vector<std::unique_ptr<Device>>& all) {
+  check(cudaSetDevice(ordinal_), "cudaSetDevice");
+  std::set<int> others;
+  for (const auto& one : all)
+    if (one->ordinal() >= 0 && one->ordinal() != ordinal_) others.insert(one->ordinal());
+  peers_.reserve(others, all.size());
+}
+
+void CudaDevice::reserve(const DeviceWork& work) {
+  check(cudaSetDevice(ordinal_), "cudaSetDevice");
+  primitives_[static_cast<std::size_t>(Stream::compute)]->reserve_for(work);
 }
 
 std::uint64_t CudaDevice::available() const {

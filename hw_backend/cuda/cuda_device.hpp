@@ -21,6 +21,9 @@ class CudaDevice final : public Device {
 
   std::string name() const override { return name_; }
   bool shares_host() const override { return false; }
+  int ordinal() const override { return ordinal_; }
+  void meet(const std::vector<std::unique_ptr<Device>>& all) override;
+  void reserve(const DeviceWork& work) override;
   std::uint64_t available() const override;
   std::byte* allocate(std::uint64_t bytes) override;
   void free(std::byte* memory, std::uint64_t bytes) noexcept override;
@@ -59,7 +62,7 @@ class CudaDevice final : public Device {
     void operator()(float* word) const { cudaFreeHost(word); }
   };
   std::unique_ptr<float, FreeHost> fetched_;  ///< pinned: a copy to it needs no staging
-  /// Those of `compute` with the device, others by the lane that uses them.
+  /// Those of `compute` and `side` with the device, others by the lane that uses them.
   std::array<std::unique_ptr<CudaPrimitives>, stream_count> primitives_;
   Peers peers_;
   std::unique_ptr<DeviceClock> clock_;

@@ -4,6 +4,8 @@
 #include "hw_backend/cuda/matrix_plans.hpp"
 #include "hw_backend/cuda/scratch.hpp"
 
+#include <functional>
+
 namespace spillway::hw_backend {
 
 /// The arithmetic on a CUDA device: one object is one stream and its plans of products.
@@ -23,6 +25,9 @@ class CudaPrimitives final : public Primitives {
   /// Takes the scratch of every usual shape now.
   ///   Throws  DeviceError
   void reserve();
+  /// Takes the scratch that `work` needs, and plans its products, without running it.
+  ///   Throws  DeviceError
+  void reserve_for(const std::function<void(Primitives&)>& work);
 
   void product(const Product& call) override;
   void add_bias(std::uint64_t rows, std::uint64_t width, Input bias, Output y) override;

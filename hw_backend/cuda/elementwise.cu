@@ -271,7 +271,7 @@ void CudaPrimitives::add(std::uint64_t count, Input a, Input b, Output y) {
 void CudaPrimitives::convert(std::uint64_t count, Input x, Output y) {
   if (x.type != y.type || y.add)
     start<on_device::Convert, 1, 1>(stream_, "convert", count, {{x}, {y}}, {});
-  else if (x.data != y.data)
+  else if (x.data != y.data && !DryRun::here())
     hw_backend::check(
         cudaMemcpyAsync(y.data, x.data, count * size_of(y.type), cudaMemcpyDefault, stream_),
         "cudaMemcpyAsync");
@@ -296,7 +296,8 @@ void CudaPrimitives::initialize(const InitialRule& rule, const RandomStream& str
 }
 
 void CudaPrimitives::zero(std::byte* data, std::uint64_t bytes) {
-  if (bytes > 0) hw_backend::check(cudaMemsetAsync(data, 0, bytes, stream_), "cudaMemsetAsync");
+  if (bytes == 0 || DryRun::here()) return;
+  hw_backend::check(cudaMemsetAsync(data, 0, bytes, stream_), "cudaMemsetAsync");
 }
 
 }  // namespace spillway::hw_backend

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "hw_backend/cuda/cuda_error.hpp"
+#include "hw_backend/cuda/scratch.hpp"
 
 namespace spillway::hw_backend {
 
@@ -18,7 +19,7 @@ inline constexpr unsigned block_threads = 256;
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t stream, const char* name, void (*kernel)(Parameters...),
             std::uint64_t blocks, Arguments... arguments) {
-  if (blocks == 0) return;
+  if (blocks == 0 || DryRun::here()) return;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20)));
   config.blockDim = dim3(block_threads);

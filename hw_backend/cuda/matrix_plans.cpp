@@ -3,6 +3,7 @@
 #include <string>
 #include <type_traits>
 
+#include "hw_backend/cuda/scratch.hpp"
 #include "scenarios/description/errors.hpp"
 
 namespace spillway::hw_backend {
@@ -160,6 +161,7 @@ void MatrixPlans::multiply(cudaStream_t stream, const Multiplication& m, std::by
   ENSURE(m.a.values.type == m.b.values.type, "the matrices of a product have two element types");
   std::unique_ptr<Plan>& plan = plans_[key_of(m)];
   if (!plan) plan = make(m, bytes);
+  if (DryRun::here()) return;
   const cublasStatus_t result = cublas_library().multiply(
       handle_, plan->description.get(), &m.scale, m.b.values.data, plan->first.get(),
       m.a.values.data, plan->second.get(), &m.keep, m.c, plan->result.get(), m.c,

@@ -26,20 +26,29 @@ void copy(cudaStream_t stream, std::byte* into, const std::byte* from, std::uint
 bool Peers::reaches(const void* memory) {
   cudaPointerAttributes at = {};
   check(cudaPointerGetAttributes(&at, memory), "cudaPointerGetAttributes");
-  if (at.type != cudaMemoryTypeDevice || at.device == device_) return true;
-  if (reached_.count(at.device) > 0) return true;
-  if (unreached_.count(at.device) > 0) return false;
+  return at.type != cudaMemoryTypeDevice || at.device == device_ || reaches_device(at.device);
+}
+
+bool Peers::reaches_device(int other) {
+  if (reached_.count(other) > 0) return true;
+  if (unreached_.count(other) > 0) return false;
   int can = 0;
-  check(cudaDeviceCanAccessPeer(&can, device_, at.device), "cudaDeviceCanAccessPeer");
+  check(cudaDeviceCanAccessPeer(&can, device_, other), "cudaDeviceCanAccessPeer");
   if (can != 0) {
-    const cudaError_t enabled = cudaDeviceEnablePeerAccess(at.device, 0);
+    const cudaError_t enabled = cudaDeviceEnablePeerAccess(other, 0);
     if (enabled == cudaErrorPeerAccessAlreadyEnabled)
       static_cast<void>(cudaGetLastError());
     else
       check(enabled, "cudaDeviceEnablePeerAccess");
   }
-  (can != 0 ? reached_ : unreached_).insert(at.device);
+  (can != 0 ? reached_ : unreached_).insert(other);
   return can != 0;
+}
+
+void Peers::reserve(const std::set<int>& others, std::size_t members) {
+  bool all = true;
+  for (const int other : others) all = reaches_device(other) && all;
+  if (!all) staging_.take((members + 1) * slot_bytes);
 }
 
 void Peers::gather(cudaStream_t stream, const PeerCall& call) {

@@ -74,6 +74,14 @@ void CudaPrimitives::reserve() {
   turns_.take(usual_turns_bytes);
 }
 
+void CudaPrimitives::reserve_for(const std::function<void(Primitives&)>& work) {
+  {
+    const DryRun dry;
+    work(*this);
+  }
+  for (Scratch* each : {&workspace_, &sums_, &attention_, &rows_, &turns_}) each->take_noted();
+}
+
 void CudaPrimitives::multiply(const Multiplication& call) {
   plans_.multiply(stream_, call, workspace_.take(workspace_bytes), workspace_bytes);
 }

@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+
 #include "hw_backend/cuda/cuda_error.hpp"
 
 namespace spillway::hw_backend {
@@ -23,6 +25,10 @@ void free_device_memory(std::byte* memory) noexcept {
 Scratch::~Scratch() { free_device_memory(memory_); }
 
 std::byte* Scratch::take(std::uint64_t bytes) {
+  if (DryRun::here()) {
+    noted_ = std::max(noted_, bytes);
+    return memory_;
+  }
   if (bytes <= size_) return memory_;
   // cudaFree waits for the device, so nothing uses the old memory any more; it happens as often as
   // a larger shape than any before comes along

@@ -210,6 +210,7 @@ void CudaPrimitives::rotate(const Rotation& rotation, Output values) {
       on_device::turn_span + divided_up(rotation.sequence, on_device::turn_span);
   auto* const turns =
       reinterpret_cast<on_device::Turn*>(turns_.take(rows * half * sizeof(on_device::Turn)));
+  if (DryRun::here()) return;
   const TurnsKey key{rotation.theta, rows, half};
   if (turns_of_ != key) {
     launch(stream_, "rotate", on_device::fill_turns, rows, rotation.theta, rows, half, turns);

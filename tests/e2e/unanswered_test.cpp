@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 /// What could not be simulated is not known: no verb says no, and all leave with 3.
 namespace spillway::e2e::unanswered_test {
 namespace {
@@ -52,6 +54,16 @@ TEST_F(WithoutProcesses, NoVerbSaysNo) {
     EXPECT_THAT(ended.err, HasSubstr("not known: no process for the simulation: fork: Resource"))
         << verb.arguments;
   }
+}
+
+TEST_F(WithoutProcesses, ASearchThatWouldTakeMinutesGivesUp) {
+  const auto start = std::chrono::steady_clock::now();
+  const Ended ended =
+      alone("plan machine --model llama-3.1-8b --tokens-per-day 60e6 --budget 8000 --limit 300");
+  EXPECT_EQ(ended.exit, 3) << ended.out << ended.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+  EXPECT_THAT(ended.err, HasSubstr("not known: no process for the simulation: fork: Resource"));
+  EXPECT_THAT(ended.out, testing::StartsWith("Not known: "));
 }
 
 TEST_F(WithoutProcesses, SimulateAndExploreSayWhy) {

@@ -42,16 +42,28 @@ TEST(TimeLimit, EndsEachKindOfPlan) {
 TEST(TimeLimit, EndsASimulationWithAnErrorThatSaysWhatToDo) {
   const Ended ended =
       spillway("simulate scenarios/examples/tiny.json --set run.steps=100000 --limit 1");
-  EXPECT_EQ(ended.exit, 2);
+  EXPECT_EQ(ended.exit, 3);  // nothing is wrong with the scenario
   EXPECT_EQ(ended.out, "");
   EXPECT_THAT(ended.err, HasSubstr("The limit of 1.00 s was reached before the scenario was"));
   EXPECT_THAT(ended.err, HasSubstr("run.steps is 100000, and equal steps repeat"));
 }
 
+TEST(TimeLimit, OfALongSimulationIsPrecededByHowLongItTakes) {
+  const Ended ended = spillway(
+      "simulate scenarios/examples/tiny.json --set training.gradient_accumulation=100000 --limit "
+      "8");
+  EXPECT_EQ(ended.exit, 3);
+  EXPECT_THAT(ended.err, HasSubstr("warning: this takes "));  // "at least" on a busy machine
+  EXPECT_THAT(ended.err, HasSubstr(" for 3 steps of 100000 micro-batches through 3 blocks, as "));
+  EXPECT_THAT(ended.err, HasSubstr("each simulation ends at 8 s, unless --limit says otherwise"));
+  EXPECT_THAT(spillway("simulate scenarios/examples/tiny.json --no-remedy").err,
+              Not(HasSubstr("this takes")));
+}
+
 TEST(Progress, IsAFewLinesWhereNoTerminalIs) {
   const Ended ended =
       spillway("simulate scenarios/examples/tiny.json --set run.steps=100000 --limit 11");
-  EXPECT_EQ(ended.exit, 2);
+  EXPECT_EQ(ended.exit, 3);
   EXPECT_THAT(ended.err, HasSubstr("simulating, 5 s of 11\nsimulating, 10 s of 11\n"));
 }
 

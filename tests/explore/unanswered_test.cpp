@@ -102,6 +102,28 @@ TEST(Crew, SaysOfAllThatIsLeftThatThereIsNoProcess) {
               StartsWith("no process for the simulation: fork: "));
 }
 
+TEST(Starts, GiveUpOnceThereWereNoProcessesForSomeSeconds) {
+  Starts starts;
+  const Starts other;
+  EXPECT_EQ(starts.tries(), 5);
+  const auto begin = std::chrono::steady_clock::now();
+  while (seconds_since(begin) < 3.2) {
+    starts.refused();
+    EXPECT_EQ(starts.tries(), 1);
+    ::usleep(100'000);
+  }
+  Backend backend{"sim", {}, [] {}};
+  EXPECT_TRUE(backend.goes_on());
+  backend.starts = starts;
+  EXPECT_FALSE(backend.goes_on());
+  EXPECT_FALSE(Backend(backend).goes_on()) << "copies share it";
+  EXPECT_EQ(other.tries(), 5) << "others do not";
+  starts.succeeded();
+  EXPECT_TRUE(backend.goes_on());
+  starts.refused();
+  EXPECT_TRUE(backend.goes_on()) << "one refusal, long after the others";
+}
+
 TEST(Explore, TriesAgainWhatFailedAndSaysThatItIsNotFinished) {
   const SpaceFiles files;
   const scenarios::Space space = files.space(std::string("{ \"base\": ") + tiny + R"(,

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
 #include <csignal>
+#include <fstream>
+#include <iterator>
 
 #include "explore/explorer.hpp"
 #include "explore/fork_server.hpp"
@@ -106,6 +109,30 @@ TEST(WorkerPool, FindsTheSameByEverySearch) {
     EXPECT_EQ(fronts[0], fronts[1]);
     EXPECT_GE(fronts[0].size(), 1u);
   }
+}
+
+/// The processes that this one started and that live.
+std::vector<pid_t> children() {
+  std::ifstream file("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+  return {std::istream_iterator<pid_t>(file), {}};
+}
+
+TEST(WorkerPool, StartsAWorkerOfThisMachineAnewThatIsStopped) {
+  Cluster alone(0);
+  alone.options.jobs = 1;
+  alone.options.prune = false;
+  alone.options.silence_s = 2;
+  alone.mishap = [] {
+    for (const pid_t child : children()) ::kill(child, SIGSTOP);
+  };
+  const Exploration done = alone.run();
+  EXPECT_TRUE(done.finished);
+  EXPECT_EQ(done.counts.simulated, 72u);
+  EXPECT_EQ(done.counts.failed, 0u);
+  EXPECT_EQ(alone.front(done.space), expected());
+  ASSERT_EQ(alone.notices.size(), 1u);
+  EXPECT_THAT(alone.notices[0], HasSubstr("the worker of this machine is started anew: it has been "
+                                          "silent for "));
 }
 
 TEST(WorkerPool, GivesThePointsOfAWorkerThatEndedToTheOthers) {

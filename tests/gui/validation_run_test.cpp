@@ -40,6 +40,24 @@ read -r typed; [ "$typed" = yes ] && echo '{"device":"cpu"}'
   EXPECT_EQ(heard.output, "{\"device\":\"cpu\"}\n");
 }
 
+TEST(ValidationRun, GivesWhatMissesSomethingWithTheWordsThatSayIt) {
+  const Script program(R"(#!/bin/sh
+echo '{"device":"cpu"}'; echo 'not known: no process' >&2; exit 3
+)");
+  ValidationRun run(program.path());
+  QString missed;
+  QByteArray output;
+  QObject::connect(&run, &ValidationRun::partly, &run,
+                   [&](const QByteArray& json, const QString& why) {
+                     output = json;
+                     missed = why;
+                   });
+  run.start({"a.json", {"/tmp"}, "", false, "", ""});
+  ASSERT_TRUE(until([&] { return !missed.isEmpty(); }));
+  EXPECT_EQ(output, "{\"device\":\"cpu\"}\n");
+  EXPECT_EQ(missed, "Not all could be tried: not known: no process");
+}
+
 TEST(ValidationRun, GivesWhatTheProgramRefusesAsAFailure) {
   const Script program(R"(#!/bin/sh
 echo '{"errors":[{"file":"","line":0,"column":0,"path":"--on","message":"no room","hint":""}]}'

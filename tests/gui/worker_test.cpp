@@ -115,5 +115,43 @@ TEST(WorkerClient, AsksTheProgramItself) {
   EXPECT_TRUE(heard.answers[id].contains("result")) << heard.answers[id].dump();
 }
 
+/// What came of a shell script as a Command.
+struct HeardOfCommand {
+  QByteArray output;
+  QString missed, failure;
+
+  explicit HeardOfCommand(const char* script) {
+    Command command("/bin/sh");
+    QObject::connect(&command, &Command::finished, &command,
+                     [this](const QByteArray& printed) { output = printed; });
+    QObject::connect(&command, &Command::partly, &command,
+                     [this](const QByteArray& printed, const QString& why) {
+                       output = printed;
+                       missed = why;
+                     });
+    QObject::connect(&command, &Command::failed, &command,
+                     [this](const QString& why) { failure = why; });
+    command.run({"-c", script});
+    EXPECT_TRUE(until([&] { return !command.running(); }));
+  }
+};
+
+TEST(Command, GivesAnAnswerThatMissesSomethingWithTheWordsThatSayIt) {
+  const HeardOfCommand part(R"(echo '{"a":1}'; echo 'not known: no process, 7 times' >&2; exit 3)");
+  EXPECT_EQ(part.output, "{\"a\":1}\n");
+  EXPECT_EQ(part.missed, "Not all could be tried: not known: no process, 7 times");
+  EXPECT_EQ(part.failure, "");
+  const HeardOfCommand none("echo 'fork: no process' >&2; exit 3");
+  EXPECT_EQ(none.failure, "fork: no process");
+  const HeardOfCommand errors(
+      R"(echo '{"errors":[{"file":"","line":0,"column":0,"path":"","message":"no","hint":""}]}'
+         exit 3)");
+  EXPECT_EQ(errors.failure, "no");
+  EXPECT_EQ(errors.output, "");
+  const HeardOfCommand whole("echo '{}'");
+  EXPECT_EQ(whole.output, "{}\n");
+  EXPECT_EQ(whole.missed, "");
+}
+
 }  // namespace
 }  // namespace spillway::gui

@@ -23,6 +23,9 @@ class FaultyDevice final : public Device {
 
   std::string name() const override { return "faulty " + inner_->name(); }
   bool shares_host() const override { return inner_->shares_host(); }
+  int ordinal() const override { return inner_->ordinal(); }
+  void meet(const std::vector<std::unique_ptr<Device>>& all) override { inner_->meet(all); }
+  void reserve(const DeviceWork& work) override { inner_->reserve(work); }
   std::uint64_t available() const override { return inner_->available(); }
   std::byte* allocate(std::uint64_t bytes) override { return inner_->allocate(bytes); }
   void free(std::byte* memory, std::uint64_t bytes) noexcept override {

@@ -9,6 +9,17 @@
 /// RealMachines without a training: what a test itself makes them do.
 namespace spillway::hw_backend {
 
+// What a test makes a machine do, in the words of strategies.
+using strategies::Buffer;
+using strategies::gpu_buffer;
+using strategies::GpuKernel;
+using strategies::host_buffer;
+using strategies::Machine;
+using strategies::mib;
+using strategies::Op;
+using strategies::rank0;
+using strategies::Task;
+
 struct RigOptions {
   EngineOptions engine{};
   bool paced = false;  ///< from the set-up on; kernels then compute nothing

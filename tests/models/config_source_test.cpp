@@ -150,10 +150,54 @@ TEST(ConfigSource, SizesThatTheFileLacksAreSaidWithWhatIsTaken) {
   const Architecture a = read(R"({"model_type": "llama", "hidden_size": 64,
       "num_hidden_layers": 2, "num_attention_heads": 4})");
   EXPECT_EQ(a.vocabulary, 32000u);
+  EXPECT_THAT(read(R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+      "intermediate_size": 96, "vocab_size": 100})")
+                  .notes,
+              ElementsAre("Not in the file: num_attention_heads (32 is taken), as llama has it in "
+                          "transformers."));
   EXPECT_THAT(
       a.notes,
       ElementsAre("Not in the file: intermediate_size (11008 is taken), vocab_size (32000 is "
                   "taken), as llama has it in transformers."));
+}
+
+TEST(ConfigSource, AMisspeltKeyIsRefusedWithTheOneThatWasMeant) {
+  const Complaint hidden = refusal(R"({"model_type": "llama", "hiden_size": 512})");
+  EXPECT_EQ(hidden.path, "hiden_size");
+  EXPECT_EQ(hidden.message, "no such key");
+  EXPECT_EQ(hidden.hint, "did you mean \"hidden_size\"?");
+  EXPECT_THAT(refusal(R"({"model_type": "llama", "num_hiden_layer": 4})").hint,
+              HasSubstr("num_hidden_layers"));
+  EXPECT_THAT(refusal(R"({"model_type": "llama", "Vocab-Size": 4})").hint, HasSubstr("vocab_size"));
+  EXPECT_THAT(refusal(R"({"model_type": "gpt2", "n_embed": 64})").hint, HasSubstr("n_embd"));
+  EXPECT_THAT(refusal(R"({"model_type": "gpt2", "n_haed": 4})").hint, HasSubstr("n_head"));
+  EXPECT_EQ(refusal(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+      "hidden_sizes": 64}})")
+                .path,
+            "text_config.hidden_sizes");
+  EXPECT_EQ(refusal(R"({"model_type": "dbrx", "ffn_config": {"moe_num_expert": 4}})").path,
+            "ffn_config.moe_num_expert");
+}
+
+TEST(ConfigSource, KeysThatAreFarFromThoseAskedForAreNoSlips) {
+  // the first has both, the second means nothing here, the others are keys of other types
+  for (const char* more :
+       {R"("hiden_size": 64)", R"("num_hidden_layer": null)", R"("v_head_dim": 16)",
+        R"("num_heads": 4)", R"("n_shared_experts": 1)", R"("mup_width": 2)", R"("rope_ratio": 1)"})
+    EXPECT_NO_THROW(read((std::string(R"({"model_type": "llama", "hidden_size": 64,
+        "num_attention_heads": 4, )") +
+                          more + "}")
+                             .c_str()))
+        << more;
+}
+
+TEST(ConfigSource, TakesTheCommonNamesWhereTransformersTakesThem) {
+  const Architecture a = read(R"({"model_type": "gpt2", "hidden_size": 64, "num_hidden_layers": 3,
+      "num_attention_heads": 4, "vocab_size": 100})");
+  EXPECT_EQ(a.hidden, 64u);
+  EXPECT_EQ(a.layers, 3u);
+  EXPECT_EQ(a.heads, 4u);
+  EXPECT_THAT(a.notes, ElementsAre());
 }
 
 TEST(ConfigSource, AWrongNumberIsOneComplaint) {

@@ -179,6 +179,30 @@ TEST(ImportDeepSpeed, RefusesWhatItCannotDescribe) {
             "autotuner reads it; write one of them; plan settings searches too");
 }
 
+TEST(ImportDeepSpeed, RefusesASectionThatIsNoObject) {
+  EXPECT_EQ(refusal(R"({"zero_optimization": "stage 3"})"),
+            "ds.json:1:23: zero_optimization: \"stage 3\" is no section, and DeepSpeed stops "
+            "there; write \"zero_optimization\": {\"stage\": 3} or leave it out");
+  EXPECT_EQ(refusal(R"({"bf16": true})"),
+            "ds.json:1:10: bf16: true is no section, and DeepSpeed stops there; write \"bf16\": "
+            "{\"enabled\": true} or leave it out");
+  EXPECT_EQ(refusal(R"({"checkpoint": null})"),
+            "ds.json:1:16: checkpoint: null is no section, and DeepSpeed stops there; write an "
+            "object {...} or leave it out");
+  for (const char* wrong : {R"({"zero_optimization": 3})", R"({"zero_optimization": null})",
+                            R"({"fp16": "auto"})", R"({"optimizer": "AdamW"})", R"({"aio": []})",
+                            R"({"activation_checkpointing": true})", R"({"data_types": "fp32"})"})
+    EXPECT_THAT(refusal(wrong), HasSubstr("is no section")) << wrong;
+}
+
+TEST(ImportDeepSpeed, TakesWhatDeepSpeedTakesInPlaceOfASection) {
+  EXPECT_EQ(import(R"({"zero_optimization": true})").scenario["parallel"]["zero_stage"], 1);
+  EXPECT_EQ(import(R"({"zero_optimization": false})").scenario["parallel"]["zero_stage"], 0);
+  EXPECT_EQ(refusal(R"({"aio": null})"), "");
+  EXPECT_THAT(import(R"({"bf16": "BF16_SECTION"})").notes,
+              Contains("bf16: filled in by a script, taken as not set"));
+}
+
 TEST(ImportDeepSpeed, TakesOlderNamesOfKeys) {
   const Imported old = import(R"({"zero_optimization": {"stage": 3, "cpu_offload": true,
     "cpu_offload_params": true, "cpu_offload_use_pin_memory": false, "max_live_parameters": 7}})");

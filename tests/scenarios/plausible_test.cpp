@@ -70,7 +70,7 @@ TEST(Plausible, RefusesPricesThatNothingHas) {
 TEST(Plausible, TakesTheLargestAndTheSmallestThatExist) {
   for (const char* fine :
        {"machine.gpu.memory=288 GiB", "machine.gpu.memory=8 GiB", "machine.host.memory=24 TiB",
-        "machine.pcie.h2d=450 GB/s", "machine.storage.nvme.count=32", "machine.gpu.memory=0 B",
+        "machine.pcie.h2d=450 GB/s", "machine.storage.nvme.count=32",
         "machine.storage.nvme.capacity=122.88 TB", "training.micro_batch=4096", "run.steps=1000",
         "machine.storage[0].read=300 GB/s", "machine.storage[0].latency=30 ms",
         "machine.storage[0].endurance.rated=1 EB", "machine.prices_usd.server=4e6",

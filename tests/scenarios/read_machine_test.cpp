@@ -10,13 +10,16 @@ namespace {
 
 using namespace description;
 
-/// The complaints about a machine that is fine but for `rest`, the keys behind its host.
-std::string about(const std::string& rest) {
-  const std::string text =
+/// The complaints about a machine that is fine but for `rest`, the keys behind its host, and for
+/// `right`, which reads `wrong`.
+std::string about(const std::string& rest, const std::string& right = "",
+                  const std::string& wrong = "") {
+  std::string text =
       R"({"name": "m", "gpu": {"memory": "24 GiB", "compute": {"fp16": "1 TFLOPS"},
 "memory_rate": "1 TB/s"}, "pcie": {"h2d": "24 GB/s", "d2h": "20 GB/s"},
 "host": {"memory": "64 GiB", "memory_rate": "100 GB/s"})" +
       rest + "}";
+  text.replace(text.find(right), right.size(), wrong);
   std::string lines;
   for (const Complaint& complaint : check_machine(parse_located(text, "m.json")))
     lines += (lines.empty() ? "" : "\n") + to_string(complaint);
@@ -62,6 +65,23 @@ TEST(CheckMachine, WantsTheCapacityOfADriveOnly) {
   EXPECT_EQ(
       about(",\n\"storage\": [{\"name\": \"a\", \"read\": \"1 GB/s\", \"write\": \"1 GB/s\"}]"),
       "m.json:4:13: storage[0]: an SSD needs a capacity; write \"capacity\": \"3.84 TB\"");
+}
+
+TEST(CheckMachine, RefusesMemoryAndDrivesOfNothing) {
+  // inside, 0 bytes stand for no limit: what was written would have been taken as that
+  EXPECT_EQ(about("", "64 GiB", "0 GiB"),
+            "m.json:3:20: host.memory: no memory at all, with which nothing runs; write its size; "
+            "needed_bytes of an answer says what a run would take");
+  EXPECT_EQ(about("", "24 GiB", "0 B"),
+            "m.json:1:33: gpu.memory: no memory at all, with which nothing runs; write its size; "
+            "strategy.gpu_capacity \"unlimited\" takes a card without limit");
+  const std::string drive = R"("name": "a", "read": "1 GB/s", "write": "1 GB/s",
+"capacity": "0 TB")";
+  EXPECT_EQ(about(",\n\"storage\": [{" + drive + "}]"),
+            "m.json:5:13: storage[0].capacity: a drive that holds nothing; write its size, such as "
+            "\"3.84 TB\", or leave the storage out");
+  EXPECT_EQ(about(",\n\"storage\": [{\"kind\": \"remote\", " + drive + "}]"), "")
+      << "as a file system that is written out has it";
 }
 
 TEST(CheckMachine, RefusesDrivesThatOverflowTheByteCount) {

@@ -9,16 +9,6 @@
 namespace spillway::hw_backend {
 namespace {
 
-using strategies::Buffer;
-using strategies::gpu_buffer;
-using strategies::GpuKernel;
-using strategies::host_buffer;
-using strategies::Machine;
-using strategies::mib;
-using strategies::Op;
-using strategies::rank0;
-using strategies::Task;
-
 constexpr double copy_s = 0.02, late_s = 0.4;
 
 /// Copies take 20 ms, and who waits for them hears of it 0.4 s later.

@@ -229,16 +229,47 @@ TEST(CudaDevice, GoesOnWhenWhatACallWaitsForIsDropped) {
   EXPECT_EQ(device.quiesce(60), std::nullopt);
 }
 
+TEST(CudaDevice, TakesTheScratchOfUnusualShapesBeforeTheyRun) {
+  CudaDevice device(0);
+  // 200,000 rows need 8 bytes each, more than the 16 of 64 Ki that a device has from its beginning
+  constexpr std::uint64_t rows = 200'000, words = 8;
+  Operand logits(device, rows * words, Element::bf16, 1), loss(device, 2, Element::fp32, 2);
+  CrossEntropy call;
+  call.text.vocabulary = words;
+  call.text.sequence = 1000;
+  call.rows = call.tokens = rows;
+  call.width = words;
+  const DeviceWork work = [&](Primitives& device_side) {
+    device_side.cross_entropy(call, logits.in(Side::device), loss.as<double>(Side::device));
+  };
+  const std::vector<std::byte> untouched = loss.download();
+  const std::size_t before = emulated::mallocs();
+  device.reserve(work);
+  EXPECT_EQ(emulated::mallocs() - before, 1u);
+  EXPECT_EQ(loss.download(), untouched) << "it was gone through, not run";
+  run_on(device, work);
+  EXPECT_EQ(emulated::mallocs() - before, 1u) << "a step takes no memory of a device";
+  EXPECT_NE(loss.download(), untouched);
+}
+
 /// Ranks on two devices: each sum and gather, whether they reach each other or not.
 void check_two_devices(bool connected) {
   emulated::connect_peers(connected);
-  CudaDevice one(0), two(1);
+  std::vector<std::unique_ptr<Device>> both;
+  both.push_back(std::make_unique<CudaDevice>(0));
+  both.push_back(std::make_unique<CudaDevice>(1));
+  Device &one = *both[0], &two = *both[1];
+  const std::size_t opened = emulated::mallocs();
+  one.meet(both);
+  EXPECT_EQ(emulated::mallocs() - opened, connected ? 0u : 1u);
   constexpr std::uint64_t n = 700'001;  // more than a slot of staging
   Operand a(one, n, Element::fp32, 1), b(two, n, Element::fp32, 2);
   PeerCall call{strategies::Collective::all_reduce, Element::fp32, 4 * n, {}, {}};
   call.in = {a.data(Side::device), b.data(Side::device)};
   call.out = {a.data(Side::device), b.data(Side::device)};
+  const std::size_t met = emulated::mallocs();
   wait_for([&](Done done) { one.collective(0, call, std::move(done)); });
+  EXPECT_EQ(emulated::mallocs(), met) << "a step takes no memory of a device";
   const std::vector<std::byte> first = a.download(), second = b.download();
   EXPECT_EQ(first, second);
   for (std::uint64_t i = 0; i < n; i += 1000)

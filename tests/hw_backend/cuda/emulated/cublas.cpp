@@ -94,6 +94,18 @@ void multiply(const std::vector<float>& a, const std::vector<float>& b, Array c,
   }
 }
 
+/// What one call makes and another one ends.
+template <class Value>
+cublasStatus_t make(Value** into, Value value = {}) {
+  *into = new Value(value);
+  return CUBLAS_STATUS_SUCCESS;
+}
+template <class Value>
+cublasStatus_t end(Value* made) {
+  delete made;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 template <class Value>
 cublasStatus_t set(Value& into, const void* value, std::size_t bytes) {
   if (bytes != sizeof into) return CUBLAS_STATUS_INVALID_VALUE;
@@ -105,11 +117,10 @@ cublasStatus_t set(Value& into, const void* value, std::size_t bytes) {
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   if (const cublasStatus_t fault = begin_call()) return fault;
-  *handle = new EmulatedLt;
-  return CUBLAS_STATUS_SUCCESS;
+  return make(handle);
 }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
-  delete handle;
+  end(handle);
   return begin_call();
 }
 const char* cublasLtGetStatusName(cublasStatus_t status) {
@@ -129,14 +140,10 @@ const char* cublasLtGetStatusName(cublasStatus_t status) {
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type,
                                           std::uint64_t rows, std::uint64_t columns,
                                           std::int64_t ld) {
-  *layout = new EmulatedLayout{type, static_cast<std::int64_t>(rows),
-                               static_cast<std::int64_t>(columns), ld};
-  return CUBLAS_STATUS_SUCCESS;
+  return make(layout, EmulatedLayout{type, static_cast<std::int64_t>(rows),
+                                     static_cast<std::int64_t>(columns), ld});
 }
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
-  delete layout;
-  return CUBLAS_STATUS_SUCCESS;
-}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return end(layout); }
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t what,
                                                 const void* value, std::size_t bytes) {
@@ -146,12 +153,11 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t,
                                         cudaDataType_t scale) {
-  *description = new EmulatedMatmul;
-  return scale == CUDA_R_32F ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+  if (scale != CUDA_R_32F) return CUBLAS_STATUS_INVALID_VALUE;
+  return make(description);
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
-  delete description;
-  return CUBLAS_STATUS_SUCCESS;
+  return end(description);
 }
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
                                               cublasLtMatmulDescAttributes_t what,
@@ -160,12 +166,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
-  *preference = new EmulatedPreference;
-  return CUBLAS_STATUS_SUCCESS;
+  return make(preference);
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
-  delete preference;
-  return CUBLAS_STATUS_SUCCESS;
+  return end(preference);
 }
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t what,
