@@ -1,28 +1,18 @@
 #include "scenarios/offers.hpp"
 #include "scenarios/read_machine.hpp"
-#include "scenarios/shipped.hpp"
 #include "tests/fuzz/read_text.hpp"
 
 namespace {
 
 using namespace spillway;
 
-nlohmann::json shipped_machine() {
-  static const nlohmann::json machine = [] {
-    const std::string file = scenarios::shipped_file("scenarios/machines", "gaming_4090");
-    scenarios::LocatedJson read = scenarios::read_located(file);
-    ENSURE(scenarios::check_machine(read).empty(), "a machine that ships is refused");
-    return nlohmann::json(read.value.get<description::MachineFile>());
-  }();
-  return machine;
-}
-
 /// Offers are refused, or leave a machine one that can be read.
 void read_offers(const std::string& text) {
   const auto offers = scenarios::read_offers({}, fuzz::file_with(text, "offers.csv"));
-  auto machine = shipped_machine().get<description::MachineFile>();
+  static const description::MachineFile shipped = scenarios::read_machine("gaming_4090");
+  description::MachineFile machine = shipped;
   scenarios::apply_offers(offers, machine);
-  scenarios::LocatedJson priced = scenarios::located_at(nlohmann::json(machine), {});
+  const scenarios::LocatedJson priced = scenarios::located_at(nlohmann::json(machine), {});
   ENSURE(scenarios::check_machine(priced).empty(), "a machine with other prices is refused");
   for (const scenarios::Offer& offer : offers)
     ENSURE(offer.date.empty() || scenarios::day_number(offer.date), "an offer of no day");
