@@ -10,10 +10,10 @@
 namespace spillway::explore {
 
 /// A text that is no expression.
-class ExpressionError : public std::runtime_error {
+class ExpressionError : public std::invalid_argument {
  public:
   ExpressionError(std::size_t column, const std::string& what)
-      : std::runtime_error(what), column_(column) {}
+      : std::invalid_argument(what), column_(column) {}
   std::size_t column() const { return column_; }  ///< 1-based, of the text
 
  private:

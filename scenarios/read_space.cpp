@@ -153,9 +153,9 @@ class SpaceReader {
     if (!system || !system->is_string()) return {};
     std::vector<std::string> known;
     for (const SystemInfo& one : systems_) known.push_back(one.name);
-    if (std::find(known.begin(), known.end(), *system) != known.end()) return {};
-    return {unknown_name(scenario.place("/strategy/system"), "strategy.system",
-                         system->get<std::string>(), known)};
+    const auto name = system->get<std::string>();
+    if (std::find(known.begin(), known.end(), name) != known.end()) return {};
+    return {unknown_name(scenario.place("/strategy/system"), "strategy.system", name, known)};
   }
 
   void check_base() { complaints_ = wrong_with({}); }

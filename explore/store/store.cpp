@@ -404,7 +404,7 @@ std::vector<SpaceRow> Store::spaces() {
     row.name = read.text(2);
     json_in(read, 3).get_to(row.axes);
     for (const json& one : json_in(read, 4))
-      row.objectives.push_back({one[0].get<std::string>(), one[1] == "min"});
+      row.objectives.push_back({one.at(0).get<std::string>(), one.at(1) == "min"});
     json_in(read, 5).get_to(row.constraints);
     std::uint64_t* const counts[] = {
         &row.counts.points, &row.counts.bounded, &row.counts.pruned, &row.counts.simulated,

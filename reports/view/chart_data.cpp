@@ -1,5 +1,7 @@
 #include "reports/view/chart_data.hpp"
 
+#include "scenarios/description/text.hpp"
+
 #include <fmt/format.h>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -76,7 +78,7 @@ std::string chart_data(const Series& series) {
   for (const Curve& curve : series.curves) {
     out += first ? "{" : ",{";
     first = false;
-    out += "\"label\":" + json(curve.label).dump() + ",";
+    out += "\"label\":" + description::json_text(curve.label) + ",";
     out += column("at", curve.samples, [](const Sample& s) { return nanoseconds(s.at); }) + ",";
     out += column("value", curve.samples,
                   [](const Sample& s) {

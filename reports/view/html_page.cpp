@@ -3,6 +3,7 @@
 #include "reports/view/chart_data.hpp"
 #include "reports/view/packed.hpp"
 #include "reports/view/page_files.hpp"
+#include "reports/view/printable.hpp"
 #include "reports/view/text.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ constexpr int colours = 8;                      // of the style: .c0 to .c7
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : printable_lines(text)) {
     if (c == '&')
       out += "&amp;";
     else if (c == '<')
@@ -26,7 +27,7 @@ std::string escaped(std::string_view text) {
       out += "&gt;";
     else if (c == '"')
       out += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t')
+    else
       out += c;
   }
   return out;

@@ -192,8 +192,8 @@ class Layout {
     std::size_t used = 0;
     for (std::size_t c = 0; c < widths_.size(); ++c) {
       const std::size_t width = widths_[c] + marks_[c];
-      const bool full = used + gap + width > screen_.width && result.back().columns.size() > 1;
-      if (result.empty() || full) {
+      const bool fits = used + gap + width <= screen_.width;
+      if (result.empty() || (!fits && result.back().columns.size() > 1)) {
         result.emplace_back();
         used = 0;
         if (c > 0) used = add(result.back(), 0, used);

@@ -1,5 +1,7 @@
 #include "reports/view/text_page.hpp"
 
+#include "reports/view/printable.hpp"
+
 #include <fmt/format.h>
 #include <algorithm>
 
@@ -20,12 +22,13 @@ class Writer {
   }
   std::string operator()(const Paragraph& one) const {
     if (one.text.empty()) return "";
-    if (!one.wraps) return std::string(one.indent, ' ') + words(one.text) + "\n";
+    if (!one.wraps) return std::string(one.indent, ' ') + printable_lines(words(one.text)) + "\n";
     return paragraph(words(one.text), screen_, one.indent);
   }
   std::string operator()(const Verbatim& verbatim) const {
     const std::string end = verbatim.text.ends_with("\n") ? "" : "\n";
-    return (verbatim.title.empty() ? "" : verbatim.title + ":\n") + verbatim.text + end;
+    const std::string title = verbatim.title.empty() ? "" : verbatim.title + ":\n";
+    return printable_lines(title + verbatim.text + end);
   }
   std::string operator()(const Table& table) const {
     return table.rows.empty() ? "" : to_text(table, screen_);

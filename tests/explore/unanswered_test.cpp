@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/from_database.hpp"
 #include "explore/explorer.hpp"
 #include "explore/fork_server.hpp"
+#include "explore/reprice.hpp"
 #include "strategies/counting/counting_machine.hpp"
 #include "tests/explore/simulator.hpp"
 #include "tests/explore/spaces.hpp"
@@ -170,6 +172,55 @@ TEST(Store, SaysOfRowsThatHoldNoJsonThatTheFileIsDamaged) {
       EXPECT_THAT(error.what(), HasSubstr(".recover"));
     }
   }
+}
+
+/// What `read` says of a file whose rows do not go together.
+template <class Read>
+std::string damage_found(const SpaceFiles& files, const Read& read) {
+  try {
+    cli::from_database(files.database(), [&] {
+      Store store(files.database(), Database::Access::read);
+      read(store);
+    });
+  } catch (const description::DeviceError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Store, SaysOfAnObjectiveWithoutAPathThatTheFileIsDamaged) {
+  const SpaceFiles files;
+  {
+    Store store(files.database(), Database::Access::write);
+    SpaceRow row;
+    row.id = "a", row.name = "a space";
+    store.begin_space(row);
+  }
+  for (const std::string objectives : {"[[]]", R"([["step_time_s"]])", "[5]", R"(["min"])"}) {
+    Database(files.database(), Database::Access::write)
+        .execute("UPDATE spaces SET objectives = '" + objectives + "'");
+    EXPECT_THAT(damage_found(files, [](Store& store) { store.spaces(); }), HasSubstr(".recover"))
+        << objectives;
+  }
+}
+
+TEST(Reprice, SaysOfAConstraintThatIsNoExpressionThatTheFileIsDamaged) {
+  const SpaceFiles files;
+  {
+    Store store(files.database(), Database::Access::write);
+    SpaceRow row;
+    row.id = "a", row.name = "a space", row.constraints = {"price_usd <"};
+    const std::int64_t space = store.begin_space(row);
+    const auto empty = nlohmann::json::object();
+    store.put(space, PointRow{0, "key", empty, "accepted", "", empty, true});
+    store.put_result("key", {{"scenario", {{"machine", {{"prices_usd", empty}}}}}});
+    store.commit();
+  }
+  const auto found = damage_found(files, [](Store& store) {
+    reprice(store, store.spaces().at(0), {{"dram", 3, "", ""}});
+  });
+  EXPECT_THAT(found, HasSubstr("a number, a name or a bracket"));
+  EXPECT_THAT(found, HasSubstr(".recover"));
 }
 
 TEST(ReadRequest, RefusesDepthAndAKeyThatStandsTwice) {

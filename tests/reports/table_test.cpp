@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <algorithm>
 #include <random>
 #include <sstream>
 
@@ -140,6 +141,13 @@ TEST(Table, BreaksNoNumberAndNoNameOnANarrowScreen) {
                             "63.7 GiB", "99.5 %", "backward", "in phase"})
     EXPECT_NE(text.find(whole), std::string::npos) << whole << "\n" << text;
   for (const std::string& line : lines_of(text)) EXPECT_LE(line.size(), 60u) << line;
+}
+
+TEST(Table, MayHaveAFirstColumnAsWideAsTheScreen) {
+  const Table table{{{"name", Align::left}, {"n"}}, {{std::string(40, 'x'), "5"}}};
+  const std::string text = to_text(table, {20});
+  EXPECT_EQ(std::count(text.begin(), text.end(), 'x'), 40);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '5'), 1);
 }
 
 TEST(Table, OfKeysIsALineAKeyWhereItIsSearched) {

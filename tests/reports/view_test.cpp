@@ -3,6 +3,7 @@
 #include "reports/view/packed.hpp"
 #include "reports/view/text_page.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,6 +71,25 @@ TEST(TextPage, PutsAnEmptyLineBetweenBlocksThatAreNotJoined) {
   Document document;
   document.add(Paragraph{"One."}).add(Paragraph{"Two."}, true).add(Paragraph{"Three."});
   EXPECT_EQ(to_text(document, {80}), "One.\nTwo.\n\nThree.\n");
+}
+
+/// As a database, an answer or the name of a file may have them: an escape sequence, one of a
+/// single character of Latin-1, a change of direction, a byte that is no UTF-8.
+constexpr const char* hostile = "a\x1b[2J\u009b31m\u202e\xff";
+constexpr const char* harmless = "a [2J 31m ?";
+
+TEST(TextPage, TellsATerminalNothingByTheWordsOfOthers) {
+  Document document;
+  document.add(Paragraph{.text = hostile, .wraps = false});
+  document.add(Verbatim{hostile, std::string(hostile) + "\n" + hostile}, true);
+  EXPECT_EQ(to_text(document, {}), fmt::format("{0}\n{0}:\n{0}\n{0}\n", harmless));
+}
+
+TEST(HtmlPage, TellsABrowserNothingByTheWordsOfOthers) {
+  Document document;
+  document.add(Verbatim{hostile, std::string(hostile) + "\n" + hostile});
+  EXPECT_THAT(to_html(document),
+              HasSubstr(fmt::format("<figcaption>{0}</figcaption><pre>{0}\n{0}</pre>", harmless)));
 }
 
 TEST(TextPage, SaysBarsAsATable) {
