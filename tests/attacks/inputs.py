@@ -34,6 +34,7 @@ DATABASE_COMMANDS = [
     ["explore", "show", "FILE", "--why"],
     ["explore", "show", "FILE", "--json"],
     ["explore", "show", "FILE", "--best-per", "strategy.system"],
+    ["explore", "show", "FILE", "--price", "dram=3"],
     ["explore", "explain", "FILE", "0"],
     ["report", "FILE:0", "--out", "OUT"],
     ["explore", "two.json", "--db", "FILE"],

@@ -150,6 +150,7 @@ def edit_database(draw, path):
     text = draw.choice(TEXTS).encode("utf-8", "replace")
     cut = str(row[0] if row else "")[: draw.randrange(1, 200)]
     values = [None, "", "x", "[1]", "{}", "null", "7", '{"a": [' * 80, b"\xff\xfe", text, cut]
+    values += ["[[]]", '["("]', '[["a"]]', "\x1b[2J\u009b31m\u202e"]
     value = draw.choice(values)
     try:
         connection.execute("UPDATE %s SET %s = ?" % (table, column), (value,))

@@ -9,6 +9,16 @@
 #include <fstream>
 #include <iterator>
 
+namespace spillway::explore {
+
+/// What an explanation simulates, which is not attacked here.
+std::vector<NextStep> next_steps(const Backend&, const nlohmann::json&, const std::vector<AxisRow>&,
+                                 const nlohmann::json&, const std::vector<std::string>&) {
+  return {};
+}
+
+}  // namespace spillway::explore
+
 namespace {
 
 using namespace spillway;

@@ -1,4 +1,3 @@
-#include "explore/reply.hpp"
 #include "explore/request.hpp"
 #include "tests/fuzz/read_text.hpp"
 
@@ -10,8 +9,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const explore::Request once = explore::read_request(line);
   for (const description::Complaint& one : once.complaints)
     ENSURE(!one.message.empty(), "a complaint without words");
-  const std::string progress = explore::progress_line(once.id, 1);
-  ENSURE(once.id.is_null() || explore::is_progress(once.id, progress), "progress of another");
   if (!once.complaints.empty() || once.cancel) return 0;
   const explore::Request twice = explore::read_request(explore::line_of(once));
   ENSURE(twice.complaints.empty(), "a request that was written is refused");
