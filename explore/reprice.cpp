@@ -38,7 +38,8 @@ class Repricer {
       if (const json result = store.result(row.key); machine_.is_null() && result.is_object())
         machine_ = result.at("scenario").at("machine");
     if (machine_.is_null()) refuse("no result of the space is stored", "explore it first");
-    if (!machine_.contains("prices_usd")) refuse("its machines have no prices", "");
+    if (!machine_.value("prices_usd", json()).is_object())
+      refuse("its machines have no prices", "");
     for (const std::string& axis : space.axes)
       for (const AxisValueRow& value : store.axis_values(space.space, axis))
         for (const std::string& override : value.overrides)

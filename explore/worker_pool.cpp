@@ -140,12 +140,26 @@ void WorkerPool::deliver(const std::string& line, std::vector<Delivery>& into) {
   if (!said.is_object() || !said.contains("id") || !said["id"].is_number_unsigned()) return;
   const auto pending = pending_.find(said["id"]);
   if (pending == pending_.end() || said.contains("progress")) return;
-  if (said.value("signal", 0) == SIGKILL && ++pending->second.tries < most_tries) {
+  const json signal = said.value("signal", json()), seconds = said.value("seconds", json());
+  if (signal == SIGKILL && ++pending->second.tries < most_tries) {
     --members_[pending->second.member].pending;
     return assign(pending->second);
   }
-  into.push_back({pending->second.number, outcome_of(said), said.value("seconds", 0.0)});
+  into.push_back({pending->second.number, read_answer(said, pending->second),
+                  seconds.is_number() ? seconds.get<double>() : 0.0});
   erase(pending);
+}
+
+/// What a worker says; that it cannot be read, of one that speaks otherwise.
+Outcome WorkerPool::read_answer(const json& said, const Pending& pending) const {
+  try {
+    return outcome_of(said);
+  } catch (const std::exception& error) {  // of the JSON library or of a reader
+    Outcome unread;
+    unread.failure =
+        "the answer of " + members_[pending.member].place.name + " cannot be read: " + error.what();
+    return unread;
+  }
 }
 
 /// Of a worker whose process is gone.

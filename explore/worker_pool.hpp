@@ -92,6 +92,7 @@ class WorkerPool {
   void wait(double wait_s) const;
   void listen(std::size_t index, std::vector<Delivery>& into);
   void deliver(const std::string& line, std::vector<Delivery>& into);
+  Outcome read_answer(const nlohmann::json& said, const Pending& pending) const;
   void ended(std::size_t index, std::vector<Delivery>& into);
   void lose(std::size_t index, const std::string& why);
   void restart(std::size_t index, const char* twice, std::vector<Delivery>& into);

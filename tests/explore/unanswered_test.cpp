@@ -223,6 +223,26 @@ TEST(Reprice, SaysOfAConstraintThatIsNoExpressionThatTheFileIsDamaged) {
   EXPECT_THAT(found, HasSubstr(".recover"));
 }
 
+TEST(Reprice, RefusesASpaceOfMachinesWithoutPrices) {
+  for (const nlohmann::json& prices : {nlohmann::json(), nlohmann::json(3)}) {
+    const SpaceFiles files;
+    Store store(files.database(), Database::Access::write);
+    SpaceRow row;
+    row.id = "a", row.name = "a space";
+    const std::int64_t space = store.begin_space(row);
+    const auto empty = nlohmann::json::object();
+    store.put(space, PointRow{0, "key", empty, "accepted", "", empty, true});
+    store.put_result("key", {{"scenario", {{"machine", {{"prices_usd", prices}}}}}});
+    store.commit();
+    try {
+      reprice(store, store.spaces().at(0), {{"dram", 3, "", ""}});
+      ADD_FAILURE() << prices;
+    } catch (const description::ScenarioError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("have no prices"));
+    }
+  }
+}
+
 TEST(ReadRequest, RefusesDepthAndAKeyThatStandsTwice) {
   const auto complaint = [](const std::string& line) {
     return read_request(line).complaints.at(0).message;

@@ -210,5 +210,19 @@ TEST(WorkerPool, StartsWorkersByCommands) {
   EXPECT_EQ(pool.jobs(), 1u);
 }
 
+/// A worker of another release, or something that is none.
+TEST(WorkerPool, SaysOfAnAnswerThatCannotBeReadWhoseItIs) {
+  for (const std::string answer : {R"("errors": 3)", R"("failure": [])", R"("result": {"gpu": 7})",
+                                   R"("failure": {}, "signal": "nine", "seconds": "long")"}) {
+    const std::string speaks = "read line; echo '{\"id\": 0, " + answer + "}'; read line";
+    WorkerPool pool({worker_of_command("node17", {"sh", "-c", speaks})}, {1, false, 0, {}});
+    pool.send(7, nlohmann::json::object());
+    std::vector<Delivery> delivered;
+    while (delivered.empty()) delivered = pool.collect(0.1);
+    EXPECT_THAT(delivered[0].outcome.failure, HasSubstr("the answer of node17 cannot be read"))
+        << answer;
+  }
+}
+
 }  // namespace
 }  // namespace spillway::explore::worker_pool_test
