@@ -3,8 +3,6 @@
 #include "models/model.hpp"
 #include "scenarios/description/names.hpp"
 
-#include <fmt/format.h>
-
 namespace spillway::scenarios {
 
 using description::LossKind;
@@ -27,20 +25,27 @@ json plain_training(const std::string& precision, std::uint64_t sequence) {
   return training;
 }
 
-std::string trainer_must_bring(const std::string& key, const json& value) {
+namespace {
+/// That a plain loss holds.
+const text::Number a_logit = text::memory(14);
+}  // namespace
+
+text::Text trainer_must_bring(const std::string& key, const json& value) {
   const std::string words = value.is_string() ? value.get<std::string>() : value.dump();
-  std::string how = "which the trainer decides";
+  text::Text how = "which the trainer decides";
   if (key == "loss" && value == "fused")
-    how =
+    how = text::filled(
         "which the trainer must bring, such as Liger Kernel's or cut cross-entropy; a plain loss "
-        "holds 14 B a logit";
+        "holds {} a logit",
+        {a_logit});
   else if (key == "loss" && value == "in_place")
-    how =
-        "which the trainer must bring, such as Megatron-LM's cross entropy; a plain loss holds "
-        "14 B a logit";
+    how = text::filled(
+        "which the trainer must bring, such as Megatron-LM's cross entropy; a plain loss holds {} "
+        "a logit",
+        {a_logit});
   else if (key == "fused_kernels" && value == true)
     how = "which the trainer must bring, such as Liger Kernel's";
-  return fmt::format("training.{}: {}, {}", key, words, how);
+  return text::filled("training.{}: {}, {}", {key, words, how});
 }
 
 text::Text assumed_of_trainer(const description::Scenario& scenario) {
@@ -54,7 +59,7 @@ text::Text assumed_of_trainer(const description::Scenario& scenario) {
       "ask with --set training.loss=fused for one whose loss never holds whole logits, such as "
       "Liger Kernel's or cut cross-entropy",
       {training.fused_kernels ? "true" : "false",
-       training.fused_kernels ? "with a plain loss" : "without fused kernels", text::memory(14)});
+       training.fused_kernels ? "with a plain loss" : "without fused kernels", a_logit});
 }
 
 }  // namespace spillway::scenarios

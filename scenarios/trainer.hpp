@@ -22,7 +22,7 @@ nlohmann::json plain_training(const std::string& precision, std::uint64_t sequen
 
 /// What a trainer must bring where `key` of trainer_keys() has this value: "training.loss: fused,
 /// which the trainer must bring, ...".
-std::string trainer_must_bring(const std::string& key, const nlohmann::json& value);
+text::Text trainer_must_bring(const std::string& key, const nlohmann::json& value);
 
 /// Of an answer to a question without a scenario: what was assumed of the trainer's loss and
 /// kernels, and how to ask for the other, in a sentence without its full stop. "" for a diffusion

@@ -146,7 +146,7 @@ answer::Certainty certainty_of(const result::Result& result) {
 answer::Certainty certainty_without_scenario(const result::Result& result) {
   answer::Certainty certainty = certainty_of(result);
   const description::Scenario scenario = explore::scenario_of(result);
-  certainty.trainer = words(scenarios::assumed_of_trainer(scenario));
+  certainty.trainer = scenarios::assumed_of_trainer(scenario);
   return certainty;
 }
 

@@ -57,9 +57,8 @@ void from_json(const json& in, TrialCounts& counts) {
 }
 
 void to_json(json& out, const Certainty& certainty) {
-  out = {{"assumed", certainty.assumed},
-         {"machine", certainty.machine},
-         {"trainer", certainty.trainer}};
+  out = {{"assumed", certainty.assumed}, {"machine", certainty.machine}};
+  put(out, "trainer", certainty.trainer);
 }
 
 void from_json(const json& in, Certainty& certainty) {

@@ -45,9 +45,9 @@ struct Certainty {
   /// The machine's numbers that nobody states, apart from those that were chosen.
   std::uint64_t assumed = 0;
   std::string machine;  ///< whom `spillway machine` says which: a shipped name, else "FILE"
-  /// What was assumed of the trainer's loss and kernels, and how to ask for others; "": a scenario
-  /// states them.
-  std::string trainer;
+  /// What was assumed of the trainer's loss and kernels, and how to ask for others; empty: a
+  /// scenario states them.
+  text::Text trainer;
 };
 
 /// {"words", "set", "reason", "ruled_out", "refused", "not_tried", "unanswered",
