@@ -30,8 +30,8 @@ struct Options {
 
 /// To `output`, or to standard output when it is empty; notes go to standard error.
 void deliver(const nlohmann::json& json, const std::string& output,
-             const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) note_to_person(note);
+             const std::vector<text::Text>& notes) {
+  for (const text::Text& note : notes) note_to_person(words(note));
   if (output.empty()) return print_json(json);
   write_file(output, json.dump(2) + "\n");
 }
@@ -106,9 +106,9 @@ void add_import(CLI::App& app) {
     if (import_profile(*options)) return;
     const answer::ImportedScenario imported = answers::import_configuration(
         simulator(), options->file, options->import, options->overrides);
-    std::vector<std::string> notes = imported.notes;
+    std::vector<text::Text> notes = imported.notes;
     if (const std::string note = reports::pinning_note(imported); !note.empty())
-      notes.insert(notes.begin(), note);
+      notes.insert(notes.begin(), text::Text(note));
     deliver(imported.scenario, options->output, notes);
   });
 }

@@ -34,7 +34,7 @@ Text deepspeed_words(const BestSettings& settings, const SettingsWords& words) {
                   : filled("DeepSpeed cannot run it ({}). The fastest that {} can is {}: {}",
                            {settings.refusal, version, deepspeed->words, speed});
   text += file_words(words);
-  if (!deepspeed->notes.empty()) text += fmt::format(" {}.", fmt::join(deepspeed->notes, "; "));
+  if (!deepspeed->notes.empty()) text += " " + view::joined(deepspeed->notes, "; ") + ".";
   return text;
 }
 

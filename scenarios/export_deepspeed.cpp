@@ -204,7 +204,7 @@ void add_what_import_is_told(const Scenario& scenario, Exported& exported) {
     exported.scenario["training"][key] = value;
     exported.overrides.push_back(fmt::format(
         "training.{}={}", key, value.is_string() ? value.get<std::string>() : value.dump()));
-    exported.notes.push_back(words(trainer_must_bring(key, value)));
+    exported.notes.push_back(trainer_must_bring(key, value));
   }
   if (scenario.strategy.activations.policy != ActivationPolicy::keep) return;
   exported.scenario["strategy"]["activations"]["policy"] = name_of(ActivationPolicy::keep);

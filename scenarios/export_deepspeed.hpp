@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/text/text.hpp"
 #include "scenarios/deepspeed_version.hpp"
 #include "scenarios/read_scenario.hpp"
 
@@ -19,9 +20,9 @@ struct ExportOptions {
 
 struct Exported {
   nlohmann::json ds_config;
-  std::vector<std::string> notes;  ///< what the file cannot say, and what `nearest` changed
-  DeepSpeedVersion version;        ///< import with it gives `scenario`
-  nlohmann::json scenario;         ///< what comes back when the file is imported as told below
+  std::vector<text::Text> notes;  ///< what the file cannot say, and what `nearest` changed
+  DeepSpeedVersion version;       ///< import with it gives `scenario`
+  nlohmann::json scenario;        ///< what comes back when the file is imported as told below
   /// "training.loss=fused": what its --set is told, as the file cannot say it.
   std::vector<std::string> overrides;
   bool needs_nvme_path = false;  ///< `nvme_path` is left out, and DeepSpeed stops without it

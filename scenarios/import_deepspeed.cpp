@@ -99,7 +99,7 @@ class Import {
   }
 
  private:
-  void note(const std::string& text) { imported_.notes.push_back(text); }
+  void note(text::Text text) { imported_.notes.push_back(std::move(text)); }
 
   void refuse_partial_training() {
     const std::string only = "spillway describes full fine-tuning only";
@@ -175,9 +175,10 @@ class Import {
     training["sequence"] = sequence();
     training.update(plain_trainer());
     note(
-        "training.loss: plain and training.fused_kernels: false, as a trainer without fused "
-        "kernels computes: 14 B a logit; --set training.loss=fused and --set "
-        "training.fused_kernels=true with Liger Kernel's");
+        text::filled("training.loss: plain and training.fused_kernels: false, as a trainer without "
+                     "fused kernels computes: {} a logit; --set training.loss=fused and --set "
+                     "training.fused_kernels=true with Liger Kernel's",
+                     {plain_logit()}));
     return training;
   }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/model.hpp"
+#include "reports/text/text.hpp"
 #include "scenarios/deepspeed_version.hpp"
 #include "scenarios/located_json.hpp"
 
@@ -22,8 +23,8 @@ struct ImportOptions {
 };
 
 struct Imported {
-  nlohmann::json scenario;         ///< as a person would write it
-  std::vector<std::string> notes;  ///< what was assumed and what has no effect here
+  nlohmann::json scenario;        ///< as a person would write it
+  std::vector<text::Text> notes;  ///< what was assumed and what has no effect here
   DeepSpeedVersion version;
   bool pinning_unsaid = false;  ///< pin_memory is this version's default
 };

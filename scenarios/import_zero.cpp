@@ -33,7 +33,7 @@ std::uint64_t elements_used(const models::Model& model, std::uint32_t layer) {
 }
 
 ZeroImport::ZeroImport(DeepSpeedKeys& keys, const DeepSpeedVersion& version,
-                       const models::Model& model, std::vector<std::string>& notes)
+                       const models::Model& model, std::vector<text::Text>& notes)
     : keys_(keys),
       version_(version),
       model_(model),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/model.hpp"
+#include "reports/text/text.hpp"
 #include "scenarios/deepspeed_keys.hpp"
 #include "scenarios/deepspeed_version.hpp"
 
@@ -19,7 +20,7 @@ class ZeroImport {
   /// Of the model's width Hugging Face's "auto" makes sizes. What is assumed or left out goes to
   /// `notes`.
   ZeroImport(DeepSpeedKeys& keys, const DeepSpeedVersion& version, const models::Model& model,
-             std::vector<std::string>& notes);
+             std::vector<text::Text>& notes);
 
   std::uint64_t stage() const { return stage_; }
   /// "resident", "zero_offload" or "zero_infinity", by what is offloaded.
@@ -47,7 +48,7 @@ class ZeroImport {
   const DeepSpeedVersion& version_;
   const models::Model& model_;
   std::uint64_t hidden_;
-  std::vector<std::string>& notes_;
+  std::vector<text::Text>& notes_;
   std::uint64_t stage_ = 0;
   std::string param_ = "none", optimizer_ = "none", system_ = "resident";
   bool pinning_unsaid_ = false;

@@ -25,10 +25,7 @@ json plain_training(const std::string& precision, std::uint64_t sequence) {
   return training;
 }
 
-namespace {
-/// That a plain loss holds.
-const text::Number a_logit = text::memory(14);
-}  // namespace
+text::Number plain_logit() { return text::memory(14); }
 
 text::Text trainer_must_bring(const std::string& key, const json& value) {
   const std::string words = value.is_string() ? value.get<std::string>() : value.dump();
@@ -37,12 +34,12 @@ text::Text trainer_must_bring(const std::string& key, const json& value) {
     how = text::filled(
         "which the trainer must bring, such as Liger Kernel's or cut cross-entropy; a plain loss "
         "holds {} a logit",
-        {a_logit});
+        {plain_logit()});
   else if (key == "loss" && value == "in_place")
     how = text::filled(
         "which the trainer must bring, such as Megatron-LM's cross entropy; a plain loss holds {} "
         "a logit",
-        {a_logit});
+        {plain_logit()});
   else if (key == "fused_kernels" && value == true)
     how = "which the trainer must bring, such as Liger Kernel's";
   return text::filled("training.{}: {}, {}", {key, words, how});
@@ -59,7 +56,7 @@ text::Text assumed_of_trainer(const description::Scenario& scenario) {
       "ask with --set training.loss=fused for one whose loss never holds whole logits, such as "
       "Liger Kernel's or cut cross-entropy",
       {training.fused_kernels ? "true" : "false",
-       training.fused_kernels ? "with a plain loss" : "without fused kernels", a_logit});
+       training.fused_kernels ? "with a plain loss" : "without fused kernels", plain_logit()});
 }
 
 }  // namespace spillway::scenarios

@@ -20,6 +20,9 @@ nlohmann::json plain_trainer();
 /// `training` of a plain trainer, of samples of `sequence` tokens.
 nlohmann::json plain_training(const std::string& precision, std::uint64_t sequence);
 
+/// Bytes of a logit that a plain loss holds.
+text::Number plain_logit();
+
 /// What a trainer must bring where `key` of trainer_keys() has this value: "training.loss: fused,
 /// which the trainer must bring, ...".
 text::Text trainer_must_bring(const std::string& key, const nlohmann::json& value);

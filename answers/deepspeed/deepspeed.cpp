@@ -44,9 +44,9 @@ scenarios::Imported imported_from(const std::string& file, const scenarios::Impo
   scenarios::read_scenario(document.scenario, {},
                            explore::known_systems());  // refuses what is wrong
   imported.scenario = document.scenario.value;
-  std::erase_if(imported.notes, [&](const std::string& note) {
+  std::erase_if(imported.notes, [&](const text::Text& note) {
     return std::any_of(overrides.begin(), overrides.end(), [&](const std::string& one) {
-      return note.starts_with(one.substr(0, one.find('=')) + ":");
+      return words(note).starts_with(one.substr(0, one.find('=')) + ":");
     });
   });
   return imported;

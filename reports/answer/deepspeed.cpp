@@ -38,8 +38,8 @@ void to_json(json& out, const ImportedScenario& imported) {
   out = {{"schema", "spillway/answer/import/1"},
          {"scenario", imported.scenario},
          {"version", imported.version},
-         {"pinning", or_null(imported.pinning)},
-         {"notes", imported.notes}};
+         {"pinning", or_null(imported.pinning)}};
+  put(out, "notes", imported.notes);
 }
 
 void from_json(const json& in, ImportedScenario& imported) {
@@ -75,8 +75,8 @@ void to_json(json& out, const ExportedConfiguration& exported) {
          {"ds_config", exported.ds_config},
          {"version", exported.version},
          {"scenario", exported.scenario},
-         {"needs_nvme_path", exported.needs_nvme_path},
-         {"notes", exported.notes}};
+         {"needs_nvme_path", exported.needs_nvme_path}};
+  put(out, "notes", exported.notes);
 }
 
 void from_json(const json& in, ExportedConfiguration& exported) {

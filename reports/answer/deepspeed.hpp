@@ -28,7 +28,7 @@ struct ImportedScenario {
   nlohmann::json scenario;                ///< as a person would write it
   std::string version;                    ///< of DeepSpeed, whose defaults it has: "0.18"
   std::optional<PinningDefault> pinning;  ///< absent: the file says whether memory is pinned
-  std::vector<std::string> notes;         ///< what was assumed and what has no effect here
+  std::vector<text::Text> notes;          ///< what was assumed and what has no effect here
 };
 
 /// What it answers about a trace.
@@ -42,10 +42,10 @@ struct ImportedProfile {
 /// What `spillway export` answers: a configuration of DeepSpeed for a scenario.
 struct ExportedConfiguration {
   nlohmann::json ds_config;
-  std::string version;             ///< import with it gives `scenario`
-  nlohmann::json scenario;         ///< that comes back when the file is imported
-  bool needs_nvme_path = false;    ///< DeepSpeed stops without the folder on the drives
-  std::vector<std::string> notes;  ///< what the file cannot say, and what was changed
+  std::string version;            ///< import with it gives `scenario`
+  nlohmann::json scenario;        ///< that comes back when the file is imported
+  bool needs_nvme_path = false;   ///< DeepSpeed stops without the folder on the drives
+  std::vector<text::Text> notes;  ///< what the file cannot say, and what was changed
 };
 
 // Schemas spillway/answer/import/1, import_profile/1, export/1; as in simulation.hpp.

@@ -100,10 +100,11 @@ void from_json(const json& in, Drives& drives) {
 }
 
 void to_json(json& out, const DeepSpeedChoice& choice) {
-  out = {{"words", choice.words},         {"is_best", choice.is_best},
-         {"version", choice.version},     {"tokens_per_s", choice.tokens_per_s},
-         {"scenario", choice.scenario},   {"needs_nvme_path", choice.needs_nvme_path},
-         {"ds_config", choice.ds_config}, {"notes", choice.notes}};
+  out = {{"words", choice.words},        {"is_best", choice.is_best},
+         {"version", choice.version},    {"tokens_per_s", choice.tokens_per_s},
+         {"scenario", choice.scenario},  {"needs_nvme_path", choice.needs_nvme_path},
+         {"ds_config", choice.ds_config}};
+  put(out, "notes", choice.notes);
 }
 
 void from_json(const json& in, DeepSpeedChoice& choice) {

@@ -58,7 +58,7 @@ struct DeepSpeedChoice {
   nlohmann::json scenario;       ///< what DeepSpeed does with it
   bool needs_nvme_path = false;  ///< its file is not whole without the folder on the drives
   nlohmann::json ds_config;
-  std::vector<std::string> notes;
+  std::vector<text::Text> notes;
 };
 
 /// What `spillway plan settings` answers about one model: the best system and batch on a machine.

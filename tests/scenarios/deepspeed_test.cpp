@@ -8,6 +8,7 @@
 #include "tests/scenarios/complaints.hpp"
 #include "tests/scenarios/temporary_files.hpp"
 #include "tests/scenarios/test_systems.hpp"
+#include "tests/text/words_of.hpp"
 
 namespace spillway::scenarios::deepspeed_test {
 namespace {
@@ -88,7 +89,7 @@ TEST(ImportDeepSpeed, TakesAFileOfMoreGpusAndSaysWhatAStepHas) {
   const Imported imported = import(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4,
     "gradient_accumulation_steps": 2})");
   EXPECT_EQ(imported.scenario["training"]["micro_batch"], 4);
-  EXPECT_THAT(imported.notes,
+  EXPECT_THAT(text::words_of(imported.notes),
               Contains("train_batch_size: 64 samples are micro-batch 4 x accumulation 2 on 8 GPUs; "
                        "on 2 a step has 16"));
 }
@@ -98,24 +99,25 @@ TEST(ImportDeepSpeed, SaysWhatItAssumedAndIgnored) {
       import(R"({"train_micro_batch_size_per_gpu": "auto", "steps_per_print": 5, "dump_state": true,
     "hello": 1, "zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}})");
   EXPECT_THAT(
-      imported.notes,
+      text::words_of(imported.notes),
       Contains("train_micro_batch_size_per_gpu: \"auto\" follows the trainer's arguments, taken "
                "as 1"));
-  EXPECT_THAT(imported.notes, Contains("hello: no key of DeepSpeed's, ignored"));
-  EXPECT_THAT(imported.notes,
+  EXPECT_THAT(text::words_of(imported.notes), Contains("hello: no key of DeepSpeed's, ignored"));
+  EXPECT_THAT(text::words_of(imported.notes),
               Contains("no effect on memory, bytes or time here: dump_state, steps_per_print"));
-  EXPECT_THAT(imported.notes,
+  EXPECT_THAT(text::words_of(imported.notes),
               Contains("zero_optimization.offload_param: ignored, DeepSpeed offloads "
                        "parameters in stage 3 only"));
-  EXPECT_THAT(imported.notes,
+  EXPECT_THAT(text::words_of(imported.notes),
               Contains("training.sequence: not in a DeepSpeed configuration, taken as "
                        "1024"));
 }
 
 TEST(ImportDeepSpeed, NamesTheKeyThatWasMeant) {
-  const auto notes = import(R"({"gradient_acumulation_steps": 4, "stage3_max_live_parameters": 1,
+  const auto notes =
+      text::words_of(import(R"({"gradient_acumulation_steps": 4, "stage3_max_live_parameters": 1,
     "zero_optimization": {"stage": 3, "overlap_com": true}})")
-                         .notes;
+                         .notes);
   EXPECT_THAT(notes, Contains("gradient_acumulation_steps: no key of DeepSpeed's, ignored; did you "
                               "mean \"gradient_accumulation_steps\"?"));
   EXPECT_THAT(notes, Contains("zero_optimization.overlap_com: no key of DeepSpeed's, which refuses "
@@ -135,11 +137,12 @@ TEST(ImportDeepSpeed, NamesAMisspeltSectionOnceAndFirstOfAll) {
   EXPECT_EQ(imported.notes[1],
             "zero_optimizaton: no section of DeepSpeed's, all of it is ignored; did you mean "
             "\"zero_optimization\"?");
-  EXPECT_THAT(imported.notes, testing::Not(Contains(HasSubstr("zero_optimizaton."))));
+  EXPECT_THAT(text::words_of(imported.notes),
+              testing::Not(Contains(HasSubstr("zero_optimizaton."))));
 }
 
 TEST(ImportDeepSpeed, NamesTheOffloadSectionThatWasMeant) {
-  const auto first_note = [](const std::string& text) { return import(text).notes.at(0); };
+  const auto first_note = [](const std::string& text) { return words(import(text).notes.at(0)); };
   const std::string refused =
       ": no section of DeepSpeed's, which refuses it; here all of it is ignored; did you mean ";
   for (const std::string name : {"offload_optimizr", "offload_optimiser"})
@@ -157,10 +160,10 @@ TEST(ImportDeepSpeed, NamesTheOffloadSectionThatWasMeant) {
 }
 
 TEST(ImportDeepSpeed, NamesWhatItDoesNotSimulate) {
-  const auto notes = import(R"({"optimizer": {"type": "OneBitAdam"},
+  const auto notes = text::words_of(import(R"({"optimizer": {"type": "OneBitAdam"},
     "zero_optimization": {"stage": 3, "zero_quantized_weights": true, "zero_hpz_partition_size": 1,
                           "zenflow": {"topk_ratio": 0.1, "update_interval": 4}}})")
-                         .notes;
+                                        .notes);
   EXPECT_THAT(notes, Contains(HasSubstr("optimizer.type: \"OneBitAdam\" sends its momentum")));
   EXPECT_THAT(notes, Contains(HasSubstr("zero_quantized_weights: ZeRO++ gathers weights in 8")));
   EXPECT_THAT(notes, Contains(HasSubstr("zenflow.topk_ratio: ZenFlow steps the largest")));
@@ -199,7 +202,7 @@ TEST(ImportDeepSpeed, TakesWhatDeepSpeedTakesInPlaceOfASection) {
   EXPECT_EQ(import(R"({"zero_optimization": true})").scenario["parallel"]["zero_stage"], 1);
   EXPECT_EQ(import(R"({"zero_optimization": false})").scenario["parallel"]["zero_stage"], 0);
   EXPECT_EQ(refusal(R"({"aio": null})"), "");
-  EXPECT_THAT(import(R"({"bf16": "BF16_SECTION"})").notes,
+  EXPECT_THAT(text::words_of(import(R"({"bf16": "BF16_SECTION"})").notes),
               Contains("bf16: filled in by a script, taken as not set"));
 }
 
@@ -211,8 +214,9 @@ TEST(ImportDeepSpeed, TakesOlderNamesOfKeys) {
   EXPECT_EQ(strategy["weights"]["home"], "host");
   EXPECT_EQ(strategy["weights"]["max_live"], "7 params");
   EXPECT_EQ(strategy["gradients"]["d2h"], "pageable");
-  EXPECT_THAT(old.notes, Contains("zero_optimization.cpu_offload: deprecated, taken as "
-                                  "offload_optimizer with device \"cpu\""));
+  EXPECT_THAT(text::words_of(old.notes),
+              Contains("zero_optimization.cpu_offload: deprecated, taken as "
+                       "offload_optimizer with device \"cpu\""));
   EXPECT_EQ(import(R"({"zero_optimization": true})").scenario["parallel"]["zero_stage"], 1);
 }
 
@@ -251,8 +255,9 @@ TEST(ImportDeepSpeed, KnowsWhatSwitchesPrefetchingOff) {
   };
   const Imported none = zero(R"("stage3_prefetch_bucket_size": 0)");
   EXPECT_EQ(none.scenario["strategy"]["weights"]["prefetch_bucket"], "0 params");
-  EXPECT_THAT(none.notes, Contains("zero_optimization.stage3_prefetch_bucket_size: 0 switches all "
-                                   "prefetching off"));
+  EXPECT_THAT(text::words_of(none.notes),
+              Contains("zero_optimization.stage3_prefetch_bucket_size: 0 switches all "
+                       "prefetching off"));
   const Imported serial = zero(R"("overlap_comm": false)");
   EXPECT_EQ(serial.scenario["strategy"]["weights"]["prefetch_blocks"], 0);
 }
@@ -343,13 +348,15 @@ TEST(ExportDeepSpeed, SaysWhatTheTrainerMustBring) {
   };
   const Exported plain = made(R"("fused_kernels": false)");
   EXPECT_TRUE(plain.overrides.empty());
-  EXPECT_THAT(plain.notes, testing::Not(Contains(HasSubstr("must bring"))));
+  EXPECT_THAT(text::words_of(plain.notes), testing::Not(Contains(HasSubstr("must bring"))));
   const Exported fused = made(R"("fused_kernels": false, "loss": "fused")");
   EXPECT_THAT(fused.overrides, testing::ElementsAre("training.loss=fused"));
   EXPECT_EQ(fused.scenario["training"]["loss"], "fused");
-  EXPECT_THAT(fused.notes, Contains(HasSubstr("training.loss: fused, which the trainer must "
-                                              "bring")));
-  EXPECT_THAT(fused.notes.back(), HasSubstr("--sequence 1024 --set training.loss=fused, this"));
+  EXPECT_THAT(text::words_of(fused.notes),
+              Contains(HasSubstr("training.loss: fused, which the trainer must "
+                                 "bring")));
+  EXPECT_THAT(words(fused.notes.back()),
+              HasSubstr("--sequence 1024 --set training.loss=fused, this"));
 }
 
 TEST(ExportDeepSpeed, InventsNoPath) {
@@ -395,8 +402,9 @@ TEST(ExportDeepSpeed, WritesTheNearestWhenAskedAndSaysWhatDiffers) {
   ExportOptions options;
   options.nearest = true;
   const Exported made = exported(R"({"system": "zero_infinity", "pinned": "exact"})", options);
-  EXPECT_THAT(made.notes, Contains("strategy.pinned: DeepSpeed 0.19 has nothing like \"exact\"; "
-                                   "its own, power_of_two, is in the file"));
+  EXPECT_THAT(text::words_of(made.notes),
+              Contains("strategy.pinned: DeepSpeed 0.19 has nothing like \"exact\"; "
+                       "its own, power_of_two, is in the file"));
   EXPECT_EQ(made.scenario["strategy"]["pinned"], "power_of_two");
   EXPECT_THAT(complaints_of([&] { exported(R"({"system": "memascend"})", options); }),
               HasSubstr("strategy.system: DeepSpeed has nothing like \"memascend\""));
