@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reports/text/text.hpp"
+
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
