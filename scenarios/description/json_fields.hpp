@@ -7,7 +7,6 @@
 #include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -237,22 +236,13 @@ class FieldReader {
       values[name] = value == "auto" ? std::nullopt : std::optional<double>(value.get<double>());
   }
 
-  const nlohmann::json* find(const char* key) {
-    known_.insert(key);
+  const nlohmann::json* find(const char* key) const {
     const auto found = object_.find(key);
     return found == object_.end() ? nullptr : &*found;
-  }
-  /// Keys of the object that nobody asked for.
-  std::vector<std::string> unread() const {
-    std::vector<std::string> keys;
-    for (const auto& [key, value] : object_.items())
-      if (!known_.contains(key)) keys.push_back(key);
-    return keys;
   }
 
  private:
   const nlohmann::json& object_;
-  std::set<std::string> known_;
 };
 
 }  // namespace spillway::description
