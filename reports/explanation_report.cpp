@@ -5,6 +5,7 @@
 #include "reports/view/text_page.hpp"
 #include "reports/wear_words.hpp"
 #include "scenarios/description/bugs.hpp"
+#include "scenarios/description/text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
