@@ -1,6 +1,7 @@
 #include "explore/explain.hpp"
 
 #include "explore/measure.hpp"
+#include "explore/reasons.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "strategies/catalogue.hpp"
 

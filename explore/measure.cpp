@@ -1,6 +1,6 @@
 #include "explore/measure.hpp"
 
-#include "reports/text/text_json.hpp"
+#include "explore/reasons.hpp"
 #include "scenarios/schema_check.hpp"
 
 #include <algorithm>
@@ -15,10 +15,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* reason_name = "reason";
-constexpr const char* reason_numbers = "reason_numbers";
-const std::string not_met = "not ";
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 /// Numbers that every row has, whatever the space asks for.
@@ -56,17 +52,6 @@ const json& sample() {
   return whole;
 }
 
-/// JSON has no infinity.
-json written(double number) {
-  if (std::isnan(number)) return nullptr;
-  if (std::isinf(number)) return number > 0 ? "never" : "-never";
-  return number;
-}
-double read_back(const json& number) {
-  if (number.is_number()) return number.get<double>();
-  return number == "never" ? infinity : none;
-}
-
 /// Paths of the numbers below `value`.
 void add_paths(const json& value, const std::string& path, std::vector<std::string>& paths) {
   if (!value.is_object()) return paths.push_back(path);
@@ -83,35 +68,6 @@ std::string hint_for(const std::string& path, const char* otherwise) {
 }
 
 }  // namespace
-
-text::Text broken(const std::string& constraint, const std::vector<std::string>& names,
-                  std::span<const double> values) {
-  if (names.empty()) return constraint;
-  std::vector<text::Text> numbers;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    numbers.push_back(
-        text::filled("{} is {}", {names[i], text::number(values[i], text::Quantity::digits)}));
-  return text::filled("{}: {}", {constraint, text::joined(numbers, ", ")});
-}
-
-text::Text reason_of(const PointRow& point, const ScenarioRow* row,
-                     const std::vector<std::string>& constraints) {
-  if (!row) return point.reason;
-  json said = {{reason_name, point.reason}};
-  if (row->numbers.contains(reason_numbers)) said[reason_numbers] = row->numbers[reason_numbers];
-  if (point.verdict != "rejected") return text::take(said, reason_name);
-  for (const std::string& constraint : constraints) {
-    if (!point.reason.starts_with(not_met + constraint)) continue;
-    const Expression expression(constraint);
-    std::vector<double> values;
-    for (const std::string& name : expression.names())
-      values.push_back(read_back(row->numbers.contains(name) ? row->numbers[name]
-                                                             : point.point.value(name, json())));
-    const text::Text reason = not_met + broken(constraint, expression.names(), values);
-    if (reason == point.reason) return reason;
-  }
-  return point.reason;
-}
 
 bool result_has(const std::string& path) {
   const json* at = &sample();
@@ -186,16 +142,14 @@ ScenarioRow Measures::row_of(const Outcome& outcome, double seconds) const {
   json result = *outcome.result;
   if (outcome.result->infeasible) {
     row.verdict = "infeasible";
-    text::put(row.numbers, reason_name, no_room(*outcome.result));
-    row.reason = row.numbers[reason_name];
-    row.numbers.erase(reason_name);
+    keep_reason(row, no_room(*outcome.result));
   }
   // what does not fit has no peaks: a need would look like one
   const bool fits = outcome.result->feasible();
   for (const std::string& path : asked_)
     row.numbers[path] =
-        written(fits || !path.starts_with("peak_bytes.") ? number_in(result, path) : none);
-  for (const char* path : beside_a_lifetime) row.numbers[path] = written(number_in(result, path));
+        stored(fits || !path.starts_with("peak_bytes.") ? number_in(result, path) : none);
+  for (const char* path : beside_a_lifetime) row.numbers[path] = stored(number_in(result, path));
   row.numbers["bottleneck.resource"] = outcome.result->bottleneck;
   return row;
 }
@@ -215,21 +169,20 @@ Judgement Measures::judge(const ScenarioRow& row, const Coordinates& at) const {
     std::vector<double> values;
     std::string missing;
     for (const Name& name : constraint.names) {
-      values.push_back(name.source ? name.source->of(at) : read_back(row.numbers.at(name.path)));
+      values.push_back(name.source ? name.source->of(at) : from_stored(row.numbers.at(name.path)));
       if (std::isnan(values.back())) missing = name.path;
     }
     const double holds = constraint.expression(values);
     if (missing.empty() && holds != 0 && !std::isnan(holds)) continue;
     judgement.verdict = "rejected";
-    judgement.reason =
-        missing.empty()
-            ? not_met + words(broken(constraint.text, constraint.expression.names(), values))
-            : missing + " has no value";
+    judgement.reason = missing.empty()
+                           ? words(not_met(constraint.text, constraint.expression.names(), values))
+                           : missing + " has no value";
     break;
   }
   for (const Goal& goal : goals_) {
-    const double value = read_back(row.numbers.at(goal.path));
-    judgement.objectives[goal.path] = written(value);
+    const double value = from_stored(row.numbers.at(goal.path));
+    judgement.objectives[goal.path] = stored(value);
     if (std::isnan(value) && judgement.verdict == "accepted") {
       judgement.verdict = "rejected";
       judgement.reason = goal.path + " has no value";

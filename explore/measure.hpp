@@ -57,16 +57,6 @@ class Measures {
   std::vector<std::string> asked_;  ///< paths of results
 };
 
-/// "wear.lifetime_years >= 3: wear.lifetime_years is 1.2", of an expression that does not hold.
-///   values  of `names`, those of the expression
-text::Text broken(const std::string& constraint, const std::vector<std::string>& names,
-                  std::span<const double> values);
-
-/// The reason of a point, which rows keep as words, with the numbers in it as far as they are kept.
-///   row  of its scenario; null: the database does not have it
-text::Text reason_of(const PointRow& point, const ScenarioRow* row,
-                     const std::vector<std::string>& constraints);
-
 /// Whether results have such a path.
 bool result_has(const std::string& path);
 

@@ -3,7 +3,6 @@
 #include "explore/crew.hpp"
 #include "explore/lower_plans.hpp"
 #include "explore/runs_with.hpp"
-#include "reports/result/needs.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "scenarios/description/text.hpp"
@@ -28,53 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* out_of_memory = "the simulation ran out of memory";
 
-/// In the units that a tier is sold in.
-text::Number amount(const std::string& tier, std::uint64_t bytes) {
-  const bool memory = tier == "gpu" || tier == "host";
-  return memory ? text::memory(bytes) : text::bytes(static_cast<double>(bytes));
-}
-
-std::string tier_words(const std::string& tier) {
-  if (tier == "gpu") return "GPU memory";
-  if (tier == "host") return "host memory";
-  return tier == "ssd" ? "drives" : tier;
-}
-
-/// ", 3.00 MiB short" where it would not show else.
-text::Text short_by(const std::string& tier, std::uint64_t asked, std::uint64_t has) {
-  const bool shows = words(amount(tier, asked)) != words(amount(tier, has));
-  return asked <= has || shows ? text::Text()
-                               : text::filled(", {} short", {amount(tier, asked - has)});
-}
-
 }  // namespace
-
-text::Text no_room(const result::Infeasible& infeasible) {
-  const std::uint64_t asked = infeasible.asked_bytes, free = infeasible.free_bytes;
-  const std::string& tier = infeasible.tier;
-  const text::Text reason =
-      text::filled("{}: {} in {} asks for {}, {} of {} are free",
-                   {tier_words(tier), infeasible.purpose, infeasible.phase, amount(tier, asked),
-                    amount(tier, free), amount(tier, infeasible.capacity_bytes)});
-  if (asked <= free) return reason + ", too few once rounded up or in one piece";
-  return reason + short_by(tier, asked, free);
-}
-
-text::Text too_much(const std::string& tier, std::uint64_t needed, std::uint64_t has) {
-  return text::filled("{} of {} of {}",
-                      {amount(tier, needed), amount(tier, has), tier_words(tier)}) +
-         short_by(tier, needed, has);
-}
-
-text::Text no_room(const result::Result& result) {
-  const result::Infeasible& first = result.infeasible.value();
-  std::vector<text::Text> needs;
-  for (const result::TierNeed& need : result::shortages_of(result))
-    needs.push_back(too_much(need.tier, need.needed, need.capacity));
-  if (needs.empty()) return no_room(first);
-  return text::filled("needs {}; first {} in {}",
-                      {text::joined(needs, ", "), first.purpose, first.phase});
-}
 
 Backend counting(const Backend& backend, std::uint64_t& unanswered) {
   Backend counted = backend;

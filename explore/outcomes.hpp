@@ -32,14 +32,6 @@ struct Outcome {
 ///   Throws  ScenarioError; DeviceError, also of what took too long; InternalError of a bug
 result::Result result_of(const Outcome& outcome);
 
-/// "host memory: parameter_pool in init asks for 3.00 GiB, 512.0 MiB of 4.00 GiB are free".
-text::Text no_room(const result::Infeasible& infeasible);
-/// Of a result that does not fit: "needs 113.1 GiB of 64.0 GiB of host memory; first parameter_pool
-/// in init", or, where nobody asked for the need, the request that failed.
-text::Text no_room(const result::Result& result);
-/// "113.1 GiB of 64.0 GiB of host memory"; where both read the same, how much is short.
-text::Text too_much(const std::string& tier, std::uint64_t needed, std::uint64_t has);
-
 /// The catalogue as the reader of scenarios wants it.
 std::vector<scenarios::SystemInfo> known_systems();
 

@@ -1,6 +1,7 @@
 #include "explore/trials.hpp"
 
 #include "explore/machine_shape.hpp"
+#include "explore/reasons.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/counting/mandatory.hpp"
 

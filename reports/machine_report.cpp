@@ -229,9 +229,12 @@ Document none_document(const BestMachine& found) {
   if (found.unanswered > 0)
     document.say(filled("Not known: {} simulations could not be done. Try again.",
                         {view::count(found.unanswered)}));
+  if (found.unanswered > 0 && !found.nearest) return document;
   document
       .say(
-          filled("No box of {} for at most {} was found that trains {} tokens a day.",
+          filled(found.unanswered > 0
+                     ? "Of what was simulated, no box of {} for at most {} trains {} tokens a day."
+                     : "No box of {} for at most {} was found that trains {} tokens a day.",
                  {found.list, view::dollars(found.budget_usd), view::number(found.tokens_per_day)}))
       .say(more_samples_words(found))
       .say(cheaper_words(found));

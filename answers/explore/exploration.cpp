@@ -1,6 +1,7 @@
 #include "answers/explore/exploration.hpp"
 
 #include "explore/measure.hpp"
+#include "explore/reasons.hpp"
 #include "explore/reprice.hpp"
 #include "reports/result/reading.hpp"
 

@@ -1,6 +1,7 @@
 #include "answers/fit/need.hpp"
 
 #include "answers/fit/purchase.hpp"
+#include "explore/reasons.hpp"
 #include "reports/result/needs.hpp"
 #include "strategies/catalogue.hpp"
 

@@ -3,10 +3,16 @@
 #include "reports/text/text_json.hpp"
 #include "scenarios/description/errors.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace spillway::result {
@@ -21,6 +27,36 @@ void require_schema(const nlohmann::json& in, std::string_view name, int version
 /// A value at `key` that is of another type than this program reads.
 [[noreturn]] void complain_of_type(const std::string& key, const nlohmann::json& value);
 
+/// Whether a number of JSON is one of `T`: 1.5, -1 and 1e30 are no bytes, and the library's own
+/// conversion of such a number is undefined. What is no number is for the library to refuse.
+template <class T>
+struct Holds {
+  static bool all(const nlohmann::json& value) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if (value.is_number_unsigned()) return std::in_range<T>(value.get<std::uint64_t>());
+      if (value.is_number_integer()) return std::in_range<T>(value.get<std::int64_t>());
+      if (!value.is_number_float()) return true;
+      const double number = value.get<double>();
+      constexpr double exact = 9007199254740992.0;  // 2^53: larger doubles skip whole numbers
+      return number == std::trunc(number) && number <= exact &&
+             number >= (std::is_signed_v<T> ? -exact : 0.0);
+    }
+    return true;
+  }
+};
+template <class T>
+struct Holds<std::vector<T>> {
+  static bool all(const nlohmann::json& value) {
+    return !value.is_array() || std::all_of(value.begin(), value.end(), Holds<T>::all);
+  }
+};
+template <class T>
+struct Holds<std::map<std::string, T>> {
+  static bool all(const nlohmann::json& value) {
+    return !value.is_object() || std::all_of(value.begin(), value.end(), Holds<T>::all);
+  }
+};
+
 /// Reads one member. One that is missing or null keeps what `member` holds: that is how a file of
 /// an older release is read.
 ///   Throws  ScenarioError with the path of a value of the wrong type
@@ -28,6 +64,7 @@ template <class T>
 void read(const nlohmann::json& in, const std::string& key, T& member) {
   const auto found = in.is_object() ? in.find(key) : in.end();
   if (found == in.end() || found->is_null()) return;
+  if (!Holds<T>::all(*found)) complain_of_type(key, *found);
   try {
     found->get_to(member);
   } catch (const description::ScenarioError& error) {
@@ -65,6 +102,17 @@ void read_part(const nlohmann::json& in, const std::string& key, F read_members)
     complain_below(key, error);
   }
 }
+
+/// Writes and reads each member of a struct under its own name; a missing one keeps its default.
+#define SPILLWAY_MEMBER_FROM(member) ::spillway::result::read(in, #member, of.member);
+#define SPILLWAY_MEMBER_TO(member) out[#member] = of.member;
+#define SPILLWAY_MEMBERS(Type, ...)                                              \
+  void to_json(nlohmann::json& out, const Type& of) {                            \
+    NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(SPILLWAY_MEMBER_TO, __VA_ARGS__))   \
+  }                                                                              \
+  void from_json(const nlohmann::json& in, Type& of) {                           \
+    NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(SPILLWAY_MEMBER_FROM, __VA_ARGS__)) \
+  }
 
 /// The value, or null where there is none.
 template <class T>

@@ -10,31 +10,26 @@ namespace spillway::result {
 
 using nlohmann::json;
 
-// These write and read each member under its own name; a missing one keeps its default.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Infeasible, tier, rank, purpose, phase, asked_bytes,
-                                                free_bytes, capacity_bytes, storage)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PeakEntry, rank, purpose, count, asked_bytes,
-                                                charged_bytes, pinned, phase, kept, setting)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PeakBytes, total, capacity, reserve, phase,
-                                                by_purpose, entries)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NeededBytes, gpu, host, ssd)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StorageBytes, read, write)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(IoBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct,
-                                                network, by_storage, between_nodes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SlcCache, size_bytes, folded_write_bytes_per_s,
-                                                rated_write_bytes_per_s, written_bytes_per_step)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatePath, subgroups, estimate_bytes_per_s)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(OptimizerStates, subgroups, cache_hits, paths)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Checkpoint, bytes, prestaged_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Lateness, mean, max)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Staleness, mean, max, blocks)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Utilization, gpu, h2d, d2h, cpu, storage, network)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Stalls, gpu_waits_for_ssd, gpu_waits_for_host,
-                                                gpu_waits_for_update)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PhaseBusy, gpu, gpu_recompute, h2d, d2h, ssd, cpu,
-                                                network)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PhaseBytes, ssd_read, ssd_write, h2d, d2h,
-                                                gpu_direct_read, gpu_direct_write)
+SPILLWAY_MEMBERS(Infeasible, tier, rank, purpose, phase, asked_bytes, free_bytes, capacity_bytes,
+                 storage)
+SPILLWAY_MEMBERS(PeakEntry, rank, purpose, count, asked_bytes, charged_bytes, pinned, phase, kept,
+                 setting)
+SPILLWAY_MEMBERS(PeakBytes, total, capacity, reserve, phase, by_purpose, entries)
+SPILLWAY_MEMBERS(NeededBytes, gpu, host, ssd)
+SPILLWAY_MEMBERS(StorageBytes, read, write)
+SPILLWAY_MEMBERS(IoBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct, network, by_storage,
+                 between_nodes)
+SPILLWAY_MEMBERS(SlcCache, size_bytes, folded_write_bytes_per_s, rated_write_bytes_per_s,
+                 written_bytes_per_step)
+SPILLWAY_MEMBERS(StatePath, subgroups, estimate_bytes_per_s)
+SPILLWAY_MEMBERS(OptimizerStates, subgroups, cache_hits, paths)
+SPILLWAY_MEMBERS(Checkpoint, bytes, prestaged_bytes)
+SPILLWAY_MEMBERS(Lateness, mean, max)
+SPILLWAY_MEMBERS(Staleness, mean, max, blocks)
+SPILLWAY_MEMBERS(Utilization, gpu, h2d, d2h, cpu, storage, network)
+SPILLWAY_MEMBERS(Stalls, gpu_waits_for_ssd, gpu_waits_for_host, gpu_waits_for_update)
+SPILLWAY_MEMBERS(PhaseBusy, gpu, gpu_recompute, h2d, d2h, ssd, cpu, network)
+SPILLWAY_MEMBERS(PhaseBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct_read, gpu_direct_write)
 
 void to_json(json& out, const Wear& wear) {
   out = {{"write_bytes_per_day", wear.write_bytes_per_day},

@@ -1,4 +1,5 @@
 #include "explore/measure.hpp"
+#include "explore/reasons.hpp"
 
 #include <gtest/gtest.h>
 

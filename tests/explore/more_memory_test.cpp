@@ -1,4 +1,5 @@
 #include "explore/more_memory.hpp"
+#include "explore/reasons.hpp"
 
 #include "reports/result/needs.hpp"
 #include "strategies/catalogue.hpp"

@@ -188,6 +188,26 @@ TEST(ResultJson, KeepsTheLargestByteCount) {
   EXPECT_EQ(read_back(result).ssd.total, 18446744073709551615u);
 }
 
+TEST(ResultJson, RefusesNumbersThatAreNoBytes) {
+  for (const json& number : {json(1.1e136), json(-1), json(1.5), json(1e19)}) {
+    json written = json(sample_that_fits());
+    written["peak_bytes"]["gpu"]["entries"][0]["charged_bytes"] = number;
+    try {
+      written.get<Result>();
+      ADD_FAILURE() << number;
+    } catch (const description::ScenarioError& error) {
+      EXPECT_NE(std::string(error.what()).find("charged_bytes"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(ResultJson, TakesWholeNumbersThatAnotherProgramWroteAsDoubles) {
+  json written = json(sample_that_fits());
+  written["peak_bytes"]["gpu"]["entries"][0]["charged_bytes"] = 114e9;
+  const auto entries = written.get<Result>().gpu.entries;
+  EXPECT_EQ(entries.at(0).charged_bytes, 114'000'000'000u);
+}
+
 TEST(ResultJson, IsTheSameTextForTheSameResult) {
   EXPECT_EQ(json(sample_that_fits()).dump(), json(sample_that_fits()).dump());
   EXPECT_EQ(json(read_back(sample_that_fits())).dump(), json(sample_that_fits()).dump());
