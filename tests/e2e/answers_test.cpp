@@ -6,6 +6,7 @@
 #include "tests/e2e/command.hpp"
 #include "tests/e2e/server.hpp"
 #include "tests/e2e/typed_numbers.hpp"
+#include "tests/long_test.hpp"
 
 /// What `--json` prints is what the shipped schemas say.
 namespace spillway::e2e::answers_test {
@@ -121,6 +122,7 @@ TEST(UntypedNumbers, AreFoundWhereNothingBesideThemListsThem) {
 }
 
 TEST(Answers, OfPlansAndComparisonsAreThoseOfTheirSchemas) {
+  LONG_TEST();
   const Workplace place;
   const std::string gpt2 = " --model gpt2 --machine gaming_4090 --sequence 256 --system resident";
   EXPECT_EQ(refused(answer_of(place, "plan largest --json" + gpt2), "answer_largest"), "");
@@ -176,6 +178,7 @@ TEST(Answers, OfTheOtherVerbsAreThoseOfTheirSchemas) {
 }
 
 TEST(Answers, OfRealRunsAreThoseOfTheirSchemas) {
+  LONG_TEST();
   const Workplace place;
   const Ended measured = shell(place, "SPILLWAY_PLUGINS=/nowhere spillway probe --quick --json");
   ASSERT_EQ(measured.exit, 0) << measured.err;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 namespace spillway::e2e {
 namespace {
@@ -67,6 +68,7 @@ TEST_F(ManyWorkers, FindTheFrontOfASingleProcess) {
 }
 
 TEST_F(ManyWorkers, LoseNothingWhenOneIsKilled) {
+  LONG_TEST();
   const Ended done = run_and(place_, "kill -9 $ONE");
   EXPECT_THAT(done.err, HasSubstr("(localhost) is lost: its process ended"));
   EXPECT_EQ(front(done.json()), front(alone()));
@@ -74,6 +76,7 @@ TEST_F(ManyWorkers, LoseNothingWhenOneIsKilled) {
 }
 
 TEST_F(ManyWorkers, LoseNothingWhenOneFallsSilent) {
+  LONG_TEST();
   const Ended done = run_and(place_, "kill -STOP $ONE");
   EXPECT_THAT(done.err, HasSubstr("(localhost) is lost: it has been silent for 5 s"));
   EXPECT_EQ(front(done.json()), front(alone()));
@@ -81,6 +84,7 @@ TEST_F(ManyWorkers, LoseNothingWhenOneFallsSilent) {
 
 /// Whoever writes the database is killed: its workers end, and the same command goes on.
 TEST_F(ManyWorkers, EndWithTheirExplorationWhichGoesOnLater) {
+  LONG_TEST();
   const Ended killed = run_and(
       place_, "kill -9 $E; sleep 3; ps -o stat=,args= -p $(echo $W | tr ' ' ',') | grep -v ^Z");
   EXPECT_EQ(killed.out, "") << "workers that are left";

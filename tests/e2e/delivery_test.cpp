@@ -1,4 +1,5 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -105,6 +106,7 @@ TEST(Delivery, IsABugOfOursWhenASimulationCrashes) {
 // At the hard limit, set here with the soft one, a process gets SIGKILL, as from a system that is
 // out of memory.
 TEST(Delivery, IsADevicesErrorWhenASimulationIsKilledFromOutside) {
+  LONG_TEST();
   const Ended ended = compared_under("");
   EXPECT_EQ(ended.exit, 3);
   EXPECT_THAT(ended.out, HasSubstr("by signal Killed"));

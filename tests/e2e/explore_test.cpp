@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 namespace spillway::e2e {
 namespace {
@@ -235,6 +236,7 @@ TEST(ExploreVerb, RefusesASpaceWithEverythingThatIsWrong) {
 }
 
 TEST(ExploreVerb, ShippedSpacesCanBeCounted) {
+  LONG_TEST();
   const Workplace place;
   for (const char* name :
        {"box_for_70b", "ssds_until_gpu_limit", "system_for_my_box", "dram_or_ssd",

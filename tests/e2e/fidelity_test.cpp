@@ -1,4 +1,5 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 
@@ -60,6 +61,7 @@ TEST(Fidelity, RecordsWhatIsOpenAndAsksForAReason) {
 }
 
 TEST(FidelityFit, WritesAMachineFileThatCanBeReadWhenAskedTo) {
+  LONG_TEST();
   const Workplace place;
   const Ended shown = shell(place, "spillway fidelity --fit lohan_4090");
   EXPECT_EQ(shown.exit, 0) << shown.err;

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 namespace spillway::e2e {
 namespace {
@@ -17,6 +18,7 @@ std::string text_of(const Ended& ended) {
 }
 
 TEST(PlanDrives, NamesTheFewestThatAreEnough) {
+  LONG_TEST();
   const std::string command = "plan drives scenarios/examples/lohan_13b_batch32.json --most 12";
   const nlohmann::json answer = spillway(command + " --json").json();
   const std::size_t drives = answer["drives"];
@@ -83,6 +85,7 @@ TEST(PlanDrives, SaysThatMoreMayHelpAtTheEndOfWhatWasTried) {
 }
 
 TEST(PlanDrives, ComparesKindsOfDrives) {
+  LONG_TEST();
   const std::string command =
       "plan drives scenarios/examples/lohan_13b_batch32.json --most 6 --parts one_box";
   const nlohmann::json answer = spillway(command + " --json").json();
@@ -145,6 +148,7 @@ TEST(PlanSettings, LeavesOutWhatItsBoundSaysIsSlower) {
 }
 
 TEST(PlanSettings, WritesAConfigurationWhereDeepSpeedCanRunIt) {
+  LONG_TEST();
   const Workplace place;
   const std::string command =
       "spillway plan settings --model gpt2,gpt2-xl --machine gaming_4090 --sequence 512 --system ";
@@ -216,6 +220,7 @@ TEST(PlanSettings, TriesThePartsOfOtherScenarios) {
 }
 
 TEST(PlanMachine, WritesABoxOnWhichTheAnswerHolds) {
+  LONG_TEST();
   const Workplace place;
   const Ended ended =
       shell(place,
@@ -242,6 +247,7 @@ TEST(PlanMachine, WritesABoxOnWhichTheAnswerHolds) {
 
 // With states on drives one micro-batch a step is mostly update: a box for it is money wasted.
 TEST(PlanMachine, NamesACheaperBoxThatDoesItWithMoreSamplesAStep) {
+  LONG_TEST();
   const std::string ask =
       "plan machine --model llama-3.2-1b --tokens-per-day 300e6 --budget 6000 --runnable";
   const nlohmann::json one = spillway(ask + " --json").json();
@@ -257,6 +263,7 @@ TEST(PlanMachine, NamesACheaperBoxThatDoesItWithMoreSamplesAStep) {
 }
 
 TEST(PlanMachine, SaysHowNearItCameAndWhatWouldDo) {
+  LONG_TEST();
   const std::string command =
       "plan machine --model gpt2-xl --tokens-per-day 300e6 --sequence 1024 --system "
       "zero_offload,lohan --micro-batch 8,16 --budget ";
@@ -281,6 +288,7 @@ TEST(PlanMachine, SaysHowNearItCameAndWhatWouldDo) {
 }
 
 TEST(PlanMachine, SaysWhyThereIsNone) {
+  LONG_TEST();
   const std::string command = "plan machine --model gpt2 --system resident --sequence 256 ";
   EXPECT_NE(
       text_of(spillway(command + "--tokens-per-day 1e15 --budget 3000")).find("bounds rule out"),

@@ -1,4 +1,5 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(Probe, WritesAMachineFileAndTheCommandToUseIt) {
+  LONG_TEST();
   const Workplace place;
   const Ended ended =
       shell(place, "mkdir a && spillway probe a --quick --device host --name box --out box.json");
@@ -32,6 +34,7 @@ TEST(Probe, WritesAMachineFileAndTheCommandToUseIt) {
 }
 
 TEST(Probe, WithoutADirectoryMeasuresTheRestAsJson) {
+  LONG_TEST();
   const Workplace place;
   const Ended ended = shell(place, "SPILLWAY_PLUGINS=/nowhere spillway probe --quick --json");
   ASSERT_EQ(ended.exit, 0) << ended.err;

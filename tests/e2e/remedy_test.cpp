@@ -1,4 +1,5 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,6 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Remedy, testing::ValuesIn(larges),
                          [](const auto& large) { return large.param.name; });
 
 TEST(RemedyOfNothing, IsSaidWhenNoChangeHelps) {
+  LONG_TEST();
   const Workplace place;
   place.write("large.json", resident);
   const Ended ended = shell(

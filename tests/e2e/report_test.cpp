@@ -1,4 +1,5 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -74,6 +75,7 @@ TEST(Report, IsDrawnByABrowserThatHasNothingToComplainAboutAndAsksForNothing) {
 }
 
 TEST(Report, PrintsOnTwoSheetsOfA4) {
+  LONG_TEST();
   const Workplace place;
   for (const char* runs : {"qwen7b_workstation", "qwen7b_workstation mix_8b_workstation",
                            "qwen7b_workstation lohan_13b_batch32"}) {
@@ -187,6 +189,7 @@ TEST(Report, ShowsTheTimelineOfAStoredResultOnlyIfItIsItsOwn) {
 }
 
 TEST(Report, SaysWhichPointsADatabaseHas) {
+  LONG_TEST();
   const Workplace place;
   ASSERT_EQ(
       shell(place, "spillway explore scenarios/spaces/ssds_until_gpu_limit.json --db s.db").exit,

@@ -1,4 +1,5 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,6 +58,7 @@ TEST_F(WithoutProcesses, NoVerbSaysNo) {
 }
 
 TEST_F(WithoutProcesses, ASearchThatWouldTakeMinutesGivesUp) {
+  LONG_TEST();
   const auto start = std::chrono::steady_clock::now();
   const Ended ended =
       alone("plan machine --model llama-3.1-8b --tokens-per-day 60e6 --budget 8000 --limit 300");

@@ -1,4 +1,5 @@
 #include "tests/e2e/server.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,6 +48,7 @@ class CudaServer : public Server {
 };
 
 TEST(ValidateOnCuda, TrainsOnTheDevicesAndHasTheMemoryTheyReallyGive) {
+  LONG_TEST();
   const CudaServer server;
   const Ended ended = server.run("");  // nobody has to ask for them
   ASSERT_EQ(ended.exit, 0) << ended.err << ended.out;
@@ -69,6 +71,7 @@ TEST(ValidateOnCuda, TrainsOnTheDevicesAndHasTheMemoryTheyReallyGive) {
 }
 
 TEST(ValidateOnCuda, SharesDevicesAmongMoreRanksAndSaysSo) {
+  LONG_TEST();
   const Ended ended =
       CudaServer().run("--device cuda --synthetic --set parallel.data=4 --set run.steps=1");
   ASSERT_EQ(ended.exit, 0) << ended.err << ended.out;
@@ -80,6 +83,7 @@ TEST(ValidateOnCuda, SharesDevicesAmongMoreRanksAndSaysSo) {
 
 /// The devices fault at some call of CUDA and answer every later one with that, as real ones do.
 TEST(ValidateOnCuda, EndsWithTheFaultOfADeviceAndLeavesNoFile) {
+  LONG_TEST();
   for (const int calls : {500, 1500, 4000}) {
     const CudaServer server;
     const Ended ended = server.run("--device cuda --set run.steps=1",

@@ -1,4 +1,5 @@
 #include "tests/e2e/server.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(Validate, TrainsTheTinyExampleAndComparesItWithThePrediction) {
+  LONG_TEST();
   const Server server;
   const Ended ended = server.validate("--on a --json");
   ASSERT_EQ(ended.exit, 0) << ended.err << ended.out;
@@ -112,6 +114,7 @@ TEST(Validate, RunsWhatNoDeviceComputesAsTransfers) {
 
 // The scenario's own machine has one GPU; this server plays as many as there are ranks.
 TEST(Validate, EmulatesAsManyGpusAsTheScenarioHasRanks) {
+  LONG_TEST();
   const Ended ended = Server().validate("--on a --set parallel.data=2 --json");
   ASSERT_EQ(ended.exit, 0) << ended.err;
   EXPECT_EQ(ended.json()["weights_equal"], true);
@@ -119,6 +122,7 @@ TEST(Validate, EmulatesAsManyGpusAsTheScenarioHasRanks) {
 }
 
 TEST(Validate, TakesTwoDirectoriesAsTwoPathsByName) {
+  LONG_TEST();
   const Server server;
   const Ended ended = server.validate(
       "--on pfs=b --on nvme=a --set strategy.optimizer.adapt=false --set "
@@ -141,6 +145,7 @@ TEST(Validate, TakesTwoDirectoriesAsTwoPathsByName) {
 
 // The optimizer goes forwards and backwards, so that steps are measured in pairs: 1 + 4.
 TEST(Validate, TrainsTheReferenceForAsManyStepsAsThereWere) {
+  LONG_TEST();
   const Ended ended = Server().validate(
       "--on a --set strategy.system=mlp_offload --set strategy.optimizer.buffers=6 --set "
       "run.steps=3 --json");

@@ -1,4 +1,5 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,6 +50,7 @@ TEST(TimeLimit, EndsASimulationWithAnErrorThatSaysWhatToDo) {
 }
 
 TEST(TimeLimit, OfALongSimulationIsPrecededByHowLongItTakes) {
+  LONG_TEST();
   const Ended ended = spillway(
       "simulate scenarios/examples/tiny.json --set training.gradient_accumulation=100000 --limit "
       "8");
@@ -61,6 +63,7 @@ TEST(TimeLimit, OfALongSimulationIsPrecededByHowLongItTakes) {
 }
 
 TEST(Progress, IsAFewLinesWhereNoTerminalIs) {
+  LONG_TEST();
   const Ended ended =
       spillway("simulate scenarios/examples/tiny.json --set run.steps=100000 --limit 11");
   EXPECT_EQ(ended.exit, 3);

@@ -9,6 +9,7 @@
 #include "strategies/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
 #include "tests/explore/spaces.hpp"
+#include "tests/long_test.hpp"
 
 namespace spillway::explore {
 namespace {
@@ -118,6 +119,7 @@ int spaces() {
 }
 
 TEST(Bounds, PruneNoPointOfTheTrueFront) {
+  LONG_TEST();
   std::mt19937 random(20261121);
   std::uint64_t pruned = 0;
   for (int i = 0; i < spaces(); ++i) {

@@ -8,6 +8,7 @@
 
 #include "explore/break_even.hpp"
 #include "tests/explore/simulator.hpp"
+#include "tests/long_test.hpp"
 #include "tests/scenarios/temporary_files.hpp"
 
 namespace spillway::explore::box_search_test {
@@ -131,6 +132,7 @@ double cheapest(double tokens, double years) {
 }
 
 TEST(BoxSearch, FindsWhatAllSimulationsTogetherFind) {
+  LONG_TEST();
   const scenarios::PriceList list = small_list();
   const double most = fastest();
   std::uint64_t ruled_out = 0, missed = 0;
@@ -247,6 +249,7 @@ TEST(BoxSearch, KeepsTheSamplesOfAStep) {
 
 /// A cheaper box that does it with what is too slow to search with is the answer all the same.
 TEST(BoxSearch, TriesCheaperBoxesWithWhatItDoesNotSearchWith) {
+  LONG_TEST();
   const scenarios::PriceList list = small_list();
   for (const double share : {0.02, 0.1, 0.4}) {
     SCOPED_TRACE(share);
@@ -268,6 +271,7 @@ TEST(BoxSearch, TriesCheaperBoxesWithWhatItDoesNotSearchWith) {
 }
 
 TEST(BoxSearch, ShowsNoCheaperBoxThatDoesIt) {
+  LONG_TEST();
   const scenarios::PriceList list = small_list();
   for (const double share : {0.02, 0.1, 0.4})
     for (const char* searched : {"resident", "zero_offload", "zero_infinity"}) {

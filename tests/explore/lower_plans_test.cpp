@@ -1,6 +1,7 @@
 #include "explore/lower_plans.hpp"
 #include "strategies/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
+#include "tests/long_test.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -226,6 +227,7 @@ TEST(LowerPlans, HoldDrivesToHalfOfThemAndToPowersOfTwo) {
 /// Drives twice as fast: +1.2 %, as the more they take the more waits for the slot that the copies
 /// need too. Nothing on drives is best, on either.
 TEST(LowerPlans, WhereTheSlotIsFullNothingGoesToDrives) {
+  LONG_TEST();
   const Better one{
       base("teraio", "lohan_4090_256g", "llama-3.1-8b",
            {{"micro_batch", 33},
@@ -259,6 +261,7 @@ TEST(LowerPlans, AGpuIsHeldUntilStoresKeepUp) {
 /// A processor twice as fast: +4.6 %, as updates at 0.76e9 parameters a second beat those at 2.9e9
 /// and 5.9e9, where reads and writes of states meet more often.
 TEST(LowerPlans, AFasterProcessorDoesNotHurtUpdatesInBackward) {
+  LONG_TEST();
   expect_no_slower({base("lohan", "a100_40_4gpu", llama(1408, 14, 32000),
                          {{"micro_batch", 1}, {"sequence", 512}, {"precision", "fp32"}}, 4),
                     {"machine.gpu.count=4", "machine.gpu.memory=16 GiB",
@@ -293,6 +296,7 @@ TEST(LowerPlans, MoreHostMemoryHasThePlansOfSmallerHosts) {
 /// A link twice as fast: +4.7 %, as only one of them found that updates at 3.6e9 parameters a
 /// second meet fewer reads, where those at 2.1e9, 3.0e9 and 4.3e9 meet more.
 TEST(LowerPlans, AFasterLinkDoesNotHideARateOfUpdates) {
+  LONG_TEST();
   const Better one{base("lohan", "l40s_server", "llama-3-70b",
                         {{"micro_batch", 2}, {"sequence", 128}, {"precision", "bf16_mixed"}}, 4),
                    {"machine.gpu.memory=32 GiB", "machine.gpu.count=4",
@@ -316,6 +320,7 @@ TEST(LowerPlans, FasterDrivesStillFit) {
 /// Twelve drives read as six do, which the array lets through, and write faster: half their rate is
 /// not that of six.
 TEST(LowerPlans, TwiceTheDrivesBehindAFullArrayHaveThePlansOfHalfOfThem) {
+  LONG_TEST();
   json model = llama(1024, 16, 32000);
   model["num_key_value_heads"] = 2;
   expect_no_slower({base("teraio", "lohan_4090_256g", model,

@@ -2,6 +2,7 @@
 #include "reports/result/what_if.hpp"
 #include "strategies/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
+#include "tests/long_test.hpp"
 #include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
@@ -141,6 +142,7 @@ TEST(WhatNext, HasNoTimeForWhatStillDoesNotFit) {
 }
 
 TEST(CheapestRemedy, IsTheFastestOfTheSingleChanges) {
+  LONG_TEST();
   // 1.56e9 parameters x 16 bytes = 23.2 of 24 GiB, context and activations come on top: a plan that
   // moves the little that is too much beats systems that move all states
   const json scenario = on_gaming_box("gpt2-xl", "resident");
@@ -183,6 +185,7 @@ TEST(CheapestRemedy, KeepsTheGlobalBatchInSmallerPieces) {
 }
 
 TEST(CheapestRemedy, TakesTwoChangesWhenOneIsNotEnough) {
+  LONG_TEST();
   // The states of 3.2e9 parameters fit only with a system that has the drive, and with it 512
   // samples of 4096 tokens, 12.9 GB for each tensor of a residual stream, only in smaller pieces.
   json scenario = on_gaming_box("llama-3.2-3b", "resident");
@@ -197,6 +200,7 @@ TEST(CheapestRemedy, TakesTwoChangesWhenOneIsNotEnough) {
 }
 
 TEST(CheapestRemedy, IsNothingWhenNothingHelps) {
+  LONG_TEST();
   // 14 B of each of 175e9 parameters are more than the drive has
   EXPECT_FALSE(remedy_of(on_gaming_box("opt-175b", "zero_infinity")));
 }

@@ -7,6 +7,7 @@
 #include "explore/sobol.hpp"
 #include "tests/explore/simulator.hpp"
 #include "tests/explore/spaces.hpp"
+#include "tests/long_test.hpp"
 
 namespace spillway::explore::search_test {
 namespace {
@@ -131,6 +132,7 @@ Found search(Search how, std::size_t jobs, std::uint64_t samples) {
 }
 
 TEST(Search, FindsTheSameWithAnyNumberOfWorkers) {
+  LONG_TEST();
   for (const Search how : {Search::sobol, Search::nsga2}) {
     const Found one = search(how, 1, 128), three = search(how, 3, 128);
     EXPECT_EQ(one.front, three.front);
@@ -141,6 +143,7 @@ TEST(Search, FindsTheSameWithAnyNumberOfWorkers) {
 }
 
 TEST(Search, OfShardsIsThatOfTheWhole) {
+  LONG_TEST();
   const SpaceFiles files;
   const auto space = files.space(wide);
   const Points points(space);
@@ -168,6 +171,7 @@ TEST(Search, OfShardsIsThatOfTheWhole) {
 }
 
 TEST(Search, OfEverythingFindsWhatIsThere) {
+  LONG_TEST();
   const Found all = search(Search::exhaustive, 2, 0), spread = search(Search::sobol, 2, 1000);
   EXPECT_EQ(all.counts.points, 160u);
   EXPECT_EQ(spread.counts.points, 160u);

@@ -12,6 +12,7 @@
 #include "explore/fork_server.hpp"
 #include "tests/explore/simulator.hpp"
 #include "tests/explore/spaces.hpp"
+#include "tests/long_test.hpp"
 
 namespace spillway::explore::worker_pool_test {
 namespace {
@@ -98,6 +99,7 @@ TEST(WorkerPool, FindsTheFrontOfASingleProcess) {
 }
 
 TEST(WorkerPool, FindsTheSameByEverySearch) {
+  LONG_TEST();
   for (const Search how : {Search::sobol, Search::nsga2}) {
     std::vector<std::vector<std::string>> fronts;
     for (const std::size_t count : {0, 2}) {
@@ -150,6 +152,7 @@ TEST(WorkerPool, GivesThePointsOfAWorkerThatEndedToTheOthers) {
 
 /// A node that hangs, or a network that is gone: nothing comes, and nothing says so.
 TEST(WorkerPool, GivesThePointsOfAWorkerThatFallsSilentToTheOthers) {
+  LONG_TEST();
   Cluster cluster(2);
   cluster.options.prune = false;
   cluster.mishap = [&cluster] { ::kill(cluster.processes[0], SIGSTOP); };

@@ -1,6 +1,7 @@
 // Where the verdict flips: the search among the steps of a knob, and the finder over a session.
 #include "gui/model/flip_finder.hpp"
 #include "tests/gui/until.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <QUndoStack>
@@ -163,6 +164,7 @@ TEST_F(Finder, NeverStopsTheEventLoop) {
 }
 
 TEST_F(Finder, ForgetsWhenTheQuestionChanges) {
+  LONG_TEST();
   finder_.set_active(true);
   session_.change(small_question(), "ask");
   ASSERT_TRUE(found());

@@ -2,6 +2,7 @@
 #include "gui/page/explore.hpp"
 #include "tests/gui/small_space.hpp"
 #include "tests/gui/until.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <QTemporaryDir>
@@ -50,6 +51,7 @@ class SearchPage : public testing::Test {
 };
 
 TEST_F(SearchPage, StartsShowsStopsResumesAndFinishes) {
+  LONG_TEST();
   write_small_space(folder_.filePath("small.json"), 200);
   EXPECT_FALSE(button("Resume")->isVisible());
   click("Search ...");

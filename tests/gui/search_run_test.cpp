@@ -3,6 +3,7 @@
 #include "tests/gui/script.hpp"
 #include "tests/gui/small_space.hpp"
 #include "tests/gui/until.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <QRegularExpression>
@@ -102,6 +103,7 @@ TEST_F(Search, WritesNothingWhenNobodyAgrees) {
 }
 
 TEST_F(Search, StopsWithEverythingKeptAndGoesOn) {
+  LONG_TEST();
   run_.start(request(200));
   ASSERT_TRUE(reaches(State::asking)) << failure_.toStdString();
   run_.agree();

@@ -3,6 +3,7 @@
 #include "gui/page/sentence_button.hpp"
 #include "gui/page/tile_layout.hpp"
 #include "tests/gui/until.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <QLabel>
@@ -37,6 +38,7 @@ class WhatIf : public testing::Test {
 };
 
 TEST_F(WhatIf, OffersNothingOfTheQuestionBefore) {
+  LONG_TEST();
   session_.ask();
   ASSERT_TRUE(answered());
   ASSERT_EQ(offers().size(), 1) << offers().join('\n').toStdString();

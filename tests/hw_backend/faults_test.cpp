@@ -1,5 +1,6 @@
 #include "tests/hw_backend/faulty_device.hpp"
 #include "tests/hw_backend/training.hpp"
+#include "tests/long_test.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -134,6 +135,7 @@ std::size_t entries(const char* directory) {
 
 /// SPILLWAY_FAULT_SEEDS=10000 runs that many; SPILLWAY_FAULT_FIRST=n begins with seed n.
 TEST(Faults, AHundredSeedsEndRightOrWithAClearError) {
+  LONG_TEST();
   const std::uint64_t seeds = number_from("SPILLWAY_FAULT_SEEDS", default_seeds);
   const std::uint64_t first = number_from("SPILLWAY_FAULT_FIRST", 0);
   outcome(first);  // what a process has once is there from now on
@@ -164,6 +166,7 @@ TEST(Faults, AHundredSeedsEndRightOrWithAClearError) {
 }
 
 TEST(Faults, ASeedEndsAgainAsItEnded) {
+  LONG_TEST();
   // of the seeds whose storages fail; "no answer" depends on time
   std::size_t failed = 0;
   for (const std::uint64_t seed : {0u, 1u, 2u, 4u, 5u, 6u}) {

@@ -1,6 +1,7 @@
 #include "strategies/catalogue.hpp"
 #include "strategies/parts/weight_chunks.hpp"
 #include "tests/hw_backend/training.hpp"
+#include "tests/long_test.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -62,10 +63,16 @@ void expect_skipped_alike(int ranks) {
 }
 
 #ifndef SPILLWAY_SANITIZED
-TEST(Overflow, EverySystemSkipsTheStepsThatTheReferenceSkips) { expect_skipped_alike(1); }
+TEST(Overflow, EverySystemSkipsTheStepsThatTheReferenceSkips) {
+  LONG_TEST();
+  expect_skipped_alike(1);
+}
 #endif
 
-TEST(Overflow, RanksSkipTogetherWhatOneOfThemCannotTake) { expect_skipped_alike(2); }
+TEST(Overflow, RanksSkipTogetherWhatOneOfThemCannotTake) {
+  LONG_TEST();
+  expect_skipped_alike(2);
+}
 
 TEST(Overflow, TheScaleFallsUntilStepsAreTakenAndThoseBeforeAreMissing) {
   const auto masters = [](const Overrides& overrides) {

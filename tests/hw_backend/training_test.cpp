@@ -1,4 +1,5 @@
 #include "tests/hw_backend/training.hpp"
+#include "tests/long_test.hpp"
 
 #include "strategies/catalogue.hpp"
 #include "strategies/planned_activations.hpp"
@@ -118,6 +119,7 @@ TEST(Training, OfAnotherSeedEndsElsewhere) {
 
 // Not by system: whatever streams can be updated while backward goes on.
 TEST(TrainingWithActiveGradients, EndsWhereTheReferenceDoes) {
+  LONG_TEST();
   const Way active_ways[] = {
       {"accumulated_fp16",
        {"training.gradient_accumulation=2", "training.precision=fp16_mixed",
@@ -148,6 +150,7 @@ TEST(TrainingWithActiveGradients, EndsWhereTheReferenceDoes) {
 
 // The reference runs the same delay on the GPU: it keeps new weights back for a step.
 TEST(TrainingOneStepLate, EndsWhereTheReferenceDoes) {
+  LONG_TEST();
   const Way late_ways[] = {
       {"fp16_skips", {"training.precision=fp16_mixed", "training.initial_scale_power=60"}},
       {"bf16", {}},
@@ -180,6 +183,7 @@ TEST(TrainingOneStepLate, EndsWhereTheReferenceDoes) {
 
 // Updates as they come end like none of the same steps without delay; one step at a time, they do.
 TEST(TrainingWithoutWaiting, IsRepeatedBitForBitFromItsDelays) {
+  LONG_TEST();
   const char* const reads[] = {"strategy.optimizer.pipeline_read=true",
                                "strategy.optimizer.pipeline_read=false"};
   for (const char* adam : sampled(reads)) {
@@ -201,6 +205,7 @@ TEST(TrainingWithoutWaiting, IsRepeatedBitForBitFromItsDelays) {
 }
 
 TEST(TrainingWithoutWaiting, OneStepAtATimeEndsWhereThePlainReferenceDoes) {
+  LONG_TEST();
   for (const char* ranks : {"parallel.data=1", "parallel.data=2"}) {
     const description::Scenario scenario = small_training(
         "angel_ptm", {ranks, "strategy.optimizer.staleness=0"}, {.feed_forward = 4096});
@@ -232,6 +237,7 @@ TEST(TrainingInHalves, EndsWhereTheReferenceDoes) {
 
 // Saved tensors in turn stay, go to host memory, go to SSD and are made again.
 TEST(TrainingWithEveryFate, EndsWhereTheReferenceDoes) {
+  LONG_TEST();
   using strategies::Fate;
   const unsigned all_first[] = {0, 1, 2, 3};
   for (const char* system : {"zero_offload", "mlp_offload"})
@@ -259,6 +265,7 @@ TEST(TrainingWithEveryFate, EndsWhereTheReferenceDoes) {
 /// What moves or is made again is decided by a planner: a GPU that lacks a part of what blocks
 /// save.
 TEST(TrainingWithPlannedActivations, EndsWhereTheReferenceDoes) {
+  LONG_TEST();
   struct Planner {
     const char* system;
     Overrides overrides;

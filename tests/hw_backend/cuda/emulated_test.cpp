@@ -2,6 +2,7 @@
 #include "scenarios/description/errors.hpp"
 #include "tests/hw_backend/cuda/devices.hpp"
 #include "tests/hw_backend/cuda/session.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <csignal>
@@ -230,6 +231,7 @@ TEST(CudaDevice, GoesOnWhenWhatACallWaitsForIsDropped) {
 }
 
 TEST(CudaDevice, TakesTheScratchOfUnusualShapesBeforeTheyRun) {
+  LONG_TEST();
   CudaDevice device(0);
   // 200,000 rows need 8 bytes each, more than the 16 of 64 Ki that a device has from its beginning
   constexpr std::uint64_t rows = 200'000, words = 8;

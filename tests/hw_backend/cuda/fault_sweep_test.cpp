@@ -1,6 +1,7 @@
 #include "hw_backend/cuda/cuda_device.hpp"
 #include "scenarios/description/errors.hpp"
 #include "tests/hw_backend/rig.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 
@@ -52,6 +53,7 @@ std::string run_once() {
 }
 
 TEST(CudaFaults, OfAnyCallEndARunWithTheirMessageAndNothingElse) {
+  LONG_TEST();
   const std::uint64_t before = emulated::calls();
   EXPECT_EQ(run_once(), "");
   const std::uint64_t all = emulated::calls() - before;

@@ -6,6 +6,7 @@
 #include "tests/hw_backend/rig.hpp"
 #include "tests/hw_backend/storage/fixture.hpp"
 #include "tests/hw_backend/training.hpp"
+#include "tests/long_test.hpp"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -163,6 +164,7 @@ TEST_F(GdsTransfers, AreThoseOfGpuMemoryInARealMachine) {
 }
 
 TEST_F(GdsTransfers, TakeCheckpointsToADriveAndBackBitForBit) {
+  LONG_TEST();
   const description::Scenario scenario = small_training(
       "zero_infinity", {"strategy.io_engine=gds", "strategy.activations.policy=checkpoint_ssd",
                         "machine.gpu.gpudirect=true"});
