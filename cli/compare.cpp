@@ -21,7 +21,7 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct CompareOptions {
   answers::CompareQuestion question;
   std::string csv;  ///< "rows": what the table shows; "all": whole results
   double limit_s = plan_limit_s;
@@ -41,7 +41,7 @@ void print_table(const answer::Comparison& comparison,
   }
 }
 
-void print_comparison(const Options& options, const answer::Comparison& comparison) {
+void print_comparison(const CompareOptions& options, const answer::Comparison& comparison) {
   if (options.json) return print_json(answer::rows_of(comparison));
   std::vector<reports::Contender> contenders;
   for (const answer::Compared& run : comparison.runs)
@@ -58,7 +58,7 @@ void print_comparison(const Options& options, const answer::Comparison& comparis
 }
 
 /// `--system` takes words up to the next option: files among them are scenarios.
-void sort_words(Options& options) {
+void sort_words(CompareOptions& options) {
   const auto is_file = [](const std::string& word) {
     return word.ends_with(".json") || std::filesystem::is_regular_file(word);
   };
@@ -69,7 +69,7 @@ void sort_words(Options& options) {
   if (options.question.scenarios.empty()) throw CLI::RequiredError("scenarios");
 }
 
-void compare(Options options) {
+void compare(CompareOptions options) {
   sort_words(options);
   answers::Field field = answers::field_of(options.question);
   for (const std::string& warning : field.warnings) warn(warning);
@@ -91,7 +91,7 @@ void compare(Options options) {
 }  // namespace
 
 void add_compare(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   CLI::App* verb = app.add_subcommand("compare", "systems or scenarios side by side");
   verb->add_option("scenarios", options->question.scenarios, "scenario files (at least one)");
   verb->add_option(

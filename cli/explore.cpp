@@ -28,7 +28,7 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct ExploreVerbOptions {
   PriceOptions prices;
   std::string space;
   std::string database;
@@ -54,16 +54,18 @@ struct ShowOptions {
 };
 
 /// What a script for sbatch has to know.
-SlurmJob job_of(const Options& options) {
+SlurmJob job_of(const ExploreVerbOptions& options) {
   SlurmJob job{options.space, options.database, options.slurm, options.jobs, options.srun, {}};
   if (options.simulate_all) job.more.emplace_back("--simulate-all");
   const auto add = [&job](const char* option, std::string value) {
     job.more.insert(job.more.end(), {option, std::move(value)});
   };
   if (!options.budget.empty()) add("--budget", options.budget);
-  if (options.srun && options.silence != Options{}.silence) add("--silence", options.silence);
-  if (options.limit_s != Options{}.limit_s) add("--limit", fmt::format("{}", options.limit_s));
-  if (options.search != Options{}.search) {
+  if (options.srun && options.silence != ExploreVerbOptions{}.silence)
+    add("--silence", options.silence);
+  if (options.limit_s != ExploreVerbOptions{}.limit_s)
+    add("--limit", fmt::format("{}", options.limit_s));
+  if (options.search != ExploreVerbOptions{}.search) {
     add("--search", options.search);
     add("--seed", fmt::format("{}", options.seed));
     add("--samples", fmt::format("{}", options.samples));
@@ -159,7 +161,7 @@ std::string estimate_words(const explore::Estimate& found, std::size_t jobs) {
   return text + ".";
 }
 
-std::size_t jobs_of(const Options& options) {
+std::size_t jobs_of(const ExploreVerbOptions& options) {
   return options.jobs ? options.jobs : explore::usable_cores();
 }
 
@@ -171,7 +173,7 @@ explore::Estimate estimated(Monitor& monitor, const explore::Points& points, std
   return found;
 }
 
-void count(const explore::Points& points, const Options& options) {
+void count(const explore::Points& points, const ExploreVerbOptions& options) {
   const std::uint64_t number = points_in(points);
   const std::size_t jobs = jobs_of(options);
   Monitor monitor("estimating", estimate_limit_s);
@@ -191,7 +193,7 @@ void count(const explore::Points& points, const Options& options) {
 }
 
 /// On other machines; none: here.
-std::vector<explore::WorkerPlace> workers_of(const Options& options) {
+std::vector<explore::WorkerPlace> workers_of(const ExploreVerbOptions& options) {
   if (!options.srun && options.mpirun.empty()) return {};
   const explore::ClusterJob job{std::filesystem::read_symlink("/proc/self/exe").string(),
                                 jobs_of(options), options.limit_s};
@@ -199,12 +201,12 @@ std::vector<explore::WorkerPlace> workers_of(const Options& options) {
 }
 
 /// That the options which a script will carry are ones that it can run with.
-void check_times(const Options& options) {
+void check_times(const ExploreVerbOptions& options) {
   time_of("--budget", options.budget);
   time_of("--silence", options.silence);
 }
 
-explore::ExploreOptions how_of(const Options& options) {
+explore::ExploreOptions how_of(const ExploreVerbOptions& options) {
   explore::ExploreOptions how;
   how.jobs = options.jobs;
   how.limit_s = options.limit_s;
@@ -247,7 +249,7 @@ std::string writes_words(const scenarios::Space& space, const std::string& file)
 
 /// Says what will be written, and where, and waits for a yes.
 void ask_to_start(const scenarios::Space& space, const explore::Points& points,
-                  const Options& options) {
+                  const ExploreVerbOptions& options) {
   require_writable("--db", options.database);
   const std::string writes = writes_words(space, options.database);
   const std::uint64_t number = points_in(points);
@@ -262,7 +264,7 @@ void ask_to_start(const scenarios::Space& space, const explore::Points& points,
   require_yes(stderr);
 }
 
-void run(const Options& options) {
+void run(const ExploreVerbOptions& options) {
   scenarios::Space space = scenarios::read_space(options.space, explore::known_systems());
   price_anew(options.prices, space.base);
   const explore::Points points(space);
@@ -414,7 +416,7 @@ void add_merge(CLI::App& verb) {
 }  // namespace
 
 void add_explore(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExploreVerbOptions>();
   CLI::App* verb = app.add_subcommand("explore", "the best points of a space of scenarios");
   verb->add_option("space", options->space, "the space file");
   verb->add_option("--db", options->database,

@@ -16,7 +16,7 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct FidelityOptions {
   std::vector<std::string> files;
   std::string filter, open, fit, write;
   std::size_t jobs = 0;
@@ -24,7 +24,7 @@ struct Options {
 };
 
 /// The open list; a shipped one that is not there is empty, one that was asked for must be there.
-std::vector<scenarios::OpenFigure> open_list(const Options& options) {
+std::vector<scenarios::OpenFigure> open_list(const FidelityOptions& options) {
   const std::string file = options.open.empty() ? scenarios::open_figures_file() : options.open;
   const bool absent = !std::filesystem::exists(file);
   if (absent && (options.open.empty() || options.record)) return {};
@@ -47,7 +47,7 @@ void check_known(const std::vector<scenarios::OpenFigure>& open,
   if (!complaints.empty()) throw description::ScenarioError(std::move(complaints));
 }
 
-void record(const Options& options, const result::Fidelity& fidelity,
+void record(const FidelityOptions& options, const result::Fidelity& fidelity,
             const std::vector<scenarios::OpenFigure>& open) {
   const std::string file = options.open.empty() ? scenarios::open_figures_file() : options.open;
   const auto list = explore::recorded(fidelity, open);
@@ -58,7 +58,7 @@ void record(const Options& options, const result::Fidelity& fidelity,
   print(text);
 }
 
-void fit(const Options& options, const std::vector<scenarios::Figure>& figures) {
+void fit(const FidelityOptions& options, const std::vector<scenarios::Figure>& figures) {
   Monitor monitor("fitting", Monitor::forever);
   monitor.let_go();
   const explore::Fitted found =
@@ -72,7 +72,7 @@ void fit(const Options& options, const std::vector<scenarios::Figure>& figures) 
   if (!options.write.empty()) write_file(options.write, found.machine_file);
 }
 
-void fidelity(const Options& options) {
+void fidelity(const FidelityOptions& options) {
   const bool shipped = options.files.empty();
   const auto figures =
       scenarios::read_figures(shipped ? scenarios::published_files() : options.files);
@@ -103,7 +103,7 @@ void fidelity(const Options& options) {
 }  // namespace
 
 void add_fidelity(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FidelityOptions>();
   CLI::App* verb = app.add_subcommand("fidelity", "published figures against simulated ones");
   verb->add_option("files", options->files, "files of figures; default: all that ship");
   verb->add_option("--filter", options->filter, "only figures with this in their id or source");

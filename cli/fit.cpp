@@ -23,7 +23,7 @@ namespace {
 /// Seconds after which what was found so far is the answer.
 constexpr double fit_limit_s = 60;
 
-struct Options {
+struct FitVerbOptions {
   std::string model, machine, parts, out;
   answers::BoxWords box;
   PriceOptions prices;
@@ -35,7 +35,7 @@ struct Options {
 };
 
 /// The box that is said in words, of parts at the prices that are asked for.
-answers::NamedBox box_in_words(const Options& options) {
+answers::NamedBox box_in_words(const FitVerbOptions& options) {
   if (options.box.gpu.empty())
     refuse("--gpu", "missing", "write for example --gpu 4090x2, or --machine NAME");
   scenarios::PriceList list = options.parts.empty() ? scenarios::part_catalogue()
@@ -50,7 +50,7 @@ answers::NamedBox box_in_words(const Options& options) {
   return box;
 }
 
-answers::FitQuestion question_of(const Options& options, std::vector<text::Text>& notes) {
+answers::FitQuestion question_of(const FitVerbOptions& options, std::vector<text::Text>& notes) {
   answers::FitQuestion question;
   question.model = options.model;
   const answers::BoxWords& said = options.box;
@@ -79,7 +79,7 @@ std::string box_name(const json& machine) {
   return machine.is_string() ? machine.get<std::string>() : machine.at("name").get<std::string>();
 }
 
-void fit(const Options& options) {
+void fit(const FitVerbOptions& options) {
   if (!options.out.empty()) require_writable("--out", options.out);
   std::vector<text::Text> notes;
   const answers::FitQuestion question = question_of(options, notes);
@@ -110,7 +110,7 @@ void fit(const Options& options) {
 }  // namespace
 
 void add_fit(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FitVerbOptions>();
   CLI::App* verb = app.add_subcommand(
       "fit", "does a model train on a box, how fast, at what cost: no file needed");
   verb->add_option("model", options->model, "a name of models/library or a config.json")

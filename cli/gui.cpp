@@ -13,13 +13,13 @@ namespace {
 
 constexpr const char* program = "spillway-gui";
 
-struct Options {
+struct GuiOptions {
   std::vector<std::string> files;
   std::string page, screenshot, size, theme;
 };
 
 /// The application takes this process over: its window is what the verb answers with.
-void gui(const Options& options) {
+void gui(const GuiOptions& options) {
   std::vector<std::string> words = {program};
   const auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) words.insert(words.end(), {option, value});
@@ -44,7 +44,7 @@ void gui(const Options& options) {
 }  // namespace
 
 void add_gui(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GuiOptions>();
   CLI::App* verb = app.add_subcommand(
       "gui", "the desktop application: what if, timelines, memory, comparisons, searches");
   verb->add_option("files", options->files,

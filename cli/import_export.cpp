@@ -17,7 +17,7 @@ void note_to_person(const std::string& note) {
   std::fprintf(stderr, "note: %s\n", description::printable(note).c_str());
 }
 
-struct Options {
+struct ExchangeOptions {
   std::string file;
   scenarios::ImportOptions import;
   scenarios::ExportOptions exported;
@@ -36,14 +36,14 @@ void deliver(const nlohmann::json& json, const std::string& output,
   write_file(output, json.dump(2) + "\n");
 }
 
-void add_output(CLI::App& verb, Options& options) {
+void add_output(CLI::App& verb, ExchangeOptions& options) {
   verb.add_option("-o,--out,--output", options.output, "file to write; default: standard output");
   add_shared_folders(verb);
   verb.add_flag("--json", options.json, "errors as JSON too; the answer always is");
 }
 
 /// Writes the profile of a trace; false when the file is none.
-bool import_profile(const Options& options) {
+bool import_profile(const ExchangeOptions& options) {
   const std::string text = scenarios::read_packed(options.file);
   if (!scenarios::looks_like_trace(text)) {
     if (options.import.model.empty()) refuse("--model", "missing", "name the model");
@@ -74,7 +74,7 @@ bool import_profile(const Options& options) {
 }  // namespace
 
 void add_import(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExchangeOptions>();
   CLI::App* verb =
       app.add_subcommand("import",
                          "a scenario from a DeepSpeed configuration (ds_config.json); a lifetime "
@@ -114,7 +114,7 @@ void add_import(CLI::App& app) {
 }
 
 void add_export(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExchangeOptions>();
   CLI::App* verb = app.add_subcommand(
       "export", "a DeepSpeed configuration with the sizes and counts that a scenario needs");
   verb->add_option("scenario", options->file, "scenario file")->required();

@@ -11,14 +11,14 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct LifetimesOptions {
   std::string file, machine, output;
   std::vector<std::string> overrides;
   std::uint32_t rank = 0;
   bool roofline = false, json = false;
 };
 
-void lifetimes(const Options& options) {
+void lifetimes(const LifetimesOptions& options) {
   const answers::Profile profile =
       options.file.ends_with(".csv")
           ? answers::profile_of(options.file, options.machine, options.overrides, options.rank)
@@ -37,7 +37,7 @@ void lifetimes(const Options& options) {
 }  // namespace
 
 void add_lifetimes(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LifetimesOptions>();
   CLI::App* verb = app.add_subcommand(
       "lifetimes", "when tensors are used, and a plan of where they are meanwhile");
   verb->add_option("file", options->file, "scenario, or a profile (.csv, from `import` or -o)")

@@ -16,12 +16,12 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct ModelOptions {
   answers::ModelQuestion question;
   bool json = false;
 };
 
-void show_model(const Options& options) {
+void show_model(const ModelOptions& options) {
   if (options.question.model.empty()) {
     for (const std::string& name : scenarios::shipped_names("models/library")) print(name + "\n");
     return;
@@ -67,7 +67,7 @@ void add_word(CLI::App& verb, const std::string& name, E& value) {
 }  // namespace
 
 void add_model(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ModelOptions>();
   CLI::App* verb = app.add_subcommand(
       "model",
       "parameters, tensors, FLOPs and activations of a model; without a name: the library");

@@ -11,14 +11,14 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct NewOptions {
   std::string model = "llama-3.1-8b", machine = "gaming_4090", system = "zero_infinity", output;
 };
 
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
 /// A scenario that says what most people change, and where the rest is described.
-std::string text_of(const Options& options, std::uint64_t cards, std::uint64_t sequence) {
+std::string text_of(const NewOptions& options, std::uint64_t cards, std::uint64_t sequence) {
   std::string text =
       "// A scenario of spillway: what is trained, on what, and how. Comments like "
       "this one are allowed.\n"
@@ -44,7 +44,7 @@ std::string text_of(const Options& options, std::uint64_t cards, std::uint64_t s
   return text;
 }
 
-void write_new(const Options& options) {
+void write_new(const NewOptions& options) {
   const description::MachineFile machine = scenarios::read_machine(options.machine);
   const std::uint64_t longest = scenarios::read_model(options.model).max_positions;
   constexpr std::uint64_t usual = 4096;
@@ -61,7 +61,7 @@ void write_new(const Options& options) {
 }  // namespace
 
 void add_new(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NewOptions>();
   CLI::App* verb = app.add_subcommand("new", "a minimal scenario with comments, to change by hand");
   verb->add_option("--model", options->model, "a name of models/library or a file")
       ->capture_default_str();

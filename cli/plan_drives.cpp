@@ -9,7 +9,7 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct DrivesOptions {
   answers::DrivesQuestion question;
   std::string scenario;
   std::vector<std::string> overrides;
@@ -17,7 +17,7 @@ struct Options {
   bool json = false;
 };
 
-void plan_drives(Options options) {
+void plan_drives(DrivesOptions options) {
   options.question.scenario = read(options.scenario, options.overrides).scenario;
   options.question.today = today();
   Monitor monitor("numbers of drives", options.limit_s);
@@ -33,7 +33,7 @@ void plan_drives(Options options) {
 }  // namespace
 
 void add_plan_drives(CLI::App& plan) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DrivesOptions>();
   CLI::App* verb = plan.add_subcommand(
       "drives", "how many drives are enough, of which kind, how long they last");
   verb->add_option("scenario", options->scenario, "what is trained on them")->required();

@@ -10,7 +10,7 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct BoxOptions {
   answers::MachineQuestion question;
   PriceOptions prices;
   std::string parts = "one_box", out, machine_out;
@@ -20,7 +20,7 @@ struct Options {
 };
 
 /// The price list at the prices that are asked for.
-void read_parts(const PriceOptions& prices, Options& options) {
+void read_parts(const PriceOptions& prices, BoxOptions& options) {
   answers::MachineQuestion& question = options.question;
   question.list = scenarios::read_price_list(options.parts);
   const auto offers = scenarios::read_offers(prices.prices, prices.offers);
@@ -31,7 +31,7 @@ void read_parts(const PriceOptions& prices, Options& options) {
            "name one that it has");
 }
 
-void plan_machine(Options options) {
+void plan_machine(BoxOptions options) {
   read_parts(options.prices, options);
   options.question.tokens = tokens_of(options.run);
   options.question.range = options.run.range;
@@ -58,7 +58,7 @@ void plan_machine(Options options) {
 }  // namespace
 
 void add_plan_machine(CLI::App& plan) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BoxOptions>();
   CLI::App* verb =
       plan.add_subcommand("machine", "the cheapest box that trains a model fast enough");
   verb->add_option("--model", options->question.model, "a name of models/library or a file")

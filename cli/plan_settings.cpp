@@ -10,19 +10,19 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options : PlanOptions {
+struct SettingsOptions : PlanOptions {
   std::string out;
   scenarios::ExportOptions deepspeed;
 };
 
 /// `out`, with the model in its name where there are several.
-std::filesystem::path file_for(const Options& options, const std::string& model) {
+std::filesystem::path file_for(const SettingsOptions& options, const std::string& model) {
   std::filesystem::path file = options.out;
   if (options.models.size() < 2) return file;
   const std::string stem = std::filesystem::path(model).stem().string();
   return file.replace_filename(file.stem().string() + "_" + stem + file.extension().string());
 }
-std::filesystem::path config_for(const Options& options, const std::string& model) {
+std::filesystem::path config_for(const SettingsOptions& options, const std::string& model) {
   return file_for(options, model).replace_extension(".ds_config.json");
 }
 
@@ -31,7 +31,7 @@ bool writes_configuration(const answer::BestSettings& settings) {
   return settings.deepspeed && !settings.deepspeed->needs_nvme_path;
 }
 
-void write(const Options& options, const answer::BestSettings& settings) {
+void write(const SettingsOptions& options, const answer::BestSettings& settings) {
   const answer::Trial* best = settings.best_trial();
   if (options.out.empty() || !best) return;
   std::vector<OutputFile> files{
@@ -42,7 +42,7 @@ void write(const Options& options, const answer::BestSettings& settings) {
   write_files(files);
 }
 
-std::string report(const Options& options, const answer::BestSettings& settings) {
+std::string report(const SettingsOptions& options, const answer::BestSettings& settings) {
   reports::SettingsWords words;
   words.machine = options.machine;
   words.asks_for_files = !options.out.empty();
@@ -52,7 +52,7 @@ std::string report(const Options& options, const answer::BestSettings& settings)
   return reports::settings_report(settings, words, reports::screen_of(stdout));
 }
 
-void plan_settings(const Options& options) {
+void plan_settings(const SettingsOptions& options) {
   const answers::PlanQuestion question = question_of(options);
   Monitor monitor("settings", options.limit_s);
   const explore::Backend backend = monitor.backend();
@@ -84,7 +84,7 @@ void plan_settings(const Options& options) {
 }  // namespace
 
 void add_plan_settings(CLI::App& plan) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SettingsOptions>();
   CLI::App* verb =
       plan.add_subcommand("settings", "the best system and batch for a model and a box");
   verb->add_option("--model", options->models, "names of models/library or files")

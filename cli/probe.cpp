@@ -16,7 +16,7 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct ProbeVerbOptions {
   hw_backend::ProbeOptions probe;
   std::vector<std::string> directories;
   std::string out, device = "auto";
@@ -57,7 +57,7 @@ std::string wear_of(const std::string& directory, std::uint64_t bytes) {
 }
 
 /// What is written is stated first; much of it needs a yes.
-void announce(const Options& options) {
+void announce(const ProbeVerbOptions& options) {
   const std::uint64_t bytes = hw_backend::probe_writes(options.probe);
   std::string text = "Measures this machine without a directory: no storage.\n";
   if (!options.directories.empty())
@@ -83,7 +83,7 @@ std::string next_command(const std::string& out, bool storage) {
                  : "  spillway machine " + out + "\n";
 }
 
-void probe(Options options) {
+void probe(ProbeVerbOptions options) {
   for (const std::string& directory : options.directories)
     options.probe.directories.emplace_back(directory);
   const bool keeps = !options.json || !options.out.empty();
@@ -109,7 +109,7 @@ void probe(Options options) {
 }  // namespace
 
 void add_probe(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProbeVerbOptions>();
   CLI::App* verb =
       app.add_subcommand("probe", "measures this machine and writes a machine file for it");
   verb->add_option("directories", options->directories, "a directory on each drive to measure")

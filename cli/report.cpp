@@ -21,7 +21,7 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::vector<std::string> what;
   std::vector<std::string> overrides;
   std::string out;
@@ -32,7 +32,7 @@ struct Options {
 };
 
 /// `spillway report ...` with the words that were given.
-std::string command_of(const Options& options) {
+std::string command_of(const ReportOptions& options) {
   std::string text = "spillway report";
   for (const std::string& one : options.what) text += " " + reports::shell_word(one);
   for (const std::string& one : options.overrides) text += " --set " + reports::shell_word(one);
@@ -53,7 +53,7 @@ std::vector<reports::Setting> settings_of(const scenarios::Resolved& resolved) {
 }
 
 /// The scenario with further overrides, or nothing when they contradict it.
-explore::Resolve resolver(const Subject& subject, const Options& options) {
+explore::Resolve resolver(const Subject& subject, const ReportOptions& options) {
   return [subject,
           options](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
     std::vector<std::string> overrides = options.overrides;
@@ -70,7 +70,7 @@ explore::Resolve resolver(const Subject& subject, const Options& options) {
 
 class Maker {
  public:
-  explicit Maker(const Options& options)
+  explicit Maker(const ReportOptions& options)
       : options_(options), monitor_("simulating what would help", options.limit_s) {}
 
   /// All but the timeline, in children: they start from a process in which nothing was simulated.
@@ -157,11 +157,11 @@ class Maker {
                                 (*remedy)->result});
   }
 
-  const Options& options_;
+  const ReportOptions& options_;
   Monitor monitor_;
 };
 
-void report(const Options& options) {
+void report(const ReportOptions& options) {
   require_writable("--out", options.out);
   std::vector<Subject> subjects;
   for (const std::string& word : options.what)
@@ -186,7 +186,7 @@ void report(const Options& options) {
 }  // namespace
 
 void add_report(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   CLI::App* verb = app.add_subcommand(
       "report", "one page for people: verdict, peaks, timeline, what would help, inputs");
   verb->add_option(

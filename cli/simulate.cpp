@@ -26,7 +26,7 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct SimulateOptions {
   std::string scenario;
   std::vector<std::string> overrides;
   std::string trace_file, snapshot_file;
@@ -43,7 +43,7 @@ struct Options {
 constexpr double simulation_limit_s = 600, remedy_limit_s = 5;
 
 /// The scenario with further overrides, or nothing when they contradict it.
-explore::Resolve resolver(const Options& options) {
+explore::Resolve resolver(const SimulateOptions& options) {
   return [options](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
     std::vector<std::string> overrides = options.overrides;
     overrides.insert(overrides.end(), more.begin(), more.end());
@@ -60,7 +60,7 @@ explore::Resolve resolver(const Options& options) {
 
 /// Looks for what makes the scenario fit.
 ///   tell   receives the one to buy at once
-answer::Remedies remedies_of(const Options& options, const description::Scenario& scenario,
+answer::Remedies remedies_of(const SimulateOptions& options, const description::Scenario& scenario,
                              const result::Result& result, Monitor& monitor,
                              const std::function<void(const answer::Remedy&)>& tell = {}) {
   monitor.begin("looking for what makes it fit", options.limit(remedy_limit_s));
@@ -71,7 +71,7 @@ answer::Remedies remedies_of(const Options& options, const description::Scenario
 }
 
 /// What to buy, then what to change; both are simulated.
-void print_remedies(const Options& options, const description::Scenario& scenario,
+void print_remedies(const SimulateOptions& options, const description::Scenario& scenario,
                     const result::Result& result, const reports::Screen& screen, Monitor& monitor) {
   std::fflush(stdout);  // the answer so far, before the wait
   const auto text = [&](const answer::Remedy& remedy) {
@@ -86,7 +86,7 @@ void print_remedies(const Options& options, const description::Scenario& scenari
   print(reports::remedies_note(remedies, monitor.why(), screen));
 }
 
-void print_human(const Options& options, const scenarios::Resolved& resolved,
+void print_human(const SimulateOptions& options, const scenarios::Resolved& resolved,
                  const answer::Simulation& simulation, Monitor& monitor) {
   const reports::Screen screen = reports::screen_of(stdout);
   const result::Result& result = simulation.result;
@@ -99,7 +99,7 @@ void print_human(const Options& options, const scenarios::Resolved& resolved,
 }
 
 /// `--explain` may stand before the scenario, whose name is then taken for a topic.
-void read_explain(Options& options, const std::string& word) {
+void read_explain(SimulateOptions& options, const std::string& word) {
   for (std::size_t i = 0; i < reports::topic_names.size(); ++i)
     if (word == reports::topic_names[i]) options.explain = static_cast<reports::Topic>(i);
   if (!options.explain && options.scenario.empty()) {
@@ -123,7 +123,8 @@ void read_explain(Options& options, const std::string& word) {
 }
 
 /// Says how long it will take, if that is long.
-void announce(const Options& options, const scenarios::Resolved& resolved, Monitor& monitor) {
+void announce(const SimulateOptions& options, const scenarios::Resolved& resolved,
+              Monitor& monitor) {
   announce_duration(monitor, resolved.scenario, options.limit(simulation_limit_s),
                     [&](const explore::Backend& backend, const description::Scenario& part) {
                       answers::SimulateQuestion question;
@@ -135,7 +136,7 @@ void announce(const Options& options, const scenarios::Resolved& resolved, Monit
 }
 
 /// The scenario, and what each next piece of hardware would bring.
-answer::Simulation run(const Options& options, const scenarios::Resolved& resolved,
+answer::Simulation run(const SimulateOptions& options, const scenarios::Resolved& resolved,
                        Monitor& monitor, result::Trace& trace) {
   answers::SimulateQuestion question;
   question.scenario = resolved;
@@ -152,13 +153,13 @@ answer::Simulation run(const Options& options, const scenarios::Resolved& resolv
   return std::move(*simulation);
 }
 
-std::string trace_text(const Options& options, const result::Trace& trace) {
+std::string trace_text(const SimulateOptions& options, const result::Trace& trace) {
   std::ostringstream text;
   reports::write_chrome_trace(text, trace);
   return options.trace_file.ends_with(".gz") ? reports::gzipped(text.str()) : text.str();
 }
 
-void write_traces(const Options& options, const result::Trace& trace) {
+void write_traces(const SimulateOptions& options, const result::Trace& trace) {
   std::vector<OutputFile> files;
   if (!options.trace_file.empty())
     files.push_back({options.trace_file, trace_text(options, trace)});
@@ -175,7 +176,7 @@ void write_traces(const Options& options, const result::Trace& trace) {
                  reports::human_count(trace.buffers.size()).c_str());
 }
 
-void simulate(const Options& options) {
+void simulate(const SimulateOptions& options) {
   scenarios::Resolved resolved = read(options.scenario, options.overrides);
   price_anew(options.prices, resolved.scenario.machine);
   Monitor monitor("simulating what would help", options.limit(simulation_limit_s));
@@ -202,7 +203,7 @@ void simulate(const Options& options) {
 }  // namespace
 
 void add_simulate(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   CLI::App* verb = app.add_subcommand(
       "simulate", "peak memory, traffic, wear and time per step of one scenario");
   verb->add_option("scenario", options->scenario, "scenario file (required)");

@@ -13,14 +13,14 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct ValidateOptions {
   answers::ValidateQuestion question;
   std::string trace_file;
   bool json = false, no_reference = false, ask = false;
 };
 
 /// Where it does not disturb a program that reads the answer.
-void say(const Options& options, const std::string& text) {
+void say(const ValidateOptions& options, const std::string& text) {
   std::fputs(text.c_str(), options.json ? stderr : stdout);
   std::fflush(options.json ? stderr : stdout);
 }
@@ -40,7 +40,7 @@ void write_trace(const std::string& file, const result::Trace& measured,
   write_file(file, text.str());
 }
 
-void validate(Options options) {
+void validate(ValidateOptions options) {
   if (options.question.scenario.empty())
     options.question.scenario =
         (description::data_root() / "scenarios/examples/tiny.json").string();
@@ -70,7 +70,7 @@ void validate(Options options) {
 }  // namespace
 
 void add_validate(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ValidateOptions>();
   CLI::App* verb = app.add_subcommand(
       "validate", "runs a scenario for real on this machine, and beside it the prediction");
   verb->add_option("scenario", options->question.scenario,

@@ -11,20 +11,20 @@ namespace spillway::cli {
 
 namespace {
 
-struct Options {
+struct WorkerOptions {
   std::size_t jobs = 1;
   double limit_s = 600;
 };
 
-std::string trace_text(const result::Trace& trace) {
+std::string chrome_trace(const result::Trace& trace) {
   std::ostringstream text;
   reports::write_chrome_trace(text, trace);
   return text.str();
 }
 
-void worker(const Options& options) {
+void worker(const WorkerOptions& options) {
   explore::prepare_worker(simulator());
-  explore::ForkServer(answers::answer_request(simulator(), trace_text), options.jobs,
+  explore::ForkServer(answers::answer_request(simulator(), chrome_trace), options.jobs,
                       options.limit_s, STDIN_FILENO, STDOUT_FILENO)
       .run();
 }
@@ -53,7 +53,7 @@ Example:
 }  // namespace
 
 void add_worker(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WorkerOptions>();
   CLI::App* verb = app.add_subcommand(
       "worker", "reads scenarios and writes what they come to, one JSON line each");
   verb->add_option("--jobs", options->jobs, "simulations at a time; else one, in order")

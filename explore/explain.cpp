@@ -107,7 +107,7 @@ std::vector<Split> splits_of(const description::Training& training) {
 }
 
 /// Another system on its way to the split that suits it.
-struct Search {
+struct SplitSearch {
   std::string system;
   std::optional<Trial> best = std::nullopt;
   bool done = false;
@@ -139,15 +139,15 @@ struct Search {
 /// them would take minutes of systems that plan each tensor.
 std::vector<Trial> other_systems(const Backend& backend, const json& written,
                                  const Scenario& scenario) {
-  std::vector<Search> searches;
+  std::vector<SplitSearch> searches;
   for (const strategies::System& system : strategies::catalogue())
     if (scenario.strategy.system != system.name &&
         (system.defaults().optimizer.staleness == 0 || scenario.strategy.optimizer.staleness != 0))
       searches.push_back({system.name});
   for (const Split& split : splits_of(scenario.training)) {
     std::vector<Trial> round;
-    std::vector<Search*> open;
-    for (Search& search : searches) {
+    std::vector<SplitSearch*> open;
+    for (SplitSearch& search : searches) {
       if (search.done) continue;
       round.push_back(search.with(split));
       open.push_back(&search);
@@ -157,7 +157,7 @@ std::vector<Trial> other_systems(const Backend& backend, const json& written,
     for (std::size_t i = 0; i < open.size(); ++i) open[i]->take(std::move(round[i]));
   }
   std::vector<Trial> best;
-  for (const Search& search : searches)
+  for (const SplitSearch& search : searches)
     best.push_back({search.best->words, search.best->overrides, std::nullopt, ""});
   try_bounded(backend, written, best);
   for (std::size_t i = 0; i < best.size(); ++i)

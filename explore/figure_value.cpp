@@ -1,5 +1,7 @@
 #include "explore/figure_value.hpp"
 
+#include "explore/dotted_path.hpp"
+
 #include <fmt/format.h>
 #include <cmath>
 #include <set>
@@ -20,12 +22,6 @@ Complaint at_metric(const scenarios::Figure& figure, const std::string& message,
           figure.id + ".metric",
           message,
           hint};
-}
-
-std::string head_of(const std::string& name) { return name.substr(0, name.find('.')); }
-std::string tail_of(const std::string& name) {
-  const std::size_t dot = name.find('.');
-  return dot == std::string::npos ? "" : name.substr(dot + 1);
 }
 
 Expression parse(const scenarios::Figure& figure) {

@@ -1,5 +1,6 @@
 #include "explore/measure.hpp"
 
+#include "explore/dotted_path.hpp"
 #include "explore/reasons.hpp"
 #include "scenarios/schema_check.hpp"
 
@@ -32,12 +33,6 @@ constexpr const char* beside_a_lifetime[] = {"wear.warranty_years", "wear.waf"};
 
 /// What only some results have.
 const std::set<std::string> rare = {"plan", "io_bench", "optimizer_states", "checkpoint"};
-
-std::string head_of(const std::string& path) { return path.substr(0, path.find('.')); }
-std::string tail_of(const std::string& path) {
-  const std::size_t dot = path.find('.');
-  return dot == std::string::npos ? "" : path.substr(dot + 1);
-}
 
 /// A result with everything in it that a result may have.
 const json& sample() {

@@ -20,9 +20,9 @@ std::string missing_system(const description::ScenarioError& error) {
 }
 
 /// Resolves setups one by one and remembers what it has seen.
-class Resolver {
+class SetupReader {
  public:
-  explicit Resolver(const std::vector<std::string>& overrides) : overrides_(overrides) {}
+  explicit SetupReader(const std::vector<std::string>& overrides) : overrides_(overrides) {}
 
   Setup resolve(const scenarios::LocatedJson& setup) {
     const std::string key = setup.place("").file + "\n" + setup.value.dump();
@@ -74,13 +74,13 @@ class Resolver {
 
 Setups resolve_setups(const std::vector<scenarios::Figure>& figures,
                       const std::vector<std::string>& overrides) {
-  Resolver resolver(overrides);
+  SetupReader reader(overrides);
   Setups setups;
   for (const scenarios::Figure& figure : figures) {
     auto& of = setups.of.emplace_back();
-    for (const auto& [name, setup] : figure.setups) of[name] = resolver.resolve(setup);
+    for (const auto& [name, setup] : figure.setups) of[name] = reader.resolve(setup);
   }
-  setups.scenarios = resolver.scenarios();
+  setups.scenarios = reader.scenarios();
   return setups;
 }
 
