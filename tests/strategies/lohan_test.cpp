@@ -134,13 +134,16 @@ TEST(Lohan, NoOtherAmountOfSwappedBytesIsMuchBetter) {
   for (const std::uint64_t batch : {24, 36, 60}) {
     const result::Result planned = simulate(lohan(batch));
     double best = planned.step_time_s, worst = best;
+    int tried = 0;
     for (int gigabytes = 20; gigabytes <= 260; gigabytes += 30) {
       const result::Result other = simulate(
           lohan(batch, {"strategy.activations.swap_bytes=" + std::to_string(gigabytes) + " GB"}));
       if (!other.feasible()) continue;
+      ++tried;
       best = std::min(best, other.step_time_s);
       worst = std::max(worst, other.step_time_s);
     }
+    EXPECT_GE(tried, 5) << "batch " << batch;
     EXPECT_GT(best, 0.98 * planned.step_time_s) << "batch " << batch;
     EXPECT_GT(worst, 1.01 * planned.step_time_s) << "batch " << batch;
   }
@@ -175,7 +178,7 @@ TEST(Lohan, WithoutDrivesAsAHomeThePlanStaysWithinHostMemory) {
       simulate(lohan(60, {"machine.host.memory=128 GiB", "strategy.activations.homes=[\"host\"]"}));
   ASSERT_TRUE(run.feasible());
   EXPECT_EQ(number(run, "bytes_to_ssd"), 0u);
-  EXPECT_EQ(run.host.total <= 128ull << 30, true);
+  EXPECT_LE(run.host.total, 128ull << 30);
   const result::Result both = simulate(lohan(60, {"machine.host.memory=128 GiB"}));
   EXPECT_GT(number(both, "swap_bytes"), number(run, "swap_bytes"));
   EXPECT_LT(both.step_time_s, run.step_time_s);

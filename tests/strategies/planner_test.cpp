@@ -83,8 +83,7 @@ TEST(Planner, KernelsWaitWhereTheWayIsTooLong) {
   const Plan plan = plan_migrations(two_tensors(), settings_of(2e9, 150 * MB));
   EXPECT_FALSE(plan.shortage);
   EXPECT_EQ(*std::max_element(plan.pressure.begin(), plan.pressure.end()), 100 * MB);
-  EXPECT_GT(plan.step_s, 0.1);
-  EXPECT_LE(plan.step_s, 0.14 + 1e-9);
+  EXPECT_NEAR(plan.step_s, 0.14, 1e-9);
 }
 
 TEST(Planner, SaysWhatDoesNotFitAtAll) {
@@ -117,7 +116,6 @@ TEST(Planner, GoesToTheHostWhereTheArrayIsTaken) {
   PlanSettings settings = settings_of(10e9, 150 * MB);
   settings.channels.host_in = settings.channels.host_out = 10e9;
   settings.destinations = {Destination::ssd, Destination::host};
-  settings.capacity = 200 * MB;
   // one leaves in slot 1; for the other the array has no time in the slot that it would need
   settings.capacity = 120 * MB;
   settings.saturation = Saturation::ideal_finish;
@@ -277,9 +275,11 @@ TEST(Relief, SumsWhatAnAbsenceTakesAway) {
   }
 }
 
-class RandomPlans : public testing::TestWithParam<int> {
- protected:
-  RandomPlans() : random_(static_cast<std::uint64_t>(GetParam())) {
+constexpr int seeds = 300;
+
+class RandomPlan {
+ public:
+  explicit RandomPlan(int seed) : random_(static_cast<std::uint64_t>(seed)) {
     const auto slots = static_cast<std::uint32_t>(4 + random_() % 60);
     lifetimes_ = random_lifetimes(random_, slots, static_cast<std::uint32_t>(2 + random_() % 40));
     settings_ = random_settings(random_, lifetimes_);
@@ -287,12 +287,40 @@ class RandomPlans : public testing::TestWithParam<int> {
   }
 
   std::uint64_t bytes(const Move& move) const { return lifetimes_.tensors[move.tensor].bytes; }
+  /// Only SSD and no link: queues by due time meet all that the ledgers can.
+  void only_drives() {
+    settings_.destinations = {Destination::ssd};
+    settings_.channels.link_in.reset();
+    settings_.channels.link_out.reset();
+  }
 
   std::mt19937_64 random_;
   Lifetimes lifetimes_;
   PlanSettings settings_;
   std::vector<std::int64_t> ticks_;
 };
+
+class RandomPlans : public testing::TestWithParam<int>, protected RandomPlan {
+ protected:
+  RandomPlans() : RandomPlan(GetParam()) {}
+};
+
+// Some of the tests below say something of one kind alone.
+TEST(RandomPlan, ThereAreManyOfEachKind) {
+  int limited = 0, fit = 0, fit_on_drives = 0;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    RandomPlan one(seed);
+    const bool fits = !plan_migrations(one.lifetimes_, one.settings_).shortage;
+    fit += fits;
+    limited += fits && one.settings_.host_limit;
+    one.only_drives();
+    one.settings_.eager_prefetch = seed % 2 == 0;
+    fit_on_drives += plan_greedily(one.lifetimes_, one.settings_, one.ticks_).fits;
+  }
+  EXPECT_GT(fit, seeds / 2);
+  EXPECT_GT(limited, seeds / 4);
+  EXPECT_GT(fit_on_drives, seeds / 10);
+}
 
 TEST_P(RandomPlans, LazyEvaluationChoosesAsFullEvaluationDoes) {
   expect_same_moves(plan_greedily(lifetimes_, settings_, ticks_).moves,
@@ -416,10 +444,7 @@ TEST_P(RandomPlans, TheSameProfileGivesTheSamePlan) {
 }
 
 TEST_P(RandomPlans, NothingWaitsWhereThePlanFits) {
-  // with SSD only and no link, queues by due time meet all that the ledgers can
-  settings_.destinations = {Destination::ssd};
-  settings_.channels.link_in.reset();
-  settings_.channels.link_out.reset();
+  only_drives();
   settings_.eager_prefetch = GetParam() % 2 == 0;
   const Plan plan = plan_greedily(lifetimes_, settings_, ticks_);
   if (!plan.fits) return;
@@ -429,7 +454,7 @@ TEST_P(RandomPlans, NothingWaitsWhereThePlanFits) {
   EXPECT_NEAR(walk.step_s, ideal, 1e-9 * ideal);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomPlans, testing::Range(1, 301));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPlans, testing::Range(1, seeds + 1));
 
 }  // namespace
 }  // namespace spillway::strategies::planner
