@@ -1,7 +1,6 @@
 #include "explore/more_memory.hpp"
 
 #include "reports/result/needs.hpp"
-#include "strategies/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
 
 #include <gmock/gmock.h>
@@ -14,7 +13,8 @@ using nlohmann::json;
 
 Resolve resolver(const json& scenario) {
   return [scenario](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
-    return scenarios::read_scenario(scenario, more, known_systems(), strategies::unsupported)
+    return scenarios::read_scenario(scenario, more, known_systems(),
+                                    scenarios::Refuse::what_cannot_run)
         .scenario;
   };
 }
