@@ -7,7 +7,6 @@
 #include "scenarios/description/complaint_json.hpp"
 #include "scenarios/description/text.hpp"
 #include "sim/plugin.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -67,8 +66,9 @@ void warn(const std::string& text) {
 }
 
 scenarios::Resolved read(const std::string& file, const std::vector<std::string>& overrides) {
-  scenarios::Resolved resolved = scenarios::read_scenario(
-      std::filesystem::path(file), overrides, explore::known_systems(), strategies::unsupported);
+  scenarios::Resolved resolved =
+      scenarios::read_scenario(std::filesystem::path(file), overrides, explore::known_systems(),
+                               scenarios::Refuse::what_cannot_run);
   static std::set<std::string> said;  // a comparison reads one file many times
   for (const std::string& warning : resolved.warnings)
     if (said.insert(warning).second) warn(warning);

@@ -5,7 +5,6 @@
 #include "explore/store/store.hpp"
 #include "scenarios/description/strict_json.hpp"
 #include "scenarios/input_file.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
 #include <filesystem>
@@ -171,7 +170,7 @@ scenarios::Resolved read_subject(const Subject& subject,
                                  const std::vector<std::string>& overrides) {
   if (!subject.result) return read(subject.word, overrides);
   return scenarios::read_scenario(subject.result->scenario, overrides, explore::known_systems(),
-                                  strategies::unsupported);
+                                  scenarios::Refuse::what_cannot_run);
 }
 
 }  // namespace spillway::cli

@@ -15,7 +15,6 @@
 #include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
 #include "scenarios/description/text.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <fmt/ranges.h>
 #include <cstdio>
@@ -48,8 +47,9 @@ explore::Resolve resolver(const SimulateOptions& options) {
     std::vector<std::string> overrides = options.overrides;
     overrides.insert(overrides.end(), more.begin(), more.end());
     try {
-      auto resolved = scenarios::read_scenario(std::filesystem::path(options.scenario), overrides,
-                                               explore::known_systems(), strategies::unsupported);
+      auto resolved =
+          scenarios::read_scenario(std::filesystem::path(options.scenario), overrides,
+                                   explore::known_systems(), scenarios::Refuse::what_cannot_run);
       price_anew(options.prices, resolved.scenario.machine);
       return std::move(resolved.scenario);
     } catch (const description::ScenarioError&) {

@@ -1,7 +1,5 @@
 #include "explore/bounder.hpp"
 
-#include "strategies/catalogue.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -75,7 +73,7 @@ std::unique_ptr<Bounder::Group> Bounder::make_group(const Coordinates& at) {
   auto group = std::make_unique<Group>();
   try {
     group->scenario = scenarios::read_scenario(points_.space().base, points_.overrides(at),
-                                               systems_, strategies::unsupported)
+                                               systems_, scenarios::Refuse::what_cannot_run)
                           .scenario;
   } catch (const description::ScenarioError&) {
     return nullptr;  // whoever looks at the point says why

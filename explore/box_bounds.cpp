@@ -2,7 +2,6 @@
 
 #include "explore/machine_shape.hpp"
 #include "scenarios/description/errors.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <limits>
 
@@ -50,7 +49,8 @@ BoxBounds::Group& BoxBounds::group(std::size_t setting, const std::string& shape
   overrides.insert(overrides.begin(), "machine=" + machine.dump());
   try {
     group.scenario =
-        scenarios::read_scenario(need_.job, overrides, systems_, strategies::unsupported).scenario;
+        scenarios::read_scenario(need_.job, overrides, systems_, scenarios::Refuse::what_cannot_run)
+            .scenario;
   } catch (const description::ScenarioError& error) {
     if (!resolved_ && !error_) error_ = error;
     return group;

@@ -2,7 +2,6 @@
 
 #include "explore/bounder.hpp"
 #include "explore/sobol.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -26,7 +25,7 @@ double groups_of(const Points& space, const Bounder& bounder) {
 std::optional<description::Scenario> scenario_at(const Points& space, const Coordinates& at) {
   try {
     return scenarios::read_scenario(space.space().base, space.overrides(at), known_systems(),
-                                    strategies::unsupported)
+                                    scenarios::Refuse::what_cannot_run)
         .scenario;
   } catch (const description::ScenarioError&) {
     return std::nullopt;

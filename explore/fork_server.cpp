@@ -4,7 +4,6 @@
 #include "explore/reply.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -50,7 +49,7 @@ void prepare_worker(const Backend& backend) {
   const json scenario = {
       {"model", "gpt2"}, {"machine", "gaming_4090"}, {"strategy", {{"system", "zero_infinity"}}}};
   try {
-    scenarios::read_scenario(scenario, {}, known_systems(), strategies::unsupported);
+    scenarios::read_scenario(scenario, {}, known_systems(), scenarios::Refuse::what_cannot_run);
   } catch (const description::ScenarioError&) {  // whoever asks for a scenario is told
   }
 }
@@ -60,9 +59,11 @@ AnswerRequest answer_with(const Backend& backend) {
     Reply reply(request.id, pipe);
     try {
       static const std::vector<scenarios::SystemInfo> systems = known_systems();
-      const Outcome outcome =
-          attempt(backend, scenarios::read_scenario(request.scenario, {}, systems).scenario,
-                  {request.when_full});
+      const Outcome outcome = attempt(backend,
+                                      scenarios::read_scenario(request.scenario, {}, systems,
+                                                               scenarios::Refuse::what_cannot_run)
+                                          .scenario,
+                                      {request.when_full});
       reply.end(outcome_json(outcome));
     } catch (const description::ScenarioError& error) {
       reply.end({{"errors", error.complaints()}});

@@ -113,7 +113,8 @@ std::vector<scenarios::SystemInfo> known_systems() {
 }
 
 description::Scenario scenario_of(const result::Result& result) {
-  return scenarios::read_scenario(result.scenario, {}, known_systems(), strategies::unsupported)
+  return scenarios::read_scenario(result.scenario, {}, known_systems(),
+                                  scenarios::Refuse::what_cannot_run)
       .scenario;
 }
 

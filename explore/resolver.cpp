@@ -1,7 +1,6 @@
 #include "explore/resolver.hpp"
 
 #include "explore/scenario_key.hpp"
-#include "strategies/catalogue.hpp"
 
 namespace spillway::explore {
 
@@ -56,7 +55,7 @@ void Resolver::put_on_front(Candidate& candidate, Front& front, const json* resu
 
 description::Scenario Resolver::scenario(const Coordinates& at) const {
   return scenarios::read_scenario(points_.space().base, points_.overrides(at), systems_,
-                                  strategies::unsupported)
+                                  scenarios::Refuse::what_cannot_run)
       .scenario;
 }
 

@@ -1,7 +1,7 @@
 #include "explore/setups.hpp"
 
 #include "scenarios/schema_check.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/rules/rules.hpp"
 
 namespace spillway::explore {
 

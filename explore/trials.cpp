@@ -2,7 +2,6 @@
 
 #include "explore/machine_shape.hpp"
 #include "explore/reasons.hpp"
-#include "strategies/catalogue.hpp"
 #include "strategies/counting/mandatory.hpp"
 
 #include <algorithm>
@@ -37,9 +36,9 @@ std::vector<Ready> resolve_all(const json& base, std::vector<Trial>& trials,
   std::vector<Ready> ready;
   for (Trial& trial : trials) {
     try {
-      ready.push_back(
-          {&trial, scenarios::read_scenario(base, trial.overrides, systems, strategies::unsupported)
-                       .scenario});
+      ready.push_back({&trial, scenarios::read_scenario(base, trial.overrides, systems,
+                                                        scenarios::Refuse::what_cannot_run)
+                                   .scenario});
     } catch (const description::ScenarioError& error) {
       const description::Complaint& complaint = error.complaints().front();
       trial.reason = complaint.path + ": " + complaint.message;
@@ -205,9 +204,9 @@ void find_needs(const Backend& backend, const json& base, const std::vector<Tria
   std::vector<Ready> ready;
   for (Trial* trial : trials) {
     if (!trial->result || trial->fits() || ready.size() == most) continue;
-    ready.push_back(
-        {trial, scenarios::read_scenario(base, trial->overrides, systems, strategies::unsupported)
-                    .scenario});
+    ready.push_back({trial, scenarios::read_scenario(base, trial->overrides, systems,
+                                                     scenarios::Refuse::what_cannot_run)
+                                .scenario});
   }
   if (!ready.empty()) simulate_ready(backend, ready, {WhenFull::find_need});
 }

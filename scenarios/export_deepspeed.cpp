@@ -127,7 +127,8 @@ class Export {
     const std::uint64_t ranks = scenario_.parallel.data * scenario_.parallel.tensor;
     const Params largest(divide_up(model_.largest_tensor().value(), ranks));
     add_path(section);
-    section["buffer_count"] = weights.buffer_count.value_or(2 + 7 * weights.prefetch_blocks);
+    section["buffer_count"] =
+        weights.buffer_count.value_or(description::buffers_of_blocks(weights.prefetch_blocks));
     section["buffer_size"] = weights.buffer_size.value_or(largest).value();
     section["max_in_cpu"] = weights.max_in_host.value();
     return section;

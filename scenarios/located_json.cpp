@@ -361,6 +361,14 @@ json* value_at(json& document, std::string_view path) {
   return const_cast<json*>(value_at(std::as_const(document), path));
 }
 
+description::Complaint placed_in(const LocatedJson& written, description::Complaint complaint) {
+  const Place place = written.place(pointer_of(complaint.path));
+  complaint.file = place.file;
+  complaint.line = place.line;
+  complaint.column = place.column;
+  return complaint;
+}
+
 LocatedJson located_at(const json& value, const Place& place) {
   LocatedJson located;
   located.value = value;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "scenarios/description/errors.hpp"
 #include "scenarios/input_file.hpp"
 
 #include <map>
@@ -34,6 +35,9 @@ struct LocatedJson {
   /// Forgets the places at and below `pointer`.
   void forget(const std::string& pointer);
 };
+
+/// `complaint` with file, line and column of its path in `written`, or of what lies around it.
+description::Complaint placed_in(const LocatedJson& written, description::Complaint complaint);
 
 /// `value` with `place` as the place of everything in it.
 LocatedJson located_at(const nlohmann::json& value, const Place& place);

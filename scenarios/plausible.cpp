@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "scenarios/contradictions.hpp"
 #include "scenarios/description/quantity.hpp"
 
 namespace spillway::scenarios {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "models/model.hpp"
-#include "scenarios/contradictions.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/plausible.hpp"
@@ -12,8 +11,8 @@
 #include "scenarios/read_model.hpp"
 #include "scenarios/schema_check.hpp"
 #include "scenarios/settings.hpp"
-#include "scenarios/settle.hpp"
 #include "scenarios/shipped.hpp"
+#include "strategies/rules/rules.hpp"
 
 namespace spillway::scenarios {
 
@@ -35,8 +34,8 @@ bool deeper_than(const json& value, int levels) {
 /// Takes a document to a resolved scenario, collecting complaints on the way.
 class Resolver {
  public:
-  Resolver(Document document, const std::vector<SystemInfo>& systems, const PartsCheck& check)
-      : document_(std::move(document)), systems_(systems), check_(check) {}
+  Resolver(Document document, const std::vector<SystemInfo>& systems, Refuse refuse)
+      : document_(std::move(document)), systems_(systems), refuse_(refuse) {}
 
   Resolved run() {
     complaints_ = document_.complaints;
@@ -48,9 +47,8 @@ class Resolver {
     }
     stop_when_wrong();
     read_rest();
-    const Settled settled = settle(result_.scenario, document_.scenario, system_->defaults);
+    const strategies::rules::Settled settled = check_together();
     result_.warnings = settled.warnings;
-    check_together();
     stop_when_wrong();
     result_.settings = [scenario = result_.scenario, document = std::move(document_),
                         preset = std::move(preset_.value),
@@ -167,22 +165,27 @@ class Resolver {
       result_.scenario.nominal_params = Params(static_cast<std::uint64_t>(parsed.value));
   }
 
-  void check_together() {
-    add(implausible(result_.scenario, document_.scenario));
+  strategies::rules::Settled check_together() {
     std::optional<models::Model> model;
     if (architecture_) {
       architecture_->expert_layout = result_.scenario.training.experts;
       model = models::build_model(*architecture_);
     }
-    add(contradictions(result_.scenario, model ? &*model : nullptr, document_.scenario));
-    if (!check_) return;
-    for (Complaint& complaint : check_(result_.scenario))
+    const strategies::rules::Written written = [this](const std::string& path) {
+      return document_.scenario.find(pointer_of(path)) != nullptr;
+    };
+    strategies::rules::Verdict verdict = strategies::rules::check(
+        strategies::rules::all(), result_.scenario,
+        {result_.scenario, model ? &*model : nullptr, &system_->defaults, &written}, refuse_);
+    for (Complaint& complaint : verdict.complaints)
       complaints_.push_back(placed_in(document_.scenario, std::move(complaint)));
+    add(implausible(result_.scenario, document_.scenario));
+    return std::move(verdict.settled);
   }
 
   Document document_;
   const std::vector<SystemInfo>& systems_;
-  const PartsCheck& check_;
+  Refuse refuse_;
   const SystemInfo* system_ = nullptr;
   LocatedJson preset_;
   std::optional<models::Architecture> architecture_;
@@ -193,21 +196,21 @@ class Resolver {
 }  // namespace
 
 Resolved read_scenario(const std::filesystem::path& file, const std::vector<std::string>& overrides,
-                       const std::vector<SystemInfo>& systems, const PartsCheck& check) {
+                       const std::vector<SystemInfo>& systems, Refuse refuse) {
   const std::string found = named_file(file.string(), "scenarios/examples", "scenario");
-  return read_scenario(read_located(found), overrides, systems, check);
+  return read_scenario(read_located(found), overrides, systems, refuse);
 }
 
 Resolved read_scenario(const LocatedJson& scenario, const std::vector<std::string>& overrides,
-                       const std::vector<SystemInfo>& systems, const PartsCheck& check) {
-  return Resolver(assemble(scenario, overrides), systems, check).run();
+                       const std::vector<SystemInfo>& systems, Refuse refuse) {
+  return Resolver(assemble(scenario, overrides), systems, refuse).run();
 }
 
 Resolved read_scenario(const json& scenario, const std::vector<std::string>& overrides,
-                       const std::vector<SystemInfo>& systems, const PartsCheck& check) {
+                       const std::vector<SystemInfo>& systems, Refuse refuse) {
   if (deeper_than(scenario, 64))
     throw ScenarioError({{"", 0, 0, "", "nested deeper than 64 levels", ""}});
-  return read_scenario(located_at(scenario, {}), overrides, systems, check);
+  return read_scenario(located_at(scenario, {}), overrides, systems, refuse);
 }
 
 }  // namespace spillway::scenarios

@@ -8,6 +8,7 @@
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/scenario.hpp"
 #include "scenarios/located_json.hpp"
+#include "strategies/rules/rule.hpp"
 
 namespace spillway::scenarios {
 
@@ -32,21 +33,23 @@ struct Resolved {
   std::function<std::vector<Setting>()> settings;
 };
 
-/// Complaints of a system about parts it cannot combine; only path, message and hint are filled in,
-/// the reader adds where the path stands.
-using PartsCheck =
-    std::function<std::vector<description::Complaint>(const description::Scenario& scenario)>;
+/// Whether what no schedule of this version runs is wrong too, or an answer that the caller gives
+/// (strategies::unsupported).
+using strategies::rules::Refuse;
 
 /// Reads and resolves the scenario in `file`, which may be the name of an example that ships:
 /// `extends`, `overrides` ("path=value"), model, machine, preset and defaults.
 ///   Throws  ScenarioError with everything that is wrong
 Resolved read_scenario(const std::filesystem::path& file, const std::vector<std::string>& overrides,
-                       const std::vector<SystemInfo>& systems, const PartsCheck& check = {});
+                       const std::vector<SystemInfo>& systems,
+                       Refuse refuse = Refuse::contradictions);
 
 /// The same for a scenario that was parsed already (a line of `worker`, a point of `explore`).
 Resolved read_scenario(const LocatedJson& scenario, const std::vector<std::string>& overrides,
-                       const std::vector<SystemInfo>& systems, const PartsCheck& check = {});
+                       const std::vector<SystemInfo>& systems,
+                       Refuse refuse = Refuse::contradictions);
 Resolved read_scenario(const nlohmann::json& scenario, const std::vector<std::string>& overrides,
-                       const std::vector<SystemInfo>& systems, const PartsCheck& check = {});
+                       const std::vector<SystemInfo>& systems,
+                       Refuse refuse = Refuse::contradictions);
 
 }  // namespace spillway::scenarios

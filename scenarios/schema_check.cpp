@@ -254,12 +254,12 @@ const json& schema(const std::string& name) { return loaded(name).text; }
 
 Complaint unknown_name(const Place& place, const std::string& path, const std::string& name,
                        const std::vector<std::string>& known) {
-  std::string near = description::nearest_name(name, known);
-  for (const std::string& one : known)  // "adam8bit" begins with "adam"
-    if (near.empty() && one.size() >= 3 && name.starts_with(one)) near = one;
-  std::string hint = near.empty() ? "" : "did you mean \"" + near + "\"? ";
-  hint += fmt::format("known: {}", fmt::join(known, ", "));
-  return {place.file, place.line, place.column, path, "no " + shown(name), hint};
+  return {place.file,
+          place.line,
+          place.column,
+          path,
+          description::no_such_name(name),
+          description::known_names(name, known)};
 }
 
 void tidy(std::vector<Complaint>& complaints) {

@@ -26,7 +26,7 @@ bool decides(const LocatedJson& object, const std::string& pointer) {
 class Sources {
  public:
   Sources(const description::Scenario& scenario, const Document& document, const json& preset,
-          const Settled& settled)
+          const strategies::rules::Settled& settled)
       : scenario_(scenario), document_(document), settled_(settled) {
     preset_.value = preset;
   }
@@ -66,7 +66,7 @@ class Sources {
 
   const description::Scenario& scenario_;
   const Document& document_;
-  const Settled& settled_;
+  const strategies::rules::Settled& settled_;
   LocatedJson preset_;
 };
 
@@ -90,7 +90,7 @@ void collect(const json& value, const std::string& pointer, const Sources& sourc
 }  // namespace
 
 std::vector<Setting> settings_of(const description::Scenario& scenario, const Document& document,
-                                 const json& preset, const Settled& settled) {
+                                 const json& preset, const strategies::rules::Settled& settled) {
   json whole = scenario;
   whole["model"] = scenario.model_name;
   whole["machine"].erase("sources");

@@ -6,6 +6,7 @@
 #include "strategies/counting/counting_machine.hpp"
 #include "strategies/parts/weight_chunks.hpp"
 #include "strategies/planned_settings.hpp"
+#include "strategies/rules/rules.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -33,8 +34,7 @@ std::uint64_t most_useful(const description::Scenario& scenario, const result::R
   if (!least.optimizer_states) return std::numeric_limits<std::uint64_t>::max();
   const std::uint64_t of_a_rank =
       description::divide_up(least.optimizer_states->subgroups, scenario.node_ranks());
-  const std::uint64_t set =
-      scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32 ? 4 : 3;
+  const std::uint64_t set = description::buffers_of_a_set(scenario.strategy.gradients.policy);
   return set * std::max<std::uint64_t>(1, description::divide_up(of_a_rank, paths));
 }
 

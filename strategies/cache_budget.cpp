@@ -25,36 +25,38 @@ bool CacheKnobs::skips(description::SkippedLayer layer) const {
   return std::find(skip.begin(), skip.end(), layer) != skip.end();
 }
 
+namespace {
+
+/// Calls `visit(knob, said)` for each knob that has a value and what a strategy says of it.
+template <class Knobs, class Part, class Visit>
+void each_cache_knob(Knobs& knobs, Part& part, Visit visit) {
+  visit(knobs.keep_last, part.keep_last);
+  visit(knobs.cancel, part.cancel);
+  visit(knobs.prefetch, part.prefetch);
+  visit(knobs.min_elements, part.min_elements);
+  visit(knobs.store_workers, part.store_workers);
+  visit(knobs.load_workers, part.load_workers);
+  visit(knobs.forwarding, part.forwarding);
+  visit(knobs.skip, part.skip);
+  visit(knobs.profile_step, part.profile_step);
+}
+
+}  // namespace
+
 CacheKnobs cache_knobs(const description::Strategy& strategy) {
-  const description::ActivationsPart& said = strategy.activations;
   CacheKnobs knobs;
-  knobs.keep_last = said.keep_last.value_or(knobs.keep_last);
-  knobs.cancel = said.cancel.value_or(knobs.cancel);
-  knobs.prefetch = said.prefetch.value_or(knobs.prefetch);
-  knobs.min_elements = said.min_elements.value_or(knobs.min_elements);
-  knobs.store_workers = said.store_workers.value_or(knobs.store_workers);
-  knobs.load_workers = said.load_workers.value_or(knobs.load_workers);
-  knobs.forwarding = said.forwarding.value_or(knobs.forwarding);
-  knobs.skip = said.skip.value_or(knobs.skip);
-  knobs.profile_step = said.profile_step.value_or(knobs.profile_step);
-  if (said.write_rate) knobs.write_rate = said.write_rate->value;
-  knobs.to_host = said.homes == std::vector<std::string>{"host"};
+  each_cache_knob(knobs, strategy.activations, [](auto& knob, const auto& said) {
+    if (said) knob = *said;
+  });
+  if (strategy.activations.write_rate) knobs.write_rate = strategy.activations.write_rate->value;
+  knobs.to_host = strategy.activations.homes == std::vector<std::string>{"host"};
   return knobs;
 }
 
 void set_cache_defaults(description::Strategy& strategy) {
   const CacheKnobs knobs;
-  description::ActivationsPart& part = strategy.activations;
-  part.keep_last = knobs.keep_last;
-  part.cancel = knobs.cancel;
-  part.prefetch = knobs.prefetch;
-  part.min_elements = knobs.min_elements;
-  part.store_workers = knobs.store_workers;
-  part.load_workers = knobs.load_workers;
-  part.forwarding = knobs.forwarding;
-  part.skip = knobs.skip;
-  part.profile_step = knobs.profile_step;
-  part.write_rate.emplace();
+  each_cache_knob(knobs, strategy.activations, [](const auto& knob, auto& said) { said = knob; });
+  strategy.activations.write_rate.emplace();
 }
 
 }  // namespace spillway::strategies

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "scenarios/description/errors.hpp"
 #include "strategies/job.hpp"
 #include "strategies/numerics.hpp"
 
@@ -35,9 +34,5 @@ const System* find_system(const std::string& name);
 
 /// Its schedule carries out plans of whole steps, tensor by tensor.
 bool plans_steps(const std::string& system);
-
-/// What this version's schedules cannot run, as complaints with JSON paths (file and line are the
-/// caller's to add).
-std::vector<description::Complaint> unsupported(const description::Scenario& scenario);
 
 }  // namespace spillway::strategies

@@ -8,13 +8,9 @@
 
 namespace spillway::strategies {
 
-/// Storage transfers, and so the shares of tensors, are whole sectors: bytes.
-inline constexpr std::uint64_t storage_sector = 4096;
-
-/// The bytes of the sectors that hold so many.
-constexpr std::uint64_t in_sectors(std::uint64_t bytes) {
-  return description::divide_up(bytes, storage_sector) * storage_sector;
-}
+// Storage transfers, and so the shares of tensors, are whole sectors.
+using description::in_sectors;
+using description::storage_sector;
 
 /// Shares of a tensor begin and end at such bytes on the GPU.
 inline constexpr std::uint64_t share_alignment = 64;

@@ -20,7 +20,8 @@ Migrations::Migrations(Machine& machine, Rank rank, const PlannedStep& step,
       step_(step),
       plan_(plan),
       slots_(step.kernels.size()),
-      chunk_(std::max<std::uint64_t>(4096, chunk / 4096 * 4096)),
+      chunk_(std::max(description::storage_sector,
+                      chunk / description::storage_sector * description::storage_sector)),
       bounces_(bounces),
       room_(static_cast<std::int64_t>(capacity)),
       homes_(step.tensors.size()),
@@ -40,7 +41,7 @@ Migrations::Migrations(Machine& machine, Rank rank, const PlannedStep& step,
 }
 
 std::uint64_t Migrations::length(std::uint32_t tensor) const {
-  return description::divide_up(step_.tensors[tensor].bytes, 4096) * 4096;
+  return description::in_sectors(step_.tensors[tensor].bytes);
 }
 
 Task<> Migrations::init() {

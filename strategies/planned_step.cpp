@@ -18,8 +18,6 @@ using result::Phase;
 using Holds = StepTensor::Holds;
 using planner::TensorKind;
 
-constexpr std::uint64_t sector = 4096;  ///< what moves is whole sectors
-
 /// Both ends of a hand-over make the same number of it.
 std::uint64_t key_of(std::uint64_t kind, std::uint64_t boundary, std::uint64_t item) {
   return (boundary * 4 + kind) << 40 | item;
@@ -75,7 +73,7 @@ class Builder {
   StageLayers layers() const { return split_[stage_]; }
 
   std::uint32_t make(StepTensor tensor) {
-    tensor.taken = rounded(gpu_, description::divide_up(tensor.bytes, sector) * sector);
+    tensor.taken = rounded(gpu_, description::in_sectors(tensor.bytes));
     step_.tensors.push_back(tensor);
     return static_cast<std::uint32_t>(step_.tensors.size() - 1);
   }

@@ -367,8 +367,6 @@ void note_idle_gpus(const description::Scenario& scenario, result::Result& resul
 }  // namespace
 
 Prepared prepare(const description::Scenario& scenario) {
-  if (auto complaints = unsupported(scenario); !complaints.empty())
-    throw description::ScenarioError(std::move(complaints));
   if (scenario.run.io_bench) return {};
   const models::Architecture architecture = models::architecture_of(scenario);
   Prepared prepared{models::build_model(architecture), {}, {}};

@@ -31,8 +31,9 @@ struct Prepared {
 };
 
 /// Builds model and step program of a resolved scenario; nothing for one that trains nothing
-/// (`run.io_bench`).  Throws  ScenarioError, all complaints of
-/// model and parts
+/// (`run.io_bench`). Rules are not asked: whoever read the scenario has asked them, whoever made or
+/// changed one asks require_supported.
+///   Throws  ScenarioError about the model
 Prepared prepare(const description::Scenario& scenario);
 
 /// Runs the scenario's system on `machine`, one coroutine per rank, and sums up its measured steps;

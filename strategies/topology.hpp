@@ -45,8 +45,9 @@ struct Topology {
   description::BytesPerSecond peer_rate;     ///< from GPU to GPU inside the node, each way
   description::BytesPerSecond network_rate;  ///< of a GPU to other nodes, each way
   description::Seconds network_latency;      ///< of a hop of a collective, inside and outside
-  std::uint64_t storage_alignment = 4096;    ///< of ranges: offset and length, bytes
-  std::uint64_t view_alignment = 64;         ///< of view offsets, bytes
+  std::uint64_t storage_alignment =
+      description::storage_sector;    ///< of ranges: offset and length, bytes
+  std::uint64_t view_alignment = 64;  ///< of view offsets, bytes
   bool gpudirect = false;
   bool one_memory = false;  ///< what is on a GPU takes room of host_memory
 

@@ -6,7 +6,6 @@
 #include "explore/ways.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/schema_check.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -43,8 +42,9 @@ std::vector<std::string> systems_of(const CompareQuestion& question) {
 /// The scenario of a file; its warnings go to the field.
 description::Scenario read(const std::string& file, const std::vector<std::string>& overrides,
                            Field& field) {
-  scenarios::Resolved resolved = scenarios::read_scenario(
-      std::filesystem::path(file), overrides, explore::known_systems(), strategies::unsupported);
+  scenarios::Resolved resolved =
+      scenarios::read_scenario(std::filesystem::path(file), overrides, explore::known_systems(),
+                               scenarios::Refuse::what_cannot_run);
   for (std::string& warning : resolved.warnings)
     if (std::find(field.warnings.begin(), field.warnings.end(), warning) == field.warnings.end())
       field.warnings.push_back(std::move(warning));

@@ -88,9 +88,9 @@ std::vector<Scenario> runnable_of(const result::Result& answer, std::vector<Step
   std::vector<Scenario> scenarios;
   std::erase_if(steps, [&](const Step& step) {
     try {
-      Scenario changed =
-          scenarios::read_scenario(answer.scenario, step.set, systems, strategies::unsupported)
-              .scenario;
+      Scenario changed = scenarios::read_scenario(answer.scenario, step.set, systems,
+                                                  scenarios::Refuse::what_cannot_run)
+                             .scenario;
       if (!explore::runs_with(changed).runnable) return true;
       scenarios.push_back(std::move(changed));
       return false;

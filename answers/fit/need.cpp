@@ -3,7 +3,6 @@
 #include "answers/fit/purchase.hpp"
 #include "explore/reasons.hpp"
 #include "reports/result/needs.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <algorithm>
 #include <map>
@@ -85,7 +84,7 @@ class Buyer {
   static std::optional<Scenario> resolved(const Asked& asked, const std::vector<std::string>& set) {
     try {
       return scenarios::read_scenario(asked.result.scenario, set, explore::known_systems(),
-                                      strategies::unsupported)
+                                      scenarios::Refuse::what_cannot_run)
           .scenario;
     } catch (const description::ScenarioError&) {
       return std::nullopt;  // the board has no place for it; another way may do with less

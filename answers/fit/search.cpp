@@ -2,7 +2,6 @@
 
 #include "explore/runs_with.hpp"
 #include "explore/ways.hpp"
-#include "strategies/catalogue.hpp"
 #include "strategies/counting/mandatory.hpp"
 #include "strategies/run.hpp"
 #include "strategies/swap_activations.hpp"
@@ -98,7 +97,8 @@ class Candidates {
     all.insert(all.end(), more.begin(), more.end());
     all.insert(all.end(), overrides_.begin(), overrides_.end());
     try {
-      return scenarios::read_scenario(job_, all, systems_, strategies::unsupported).scenario;
+      return scenarios::read_scenario(job_, all, systems_, scenarios::Refuse::what_cannot_run)
+          .scenario;
     } catch (const description::ScenarioError& error) {
       if (!wrong_) wrong_ = error;
       return std::nullopt;

@@ -4,7 +4,6 @@
 #include "scenarios/lifetimes_file.hpp"
 #include "scenarios/read_scenario.hpp"
 #include "strategies/automatic.hpp"
-#include "strategies/catalogue.hpp"
 #include "strategies/planned_settings.hpp"
 #include "strategies/planned_step.hpp"
 #include "strategies/run.hpp"
@@ -66,13 +65,13 @@ Profile profile_of(const std::string& file, const std::string& machine,
   if (machine.empty())
     refuse("--machine", "a profile needs a machine to be planned for", "name one");
   // The profile replaces the step of whatever model this is.
-  const auto resolved =
-      scenarios::read_scenario(nlohmann::json{{"model", "gpt2"},
-                                              {"machine", machine},
-                                              {"training", {{"precision", "fp32"}}},
-                                              {"parallel", {{"zero_stage", 0}}},
-                                              {"strategy", {{"system", "teraio"}}}},
-                               overrides, explore::known_systems(), strategies::unsupported);
+  const auto resolved = scenarios::read_scenario(
+      nlohmann::json{{"model", "gpt2"},
+                     {"machine", machine},
+                     {"training", {{"precision", "fp32"}}},
+                     {"parallel", {{"zero_stage", 0}}},
+                     {"strategy", {{"system", "teraio"}}}},
+      overrides, explore::known_systems(), scenarios::Refuse::what_cannot_run);
   const strategies::MachineSetup setup = strategies::setup_for(resolved.scenario, false, false);
   return {scenarios::read_lifetimes(file),
           strategies::plan_settings(resolved.scenario, setup.topology, Rank{rank})};

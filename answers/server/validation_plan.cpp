@@ -10,7 +10,6 @@
 #include "reports/human.hpp"
 #include "scenarios/read_machine.hpp"
 #include "strategies/automatic.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -65,7 +64,7 @@ Scenario on_machine(const ValidateQuestion& question, const MachineFile& machine
   try {
     scenarios::Resolved resolved =
         scenarios::read_scenario(std::filesystem::path(question.scenario), overrides,
-                                 explore::known_systems(), strategies::unsupported);
+                                 explore::known_systems(), scenarios::Refuse::what_cannot_run);
     if (warn)
       for (const std::string& warning : resolved.warnings) warn(warning);
     return std::move(resolved.scenario);

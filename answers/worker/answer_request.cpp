@@ -7,7 +7,6 @@
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "scenarios/description/text.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +33,8 @@ Bounding& bounds() {
 }
 
 scenarios::Resolved read(const json& scenario, const std::vector<std::string>& overrides) {
-  return scenarios::read_scenario(scenario, overrides, systems(), strategies::unsupported);
+  return scenarios::read_scenario(scenario, overrides, systems(),
+                                  scenarios::Refuse::what_cannot_run);
 }
 
 /// Owns the answer to one request while it is worked out, in a process of its own.

@@ -1,6 +1,10 @@
 #include "scenarios/description/errors.hpp"
 
 #include "scenarios/description/bugs.hpp"
+#include "scenarios/description/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -67,6 +71,16 @@ std::string nearest_name(const std::string& name, const std::vector<std::string>
     if (row.back() < best_distance) best_distance = row.back(), best = candidate;
   }
   return best;
+}
+
+std::string no_such_name(const std::string& name) { return "no " + shortened(json_text(name)); }
+
+std::string known_names(const std::string& name, const std::vector<std::string>& known) {
+  std::string near = nearest_name(name, known);
+  for (const std::string& one : known)  // "adam8bit" begins with "adam"
+    if (near.empty() && one.size() >= 3 && name.starts_with(one)) near = one;
+  const std::string hint = near.empty() ? "" : "did you mean \"" + near + "\"? ";
+  return hint + fmt::format("known: {}", fmt::join(known, ", "));
 }
 
 }  // namespace spillway::description

@@ -54,6 +54,11 @@ class InternalError : public std::logic_error {
 /// `candidate` nearest to `name` by edit distance when it is near enough to be a slip, else "".
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates);
 
+/// The message about a name that is none of those known: `no "ssdd"`.
+std::string no_such_name(const std::string& name);
+/// Its hint: `did you mean "ssd"? known: gpu, host, ssd`.
+std::string known_names(const std::string& name, const std::vector<std::string>& known);
+
 }  // namespace spillway::description
 
 #define ENSURE(condition, what) \

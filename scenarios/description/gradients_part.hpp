@@ -13,6 +13,11 @@ enum class GradientPolicy { resident, host_fp16, host_fp32, ssd_fp32, active_nai
 constexpr bool updates_in_backward(GradientPolicy policy) {
   return policy == GradientPolicy::active || policy == GradientPolicy::active_naive;
 }
+/// Pinned buffers through which a sub-group on SSD is updated: master, momentum and variance, and
+/// its gradient where that lies on SSD too.
+constexpr std::uint64_t buffers_of_a_set(GradientPolicy policy) {
+  return policy == GradientPolicy::ssd_fp32 ? 4 : 3;
+}
 enum class Width { fp16, fp32 };  ///< element type of a host gradient buffer
 enum class ConvertOn { gpu, cpu };
 enum class CopyMemory { pinned, pageable };

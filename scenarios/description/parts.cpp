@@ -39,31 +39,17 @@ void each_part(AnyStrategy& strategy, Visit visit) {
   visit("plan", strategy.plan, [](auto& io, auto& part) { plan_knobs(io, part); });
 }
 
-/// Hears of the knobs that have a value and belong to some systems alone.
-class ParticularKnobs {
+/// Hears of the knobs that have a value and belong to some systems alone, which lists give as
+/// `optional`. All others it writes to `unread`.
+class ParticularKnobs : public FieldWriter {
  public:
-  ParticularKnobs(std::string part, std::set<std::string>& paths)
-      : part_(std::move(part)), paths_(paths) {}
+  ParticularKnobs(std::string part, std::set<std::string>& paths, json& unread)
+      : FieldWriter(unread), part_(std::move(part)), paths_(paths) {}
 
   template <class T>
   void optional(const Knob& knob, const std::optional<T>& value, const Range& = any_number) {
     if (value) paths_.insert(part_ + "." + knob.name);
   }
-  template <class T>
-  void operator()(const Knob&, const T&, const Range& = any_number) {}
-  template <class T>
-  void automatic(const Knob&, const std::optional<T>&, const Range& = any_number) {}
-  template <class T>
-  void map(const Knob&, const T&, const Range&) {}
-  template <class T>
-  void word(const Knob&, const T&, const char*, const T&, const Range& = any_number) {}
-  template <class... Any>
-  void automatic_or(const Knob&, const Any&...) {}
-  template <class... Any>
-  void alias(const Knob&, const Any&...) {}
-  void texts(const Knob&, const std::vector<std::string>&, std::initializer_list<const char*>) {}
-  template <class... Any>
-  void automatic_map(const Knob&, const Any&...) {}
 
  private:
   std::string part_;
@@ -152,8 +138,9 @@ json strategy_schema() {
 
 std::set<std::string> particular_knobs(const Strategy& strategy) {
   std::set<std::string> paths;
+  json unread;
   each_part(strategy, [&](const char* key, const auto& part, auto knobs) {
-    ParticularKnobs look(key, paths);
+    ParticularKnobs look(key, paths, unread);
     knobs(look, part);
   });
   return paths;

@@ -58,11 +58,18 @@ constexpr Seconds operator/(Params amount, ParamsPerSecond rate) {
   return Seconds(static_cast<double>(amount.value()) / rate.value());
 }
 
+/// Smallest unit that drives read, write and are divided into: bytes.
+inline constexpr std::uint64_t storage_sector = 4096;
+
 /// `a / b` rounded up; b > 0.
 constexpr std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 /// The smallest multiple of `unit` that is not below `bytes`.
 constexpr Bytes round_up(Bytes bytes, Bytes unit) {
   return Bytes(divide_up(bytes.value(), unit.value()) * unit.value());
+}
+/// The bytes of the sectors that hold so many.
+constexpr std::uint64_t in_sectors(std::uint64_t bytes) {
+  return divide_up(bytes, storage_sector) * storage_sector;
 }
 
 inline namespace literals {

@@ -16,6 +16,9 @@ enum class PinnedPolicy { power_of_two, exact };
 /// `prefetch_bucket` and `max_live` "all": no limit.
 inline constexpr Params all_params = Params(~std::uint64_t{0});
 
+/// Buffers of a monolithic pool: 2 for vocabulary tensors and 7 for each block in flight.
+constexpr std::uint64_t buffers_of_blocks(std::uint64_t blocks) { return 2 + 7 * blocks; }
+
 /// Where 16-bit weights lie, and how they come to the GPU. An empty optional of what is no knob of
 /// one system alone is "auto".
 struct WeightsPart {

@@ -7,6 +7,7 @@
 #include "strategies/counting/left_open.hpp"
 #include "strategies/endurance.hpp"
 #include "strategies/parts/weight_chunks.hpp"
+#include "strategies/rules/rules.hpp"
 #include "strategies/run.hpp"
 
 #include <algorithm>
@@ -165,6 +166,7 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   const Scenario counted = unlimited(scenario);
   std::optional<Prepared> prepared;
   try {
+    require_supported(counted);
     prepared = prepare(counted);
   } catch (const description::ScenarioError&) {
     return std::nullopt;  // the stand-in of a planned system cannot run such a job

@@ -8,20 +8,20 @@
 namespace spillway::strategies {
 
 std::vector<Part> parts_of(std::uint64_t bytes, std::uint64_t workers, std::uint64_t drives) {
-  const std::uint64_t sectors = description::divide_up(bytes, sector_bytes);
+  const std::uint64_t sectors = description::divide_up(bytes, description::storage_sector);
   const std::uint64_t count = std::min(std::max<std::uint64_t>(1, workers), sectors);
   std::vector<Part> parts(count);
   if (count == 0) return parts;
   // the first sectors % count parts have one sector more; no product that could overflow
   for (std::uint64_t i = 0; i < count; ++i)
     parts[i] = {static_cast<std::uint32_t>(i % drives),
-                (sectors / count + (i < sectors % count ? 1 : 0)) * sector_bytes};
+                (sectors / count + (i < sectors % count ? 1 : 0)) * description::storage_sector};
   return parts;
 }
 
 std::uint64_t busiest_drive(std::uint64_t bytes, std::uint64_t drives) {
-  const std::uint64_t sectors = description::divide_up(bytes, sector_bytes);
-  return description::divide_up(sectors, drives) * sector_bytes;
+  const std::uint64_t sectors = description::divide_up(bytes, description::storage_sector);
+  return description::divide_up(sectors, drives) * description::storage_sector;
 }
 
 DriveFull::DriveFull(const std::string& drive, const std::string& tensor, std::uint64_t asked,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "scenarios/description/units.hpp"
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,10 +12,7 @@
 
 namespace spillway::strategies {
 
-/// Smallest unit that drives read, write and are divided into, bytes.
-inline constexpr std::uint64_t sector_bytes = 4096;
-
-/// Bytes [offset, offset + bytes) of a drive, in whole sectors: LBA = offset / sector_bytes.
+/// Bytes [offset, offset + bytes) of a drive, in whole sectors: LBA = offset / storage_sector.
 struct Extent {
   std::uint32_t drive = 0;
   std::uint64_t offset = 0;
@@ -57,7 +56,7 @@ class DriveFull : public std::runtime_error {
 class DriveSpace {
  public:
   /// `capacity` bytes, of which whole units can be used.
-  explicit DriveSpace(std::uint64_t capacity, std::uint64_t unit = sector_bytes);
+  explicit DriveSpace(std::uint64_t capacity, std::uint64_t unit = description::storage_sector);
   std::uint64_t capacity() const { return capacity_; }
   std::uint64_t free() const { return free_; }
   /// Takes `bytes` <= free(), whole units: the first hole that holds them all, else holes from

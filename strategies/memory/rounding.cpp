@@ -1,5 +1,7 @@
 #include "strategies/memory/rounding.hpp"
 
+#include "scenarios/description/units.hpp"
+
 #include <bit>
 
 namespace spillway::strategies {
@@ -18,8 +20,9 @@ std::uint64_t rounded(Rounding rounding, std::uint64_t asked) {
     case Rounding::power_of_two:
       return std::bit_ceil(asked);
     case Rounding::page:
-    case Rounding::sector:
       return up_to(asked, 4096);
+    case Rounding::sector:
+      return description::in_sectors(asked);
     case Rounding::cuda_caching:
       return asked <= (1u << 20) ? up_to(asked, 512) : up_to(asked, 2u << 20);
   }

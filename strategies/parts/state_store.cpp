@@ -21,7 +21,7 @@ StateStore::StateStore(Machine& machine, Rank rank, const Job& job, Weights& wei
       weights_(weights),
       part_(job.scenario.strategy.optimizer),
       width_(job.state_width()),
-      set_(job.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32 ? 4 : 3),
+      set_(description::buffers_of_a_set(job.scenario.strategy.gradients.policy)),
       groups_(job.subgroups.size()),
       member_of_(job.model.weights.size()) {
   for (std::uint32_t group = 0; group < job.subgroups.size(); ++group)

@@ -178,7 +178,7 @@ void Weights::make_pools() {
   if (part.pool != description::PoolKind::adaptive) {
     const std::uint64_t elements =
         part.buffer_size ? part.buffer_size->value() : job_.largest_share(ways);
-    add(part.buffer_count.value_or(2 + 7 * ahead), elements);
+    add(part.buffer_count.value_or(description::buffers_of_blocks(ahead)), elements);
     return;
   }
   struct Class {

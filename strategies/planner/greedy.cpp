@@ -1,4 +1,5 @@
 #include "scenarios/description/errors.hpp"
+#include "scenarios/description/units.hpp"
 #include "strategies/planner/planner.hpp"
 #include "strategies/planner/pressure.hpp"
 #include "strategies/planner/relief.hpp"
@@ -14,10 +15,9 @@ namespace spillway::strategies::planner {
 
 namespace {
 
-constexpr std::uint64_t page = 4096;
-
-std::int64_t pages(std::uint64_t bytes) {
-  return static_cast<std::int64_t>((bytes + page - 1) / page * page);
+/// What moves is whole sectors.
+std::int64_t sectors(std::uint64_t bytes) {
+  return static_cast<std::int64_t>(description::in_sectors(bytes));
 }
 
 std::vector<std::int64_t> excess_of(const std::vector<std::uint64_t>& alive, std::uint64_t limit) {
@@ -168,9 +168,9 @@ class Greedy {
     if (at == Destination::host)
       return !settings_.host_limit ||
              host_.at_most(candidate.interval.first, host_end(candidate.interval.end),
-                           -pages(candidate.bytes));
+                           -sectors(candidate.bytes));
     return !settings_.file_limit || in_file_[candidate.interval.tensor] ||
-           file_room_ >= static_cast<std::uint64_t>(pages(candidate.bytes));
+           file_room_ >= static_cast<std::uint64_t>(sectors(candidate.bytes));
   }
 
   std::optional<Window> window(const Candidate& candidate, Destination at) const {
@@ -271,10 +271,10 @@ class Greedy {
     move.out = bandwidth_.book_out(at, first, bytes);
     move.in = bandwidth_.book_in(at, end, bytes);
     if (at == Destination::host && settings_.host_limit)
-      host_.add(first, host_end(end), pages(candidate.bytes));
+      host_.add(first, host_end(end), sectors(candidate.bytes));
     if (at == Destination::ssd && !in_file_[tensor]) {
       in_file_[tensor] = true;
-      if (settings_.file_limit) file_room_ -= static_cast<std::uint64_t>(pages(candidate.bytes));
+      if (settings_.file_limit) file_room_ -= static_cast<std::uint64_t>(sectors(candidate.bytes));
     }
     pressure_.add(move.away, move.back, -bytes);
     relief_.take(move.away, move.back, bytes);

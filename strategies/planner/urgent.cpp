@@ -1,5 +1,6 @@
 #include "strategies/planner/urgent.hpp"
 
+#include "scenarios/description/units.hpp"
 #include "strategies/planner/pressure.hpp"
 
 #include <algorithm>
@@ -10,11 +11,6 @@ namespace spillway::strategies::planner {
 namespace {
 
 constexpr std::uint32_t none = ~std::uint32_t{0};
-constexpr std::uint64_t file_page = 4096;
-
-std::uint64_t file_pages(std::uint64_t bytes) {
-  return (bytes + file_page - 1) / file_page * file_page;
-}
 
 /// An idle interval, and the move that uses it.
 struct Idle {
@@ -76,7 +72,7 @@ class Urgent {
   }
 
   void reserve(const Move& move) {
-    const std::uint64_t size = file_pages(lifetimes_.tensors[move.tensor].bytes);
+    const std::uint64_t size = description::in_sectors(lifetimes_.tensors[move.tensor].bytes);
     if (move.destination == Destination::host)
       host_.add(move.first, host_end(move.end), static_cast<std::int64_t>(size));
     else if (!in_file_[move.tensor]) {
@@ -161,7 +157,7 @@ class Urgent {
   }
 
   bool has_room(const Idle& idle, Destination at) const {
-    const std::uint64_t size = file_pages(bytes(idle));
+    const std::uint64_t size = description::in_sectors(bytes(idle));
     if (at == Destination::ssd)
       return !settings_.file_limit || in_file_[idle.interval.tensor] || file_room_ >= size;
     return !settings_.host_limit || host_.at_most(idle.interval.first, host_end(idle.interval.end),

@@ -3,7 +3,6 @@
 #include "explore/outcomes.hpp"
 #include "scenarios/schema_check.hpp"
 #include "sim/plugin.hpp"
-#include "strategies/catalogue.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +13,7 @@ using nlohmann::json;
 
 description::Scenario scenario(const std::string& text) {
   return scenarios::read_scenario(json::parse(text), {}, explore::known_systems(),
-                                  strategies::unsupported)
+                                  scenarios::Refuse::what_cannot_run)
       .scenario;
 }
 

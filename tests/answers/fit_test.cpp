@@ -75,8 +75,8 @@ TEST(Fit, WithRunnableSaysNothingOfOthers) {
 TEST(Fit, GivesTheResultThatItsOwnScenarioHas) {
   const FitAnswer answer = fit(sim(), about("llama-3.2-1b", {"4090", "64G", "2T"}));
   ASSERT_TRUE(answer.answer());
-  const auto again = scenarios::read_scenario(answer.answer()->scenario, {},
-                                              explore::known_systems(), strategies::unsupported);
+  const auto again = scenarios::read_scenario(
+      answer.answer()->scenario, {}, explore::known_systems(), scenarios::Refuse::what_cannot_run);
   EXPECT_DOUBLE_EQ(explore::simulate(sim(), again.scenario).tokens_per_s,
                    answer.answer()->tokens_per_s);
 }
@@ -89,7 +89,7 @@ TEST(Fit, BothAnswersAreWhatTheirScenariosTakeAndSayWhatLimitsThemAndTheirRange)
   for (const auto* result : {&answer.runnable, &answer.best}) {
     ASSERT_TRUE(*result);
     const auto again = scenarios::read_scenario((*result)->scenario, {}, explore::known_systems(),
-                                                strategies::unsupported);
+                                                scenarios::Refuse::what_cannot_run);
     EXPECT_DOUBLE_EQ(explore::simulate(sim(), again.scenario).step_time_s, (*result)->step_time_s);
     EXPECT_NE(result::limited_by(**result), "");
     const auto range = (*result)->range.at("step_time_s");
@@ -167,9 +167,9 @@ result::Result with_change(const FitQuestion& question, const std::string& syste
                     {"training", plain_training},
                     {"strategy", {{"system", system}}},
                     {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
-  return explore::simulate(
-      sim(), scenarios::read_scenario(job, set, explore::known_systems(), strategies::unsupported)
-                 .scenario);
+  return explore::simulate(sim(), scenarios::read_scenario(job, set, explore::known_systems(),
+                                                           scenarios::Refuse::what_cannot_run)
+                                      .scenario);
 }
 
 TEST(Fit, SaysOfEachTierWhatIsNeededAndBuysWhatMakesItFit) {
@@ -262,8 +262,9 @@ TEST(Fit, NamesTheSystemsThatItDidNotTryThoughTheyMayBeFaster) {
 TEST(Fit, TheChangeHasTheSpeedThatItsSettingsGive) {
   const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090", "64G", "2T"}));
   ASSERT_TRUE(answer.change && answer.answer());
-  const auto changed = scenarios::read_scenario(answer.answer()->scenario, answer.change->set,
-                                                explore::known_systems(), strategies::unsupported);
+  const auto changed =
+      scenarios::read_scenario(answer.answer()->scenario, answer.change->set,
+                               explore::known_systems(), scenarios::Refuse::what_cannot_run);
   EXPECT_DOUBLE_EQ(explore::simulate(sim(), changed.scenario).tokens_per_s,
                    answer.change->tokens_per_s.value());
   EXPECT_GT(answer.change->tokens_per_s.value(), answer.answer()->tokens_per_s);
@@ -279,10 +280,10 @@ TEST(Fit, OffersMoreSamplesAStepBeforeAnythingIsBought) {
   EXPECT_EQ(more.samples, 8 * more.samples_now);
   EXPECT_GT(more.tokens_per_s, 5 * answer.runnable->tokens_per_s);
   const auto rate_with = [&](const std::vector<std::string>& set) {
-    return explore::simulate(
-               sim(), scenarios::read_scenario(answer.runnable->scenario, set,
-                                               explore::known_systems(), strategies::unsupported)
-                          .scenario)
+    return explore::simulate(sim(), scenarios::read_scenario(answer.runnable->scenario, set,
+                                                             explore::known_systems(),
+                                                             scenarios::Refuse::what_cannot_run)
+                                        .scenario)
         .tokens_per_s;
   };
   EXPECT_NEAR(rate_with(more.set) / more.tokens_per_s, 1, 0.005);

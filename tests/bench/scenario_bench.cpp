@@ -15,7 +15,8 @@ description::Scenario resolved(const nlohmann::json& scenario) {
   std::vector<scenarios::SystemInfo> systems;
   for (const strategies::System& system : strategies::catalogue())
     systems.push_back({system.name, system.defaults()});
-  return scenarios::read_scenario(scenario, {}, systems, strategies::unsupported).scenario;
+  return scenarios::read_scenario(scenario, {}, systems, scenarios::Refuse::what_cannot_run)
+      .scenario;
 }
 
 /// ZeRO-Infinity on 4 ranks, 100 layers and 400 sub-groups a node: one step after the set-up.

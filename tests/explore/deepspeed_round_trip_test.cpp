@@ -5,7 +5,6 @@
 #include "explore/outcomes.hpp"
 #include "scenarios/export_deepspeed.hpp"
 #include "scenarios/shipped.hpp"
-#include "strategies/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
 
 namespace spillway::explore::deepspeed_round_trip_test {
@@ -28,7 +27,7 @@ class EveryExample : public testing::TestWithParam<std::string> {};
 TEST_P(EveryExample, IsRefusedByKeyOrComesBackFromItsDeepSpeedFileWithTheSameResult) {
   const std::string file = scenarios::shipped_file("scenarios/examples", GetParam());
   const auto scenario = scenarios::read_scenario(std::filesystem::path(file), {}, known_systems(),
-                                                 strategies::unsupported)
+                                                 scenarios::Refuse::what_cannot_run)
                             .scenario;
   scenarios::Exported exported;
   try {
@@ -38,9 +37,9 @@ TEST_P(EveryExample, IsRefusedByKeyOrComesBackFromItsDeepSpeedFileWithTheSameRes
       EXPECT_THAT(complaint.path, testing::MatchesRegex("(strategy|parallel|training|run)\\..+"));
     return;
   }
-  const auto back =
-      scenarios::read_scenario(exported.scenario, {}, known_systems(), strategies::unsupported)
-          .scenario;
+  const auto back = scenarios::read_scenario(exported.scenario, {}, known_systems(),
+                                             scenarios::Refuse::what_cannot_run)
+                        .scenario;
   EXPECT_EQ(outcome(scenario), outcome(back));
 }
 

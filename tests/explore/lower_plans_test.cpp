@@ -1,5 +1,4 @@
 #include "explore/lower_plans.hpp"
-#include "strategies/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
 #include "tests/long_test.hpp"
 
@@ -40,9 +39,10 @@ double step_s(const Better& one, bool upgraded, bool lower = true) {
   std::vector<std::string> overrides = one.machine;
   if (upgraded) overrides.insert(overrides.end(), one.upgrade.begin(), one.upgrade.end());
   if (!lower) overrides.push_back("strategy.plan.lower_limits=0");
-  const result::Result result = simulate(
-      sim(), scenarios::read_scenario(one.base, overrides, known_systems(), strategies::unsupported)
-                 .scenario);
+  const result::Result result =
+      simulate(sim(), scenarios::read_scenario(one.base, overrides, known_systems(),
+                                               scenarios::Refuse::what_cannot_run)
+                          .scenario);
   return result.feasible() ? result.step_time_s : does_not_fit;
 }
 
@@ -148,7 +148,7 @@ description::Scenario scenario_of(const std::string& system,
                                   const std::vector<std::string>& overrides = {}) {
   return scenarios::read_scenario(
              base(system, "lohan_4090", "gpt2", {{"micro_batch", 1}, {"sequence", 512}}), overrides,
-             known_systems(), strategies::unsupported)
+             known_systems(), scenarios::Refuse::what_cannot_run)
       .scenario;
 }
 
@@ -334,10 +334,11 @@ TEST(LowerPlans, TwiceTheDrivesBehindAFullArrayHaveThePlansOfHalfOfThem) {
 }
 
 TEST(LowerPlans, UpdatesThatComeLaterAreNone) {
-  const auto scenario = scenarios::read_scenario(base("angel_ptm", "gaming_4090", "gpt2",
-                                                      {{"micro_batch", 1}, {"sequence", 512}}),
-                                                 {}, known_systems(), strategies::unsupported)
-                            .scenario;
+  const auto scenario =
+      scenarios::read_scenario(
+          base("angel_ptm", "gaming_4090", "gpt2", {{"micro_batch", 1}, {"sequence", 512}}), {},
+          known_systems(), scenarios::Refuse::what_cannot_run)
+          .scenario;
   EXPECT_TRUE(lower_plans(scenario, simulate(sim(), scenario)).empty());
 }
 

@@ -2,7 +2,6 @@
 #include "explore/reasons.hpp"
 
 #include "reports/result/needs.hpp"
-#include "strategies/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
 
 #include <gmock/gmock.h>
@@ -15,7 +14,8 @@ using nlohmann::json;
 
 Resolve resolver(const json& scenario) {
   return [scenario](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
-    return scenarios::read_scenario(scenario, more, known_systems(), strategies::unsupported)
+    return scenarios::read_scenario(scenario, more, known_systems(),
+                                    scenarios::Refuse::what_cannot_run)
         .scenario;
   };
 }

@@ -1,6 +1,5 @@
 #include "explore/planning.hpp"
 #include "reports/result/what_if.hpp"
-#include "strategies/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
 #include "tests/long_test.hpp"
 #include "tests/text/words_of.hpp"
@@ -16,7 +15,8 @@ using nlohmann::json;
 Resolve resolver(const json& scenario) {
   return [scenario](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
     try {
-      return scenarios::read_scenario(scenario, more, known_systems(), strategies::unsupported)
+      return scenarios::read_scenario(scenario, more, known_systems(),
+                                      scenarios::Refuse::what_cannot_run)
           .scenario;
     } catch (const description::ScenarioError&) {
       return std::nullopt;

@@ -94,7 +94,8 @@ description::Scenario small_training(const std::string& system, const Overrides&
                           {{"system", system},
                            {"optimizer", {{"subgroup", "2e6 params"}}},
                            {"gradients", {{"reduce_bucket", "1e6 params"}}}}}};
-  return scenarios::read_scenario(scenario, overrides, known_systems(), strategies::unsupported)
+  return scenarios::read_scenario(scenario, overrides, known_systems(),
+                                  scenarios::Refuse::what_cannot_run)
       .scenario;
 }
 

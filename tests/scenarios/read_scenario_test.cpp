@@ -183,13 +183,17 @@ TEST(ReadScenario, ReadsNominalParametersWithAndWithoutUnit) {
       "as \"13 params\"");
 }
 
-TEST(ReadScenario, PlacesTheComplaintsOfTheSystem) {
-  const PartsCheck check = [](const Scenario&) {
-    return std::vector<Complaint>{{"", 0, 0, "strategy.system", "cannot", "use another"}};
+TEST(ReadScenario, RefusesWhatNoScheduleRunsWhereThatIsAskedFor) {
+  const auto refused = [](Refuse refuse) {
+    return complaints_of([&] {
+      read_scenario(parse_located(plain, "a.json"), {"strategy.optimizer.subgroup=0 params"},
+                    test_systems(), refuse);
+    });
   };
-  EXPECT_EQ(complaints_of(
-                [&] { read_scenario(parse_located(plain, "a.json"), {}, test_systems(), check); }),
-            "a.json:4:27: strategy.system: cannot; use another");
+  EXPECT_EQ(refused(Refuse::contradictions), "");
+  EXPECT_EQ(refused(Refuse::what_cannot_run),
+            "--set strategy.optimizer.subgroup=0 params: strategy.optimizer.subgroup: a sub-group "
+            "of no parameters; write a size such as \"1e8 params\"");
 }
 
 TEST(ReadScenario, RefusesAValueThatIsNestedTooDeep) {

@@ -1,4 +1,5 @@
 #include "strategies/catalogue.hpp"
+#include "strategies/rules/rules.hpp"
 
 #include <gmock/gmock.h>
 

@@ -2,6 +2,7 @@
 
 #include "scenarios/description/data_files.hpp"
 #include "strategies/catalogue.hpp"
+#include "strategies/rules/rules.hpp"
 
 namespace spillway::strategies {
 namespace {
@@ -16,7 +17,8 @@ description::Scenario bench(const json& ask, const std::string& machine, const s
   const json scenario = {{"machine", machine},
                          {"strategy", {{"system", "memascend"}, {"io_engine", engine}}},
                          {"run", {{"io_bench", ask}}}};
-  return scenarios::read_scenario(scenario, overrides, known, unsupported).scenario;
+  return scenarios::read_scenario(scenario, overrides, known, scenarios::Refuse::what_cannot_run)
+      .scenario;
 }
 
 double number(const result::Result& result, const char* key) {

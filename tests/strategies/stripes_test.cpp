@@ -1,6 +1,6 @@
 #include "tests/strategies/systems.hpp"
 
-#include "strategies/catalogue.hpp"
+#include "strategies/rules/rules.hpp"
 
 /// Whole runs on several storages.
 namespace spillway::strategies {

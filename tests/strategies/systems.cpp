@@ -75,7 +75,7 @@ result::Result with_needs(std::unique_ptr<Machine> machine, const description::S
 description::Scenario example(const std::string& name, const Overrides& overrides) {
   return scenarios::read_scenario(
              description::data_root() / "scenarios/examples" / (name + ".json"),
-             without_reserves(overrides), known_systems(), unsupported)
+             without_reserves(overrides), known_systems(), scenarios::Refuse::what_cannot_run)
       .scenario;
 }
 
@@ -94,7 +94,7 @@ description::Scenario small_model(const std::string& model, const std::string& s
       {"machine", "h100_8gpu"},
       {"strategy", {{"system", system}, {"optimizer", {{"subgroup", "6e6 params"}}}}}};
   return scenarios::read_scenario(scenario, without_reserves(overrides), known_systems(),
-                                  unsupported)
+                                  scenarios::Refuse::what_cannot_run)
       .scenario;
 }
 

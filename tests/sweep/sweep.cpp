@@ -2,7 +2,6 @@
 
 #include "explore/lower_plans.hpp"
 #include "scenarios/description/bugs.hpp"
-#include "strategies/catalogue.hpp"
 #include "strategies/counting/mandatory.hpp"
 
 #include <fmt/format.h>
@@ -99,7 +98,7 @@ class Sweep {
   std::optional<Scenario> resolve(const Draft& draft, Refusals* refused = nullptr) const {
     try {
       return scenarios::read_scenario(draft.base, draft.overrides, systems_,
-                                      strategies::unsupported)
+                                      scenarios::Refuse::what_cannot_run)
           .scenario;
     } catch (const description::ScenarioError& error) {
       if (refused) ++(*refused)[without_numbers(error.complaints().front())];

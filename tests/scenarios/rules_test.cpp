@@ -1,5 +1,3 @@
-#include "scenarios/contradictions.hpp"
-
 #include <gtest/gtest.h>
 
 #include "tests/scenarios/complaints.hpp"

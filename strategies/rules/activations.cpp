@@ -1,0 +1,65 @@
+#include "strategies/rules/facts.hpp"
+#include "strategies/rules/tables.hpp"
+
+namespace spillway::strategies::rules {
+
+namespace {
+
+using description::ActivationPolicy;
+using description::CancelStores;
+
+ActivationPolicy policy_of(const Case& subject) { return subject.parts().activations.policy; }
+
+constexpr Rule activations_rows[] = {
+    {.path = "strategy.activations.policy",
+     .holds =
+         [](const Case& c) {
+           return !has_streaming_stages(c) || !is_resident(c) ||
+                  policy_of(c) == ActivationPolicy::keep ||
+                  policy_of(c) == ActivationPolicy::checkpoint_gpu ||
+                  policy_of(c) == ActivationPolicy::tensor_cache;
+         },
+     .why = "several micro-batches of a pipeline stage are under way at once, which this policy "
+            "does not tell apart",
+     .hint = "use keep, recompute or tensor_cache, or parallel.pipeline 1"},
+    {.path = "strategy.activations.homes",
+     .holds =
+         [](const Case& c) {
+           return policy_of(c) != ActivationPolicy::swap || !c.parts().activations.homes.empty();
+         },
+     .why = "activations.policy swap has no activations.homes to swap to",
+     .hint = "write [\"host\", \"ssd\"], or one of them"},
+    {.path = "strategy.activations.homes",
+     .holds =
+         [](const Case& c) {
+           return policy_of(c) != ActivationPolicy::tensor_cache ||
+                  c.parts().activations.homes.size() == 1;
+         },
+     .why = "a cache of activations has one home",
+     .hint = "write [\"ssd\"] or [\"host\"]"},
+    {.path = "strategy.activations.checkpoints_per_block",
+     .holds =
+         [](const Case& c) {
+           return c.parts().activations.checkpoints_per_block != 2 ||
+                  policy_of(c) == ActivationPolicy::swap;
+         },
+     .why = "only what is swapped, or computed again, tensor by tensor has checkpoints inside "
+            "blocks",
+     .hint = "use 1, or activations.policy swap"},
+    {.path = "strategy.activations.cancel",
+     .other = "strategy.activations.forwarding",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           const description::ActivationsPart& part = c.parts().activations;
+           return part.forwarding != false || !part.cancel || part.cancel == CancelStores::never;
+         },
+     .why = "only a store whose tensor was forwarded can be cancelled",
+     .hint = "set activations.cancel to \"never\" or activations.forwarding to true"},
+};
+
+}  // namespace
+
+Table activations_rules() { return activations_rows; }
+
+}  // namespace spillway::strategies::rules

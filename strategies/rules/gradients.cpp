@@ -1,0 +1,142 @@
+#include "scenarios/description/names.hpp"
+#include "strategies/rules/facts.hpp"
+#include "strategies/rules/tables.hpp"
+
+namespace spillway::strategies::rules {
+
+namespace {
+
+using description::GradientPolicy;
+using description::Home;
+using description::Landing;
+using description::OverflowCheck;
+using description::Precision;
+using description::StateWidth;
+
+GradientPolicy gradients_of(const Case& subject) { return subject.parts().gradients.policy; }
+
+bool land_in_states(const Case& subject) {
+  return subject.parts().gradients.lands == Landing::states;
+}
+constexpr const char* why_not_in_states =
+    "only fp32 gradients of states in host memory take them in";
+constexpr const char* land_flat = "set gradients.lands to \"auto\"";
+
+std::string no_loss_scale(const Case& subject) {
+  return std::string(name_of(subject.training().precision)) +
+         " has no loss scale, so nothing is checked for overflow";
+}
+
+/// Searching gradients for overflows.
+constexpr Rule overflow_rows[] = {
+    {.path = "strategy.overflow_check",
+     .holds =
+         [](const Case& c) {
+           const Precision precision = c.training().precision;
+           return c.parts().overflow_check == OverflowCheck::none ||
+                  precision == Precision::fp16_mixed || precision == Precision::fp16;
+         },
+     .settles = {[](description::Scenario& s) { s.strategy.overflow_check = OverflowCheck::none; },
+                 no_loss_scale, true},
+     .warning =
+         [](const Case& c) {
+           return c.says("strategy.overflow_check") ? no_loss_scale(c) : std::string();
+         }},
+    {.path = "strategy.overflow_check",
+     .other = "strategy.gradients.policy",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !is_active(c) || c.parts().overflow_check == OverflowCheck::none;
+         },
+     .why = "an overflow is known after the last gradient, when the first are applied already",
+     .hint = "set overflow_check to \"none\" or gradients.policy to \"ssd_fp32\""},
+};
+
+constexpr Rule gradients_rows[] = {
+    {.path = "strategy.gradients.policy",
+     .holds =
+         [](const Case& c) {
+           return updates_off_gpu(c) == (gradients_of(c) != GradientPolicy::resident);
+         },
+     .why = [](const Case& c) -> std::string {
+       return updates_off_gpu(c) ? "gradients that stay on the GPU never reach the CPU optimizer"
+                                 : "the GPU optimizer needs its gradients on the GPU";
+     },
+     .hint = [](const Case& c) -> std::string {
+       return updates_off_gpu(c) ? "use host_fp16, host_fp32 or ssd_fp32" : "use resident";
+     }},
+    {.path = "strategy.gradients.policy",
+     .holds =
+         [](const Case& c) {
+           return gradients_of(c) != GradientPolicy::ssd_fp32 ||
+                  c.parts().optimizer.home == Home::ssd;
+         },
+     .why = "ssd_fp32 stages gradients in the swap buffers of an optimizer on SSD",
+     .hint = "use host_fp32, or optimizer.home ssd"},
+    {.path = "strategy.gradients.policy",
+     .holds =
+         [](const Case& c) {
+           return gradients_of(c) != GradientPolicy::ssd_fp32 ||
+                  c.training().optimizer_state != StateWidth::bf16;
+         },
+     .why = "ssd_fp32 gradients do not fit the swap buffers of bf16 optimizer states",
+     .hint = "use host_fp32, or training.optimizer_state fp32",
+     .settles = {[](description::Scenario& s) {
+                   s.strategy.gradients.policy = GradientPolicy::host_fp32;
+                 },
+                 "a bf16 optimizer reads gradients from the flat buffer"}},
+    {.path = "strategy.gradients.convert",
+     .holds =
+         [](const Case& c) {
+           return !is_active(c) || c.parts().gradients.convert == description::ConvertOn::cpu;
+         },
+     .why = "gradients.policy active has no gradients left to norm on the GPU, as "
+            "gradients.convert gpu does",
+     .hint = "use gradients.convert cpu, or gradients.policy host_fp32",
+     .settles = {[](description::Scenario& s) {
+                   s.strategy.gradients.convert = description::ConvertOn::cpu;
+                 },
+                 "active gradients are updated as they land in host memory", false, is_active}},
+    {.path = "strategy.gradients.lands",
+     .other = "strategy.gradients.policy",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !land_in_states(c) || gradients_of(c) == GradientPolicy::host_fp32;
+         },
+     .why = why_not_in_states,
+     .hint = land_flat},
+    {.path = "strategy.gradients.lands",
+     .other = "strategy.weights.home",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) { return !land_in_states(c) || c.parts().weights.home == Home::gpu; },
+     .why = why_not_in_states,
+     .hint = land_flat},
+    {.path = "strategy.gradients.lands",
+     .other = "strategy.optimizer.home",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) { return !land_in_states(c) || c.parts().optimizer.home == Home::host; },
+     .why = why_not_in_states,
+     .hint = land_flat},
+    {.path = "strategy.gradients.lands",
+     .other = "strategy.optimizer.device",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !land_in_states(c) ||
+                  c.parts().optimizer.device == description::OptimizerDevice::cpu;
+         },
+     .why = why_not_in_states,
+     .hint = land_flat},
+};
+
+}  // namespace
+
+Table overflow_rules() { return overflow_rows; }
+
+Table gradients_rules() { return gradients_rows; }
+
+}  // namespace spillway::strategies::rules

@@ -1,0 +1,84 @@
+#include "scenarios/description/names.hpp"
+#include "strategies/rules/facts.hpp"
+#include "strategies/rules/tables.hpp"
+
+namespace spillway::strategies::rules {
+
+namespace {
+
+using description::Home;
+using description::OptimizerKind;
+using description::OptimizerPart;
+using description::StateWidth;
+using description::SubgroupOrder;
+using description::UpdateOverlap;
+
+const OptimizerPart& optimizer_of(const Case& subject) { return subject.parts().optimizer; }
+
+constexpr Rule optimizer_rows[] = {
+    {.path = "strategy.optimizer.order",
+     .holds =
+         [](const Case& c) {
+           return !is_active(c) || optimizer_of(c).order == SubgroupOrder::descending;
+         },
+     .why = "gradients.policy active updates sub-groups as backward completes them, last first: "
+            "another optimizer.order would wait for all of it",
+     .hint = "use optimizer.order descending, or gradients.policy host_fp16",
+     .settles = {[](description::Scenario& s) {
+                   s.strategy.optimizer.order = SubgroupOrder::descending;
+                 },
+                 "active gradients arrive last layer first", false, is_active}},
+    {.path = "strategy.optimizer.overlap",
+     .holds =
+         [](const Case& c) {
+           return !streams(c) || optimizer_of(c).overlap != UpdateOverlap::backward;
+         },
+     .why = [](const Case& c) { return c.parts().system + " updates behind backward"; },
+     .hint = "use none; gradients.policy active has the CPU update during backward, and g10 the "
+             "GPU"},
+    {.path = "strategy.optimizer.subgroup",
+     .holds = [](const Case& c) { return optimizer_of(c).subgroup.value() > 0; },
+     .why = "a sub-group of no parameters",
+     .hint = "write a size such as \"1e8 params\""},
+    {.path = "strategy.optimizer.home",
+     .holds =
+         [](const Case& c) { return updates_off_gpu(c) == (optimizer_of(c).home != Home::gpu); },
+     .why = [](const Case& c) -> std::string {
+       return updates_off_gpu(c) ? "states on the GPU cannot be updated by the CPU"
+                                 : "states outside the GPU cannot be updated by the GPU";
+     },
+     .hint = "let optimizer.device and optimizer.home agree"},
+    {.path = "strategy.optimizer.home",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return c.training().optimizer != OptimizerKind::sgd ||
+                  name_of(c.training().precision).ends_with("_mixed") ||
+                  optimizer_of(c).home != Home::ssd;
+         },
+     .why = "optimizer.home \"ssd\" contradicts training.optimizer \"sgd\": without momentum and "
+            "master weights there are no states to keep there",
+     .hint = "set optimizer.home to \"gpu\" or training.optimizer to \"adam\""},
+    {.path = "training.ema",
+     .holds = [](const Case& c) { return !updates_off_gpu(c) || !c.training().ema; },
+     .why = "the moving average lies beside the weights that optimizer.device gpu updates",
+     .hint = "use false, or optimizer.device gpu"},
+    {.path = "training.optimizer",
+     .holds =
+         [](const Case& c) {
+           return !updates_off_gpu(c) || c.training().optimizer != OptimizerKind::sgd;
+         },
+     .why = "the CPU optimizer of this version is Adam",
+     .hint = "use adam"},
+    {.path = "strategy.optimizer.read_ahead",
+     .holds = [](const Case& c) { return is_active(c) || optimizer_of(c).read_ahead == 0; },
+     .why = "optimizer.read_ahead reads states while backward goes on, which only "
+            "gradients.policy active does",
+     .hint = "use read_ahead 0, or gradients.policy active"},
+};
+
+}  // namespace
+
+Table optimizer_rules() { return optimizer_rows; }
+
+}  // namespace spillway::strategies::rules

@@ -1,0 +1,156 @@
+#include "strategies/rules/facts.hpp"
+#include "strategies/rules/tables.hpp"
+
+#include <fmt/format.h>
+
+namespace spillway::strategies::rules {
+
+namespace {
+
+using description::Home;
+
+std::uint64_t gpus_of_a_node(const Case& subject) { return subject.scenario.machine.gpu.count; }
+
+/// Ranks on several nodes, which are to be filled alike.
+bool spans_nodes(const Case& subject) {
+  return subject.parallel().pipeline == 1 && subject.parallel().ranks() > gpus_of_a_node(subject);
+}
+
+std::uint64_t blocks_of(const models::Model& model) {
+  return model.architecture.layers + model.architecture.encoder_layers;
+}
+
+/// "12 attention heads": what tensor-parallel ranks would have to cut a piece of.
+std::vector<std::string> undivided(const Case& subject) {
+  std::vector<std::string> all;
+  if (!subject.model) return all;
+  for (const auto& [what, count] : subject.model->architecture.shared_by_ranks())
+    if (count % subject.parallel().tensor != 0) all.push_back(fmt::format("{} {}", count, what));
+  return all;
+}
+
+constexpr const char* one_gpu_a_stage = "a plan is for one GPU a pipeline stage";
+
+constexpr Rule parallel_rows[] = {
+    {.path = "parallel",
+     .ground = Ground::contradiction,
+     .holds = [](const Case& c) { return c.parallel().ranks() <= c.scenario.machine.gpus(); },
+     .why =
+         [](const Case& c) {
+           const description::Parallel& parallel = c.parallel();
+           const std::uint64_t gpus = c.scenario.machine.gpus();
+           return fmt::format(
+               "data {} x tensor {} x pipeline {} makes {} ranks, but {} has {} GPU{}",
+               parallel.data, parallel.tensor, parallel.pipeline, parallel.ranks(),
+               c.scenario.machine.name, gpus, gpus == 1 ? "" : "s");
+         },
+     .hint = "lower one of them or raise machine.gpu.count or machine.nodes"},
+    {.path = "parallel.tensor",
+     .ground = Ground::contradiction,
+     .broken_by = undivided,
+     .why =
+         [](const Case& c) {
+           return fmt::format("{} does not divide the {} of {}", c.parallel().tensor, c.item,
+                              c.scenario.model_name);
+         }},
+    {.path = "parallel.pipeline",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) { return !c.model || c.parallel().pipeline <= blocks_of(*c.model); },
+     .why =
+         [](const Case& c) {
+           return fmt::format("{} stages, but {} has {} blocks", c.parallel().pipeline,
+                              c.model->name(), blocks_of(*c.model));
+         }},
+    {.path = "parallel.pipeline",
+     .holds =
+         [](const Case& c) {
+           return c.parallel().pipeline == 1 || c.parallel().ranks() <= gpus_of_a_node(c);
+         },
+     .why = "stages on several nodes are not part of this version",
+     .hint =
+         [](const Case& c) {
+           return fmt::format("use at most the node's {} GPUs for all ranks together",
+                              gpus_of_a_node(c));
+         }},
+    {.path = "parallel.data",
+     .holds = [](const Case& c) { return streams(c) || c.parallel().data == 1; },
+     .why = one_gpu_a_stage,
+     .hint = "use parallel.data 1, and parallel.pipeline for more GPUs"},
+    {.path = "parallel.tensor",
+     .holds = [](const Case& c) { return streams(c) || c.parallel().tensor == 1; },
+     .why = one_gpu_a_stage,
+     .hint = "use parallel.tensor 1, and parallel.pipeline for more GPUs"},
+    {.path = "parallel.pipeline",
+     .holds = [](const Case& c) { return !has_streaming_stages(c) || is_resident(c); },
+     .why =
+         [](const Case& c) {
+           return c.parts().system +
+                  " brings weights or updates from outside the GPU, and pipeline stages keep "
+                  "theirs on it: weights.home gpu, optimizer.device gpu";
+         },
+     .hint = "use tensor or data parallelism, with parallel.pipeline 1"},
+    {.path = "parallel.zero_stage",
+     .holds =
+         [](const Case& c) {
+           return !has_streaming_stages(c) || !is_resident(c) || c.parallel().data == 1 ||
+                  c.parallel().zero_stage < 2;
+         },
+     .why = "1F1B adds micro-batches to gradients that are whole on each rank: stages 2 and 3 "
+            "would spread them after each",
+     .hint = "use parallel.zero_stage 0 or 1"},
+    {.path = "parallel.tensor",
+     .holds =
+         [](const Case& c) {
+           return !spans_nodes(c) || gpus_of_a_node(c) % c.parallel().tensor == 0;
+         },
+     .why =
+         [](const Case& c) {
+           const std::uint64_t tensor = c.parallel().tensor, gpus = gpus_of_a_node(c);
+           return fmt::format(
+               "{} {} the {} GPUs of a node: its ranks would exchange activations between nodes",
+               tensor, tensor > gpus ? "exceeds" : "does not divide", gpus);
+         },
+     .hint =
+         [](const Case& c) {
+           return fmt::format("use a divisor of {}, and parallel.data across nodes",
+                              gpus_of_a_node(c));
+         }},
+    {.path = "parallel.data",
+     .holds =
+         [](const Case& c) {
+           const std::uint64_t gpus = gpus_of_a_node(c);
+           return !spans_nodes(c) || gpus % c.parallel().tensor != 0 ||
+                  c.parallel().ranks() % gpus == 0;
+         },
+     .why =
+         [](const Case& c) {
+           return fmt::format("{} ranks do not fill nodes of {} GPUs equally", c.parallel().ranks(),
+                              gpus_of_a_node(c));
+         },
+     .hint =
+         [](const Case& c) {
+           return fmt::format(
+               "use a multiple of {}, or set machine.gpu.count to the GPUs that "
+               "are used of each node",
+               gpus_of_a_node(c) / c.parallel().tensor);
+         }},
+    {.path = "parallel.zero_stage",
+     .holds =
+         [](const Case& c) {
+           return c.parallel().zero_stage == 3 || c.parts().weights.home == Home::gpu ||
+                  c.parallel().data == 1;
+         },
+     .why =
+         [](const Case& c) {
+           return fmt::format("weights outside the GPU need ZeRO stage 3 where parallel.data is {}",
+                              c.parallel().data);
+         },
+     .hint = "set parallel.zero_stage to 3 or strategy.weights.home to gpu"},
+};
+
+}  // namespace
+
+Table parallel_rules() { return parallel_rows; }
+
+}  // namespace spillway::strategies::rules

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "strategies/rules/rule.hpp"
+
+namespace spillway::strategies::rules {
+
+// The rows of each part, one file each.
+Table parallel_rules();
+Table planner_rules();
+Table activations_rules();
+Table overflow_rules();
+Table gradients_rules();
+Table pool_rules();
+Table weights_rules();
+Table optimizer_rules();
+Table paths_rules();
+Table buffers_rules();
+Table near_storage_rules();
+Table loose_rules();
+Table staleness_rules();
+Table storage_rules();
+Table training_rules();
+
+}  // namespace spillway::strategies::rules

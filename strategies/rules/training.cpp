@@ -1,0 +1,107 @@
+#include "scenarios/description/names.hpp"
+#include "strategies/rules/facts.hpp"
+#include "strategies/rules/tables.hpp"
+
+#include <fmt/format.h>
+
+namespace spillway::strategies::rules {
+
+namespace {
+
+using description::ActivationPolicy;
+
+/// The type whose products a kernel computes: a key of machine.gpu.compute.
+std::string compute_type(const Case& subject) {
+  const std::string_view precision = name_of(subject.training().precision);
+  return precision.starts_with("fp16") ? "fp16" : precision.starts_with("bf16") ? "bf16" : "fp32";
+}
+
+/// Knobs that any system has, whoever's defaults say them: who plans activations and for how long,
+/// that no lower limits are tried, and weights in host memory by chunks.
+bool of_any_system(const Case& subject, const std::string& path) {
+  if (path == "plan.lower_limits" || path == "weights.chunk" || path == "weights.chunk_cache")
+    return true;
+  return subject.parts().activations.policy == ActivationPolicy::plan &&
+         (path == "activations.planner" || path == "activations.node_limit" ||
+          path == "activations.gap" || path == "activations.time_limit");
+}
+
+/// Written knobs that the system does not read.
+std::vector<std::string> unread_knobs(const Case& subject) {
+  std::vector<std::string> unread;
+  if (!subject.defaults) return unread;
+  const std::set<std::string> own = particular_knobs(*subject.defaults);
+  for (const std::string& path : particular_knobs(subject.parts()))
+    if (subject.says("strategy." + path) && !own.contains(path) && !of_any_system(subject, path))
+      unread.push_back(path);
+  return unread;
+}
+
+constexpr Rule training_rows[] = {
+    {.path = "training.sequence",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           const std::uint64_t positions = c.model ? c.model->architecture.max_positions : 0;
+           return positions == 0 || c.training().sequence <= positions;
+         },
+     .why =
+         [](const Case& c) {
+           return fmt::format("{} tokens, but {} has {} positions", c.training().sequence,
+                              c.model->name(), c.model->architecture.max_positions);
+         },
+     .hint =
+         [](const Case& c) {
+           return fmt::format("write at most {}", c.model->architecture.max_positions);
+         }},
+    {.path = "training.experts",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !c.model || models::refusal(c.model->architecture, c.training().experts).empty();
+         },
+     .why =
+         [](const Case& c) { return models::refusal(c.model->architecture, c.training().experts); },
+     .hint = "leave it out or write \"stacked\""},
+    {.path = "training.precision",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !c.model || c.scenario.machine.gpu.compute.contains(compute_type(c));
+         },
+     .why =
+         [](const Case& c) {
+           return fmt::format("\"{}\" needs machine.gpu.compute.{}, which {} does not have",
+                              name_of(c.training().precision), compute_type(c),
+                              c.scenario.machine.name);
+         },
+     .hint = [](const Case& c) -> std::string {
+       return compute_type(c) == "fp32"
+                  ? "add its rate, of fp32 or tf32, or train in another precision"
+                  : "add its rate or train in another precision";
+     }},
+    {.path = "training.optimizer_state",
+     .holds =
+         [](const Case& c) {
+           return c.training().optimizer_state != description::StateWidth::bf16 ||
+                  c.training().precision != description::Precision::fp16_mixed;
+         },
+     .warning = "bf16 states with fp16_mixed weights lose range or precision at every step"},
+    {.path = "training.optimizer_state",
+     .holds =
+         [](const Case& c) {
+           return c.training().optimizer != description::OptimizerKind::sgd ||
+                  !c.says("training.optimizer_state");
+         },
+     .warning = "SGD without momentum has no states, the width changes nothing"},
+    {.path = "strategy.{}",
+     .broken_by = unread_knobs,
+     .warning =
+         [](const Case& c) { return c.parts().system + " has no such knob, it changes nothing"; }},
+};
+
+}  // namespace
+
+Table training_rules() { return training_rows; }
+
+}  // namespace spillway::strategies::rules

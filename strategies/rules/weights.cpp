@@ -1,0 +1,150 @@
+#include "scenarios/description/quantity.hpp"
+#include "strategies/rules/facts.hpp"
+#include "strategies/rules/tables.hpp"
+
+#include <fmt/format.h>
+
+namespace spillway::strategies::rules {
+
+namespace {
+
+using description::Home;
+using description::PoolKind;
+using description::WeightsPart;
+
+const WeightsPart& weights_of(const Case& subject) { return subject.parts().weights; }
+
+/// What a pool of buffers of one size needs is known.
+bool has_monolithic_pool(const Case& subject) {
+  return subject.model && weights_of(subject).home == Home::ssd &&
+         weights_of(subject).pool == PoolKind::monolithic;
+}
+
+/// Elements of a rank's share of the largest tensor.
+std::uint64_t largest_share(const Case& subject) {
+  return description::divide_up(subject.model->largest_tensor().value(),
+                                subject.parallel().data * subject.parallel().tensor);
+}
+
+std::string why_a_pool(const Case& subject) {
+  return weights_of(subject).home == Home::ssd ? "weights on SSD pass a pool"
+                                               : "only weights on SSD pass a pool";
+}
+void set_pool(description::Scenario& scenario) {
+  WeightsPart& weights = scenario.strategy.weights;
+  weights.pool = weights.home == Home::ssd ? PoolKind::monolithic : PoolKind::none;
+}
+
+/// How weights on SSD and in host memory are buffered.
+constexpr Rule pool_rows[] = {
+    {.path = "strategy.weights.pool",
+     .other = "strategy.weights.home",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return weights_of(c).pool != PoolKind::pages || weights_of(c).home == Home::host;
+         },
+     .why = "pages are what weights in host memory consist of",
+     .hint = "set weights.home to \"host\" or weights.pool to \"none\"",
+     .settles = {set_pool, why_a_pool}},
+    {.path = "strategy.weights.pool",
+     .other = "strategy.weights.home",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           const PoolKind pool = weights_of(c).pool;
+           return pool == PoolKind::none || pool == PoolKind::pages ||
+                  weights_of(c).home == Home::ssd;
+         },
+     .why = "a pool buffers weights that come from SSD",
+     .hint = "set weights.home to \"ssd\" or weights.pool to \"none\"",
+     .settles = {set_pool, why_a_pool}},
+    {.path = "strategy.weights.pool",
+     .other = "strategy.weights.home",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return weights_of(c).pool != PoolKind::none || weights_of(c).home != Home::ssd;
+         },
+     .why = "weights from SSD need host buffers to land in",
+     .hint = "set weights.pool to \"monolithic\" or \"adaptive\"",
+     .settles = {set_pool, why_a_pool}},
+    {.path = "strategy.weights.buffer_size",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !has_monolithic_pool(c) || !weights_of(c).buffer_size ||
+                  weights_of(c).buffer_size->value() >= largest_share(c);
+         },
+     .why =
+         [](const Case& c) {
+           return fmt::format("{} is below the largest tensor of a rank, {} params",
+                              to_text(*weights_of(c).buffer_size), largest_share(c));
+         },
+     .hint = "raise it or write \"auto\""},
+    {.path = "strategy.weights.buffer_count",
+     .other = "strategy.weights.prefetch_blocks",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           const WeightsPart& weights = weights_of(c);
+           return !has_monolithic_pool(c) || !weights.buffer_count ||
+                  *weights.buffer_count >= description::buffers_of_blocks(weights.prefetch_blocks);
+         },
+     .why =
+         [](const Case& c) {
+           return fmt::format("2 vocabulary tensors and 7 of each block in flight need {} buffers",
+                              description::buffers_of_blocks(weights_of(c).prefetch_blocks));
+         },
+     .hint = "raise buffer_count or write \"auto\""},
+    {.path = "strategy.weights.page",
+     .holds =
+         [](const Case& c) {
+           const std::uint64_t page = weights_of(c).page.value();
+           return weights_of(c).pool != PoolKind::pages ||
+                  (page > 0 && page % description::storage_sector == 0);
+         },
+     .why = "a page is some sectors of 4 KiB",
+     .hint = "write \"4 MiB\""},
+};
+
+constexpr Rule weights_rows[] = {
+    {.path = "strategy.weights.home",
+     .holds = [](const Case& c) { return updates_off_gpu(c) || weights_of(c).home == Home::gpu; },
+     .why = "the GPU optimizer needs its weights on the GPU",
+     .hint = "use weights.home gpu"},
+    {.path = "strategy.weights.home",
+     .holds =
+         [](const Case& c) { return !weights_of(c).chunk || weights_of(c).home == Home::host; },
+     .why = "weights.chunk packs weights in host memory, weights.home is another",
+     .hint = "use weights.home host, or a system without weights.chunk, such as zero_infinity"},
+    {.path = "strategy.overflow_check",
+     .holds =
+         [](const Case& c) {
+           return !weights_of(c).chunk ||
+                  c.parts().overflow_check == description::OverflowCheck::none;
+         },
+     .why = "with weights.chunk gradients take the place of their weights: overflow_check has no "
+            "step left to skip",
+     .hint = "use overflow_check none, or a system without weights.chunk, such as zero_offload"},
+    {.path = "strategy.optimizer.staleness",
+     .holds =
+         [](const Case& c) { return !weights_of(c).chunk || c.parts().optimizer.staleness == 0; },
+     .why = "an update beside the next step would renew what weights.chunk has on the GPU",
+     .hint = "use staleness 0, or a system without weights.chunk, such as zero_offload"},
+    {.path = "strategy.weights.persistence_threshold",
+     .holds =
+         [](const Case& c) {
+           return !weights_of(c).chunk || weights_of(c).persistence_threshold.value() == 0;
+         },
+     .why = "weights.chunk packs all weights, persistence_threshold keeps some on the GPU",
+     .hint = "use persistence_threshold 0"},
+};
+
+}  // namespace
+
+Table pool_rules() { return pool_rows; }
+
+Table weights_rules() { return weights_rows; }
+
+}  // namespace spillway::strategies::rules
