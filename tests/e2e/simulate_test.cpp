@@ -68,10 +68,12 @@ TEST(Simulate, RefusesWhatIsNoDecisionOrWouldChangeOne) {
   EXPECT_THAT(refused("--decision r.json --tokens 1B"), HasSubstr("--tokens"));
   EXPECT_THAT(refused("--decision r.json --price gpu=100"), HasSubstr("--price"));
   EXPECT_THAT(refused("--decision no.json"), HasSubstr("no.json"));
-  EXPECT_THAT(refused("--decision scenarios/examples/tiny.json"), HasSubstr("what this is"));
+  EXPECT_THAT(refused("--decision scenarios/examples/tiny.json"), HasSubstr("tiny.json"));
   EXPECT_THAT(refused("scenarios/examples/tiny.json --decision r.json"), HasSubstr("--decision"));
   shell(place, "sed 's/\"tiers\": \"[a-z]*\"/\"tiers\": 3/' r.json > bad.json");
   EXPECT_THAT(refused("--decision bad.json"), HasSubstr("decision.tiers"));
+  shell(place, "echo '{}' > bad.json");
+  EXPECT_THAT(refused("--decision bad.json"), HasSubstr("what this is"));
   shell(place, "echo '{' > bad.json");
   EXPECT_THAT(refused("--decision bad.json"), HasSubstr("no JSON"));
 }
