@@ -14,7 +14,9 @@
 #include "reports/remedy_report.hpp"
 #include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
+#include "scenarios/description/strict_json.hpp"
 #include "scenarios/description/text.hpp"
+#include "scenarios/input_file.hpp"
 
 #include <fmt/ranges.h>
 #include <cstdio>
@@ -28,7 +30,7 @@ namespace {
 struct SimulateOptions {
   std::string scenario;
   std::vector<std::string> overrides;
-  std::string trace_file, snapshot_file;
+  std::string decision_file, trace_file, snapshot_file;
   double limit_s = 0;  ///< 0: simulation_limit_s and remedy_limit_s
   RunOptions run;
   PriceOptions prices;
@@ -86,14 +88,26 @@ void print_remedies(const SimulateOptions& options, const description::Scenario&
   print(reports::remedies_note(remedies, monitor.why(), screen));
 }
 
-void print_human(const SimulateOptions& options, const scenarios::Resolved& resolved,
-                 const answer::Simulation& simulation, Monitor& monitor) {
+void print_answer(const SimulateOptions& options, const answer::Simulation& simulation) {
   const reports::Screen screen = reports::screen_of(stdout);
-  const result::Result& result = simulation.result;
-  print(reports::simulate_report(result, screen));
+  print(reports::simulate_report(simulation.result, screen));
   if (!simulation.old_prices.empty()) print(reports::paragraph(simulation.old_prices, screen));
   if (options.explain)
-    print(reports::explain(result, simulation.settings, screen, *options.explain));
+    print(reports::explain(simulation.result, simulation.settings, screen, *options.explain));
+}
+
+void print_csv(const result::Result& result) {
+  std::ostringstream text;
+  const nlohmann::json row = result;
+  reports::write_csv(text, std::span<const nlohmann::json>(&row, 1));
+  print(text.str());
+}
+
+void print_human(const SimulateOptions& options, const scenarios::Resolved& resolved,
+                 const answer::Simulation& simulation, Monitor& monitor) {
+  print_answer(options, simulation);
+  const reports::Screen screen = reports::screen_of(stdout);
+  const result::Result& result = simulation.result;
   if (!options.no_remedy && answers::needs_remedy(resolved.scenario, result))
     print_remedies(options, resolved.scenario, result, screen, monitor);
 }
@@ -110,6 +124,19 @@ void read_explain(SimulateOptions& options, const std::string& word) {
     throw CLI::ValidationError(
         "--explain", "no \"" + word + "\"; write " +
                          fmt::format("{}", fmt::join(reports::topic_names, ", ")) + " or nothing");
+}
+
+/// A decision is for one scenario on one machine, and its run is repeated as it was.
+void refuse_beside_decision(const SimulateOptions& options) {
+  const auto without = [](const char* option) {
+    refuse(option, "changes the scenario, of which --decision has decided everything",
+           "leave it out, or simulate a scenario");
+  };
+  if (!options.scenario.empty()) without("scenario");
+  if (!options.overrides.empty()) without("--set");
+  if (!run_overrides(options.run).empty()) without("--tokens");
+  if (options.run.range) without("--range");
+  if (options.prices.any()) without("--price");
 }
 
 /// What ended the simulation before its time, and what to do about it: there is no answer.
@@ -142,6 +169,7 @@ answer::Simulation run(const SimulateOptions& options, const scenarios::Resolved
   question.scenario = resolved;
   question.today = today();
   question.range = options.run.range;
+  question.decision = options.json;
   if (!options.trace_file.empty() || !options.snapshot_file.empty()) question.trace = &trace;
   question.begin_run = [&] {
     monitor.begin("simulating", options.limit(simulation_limit_s));
@@ -176,6 +204,47 @@ void write_traces(const SimulateOptions& options, const result::Trace& trace) {
                  reports::human_count(trace.buffers.size()).c_str());
 }
 
+/// What the file says beside its run, and the run itself, repeated.
+answer::Simulation replay(const SimulateOptions& options, Monitor& monitor, result::Trace* trace) {
+  const auto [file, problem] =
+      description::parse_strictly(scenarios::text_of_file(options.decision_file));
+  if (!problem.empty())
+    refuse(options.decision_file, "is no JSON: " + problem, "name what simulate --json wrote");
+  answer::Simulation simulation;
+  monitor.begin("simulating", options.limit(simulation_limit_s));
+  monitor.let_go();
+  try {
+    simulation.result = explore::replay(monitor.backend(), file, trace);
+    if (file["schema"] == result::schema_name) {
+      result::Result result = std::move(simulation.result);
+      file.get_to(simulation);
+      simulation.result = std::move(result);
+    }
+  } catch (const description::ScenarioError& error) {
+    std::vector<description::Complaint> complaints = error.complaints();
+    for (description::Complaint& one : complaints)
+      if (one.file.empty()) one.file = options.decision_file;
+    throw description::ScenarioError(std::move(complaints));
+  }
+  monitor.clear();
+  return simulation;
+}
+
+void repeat(const SimulateOptions& options) {
+  Monitor monitor("simulating", options.limit(simulation_limit_s));
+  result::Trace trace;
+  const bool traced = !options.trace_file.empty() || !options.snapshot_file.empty();
+  const answer::Simulation simulation = replay(options, monitor, traced ? &trace : nullptr);
+  write_traces(options, trace);
+  if (options.json)
+    print_json(flat(simulation));
+  else if (options.csv)
+    print_csv(simulation.result);
+  else
+    print_answer(options, simulation);
+  monitor.finish();
+}
+
 void simulate(const SimulateOptions& options) {
   scenarios::Resolved resolved = read(options.scenario, options.overrides);
   price_anew(options.prices, resolved.scenario.machine);
@@ -191,10 +260,7 @@ void simulate(const SimulateOptions& options) {
     return monitor.finish();
   }
   if (options.csv) {
-    std::ostringstream text;
-    const nlohmann::json row = simulation.result;
-    reports::write_csv(text, std::span<const nlohmann::json>(&row, 1));
-    return print(text.str());
+    return print_csv(simulation.result);
   }
   print_human(options, resolved, simulation, monitor);
   monitor.finish();
@@ -206,7 +272,8 @@ void add_simulate(CLI::App& app) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* verb = app.add_subcommand(
       "simulate", "peak memory, traffic, wear and time per step of one scenario");
-  verb->add_option("scenario", options->scenario, "scenario file (required)");
+  CLI::Option* scenario =
+      verb->add_option("scenario", options->scenario, "scenario file (required)");
   add_set(*verb, options->overrides, "override one value: --set training.micro_batch=8");
   add_run_options(*verb, options->run);
   add_prices(*verb, options->prices);
@@ -215,6 +282,12 @@ void add_simulate(CLI::App& app) {
   verb->add_option("--memory-snapshot", options->snapshot_file,
                    "write every buffer of the run as PyTorch's memory_viz opens it")
       ->type_name("FILE");
+  CLI::Option* decision =
+      verb->add_option("--decision", options->decision_file,
+                       "in place of a scenario: run what was decided, from a file that "
+                       "simulate --json wrote")
+          ->type_name("FILE")
+          ->excludes(scenario);
   auto topic = std::make_shared<std::string>();
   CLI::Option* explain =
       verb->add_option("--explain", *topic,
@@ -231,8 +304,12 @@ void add_simulate(CLI::App& app) {
   verb->footer(
       "Example:\n  spillway simulate scenarios/examples/qwen7b_memascend_c1.json --set "
       "training.micro_batch=2 --explain memory");
-  verb->callback([options, topic, explain] {
+  verb->callback([options, topic, explain, decision] {
     if (*explain) read_explain(*options, topic->empty() ? "all" : *topic);
+    if (*decision) {
+      refuse_beside_decision(*options);
+      return repeat(*options);
+    }
     if (options->scenario.empty()) throw CLI::RequiredError("scenario");
     for (std::string& one : run_overrides(options->run))
       options->overrides.push_back(std::move(one));

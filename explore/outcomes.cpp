@@ -1,14 +1,13 @@
 #include "explore/outcomes.hpp"
 
+#include "explore/best_plan.hpp"
 #include "explore/crew.hpp"
-#include "explore/lower_plans.hpp"
 #include "explore/runs_with.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "scenarios/description/text.hpp"
-#include "strategies/automatic.hpp"
 #include "strategies/catalogue.hpp"
-#include "strategies/run.hpp"
+#include "strategies/decide/decision_json.hpp"
 
 #include <sys/wait.h>
 
@@ -118,122 +117,18 @@ description::Scenario scenario_of(const result::Result& result) {
       .scenario;
 }
 
-namespace {
-
-/// A result without who can run it, and the scenario with what was planned for it.
-struct Planned {
-  result::Result result;
-  description::Scenario scenario;
-};
-
-Planned simulate_as_planned(const Backend& backend, const description::Scenario& written,
-                            result::Trace* trace, WhenFull full) {
-  strategies::Prepared prepared = strategies::prepare(written);
-  description::Scenario scenario =
-      strategies::resolve_automatic(written, prepared, &prepared.filled);
-  const auto machine = backend.open(scenario, trace != nullptr);
-  if (full == WhenFull::find_need) machine->let_tiers_grow();
-  result::Result result = strategies::run(*machine, scenario, prepared, backend.name);
-  if (trace) *trace = std::move(machine->recorder().trace());
-  if (scenario.machine.gpu.one_memory)
-    result.notes.emplace_back(
-        "GPU and host share one memory: their peaks are two parts of it, and what a system plans "
-        "ahead for each of them may be too much for both");
-  return {std::move(result), std::move(scenario)};
-}
-
-/// A scenario at first as it is written, then as the best plan below it that was found.
-class BestPlan {
- public:
-  BestPlan(const Backend& backend, const description::Scenario& written, result::Result own)
-      : backend_(backend), plan_{"", written}, own_(std::move(own)), best_(own_) {}
-
-  /// Tries plans round by round, as long as one is better.
-  ///   in_children  those of a round side by side; else one after the other, in this process
-  void search(bool in_children) {
-    for (int round = 0; round < lower_rounds; ++round)
-      if ((in_children && !backend_.goes_on()) || !improve(in_children)) return;
-  }
-
-  /// Of what finish() gives.
-  const description::Scenario& scenario() const { return plan_.scenario; }
-  bool found() const { return is_better(best_, own_, worth_another_plan); }
-  std::uint64_t simulated() const { return simulated_; }
-
-  /// The best as a result of the scenario as it is written, with a note on the plan.
-  result::Result finish() {
-    if (!found()) return std::move(own_);
-    best_.scenario = own_.scenario;
-    best_.runs_with = own_.runs_with;
-    for (auto peak : {&result::Result::gpu, &result::Result::host}) {
-      (best_.*peak).capacity = (own_.*peak).capacity;
-      (best_.*peak).reserve = (own_.*peak).reserve;
-    }
-    best_.notes.push_back(text::filled(
-        "{}: {} the plan for all of the machine",
-        {text::joined(words_, ", "), own_.feasible() ? "faster here than" : "fits here, unlike"}));
-    return std::move(best_);
-  }
-
- private:
-  /// Result  false when no plan below the one at hand is better
-  bool improve(bool in_children) {
-    const LowerPlan above = plan_;
-    const std::vector<text::Text> before = words_;
-    const std::vector<LowerPlan> plans = lower_plans(above, best_);
-    const std::vector<Outcome> known = in_children ? all_of(plans) : std::vector<Outcome>();
-    for (std::size_t i = 0; i < plans.size(); ++i) {
-      const LowerPlan& plan = plans[i];
-      std::vector<text::Text> words = before;
-      if (plan.bytes_words == plan.words) std::erase(words, above.bytes_words);
-      if (plan.updates_words == plan.words) std::erase(words, above.updates_words);
-      words.push_back(plan.words);
-      if (in_children && !known[i].result) continue;
-      const bool fits =
-          take(plan, std::move(words), in_children ? *known[i].result : result_of(plan));
-      if (fits ? plan.ends_list : plan.opens_list) break;
-    }
-    return words_ != before;
-  }
-
-  result::Result result_of(const LowerPlan& plan) const {
-    return simulate_as_planned(backend_, plan.scenario, nullptr, WhenFull::stop).result;
-  }
-
-  std::vector<Outcome> all_of(const std::vector<LowerPlan>& plans) {
-    std::vector<description::Scenario> scenarios;
-    for (const LowerPlan& plan : plans) scenarios.push_back(plan.scenario);
-    simulated_ += scenarios.size();
-    return simulate_all(backend_, scenarios, 0, default_limit_s, {WhenFull::stop, false});
-  }
-
-  /// Result  it fits
-  bool take(const LowerPlan& plan, std::vector<text::Text> words, result::Result lower) {
-    if (!is_better(lower, best_)) return lower.feasible();
-    best_ = std::move(lower);
-    plan_ = plan;
-    words_ = std::move(words);
-    return true;
-  }
-
-  const Backend& backend_;
-  LowerPlan plan_;
-  std::vector<text::Text> words_;
-  std::uint64_t simulated_ = 0;  ///< in children
-  result::Result own_, best_;
-};
-
-}  // namespace
-
 result::Result simulate(const Backend& backend, const description::Scenario& written,
                         result::Trace* trace, const Effort& effort) {
   const auto start = Clock::now();
-  const Planned own = simulate_as_planned(backend, written, trace, effort.full);
-  BestPlan plans(backend, written, own.result);
+  const DecidedRun own = decide_and_run(backend, written, effort.full, trace);
+  BestPlan plans(backend, written, own);
   if (effort.lower_plans) plans.search(false);
-  if (trace && plans.found()) simulate_as_planned(backend, plans.scenario(), trace, WhenFull::stop);
+  if (trace && plans.found()) decide_and_run(backend, plans.scenario(), WhenFull::stop, trace);
+  const nlohmann::json decision =
+      effort.decision ? strategies::decision_json(plans.decision()) : nlohmann::json();
   result::Result best = plans.finish();
-  best.runs_with = runs_with(own.scenario);
+  best.runs_with = runs_with(own.decision->scenario);
+  best.decision = decision;
   best.simulated_in_s = seconds_since(start);
   return best;
 }

@@ -72,6 +72,7 @@ struct Effort {
   WhenFull full = WhenFull::stop;
   /// Beside the plan for all of the machine those for less (lower_plans.hpp), the best of them all.
   bool lower_plans = true;
+  bool decision = false;  ///< the result holds what was decided, for replay()
 };
 
 /// Simulates `scenario` in this process.
@@ -80,6 +81,13 @@ struct Effort {
 result::Result simulate(const Backend& backend, const description::Scenario& scenario,
                         result::Trace* trace = nullptr,
                         const Effort& effort = {WhenFull::find_need});
+
+/// Runs once more what was decided, without deciding anything: the same result.
+///   file    a result with its decision, or a decision alone. What a result says beside its run,
+///           such as what would help, is taken over from it
+///   Throws  ScenarioError, of a file of another kind too; DeviceError, InternalError
+result::Result replay(const Backend& backend, const nlohmann::json& file,
+                      result::Trace* trace = nullptr);
 
 /// The better of `own`, what came of the plan for all of the machine, and plans for less, which are
 /// simulated in children side by side.

@@ -60,8 +60,9 @@ std::vector<std::unique_ptr<Device>> make_devices(const description::Scenario& s
 
 }  // namespace
 
-RealRun run_for_real(const description::Scenario& scenario, const strategies::Prepared& prepared,
-                     const RealRunOptions& options) {
+RealRun run_for_real(const strategies::Decision& decision, const RealRunOptions& options) {
+  const description::Scenario& scenario = decision->scenario;
+  const strategies::Prepared& prepared = *decision->prepared;
   if (!options.synthetic) require_support(prepared.model, prepared.program.workload);
   check_limits(0, 64 + 4 * options.storages.size() +
                       (scenario.strategy.io_engine == description::IoEngine::file
@@ -79,7 +80,7 @@ RealRun run_for_real(const description::Scenario& scenario, const strategies::Pr
                      options.answer_s};
     RealMachine machine(scenario, prepared, real, *engine, memory, devices);
     const ProcessorTimes times = processor_times();
-    run.result = strategies::run(machine, scenario, prepared, "real", &run.delays);
+    run.result = strategies::run(machine, decision, "real", &run.delays);
     const text::Text others = other_work(times, processor_times(), "it ran");
     if (!others.empty()) run.notes.push_back(others);
     run.trace = std::move(machine.recorder().trace());

@@ -35,9 +35,8 @@ struct RealRun {
   std::vector<text::Text> notes;    ///< what was asked for and is not in use; what was removed
 };
 
-/// Runs a resolved scenario on this server. Whatever ends it, directories are left as they were.
+/// Runs what was decided on this server. Whatever ends it, directories are left as they were.
 ///   Throws  ScenarioError, DeviceError, InternalError, Interrupted
-RealRun run_for_real(const description::Scenario& scenario, const strategies::Prepared& prepared,
-                     const RealRunOptions& options);
+RealRun run_for_real(const strategies::Decision& decision, const RealRunOptions& options);
 
 }  // namespace spillway::hw_backend

@@ -1,4 +1,4 @@
-#include "strategies/checkmate_fates.hpp"
+#include "strategies/decide/checkmate_fates.hpp"
 #include "strategies/systems.hpp"
 
 namespace spillway::strategies {

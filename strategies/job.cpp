@@ -130,14 +130,25 @@ NodeShared::NodeShared(Machine& machine, const description::Scenario& scenario)
 
 // ---- Job
 
-Job::Job(const description::Scenario& the_scenario, const models::Model& the_model,
-         const models::StepProgram& the_program, const std::optional<ActivationPlan>& fates)
-    : Job(the_scenario, the_model, the_program,
-          fates ? *fates : plan_activations(the_scenario, the_model, the_program), nullptr) {}
+Job::Job(const Decision& decision)
+    : Job(decision->scenario, decision->prepared->model, decision->prepared->program,
+          decision->fates) {
+  take(*decision);
+}
 
-Job::Job(const description::Scenario& the_scenario, const models::PipelineStage& of,
-         const ActivationPlan& fates)
-    : Job(the_scenario, of.model, of.program, fates, &of) {}
+Job::Job(const Decision& decision, const models::PipelineStage& of)
+    : Job(decision->scenario, of.model, of.program, decision->fates, &of) {
+  take(*decision);
+}
+
+Job::Job(const description::Scenario& the_scenario, const models::Model& the_model,
+         const models::StepProgram& the_program, const ActivationPlan& fates)
+    : Job(the_scenario, the_model, the_program, fates, nullptr) {}
+
+void Job::take(const Decided& decided) {
+  ranks = decided.ranks.get();
+  if (!decided.replay.empty()) replay = &decided.replay;
+}
 
 Job::Job(const description::Scenario& the_scenario, const models::Model& the_model,
          const models::StepProgram& the_program, const ActivationPlan& fates,

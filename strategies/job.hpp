@@ -2,8 +2,7 @@
 
 #include "models/stages.hpp"
 #include "reports/result/result.hpp"
-#include "scenarios/description/scenario.hpp"
-#include "strategies/delays.hpp"
+#include "strategies/decide/decision.hpp"
 #include "strategies/handovers.hpp"
 #include "strategies/layer_plan.hpp"
 #include "strategies/machine.hpp"
@@ -73,8 +72,6 @@ struct CacheTotals {
   double write_bytes_per_s = 0;  ///< that the budget was planned with; 0: it was not
 };
 
-struct PlannedStep;
-
 /// What the ranks of a node share while they run.
 struct NodeShared {
   /// `optimizer.lanes` of each storage, one without; made when the run starts.
@@ -87,8 +84,6 @@ struct NodeShared {
   std::vector<CacheTotals> caches;  ///< empty without a cache of activations
   std::vector<Delays> delays;       ///< by rank, where no step waits for updates; else empty
   Handovers handovers;              ///< between pipeline stages
-  /// By rank, of a schedule tensor by tensor: the first rank plans for all of them.
-  std::shared_ptr<std::vector<PlannedStep>> planned_steps;
   nlohmann::json plan;  ///< what planners decided, all ranks together; null: nothing was planned
 };
 
@@ -110,13 +105,16 @@ struct Job {
   /// Bytes of a share below which it stays in memory: DeepSpeed swaps nothing smaller.
   static constexpr std::uint64_t smallest_swapped = 1u << 20;
 
-  /// `activations`: instead of what the scenario's policy stands for.
+  /// By rank, of a system that plans whole steps; else null.
+  const std::vector<RankPlan>* ranks = nullptr;
+
+  /// Of what was decided, which outlives it.
+  explicit Job(const Decision& decision);
+  /// Of one pipeline stage of it.
+  Job(const Decision& decision, const models::PipelineStage& stage);
+  /// Of what a decision is made from.
   Job(const description::Scenario& scenario, const models::Model& model,
-      const models::StepProgram& program,
-      const std::optional<ActivationPlan>& activations = std::nullopt);
-  /// Of one pipeline stage, which outlives it. `fates`: of the whole program's tensors
-  Job(const description::Scenario& scenario, const models::PipelineStage& stage,
-      const ActivationPlan& fates);
+      const models::StepProgram& program, const ActivationPlan& fates);
 
   /// Null where ranks run the whole model, or plans of it.
   const models::PipelineStage* stage = nullptr;
@@ -147,6 +145,7 @@ struct Job {
   Job(const description::Scenario& scenario, const models::Model& model,
       const models::StepProgram& program, const ActivationPlan& fates,
       const models::PipelineStage* of);
+  void take(const Decided& decided);
   void lay_out();
   std::vector<std::uint64_t> elements_;  ///< by weight
 };

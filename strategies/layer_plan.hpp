@@ -1,7 +1,7 @@
 #pragma once
 
 #include "models/stages.hpp"
-#include "strategies/activation_plan.hpp"
+#include "strategies/fates.hpp"
 
 #include <string_view>
 #include <vector>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "reports/result/result.hpp"
+#include "strategies/decide/decision.hpp"
 #include "strategies/machine.hpp"
-#include "strategies/run.hpp"
 
 namespace spillway::strategies {
 

@@ -1,10 +1,11 @@
 #include "strategies/planned.hpp"
 
+#include "scenarios/description/errors.hpp"
+#include "strategies/decide/migration_plans.hpp"
 #include "strategies/held_memory.hpp"
 #include "strategies/migrations.hpp"
 #include "strategies/parts/progress.hpp"
 #include "strategies/planned_settings.hpp"
-#include "strategies/setup.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -54,11 +55,17 @@ void report(const planner::Plan& plan, const planner::Lifetimes& lifetimes, std:
 class PlannedRank {
  public:
   PlannedRank(Machine& machine, Rank rank, const Job& job)
-      : machine_(machine), rank_(rank), job_(job), progress_(job), held_(machine, rank) {}
+      : machine_(machine),
+        rank_(rank),
+        job_(job),
+        progress_(job),
+        own_(job.ranks->at(std::min<std::size_t>(rank.index, job.ranks->size() - 1))),
+        step_(own_.step),
+        held_(machine, rank) {}
 
   Task<> init() {
     held_.hold_bases(job_.scenario.machine);
-    make_plan();
+    take_plan();
     co_await migrations_->init();
     co_await make_tensors();
   }
@@ -108,23 +115,17 @@ class PlannedRank {
   }
 
  private:
-  void make_plan() {
+  /// Takes the plan that was made for this rank, and what it could not have of its tiers.
+  ///   Throws  OutOfMemory where tiers do not grow
+  void take_plan() {
     const auto& scenario = job_.scenario;
-    auto& steps = job_.shared->planned_steps;
-    if (!steps)
-      steps = std::make_shared<std::vector<PlannedStep>>(
-          plan_steps(job_, setup_for(scenario, false, false).gpu));
-    step_ = std::move(steps->at(rank_.index));
+    for (const Growth& growth : own_.growths)
+      machine_.require(growth.tier, rank_, growth.capacity, growth.request);
+    ENSURE(!own_.plan.shortage, "a plan for tiers that do not grow on a machine whose tiers do");
     const planner::Lifetimes lifetimes = step_.lifetimes();
-    planner::PlanSettings settings = plan_settings(scenario, machine_.topology(), rank_);
-    plan_ = planner::plan_migrations(lifetimes, settings);
-    while (plan_.shortage) {
-      widen(settings, lifetimes);
-      plan_ = planner::plan_migrations(lifetimes, settings);
-    }
-    report(plan_, lifetimes, scenario.machine.gpu.memory.value(), job_.shared->plan);
+    report(own_.plan, lifetimes, scenario.machine.gpu.memory.value(), job_.shared->plan);
     const PlanKnobs knobs = plan_knobs(scenario.strategy);
-    migrations_ = std::make_unique<Migrations>(machine_, rank_, step_, plan_, settings.capacity,
+    migrations_ = std::make_unique<Migrations>(machine_, rank_, step_, own_.plan, own_.capacity,
                                                knobs.chunk, bounces(scenario));
     births_.resize(step_.kernels.size());
     deaths_.resize(step_.kernels.size());
@@ -134,59 +135,6 @@ class PlannedRank {
       if (tensor.persistent) continue;
       births_[tensor.active.front().first].push_back(i);
       deaths_[tensor.active.back().last].push_back(i);
-    }
-  }
-
-  result::Infeasible request_of(const planner::Shortage& shortage,
-                                const planner::PlanSettings& settings) const {
-    using Tier = planner::Shortage::Tier;
-    result::Infeasible request;
-    request.rank = rank_.index;
-    request.purpose = to_string(step_.tensors[shortage.tensor].purpose);
-    request.phase = to_string(step_.kernels[shortage.slot].phase);
-    request.asked_bytes = shortage.asked;
-    request.free_bytes = shortage.free;
-    const Topology& topology = machine_.topology();
-    if (shortage.tier == Tier::gpu) {
-      request.tier = "gpu";
-      request.capacity_bytes = topology.gpu_memory.value();
-    } else if (shortage.tier == Tier::host) {
-      request.tier = "host";
-      request.capacity_bytes = topology.host_memory.value();
-    } else {
-      request.tier = "ssd";
-      request.storage = topology.info(topology.home(rank_)).name;
-      request.capacity_bytes = settings.file_limit.value_or(0);
-    }
-    return request;
-  }
-
-  /// Room for what the plan found none for, in steps that do not get too small to end; the tier
-  /// must then be so large that a plan for it has that room.
-  ///   Throws  OutOfMemory where tiers do not grow
-  void widen(planner::PlanSettings& settings, const planner::Lifetimes& lifetimes) {
-    const planner::Shortage& shortage = *plan_.shortage;
-    const result::Infeasible request = request_of(shortage, settings);
-    const std::uint64_t lacks = shortage.asked - std::min(shortage.asked, shortage.free);
-    constexpr std::uint64_t share = 256;
-    const auto wider = [&](std::uint64_t room) {
-      return room + std::max({lacks, room / share, std::uint64_t{1} << 20});
-    };
-    const auto& scenario = job_.scenario;
-    using Tier = planner::Shortage::Tier;
-    if (shortage.tier == Tier::gpu) {
-      const auto active = planner::active_bytes(lifetimes);
-      const std::uint64_t least = *std::max_element(active.begin(), active.end());
-      settings.capacity = std::max(wider(settings.capacity), least);
-      machine_.require(TierId::gpu, rank_, gpu_memory_for(settings.capacity, scenario), request);
-    } else if (shortage.tier == Tier::host) {
-      settings.host_limit = wider(settings.host_limit.value_or(0));
-      machine_.require(TierId::pinned, rank_,
-                       host_memory_for(*settings.host_limit, scenario, machine_.topology()),
-                       request);
-    } else {
-      settings.file_limit = wider(settings.file_limit.value_or(0));
-      machine_.require(TierId::storage, rank_, Bytes(0), request);
     }
   }
 
@@ -290,8 +238,8 @@ class PlannedRank {
   Rank rank_;
   const Job& job_;
   Progress progress_;
-  PlannedStep step_;
-  planner::Plan plan_;
+  const RankPlan& own_;
+  const PlannedStep& step_;
   std::unique_ptr<Migrations> migrations_;
   std::vector<std::vector<std::uint32_t>> births_, deaths_;  ///< tensors, by kernel
   bool has_master_ = false;

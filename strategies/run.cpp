@@ -2,13 +2,12 @@
 
 #include "strategies/cache_budget.hpp"
 #include "strategies/catalogue.hpp"
+#include "strategies/counting_probe.hpp"
+#include "strategies/decide/decide.hpp"
 #include "strategies/endurance.hpp"
 #include "strategies/finished_run.hpp"
 #include "strategies/io_bench.hpp"
 #include "strategies/memory_summary.hpp"
-#include "strategies/pipeline.hpp"
-#include "strategies/planned_activations.hpp"
-#include "strategies/swap_activations.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,23 +17,6 @@ namespace spillway::strategies {
 namespace {
 
 using result::Phase;
-
-models::Workload workload_of(const description::Scenario& scenario) {
-  const description::Training& training = scenario.training;
-  models::Workload workload;
-  workload.precision = training.precision;
-  workload.optimizer = training.optimizer;
-  workload.state_bytes = training.optimizer_state == description::StateWidth::fp32 ? 4 : 2;
-  workload.micro_batch = training.micro_batch;
-  workload.sequence = training.sequence;
-  workload.tensor = scenario.parallel.tensor;
-  workload.attention = training.attention;
-  workload.fused_kernels = training.fused_kernels;
-  workload.loss = training.loss;
-  workload.dropout = training.dropout;
-  workload.causal_skip = training.causal_skip;
-  return workload;
-}
 
 constexpr std::uint64_t result::PhaseBytes::*phase_bytes[] = {
     &result::PhaseBytes::ssd_read,
@@ -326,29 +308,12 @@ class Summary {
   std::map<std::string, double> storage_busy_s_;
 };
 
-/// The first layer of each pipeline stage.
-std::vector<std::uint32_t> first_layers(const models::Model& model,
-                                        const description::Scenario& scenario) {
-  std::vector<bool> blocks;
-  for (const models::Layer& layer : model.layers) blocks.push_back(layer.is_block);
-  std::vector<std::uint32_t> first;
-  for (const StageLayers& stage : split_layers(blocks, scenario.parallel.pipeline))
-    first.push_back(stage.first);
-  return first;
-}
-
 /// One for all ranks, or one for the ranks of each pipeline stage.
-std::deque<Job> make_jobs(const description::Scenario& scenario, const Prepared& prepared,
-                          const std::optional<ActivationPlan>& activations) {
+std::deque<Job> make_jobs(const Decision& decision) {
   std::deque<Job> jobs;
-  if (prepared.stages.empty()) {
-    jobs.emplace_back(scenario, prepared.model, prepared.program, activations);
-    return jobs;
-  }
-  const ActivationPlan fates =
-      activations ? *activations : plan_activations(scenario, prepared.model, prepared.program);
-  for (const models::PipelineStage& stage : prepared.stages)
-    jobs.emplace_back(scenario, stage, fates);
+  if (decision->prepared->stages.empty()) jobs.emplace_back(decision);
+  for (const models::PipelineStage& stage : decision->prepared->stages)
+    jobs.emplace_back(decision, stage);
   return jobs;
 }
 
@@ -366,48 +331,27 @@ void note_idle_gpus(const description::Scenario& scenario, result::Result& resul
 
 }  // namespace
 
-Prepared prepare(const description::Scenario& scenario) {
-  if (scenario.run.io_bench) return {};
-  const models::Architecture architecture = models::architecture_of(scenario);
-  Prepared prepared{models::build_model(architecture), {}, {}};
-  prepared.program = models::build_step_program(prepared.model, workload_of(scenario));
-  if (scenario.parallel.pipeline > 1 && !plans_steps(scenario.strategy.system))
-    prepared.stages = models::cut_into_stages(prepared.model, prepared.program,
-                                              first_layers(prepared.model, scenario));
-  return prepared;
-}
-
-result::Result run(Machine& machine, const description::Scenario& scenario,
-                   const Prepared& prepared, const std::string& backend,
+result::Result run(Machine& machine, const Decision& decision, const std::string& backend,
                    std::vector<Delays>* delays) {
+  const description::Scenario& scenario = decision->scenario;
+  const Prepared& prepared = *decision->prepared;
   if (scenario.run.io_bench) return measure_io(machine, scenario, backend);
   const System* system = find_system(scenario.strategy.system);
   ENSURE(system, "no system " + scenario.strategy.system);
   result::Result result;
   result.backend = backend;
   result.system = scenario.strategy.system;
-  result.scenario = scenario;
+  result.scenario = decision->question;
   result.price_usd = scenario.machine.price();
-  std::optional<ActivationPlan> activations = prepared.activations;
-  if (!activations && scenario.strategy.activations.policy == description::ActivationPolicy::swap) {
-    const SwapChoice choice = choose_swap(scenario, prepared.model, prepared.program);
-    result.plan = swap_report(choice, prepared.program);
-    activations = choice.activations;
-  }
-  if (!activations && activation_planner(scenario.strategy)) {
-    PlannedFates fates = plan_fates(scenario, prepared.model, prepared.program);
-    result.plan = std::move(fates.report);
-    result.notes = std::move(fates.notes);
-    activations = std::move(fates.activations);
-  }
+  result.plan = decision->report;
+  result.notes = decision->notes;
   for (const std::string& note : prepared.model.architecture.notes) result.notes.emplace_back(note);
-  std::deque<Job> jobs = make_jobs(scenario, prepared, activations);
+  std::deque<Job> jobs = make_jobs(decision);
   Steps steps(machine, scenario);
   NodeShared shared(machine, scenario);
   for (Job& job : jobs) {
     job.steps = &steps;
     job.shared = &shared;
-    if (!prepared.replay.empty()) job.replay = &prepared.replay;
   }
   std::vector<Task<>> ranks;
   for (std::uint32_t rank = 0; rank < machine.topology().ranks; ++rank)
@@ -429,10 +373,20 @@ result::Result run(Machine& machine, const description::Scenario& scenario,
   }
   if (delays) *delays = shared.delays;
   if (!shared.plan.is_null()) result.plan = shared.plan;
-  add_memory(machine, scenario, prepared.filled, result);
+  add_memory(machine, scenario, decision->filled, result);
   result.run =
       finished_run(scenario, result, static_cast<double>(prepared.model.parameters.value()));
   return result;
+}
+
+Decision decided(const description::Scenario& scenario, Tiers tiers) {
+  return decide(scenario, std::make_shared<const Prepared>(prepare(scenario)), counting_probe(),
+                tiers);
+}
+
+Decision decided_as_written(const description::Scenario& scenario, Tiers tiers) {
+  return decide_settled(scenario, std::make_shared<const Prepared>(prepare(scenario)),
+                        counting_probe(), tiers);
 }
 
 }  // namespace spillway::strategies

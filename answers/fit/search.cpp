@@ -3,8 +3,8 @@
 #include "explore/runs_with.hpp"
 #include "explore/ways.hpp"
 #include "strategies/counting/mandatory.hpp"
-#include "strategies/run.hpp"
-#include "strategies/swap_activations.hpp"
+#include "strategies/counting_probe.hpp"
+#include "strategies/decide/lohan_plan.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -65,7 +65,7 @@ double tokens_of(const Scenario& scenario) {
 bool swaps_in_vain(const Scenario& scenario) {
   if (scenario.strategy.activations.policy != description::ActivationPolicy::swap) return false;
   const strategies::Prepared prepared = strategies::prepare(scenario);
-  return !strategies::some_swap_fits_gpu(scenario, prepared.model, prepared.program);
+  return !strategies::some_swap_fits_gpu(scenario, prepared, strategies::counting_probe());
 }
 
 /// Candidate::most_tokens_per_s

@@ -3,10 +3,10 @@
 #include "explore/outcomes.hpp"
 #include "scenarios/lifetimes_file.hpp"
 #include "scenarios/read_scenario.hpp"
-#include "strategies/automatic.hpp"
+#include "strategies/counting_probe.hpp"
+#include "strategies/decide/automatic.hpp"
 #include "strategies/planned_settings.hpp"
 #include "strategies/planned_step.hpp"
-#include "strategies/run.hpp"
 #include "strategies/setup.hpp"
 
 namespace spillway::answers {
@@ -47,11 +47,13 @@ std::vector<answer::RooflinePoint> roofline_of(const Profile& profile) {
 
 Profile profile_of(const Scenario& asked, std::uint32_t rank) {
   const strategies::Prepared prepared = strategies::prepare(asked);
-  const Scenario scenario = strategies::resolve_automatic(asked, prepared);
+  const Scenario scenario =
+      strategies::resolve_automatic(asked, prepared, strategies::counting_probe());
   if (scenario.strategy.activations.policy != description::ActivationPolicy::plan)
     refuse("scenario", scenario.strategy.system + " plans nothing",
            "use --set strategy.system=teraio");
-  const strategies::Job job(scenario, prepared.model, prepared.program);
+  const strategies::Job job(scenario, prepared.model, prepared.program,
+                            strategies::keep_everything(prepared.program));
   const strategies::MachineSetup setup = strategies::setup_for(scenario, false, false);
   const auto steps = strategies::plan_steps(job, setup.gpu);
   if (rank >= steps.size())

@@ -8,6 +8,8 @@
 #include "hw_backend/storage/limits.hpp"
 #include "reports/human.hpp"
 #include "strategies/counting/counting_machine.hpp"
+#include "strategies/counting_probe.hpp"
+#include "strategies/decide/decide.hpp"
 #include "strategies/numerics.hpp"
 
 #include <fmt/format.h>
@@ -23,9 +25,10 @@ using description::IoEngine;
 using description::Scenario;
 
 MemoryNeed need_of(const ValidateQuestion& question, const ValidationPlan& plan) {
-  MemoryNeed need = memory_need(plan.scenario, plan.predicted,
-                                question.compares() ? plan.prepared.model.parameters.value() : 0,
-                                plan.device.cuda());
+  MemoryNeed need =
+      memory_need(plan.scenario, plan.predicted,
+                  question.compares() ? (*plan.decision)->prepared->model.parameters.value() : 0,
+                  plan.device.cuda());
   const std::vector<std::uint64_t> files = file_need(plan.scenario, plan.predicted);
   for (std::size_t i = 0; i < files.size(); ++i)
     if (!plan.places[i].raw && hw_backend::StoreDirectory(plan.places[i].path).in_memory())
@@ -83,7 +86,7 @@ hw_backend::RealRun run_plan(const ValidateQuestion& question, const ValidationP
   real.make_device = make_device(plan.device);
   real.around_engine =
       around_engine(plan.device, plan.scenario.strategy.io_engine == IoEngine::gds);
-  return hw_backend::run_for_real(plan.scenario, plan.prepared, real);
+  return hw_backend::run_for_real(*plan.decision, real);
 }
 
 bool equal_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -119,12 +122,14 @@ void compare_weights(const ValidateQuestion& question, const ValidationPlan& pla
   // as many steps as were done, whatever a system measures or warms up with
   reference.run.steps = 1;
   reference.run.warmup_steps = run.trained.losses.size() - 1;
-  strategies::Prepared prepared = plan.prepared;
-  prepared.replay = run.delays;
+  const strategies::Decision decision =
+      strategies::repeating(strategies::decide_settled(reference, (*plan.decision)->prepared,
+                                                       strategies::counting_probe()),
+                            run.delays);
   strategies::CountingMachine counting(reference);
-  const result::Result peaks = strategies::run(counting, reference, prepared, "counting");
-  const MemoryNeed need =
-      memory_need(reference, peaks, plan.prepared.model.parameters.value(), plan.device.cuda());
+  const result::Result peaks = strategies::run(counting, decision, "counting");
+  const MemoryNeed need = memory_need(
+      reference, peaks, (*plan.decision)->prepared->model.parameters.value(), plan.device.cuda());
   if (!peaks.feasible() || need.total() > hw_backend::usable_memory()) {
     note_lost(nullptr, validation);
     validation.notes.push_back(text::filled(
@@ -134,7 +139,7 @@ void compare_weights(const ValidateQuestion& question, const ValidationPlan& pla
   }
   hw_backend::RealRunOptions same_devices;
   same_devices.make_device = make_device(plan.device);
-  const hw_backend::RealRun other = hw_backend::run_for_real(reference, prepared, same_devices);
+  const hw_backend::RealRun other = hw_backend::run_for_real(decision, same_devices);
   note_lost(&other.trained.losses, validation);
   if (!other.result.feasible()) return;
   const auto &masters = run.trained.masters, &expected = other.trained.masters;

@@ -9,7 +9,9 @@
 #include "hw_backend/storage/store_directory.hpp"
 #include "reports/human.hpp"
 #include "scenarios/read_machine.hpp"
-#include "strategies/automatic.hpp"
+#include "strategies/counting_probe.hpp"
+#include "strategies/decide/automatic.hpp"
+#include "strategies/decide/decide.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -214,13 +216,16 @@ ValidationPlan plan_validation(const explore::Backend& backend, const ValidateQu
       possible.strategy.optimizer.device == description::OptimizerDevice::near_storage;
   plan.machine = for_ranks(std::move(server), asked, gds, computes);
   plan.scenario = on_machine(question, plan.machine, talk.warn);
-  plan.prepared = strategies::prepare(plan.scenario);
-  plan.scenario = strategies::resolve_automatic(plan.scenario, plan.prepared);
+  const auto prepared =
+      std::make_shared<const strategies::Prepared>(strategies::prepare(plan.scenario));
+  const strategies::Probe counts = strategies::counting_probe();
+  plan.scenario = strategies::resolve_automatic(plan.scenario, *prepared, counts);
   if (const std::string words = explore::words_if_long(backend, plan.scenario); !words.empty())
     talk.warn("the prediction takes " + words + "; Ctrl-C ends it");
   plan.predicted =
       explore::simulate(backend, plan.scenario, talk.keep_traces ? &plan.trace : nullptr);
   size_storages(plan.scenario, plan.predicted);
+  plan.decision = strategies::decide_settled(plan.scenario, prepared, counts);
   return plan;
 }
 

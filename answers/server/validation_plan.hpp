@@ -48,7 +48,7 @@ struct ValidationPlan {
   DeviceChoice device;
   description::MachineFile machine;
   description::Scenario scenario;  ///< resolved, its storages as large as the run needs
-  strategies::Prepared prepared;
+  std::optional<strategies::Decision> decision;  ///< of that scenario
   result::Result predicted;
   result::Trace trace;  ///< of the prediction, when one is asked for
 };

@@ -17,11 +17,11 @@ namespace {
 
 /// In a child, which a limit or Ctrl-C ends, or, with a trace, which may be large, in this process.
 std::optional<result::Result> result_of(const explore::Backend& backend, const Scenario& scenario,
-                                        result::Trace* trace) {
-  if (trace) return explore::simulate(backend, scenario, trace);
-  explore::Outcome outcome = explore::simulate_all(backend, std::span(&scenario, 1), 1, HUGE_VAL,
-                                                   {explore::WhenFull::find_need})
-                                 .front();
+                                        const SimulateQuestion& question) {
+  const explore::Effort effort{explore::WhenFull::find_need, true, question.decision};
+  if (question.trace) return explore::simulate(backend, scenario, question.trace, effort);
+  explore::Outcome outcome =
+      explore::simulate_all(backend, std::span(&scenario, 1), 1, HUGE_VAL, effort).front();
   if (outcome.not_tried) return std::nullopt;
   return explore::result_of(outcome);
 }
@@ -35,7 +35,7 @@ std::optional<answer::Simulation> simulate(const explore::Backend& backend,
   std::map<std::string, result::WhatIf> next = explore::what_next(backend, scenario);
   if (!backend.goes_on()) return std::nullopt;
   if (question.begin_run) question.begin_run();
-  std::optional<result::Result> result = result_of(backend, scenario, question.trace);
+  std::optional<result::Result> result = result_of(backend, scenario, question);
   if (!result) return std::nullopt;
   answer::Simulation simulation;
   simulation.result = std::move(*result);

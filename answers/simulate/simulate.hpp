@@ -13,8 +13,9 @@ namespace spillway::answers {
 /// What does this scenario need, how fast is it, and what would help?
 struct SimulateQuestion {
   scenarios::Resolved scenario;
-  std::string today;   ///< "2026-11-22": prices a year older than that are named; "": none is
-  bool range = false;  ///< also how far headline numbers may be off
+  std::string today;      ///< "2026-11-22": prices a year older than that are named; "": none is
+  bool range = false;     ///< also how far headline numbers may be off
+  bool decision = false;  ///< also what was decided, from which the run can be repeated
   result::Trace* trace = nullptr;  ///< receives all spans; the run is then one of this process
   std::function<void()> begin_run = {};  ///< called between the what-ifs and the run itself
 };

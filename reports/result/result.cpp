@@ -173,6 +173,7 @@ void to_json(json& out, const Result& r) {
   all["schema"] = schema_name;
   all["backend"] = r.backend;
   all["scenario"] = r.scenario;
+  if (!r.decision.is_null()) all["decision"] = r.decision;
   all["system"] = r.system;
   all["feasible"] = r.feasible();
   all["infeasible"] = r.infeasible ? json(*r.infeasible) : json();
@@ -204,6 +205,7 @@ void from_json(const json& in, Result& r) {
   read(in, "near_storage", r.near_storage);
   read(in, "slc_caches", r.slc_caches);
   read(in, "plan", r.plan);
+  read(in, "decision", r.decision);
   read(in, "io_bench", r.io_bench);
   read(in, "notes", r.notes);
   read(in, "runs_with", r.runs_with);

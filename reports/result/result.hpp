@@ -196,7 +196,10 @@ struct Result {
   std::optional<Staleness> staleness;               ///< absent: the system delays no update
   /// Moved inside the drives by near-storage processing, not among `io`; absent: there is none.
   std::optional<StorageBytes> near_storage;
-  nlohmann::json plan;      ///< what a planner decided, an object; null: the system plans nothing
+  nlohmann::json plan;  ///< what a planner decided, an object; null: the system plans nothing
+  /// What was decided before the run, from which it can be repeated (strategies/decide); null:
+  /// nobody asked.
+  nlohmann::json decision{};
   nlohmann::json io_bench;  ///< answer of a `run.io_bench` scenario, an object; null: not one
   bool steady = true;
   double step_spread = 0;        ///< (longest - shortest) / mean of the measured steps
@@ -216,9 +219,9 @@ struct Result {
 inline constexpr const char* schema_name = "spillway/result/1";
 
 /// Every name is always there, but `price_usd`, `old_price_days`, `optimizer_states`, `checkpoint`,
-/// `staleness`, `near_storage`, `slc_caches`, `plan`, `io_bench`, `runs_with`, `run` and `range`,
-/// which need a reason to be. What has no value is null: `infeasible`, `needed_bytes`, `wear`, its
-/// `lifetime_years`, a what-if's step time.
+/// `staleness`, `near_storage`, `slc_caches`, `plan`, `decision`, `io_bench`, `runs_with`, `run`
+/// and `range`, which need a reason to be. What has no value is null: `infeasible`, `needed_bytes`,
+/// `wear`, its `lifetime_years`, a what-if's step time.
 ///   Throws  InternalError when a number is not finite: JSON cannot carry it
 void to_json(nlohmann::json& json, const Result& result);
 /// Reads what to_json writes; names it does not know are skipped, what is missing has its default.

@@ -1,6 +1,6 @@
 #include "strategies/counting/left_open.hpp"
 
-#include "strategies/activation_plan.hpp"
+#include "strategies/fates.hpp"
 
 #include <algorithm>
 

@@ -1,10 +1,11 @@
 #include "strategies/counting/mandatory.hpp"
 
 #include "scenarios/description/errors.hpp"
-#include "strategies/activation_plan.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/counting/least_demand.hpp"
 #include "strategies/counting/left_open.hpp"
+#include "strategies/counting_probe.hpp"
+#include "strategies/decide/decide.hpp"
 #include "strategies/endurance.hpp"
 #include "strategies/parts/weight_chunks.hpp"
 #include "strategies/rules/rules.hpp"
@@ -62,7 +63,7 @@ bool tensor_by_tensor(const Scenario& scenario) {
 
 /// What passes have on the GPU at once, of activations and of gradients that stay: at the peak of a
 /// counted run, and when backward begins.
-std::uint64_t passes_on_gpu(const Scenario& scenario, const Prepared& prepared,
+std::uint64_t passes_on_gpu(const Scenario& scenario, const Decided& counted,
                             const result::PeakBytes& peak) {
   const ActivationPolicy policy = scenario.strategy.activations.policy;
   const bool planned = policy == ActivationPolicy::swap || policy == ActivationPolicy::plan ||
@@ -75,9 +76,7 @@ std::uint64_t passes_on_gpu(const Scenario& scenario, const Prepared& prepared,
   if (planned) return gradients + held(peak, gpu_logits, asked);
   const std::uint64_t at_once = held(peak, gpu_in_passes, asked);
   return gradients +
-         std::max(at_once, bytes_of(prepared.program,
-                                    plan_activations(scenario, prepared.model, prepared.program),
-                                    Fate::keep));
+         std::max(at_once, bytes_of(counted.prepared->program, counted.fates, Fate::keep));
 }
 
 /// Bytes of weights and their states that each GPU's planner decides about: every step needs them
@@ -159,26 +158,31 @@ double together_s(const Demand& demand, const description::MachineFile& machine)
   return bytes > 0 && rate > 0 ? bytes / rate : 0;
 }
 
+/// The decision for a machine without limits. Where a planner would decide what runs again, nothing
+/// but inputs of blocks stays, and no more runs again than has to.
+Decision decide_without_limits(const Scenario& counted, const LeftOpen& open) {
+  require_supported(counted);
+  auto prepared = std::make_shared<const Prepared>(prepare(counted));
+  if (!open.recomputation) return decide_settled(counted, std::move(prepared), counting_probe());
+  ActivationPlan fates = checkpoint_blocks(prepared->model, prepared->program, Fate::keep);
+  fates.whole_layers = false;
+  return decide_given(counted, std::move(prepared), std::move(fates));
+}
+
 }  // namespace
 
 std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   if (scenario.run.io_bench) return std::nullopt;
-  const Scenario counted = unlimited(scenario);
-  std::optional<Prepared> prepared;
+  const LeftOpen open = left_open(scenario.strategy);
+  std::optional<Decision> decision;
   try {
-    require_supported(counted);
-    prepared = prepare(counted);
+    decision = decide_without_limits(unlimited(scenario), open);
   } catch (const description::ScenarioError&) {
     return std::nullopt;  // the stand-in of a planned system cannot run such a job
   }
-  const LeftOpen open = left_open(scenario.strategy);
-  if (open.recomputation) {
-    prepared->activations = checkpoint_blocks(prepared->model, prepared->program, Fate::keep);
-    prepared->activations->whole_layers = false;
-  }
-  CountingMachine machine(counted);
+  CountingMachine machine((*decision)->scenario);
   machine.trust_order();
-  const result::Result result = run(machine, counted, *prepared, "counting");
+  const result::Result result = run(machine, *decision, "counting");
   if (!result.feasible()) return std::nullopt;
   Mandatory mandatory;
   mandatory.demand_ = least_step(machine.demands(), scenario.strategy.optimizer.staleness == 1);
@@ -189,7 +193,7 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   if (open.placement) return mandatory;
   mandatory.host_ = held(result.host, host_throughout);
   mandatory.gpu_ =
-      held(result.gpu, gpu_throughout) + passes_on_gpu(scenario, *prepared, result.gpu);
+      held(result.gpu, gpu_throughout) + passes_on_gpu(scenario, **decision, result.gpu);
   if (scenario.strategy.optimizer.paths.empty())
     mandatory.drives_ = held(result.ssd, drives_throughout);
   return mandatory;

@@ -33,6 +33,7 @@ struct Channels {
 struct Booking {
   std::uint32_t slot = 0;
   std::int64_t bytes = 0;
+  bool operator==(const Booking&) const = default;
 };
 
 /// Which way a destination's bytes go.

@@ -39,6 +39,7 @@ struct Move {
   bool urgent = false;               ///< kernels wait for it
   bool clean = false;                ///< dropped: the file holds what it would write
   std::vector<Booking> out, in;      ///< empty where nothing was booked
+  bool operator==(const Move&) const = default;
 };
 
 /// Host memory is held in slots [first, host_end(end)) of a move: in the one whose kernel waits for

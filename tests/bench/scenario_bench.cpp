@@ -59,9 +59,9 @@ template <class Open>
 void whole_scenario(benchmark::State& state, const description::Scenario& scenario, Open open) {
   double step_operations = 0, all_operations = 0;
   for (auto _ : state) {
-    const strategies::Prepared prepared = strategies::prepare(scenario);
+    const strategies::Decision decision = strategies::decided_as_written(scenario);
     const auto machine = open(scenario);
-    const result::Result result = strategies::run(*machine, scenario, prepared, "bench");
+    const result::Result result = strategies::run(*machine, decision, "bench");
     step_operations = static_cast<double>(result.operations);
     for (const strategies::StepRecord& step : machine->recorder().steps())
       all_operations += static_cast<double>(step.operations);

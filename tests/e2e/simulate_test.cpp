@@ -31,6 +31,53 @@ TEST(Simulate, GivesTheSameBytesEachTimeButForTheWallClock) {
   EXPECT_TRUE(trace == file_text(place.path() / "b.json"));
 }
 
+/// What planners of each kind decided is run again from the answer's file, and from the decision
+/// alone, which says nothing of what would help.
+TEST(Simulate, RunsAgainWhatWasDecided) {
+  const Workplace place;
+  for (const std::string system : {"memascend", "lohan", "capuchin", "teraio", "ssdtrain"}) {
+    SCOPED_TRACE(system);
+    json first =
+        shell(place, tiny + "--set strategy.system=" + system + " --json > r.json; cat r.json")
+            .json();
+    json again = shell(place, "spillway simulate --decision r.json --json").json();
+    const std::string alone =
+        "python3 -c \"import json; print(json.dumps(json.load(open('r.json'))['decision']))\" > "
+        "d.json";
+    ASSERT_EQ(shell(place, alone).exit, 0);
+    json bare = shell(place, "spillway simulate --decision d.json --json").json();
+    EXPECT_EQ(bare.at("io_bytes_per_step"), first.at("io_bytes_per_step"));
+    EXPECT_EQ(bare.at("peak_bytes"), first.at("peak_bytes"));
+    EXPECT_EQ(bare.at("step_time_s"), first.at("step_time_s"));
+    first.erase("wall");
+    again.erase("wall");
+    EXPECT_EQ(again, first);
+  }
+  EXPECT_THAT(shell(place, "spillway simulate --decision r.json").out, HasSubstr("tokens/s"));
+}
+
+TEST(Simulate, RefusesWhatIsNoDecisionOrWouldChangeOne) {
+  const Workplace place;
+  const auto refused = [&](const std::string& options) {
+    const Ended ended = shell(place, "spillway simulate " + options);
+    EXPECT_EQ(ended.exit, 2) << options;
+    return ended.err;
+  };
+  ASSERT_EQ(shell(place, tiny + "--json > r.json").exit, 0);
+  EXPECT_THAT(refused("--decision r.json --set training.micro_batch=1"), HasSubstr("--set"));
+  EXPECT_THAT(refused("--decision r.json --tokens 1B"), HasSubstr("--tokens"));
+  EXPECT_THAT(refused("--decision r.json --price gpu=100"), HasSubstr("--price"));
+  EXPECT_THAT(refused("--decision no.json"), HasSubstr("no.json"));
+  EXPECT_THAT(refused("--decision scenarios/examples/tiny.json"), HasSubstr("tiny.json"));
+  EXPECT_THAT(refused("scenarios/examples/tiny.json --decision r.json"), HasSubstr("--decision"));
+  shell(place, "sed 's/\"tiers\": \"[a-z]*\"/\"tiers\": 3/' r.json > bad.json");
+  EXPECT_THAT(refused("--decision bad.json"), HasSubstr("decision.tiers"));
+  shell(place, "echo '{}' > bad.json");
+  EXPECT_THAT(refused("--decision bad.json"), HasSubstr("what this is"));
+  shell(place, "echo '{' > bad.json");
+  EXPECT_THAT(refused("--decision bad.json"), HasSubstr("no JSON"));
+}
+
 TEST(Simulate, TakesOverridesInFrontOfTheFileAndBehindIt) {
   const Workplace place;
   const json behind = shell(place, tiny + "--set training.micro_batch=1 --json").json();

@@ -11,9 +11,10 @@ namespace {
 using nlohmann::json;
 
 /// Below these stands what somebody wrote, or what a choice is called.
-const std::set<std::string> not_ours = {
-    "scenario",    "machine", "settings", "set", "source", "ds_config", "point", "sources",
-    "constraints", "words",   "change",   "box", "space",  "axes",      "what",  "setting"};
+const std::set<std::string> not_ours = {"scenario",  "machine", "settings", "set",         "source",
+                                        "ds_config", "point",   "sources",  "constraints", "words",
+                                        "change",    "box",     "space",    "axes",        "what",
+                                        "setting",   "question"};
 
 bool has_number(const std::string& sentence) {
   static const std::regex number(

@@ -3,7 +3,7 @@
 #include "tests/long_test.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <limits>
 
@@ -61,6 +61,40 @@ json base(const std::string& system, const std::string& machine, json model, jso
           {"parallel", {{"data", data}}},
           {"run", {{"steps", 1}, {"warmup_steps", 1}}},
           {"training", std::move(training)}};
+}
+
+/// The result of a plan for less of the machine says so, and is repeated with that plan.
+TEST(LowerPlans, AreRepeatedFromTheResultTheyHave) {
+  const description::Scenario scenario =
+      scenarios::read_scenario(
+          base("ssdtrain", "h100_8gpu", llama(1280, 12, 32000),
+               {{"micro_batch", 60}, {"sequence", 1152}, {"precision", "bf16"}}, 2),
+          {"machine.gpu.count=2", "machine.host.memory=16 GiB", "machine.storage.nvme.count=4"},
+          known_systems(), scenarios::Refuse::what_cannot_run)
+          .scenario;
+  json result = simulate(sim(), scenario, nullptr, {WhenFull::find_need, true, true});
+  ASSERT_TRUE(result.at("decision").contains("stands_for"));
+  json again = replay(sim(), json::parse(result.dump()));
+  for (json* one : {&result, &again}) one->erase("wall");
+  EXPECT_EQ(again, result);
+  // the decision alone says nothing of hardware that would help; nobody asked for it here
+  again = replay(sim(), result.at("decision"));
+  again.erase("wall");
+  EXPECT_EQ(again, result);
+}
+
+TEST(LowerPlans, AResultWithoutItsDecisionIsNotRepeated) {
+  const auto refused = [](const json& file) {
+    try {
+      replay(sim(), file);
+    } catch (const description::ScenarioError& error) {
+      return error.complaints().front().message;
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refused({{"schema", "spillway/result/1"}}), ::testing::HasSubstr("an older version"));
+  EXPECT_THAT(refused(json::array()), ::testing::HasSubstr("nothing says what this is"));
+  EXPECT_THAT(refused(3), ::testing::HasSubstr("nothing says what this is"));
 }
 
 /// A fourth drive: +10.7 %, as more is stored than comes back in time.

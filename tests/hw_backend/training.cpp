@@ -2,6 +2,7 @@
 
 #include "scenarios/read_scenario.hpp"
 #include "strategies/catalogue.hpp"
+#include "strategies/decide/decide.hpp"
 #include "strategies/numerics.hpp"
 
 #include <gtest/gtest.h>
@@ -116,11 +117,14 @@ RealRun train_for_real(const description::Scenario& scenario, RealRunOptions opt
       std::filesystem::create_directories(directories.directories.back());
     }
   }
-  strategies::Prepared prepared = strategies::prepare(scenario);
-  if (plan) prepared.activations = plan;
-  prepared.replay = replay;
+  const strategies::Decision decision = strategies::repeating(
+      plan ? strategies::decide_given(
+                 scenario,
+                 std::make_shared<const strategies::Prepared>(strategies::prepare(scenario)), *plan)
+           : strategies::decided_as_written(scenario),
+      replay);
   try {
-    RealRun run = run_for_real(scenario, prepared, options);
+    RealRun run = run_for_real(decision, options);
     expect_clean(root);
     return run;
   } catch (...) {

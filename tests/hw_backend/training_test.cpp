@@ -2,7 +2,8 @@
 #include "tests/long_test.hpp"
 
 #include "strategies/catalogue.hpp"
-#include "strategies/planned_activations.hpp"
+#include "strategies/counting_probe.hpp"
+#include "strategies/decide/saved_planners.hpp"
 
 #include <gtest/gtest.h>
 #include <array>
@@ -288,7 +289,7 @@ TEST(TrainingWithPlannedActivations, EndsWhereTheReferenceDoes) {
     const description::Scenario roomy = small_training(planner.system, overrides, {.blocks = 4});
     const strategies::Prepared prepared = strategies::prepare(roomy);
     const strategies::SavedProfile profile =
-        strategies::profile_saved(roomy, prepared.model, prepared.program);
+        strategies::profile_saved(roomy, prepared, strategies::counting_probe());
     std::uint64_t saved = 0;
     for (const strategies::SavedItem& item : profile.items) saved += item.bytes;
     overrides.push_back(

@@ -67,11 +67,11 @@ class Overlaps final : public OperationWatch {
 };
 
 Overlaps watched(const description::Scenario& scenario) {
-  const Prepared prepared = prepare(scenario);
+  const Decision decision = decided_as_written(scenario);
   const std::unique_ptr<Machine> machine = sim::open_sim_machine(scenario, false);
   Overlaps overlaps;
   machine->recorder().set_watch(&overlaps);
-  run(*machine, scenario, prepared, "sim");
+  run(*machine, decision, "sim");
   return overlaps;
 }
 
@@ -162,12 +162,12 @@ TEST(ActiveGradients, LeaveNothingStale) {
                std::string("strategy.optimizer.grouping=") + grouping,
                std::string("parallel.data=") + ranks, "strategy.optimizer.subgroup=1e6 params",
                "strategy.optimizer.buffers=6", "run.steps=1"});
-          const Prepared prepared = prepare(scenario);
+          const Decision decision = decided_as_written(scenario);
           const std::unique_ptr<Machine> machine = sim::open_sim_machine(scenario, false);
           Contents contents(*machine);
           machine->recorder().set_watch(&contents);
           result::Result simulated;
-          EXPECT_NO_THROW(simulated = run(*machine, scenario, prepared, "sim"));
+          EXPECT_NO_THROW(simulated = run(*machine, decision, "sim"));
           EXPECT_THAT(contents.faults(), ::testing::IsEmpty());
           const result::Result counted = count(scenario).result;
           EXPECT_TRUE(simulated.feasible());
@@ -213,10 +213,10 @@ TEST(Subgroups, OfLayersEndWhereLayersDo) {
   const auto groups = [](const char* target) {
     const description::Scenario scenario =
         small("active", {std::string("strategy.optimizer.subgroup=") + target});
-    const Prepared prepared = prepare(scenario);
+    const Decision decision = decided_as_written(scenario);
+    const Job job(decision);
     std::vector<std::uint64_t> sizes;
-    for (const Subgroup& group : Job(scenario, prepared.model, prepared.program).subgroups)
-      sizes.push_back(group.elements);
+    for (const Subgroup& group : job.subgroups) sizes.push_back(group.elements);
     return sizes;
   };
   const std::uint64_t vocabulary = 5000 * 1024, of_block = 3 * 4096 * 1024 + 3 * 1024 * 1024 + 2048;

@@ -1,4 +1,4 @@
-#include "strategies/automatic.hpp"
+#include "strategies/decide/automatic.hpp"
 #include "tests/strategies/systems.hpp"
 
 /// `optimizer.buffers` of auto: as many as host memory holds.
@@ -21,7 +21,7 @@ description::Scenario published(const std::string& model, const Overrides& more 
 }
 
 description::Scenario resolved(const description::Scenario& scenario) {
-  return resolve_automatic(scenario, prepare(scenario));
+  return resolve_automatic(scenario, prepare(scenario), counting_probe());
 }
 
 std::uint64_t buffers(const description::Scenario& scenario) {

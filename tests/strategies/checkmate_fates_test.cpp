@@ -1,4 +1,4 @@
-#include "strategies/checkmate_fates.hpp"
+#include "strategies/decide/checkmate_fates.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "strategies/automatic.hpp"
+#include "strategies/decide/automatic.hpp"
 #include "tests/strategies/systems.hpp"
 
 #include <gmock/gmock.h>
@@ -76,7 +76,8 @@ TEST(ColossalGemini, HoldsSixBytesAParameterInHostMemoryWhenItStarts) {
 
 TEST(ColossalGemini, FillsTheGpuWithIdleChunksAndNoFurther) {
   const description::Scenario written = lohan_server("colossal_gemini");
-  const description::Scenario scenario = resolve_automatic(written, prepare(written));
+  const description::Scenario scenario =
+      resolve_automatic(written, prepare(written), counting_probe());
   const result::Result run = simulate(scenario);
   ASSERT_TRUE(run.feasible());
   EXPECT_LE(run.gpu.total, 24ull << 30);

@@ -100,12 +100,12 @@ void expect_books_closed(Machine& machine, const Contents& contents) {
   EXPECT_THAT(contents.faults(), ::testing::IsEmpty());
 }
 
-result::Result run_watched(Machine& machine, const Scenario& scenario, const Prepared& prepared,
-                           const char* backend) {
+result::Result run_watched(Machine& machine, const Decision& decision, const char* backend) {
   Contents contents(machine);
-  contents.allow_staleness(std::min<std::uint64_t>(scenario.strategy.optimizer.staleness, 1000));
+  contents.allow_staleness(
+      std::min<std::uint64_t>(decision->scenario.strategy.optimizer.staleness, 1000));
   machine.recorder().set_watch(&contents);
-  const result::Result result = run(machine, scenario, prepared, backend);
+  const result::Result result = run(machine, decision, backend);
   EXPECT_TRUE(result.feasible());
   expect_books_closed(machine, contents);
   return result;
@@ -139,12 +139,12 @@ Demand as_moved(Demand demand, const result::IoBytes& io, const Topology& topolo
 }
 
 void expect_sound(const Scenario& scenario, bool twice) {
-  const Prepared prepared = prepare(scenario);
+  const Decision decision = decided_as_written(scenario);
   CountingMachine counting(scenario);
-  const result::Result counted = run_watched(counting, scenario, prepared, "counting");
+  const result::Result counted = run_watched(counting, decision, "counting");
   const auto simulate_it = [&] {
     const std::unique_ptr<Machine> machine = sim::open_sim_machine(scenario, false);
-    return run_watched(*machine, scenario, prepared, "sim");
+    return run_watched(*machine, decision, "sim");
   };
   const result::Result simulated = simulate_it();
   // what a cache of tensors stores and reads back depends on time, which counting has not; so does

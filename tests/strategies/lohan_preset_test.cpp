@@ -52,8 +52,7 @@ TEST(LohanPreset, HostHoldsTheGradientTwiceWhileItIsPinned) {
   // fp16 flat buffer, 2 B, pageable and pinned at once
   const description::Scenario scenario = example("lohan_13b_zero_infinity");
   CountingMachine machine(scenario);
-  const Prepared prepared = prepare(scenario);
-  const result::Result run = strategies::run(machine, scenario, prepared, "counting");
+  const result::Result run = strategies::run(machine, decided_as_written(scenario), "counting");
   const std::uint64_t flat = at_peak(run.host, "gradient_flat_buffer");
   EXPECT_NEAR(static_cast<double>(flat) / (2.0 * p), 1, 0.001);
   EXPECT_EQ(at_peak(run.host, "overflow_check_temporaries"), 0u);

@@ -1,5 +1,5 @@
+#include "strategies/decide/lohan_plan.hpp"
 #include "strategies/job.hpp"
-#include "strategies/swap_activations.hpp"
 #include "tests/strategies/systems.hpp"
 
 #include <gmock/gmock.h>
@@ -57,7 +57,7 @@ TEST_P(LohanBlocks, RecomputeWhatThePlanSaysForEveryPrefix) {
     const description::Scenario scenario =
         small(model, {std::string("strategy.activations.checkpoints_per_block=") + GetParam()});
     const Prepared prepared = prepare(scenario);
-    const SwapProblem problem = swap_problem(scenario, prepared.model, prepared.program);
+    const SwapProblem problem = swap_problem(scenario, prepared, counting_probe());
     std::uint64_t all = problem.least_bytes;
     for (const SwapItem& item : problem.items) all += item.bytes;
     for (int part = 0; part <= 8; ++part) {
@@ -65,7 +65,7 @@ TEST_P(LohanBlocks, RecomputeWhatThePlanSaysForEveryPrefix) {
       description::Scenario forced = scenario;
       forced.strategy.activations.swap_bytes =
           description::Bytes(all * static_cast<std::uint64_t>(part) / 8);
-      const SwapChoice choice = choose_swap(forced, prepared.model, prepared.program);
+      const SwapChoice choice = choose_swap(forced, prepared, counting_probe());
       EXPECT_EQ(recomputed_flops(prepared.program, choice.activations).value(),
                 static_cast<double>(choice.plan.recompute_flops));
       EXPECT_EQ(bytes_of(prepared.program, choice.activations, Fate::host) +
@@ -249,16 +249,16 @@ TEST(Lohan, AFullHostWithoutDrivesHasNoPredictedTime) {
       lohan(64, {"strategy.activations.homes=[\"host\"]", "machine.host.memory=8 GiB"});
   const Prepared prepared = prepare(scenario);
   const nlohmann::json report =
-      swap_report(choose_swap(scenario, prepared.model, prepared.program), prepared.program);
+      swap_report(choose_swap(scenario, prepared, counting_probe()), prepared.program);
   for (const char* key : {"predicted_forward_s", "predicted_backward_s"})
     EXPECT_TRUE(report.at(key).is_null() || std::isfinite(report.at(key).get<double>())) << key;
 }
 
 TEST(Lohan, InputsOfBlocksMayStayOnTheGpu) {
   const Prepared prepared = prepare(small("llama"));
-  const SwapChoice swapped = choose_swap(small("llama"), prepared.model, prepared.program);
+  const SwapChoice swapped = choose_swap(small("llama"), prepared, counting_probe());
   const SwapChoice kept = choose_swap(small("llama", {"strategy.activations.min_swap=none"}),
-                                      prepared.model, prepared.program);
+                                      prepared, counting_probe());
   EXPECT_EQ(swapped.problem.least_bytes, 2 * 2u * 128 * 1024);  // two blocks, 2 x 64 tokens
   EXPECT_EQ(kept.problem.least_bytes, 0u);
 }

@@ -89,11 +89,11 @@ TEST(MemAscend, Bf16StatesKeepTheirBooksWhereverTheyAre) {
                                       "strategy.optimizer.subgroup=1e6 params"};
             SCOPED_TRACE(::testing::PrintToString(overrides));
             const description::Scenario scenario = narrow(overrides);
-            const Prepared prepared = prepare(scenario);
+            const Decision decision = decided_as_written(scenario);
             const auto check = [&](Machine& machine) {
               Contents contents(machine);
               machine.recorder().set_watch(&contents);
-              EXPECT_TRUE(run(machine, scenario, prepared, "either").feasible());
+              EXPECT_TRUE(run(machine, decision, "either").feasible());
               EXPECT_THAT(contents.faults(), ::testing::IsEmpty());
               for (std::uint32_t tier = 0; tier < machine.ledger().tiers(); ++tier)
                 EXPECT_EQ(machine.ledger().used(tier), machine.ledger().kept(tier));

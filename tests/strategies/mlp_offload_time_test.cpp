@@ -107,7 +107,7 @@ struct InFlight {
 /// In the updates of a whole run.
 std::map<std::string, InFlight> in_flight(const description::Scenario& scenario) {
   const std::unique_ptr<Machine> machine = sim::open_sim_machine(scenario, true);
-  EXPECT_TRUE(run(*machine, scenario, prepare(scenario), "sim").feasible());
+  EXPECT_TRUE(run(*machine, decided_as_written(scenario), "sim").feasible());
   std::map<std::string, InFlight> found;
   for (const char* storage : {"nvme", "pfs"}) {
     // what ends makes way for what starts at the same time

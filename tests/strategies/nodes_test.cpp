@@ -138,10 +138,10 @@ TEST(Nodes, KeepTensorParallelSumsInside) {
   EXPECT_EQ(alone.io.between_nodes, 0u);
   EXPECT_EQ(run.io.network - run.io.between_nodes, alone.io.network);
   // 3 x 3/4 of the weights on a rank, 2 B each; both ranks of a node
-  const Prepared prepared = prepare(scenario);
-  const Job job(scenario, prepared.model, prepared.program);
+  const Decision decision = decided_as_written(scenario);
+  const Job job(decision);
   std::uint64_t held = 0;
-  for (std::uint32_t weight = 0; weight < prepared.model.weights.size(); ++weight)
+  for (std::uint32_t weight = 0; weight < job.model.weights.size(); ++weight)
     held += 2 * job.elements(weight);
   EXPECT_NEAR(
       static_cast<double>(run.io.between_nodes) / (2 * 3 * 0.75 * static_cast<double>(held)), 1,

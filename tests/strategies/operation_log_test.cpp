@@ -1,6 +1,5 @@
 #include "scenarios/description/data_files.hpp"
 #include "sim/plugin.hpp"
-#include "strategies/automatic.hpp"
 #include "strategies/catalogue.hpp"
 #include "tests/strategies/systems.hpp"
 
@@ -72,10 +71,9 @@ result::Trace trace_of(const Logged& logged) {
   Overrides overrides = {"run.warmup_steps=0", "run.steps=2"};
   overrides.insert(overrides.end(), logged.overrides.begin(), logged.overrides.end());
   const description::Scenario written = small_model(logged.model, logged.system, overrides);
-  Prepared prepared = prepare(written);
-  const description::Scenario scenario = resolve_automatic(written, prepared, &prepared.filled);
-  const auto machine = sim::open_sim_machine(scenario, true);
-  const result::Result result = run(*machine, scenario, prepared, "sim");
+  const Decision decision = decided(written);
+  const auto machine = sim::open_sim_machine(decision->scenario, true);
+  const result::Result result = run(*machine, decision, "sim");
   EXPECT_TRUE(result.feasible()) << result.infeasible->purpose << " in " << result.infeasible->tier;
   return machine->recorder().trace();
 }

@@ -71,13 +71,12 @@ TEST(StagesInStreams, HoldTheirLayersAndTheMicroBatchesUnderWay) {
   const auto peaks = [](std::uint64_t micro_batches) {
     const description::Scenario scenario = even(stages(2, micro_batches));
     CountingMachine machine(scenario);
-    const Prepared prepared = prepare(scenario);
-    EXPECT_TRUE(run(machine, scenario, prepared, "counting").feasible());
+    EXPECT_TRUE(run(machine, decided_as_written(scenario), "counting").feasible());
     return std::pair(machine.ledger().peak_bytes(0), machine.ledger().peak_bytes(1));
   };
   const description::Scenario scenario = even(stages(2, 2));
-  const Prepared prepared = prepare(scenario);
-  const Job job(scenario, prepared.stages.front(), keep_everything(prepared.program));
+  const Decision decision = decided_as_written(scenario);
+  const Job job(decision, decision->prepared->stages.front());
   std::uint64_t saved = 0;
   for (const LayerPlan& layer : job.plans.layers) saved += saved_bytes(layer);
   for (const HiddenTensor& hidden : job.plans.hidden)
@@ -91,10 +90,11 @@ TEST(StagesInStreams, HoldTheirLayersAndTheMicroBatchesUnderWay) {
 TEST(StagesInStreams, HoldEachWeightOnceButTiedOnes) {
   const auto held = [](const std::string& model) {
     const description::Scenario scenario = small_model(model, "resident", stages(2, 2));
-    const Prepared prepared = prepare(scenario);
+    const Decision decision = decided_as_written(scenario);
+    const Prepared& prepared = *decision->prepared;
     std::uint64_t bytes = 0;
     for (const models::PipelineStage& stage : prepared.stages) {
-      const Job job(scenario, stage, keep_everything(prepared.program));
+      const Job job(decision, stage);
       for (std::uint32_t i = 0; i < prepared.model.weights.size(); ++i) bytes += job.elements(i);
     }
     return bytes - prepared.model.parameters.value();

@@ -35,9 +35,9 @@ std::vector<int> order(const Overrides& more = {}) {
   Overrides overrides{"machine=mlp_offload_t1", "training.precision=bf16_mixed", "parallel.data=2"};
   overrides.insert(overrides.end(), more.begin(), more.end());
   const description::Scenario scenario = small_model("llama", "mlp_offload", overrides);
-  const Prepared prepared = prepare(scenario);
+  const Decision decision = decided_as_written(scenario);
   CountingMachine machine(scenario);
-  Job job(scenario, prepared.model, prepared.program);
+  Job job(decision);
   NodeShared shared(machine, scenario);
   job.shared = &shared;
   StatePaths paths(machine, rank0, job);

@@ -2,7 +2,6 @@
 
 #include "scenarios/description/data_files.hpp"
 #include "sim/plugin.hpp"
-#include "strategies/automatic.hpp"
 #include "strategies/catalogue.hpp"
 #include "strategies/job.hpp"
 
@@ -60,14 +59,13 @@ Overrides without_reserves(const Overrides& overrides) {
 
 result::Result run_on(Machine& machine, const description::Scenario& scenario,
                       const char* backend) {
-  const Prepared prepared = prepare(scenario);
-  return run(machine, scenario, prepared, backend);
+  return run(machine, decided_as_written(scenario), backend);
 }
 
-result::Result with_needs(std::unique_ptr<Machine> machine, const description::Scenario& scenario,
-                          const Prepared& prepared, const char* backend) {
+result::Result with_needs(std::unique_ptr<Machine> machine, const Decision& decision,
+                          const char* backend) {
   machine->let_tiers_grow();
-  return run(*machine, scenario, prepared, backend);
+  return run(*machine, decision, backend);
 }
 
 }  // namespace
@@ -98,6 +96,11 @@ description::Scenario small_model(const std::string& model, const std::string& s
       .scenario;
 }
 
+description::Scenario reread(const nlohmann::json& scenario) {
+  return scenarios::read_scenario(scenario, {}, known_systems(), scenarios::Refuse::what_cannot_run)
+      .scenario;
+}
+
 Counted count(const description::Scenario& scenario) {
   CountingMachine machine(scenario);
   Counted counted;
@@ -112,10 +115,9 @@ result::Result simulate(const description::Scenario& scenario) {
 }
 
 Needs needs_of(const description::Scenario& written) {
-  Prepared prepared = prepare(written);
-  const description::Scenario scenario = resolve_automatic(written, prepared, &prepared.filled);
-  return {with_needs(std::make_unique<CountingMachine>(scenario), scenario, prepared, "counting"),
-          with_needs(sim::open_sim_machine(scenario, false), scenario, prepared, "sim")};
+  const Decision decision = decided(written, Tiers::grow);
+  return {with_needs(std::make_unique<CountingMachine>(decision->scenario), decision, "counting"),
+          with_needs(sim::open_sim_machine(decision->scenario, false), decision, "sim")};
 }
 
 std::uint64_t at_peak(const result::PeakBytes& peak, const std::string& purpose) {
@@ -126,8 +128,8 @@ std::uint64_t at_peak(const result::PeakBytes& peak, const std::string& purpose)
 models::Model model_of(const description::Scenario& scenario) { return prepare(scenario).model; }
 
 std::vector<std::uint64_t> state_bytes(const description::Scenario& scenario) {
-  const Prepared prepared = prepare(scenario);
-  const Job job(scenario, prepared.model, prepared.program);
+  const Decision decision = decided_as_written(scenario);
+  const Job job(decision);
   std::vector<std::uint64_t> bytes;
   for (const Subgroup& group : job.subgroups)
     bytes.push_back(3 * sectors(job.state_width() * group.span));

@@ -3,6 +3,7 @@
 #include "reports/result/result.hpp"
 #include "scenarios/read_scenario.hpp"
 #include "strategies/counting/counting_machine.hpp"
+#include "strategies/counting_probe.hpp"
 #include "strategies/run.hpp"
 
 #include <gtest/gtest.h>
@@ -26,6 +27,9 @@ description::Scenario example(const std::string& name, const Overrides& override
 description::Scenario small_model(const std::string& model, const std::string& system,
                                   const Overrides& overrides = {});
 const std::vector<std::string>& small_models();
+
+/// A resolved scenario's JSON, read again.
+description::Scenario reread(const nlohmann::json& scenario);
 
 /// One run of a scenario and what its machine counted.
 struct Counted {

@@ -1,11 +1,11 @@
-#include "strategies/planned_activations.hpp"
-#include "strategies/swap_activations.hpp"
+#include "strategies/decide/saved_planners.hpp"
+#include "strategies/decide/lohan_plan.hpp"
 #include "tests/strategies/systems.hpp"
 
 #include <gmock/gmock.h>
 
 /// FlashNeuron, Capuchin and Checkmate as whole systems, and as planners of others.
-namespace spillway::strategies::planned_activations_test {
+namespace spillway::strategies::saved_planners_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -18,7 +18,7 @@ std::uint64_t number(const result::Result& result, const char* key) {
 
 std::uint64_t peak_of(const description::Scenario& scenario) {
   const Prepared prepared = prepare(scenario);
-  return profile_saved(scenario, prepared.model, prepared.program).peak_bytes;
+  return profile_saved(scenario, prepared, counting_probe()).peak_bytes;
 }
 
 /// The small model on a GPU that lacks `lacking` bytes.
@@ -49,7 +49,7 @@ TEST(SavedItems, AreMadeFromWhatComesBeforeThem) {
   for (const std::string& model : small_models()) {
     const description::Scenario scenario = small_model(model, "capuchin");
     const Prepared prepared = prepare(scenario);
-    const SavedProfile profile = profile_saved(scenario, prepared.model, prepared.program);
+    const SavedProfile profile = profile_saved(scenario, prepared, counting_probe());
     ASSERT_GT(profile.items.size(), 8u) << model;
     for (std::uint32_t i = 0; i < profile.items.size(); ++i) {
       const SavedItem& item = profile.items[i];
@@ -67,7 +67,7 @@ TEST(SavedItems, TakeAsLongAgainAsTheOperatorsThatMakeThem) {
   for (const std::string& model : small_models()) {
     const description::Scenario scenario = small_model(model, "capuchin");
     const Prepared prepared = prepare(scenario);
-    const SavedProfile profile = profile_saved(scenario, prepared.model, prepared.program);
+    const SavedProfile profile = profile_saved(scenario, prepared, counting_probe());
     for (unsigned pattern = 1; pattern < 12; ++pattern) {
       ActivationPlan plan = keep_everything(prepared.program);
       double planned = 0, run = 0;
@@ -133,7 +133,7 @@ TEST(FlashNeuron, ThatFitsMovesNothing) {
 TEST(FlashNeuron, ByPosixCallsPassesTwoBuffersOfTheLargestTensor) {
   const description::Scenario scenario = cramped("llama", "flashneuron", 1 << 20, {posix});
   const Prepared prepared = prepare(scenario);
-  const ActivationPlan plan = plan_fates(scenario, prepared.model, prepared.program).activations;
+  const ActivationPlan plan = plan_fates(scenario, prepared, counting_probe()).activations;
   std::uint64_t largest = 0;
   for (models::TensorId id = 0; id < plan.fates.size(); ++id)
     if (plan.of(id) == Fate::ssd)
@@ -203,10 +203,10 @@ TEST(Capuchin, IsBlindToTheTrafficOfWeightsAndStates) {
   const description::Scenario fast = lohan_with("capuchin"),
                               slow = lohan_with("capuchin", one_drive);
   const Prepared prepared = prepare(fast);
-  EXPECT_EQ(plan_fates(fast, prepared.model, prepared.program).activations.fates,
-            plan_fates(slow, prepared.model, prepared.program).activations.fates);
+  EXPECT_EQ(plan_fates(fast, prepared, counting_probe()).activations.fates,
+            plan_fates(slow, prepared, counting_probe()).activations.fates);
   const auto lohan = [&](const Overrides& more) {
-    return choose_swap(example("lohan_13b_batch32", more), prepared.model, prepared.program);
+    return choose_swap(example("lohan_13b_batch32", more), prepared, counting_probe());
   };
   EXPECT_NE(lohan({}).plan.bytes, lohan(one_drive).plan.bytes);
 }
@@ -333,4 +333,4 @@ TEST(Planners, AreRefusedWhereTheyCannotBeCarriedOut) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies::planned_activations_test
+}  // namespace spillway::strategies::saved_planners_test

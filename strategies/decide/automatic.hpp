@@ -1,7 +1,8 @@
 #pragma once
 
 #include "scenarios/description/scenario.hpp"
-#include "strategies/run.hpp"
+#include "strategies/decide/decision.hpp"
+#include "strategies/decide/probe.hpp"
 
 namespace spillway::strategies {
 
@@ -12,8 +13,8 @@ namespace spillway::strategies {
 ///                       than hold all sub-groups of a rank at once
 ///   Source  MLP-Offload's rule that what memory is left holds sub-groups
 ///   filled  gets what of it is there only because memory has room
-///   Throws  what a run throws (InternalError)
+///   Throws  what a probe throws (InternalError)
 description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared,
-                                        Filled* filled = nullptr);
+                                        const Probe& probe, Filled* filled = nullptr);
 
 }  // namespace spillway::strategies

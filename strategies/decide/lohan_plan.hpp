@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategies/activation_plan.hpp"
+#include "strategies/decide/probe.hpp"
 #include "strategies/planner/swap_planner.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -20,8 +20,8 @@ struct SwapChoice {
 ///             run that swaps nothing leaves of host memory, less the staging of what spills: of
 ///             the tensors in the order in which they are taken those that it holds, rounded
 ///   Micro-batches   the last one, under which gradients are updated, stands for all
-SwapProblem swap_problem(const description::Scenario& scenario, const models::Model& model,
-                         const models::StepProgram& program);
+SwapProblem swap_problem(const description::Scenario& scenario, const Prepared& prepared,
+                         const Probe& probe);
 
 /// The plan of `activations.swap_bytes` (auto: the best; all; or the nearest to a size) and where
 /// each tensor goes: to the homes named in `activations.homes`, host memory first. What spills to
@@ -29,14 +29,14 @@ SwapProblem swap_problem(const description::Scenario& scenario, const models::Mo
 ///   activations.order      offloading_benefit, or layer
 ///   activations.min_swap   inter_block: inputs of blocks are swapped in any case; none: they stay
 ///                          on the GPU, and what is swapped begins with the best item
-SwapChoice choose_swap(const description::Scenario& scenario, const models::Model& model,
-                       const models::StepProgram& program);
+SwapChoice choose_swap(const description::Scenario& scenario, const Prepared& prepared,
+                       const Probe& probe);
 
 /// Whether a step finds room on the GPU, in host memory without end, that swaps no more than it has
 /// to and computes the rest again, or else one that swaps all. Each has all that backward needs of
 /// a block on the GPU at once: where neither fits, no plan between them does.
-bool some_swap_fits_gpu(const description::Scenario& scenario, const models::Model& model,
-                        const models::StepProgram& program);
+bool some_swap_fits_gpu(const description::Scenario& scenario, const Prepared& prepared,
+                        const Probe& probe);
 
 /// Result::plan: swap_bytes between least_bytes and most_bytes, recompute_flops, case of a rank and
 /// micro-batch, and what was predicted.

@@ -1,7 +1,6 @@
-#include "strategies/swap_activations.hpp"
+#include "strategies/decide/lohan_plan.hpp"
 
 #include "scenarios/description/names.hpp"
-#include "strategies/counted_peaks.hpp"
 #include "strategies/job.hpp"
 #include "strategies/setup.hpp"
 
@@ -93,8 +92,10 @@ std::uint64_t held_in(std::uint64_t room, const SwapProblem& problem,
 }
 
 /// Host memory that swapped tensors can have.
-void add_host(SwapProblem& problem, const description::Scenario& scenario,
-              const models::Model& model, const models::StepProgram& program) {
+void add_host(SwapProblem& problem, const description::Scenario& scenario, const Prepared& prepared,
+              const Probe& probe) {
+  const models::Model& model = prepared.model;
+  const models::StepProgram& program = prepared.program;
   if (!goes_to(scenario, "host")) return;
   const std::uint64_t capacity = scenario.machine.host.usable().value();
   if (capacity == 0) {
@@ -110,7 +111,7 @@ void add_host(SwapProblem& problem, const description::Scenario& scenario,
   for (const SwapItem& item : problem.items)
     for (const models::TensorId id : item.tensors) see(id);
   std::uint64_t taken =
-      counted_peaks(scenario, model, program, nothing_swapped(scenario, model, program)).host;
+      peaks_with(probe, scenario, prepared, nothing_swapped(scenario, model, program)).host;
   if (problem.spills)
     taken += problem.ranks * ActivationPlan().staging_buffers * pinned_bytes(scenario, largest);
   problem.host_room = capacity - std::min(capacity, taken);
@@ -170,7 +171,7 @@ ActivationPlan least_swapped(const description::Scenario& scenario, const models
 
 /// Says of the items with which backward finds no room on the GPU that they do not fit.
 void note_what_fits(SwapProblem& problem, const description::Scenario& scenario,
-                    const models::Model& model, const models::StepProgram& program) {
+                    const Prepared& prepared, const Probe& probe) {
   const std::vector<std::size_t> order = swap_order(problem, order_of(scenario));
   const auto pays = [&](std::size_t one, std::size_t other) {
     const SwapItem &a = problem.items[order[one]], &b = problem.items[order[other]];
@@ -182,10 +183,10 @@ void note_what_fits(SwapProblem& problem, const description::Scenario& scenario,
     if (i == order.size() || order_of(scenario) == SwapOrder::layer || pays(i - 1, i))
       prefixes.push_back(i);
   const auto fits = [&](std::size_t prefix) {
-    ActivationPlan plan = least_swapped(scenario, model, program);
+    ActivationPlan plan = least_swapped(scenario, prepared.model, prepared.program);
     for (std::size_t i = 0; i < prefixes[prefix]; ++i)
       for (const models::TensorId id : problem.items[order[i]].tensors) plan.fates[id] = Fate::host;
-    return counted_peaks(scenario, model, program, plan, GpuLimit::machine).fits;
+    return peaks_with(probe, scenario, prepared, plan, GpuLimit::machine).fits;
   };
   std::size_t most = prefixes.size() - 1;
   if (most == 0 || fits(most)) return;
@@ -231,8 +232,10 @@ class Placing {
 
 }  // namespace
 
-SwapProblem swap_problem(const description::Scenario& scenario, const models::Model& model,
-                         const models::StepProgram& program) {
+SwapProblem swap_problem(const description::Scenario& scenario, const Prepared& prepared,
+                         const Probe& probe) {
+  const models::Model& model = prepared.model;
+  const models::StepProgram& program = prepared.program;
   SwapProblem problem;
   problem.forward_flops = static_cast<std::uint64_t>(std::llround(program.forward_flops().value()));
   if (swaps_inputs(scenario))
@@ -247,24 +250,28 @@ SwapProblem swap_problem(const description::Scenario& scenario, const models::Mo
   problem.spills = goes_to(scenario, "ssd");
   add_rates(problem, scenario);
   add_traffic(problem, scenario);
-  add_host(problem, scenario, model, program);
-  if (!scenario.strategy.activations.swap_bytes) note_what_fits(problem, scenario, model, program);
+  add_host(problem, scenario, prepared, probe);
+  if (!scenario.strategy.activations.swap_bytes) note_what_fits(problem, scenario, prepared, probe);
   return problem;
 }
 
-bool some_swap_fits_gpu(const description::Scenario& scenario, const models::Model& model,
-                        const models::StepProgram& program) {
+bool some_swap_fits_gpu(const description::Scenario& scenario, const Prepared& prepared,
+                        const Probe& probe) {
+  const models::Model& model = prepared.model;
+  const models::StepProgram& program = prepared.program;
   ActivationPlan plan = least_swapped(scenario, model, program);
-  if (counted_peaks(scenario, model, program, plan, GpuLimit::machine).fits) return true;
+  if (peaks_with(probe, scenario, prepared, plan, GpuLimit::machine).fits) return true;
   for (const SwapItem& item : swap_items(model, program, middles(scenario, model, program)))
     for (const models::TensorId id : item.tensors) plan.fates[id] = Fate::host;
-  return counted_peaks(scenario, model, program, plan, GpuLimit::machine).fits;
+  return peaks_with(probe, scenario, prepared, plan, GpuLimit::machine).fits;
 }
 
-SwapChoice choose_swap(const description::Scenario& scenario, const models::Model& model,
-                       const models::StepProgram& program) {
+SwapChoice choose_swap(const description::Scenario& scenario, const Prepared& prepared,
+                       const Probe& probe) {
+  const models::Model& model = prepared.model;
+  const models::StepProgram& program = prepared.program;
   SwapChoice choice;
-  choice.problem = swap_problem(scenario, model, program);
+  choice.problem = swap_problem(scenario, prepared, probe);
   const auto& wanted = scenario.strategy.activations.swap_bytes;
   choice.plan = wanted ? plan_swap_of(choice.problem, order_of(scenario), wanted->value())
                        : plan_swap(choice.problem, order_of(scenario));

@@ -1,3 +1,4 @@
+#include "strategies/decide/decide.hpp"
 #include "strategies/job.hpp"
 #include "tests/strategies/systems.hpp"
 
@@ -133,17 +134,19 @@ class Swapped : public ::testing::TestWithParam<std::string> {
  protected:
   result::Result run_with(Fate fate, const Overrides& overrides = {}) {
     description::Scenario scenario = small_model(GetParam(), "resident", overrides);
-    Prepared prepared = prepare(scenario);
-    prepared.activations = keep_everything(prepared.program);
+    const auto shared = std::make_shared<const Prepared>(prepare(scenario));
+    const Prepared& prepared = *shared;
+    ActivationPlan fates = keep_everything(prepared.program);
     for (std::uint32_t layer = 0; layer < prepared.program.layers.size(); ++layer)
       for (const models::TensorId id : prepared.program.saved_by(layer))
         if (prepared.program.tensors[id].role == models::TensorRole::activation)
-          prepared.activations->fates[id] = fate;
+          fates.fates[id] = fate;
     bytes_ = 0;
-    const Job job(scenario, prepared.model, prepared.program, prepared.activations);
+    const Decision decision = decide_given(scenario, shared, std::move(fates));
+    const Job job(decision);
     for (const MovedTensor& moved : job.plans.moved) bytes_ += moved.bytes;
     CountingMachine machine(scenario);
-    return run(machine, scenario, prepared, "counting");
+    return run(machine, decision, "counting");
   }
   std::uint64_t bytes_ = 0;
 };

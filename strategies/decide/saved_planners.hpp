@@ -1,10 +1,7 @@
 #pragma once
 
-#include "reports/text/text.hpp"
-#include "strategies/activation_plan.hpp"
+#include "strategies/decide/decide.hpp"
 #include "strategies/planner/saved_items.hpp"
-
-#include <nlohmann/json.hpp>
 
 /// `activations.policy` plan in a schedule that streams layers: `activations.planner` gives each
 /// saved tensor its fate before the run.
@@ -22,14 +19,8 @@ struct SavedProfile {
 
 /// What a step with everything on the GPU takes of time and memory: kernels one after the other,
 /// as long as the machine's rates say, and a counting run.
-SavedProfile profile_saved(const description::Scenario& scenario, const models::Model& model,
-                           const models::StepProgram& program);
-
-struct PlannedFates {
-  ActivationPlan activations;
-  nlohmann::json report;          ///< Result::plan
-  std::vector<text::Text> notes;  ///< Result::notes
-};
+SavedProfile profile_saved(const description::Scenario& scenario, const Prepared& prepared,
+                           const Probe& probe);
 
 /// The plan of `activations.planner`.
 ///   flashneuron  as many tensors to the drives as make the rest fit, the first made first
@@ -37,7 +28,7 @@ struct PlannedFates {
 ///   checkmate    keep, again or host memory, the shortest plan for a block
 ///   g10          keep, drives or host memory, by the pressure that an absence takes away and its
 ///                cost
-PlannedFates plan_fates(const description::Scenario& scenario, const models::Model& model,
-                        const models::StepProgram& program);
+DecidedFates plan_fates(const description::Scenario& scenario, const Prepared& prepared,
+                        const Probe& probe);
 
 }  // namespace spillway::strategies

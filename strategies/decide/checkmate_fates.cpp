@@ -1,4 +1,4 @@
-#include "strategies/checkmate_fates.hpp"
+#include "strategies/decide/checkmate_fates.hpp"
 
 #include "strategies/planner/checkmate_milp.hpp"
 
@@ -47,8 +47,8 @@ class Planning {
       host_bytes_ = std::min(host_bytes, all_bytes_);
   }
 
-  PlannedFates run() {
-    PlannedFates fates;
+  DecidedFates run() {
+    DecidedFates fates;
     fates.activations = keep_everything(program_);
     const milp::Limits limits = limits_of(scenario_.strategy);
     std::map<std::string, CheckmatePlan> known;
@@ -154,7 +154,7 @@ class Planning {
 
 }  // namespace
 
-PlannedFates checkmate_fates(const description::Scenario& scenario, const SavedProfile& profile,
+DecidedFates checkmate_fates(const description::Scenario& scenario, const SavedProfile& profile,
                              const models::StepProgram& program, std::uint64_t held_bytes,
                              std::uint64_t host_bytes) {
   return Planning(scenario, profile, program, held_bytes, host_bytes).run();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategies/planned_activations.hpp"
+#include "strategies/decide/saved_planners.hpp"
 
 namespace spillway::strategies {
 
@@ -11,7 +11,7 @@ namespace spillway::strategies {
 ///   held_bytes  that saved tensors may hold on a GPU at any moment
 ///   host_bytes  the same of host memory
 ///   Source      G10 (MICRO'23), tensor vitality; LoHan, section V-A (LoHan+G10)
-PlannedFates g10_fates(const description::Scenario& scenario, const SavedProfile& profile,
+DecidedFates g10_fates(const description::Scenario& scenario, const SavedProfile& profile,
                        const models::StepProgram& program, std::uint64_t held_bytes,
                        std::uint64_t host_bytes);
 

@@ -1,4 +1,4 @@
-#include "strategies/g10_fates.hpp"
+#include "strategies/decide/g10_fates.hpp"
 
 #include "strategies/planned_settings.hpp"
 #include "strategies/planner/planner.hpp"
@@ -83,12 +83,12 @@ planner::PlanSettings settings_of(const description::Scenario& scenario, std::ui
 
 }  // namespace
 
-PlannedFates g10_fates(const description::Scenario& scenario, const SavedProfile& profile,
+DecidedFates g10_fates(const description::Scenario& scenario, const SavedProfile& profile,
                        const models::StepProgram& program, std::uint64_t held_bytes,
                        std::uint64_t host_bytes) {
   const planner::Plan plan = planner::plan_migrations(
       lifetimes_of(profile, program), settings_of(scenario, held_bytes, host_bytes));
-  PlannedFates fates;
+  DecidedFates fates;
   fates.activations = keep_everything(program);
   for (const planner::Move& move : plan.moves)
     for (const models::TensorId tensor : profile.items[move.tensor].tensors)

@@ -1,9 +1,8 @@
-#include "strategies/automatic.hpp"
+#include "strategies/decide/automatic.hpp"
 
 #include "scenarios/description/quantity.hpp"
 #include "strategies/catalogue.hpp"
-#include "strategies/counted_peaks.hpp"
-#include "strategies/counting/counting_machine.hpp"
+#include "strategies/decide/decide.hpp"
 #include "strategies/parts/weight_chunks.hpp"
 #include "strategies/planned_settings.hpp"
 #include "strategies/rules/rules.hpp"
@@ -16,31 +15,29 @@ namespace spillway::strategies {
 namespace {
 
 using description::OptimizerPart;
-using result::Purpose;
 
-/// A run with so many swap buffers for each path as an update needs at least.
-result::Result smallest_run(description::Scenario scenario, const Prepared& prepared) {
+/// What a run with so many swap buffers for each path takes as an update needs at least.
+Peaks least_peaks(description::Scenario scenario, const Prepared& prepared, const Probe& probe) {
   scenario.machine.host.memory = description::Bytes(0);  // unlimited: what it would take
   scenario.run.warmup_steps = 1;
   scenario.run.steps = 1;
-  CountingMachine machine(scenario);
-  machine.let_tiers_grow();  // a GPU or drive that is too small does not hide what the host holds
-  return run(machine, scenario, prepared, "counting");
+  const ActivationPlan fates = decide_fates(scenario, prepared, probe).activations;
+  // a GPU or drive that is too small does not hide what the host holds
+  return probe({scenario, prepared, fates, true});
 }
 
 /// Buffers of a path with which all sub-groups of a rank have theirs at once: more are never used.
-std::uint64_t most_useful(const description::Scenario& scenario, const result::Result& least,
+std::uint64_t most_useful(const description::Scenario& scenario, const Peaks& least,
                           std::uint64_t paths) {
-  if (!least.optimizer_states) return std::numeric_limits<std::uint64_t>::max();
-  const std::uint64_t of_a_rank =
-      description::divide_up(least.optimizer_states->subgroups, scenario.node_ranks());
+  if (!least.subgroups) return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t of_a_rank = description::divide_up(*least.subgroups, scenario.node_ranks());
   const std::uint64_t set = description::buffers_of_a_set(scenario.strategy.gradients.policy);
   return set * std::max<std::uint64_t>(1, description::divide_up(of_a_rank, paths));
 }
 
 /// Bytes of host memory that ZeRO-Infinity takes for the same job, weights in host memory, a
 /// tensor-parallel rank for each pipeline stage; 0 where it cannot run it.
-std::uint64_t host_of_zero_infinity(description::Scenario scenario) {
+std::uint64_t host_of_zero_infinity(description::Scenario scenario, const Probe& probe) {
   const System* system = find_system("zero_infinity");
   ENSURE(system, "no zero_infinity");
   scenario.strategy = system->defaults();
@@ -61,7 +58,7 @@ std::uint64_t host_of_zero_infinity(description::Scenario scenario) {
   scenario.run.checkpoint = false;
   if (scenario.machine.storage.empty() || !unsupported(scenario).empty()) return 0;
   try {
-    return smallest_run(scenario, prepare(scenario)).host.total;
+    return least_peaks(scenario, prepare(scenario), probe).host;
   } catch (const description::ScenarioError&) {
     return 0;  // heads that so many ranks do not divide
   }
@@ -83,7 +80,7 @@ void replace_migration_path(description::Scenario& scenario, double rate) {
   scenario.strategy.plan.migration_rate.emplace();
 }
 
-description::Scenario resolve_plan(description::Scenario scenario) {
+description::Scenario resolve_plan(description::Scenario scenario, const Probe& probe) {
   const PlanKnobs knobs = plan_knobs(scenario.strategy);
   if (knobs.migration_rate) {
     replace_migration_path(scenario, *knobs.migration_rate);
@@ -93,20 +90,20 @@ description::Scenario resolve_plan(description::Scenario scenario) {
   const bool host =
       std::find(allowed.begin(), allowed.end(), planner::Destination::host) != allowed.end();
   if (!host || knobs.host_limit) return scenario;
-  if (const std::uint64_t limit = host_of_zero_infinity(scenario))
+  if (const std::uint64_t limit = host_of_zero_infinity(scenario, probe))
     scenario.strategy.plan.host_limit = {Bytes(limit)};
   return scenario;
 }
 
 /// What a run without idle chunks leaves of GPU memory.
-void resolve_chunks(description::Scenario& scenario, const Prepared& prepared, Filled& filled) {
+void resolve_chunks(description::Scenario& scenario, const Prepared& prepared, const Probe& probe,
+                    Filled& filled) {
   if (!chunk_knobs(scenario.strategy).used || chunk_knobs(scenario.strategy).cache) return;
   const std::uint64_t memory = scenario.machine.gpu.usable().value();
   std::uint64_t cache = std::uint64_t{1} << 60;  // all of them
   if (memory && !scenario.strategy.unlimited_gpu()) {
     const std::uint64_t taken =
-        counted_peaks(scenario, prepared.model, prepared.program,
-                      plan_activations(scenario, prepared.model, prepared.program))
+        peaks_with(probe, scenario, prepared, decide_fates(scenario, prepared, probe).activations)
             .gpu;
     cache = memory - std::min(memory, taken);
     filled.gpu_peak = taken;
@@ -117,30 +114,25 @@ void resolve_chunks(description::Scenario& scenario, const Prepared& prepared, F
 }  // namespace
 
 description::Scenario resolve_automatic(description::Scenario scenario, const Prepared& prepared,
-                                        Filled* filled) {
+                                        const Probe& probe, Filled* filled) {
   Filled unasked;
   if (!filled) filled = &unasked;
   if (scenario.strategy.activations.policy == description::ActivationPolicy::plan &&
       !activation_planner(scenario.strategy))
-    return resolve_plan(std::move(scenario));
-  resolve_chunks(scenario, prepared, *filled);
+    return resolve_plan(std::move(scenario), probe);
+  resolve_chunks(scenario, prepared, probe, *filled);
   OptimizerPart& optimizer = scenario.strategy.optimizer;
   if (optimizer.device == description::OptimizerDevice::gpu ||
       optimizer.home != description::Home::ssd || optimizer.buffers)
     return scenario;
-  const result::Result least = smallest_run(scenario, prepared);
-  std::uint64_t buffers = 0, each = 0;
-  for (const result::PeakEntry& entry : least.host.entries)
-    if (entry.purpose == to_string(Purpose::optimizer_swap_buffers)) {
-      buffers += entry.count;
-      each = entry.charged_bytes;
-    }
+  const Peaks least = least_peaks(scenario, prepared, probe);
+  const std::uint64_t buffers = least.swap_buffers, each = least.swap_buffer_bytes;
   const std::uint64_t paths = std::max<std::size_t>(1, optimizer.paths.size());
   const std::uint64_t columns = scenario.node_ranks() * paths;  // of one buffer each
   if (buffers == 0) return scenario;
   const double room =
       optimizer.host_fill * static_cast<double>(scenario.machine.host.usable().value());
-  const double others = static_cast<double>(least.host.total - buffers * each);
+  const double others = static_cast<double>(least.host - buffers * each);
   const double fit = (room - others) / static_cast<double>(columns * each);
   const std::uint64_t needed = buffers / columns;
   optimizer.buffers = std::min(most_useful(scenario, least, paths),

@@ -1,10 +1,9 @@
-#include "strategies/planned_activations.hpp"
+#include "strategies/decide/saved_planners.hpp"
 
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/names.hpp"
-#include "strategies/checkmate_fates.hpp"
-#include "strategies/counted_peaks.hpp"
-#include "strategies/g10_fates.hpp"
+#include "strategies/decide/checkmate_fates.hpp"
+#include "strategies/decide/g10_fates.hpp"
 #include "strategies/kernel_time.hpp"
 #include "strategies/planner/capuchin_planner.hpp"
 #include "strategies/planner/offload_planner.hpp"
@@ -76,7 +75,7 @@ double write_rate(const description::Scenario& scenario) {
 }
 
 /// Two staging buffers, and what leaves comes back as early as there is room.
-PlannedFates by_flashneuron(const description::Scenario& scenario, const SavedProfile& profile,
+DecidedFates by_flashneuron(const description::Scenario& scenario, const SavedProfile& profile,
                             const models::StepProgram& program) {
   std::vector<models::TensorId> made;
   for (const SavedItem& item : profile.items)
@@ -89,7 +88,7 @@ PlannedFates by_flashneuron(const description::Scenario& scenario, const SavedPr
   }
   const OffloadChoice choice =
       choose_offload(tensors, profile.need, profile.forward_s, write_rate(scenario));
-  PlannedFates fates;
+  DecidedFates fates;
   fates.activations = keep_everything(program);
   fates.activations.staging_buffers = 2;
   fates.activations.returns_early = true;
@@ -102,99 +101,99 @@ PlannedFates by_flashneuron(const description::Scenario& scenario, const SavedPr
 /// Room in host memory for what one rank swaps, as asked for: what the rest of the run leaves, and
 /// pinned memory rounds up as if all of it were swapped.
 std::uint64_t host_room(const description::Scenario& scenario, const SavedProfile& profile,
-                        const models::Model& model, const models::StepProgram& program) {
+                        const Prepared& prepared, const Probe& probe) {
   const std::uint64_t capacity = scenario.machine.host.usable().value();
   if (capacity == 0) return no_limit;
   std::uint64_t asked = 0, charged = 0;
   for (const SavedItem& item : profile.items)
     for (const models::TensorId tensor : item.tensors) {
-      const std::uint64_t bytes = program.tensors[tensor].bytes.value();
+      const std::uint64_t bytes = prepared.program.tensors[tensor].bytes.value();
       asked += bytes;
       charged += rounded(rounding_of(scenario.strategy.pinned), bytes);
     }
   const std::uint64_t taken =
-      counted_peaks(scenario, model, program, keep_everything(program)).host;
+      peaks_with(probe, scenario, prepared, keep_everything(prepared.program)).host;
   const auto left = static_cast<double>(capacity - std::min(capacity, taken));
   return static_cast<std::uint64_t>(left * static_cast<double>(asked) /
                                     static_cast<double>(std::max<std::uint64_t>(1, charged)) /
                                     static_cast<double>(scenario.node_ranks()));
 }
 
-PlannedFates by_capuchin(const description::Scenario& scenario, const SavedProfile& profile,
-                         const models::Model& model, const models::StepProgram& program) {
+DecidedFates by_capuchin(const description::Scenario& scenario, const SavedProfile& profile,
+                         const Prepared& prepared, const Probe& probe) {
   CapuchinProblem problem;
   problem.items = profile.items;
   problem.need = profile.need;
-  problem.host_bytes = host_room(scenario, profile, model, program);
+  problem.host_bytes = host_room(scenario, profile, prepared, probe);
   problem.down_bytes_per_s = scenario.machine.pcie.d2h.value();
   problem.up_bytes_per_s = scenario.machine.pcie.h2d.value();
   const std::vector<CapuchinChoice> choices = plan_capuchin(problem);
-  PlannedFates fates;
-  fates.activations = keep_everything(program);
+  DecidedFates fates;
+  fates.activations = keep_everything(prepared.program);
   for (std::size_t i = 0; i < choices.size(); ++i) {
     if (choices[i] == CapuchinChoice::swap) give(fates.activations, problem.items[i], Fate::host);
     if (choices[i] == CapuchinChoice::recompute)
       give(fates.activations, problem.items[i], Fate::recompute);
   }
-  fates.report = report_of(profile, fates.activations, program);
+  fates.report = report_of(profile, fates.activations, prepared.program);
   return fates;
 }
 
 /// What a step takes of a GPU where no block keeps anything there: inputs of blocks in host memory,
 /// the rest made again, which takes as much at a time as if it came back.
 std::uint64_t working_bytes(const description::Scenario& scenario, const SavedProfile& profile,
-                            const models::Model& model, const models::StepProgram& program) {
-  ActivationPlan plan = keep_everything(program);
+                            const Prepared& prepared, const Probe& probe) {
+  ActivationPlan plan = keep_everything(prepared.program);
   for (const SavedItem& item : profile.items)
     give(plan, item, item.recomputable ? Fate::recompute : Fate::host);
-  return counted_peaks(scenario, model, program, plan).gpu;
+  return peaks_with(probe, scenario, prepared, plan).gpu;
 }
 
 /// Room on a GPU for what blocks hold between forward and backward; all of it where that fits.
 std::uint64_t held_room(const description::Scenario& scenario, const SavedProfile& profile,
-                        const models::Model& model, const models::StepProgram& program) {
+                        const Prepared& prepared, const Probe& probe) {
   std::uint64_t all = 0;
   for (const SavedItem& item : profile.items) all += item.bytes;
   if (profile.need == 0) return all;
-  const std::uint64_t working = working_bytes(scenario, profile, model, program);
+  const std::uint64_t working = working_bytes(scenario, profile, prepared, probe);
   return std::min(all, profile.capacity_bytes - std::min(profile.capacity_bytes, working));
 }
 
-PlannedFates by_checkmate(const description::Scenario& scenario, const SavedProfile& profile,
-                          const models::Model& model, const models::StepProgram& program) {
-  PlannedFates fates =
-      checkmate_fates(scenario, profile, program, held_room(scenario, profile, model, program),
-                      host_room(scenario, profile, model, program));
-  fates.report.update(report_of(profile, fates.activations, program));
+DecidedFates by_checkmate(const description::Scenario& scenario, const SavedProfile& profile,
+                          const Prepared& prepared, const Probe& probe) {
+  DecidedFates fates = checkmate_fates(scenario, profile, prepared.program,
+                                       held_room(scenario, profile, prepared, probe),
+                                       host_room(scenario, profile, prepared, probe));
+  fates.report.update(report_of(profile, fates.activations, prepared.program));
   return fates;
 }
 
-PlannedFates by_g10(const description::Scenario& scenario, const SavedProfile& profile,
-                    const models::Model& model, const models::StepProgram& program) {
-  PlannedFates fates;
+DecidedFates by_g10(const description::Scenario& scenario, const SavedProfile& profile,
+                    const Prepared& prepared, const Probe& probe) {
+  DecidedFates fates;
   if (profile.need == 0) {
-    fates.activations = keep_everything(program);
+    fates.activations = keep_everything(prepared.program);
   } else {
     std::uint64_t all = 0;
     for (const SavedItem& item : profile.items) all += item.bytes;
-    fates = g10_fates(scenario, profile, program, all - std::min(all, profile.need),
-                      host_room(scenario, profile, model, program));
+    fates = g10_fates(scenario, profile, prepared.program, all - std::min(all, profile.need),
+                      host_room(scenario, profile, prepared, probe));
   }
-  fates.report.update(report_of(profile, fates.activations, program));
+  fates.report.update(report_of(profile, fates.activations, prepared.program));
   return fates;
 }
 
-PlannedFates by_planner(const description::Scenario& scenario, const SavedProfile& profile,
-                        const models::Model& model, const models::StepProgram& program) {
+DecidedFates by_planner(const description::Scenario& scenario, const SavedProfile& profile,
+                        const Prepared& prepared, const Probe& probe) {
   switch (activation_planner(scenario.strategy).value()) {
     case ActivationPlanner::flashneuron:
-      return by_flashneuron(scenario, profile, program);
+      return by_flashneuron(scenario, profile, prepared.program);
     case ActivationPlanner::capuchin:
-      return by_capuchin(scenario, profile, model, program);
+      return by_capuchin(scenario, profile, prepared, probe);
     case ActivationPlanner::checkmate:
-      return by_checkmate(scenario, profile, model, program);
+      return by_checkmate(scenario, profile, prepared, probe);
     case ActivationPlanner::g10:
-      return by_g10(scenario, profile, model, program);
+      return by_g10(scenario, profile, prepared, probe);
     default:
       ENSURE(false, "a planner of activations without a plan");
   }
@@ -202,14 +201,15 @@ PlannedFates by_planner(const description::Scenario& scenario, const SavedProfil
 
 }  // namespace
 
-SavedProfile profile_saved(const description::Scenario& scenario, const models::Model& model,
-                           const models::StepProgram& program) {
+SavedProfile profile_saved(const description::Scenario& scenario, const Prepared& prepared,
+                           const Probe& probe) {
   SavedProfile profile;
-  profile.operator_s = operator_seconds(scenario, program);
-  profile.items = saved_items(model, program, profile.operator_s, block_inputs(model, program));
-  for (std::uint32_t i = program.forward.first; i < program.forward.last; ++i)
+  profile.operator_s = operator_seconds(scenario, prepared.program);
+  profile.items = saved_items(prepared.model, prepared.program, profile.operator_s,
+                              block_inputs(prepared.model, prepared.program));
+  for (std::uint32_t i = prepared.program.forward.first; i < prepared.program.forward.last; ++i)
     profile.forward_s += profile.operator_s[i];
-  profile.peak_bytes = counted_peaks(scenario, model, program, keep_everything(program)).gpu;
+  profile.peak_bytes = peaks_with(probe, scenario, prepared, keep_everything(prepared.program)).gpu;
   profile.capacity_bytes = scenario.machine.gpu.usable().value();
   if (profile.capacity_bytes == 0 || scenario.strategy.unlimited_gpu())
     profile.capacity_bytes = no_limit;
@@ -217,20 +217,20 @@ SavedProfile profile_saved(const description::Scenario& scenario, const models::
   return profile;
 }
 
-PlannedFates plan_fates(const description::Scenario& scenario, const models::Model& model,
-                        const models::StepProgram& program) {
-  SavedProfile profile = profile_saved(scenario, model, program);
-  PlannedFates fates = by_planner(scenario, profile, model, program);
+DecidedFates plan_fates(const description::Scenario& scenario, const Prepared& prepared,
+                        const Probe& probe) {
+  SavedProfile profile = profile_saved(scenario, prepared, probe);
+  DecidedFates fates = by_planner(scenario, profile, prepared, probe);
   const auto fits = [&] {
-    return counted_peaks(scenario, model, program, fates.activations, GpuLimit::machine).fits;
+    return peaks_with(probe, scenario, prepared, fates.activations, GpuLimit::machine).fits;
   };
   if (activation_planner(scenario.strategy) == ActivationPlanner::checkmate) return fates;
   if (profile.need == 0 || fits()) return fates;
   // so much leaves that a block which comes back finds no room beside what stays
   std::uint64_t all = 0;
   for (const SavedItem& item : profile.items) all += item.bytes;
-  profile.need = std::max(profile.need, all - held_room(scenario, profile, model, program));
-  return by_planner(scenario, profile, model, program);
+  profile.need = std::max(profile.need, all - held_room(scenario, profile, prepared, probe));
+  return by_planner(scenario, profile, prepared, probe);
 }
 
 }  // namespace spillway::strategies

@@ -41,6 +41,7 @@ struct ActivationPlan {
   bool returns_early = false;
 
   Fate of(models::TensorId tensor) const { return fates[tensor]; }
+  bool operator==(const ActivationPlan&) const = default;
 };
 
 ActivationPlan keep_everything(const models::StepProgram& program);
@@ -48,6 +49,10 @@ ActivationPlan keep_everything(const models::StepProgram& program);
 /// Blocks save nothing but their input, which goes to `inputs` (keep, host or ssd).
 ActivationPlan checkpoint_blocks(const models::Model& model, const models::StepProgram& program,
                                  Fate inputs);
+
+/// Why no run can carry it out: a fate of what no layer saves, a tensor made again that other
+/// layers use, a list of another length. Empty: one can.
+std::string fault_of(const models::StepProgram& program, const ActivationPlan& plan);
 
 /// The tensor from which the last part of a block, its feed-forward, goes on: the sum that its
 /// forward makes last but one. None where the layer saves no such.
@@ -60,9 +65,11 @@ std::optional<models::TensorId> middle_of_block(const models::Model& model,
 ActivationPlan cacheable(const description::Strategy& strategy, const models::Model& model,
                          const models::StepProgram& program);
 
-/// The plan that `activations.policy` stands for.
-ActivationPlan plan_activations(const description::Scenario& scenario, const models::Model& model,
-                                const models::StepProgram& program);
+/// What `activations.policy` stands for by itself. None: a planner decides, of what is swapped or
+/// of `activations.planner`.
+std::optional<ActivationPlan> fates_of_policy(const description::Strategy& strategy,
+                                              const models::Model& model,
+                                              const models::StepProgram& program);
 
 /// Operators of `layer`'s forward, in order, that must run again to make the tensors of fate
 /// recompute. What they read is made again too, unless it is a weight, an input, or a tensor that

@@ -1,9 +1,7 @@
-#include "strategies/activation_plan.hpp"
+#include "strategies/fates.hpp"
 
 #include "scenarios/description/errors.hpp"
 #include "strategies/cache_budget.hpp"
-#include "strategies/planned_activations.hpp"
-#include "strategies/swap_activations.hpp"
 
 #include <algorithm>
 
@@ -164,6 +162,23 @@ ActivationPlan checkpoint_blocks(const models::Model& model, const StepProgram& 
   return plan;
 }
 
+std::string fault_of(const StepProgram& program, const ActivationPlan& plan) {
+  if (plan.fates.size() != program.tensors.size())
+    return "is of " + std::to_string(plan.fates.size()) + " tensors, and the model's step has " +
+           std::to_string(program.tensors.size());
+  const Touched touched = touched_by_layers(program);
+  std::vector<bool> saved(program.tensors.size(), false);
+  for (std::uint32_t layer = 0; layer < program.layers.size(); ++layer)
+    for (const TensorId id : program.saved_by(layer)) saved[id] = is_activation(program, id);
+  for (TensorId id = 0; id < plan.fates.size(); ++id) {
+    if (plan.of(id) == Fate::keep) continue;
+    if (!saved[id]) return "moves " + program.tensors[id].name + ", which no forward saves";
+    if (plan.of(id) == Fate::recompute && touched.by_several[id])
+      return "makes " + program.tensors[id].name + " again, which several layers use";
+  }
+  return "";
+}
+
 std::optional<TensorId> middle_of_block(const models::Model& model, const StepProgram& program,
                                         std::uint32_t layer) {
   if (!model.layers[layer].is_block) return {};
@@ -204,15 +219,15 @@ ActivationPlan cacheable(const description::Strategy& strategy, const models::Mo
   return plan;
 }
 
-ActivationPlan plan_activations(const description::Scenario& scenario, const models::Model& model,
-                                const StepProgram& program) {
-  switch (scenario.strategy.activations.policy) {
+std::optional<ActivationPlan> fates_of_policy(const description::Strategy& strategy,
+                                              const models::Model& model,
+                                              const StepProgram& program) {
+  switch (strategy.activations.policy) {
     case ActivationPolicy::keep:
       return keep_everything(program);
     case ActivationPolicy::plan:
-      if (!activation_planner(scenario.strategy))
-        return keep_everything(program);  // plans of tensors, not of layers: see planned.hpp
-      return plan_fates(scenario, model, program).activations;
+      if (activation_planner(strategy)) return std::nullopt;
+      return keep_everything(program);  // plans of tensors, not of layers: see planned.hpp
     case ActivationPolicy::checkpoint_gpu:
       return checkpoint_blocks(model, program, Fate::keep);
     case ActivationPolicy::checkpoint_host:
@@ -220,9 +235,9 @@ ActivationPlan plan_activations(const description::Scenario& scenario, const mod
     case ActivationPolicy::checkpoint_ssd:
       return checkpoint_blocks(model, program, Fate::ssd);
     case ActivationPolicy::swap:
-      return choose_swap(scenario, model, program).activations;
+      return std::nullopt;
     case ActivationPolicy::tensor_cache:
-      return cacheable(scenario.strategy, model, program);
+      return cacheable(strategy, model, program);
     default:
       ENSURE(false, "a policy of activations without a plan");
   }

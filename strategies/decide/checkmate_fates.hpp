@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategies/planned_activations.hpp"
+#include "strategies/decide/saved_planners.hpp"
 
 namespace spillway::strategies {
 
@@ -13,7 +13,7 @@ inline constexpr std::uint64_t checkmate_node_limit = 100'000;
 ///   host_bytes  the same of host memory
 ///   Differs     ('assumed') a block's kernels are its forward item by item, and its backward as
 ///               one kernel, before which everything is there, as these schedules run it
-PlannedFates checkmate_fates(const description::Scenario& scenario, const SavedProfile& profile,
+DecidedFates checkmate_fates(const description::Scenario& scenario, const SavedProfile& profile,
                              const models::StepProgram& program, std::uint64_t held_bytes,
                              std::uint64_t host_bytes);
 

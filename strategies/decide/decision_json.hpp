@@ -1,0 +1,36 @@
+#pragma once
+
+#include "strategies/decide/decision.hpp"
+
+namespace spillway::strategies {
+
+/// `schema` of the JSON below.
+inline constexpr const char* decision_schema = "spillway/decision/1";
+
+/// A decision as JSON, from which read_decision() makes the same one:
+///   scenario    what runs, with the values that `auto` stood for; a knob of `strategy` is null
+///               that its part settles by itself, from the rest of the scenario or while it runs
+///   question    what result.scenario says otherwise, as a JSON patch (RFC 6902); absent: nothing
+///   fates       of saved tensors, in the order of their numbers, equal ones folded: ["host", 12];
+///               absent: what `activations.policy` stands for by itself
+///   migrations  by rank, of a system that plans whole steps: sums of a plan, all of which the
+///               scenario says
+///   replay, filled, tiers, plan, notes, stands_for   as in Decided
+nlohmann::json decision_json(const Decision& decision);
+
+/// The scenario in such JSON, as people write one: see readable().
+///   Throws  ScenarioError for JSON of another kind
+nlohmann::json scenario_in(const nlohmann::json& decision);
+
+/// Host memory without end (0), which a decision may have (`strategy.plan.migration_rate`) and
+/// which nobody may write: a size that can be read stands for it, and is taken back from what was
+/// read.
+nlohmann::json readable(nlohmann::json scenario);
+void take_back(const nlohmann::json& written, description::Scenario& read);
+
+/// Reads what decision_json() wrote. Tries nothing: plans of whole steps are made again, the same.
+///   scenario  what scenario_in() gave, read and resolved
+///   Throws    ScenarioError with the path of what is wrong, or does not go with the scenario
+Decision read_decision(const nlohmann::json& decision, description::Scenario scenario);
+
+}  // namespace spillway::strategies

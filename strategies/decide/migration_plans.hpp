@@ -1,0 +1,37 @@
+#pragma once
+
+#include "strategies/decide/decision.hpp"
+#include "strategies/machine.hpp"
+#include "strategies/planned_step.hpp"
+#include "strategies/planner/planner.hpp"
+
+namespace spillway::strategies {
+
+/// What a tier must have at least so that a plan finds room, and the request that it lacks for.
+struct Growth {
+  TierId tier = TierId::gpu;
+  Bytes capacity;  ///< 0 of storage, which does not say how much
+  result::Infeasible request;
+};
+
+/// One rank of a system that plans whole steps: what it does, and what moves meanwhile.
+struct RankPlan {
+  PlannedStep step;
+  planner::Plan plan;
+  std::uint64_t capacity = 0;  ///< bytes of GPU memory for tensors
+  /// What it asks of its tiers beyond what they have, in order. Where they do not grow it is the
+  /// first that ends the run, and the plan is none.
+  std::vector<Growth> growths{};
+};
+
+/// Whether both runs take the same time, if they fit: the same moves on machines that differ only
+/// in how much host memory they have, or in drives that neither moves anything to. False also of
+/// systems that do not plan whole steps.
+bool moves_alike(const Decided& one, const Decided& other);
+
+/// The plans of all ranks; where tiers do not grow, up to the first that finds no room: the run
+/// ends with that one. Deterministic: a scenario says all of them.
+///   Throws  ScenarioError for a model whose stages would exchange more than hidden states
+std::shared_ptr<const std::vector<RankPlan>> plan_ranks(const Decided& decided);
+
+}  // namespace spillway::strategies
