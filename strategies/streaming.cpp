@@ -3,12 +3,14 @@
 #include "strategies/held_memory.hpp"
 #include "strategies/parts/activations.hpp"
 #include "strategies/parts/gpu_optimizer.hpp"
+#include "strategies/parts/make.hpp"
 #include "strategies/parts/overflow_check.hpp"
 #include "strategies/parts/passes.hpp"
 #include "strategies/parts/progress.hpp"
 #include "strategies/parts/replay.hpp"
 #include "strategies/parts/stage_links.hpp"
 #include "strategies/parts/update_loop.hpp"
+#include "strategies/parts/weight_chunks.hpp"
 #include "strategies/setup.hpp"
 
 #include <algorithm>
@@ -27,7 +29,8 @@ class Streaming {
         rank_(rank),
         job_(job),
         layers_(static_cast<std::uint32_t>(job.plans.layers.size())),
-        weights_(machine, rank, job),
+        sources_(make_weights(machine, rank, job)),
+        weights_(*sources_.all),
         activations_(machine, rank, job, StageLinks::records_of(job.scenario, rank)),
         links_(machine, rank, job, activations_),
         on_cpu_(job.scenario.strategy.optimizer.device != description::OptimizerDevice::gpu
@@ -137,7 +140,7 @@ class Streaming {
   Task<> end() {
     if (late_) co_await end_late_update();
     if (update_loop_) co_await update_loop_->stop();
-    if (replay_) co_await replay_->show_all();
+    if (sources_.replayed) co_await sources_.replayed->replay().show_all();
     co_await activations_.settle();
   }
 
@@ -156,21 +159,19 @@ class Streaming {
   /// On the CPU beside all steps; or on the GPU, as one on the CPU was.
   void make_update_loop() {
     if (on_cpu_) {
-      update_loop_ =
-          std::make_unique<UpdateLoop>(machine_, rank_, job_, weights_, *on_cpu_, gradients_);
+      ENSURE(sources_.renewed, "weights that no loose update can renew");
+      update_loop_ = std::make_unique<UpdateLoop>(machine_, rank_, job_, *sources_.renewed,
+                                                  *on_cpu_, gradients_);
       return;
     }
-    ENSURE(job_.replay, "no delays to repeat");
-    replay_ =
-        std::make_unique<Replay>(machine_, rank_, job_, weights_, job_.replay->at(rank_.index));
-    replay_->set_update(
+    Replay& replay = sources_.replayed->replay();
+    replay.set_update(
         [this](std::uint32_t weight, std::uint64_t number, View into, const After& after) {
           Numbers numbers = numbers_;
           numbers.update = number;
           return on_gpu_.update(weight, numbers, std::move(into), after);
         });
-    weights_.set_replay(replay_.get());
-    gradients_.set_replay(replay_.get());
+    gradients_.set_replay(&replay);
   }
 
   /// The update of the step before, which this one's passes did not see: the next one's do.
@@ -467,7 +468,8 @@ class Streaming {
   Rank rank_;
   const Job& job_;
   std::uint32_t layers_;
-  Weights weights_;
+  MadeWeights sources_;
+  Weights& weights_;
   Activations activations_;
   StageLinks links_;
   std::unique_ptr<CpuOptimizer> on_cpu_;
@@ -479,7 +481,6 @@ class Streaming {
   bool late_;                   ///< an update is seen a step later
   Pending<> late_update_;
   std::unique_ptr<UpdateLoop> update_loop_;
-  std::unique_ptr<Replay> replay_;
   bool overlap_;  ///< false: reads from SSD begin when the layer before has left the GPU
   std::uint64_t ahead_;
   HeldMemory held_;

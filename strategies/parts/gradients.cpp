@@ -1,6 +1,7 @@
 #include "strategies/parts/gradients.hpp"
 
 #include "strategies/parts/cpu_kernels.hpp"
+#include "strategies/parts/weight_chunks.hpp"
 #include "strategies/setup.hpp"
 
 #include <algorithm>

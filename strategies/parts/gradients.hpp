@@ -5,6 +5,8 @@
 
 namespace spillway::strategies {
 
+class Replay;
+
 /// `bytes` in whole units.
 constexpr std::uint64_t padded(std::uint64_t bytes, std::uint64_t unit) {
   return description::divide_up(bytes, unit) * unit;

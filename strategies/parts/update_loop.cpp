@@ -8,7 +8,7 @@ namespace spillway::strategies {
 
 using models::Access;
 
-UpdateLoop::UpdateLoop(Machine& machine, Rank rank, const Job& job, Weights& weights,
+UpdateLoop::UpdateLoop(Machine& machine, Rank rank, const Job& job, RenewedWeights& weights,
                        CpuOptimizer& optimizer, Gradients& gradients)
     : machine_(machine),
       rank_(rank),
