@@ -1,5 +1,8 @@
 #include "strategies/parts/make.hpp"
 
+#include "strategies/parts/gradients_in_weights.hpp"
+#include "strategies/parts/gradients_to_storage.hpp"
+#include "strategies/parts/landing.hpp"
 #include "strategies/parts/weight_chunks.hpp"
 
 namespace spillway::strategies {
@@ -38,6 +41,59 @@ MadeWeights make_weights(Machine& machine, Rank rank, const Job& job) {
     sources.storage = std::make_unique<WeightsOnStorage>(machine, rank, job, layout);
   made.all = std::make_unique<Weights>(machine, rank, job, std::move(sources));
   return made;
+}
+
+namespace {
+
+/// Makes a sink, which `one` then points to.
+template <class Sink>
+std::unique_ptr<GradientsToHost> make_sink(Sink*& one, Machine& machine, Rank rank, const Job& job,
+                                           CpuOptimizer& optimizer) {
+  auto made = std::make_unique<Sink>(machine, rank, job, optimizer);
+  one = made.get();
+  return made;
+}
+
+std::unique_ptr<GradientsToHost> make_host_sink(MadeGradients& made, Machine& machine, Rank rank,
+                                                const Job& job, CpuOptimizer& optimizer) {
+  const description::Strategy& strategy = job.scenario.strategy;
+  if (lands_in_states(job.scenario)) return make_sink(made.states, machine, rank, job, optimizer);
+  if (updates_in_backward(strategy.gradients.policy))
+    return make_sink(made.active, machine, rank, job, optimizer);
+  if (strategy.optimizer.staleness == description::any_staleness)
+    return make_sink(made.loose, machine, rank, job, optimizer);
+  if (strategy.optimizer.staleness == 1) return make_sink(made.late, machine, rank, job, optimizer);
+  if (reuses_chunks(job.scenario))
+    return std::make_unique<GradientsInWeights>(machine, rank, job, optimizer);
+  if (strategy.gradients.policy == description::GradientPolicy::ssd_fp32)
+    return std::make_unique<GradientsToStorage>(machine, rank, job, optimizer);
+  return std::make_unique<GradientsToHost>(machine, rank, job, optimizer);
+}
+
+}  // namespace
+
+MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* optimizer,
+                             Replay* replay) {
+  MadeGradients made;
+  std::unique_ptr<GradientSink> sink;
+  if (optimizer) {
+    auto host = make_host_sink(made, machine, rank, job, *optimizer);
+    made.host = host.get();
+    sink = std::move(host);
+  } else {
+    auto resident = std::make_unique<ResidentGradients>(machine, rank, job, replay);
+    made.resident = resident.get();
+    sink = std::move(resident);
+  }
+  made.all = std::make_unique<Gradients>(machine, rank, job, std::move(sink));
+  return made;
+}
+
+std::unique_ptr<Updater> make_updater(Machine& machine, GpuOptimizer* on_gpu, CpuOptimizer* on_cpu,
+                                      const MadeGradients& sinks) {
+  if (on_gpu) return std::make_unique<GpuUpdater>(*on_gpu);
+  if (sinks.late) return std::make_unique<LateUpdater>(machine, *on_cpu, *sinks.late);
+  return std::make_unique<CpuUpdater>(*on_cpu, *sinks.host);
 }
 
 }  // namespace spillway::strategies

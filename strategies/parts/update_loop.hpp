@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategies/parts/gradients.hpp"
+#include "strategies/parts/loose_gradients.hpp"
 #include "strategies/parts/renewed_weights.hpp"
 
 namespace spillway::strategies {
@@ -16,7 +16,7 @@ namespace spillway::strategies {
 class UpdateLoop {
  public:
   UpdateLoop(Machine& machine, Rank rank, const Job& job, RenewedWeights& weights,
-             CpuOptimizer& optimizer, Gradients& gradients);
+             CpuOptimizer& optimizer, LooseGradients& gradients);
 
   /// Throws  OutOfMemory
   Task<> init();
@@ -40,7 +40,7 @@ class UpdateLoop {
   const Job& job_;
   RenewedWeights& weights_;
   CpuOptimizer& optimizer_;
-  Gradients& gradients_;
+  LooseGradients& gradients_;
   StateStore& states_;
   Delays& delays_;
   Buffer wide_;  ///< gradients of the sub-group under way, then its new weights

@@ -92,12 +92,12 @@ bool Weights::may_live(std::uint32_t weight) const {
   return live_ + job_.elements(weight) <= job_.scenario.strategy.weights.max_live.value();
 }
 
-bool Weights::has_room(std::uint32_t layer) const {
+std::uint64_t Weights::gpu_bytes(std::uint32_t layer) const {
   std::uint64_t bytes = 0;
   for (const WeightSource* const one : all()) bytes += one->gpu_bytes_of_layer(layer);
   for (const LayerWeight& slot : job_.plans.layers[layer].weights)
     bytes += source(slot.weight).gpu_bytes(slot);
-  return bytes <= machine_.usage(TierId::gpu, rank_).free;
+  return bytes;
 }
 
 Task<GatheredWeights> Weights::gather(std::uint32_t layer) {

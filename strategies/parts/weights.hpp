@@ -79,8 +79,8 @@ class Weights {
   bool stays(std::uint32_t layer) const { return stays_[layer]; }
   /// The next gather() of `layer` is answered with these.
   void keep(std::uint32_t layer, GatheredWeights weights) { kept_[layer] = std::move(weights); }
-  /// All that `layer` must gather would fit into the GPU memory that is free now.
-  bool has_room(std::uint32_t layer) const;
+  /// GPU memory that all that `layer` must gather would take.
+  std::uint64_t gpu_bytes(std::uint32_t layer) const;
   /// `layer` is the next to run: what is missing of it is fetched whatever the limits say.
   void demand(std::uint32_t layer);
   /// The hook of a layer: what `max_live` held back is fetched as far as it now allows.
