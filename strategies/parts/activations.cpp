@@ -92,8 +92,7 @@ void Activations::make_room(std::uint32_t layer, bool backward) {
     scratch_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(room.scratch), Purpose::workspace);
 }
 
-/// What the layer's pass takes of GPU memory, beside what the pass before leaves it.
-std::uint64_t Activations::missing_bytes(std::uint32_t layer, bool backward) const {
+std::uint64_t Activations::gpu_bytes(std::uint32_t layer, bool backward) const {
   const LayerPlan& plan = job_.plans.layers[layer];
   const Room room = room_for(layer, backward);
   std::uint64_t bytes = 0;
@@ -112,20 +111,11 @@ std::uint64_t Activations::missing_bytes(std::uint32_t layer, bool backward) con
   return bytes;
 }
 
-bool Activations::fits(std::uint32_t layer, bool backward) const {
-  return !waits_ || missing_bytes(layer, backward) <= machine_.usage(TierId::gpu, rank_).free;
-}
-
 // g++ 12 frees what it must not when a co_await stands behind &&, or in a loop's condition
 Task<bool> Activations::one_leaves() {
   bool left = false;
   if (waits_) left = co_await swap_.one_leaves();
   co_return left;
-}
-
-Task<> Activations::make_way(std::uint32_t layer, bool backward) {
-  bool more = true;
-  while (more && !fits(layer, backward)) more = co_await swap_.one_leaves();
 }
 
 Task<> Activations::end_micro_batch() {

@@ -57,11 +57,10 @@ class Activations {
   bool has_room(std::uint32_t layer, bool backward) const;
   void make_room(std::uint32_t layer, bool backward);
 
-  /// Waits until tensors that leave have made room for the layer's pass, or none is leaving. The
-  /// pass before must be done where there is no room.
-  bool fits(std::uint32_t layer, bool backward) const;
+  /// What the layer's pass takes of GPU memory, beside what the pass before leaves it.
+  std::uint64_t gpu_bytes(std::uint32_t layer, bool backward) const;
+  /// Passes wait for tensors that leave.
   bool waits() const { return waits_; }
-  Task<> make_way(std::uint32_t layer, bool backward);
   /// Waits for the next tensor that leaves.  Result  false: none does
   Task<bool> one_leaves();
 
@@ -120,7 +119,6 @@ class Activations {
   };
   Room room_for(std::uint32_t layer, bool backward) const;
   std::uint64_t room_of_passes(std::uint32_t layer) const;
-  std::uint64_t missing_bytes(std::uint32_t layer, bool backward) const;
   Buffer allocate_hidden(std::uint32_t hidden);
   void call_next_back(std::uint32_t layer);
   void after_forward_by_module(std::uint32_t layer, const IssuedPass& issued);

@@ -19,7 +19,7 @@ std::uint64_t state_bytes(const Job& job) {
 }  // namespace
 
 GpuOptimizer::GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,
-                           const Gradients& gradients)
+                           const ResidentGradients& gradients)
     : machine_(machine),
       rank_(rank),
       job_(job),
@@ -131,8 +131,8 @@ GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& number
   kernel.numbers = numbers;
   kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,
                                job_.weight_type(), weight);
-  kernel.operands.emplace_back(gradients_.resident_share(weight), models::Access::read,
-                               Role::gradient, gradients_.resident_type(), weight);
+  kernel.operands.emplace_back(gradients_.share(weight), models::Access::read, Role::gradient,
+                               gradients_.type(), weight);
   if (state_width_)
     kernel.operands.emplace_back(
         states_.view(offset_[weight], job_.share(weight, ways) * state_width_),

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "strategies/parts/gradients.hpp"
+#include "strategies/parts/resident_gradients.hpp"
+#include "strategies/parts/weights.hpp"
 
 namespace spillway::strategies {
 
@@ -10,7 +11,7 @@ namespace spillway::strategies {
 class GpuOptimizer {
  public:
   GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,
-               const Gradients& gradients);
+               const ResidentGradients& gradients);
   /// Throws  OutOfMemory
   Task<> init();
   Task<> update(const Numbers& numbers);
@@ -33,7 +34,7 @@ class GpuOptimizer {
   Rank rank_;
   const Job& job_;
   Weights& weights_;
-  const Gradients& gradients_;
+  const ResidentGradients& gradients_;
   std::uint64_t state_width_ = 0;  ///< bytes of states per parameter, masters included
   std::vector<std::uint64_t> offset_;
   Buffer states_, ema_, late_;

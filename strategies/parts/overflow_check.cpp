@@ -31,19 +31,19 @@ GpuKernel flag_kernel(GpuWork work, const Buffer& flag) {
 }
 
 /// Where gradients stay on the GPU: one pass there.
-Task<bool> check_on_gpu(Machine& machine, Rank rank, const Gradients& gradients) {
+Task<bool> check_on_gpu(Machine& machine, Rank rank, const ResidentGradients& gradients) {
   Buffer flag = new_flag(machine, rank);
   GpuKernel kernel = flag_kernel(GpuWork::check, flag);
-  const View all = gradients.resident_view();
+  const View all = gradients.all();
   kernel.bytes += static_cast<double>(all.bytes);
-  kernel.operands.emplace_back(all, Access::read, Role::input, gradients.resident_type(), 0);
+  kernel.operands.emplace_back(all, Access::read, Role::input, gradients.type(), 0);
   const Op checked = machine.run(rank, std::span<const GpuKernel>(&kernel, 1));
   co_await checked;
   co_return co_await agree(machine, rank, std::move(flag));
 }
 
 /// Where they were checked one by one on their way to the CPU: what any of the flags says.
-Task<bool> sum_flags(Machine& machine, Rank rank, const Gradients& gradients) {
+Task<bool> sum_flags(Machine& machine, Rank rank, const GradientsIntoStates& gradients) {
   Buffer flag = new_flag(machine, rank);
   GpuKernel kernel;
   kernel.name = "overflow flag";
@@ -71,18 +71,17 @@ Task<bool> tell(Machine& machine, Rank rank, bool found) {
 
 }  // namespace
 
-Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const Gradients& gradients) {
+Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const MadeGradients& made) {
   const description::OverflowCheck how = job.scenario.strategy.overflow_check;
-  if (job.scenario.strategy.optimizer.device == description::OptimizerDevice::gpu)
-    co_return co_await check_on_gpu(machine, rank, gradients);
-  if (gradients.flags()) co_return co_await sum_flags(machine, rank, gradients);
-  const std::uint64_t width = gradients.flat_width();
-  const std::uint64_t elements = gradients.flat_bytes().value() / width;
+  if (made.resident) co_return co_await check_on_gpu(machine, rank, *made.resident);
+  if (made.states) co_return co_await sum_flags(machine, rank, *made.states);
+  const View all = made.host->all();
+  const std::uint64_t width = made.host->width();
+  const std::uint64_t elements = all.bytes / width;
   CpuKernel kernel;
   kernel.elements = elements;
   Buffer absolute, matches;
-  kernel.operands.emplace_back(gradients.flat_view(), Access::read, Role::input,
-                               gradients.flat_type(), 0);
+  kernel.operands.emplace_back(all, Access::read, Role::input, made.host->type(), 0);
   if (how == description::OverflowCheck::chained) {
     kernel.work = CpuWork::check_chained;
     kernel.traffic = elements * (4 * width + 4);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategies/parts/gradients.hpp"
+#include "strategies/parts/made_gradients.hpp"
 
 namespace spillway::strategies {
 
@@ -13,6 +13,7 @@ namespace spillway::strategies {
 ///   fused     one pass over the exponent bits: no extra memory, traffic w, all cores
 ///   none      nothing happens
 ///   Source    MemAscend III-C and IV-C; DeepSpeed stage3.py, has_overflow
-Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const Gradients& gradients);
+Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job,
+                          const MadeGradients& gradients);
 
 }  // namespace spillway::strategies

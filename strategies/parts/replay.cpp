@@ -4,7 +4,8 @@ namespace spillway::strategies {
 
 using models::Access;
 
-Replay::Replay(Machine& machine, Rank rank, const Job& job, Weights& weights, const Delays& delays)
+Replay::Replay(Machine& machine, Rank rank, const Job& job, const WeightsOnGpu& weights,
+               const Delays& delays)
     : machine_(machine),
       rank_(rank),
       job_(job),

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "strategies/parts/weights.hpp"
+#include "strategies/parts/weights_on_gpu.hpp"
 
+#include <deque>
 #include <functional>
 
 namespace spillway::strategies {
@@ -15,7 +16,8 @@ class Replay {
   ///   into  its new values, of which the old ones are there
   using Update =
       std::function<Op(std::uint32_t weight, std::uint64_t number, View into, const After& after)>;
-  Replay(Machine& machine, Rank rank, const Job& job, Weights& weights, const Delays& delays);
+  Replay(Machine& machine, Rank rank, const Job& job, const WeightsOnGpu& weights,
+         const Delays& delays);
   void set_update(Update update) { update_ = std::move(update); }
 
   /// The next gradient of `weight` is the first of a sum.
@@ -46,10 +48,24 @@ class Replay {
   Machine& machine_;
   Rank rank_;
   const Job& job_;
-  Weights& weights_;
+  const WeightsOnGpu& weights_;
   const Delays& delays_;
   Update update_;
   std::vector<Sum> sums_;  ///< by weight
+};
+
+/// Weights on the GPU that are, when a layer fetches them, what the recorded fetch saw.
+class ReplayedWeights final : public WeightsOnGpu {
+ public:
+  ReplayedWeights(Machine& machine, Rank rank, const Job& job, const WeightLayout& layout,
+                  const Delays& delays)
+      : WeightsOnGpu(machine, rank, job, layout), replay_(machine, rank, job, *this, delays) {}
+  Replay& replay() { return replay_; }
+
+ private:
+  Op values(std::uint32_t weight) override { return replay_.fetched(weight); }
+
+  Replay replay_;
 };
 
 }  // namespace spillway::strategies

@@ -74,7 +74,7 @@ Task<> StageLinks::exchange(StageAction action) {
   for (const Message& message : in) co_await board.arrival(message.key);
 }
 
-Task<> StageLinks::sum_tied(const Gradients& gradients) {
+Task<> StageLinks::sum_tied(const ResidentGradients& gradients) {
   if (!job_.stage) co_return;
   for (const models::TiedWeight& tied : job_.stage->tied) co_await sum_one(tied, gradients);
 }
@@ -90,10 +90,10 @@ Op StageLinks::add(const View& one, const View& other, const View& into, Element
   return machine_.run(rank_, std::span<const GpuKernel>(&kernel, 1));
 }
 
-Task<> StageLinks::sum_one(const models::TiedWeight& tied, const Gradients& gradients) {
+Task<> StageLinks::sum_one(const models::TiedWeight& tied, const ResidentGradients& gradients) {
   Handovers& board = job_.shared->handovers;
-  const std::uint64_t width = gradients.resident_type() == ElementType::fp32 ? 4 : 2;
-  const View own = gradients.resident(tied.weight).part(0, job_.elements(tied.weight) * width);
+  const std::uint64_t width = gradients.type() == ElementType::fp32 ? 4 : 2;
+  const View own = gradients.own(tied.weight).part(0, job_.elements(tied.weight) * width);
   // behind all tensors of the program
   const std::uint64_t item = job_.program.tensors.size() + tied.weight;
   std::vector<Buffer> arrivals;
@@ -124,7 +124,7 @@ Task<> StageLinks::sum_one(const models::TiedWeight& tied, const Gradients& grad
     if (stage != stage_) co_await board.arrival(key(peer(stage), rank_, item, 0));
   for (std::size_t i = 1; i < parts.size(); ++i) {  // the sum so far lies in part i - 1
     const View into = i + 1 == parts.size() ? own : parts[i];
-    const Op added = add(parts[i - 1], parts[i], into, gradients.resident_type());
+    const Op added = add(parts[i - 1], parts[i], into, gradients.type());
     co_await added;
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "strategies/parts/activations.hpp"
-#include "strategies/parts/gradients.hpp"
+#include "strategies/parts/resident_gradients.hpp"
 #include "strategies/pipeline.hpp"
 
 namespace spillway::strategies {
@@ -23,7 +23,7 @@ class StageLinks {
   static std::size_t records_of(const description::Scenario& scenario, Rank rank);
 
   Task<> exchange(StageAction action);
-  Task<> sum_tied(const Gradients& gradients);
+  Task<> sum_tied(const ResidentGradients& gradients);
 
  private:
   struct Message {
@@ -36,7 +36,7 @@ class StageLinks {
   std::uint64_t key(Rank from, Rank to, std::uint64_t item, std::uint64_t micro) const;
   void list(const std::vector<std::uint32_t>& tensors, std::int64_t micro, bool sends,
             std::uint64_t other, std::vector<Message>& messages) const;
-  Task<> sum_one(const models::TiedWeight& tied, const Gradients& gradients);
+  Task<> sum_one(const models::TiedWeight& tied, const ResidentGradients& gradients);
   Op add(const View& one, const View& other, const View& into, ElementType type);
 
   Machine& machine_;

@@ -8,8 +8,8 @@ namespace spillway::strategies {
 
 using models::Access;
 
-UpdateLoop::UpdateLoop(Machine& machine, Rank rank, const Job& job, Weights& weights,
-                       CpuOptimizer& optimizer, Gradients& gradients)
+UpdateLoop::UpdateLoop(Machine& machine, Rank rank, const Job& job, RenewedWeights& weights,
+                       CpuOptimizer& optimizer, LooseGradients& gradients)
     : machine_(machine),
       rank_(rank),
       job_(job),
@@ -111,9 +111,9 @@ Op UpdateLoop::take(const Subgroup& group) {
   std::vector<Op> arrived;
   for (std::uint32_t i = 0; i < group.members.size(); ++i) {
     const Subgroup::Member& member = group.members[i];
-    const View sum = gradients_.flat(member.weight);
+    const View sum = gradients_.gradient(member.weight);
     kernel.traffic += sum.bytes + 4 * member.elements;
-    kernel.operands.emplace_back(sum, Access::read, Role::input, gradients_.flat_type(), i);
+    kernel.operands.emplace_back(sum, Access::read, Role::input, gradients_.type(), i);
     kernel.operands.emplace_back(wide(member), Access::write, Role::output, ElementType::fp32, i);
     arrived.push_back(gradients_.arrived(member.weight));
   }

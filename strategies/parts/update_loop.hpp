@@ -1,6 +1,7 @@
 #pragma once
 
-#include "strategies/parts/gradients.hpp"
+#include "strategies/parts/loose_gradients.hpp"
+#include "strategies/parts/renewed_weights.hpp"
 
 namespace spillway::strategies {
 
@@ -14,8 +15,8 @@ namespace spillway::strategies {
 ///   Source     Angel-PTM (VLDB'23), lock-free update
 class UpdateLoop {
  public:
-  UpdateLoop(Machine& machine, Rank rank, const Job& job, Weights& weights, CpuOptimizer& optimizer,
-             Gradients& gradients);
+  UpdateLoop(Machine& machine, Rank rank, const Job& job, RenewedWeights& weights,
+             CpuOptimizer& optimizer, LooseGradients& gradients);
 
   /// Throws  OutOfMemory
   Task<> init();
@@ -37,9 +38,9 @@ class UpdateLoop {
   Machine& machine_;
   Rank rank_;
   const Job& job_;
-  Weights& weights_;
+  RenewedWeights& weights_;
   CpuOptimizer& optimizer_;
-  Gradients& gradients_;
+  LooseGradients& gradients_;
   StateStore& states_;
   Delays& delays_;
   Buffer wide_;  ///< gradients of the sub-group under way, then its new weights

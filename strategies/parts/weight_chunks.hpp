@@ -1,11 +1,11 @@
 #pragma once
 
-#include "strategies/job.hpp"
+#include "strategies/parts/weights_in_host.hpp"
 #include "strategies/planner/chunk_plan.hpp"
 
-namespace spillway::strategies {
+#include <memory>
 
-struct GatheredWeights;
+namespace spillway::strategies {
 
 /// `weights.chunk` and `chunk_cache`, as the scenario or the system's defaults have them.
 struct ChunkKnobs {
@@ -25,27 +25,23 @@ bool reuses_chunks(const description::Scenario& scenario);
 ///   Spread    by ZeRO-3 each rank holds its part of each tensor of a chunk; all-gathers tensor by
 ///             tensor
 ///   Source    PatrickStar (arXiv 2108.05818); ColossalAI 0.3.5, Gemini
-class WeightChunks {
+class WeightChunks final : public WeightSource {
  public:
-  /// share_bytes   by weight: what this rank holds of it in host memory
-  WeightChunks(Machine& machine, Rank rank, const Job& job,
-               const std::vector<std::uint64_t>& share_bytes);
+  WeightChunks(Machine& machine, Rank rank, const Job& job, const WeightLayout& layout);
 
-  /// Where the weight's share begins in the host buffer.
-  std::uint64_t offset(std::uint32_t weight) const { return offset_[weight]; }
-  /// All chunks, those of equal size whole.
-  std::uint64_t host_bytes() const { return host_bytes_; }
+  Task<> init() override { return host_->init(); }
+  View share(std::uint32_t weight) const override { return host_->share(weight); }
+  bool fetches(const LayerWeight&) const override { return true; }
+  std::uint64_t gpu_bytes(const LayerWeight&) const override { return 0; }
+  /// Of what the last begin_layer brought.
+  Task<FetchedWeight> fetch(const LayerWeight& slot) override;
 
-  void begin_pass(bool backward);
-  /// The step ends: what is on the GPU is as old as the step.
-  void forget();
-
-  /// GPU bytes that the layer's turn takes of what is free.
-  std::uint64_t missing_bytes(std::uint32_t layer) const;
-  /// Drops what leaves after the layer before, brings what the layer lacks; its weights go to
-  /// `gathered`.
-  ///   Throws  OutOfMemory
-  void gather(std::uint32_t layer, const Buffer& host, GatheredWeights& gathered);
+  std::uint64_t gpu_bytes_of_layer(std::uint32_t layer) const override;
+  /// Drops what leaves after the layer before, brings what this one lacks.
+  void begin_layer(std::uint32_t layer) override;
+  void begin_pass(bool backward) override;
+  /// What is on the GPU is as old as the step.
+  void step_ends() override;
 
  private:
   struct OnGpu {
@@ -55,8 +51,12 @@ class WeightChunks {
   std::size_t step_of(std::uint32_t layer) const;
   void lay_out();
   void plan();
-  void bring(std::uint32_t chunk, const Buffer& host);
+  std::uint64_t whole_bytes(std::uint64_t filled) const;
+  void bring(std::uint32_t chunk);
   std::uint64_t gpu_bytes(std::uint32_t chunk) const { return chunk_bytes_[chunk] * ways_; }
+  std::uint64_t first_in_chunk(std::uint32_t weight) const {
+    return offset_[weight] - chunk_first_[chunk_of_[weight]];
+  }
 
   Machine& machine_;
   Rank rank_;
@@ -70,9 +70,9 @@ class WeightChunks {
   std::vector<std::uint64_t> offset_;       ///< by weight, in the host buffer
   std::vector<std::uint64_t> chunk_first_;  ///< by chunk: its offset there
   std::vector<std::uint64_t> chunk_bytes_;  ///< by chunk: of this rank, as far as it is filled
-  std::uint64_t host_bytes_ = 0;
-  ChunkMoves moves_;           ///< by step: forward of all layers, then backward
-  std::vector<OnGpu> on_gpu_;  ///< by chunk
+  std::unique_ptr<HostShares> host_;        ///< all chunks, those of equal size whole
+  ChunkMoves moves_;                        ///< by step: forward of all layers, then backward
+  std::vector<OnGpu> on_gpu_;               ///< by chunk
   bool backward_ = false;
   Op last_copy_;
 };

@@ -1,8 +1,7 @@
 #pragma once
 
-#include "strategies/job.hpp"
-#include "strategies/memory/pool.hpp"
-#include "strategies/parts/weight_chunks.hpp"
+#include "strategies/parts/weights_on_gpu.hpp"
+#include "strategies/parts/weights_on_storage.hpp"
 
 #include <deque>
 #include <functional>
@@ -10,8 +9,6 @@
 #include <optional>
 
 namespace spillway::strategies {
-
-class Replay;
 
 /// Elements of gathered weights that are alive; counts down when the layer that holds it is
 /// dropped.
@@ -46,21 +43,21 @@ struct GatheredWeights {
   std::vector<LiveElements> live;
 };
 
-/// Where one rank's share of the 16-bit weights lives, and how a layer comes to the GPU.
-///   weights.home gpu    shares on the GPU; gathered by an all-gather when ZeRO-3 spreads them,
-///                       else used in place
-///   weights.home host   shares in one pinned flat buffer; host to GPU, then all-gather
-///   weights.home ssd    an extent per tensor; SSD to a pool buffer, host to GPU, all-gather. The
-///                       pool buffer is free when its copy ends. Tensors up to the persistence
-///                       threshold, 1-D ones and shares below 1 MiB are not swapped: they stay on
-///                       the GPU; the first `max_in_host` elements in host memory
-///   weights.chunk       of weights in host memory: they lie and come in chunks (WeightChunks)
-///   Source  DeepSpeed partition_parameters.py, partitioned_param_swapper.py; MemAscend IV-B
+/// One rank's weights: each from the source that owns it, layer by layer to the GPU. Which layers
+/// come ahead of their turn, and how far, is the same for all sources.
+///   Source  DeepSpeed partitioned_param_coordinator.py
 class Weights {
  public:
-  Weights(Machine& machine, Rank rank, const Job& job);
+  /// Each where weights live there; make_weights (make.hpp) chooses them. The layout outlives them.
+  struct Sources {
+    std::unique_ptr<const WeightLayout> layout;
+    std::unique_ptr<WeightsOnGpu> gpu;
+    std::unique_ptr<WeightSource> host;
+    std::unique_ptr<WeightsOnStorage> storage;
+  };
+  Weights(Machine& machine, Rank rank, const Job& job, Sources sources);
 
-  /// Set-up: memory, extents and what they hold.
+  /// Set-up of all sources.
   Task<> init();
   /// Starts to bring `layer` to the GPU; returns when all its operations are issued (it may wait
   /// for pool buffers). Ahead of its turn it goes no further than free memory
@@ -82,8 +79,8 @@ class Weights {
   bool stays(std::uint32_t layer) const { return stays_[layer]; }
   /// The next gather() of `layer` is answered with these.
   void keep(std::uint32_t layer, GatheredWeights weights) { kept_[layer] = std::move(weights); }
-  /// All that `layer` must gather would fit into the GPU memory that is free now.
-  bool has_room(std::uint32_t layer) const;
+  /// GPU memory that all that `layer` must gather would take.
+  std::uint64_t gpu_bytes(std::uint32_t layer) const;
   /// `layer` is the next to run: what is missing of it is fetched whatever the limits say.
   void demand(std::uint32_t layer);
   /// The hook of a layer: what `max_live` held back is fetched as far as it now allows.
@@ -91,75 +88,50 @@ class Weights {
   /// Nothing is demanded: a pass begins.
   void begin_pass(bool backward);
   /// All that a step knew of them is over: they are about to be updated.
-  void step_ends() {
-    if (chunks_) chunks_->forget();
-  }
+  void step_ends();
 
-  /// Where the optimizer puts new weights of its share: host memory or an extent.
-  bool on_gpu(std::uint32_t weight) const { return residence_[weight] == Residence::gpu; }
+  // ---- For who updates them
+
+  bool on_gpu(std::uint32_t weight) const { return lives(weight, description::Home::gpu); }
+  bool in_host(std::uint32_t weight) const { return lives(weight, description::Home::host); }
+  bool on_storage(std::uint32_t weight) const { return lives(weight, description::Home::ssd); }
   /// On the GPU in full although ZeRO-3 spreads the others: an updated share must be gathered.
-  bool whole(std::uint32_t weight) const { return whole_[weight]; }
-  View whole_view(std::uint32_t weight) const;
-  /// What gathering the shares of `ways` ranks fills of it.
+  bool whole(std::uint32_t weight) const { return sources_.layout->whole[weight]; }
+  /// What gathering the shares of `ways` ranks fills of a weight that is whole on the GPU.
   View gathered_view(std::uint32_t weight, std::uint64_t ways) const {
-    return whole_view(weight).part(0, ways * job_.share(weight, ways) * job_.weight_bytes);
+    return sources_.gpu->whole(weight).part(0, ways * job_.share(weight, ways) * job_.weight_bytes);
   }
-  bool in_host(std::uint32_t weight) const { return residence_[weight] == Residence::host; }
-  bool on_storage(std::uint32_t weight) const { return residence_[weight] == Residence::storage; }
-  const Stored& extent(std::uint32_t weight) const { return extents_[weight]; }
+  const Stored& extent(std::uint32_t weight) const { return sources_.storage->extent(weight); }
   /// This rank's share, of what lives in host or GPU memory.
-  View share(std::uint32_t weight) const;
+  View share(std::uint32_t weight) const { return source(weight).share(weight); }
   /// Where the part of a weight on this GPU lies that an optimizer spread over `ways` ranks renews
   /// here.
-  View updated_share(std::uint32_t weight, std::uint64_t ways) const;
-  /// New values of a weight in host memory, between fetches that have begun and those to come. No
-  /// other operation writes `from`.
-  Op renew(std::uint32_t weight, const View& from);
-  /// Weights on the GPU are what it says when a layer fetches them.
-  void set_replay(Replay* replay) { replay_ = replay; }
-  std::uint64_t share_bytes(std::uint32_t weight) const { return share_bytes_[weight]; }
-  /// The same in whole sectors: its extent.
-  std::uint64_t stored_bytes(std::uint32_t weight) const;
+  View updated_share(std::uint32_t weight, std::uint64_t ways) const {
+    return sources_.gpu->updated_share(weight, ways);
+  }
+  /// The share in whole sectors: its extent.
+  std::uint64_t stored_bytes(std::uint32_t weight) const {
+    return sources_.layout->stored_bytes(weight);
+  }
 
  private:
-  enum class Residence : std::uint8_t { gpu, host, storage };
-  void choose_residence();
-  Task<> make_host_flat(std::uint64_t bytes);
-  bool persistent(std::uint32_t weight) const;
-  Task<> init_gpu();
-  Task<> init_host();
-  std::uint64_t first_element(std::uint32_t weight) const;
-  void make_pools();
-  Task<> make_extents();
-  BufferPool& pool_for(std::uint32_t weight);
-  bool may_live(const LayerWeight& slot) const;
-  bool finds_room(const LayerWeight& slot) const;
-  Task<View> bring(const LayerWeight& slot, GatheredWeights& gathered);
-  Op gather_weight(const LayerWeight& slot, View region, Op own_share_is_there);
+  bool lives(std::uint32_t weight, description::Home where) const {
+    return sources_.layout->lives(weight, where);
+  }
+  WeightSource& source(std::uint32_t weight) const;
+  std::vector<WeightSource*> all() const;
+  bool may_live(std::uint32_t weight) const;
 
   Machine& machine_;
   Rank rank_;
   const Job& job_;
-  Group group_;
-  std::vector<Residence> residence_;
-  std::vector<bool> whole_;
-  std::vector<std::uint64_t> share_bytes_, flat_offset_;
-  Buffer gpu_flat_, host_flat_;
-  std::vector<Stored> extents_;
+  Sources sources_;
   Semaphore turn_;  ///< one layer is fetched at a time: all ranks gather in the same order
   Event looked_again_;
-  Op last_read_, last_copy_;
-  Replay* replay_ = nullptr;
-  Delays* delays_ = nullptr;        ///< keeps what fetches saw
-  std::vector<Op> read_, renewed_;  ///< by weight, where delays are kept: its last copies
-  std::vector<std::uint64_t> renewals_;
   std::deque<Event> demanded_;                        ///< by layer
   std::vector<bool> held_back_, stays_;               ///< by layer
   std::vector<std::optional<GatheredWeights>> kept_;  ///< by layer
-  std::unique_ptr<WeightChunks> chunks_;              ///< null unless weights come in chunks
   std::uint64_t live_ = 0;                            ///< elements of gathered weights on the GPU
-  std::vector<std::unique_ptr<BufferPool>> pools_;
-  std::vector<std::size_t> pool_of_;  ///< by weight
 };
 
 }  // namespace spillway::strategies

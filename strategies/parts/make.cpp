@@ -1,0 +1,99 @@
+#include "strategies/parts/make.hpp"
+
+#include "strategies/parts/gradients_in_weights.hpp"
+#include "strategies/parts/gradients_to_storage.hpp"
+#include "strategies/parts/landing.hpp"
+#include "strategies/parts/weight_chunks.hpp"
+
+namespace spillway::strategies {
+
+using description::Home;
+
+MadeWeights make_weights(Machine& machine, Rank rank, const Job& job) {
+  Weights::Sources sources;
+  sources.layout = std::make_unique<const WeightLayout>(job);
+  const WeightLayout& layout = *sources.layout;
+  MadeWeights made;
+  const description::Strategy& strategy = job.scenario.strategy;
+  const bool loose = strategy.optimizer.staleness == description::any_staleness;
+  if (loose && strategy.optimizer.device == description::OptimizerDevice::gpu) {
+    ENSURE(job.replay, "no delays to repeat");
+    auto replayed =
+        std::make_unique<ReplayedWeights>(machine, rank, job, layout, job.replay->at(rank.index));
+    made.replayed = replayed.get();
+    sources.gpu = std::move(replayed);
+  } else {
+    sources.gpu = std::make_unique<WeightsOnGpu>(machine, rank, job, layout);
+  }
+  if (layout.any(Home::host)) {
+    if (chunk_knobs(strategy).used) {
+      sources.host = std::make_unique<WeightChunks>(machine, rank, job, layout);
+    } else if (loose) {
+      auto renewed = std::make_unique<RenewedWeights>(machine, rank, job, layout,
+                                                      job.shared->delays[rank.index].seen);
+      made.renewed = renewed.get();
+      sources.host = std::move(renewed);
+    } else {
+      sources.host = std::make_unique<WeightsInHost>(machine, rank, job, layout);
+    }
+  }
+  if (strategy.weights.home == Home::ssd)
+    sources.storage = std::make_unique<WeightsOnStorage>(machine, rank, job, layout);
+  made.all = std::make_unique<Weights>(machine, rank, job, std::move(sources));
+  return made;
+}
+
+namespace {
+
+/// Makes a sink, which `one` then points to.
+template <class Sink>
+std::unique_ptr<GradientsToHost> make_sink(Sink*& one, Machine& machine, Rank rank, const Job& job,
+                                           CpuOptimizer& optimizer) {
+  auto made = std::make_unique<Sink>(machine, rank, job, optimizer);
+  one = made.get();
+  return made;
+}
+
+std::unique_ptr<GradientsToHost> make_host_sink(MadeGradients& made, Machine& machine, Rank rank,
+                                                const Job& job, CpuOptimizer& optimizer) {
+  const description::Strategy& strategy = job.scenario.strategy;
+  if (lands_in_states(job.scenario)) return make_sink(made.states, machine, rank, job, optimizer);
+  if (updates_in_backward(strategy.gradients.policy))
+    return make_sink(made.active, machine, rank, job, optimizer);
+  if (strategy.optimizer.staleness == description::any_staleness)
+    return make_sink(made.loose, machine, rank, job, optimizer);
+  if (strategy.optimizer.staleness == 1) return make_sink(made.late, machine, rank, job, optimizer);
+  if (reuses_chunks(job.scenario))
+    return std::make_unique<GradientsInWeights>(machine, rank, job, optimizer);
+  if (strategy.gradients.policy == description::GradientPolicy::ssd_fp32)
+    return std::make_unique<GradientsToStorage>(machine, rank, job, optimizer);
+  return std::make_unique<GradientsToHost>(machine, rank, job, optimizer);
+}
+
+}  // namespace
+
+MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* optimizer,
+                             Replay* replay) {
+  MadeGradients made;
+  std::unique_ptr<GradientSink> sink;
+  if (optimizer) {
+    auto host = make_host_sink(made, machine, rank, job, *optimizer);
+    made.host = host.get();
+    sink = std::move(host);
+  } else {
+    auto resident = std::make_unique<ResidentGradients>(machine, rank, job, replay);
+    made.resident = resident.get();
+    sink = std::move(resident);
+  }
+  made.all = std::make_unique<Gradients>(machine, rank, job, std::move(sink));
+  return made;
+}
+
+std::unique_ptr<Updater> make_updater(Machine& machine, GpuOptimizer* on_gpu, CpuOptimizer* on_cpu,
+                                      const MadeGradients& sinks) {
+  if (on_gpu) return std::make_unique<GpuUpdater>(*on_gpu);
+  if (sinks.late) return std::make_unique<LateUpdater>(machine, *on_cpu, *sinks.late);
+  return std::make_unique<CpuUpdater>(*on_cpu, *sinks.host);
+}
+
+}  // namespace spillway::strategies

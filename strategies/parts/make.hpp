@@ -1,0 +1,28 @@
+#pragma once
+
+#include "strategies/parts/made_gradients.hpp"
+#include "strategies/parts/renewed_weights.hpp"
+#include "strategies/parts/replay.hpp"
+#include "strategies/parts/updater.hpp"
+#include "strategies/parts/weights.hpp"
+
+/// Which implementation of each part a scenario stands for.
+namespace spillway::strategies {
+
+/// A rank's weights, and those of their sources that an update which no step waits for must know.
+struct MadeWeights {
+  std::unique_ptr<Weights> all;
+  RenewedWeights* renewed = nullptr;    ///< an update renews them beside all steps
+  ReplayedWeights* replayed = nullptr;  ///< what such an update did is done again
+};
+MadeWeights make_weights(Machine& machine, Rank rank, const Job& job);
+
+/// `optimizer` null: gradients stay on the GPU. `replay` null: a sum for each step.
+MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* optimizer,
+                             Replay* replay);
+
+/// Who updates at the end of a step: `on_gpu` or `on_cpu`, with the gradients in `sinks`.
+std::unique_ptr<Updater> make_updater(Machine& machine, GpuOptimizer* on_gpu, CpuOptimizer* on_cpu,
+                                      const MadeGradients& sinks);
+
+}  // namespace spillway::strategies

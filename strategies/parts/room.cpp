@@ -1,0 +1,96 @@
+#include "strategies/parts/room.hpp"
+
+// g++ 12 frees what it must not when a co_await stands behind &&, or in a loop's condition.
+namespace spillway::strategies {
+
+Room::Room(Machine& machine, Rank rank, const Job& job, LayerFetches& fetches,
+           Activations& activations, Gradients& gradients)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      fetches_(fetches),
+      activations_(activations),
+      gradients_(gradients) {}
+
+void Room::begin_pass() { follow(Op(), {}, GatheredWeights()); }
+
+void Room::follow(Op last, std::vector<Op> parts, GatheredWeights weights) {
+  before_ = std::move(last);
+  parts_ = std::move(parts);
+  ended_ = 0;
+  in_use_ = std::move(weights);
+}
+
+Task<> Room::pass_ends() {
+  co_await before_;
+  in_use_ = GatheredWeights();
+}
+
+Task<> Room::for_weights(std::uint32_t layer) {
+  for (; ended_ < parts_.size() && !fits(fetches_.missing_bytes(layer)); ++ended_)
+    co_await parts_[ended_];
+  if (before_ && (fetches_.comes_in_its_turn(layer) || !fits(fetches_.missing_bytes(layer))))
+    co_await pass_ends();
+  bool more = activations_.waits();
+  while (more && !fits(fetches_.missing_bytes(layer))) more = co_await activations_.one_leaves();
+}
+
+Task<> Room::for_gradients(std::uint32_t layer) {
+  if (before_ && !fits(gradients_.gpu_bytes(layer))) co_await before_;
+  bool more = activations_.waits();
+  while (more && !fits(gradients_.gpu_bytes(layer))) more = co_await activations_.one_leaves();
+}
+
+bool Room::fits_pass(std::uint32_t layer, bool backward) const {
+  return !activations_.waits() || fits(activations_.gpu_bytes(layer, backward));
+}
+
+Task<> Room::for_forward(std::uint32_t layer) {
+  if (!fits_pass(layer, false)) {
+    co_await pass_ends();
+    bool more = true;
+    while (more && !fits_pass(layer, false)) more = co_await activations_.one_leaves();
+  }
+  co_await temporaries(layer, false);
+}
+
+Task<bool> Room::for_backward(std::uint32_t layer) {
+  for (; ended_ < parts_.size() && !activations_.returns_all(layer); ++ended_) {
+    co_await parts_[ended_];
+    activations_.prefetch_backward(layer, 1);
+  }
+  const bool whole = activations_.returns_all(layer) || activations_.recomputes(layer);
+  if (!activations_.returns_all(layer) || !fits_pass(layer, true)) {
+    co_await pass_ends();
+    bool more = true;
+    while (more && !fits_pass(layer, true)) more = co_await activations_.one_leaves();
+    if (!fits_pass(layer, true)) co_await gradients_.others_leave();
+    if (whole) activations_.prefetch_backward(layer, 0);
+  }
+  co_await temporaries(layer, true);
+  co_return whole;
+}
+
+/// Those of the pass before, where they are as large; else that pass must have ended.
+Task<> Room::temporaries(std::uint32_t layer, bool backward) {
+  if (activations_.has_room(layer, backward)) co_return;
+  co_await pass_ends();
+  activations_.make_room(layer, backward);
+}
+
+/// Bytes that what comes back for other layers leaves for the layer's weights and their gradients.
+std::uint64_t Room::kept_for(std::uint32_t layer) const {
+  return 2 * job_.plans.layers[layer].weight_bytes + 1;
+}
+
+void Room::call_back(std::uint32_t layer) {
+  activations_.prefetch_backward(layer, layer > 0 ? kept_for(layer - 1) : 1);
+}
+
+void Room::call_back_below(std::uint32_t layer) {
+  if (layer == 0) return;
+  activations_.prefetch_backward(layer - 1, kept_for(layer - 1));
+  if (activations_.returns_all(layer - 1)) activations_.return_early(layer - 1);
+}
+
+}  // namespace spillway::strategies

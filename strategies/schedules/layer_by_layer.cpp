@@ -1,0 +1,38 @@
+#include "strategies/schedules/step_passes.hpp"
+#include "strategies/schedules/stories.hpp"
+
+namespace spillway::strategies {
+
+Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job) {
+  StreamingRank parts(machine, rank, job);
+  StepPasses passes(parts);
+  const std::unique_ptr<Updater> updater =
+      make_updater(machine, parts.on_gpu.get(), parts.on_cpu.get(), parts.sinks);
+  co_await parts.init();
+  hold_initialisation_blocks(parts.held, job);
+
+  bool more = co_await job.steps->next();
+  while (more) {
+    // forward and backward of each micro-batch; weights come a layer ahead, gradients leave behind
+    for (passes.begin_step(); passes.next();) co_await passes.run();
+    co_await parts.sum_tied();
+
+    // all ranks skip the update where one of them found an overflow
+    const bool overflow = co_await parts.overflows();
+    machine.enter(rank, result::Phase::update);
+    co_await updater->publish();
+    if (!overflow) {
+      parts.weights.step_ends();
+      co_await updater->update(passes.numbers());
+    }
+    parts.progress.step_ended(overflow);
+    parts.activations.step_ended();
+    more = co_await job.steps->next();
+  }
+
+  co_await updater->publish();
+  co_await parts.activations.settle();
+  if (job.scenario.run.checkpoint) co_await parts.checkpoint();
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,62 @@
+#include "strategies/schedules/step_passes.hpp"
+
+namespace spillway::strategies {
+
+StepPasses::StepPasses(StreamingRank& parts) : parts_(parts), layers_(parts) {}
+
+void StepPasses::begin_step() {
+  actions_ = one_forward_one_backward(parts_.links.stage(), parts_.links.stages(),
+                                      parts_.job.scenario.training.gradient_accumulation);
+  begun_ = false;
+  phase_.reset();
+}
+
+const StageAction* StepPasses::pass_behind() const {
+  for (std::size_t i = at_ + 1; i < actions_.size(); ++i)
+    if (actions_[i].what != StageAction::What::exchange) return &actions_[i];
+  return nullptr;
+}
+
+/// Stages interleave passes differently: they enter each phase once, so that a node can.
+void StepPasses::enter(result::Phase phase) {
+  if (parts_.links.stages() > 1 && phase_ && phase <= *phase_) return;
+  phase_ = phase;
+  parts_.machine.enter(parts_.rank, phase);
+}
+
+bool StepPasses::next() {
+  at_ = begun_ ? at_ + 1 : 0;
+  begun_ = true;
+  if (at_ == actions_.size()) return false;
+  if (action().what == StageAction::What::exchange) return true;
+  const std::size_t records = parts_.links.records();
+  const StageAction* const behind = pass_behind();
+  const bool backward_next = behind && behind->what == StageAction::What::backward;
+  backward_follows_ = backward_next && behind->micro == action().micro;
+  Activations& activations = parts_.activations;
+  activations.use(action().micro % records);
+  activations.expect_backward(
+      backward_next && !backward_follows_ ? std::optional(behind->micro % records) : std::nullopt);
+  numbers_ = parts_.progress.numbers(action().micro);
+  enter(is_backward() ? result::Phase::backward : result::Phase::forward);
+  if (!is_backward()) activations.begin_micro_batch(backward_follows_);
+  return true;
+}
+
+bool StepPasses::completes_gradients() const {
+  return is_backward() && action().micro + 1 == parts_.job.scenario.training.gradient_accumulation;
+}
+
+Task<> StepPasses::run() {
+  if (action().what == StageAction::What::exchange) {
+    co_await parts_.links.exchange(action());
+  } else if (is_backward()) {
+    const MicroBatch micro{action().micro == 0, completes_gradients()};
+    co_await layers_.backward(numbers_, micro);
+    co_await parts_.activations.end_micro_batch();
+  } else {
+    co_await layers_.forward(numbers_, backward_follows_);
+  }
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "strategies/pipeline.hpp"
+#include "strategies/schedules/layer_passes.hpp"
+
+#include <optional>
+
+namespace spillway::strategies {
+
+/// The passes of one rank's step, each its micro-batch's, in the order of 1F1B: of a pipeline each
+/// stage its layers, with hand-overs in between; without stages forward and backward in turn.
+///   for (passes.begin_step(); passes.next();) co_await passes.run();
+class StepPasses {
+ public:
+  explicit StepPasses(StreamingRank& parts);
+
+  void begin_step();
+  /// Goes on to the next pass or hand-over, and enters its phase.  Result  false: the step has none
+  bool next();
+  /// It is a backward; the one that completes the step's gradients.
+  bool is_backward() const { return action().what == StageAction::What::backward; }
+  bool completes_gradients() const;
+  Task<> run();
+  /// Of the micro-batch that ran last.
+  const Numbers& numbers() const { return numbers_; }
+
+ private:
+  const StageAction& action() const { return actions_[at_]; }
+  const StageAction* pass_behind() const;
+  void enter(result::Phase phase);
+
+  StreamingRank& parts_;
+  LayerPasses layers_;
+  std::vector<StageAction> actions_;
+  std::size_t at_ = 0;
+  bool begun_ = false;
+  bool backward_follows_ = false;       ///< with nothing in between, the micro-batch's own
+  std::optional<result::Phase> phase_;  ///< entered last in this step
+  Numbers numbers_;
+};
+
+}  // namespace spillway::strategies

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "strategies/job.hpp"
+
+/// One rank of a streaming system, set-up and all steps: what happens when, over the parts that the
+/// scenario chose. A Task each, which runs until the steps are over.
+namespace spillway::strategies {
+
+/// The schedule of DeepSpeed's ZeRO with or without offloading: layers stream by, forward and
+/// backward; the update follows, or, one step late, runs beside the next step.
+///   Source   ZeRO-Infinity (SC'21) section 6; ZeRO-Offload (ATC'21) section 5.2, one-step delay
+Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job);
+
+/// The CPU updates while the last backward goes on; the step ends with what is left of it.
+///   Source   LoHan, active gradient offloading
+Task<> active_gradients(Machine& machine, Rank rank, const Job& job);
+
+/// Steps are passes only; an update that none of them waits for runs beside them all.
+///   Source   Angel-PTM (VLDB'23), lock-free update
+Task<> loose_updates(Machine& machine, Rank rank, const Job& job);
+
+/// The same on the GPU, as a recorded training did it: what results of a real one are compared to.
+Task<> repeated_updates(Machine& machine, Rank rank, const Job& job);
+
+}  // namespace spillway::strategies

@@ -1,0 +1,68 @@
+#include "strategies/schedules/streaming_rank.hpp"
+
+#include "strategies/parts/overflow_check.hpp"
+#include "strategies/parts/weight_chunks.hpp"
+
+namespace spillway::strategies {
+
+StreamingRank::StreamingRank(Machine& its_machine, Rank its_rank, const Job& its_job)
+    : machine(its_machine),
+      rank(its_rank),
+      job(its_job),
+      sources(make_weights(machine, rank, job)),
+      weights(*sources.all),
+      activations(machine, rank, job, StageLinks::records_of(job.scenario, rank)),
+      links(machine, rank, job, activations),
+      on_cpu(job.scenario.strategy.optimizer.device != description::OptimizerDevice::gpu
+                 ? std::make_unique<CpuOptimizer>(machine, rank, job, weights)
+                 : nullptr),
+      sinks(make_gradients(machine, rank, job, on_cpu.get(),
+                           sources.replayed ? &sources.replayed->replay() : nullptr)),
+      gradients(*sinks.all),
+      on_gpu(sinks.resident
+                 ? std::make_unique<GpuOptimizer>(machine, rank, job, weights, *sinks.resident)
+                 : nullptr),
+      progress(job),
+      held(machine, rank) {}
+
+Task<> StreamingRank::init() {
+  held.hold_bases(job.scenario.machine);
+  // weights are made in fp32, and stay so until their masters have left for storage
+  const Buffer wide = in_fp32();
+  co_await weights.init();
+  co_await activations.init();
+  weights.find_staying([this](auto layer) { return activations.recomputes(layer); });
+  co_await gradients.init();
+  if (on_cpu)
+    co_await on_cpu->init();
+  else
+    co_await on_gpu->init();
+}
+
+/// Of a system whose chunks are made from whole fp32 weights.
+Buffer StreamingRank::in_fp32() {
+  if (!chunk_knobs(job.scenario.strategy).used) return Buffer();
+  std::uint64_t bytes = 0;
+  for (std::uint32_t weight = 0; weight < job.model.weights.size(); ++weight)
+    bytes += 4 * job.share(weight, job.partition.weight_ways());
+  return machine.allocate_now(TierId::pageable, rank, Bytes(bytes), Purpose::init_copy);
+}
+
+Task<> StreamingRank::sum_tied() {
+  if (sinks.resident) co_await links.sum_tied(*sinks.resident);
+}
+
+Task<bool> StreamingRank::overflows() {
+  if (job.scenario.strategy.overflow_check == description::OverflowCheck::none) co_return false;
+  machine.enter(rank, result::Phase::overflow_check);
+  co_return co_await check_overflow(machine, rank, job, sinks);
+}
+
+Task<> StreamingRank::checkpoint() {
+  if (on_cpu)
+    co_await on_cpu->checkpoint();
+  else
+    co_await on_gpu->checkpoint();
+}
+
+}  // namespace spillway::strategies

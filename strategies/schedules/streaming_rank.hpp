@@ -1,0 +1,40 @@
+#pragma once
+
+#include "strategies/held_memory.hpp"
+#include "strategies/parts/make.hpp"
+#include "strategies/parts/progress.hpp"
+#include "strategies/parts/stage_links.hpp"
+
+namespace spillway::strategies {
+
+/// The parts of one rank of a streaming system, as the scenario chose them.
+struct StreamingRank {
+  StreamingRank(Machine& machine, Rank rank, const Job& job);
+
+  /// Throws  OutOfMemory
+  Task<> init();
+  /// Gradients of weights that several pipeline stages hold.
+  Task<> sum_tied();
+  /// All ranks look for an overflow, where the scenario has them.
+  Task<bool> overflows();
+  Task<> checkpoint();
+
+  Machine& machine;
+  Rank rank;
+  const Job& job;
+  MadeWeights sources;
+  Weights& weights;
+  Activations activations;
+  StageLinks links;
+  std::unique_ptr<CpuOptimizer> on_cpu;  ///< null: the GPU updates
+  MadeGradients sinks;
+  Gradients& gradients;
+  std::unique_ptr<GpuOptimizer> on_gpu;  ///< null: the CPU does
+  Progress progress;
+  HeldMemory held;
+
+ private:
+  Buffer in_fp32();
+};
+
+}  // namespace spillway::strategies
