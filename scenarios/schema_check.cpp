@@ -183,7 +183,8 @@ class Translator {
 
   void unknown_keys(const std::string& pointer, const json& value, const json& node) {
     std::vector<std::string> known;
-    for (const auto& [key, unused] : node["properties"].items()) known.push_back(key);
+    for (const auto& [key, property] : node["properties"].items())
+      if (!property.contains("x-retired")) known.push_back(key);
     for (const auto& [key, unused] : value.items()) {
       if (child_schema(&node, value, key)) continue;
       const std::string near = description::nearest_name(key, known);

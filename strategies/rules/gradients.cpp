@@ -131,6 +131,24 @@ constexpr Rule gradients_rows[] = {
          },
      .why = why_not_in_states,
      .hint = land_flat},
+    {.path = "strategy.gradients.lands",
+     .other = "strategy.optimizer.staleness",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) { return !land_in_states(c) || c.parts().optimizer.staleness == 0; },
+     .why = "a late update still reads them while the next step's come",
+     .hint = land_flat},
+    {.path = "strategy.gradients.lands",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !land_in_states(c) || (name_of(c.training().precision).ends_with("_mixed") &&
+                                         c.training().optimizer_state == StateWidth::fp32);
+         },
+     .why =
+         "gradients.lands \"states\" needs master weights beside those that kernels read, and "
+         "fp32 states: training.precision fp16_mixed or bf16_mixed, training.optimizer_state fp32",
+     .hint = land_flat},
 };
 
 }  // namespace

@@ -28,6 +28,12 @@ TEST(SchemaCheck, OffersTheNearestKeyForAnUnknownOne) {
       "staging_buffer");
 }
 
+TEST(SchemaCheck, DoesNotOfferKeysThatAreReadForOldFilesOnly) {
+  const std::string lines = about(R"({"optimizer": {"compression": 1, "xyz": 1}})");
+  EXPECT_THAT(lines,
+              testing::HasSubstr("optimizer.xyz: no such key; known: adapt, buffers, device"));
+}
+
 TEST(SchemaCheck, OffersTheNearestWordForAnUnknownOne) {
   EXPECT_EQ(about(R"({"weights": {"home": "sdd"}})"),
             "s.json:1:22: weights.home: no \"sdd\"; did you mean \"ssd\"? known: gpu, host, ssd");

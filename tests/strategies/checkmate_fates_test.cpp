@@ -31,7 +31,7 @@ TEST(CheckmateFates, HoldsWhatKernelsMakeTogetherWithLaterItems) {
     to_and_fro |= std::any_of(sources.begin(), sources.end(), [&](auto s) { return s >= i; });
   }
   ASSERT_TRUE(to_and_fro);  // else this says nothing
-  const PlannedFates fates = checkmate_fates({}, profile, program, bytes, 0);
+  const DecidedFates fates = checkmate_fates({}, profile, program, bytes, 0);
   EXPECT_EQ(
       std::count(fates.activations.fates.begin(), fates.activations.fates.end(), Fate::recompute),
       0);

@@ -260,6 +260,16 @@ constexpr Breaks of_gradients_and_weights[] = {
     {"lohan", [](Scenario& s) { s.strategy.gradients.convert = ConvertOn::gpu; }},
     {"memascend", [](Scenario& s) { s.strategy.gradients.lands = Landing::states; }},
     {"smart_infinity", [](Scenario& s) { s.strategy.gradients.lands = Landing::states; }},
+    {"zero_offload",
+     [](Scenario& s) {
+       s.strategy.gradients.lands = Landing::states;
+       s.strategy.optimizer.staleness = 1;
+     }},
+    {"zero_offload",
+     [](Scenario& s) {
+       s.strategy.gradients.lands = Landing::states;
+       s.training.precision = description::Precision::bf16;
+     }},
     {"resident", [](Scenario& s) { s.strategy.weights.pool = PoolKind::pages; }},
     {"resident", [](Scenario& s) { s.strategy.weights.pool = PoolKind::adaptive; }},
     {"zero_infinity", [](Scenario& s) { s.strategy.weights.pool = PoolKind::none; }},

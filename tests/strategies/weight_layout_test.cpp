@@ -13,8 +13,8 @@ struct Homes {
 
 Homes homes_of(const Overrides& overrides) {
   const description::Scenario scenario = small_model("llama", "zero_infinity", overrides);
-  const Prepared prepared = prepare(scenario);
-  const Job job(scenario, prepared.model, prepared.program);
+  const Decision decision = decided_as_written(scenario);
+  const Job job(decision);
   const WeightLayout layout(job);
   Homes homes;
   for (std::uint32_t weight = 0; weight < layout.size(); ++weight) {
