@@ -1,5 +1,6 @@
 #include "scenarios/schema_check.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
