@@ -19,13 +19,14 @@ System checkmate();
 System colossal_gemini();
 System smart_infinity();
 System angel_ptm();
+System stronghold();
 
 namespace {
 
 const System systems[] = {
     resident(),        zero_offload(),   zero_infinity(), memascend(),   mlp_offload(), lohan(),
     ssdtrain(),        teraio(),         g10(),           flashneuron(), capuchin(),    checkmate(),
-    colossal_gemini(), smart_infinity(), angel_ptm()};
+    colossal_gemini(), smart_infinity(), angel_ptm(),     stronghold()};
 
 }  // namespace
 
