@@ -1,36 +1,41 @@
 #pragma once
 
-#include "strategies/job.hpp"
-#include "strategies/numerics.hpp"
+#include "scenarios/description/scenario.hpp"
 
 #include <span>
+#include <string>
 
 namespace spillway::strategies {
 
 /// Who trains as a system does, apart from spillway.
 enum class Program : unsigned char { deepspeed, trainer, colossal_ai, authors, none };
 
-/// One system: a schedule over parts, from one paper. Adding one is its file, its test and one line
-/// in the catalogue.
+/// Which schedules carry a system out.
+///   streaming  layers and sub-groups come and go by: schedules/stories.hpp has one for each way
+///   planned    plans of whole steps, tensor by tensor
+enum class Schedule : unsigned char { streaming, planned };
+
+/// One system: a schedule over parts, from one paper. Adding one is its file in systems/, its test
+/// and its name in the catalogue.
 struct System {
-  const char* name;
-  const char* summary;
-  const char* source;
+  const char* name = "";
+  const char* summary = "";
+  const char* source = "";
   /// What people start to train so: a maintained program ("DeepSpeed"), code that a paper's authors
   /// published, or no program that can be had.
-  Program program;
+  Program program = Program::none;
+  Schedule schedule = Schedule::streaming;
   /// The parts and knobs it has when a scenario says nothing.
-  description::Strategy (*defaults)();
-  /// One rank of it, set-up and all steps.
-  Task<> (*train)(Machine& machine, Rank rank, const Job& job);
-  /// What decides the bits of its masters.
-  Numerics (*numerics)(const description::Scenario& scenario);
+  description::Strategy (*defaults)() = nullptr;
 };
 
 /// All systems, in the order of their papers.
 std::span<const System> catalogue();
 /// Null when there is none of this name.
 const System* find_system(const std::string& name);
+
+/// The parts and knobs of a system that is there, for another that differs from it in some.
+description::Strategy defaults_of(const std::string& name);
 
 /// Its schedule carries out plans of whole steps, tensor by tensor.
 bool plans_steps(const std::string& system);

@@ -32,8 +32,6 @@ bool several_layers_share_weights(const description::Scenario& scenario) {
   return model.tied_embeddings || model.relative_position_buckets > 0;
 }
 
-}  // namespace
-
 Numerics streaming_numerics(const description::Scenario& scenario) {
   const description::Strategy& strategy = scenario.strategy;
   const bool offloads = strategy.optimizer.device != description::OptimizerDevice::gpu;
@@ -65,7 +63,10 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   return numerics;
 }
 
-Numerics planned_numerics(const description::Scenario& scenario) {
+}  // namespace
+
+Numerics numerics_of(const description::Scenario& scenario) {
+  if (!plans_steps(scenario.strategy.system)) return streaming_numerics(scenario);
   description::Scenario alone = scenario;
   alone.parallel.zero_stage = 0;
   alone.strategy.gradients.accumulation = Width::fp16;
@@ -74,12 +75,9 @@ Numerics planned_numerics(const description::Scenario& scenario) {
 }
 
 description::Scenario reference_of(const description::Scenario& scenario) {
-  const System* resident = find_system("resident");
-  const System* system = find_system(scenario.strategy.system);
-  ENSURE(resident && system, "no system " + scenario.strategy.system);
-  const Numerics wanted = system->numerics(scenario);
+  const Numerics wanted = numerics_of(scenario);
   description::Scenario reference = scenario;
-  reference.strategy = resident->defaults();
+  reference.strategy = defaults_of("resident");
   reference.strategy.gradients.accumulation =
       wanted.sum == ElementType::fp32 ? Width::fp32 : Width::fp16;
   reference.strategy.gradients.fused_accumulation = wanted.sums_in_kernels;
@@ -94,7 +92,7 @@ description::Scenario reference_of(const description::Scenario& scenario) {
     reference.parallel.zero_stage = std::max<std::uint64_t>(2, scenario.parallel.zero_stage);
   if (wanted.sums_in_kernels) reference.parallel.zero_stage = 0;
   reference.parallel.pipeline = wanted.stages;
-  ENSURE(resident->numerics(reference) == wanted,
+  ENSURE(numerics_of(reference) == wanted,
          "resident cannot train with the numerics of " + scenario.strategy.system);
   return reference;
 }

@@ -26,11 +26,9 @@ struct Numerics {
   bool operator==(const Numerics&) const = default;
 };
 
-/// Those of the systems that stream layers and sub-groups, `resident` among them.
-Numerics streaming_numerics(const description::Scenario& scenario);
-
-/// Those of systems that plan per tensor: kernels add micro-batches where the gradients lie.
-Numerics planned_numerics(const description::Scenario& scenario);
+/// Those of the scenario's system. Where it plans per tensor, kernels add micro-batches where the
+/// gradients lie.
+Numerics numerics_of(const description::Scenario& scenario);
 
 /// The same training by `resident`, everything in GPU memory, with the numerics of `scenario`: what
 /// it must end with, bit for bit.

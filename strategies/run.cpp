@@ -8,6 +8,8 @@
 #include "strategies/finished_run.hpp"
 #include "strategies/io_bench.hpp"
 #include "strategies/memory_summary.hpp"
+#include "strategies/planned.hpp"
+#include "strategies/streaming.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -338,6 +340,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   if (scenario.run.io_bench) return measure_io(machine, scenario, backend);
   const System* system = find_system(scenario.strategy.system);
   ENSURE(system, "no system " + scenario.strategy.system);
+  const auto train = system->schedule == Schedule::planned ? train_planned : train_streaming;
   result::Result result;
   result.backend = backend;
   result.system = scenario.strategy.system;
@@ -356,7 +359,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   std::vector<Task<>> ranks;
   for (std::uint32_t rank = 0; rank < machine.topology().ranks; ++rank)
     ranks.push_back(
-        system->train(machine, Rank{rank}, jobs[rank * jobs.size() / machine.topology().ranks]));
+        train(machine, Rank{rank}, jobs[rank * jobs.size() / machine.topology().ranks]));
   if (const std::uint32_t nodes = machine.topology().nodes; nodes > 1)
     result.notes.push_back(
         text::filled("{} equal nodes of {} GPUs: one is simulated and stands for all. Memory, "

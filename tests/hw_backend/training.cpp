@@ -140,8 +140,7 @@ const RealRun& reference_run(const description::Scenario& scenario, const std::s
     RealRun run;
   };
   static std::deque<Known> all;
-  const strategies::Numerics numerics =
-      strategies::find_system(scenario.strategy.system)->numerics(scenario);
+  const strategies::Numerics numerics = strategies::numerics_of(scenario);
   for (const Known& known : all)
     if (known.numerics == numerics && known.way == way) return known.run;
   all.push_back({numerics, way, train_for_real(strategies::reference_of(scenario))});

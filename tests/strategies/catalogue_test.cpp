@@ -4,24 +4,17 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 namespace spillway::strategies {
 namespace {
 
-/// Files of strategies/ that define a system's defaults.
+/// Files of strategies/systems.
 std::set<std::string> system_files() {
   std::set<std::string> names;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(SPILLWAY_SOURCE_DIR) + "/strategies")) {
-    if (entry.path().extension() != ".cpp") continue;
-    std::ostringstream text;
-    text << std::ifstream(entry.path()).rdbuf();
-    if (text.str().find("_defaults() {") != std::string::npos)
-      names.insert(entry.path().stem().string());
-  }
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(SPILLWAY_SOURCE_DIR) +
+                                                               "/strategies/systems"))
+    names.insert(entry.path().stem().string());
   return names;
 }
 
@@ -52,7 +45,6 @@ TEST(Catalogue, EverySystemSaysWhatItIsAndFromWhere) {
   for (const System& system : catalogue()) {
     EXPECT_GT(std::string(system.summary).size(), 10u);
     EXPECT_GT(std::string(system.source).size(), 10u);
-    EXPECT_NE(system.train, nullptr);
   }
 }
 

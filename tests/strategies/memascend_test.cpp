@@ -21,7 +21,7 @@ TEST(MemAscend, IsZeroInfinityWithFourOtherParts) {
   expected["pinned"] = "exact";
   expected["io_engine"] = "direct";
   EXPECT_EQ(json(system->defaults()), expected);
-  EXPECT_EQ(system->train, find_system("zero_infinity")->train);
+  EXPECT_EQ(system->schedule, find_system("zero_infinity")->schedule);
 }
 
 TEST(MemAscend, MovesTheBytesOfZeroInfinityInLessMemory) {
