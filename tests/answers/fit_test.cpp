@@ -85,7 +85,7 @@ TEST(Fit, GivesTheResultThatItsOwnScenarioHas) {
 TEST(Fit, BothAnswersAreWhatTheirScenariosTakeAndSayWhatLimitsThemAndTheirRange) {
   const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090", "128G", "2T"}));
   ASSERT_TRUE(answer.best);
-  EXPECT_EQ(answer.best->system, "lohan");
+  EXPECT_EQ(answer.best->system, "stronghold");
   for (const auto* result : {&answer.runnable, &answer.best}) {
     ASSERT_TRUE(*result);
     const auto again = scenarios::read_scenario((*result)->scenario, {}, explore::known_systems(),
