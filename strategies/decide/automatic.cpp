@@ -38,9 +38,7 @@ std::uint64_t most_useful(const description::Scenario& scenario, const Peaks& le
 /// Bytes of host memory that ZeRO-Infinity takes for the same job, weights in host memory, a
 /// tensor-parallel rank for each pipeline stage; 0 where it cannot run it.
 std::uint64_t host_of_zero_infinity(description::Scenario scenario, const Probe& probe) {
-  const System* system = find_system("zero_infinity");
-  ENSURE(system, "no zero_infinity");
-  scenario.strategy = system->defaults();
+  scenario.strategy = defaults_of("zero_infinity");
   scenario.strategy.weights.home = description::Home::host;
   scenario.strategy.weights.pool = description::PoolKind::none;
   scenario.strategy.weights.pinned = description::PinnedPolicy::exact;

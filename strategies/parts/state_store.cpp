@@ -72,7 +72,7 @@ void StateStore::make_buffers() {
     largest = std::max(largest, bytes(job_.subgroups[i]));
     swapped += groups_[i].swapped;
   }
-  // being read, being updated, being written; see automatic.hpp for what replaces `auto`
+  // being read, being updated, being written; see decide/automatic.hpp for what replaces `auto`
   const std::uint64_t each = part_.buffers.value_or(3 * set_);
   swap_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, paths_->count() * each,
                                        Bytes(largest), Purpose::optimizer_swap_buffers);
