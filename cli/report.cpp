@@ -12,7 +12,7 @@
 #include "reports/run_page.hpp"
 #include "reports/view/html_page.hpp"
 #include "scenarios/description/text.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
 #include <memory>

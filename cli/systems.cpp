@@ -2,7 +2,7 @@
 #include "cli/verbs.hpp"
 #include "explore/runs_with.hpp"
 #include "reports/table.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <memory>
 

@@ -1,7 +1,14 @@
 # How a folder becomes a target. cmake/README.md shows each function in use.
 
+# The folders of strategies/, those that use others first.
+set(SPILLWAY_STRATEGIES
+    strategies_bounds strategies_run strategies_schedules strategies_counting
+    strategies_decide strategies_parts strategies_parts_update strategies_parts_activations
+    strategies_parts_weights strategies_rules strategies_layout strategies_systems
+    strategies_planner_saved strategies_planner_migration strategies_planner
+    strategies_machine strategies_memory)
 # What a plugin finds in the process that opens it: these libraries exist once, in the executable.
-set(SPILLWAY_EXPORTED description text result models strategies)
+set(SPILLWAY_EXPORTED description text result models ${SPILLWAY_STRATEGIES})
 
 # spillway_folders(<folder>...): adds each folder.
 function(spillway_folders)

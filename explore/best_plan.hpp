@@ -2,8 +2,8 @@
 
 #include "explore/lower_plans.hpp"
 #include "explore/outcomes.hpp"
-#include "strategies/counting/mandatory.hpp"
-#include "strategies/run.hpp"
+#include "strategies/bounds/mandatory.hpp"
+#include "strategies/run/run.hpp"
 
 namespace spillway::explore {
 

@@ -3,7 +3,7 @@
 #include "explore/interval.hpp"
 #include "explore/machine_field.hpp"
 #include "explore/measure.hpp"
-#include "strategies/counting/mandatory.hpp"
+#include "strategies/bounds/mandatory.hpp"
 
 #include <map>
 

@@ -2,7 +2,7 @@
 
 #include "explore/outcomes.hpp"
 #include "scenarios/box.hpp"
-#include "strategies/counting/mandatory.hpp"
+#include "strategies/bounds/mandatory.hpp"
 
 #include <map>
 

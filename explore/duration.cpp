@@ -1,6 +1,6 @@
 #include "explore/duration.hpp"
 
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

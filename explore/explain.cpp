@@ -3,7 +3,7 @@
 #include "explore/measure.hpp"
 #include "explore/reasons.hpp"
 #include "scenarios/description/quantity.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

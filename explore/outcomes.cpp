@@ -6,8 +6,8 @@
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "scenarios/description/text.hpp"
-#include "strategies/catalogue.hpp"
 #include "strategies/decide/decision_json.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <sys/wait.h>
 

@@ -3,7 +3,7 @@
 #include "explore/crew.hpp"
 #include "reports/result/result.hpp"
 #include "scenarios/read_scenario.hpp"
-#include "strategies/machine.hpp"
+#include "strategies/machine/machine.hpp"
 
 #include <functional>
 #include <memory>

@@ -3,7 +3,7 @@
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/read_machine.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
 

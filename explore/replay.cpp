@@ -2,8 +2,8 @@
 #include "explore/runs_with.hpp"
 #include "reports/result/reading.hpp"
 #include "reports/result/what_if.hpp"
-#include "strategies/catalogue.hpp"
 #include "strategies/decide/decision_json.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <chrono>
 

@@ -2,7 +2,7 @@
 
 #include "reports/result/finished_run.hpp"
 #include "scenarios/description/scenario.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 namespace spillway::explore {
 

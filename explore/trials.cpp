@@ -2,7 +2,7 @@
 
 #include "explore/machine_shape.hpp"
 #include "explore/reasons.hpp"
-#include "strategies/counting/mandatory.hpp"
+#include "strategies/bounds/mandatory.hpp"
 
 #include <algorithm>
 #include <limits>

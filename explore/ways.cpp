@@ -2,7 +2,7 @@
 
 #include "scenarios/document.hpp"
 #include "scenarios/shipped.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
 

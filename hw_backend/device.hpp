@@ -1,7 +1,7 @@
 #pragma once
 
 #include "hw_backend/arithmetic/primitives.hpp"
-#include "strategies/kernel.hpp"
+#include "strategies/machine/kernel.hpp"
 
 #include <chrono>
 #include <exception>

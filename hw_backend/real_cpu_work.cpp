@@ -1,7 +1,7 @@
 #include "hw_backend/cpu/conversion.hpp"
 #include "hw_backend/cpu/overflow_check.hpp"
 #include "hw_backend/real_work.hpp"
-#include "strategies/subgroups.hpp"
+#include "strategies/layout/subgroups.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -2,8 +2,8 @@
 
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/real_operation.hpp"
-#include "strategies/kernel_time.hpp"
-#include "strategies/setup.hpp"
+#include "strategies/machine/kernel_time.hpp"
+#include "strategies/machine/setup.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

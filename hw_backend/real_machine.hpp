@@ -10,8 +10,8 @@
 #include "hw_backend/storage/store_directory.hpp"
 #include "reports/result/validation.hpp"
 #include "scenarios/description/scenario.hpp"
-#include "strategies/machine.hpp"
-#include "strategies/run.hpp"
+#include "strategies/machine/machine.hpp"
+#include "strategies/run/run.hpp"
 
 #include <atomic>
 #include <map>

@@ -2,7 +2,7 @@
 
 #include "hw_backend/device.hpp"
 #include "hw_backend/real_work.hpp"
-#include "strategies/operation.hpp"
+#include "strategies/machine/operation.hpp"
 
 #include <cstdlib>
 #include <memory>

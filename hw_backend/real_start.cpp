@@ -1,7 +1,7 @@
 #include "hw_backend/cpu/conversion.hpp"
 #include "hw_backend/real_machine.hpp"
 #include "hw_backend/real_operation.hpp"
-#include "strategies/kernel_time.hpp"
+#include "strategies/machine/kernel_time.hpp"
 
 /// How operations begin on devices and cores.
 namespace spillway::hw_backend {

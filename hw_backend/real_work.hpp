@@ -3,7 +3,7 @@
 #include "hw_backend/arithmetic/execute.hpp"
 #include "hw_backend/cpu/team.hpp"
 #include "scenarios/description/scenario.hpp"
-#include "strategies/kernel.hpp"
+#include "strategies/machine/kernel.hpp"
 
 #include <vector>
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "strategies/parts/landing.hpp"
+#include "strategies/layout/landing.hpp"
 
 namespace spillway::scenarios {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "reports/text/text.hpp"
-#include "strategies/planner/lifetimes.hpp"
+#include "strategies/planner/migration/lifetimes.hpp"
 
 #include <string>
 #include <vector>

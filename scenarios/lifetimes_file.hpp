@@ -1,7 +1,7 @@
 #pragma once
 
 #include "scenarios/input_file.hpp"
-#include "strategies/planner/lifetimes.hpp"
+#include "strategies/planner/migration/lifetimes.hpp"
 
 #include <string>
 #include <string_view>

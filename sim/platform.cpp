@@ -2,7 +2,7 @@
 
 #include "scenarios/description/names.hpp"
 #include "sim/engine.hpp"
-#include "strategies/endurance.hpp"
+#include "strategies/run/endurance.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -2,7 +2,7 @@
 
 #include "scenarios/description/scenario.hpp"
 #include "sim/slc_cache.hpp"
-#include "strategies/kernel.hpp"
+#include "strategies/machine/kernel.hpp"
 
 #include <algorithm>
 #include <deque>

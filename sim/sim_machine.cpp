@@ -1,6 +1,6 @@
 #include "sim/sim_machine.hpp"
 
-#include "strategies/setup.hpp"
+#include "strategies/machine/setup.hpp"
 
 #include <algorithm>
 

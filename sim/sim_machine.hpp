@@ -3,7 +3,7 @@
 #include "scenarios/description/scenario.hpp"
 #include "sim/engine.hpp"
 #include "sim/platform.hpp"
-#include "strategies/machine.hpp"
+#include "strategies/machine/machine.hpp"
 
 #include <vector>
 

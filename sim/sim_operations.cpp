@@ -1,6 +1,6 @@
 #include "scenarios/description/errors.hpp"
 #include "sim/sim_machine.hpp"
-#include "strategies/kernel_time.hpp"
+#include "strategies/machine/kernel_time.hpp"
 
 #include <algorithm>
 

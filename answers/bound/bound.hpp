@@ -2,7 +2,7 @@
 
 #include "reports/answer/bound.hpp"
 #include "scenarios/description/scenario.hpp"
-#include "strategies/counting/mandatory.hpp"
+#include "strategies/bounds/mandatory.hpp"
 
 namespace spillway::answers {
 

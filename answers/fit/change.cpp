@@ -3,7 +3,7 @@
 #include "answers/fit/purchase.hpp"
 #include "explore/runs_with.hpp"
 #include "scenarios/description/quantity.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/text.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/trainer.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,9 +2,9 @@
 
 #include "explore/runs_with.hpp"
 #include "explore/ways.hpp"
-#include "strategies/counting/mandatory.hpp"
-#include "strategies/counting_probe.hpp"
+#include "strategies/bounds/mandatory.hpp"
 #include "strategies/decide/lohan_plan.hpp"
+#include "strategies/run/counting_probe.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -3,11 +3,11 @@
 #include "explore/outcomes.hpp"
 #include "scenarios/lifetimes_file.hpp"
 #include "scenarios/read_scenario.hpp"
-#include "strategies/counting_probe.hpp"
 #include "strategies/decide/automatic.hpp"
-#include "strategies/planned_settings.hpp"
-#include "strategies/planned_step.hpp"
-#include "strategies/setup.hpp"
+#include "strategies/layout/planned_settings.hpp"
+#include "strategies/layout/planned_step.hpp"
+#include "strategies/machine/setup.hpp"
+#include "strategies/run/counting_probe.hpp"
 
 namespace spillway::answers {
 

@@ -2,7 +2,7 @@
 
 #include "reports/answer/lifetimes.hpp"
 #include "scenarios/description/scenario.hpp"
-#include "strategies/planner/planner.hpp"
+#include "strategies/planner/migration/planner.hpp"
 
 #include <cstdint>
 #include <string>

@@ -8,9 +8,9 @@
 #include "hw_backend/storage/limits.hpp"
 #include "reports/human.hpp"
 #include "strategies/counting/counting_machine.hpp"
-#include "strategies/counting_probe.hpp"
 #include "strategies/decide/decide.hpp"
-#include "strategies/numerics.hpp"
+#include "strategies/run/counting_probe.hpp"
+#include "strategies/run/numerics.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -9,9 +9,9 @@
 #include "hw_backend/storage/store_directory.hpp"
 #include "reports/human.hpp"
 #include "scenarios/read_machine.hpp"
-#include "strategies/counting_probe.hpp"
 #include "strategies/decide/automatic.hpp"
 #include "strategies/decide/decide.hpp"
+#include "strategies/run/counting_probe.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

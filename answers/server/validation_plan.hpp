@@ -5,7 +5,7 @@
 #include "explore/outcomes.hpp"
 #include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
-#include "strategies/run.hpp"
+#include "strategies/run/run.hpp"
 
 #include <functional>
 #include <set>

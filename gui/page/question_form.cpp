@@ -7,7 +7,7 @@
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_machine.hpp"
 #include "scenarios/shipped.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <QCompleter>
 #include <QScrollBar>

@@ -1,6 +1,6 @@
 #include "strategies/counting/counting_machine.hpp"
 
-#include "strategies/setup.hpp"
+#include "strategies/machine/setup.hpp"
 
 namespace spillway::strategies {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "scenarios/description/scenario.hpp"
-#include "strategies/machine.hpp"
+#include "strategies/machine/machine.hpp"
 
 #include <array>
 #include <deque>

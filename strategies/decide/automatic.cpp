@@ -1,11 +1,11 @@
 #include "strategies/decide/automatic.hpp"
 
 #include "scenarios/description/quantity.hpp"
-#include "strategies/catalogue.hpp"
 #include "strategies/decide/decide.hpp"
-#include "strategies/parts/weight_chunks.hpp"
-#include "strategies/planned_settings.hpp"
+#include "strategies/layout/chunk_knobs.hpp"
+#include "strategies/layout/planned_settings.hpp"
 #include "strategies/rules/rules.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "scenarios/description/scenario.hpp"
-#include "strategies/decide/decision.hpp"
 #include "strategies/decide/probe.hpp"
+#include "strategies/layout/decision.hpp"
 
 namespace spillway::strategies {
 

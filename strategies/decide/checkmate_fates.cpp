@@ -1,6 +1,6 @@
 #include "strategies/decide/checkmate_fates.hpp"
 
-#include "strategies/planner/checkmate_milp.hpp"
+#include "strategies/planner/saved/checkmate_milp.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

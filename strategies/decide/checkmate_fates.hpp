@@ -4,9 +4,6 @@
 
 namespace spillway::strategies {
 
-/// Nodes of the integer program's tree where nobody says another number ('assumed').
-inline constexpr std::uint64_t checkmate_node_limit = 100'000;
-
 /// Checkmate's plan for one block of each kind, repeated for all that are alike: what stays, what
 /// goes to host memory (where `activations.homes` has it), what is made again.
 ///   held_bytes  room on a GPU for what all blocks hold between forward and backward

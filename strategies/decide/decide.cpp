@@ -1,10 +1,10 @@
 #include "strategies/decide/decide.hpp"
 
-#include "strategies/catalogue.hpp"
 #include "strategies/decide/automatic.hpp"
 #include "strategies/decide/lohan_plan.hpp"
 #include "strategies/decide/migration_plans.hpp"
 #include "strategies/decide/saved_planners.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 namespace spillway::strategies {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "strategies/decide/decision.hpp"
 #include "strategies/decide/probe.hpp"
+#include "strategies/layout/decision.hpp"
 
 namespace spillway::strategies {
 

@@ -1,8 +1,8 @@
 #include "strategies/decide/decision_json.hpp"
 
 #include "reports/result/reading.hpp"
-#include "strategies/catalogue.hpp"
 #include "strategies/decide/migration_plans.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategies/decide/decision.hpp"
+#include "strategies/layout/decision.hpp"
 
 namespace spillway::strategies {
 

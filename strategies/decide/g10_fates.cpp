@@ -1,8 +1,8 @@
 #include "strategies/decide/g10_fates.hpp"
 
-#include "strategies/planned_settings.hpp"
-#include "strategies/planner/planner.hpp"
-#include "strategies/setup.hpp"
+#include "strategies/layout/planned_settings.hpp"
+#include "strategies/machine/setup.hpp"
+#include "strategies/planner/migration/planner.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,8 +1,8 @@
 #include "strategies/decide/lohan_plan.hpp"
 
 #include "scenarios/description/names.hpp"
-#include "strategies/job.hpp"
-#include "strategies/setup.hpp"
+#include "strategies/layout/job.hpp"
+#include "strategies/machine/setup.hpp"
 
 #include <algorithm>
 #include <cmath>

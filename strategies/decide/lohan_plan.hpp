@@ -1,7 +1,7 @@
 #pragma once
 
 #include "strategies/decide/probe.hpp"
-#include "strategies/planner/swap_planner.hpp"
+#include "strategies/planner/saved/swap_planner.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,7 +1,7 @@
 #include "strategies/decide/migration_plans.hpp"
 
-#include "strategies/planned_settings.hpp"
-#include "strategies/setup.hpp"
+#include "strategies/layout/planned_settings.hpp"
+#include "strategies/machine/setup.hpp"
 
 #include <algorithm>
 

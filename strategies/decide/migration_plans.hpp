@@ -1,9 +1,9 @@
 #pragma once
 
-#include "strategies/decide/decision.hpp"
-#include "strategies/machine.hpp"
-#include "strategies/planned_step.hpp"
-#include "strategies/planner/planner.hpp"
+#include "strategies/layout/decision.hpp"
+#include "strategies/layout/planned_step.hpp"
+#include "strategies/machine/machine.hpp"
+#include "strategies/planner/migration/planner.hpp"
 
 namespace spillway::strategies {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "strategies/fates.hpp"
-#include "strategies/prepared.hpp"
+#include "strategies/layout/fates.hpp"
+#include "strategies/layout/prepared.hpp"
 
 #include <functional>
 

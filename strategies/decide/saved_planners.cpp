@@ -4,10 +4,10 @@
 #include "scenarios/description/names.hpp"
 #include "strategies/decide/checkmate_fates.hpp"
 #include "strategies/decide/g10_fates.hpp"
-#include "strategies/kernel_time.hpp"
-#include "strategies/planner/capuchin_planner.hpp"
-#include "strategies/planner/offload_planner.hpp"
-#include "strategies/setup.hpp"
+#include "strategies/machine/kernel_time.hpp"
+#include "strategies/machine/setup.hpp"
+#include "strategies/planner/saved/capuchin_planner.hpp"
+#include "strategies/planner/saved/offload_planner.hpp"
 
 #include <algorithm>
 #include <limits>

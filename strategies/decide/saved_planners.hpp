@@ -1,7 +1,7 @@
 #pragma once
 
 #include "strategies/decide/decide.hpp"
-#include "strategies/planner/saved_items.hpp"
+#include "strategies/planner/saved/saved_items.hpp"
 
 /// `activations.policy` plan in a schedule that streams layers: `activations.planner` gives each
 /// saved tensor its fate before the run.

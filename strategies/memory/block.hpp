@@ -2,9 +2,9 @@
 
 #include "reports/result/purpose.hpp"
 #include "scenarios/description/units.hpp"
-#include "strategies/ids.hpp"
+#include "strategies/coroutines/sync.hpp"
 #include "strategies/memory/extents.hpp"
-#include "strategies/sync.hpp"
+#include "strategies/memory/ids.hpp"
 
 #include <cstddef>
 #include <span>

@@ -1,9 +1,9 @@
 #include "strategies/parts/make.hpp"
 
-#include "strategies/parts/gradients_in_weights.hpp"
-#include "strategies/parts/gradients_to_storage.hpp"
-#include "strategies/parts/landing.hpp"
-#include "strategies/parts/weight_chunks.hpp"
+#include "strategies/layout/landing.hpp"
+#include "strategies/parts/update/gradients_in_weights.hpp"
+#include "strategies/parts/update/gradients_to_storage.hpp"
+#include "strategies/parts/weights/weight_chunks.hpp"
 
 namespace spillway::strategies {
 

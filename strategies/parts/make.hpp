@@ -1,10 +1,10 @@
 #pragma once
 
-#include "strategies/parts/made_gradients.hpp"
-#include "strategies/parts/renewed_weights.hpp"
-#include "strategies/parts/replay.hpp"
-#include "strategies/parts/updater.hpp"
-#include "strategies/parts/weights.hpp"
+#include "strategies/parts/update/made_gradients.hpp"
+#include "strategies/parts/update/updater.hpp"
+#include "strategies/parts/weights/renewed_weights.hpp"
+#include "strategies/parts/weights/replay.hpp"
+#include "strategies/parts/weights/weights.hpp"
 
 /// Which implementation of each part a scenario stands for.
 namespace spillway::strategies {

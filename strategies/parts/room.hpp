@@ -1,8 +1,8 @@
 #pragma once
 
-#include "strategies/parts/activations.hpp"
-#include "strategies/parts/gradients.hpp"
-#include "strategies/parts/layer_fetches.hpp"
+#include "strategies/parts/activations/activations.hpp"
+#include "strategies/parts/update/gradients.hpp"
+#include "strategies/parts/weights/layer_fetches.hpp"
 
 namespace spillway::strategies {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "strategies/parts/activations.hpp"
-#include "strategies/parts/resident_gradients.hpp"
-#include "strategies/pipeline.hpp"
+#include "strategies/layout/pipeline.hpp"
+#include "strategies/parts/activations/activations.hpp"
+#include "strategies/parts/update/resident_gradients.hpp"
 
 namespace spillway::strategies {
 

@@ -1,6 +1,6 @@
 #include "strategies/rules/facts.hpp"
 
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
 

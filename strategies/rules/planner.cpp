@@ -1,5 +1,5 @@
 #include "scenarios/description/names.hpp"
-#include "strategies/fates.hpp"
+#include "strategies/layout/fates.hpp"
 #include "strategies/rules/facts.hpp"
 #include "strategies/rules/tables.hpp"
 

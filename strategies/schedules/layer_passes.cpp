@@ -1,6 +1,6 @@
 #include "strategies/schedules/layer_passes.hpp"
 
-#include "strategies/setup.hpp"
+#include "strategies/machine/setup.hpp"
 
 namespace spillway::strategies {
 

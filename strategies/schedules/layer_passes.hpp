@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategies/parts/passes.hpp"
+#include "strategies/parts/activations/passes.hpp"
 #include "strategies/parts/room.hpp"
 #include "strategies/schedules/streaming_rank.hpp"
 

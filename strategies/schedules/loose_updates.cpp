@@ -1,4 +1,4 @@
-#include "strategies/parts/update_loop.hpp"
+#include "strategies/parts/update/update_loop.hpp"
 #include "strategies/schedules/step_passes.hpp"
 #include "strategies/schedules/stories.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategies/pipeline.hpp"
+#include "strategies/layout/pipeline.hpp"
 #include "strategies/schedules/layer_passes.hpp"
 
 #include <optional>

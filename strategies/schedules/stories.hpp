@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategies/job.hpp"
+#include "strategies/layout/job.hpp"
 
 /// One rank of a streaming system, set-up and all steps: what happens when, over the parts that the
 /// scenario chose. A Task each, which runs until the steps are over.

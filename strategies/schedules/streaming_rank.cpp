@@ -1,7 +1,7 @@
 #include "strategies/schedules/streaming_rank.hpp"
 
-#include "strategies/parts/overflow_check.hpp"
-#include "strategies/parts/weight_chunks.hpp"
+#include "strategies/parts/update/overflow_check.hpp"
+#include "strategies/parts/weights/weight_chunks.hpp"
 
 namespace spillway::strategies {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "strategies/held_memory.hpp"
+#include "strategies/layout/held_memory.hpp"
+#include "strategies/layout/progress.hpp"
 #include "strategies/parts/make.hpp"
-#include "strategies/parts/progress.hpp"
 #include "strategies/parts/stage_links.hpp"
 
 namespace spillway::strategies {

@@ -1,5 +1,5 @@
-#include "strategies/catalogue.hpp"
-#include "strategies/decide/checkmate_fates.hpp"
+#include "strategies/planner/saved/checkmate_milp.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 namespace spillway::strategies {
 

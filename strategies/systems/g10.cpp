@@ -1,5 +1,5 @@
-#include "strategies/catalogue.hpp"
-#include "strategies/planned_settings.hpp"
+#include "strategies/planner/migration/plan_knobs.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 namespace spillway::strategies {
 

@@ -1,5 +1,5 @@
-#include "strategies/cache_budget.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/planner/saved/cache_budget.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 namespace spillway::strategies {
 

@@ -1,4 +1,4 @@
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 namespace spillway::strategies {
 

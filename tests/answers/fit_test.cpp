@@ -6,8 +6,8 @@
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/schema_check.hpp"
 #include "sim/plugin.hpp"
-#include "strategies/catalogue.hpp"
-#include "strategies/counting/mandatory.hpp"
+#include "strategies/bounds/mandatory.hpp"
+#include "strategies/systems/catalogue.hpp"
 #include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>

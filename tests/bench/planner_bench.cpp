@@ -1,4 +1,4 @@
-#include "strategies/planner/planner.hpp"
+#include "strategies/planner/migration/planner.hpp"
 
 #include <benchmark/benchmark.h>
 

@@ -1,8 +1,8 @@
 #include "scenarios/read_scenario.hpp"
 #include "sim/plugin.hpp"
-#include "strategies/catalogue.hpp"
 #include "strategies/counting/counting_machine.hpp"
-#include "strategies/run.hpp"
+#include "strategies/run/run.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <benchmark/benchmark.h>
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "explore/explorer.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
 #include "tests/explore/spaces.hpp"
 #include "tests/long_test.hpp"

@@ -1,5 +1,5 @@
 #include "explore/spread.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
 
 #include <gmock/gmock.h>

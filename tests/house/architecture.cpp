@@ -74,6 +74,17 @@ void close(std::map<std::string, std::set<std::string>>& edges) {
   }
 }
 
+/// Folders whose rows, followed, come back to them use each other, and none can be understood first.
+void refuse_circles(const std::map<std::string, std::set<std::string>>& closed) {
+  for (const auto& [folder, included] : closed) {
+    for (const auto& other : included) {
+      if (other != folder && closed.at(other).contains(folder)) {
+        throw std::runtime_error(folder + " and " + other + " may include each other");
+      }
+    }
+  }
+}
+
 bool matches(const std::string& pattern, const std::string& header) {
   if (pattern.ends_with('/')) return header.starts_with(pattern);
   if (pattern.ends_with('*')) return header.starts_with(pattern.substr(0, pattern.size() - 1));
@@ -146,6 +157,7 @@ Architecture parse_architecture(std::string_view markdown) {
     set.insert(names.front());
   }
   close(architecture.may_include);
+  refuse_circles(architecture.may_include);
   for (const auto& row : table(markdown, "header")) {
     OutsideRule rule{backquoted(cell(row, 0)), backquoted(cell(row, 1))};
     for (const auto& folder : rule.folders) {

@@ -35,6 +35,14 @@ Findings check(const std::string& path, const std::string& text) {
                                                        {"top/d.hpp", ""}});
 }
 
+TEST(Includes, OfRowsThatComeBackToTheirFolderAreRefused) {
+  const std::string rows =
+      "| folder | owns | may include |\n|---|---|---|\n"
+      "| `a` | x | `b` |\n| `b` | x | `c` |\n| `c` | x | `a` |\n\n"
+      "| header | allowed in | why |\n|---|---|---|\n| `json/` | `*` | x |\n";
+  EXPECT_THROW(parse_architecture(rows), std::runtime_error);
+}
+
 TEST(Includes, FollowTheTableAndWhatFollowsFromIt) {
   EXPECT_THAT(check("middle/x.cpp", "#include \"base/a.hpp\"\n#include \"middle/c.hpp\"\n"),
               IsEmpty());

@@ -1,5 +1,5 @@
-#include "strategies/catalogue.hpp"
-#include "strategies/parts/weight_chunks.hpp"
+#include "strategies/parts/weights/weight_chunks.hpp"
+#include "strategies/systems/catalogue.hpp"
 #include "tests/hw_backend/training.hpp"
 #include "tests/long_test.hpp"
 

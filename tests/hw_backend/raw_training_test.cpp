@@ -1,4 +1,4 @@
-#include "strategies/numerics.hpp"
+#include "strategies/run/numerics.hpp"
 #include "tests/hw_backend/raw_device/fake_system.hpp"
 #include "tests/hw_backend/training.hpp"
 

@@ -4,7 +4,7 @@
 #include "hw_backend/storage/open_engine.hpp"
 #include "tests/hw_backend/faulty_device.hpp"
 #include "tests/hw_backend/storage/fixture.hpp"
-#include "tests/strategies/machines.hpp"
+#include "tests/strategies/machine/machines.hpp"
 
 /// RealMachines without a training: what a test itself makes them do.
 namespace spillway::hw_backend {

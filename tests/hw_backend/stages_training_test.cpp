@@ -1,4 +1,4 @@
-#include "strategies/numerics.hpp"
+#include "strategies/run/numerics.hpp"
 #include "tests/hw_backend/training.hpp"
 
 #include <gtest/gtest.h>

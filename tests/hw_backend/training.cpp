@@ -1,9 +1,9 @@
 #include "tests/hw_backend/training.hpp"
 
 #include "scenarios/read_scenario.hpp"
-#include "strategies/catalogue.hpp"
 #include "strategies/decide/decide.hpp"
-#include "strategies/numerics.hpp"
+#include "strategies/run/numerics.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,9 +1,9 @@
 #include "tests/hw_backend/training.hpp"
 #include "tests/long_test.hpp"
 
-#include "strategies/catalogue.hpp"
-#include "strategies/counting_probe.hpp"
 #include "strategies/decide/saved_planners.hpp"
+#include "strategies/run/counting_probe.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <gtest/gtest.h>
 #include <array>

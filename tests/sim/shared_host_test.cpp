@@ -1,6 +1,6 @@
 #include "tests/sim/fixture.hpp"
 
-#include "strategies/counting/bounds.hpp"
+#include "strategies/bounds/bounds.hpp"
 
 namespace spillway::sim::test {
 namespace {

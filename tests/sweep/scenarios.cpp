@@ -1,7 +1,7 @@
 #include "tests/sweep/scenarios.hpp"
 
 #include "scenarios/description/quantity.hpp"
-#include "strategies/catalogue.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
 #include <cmath>

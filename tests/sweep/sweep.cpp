@@ -2,7 +2,7 @@
 
 #include "explore/lower_plans.hpp"
 #include "scenarios/description/bugs.hpp"
-#include "strategies/counting/mandatory.hpp"
+#include "strategies/bounds/mandatory.hpp"
 
 #include <fmt/format.h>
 

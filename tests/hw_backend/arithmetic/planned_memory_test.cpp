@@ -1,6 +1,6 @@
 // Layers laid out by strategies/layer_plan, computed for real: what the plan lets share memory must
 // never be needed at the same time.
-#include "strategies/layer_plan.hpp"
+#include "strategies/layout/layer_plan.hpp"
 #include "tests/hw_backend/arithmetic/executor.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #include "hw_backend/cuda/gds_engine.hpp"
 
 #include "hw_backend/storage/open_engine.hpp"
-#include "strategies/numerics.hpp"
+#include "strategies/run/numerics.hpp"
 #include "tests/hw_backend/cuda/devices.hpp"
 #include "tests/hw_backend/rig.hpp"
 #include "tests/hw_backend/storage/fixture.hpp"

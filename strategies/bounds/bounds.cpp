@@ -1,0 +1,166 @@
+#include "strategies/bounds/bounds.hpp"
+
+#include "scenarios/description/names.hpp"
+#include "strategies/machine/setup.hpp"
+#include "strategies/run/endurance.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+
+/// `amount / rate`; nothing takes no time, and without a rate there is no bound.
+double seconds(double amount, double rate) { return amount > 0 && rate > 0 ? amount / rate : 0; }
+
+/// Adds up the phases of a step: what one phase issued may run in the next, so only their sum has a
+/// bound.
+class Sums {
+ public:
+  Sums(const Demand& demand, const description::Scenario& scenario)
+      : demand_(demand), scenario_(scenario), machine_(scenario.machine) {}
+
+  Bounds bounds() const {
+    Bounds bounds;
+    const std::size_t ranks = demand_.phases[0].ranks.size();
+    for (std::size_t rank = 0; rank < ranks; ++rank) add_rank(bounds, rank);
+    for (std::size_t i = 0; i < machine_.storage.size(); ++i)
+      bounds.storages.push_back(storage(i, static_cast<double>(ranks)));
+    bounds.cpu = cpu(static_cast<double>(ranks));
+    bounds.host_memory = seconds(host_traffic(), machine_.host.memory_rate.value());
+    return bounds;
+  }
+
+ private:
+  /// Of something in all phases.
+  template <class Part>
+  double sum(Part part) const {
+    double total = 0;
+    for (const PhaseDemand& phase : demand_.phases) total += static_cast<double>(part(phase));
+    return total;
+  }
+
+  void add_rank(Bounds& bounds, std::size_t index) const {
+    const auto of = [&](auto member) {
+      return sum([&](const PhaseDemand& phase) { return phase.ranks[index].*member; });
+    };
+    const description::GpuSpec& gpu = machine_.gpu;
+    const double launch = gpu.launch.value();
+    // a bound may not say whose rate is the higher one
+    const double memory =
+        std::max(gpu.memory_rate, gpu.reduction.value_or(gpu.memory_rate)).value();
+    const bool separate = gpu.elementwise == description::ElementwiseCost::separate;
+    const double bytes =
+        of(&RankDemand::other_bytes) + (separate ? of(&RankDemand::pass_bytes) : 0);
+    const double flops = of(&RankDemand::flops);
+    const bool adam = scenario_.training.optimizer == description::OptimizerKind::adam;
+    const double update = adam && gpu.adam ? seconds(of(&RankDemand::updated), gpu.adam->value())
+                                           : seconds(of(&RankDemand::update_bytes), memory);
+    const double compute =
+        (flops > 0 ? flops / std::max(compute_rate(scenario_), attention_rate(scenario_)) : 0) +
+        seconds(bytes, memory) + update + of(&RankDemand::kernels) * launch;
+    const double side =
+        seconds(of(&RankDemand::side_bytes), memory) + of(&RankDemand::side_kernels) * launch;
+    bounds.gpu = std::max({bounds.gpu, compute, side});
+    const description::PcieSpec& pcie = machine_.pcie;
+    const double up = of(&RankDemand::pageable_h2d), down = of(&RankDemand::pageable_d2h);
+    // a member of a ring or tree gets as much as it sends
+    const double collectives = of(&RankDemand::to_nodes) + pcie_peers(of(&RankDemand::to_peers));
+    bounds.h2d =
+        std::max({bounds.h2d, seconds(of(&RankDemand::h2d) + up + collectives, pcie.h2d.value()),
+                  seconds(up, pcie.pageable_h2d.value())});
+    bounds.d2h =
+        std::max({bounds.d2h, seconds(of(&RankDemand::d2h) + down + collectives, pcie.d2h.value()),
+                  seconds(down, pcie.pageable_d2h.value())});
+    bounds.network = std::max(bounds.network,
+                              seconds(of(&RankDemand::to_nodes), machine_.network.per_gpu.value()));
+  }
+
+  /// Of bytes to GPUs of the same node, what goes through PCIe: all, where they have no other way.
+  double pcie_peers(double bytes) const {
+    return machine_.gpu.peer_rate || machine_.network.intra_node_per_gpu ? 0 : bytes;
+  }
+
+  double storage(std::size_t index, double ranks) const {
+    const auto of = [&](auto member) {
+      return sum([&](const PhaseDemand& phase) { return phase.storages[index].*member; });
+    };
+    const description::StorageSpec& spec = machine_.storage[index];
+    const double nodes = spec.shared_by_nodes ? static_cast<double>(scenario_.nodes_in_use()) : 1;
+    const auto engine =
+        spec.process_efficiency.find(std::string(name_of(scenario_.strategy.io_engine)));
+    const double share = engine == spec.process_efficiency.end() ? 1 : engine->second;
+    const double read = seconds(of(&StorageDemand::read), spec.total_read().value()) * nodes;
+    const double written = of(&StorageDemand::written) * nodes;
+    const double processes =
+        (read + seconds(written, spec.total_write().value())) / std::min(1.0, ranks * share);
+    const double outside = std::max(processes, read + seconds(written, lasting_write(spec)));
+    if (!spec.near_storage) return outside;
+    const description::NearStorageSpec& near = *spec.near_storage;
+    const double drives = static_cast<double>(spec.count);
+    return outside +
+           std::max({seconds(of(&StorageDemand::inside_read), drives * near.read.value()),
+                     seconds(of(&StorageDemand::inside_written), drives * near.write.value()),
+                     seconds(of(&StorageDemand::elements), drives * near.adam.value())});
+  }
+
+  double traffic(CpuWork work) const {
+    return sum([&](const PhaseDemand& phase) {
+      return phase.cpu_traffic[static_cast<std::size_t>(work)];
+    });
+  }
+
+  double cpu(double ranks) const {
+    const description::HostSpec& host = machine_.host;
+    const double adam = sum([](const PhaseDemand& phase) {
+      return phase.cpu_elements[static_cast<std::size_t>(CpuWork::adam)];
+    });
+    const double chained = host.check_chained.value();
+    const double check = traffic(CpuWork::check_chained);
+    const double cores = static_cast<double>(host.cores);
+    const double shared =
+        seconds(adam, host.adam.value()) +
+        seconds(
+            traffic(CpuWork::convert) + traffic(CpuWork::initialize) + traffic(CpuWork::checkpoint),
+            host.convert.value()) +
+        seconds(traffic(CpuWork::check_fused), host.check_fused.value()) +
+        seconds(check, chained * cores) +
+        seconds(traffic(CpuWork::add) +
+                    2 * sum([](const PhaseDemand& phase) { return phase.host_copies; }),
+                host.memory_rate.value());
+    return std::max(shared, seconds(check, chained * ranks));
+  }
+
+  /// Without copies inside host memory, which may run faster than the rest together.
+  double host_traffic() const {
+    double bytes = 0;
+    for (std::size_t work = 0; work < cpu_work_count; ++work)
+      bytes += traffic(static_cast<CpuWork>(work));
+    for (const PhaseDemand& phase : demand_.phases) {
+      for (const RankDemand& rank : phase.ranks)
+        bytes += static_cast<double>(rank.h2d + rank.d2h + rank.pageable_h2d + rank.pageable_d2h);
+      if (scenario_.strategy.io_engine == description::IoEngine::gds) continue;
+      for (const StorageDemand& storage : phase.storages)
+        bytes += static_cast<double>(storage.read + storage.written);
+    }
+    return bytes;
+  }
+
+  const Demand& demand_;
+  const description::Scenario& scenario_;
+  const description::MachineFile& machine_;
+};
+
+}  // namespace
+
+double Bounds::step() const {
+  double longest = std::max({gpu, h2d, d2h, cpu, host_memory, network});
+  for (const double storage : storages) longest = std::max(longest, storage);
+  return longest;
+}
+
+Bounds bounds_of(const Demand& demand, const description::Scenario& scenario) {
+  return Sums(demand, scenario).bounds();
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,310 @@
+#include "strategies/bounds/mandatory.hpp"
+
+#include "scenarios/description/errors.hpp"
+#include "strategies/bounds/least_demand.hpp"
+#include "strategies/bounds/left_open.hpp"
+#include "strategies/decide/decide.hpp"
+#include "strategies/layout/chunk_knobs.hpp"
+#include "strategies/rules/rules.hpp"
+#include "strategies/run/counting_probe.hpp"
+#include "strategies/run/endurance.hpp"
+#include "strategies/run/run.hpp"
+#include "strategies/systems/catalogue.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace spillway::strategies {
+
+namespace {
+
+using description::ActivationPolicy;
+using description::GradientPolicy;
+using description::Scenario;
+
+/// Steps are steady to a thousandth, and each begins with what the one before left behind.
+constexpr double unsteadiness = 2e-3;
+
+/// Held from the first step to the last, by the name of their purpose: once they are there, all of
+/// them are.
+constexpr const char* host_throughout[] = {
+    "parameter_pool",  "parameter_flat_buffer", "gradient_flat_buffer",
+    "master_weights",  "optimizer_states",      "optimizer_swap_buffers",
+    "swap_out_buffer", "process_base",          "runtime_base"};
+constexpr const char* gpu_throughout[] = {"context", "weights", "optimizer_states",
+                                          "reduce_buckets"};
+constexpr const char* gpu_gradients[] = {"gradients"};
+constexpr const char* trained_states[] = {"weights", "optimizer_states"};
+/// A pass allocates these in the order of its layers and never waits for them; they go when the
+/// kernels that use them have run, which on a machine without time is as early as it can be.
+constexpr const char* gpu_in_passes[] = {"activations", "logits", "workspace"};
+/// Nobody swaps these.
+constexpr const char* gpu_logits[] = {"logits"};
+constexpr const char* drives_throughout[] = {"weights", "optimizer_states"};
+
+/// Bytes of these purposes at the peak: `charged_bytes` with their rounding, `asked_bytes` without.
+template <class List>
+std::uint64_t held(
+    const result::PeakBytes& peak, const List& purposes,
+    std::uint64_t result::PeakEntry::*bytes_each = &result::PeakEntry::charged_bytes) {
+  std::uint64_t bytes = 0;
+  for (const result::PeakEntry& entry : peak.entries)
+    if (!entry.kept &&
+        std::find(std::begin(purposes), std::end(purposes), entry.purpose) != std::end(purposes))
+      bytes += entry.count * entry.*bytes_each;
+  return bytes;
+}
+
+/// Whether tensors come and go one by one, and wait for room: only what stays is mandatory.
+bool tensor_by_tensor(const Scenario& scenario) {
+  return scenario.parallel.pipeline > 1 || plans_steps(scenario.strategy.system);
+}
+
+/// What passes have on the GPU at once, of activations and of gradients that stay: at the peak of a
+/// counted run, and when backward begins.
+std::uint64_t passes_on_gpu(const Scenario& scenario, const Decided& counted,
+                            const result::PeakBytes& peak) {
+  const ActivationPolicy policy = scenario.strategy.activations.policy;
+  const bool planned = policy == ActivationPolicy::swap || policy == ActivationPolicy::plan ||
+                       policy == ActivationPolicy::tensor_cache;
+  if (tensor_by_tensor(scenario)) return 0;
+  const bool resident = scenario.strategy.gradients.policy == GradientPolicy::resident;
+  const std::uint64_t gradients = resident ? held(peak, gpu_gradients) : 0;
+  // without rounding, which depends on what the allocator had before
+  const auto asked = &result::PeakEntry::asked_bytes;
+  if (planned) return gradients + held(peak, gpu_logits, asked);
+  const std::uint64_t at_once = held(peak, gpu_in_passes, asked);
+  return gradients +
+         std::max(at_once, bytes_of(counted.prepared->program, counted.fates, Fate::keep));
+}
+
+/// Bytes of weights and their states that each GPU's planner decides about: every step needs them
+/// on the GPU, and changes them there.
+std::vector<double> states_of(CountingMachine& machine) {
+  std::vector<double> bytes(machine.topology().ranks, 0);
+  for (std::uint32_t rank = 0; rank < bytes.size(); ++rank)
+    for (const result::PeakEntry& entry : machine.ledger().peak(rank).entries)
+      if (std::find(std::begin(trained_states), std::end(trained_states), entry.purpose) !=
+          std::end(trained_states))
+        bytes[rank] += static_cast<double>(entry.count * entry.asked_bytes);
+  return bytes;
+}
+
+/// Whether the planner decides about each tensor, with all of the update on the GPU.
+bool plans_states(const description::Strategy& strategy) {
+  return strategy.activations.policy == ActivationPolicy::plan && !activation_planner(strategy) &&
+         strategy.weights.home == description::Home::gpu &&
+         strategy.optimizer.home == description::Home::gpu &&
+         strategy.optimizer.device == description::OptimizerDevice::gpu &&
+         strategy.optimizer.staleness == 0;
+}
+
+/// What a step takes to bring states in that lie elsewhere when it begins, and to take as many away
+/// again: GPUs and the host hold no more than their memories.
+double states_s(const std::vector<double>& states, const description::MachineFile& machine) {
+  const double gpu = static_cast<double>(machine.gpu.usable().value());
+  const double host = static_cast<double>(machine.host.usable().value());
+  double longest = 0, outside = 0;
+  for (const double bytes : states) {
+    outside += bytes - gpu;
+    if (machine.gpu.gpudirect || bytes <= gpu) continue;
+    for (const auto& rate : {machine.pcie.h2d, machine.pcie.d2h})
+      if (rate.value() > 0) longest = std::max(longest, (bytes - gpu) / rate.value());
+  }
+  double read = 0, write = 0;
+  for (const description::StorageSpec& storage : machine.storage) {
+    read += storage.total_read().value();
+    write += storage.total_write().value();
+  }
+  if (machine.storage.size() > 1) read = write = std::max(read, write);
+  if (gpu == 0 || host == 0 || outside <= host || read <= 0 || write <= 0) return longest;
+  return std::max(longest, (outside - host) / read + (outside - host) / write);
+}
+
+/// The same job on a machine without limits, for a step behind a warm-up: all ask for the same. Of
+/// updates a step late one more, as a run's last step has none.
+Scenario unlimited(Scenario scenario) {
+  scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
+  scenario.machine.host.memory = description::Bytes(0);
+  for (description::StorageSpec& storage : scenario.machine.storage)
+    storage.capacity = description::Bytes(0);
+  scenario.run.warmup_steps = 1;
+  scenario.run.steps = scenario.strategy.optimizer.staleness == 1 ? 2 : 1;
+  scenario.run.checkpoint = false;
+  if (left_open(scenario.strategy).placement &&
+      scenario.strategy.activations.policy == ActivationPolicy::plan) {
+    const System* resident = find_system("resident");
+    ENSURE(resident, "no resident");
+    scenario.strategy = resident->defaults();
+    scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
+  }
+  if (scenario.strategy.activations.policy == ActivationPolicy::tensor_cache)
+    scenario.strategy.activations.policy = ActivationPolicy::keep;
+  const ChunkKnobs chunks = chunk_knobs(scenario.strategy);
+  if (chunks.used && !chunks.cache)  // as many stay as the machine has room for
+    scenario.strategy.weights.chunk_cache = {description::Bytes(1'000'000'000'000'000)};
+  return scenario;
+}
+
+/// Bytes that all storages move, at the rate of all of them together.
+double together_s(const Demand& demand, const description::MachineFile& machine) {
+  double bytes = 0, rate = 0;
+  for (const PhaseDemand& phase : demand.phases)
+    for (const StorageDemand& storage : phase.storages)
+      bytes += static_cast<double>(storage.read + storage.written);
+  for (const description::StorageSpec& storage : machine.storage)
+    rate += std::max(storage.total_read().value(), storage.total_write().value());
+  return bytes > 0 && rate > 0 ? bytes / rate : 0;
+}
+
+/// The decision for a machine without limits. Where a planner would decide what runs again, nothing
+/// but inputs of blocks stays, and no more runs again than has to.
+Decision decide_without_limits(const Scenario& counted, const LeftOpen& open) {
+  require_supported(counted);
+  auto prepared = std::make_shared<const Prepared>(prepare(counted));
+  if (!open.recomputation) return decide_settled(counted, std::move(prepared), counting_probe());
+  ActivationPlan fates = checkpoint_blocks(prepared->model, prepared->program, Fate::keep);
+  fates.whole_layers = false;
+  return decide_given(counted, std::move(prepared), std::move(fates));
+}
+
+}  // namespace
+
+std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
+  if (scenario.run.io_bench) return std::nullopt;
+  const LeftOpen open = left_open(scenario.strategy);
+  std::optional<Decision> decision;
+  try {
+    decision = decide_without_limits(unlimited(scenario), open);
+  } catch (const description::ScenarioError&) {
+    return std::nullopt;  // the stand-in of a planned system cannot run such a job
+  }
+  CountingMachine machine((*decision)->scenario);
+  machine.trust_order();
+  const result::Result result = run(machine, *decision, "counting");
+  if (!result.feasible()) return std::nullopt;
+  Mandatory mandatory;
+  mandatory.demand_ = least_step(machine.demands(), scenario.strategy.optimizer.staleness == 1);
+  mandatory.storages_apart_ = scenario.machine.storage.size() < 2;
+  leave_out(mandatory.demand_, open);
+  if (plans_states(scenario.strategy) && !scenario.strategy.unlimited_gpu())
+    mandatory.states_ = states_of(machine);
+  if (open.placement) return mandatory;
+  mandatory.host_ = held(result.host, host_throughout);
+  mandatory.gpu_ =
+      held(result.gpu, gpu_throughout) + passes_on_gpu(scenario, **decision, result.gpu);
+  if (scenario.strategy.optimizer.paths.empty())
+    mandatory.drives_ = held(result.ssd, drives_throughout);
+  return mandatory;
+}
+
+Bounds Mandatory::busy(const Scenario& scenario) const {
+  Bounds bounds = bounds_of(demand_, scenario);
+  if (!storages_apart_) bounds.storages.assign(1, together_s(demand_, scenario.machine));
+  return bounds;
+}
+
+double Mandatory::step_s(const Scenario& scenario) const {
+  const double step = std::max(busy(scenario).step(), states_s(states_, scenario.machine));
+  return step * (1 - unsteadiness);
+}
+
+MandatoryBytes Mandatory::bytes(const description::MachineFile& machine) const {
+  MandatoryBytes bytes;
+  bytes.host = static_cast<double>(host_);
+  bytes.gpu = static_cast<double>(gpu_);
+  bytes.drives = static_cast<double>(drives_);
+  for (std::size_t phase = 1; phase < demand_.phases.size(); ++phase)
+    for (const RankDemand& rank : demand_.phases[phase].ranks) {
+      bytes.h2d += static_cast<double>(rank.h2d + rank.pageable_h2d) * (1 - unsteadiness);
+      bytes.d2h += static_cast<double>(rank.d2h + rank.pageable_d2h) * (1 - unsteadiness);
+    }
+  for (std::size_t i = 0; i < machine.storage.size(); ++i) {
+    const bool drive = machine.storage[i].kind == description::StorageKind::ssd;
+    if (!drive && !storages_apart_) bytes.drive_read = bytes.drive_written = 0;
+    if (!drive) return bytes;  // which storage gets what is open
+    for (const PhaseDemand& phase : demand_.phases) {
+      bytes.drive_read += static_cast<double>(phase.storages[i].read) * (1 - unsteadiness);
+      bytes.drive_written += static_cast<double>(phase.storages[i].written) * (1 - unsteadiness);
+    }
+  }
+  return bytes;
+}
+
+const char* Mandatory::too_small(const description::MachineFile& machine) const {
+  const std::uint64_t host = machine.host.usable().value(), gpu = machine.gpu.usable().value();
+  const std::uint64_t at_gpu = machine.gpu.one_memory ? gpu_ : 0;  // it takes the host's
+  if (host > 0 && host_ + at_gpu > host) return "host";
+  if (gpu > 0 && gpu_ > gpu) return "gpu";
+  std::uint64_t room = 0;
+  for (const description::StorageSpec& storage : machine.storage) {
+    if (storage.kind != description::StorageKind::ssd) continue;
+    if (storage.capacity.value() == 0) return nullptr;
+    room += storage.total_capacity().value();
+  }
+  return drives_ > room && room > 0 ? "ssd" : nullptr;
+}
+
+bool operator_too_large(const Scenario& scenario) {
+  const std::uint64_t gpu = scenario.machine.gpu.usable().value();
+  if (gpu == 0 || scenario.strategy.unlimited_gpu() || tensor_by_tensor(scenario)) return false;
+  const Prepared prepared = prepare(scenario);
+  using models::TensorRole;
+  const auto in_pass = [](TensorRole role) {
+    return role == TensorRole::activation || role == TensorRole::activation_gradient ||
+           role == TensorRole::logits;
+  };
+  const auto too_large = [&](const models::Operator& one) {
+    std::uint64_t bytes = one.workspace.value();
+    for (const models::Operand& operand : one.operands) {
+      const models::Tensor& tensor = prepared.program.tensors[operand.tensor];
+      if (in_pass(tensor.role)) bytes += tensor.bytes.value();
+    }
+    return bytes > gpu;
+  };
+  return std::any_of(prepared.program.operators.begin(), prepared.program.operators.end(),
+                     too_large);
+}
+
+namespace {
+
+/// Bytes that a drive takes in its life at most, of each storage that wears; nothing where one has
+/// no rating.
+std::optional<std::vector<double>> lives_of(const description::MachineFile& machine) {
+  std::vector<double> lives;
+  for (const description::StorageSpec& storage : machine.storage) {
+    if (storage.kind != description::StorageKind::ssd) continue;
+    const auto waf = storage.endurance ? storage.endurance->waf : std::nullopt;
+    const std::optional<double> life = lifetime_writes(storage, waf.value_or(1));
+    if (!life) return std::nullopt;
+    lives.push_back(*life);
+  }
+  return lives;
+}
+
+}  // namespace
+
+double longest_life_years(const MandatoryBytes& bytes, const description::MachineFile& machine,
+                          double longest_s) {
+  constexpr double year_s = 365 * 86400.0, forever = std::numeric_limits<double>::infinity();
+  const auto lives = lives_of(machine);
+  if (!lives || bytes.drive_written <= 0) return forever;
+  // of shares w_i of the writes and lives L_i, the least L_i / w_i is at most the sum of all L_i
+  return std::accumulate(lives->begin(), lives->end(), 0.0) / bytes.drive_written * longest_s /
+         year_s;
+}
+
+double least_wear_usd(const MandatoryBytes& bytes, const description::MachineFile& machine) {
+  const auto lives = lives_of(machine);
+  if (!lives || bytes.drive_written <= 0 || !machine.prices_usd) return 0;
+  double cheapest = std::numeric_limits<double>::infinity();
+  std::size_t next = 0;
+  for (const description::StorageSpec& storage : machine.storage)
+    if (storage.kind == description::StorageKind::ssd)
+      cheapest = std::min(cheapest, storage.price_usd.value_or(machine.prices_usd->ssd) *
+                                        static_cast<double>(storage.count) / (*lives)[next++]);
+  return cheapest * bytes.drive_written;
+}
+
+}  // namespace spillway::strategies

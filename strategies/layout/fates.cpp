@@ -1,0 +1,271 @@
+#include "strategies/layout/fates.hpp"
+
+#include "scenarios/description/errors.hpp"
+#include "strategies/planner/saved/cache_budget.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+
+using description::ActivationPolicy;
+using models::Access;
+using models::Operand;
+using models::Operator;
+using models::StepProgram;
+using models::TensorId;
+using models::TensorRole;
+
+bool is_activation(const StepProgram& program, TensorId id) {
+  return program.tensors[id].role == TensorRole::activation;
+}
+
+/// By tensor: the layers whose forward or backward touches it.
+struct Touched {
+  std::vector<std::uint32_t> last_forward;
+  std::vector<bool> by_several;
+};
+
+Touched touched_by_layers(const StepProgram& program) {
+  constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  Touched touched{std::vector<std::uint32_t>(program.tensors.size(), 0),
+                  std::vector<bool>(program.tensors.size(), false)};
+  std::vector<std::uint32_t> layer(program.tensors.size(), nobody);
+  for (std::uint32_t i = 0; i < program.backward.last; ++i) {
+    const Operator& op = program.operators[i];
+    for (const Operand& operand : op.operands) {
+      if (layer[operand.tensor] != nobody && layer[operand.tensor] != op.layer)
+        touched.by_several[operand.tensor] = true;
+      layer[operand.tensor] = op.layer;
+      if (i < program.forward.last)
+        touched.last_forward[operand.tensor] =
+            std::max(touched.last_forward[operand.tensor], op.layer);
+    }
+  }
+  return touched;
+}
+
+/// The operators of one layer's forward that make tensors again.
+class Rerun {
+ public:
+  Rerun(const StepProgram& program, std::uint32_t layer, const ActivationPlan& plan)
+      : program_(program),
+        layer_(layer),
+        span_(program.layers[layer].forward),
+        plan_(plan),
+        made_again_(program.tensors.size(), false),
+        runs_(span_.last - span_.first, false),
+        written_last_(program.tensors.size(), 0),
+        made_here_(program.tensors.size(), false) {
+    for (std::uint32_t i = span_.first; i < span_.last; ++i)
+      for (const Operand& operand : program_.operators[i].operands)
+        if (operand.access != Access::read) {
+          written_last_[operand.tensor] = i;
+          made_here_[operand.tensor] = true;
+        }
+    for (const TensorId id : program.saved_by(layer))
+      if (is_activation(program, id) && plan.of(id) == Fate::recompute) {
+        ENSURE(made_here_[id], program.tensors[id].name +
+                                   " is recomputed by a layer that did not "
+                                   "make it");
+        made_again_[id] = any_ = true;
+      }
+    saved_ = program.saved_by(layer);
+  }
+
+  std::vector<std::uint32_t> operators() {
+    if (any_ && plan_.whole_layers)
+      runs_.assign(runs_.size(), true);
+    else if (any_)
+      while (grow()) {
+      }
+    std::vector<std::uint32_t> list;
+    for (std::uint32_t i = span_.first; i < span_.last; ++i)
+      if (runs_[i - span_.first]) list.push_back(i);
+    return list;
+  }
+
+ private:
+  /// True when an operator was added.
+  bool grow() {
+    bool added = false;
+    for (std::uint32_t i = span_.last; i-- > span_.first;) {
+      const std::vector<Operand>& operands = program_.operators[i].operands;
+      if (runs_[i - span_.first] ||
+          std::none_of(operands.begin(), operands.end(), [&](const Operand& operand) {
+            return operand.access != Access::read && made_again_[operand.tensor];
+          }))
+        continue;
+      runs_[i - span_.first] = added = true;
+      for (const Operand& operand : operands)
+        if (operand.access != Access::read || !readable(operand.tensor, i))
+          made_again_[operand.tensor] = true;
+    }
+    return added;
+  }
+
+  /// The tensor is there, with the value that operator `reader` saw.
+  bool readable(TensorId id, std::uint32_t reader) const {
+    if (!made_here_[id]) return true;
+    if (program_.layers[layer_].output == id) return false;  // of the next layer by now
+    if (written_last_[id] > reader) return false;
+    if (program_.tensors[id].role == TensorRole::logits) return true;
+    return plan_.of(id) != Fate::recompute &&
+           std::find(saved_.begin(), saved_.end(), id) != saved_.end();
+  }
+
+  const StepProgram& program_;
+  std::uint32_t layer_;
+  models::Span span_;
+  const ActivationPlan& plan_;
+  std::vector<bool> made_again_, runs_;
+  std::vector<std::uint32_t> written_last_;
+  std::vector<bool> made_here_;
+  std::vector<TensorId> saved_;
+  bool any_ = false;
+};
+
+}  // namespace
+
+std::optional<ActivationPlanner> activation_planner(const description::Strategy& strategy) {
+  const std::optional<ActivationPlanner>& planner = strategy.activations.planner;
+  if (strategy.activations.policy != ActivationPolicy::plan) return std::nullopt;
+  if (planner == ActivationPlanner::teraio) return std::nullopt;
+  // g10 itself plans whole steps
+  if (planner == ActivationPlanner::g10 && strategy.system == "g10") return std::nullopt;
+  return planner;
+}
+
+ActivationPlan keep_everything(const StepProgram& program) {
+  ActivationPlan plan;
+  plan.fates.assign(program.tensors.size(), Fate::keep);
+  return plan;
+}
+
+ActivationPlan checkpoint_blocks(const models::Model& model, const StepProgram& program,
+                                 Fate inputs) {
+  ActivationPlan plan = keep_everything(program);
+  plan.whole_layers = true;
+  const Touched touched = touched_by_layers(program);
+  for (std::uint32_t layer = 0; layer < model.layers.size(); ++layer) {
+    if (!model.layers[layer].is_block) continue;
+    for (const TensorId id : program.saved_by(layer)) {
+      if (!is_activation(program, id)) continue;
+      const models::Tensor& tensor = program.tensors[id];
+      if (!touched.by_several[id]) plan.fates[id] = Fate::recompute;
+      // an encoder's output is read by many blocks, and stays
+      else if (tensor.is_residual && tensor.layer + 1 == layer && touched.last_forward[id] == layer)
+        plan.fates[id] = inputs;
+    }
+  }
+  return plan;
+}
+
+std::string fault_of(const StepProgram& program, const ActivationPlan& plan) {
+  if (plan.fates.size() != program.tensors.size())
+    return "is of " + std::to_string(plan.fates.size()) + " tensors, and the model's step has " +
+           std::to_string(program.tensors.size());
+  const Touched touched = touched_by_layers(program);
+  std::vector<bool> saved(program.tensors.size(), false);
+  for (std::uint32_t layer = 0; layer < program.layers.size(); ++layer)
+    for (const TensorId id : program.saved_by(layer)) saved[id] = is_activation(program, id);
+  for (TensorId id = 0; id < plan.fates.size(); ++id) {
+    if (plan.of(id) == Fate::keep) continue;
+    if (!saved[id]) return "moves " + program.tensors[id].name + ", which no forward saves";
+    if (plan.of(id) == Fate::recompute && touched.by_several[id])
+      return "makes " + program.tensors[id].name + " again, which several layers use";
+  }
+  return "";
+}
+
+std::optional<TensorId> middle_of_block(const models::Model& model, const StepProgram& program,
+                                        std::uint32_t layer) {
+  if (!model.layers[layer].is_block) return {};
+  std::vector<TensorId> sums;
+  for (std::uint32_t i = program.layers[layer].forward.first;
+       i < program.layers[layer].forward.last; ++i)
+    if (program.operators[i].function == models::OperatorFunction::residual)
+      for (const Operand& operand : program.operators[i].operands)
+        if (operand.access != Access::read) sums.push_back(operand.tensor);
+  if (sums.size() < 2) return {};
+  const TensorId middle = sums[sums.size() - 2];
+  const auto saved = program.saved_by(layer);
+  if (std::find(saved.begin(), saved.end(), middle) == saved.end()) return {};
+  return middle;
+}
+
+ActivationPlan cacheable(const description::Strategy& strategy, const models::Model& model,
+                         const StepProgram& program) {
+  const CacheKnobs knobs = cache_knobs(strategy);
+  using description::SkippedLayer;
+  ActivationPlan plan = keep_everything(program);
+  plan.by_module = true;
+  const auto layers = static_cast<std::uint32_t>(model.layers.size());
+  for (std::uint32_t layer = 0; layer < layers; ++layer) {
+    // the last layer is the head with its loss; others that are no block hold tensors of the model
+    const bool skipped = layer + 1 == layers
+                             ? knobs.skips(SkippedLayer::head) || knobs.skips(SkippedLayer::loss)
+                             : knobs.skips(SkippedLayer::model) && !model.layers[layer].is_block;
+    if (skipped) continue;
+    for (const TensorId id : program.saved_by(layer)) {
+      const models::Tensor& tensor = program.tensors[id];
+      if (!is_activation(program, id) || tensor.elements == 0 ||
+          tensor.elements < knobs.min_elements)
+        continue;
+      plan.fates[id] = knobs.to_host ? Fate::host : Fate::ssd;
+    }
+  }
+  return plan;
+}
+
+std::optional<ActivationPlan> fates_of_policy(const description::Strategy& strategy,
+                                              const models::Model& model,
+                                              const StepProgram& program) {
+  switch (strategy.activations.policy) {
+    case ActivationPolicy::keep:
+      return keep_everything(program);
+    case ActivationPolicy::plan:
+      if (activation_planner(strategy)) return std::nullopt;
+      return keep_everything(program);  // plans of tensors, not of layers: see planned.hpp
+    case ActivationPolicy::checkpoint_gpu:
+      return checkpoint_blocks(model, program, Fate::keep);
+    case ActivationPolicy::checkpoint_host:
+      return checkpoint_blocks(model, program, Fate::host);
+    case ActivationPolicy::checkpoint_ssd:
+      return checkpoint_blocks(model, program, Fate::ssd);
+    case ActivationPolicy::swap:
+      return std::nullopt;
+    case ActivationPolicy::tensor_cache:
+      return cacheable(strategy, model, program);
+    default:
+      ENSURE(false, "a policy of activations without a plan");
+  }
+}
+
+std::vector<std::uint32_t> operators_to_rerun(const StepProgram& program, std::uint32_t layer,
+                                              const ActivationPlan& plan) {
+  return Rerun(program, layer, plan).operators();
+}
+
+models::Flops recomputed_flops(const StepProgram& program, const ActivationPlan& plan) {
+  double flops = 0;
+  for (std::uint32_t layer = 0; layer < program.layers.size(); ++layer)
+    for (const std::uint32_t i : operators_to_rerun(program, layer, plan))
+      flops += program.operators[i].flops.value();
+  return models::Flops(flops);
+}
+
+std::uint64_t bytes_of(const StepProgram& program, const ActivationPlan& plan, Fate fate) {
+  std::vector<bool> counted(program.tensors.size(), false);
+  std::uint64_t bytes = 0;
+  for (std::uint32_t layer = 0; layer < program.layers.size(); ++layer)
+    for (const TensorId id : program.saved_by(layer)) {
+      if (counted[id] || !is_activation(program, id) || plan.of(id) != fate) continue;
+      counted[id] = true;
+      bytes += program.tensors[id].bytes.value();
+    }
+  return bytes;
+}
+
+}  // namespace spillway::strategies

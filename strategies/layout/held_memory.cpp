@@ -1,0 +1,29 @@
+#include "strategies/layout/held_memory.hpp"
+
+#include "strategies/layout/job.hpp"
+
+namespace spillway::strategies {
+
+void HeldMemory::hold(TierId tier, Purpose purpose, Bytes bytes) {
+  if (bytes.value()) buffers_.push_back(machine_.allocate_now(tier, rank_, bytes, purpose));
+}
+
+void HeldMemory::hold_bases(const description::MachineFile& machine) {
+  const bool first = rank_.index == 0;
+  hold(TierId::pageable, Purpose::process_base,
+       first ? machine.host.process_base : machine.host.process_base_next);
+  if (first) hold(TierId::pageable, Purpose::runtime_base, machine.host.runtime_base);
+  hold(TierId::gpu, Purpose::context, machine.gpu.context);
+}
+
+void hold_initialisation_blocks(HeldMemory& held, const Job& job) {
+  const auto& strategy = job.scenario.strategy;
+  if (strategy.weights.home != description::Home::host || !job.mixed() ||
+      strategy.pinned != description::PinnedPolicy::power_of_two)
+    return;
+  for (std::uint32_t weight = 0; weight < job.model.weights.size(); ++weight)
+    held.hold(TierId::pinned, Purpose::allocator_cache,
+              Bytes(job.share(weight, job.partition.weight_ways()) * job.weight_bytes));
+}
+
+}  // namespace spillway::strategies

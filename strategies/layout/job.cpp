@@ -1,0 +1,220 @@
+#include "strategies/layout/job.hpp"
+
+#include "strategies/layout/module_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace spillway::strategies {
+
+namespace {
+
+constexpr std::uint64_t most_steps = 20;
+constexpr std::uint64_t longest_period = 9;  // must be seen twice
+constexpr double drift = 1e-3;               // relative; a steady schedule repeats to rounding
+
+Partition partition_of(const description::Scenario& scenario) {
+  const std::uint64_t stage = scenario.parallel.zero_stage;
+  return {scenario.parallel.data, stage >= 3, stage >= 2, stage >= 1};
+}
+
+}  // namespace
+
+// ---- Steps
+
+Steps::Steps(Machine& machine, const description::Scenario& scenario)
+    : machine_(machine),
+      barrier_(machine.scheduler(), machine.topology().ranks),
+      ranks_(machine.topology().ranks),
+      warmup_(scenario.run.warmup_steps),
+      measured_(std::max<std::uint64_t>(1, scenario.run.steps)) {
+  const std::uint64_t staleness = scenario.strategy.optimizer.staleness;
+  if (staleness != 0) at_least_warmup(2);  // the first step has no update beside it
+  in_cycles_ = staleness == description::any_staleness && machine.exact_time();
+  if (in_cycles_) measured_ = std::max(measured_, most_steps / 2);
+}
+
+void Steps::at_least_warmup(std::uint64_t steps) { warmup_ = std::max(warmup_, steps); }
+
+void Steps::period(std::uint64_t steps) {
+  period_ = std::max(period_, steps);
+  measured_ = description::divide_up(measured_, period_) * period_;
+}
+
+Task<bool> Steps::next() {
+  // the last rank to arrive closes the step, before anybody goes on
+  if (++arrived_ == ranks_) {
+    arrived_ = 0;
+    machine_.step_ended();
+    more_ = go_on();
+    ++begun_;
+  }
+  co_await barrier_.arrive();
+  co_return more_;
+}
+
+/// Steps done so far: begun_ counts the set-up as well.
+bool Steps::go_on() {
+  const std::uint64_t done = begun_;
+  // what does not fit has no time to measure: two steps fill memory as far as more of them do
+  if (machine_.shortage() && done >= std::max<std::uint64_t>(2, warmup_ + 1)) return false;
+  first_measured_ = warmup_ + 1;
+  if (done < warmup_ + measured_) return true;
+  first_measured_ = done + 1 - measured_;
+  steady_ = !machine_.exact_time() || (measured_ == 1 && period_ == 1) || repeats();
+  if (steady_ || done < most_steps) return !steady_;
+  // the mean of many says more than that of the last few
+  first_measured_ = std::min(first_measured_, std::max(warmup_, done - most_steps / 2) + 1);
+  if (in_cycles_) first_measured_ = start_of_whole_cycles();
+  return false;
+}
+
+/// Steps repeat with a period of their own, a multiple of the one they have by design: then whole
+/// periods are measured.
+bool Steps::repeats() {
+  const auto& steps = machine_.recorder().steps();  // the set-up first
+  for (std::uint64_t period = period_; period <= longest_period; period += period_) {
+    const std::uint64_t whole = description::divide_up(measured_, period) * period;
+    const std::uint64_t window = std::max(whole, 2 * period);
+    if (steps.size() < window + 1) continue;
+    bool alike = true;
+    for (std::size_t i = steps.size() - window + period; i < steps.size(); ++i) {
+      const double now = steps[i].seconds(), then = steps[i - period].seconds();
+      alike = alike && std::abs(now - then) <= drift * std::max(now, then);
+    }
+    if (!alike) continue;
+    first_measured_ = steps.size() - whole;
+    return true;
+  }
+  return false;
+}
+
+/// Updates that no step waits for go round in cycles of some steps and a fraction, so that a mean
+/// depends on where in a cycle it begins and ends, by 4 % over ten steps. At least ten are
+/// measured, as many as make the last three the most like the three before the first.
+std::size_t Steps::start_of_whole_cycles() const {
+  constexpr std::size_t compared = 3, fewest = most_steps / 2;
+  const auto& steps = machine_.recorder().steps();  // the set-up first
+  std::size_t best = std::min<std::size_t>(fewest, steps.size() - 1);
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t length = fewest; length + compared + warmup_ < steps.size(); ++length) {
+    double unlike = 0;
+    for (std::size_t i = steps.size() - compared; i < steps.size(); ++i)
+      unlike += std::pow(steps[i].seconds() - steps[i - length].seconds(), 2);
+    if (unlike > least) continue;
+    least = unlike;
+    best = length;
+  }
+  return steps.size() - best;
+}
+
+// ---- NodeShared
+
+NodeShared::NodeShared(Machine& machine, const description::Scenario& scenario)
+    : states(machine.topology().ranks),
+      checkpoints(machine.topology().ranks),
+      handovers(machine.scheduler()) {
+  if (scenario.strategy.activations.policy == description::ActivationPolicy::tensor_cache)
+    caches.resize(machine.topology().ranks);
+  if (scenario.strategy.optimizer.staleness == description::any_staleness)
+    delays.resize(machine.topology().ranks);
+  const auto& wanted = scenario.strategy.optimizer.lanes;
+  for (const StorageInfo& storage : machine.topology().storages) {
+    const auto found = wanted.find(storage.name);
+    lanes.emplace_back(machine.scheduler(), found == wanted.end() ? 1 : found->second);
+  }
+  for (std::size_t i = 0; i < machine.topology().stripes.size(); ++i)
+    lanes.emplace_back(machine.scheduler(), 1);
+}
+
+// ---- Job
+
+Job::Job(const Decision& decision)
+    : Job(decision->scenario, decision->prepared->model, decision->prepared->program,
+          decision->fates) {
+  take(*decision);
+}
+
+Job::Job(const Decision& decision, const models::PipelineStage& of)
+    : Job(decision->scenario, of.model, of.program, decision->fates, &of) {
+  take(*decision);
+}
+
+Job::Job(const description::Scenario& the_scenario, const models::Model& the_model,
+         const models::StepProgram& the_program, const ActivationPlan& fates)
+    : Job(the_scenario, the_model, the_program, fates, nullptr) {}
+
+void Job::take(const Decided& decided) {
+  ranks = decided.ranks.get();
+  if (!decided.replay.empty()) replay = &decided.replay;
+}
+
+Job::Job(const description::Scenario& the_scenario, const models::Model& the_model,
+         const models::StepProgram& the_program, const ActivationPlan& fates,
+         const models::PipelineStage* of)
+    : scenario(the_scenario),
+      model(the_model),
+      program(the_program),
+      activations(fates),
+      partition(partition_of(the_scenario)),
+      weight_bytes(models::element_bytes(the_program.workload.precision)),
+      stage(of),
+      elements_(the_model.weights.size()) {
+  lay_out();
+}
+
+void Job::lay_out() {
+  std::vector<bool> held(elements_.size(), !stage);
+  if (stage)
+    for (const models::Layer& layer : model.layers)
+      for (const std::uint32_t weight : layer.weights) held[weight] = true;
+  for (const models::Tensor& tensor : program.tensors)
+    if (tensor.weight && tensor.role == models::TensorRole::weight && held[*tensor.weight])
+      elements_[*tensor.weight] = tensor.elements;
+  plans =
+      plan_layers(model, program, partition.weight_ways(), partition.gradient_ways(), activations,
+                  partition.state_ways(), stage ? stage->crossings : models::Crossings());
+  if (activations.by_module) cut_into_modules(plans, model, program);
+  const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
+  subgroups = make_subgroups(
+      model, optimizer.subgroup.value(), optimizer.grouping, optimizer.fused_tensors,
+      storage_sector / state_width(),
+      [this](std::uint32_t weight) { return share(weight, partition.state_ways()); });
+}
+
+std::uint64_t Job::largest_share(std::uint64_t ways) const {
+  std::uint64_t largest = 0;
+  for (std::uint32_t weight = 0; weight < elements_.size(); ++weight)
+    largest = std::max(largest, share(weight, ways));
+  return largest;
+}
+
+bool Job::mixed() const {
+  return scenario.training.precision == description::Precision::fp16_mixed ||
+         scenario.training.precision == description::Precision::bf16_mixed;
+}
+
+ElementType Job::weight_type() const {
+  switch (scenario.training.precision) {
+    case description::Precision::fp16_mixed:
+    case description::Precision::fp16:
+      return ElementType::fp16;
+    case description::Precision::bf16_mixed:
+    case description::Precision::bf16:
+      return ElementType::bf16;
+    case description::Precision::fp32:
+      break;
+  }
+  return ElementType::fp32;
+}
+
+ElementType Job::state_type() const {
+  return fp32_states() ? ElementType::fp32 : ElementType::bf16;
+}
+
+bool Job::fp32_states() const {
+  return scenario.training.optimizer_state == description::StateWidth::fp32;
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,153 @@
+#pragma once
+
+#include "models/stages.hpp"
+#include "reports/result/result.hpp"
+#include "strategies/layout/decision.hpp"
+#include "strategies/layout/handovers.hpp"
+#include "strategies/layout/layer_plan.hpp"
+#include "strategies/layout/subgroups.hpp"
+#include "strategies/machine/machine.hpp"
+
+#include <deque>
+#include <memory>
+
+namespace spillway::strategies {
+
+/// Counts the steps of a run and lets all ranks begin each one together. Updates that no step waits
+/// for keep time of their own, of many steps: two steps that are alike say nothing about the next,
+/// and where time is exact at least ten are measured; those that never repeat, by whole cycles.
+class Steps {
+ public:
+  Steps(Machine& machine, const description::Scenario& scenario);
+
+  /// Waits for all ranks; false when the run has its steady, measured steps.
+  Task<bool> next();
+  bool steady() const { return steady_; }
+  /// Index into Recorder::steps() of the first measured step.
+  std::size_t first_measured() const { return first_measured_; }
+  /// A system that needs more warm-up (profiling, cache order) than the scenario asks for says so
+  /// before the first step.
+  void at_least_warmup(std::uint64_t steps);
+  /// Says, before the first step, that steps repeat every `steps`, or a multiple of it: so many are
+  /// measured.
+  void period(std::uint64_t steps);
+
+ private:
+  bool go_on();
+  bool repeats();
+  std::size_t start_of_whole_cycles() const;
+
+  Machine& machine_;
+  Barrier barrier_;
+  std::uint64_t ranks_, warmup_, measured_;
+  std::uint64_t period_ = 1;
+  std::uint64_t begun_ = 0;  ///< steps begun, the set-up counted as step 0
+  std::uint64_t arrived_ = 0;
+  std::size_t first_measured_ = 0;
+  bool more_ = true;
+  bool steady_ = true;
+  bool in_cycles_ = false;  ///< of updates that no step waits for
+};
+
+/// How ZeRO spreads one rank's tensors over its data-parallel group, which may span nodes.
+struct Partition {
+  std::uint64_t ways = 1;  ///< members of the data-parallel group, on all nodes
+  bool weights = false;    ///< stage 3
+  bool gradients = false;  ///< stage 2
+  bool states = false;     ///< stage 1
+  std::uint64_t weight_ways() const { return weights ? ways : 1; }
+  std::uint64_t gradient_ways() const { return gradients ? ways : 1; }
+  std::uint64_t state_ways() const { return states ? ways : 1; }
+};
+
+/// What one rank's cache of activations did in a step, bytes.
+struct CacheTotals {
+  std::uint64_t packed = 0;     ///< saved, and large enough
+  std::uint64_t kept = 0;       ///< ... and not stored
+  std::uint64_t offloaded = 0;  ///< ... and stored
+  std::uint64_t forwarded = 0;  ///< of those, taken from memory while the write was under way
+  std::uint64_t dropped = 0;    ///< of those, not written after all
+  std::uint64_t loaded = 0;
+  std::size_t candidates = 0, offloaded_modules = 0;
+  double write_bytes_per_s = 0;  ///< that the budget was planned with; 0: it was not
+};
+
+/// What the ranks of a node share while they run.
+struct NodeShared {
+  /// `optimizer.lanes` of each storage, one without; made when the run starts.
+  NodeShared(Machine& machine, const description::Scenario& scenario);
+
+  std::deque<Semaphore> lanes;  ///< by storage, then by stripe
+  /// What each rank's optimizer says of its last step.
+  std::vector<result::OptimizerStates> states;
+  std::vector<result::Checkpoint> checkpoints;
+  std::vector<CacheTotals> caches;  ///< empty without a cache of activations
+  std::vector<Delays> delays;       ///< by rank, where no step waits for updates; else empty
+  Handovers handovers;              ///< between pipeline stages
+  nlohmann::json plan;  ///< what planners decided, all ranks together; null: nothing was planned
+};
+
+/// What all ranks of a run share, or all ranks of a pipeline stage: the scenario and what follows
+/// from it. Outlives the run.
+struct Job {
+  const description::Scenario& scenario;
+  const models::Model& model;  ///< of a stage: its layers, and all weights, of which it holds some
+  const models::StepProgram& program;
+  ActivationPlan activations;
+  LayerPlans plans;  ///< parallel to model.layers
+  Partition partition;
+  std::vector<Subgroup> subgroups;  ///< of one rank, in the order of `optimizer.grouping`
+  std::uint64_t weight_bytes = 2;   ///< of one element of the weights that kernels read
+  /// By rank: a training whose delays this one repeats.
+  const std::vector<Delays>* replay = nullptr;
+  Steps* steps = nullptr;
+  NodeShared* shared = nullptr;
+  /// Bytes of a share below which it stays in memory: DeepSpeed swaps nothing smaller.
+  static constexpr std::uint64_t smallest_swapped = 1u << 20;
+
+  /// By rank, of a system that plans whole steps; else null.
+  const std::vector<RankPlan>* ranks = nullptr;
+
+  /// Of what was decided, which outlives it.
+  explicit Job(const Decision& decision);
+  /// Of one pipeline stage of it.
+  Job(const Decision& decision, const models::PipelineStage& stage);
+  /// Of what a decision is made from.
+  Job(const description::Scenario& scenario, const models::Model& model,
+      const models::StepProgram& program, const ActivationPlan& fates);
+
+  /// Null where ranks run the whole model, or plans of it.
+  const models::PipelineStage* stage = nullptr;
+  /// False for a weight of other stages.
+  bool holds(std::uint32_t weight) const { return elements_[weight] > 0; }
+  /// Elements of weight `index` on one tensor-parallel rank; 0 where it is not held.
+  std::uint64_t elements(std::uint32_t index) const { return elements_[index]; }
+  /// Elements that one of `ways` ranks holds (see share_of).
+  std::uint64_t share(std::uint32_t index, std::uint64_t ways) const {
+    return share_of(elements_[index], ways, weight_bytes);
+  }
+  std::uint64_t largest_share(std::uint64_t ways) const;
+  /// The place of one of the simulated node's ranks in its data-parallel group. That node is the
+  /// first, so its members are.
+  std::uint64_t member(Rank rank) const {
+    return rank.index / scenario.parallel.tensor % partition.ways;
+  }
+  bool mixed() const;
+  bool fp32_states() const;
+  /// Of the weights that kernels read, and of their gradients as computed.
+  ElementType weight_type() const;
+  /// Of masters, momenta and variances.
+  ElementType state_type() const;
+  /// Bytes of one element of a state: master, momentum or variance.
+  std::uint64_t state_width() const { return fp32_states() ? 4 : 2; }
+
+ private:
+  Job(const description::Scenario& scenario, const models::Model& model,
+      const models::StepProgram& program, const ActivationPlan& fates,
+      const models::PipelineStage* of);
+  void take(const Decided& decided);
+  void lay_out();
+  std::vector<std::uint64_t> elements_;  ///< by weight
+};
+
+}  // namespace spillway::strategies

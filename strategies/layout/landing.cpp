@@ -1,0 +1,33 @@
+#include "strategies/layout/landing.hpp"
+
+namespace spillway::strategies {
+
+using description::Home;
+using description::Landing;
+
+bool lands_in_states(const description::Scenario& scenario) {
+  const description::Strategy& strategy = scenario.strategy;
+  if (strategy.gradients.lands) return *strategy.gradients.lands == Landing::states;
+  const std::uint64_t stage = scenario.parallel.zero_stage;
+  const description::Precision precision = scenario.training.precision;
+  return (stage == 1 || stage == 2) && strategy.weights.home == Home::gpu &&
+         strategy.gradients.policy == description::GradientPolicy::host_fp32 &&
+         strategy.optimizer.device == description::OptimizerDevice::cpu &&
+         strategy.optimizer.home == Home::host && strategy.optimizer.staleness == 0 &&
+         scenario.training.optimizer_state == description::StateWidth::fp32 &&
+         (precision == description::Precision::fp16_mixed ||
+          precision == description::Precision::bf16_mixed);
+}
+
+bool sums_before_landing(const description::Scenario& scenario) {
+  return scenario.parallel.zero_stage == 1 && scenario.training.gradient_accumulation > 1 &&
+         lands_in_states(scenario);
+}
+
+bool gradients_are_pageable(const description::Scenario& scenario) {
+  const description::GradientsPart& part = scenario.strategy.gradients;
+  return part.d2h == description::CopyMemory::pageable &&
+         part.pinned == description::PinnedPolicy::exact;
+}
+
+}  // namespace spillway::strategies

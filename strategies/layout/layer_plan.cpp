@@ -1,0 +1,500 @@
+#include "strategies/layout/layer_plan.hpp"
+
+#include "scenarios/description/errors.hpp"
+#include "strategies/layout/first_fit.hpp"
+#include "strategies/layout/pass_order.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace spillway::strategies {
+
+namespace {
+
+using models::Access;
+using models::Operator;
+using models::OperatorKind;
+using models::StepProgram;
+using models::Tensor;
+using models::TensorId;
+using models::TensorRole;
+
+constexpr std::uint64_t placement = 512;  // CUDA's allocation granularity; a multiple of 64
+constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) {
+  return description::divide_up(bytes, unit) * unit;
+}
+
+/// First and last moment a tensor is touched, in passes: forward of layer i is i, its backward 2 L
+/// - 1 - i.
+struct Use {
+  std::uint32_t first = none;
+  std::uint32_t last = 0;
+  std::uint32_t layer = none;
+  bool several_layers = false;
+  bool in_backward = false;
+  bool read_later = false;  ///< in backward, or when a block runs again
+  std::uint32_t first_layer = 0, last_forward_layer = 0, last_layer = 0;
+};
+
+class Planner {
+ public:
+  Planner(const models::Model& model, const StepProgram& program, std::uint64_t weight_ways,
+          std::uint64_t gradient_ways, const ActivationPlan& activations, std::uint64_t state_ways,
+          const models::Crossings& crossings)
+      : model_(model),
+        program_(program),
+        weight_ways_(weight_ways),
+        gradient_ways_(gradient_ways),
+        activations_(activations),
+        state_ways_(state_ways),
+        crossings_(crossings),
+        layers_(static_cast<std::uint32_t>(model.layers.size())),
+        uses_(program.tensors.size()),
+        hidden_index_(program.tensors.size(), none),
+        saved_index_(program.tensors.size(), none),
+        completed_by_(program.tensors.size(), none) {}
+
+  LayerPlans plan() {
+    for (std::uint32_t layer = 0; layer < layers_; ++layer) {
+      note_uses(layer, program_.layers[layer].forward, false);
+      note_uses(layer, program_.layers[layer].backward, true);
+    }
+    find_hidden();
+    note_completion();
+    for (std::uint32_t layer = 0; layer < layers_; ++layer) plan_layer(layer);
+    share_out_hidden();
+    note_first_gradients();
+    return std::move(plans_);
+  }
+
+ private:
+  void note_uses(std::uint32_t layer, models::Span span, bool backward) {
+    for (std::uint32_t i = span.first; i < span.last; ++i)
+      for (const models::Operand& operand : program_.operators[i].operands)
+        note_use(operand, layer, backward);
+  }
+
+  void note_use(const models::Operand& operand, std::uint32_t layer, bool backward) {
+    Use& use = uses_[operand.tensor];
+    if (use.layer != none && use.layer != layer) use.several_layers = true;
+    use.layer = layer;
+    const std::uint32_t at = backward ? 2 * layers_ - 1 - layer : layer;
+    if (at < use.first) {
+      use.first = at;
+      use.first_layer = layer;
+    }
+    if (!backward) use.last_forward_layer = std::max(use.last_forward_layer, layer);
+    use.in_backward |= backward;
+    // what a block's forward reads, its recomputation reads again
+    const bool again = !backward && model_.layers[layer].is_block;
+    use.read_later |= backward || (again && operand.access != Access::write);
+    const std::uint32_t last = again ? 2 * layers_ - 1 - layer : at;
+    if (last >= use.last) {
+      use.last = last;
+      use.last_layer = layer;
+    }
+  }
+
+  void find_hidden() {
+    std::vector<bool> crosses(program_.tensors.size(), false);
+    for (const auto* side : {&crossings_.receives_forward, &crossings_.sends_forward,
+                             &crossings_.receives_backward, &crossings_.sends_backward})
+      for (const TensorId id : *side) crosses[id] = true;
+    for (TensorId id = 0; id < program_.tensors.size(); ++id) {
+      const Use& use = uses_[id];
+      const TensorRole role = program_.tensors[id].role;
+      if ((!use.several_layers && !crosses[id]) ||
+          (role != TensorRole::activation && role != TensorRole::activation_gradient))
+        continue;
+      hidden_index_[id] = static_cast<std::uint32_t>(plans_.hidden.size());
+      const std::uint64_t bytes = program_.tensors[id].bytes.value();
+      ENSURE(activations_.of(id) != Fate::recompute,
+             program_.tensors[id].name + " has several users and cannot be recomputed");
+      plans_.hidden.push_back({id,
+                               activations_.of(id) == Fate::ssd ? up(bytes, storage_sector) : bytes,
+                               role == TensorRole::activation_gradient, use.first_layer,
+                               use.last_forward_layer, use.last_layer, use.in_backward});
+    }
+    note_traffic();
+  }
+
+  void note_traffic() {
+    const auto in = [&](const std::vector<TensorId>& tensors, std::vector<std::uint32_t>& list) {
+      for (const TensorId id : tensors) {
+        list.push_back(hidden_index_[id]);
+        plans_.hidden[list.back()].first_layer = HiddenTensor::received;
+      }
+    };
+    const auto out = [&](const std::vector<TensorId>& tensors, std::vector<std::uint32_t>& list) {
+      for (const TensorId id : tensors) {
+        list.push_back(hidden_index_[id]);
+        HiddenTensor& hidden = plans_.hidden[list.back()];
+        hidden.sent = !hidden.gradient;
+        hidden.sent_away = hidden.gradient || !uses_[id].read_later;
+      }
+    };
+    in(crossings_.receives_forward, plans_.traffic.receives_forward);
+    in(crossings_.receives_backward, plans_.traffic.receives_backward);
+    out(crossings_.sends_forward, plans_.traffic.sends_forward);
+    out(crossings_.sends_backward, plans_.traffic.sends_backward);
+  }
+
+  void share_out_hidden() {
+    for (std::uint32_t i = 0; i < plans_.hidden.size(); ++i) {
+      const HiddenTensor& hidden = plans_.hidden[i];
+      const Use& use = uses_[hidden.tensor];
+      if (use.layer == none) continue;  // passed on from stage to stage
+      auto& first = plans_.layers[use.first_layer];
+      if (hidden.first_layer != HiddenTensor::received)
+        (use.first < layers_ ? first.produced : first.produced_backward).push_back(i);
+      if (hidden.sent_away) continue;
+      auto& last = plans_.layers[use.last_layer];
+      (use.last < layers_ ? last.released_forward : last.released_backward).push_back(i);
+    }
+  }
+
+  /// Backward begins a weight's gradient in the last layer that uses it.
+  void note_first_gradients() {
+    std::vector<bool> begun(model_.weights.size(), false);
+    for (std::uint32_t layer = layers_; layer-- > 0;)
+      for (LayerWeight& slot : plans_.layers[layer].weights) {
+        slot.begins = !begun[slot.weight];
+        begun[slot.weight] = true;
+      }
+  }
+
+  /// Which forward operator is the last to write a tensor.
+  void note_completion() {
+    for (std::uint32_t i = program_.forward.first; i < program_.forward.last; ++i)
+      for (const models::Operand& operand : program_.operators[i].operands)
+        if (operand.access != Access::read) completed_by_[operand.tensor] = i;
+  }
+
+  void plan_layer(std::uint32_t index) {
+    LayerPlan& plan = plans_.layers.emplace_back();
+    plan.layer = index;
+    logits_offset_.clear();
+    logits_end_ = 0;
+    place_weights(plan);
+    place_saved(plan);
+    const models::LayerSpan& span = program_.layers[index];
+    const Pass forward = all_of(span.forward);
+    Pass again, backward = all_of(span.backward);
+    for (const std::uint32_t i : operators_to_rerun(program_, index, activations_))
+      again.push_back({i, true});
+    if (activations_.late) backward = as_needed(program_, std::exchange(again, {}), backward);
+    place_transients(plan, {forward});
+    plan.forward = plan_pass(plan, forward);
+    place_transients(plan, {again, backward});
+    if (!again.empty()) plan.recompute = plan_pass(plan, again);
+    plan.backward = plan_pass(plan, backward);
+    note_moves(plan, again, backward);
+  }
+
+  static Pass all_of(models::Span span) {
+    Pass pass;
+    for (std::uint32_t i = span.first; i < span.last; ++i) pass.push_back({i, false});
+    return pass;
+  }
+
+  void place_weights(LayerPlan& plan) {
+    if (plan.layer == 0) weight_slot_.assign(model_.weights.size(), none);
+    if (plan.layer > 0)
+      for (const LayerWeight& slot : plans_.layers[plan.layer - 1].weights)
+        weight_slot_[slot.weight] = none;
+    for (const std::uint32_t weight : model_.used_by(plan.layer)) {
+      const Tensor& gradient = *find_weight(weight, TensorRole::weight_gradient);
+      LayerWeight slot{};
+      slot.weight = weight;
+      slot.offset = plan.weight_bytes;
+      slot.share_bytes = share_bytes(*find_weight(weight, TensorRole::weight), weight_ways_);
+      slot.gradient_share_bytes = share_bytes(gradient, gradient_ways_);
+      slot.owned = plan.weights.size() < model_.layers[plan.layer].weights.size();
+      plan.weight_bytes += slot.share_bytes * weight_ways_;
+      weight_slot_[weight] = static_cast<std::uint32_t>(plan.weights.size());
+      plan.weights.push_back(slot);
+    }
+  }
+
+  std::uint64_t share_bytes(const Tensor& tensor, std::uint64_t ways) const {
+    const std::uint64_t width = tensor.bytes.value() / tensor.elements;
+    if (ways > 1) return share_of(tensor.elements, ways, width) * width;
+    return up(share_of(tensor.elements, state_ways_, width) * state_ways_ * width, storage_sector);
+  }
+
+  const Tensor* find_weight(std::uint32_t weight, TensorRole role) {
+    if (weight_tensor_.empty()) {
+      weight_tensor_.resize(model_.weights.size());
+      gradient_tensor_.resize(model_.weights.size());
+      for (const Tensor& tensor : program_.tensors) {
+        if (!tensor.weight) continue;
+        if (tensor.role == TensorRole::weight) weight_tensor_[*tensor.weight] = &tensor;
+        if (tensor.role == TensorRole::weight_gradient) gradient_tensor_[*tensor.weight] = &tensor;
+      }
+    }
+    return (role == TensorRole::weight ? weight_tensor_ : gradient_tensor_)[weight];
+  }
+
+  void place_saved(LayerPlan& plan) {
+    for (const TensorId id : program_.saved_by(plan.layer)) {
+      const Tensor& tensor = program_.tensors[id];
+      const Fate fate = activations_.of(id);
+      if (hidden_index_[id] != none || tensor.role != TensorRole::activation ||
+          fate == Fate::recompute || tensor.bytes.value() == 0)
+        continue;
+      saved_index_[id] = static_cast<std::uint32_t>(plan.saved.size());
+      plan.saved.push_back(
+          {id, up(tensor.bytes.value(), fate == Fate::ssd ? storage_sector : placement), fate});
+    }
+  }
+
+  bool moves(TensorId id) const {
+    return activations_.of(id) == Fate::host || activations_.of(id) == Fate::ssd;
+  }
+
+  /// The kernel of operator `i` makes the last of a tensor that leaves the GPU.
+  bool completes_moved(std::uint32_t i) const {
+    const auto& operands = program_.operators[i].operands;
+    return std::any_of(operands.begin(), operands.end(), [&](const models::Operand& operand) {
+      return saved_index_[operand.tensor] != none && moves(operand.tensor) &&
+             completed_by_[operand.tensor] == i;
+    });
+  }
+
+  /// What leaves in the layer's forward, and the order in which backward wants it back.
+  void note_moves(LayerPlan& plan, const Pass& again, const Pass& backward) {
+    const auto add = [&](TensorId id, std::uint64_t bytes, bool hidden, std::uint32_t index,
+                         std::uint32_t made_in) {
+      plan.leaves.push_back(static_cast<std::uint32_t>(plans_.moved.size()));
+      plans_.moved.push_back({id, activations_.of(id), bytes, hidden, index, plan.layer, made_in});
+    };
+    const auto last = static_cast<std::uint32_t>(plan.forward.segments.size() - 1);
+    for (std::uint32_t i = 0; i < plan.saved.size(); ++i)
+      if (moves(plan.saved[i].tensor))
+        add(plan.saved[i].tensor, plan.saved[i].bytes, false, i,
+            segment_of(plan.forward, completed_by_[plan.saved[i].tensor]));
+    for (std::uint32_t i = 0; i < plans_.hidden.size(); ++i) {
+      const HiddenTensor& hidden = plans_.hidden[i];
+      if (moves(hidden.tensor) && hidden.last_forward_layer == plan.layer && !hidden.sent_away &&
+          uses_[hidden.tensor].layer != none)
+        add(hidden.tensor, hidden.bytes, true, i, last);
+    }
+    std::stable_sort(plan.leaves.begin(), plan.leaves.end(), [&](auto one, auto other) {
+      return plans_.moved[one].made_in < plans_.moved[other].made_in;
+    });
+    for (const Pass* pass : {&again, &backward})
+      for (const Turn& turn : *pass)
+        for (const models::Operand& operand : program_.operators[turn.op].operands)
+          for (const std::uint32_t moved : plan.leaves)
+            if (plans_.moved[moved].tensor == operand.tensor &&
+                std::find(plan.returns.begin(), plan.returns.end(), moved) == plan.returns.end())
+              plan.returns.push_back(moved);
+    ENSURE(plan.returns.size() == plan.leaves.size(), "a tensor leaves that no backward reads");
+    if (!activations_.by_module) note_parts(plan, plans_.moved);
+  }
+
+  /// The segment that ends after operator `i` (its kernel, or its all-reduce).
+  std::uint32_t segment_of(const PassPlan& pass, std::uint32_t i) const {
+    const Operator* const op = &program_.operators[i];
+    for (std::uint32_t segment = 0; segment < pass.segments.size(); ++segment) {
+      for (const PlannedKernel& kernel : pass.segments[segment].kernels)
+        if (kernel.operation == op) return segment;
+      if (pass.segments[segment].reduction == op) return segment;
+    }
+    ENSURE(false, op->name + " is in no segment");
+  }
+
+  /// `place_transients` has placed what this pass uses.
+  PassPlan plan_pass(const LayerPlan& plan, const Pass& which) {
+    PassPlan pass;
+    pass.transient_bytes = transient_end_;
+    pass.logits_bytes = logits_end_;
+    pass.segments.emplace_back();
+    const std::vector<bool> frees = frees_memory(which);
+    for (std::size_t turn = 0; turn < which.size(); ++turn) {
+      const std::uint32_t i = which[turn].op;
+      const Operator& op = program_.operators[i];
+      PlannedKernel kernel = plan_kernel(plan, which[turn]);
+      for (const PlannedOperand& operand : kernel.operands)
+        if (operand.area == Area::scratch)
+          pass.scratch_bytes = std::max(pass.scratch_bytes, up(operand.bytes, placement));
+      if (op.kind == OperatorKind::all_reduce) {
+        pass.segments.back().then_all_reduce = true;
+        pass.segments.back().reduction = &op;
+        pass.segments.back().reduced = kernel.operands.front();
+        pass.segments.emplace_back();
+      } else {
+        pass.segments.back().kernels.push_back(std::move(kernel));
+        if (frees[turn] ||
+            (i < program_.forward.last && !which[turn].recompute && completes_moved(i)))
+          pass.segments.emplace_back();
+      }
+    }
+    if (pass.segments.size() > 1 && pass.segments.back().kernels.empty() &&
+        !pass.segments.back().then_all_reduce)
+      pass.segments.pop_back();
+    return pass;
+  }
+
+  /// By turn: in backward, no later one uses a tensor that came back for it and that it uses.
+  std::vector<bool> frees_memory(const Pass& pass) const {
+    if (activations_.by_module || pass.empty() || pass.back().op < program_.forward.last)
+      return std::vector<bool>(pass.size(), false);
+    return last_uses(program_, pass,
+                     [&](TensorId id) { return saved_index_[id] != none && moves(id); });
+  }
+
+  PlannedKernel plan_kernel(const LayerPlan& plan, const Turn& turn) {
+    const std::uint32_t i = turn.op;
+    const Operator& op = program_.operators[i];
+    PlannedKernel kernel{&op, turn.recompute, {}};
+    for (const models::Operand& operand : op.operands) {
+      PlannedOperand placed = place(operand, plan.layer, turn.recompute);
+      placed.tensor = operand.tensor;
+      if (placed.area != Area::nowhere && placed.bytes > 0) kernel.operands.push_back(placed);
+    }
+    if (op.workspace.value() == 0) return kernel;
+    const auto inside = workspace_offset_.find(i);
+    const bool fits = inside != workspace_offset_.end();
+    kernel.operands.push_back({fits ? Area::transient : Area::scratch, Access::read_write,
+                               fits ? inside->second : 0, op.workspace.value(),
+                               PlannedOperand::no_tensor});
+    return kernel;
+  }
+
+  bool is_transient(TensorId id, std::uint32_t layer, bool recompute) const {
+    const TensorRole role = program_.tensors[id].role;
+    if (role != TensorRole::activation && role != TensorRole::activation_gradient) return false;
+    if (hidden_index_[id] != none)
+      return recompute && plans_.hidden[hidden_index_[id]].first_layer == layer &&
+             uses_[id].first < layers_;
+    return saved_index_[id] == none;
+  }
+
+  /// Passes that follow each other in one space: a tensor lives from its first use to its last.
+  void place_transients(const LayerPlan& plan, const std::vector<Pass>& passes) {
+    struct Life {
+      TensorId id;
+      std::uint32_t from, to;
+    };
+    std::vector<Life> lives;
+    std::uint32_t now = 0;
+    for (const Pass& pass : passes)
+      for (const Turn& turn : pass) {
+        const Operator& op = program_.operators[turn.op];
+        for (const models::Operand& operand : op.operands) {
+          const TensorId id = operand.tensor;
+          if (program_.tensors[id].role == TensorRole::logits && !logits_placed(id)) {
+            logits_offset_.push_back({id, logits_end_});
+            logits_end_ += up(program_.tensors[id].bytes.value(), placement);
+          }
+          if (!is_transient(id, plan.layer, turn.recompute)) continue;
+          auto life = std::find_if(lives.begin(), lives.end(),
+                                   [&](const Life& known) { return known.id == id; });
+          if (life == lives.end())
+            lives.push_back({id, now, now});
+          else
+            life->to = now;
+        }
+        ++now;
+      }
+    FirstFit fit;
+    transient_offset_.clear();
+    for (const Life& life : lives)
+      transient_offset_.push_back(
+          {life.id,
+           fit.place(up(program_.tensors[life.id].bytes.value(), placement), life.from, life.to)});
+    transient_end_ = fit.end();
+    place_workspaces(passes, fit);
+  }
+
+  /// An operator's workspace lies where tensors leave room while it runs; what finds none has room
+  /// of its own.
+  void place_workspaces(const std::vector<Pass>& passes, const FirstFit& fit) {
+    workspace_offset_.clear();
+    std::uint32_t now = 0;
+    for (const Pass& pass : passes)
+      for (const Turn& turn : pass) {
+        const std::uint64_t bytes = up(program_.operators[turn.op].workspace.value(), placement);
+        const std::uint64_t offset = bytes ? fit.find(bytes, now, now) : 0;
+        if (bytes && offset + bytes <= transient_end_) workspace_offset_[turn.op] = offset;
+        ++now;
+      }
+  }
+
+  bool logits_placed(TensorId id) const {
+    return std::any_of(logits_offset_.begin(), logits_offset_.end(),
+                       [&](const auto& known) { return known.first == id; });
+  }
+
+  PlannedOperand place(const models::Operand& operand, std::uint32_t layer, bool recompute) {
+    const TensorId id = operand.tensor;
+    const Tensor& tensor = program_.tensors[id];
+    const std::uint64_t bytes = tensor.bytes.value();
+    switch (tensor.role) {
+      case TensorRole::weight:
+      case TensorRole::weight_gradient: {
+        const bool gradient = tensor.role == TensorRole::weight_gradient;
+        const std::uint32_t slot = weight_slot_[*tensor.weight];
+        if (slot == none) return {Area::nowhere, operand.access, 0, 0};
+        return {gradient ? Area::gradients : Area::weights, operand.access, slot, bytes};
+      }
+      case TensorRole::logits:
+        for (const auto& [known, offset] : logits_offset_)
+          if (known == id) return {Area::logits, operand.access, offset, bytes};
+        return {Area::nowhere, operand.access, 0, 0};
+      case TensorRole::activation:
+      case TensorRole::activation_gradient:
+        if (is_transient(id, layer, recompute)) {
+          for (const auto& [known, offset] : transient_offset_)
+            if (known == id) return {Area::transient, operand.access, offset, bytes};
+        }
+        if (hidden_index_[id] != none)
+          return {Area::hidden, operand.access, hidden_index_[id], bytes};
+        if (bytes == 0) return {Area::nowhere, operand.access, 0, 0};
+        return {Area::saved, operand.access, saved_index_[id], bytes};
+      default:
+        return {Area::nowhere, operand.access, 0, 0};
+    }
+  }
+
+  const models::Model& model_;
+  const StepProgram& program_;
+  std::uint64_t weight_ways_, gradient_ways_;
+  const ActivationPlan& activations_;
+  std::uint64_t state_ways_;
+  const models::Crossings& crossings_;
+  std::uint32_t layers_;
+  std::vector<Use> uses_;
+  std::vector<std::uint32_t> hidden_index_;
+  std::vector<std::uint32_t> saved_index_;   ///< into LayerPlan::saved of the tensor's layer
+  std::vector<std::uint32_t> completed_by_;  ///< by tensor: forward operator
+  std::vector<const Tensor*> weight_tensor_, gradient_tensor_;
+  std::vector<std::uint32_t> weight_slot_;  ///< by weight, in the layer being planned
+  std::vector<std::pair<TensorId, std::uint64_t>> transient_offset_, logits_offset_;
+  std::map<std::uint32_t, std::uint64_t> workspace_offset_;  ///< by operator, of those that fit
+  std::uint64_t logits_end_ = 0, transient_end_ = 0;
+  LayerPlans plans_;
+};
+
+}  // namespace
+
+LayerPlans plan_layers(const models::Model& model, const StepProgram& program,
+                       std::uint64_t weight_ways, std::uint64_t gradient_ways,
+                       const ActivationPlan& activations, std::uint64_t state_ways,
+                       const models::Crossings& crossings) {
+  return Planner(model, program, weight_ways, gradient_ways, activations, state_ways, crossings)
+      .plan();
+}
+
+std::uint64_t saved_bytes(const LayerPlan& plan) {
+  std::uint64_t bytes = 0;
+  for (const SavedTensor& tensor : plan.saved) bytes += tensor.bytes;
+  return bytes;
+}
+
+}  // namespace spillway::strategies

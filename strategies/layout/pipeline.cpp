@@ -1,0 +1,83 @@
+#include "strategies/layout/pipeline.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+
+using What = StageAction::What;
+
+class Order {
+ public:
+  Order(std::uint64_t stage, std::uint64_t stages)
+      : first_(stage == 0), last_(stage + 1 == stages) {}
+
+  void pass(What what, std::uint64_t micro) { actions_.push_back({what, micro}); }
+  /// To and from the next stage (forward) or the one before (backward); -1: none.
+  void next(std::int64_t sends, std::int64_t receives) {
+    if (last_ || (sends < 0 && receives < 0)) return;
+    StageAction action{What::exchange};
+    action.sends_forward = sends;
+    action.receives_backward = receives;
+    actions_.push_back(action);
+  }
+  void previous(std::int64_t sends, std::int64_t receives) {
+    if (first_ || (sends < 0 && receives < 0)) return;
+    StageAction action{What::exchange};
+    action.sends_backward = sends;
+    action.receives_forward = receives;
+    actions_.push_back(action);
+  }
+  std::vector<StageAction> actions_;
+
+ private:
+  bool first_, last_;
+};
+
+}  // namespace
+
+std::vector<StageAction> one_forward_one_backward(std::uint64_t stage, std::uint64_t stages,
+                                                  std::uint64_t micro_batches) {
+  Order order(stage, stages);
+  const std::uint64_t ahead = std::min(stages - 1 - stage, micro_batches);
+  for (std::uint64_t i = 0; i < ahead; ++i) {
+    order.previous(-1, static_cast<std::int64_t>(i));
+    order.pass(What::forward, i);
+    order.next(static_cast<std::int64_t>(i), -1);
+  }
+  if (ahead < micro_batches) order.previous(-1, static_cast<std::int64_t>(ahead));
+  for (std::uint64_t i = ahead; i < micro_batches; ++i) {
+    const auto forward = static_cast<std::int64_t>(i);
+    const std::int64_t backward = forward - static_cast<std::int64_t>(ahead);
+    order.pass(What::forward, i);
+    order.next(forward, backward);
+    order.pass(What::backward, i - ahead);
+    order.previous(backward, i + 1 < micro_batches ? forward + 1 : -1);
+  }
+  for (std::uint64_t i = micro_batches - ahead; i < micro_batches; ++i) {
+    order.next(-1, static_cast<std::int64_t>(i));
+    order.pass(What::backward, i);
+    order.previous(static_cast<std::int64_t>(i), -1);
+  }
+  return std::move(order.actions_);
+}
+
+std::vector<StageLayers> split_layers(const std::vector<bool>& is_block, std::uint64_t stages) {
+  const auto blocks =
+      static_cast<std::uint64_t>(std::count(is_block.begin(), is_block.end(), true));
+  std::vector<StageLayers> split(stages);
+  std::uint64_t seen = 0, stage = 0;
+  for (std::uint32_t layer = 0; layer < is_block.size(); ++layer) {
+    // the block that would be the first beyond this stage's part begins the next one
+    while (is_block[layer] && stage + 1 < stages && seen >= blocks * (stage + 1) / stages) {
+      split[stage].last = layer;
+      split[++stage].first = layer;
+    }
+    seen += is_block[layer];
+  }
+  split[stage].last = static_cast<std::uint32_t>(is_block.size());
+  return split;
+}
+
+}  // namespace spillway::strategies

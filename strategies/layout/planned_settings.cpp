@@ -1,0 +1,115 @@
+#include "strategies/layout/planned_settings.hpp"
+
+#include "scenarios/description/names.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::strategies {
+
+namespace {
+
+using planner::Destination;
+
+/// Share of the array that one process reaches, by the storages of a home.
+double engine_share(const description::Scenario& scenario) {
+  const std::string engine(description::name_of(scenario.strategy.io_engine));
+  double share = 1;
+  for (const auto& storage : scenario.machine.storage) {
+    const auto found = storage.process_efficiency.find(engine);
+    if (found != storage.process_efficiency.end()) share = std::min(share, found->second);
+  }
+  return share;
+}
+
+void add_array(planner::Channels& channels, const description::Scenario& scenario,
+               const Topology& topology, Rank rank) {
+  const StorageId home = topology.home(rank);
+  const StorageInfo& info = topology.info(home);
+  const auto users = static_cast<double>(std::count_if(topology.homes.begin(), topology.homes.end(),
+                                                       [&](StorageId id) { return id == home; }));
+  const double share = engine_share(scenario) / users;
+  channels.ssd_read = info.read.value() * share;
+  channels.ssd_write = info.write.value() * share;
+  for (const auto& storage : scenario.machine.storage) {
+    channels.mixed_efficiency = std::min(channels.mixed_efficiency, storage.mixed_efficiency);
+    channels.ssd_latency_s = std::max(channels.ssd_latency_s, storage.latency.value());
+  }
+}
+
+}  // namespace
+
+bool overlaps_update(const description::Strategy& strategy) {
+  return strategy.optimizer.overlap == description::UpdateOverlap::backward;
+}
+
+bool bounces(const description::Scenario& scenario) {
+  return scenario.strategy.io_engine != description::IoEngine::gds ||
+         !scenario.machine.gpu.gpudirect;
+}
+
+namespace {
+/// What a node holds in host memory beside the tensors of its plans.
+std::uint64_t beside_plans(const description::Scenario& scenario, const Topology& topology) {
+  const description::HostSpec& host = scenario.machine.host;
+  std::uint64_t base = host.runtime_base.value() + host.process_base.value() +
+                       (topology.ranks - 1) * host.process_base_next.value();
+  if (bounces(scenario)) base += topology.ranks * 4 * plan_knobs(scenario.strategy).chunk;
+  return base;
+}
+}  // namespace
+
+description::Bytes gpu_memory_for(std::uint64_t capacity, const description::Scenario& scenario) {
+  const double own =
+      static_cast<double>(capacity) + static_cast<double>(scenario.machine.gpu.context.value());
+  return description::Bytes(
+      static_cast<std::uint64_t>(std::ceil(own / (1 - plan_knobs(scenario.strategy).headroom))));
+}
+
+description::Bytes host_memory_for(std::uint64_t limit, const description::Scenario& scenario,
+                                   const Topology& topology) {
+  return description::Bytes(limit * topology.ranks + beside_plans(scenario, topology));
+}
+
+planner::PlanSettings plan_settings(const description::Scenario& scenario, const Topology& topology,
+                                    Rank rank) {
+  const PlanKnobs knobs = plan_knobs(scenario.strategy);
+  const description::MachineFile& machine = scenario.machine;
+  planner::PlanSettings settings;
+  if (scenario.strategy.activations.policy == description::ActivationPolicy::plan)
+    settings.destinations = knobs.destinations;
+  if (topology.storages.empty()) std::erase(settings.destinations, Destination::ssd);
+  settings.min_tensor = std::max<std::uint64_t>(1, knobs.min_tensor);
+  settings.saturation = knobs.saturation;
+  settings.eager_prefetch = knobs.eager_prefetch;
+  settings.drop_clean = knobs.drop_clean;
+  settings.must_hide = knobs.must_hide;
+  settings.urgent = knobs.urgent;
+  settings.stall_rounds = knobs.stall_rounds;
+  const auto own = static_cast<double>(topology.gpu_memory.value()) * (1 - knobs.headroom) -
+                   static_cast<double>(machine.gpu.context.value());
+  settings.capacity = topology.gpu_memory.value() == 0
+                          ? std::uint64_t{1} << 60
+                          : static_cast<std::uint64_t>(std::max(own, 0.0));
+  planner::Channels& channels = settings.channels;
+  channels.host_out = machine.pcie.d2h.value();
+  channels.host_in = machine.pcie.h2d.value();
+  channels.host_latency_s = machine.pcie.latency.value();
+  if (machine.pcie.link) channels.link_out = channels.link_in = machine.pcie.link->value();
+  const auto ssd =
+      std::find(settings.destinations.begin(), settings.destinations.end(), Destination::ssd);
+  if (ssd != settings.destinations.end()) add_array(channels, scenario, topology, rank);
+  if (bounces(scenario)) {
+    channels.link_out = std::min(channels.link_out.value_or(1e30), channels.host_out);
+    channels.link_in = std::min(channels.link_in.value_or(1e30), channels.host_in);
+  }
+  const std::uint64_t memory = topology.host_memory.value();
+  const std::uint64_t base = beside_plans(scenario, topology);
+  if (memory) settings.host_limit = (memory - std::min(memory, base)) / topology.ranks;
+  if (knobs.host_limit)
+    settings.host_limit = std::min(settings.host_limit.value_or(*knobs.host_limit),
+                                   *knobs.host_limit / topology.ranks);
+  return settings;
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "strategies/machine/topology.hpp"
+#include "strategies/planner/migration/plan_knobs.hpp"
+
+namespace spillway::strategies {
+
+/// What the planner of `rank` may use: its share of its array, its link, its share of the host.
+planner::PlanSettings plan_settings(const description::Scenario& scenario, const Topology& topology,
+                                    Rank rank);
+
+/// GPU memory, reserve not counted, of which plan_settings makes `capacity` bytes for tensors.
+description::Bytes gpu_memory_for(std::uint64_t capacity, const description::Scenario& scenario);
+/// The same of a node's host memory, for `limit` bytes a rank.
+description::Bytes host_memory_for(std::uint64_t limit, const description::Scenario& scenario,
+                                   const Topology& topology);
+
+/// A weight is updated as soon as backward has done with it (`optimizer.overlap` backward).
+bool overlaps_update(const description::Strategy& strategy);
+
+/// An SSD is reached through pinned buffers: no GPUDirect.
+bool bounces(const description::Scenario& scenario);
+
+}  // namespace spillway::strategies

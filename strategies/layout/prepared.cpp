@@ -1,0 +1,51 @@
+#include "strategies/layout/prepared.hpp"
+
+#include "strategies/layout/pipeline.hpp"
+#include "strategies/systems/catalogue.hpp"
+
+namespace spillway::strategies {
+
+namespace {
+
+models::Workload workload_of(const description::Scenario& scenario) {
+  const description::Training& training = scenario.training;
+  models::Workload workload;
+  workload.precision = training.precision;
+  workload.optimizer = training.optimizer;
+  workload.state_bytes = training.optimizer_state == description::StateWidth::fp32 ? 4 : 2;
+  workload.micro_batch = training.micro_batch;
+  workload.sequence = training.sequence;
+  workload.tensor = scenario.parallel.tensor;
+  workload.attention = training.attention;
+  workload.fused_kernels = training.fused_kernels;
+  workload.loss = training.loss;
+  workload.dropout = training.dropout;
+  workload.causal_skip = training.causal_skip;
+  return workload;
+}
+
+/// The first layer of each pipeline stage.
+std::vector<std::uint32_t> first_layers(const models::Model& model,
+                                        const description::Scenario& scenario) {
+  std::vector<bool> blocks;
+  for (const models::Layer& layer : model.layers) blocks.push_back(layer.is_block);
+  std::vector<std::uint32_t> first;
+  for (const StageLayers& stage : split_layers(blocks, scenario.parallel.pipeline))
+    first.push_back(stage.first);
+  return first;
+}
+
+}  // namespace
+
+Prepared prepare(const description::Scenario& scenario) {
+  if (scenario.run.io_bench) return {};
+  const models::Architecture architecture = models::architecture_of(scenario);
+  Prepared prepared{models::build_model(architecture), {}, {}};
+  prepared.program = models::build_step_program(prepared.model, workload_of(scenario));
+  if (scenario.parallel.pipeline > 1 && !plans_steps(scenario.strategy.system))
+    prepared.stages = models::cut_into_stages(prepared.model, prepared.program,
+                                              first_layers(prepared.model, scenario));
+  return prepared;
+}
+
+}  // namespace spillway::strategies

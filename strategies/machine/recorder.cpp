@@ -1,0 +1,452 @@
+#include "strategies/machine/recorder.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+std::size_t index(result::Phase phase) { return static_cast<std::size_t>(phase); }
+
+std::string_view name_of(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::read:
+      return "read";
+    case OperationKind::write:
+      return "write";
+    case OperationKind::copy_to_gpu:
+      return "h2d";
+    case OperationKind::copy_to_host:
+      return "d2h";
+    case OperationKind::copy_on_gpu:
+      return "copy";
+    case OperationKind::copy_on_host:
+      return "memcpy";
+    case OperationKind::gpu_kernels:
+      return "kernels";
+    case OperationKind::cpu_kernel:
+      return "cpu";
+    case OperationKind::storage_kernel:
+      return "near storage";
+    case OperationKind::collective:
+      return "collective";
+    case OperationKind::send:
+      return "send";
+  }
+  return "?";
+}
+
+std::string_view name_of(CpuWork work) {
+  switch (work) {
+    case CpuWork::adam:
+      return "adam";
+    case CpuWork::convert:
+      return "convert";
+    case CpuWork::add:
+      return "add";
+    case CpuWork::check_chained:
+      return "overflow check (chained)";
+    case CpuWork::check_fused:
+      return "overflow check (fused)";
+    case CpuWork::initialize:
+      return "initialize";
+    case CpuWork::checkpoint:
+      return "checkpoint";
+  }
+  return "?";
+}
+}  // namespace
+
+Recorder::Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool clock, bool trace)
+    : ranks_(ranks),
+      storage_names_(std::move(storages)),
+      storages_(storage_names_.size()),
+      clock_(clock),
+      tracing_(trace) {
+  step_.by_storage.resize(storage_names_.size());
+  step_.inside.resize(storage_names_.size());
+  step_.write_sizes.resize(storage_names_.size());
+}
+
+void Recorder::flush(Gauge& gauge, double now_s) {
+  if (gauge.users > 0) gauge.busy_s[index(gauge_phase_)] += now_s - gauge.since_s;
+  gauge.since_s = now_s;
+}
+
+void Recorder::change(Gauge& gauge, int by, double now_s) {
+  flush(gauge, now_s);
+  gauge.users += by;
+}
+
+/// Charges the time in which a GPU had nothing to do to what it may have waited for.
+void Recorder::flush_idle(double now_s) {
+  for (RankState& rank : ranks_) {
+    const double idle = rank.gpu.users == 0 ? now_s - rank.idle_since_s : 0;
+    rank.idle_since_s = now_s;
+    if (gauge_phase_ == result::Phase::update || gauge_phase_ == result::Phase::overflow_check)
+      rank.waits_update += idle;
+    else if (any_storage_.users > 0)
+      rank.waits_ssd += idle;
+    else
+      rank.waits_host += idle;
+  }
+}
+
+void Recorder::flush_everything(double now_s) {
+  flush_idle(now_s);
+  for (RankState& rank : ranks_) {
+    flush(rank.gpu, now_s);
+    flush(rank.h2d, now_s);
+    flush(rank.d2h, now_s);
+    flush(rank.network, now_s);
+  }
+  for (Gauge& gauge : storages_) flush(gauge, now_s);
+  flush(any_storage_, now_s);
+  flush(cpu_, now_s);
+}
+
+void Recorder::leave_node_phase(double now_s) {
+  step_.phase_s[index(node_phase_)] += now_s - phase_since_s_;
+  if (tracing_ && now_s > phase_since_s_) {
+    const std::string phase(result::to_string(node_phase_));
+    trace_.spans.push_back({"phases", phase, phase, phase_since_s_, now_s, 0});
+  }
+  phase_since_s_ = now_s;
+}
+
+void Recorder::enter(Rank rank, result::Phase phase, double now_s) {
+  RankState& state = ranks_[rank.index];
+  state.phase = phase;
+  if (++state.entered > sequence_.size()) sequence_.push_back(phase);
+  std::uint64_t slowest = state.entered;
+  for (const RankState& other : ranks_) slowest = std::min(slowest, other.entered);
+  while (node_position_ < slowest) {
+    leave_node_phase(now_s);
+    node_phase_ = sequence_[node_position_++];
+    if (clock_) note_phase(now_s);
+  }
+}
+
+void Recorder::step_ended(double now_s) {
+  leave_node_phase(now_s);
+  if (clock_) apply_in_order(now_s);
+  step_.end_s = now_s;
+  if (tracing_) {
+    const std::string name =
+        steps_.empty() ? "set-up" : "step " + std::to_string(steps_.size());  // 0: before the first
+    trace_.spans.push_back({"steps", name, "", step_.start_s, now_s, 0});
+  }
+  const double ranks = static_cast<double>(ranks_.size());
+  for (std::size_t phase = 0; phase < result::phase_count; ++phase) {
+    result::PhaseBusy& busy = step_.busy[phase];
+    for (const RankState& rank : ranks_) {
+      busy.gpu += rank.gpu.busy_s[phase] / ranks;
+      busy.gpu_recompute += rank.recompute_s[phase] / ranks;
+      busy.h2d += rank.h2d.busy_s[phase] / ranks;
+      busy.d2h += rank.d2h.busy_s[phase] / ranks;
+      busy.network += rank.network.busy_s[phase] / ranks;
+    }
+    busy.ssd = any_storage_.busy_s[phase];
+    busy.cpu = cpu_.busy_s[phase];
+  }
+  for (const Gauge& gauge : storages_) {
+    double sum = 0;
+    for (const double seconds : gauge.busy_s) sum += seconds;
+    step_.storage_busy_s.push_back(sum);
+  }
+  for (RankState& rank : ranks_) {
+    step_.stalls.gpu_waits_for_ssd += rank.waits_ssd / ranks;
+    step_.stalls.gpu_waits_for_host += rank.waits_host / ranks;
+    step_.stalls.gpu_waits_for_update += rank.waits_update / ranks;
+    rank.waits_ssd = rank.waits_host = rank.waits_update = 0;
+    for (Gauge* gauge : {&rank.gpu, &rank.h2d, &rank.d2h, &rank.network}) gauge->busy_s = {};
+    rank.recompute_s = {};
+    rank.entered = 0;
+  }
+  for (Gauge& gauge : storages_) gauge.busy_s = {};
+  any_storage_.busy_s = cpu_.busy_s = {};
+  sequence_.clear();
+  node_position_ = 0;
+  steps_.push_back(std::move(step_));
+  step_ = StepRecord{};
+  step_.start_s = now_s;
+  step_.by_storage.resize(storage_names_.size());
+  step_.inside.resize(storage_names_.size());
+  step_.write_sizes.resize(storage_names_.size());
+}
+
+/// Into memory that `use` has already, of machines that do nothing else all day.
+void Recorder::describe(const Operation& operation, Use& use) {
+  use.kind = operation.kind;
+  use.rank = operation.rank.index;
+  use.storages.clear();
+  use.between_nodes = operation.round && operation.round->cost.to_node > 0;
+  if (operation.kind == OperationKind::storage_kernel)
+    use.storages.push_back(operation.storage.index);
+  if (operation.kind == OperationKind::read || operation.kind == OperationKind::write)
+    for (const StoragePiece& piece : operation.pieces) use.storages.push_back(piece.storage.index);
+}
+
+void Recorder::note_phase(double now_s) {
+  Change change{now_s};
+  change.enters = node_phase_;
+  if (late_)
+    changes_.push_back(change);
+  else
+    apply(change);
+}
+
+void Recorder::note_use(const Operation& operation, int by, double at_s) {
+  if (!late_) {
+    describe(operation, now_used_);
+    return use(now_used_, by, at_s);
+  }
+  Change& change = changes_.emplace_back();
+  change.at_s = at_s;
+  change.by = by;
+  describe(operation, change.use);
+}
+
+void Recorder::apply(const Change& change) {
+  if (!change.enters) return use(change.use, change.by, change.at_s);
+  flush_everything(change.at_s);
+  gauge_phase_ = *change.enters;
+}
+
+/// What was heard late goes to where it belongs. What is still on has been noted by its begin.
+void Recorder::apply_in_order(double now_s) {
+  for (Change& change : changes_) change.at_s = std::clamp(change.at_s, step_.start_s, now_s);
+  std::stable_sort(changes_.begin(), changes_.end(),
+                   [](const Change& a, const Change& b) { return a.at_s < b.at_s; });
+  for (const Change& change : changes_) apply(change);
+  changes_.clear();
+  begun_.clear();
+  flush_everything(now_s);
+}
+
+/// Of a late machine only now is known when it began.
+void Recorder::note_end(const Operation& operation, double now_s) {
+  if (const auto begun = begun_.find(&operation); begun != begun_.end()) {
+    changes_[begun->second].at_s = operation.timing.started_s;
+    begun_.erase(begun);
+  }
+  note_use(operation, -1, late_ ? operation.timing.finished_s : now_s);
+}
+
+void Recorder::use(const Use& use, int by, double now_s) {
+  RankState& rank = ranks_[use.rank];
+  switch (use.kind) {
+    case OperationKind::read:
+    case OperationKind::write:
+    case OperationKind::storage_kernel:
+      if (any_storage_.users + by == 0 || any_storage_.users == 0) flush_idle(now_s);
+      change(any_storage_, by, now_s);
+      for (const std::uint32_t storage : use.storages) change(storages_[storage], by, now_s);
+      return;
+    case OperationKind::copy_to_gpu:
+      return change(rank.h2d, by, now_s);
+    case OperationKind::copy_to_host:
+      return change(rank.d2h, by, now_s);
+    case OperationKind::gpu_kernels:
+      flush_idle(now_s);
+      return change(rank.gpu, by, now_s);
+    case OperationKind::cpu_kernel:
+    case OperationKind::copy_on_host:
+      return change(cpu_, by, now_s);
+    case OperationKind::collective:
+      if (use.between_nodes) change(rank.network, by, now_s);
+      return;
+    case OperationKind::copy_on_gpu:
+    case OperationKind::send:
+      return;
+  }
+}
+
+void Recorder::count(const Operation& operation) {
+  result::PhaseBytes& bytes = step_.bytes[index(operation.phase)];
+  const std::uint64_t amount = operation.bytes;
+  switch (operation.kind) {
+    case OperationKind::read:
+      (operation.gpu_direct ? bytes.gpu_direct_read : bytes.ssd_read) += amount;
+      if (operation.gpu_direct) step_.gpu_direct += amount;
+      for (const StoragePiece& piece : operation.pieces)
+        step_.by_storage[piece.storage.index].read += piece.bytes;
+      return;
+    case OperationKind::write:
+      (operation.gpu_direct ? bytes.gpu_direct_write : bytes.ssd_write) += amount;
+      if (operation.gpu_direct) step_.gpu_direct += amount;
+      for (const StoragePiece& piece : operation.pieces) {
+        step_.by_storage[piece.storage.index].write += piece.bytes;
+        step_.write_sizes[piece.storage.index].add(piece.bytes);
+      }
+      return;
+    case OperationKind::storage_kernel:
+      step_.by_storage[operation.storage.index].read += operation.near_storage.read;
+      step_.by_storage[operation.storage.index].write += operation.near_storage.written;
+      step_.inside[operation.storage.index].read += operation.near_storage.read;
+      step_.inside[operation.storage.index].write += operation.near_storage.written;
+      step_.write_sizes[operation.storage.index].add(operation.near_storage.written);
+      return;
+    case OperationKind::copy_to_gpu:
+      bytes.h2d += amount;
+      return;
+    case OperationKind::copy_to_host:
+      bytes.d2h += amount;
+      return;
+    case OperationKind::collective: {
+      const CollectiveRound& round = *operation.round;
+      step_.network += round.cost.sent(round.members.back() == &operation);
+      step_.between_nodes += round.cost.to_node;
+      return;
+    }
+    case OperationKind::send:
+      step_.network += amount;
+      return;
+    case OperationKind::copy_on_gpu:
+    case OperationKind::copy_on_host:
+    case OperationKind::gpu_kernels:
+    case OperationKind::cpu_kernel:
+      return;
+  }
+}
+
+namespace {
+
+/// The operation whose end let this one start: the last of its dependencies, or, where it waited
+/// for none, the one whose end led to its issue.
+std::uint64_t predecessor_of(const Operation& operation) {
+  std::uint64_t last = operation.cause;
+  double latest = -1;
+  for (const Operation* dependency : operation.dependencies) {
+    if (dependency->timing.finished_s < latest) continue;
+    latest = dependency->timing.finished_s;
+    last = dependency->number;
+  }
+  return last;
+}
+
+}  // namespace
+
+void Recorder::started(const Operation& operation, double now_s) {
+  ++step_.operations;
+  count(operation);
+  if (watch_) watch_->started(operation);
+  if (!clock_) return;
+  if (late_) begun_[&operation] = changes_.size();
+  note_use(operation, 1, now_s);
+}
+
+void Recorder::finished(const Operation& operation, double now_s) {
+  if (watch_) watch_->finished(operation);
+  if (!clock_) return;
+  note_end(operation, now_s);
+  if (operation.kind == OperationKind::gpu_kernels) {
+    double recompute = 0;
+    for (const LoggedKernel& kernel : operation.kernels)
+      if (kernel.recompute) recompute += kernel.seconds;
+    ranks_[operation.rank.index].recompute_s[index(operation.phase)] += recompute;
+  }
+  if (!tracing_) return;
+  const std::size_t first = trace_.spans.size();
+  add_spans(operation);
+  const std::uint64_t after = predecessor_of(operation), from = writer_of(operation);
+  for (std::size_t i = first; i < trace_.spans.size(); ++i) {
+    trace_.spans[i].operation = operation.number;
+    trace_.spans[i].asked_s = operation.asked_s;
+    trace_.spans[i].after = after;
+    trace_.spans[i].from = from;
+  }
+  note_writes(operation);
+}
+
+void Recorder::reserved(std::uint32_t entry, result::TraceBuffer buffer) {
+  if (entry >= open_buffers_.size()) open_buffers_.resize(entry + 1);
+  open_buffers_[entry] = trace_.buffers.size();
+  trace_.buffers.push_back(std::move(buffer));
+}
+
+void Recorder::given_back(std::uint32_t entry, double now_s) {
+  trace_.buffers[open_buffers_[entry]].freed_s = now_s;
+}
+
+std::uint64_t Recorder::writer_of(const Operation& operation) const {
+  const bool loads =
+      operation.kind == OperationKind::read || operation.kind == OperationKind::write ||
+      operation.kind == OperationKind::copy_to_gpu || operation.kind == OperationKind::copy_to_host;
+  if (!loads) return 0;
+  for (const BoundOperand& operand : operation.operands) {
+    if (operand.access != models::Access::read) continue;
+    const auto writer = writers_.find(operand.view.block.get());
+    if (writer != writers_.end()) return writer->second;
+  }
+  return 0;
+}
+
+void Recorder::note_writes(const Operation& operation) {
+  for (const BoundOperand& operand : operation.operands)
+    if (operand.view && operand.access != models::Access::read)
+      writers_[operand.view.block.get()] = operation.number;
+}
+
+namespace {
+
+/// "copy optimizer_states": what the memory is for that an operation reads or fills.
+std::string with_purpose(std::string name, const Operation& operation) {
+  if (!operation.operands.empty() && operation.operands.back().view)
+    name += " " + std::string(result::to_string(operation.operands.back().view.block->purpose));
+  return name;
+}
+
+}  // namespace
+
+void Recorder::add_spans(const Operation& operation) {
+  const std::string rank = "rank " + std::to_string(operation.rank.index) + " ";
+  const std::string phase(result::to_string(operation.phase));
+  const double start = operation.timing.started_s;
+  const double end = operation.timing.finished_s;
+  const auto add = [&](std::string track, std::string_view name) {
+    trace_.spans.push_back(
+        {std::move(track), std::string(name), phase, start, end, operation.bytes});
+  };
+  switch (operation.kind) {
+    case OperationKind::gpu_kernels: {
+      const char* stream = operation.gpu_stream == GpuStream::side ? "side" : "compute";
+      double at = start;
+      for (const LoggedKernel& kernel : operation.kernels) {
+        trace_.spans.push_back(
+            {rank + stream, std::string(kernel.name), phase, at, at + kernel.seconds, 0});
+        at += kernel.seconds;
+      }
+      return;
+    }
+    case OperationKind::read:
+    case OperationKind::write: {
+      const std::string name =
+          std::string(name_of(operation.kind)) + " " +
+          std::string(result::to_string(operation.operands.back().view.block->purpose));
+      for (const StoragePiece& piece : operation.pieces)
+        trace_.spans.push_back(
+            {storage_names_[piece.storage.index], name, phase, start, end, piece.bytes});
+      return;
+    }
+    case OperationKind::storage_kernel:
+      return add(storage_names_[operation.storage.index],
+                 std::string(name_of(operation.kind)) + " " +
+                     std::string(result::to_string(Purpose::optimizer_states)));
+    case OperationKind::copy_to_gpu:
+    case OperationKind::copy_to_host:
+      return add(rank + std::string(name_of(operation.kind)),
+                 with_purpose(operation.pageable ? "pageable copy" : "copy", operation));
+    case OperationKind::cpu_kernel:
+      return add("cpu", name_of(operation.cpu.work));
+    case OperationKind::copy_on_host:
+      return add("cpu", "memcpy");
+    case OperationKind::collective:
+      return add(rank + "collectives",
+                 with_purpose(std::string(to_string(operation.round->what)), operation));
+    case OperationKind::copy_on_gpu:
+    case OperationKind::send:
+      return add(rank + "copies", name_of(operation.kind));
+  }
+}
+
+}  // namespace spillway::strategies

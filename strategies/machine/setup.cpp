@@ -1,0 +1,173 @@
+#include "strategies/machine/setup.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+
+/// Groups of ranks on this node.
+struct Groups {
+  std::vector<std::vector<Rank>> members;
+  std::vector<bool> spans_nodes;
+};
+
+Groups groups_of(const description::Scenario& scenario) {
+  const auto ranks = static_cast<std::uint32_t>(scenario.node_ranks());
+  const auto tensor = static_cast<std::uint32_t>(scenario.parallel.tensor);
+  const auto stages = static_cast<std::uint32_t>(scenario.parallel.pipeline);
+  const bool across = scenario.nodes_in_use() > 1;
+  const std::uint32_t data = ranks / (tensor * stages);  // of each group's members, on this node
+  ENSURE(tensor * stages * data == ranks && scenario.parallel.ranks() % ranks == 0,
+         "nodes that are not filled equally");
+  ENSURE(!across || stages == 1, "pipeline stages on several nodes");
+  Groups groups;
+  const auto add = [&](std::vector<Rank> members, bool spans) {
+    groups.members.push_back(std::move(members));
+    groups.spans_nodes.push_back(spans);
+  };
+  std::vector<Rank> world;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) world.push_back(Rank{rank});
+  add(world, across);
+  for (std::uint32_t stage = 0; stage < stages; ++stage)
+    for (std::uint32_t t = 0; t < tensor; ++t) {
+      std::vector<Rank> group;
+      for (std::uint32_t d = 0; d < data; ++d)
+        group.push_back(Rank{(stage * data + d) * tensor + t});
+      add(std::move(group), across);
+    }
+  for (std::uint32_t first = 0; first < ranks; first += tensor)
+    add({world.begin() + first, world.begin() + first + tensor}, false);
+  for (std::uint32_t i = 0; i < stages * tensor; ++i)  // reduce groups
+    add(std::vector<Rank>(groups.members[1 + i]), across);
+  return groups;
+}
+
+description::BytesPerSecond peer_rate(const description::MachineFile& machine) {
+  if (machine.gpu.peer_rate) return *machine.gpu.peer_rate;
+  if (machine.network.intra_node_per_gpu) return *machine.network.intra_node_per_gpu;
+  const auto pcie = std::min(machine.pcie.h2d, machine.pcie.d2h);
+  return machine.pcie.link ? std::min(pcie, *machine.pcie.link) : pcie;
+}
+
+StorageInfo as_one_node_sees(const description::StorageSpec& storage, std::uint64_t nodes) {
+  const std::uint64_t users = storage.shared_by_nodes ? nodes : 1;
+  const auto part = [&](description::BytesPerSecond rate) {
+    return description::BytesPerSecond(rate.value() / static_cast<double>(users));
+  };
+  return {storage.name,
+          storage.count,
+          description::Bytes(storage.total_capacity().value() / users),
+          part(storage.total_read()),
+          part(storage.total_write()),
+          storage.kind == description::StorageKind::ssd,
+          storage.gpus};
+}
+
+}  // namespace
+
+Rounding rounding_of(description::PinnedPolicy policy) {
+  return policy == description::PinnedPolicy::exact ? Rounding::page : Rounding::power_of_two;
+}
+
+MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace) {
+  const description::MachineFile& machine = scenario.machine;
+  MachineSetup setup;
+  setup.clock = clock;
+  setup.trace = trace;
+  setup.pinned = rounding_of(scenario.strategy.pinned);
+  setup.gpu = scenario.strategy.gpu_allocator == description::GpuAllocator::exact
+                  ? Rounding::none
+                  : Rounding::cuda_caching;
+  Topology& topology = setup.topology;
+  topology.ranks = static_cast<std::uint32_t>(scenario.node_ranks());
+  topology.nodes = static_cast<std::uint32_t>(scenario.nodes_in_use());
+  Groups groups = groups_of(scenario);
+  topology.groups = std::move(groups.members);
+  topology.spans_nodes = std::move(groups.spans_nodes);
+  topology.gpu_memory =
+      scenario.strategy.unlimited_gpu() ? description::Bytes(0) : machine.gpu.usable();
+  topology.host_memory = machine.host.usable();
+  topology.h2d = machine.pcie.h2d;
+  topology.d2h = machine.pcie.d2h;
+  topology.peer_rate = peer_rate(machine);
+  topology.network_rate = machine.network.per_gpu;
+  topology.network_latency = machine.network.latency;
+  topology.gpudirect = machine.gpu.gpudirect;
+  topology.one_memory = machine.gpu.one_memory && !scenario.strategy.unlimited_gpu();
+  for (const description::StorageSpec& storage : machine.storage) {
+    const bool ssd = storage.kind == description::StorageKind::ssd;
+    topology.storages.push_back(as_one_node_sees(storage, topology.nodes));
+    // a parallel file system stays one, whatever engine the drives have
+    setup.raw_drives.push_back(ssd && scenario.strategy.io_engine == description::IoEngine::direct);
+  }
+  find_homes(topology);
+  return setup;
+}
+
+Group data_group(const description::Scenario& scenario, Rank rank) {
+  const auto tensor = static_cast<std::uint32_t>(scenario.parallel.tensor);
+  const auto stages = static_cast<std::uint32_t>(scenario.parallel.pipeline);
+  const auto of_a_stage = static_cast<std::uint32_t>(scenario.node_ranks()) / stages;
+  return Group{1 + rank.index / of_a_stage * tensor + rank.index % tensor};
+}
+
+Group tensor_group(const description::Scenario& scenario, Rank rank) {
+  const auto tensor = static_cast<std::uint32_t>(scenario.parallel.tensor);
+  const auto stages = static_cast<std::uint32_t>(scenario.parallel.pipeline);
+  return Group{1 + stages * tensor + rank.index / tensor};
+}
+
+Group reduce_group(const description::Scenario& scenario, Rank rank) {
+  const auto& parallel = scenario.parallel;
+  const auto data_and_tensor_groups = static_cast<std::uint32_t>(
+      parallel.pipeline * parallel.tensor + scenario.node_ranks() / parallel.tensor);
+  return Group{data_group(scenario, rank).index + data_and_tensor_groups};
+}
+
+const char* compute_type(description::Precision precision) {
+  switch (precision) {
+    case description::Precision::fp16_mixed:
+    case description::Precision::fp16:
+      return "fp16";
+    case description::Precision::bf16_mixed:
+    case description::Precision::bf16:
+      return "bf16";
+    case description::Precision::fp32:
+      return "fp32";
+  }
+  return "fp16";
+}
+
+namespace {
+
+using Rates = std::map<std::string, description::FlopsPerSecond>;
+
+/// Of the training's element type; tf32 stands in for fp32.
+Rates::const_iterator own_rate(const Rates& rates, const description::Scenario& scenario) {
+  const std::string type = compute_type(scenario.training.precision);
+  const auto found = rates.find(type);
+  return found == rates.end() && type == "fp32" ? rates.find("tf32") : found;
+}
+
+}  // namespace
+
+double compute_rate(const description::Scenario& scenario) {
+  const Rates& rates = scenario.machine.gpu.compute;
+  const auto found = own_rate(rates, scenario);
+  if (found != rates.end()) return found->second.value();
+  const std::string type = compute_type(scenario.training.precision);
+  throw description::ScenarioError({{"", 0, 0, "machine.gpu.compute", "no rate for " + type,
+                                     "add \"" + type + "\" to gpu.compute"}});
+}
+
+double attention_rate(const description::Scenario& scenario) {
+  const Rates& rates = scenario.machine.gpu.attention;
+  const auto found = own_rate(rates, scenario);
+  const bool flash = scenario.training.attention == description::AttentionKind::flash;
+  return flash && found != rates.end() ? found->second.value() : compute_rate(scenario);
+}
+
+}  // namespace spillway::strategies

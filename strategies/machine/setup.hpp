@@ -1,0 +1,42 @@
+#pragma once
+
+#include "scenarios/description/scenario.hpp"
+#include "strategies/machine/machine.hpp"
+
+namespace spillway::strategies {
+
+/// Topology and allocator rules that every machine derives from the resolved scenario in the same
+/// way.
+///   ranks    of the first of the equal nodes in use, which stands for all;
+///            rank = (pipeline index x data + data index) x tensor + tensor index
+///   groups   0 all ranks; then the data-parallel groups, by stage and tensor index; then the
+///            tensor-parallel ones, by first rank; then the data-parallel ones again, for
+///            reductions. Data-parallel groups and the first span all nodes, tensor-parallel ones
+///            none
+///   rates    of peers: gpu.peer_rate, else network.intra_node_per_gpu, else PCIe; a storage that
+///            nodes share gives each its part of rate and capacity
+MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace);
+
+/// How pinned memory is rounded under `policy`.
+Rounding rounding_of(description::PinnedPolicy policy);
+
+/// The data-parallel group of `rank` (its gradients are reduced in it, its states partitioned over
+/// it).
+Group data_group(const description::Scenario& scenario, Rank rank);
+/// The same ranks as data_group, with an order of their own: reductions and gathers overtake each
+/// other, and how differs from rank to rank.
+Group reduce_group(const description::Scenario& scenario, Rank rank);
+/// The ranks that hold the other parts of `rank`'s tensors.
+Group tensor_group(const description::Scenario& scenario, Rank rank);
+
+/// Name of the element type whose `gpu.compute` rate the kernels of this training reach: fp16,
+/// bf16, fp32.
+const char* compute_type(description::Precision precision);
+/// That rate; where the machine has none for fp32, its tf32.
+///   Throws  ScenarioError when it has neither
+double compute_rate(const description::Scenario& scenario);
+/// The rate of flash attention in that type: `gpu.attention`, where the machine has none
+/// compute_rate.
+double attention_rate(const description::Scenario& scenario);
+
+}  // namespace spillway::strategies

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "strategies/layout/layer_plan.hpp"
+#include "strategies/machine/machine.hpp"
+#include "strategies/parts/weights/weights.hpp"
+
+namespace spillway::strategies {
+
+/// Where the areas of a layer's plan lie at the moment.
+struct LayerOperands {
+  const GatheredWeights* weights = nullptr;
+  const std::vector<View>* gradients = nullptr;  ///< parallel to LayerPlan::weights
+  const std::vector<bool>* fresh = nullptr;      ///< parallel to gradients: no sum to add to
+  const std::vector<Buffer>* saved = nullptr;    ///< parallel to LayerPlan::saved
+  /// Parallel to `saved`: what brings it back; an Op is dropped when a kernel waits for it.
+  std::vector<Op>* arrivals = nullptr;
+  View transient, logits, scratch;
+  const std::vector<Buffer>* hidden = nullptr;  ///< by index into LayerPlans::hidden
+  ElementType type = ElementType::fp32;         ///< of weights and gradients
+  Numbers numbers{};
+};
+
+/// A pass that was issued.
+struct IssuedPass {
+  Op first, last;
+  std::vector<Op> segments;  ///< parallel to PassPlan::segments
+};
+
+/// Issues one pass of a layer on the rank's compute stream, a segment at a time: kernels in order,
+/// cut by the all-reduces of tensor-parallel ranks.
+///   after          what the first kernel waits for, beside the layer's weights; a kernel that uses
+///                  a saved tensor waits for its arrival too
+///   as_they_come   kernels wait for their own weights' copies only, but all of them for the
+///                  layer's storage reads (weights.overlap false); else the first kernel waits for
+///                  the whole layer
+class PassIssuer {
+ public:
+  PassIssuer(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
+             const LayerOperands& operands, std::vector<Op> after, bool as_they_come);
+
+  /// The next segment; there is one.
+  ///   Result  its last operation
+  Op next();
+  /// What was issued; waits for `after` where there are no kernels.
+  IssuedPass finish();
+
+ private:
+  void flush();
+  void add(const PlannedKernel& planned);
+
+  Machine& machine_;
+  Rank rank_;
+  Group tensor_group_;
+  const PassPlan& pass_;
+  LayerOperands operands_;
+  bool as_they_come_;
+  std::vector<Op> after_;
+  std::vector<bool> awaited_, written_;  ///< by the layer's weights
+  std::vector<GpuKernel> kernels_;
+  IssuedPass issued_;
+};
+
+/// The whole pass at once.
+IssuedPass issue_pass(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
+                      const LayerOperands& operands, std::vector<Op> after, bool as_they_come);
+
+}  // namespace spillway::strategies

@@ -1,0 +1,193 @@
+#include "strategies/parts/update/active_update.hpp"
+
+#include "strategies/machine/cpu_kernels.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+ActiveUpdate::ActiveUpdate(Machine& machine, Rank rank, const Job& job, CpuOptimizer& optimizer,
+                           std::uint64_t width)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      optimizer_(optimizer),
+      width_(width),
+      naive_(job.scenario.strategy.gradients.policy == description::GradientPolicy::active_naive),
+      places_(job.model.weights.size()),
+      members_(job.subgroups.size()) {
+  ENSURE(job.scenario.strategy.overflow_check == description::OverflowCheck::none,
+         "an active update cannot skip a step");
+  for (std::size_t i = 0; i < job.subgroups.size(); ++i) groups_.emplace_back(machine.scheduler());
+}
+
+/// Where each gradient lies in its sub-group's buffer.
+///   Result  bytes of the largest buffer
+std::uint64_t ActiveUpdate::lay_out() {
+  std::uint64_t largest = 0;
+  for (std::uint32_t group = 0; group < job_.subgroups.size(); ++group) {
+    std::uint64_t offset = 0;
+    for (const Subgroup::Member& member : job_.subgroups[group].members) {
+      places_[member.weight] = {group, offset, member.elements * width_};
+      offset += in_sectors(member.elements * width_);
+    }
+    largest = std::max(largest, offset);
+  }
+  return largest;
+}
+
+/// The order in which sub-groups begin and end to arrive.
+///   Result  the most that are incomplete at once
+std::uint64_t ActiveUpdate::plan() {
+  std::vector<std::vector<std::uint32_t>> arrivals;  // sub-groups, by layer
+  for (const LayerPlan& layer : job_.plans.layers) {
+    auto& of_layer = arrivals.emplace_back();
+    for (const LayerWeight& slot : layer.weights) {
+      if (!slot.owned || job_.share(slot.weight, job_.partition.state_ways()) == 0) continue;
+      of_layer.push_back(places_[slot.weight].group);
+      ++members_[places_[slot.weight].group];
+    }
+  }
+  std::vector<std::uint32_t> seen(members_.size());
+  std::uint64_t open = 0, most = 0;
+  for (auto layer = arrivals.rbegin(); layer != arrivals.rend(); ++layer)
+    for (const std::uint32_t group : *layer) {
+      if (seen[group]++ == 0) {
+        opening_.push_back(group);
+        most = std::max(most, ++open);
+      }
+      if (seen[group] < members_[group]) continue;
+      order_.push_back(group);
+      --open;
+    }
+  ENSURE(order_.size() == groups_.size(), "a sub-group without gradients");
+  return most;
+}
+
+Task<> ActiveUpdate::init() {
+  const std::uint64_t largest = lay_out();
+  const std::uint64_t open = plan();
+  if (job_.scenario.training.gradient_accumulation > 1) co_return;
+  const std::uint64_t count = std::min<std::uint64_t>(open + 2, groups_.size());
+  landing_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, count, Bytes(largest),
+                                          Purpose::optimizer_gradient_buffers);
+  std::vector<Buffer> all = co_await landing_->take(count);
+  for (const Buffer& buffer : all) {
+    const Op cleared = machine_.run(rank_, zeros(buffer.view()));
+    co_await cleared;
+  }
+}
+
+View ActiveUpdate::gradient(std::uint32_t weight) const {
+  const Place& place = places_[weight];
+  return groups_[place.group].landing.view(place.offset, place.bytes);
+}
+
+View ActiveUpdate::sectors(std::uint32_t weight) const {
+  const Place& place = places_[weight];
+  return groups_[place.group].landing.view(place.offset, in_sectors(place.bytes));
+}
+
+// ---- While backward goes on
+
+void ActiveUpdate::begin(CpuOptimizer::Flat gradient, CpuOptimizer::Flat sectors,
+                         const Numbers& numbers) {
+  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+    Group& group = groups_[i];
+    group.open.reset();
+    group.complete.reset();
+    group.read.reset();
+    group.missing = members_[i];
+    group.computed.clear();
+    group.arrived.clear();
+  }
+  optimizer_.begin_update(std::move(gradient), std::move(sectors), numbers);
+  if (lands()) running_.push_back(machine_.spawn(open_in_turn()));
+  if (naive_) {
+    running_.push_back(machine_.spawn(one_by_one()));
+    return;
+  }
+  running_.push_back(machine_.spawn(read_in_turn()));
+  running_.push_back(machine_.spawn(update_in_turn()));
+}
+
+/// Two layers leave the GPU at once: buffers go to sub-groups in the order in which they begin, or
+/// one could take what an older one needs to be complete.
+Task<> ActiveUpdate::open_in_turn() {
+  for (const std::uint32_t group : opening_) {
+    groups_[group].landing = co_await landing_->take();
+    groups_[group].open.set();
+  }
+}
+
+Task<> ActiveUpdate::room(std::uint32_t weight) {
+  if (lands()) co_await groups_[places_[weight].group].open;
+}
+
+void ActiveUpdate::arrives(std::uint32_t weight, Op computed, Op arrived) {
+  Group& group = groups_[places_[weight].group];
+  group.computed.push_back(std::move(computed));
+  group.arrived.push_back(std::move(arrived));
+  if (--group.missing == 0) group.complete.set();
+}
+
+Task<> ActiveUpdate::computed(std::uint32_t group) {
+  co_await groups_[group].complete;
+  for (const Op& op : groups_[group].computed) co_await op;
+}
+
+Task<> ActiveUpdate::arrived(std::uint32_t group) {
+  co_await groups_[group].complete;
+  for (const Op& op : groups_[group].arrived) co_await op;
+}
+
+Task<> ActiveUpdate::one_by_one() {
+  for (const std::uint32_t group : order_) {
+    co_await arrived(group);
+    StateStore::Loaded loaded = co_await optimizer_.states().load(group);
+    const Op updated = optimizer_.start_adam(loaded, {});
+    co_await updated;
+    co_await write(group, std::move(loaded), updated);
+  }
+}
+
+Task<> ActiveUpdate::read_in_turn() {
+  const std::uint64_t ahead = job_.scenario.strategy.optimizer.read_ahead;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    if (i >= ahead) co_await computed(order_[i - ahead]);
+    Group& group = groups_[order_[i]];
+    group.loaded = co_await optimizer_.states().load(order_[i]);
+    group.read.set();
+  }
+}
+
+Task<> ActiveUpdate::update_in_turn() {
+  std::vector<Pending<>> writes;
+  Op before;
+  for (const std::uint32_t i : order_) {
+    Group& group = groups_[i];
+    co_await group.read;
+    co_await group.complete;
+    StateStore::Loaded loaded = std::exchange(group.loaded, StateStore::Loaded());
+    std::vector<Op> after = group.arrived;
+    after.push_back(before);
+    before = optimizer_.start_adam(loaded, after);
+    writes.push_back(machine_.spawn(write(i, std::move(loaded), before)));
+  }
+  for (Pending<>& one : writes) co_await one;
+}
+
+/// What an update made of a sub-group, to where it lives; then its gradients' place is free.
+Task<> ActiveUpdate::write(std::uint32_t group, StateStore::Loaded loaded, Op updated) {
+  co_await updated;
+  co_await optimizer_.write_back(std::move(loaded), updated);
+  groups_[group].landing.reset();
+}
+
+Task<> ActiveUpdate::finish() {
+  for (Pending<>& one : running_) co_await one;
+  running_.clear();
+  co_await optimizer_.finish_update();
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "strategies/parts/update/cpu_optimizer.hpp"
+
+#include <deque>
+
+namespace spillway::strategies {
+
+/// One rank's Adam on the CPU while backward goes on: a sub-group is updated as soon as the last of
+/// its gradients is there.
+///   active        the states of i are read once its gradients are computed, while i + 1 is in
+///                 Adam; Adam of i begins after that of i + 1, when its gradients are in host
+///                 memory; new weights and states of i + 1 are written during it
+///   active_naive  gradients, read, Adam, write, one after the other
+///   read_ahead    states of so many further sub-groups are read before their gradients come
+///   Order         in which sub-groups are complete when layers arrive last first: of all ranks
+///   Lands         gradients in buffers of the largest sub-group: as many as backward can have
+///                 begun at once, one in Adam, one being written; new weights take their place.
+///                 With gradient accumulation they are in the flat buffer
+///   Source        LoHan, active gradient offloading
+class ActiveUpdate {
+ public:
+  /// `width`: bytes of a gradient in host memory.
+  ActiveUpdate(Machine& machine, Rank rank, const Job& job, CpuOptimizer& optimizer,
+               std::uint64_t width);
+
+  Task<> init();
+  /// A backward begins whose gradients are final.
+  ///   gradient, sectors   where those of a weight are, exactly and in whole sectors
+  void begin(CpuOptimizer::Flat gradient, CpuOptimizer::Flat sectors, const Numbers& numbers);
+  /// Waits until there is room for the gradients of `weight`'s sub-group.
+  Task<> room(std::uint32_t weight);
+  /// The rank's share of a gradient: `computed`, it is complete on the GPU; `arrived`, it is here.
+  void arrives(std::uint32_t weight, Op computed, Op arrived);
+  /// Waits until all sub-groups are updated and all that was written is durable.
+  Task<> finish();
+
+  /// Gradients land in buffers of sub-groups, not in the flat one.
+  bool lands() const { return landing_ != nullptr; }
+  View gradient(std::uint32_t weight) const;
+  View sectors(std::uint32_t weight) const;
+
+ private:
+  struct Group {
+    explicit Group(Scheduler& scheduler) : open(scheduler), complete(scheduler), read(scheduler) {}
+    Buffer landing;
+    Event open, complete, read;
+    std::uint32_t missing = 0;  ///< gradients that are still to come
+    std::vector<Op> computed, arrived;
+    StateStore::Loaded loaded;
+  };
+  struct Place {
+    std::uint32_t group = 0;
+    std::uint64_t offset = 0, bytes = 0;  ///< in the landing buffer
+  };
+
+  std::uint64_t plan();
+  std::uint64_t lay_out();
+  Task<> open_in_turn();
+  Task<> computed(std::uint32_t group);
+  Task<> arrived(std::uint32_t group);
+  Task<> one_by_one();
+  Task<> read_in_turn();
+  Task<> update_in_turn();
+  Task<> write(std::uint32_t group, StateStore::Loaded loaded, Op updated);
+
+  Machine& machine_;
+  Rank rank_;
+  const Job& job_;
+  CpuOptimizer& optimizer_;
+  std::uint64_t width_;
+  bool naive_;
+  std::deque<Group> groups_;
+  std::vector<Place> places_;           ///< by weight
+  std::vector<std::uint32_t> opening_;  ///< sub-groups as their first gradient comes
+  std::vector<std::uint32_t> order_;    ///< as their last one does
+  std::vector<std::uint32_t> members_;  ///< by sub-group: gradients that come
+  std::unique_ptr<BufferPool> landing_;
+  std::vector<Pending<>> running_;
+};
+
+}  // namespace spillway::strategies

@@ -1,0 +1,398 @@
+#include "strategies/parts/update/cpu_optimizer.hpp"
+
+#include "strategies/machine/setup.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+namespace {
+
+using description::Home;
+using models::Access;
+
+}  // namespace
+
+CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      weights_(weights),
+      part_(job.scenario.strategy.optimizer),
+      weights_on_gpu_(job.scenario.strategy.weights.home == Home::gpu),
+      late_(part_.staleness > 0),
+      active_(updates_in_backward(job.scenario.strategy.gradients.policy)),
+      widens_(!active_ && job.scenario.strategy.optimizer.widen_first.value_or(true)),
+      in_place_(part_.device == description::OptimizerDevice::cpu &&
+                (weights_on_gpu_ || !widens_ || late_)),
+      states_(machine, rank, job, weights) {
+  if (part_.device == description::OptimizerDevice::near_storage)
+    inside_ = std::make_unique<NearStorage>(machine, rank, job, weights, states_);
+}
+
+/// Bytes of a weight's new values in the swap-out buffer, padded as storage wants it. None where
+/// they are written in place (host memory) or take the place of their gradient.
+std::uint64_t CpuOptimizer::out_bytes(const Subgroup::Member& member) const {
+  if (in_place_ || (weights_.in_host(member.weight) && !inside_)) return 0;
+  return description::divide_up(member.elements * job_.weight_bytes, storage_sector) *
+         storage_sector;
+}
+
+std::uint64_t CpuOptimizer::out_bytes(const Subgroup& group) const {
+  std::uint64_t bytes = 0;
+  for (const Subgroup::Member& member : group.members) bytes += out_bytes(member);
+  return bytes;
+}
+
+Task<> CpuOptimizer::init() {
+  if (part_.order == description::SubgroupOrder::alternating) job_.steps->period(2);
+  co_await states_.init();
+  if (inside_) co_await inside_->init();
+  std::uint64_t largest_out = 0;
+  for (const Subgroup& group : job_.subgroups)
+    largest_out = std::max(largest_out, out_bytes(group));
+  if (largest_out)  // with bf16 states nothing passes it; DeepSpeed reserves it all the same
+    swap_out_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, 1, Bytes(largest_out),
+                                             Purpose::swap_out_buffer);
+}
+
+// ---- Order and fetching
+
+CpuOptimizer::Pass CpuOptimizer::begin_pass() {
+  Pass pass;
+  pass.order.resize(states_.count());
+  for (std::uint32_t i = 0; i < pass.order.size(); ++i) pass.order[i] = i;
+  const bool reversed = part_.order == description::SubgroupOrder::descending ||
+                        (part_.order == description::SubgroupOrder::alternating && step_ % 2 == 1);
+  if (reversed) std::reverse(pass.order.begin(), pass.order.end());
+  ++step_;
+  pass.fetches.resize(pass.order.size());
+  pass.fetched.resize(pass.order.size());
+  return pass;
+}
+
+void CpuOptimizer::fetch(Pass& pass, std::size_t position) {
+  if (pass.fetched[position]) return;
+  pass.fetched[position] = true;
+  pass.fetches[position] = machine_.spawn(states_.load(pass.order[position]));
+}
+
+/// The next sub-group of each path that has nothing to read, or of any path when its own have none
+/// left. No further than the buffers reach if all up to there hold theirs: else one far ahead could
+/// take what the next one needs.
+void CpuOptimizer::fetch_ahead(Pass& pass, std::size_t position) {
+  const std::size_t end = std::min(pass.order.size(), position + states_.most_loaded());
+  for (std::size_t path = 0; path < states_.paths(); ++path) {
+    if (states_.reading(path)) continue;
+    std::size_t other = end, own = end;
+    for (std::size_t i = position; i < end && own == end; ++i) {
+      if (pass.fetched[i] || !states_.must_read(pass.order[i])) continue;
+      if (states_.path(pass.order[i]) == path) own = i;
+      if (other == end) other = i;
+    }
+    if (std::min(own, other) < end) fetch(pass, own < end ? own : other);
+  }
+}
+
+Task<> CpuOptimizer::update(Flat flat, Flat sectors, const Numbers& numbers) {
+  begin_update(std::move(flat), std::move(sectors), numbers);
+  Pass pass = begin_pass();
+  std::uint64_t to_come = 0, hits = 0;  // swapped sub-groups
+  if (inside_) {
+    co_await update_inside(pass.order);
+    co_return;
+  }
+  for (const std::uint32_t group : pass.order) {
+    to_come += states_.swapped(group);
+    hits += states_.kept(group);
+  }
+  if (part_.pipeline_read) fetch_ahead(pass, 0);
+  for (std::size_t i = 0; i < pass.order.size(); ++i) {
+    fetch(pass, i);
+    StateStore::Loaded loaded = co_await std::move(pass.fetches[i]);
+    pass.fetches[i].reset();
+    if (part_.pipeline_read) fetch_ahead(pass, i + 1);
+    const bool swapped = states_.swapped(pass.order[i]);
+    to_come -= swapped;
+    const bool keep = swapped && to_come < states_.most_kept();
+    co_await update_group(std::move(loaded), keep);
+  }
+  for (Pending<>& write : writing_) co_await write;
+  writing_.clear();
+  widened_.reset();
+  states_.end_step(hits);
+}
+
+/// All that storages update is theirs at once; meanwhile the CPU updates what is in host memory.
+Task<> CpuOptimizer::update_inside(const std::vector<std::uint32_t>& order) {
+  std::vector<std::pair<std::uint32_t, Op>> updates;
+  for (const std::uint32_t group : order)
+    if (states_.swapped(group)) updates.emplace_back(group, inside_->update(group, numbers_));
+  for (const std::uint32_t group : order) {
+    if (states_.swapped(group)) continue;
+    StateStore::Loaded loaded = co_await states_.load(group);
+    co_await update_group(std::move(loaded), false);
+  }
+  for (const auto& [group, updated] : updates) co_await bring_back(group, updated);
+  for (Pending<>& write : writing_) co_await write;
+  writing_.clear();
+  widened_.reset();
+  states_.end_step(0);
+}
+
+/// New weights to the host, and on to where they live if that is not storage.
+Task<> CpuOptimizer::bring_back(std::uint32_t group, Op updated) {
+  co_await updated;
+  const Buffer out = co_await swap_out_->take();
+  const std::vector<Op> reads = inside_->read_back(group, out, updated);
+  for (const Op& read : reads) co_await read;
+  std::vector<Op> ops;
+  std::uint64_t offset = 0;
+  for (const Subgroup::Member& member : job_.subgroups[group].members) {
+    const View from = out.view(offset, out_bytes(member));
+    offset += from.bytes;
+    if (weights_.on_gpu(member.weight)) {
+      for (Op& op : send_to_gpu(member, from, updated)) ops.push_back(std::move(op));
+    } else if (weights_.in_host(member.weight)) {
+      const View into = weights_.share(member.weight);
+      const std::uint64_t bytes = std::min(into.bytes, member.elements * job_.weight_bytes);
+      ops.push_back(machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes)));
+    } else if (!inside_->renews(group, member.weight)) {
+      ops.push_back(machine_.write(rank_, weights_.extent(member.weight), {0, from.bytes}, from));
+    }
+  }
+  for (const Op& op : ops) co_await op;
+}
+
+/// Widens, updates, publishes; what may overlap the next sub-group goes to `writing_`.
+Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
+  const Op widened = widen(job_.subgroups[loaded.group]);
+  Buffer out;
+  if (job_.fp32_states() && out_bytes(job_.subgroups[loaded.group]))
+    out = co_await swap_out_->take();
+  const Op updated = adam(loaded, out, widened);
+  co_await updated;
+  loaded.gradient.reset();
+  if (!late_) {
+    Pending<> published = machine_.spawn(publish(loaded, keep, updated, std::move(out)));
+    if (weights_on_gpu_ || part_.pipeline_write)
+      writing_.push_back(std::move(published));
+    else
+      co_await published;  // the 16-bit weights are written and waited for before the states are
+  }
+  if (!states_.swapped(loaded.group)) co_return;
+  if (keep) {
+    states_.keep(std::move(loaded));
+    co_return;
+  }
+  Pending<> saved = machine_.spawn(states_.save(std::move(loaded)));
+  if (part_.pipeline_write)
+    writing_.push_back(std::move(saved));
+  else
+    co_await saved;
+}
+
+void CpuOptimizer::begin_update(Flat gradient, Flat sectors, const Numbers& numbers) {
+  flat_ = std::move(gradient);
+  fresh_ = std::move(sectors);
+  numbers_ = numbers;
+}
+
+Op CpuOptimizer::start_adam(const StateStore::Loaded& loaded, const After& after) {
+  return adam(loaded, Buffer(), after);
+}
+
+Task<> CpuOptimizer::write_back(StateStore::Loaded loaded, Op updated) {
+  const bool swapped = states_.swapped(loaded.group);
+  Pending<> published = machine_.spawn(publish(loaded, false, updated, Buffer()));
+  if (swapped) co_await states_.save(std::move(loaded));
+  co_await published;
+}
+
+/// In the order of the weights: sub-groups end at other times on other ranks.
+Task<> CpuOptimizer::finish_update() {
+  std::sort(gathers_.begin(), gathers_.end(),
+            [](const auto& one, const auto& other) { return one.first < other.first; });
+  std::vector<Op> ops;
+  for (const auto& [weight, there] : gathers_) ops.push_back(gather(weight, there));
+  gathers_.clear();
+  for (const Op& op : ops) co_await op;
+  states_.end_step(0);
+}
+
+// ---- Work on one sub-group
+
+/// True for a 16-bit gradient in the flat buffer that an fp32 Adam is to read.
+bool CpuOptimizer::widens(const View& gradient, const Subgroup::Member& member) const {
+  return widens_ && job_.fp32_states() && gradient.bytes == 2 * member.elements;
+}
+
+/// 16-bit gradients to fp32, into one buffer that all sub-groups use in turn.
+///   Result  done when they are wide; empty: none was narrow
+Op CpuOptimizer::widen(const Subgroup& group) {
+  CpuKernel kernel;
+  kernel.work = CpuWork::convert;
+  for (const Subgroup::Member& member : group.members) {
+    const StateStore::GradientHome home = states_.gradient_home(member.weight);
+    if (home.extent || home.memory || !widens(flat_(member.weight), member)) continue;
+    if (!widened_) {
+      std::uint64_t largest = 0;
+      for (const Subgroup& any : job_.subgroups) largest = std::max(largest, any.span);
+      widened_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(4 * largest),
+                                       Purpose::optimizer_gradient_buffers);
+    }
+    kernel.elements += member.elements;
+    const auto pair = static_cast<std::uint32_t>(kernel.operands.size() / 2);
+    kernel.operands.emplace_back(flat_(member.weight), Access::read, Role::input,
+                                 job_.weight_type(), pair);
+    kernel.operands.emplace_back(widened_.view(4 * member.offset, 4 * member.elements),
+                                 Access::write, Role::output, ElementType::fp32, pair);
+  }
+  if (kernel.elements == 0) return Op();
+  kernel.traffic = 6 * kernel.elements;
+  return machine_.run(rank_, std::move(kernel));
+}
+
+/// Traffic: states read and written, gradient read, new 16-bit weights written beside an fp32
+/// master.
+Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const After& after) {
+  const Subgroup& group = job_.subgroups[loaded.group];
+  const std::uint64_t width = job_.state_width();
+  CpuKernel kernel;
+  kernel.work = CpuWork::adam;
+  kernel.elements = group.elements;
+  const Subgroup::Member& first = group.members.front();
+  const std::uint64_t gradient = widens_ ? 4 : flat_(first.weight).bytes / first.elements;
+  kernel.traffic = group.elements *
+                   (6 * width + gradient + (width == 4 && job_.mixed() ? job_.weight_bytes : 0));
+  kernel.group = &group;
+  kernel.numbers = numbers_;
+  kernel.operands = states_.operands(loaded);
+  if (loaded.gradient)
+    kernel.operands.emplace_back(loaded.gradient.view(), Access::read, Role::gradient,
+                                 ElementType::fp32, BoundOperand::whole_group);
+  std::uint64_t offset = 0;  // in the swap-out buffer
+  for (std::uint32_t i = 0; i < group.members.size(); ++i) {
+    add_member(kernel, group.members[i], i);
+    const std::uint64_t bytes = out ? out_bytes(group.members[i]) : 0;
+    if (bytes)
+      kernel.operands.emplace_back(out.view(offset, bytes), Access::write, Role::weight,
+                                   job_.weight_type(), i);
+    offset += bytes;
+  }
+  return machine_.run(rank_, std::move(kernel), after);
+}
+
+/// A member's gradient, where it is not in the sub-group's buffer, and its weight, where it is
+/// renewed in place.
+void CpuOptimizer::add_member(CpuKernel& kernel, const Subgroup::Member& member,
+                              std::uint32_t index) const {
+  const StateStore::GradientHome home = states_.gradient_home(member.weight);
+  const View narrow = flat_(member.weight);
+  const ElementType flat_type =
+      narrow.bytes == 4 * member.elements ? ElementType::fp32 : job_.weight_type();
+  const auto use = [&](View view, Access access, Role role, ElementType type) {
+    kernel.operands.emplace_back(std::move(view), access, role, type, index);
+  };
+  if (home.memory)
+    use(home.memory, Access::read, Role::gradient, ElementType::fp32);
+  else if (!home.extent && widens(narrow, member))
+    use(widened_.view(4 * member.offset, 4 * member.elements), Access::read, Role::gradient,
+        ElementType::fp32);
+  else if (!home.extent)
+    use(narrow, Access::read, Role::gradient, flat_type);
+  if (in_place_ && job_.fp32_states() && (late_ || !weights_.in_host(member.weight)))
+    use(narrow.part(0, member.elements * job_.weight_bytes), Access::read_write, Role::weight,
+        job_.weight_type());  // the gradient gives way to the new weights
+  if (weights_.in_host(member.weight) && !late_)
+    use(weights_.share(member.weight), Access::read_write,
+        states_.has_own_master(member.weight) ? Role::weight : Role::master, job_.weight_type());
+}
+
+std::vector<Op> CpuOptimizer::send_to_gpu(const Subgroup::Member& member, const View& from,
+                                          const Op& updated) {
+  const View into = weights_.updated_share(member.weight, job_.partition.state_ways());
+  const std::uint64_t bytes = std::min(into.bytes, member.elements * job_.weight_bytes);
+  std::vector<Op> ops{machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes), updated)};
+  if (job_.partition.state_ways() == 1 || !weights_.whole(member.weight)) return ops;
+  if (active_)  // ranks are not equally far: later, all together
+    gathers_.emplace_back(member.weight, ops.back());
+  else
+    ops.push_back(gather(member.weight, ops.back()));
+  return ops;
+}
+
+/// The shares of a weight that all GPUs have in full.
+Op CpuOptimizer::gather(std::uint32_t weight, const Op& own_share_is_there) {
+  const std::uint64_t ways = job_.partition.state_ways();
+  return machine_.collective(rank_, data_group(job_.scenario, rank_), Collective::all_gather,
+                             weights_.updated_share(weight, ways),
+                             weights_.gathered_view(weight, ways), own_share_is_there);
+}
+
+/// New weights to where they live: extents, or the GPU. Those in host memory were written by the
+/// kernel, and a bf16 master that is the weight is written with the states, unless these are kept.
+Task<> CpuOptimizer::publish(StateStore::Loaded loaded, bool keep, Op updated, Buffer out) {
+  std::vector<Op> ops;
+  std::uint64_t offset = 0;
+  const bool narrow = !job_.fp32_states();
+  for (const Subgroup::Member& member : job_.subgroups[loaded.group].members) {
+    View from = out ? out.view(offset, out_bytes(member)) : fresh_(member.weight);
+    if (out) offset += out_bytes(member);
+    if (narrow) from = states_.narrow_master(loaded, member);
+    if (weights_.on_gpu(member.weight)) {
+      for (Op& op : send_to_gpu(member, from, updated)) ops.push_back(std::move(op));
+    } else if (weights_.on_storage(member.weight) &&
+               (!narrow || keep || !states_.swapped(loaded.group))) {
+      const std::uint64_t bytes = weights_.stored_bytes(member.weight);
+      ops.push_back(machine_.write(rank_, weights_.extent(member.weight), {0, bytes},
+                                   from.part(0, bytes), updated));
+    }
+  }
+  loaded = StateStore::Loaded();
+  out.reset();
+  for (const Op& op : ops) co_await op;
+}
+
+Task<> CpuOptimizer::publish_late() {
+  std::vector<Op> ops;
+  for (const Subgroup& group : job_.subgroups)
+    for (const Subgroup::Member& member : group.members) {
+      const View from = fresh_(member.weight);
+      if (weights_.on_gpu(member.weight)) {
+        for (Op& op : send_to_gpu(member, from, Op())) ops.push_back(std::move(op));
+        continue;
+      }
+      const View into = weights_.share(member.weight);
+      const std::uint64_t bytes = std::min(into.bytes, member.elements * job_.weight_bytes);
+      ops.push_back(machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes)));
+    }
+  for (const Op& op : ops) co_await op;
+}
+
+/// Reads every master as an update would, and writes nothing.
+Task<> CpuOptimizer::checkpoint() {
+  // as a step would go on: sub-groups that are still in host memory give their buffers to the rest
+  const Pass pass = begin_pass();
+  for (const std::uint32_t i : pass.order) {
+    StateStore::Loaded loaded = co_await states_.load(i);
+    const Subgroup& group = job_.subgroups[i];
+    CpuKernel kernel;
+    kernel.work = CpuWork::checkpoint;
+    kernel.group = &group;
+    kernel.elements = group.elements;
+    kernel.traffic = group.elements * job_.state_width();
+    for (const BoundOperand& operand : states_.operands(loaded))
+      if (operand.role == Role::master) kernel.operands.push_back(operand);
+    for (BoundOperand& operand : kernel.operands) operand.access = Access::read;
+    for (std::uint32_t m = 0; m < group.members.size(); ++m)
+      if (weights_.in_host(group.members[m].weight) &&
+          !states_.has_own_master(group.members[m].weight))
+        kernel.operands.emplace_back(weights_.share(group.members[m].weight), Access::read,
+                                     Role::master, job_.weight_type(), m);
+    kernel.share = job_.partition.state_ways() > 1 ? job_.member(rank_) : 0;
+    co_await machine_.run(rank_, std::move(kernel));
+  }
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,101 @@
+#pragma once
+
+#include "strategies/parts/update/near_storage.hpp"
+
+namespace spillway::strategies {
+
+/// One rank's Adam on the CPU, sub-group by sub-group, in the order of `optimizer.order`.
+///   Reads     with pipeline_read one sub-group ahead on each path, as far as buffers reach;
+///             without it when the sub-group before is done
+///   Updates   a 16-bit gradient is first widened (2 B read, 4 B written a parameter)
+///   Publishes new 16-bit weights: through the swap-out buffer to their extents, or to the GPU;
+///             with weights.home gpu they leave from where their gradient was
+///   Late      staleness not 0: an update runs beside the next step, whose kernels still read the
+///             old weights; the new ones take the place of their gradients until somebody publishes
+///             them
+///   Inside    device near_storage: the storages update what lies on them, the CPU the rest
+///   Writes    with pipeline_write behind the next update; the last sub-groups may stay
+///             (host_cache)
+///   Source    DeepSpeed stage3.py, partitioned_optimizer_swapper.py; MemAscend, steps 12-15;
+///             MLP-Offload, section 3.4
+class CpuOptimizer {
+ public:
+  CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights);
+
+  Task<> init();
+  /// All sub-groups, once.
+  ///   flat   view of a weight's share in the flat gradient buffer, for gradients that are in host
+  ///          memory; `sectors`: the same in whole sectors
+  using Flat = std::function<View(std::uint32_t)>;
+  Task<> update(Flat flat, Flat sectors, const Numbers& numbers);
+  /// staleness 1: the new weights of the last update to where kernels read them.
+  Task<> publish_late();
+  /// New weights take the place of their gradients, which have whole sectors there.
+  bool in_place() const { return in_place_; }
+
+  // ---- An update that somebody else orders (see ActiveUpdate)
+
+  /// `sectors`: where a weight's new values go, in whole sectors; they take their gradients' place.
+  void begin_update(Flat gradient, Flat sectors, const Numbers& numbers);
+  /// Of a sub-group whose gradients are there when `after` is done, as narrow as they came.
+  Op start_adam(const StateStore::Loaded& loaded, const After& after);
+  /// New weights and states to where they live; returns when they are there.
+  Task<> write_back(StateStore::Loaded loaded, Op updated);
+  /// What all ranks do together, after the last sub-group.
+  Task<> finish_update();
+
+  /// Reads every master as an update would, and writes nothing; the last of a run.
+  Task<> checkpoint();
+
+  StateStore& states() { return states_; }
+  /// This rank's share of a weight that lives in host memory.
+  View weight_share(std::uint32_t weight) const { return weights_.share(weight); }
+
+ private:
+  /// An update that goes on: what is fetched already, in the order of the sub-groups.
+  struct Pass {
+    std::vector<std::uint32_t> order;
+    std::vector<Pending<StateStore::Loaded>> fetches;  ///< parallel to order
+    std::vector<bool> fetched;                         ///< or being fetched
+  };
+
+  Pass begin_pass();
+  void fetch(Pass& pass, std::size_t position);
+  void fetch_ahead(Pass& pass, std::size_t position);
+  Task<> update_group(StateStore::Loaded loaded, bool keep);
+  Task<> update_inside(const std::vector<std::uint32_t>& order);
+  Task<> bring_back(std::uint32_t group, Op updated);
+  Op widen(const Subgroup& group);
+  void add_member(CpuKernel& kernel, const Subgroup::Member& member, std::uint32_t index) const;
+  Op adam(const StateStore::Loaded& loaded, const Buffer& out, const After& after);
+  Task<> publish(StateStore::Loaded loaded, bool keep, Op updated, Buffer out);
+  std::vector<Op> send_to_gpu(const Subgroup::Member& member, const View& from, const Op& updated);
+  Op gather(std::uint32_t weight, const Op& own_share_is_there);
+  std::uint64_t out_bytes(const Subgroup::Member& member) const;
+  std::uint64_t out_bytes(const Subgroup& group) const;
+  bool widens(const View& gradient, const Subgroup::Member& member) const;
+
+  Machine& machine_;
+  Rank rank_;
+  const Job& job_;
+  Weights& weights_;
+  const description::OptimizerPart& part_;
+  bool weights_on_gpu_;
+  bool late_;      ///< new weights wait for somebody who publishes them
+  bool active_;    ///< sub-groups are updated one by one during backward
+  bool widens_;    ///< 16-bit gradients first; else Adam reads them as they are
+  bool in_place_;  ///< new weights take the place of their gradients
+  StateStore states_;
+  std::unique_ptr<NearStorage> inside_;  ///< null: the CPU updates all
+  std::unique_ptr<BufferPool> swap_out_;
+  // during an update
+  Flat flat_;
+  Flat fresh_;  ///< where new weights that take their gradients' place lie
+  Numbers numbers_;
+  Buffer widened_;  ///< fp32 gradients of one sub-group
+  std::vector<Pending<>> writing_;
+  std::vector<std::pair<std::uint32_t, Op>> gathers_;  ///< weight, own share is there: to come
+  std::uint64_t step_ = 0;
+};
+
+}  // namespace spillway::strategies

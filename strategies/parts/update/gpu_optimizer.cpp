@@ -1,0 +1,192 @@
+#include "strategies/parts/update/gpu_optimizer.hpp"
+
+#include "strategies/machine/setup.hpp"
+
+namespace spillway::strategies {
+
+namespace {
+std::uint64_t up(std::uint64_t bytes) {
+  return description::divide_up(bytes, share_alignment) * share_alignment;
+}
+
+/// Bytes of optimizer state per parameter: Adam's momentum and variance, and an fp32 master in
+/// mixed precision.
+std::uint64_t state_bytes(const Job& job) {
+  const bool adam = job.scenario.training.optimizer == description::OptimizerKind::adam;
+  const std::uint64_t width = job.fp32_states() ? 4 : 2;
+  return (adam ? 2 * width : 0) + (job.mixed() && job.fp32_states() ? 4 : 0);
+}
+}  // namespace
+
+GpuOptimizer::GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,
+                           const ResidentGradients& gradients)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      weights_(weights),
+      gradients_(gradients),
+      state_width_(state_bytes(job)),
+      offset_(job.model.weights.size()) {}
+
+Task<> GpuOptimizer::init() {
+  std::uint64_t total = 0, elements = 0;
+  for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    offset_[weight] = total;
+    const std::uint64_t share = job_.share(weight, job_.partition.state_ways());
+    total += up(share * state_width_);
+    elements += share;
+  }
+  if (total)
+    states_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(total), Purpose::optimizer_states);
+  if (job_.scenario.training.ema)
+    ema_ =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(4 * elements), Purpose::optimizer_states);
+  if (job_.scenario.strategy.optimizer.staleness == 1) {
+    std::uint64_t bytes = 0;
+    for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+      late_offset_.push_back(bytes);
+      if (job_.holds(weight))
+        bytes += up(weights_.updated_share(weight, job_.partition.state_ways()).bytes);
+    }
+    late_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::weights);
+  }
+  if (total) co_await first_states();
+}
+
+View GpuOptimizer::late(std::uint32_t weight) const {
+  return late_.view(late_offset_[weight],
+                    weights_.updated_share(weight, job_.partition.state_ways()).bytes);
+}
+
+/// All of this rank's weights between where kernels read them and where late ones wait.
+Task<> GpuOptimizer::copy_weights(bool out) {
+  std::vector<Op> copies;
+  for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    if (!job_.holds(weight)) continue;
+    const View read = weights_.updated_share(weight, job_.partition.state_ways());
+    copies.push_back(machine_.copy(rank_, out ? late(weight) : read, out ? read : late(weight)));
+  }
+  for (const Op& copy : copies) co_await copy;
+}
+
+Task<> GpuOptimizer::publish_late() {
+  if (!has_late_) co_return;
+  has_late_ = false;
+  co_await copy_weights(false);
+  co_await gather(Op());
+}
+
+Task<> GpuOptimizer::first_states() {
+  const std::uint64_t ways = job_.partition.state_ways();
+  std::vector<GpuKernel> kernels;
+  for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    if (!job_.holds(weight)) continue;
+    const std::uint64_t share = job_.share(weight, ways);
+    GpuKernel kernel;
+    kernel.name = "initialize";
+    kernel.work = GpuWork::initialize;
+    kernel.bytes = static_cast<double>(share * state_width_);
+    kernel.first_element = ways > 1 ? job_.member(rank_) * share : 0;
+    kernel.operands.emplace_back(states_.view(offset_[weight], share * state_width_),
+                                 models::Access::write, Role::states, job_.state_type(), weight);
+    kernels.push_back(std::move(kernel));
+  }
+  co_await machine_.run(rank_, kernels);
+}
+
+Task<> GpuOptimizer::checkpoint() {
+  const std::uint64_t ways = job_.partition.state_ways();
+  for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    if (!job_.holds(weight)) continue;
+    const std::uint64_t share = job_.share(weight, ways);
+    const bool own = job_.mixed() && job_.fp32_states();
+    const View from =
+        own ? states_.view(offset_[weight], 4 * share) : weights_.updated_share(weight, ways);
+    const Buffer landing =
+        machine_.allocate_now(TierId::pageable, rank_, Bytes(from.bytes), Purpose::bounce_buffers);
+    const Op copied = machine_.copy(rank_, landing.view(), from);
+    CpuKernel kernel;
+    kernel.work = CpuWork::checkpoint;
+    kernel.elements = share;
+    kernel.traffic = from.bytes;
+    kernel.first_element = ways > 1 ? job_.member(rank_) * share : 0;
+    kernel.operands.emplace_back(landing.view(), models::Access::read, Role::master,
+                                 own ? ElementType::fp32 : job_.weight_type(), weight);
+    co_await machine_.run(rank_, std::move(kernel), copied);
+  }
+}
+
+/// The update operator of the step program.
+GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& numbers,
+                               View into) const {
+  const std::uint64_t ways = job_.partition.state_ways();
+  const std::uint32_t weight = weight_of(op);
+  GpuKernel kernel;
+  kernel.name = op.name;
+  kernel.operation = &op;
+  kernel.bytes = static_cast<double>(op.bytes.value()) / static_cast<double>(ways);
+  // the moving average is read and written, the master read once more
+  if (ema_) kernel.bytes += 12 * static_cast<double>(job_.share(weight, ways));
+  kernel.updated = static_cast<double>(job_.share(weight, ways));
+  kernel.numbers = numbers;
+  kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,
+                               job_.weight_type(), weight);
+  kernel.operands.emplace_back(gradients_.share(weight), models::Access::read, Role::gradient,
+                               gradients_.type(), weight);
+  if (state_width_)
+    kernel.operands.emplace_back(
+        states_.view(offset_[weight], job_.share(weight, ways) * state_width_),
+        models::Access::read_write, Role::states, job_.state_type(), weight);
+  return kernel;
+}
+
+std::uint32_t GpuOptimizer::weight_of(const models::Operator& op) const {
+  return *job_.program.tensors[op.operands.front().tensor].weight;
+}
+
+Op GpuOptimizer::update(std::uint32_t weight, const Numbers& numbers, View into,
+                        const After& after) {
+  const models::Span span = job_.program.update;
+  for (std::uint32_t i = span.first; i < span.last; ++i) {
+    const models::Operator& op = job_.program.operators[i];
+    if (weight_of(op) != weight) continue;
+    const GpuKernel one = kernel(op, numbers, std::move(into));
+    return machine_.run(rank_, std::span<const GpuKernel>(&one, 1), after);
+  }
+  throw description::InternalError("a weight that no operator updates");
+}
+
+Task<> GpuOptimizer::update(const Numbers& numbers) {
+  has_late_ = late_ ? true : false;
+  // without a master of its own the weight is one: it goes on from where it is
+  if (has_late_ && !(job_.mixed() && job_.fp32_states())) co_await copy_weights(true);
+  std::vector<GpuKernel> kernels;
+  const models::Span span = job_.program.update;
+  for (std::uint32_t i = span.first; i < span.last; ++i) {
+    const models::Operator& op = job_.program.operators[i];
+    const std::uint32_t weight = weight_of(op);
+    View into = weights_.updated_share(weight, job_.partition.state_ways());
+    if (has_late_) into = late(weight);
+    kernels.push_back(kernel(op, numbers, std::move(into)));
+  }
+  const Op updated = machine_.run(rank_, kernels);
+  if (has_late_)
+    co_await updated;
+  else
+    co_await gather(updated);
+}
+
+/// Weights that every rank holds whole.
+Task<> GpuOptimizer::gather(Op updated) {
+  const std::uint64_t ways = job_.partition.state_ways();
+  std::vector<Op> gathers;
+  for (std::uint32_t weight = 0; weight < offset_.size() && ways > 1; ++weight)
+    if (weights_.whole(weight) && job_.holds(weight))
+      gathers.push_back(machine_.collective(
+          rank_, data_group(job_.scenario, rank_), Collective::all_gather,
+          weights_.updated_share(weight, ways), weights_.gathered_view(weight, ways), updated));
+  co_await updated;
+  for (const Op& gather : gathers) co_await gather;
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "strategies/parts/update/resident_gradients.hpp"
+#include "strategies/parts/weights/weights.hpp"
+
+namespace spillway::strategies {
+
+/// One rank's optimizer step on the GPU: states resident, one kernel a weight, over this rank's
+/// share under ZeRO; then renewed weights are gathered where every rank holds them whole.
+///   Late  staleness 1: new weights wait in a buffer of their own until they are published
+class GpuOptimizer {
+ public:
+  GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,
+               const ResidentGradients& gradients);
+  /// Throws  OutOfMemory
+  Task<> init();
+  Task<> update(const Numbers& numbers);
+  /// Of one weight, into where its old values are; the gradient is there when `after` is done.
+  Op update(std::uint32_t weight, const Numbers& numbers, View into, const After& after);
+  /// staleness 1: what the last update made, if there is any, to where kernels read it.
+  Task<> publish_late();
+  /// Brings every master to host memory, one by one.
+  Task<> checkpoint();
+
+ private:
+  Task<> first_states();
+  Task<> gather(Op updated);
+  Task<> copy_weights(bool out);
+  View late(std::uint32_t weight) const;
+  GpuKernel kernel(const models::Operator& op, const Numbers& numbers, View into) const;
+  std::uint32_t weight_of(const models::Operator& op) const;
+
+  Machine& machine_;
+  Rank rank_;
+  const Job& job_;
+  Weights& weights_;
+  const ResidentGradients& gradients_;
+  std::uint64_t state_width_ = 0;  ///< bytes of states per parameter, masters included
+  std::vector<std::uint64_t> offset_;
+  Buffer states_, ema_, late_;
+  std::vector<std::uint64_t> late_offset_;
+  bool has_late_ = false;
+};
+
+}  // namespace spillway::strategies

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "strategies/coroutines/sync.hpp"
+#include "strategies/layout/job.hpp"
+
+namespace spillway::strategies {
+
+/// A layer's gradients on the GPU while its backward runs and until they have left.
+struct LayerGradients {
+  Semaphore::Lock slot;
+  Buffer buffer;
+  std::vector<View> views;  ///< parallel to LayerPlan::weights
+  std::vector<bool> fresh;  ///< nothing is in the view yet to add to
+};
+
+/// What one rank keeps of a gradient.
+struct GradientShare {
+  std::uint32_t weight;
+  std::uint64_t elements;
+  View on_gpu;  ///< as computed
+  Op ready;     ///< reduced
+};
+
+/// Of a step's micro-batches.
+struct MicroBatch {
+  bool first, last;
+};
+
+/// Where gradients go. Gradients has them computed and reduced, layer by layer; what becomes of the
+/// shares is the sink's.
+class GradientSink {
+ public:
+  virtual ~GradientSink() = default;
+
+  /// Throws  OutOfMemory
+  virtual Task<> init() = 0;
+  /// Ranks that share one gradient.
+  virtual std::uint64_t ways() const = 0;
+  /// Kernels write, or add to, the sink's own gradients: `own` has them.
+  virtual bool in_place() const { return false; }
+  virtual View own(std::uint32_t weight) const = 0;
+  /// Ranks add up a layer's gradients that all of them keep as soon as they are computed.
+  virtual bool reduces(bool /*last_micro*/) const { return true; }
+  /// A layer's shares, on the way: what is to be issued in the order of the layers.
+  virtual void issue(std::vector<GradientShare>&, MicroBatch) {}
+  /// Runs beside the passes: brings the shares to where they belong, and gives up the layer's bytes
+  /// of the GPU as early as it can.
+  virtual Task<> take(std::vector<GradientShare> shares, LayerGradients layer,
+                      MicroBatch micro) = 0;
+  /// A backward ends when all have come; false: they are part of an update that goes on.
+  virtual bool ends_with_backward() const { return true; }
+  /// Waits until no more than `bytes` are still being written to storage.
+  virtual Task<> settle(std::uint64_t /*bytes*/) { co_return; }
+};
+
+/// A view with the type of what is in it.
+struct TypedView {
+  View view;
+  ElementType type;
+  TypedView(View what, ElementType of) : view(std::move(what)), type(of) {}
+};
+
+/// Widening, adding and norms of gradients on one rank's GPU: beside the passes, or, without
+/// `gradients.overlap`, on their stream.
+///   Source  DeepSpeed: reduce_and_partition_stream with overlap_comm, else the default stream
+class GradientKernels {
+ public:
+  GradientKernels(Machine& machine, Rank rank, const Job& job);
+  Op run(std::string_view name, GpuWork work, TypedView into, std::vector<TypedView> from,
+         const After& after);
+
+ private:
+  Machine& machine_;
+  Rank rank_;
+  GpuStream stream_;
+};
+
+/// `bytes` in whole units.
+constexpr std::uint64_t padded(std::uint64_t bytes, std::uint64_t unit) {
+  return description::divide_up(bytes, unit) * unit;
+}
+/// Bytes of an element of a sum of several micro-batches.
+std::uint64_t sum_width(const Job& job);
+
+}  // namespace spillway::strategies

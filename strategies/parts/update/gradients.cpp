@@ -1,0 +1,126 @@
+#include "strategies/parts/update/gradients.hpp"
+
+#include "strategies/machine/setup.hpp"
+
+namespace spillway::strategies {
+
+Gradients::Gradients(Machine& machine, Rank rank, const Job& job,
+                     std::unique_ptr<GradientSink> sink)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      part_(job.scenario.strategy.gradients),
+      sink_(std::move(sink)),
+      group_(reduce_group(job.scenario, rank)),
+      tied_(job.model.weights.size()),
+      on_gpu_(machine.scheduler(), 2) {}
+
+Task<> Gradients::init() {
+  if (const std::uint64_t bucket = part_.reduce_bucket.value() * job_.weight_bytes)
+    reduce_bucket_ =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(bucket), Purpose::reduce_buckets);
+  co_await sink_->init();
+}
+
+std::uint64_t Gradients::gpu_bytes(std::uint32_t layer) const {
+  std::uint64_t bytes = 0;
+  for (const LayerWeight& slot : job_.plans.layers[layer].weights)
+    if (!sink_->in_place() && !tied_[slot.weight])
+      bytes += machine_.gpu_charge(slot.gradient_share_bytes * job_.partition.gradient_ways());
+  return bytes;
+}
+
+Task<> Gradients::others_leave() {
+  for (std::size_t i = 0; i < leaving_.size(); ++i) co_await leaving_[i];
+}
+
+Task<LayerGradients> Gradients::begin_layer(std::uint32_t layer, MicroBatch micro) {
+  LayerGradients gradients;
+  gradients.slot = co_await on_gpu_.acquire();
+  const LayerPlan& plan = job_.plans.layers[layer];
+  const bool in_place = sink_->in_place();
+  const std::uint64_t ways = job_.partition.gradient_ways();
+  std::uint64_t bytes = 0;
+  for (const LayerWeight& slot : plan.weights)
+    if (!in_place && slot.owned && !tied_[slot.weight]) bytes += slot.gradient_share_bytes * ways;
+  if (bytes)
+    gradients.buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
+  std::uint64_t offset = 0;
+  for (const LayerWeight& slot : plan.weights) {
+    const std::uint64_t size = slot.gradient_share_bytes * ways;
+    // the head has begun the sum of the weights that it shares with the embedding
+    gradients.fresh.push_back(slot.begins && (micro.first || !in_place));
+    if (in_place) {
+      gradients.views.push_back(sink_->own(slot.weight));
+    } else if (!slot.owned || tied_[slot.weight]) {
+      // made by the head, completed and sent away by the embedding
+      if (!tied_[slot.weight])
+        tied_[slot.weight] =
+            machine_.allocate_now(TierId::gpu, rank_, Bytes(size), Purpose::gradients);
+      gradients.views.push_back(tied_[slot.weight].view());
+    } else {
+      gradients.views.push_back(gradients.buffer.view(offset, size));
+      offset += size;
+    }
+  }
+  co_return gradients;
+}
+
+View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
+  const std::uint64_t ways = sink_->ways();
+  if (ways == 1) return whole;
+  const std::uint64_t member = job_.member(rank_);
+  if (job_.partition.gradient_ways() > 1)
+    return whole.part(member * slot.gradient_share_bytes, slot.gradient_share_bytes);
+  const std::uint64_t bytes =
+      padded(job_.share(slot.weight, ways) * job_.weight_bytes, share_alignment);
+  return whole.part(member * bytes, bytes);
+}
+
+/// ZeRO-2 and 3 leave each rank its share; below, all ranks get the sum: once a step when
+/// micro-batches add up on the GPU, each time when they do so in host memory.
+Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, MicroBatch micro) {
+  if (job_.partition.ways == 1) return computed;
+  if (job_.partition.gradient_ways() > 1)
+    return machine_.collective(rank_, group_, Collective::reduce_scatter, whole,
+                               own_part(slot, whole), computed, job_.weight_type());
+  if (!sink_->reduces(micro.last)) return computed;  // at the end of the step
+  return machine_.collective(rank_, group_, Collective::all_reduce, whole, whole, computed,
+                             job_.weight_type());
+}
+
+std::vector<GradientShare> Gradients::reduce_layer(const LayerPlan& plan,
+                                                   const LayerGradients& gradients,
+                                                   const Op& computed, MicroBatch micro) {
+  std::vector<GradientShare> shares;
+  for (std::size_t i = 0; i < plan.weights.size(); ++i) {
+    const LayerWeight& slot = plan.weights[i];
+    if (!slot.owned) continue;
+    Op reduced = reduce(slot, gradients.views[i], computed, micro);
+    shares.push_back({slot.weight, job_.share(slot.weight, sink_->ways()),
+                      own_part(slot, gradients.views[i]), std::move(reduced)});
+  }
+  return shares;
+}
+
+Task<> Gradients::leave(std::uint32_t layer, LayerGradients gradients, Op computed,
+                        MicroBatch micro) {
+  std::vector<GradientShare> shares =
+      reduce_layer(job_.plans.layers[layer], gradients, computed, micro);
+  sink_->issue(shares, micro);
+  for (const GradientShare& share : shares) tied_[share.weight].reset();
+  leaving_.push_back(machine_.spawn(sink_->take(std::move(shares), std::move(gradients), micro)));
+  if (part_.overlap) co_return;
+  co_await leaving_.back();
+  leaving_.pop_back();
+  co_await sink_->settle(0);
+}
+
+Task<> Gradients::drain() {
+  if (!sink_->ends_with_backward()) co_return;
+  for (Pending<>& leaving : leaving_) co_await leaving;
+  leaving_.clear();
+  co_await sink_->settle(part_.flush_tail.value());
+}
+
+}  // namespace spillway::strategies

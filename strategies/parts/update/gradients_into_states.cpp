@@ -1,0 +1,92 @@
+#include "strategies/parts/update/gradients_into_states.hpp"
+
+#include "strategies/layout/landing.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+GradientsIntoStates::GradientsIntoStates(Machine& machine, Rank rank, const Job& job,
+                                         CpuOptimizer& optimizer)
+    : GradientsToHost(machine, rank, job, optimizer) {
+  if (width_ == 2) flat_width_ = 2;
+  if (sums_before_landing(job.scenario))
+    sums_ = std::make_unique<ResidentBuffer>(machine, rank, job, 1, width_);
+}
+
+Task<> GradientsIntoStates::init() {
+  lay_out();
+  if (sums_) co_await sums_->init();
+  make_landing();
+  co_await make_flats();
+}
+
+void GradientsIntoStates::make_landing() {
+  std::uint64_t largest = 0;
+  for (const models::WeightTensor& weight : job_.model.weights)
+    largest = std::max(largest, weight.parameters.value());
+  const TierId host = gradients_are_pageable(job_.scenario) ? TierId::pageable : TierId::pinned;
+  const Bytes bytes(width_ * largest);
+  landing_host_ = machine_.allocate_now(host, rank_, bytes, Purpose::pinned_gradient_buffer);
+  landing_gpu_ = machine_.allocate_now(TierId::gpu, rank_, bytes, Purpose::reduce_buckets);
+  const std::uint64_t bucket = part_.reduce_bucket.value() * width_;
+  if (bucket && part_.overlap)
+    second_bucket_ =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(bucket), Purpose::reduce_buckets);
+  if (job_.scenario.training.gradient_accumulation > 1 && !sums_)
+    for (std::uint32_t weight = 0; weight < tensors(); ++weight)
+      partial_sums_.push_back(machine_.allocate_now(
+          host, rank_, Bytes(padded(job_.share(weight, ways()) * width_, share_alignment)),
+          Purpose::gradient_accumulation));
+  if (job_.scenario.strategy.overflow_check != description::OverflowCheck::none)
+    flags_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(flag_bytes * tensors()),
+                                   Purpose::workspace);
+}
+
+Task<> GradientsIntoStates::take(std::vector<GradientShare> shares, LayerGradients layer,
+                                 MicroBatch micro) {
+  if (!sums_ || micro.last) {
+    co_await GradientsToHost::take(std::move(shares), std::move(layer), micro);
+    co_return;
+  }
+  for (const GradientShare& share : shares) co_await share.ready;
+  layer.slot.release();
+}
+
+/// On the GPU: what came before is added, and after the last micro-batch the sum is checked, normed
+/// and widened.
+Task<GradientsToHost::Down> GradientsIntoStates::bring(const GradientShare& share,
+                                                       MicroBatch micro) {
+  co_await share.ready;
+  const TypedView narrow = computed(share);
+  Op summed;
+  if (!partial_sums_.empty()) {
+    const View kept = partial_sums_[share.weight].view(0, narrow.view.bytes);
+    if (!micro.first) {
+      const Buffer before =
+          machine_.allocate_now(TierId::gpu, rank_, Bytes(kept.bytes), Purpose::gradients);
+      const Op back = machine_.copy(rank_, before.view(0, kept.bytes), kept);
+      co_await back;
+      summed = kernels_.run("add gradient", GpuWork::sum, narrow,
+                            {narrow, TypedView(before.view(0, kept.bytes), narrow.type)}, {});
+    }
+    const Op stored = machine_.copy(rank_, kept, narrow.view, summed);
+    if (!micro.last) co_return Down(stored);
+    summed = stored;
+  }
+  if (flags_)
+    summed = kernels_.run("gradient check", GpuWork::check,
+                          TypedView(flags_.view(flag_bytes * share.weight, 4), ElementType::fp32),
+                          {narrow}, summed);
+  const Buffer wide =
+      machine_.allocate_now(TierId::gpu, rank_, Bytes(4 * share.elements), Purpose::gradients);
+  const TypedView sum(wide.view(0, 4 * share.elements), ElementType::fp32);
+  const Op widened = kernels_.run("widen gradient", GpuWork::sum, sum, {narrow}, summed);
+  const View result = landing_gpu_.view(0, std::min(share_alignment, landing_gpu_.view().bytes));
+  const Op normed =
+      kernels_.run("gradient norm", GpuWork::norm, TypedView(result, narrow.type), {sum}, widened);
+  const View place = optimizer_.states().gradient_home(share.weight).memory;
+  co_return Down(machine_.copy(rank_, place.part(0, sum.view.bytes), sum.view, normed));
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "strategies/parts/update/gradients.hpp"
+#include "strategies/parts/update/gradients_into_states.hpp"
+#include "strategies/parts/update/gradients_into_update.hpp"
+#include "strategies/parts/update/late_gradients.hpp"
+#include "strategies/parts/update/loose_gradients.hpp"
+
+namespace spillway::strategies {
+
+/// A rank's gradients, and the sink that has them as who reads it must know it: one of `resident`
+/// and `host`, and of `host` what it is besides.
+struct MadeGradients {
+  std::unique_ptr<Gradients> all;
+  ResidentGradients* resident = nullptr;
+  GradientsToHost* host = nullptr;
+  GradientsIntoStates* states = nullptr;
+  GradientsIntoUpdate* active = nullptr;
+  LateGradients* late = nullptr;
+  LooseGradients* loose = nullptr;
+};
+
+}  // namespace spillway::strategies

@@ -1,0 +1,114 @@
+#include "strategies/parts/update/resident_gradients.hpp"
+
+#include "strategies/machine/setup.hpp"
+#include "strategies/parts/weights/replay.hpp"
+
+namespace spillway::strategies {
+
+ResidentBuffer::ResidentBuffer(Machine& machine, Rank rank, const Job& job, std::uint64_t shared,
+                               std::uint64_t width)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      shared_(shared),
+      width_(width),
+      offset_(job.model.weights.size()) {}
+
+std::uint64_t ResidentBuffer::bytes(std::uint32_t weight) const {
+  const std::uint64_t states = job_.partition.state_ways();
+  const std::uint64_t elements =
+      shared_ == 1 ? job_.share(weight, states) * states : job_.share(weight, shared_);
+  return padded(elements * width_, storage_sector);
+}
+
+Task<> ResidentBuffer::init() {
+  std::uint64_t total = 0;
+  for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
+    offset_[weight] = total;
+    total += bytes(weight);
+  }
+  buffer_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(total), Purpose::gradients);
+  GpuKernel clear;
+  clear.name = "clear gradients";
+  clear.work = GpuWork::initialize;
+  clear.bytes = static_cast<double>(total);
+  clear.operands.emplace_back(buffer_.view(), models::Access::write, Role::gradient, type(), 0);
+  const Op cleared = machine_.run(rank_, std::span<const GpuKernel>(&clear, 1));
+  co_await cleared;
+}
+
+ResidentGradients::ResidentGradients(Machine& machine, Rank rank, const Job& job, Replay* replay)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      group_(reduce_group(job.scenario, rank)),
+      kernels_(machine, rank, job),
+      buffer_(machine, rank, job, job.partition.gradient_ways(),
+              job.scenario.training.gradient_accumulation > 1 ? sum_width(job) : job.weight_bytes),
+      replay_(replay) {}
+
+bool ResidentGradients::in_place() const {
+  if (replay_) return false;
+  const bool one = job_.scenario.training.gradient_accumulation == 1;
+  return ways() == 1 && buffer_.width() == job_.weight_bytes &&
+         (one || job_.scenario.strategy.gradients.fused_accumulation);
+}
+
+/// Micro-batches add up before the ranks' sums do (ZeRO-0 and 1).
+bool ResidentGradients::sums_locally() const { return ways() == 1 && !in_place(); }
+
+bool ResidentGradients::reduces(bool last_micro) const {
+  return in_place() ? last_micro : !sums_locally();
+}
+
+View ResidentGradients::share(std::uint32_t weight) const {
+  const std::uint64_t states = job_.partition.state_ways();
+  const std::uint64_t bytes = job_.share(weight, states) * buffer_.width();
+  const std::uint64_t first = ways() == 1 && states > 1 ? job_.member(rank_) * bytes : 0;
+  return own(weight).part(first, bytes);
+}
+
+/// Micro-batches add up on each rank, and ranks once a step: their order is that of the layers.
+void ResidentGradients::issue(std::vector<GradientShare>& shares, MicroBatch micro) {
+  if (!sums_locally()) return;
+  for (GradientShare& share : shares) {
+    share.ready = keep(share, micro.first, share.ready);
+    if (!micro.last || job_.partition.ways == 1) continue;
+    const View whole = own(share.weight);
+    share.ready = machine_.collective(rank_, group_, Collective::all_reduce, whole, whole,
+                                      share.ready, type());
+  }
+}
+
+/// To the sum that stays here; with a replay, to the one that it is to be in.
+Op ResidentGradients::keep(const GradientShare& share, bool first_micro, const After& after) {
+  if (!replay_) return add(share, first_micro, after);
+  std::vector<Op> all{replay_->reader(share.weight)};
+  after.each([&](Operation& on) { all.emplace_back(&on); });
+  const Op kept = add(share, replay_->begins(share.weight), all);
+  replay_->arrived(share.weight, kept);
+  return kept;
+}
+
+Op ResidentGradients::add(const GradientShare& share, bool first, const After& after) {
+  const TypedView into(own(share.weight).part(0, share.elements * buffer_.width()), type());
+  std::vector<TypedView> from;
+  if (!first) from.push_back(into);
+  from.emplace_back(share.on_gpu.part(0, share.elements * job_.weight_bytes), job_.weight_type());
+  return kernels_.run("keep gradient", GpuWork::sum, into, std::move(from), after);
+}
+
+/// Waits for shares that are reduced (or summed) and adds them to those that stay here.
+Task<> ResidentGradients::take(std::vector<GradientShare> shares, LayerGradients layer,
+                               MicroBatch micro) {
+  std::vector<Op> kept;
+  for (const GradientShare& share : shares) {
+    co_await share.ready;  // the stream must not stand still behind a reduction
+    if (in_place() || sums_locally()) continue;
+    kept.push_back(keep(share, micro.first, {}));
+  }
+  for (const Op& op : kept) co_await op;
+  layer.buffer.reset();
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "strategies/parts/update/gradient_sink.hpp"
+
+namespace spillway::strategies {
+
+class Replay;
+
+/// One buffer on the GPU with a place for each of a rank's gradients.
+class ResidentBuffer {
+ public:
+  /// shared  by so many ranks; a gradient that is whole has room for the shares of who updates it
+  ///   width   bytes of an element
+  ResidentBuffer(Machine& machine, Rank rank, const Job& job, std::uint64_t shared,
+                 std::uint64_t width);
+
+  /// Cleared: what pads tensors is checked for overflow with them, and nobody else writes it.
+  ///   Throws  OutOfMemory
+  Task<> init();
+  View at(std::uint32_t weight) const { return buffer_.view(offset_[weight], bytes(weight)); }
+  View all() const { return buffer_.view(); }
+  ElementType type() const { return width_ == 4 ? ElementType::fp32 : job_.weight_type(); }
+  std::uint64_t width() const { return width_; }
+
+ private:
+  std::uint64_t bytes(std::uint32_t weight) const;
+
+  Machine& machine_;
+  Rank rank_;
+  const Job& job_;
+  std::uint64_t shared_, width_;
+  std::vector<std::uint64_t> offset_;  ///< by weight
+  Buffer buffer_;
+};
+
+/// Gradients that stay on the GPU, where an optimizer on it finds them.
+///   Micro-batches add up here: in the kernels that make the gradients where ranks keep all of
+///   them and one type does for both, else by a kernel of their own
+///   Replay   sums begin and end as a recorded training says
+class ResidentGradients final : public GradientSink {
+ public:
+  /// `replay` null: a sum for each step.
+  ResidentGradients(Machine& machine, Rank rank, const Job& job, Replay* replay);
+
+  Task<> init() override { return buffer_.init(); }
+  std::uint64_t ways() const override { return job_.partition.gradient_ways(); }
+  bool in_place() const override;
+  View own(std::uint32_t weight) const override { return buffer_.at(weight); }
+  bool reduces(bool last_micro) const override;
+  void issue(std::vector<GradientShare>& shares, MicroBatch micro) override;
+  Task<> take(std::vector<GradientShare> shares, LayerGradients layer, MicroBatch micro) override;
+
+  View all() const { return buffer_.all(); }
+  /// The part of a gradient that this rank's optimizer reads.
+  View share(std::uint32_t weight) const;
+  ElementType type() const { return buffer_.type(); }
+
+ private:
+  bool sums_locally() const;
+  Op keep(const GradientShare& share, bool first_micro, const After& after);
+  Op add(const GradientShare& share, bool first, const After& after);
+
+  Machine& machine_;
+  Rank rank_;
+  const Job& job_;
+  Group group_;
+  GradientKernels kernels_;
+  ResidentBuffer buffer_;
+  Replay* replay_;
+};
+
+}  // namespace spillway::strategies

@@ -1,0 +1,388 @@
+#include "strategies/parts/update/state_store.hpp"
+
+#include "strategies/layout/landing.hpp"
+#include "strategies/machine/cpu_kernels.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace spillway::strategies {
+
+namespace {
+
+using description::Home;
+
+}  // namespace
+
+StateStore::StateStore(Machine& machine, Rank rank, const Job& job, Weights& weights)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      weights_(weights),
+      part_(job.scenario.strategy.optimizer),
+      width_(job.state_width()),
+      set_(description::buffers_of_a_set(job.scenario.strategy.gradients.policy)),
+      groups_(job.subgroups.size()),
+      member_of_(job.model.weights.size()) {
+  for (std::uint32_t group = 0; group < job.subgroups.size(); ++group)
+    for (std::uint32_t i = 0; i < job.subgroups[group].members.size(); ++i)
+      member_of_[job.subgroups[group].members[i].weight] = {group, i};
+}
+
+bool StateStore::has_own_master(std::uint32_t weight) const {
+  if (width_ == 4 || weights_.on_gpu(weight)) return true;
+  return part_.home != Home::ssd && weights_.on_storage(weight);
+}
+
+/// Bytes of the sub-group's own masters, as storage wants them.
+std::uint64_t StateStore::own_master_bytes(const Subgroup& group) const {
+  std::uint64_t bytes = 0;
+  for (const Subgroup::Member& member : group.members)
+    if (has_own_master(member.weight)) bytes += in_sectors(width_ * member.elements);
+  return bytes;
+}
+
+bool StateStore::gradient_on_storage(std::uint32_t weight) const {
+  const auto& [group, index] = member_of_[weight];
+  return job_.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32 &&
+         groups_[group].swapped &&
+         (part_.device == description::OptimizerDevice::near_storage ||
+          4 * job_.subgroups[group].members[index].elements >= Job::smallest_swapped);
+}
+
+Task<> StateStore::init() {
+  std::uint64_t host_elements = 0;
+  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+    const Subgroup& group = job_.subgroups[i];
+    groups_[i].swapped = part_.home == Home::ssd && 4 * group.elements >= Job::smallest_swapped;
+    if (groups_[i].swapped) continue;
+    groups_[i].host_offset = host_elements;
+    host_elements += group.span;
+  }
+  if (part_.home == Home::ssd) make_buffers();
+  if (host_elements) co_await init_host_states(host_elements);
+  if (part_.home == Home::ssd) co_await init_extents();
+}
+
+void StateStore::make_buffers() {
+  paths_ = std::make_unique<StatePaths>(machine_, rank_, job_);
+  reading_.resize(paths_->count());
+  std::uint64_t largest = 0, swapped = 0;
+  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+    largest = std::max(largest, bytes(job_.subgroups[i]));
+    swapped += groups_[i].swapped;
+  }
+  // being read, being updated, being written; see decide/automatic.hpp for what replaces `auto`
+  const std::uint64_t each = part_.buffers.value_or(3 * set_);
+  swap_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, paths_->count() * each,
+                                       Bytes(largest), Purpose::optimizer_swap_buffers);
+  most_kept_ = paths_->count() * (each / set_);
+  if (part_.host_cache)
+    most_kept_ =
+        std::min(most_kept_, part_.host_cache->value() / std::max<std::uint64_t>(1, 3 * largest));
+  if (part_.order != description::SubgroupOrder::alternating && most_kept_ < swapped)
+    most_kept_ = 0;
+}
+
+std::uint64_t StateStore::most_loaded() const { return swap_ ? swap_->size() / set_ : 1; }
+
+Task<> StateStore::init_host_states(std::uint64_t elements) {
+  std::uint64_t masters = 0;
+  for (std::uint32_t i = 0; i < groups_.size(); ++i)
+    if (!groups_[i].swapped && own_master_bytes(job_.subgroups[i])) masters = elements;
+  const TierId gradients =
+      gradients_are_pageable(job_.scenario) ? TierId::pageable : TierId::pinned;
+  if (masters) {
+    // ZeRO-1 and 2 pin the masters with the gradients
+    const TierId tier = lands_in_states(job_.scenario) ? gradients : TierId::pageable;
+    master_ = machine_.allocate_now(tier, rank_, Bytes(width_ * masters), Purpose::master_weights);
+    co_await machine_.run(rank_, zeros(master_.view()));
+    for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+      const Subgroup& group = job_.subgroups[i];
+      if (groups_[i].swapped) continue;
+      co_await first_masters(
+          group, master_.view(width_ * groups_[i].host_offset, width_ * group.span), true);
+    }
+  }
+  momentum_variance_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(2 * width_ * elements),
+                                             Purpose::optimizer_states);
+  co_await machine_.run(rank_, zeros(momentum_variance_.view()));
+  // gradients that another step may follow are read where they arrived
+  const bool landed =
+      updates_in_backward(job_.scenario.strategy.gradients.policy) || part_.staleness > 0;
+  if (part_.home != Home::host || !job_.mixed() || !job_.fp32_states() || landed) co_return;
+  for (std::uint32_t i = 0; i < groups_.size(); ++i)
+    groups_[i].host_gradient = machine_.allocate_now(
+        gradients, rank_, Bytes(4 * job_.subgroups[i].span), Purpose::optimizer_gradient_buffers);
+}
+
+/// The type of a master: with 16-bit states it is the weight itself.
+ElementType StateStore::master_type() const {
+  return width_ == 4 ? ElementType::fp32 : job_.weight_type();
+}
+
+std::uint64_t StateStore::first_element(std::uint32_t weight) const {
+  const std::uint64_t ways = job_.partition.state_ways();
+  return ways > 1 ? job_.member(rank_) * job_.share(weight, ways) : 0;
+}
+
+/// First values of a sub-group's masters, each at its place in `into`.
+Task<> StateStore::first_masters(const Subgroup& group, View into, bool own_only) {
+  for (const Subgroup::Member& member : group.members) {
+    if (own_only && !has_own_master(member.weight)) continue;
+    const Op made = machine_.run(
+        rank_,
+        first_values(into.part(width_ * member.offset, width_ * member.elements), master_type(),
+                     Role::master, member.weight, first_element(member.weight)));
+    co_await made;
+  }
+}
+
+Task<> StateStore::init_extents() {
+  std::uint64_t swapped = 0, largest = 0;
+  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+    if (!groups_[i].swapped) continue;
+    ++swapped;
+    largest = std::max(largest, set_ * in_sectors(bytes(job_.subgroups[i])));
+  }
+  if (swapped == 0) co_return;
+  paths_->place(swapped, largest);
+  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+    if (!groups_[i].swapped) continue;
+    groups_[i].path = paths_->next();
+    co_await make_extents(i);
+    Loaded first;
+    first.group = i;
+    if (groups_[i].master) first.master = co_await swap_->take();
+    first.momentum = co_await swap_->take();
+    first.variance = co_await swap_->take();
+    const std::array<const Buffer*, 3> buffers{&first.master, &first.momentum, &first.variance};
+    for (const Buffer* buffer : buffers) {
+      if (!*buffer) continue;
+      const Op cleared = machine_.run(rank_, zeros(buffer->view()));
+      co_await cleared;
+    }
+    if (first.master) co_await first_masters(job_.subgroups[i], first.master.view(), false);
+    for (const Transfer& transfer : transfers(first))
+      if (transfer.extent->block()->purpose == Purpose::optimizer_states)
+        co_await machine_.write(rank_, *transfer.extent, transfer.range, transfer.memory);
+  }
+}
+
+/// New extents for all that `group` has on storage, on its path.
+Task<> StateStore::make_extents(std::uint32_t group) {
+  Group& state = groups_[group];
+  const Subgroup& subgroup = job_.subgroups[group];
+  const StorageId storage = paths_->storage(state.path);
+  const Bytes size(in_sectors(bytes(subgroup)));
+  if (const std::uint64_t own = own_master_bytes(subgroup))
+    state.master = co_await machine_.store(storage, rank_, Bytes(own), Purpose::optimizer_states);
+  state.momentum = co_await machine_.store(storage, rank_, size, Purpose::optimizer_states);
+  state.variance = co_await machine_.store(storage, rank_, size, Purpose::optimizer_states);
+  const auto& members = subgroup.members;
+  if (std::any_of(members.begin(), members.end(), [this](const Subgroup::Member& member) {
+        return gradient_on_storage(member.weight);
+      }))
+    state.gradient = co_await machine_.store(storage, rank_, size, Purpose::gradients);
+}
+
+/// What lies where on storage of a sub-group's states: whole extents, but for masters that are the
+/// weights themselves.
+std::vector<StateStore::Transfer> StateStore::transfers(const Loaded& loaded) const {
+  const Group& state = groups_[loaded.group];
+  const Subgroup& subgroup = job_.subgroups[loaded.group];
+  const std::uint64_t whole = in_sectors(bytes(subgroup));
+  std::vector<Transfer> all;
+  if (width_ == 4) {
+    all.push_back({&state.master, {0, whole}, loaded.master.view(0, whole)});
+  } else if (loaded.master) {
+    std::uint64_t own_offset = 0;
+    for (const Subgroup::Member& member : subgroup.members) {
+      if (weights_.in_host(member.weight)) continue;
+      const std::uint64_t length = in_sectors(width_ * member.elements);
+      const View memory = loaded.master.view(width_ * member.offset, length);
+      if (has_own_master(member.weight)) {
+        all.push_back({&state.master, {own_offset, length}, memory});
+        own_offset += length;
+      } else {
+        all.push_back({&weights_.extent(member.weight), {0, length}, memory});
+      }
+    }
+  }
+  all.push_back({&state.momentum, {0, whole}, loaded.momentum.view(0, whole)});
+  all.push_back({&state.variance, {0, whole}, loaded.variance.view(0, whole)});
+  return all;
+}
+
+// ---- Between updates
+
+StateStore::GradientHome StateStore::gradient_home(std::uint32_t weight) const {
+  const auto& [group, index] = member_of_[weight];
+  const Subgroup::Member& member = job_.subgroups[group].members[index];
+  const Group& state = groups_[group];
+  GradientHome home;
+  if (gradient_on_storage(weight)) {
+    home.extent = &state.gradient;
+    home.range = {member.offset * 4, in_sectors(4 * member.elements)};
+  } else if (state.host_gradient) {
+    home.memory = state.host_gradient.view(member.offset * 4, member.elements * 4);
+  }
+  return home;
+}
+
+StateStore::OnStorage StateStore::on_storage(std::uint32_t group) {
+  Group& state = groups_[group];
+  return {paths_->storage(state.path),
+          &state.master,
+          &state.momentum,
+          &state.variance,
+          &state.gradient,
+          std::exchange(state.gradient_writes, {})};
+}
+
+void StateStore::gradient_written(std::uint32_t weight, Op written) {
+  groups_[member_of_[weight].first].gradient_writes.push_back(std::move(written));
+}
+
+/// Where gradients lie in a sub-group's extent; those of small tensors stay in host memory.
+std::vector<Range> StateStore::gradient_ranges(const Subgroup& group) const {
+  std::vector<Range> ranges;
+  for (const Subgroup::Member& member : group.members) {
+    if (!gradient_on_storage(member.weight)) continue;
+    const Range range = gradient_home(member.weight).range;
+    if (!ranges.empty() && ranges.back().offset + ranges.back().bytes == range.offset)
+      ranges.back().bytes += range.bytes;
+    else
+      ranges.push_back(range);
+  }
+  return ranges;
+}
+
+// ---- In an update
+
+bool StateStore::must_read(std::uint32_t group) const {
+  return groups_[group].swapped && (!kept(group) || groups_[group].gradient);
+}
+
+Task<StateStore::Loaded> StateStore::load(std::uint32_t group) {
+  Group& state = groups_[group];
+  Loaded loaded = std::exchange(state.kept, Loaded());
+  loaded.group = group;
+  const bool fresh = state.swapped && !loaded.momentum;
+  if (!fresh && !state.gradient) co_return loaded;
+  const auto& members = job_.subgroups[group].members;
+  const bool master =
+      fresh && std::any_of(members.begin(), members.end(), [this](const Subgroup::Member& member) {
+        return width_ == 4 || !weights_.in_host(member.weight);
+      });
+  std::vector<Buffer*> wanted;
+  if (master) wanted.push_back(&loaded.master);
+  if (fresh) wanted.insert(wanted.end(), {&loaded.momentum, &loaded.variance});
+  if (state.gradient) wanted.push_back(&loaded.gradient);
+  ++reading_[state.path];
+  std::vector<Buffer> buffers = co_await swap_->take(wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) *wanted[i] = std::move(buffers[i]);
+  const Semaphore::Lock turn = co_await paths_->turn(state.path, false);
+  std::vector<Op> reads;
+  if (fresh)
+    for (Transfer& transfer : transfers(loaded))
+      reads.push_back(
+          machine_.read(rank_, *transfer.extent, transfer.range, std::move(transfer.memory)));
+  if (state.gradient)
+    for (const Range& range : gradient_ranges(job_.subgroups[group]))
+      reads.push_back(machine_.read(rank_, state.gradient, range,
+                                    loaded.gradient.view(range.offset, range.bytes),
+                                    state.gradient_writes));
+  for (const Op& read : reads) co_await read;
+  --reading_[state.path];
+  state.gradient_writes.clear();
+  paths_->measured(state.path, false, reads);
+  co_return loaded;
+}
+
+Task<> StateStore::save(Loaded loaded) {
+  Group& state = groups_[loaded.group];
+  const std::size_t path = paths_->next();
+  Stored old[3];
+  if (path != state.path) {
+    state.path = path;
+    old[0] = std::move(state.master);
+    old[1] = std::move(state.momentum);
+    old[2] = std::move(state.variance);
+    co_await make_extents(loaded.group);
+  }
+  const Semaphore::Lock turn = co_await paths_->turn(path, true);
+  std::vector<Op> writes;
+  for (Transfer& transfer : transfers(loaded))
+    writes.push_back(
+        machine_.write(rank_, *transfer.extent, transfer.range, std::move(transfer.memory)));
+  loaded.master.reset();
+  loaded.momentum.reset();
+  loaded.variance.reset();
+  for (const Op& write : writes) co_await write;
+  paths_->measured(path, true, writes);
+}
+
+void StateStore::keep(Loaded loaded) {
+  const std::uint32_t group = loaded.group;
+  groups_[group].kept = std::move(loaded);
+}
+
+std::vector<BoundOperand> StateStore::operands(const Loaded& loaded) const {
+  const Group& state = groups_[loaded.group];
+  const Subgroup& subgroup = job_.subgroups[loaded.group];
+  std::vector<BoundOperand> all;
+  const auto use = [&](View view, Role role) {
+    all.emplace_back(std::move(view), models::Access::read_write, role,
+                     role == Role::master ? master_type() : job_.state_type(),
+                     BoundOperand::whole_group);
+  };
+  if (state.swapped) {
+    if (loaded.master) use(loaded.master.view(), Role::master);
+    use(loaded.momentum.view(), Role::momentum);
+    use(loaded.variance.view(), Role::variance);
+  } else {
+    const std::uint64_t bytes = width_ * subgroup.span, offset = width_ * state.host_offset;
+    if (own_master_bytes(subgroup)) use(master_.view(offset, bytes), Role::master);
+    use(momentum_variance_.view(2 * offset, bytes), Role::momentum);
+    use(momentum_variance_.view(2 * offset + bytes, bytes), Role::variance);
+  }
+  return all;
+}
+
+View StateStore::narrow_master(const Loaded& loaded, const Subgroup::Member& member) const {
+  if (width_ == 4) return View();
+  const std::uint64_t offset = width_ * member.offset, bytes = in_sectors(width_ * member.elements);
+  if (groups_[loaded.group].swapped) return loaded.master.view(offset, bytes);
+  if (!has_own_master(member.weight)) return View();
+  return master_.view(width_ * groups_[loaded.group].host_offset + offset, bytes);
+}
+
+void StateStore::end_step(std::uint64_t cache_hits) {
+  result::OptimizerStates& says = job_.shared->states[rank_.index];
+  result::Checkpoint& checkpoint = job_.shared->checkpoints[rank_.index];
+  says = {};
+  checkpoint = {};
+  if (!paths_) return;
+  says.cache_hits = cache_hits;
+  const Topology& topology = machine_.topology();
+  for (std::size_t path = 0; path < paths_->count(); ++path) {
+    const StorageInfo& storage = topology.info(paths_->storage(path));
+    says.paths[storage.name].estimate_bytes_per_s = paths_->estimate(path);
+  }
+  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+    const std::uint64_t states = 3 * width_ * job_.subgroups[i].elements;
+    checkpoint.bytes += states;
+    if (!groups_[i].swapped) continue;
+    ++says.subgroups;
+    if (kept(i)) continue;
+    const StorageInfo& storage = topology.info(paths_->storage(groups_[i].path));
+    ++says.paths[storage.name].subgroups;
+    if (!storage.wears) checkpoint.prestaged_bytes += states;
+  }
+  for (std::uint32_t weight = 0; width_ == 4 && weight < job_.model.weights.size(); ++weight)
+    checkpoint.bytes += job_.share(weight, job_.partition.state_ways()) * job_.weight_bytes;
+  paths_->end_step();
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "strategies/parts/weights/weights.hpp"
+
+namespace spillway::strategies {
+
+/// One rank's weights on their way to the GPU during a pass, layer by layer: with overlap
+/// `Weights::ahead` layers before their turn, without it at their turn.
+class LayerFetches {
+ public:
+  LayerFetches(Machine& machine, const Job& job, Weights& weights);
+
+  void begin_pass(bool backward);
+  /// The layer that runs as number `turn` of the pass.
+  std::uint32_t layer_at(std::uint32_t turn) const {
+    return backward_ ? layers() - 1 - turn : turn;
+  }
+  std::uint32_t layers() const { return static_cast<std::uint32_t>(fetches_.size()); }
+  bool overlap() const { return overlap_; }
+
+  /// The hook of the layer that begins to run as number `turn`: fetches the next ones.
+  void prefetch_behind(std::uint32_t turn);
+  /// Nothing of the layer, or not all, comes before its turn: without overlap, and as DeepSpeed's
+  /// limits have it.
+  bool comes_in_its_turn(std::uint32_t layer);
+  /// GPU memory that the layer's weights still take; 0 where they come in their turn only, or are
+  /// on their way.
+  std::uint64_t missing_bytes(std::uint32_t layer);
+  /// It is the layer's turn: its weights.
+  ///   Throws  OutOfMemory
+  Task<GatheredWeights> arrive(std::uint32_t layer);
+
+ private:
+  void fetch(std::uint32_t layer);
+
+  Machine& machine_;
+  Weights& weights_;
+  bool overlap_;  ///< false: reads from SSD begin when the layer before has left the GPU
+  bool backward_ = false;
+  std::vector<Pending<GatheredWeights>> fetches_;  ///< by layer
+};
+
+}  // namespace spillway::strategies

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "strategies/layout/job.hpp"
+
+namespace spillway::strategies {
+
+/// Where each weight lives, and how much of it one rank holds there: the rows that the sources of
+/// weights share out among them.
+///   gpu      home gpu, and what is not worth moving: tensors up to the persistence threshold, of
+///            home ssd 1-D ones and shares below 1 MiB too
+///   host     home host, and the first `max_in_host` elements of home ssd
+///   ssd      the rest
+///   Source   DeepSpeed partition_parameters.py, partitioned_param_swapper.py
+struct WeightLayout {
+  explicit WeightLayout(const Job& job);
+
+  std::vector<description::Home> home;     ///< by weight, as all below
+  std::vector<bool> whole;                 ///< each rank holds all of it
+  std::vector<std::uint64_t> share_bytes;  ///< of one rank
+
+  /// The share in whole sectors: its extent.
+  std::uint64_t stored_bytes(std::uint32_t weight) const { return in_sectors(share_bytes[weight]); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(home.size()); }
+  bool lives(std::uint32_t weight, description::Home where) const { return home[weight] == where; }
+  bool any(description::Home where) const;
+};
+
+/// Of this rank's share, in the whole weight.
+std::uint64_t first_element(const Job& job, Rank rank, std::uint32_t weight);
+
+}  // namespace spillway::strategies

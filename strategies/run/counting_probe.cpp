@@ -1,0 +1,42 @@
+#include "strategies/run/counting_probe.hpp"
+
+#include "strategies/counting/counting_machine.hpp"
+#include "strategies/decide/decide.hpp"
+#include "strategies/run/run.hpp"
+
+namespace spillway::strategies {
+
+namespace {
+
+/// The candidate as a decision that lives no longer than it.
+Decision decision_of(const Candidate& candidate) {
+  Decided all;
+  all.scenario = candidate.scenario;
+  all.prepared = std::shared_ptr<const Prepared>(std::shared_ptr<void>(), &candidate.prepared);
+  all.fates = candidate.fates;
+  return Decision(std::move(all));
+}
+
+Peaks count(const Candidate& candidate) {
+  const Decision decision = decision_of(candidate);
+  CountingMachine machine(decision->scenario);
+  if (candidate.grows)
+    machine.let_tiers_grow();
+  else
+    machine.trust_order();
+  const result::Result counted = run(machine, decision, "counting");
+  Peaks peaks{counted.feasible(), counted.gpu.total, counted.host.total};
+  for (const result::PeakEntry& entry : counted.host.entries)
+    if (entry.purpose == to_string(result::Purpose::optimizer_swap_buffers)) {
+      peaks.swap_buffers += entry.count;
+      peaks.swap_buffer_bytes = entry.charged_bytes;
+    }
+  if (counted.optimizer_states) peaks.subgroups = counted.optimizer_states->subgroups;
+  return peaks;
+}
+
+}  // namespace
+
+Probe counting_probe() { return count; }
+
+}  // namespace spillway::strategies

@@ -1,0 +1,143 @@
+#include "strategies/run/endurance.hpp"
+
+#include "scenarios/description/quantity.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::strategies {
+
+namespace {
+
+constexpr double day_s = 86400;
+constexpr double year_s = 365 * day_s;
+constexpr double relaxation_of_one_day = 86;
+
+double bytes_of(const WriteSizes& writes) {
+  double bytes = 0;
+  for (const WriteSize& size : writes.all())
+    bytes += static_cast<double>(size.bytes) * static_cast<double>(size.count);
+  return bytes;
+}
+
+result::Wear wear_of_one(const description::StorageSpec& storage, double written, double waf,
+                         double step_s) {
+  result::Wear wear;
+  wear.storage = storage.name;
+  wear.drives = storage.count;
+  wear.write_bytes_per_step = written;
+  wear.waf = waf;
+  if (step_s > 0) wear.write_bytes_per_day = written * day_s / step_s;
+  const double drives = static_cast<double>(storage.count);
+  const double capacity = static_cast<double>(storage.capacity.value());
+  wear.write_bytes_per_day_per_drive = wear.write_bytes_per_day / drives;
+  if (capacity > 0) wear.drive_writes_per_day = wear.write_bytes_per_day_per_drive / capacity;
+  if (storage.endurance) {
+    const description::EnduranceSpec& endurance = *storage.endurance;
+    wear.rated_write_bytes = static_cast<double>(endurance.rated.value()) * drives;
+    if (endurance.warranty) wear.warranty_limit_years = endurance.warranty->value() / year_s;
+    if (endurance.warranty && endurance.warranty->value() > 0 && capacity > 0)
+      wear.rated_drive_writes_per_day = static_cast<double>(endurance.rated.value()) / capacity /
+                                        (endurance.warranty->value() / day_s);
+  }
+  wear.lifetime_write_bytes = lifetime_writes(storage, waf);
+  if (wear.lifetime_write_bytes && wear.write_bytes_per_day > 0) {
+    wear.lifetime_years = *wear.lifetime_write_bytes / (wear.write_bytes_per_day * 365);
+    wear.warranty_years = wear.rated_write_bytes / (wear.write_bytes_per_day * 365);
+  }
+  return wear;
+}
+
+double storage_spare(const description::StorageSpec& storage) {
+  return storage.endurance ? storage.endurance->over_provisioning : 0;
+}
+
+/// Why a drive without `slc_cache` may write slower than its rate once such a cache is full: drives
+/// sold to people write fast into a part of their flash only, drives of data centres do not, and
+/// the rating tells them apart. "": it may not.
+std::string why_it_may_slow_down(const description::StorageSpec& storage) {
+  constexpr double least_of_data_centres = 0.5, warranty_days = 5 * 365;  // drive writes a day
+  if (storage.kind != description::StorageKind::ssd || storage.slc_cache) return "";
+  if (!storage.endurance || storage.capacity.value() == 0)
+    return "it has neither slc_cache nor endurance, which would tell a consumer drive";
+  const double writes = static_cast<double>(storage.endurance->rated.value()) /
+                        static_cast<double>(storage.capacity.value());
+  if (writes / warranty_days >= least_of_data_centres) return "";
+  return "it is rated as a consumer drive and has no slc_cache";
+}
+
+bool sooner(const result::Wear& one, const result::Wear& other) {
+  return one.lifetime_years &&
+         (!other.lifetime_years || *one.lifetime_years < *other.lifetime_years);
+}
+
+}  // namespace
+
+double retention_relaxation(description::Seconds retention, description::Seconds rated) {
+  if (retention.value() <= 0 || rated.value() <= 0) return 1;
+  return std::pow(relaxation_of_one_day,
+                  std::log(rated / retention) / std::log(3 * year_s / day_s));
+}
+
+std::optional<double> lifetime_writes(const description::StorageSpec& storage, double waf) {
+  if (!storage.endurance) return std::nullopt;
+  const description::EnduranceSpec& endurance = *storage.endurance;
+  return static_cast<double>(endurance.rated.value()) * static_cast<double>(storage.count) *
+         endurance.rating_waf / waf *
+         retention_relaxation(endurance.retention, endurance.rated_retention);
+}
+
+std::optional<result::Wear> wear_of(const description::MachineFile& machine,
+                                    const StepWrites& step) {
+  std::optional<result::Wear> worst;
+  double worn_usd = 0;  // by one step
+  bool priced = machine.prices_usd && step.tokens > 0;
+  for (std::size_t i = 0; i < machine.storage.size(); ++i) {
+    const description::StorageSpec& storage = machine.storage[i];
+    if (storage.kind != description::StorageKind::ssd) continue;
+    const WriteSizes& writes = step.by_storage.at(i);
+    const double live = i < step.live_bytes.size() ? step.live_bytes[i] : 0;
+    const double waf = workload_waf(storage, writes, live);
+    const double written = bytes_of(writes) / step.steps;
+    result::Wear wear = wear_of_one(storage, written, waf, step.seconds);
+    wear.filled = live_share(storage, live) * (1 + storage_spare(storage));
+    if (!worst || sooner(wear, *worst)) worst = wear;
+    if (written == 0) continue;
+    const std::optional<double>& total = wear.lifetime_write_bytes;
+    const double price =
+        machine.prices_usd ? storage.price_usd.value_or(machine.prices_usd->ssd) : 0;
+    if (total && *total > 0 && price > 0)
+      worn_usd += price * static_cast<double>(storage.count) * step.nodes * written / *total;
+    else
+      priced = false;
+  }
+  if (worst && priced && worn_usd > 0) worst->usd_per_million_tokens = worn_usd / step.tokens * 1e6;
+  return worst;
+}
+
+double lasting_write(const description::StorageSpec& storage) {
+  const double write = storage.total_write().value();
+  if (!storage.slc_cache) return write;
+  return std::min(write,
+                  static_cast<double>(storage.count) * storage.slc_cache->folded_write.value());
+}
+
+void note_caches(const description::MachineFile& machine, result::Result& result) {
+  for (const description::StorageSpec& storage : machine.storage) {
+    const auto moved = result.io.by_storage.find(storage.name);
+    if (moved == result.io.by_storage.end() || moved->second.write == 0) continue;
+    if (const std::string why = why_it_may_slow_down(storage); !why.empty())
+      result.notes.push_back(
+          text::filled("{} is taken to sustain its rate of {} for writes: {}; give it slc_cache, "
+                       "with size and folded_write, or name its \"part\"",
+                       {storage.name, text::rate(storage.write.value()), why}));
+    if (!storage.slc_cache) continue;
+    const auto drives = static_cast<double>(storage.count);
+    const double rated = storage.total_write().value();
+    result.slc_caches[storage.name] = {
+        drives * static_cast<double>(storage.slc_cache->size.value()), lasting_write(storage),
+        rated, static_cast<double>(moved->second.write)};
+  }
+}
+
+}  // namespace spillway::strategies

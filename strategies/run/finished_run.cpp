@@ -1,0 +1,189 @@
+#include "strategies/run/finished_run.hpp"
+
+#include "strategies/run/endurance.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::strategies {
+
+using description::MachineFile;
+using description::Scenario;
+using result::FinishedRun;
+
+namespace {
+
+constexpr double hour_s = 3600, watt_seconds_per_kwh = 3.6e6;
+constexpr double default_checkpoint_every_s = 3600;
+constexpr double default_checkpoint_rate = 1e9;
+
+/// Bytes a second that the drives of a node take for long: a full SLC cache sets the pace.
+double sustained_write(const MachineFile& machine) {
+  double rate = 0;
+  for (const description::StorageSpec& storage : machine.storage) rate += lasting_write(storage);
+  return rate;
+}
+
+/// Seconds that a node needs for its part of `bytes`.
+double checkpoint_seconds(const Scenario& scenario, double bytes) {
+  const double ranks = static_cast<double>(scenario.node_ranks());
+  const double each = scenario.run.checkpoint_rate ? scenario.run.checkpoint_rate->value()
+                                                   : default_checkpoint_rate;
+  const double drives = sustained_write(scenario.machine);
+  const double rate = drives > 0 ? std::min(drives, ranks * each) : ranks * each;
+  return bytes / static_cast<double>(scenario.nodes_in_use()) / rate;
+}
+
+void add_checkpoints(const Scenario& scenario, double params, double training_s, FinishedRun& run) {
+  const double every_s = scenario.run.checkpoint_every ? scenario.run.checkpoint_every->value()
+                                                       : default_checkpoint_every_s;
+  if (every_s <= 0) return;
+  run.checkpoints.count = std::ceil(training_s / every_s);
+  run.checkpoints.bytes = checkpoint_bytes(scenario.training, params);
+  run.checkpoints.seconds = checkpoint_seconds(scenario, run.checkpoints.bytes);
+}
+
+void add_energy(const Scenario& scenario, const result::Result& result, double training_s,
+                double all_s, FinishedRun& run) {
+  const auto& power = scenario.machine.power;
+  if (!power) return;
+  const double nodes = static_cast<double>(scenario.nodes_in_use());
+  const double cards = nodes * static_cast<double>(scenario.machine.gpu.count);
+  // the mean over the cards of a node, those without a rank included
+  const double busy = std::min(1.0, result.utilization.gpu) * training_s *
+                      static_cast<double>(scenario.node_ranks()) /
+                      static_cast<double>(scenario.machine.gpu.count);
+  double drives = 0;
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.kind == description::StorageKind::ssd)
+      drives += nodes * static_cast<double>(storage.count);
+  run.gpu_kwh =
+      cards * (power->gpu * busy + power->gpu_waiting * (all_s - busy)) / watt_seconds_per_kwh;
+  run.host_kwh = nodes * power->host * all_s / watt_seconds_per_kwh;
+  run.ssd_kwh = drives * power->ssd * all_s / watt_seconds_per_kwh;
+  run.kwh = *run.gpu_kwh + *run.host_kwh + *run.ssd_kwh;
+}
+
+/// Bytes of checkpoints on the drives of one node. With several storages they go to the one that
+/// wears less.
+double checkpoints_of_node(const Scenario& scenario, const FinishedRun& run) {
+  if (scenario.machine.storage.size() != 1) return 0;
+  return run.checkpoints.count * run.checkpoints.bytes /
+         static_cast<double>(scenario.nodes_in_use());
+}
+
+/// Bytes that the run writes to `storage`, all its drives in one node together.
+double written_to(const description::StorageSpec& storage, const Scenario& scenario,
+                  const result::Result& result, const FinishedRun& run) {
+  double of_step = result.wear->write_bytes_per_step;
+  if (storage.name != result.wear->storage) {
+    const auto moved = result.io.by_storage.find(storage.name);
+    of_step = moved == result.io.by_storage.end() ? 0 : static_cast<double>(moved->second.write);
+  }
+  return of_step * run.steps + checkpoints_of_node(scenario, run);
+}
+
+/// Every drive of a storage reaches its rating at once: each is replaced as often as the rating is
+/// written once more.
+void add_replacements(const Scenario& scenario, const result::Result& result, FinishedRun& run) {
+  constexpr double rounding = 1e-9;
+  const auto& prices = scenario.machine.prices_usd;
+  double usd = 0;
+  bool priced = prices.has_value();
+  for (const description::StorageSpec& storage : scenario.machine.storage) {
+    if (storage.kind != description::StorageKind::ssd || !storage.endurance) continue;
+    const double count = static_cast<double>(storage.count);
+    const double rated = static_cast<double>(storage.endurance->rated.value()) * count;
+    if (rated <= 0) continue;
+    const double sets = written_to(storage, scenario, result, run) / rated;
+    const double more = std::max(0.0, std::ceil(sets * (1 - rounding)) - 1) * count *
+                        static_cast<double>(scenario.nodes_in_use());
+    const double price = prices ? storage.price_usd.value_or(prices->ssd) : 0;
+    priced = priced && (more == 0 || price > 0);
+    run.drives->replaced += more;
+    usd += more * price;
+  }
+  if (priced) run.usd.replacements = usd;
+}
+
+void add_drives(const Scenario& scenario, const result::Result& result, FinishedRun& run) {
+  if (!result.wear) return;
+  const result::Wear& wear = *result.wear;
+  const double written = wear.write_bytes_per_step * run.steps + checkpoints_of_node(scenario, run);
+  if (written <= 0) return;
+  result::RunDrives& drives = run.drives.emplace();
+  drives.storage = wear.storage;
+  drives.written_bytes = written;
+  if (wear.rated_write_bytes > 0) drives.warranties = written / wear.rated_write_bytes;
+  if (wear.lifetime_write_bytes && *wear.lifetime_write_bytes > 0)
+    drives.used_up = written / *wear.lifetime_write_bytes;
+  add_replacements(scenario, result, run);
+}
+
+/// What the drives lose in value by steps and by checkpoints; absent: no price or no rating.
+std::optional<double> value_lost(const Scenario& scenario, const result::Wear& wear,
+                                 const FinishedRun& run) {
+  const double checkpoints = checkpoints_of_node(scenario, run);
+  double usd = 0;
+  if (wear.write_bytes_per_step > 0) {
+    if (!wear.usd_per_million_tokens) return std::nullopt;
+    usd = *wear.usd_per_million_tokens * run.tokens / 1e6;
+  }
+  if (checkpoints > 0) {
+    const description::StorageSpec& storage = scenario.machine.storage.front();
+    const double price = storage.price_usd.value_or(scenario.machine.prices_usd->ssd);
+    if (price <= 0 || !wear.lifetime_write_bytes || *wear.lifetime_write_bytes <= 0)
+      return std::nullopt;
+    usd += price * static_cast<double>(storage.count * scenario.nodes_in_use()) * checkpoints /
+           *wear.lifetime_write_bytes;
+  }
+  return usd > 0 ? std::optional(usd) : std::nullopt;
+}
+
+void add_costs(const Scenario& scenario, const result::Result& result, double all_s,
+               FinishedRun& run) {
+  run.usd.box = result.price_usd;
+  const auto& prices = scenario.machine.prices_usd;
+  if (!prices) return;
+  if (prices->kwh && run.kwh) run.usd.energy = *run.kwh * *prices->kwh;
+  if (prices->gpu_hour)
+    run.usd.rented = *prices->gpu_hour * all_s / hour_s *
+                     static_cast<double>(scenario.nodes_in_use() * scenario.machine.gpu.count);
+  if (result.wear) run.usd.drives = value_lost(scenario, *result.wear, run);
+}
+
+}  // namespace
+
+double checkpoint_bytes(const description::Training& training, double params) {
+  using description::OptimizerKind;
+  using description::Precision;
+  const bool wide = training.precision == Precision::fp32;
+  const bool mixed =
+      training.precision == Precision::fp16_mixed || training.precision == Precision::bf16_mixed;
+  const double weights = wide ? 4 : 2, masters = mixed ? 4 : 0;
+  const double width = training.optimizer_state == description::StateWidth::fp32 ? 4 : 2;
+  const double states = training.optimizer == OptimizerKind::adam ? 2 * width : 0;
+  return params * (weights + masters + states);
+}
+
+std::optional<FinishedRun> finished_run(const Scenario& scenario, const result::Result& result,
+                                        double params) {
+  if (!scenario.run.tokens || scenario.run.io_bench || !result.feasible() ||
+      result.step_time_s <= 0)
+    return std::nullopt;
+  const double a_step = result.tokens_per_s * result.step_time_s;
+  FinishedRun run;
+  run.tokens = *scenario.run.tokens;
+  constexpr double rounding = 1e-9;  // of tokens/s times seconds
+  run.steps = std::ceil(run.tokens / a_step * (1 - rounding));
+  const double training_s = run.steps * result.step_time_s;
+  add_checkpoints(scenario, params, training_s, run);
+  const double all_s = training_s + run.checkpoints.count * run.checkpoints.seconds;
+  run.days = all_s / (24 * hour_s);
+  add_energy(scenario, result, training_s, all_s, run);
+  add_drives(scenario, result, run);
+  add_costs(scenario, result, all_s, run);
+  return run;
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,100 @@
+#include "strategies/run/numerics.hpp"
+
+#include "strategies/layout/landing.hpp"
+#include "strategies/systems/catalogue.hpp"
+
+#include <algorithm>
+
+namespace spillway::strategies {
+
+using description::ElementType;
+using description::GradientPolicy;
+using description::Precision;
+using description::Width;
+
+namespace {
+
+ElementType kernel_type(Precision precision) {
+  if (precision == Precision::fp32) return ElementType::fp32;
+  const bool half = precision == Precision::fp16 || precision == Precision::fp16_mixed;
+  return half ? ElementType::fp16 : ElementType::bf16;
+}
+
+bool runs_again(const description::Strategy& strategy) {
+  using description::ActivationPolicy;
+  const ActivationPolicy policy = strategy.activations.policy;
+  return policy == ActivationPolicy::checkpoint_gpu ||
+         policy == ActivationPolicy::checkpoint_host || policy == ActivationPolicy::checkpoint_ssd;
+}
+
+bool several_layers_share_weights(const description::Scenario& scenario) {
+  const models::Architecture model = models::architecture_of(scenario);
+  return model.tied_embeddings || model.relative_position_buckets > 0;
+}
+
+Numerics streaming_numerics(const description::Scenario& scenario) {
+  const description::Strategy& strategy = scenario.strategy;
+  const bool offloads = strategy.optimizer.device != description::OptimizerDevice::gpu;
+  Numerics numerics;
+  numerics.precision = scenario.training.precision;
+  numerics.states = scenario.training.optimizer_state;
+  numerics.data = scenario.parallel.data;
+  numerics.tensor = scenario.parallel.tensor;
+  numerics.micro_batches = scenario.training.gradient_accumulation;
+  numerics.sum = kernel_type(numerics.precision);
+  // ZeRO-1 sums in kernels and reduces once, whoever updates
+  const bool sums_first = sums_before_landing(scenario);
+  const bool narrow = strategy.gradients.accumulation != Width::fp32 || lands_in_states(scenario) ||
+                      (offloads && strategy.gradients.policy == GradientPolicy::host_fp16);
+  if (numerics.micro_batches > 1) {
+    if (!narrow) numerics.sum = ElementType::fp32;
+    numerics.reduces_each =
+        numerics.data > 1 && !sums_first && (offloads || scenario.parallel.zero_stage >= 2);
+  }
+  numerics.sums_in_kernels = numerics.micro_batches > 1 && (!offloads || sums_first) &&
+                             (scenario.parallel.zero_stage < 2 || numerics.data == 1) &&
+                             (strategy.gradients.fused_accumulation || sums_first) &&
+                             numerics.sum == kernel_type(numerics.precision);
+  numerics.skips = strategy.overflow_check != description::OverflowCheck::none;
+  if (scenario.parallel.pipeline > 1 && several_layers_share_weights(scenario))
+    numerics.stages = scenario.parallel.pipeline;
+  numerics.staleness = strategy.optimizer.staleness;
+  numerics.recomputes = numerics.staleness == description::any_staleness && runs_again(strategy);
+  return numerics;
+}
+
+}  // namespace
+
+Numerics numerics_of(const description::Scenario& scenario) {
+  if (!plans_steps(scenario.strategy.system)) return streaming_numerics(scenario);
+  description::Scenario alone = scenario;
+  alone.parallel.zero_stage = 0;
+  alone.strategy.gradients.accumulation = Width::fp16;
+  alone.strategy.gradients.fused_accumulation = true;
+  return streaming_numerics(alone);
+}
+
+description::Scenario reference_of(const description::Scenario& scenario) {
+  const Numerics wanted = numerics_of(scenario);
+  description::Scenario reference = scenario;
+  reference.strategy = defaults_of("resident");
+  reference.strategy.gradients.accumulation =
+      wanted.sum == ElementType::fp32 ? Width::fp32 : Width::fp16;
+  reference.strategy.gradients.fused_accumulation = wanted.sums_in_kernels;
+  reference.strategy.overflow_check =
+      wanted.skips ? description::OverflowCheck::fused : description::OverflowCheck::none;
+  reference.strategy.optimizer.staleness = wanted.staleness;
+  if (wanted.staleness == description::any_staleness) reference.strategy.optimizer.replay = true;
+  if (wanted.recomputes)
+    reference.strategy.activations.policy = description::ActivationPolicy::checkpoint_gpu;
+  reference.strategy.gpu_capacity = description::GpuCapacity::unlimited;
+  if (wanted.reduces_each)
+    reference.parallel.zero_stage = std::max<std::uint64_t>(2, scenario.parallel.zero_stage);
+  if (wanted.sums_in_kernels) reference.parallel.zero_stage = 0;
+  reference.parallel.pipeline = wanted.stages;
+  ENSURE(numerics_of(reference) == wanted,
+         "resident cannot train with the numerics of " + scenario.strategy.system);
+  return reference;
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,213 @@
+#include "strategies/bounds/mandatory.hpp"
+
+#include "strategies/systems/catalogue.hpp"
+#include "tests/strategies/systems/systems.hpp"
+
+#include <functional>
+#include <limits>
+
+namespace spillway::strategies {
+namespace {
+
+double bound(const description::Scenario& scenario) {
+  const auto mandatory = Mandatory::of(scenario);
+  return mandatory ? mandatory->step_s(scenario) : -1;
+}
+
+const char* too_small(const description::Scenario& scenario, const description::Scenario& on) {
+  const auto mandatory = Mandatory::of(scenario);
+  return mandatory ? mandatory->too_small(on.machine) : "nothing";
+}
+
+TEST(Mandatory, IsTheSameForMachinesThatDifferInRatesAndSizes) {
+  const description::Scenario one = small_model("gpt2", "zero_infinity", {"run.steps=1"});
+  description::Scenario other = one;
+  other.machine.storage[0].read = other.machine.storage[0].read * 3;
+  other.machine.storage[0].count = 2;
+  other.machine.host.memory = description::Bytes(1);
+  other.machine.gpu.memory = description::Bytes(1);
+  other.machine.pcie.h2d = other.machine.pcie.h2d * 2;
+  EXPECT_EQ(Mandatory::of(one)->step_s(one), Mandatory::of(other)->step_s(one));
+  EXPECT_EQ(Mandatory::of(one)->step_s(other), Mandatory::of(other)->step_s(other));
+}
+
+TEST(Mandatory, TakesNoMoreThanASimulatedStep) {
+  for (const char* system : {"resident", "zero_offload", "zero_infinity", "memascend", "lohan"}) {
+    const description::Scenario scenario = small_model("gpt2", system, {"run.steps=1"});
+    const double least = bound(scenario);
+    EXPECT_GT(least, 0) << system;
+    EXPECT_LE(least, simulate(scenario).step_time_s) << system;
+  }
+}
+
+TEST(Mandatory, KnowsMemoriesThatCannotHoldWhatStays) {
+  const description::Scenario scenario = small_model("gpt2", "zero_infinity", {"run.steps=1"});
+  description::Scenario box = scenario;
+  EXPECT_EQ(too_small(scenario, box), nullptr);
+  box.machine.host.memory = description::Bytes(1);
+  EXPECT_STREQ(too_small(scenario, box), "host");
+  box.machine.host.memory = description::Bytes(0);  // unlimited
+  box.machine.gpu.memory = description::Bytes(1);
+  EXPECT_STREQ(too_small(scenario, box), scenario.machine.gpu.context.value() ? "gpu" : nullptr);
+  box.machine.gpu.memory = description::Bytes(0);
+  box.machine.storage[0].capacity = description::Bytes(1);
+  EXPECT_STREQ(too_small(scenario, box), "ssd");
+}
+
+/// The whole gpt2: 124 M parameters.
+description::Scenario whole_gpt2(const char* system) {
+  return small_model("gpt2", system, {"run.steps=1", "model=gpt2"});
+}
+
+TEST(Mandatory, OfAPlanHasTheStatesThatNoMemoryHolds) {
+  description::Scenario scenario = whole_gpt2("teraio");
+  const double roomy = bound(scenario);
+  // weights and states of 124 M parameters take 1.7 GB or more: with 0.5 GB and 0.2 GB of room, a
+  // GB comes from the drive and goes back in each step
+  scenario.machine.gpu.memory = description::Bytes(500'000'000);
+  scenario.machine.host.memory = description::Bytes(200'000'000);
+  const description::StorageSpec& drive = scenario.machine.storage[0];
+  const double least = bound(scenario);
+  EXPECT_GE(least, 0.99 * (1e9 / drive.total_read().value() + 1e9 / drive.total_write().value()));
+  EXPECT_GT(least, roomy);
+  scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
+  EXPECT_EQ(bound(scenario), roomy);
+}
+
+TEST(Mandatory, OfAPlanIsBelowWhatIsSimulated) {
+  for (const char* system : {"teraio", "g10"})
+    for (const std::uint64_t gib : {2, 3, 24}) {
+      description::Scenario scenario = whole_gpt2(system);
+      scenario.machine.gpu.memory = description::Bytes(gib << 29);
+      scenario.machine.host.memory = description::Bytes(2ull << 30);
+      const result::Result result = simulate(scenario);
+      if (result.feasible()) {
+        EXPECT_LE(bound(scenario), result.step_time_s) << system << " " << gib;
+      }
+    }
+}
+
+TEST(Mandatory, KnowsThatOnlyActivationsLeaveAGpuWherePlannersPlanThem) {
+  for (const char* system : {"flashneuron", "capuchin", "resident"}) {
+    const description::Scenario scenario = whole_gpt2(system);
+    description::Scenario box = scenario;
+    EXPECT_EQ(too_small(scenario, box), nullptr) << system;
+    box.machine.gpu.memory = description::Bytes(1'500'000'000);  // 12 bytes a parameter and more
+    EXPECT_STREQ(too_small(scenario, box), "gpu") << system;
+  }
+}
+
+TEST(Mandatory, BytesWearADriveOutAtTheRateOfTheSteps) {
+  const description::Scenario scenario = small_model("gpt2", "zero_infinity", {"run.steps=1"});
+  description::MachineFile machine = scenario.machine;
+  machine.storage[0].count = 2;
+  machine.storage[0].endurance.emplace();
+  machine.storage[0].endurance->rated = description::Bytes(1'000'000'000'000);
+  machine.storage[0].endurance->waf = 2;
+  machine.prices_usd.emplace().ssd = 100;
+  MandatoryBytes bytes;
+  bytes.drive_written = 1e9;
+  // two drives take 2 x 1 TB / 2 = 1 TB, a thousand steps; of 365 x 86.4 s: 1/1000 year each
+  EXPECT_NEAR(longest_life_years(bytes, machine, 365 * 86.4), 1, 1e-9);
+  // a thousand steps lose 2 x 100 dollars
+  EXPECT_NEAR(least_wear_usd(bytes, machine), 0.2, 1e-9);
+  bytes.drive_written = 0;
+  EXPECT_EQ(longest_life_years(bytes, machine, 1), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(least_wear_usd(bytes, machine), 0);
+  bytes.drive_written = 1;
+  machine.storage[0].endurance.reset();
+  EXPECT_EQ(longest_life_years(bytes, machine, 1), std::numeric_limits<double>::infinity());
+}
+
+TEST(Mandatory, BytesAreNoMoreThanThoseOfARun) {
+  for (const char* system : {"zero_offload", "zero_infinity", "memascend", "lohan", "ssdtrain"}) {
+    SCOPED_TRACE(system);
+    const description::Scenario scenario = small_model("gpt2", system, {"run.steps=1"});
+    const MandatoryBytes bytes = Mandatory::of(scenario)->bytes(scenario.machine);
+    const result::Result result = simulate(scenario);
+    EXPECT_LE(bytes.h2d, static_cast<double>(result.io.h2d));
+    EXPECT_LE(bytes.d2h, static_cast<double>(result.io.d2h));
+    EXPECT_LE(bytes.drive_read, static_cast<double>(result.io.ssd_read));
+    EXPECT_LE(bytes.drive_written, static_cast<double>(result.io.ssd_write));
+    EXPECT_LE(bytes.gpu, static_cast<double>(result.gpu.total));
+    EXPECT_LE(bytes.host, static_cast<double>(result.host.total));
+    EXPECT_LE(bytes.drives, static_cast<double>(result.ssd.total));
+  }
+}
+
+/// The least GPU memory of which `too_small` does not hold.
+std::uint64_t least_gpu(description::Scenario scenario,
+                        const std::function<bool(const description::Scenario&)>& too_small) {
+  std::uint64_t small = 0, enough = std::uint64_t{1} << 40;
+  while (small + 1 < enough) {
+    const std::uint64_t middle = small + (enough - small) / 2;
+    scenario.machine.gpu.memory = description::Bytes(middle);
+    (too_small(scenario) ? small : enough) = middle;
+  }
+  return enough;
+}
+
+/// The least GPU memory that is not known to be too small.
+std::uint64_t least_gpu(const description::Scenario& scenario) {
+  const auto mandatory = Mandatory::of(scenario);
+  if (!mandatory) return 0;
+  return least_gpu(scenario, [&](const description::Scenario& box) {
+    return mandatory->too_small(box.machine) != nullptr;
+  });
+}
+
+TEST(Mandatory, NoRunFitsAGpuThatIsSmaller) {
+  const std::vector<std::string> shapes = {"training.micro_batch=1", "training.micro_batch=4"};
+  for (const System& system : catalogue())
+    for (const std::string& shape : shapes)
+      for (const char* policy : {"", "keep", "checkpoint_gpu", "checkpoint_host"}) {
+        Overrides overrides = {"run.steps=1", shape};
+        if (*policy) overrides.push_back(std::string("strategy.activations.policy=") + policy);
+        description::Scenario scenario;
+        try {
+          scenario = small_model("gpt2", system.name, overrides);
+          prepare(scenario);
+        } catch (const description::ScenarioError&) {
+          continue;  // the system has no such part
+        }
+        for (const std::uint64_t least :
+             {least_gpu(scenario), least_gpu(scenario, operator_too_large)}) {
+          if (least < 2) continue;
+          scenario.machine.gpu.memory = description::Bytes(least - 1);
+          EXPECT_FALSE(simulate(scenario).feasible()) << system.name << " " << policy << shape;
+        }
+      }
+}
+
+TEST(Mandatory, KnowsWhatPassesHaveOnAGpuAtOnce) {
+  const description::Scenario scenario = small_model(
+      "gpt2", "zero_infinity",
+      {"run.steps=1", "strategy.activations.policy=checkpoint_gpu", "training.micro_batch=4"});
+  // 4 sequences of 64 tokens, 1024 wide, 2 blocks: checkpoints of 2 x 4 x 64 x 1024 x 2 B = 1 MiB;
+  // the block that runs again has its input of 3 matrix products, 4 wide the last one, twice
+  // (GELU): (3 + 4 + 4) x 512 KiB = 5.5 MiB and more
+  const std::uint64_t throughout =
+      scenario.machine.gpu.context.value() + at_peak(count(scenario).result.gpu, "reduce_buckets");
+  EXPECT_GT(least_gpu(scenario), throughout + (13u << 19));
+}
+
+TEST(Mandatory, KnowsWhatAnOperatorHasOnAGpuAtOnce) {
+  description::Scenario scenario = small_model(
+      "gpt2", "zero_infinity", {"run.steps=1", "training.loss=plain", "training.micro_batch=4"});
+  // the loss's backward: softmax in fp32, logits in bf16 and two fp32 gradients between them
+  const models::Model model = model_of(scenario);
+  const std::uint64_t logits = 4 * scenario.training.sequence * model.architecture.vocabulary;
+  EXPECT_EQ(least_gpu(scenario, operator_too_large), logits * (4 + 2 + 8));
+  scenario.machine.gpu.memory = description::Bytes(1);
+  scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
+  EXPECT_FALSE(operator_too_large(scenario));
+}
+
+TEST(Mandatory, IsNothingForAStreamOfRequests) {
+  description::Scenario scenario = small_model("gpt2", "zero_infinity", {});
+  scenario.run.io_bench.emplace();
+  EXPECT_FALSE(Mandatory::of(scenario));
+}
+
+}  // namespace
+}  // namespace spillway::strategies

@@ -1,0 +1,114 @@
+#include "tests/strategies/systems/systems.hpp"
+
+namespace spillway::strategies::gradient_knobs_test {
+namespace {
+
+constexpr std::uint64_t parameters = 8'030'261'248, norms = 65 * 4096;
+constexpr std::uint64_t swapped = parameters - norms;
+constexpr std::uint64_t largest = 128256 * 4096ull;
+
+description::Scenario llama(const Overrides& overrides = {}) {
+  return example("llama8b_memascend_c1", overrides);
+}
+
+TEST(GradientKnobs, ConvertingOnTheCpuMovesTwoBytesDownAndNothingBack) {
+  const Counted run = count(llama({"strategy.gradients.convert=cpu"}));
+  EXPECT_EQ(run.result.io.d2h, 2 * parameters);
+  EXPECT_EQ(run.result.io.h2d, 4 * swapped + 2 * norms);  // weights only
+  // widened: 2 B read and 4 written; then copied to its staging, 4 and 4
+  EXPECT_EQ(run.demands.back()
+                .of(result::Phase::backward)
+                .cpu_traffic[static_cast<std::size_t>(CpuWork::convert)],
+            6 * parameters + 8 * swapped);
+  EXPECT_EQ(run.result.io.ssd_write, count(llama()).result.io.ssd_write);
+}
+
+TEST(GradientKnobs, MicroStepsAddUpInHostMemoryWhenTheCpuConverts) {
+  const Counted run =
+      count(llama({"strategy.gradients.convert=cpu", "training.gradient_accumulation=3"}));
+  EXPECT_EQ(run.result.io.d2h, 3 * 2 * parameters);
+  EXPECT_EQ(run.result.io.h2d, 3 * 4 * swapped + 2 * norms);
+  // 2 + 4 written the first time, 2 + 4 + 4 when adding, 8 to staging
+  EXPECT_EQ(run.demands.back()
+                .of(result::Phase::backward)
+                .cpu_traffic[static_cast<std::size_t>(CpuWork::convert)],
+            (6 + 2 * 10) * parameters + 8 * swapped);
+}
+
+TEST(GradientKnobs, AddingFp32InHostMemoryIsNoConversion) {
+  const Counted run =
+      count(llama({"strategy.gradients.convert=cpu", "training.precision=fp32",
+                   "machine.gpu.compute.fp32=60 TFLOPS", "training.gradient_accumulation=3"}));
+  const PhaseDemand& backward = run.demands.back().of(result::Phase::backward);
+  // two further micro-steps: 4 B read and 8 of the sum
+  EXPECT_EQ(backward.cpu_traffic[static_cast<std::size_t>(CpuWork::add)], 2 * 12 * parameters);
+  EXPECT_EQ(backward.cpu_traffic[static_cast<std::size_t>(CpuWork::convert)], 8 * swapped);
+}
+
+TEST(GradientKnobs, PageableCopiesRunAtTheirOwnRateThroughBounceBuffers) {
+  const Overrides cpu{"strategy.gradients.convert=cpu"};
+  Overrides pageable = cpu;
+  pageable.push_back("strategy.gradients.d2h=pageable");
+  const result::Result fast = simulate(llama(cpu)), slow = simulate(llama(pageable));
+  EXPECT_EQ(slow.io.d2h, fast.io.d2h);
+  const double bytes = 2.0 * parameters;
+  EXPECT_NEAR(fast.phase_busy.at("backward").d2h, bytes / 52e9, 0.02 * bytes / 52e9);
+  EXPECT_NEAR(slow.phase_busy.at("backward").d2h, bytes / 12e9, 0.02 * bytes / 12e9);
+  // two tensors in flight at most
+  EXPECT_EQ(at_peak(slow.host, "bounce_buffers"), 2 * 2 * largest);
+}
+
+TEST(GradientKnobs, AccumulationInFp16HalvesTheBufferAndItsCheck) {
+  const result::PeakBytes wide = count(llama()).result.host;
+  const result::PeakBytes narrow =
+      count(llama({"strategy.gradients.accumulation=fp16"})).result.host;
+  EXPECT_EQ(at_peak(wide, "gradient_flat_buffer"), 4 * parameters);
+  EXPECT_EQ(at_peak(narrow, "gradient_flat_buffer"), 2 * parameters);
+  EXPECT_EQ(at_peak(wide, "overflow_check_temporaries"), (4 + 1) * parameters);
+  EXPECT_EQ(at_peak(narrow, "overflow_check_temporaries"), (2 + 1) * parameters);
+}
+
+TEST(GradientKnobs, Fp16SumsAreWidenedOnTheGpuBeforeTheyGoToSsd) {
+  const result::IoBytes io = count(llama({"strategy.gradients.accumulation=fp16"})).result.io;
+  EXPECT_EQ(io.ssd_write, 18 * swapped + 12 * norms);
+  EXPECT_EQ(io.d2h, 2 * parameters + 4 * swapped);
+  EXPECT_EQ(io.h2d, 4 * swapped + 2 * parameters + 2 * norms);
+}
+
+TEST(GradientKnobs, WithoutAStagingBufferItsBytesAreGone) {
+  const result::PeakBytes with = count(llama()).result.host;
+  const result::PeakBytes without =
+      count(llama({"strategy.gradients.staging_buffer=false"})).result.host;
+  EXPECT_EQ(at_peak(with, "pinned_gradient_buffer"), 4 * largest);
+  EXPECT_EQ(at_peak(without, "pinned_gradient_buffer"), 0u);
+  EXPECT_EQ(with.total - without.total, power(4 * largest));
+}
+
+TEST(GradientKnobs, InitCopyDoublesTheFlatBufferWhilePinning) {
+  // bf16: no check, so set-up is the fullest moment
+  const description::Scenario scenario =
+      llama({"training.precision=bf16_mixed", "strategy.gradients.init_copy=true"});
+  const result::PeakBytes host = count(scenario).result.host;
+  EXPECT_EQ(host.phase, "init");
+  EXPECT_EQ(at_peak(host, "init_copy"), 4 * parameters);
+  EXPECT_EQ(host.total, 9 * power(2 * largest) + 4 * parameters + power(4 * parameters) +
+                            scenario.machine.host.process_base.value());
+}
+
+TEST(GradientKnobs, PinnedExactRoundsTheFlatBufferAloneNoMore) {
+  const result::PeakBytes rounded = count(llama()).result.host;
+  const result::PeakBytes exact = count(llama({"strategy.gradients.pinned=exact"})).result.host;
+  EXPECT_EQ(rounded.total - exact.total, power(4 * parameters) - sectors(4 * parameters));
+}
+
+TEST(GradientKnobs, ReduceBucketIsHeldOnTheGpu) {
+  const auto held = [](const Overrides& overrides) {
+    return at_peak(count(llama(overrides)).result.gpu, "reduce_buckets");
+  };
+  EXPECT_EQ(held({}), 2 * 500'000'000ull);
+  EXPECT_EQ(held({"strategy.gradients.reduce_bucket=2e8 params"}), 2 * 200'000'000ull);
+  EXPECT_EQ(held({"strategy.gradients.reduce_bucket=0 params"}), 0u);
+}
+
+}  // namespace
+}  // namespace spillway::strategies::gradient_knobs_test

@@ -1,0 +1,441 @@
+#include "strategies/rules/rules.hpp"
+
+#include <gmock/gmock.h>
+#include <set>
+
+#include "strategies/systems/catalogue.hpp"
+#include "tests/strategies/systems/systems.hpp"
+
+/// The engine over tables of its own, and that each row of the real ones has a scenario to refuse.
+namespace spillway::strategies::rules {
+namespace {
+
+using namespace description;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+std::vector<std::string> in_words(const std::vector<Complaint>& complaints) {
+  std::vector<std::string> all;
+  for (const Complaint& one : complaints) all.push_back(to_string(one));
+  return all;
+}
+
+/// What the rows of `table` say of a scenario of which people wrote the paths `written`.
+Verdict ask(Table table, Scenario& scenario, const std::set<std::string>& written = {},
+            Refuse refuse = Refuse::what_cannot_run) {
+  const Written says = [&](const std::string& path) { return written.contains(path); };
+  return check({&table, 1}, scenario, {scenario, nullptr, nullptr, &says}, refuse);
+}
+
+bool has_no_pool_on_gpu(const Case& c) {
+  return c.parts().weights.pool == PoolKind::none || c.parts().weights.home == Home::ssd;
+}
+
+constexpr Rule pool_of_gpu[] = {
+    {.path = "strategy.weights.pool",
+     .other = "strategy.weights.home",
+     .ground = Ground::contradiction,
+     .holds = has_no_pool_on_gpu,
+     .why = "a pool is for SSDs",
+     .hint = "write none",
+     .settles = {[](Scenario& s) { s.strategy.weights.pool = PoolKind::none; }, "no SSD, no pool"}},
+};
+
+Scenario with_pool() {
+  Scenario scenario;
+  scenario.strategy.weights.pool = PoolKind::adaptive;
+  return scenario;
+}
+
+TEST(Rules, ABrokenRowSettlesWhatNobodyWrote) {
+  Scenario scenario = with_pool();
+  const Verdict verdict = ask(pool_of_gpu, scenario, {"strategy.weights.home"});
+  EXPECT_EQ(scenario.strategy.weights.pool, PoolKind::none);
+  EXPECT_THAT(verdict.settled.reasons,
+              ElementsAre(Pair("strategy.weights.pool", "no SSD, no pool")));
+  EXPECT_THAT(verdict.settled.warnings, IsEmpty());
+  EXPECT_THAT(verdict.complaints, IsEmpty());
+}
+
+TEST(Rules, ARowThatHoldsSettlesNothing) {
+  Scenario scenario;
+  EXPECT_THAT(ask(pool_of_gpu, scenario).settled.reasons, IsEmpty());
+}
+
+TEST(Rules, AValueThatFollowsHasItsReasonWhereDefaultsSayTheSame) {
+  Rule follows = pool_of_gpu[0];
+  follows.settles.follows = [](const Case& c) { return c.parts().weights.home == Home::gpu; };
+  Scenario scenario;
+  EXPECT_EQ(ask({&follows, 1}, scenario).settled.reasons.size(), 1u);
+  scenario.strategy.weights.home = Home::ssd;
+  EXPECT_THAT(ask({&follows, 1}, scenario).settled.reasons, IsEmpty());
+}
+
+TEST(Rules, WhatIsWrittenIsRefusedWithBothValuesWhereItIsWritten) {
+  const char* words =
+      "weights.pool \"adaptive\" contradicts weights.home \"gpu\": a pool is for SSDs; write none";
+  Scenario scenario = with_pool();
+  const auto words_at = [&](const std::string& path) { return path + ": " + words; };
+  EXPECT_THAT(in_words(ask(pool_of_gpu, scenario, {"strategy.weights.pool"}).complaints),
+              ElementsAre(words_at("strategy.weights.pool")));
+  EXPECT_THAT(
+      in_words(ask(pool_of_gpu, scenario, {"strategy.weights.pool", "strategy.weights.home"})
+                   .complaints),
+      ElementsAre(words_at("strategy.weights.pool")));
+  EXPECT_EQ(scenario.strategy.weights.pool, PoolKind::adaptive);
+}
+
+TEST(Rules, ARowThatOnlyExcludesStandsAtTheOneThatIsWritten) {
+  Rule only_excludes = pool_of_gpu[0];
+  only_excludes.settles = {};
+  Scenario scenario = with_pool();
+  const auto path_for = [&](const std::set<std::string>& written) {
+    return ask({&only_excludes, 1}, scenario, written).complaints.at(0).path;
+  };
+  EXPECT_EQ(path_for({}), "strategy.weights.pool");
+  EXPECT_EQ(path_for({"strategy.weights.home"}), "strategy.weights.home");
+  EXPECT_EQ(path_for({"strategy.weights.pool"}), "strategy.weights.pool");
+}
+
+TEST(Rules, ARowMayChangeWhatIsWrittenAndSaysSo) {
+  Rule warns = pool_of_gpu[0];
+  warns.settles.over_written = true;
+  warns.warning = [](const Case& c) {
+    return c.says("strategy.weights.pool") ? std::string("is none here") : std::string();
+  };
+  Scenario scenario = with_pool();
+  EXPECT_THAT(ask({&warns, 1}, scenario, {"strategy.weights.pool"}).settled.warnings,
+              ElementsAre("strategy.weights.pool: is none here"));
+  EXPECT_EQ(scenario.strategy.weights.pool, PoolKind::none);
+  scenario = with_pool();
+  EXPECT_THAT(ask({&warns, 1}, scenario).settled.warnings, IsEmpty());
+}
+
+TEST(Rules, ARowSeesWhatTheRowsBeforeItSettled) {
+  const Rule rows[] = {
+      {.path = "strategy.optimizer.order",
+       .holds =
+           [](const Case& c) {
+             return c.parts().gradients.policy != GradientPolicy::active ||
+                    c.parts().optimizer.order == SubgroupOrder::descending;
+           },
+       .why = "last first"},  // asked before the next row settles, and refuses after it
+      {.path = "strategy.gradients.policy",
+       .holds = [](const Case& c) { return c.parts().gradients.policy != GradientPolicy::active; },
+       .settles = {[](Scenario& s) { s.strategy.gradients.policy = GradientPolicy::host_fp16; },
+                   "not here"}},
+      {.path = "strategy.gradients.convert",
+       .holds =
+           [](const Case& c) {
+             return c.parts().gradients.policy != GradientPolicy::host_fp16 ||
+                    c.parts().gradients.convert == ConvertOn::cpu;
+           },
+       .settles = {[](Scenario& s) { s.strategy.gradients.convert = ConvertOn::cpu; }, "so"}},
+  };
+  Scenario scenario;
+  scenario.strategy.gradients.policy = GradientPolicy::active;
+  EXPECT_THAT(ask(rows, scenario).complaints, IsEmpty());
+  EXPECT_EQ(scenario.strategy.gradients.convert, ConvertOn::cpu);
+}
+
+TEST(Rules, ARowWithItemsHasAComplaintForEach) {
+  const Rule items[] = {{.path = "strategy.optimizer.paths.{}",
+                         .broken_by =
+                             [](const Case&) {
+                               return std::vector<std::string>{"one", "two"};
+                             },
+                         .why = [](const Case& c) { return "no " + c.item; }}};
+  Scenario scenario;
+  EXPECT_THAT(
+      in_words(ask(items, scenario).complaints),
+      ElementsAre("strategy.optimizer.paths.one: no one", "strategy.optimizer.paths.two: no two"));
+}
+
+TEST(Rules, OnlyTheGroundsThatAreAskedForRefuse) {
+  const auto never = [](const Case&) { return false; };
+  const Rule rows[] = {
+      {.path = "a", .ground = Ground::contradiction, .holds = never, .why = "nobody can"},
+      {.path = "b", .holds = never, .why = "no schedule"},
+      {.path = "c", .ground = Ground::no_stream, .holds = never, .why = "no stream"}};
+  Scenario scenario;
+  const auto said = [&](Refuse refuse) {
+    return in_words(ask(rows, scenario, {}, refuse).complaints);
+  };
+  EXPECT_THAT(said(Refuse::contradictions), ElementsAre("a: nobody can"));
+  EXPECT_THAT(said(Refuse::no_schedule), ElementsAre("b: no schedule", "c: no stream"));
+  scenario.run.io_bench.emplace();  // nothing is trained, so no schedule is asked
+  EXPECT_THAT(said(Refuse::what_cannot_run), ElementsAre("a: nobody can", "c: no stream"));
+}
+
+int made = 0;
+
+TEST(Rules, AMessageIsMadeOnlyWhereItsRowIsBroken) {
+  const auto make = [](const Case&) { return "text " + std::to_string(++made); };
+  const Rule rows[] = {
+      {.path = "a", .holds = [](const Case&) { return true; }, .why = make, .hint = make},
+      {.path = "b", .holds = [](const Case&) { return false; }, .why = make, .hint = make}};
+  Scenario scenario;
+  EXPECT_THAT(in_words(ask(rows, scenario).complaints), ElementsAre("b: text 1; text 2"));
+}
+
+/// A scenario of one system with one change, which no row but those it breaks should mind.
+struct Breaks {
+  const char* system;
+  void (*change)(Scenario&);
+  void (*of_model)(models::Architecture&) = [](models::Architecture&) {};
+};
+
+constexpr Breaks of_parallel[] = {
+    {"resident", [](Scenario& s) { s.parallel.data = 100; }},
+    {"resident", [](Scenario& s) { s.parallel.tensor = 3; }},
+    {"resident", [](Scenario& s) { s.parallel.pipeline = 3; }},
+    {"resident",
+     [](Scenario& s) {
+       s.machine.nodes = 2;
+       s.parallel.pipeline = 16;
+     }},
+    {"teraio", [](Scenario& s) { s.parallel.data = 2; }},
+    {"teraio", [](Scenario& s) { s.parallel.tensor = 2; }},
+    {"zero_offload", [](Scenario& s) { s.parallel.pipeline = 2; }},
+    {"resident",
+     [](Scenario& s) {
+       s.parallel.pipeline = s.parallel.data = 2;
+       s.parallel.zero_stage = 2;
+     }},
+    {"resident",
+     [](Scenario& s) {
+       s.machine.nodes = 3;
+       s.parallel.tensor = 16;
+     }},
+    {"resident",
+     [](Scenario& s) {
+       s.machine.nodes = 3;
+       s.parallel.data = 9;
+     }},
+    {"zero_offload",
+     [](Scenario& s) {
+       s.parallel.data = 2;
+       s.parallel.zero_stage = 2;
+     }},
+};
+
+constexpr Breaks of_activations[] = {
+    {"teraio", [](Scenario& s) { s.strategy.weights.home = Home::host; }},
+    {"teraio", [](Scenario& s) { s.strategy.overflow_check = OverflowCheck::fused; }},
+    {"teraio", [](Scenario& s) { s.strategy.activations.policy = ActivationPolicy::swap; }},
+    {"teraio", [](Scenario& s) { s.training.ema = true; }},
+    {"teraio", [](Scenario& s) { s.strategy.activations.planner = ActivationPlanner::capuchin; }},
+    {"resident", [](Scenario& s) { s.strategy.activations.policy = ActivationPolicy::plan; }},
+    {"resident",
+     [](Scenario& s) {
+       s.strategy.activations.policy = ActivationPolicy::plan;
+       s.strategy.activations.planner = ActivationPlanner::g10;
+     }},
+    {"capuchin", [](Scenario& s) { s.strategy.activations.homes = {"ssd"}; }},
+    {"resident",
+     [](Scenario& s) {
+       s.parallel.pipeline = 2;
+       s.strategy.activations.policy = ActivationPolicy::checkpoint_host;
+     }},
+    {"lohan", [](Scenario& s) { s.strategy.activations.homes.clear(); }},
+    {"ssdtrain",
+     [](Scenario& s) {
+       s.strategy.activations.homes = {"host", "ssd"};
+     }},
+    {"resident", [](Scenario& s) { s.strategy.activations.checkpoints_per_block = 2; }},
+    {"ssdtrain",
+     [](Scenario& s) {
+       s.strategy.activations.cancel = CancelStores::always;
+       s.strategy.activations.forwarding = false;
+     }},
+};
+
+constexpr Breaks of_gradients_and_weights[] = {
+    {"memascend", [](Scenario& s) { s.training.precision = Precision::bf16_mixed; }},
+    {"memascend", [](Scenario& s) { s.strategy.gradients.policy = GradientPolicy::active; }},
+    {"zero_offload", [](Scenario& s) { s.strategy.gradients.policy = GradientPolicy::resident; }},
+    {"zero_offload", [](Scenario& s) { s.strategy.gradients.policy = GradientPolicy::ssd_fp32; }},
+    {"zero_infinity", [](Scenario& s) { s.training.optimizer_state = StateWidth::bf16; }},
+    {"lohan", [](Scenario& s) { s.strategy.gradients.convert = ConvertOn::gpu; }},
+    {"memascend", [](Scenario& s) { s.strategy.gradients.lands = Landing::states; }},
+    {"smart_infinity", [](Scenario& s) { s.strategy.gradients.lands = Landing::states; }},
+    {"zero_offload",
+     [](Scenario& s) {
+       s.strategy.gradients.lands = Landing::states;
+       s.strategy.optimizer.staleness = 1;
+     }},
+    {"zero_offload",
+     [](Scenario& s) {
+       s.strategy.gradients.lands = Landing::states;
+       s.training.precision = description::Precision::bf16;
+     }},
+    {"resident", [](Scenario& s) { s.strategy.weights.pool = PoolKind::pages; }},
+    {"resident", [](Scenario& s) { s.strategy.weights.pool = PoolKind::adaptive; }},
+    {"zero_infinity", [](Scenario& s) { s.strategy.weights.pool = PoolKind::none; }},
+    {"zero_infinity", [](Scenario& s) { s.strategy.weights.buffer_size = Params(1); }},
+    {"zero_infinity", [](Scenario& s) { s.strategy.weights.buffer_count = 8; }},
+    {"angel_ptm", [](Scenario& s) { s.strategy.weights.page = Bytes(5000); }},
+    {"resident", [](Scenario& s) { s.strategy.weights.home = Home::host; }},
+    {"colossal_gemini", [](Scenario& s) { s.strategy.weights.home = Home::gpu; }},
+    {"colossal_gemini", [](Scenario& s) { s.strategy.overflow_check = OverflowCheck::fused; }},
+    {"colossal_gemini", [](Scenario& s) { s.strategy.optimizer.staleness = 1; }},
+    {"colossal_gemini", [](Scenario& s) { s.strategy.weights.persistence_threshold = Params(1); }},
+};
+
+constexpr Breaks of_optimizer[] = {
+    {"lohan", [](Scenario& s) { s.strategy.optimizer.order = SubgroupOrder::ascending; }},
+    {"resident", [](Scenario& s) { s.strategy.optimizer.overlap = UpdateOverlap::backward; }},
+    {"resident", [](Scenario& s) { s.strategy.optimizer.subgroup = Params(0); }},
+    {"resident", [](Scenario& s) { s.strategy.optimizer.home = Home::host; }},
+    {"zero_infinity",
+     [](Scenario& s) {
+       s.training.optimizer = OptimizerKind::sgd;
+       s.training.precision = Precision::bf16;
+     }},
+    {"zero_offload", [](Scenario& s) { s.training.ema = true; }},
+    {"resident", [](Scenario& s) { s.strategy.optimizer.read_ahead = 1; }},
+    {"smart_infinity",
+     [](Scenario& s) {
+       s.strategy.optimizer.home = Home::host;
+       s.strategy.gradients.policy = GradientPolicy::host_fp32;
+       s.training.optimizer_state = StateWidth::bf16;
+     }},
+    {"smart_infinity",
+     [](Scenario& s) {
+       s.machine.storage.push_back(s.machine.storage.front());
+       s.strategy.optimizer.paths.clear();
+     }},
+    {"mlp_offload",
+     [](Scenario& s) {
+       s.strategy.optimizer.paths = {{"*", 1}};
+     }},
+    {"zero_offload",
+     [](Scenario& s) {
+       s.strategy.optimizer.paths = {{"nvme", 1}};
+     }},
+    {"mlp_offload",
+     [](Scenario& s) {
+       s.strategy.optimizer.paths = {{"nvme", 1}, {"other", std::nullopt}};
+       s.strategy.optimizer.lanes = {{"other", 1}};
+     }},
+    {"mlp_offload",
+     [](Scenario& s) {
+       s.strategy.optimizer.paths = {{"nvme", 0}};
+     }},
+    {"zero_infinity",
+     [](Scenario& s) {
+       s.strategy.optimizer.buffers = 3;
+       s.strategy.optimizer.pipeline_read = s.strategy.optimizer.pipeline_write = true;
+     }},
+};
+
+constexpr Breaks of_staleness[] = {
+    {"resident", [](Scenario& s) { s.strategy.optimizer.staleness = any_staleness; }},
+    {"angel_ptm", [](Scenario& s) { s.strategy.weights.home = Home::gpu; }},
+    {"angel_ptm", [](Scenario& s) { s.strategy.weights.persistence_threshold = Params(1); }},
+    {"angel_ptm", [](Scenario& s) { s.strategy.gradients.convert = ConvertOn::gpu; }},
+    {"angel_ptm", [](Scenario& s) { s.strategy.overflow_check = OverflowCheck::fused; }},
+    {"angel_ptm", [](Scenario& s) { s.strategy.optimizer.order = SubgroupOrder::descending; }},
+    {"angel_ptm", [](Scenario& s) { s.strategy.activations.policy = ActivationPolicy::swap; }},
+    {"angel_ptm", [](Scenario& s) { s.parallel.tensor = 2; }},
+    {"resident",
+     [](Scenario& s) {
+       s.parallel.pipeline = 2;
+       s.strategy.optimizer.staleness = 1;
+     }},
+    {"zero_offload", [](Scenario& s) { s.strategy.optimizer.staleness = 2; }},
+    {"smart_infinity", [](Scenario& s) { s.strategy.optimizer.staleness = 1; }},
+    {"teraio", [](Scenario& s) { s.strategy.optimizer.staleness = 1; }},
+    {"lohan", [](Scenario& s) { s.strategy.optimizer.staleness = 1; }},
+    {"zero_offload",
+     [](Scenario& s) {
+       s.strategy.optimizer.staleness = 1;
+       s.training.optimizer_state = StateWidth::bf16;
+     }},
+};
+
+constexpr Breaks of_storage_and_training[] = {
+    {"resident",
+     [](Scenario& s) {
+       s.machine.storage.clear();
+       s.run.io_bench.emplace();
+     }},
+    {"ssdtrain", [](Scenario& s) { s.machine.gpu.gpudirect = false; }},
+    {"zero_infinity", [](Scenario& s) { s.machine.storage.clear(); }},
+    {"zero_infinity",
+     [](Scenario& s) {
+       s.parallel.data = 2;
+       for (StorageSpec& one : s.machine.storage) one.gpus = {0};
+     }},
+    {"resident", [](Scenario& s) { s.machine.gpu.compute.clear(); }},
+    {"resident",
+     [](Scenario& s) {
+       s.training.precision = Precision::fp16_mixed;
+       s.training.optimizer_state = StateWidth::bf16;
+     }},
+    {"resident", [](Scenario& s) { s.training.optimizer = OptimizerKind::sgd; }},
+    {"resident", [](Scenario& s) { s.strategy.plan.urgent = false; }},
+    {"resident", [](Scenario& s) { s.training.sequence = 65; },
+     [](models::Architecture& a) { a.max_positions = 64; }},
+    {"resident", [](Scenario& s) { s.training.experts = ExpertLayout::separate; },
+     [](models::Architecture& a) {
+       a.model_type = "gpt_oss";
+       a.experts = 4;
+     }},
+};
+
+/// The rows that have been broken so far.
+class Broken {
+ public:
+  void look_at(std::span<const Breaks> all) {
+    for (const Breaks& one : all) look_at(one);
+  }
+  void look_at(const Breaks& one) {
+    Scenario scenario = base_;
+    scenario.strategy = find_system(one.system)->defaults();
+    one.change(scenario);
+    const Strategy defaults = find_system(one.system)->defaults();
+    models::Model model = model_of(base_);
+    one.of_model(model.architecture);
+    const Written all_is_written = [](const std::string&) { return true; };
+    for (const Table& table : all())
+      for (const Rule& rule : table)
+        if (!broken(rule, {scenario, &model, &defaults, &all_is_written}).empty())
+          seen_.insert(&rule);
+  }
+  bool has(const Rule& rule) const { return seen_.contains(&rule); }
+
+ private:
+  Scenario base_ = small_model("llama", "resident");
+  std::set<const Rule*> seen_;
+};
+
+TEST(Rules, EveryRowIsBrokenBySomeScenario) {
+  Broken broken;
+  broken.look_at(of_parallel);
+  broken.look_at(of_activations);
+  broken.look_at(of_gradients_and_weights);
+  broken.look_at(of_optimizer);
+  broken.look_at(of_staleness);
+  broken.look_at(of_storage_and_training);
+  std::size_t rows = 0;
+  for (const Table& table : all())
+    for (std::size_t i = 0; i < table.size(); ++i, ++rows)
+      EXPECT_TRUE(broken.has(table[i])) << table[i].path << ", row " << i << " of its table";
+  EXPECT_GT(rows, 80u);
+}
+
+TEST(Rules, EveryRowThatRefusesSaysWhyAndEveryRowDoesSomething) {
+  for (const Table& table : all())
+    for (const Rule& rule : table) {
+      EXPECT_TRUE(!rule.holds != !rule.broken_by) << rule.path;
+      EXPECT_TRUE(!rule.why.none() || rule.settles.set || !rule.warning.none()) << rule.path;
+      if (rule.settles.set) {
+        EXPECT_FALSE(rule.settles.reason.none()) << rule.path;
+      }
+    }
+}
+
+}  // namespace
+}  // namespace spillway::strategies::rules

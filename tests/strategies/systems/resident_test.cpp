@@ -1,0 +1,130 @@
+#include "strategies/layout/layer_plan.hpp"
+#include "tests/strategies/systems/systems.hpp"
+
+namespace spillway::strategies {
+namespace {
+
+using result::Phase;
+
+TEST(Resident, SixteenBytesPerParameterOfGpt2) {
+  const description::Scenario scenario = example("gpt2_resident");
+  const models::Model model = model_of(scenario);
+  const result::PeakBytes gpu = count(scenario).result.gpu;
+  EXPECT_EQ(at_peak(gpu, "weights"), padded(model, 2, 4096));
+  EXPECT_EQ(at_peak(gpu, "gradients"), padded(model, 2, 4096));
+  EXPECT_EQ(at_peak(gpu, "optimizer_states"), padded(model, 12, 64));
+  EXPECT_EQ(at_peak(gpu, "context"), scenario.machine.gpu.context.value());
+  const double states = static_cast<double>(at_peak(gpu, "weights") + at_peak(gpu, "gradients") +
+                                            at_peak(gpu, "optimizer_states"));
+  EXPECT_NEAR(states / (16.0 * 124'439'808), 1, 0.002);  // padding of biases and norms
+  EXPECT_EQ(at_peak(gpu, "gathered_weights"), 0u);
+}
+
+TEST(Resident, KeepsWhatEveryBlockSavesOrOneBlockAtATime) {
+  const description::Scenario keep = example("gpt2_resident");
+  const description::Scenario recompute =
+      example("gpt2_resident", {"strategy.activations.policy=checkpoint_gpu"});
+  const Prepared prepared = prepare(keep);
+  // what 12 blocks save beside their inputs, which are kept either way, and the largest pass
+  const LayerPlans all =
+      plan_layers(prepared.model, prepared.program, 1, 1, keep_everything(prepared.program));
+  const LayerPlans one =
+      plan_layers(prepared.model, prepared.program, 1, 1,
+                  checkpoint_blocks(prepared.model, prepared.program, Fate::keep));
+  const auto room = [](const LayerPlans& plans) {
+    std::uint64_t most = 0;
+    for (const LayerPlan& layer : plans.layers)
+      for (const PassPlan* pass : {&layer.forward, &layer.recompute, &layer.backward})
+        most = std::max(most, pass->transient_bytes);
+    return most;
+  };
+  const std::uint64_t block = saved_bytes(all.layers[1]);
+  ASSERT_GT(block, 0u);
+  const Counted kept = count(keep), recomputed = count(recompute);
+  EXPECT_EQ(at_peak(kept.result.gpu, "activations") + room(one),
+            at_peak(recomputed.result.gpu, "activations") + room(all) + 12 * block);
+  EXPECT_EQ(kept.demands.back().of(Phase::backward).ranks[0].recompute_flops, 0);
+  EXPECT_GT(recomputed.demands.back().of(Phase::backward).ranks[0].recompute_flops, 0);
+}
+
+struct StageBytes {
+  const char* stage;
+  std::uint64_t weights, gradients, states;  ///< ranks that share each
+  double network;                            ///< bytes per parameter that a rank of four receives
+};
+
+TEST(Resident, StagesOfZeroSpreadStatesThenGradientsThenWeights) {
+  const StageBytes stages[] = {
+      {"0", 1, 1, 1, 3.0},  // all-reduce: 2 x 3/4 x 2 B
+      {"1", 1, 1, 4, 4.5},  // the same, and an all-gather of new weights, 3/4 x 2 B
+      {"2", 1, 4, 4, 3.0},  // reduce-scatter and all-gather: 3/2 + 3/2
+      {"3", 4, 4, 4, 4.5},  // all-gather twice, reduce-scatter: 3 x 3/2
+  };
+  for (const StageBytes& stage : stages) {
+    SCOPED_TRACE(stage.stage);
+    const description::Scenario scenario =
+        small_model("llama", "resident",
+                    {"parallel.data=4", std::string("parallel.zero_stage=") + stage.stage,
+                     "strategy.activations.policy=keep"});
+    const models::Model model = model_of(scenario);
+    const Counted run = count(scenario);
+    // whole tensors in sectors, shares in 64 B
+    EXPECT_EQ(at_peak(run.result.gpu, "weights"),
+              padded(model, 2, stage.weights == 1 ? 4096 : 64, stage.weights));
+    EXPECT_EQ(at_peak(run.result.gpu, "optimizer_states"), padded(model, 12, 64, stage.states));
+    if (stage.gradients == 1) {
+      EXPECT_EQ(at_peak(run.result.gpu, "gradients"), padded(model, 2, 4096));
+    } else {  // the share, and whole gradients of the layers in flight
+      EXPECT_GE(at_peak(run.result.gpu, "gradients"), padded(model, 2, 4096, 4));
+    }
+    const double parameters = static_cast<double>(model.parameters.value());
+    const double received = static_cast<double>(run.result.io.network) / 4 / parameters;
+    EXPECT_NEAR(received, stage.network, 0.01 * stage.network);
+  }
+}
+
+TEST(Resident, TensorParallelRanksMeetTwiceABlockAndDirection) {
+  const description::Scenario scenario =
+      small_model("llama", "resident", {"parallel.tensor=2", "parallel.zero_stage=0"});
+  const Prepared prepared = prepare(scenario);
+  std::uint64_t planned = 0;
+  for (const models::Operator& op : prepared.program.operators)
+    if (op.kind == models::OperatorKind::all_reduce) ++planned;
+  // 2 blocks x 2 x 2, the embedding, and the head's loss and input gradient at most
+  EXPECT_GE(planned, 8u);
+  EXPECT_LE(planned, 11u);
+  const result::Result run = count(scenario).result;
+  // each moves 2 x 1/2 of 2 B x 2 x 64 x 1024 to each of both ranks, when it is a hidden state
+  const std::uint64_t hidden = 2 * 2 * 64 * 1024;
+  EXPECT_GE(run.io.network, 2 * 8 * hidden);
+  EXPECT_LE(run.io.network, 2 * planned * hidden);
+  EXPECT_GT(count(small_model("llama", "resident")).result.gpu.total, run.gpu.total);
+}
+
+TEST(Resident, MicroBatchesReduceTheirSumOnce) {
+  const auto network = [](const char* stage, const char* accumulation) {
+    return count(small_model("llama", "resident",
+                             {"parallel.data=2", std::string("parallel.zero_stage=") + stage,
+                              std::string("training.gradient_accumulation=") + accumulation}))
+        .result.io.network;
+  };
+  EXPECT_EQ(network("0", "1"), network("0", "3"));
+  EXPECT_EQ(network("1", "1"), network("1", "3"));
+  // ZeRO-2 reduces each micro-batch, 1 B a parameter and rank of two; ZeRO-3 gathers each as well
+  EXPECT_GT(network("2", "3"), network("2", "1"));
+  EXPECT_EQ(network("3", "3"), 3 * network("3", "1"));
+}
+
+TEST(Resident, SgdHasAMasterButNoMoments) {
+  const models::Model model = model_of(example("gpt2_resident"));
+  const auto states = [](const Overrides& overrides) {
+    return at_peak(count(example("gpt2_resident", overrides)).result.gpu, "optimizer_states");
+  };
+  EXPECT_EQ(states({"training.optimizer=sgd"}), padded(model, 4, 64));
+  EXPECT_EQ(states({"training.optimizer=sgd", "training.precision=bf16"}), 0u);
+  EXPECT_EQ(states({"training.optimizer_state=bf16"}), padded(model, 4, 64));
+  EXPECT_EQ(states({"training.precision=fp32"}), padded(model, 8, 64));
+}
+
+}  // namespace
+}  // namespace spillway::strategies

@@ -1,0 +1,156 @@
+#include "strategies/layout/subgroups.hpp"
+#include "tests/strategies/systems/systems.hpp"
+
+namespace spillway::strategies::zero_offload_test {
+namespace {
+
+description::Scenario motivation(const std::string& model, Overrides overrides = {}) {
+  for (const std::string& fixed : {"model=" + model, std::string("machine=memascend_motivation"),
+                                   std::string("strategy.system=zero_offload")})
+    overrides.insert(overrides.begin(), fixed);
+  return example("llama8b_memascend_c1", overrides);
+}
+
+constexpr std::uint64_t parameters = 1'235'814'400, embedding = 128256 * 2048ull;
+constexpr std::uint64_t norms = 33 * 2048;  // below 1e5: whole on the GPU
+
+TEST(ZeroOffload, HostLedgerOfLlama1bByPurpose) {
+  const description::Scenario scenario = motivation("llama-3.2-1b");
+  const result::PeakBytes host = count(scenario).result.host;
+  const models::Model model = model_of(scenario);
+  ASSERT_EQ(model.parameters.value(), parameters);
+  EXPECT_EQ(host.phase, "overflow_check");
+  EXPECT_EQ(at_peak(host, "parameter_flat_buffer"), 2 * (parameters - norms));
+  EXPECT_EQ(at_peak(host, "master_weights"), 4 * parameters);
+  EXPECT_EQ(at_peak(host, "optimizer_states"), 8 * parameters);
+  EXPECT_EQ(at_peak(host, "optimizer_gradient_buffers"), 4 * parameters);
+  EXPECT_EQ(at_peak(host, "gradient_flat_buffer"), 4 * parameters);
+  EXPECT_EQ(at_peak(host, "pinned_gradient_buffer"), 4 * embedding);
+  EXPECT_EQ(at_peak(host, "overflow_check_temporaries"), 5 * parameters);
+  EXPECT_EQ(at_peak(host, "allocator_cache"), 2 * parameters);
+  EXPECT_EQ(at_peak(host, "process_base"), scenario.machine.host.process_base.value());
+  // every pinned block is a power of two: the flats, one gradient buffer a sub-group, one block a
+  // parameter
+  std::uint64_t rounding = power(2 * (parameters - norms)) - 2 * (parameters - norms) +
+                           power(4 * parameters) - 4 * parameters + power(4 * embedding) -
+                           4 * embedding;
+  for (const models::WeightTensor& weight : model.weights)
+    rounding += power(2 * weight.parameters.value()) - 2 * weight.parameters.value();
+  for (const Subgroup& group : make_subgroups(
+           model, 100'000'000, description::Grouping::parameter_groups, false, 1024,
+           [&](std::uint32_t weight) { return model.weights[weight].parameters.value(); }))
+    rounding += power(4 * group.elements) - 4 * group.elements;
+  // and the norms' new values on their way to the GPU
+  const std::uint64_t out = 2 * norms;
+  EXPECT_EQ(at_peak(host, "swap_out_buffer"), out);
+  EXPECT_EQ(at_peak(host, "pinned_rounding"), rounding + power(out) - out);
+}
+
+TEST(ZeroOffload, HostPeaksOfTableOneArePublished) {
+  for (const auto& [model, published] :
+       {std::pair{"llama-3.2-1b", 42.99}, {"llama-3.2-3b", 104.17}}) {
+    const result::PeakBytes host = count(motivation(model)).result.host;
+    EXPECT_NEAR(static_cast<double>(host.total) / gib, published, 0.025 * published) << model;
+  }
+}
+
+TEST(ZeroOffload, EightBillionDoNotFit) {
+  const result::Result run = count(motivation("llama-3.1-8b")).result;
+  ASSERT_TRUE(run.infeasible);
+  EXPECT_EQ(run.infeasible->tier, "host");
+}
+
+TEST(ZeroOffload, TrafficIsOnTheLinkOnly) {
+  const result::Result run = count(motivation("llama-3.2-1b")).result;
+  EXPECT_EQ(run.io.ssd_read + run.io.ssd_write, 0u);
+  EXPECT_EQ(run.ssd.total, 0u);
+  // the embedding is tied: fetched for the look-up and for the head, in both passes
+  const std::uint64_t fetched = 2 * (parameters - norms + embedding);
+  EXPECT_EQ(run.phase_bytes.at("forward").h2d, fetched);
+  EXPECT_EQ(run.phase_bytes.at("backward").h2d, fetched + 4 * parameters);
+  EXPECT_EQ(run.phase_bytes.at("backward").d2h, 8 * parameters);  // into the flat buffer, on
+  EXPECT_EQ(run.phase_bytes.at("update").h2d, 2 * norms);
+  EXPECT_EQ(run.phase_bytes.at("update").d2h, 0u);
+}
+
+TEST(ZeroOffload, OriginalFormKeepsSixteenBitWeightsOnTheGpu) {
+  const result::Result run =
+      count(motivation("llama-3.2-1b", {"strategy.weights.home=gpu", "parallel.zero_stage=2"}))
+          .result;
+  EXPECT_EQ(at_peak(run.gpu, "weights"), 2 * parameters);
+  EXPECT_EQ(at_peak(run.host, "parameter_flat_buffer"), 0u);
+  EXPECT_EQ(at_peak(run.host, "allocator_cache"), 0u);
+  EXPECT_EQ(run.phase_bytes.at("forward").h2d, 0u);
+  EXPECT_EQ(run.phase_bytes.at("update").h2d, 2 * parameters);
+}
+
+/// ZeRO-1 and 2 as DeepSpeed's stage_1_and_2.py has them, one rank.
+result::Result in_states(Overrides more) {
+  for (const char* fixed : {"strategy.weights.home=gpu", "strategy.optimizer.subgroup=1e12 params",
+                            "strategy.pinned=exact"})
+    more.insert(more.begin(), fixed);
+  return count(motivation("llama-3.2-1b", std::move(more))).result;
+}
+
+TEST(ZeroOffload, StageTwoSendsGradientsOnceInFp32) {
+  const result::Result run = in_states({"parallel.zero_stage=2"});
+  EXPECT_EQ(run.phase_bytes.at("backward").d2h, 4 * parameters);
+  EXPECT_EQ(run.phase_bytes.at("backward").h2d, 0u);
+  EXPECT_EQ(run.phase_bytes.at("update").h2d, 2 * parameters);
+  // masters 4, states 8, gradients 4, and 2 for new weights: 18 B a parameter, no flat buffer
+  EXPECT_EQ(at_peak(run.host, "master_weights"), 4 * parameters);
+  EXPECT_EQ(at_peak(run.host, "optimizer_states"), 8 * parameters);
+  EXPECT_EQ(at_peak(run.host, "optimizer_gradient_buffers"), 4 * parameters);
+  EXPECT_EQ(at_peak(run.host, "swap_out_buffer"), 2 * parameters);
+  EXPECT_EQ(at_peak(run.host, "gradient_flat_buffer"), 0u);
+  EXPECT_EQ(at_peak(run.host, "overflow_check_temporaries"), 0u);
+  EXPECT_EQ(at_peak(run.host, "pinned_gradient_buffer"), 2 * embedding);
+}
+
+TEST(ZeroOffload, StageTwoAddsMicroBatchesInHostMemory) {
+  const result::Result run =
+      in_states({"parallel.zero_stage=2", "training.gradient_accumulation=3"});
+  // 2 B down each time, 2 B up before the second and the third, 4 B down after the last
+  EXPECT_EQ(run.phase_bytes.at("backward").d2h, (3 * 2 + 4) * parameters);
+  EXPECT_EQ(run.phase_bytes.at("backward").h2d, 2 * 2 * parameters);
+  EXPECT_EQ(at_peak(run.host, "gradient_accumulation"), 2 * parameters);
+}
+
+TEST(ZeroOffload, StageOneAddsMicroBatchesOnTheGpu) {
+  const result::Result run =
+      in_states({"parallel.zero_stage=1", "training.gradient_accumulation=3"});
+  EXPECT_EQ(run.phase_bytes.at("backward").d2h, 4 * parameters);
+  EXPECT_EQ(at_peak(run.host, "gradient_accumulation"), 0u);
+  EXPECT_GE(at_peak(run.gpu, "gradients"), 2 * parameters);
+}
+
+TEST(ZeroOffload, StageThreeSendsThemToTheFlatBufferAndOn) {
+  // 2 B down, 2 B up for the norm, 4 B down
+  const result::Result run =
+      in_states({"parallel.zero_stage=3", "strategy.gradients.accumulation=fp16"});
+  EXPECT_EQ(run.phase_bytes.at("backward").d2h, 6 * parameters);
+  EXPECT_EQ(run.phase_bytes.at("backward").h2d, 2 * parameters);
+  EXPECT_EQ(at_peak(run.host, "gradient_flat_buffer"), 2 * parameters);
+}
+
+TEST(ZeroOffload, NothingIsPinnedWhereDeepSpeedPinsNothing) {
+  const result::Result run =
+      in_states({"parallel.zero_stage=2", "strategy.pinned=power_of_two",
+                 "strategy.gradients.d2h=pageable", "strategy.gradients.pinned=exact"});
+  EXPECT_EQ(at_peak(run.host, "pinned_rounding"), 0u);
+}
+
+TEST(ZeroOffload, Fp32TrainingNeedsNeitherGradientBuffersNorCasts) {
+  const result::PeakBytes host =
+      count(example("llama8b_memascend_c1", {"model=llama-3.2-1b", "strategy.system=zero_offload",
+                                             "training.precision=fp32", "machine=h100_8gpu"}))
+          .result.host;
+  EXPECT_EQ(at_peak(host, "parameter_flat_buffer"), 4 * (parameters - norms));
+  EXPECT_EQ(at_peak(host, "gradient_flat_buffer"), 4 * parameters);
+  EXPECT_EQ(at_peak(host, "optimizer_gradient_buffers"), 0u);
+  EXPECT_EQ(at_peak(host, "allocator_cache"), 0u);
+  EXPECT_EQ(at_peak(host, "overflow_check_temporaries"), 0u);
+}
+
+}  // namespace
+}  // namespace spillway::strategies::zero_offload_test
