@@ -89,7 +89,7 @@ description::Scenario resolve_plan(description::Scenario scenario, const Probe& 
       std::find(allowed.begin(), allowed.end(), planner::Destination::host) != allowed.end();
   if (!host || knobs.host_limit) return scenario;
   if (const std::uint64_t limit = host_of_zero_infinity(scenario, probe))
-    scenario.strategy.plan.host_limit = {Bytes(limit)};
+    scenario.strategy.plan.host_limit = {description::Bytes(limit)};
   return scenario;
 }
 
@@ -106,7 +106,7 @@ void resolve_chunks(description::Scenario& scenario, const Prepared& prepared, c
     cache = memory - std::min(memory, taken);
     filled.gpu_peak = taken;
   }
-  scenario.strategy.weights.chunk_cache = {Bytes(cache)};
+  scenario.strategy.weights.chunk_cache = {description::Bytes(cache)};
 }
 
 }  // namespace

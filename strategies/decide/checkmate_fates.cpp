@@ -21,13 +21,13 @@ milp::Limits limits_of(const description::Strategy& strategy) {
 }
 
 /// Items [first, last) of a profile: a block's.
-struct Block {
+struct ModelBlock {
   std::size_t first = 0, last = 0;
   std::uint64_t bytes = 0;
 };
 
-std::vector<Block> blocks_of(const std::vector<SavedItem>& items) {
-  std::vector<Block> blocks;
+std::vector<ModelBlock> blocks_of(const std::vector<SavedItem>& items) {
+  std::vector<ModelBlock> blocks;
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (i == 0 || items[i].layer != items[i - 1].layer) blocks.push_back({i, i, 0});
     blocks.back().last = i + 1;
@@ -54,7 +54,7 @@ class Planning {
     std::map<std::string, CheckmatePlan> known;
     double gap = 0;
     bool found = true, proven = true;
-    for (const Block& block : blocks_of(profile_.items)) {
+    for (const ModelBlock& block : blocks_of(profile_.items)) {
       const CheckmateProblem problem = problem_of(block);
       auto [plan, fresh] = known.try_emplace(signature(problem));
       if (fresh) plan->second = plan_checkmate(problem, limits);
@@ -78,7 +78,7 @@ class Planning {
 
  private:
   /// The block's items, what all other blocks do in between, and its backward.
-  CheckmateProblem problem_of(const Block& block) const {
+  CheckmateProblem problem_of(const ModelBlock& block) const {
     CheckmateProblem problem;
     const auto share = [&](std::uint64_t room) {
       __extension__ typedef unsigned __int128 Wide;
@@ -131,7 +131,7 @@ class Planning {
   }
 
   /// Without a plan everything that can be is made again.
-  void give(ActivationPlan& activations, const Block& block, const CheckmatePlan& plan) const {
+  void give(ActivationPlan& activations, const ModelBlock& block, const CheckmatePlan& plan) const {
     const std::size_t last = block.last - block.first + 1;
     for (std::size_t i = block.first; i < block.last; ++i) {
       const std::size_t node = i - block.first;

@@ -74,7 +74,7 @@ void close(std::map<std::string, std::set<std::string>>& edges) {
   }
 }
 
-/// Folders whose rows, followed, come back to them use each other, and none can be understood first.
+/// Folders whose rows, followed, come back to them use each other: none can be understood first.
 void refuse_circles(const std::map<std::string, std::set<std::string>>& closed) {
   for (const auto& [folder, included] : closed) {
     for (const auto& other : included) {
