@@ -3,7 +3,8 @@ find_program(SPILLWAY_NVCC nvcc HINTS ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXE
 set(CMAKE_CUDA_COMPILER ${SPILLWAY_NVCC})
 set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 75 80 86 89 90)
+  # Code for 8.0 runs on 8.6 and 8.9 too; for what comes after 9.0, the driver compiles.
+  set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90)
 endif()
 enable_language(CUDA)
 if(SPILLWAY_CCACHE)
