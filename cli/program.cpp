@@ -185,10 +185,10 @@ int run_program(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text, "Display program version information and exit");
   for (const auto add :
-       {add_fit,    add_new,      add_describe, add_simulate, add_compare, add_report,
-        add_model,  add_machine,  add_systems,  add_import,   add_export,  add_lifetimes,
-        add_worker, add_fidelity, add_probe,    add_validate, add_explore, add_plan,
-        add_gui,    add_help,     add_version,  add_generate})
+       {add_fit,    add_new,      add_describe, add_simulate, add_compare,   add_report,
+        add_model,  add_machine,  add_systems,  add_import,   add_export,    add_lifetimes,
+        add_worker, add_fidelity, add_probe,    add_validate, add_calibrate, add_explore,
+        add_plan,   add_gui,      add_help,     add_version,  add_generate})
     add(app);
   const bool json = std::any_of(
       argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });

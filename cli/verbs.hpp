@@ -22,6 +22,7 @@ void add_worker(CLI::App& app);
 void add_fidelity(CLI::App& app);
 void add_probe(CLI::App& app);
 void add_validate(CLI::App& app);
+void add_calibrate(CLI::App& app);
 void add_explore(CLI::App& app);
 void add_plan(CLI::App& app);
 /// Hidden: manual pages and completions, from the options of all verbs.

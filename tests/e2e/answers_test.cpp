@@ -166,6 +166,13 @@ TEST(Answers, OfExplorationsAreThoseOfTheirSchemas) {
 
 TEST(Answers, OfTheOtherVerbsAreThoseOfTheirSchemas) {
   const Workplace place;
+  EXPECT_EQ(refused(answer_of(place,
+                              "calibrate gaming_4090 --from tests/data/evidence/fio.json "
+                              "tests/data/evidence/smartctl.json "
+                              "tests/data/evidence/nvidia_smi.txt "
+                              "tests/data/evidence/runs.csv --json"),
+                    "answer_calibrate"),
+            "");
   EXPECT_EQ(refused(answer_of(place, "model llama-3.2-1b --json"), "answer_model"), "");
   EXPECT_EQ(refused(answer_of(place, "model gpt2 --json --activations"), "answer_model"), "");
   const std::string planned = "lifetimes scenarios/examples/tiny.json --set strategy.system=teraio";

@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Verbs, Help,
                          testing::Values("", "fit", "new", "describe", "simulate", "compare",
                                          "model", "machine", "systems", "import", "export",
                                          "lifetimes", "worker", "fidelity", "probe", "validate",
-                                         "explore", "plan", "help", "version"),
+                                         "calibrate", "explore", "plan", "help", "version"),
                          [](const auto& verb) {
                            return verb.param.empty() ? "program" : verb.param;
                          });

@@ -1,0 +1,125 @@
+#include "answers/calibrate/calibrate.hpp"
+
+#include "answers/calibrate/drives.hpp"
+#include "answers/calibrate/put.hpp"
+#include "scenarios/description/text.hpp"
+#include "scenarios/read_machine.hpp"
+#include "scenarios/read_scenario.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace spillway::answers {
+
+using description::MachineFile;
+using evidence::Evidence;
+using result::Result;
+
+namespace {
+
+/// The scenario on the machine before and after.
+struct Predicted {
+  std::vector<description::Scenario> scenarios;
+  std::vector<std::optional<Result>> results;  ///< nothing: it does not fit
+  const Result* before() const { return results[0] ? &*results[0] : nullptr; }
+  const Result* after() const { return results[1] ? &*results[1] : nullptr; }
+};
+
+description::Scenario on_machine(const CalibrateQuestion& question, const nlohmann::json& machine) {
+  std::vector<std::string> overrides = question.overrides;
+  overrides.push_back("machine=" + description::json_text(machine));
+  return scenarios::read_scenario(std::filesystem::path(question.scenario), overrides,
+                                  explore::known_systems(), scenarios::Refuse::what_cannot_run)
+      .scenario;
+}
+
+Predicted predict(const explore::Backend& backend, const CalibrateQuestion& question,
+                  const MachineFile& before, const nlohmann::json& after) {
+  Predicted predicted;
+  predicted.scenarios = {on_machine(question, before), on_machine(question, after)};
+  for (const explore::Outcome& each : explore::simulate_all(backend, predicted.scenarios)) {
+    Result result = explore::result_of(each);
+    predicted.results.push_back(result.feasible() ? std::optional(std::move(result))
+                                                  : std::nullopt);
+  }
+  return predicted;
+}
+
+/// One logged number with what `of` finds of it in the two results.
+template <class Of>
+void add(answer::LoggedRun& run, const char* what, const char* unit, std::optional<double> logged,
+         const Predicted* predicted, const Of& of) {
+  if (!logged) return;
+  answer::LoggedNumber number{what, unit, *logged, {}, {}};
+  if (predicted && predicted->before()) number.before = of(*predicted->before());
+  if (predicted && predicted->after()) number.after = of(*predicted->after());
+  run.numbers.push_back(std::move(number));
+}
+
+/// What a step took: as it was logged, or by the samples or tokens of a step of the scenario.
+std::optional<double> step_of(const evidence::LoggedRun& run, const Predicted* predicted) {
+  if (run.step_s) return run.step_s;
+  const Result* known =
+      predicted ? predicted->after() ? predicted->after() : predicted->before() : nullptr;
+  if (!known || known->step_time_s <= 0) return {};
+  if (run.samples_per_s && *run.samples_per_s > 0)
+    return known->samples_per_s * known->step_time_s / *run.samples_per_s;
+  if (run.tokens_per_s && *run.tokens_per_s > 0)
+    return known->tokens_per_s * known->step_time_s / *run.tokens_per_s;
+  return {};
+}
+
+answer::LoggedRun compared(const std::string& file, const evidence::LoggedRun& logged,
+                           const Predicted* predicted) {
+  answer::LoggedRun run{file, logged.program, logged.logged, {}, {}};
+  add(run, "step", "s", step_of(logged, predicted), predicted,
+      [](const Result& result) { return result.step_time_s; });
+  add(run, "samples a second", "per_s", logged.samples_per_s, predicted,
+      [](const Result& result) { return result.samples_per_s; });
+  add(run, "tokens a second", "per_s", logged.tokens_per_s, predicted,
+      [](const Result& result) { return result.tokens_per_s; });
+  // PyTorch's allocator knows nothing of the context.
+  const double context =
+      predicted ? static_cast<double>(predicted->scenarios[0].machine.gpu.context.value()) : 0;
+  add(run, "GPU memory", "bytes", logged.gpu_bytes, predicted, [&](const Result& result) {
+    return std::max(0.0, static_cast<double>(result.gpu.total) - context);
+  });
+  add(run, "host memory", "bytes", logged.host_bytes, predicted,
+      [](const Result& result) { return static_cast<double>(result.host.total); });
+  for (const auto& [name, seconds] : logged.phases_s)
+    run.phases.push_back({name, "s", seconds, {}, {}});
+  return run;
+}
+
+void add_shortfalls(const Evidence& each, answer::Calibration& into) {
+  for (const evidence::Shortfall& one : each.shortfalls)
+    into.shortfalls.push_back({each.file, one.what, one.unit, one.rated, one.found, one.remedy});
+}
+
+}  // namespace
+
+answer::Calibration calibrate(const explore::Backend& backend, const CalibrateQuestion& question) {
+  const MachineFile before = scenarios::read_machine(question.machine);
+  std::vector<Evidence> all;
+  for (const std::string& file : question.files) all.push_back(evidence::read_evidence(file));
+  answer::Calibration answer;
+  answer.scenario = question.scenario;
+  answer.machine = before;
+  if (!question.name.empty()) answer.machine["name"] = question.name;
+  put_readings(before, all, answer);
+  answer.untouched = still_assumed(answer.machine);
+  std::optional<Predicted> predicted;
+  if (!question.scenario.empty()) predicted = predict(backend, question, before, answer.machine);
+  for (const Evidence& each : all) {
+    answer.files.push_back({each.file, each.kind, each.notes});
+    add_shortfalls(each, answer);
+    for (const evidence::LoggedRun& run : each.runs)
+      answer.runs.push_back(compared(each.file, run, predicted ? &*predicted : nullptr));
+    if (each.drive)
+      answer.drives.push_back(forecast(each, storage_of(before, each),
+                                       predicted ? predicted->after() : nullptr, question.today));
+  }
+  return answer;
+}
+
+}  // namespace spillway::answers

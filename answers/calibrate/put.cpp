@@ -1,0 +1,152 @@
+#include "answers/calibrate/put.hpp"
+
+#include "scenarios/description/errors.hpp"
+#include "scenarios/located_json.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::answers {
+
+using description::MachineFile;
+using evidence::Evidence;
+using evidence::Reading;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::string_view of_storage = "storage.";
+
+/// As machine files have it, so that the number read again is this one to six digits.
+json written(const Reading& reading) {
+  if (reading.unit == "bytes_per_s") return fmt::format("{:.6g} GB/s", reading.value / 1e9);
+  if (reading.unit == "flops_per_s") return fmt::format("{:.6g} TFLOPS", reading.value / 1e12);
+  if (reading.unit == "bytes") return fmt::format("{:.0f} B", reading.value);
+  if (reading.unit == "s") return fmt::format("{:.6g} us", reading.value * 1e6);
+  if (reading.unit == "count") return static_cast<std::uint64_t>(reading.value);
+  return reading.value;
+}
+
+/// The machine's own number at `path`, in base units; nothing where it says none.
+std::optional<double> number_at(const MachineFile& machine, const std::string& path) {
+  const auto rate = [](const auto& quantity) -> std::optional<double> {
+    return static_cast<double>(quantity.value());
+  };
+  if (path == "gpu.count") return static_cast<double>(machine.gpu.count);
+  if (path == "gpu.memory") return rate(machine.gpu.memory);
+  if (path == "pcie.h2d") return rate(machine.pcie.h2d);
+  if (path == "pcie.d2h") return rate(machine.pcie.d2h);
+  if (path == "pcie.pageable_h2d") return rate(machine.pcie.pageable_h2d);
+  if (path == "pcie.pageable_d2h") return rate(machine.pcie.pageable_d2h);
+  if (path == "host.cores") return static_cast<double>(machine.host.cores);
+  if (path == "host.memory") return rate(machine.host.memory);
+  if (path.starts_with("gpu.compute.")) {
+    const auto found = machine.gpu.compute.find(path.substr(std::string("gpu.compute.").size()));
+    if (found != machine.gpu.compute.end()) return rate(found->second);
+  }
+  for (const description::StorageSpec& one : machine.storage) {
+    const std::string at = "storage." + one.name + ".";
+    if (path == at + "read") return rate(one.read);
+    if (path == at + "write") return rate(one.write);
+    if (path == at + "capacity") return rate(one.capacity);
+    if (path == at + "mixed_efficiency") return one.mixed_efficiency;
+  }
+  return {};
+}
+
+/// Why a machine cannot take a reading; "": it can.
+std::string reason_against(const MachineFile& machine, const std::string& path, double value) {
+  if (path.starts_with("gpu.compute.") &&
+      machine.gpu.elementwise == description::ElementwiseCost::included)
+    return "gpu.compute of this machine is a rate of whole passes, elementwise kernels included; "
+           "the trace tells that of products alone: say gpu.elementwise: separate to use it";
+  if (path == "host.memory" && machine.gpu.one_memory)
+    return "GPU and host share one memory in this machine";
+  if (!(value > 0)) return "it is 0";
+  return "";
+}
+
+/// A share beyond 1 is no loss: reads that hide behind programs gain more than this model knows.
+double accepted(const std::string& path, double value) {
+  return path.ends_with(".mixed_efficiency") ? std::min(value, 1.0) : value;
+}
+
+/// Makes room for a path whose parents a machine file may leave out.
+json& place(json& machine, const std::string& path) {
+  if (json* found = scenarios::value_at(machine, path)) return *found;
+  const std::size_t dot = path.rfind('.');
+  json* parent = scenarios::value_at(machine, path.substr(0, dot));
+  ENSURE(parent != nullptr, "a machine without " + path.substr(0, dot));
+  return (*parent)[path.substr(dot + 1)];
+}
+
+}  // namespace
+
+const description::StorageSpec& storage_of(const MachineFile& machine, const Evidence& evidence) {
+  std::vector<std::string> names;
+  for (const description::StorageSpec& one : machine.storage) {
+    if (one.name == evidence.storage) return one;
+    names.push_back(one.name);
+  }
+  if (evidence.storage.empty() && names.size() == 1) return machine.storage.front();
+  if (names.empty())
+    description::refuse("--from " + evidence.file, "the machine has no storage that it could be of",
+                        "leave the file out");
+  if (!evidence.storage.empty())
+    description::refuse("--from " + evidence.storage + "=" + evidence.file,
+                        description::no_such_name(evidence.storage) + " among the storages",
+                        description::known_names(evidence.storage, names));
+  description::refuse(
+      "--from " + evidence.file, "the machine has several storages",
+      fmt::format("say of which it is: --from {}={}", names.front(), evidence.file));
+}
+
+void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
+                  answer::Calibration& into) {
+  json& sources = into.machine["sources"];
+  for (const Evidence& each : all) {
+    for (const Reading& reading : each.readings) {
+      std::string path = reading.path;
+      if (path.starts_with(of_storage))
+        path = fmt::format("storage.{}.{}", storage_of(before, each).name,
+                           path.substr(of_storage.size()));
+      if (const std::string why = reason_against(before, path, reading.value); !why.empty()) {
+        into.kept.push_back({path, each.file, why});
+        continue;
+      }
+      Reading taken = reading;
+      taken.value = accepted(path, reading.value);
+      if (taken.value != reading.value)
+        into.kept.push_back(
+            {path, each.file,
+             fmt::format("{:.3f} was measured; more than 1 is taken as 1, a mix that "
+                         "costs nothing",
+                         reading.value)});
+      const std::string source = "measured: " + each.file + ", " + reading.how;
+      place(into.machine, path) = written(taken);
+      sources[path] = source;
+      std::erase_if(into.moved, [&](const auto& earlier) { return earlier.path == path; });
+      into.moved.push_back({path, reading.unit, number_at(before, path), taken.value, source});
+    }
+  }
+}
+
+std::vector<std::string> still_assumed(const json& machine) {
+  std::vector<std::string> paths;
+  const auto sources = machine.find("sources");
+  if (sources == machine.end()) return paths;
+  for (const auto& [path, source] : sources->items()) {
+    const bool rate =
+        path.starts_with("gpu.compute.") || path == "gpu.memory_rate" ||
+        path.starts_with("pcie.") || path == "host.memory_rate" || path == "host.adam" ||
+        path == "host.convert" ||
+        (path.starts_with(of_storage) && (path.ends_with(".read") || path.ends_with(".write") ||
+                                          path.ends_with(".mixed_efficiency")));
+    if (rate && source.is_string() && !source.get<std::string>().starts_with("measured"))
+      paths.push_back(path);
+  }
+  return paths;
+}
+
+}  // namespace spillway::answers

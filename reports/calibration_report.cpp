@@ -1,0 +1,162 @@
+#include "reports/calibration_report.hpp"
+
+#include "reports/table.hpp"
+#include "reports/view/text_page.hpp"
+
+namespace spillway::reports {
+
+using answer::Calibration;
+using answer::DriveForecast;
+using view::filled;
+using view::Origin;
+using view::Text;
+
+namespace {
+
+view::Number number_of(double value, const std::string& unit, Origin origin) {
+  using view::Quantity;
+  if (unit == "bytes") return view::bytes(value, origin);
+  if (unit == "bytes_per_s") return view::rate(value, origin);
+  if (unit == "flops_per_s") return {value, Quantity::billions, origin, "FLOPS"};
+  if (unit == "s") return view::seconds(value, origin);
+  if (unit == "share") return view::share(value, origin);
+  if (unit == "W") return {value, Quantity::number, origin, "W"};
+  if (unit == "per_s") return {value, Quantity::ratio, origin};
+  return {value, Quantity::plain, origin};
+}
+
+view::Cell cell_of(const std::optional<double>& value, const std::string& unit, Origin origin) {
+  return value ? view::Cell(number_of(*value, unit, origin)) : view::Cell("-");
+}
+
+view::Cell off(const std::optional<double>& value, double from) {
+  return value && from > 0 ? view::Cell(view::change(*value / from - 1)) : view::Cell("-");
+}
+
+Table moved_table(const Calibration& all) {
+  Table table;
+  table.columns = {{"number", Align::left},
+                   {"before", Align::right},
+                   {"after", Align::right},
+                   {"change", Align::right},
+                   {"from", Align::left, 60}};
+  for (const answer::MovedParameter& one : all.moved)
+    table.rows.push_back({one.path, cell_of(one.before, one.unit, Origin::computed),
+                          number_of(one.after, one.unit, Origin::measured),
+                          one.before ? off(one.after, *one.before) : view::Cell("new"),
+                          one.source});
+  return table;
+}
+
+Table shortfall_table(const Calibration& all) {
+  Table table;
+  table.columns = {{"below its rating", Align::left},
+                   {"rated", Align::right},
+                   {"found", Align::right},
+                   {"look at", Align::left, 60}};
+  for (const answer::Shortfall& one : all.shortfalls)
+    table.rows.push_back({one.what, number_of(one.rated, one.unit, Origin::datasheet),
+                          number_of(one.found, one.unit, Origin::measured), one.remedy});
+  return table;
+}
+
+Table run_table(const Calibration& all) {
+  Table table;
+  table.columns = {{"run", Align::left, 40}, {"", Align::left},
+                   {"logged", Align::right}, {"predicted before", Align::right},
+                   {"off", Align::right},    {"predicted after", Align::right},
+                   {"off", Align::right}};
+  for (const answer::LoggedRun& run : all.runs) {
+    std::string label = run.program + " (" + run.file + ")";
+    for (const auto* numbers : {&run.numbers, &run.phases}) {
+      for (const answer::LoggedNumber& one : *numbers) {
+        table.rows.push_back(
+            {label, one.what, number_of(one.logged, one.unit, Origin::measured),
+             cell_of(one.before, one.unit, Origin::computed), off(one.before, one.logged),
+             cell_of(one.after, one.unit, Origin::computed), off(one.after, one.logged)});
+        label.clear();
+      }
+    }
+  }
+  drop_silent_columns(table);
+  return table;
+}
+
+/// One forecast as a sentence.
+Text said_of(const char* by, const Text& left, const std::optional<std::string>& day) {
+  return filled("{}: {} left{}", {by, left, day ? ", until " + *day : std::string()});
+}
+
+void add_drive(const DriveForecast& drive, view::Document& into) {
+  const std::string name = drive.model.empty() ? drive.storage : drive.model;
+  Text text = filled("{} has written {} and says that {} % of its endurance are used. ",
+                     {name, view::bytes(drive.written_bytes, Origin::measured),
+                      view::plain(static_cast<double>(drive.percent_used))});
+  if (drive.left_by_rating)
+    text += said_of("By its maker's rating",
+                    filled("{} of {}", {view::bytes(*drive.left_by_rating),
+                                        view::bytes(*drive.rated_bytes, Origin::datasheet)}),
+                    drive.day_by_rating) +
+            ". ";
+  else
+    text += "Its maker's rating is not in the machine file. ";
+  if (drive.least_left)
+    text +=
+        said_of("By what it has used up so far",
+                filled("{} to {}", {view::bytes(*drive.least_left), view::bytes(*drive.most_left)}),
+                drive.day_by_percentage) +
+        ". ";
+  else
+    text += "Below 1 % used nothing follows from what it has used up. ";
+  if (drive.written_per_day)
+    text += filled("The scenario writes {} a day to it. ", {view::bytes(*drive.written_per_day)});
+  if (drive.run_bytes)
+    text +=
+        filled("The whole run takes {}, checkpoints included. ", {view::bytes(*drive.run_bytes)});
+  into.add(view::Paragraph{.text = text});
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+view::Document calibration_document(const Calibration& all) {
+  view::Document document;
+  document.title = "What the evidence says of this machine";
+  if (all.moved.empty())
+    document.add(view::Paragraph{.text = "No number of the machine file follows from it."});
+  else
+    document.add(moved_table(all));
+  if (!all.shortfalls.empty()) document.add(shortfall_table(all));
+  if (!all.runs.empty()) {
+    document.add(run_table(all));
+    if (all.scenario.empty())
+      document.add(view::Paragraph{
+          .text = "No scenario was named: --scenario FILE shows what is predicted beside what was "
+                  "logged. Logs move no number: no single one follows from them.",
+          .tone = view::Tone::note});
+  }
+  for (const DriveForecast& drive : all.drives) add_drive(drive, document);
+  for (const answer::KeptParameter& one : all.kept)
+    document.add(view::Paragraph{.text = one.file + ": " + one.path + ": " + one.why,
+                                 .tone = view::Tone::note});
+  for (const answer::EvidenceFile& file : all.files)
+    for (const std::string& note : file.notes)
+      document.add(view::Paragraph{.text = file.file + ": " + note, .tone = view::Tone::note});
+  if (!all.untouched.empty())
+    document.add(view::Paragraph{.text = "Nobody measured: " + listed(all.untouched) +
+                                         ". On the machine itself `spillway "
+                                         "probe DIR` does.",
+                                 .tone = view::Tone::note});
+  return document;
+}
+
+std::string calibration_report(const Calibration& calibration, const Screen& screen) {
+  return to_text(calibration_document(calibration), screen);
+}
+
+}  // namespace spillway::reports

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// What people have measured or logged already, read into numbers of a machine file and of runs.
+namespace spillway::evidence {
+
+/// A number of a machine file that a file tells.
+struct Reading {
+  std::string path;  ///< "pcie.h2d"; of a drive without its storage's name: "storage.read"
+  std::string unit;  ///< bytes bytes_per_s flops_per_s s share count
+  double value = 0;
+  std::string how;  ///< what was measured: "randread of 1 MiB, 4 jobs of depth 32"
+};
+
+/// Hardware that does less than it is rated for.
+struct Shortfall {
+  std::string what;  ///< "PCI Express lanes of NVIDIA GeForce RTX 4090"
+  std::string unit;  ///< as Reading::unit, or W
+  double rated = 0, found = 0;
+  std::string remedy;  ///< what a person can look at
+};
+
+/// What an NVMe drive says of itself.
+struct DriveWear {
+  std::string model;            ///< "" where the file does not say
+  double bytes_written = 0;     ///< by the host, since the drive was made
+  unsigned percent_used = 0;    ///< of its endurance, whole percent; 255 stands for all above 254
+  std::optional<double> hours;  ///< powered on
+};
+
+/// Steps of one training, as its program logged them. Medians, where a number was logged often.
+struct LoggedRun {
+  std::string program;                  ///< "DeepSpeed"
+  std::uint64_t logged = 0;             ///< steps, or lines about some, that were read
+  std::optional<double> step_s;         ///< a step of all micro-batches
+  std::optional<double> samples_per_s;  ///< of all ranks
+  std::optional<double> tokens_per_s;   ///< of all ranks
+  std::optional<double> gpu_bytes;      ///< most that one GPU's allocator gave out
+  std::optional<double> host_bytes;     ///< most that the node used, all programs together
+  std::vector<std::pair<std::string, double>> phases_s;  ///< as the program names them
+};
+
+/// One file.
+struct Evidence {
+  std::string file;
+  std::string kind;     ///< what it is: "fio 3.33"
+  std::string storage;  ///< of the machine file, that a person named with it; "": none
+  std::vector<Reading> readings;
+  std::vector<Shortfall> shortfalls;
+  std::vector<LoggedRun> runs;
+  std::optional<DriveWear> drive;
+  std::vector<std::string> notes;  ///< what it says and no number follows from, and why
+};
+
+/// Reads `written`: a path, or "STORAGE=path", which says of which storage of the machine file it
+/// is. Known are
+///   fio (JSON, with or without lines of text around it), smartctl and nvme smart-log (JSON, text),
+///   nvidia-smi -q (text, XML), lscpu (text, JSON), hwloc's XML, logs of DeepSpeed and Megatron-LM,
+///   trainer_state.json and output of Hugging Face's Trainer, traces of PyTorch's profiler,
+///   tables (CSV) of runs
+///   Throws  ScenarioError: one line that says what the file is instead, or what misses in it
+Evidence read_evidence(const std::string& written);
+
+}  // namespace spillway::evidence

@@ -1,0 +1,177 @@
+#include "scenarios/evidence/formats.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+
+namespace spillway::evidence {
+
+using nlohmann::json;
+
+namespace {
+
+/// Trainings move sub-groups and layers: requests of less than this are not their rate.
+constexpr double least_request = 128 * 1024;
+
+/// Jobs that ran together.
+struct Group {
+  double read = 0, written = 0;  ///< bytes/s
+  double request = 0;            ///< bytes; the smallest of its jobs
+  std::uint64_t jobs = 0, depth = 0, targets = 1;
+  bool cached = false;  ///< some job went by the page cache
+  std::string pattern;
+};
+
+/// "1M", "128k", "4096": fio counts in 1024s.
+double size_of(std::string text) {
+  if (const std::size_t comma = text.find_first_of(",-"); comma != std::string::npos)
+    text.resize(comma);
+  char* end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  switch (end == text.c_str() ? 0 : *end | 0x20) {
+    case 'k':
+      value *= 1024;
+      break;
+    case 'm':
+      value *= 1024 * 1024;
+      break;
+    case 'g':
+      value *= 1024.0 * 1024 * 1024;
+      break;
+    default:
+      break;
+  }
+  return value;
+}
+
+/// Version 3 says bytes; version 2 says KiB, in the same key in which version 3 does.
+double rate_of(const json& job, const char* direction) {
+  const auto found = job.find(direction);
+  if (found == job.end() || !found->is_object()) return 0;
+  if (const auto bytes = number_of(*found, "bw_bytes")) return *bytes;
+  return number_of(*found, "bw").value_or(0) * 1024;
+}
+
+std::string option(const json& job, const json& all, const char* key, const char* usual) {
+  for (const json* options : {&job, &all}) {
+    const std::string said = text_of(*options, key);
+    if (!said.empty()) return said;
+  }
+  return usual;
+}
+
+void add(Group& group, const json& job, const json& all) {
+  const auto found = job.find("job options");
+  const json own = found != job.end() ? *found : json::object();
+  group.read += rate_of(job, "read");
+  group.written += rate_of(job, "write");
+  const double request =
+      size_of(option(own, all, "bs", option(own, all, "blocksize", "4k").c_str()));
+  group.request = group.jobs ? std::min(group.request, request) : request;
+  const std::uint64_t copies =
+      static_cast<std::uint64_t>(std::max(1.0, size_of(option(own, all, "numjobs", "1"))));
+  // With group_reporting one entry stands for all copies of a job; without it each has its own.
+  const bool reported = own.contains("group_reporting") || all.contains("group_reporting");
+  group.jobs += reported ? copies : 1;
+  group.depth = static_cast<std::uint64_t>(size_of(option(own, all, "iodepth", "1")));
+  group.cached = group.cached || option(own, all, "direct", "0") != "1";
+  const std::string names = option(own, all, "filename", "");
+  group.targets =
+      std::max<std::uint64_t>(group.targets, 1 + std::count(names.begin(), names.end(), ':'));
+  group.pattern = option(own, all, "rw", option(own, all, "readwrite", "read").c_str());
+}
+
+std::string said_of(const Group& group) {
+  return fmt::format("{} of {:.0f} KiB, {} of depth {}{}", group.pattern, group.request / 1024,
+                     group.jobs == 1 ? "1 job" : fmt::format("{} jobs", group.jobs), group.depth,
+                     group.targets > 1 ? fmt::format(", each of {} drives", group.targets) : "");
+}
+
+/// The best of its kind.
+struct Best {
+  double rate = 0;
+  std::string how;
+  void offer(double other, const Group& group) {
+    if (other <= rate) return;
+    rate = other;
+    how = said_of(group);
+  }
+};
+
+std::vector<Group> groups_of(const json& document, const std::string& file) {
+  const json all = document.value("global options", json::object());
+  // A client's output has its jobs under another key, with their sum as one more job.
+  const char* key = document.contains("jobs") ? "jobs" : "client_stats";
+  const auto jobs = document.find(key);
+  if (jobs == document.end() || !jobs->is_array() || jobs->empty())
+    refuse_file(file, "output of fio without jobs", "run fio with --output-format=json");
+  std::map<std::int64_t, Group> groups;
+  for (const json& job : *jobs) {
+    if (!job.is_object() || text_of(job, "jobname") == "All clients") continue;
+    if (number_of(job, "error").value_or(0) != 0) continue;
+    add(groups[static_cast<std::int64_t>(number_of(job, "groupid").value_or(0))], job, all);
+  }
+  std::vector<Group> list;
+  for (auto& [id, group] : groups) list.push_back(std::move(group));
+  return list;
+}
+
+void note_unused(const Group& group, Evidence& into) {
+  if (group.cached)
+    into.notes.push_back(said_of(group) +
+                         ": without direct=1 this is the page cache's rate; run it with direct=1");
+  else if (group.request < least_request)
+    into.notes.push_back(said_of(group) +
+                         ": trainings move requests of 128 KiB and more; this rate is not theirs");
+}
+
+/// r/R + w/W at the mix that was measured: 1 where mixed traffic costs nothing.
+void add_mixed(const std::vector<Group>& mixed, double read, double written, Evidence& into) {
+  if (mixed.empty()) return;
+  if (read <= 0 || written <= 0) {
+    into.notes.push_back(
+        "reads and writes at once were measured, and reads or writes alone were not: what a mix "
+        "costs does not follow");
+    return;
+  }
+  double least = 0;
+  std::string how;
+  for (const Group& group : mixed) {
+    const double share = group.read / read + group.written / written;
+    if (!how.empty() && share >= least) continue;
+    least = share;
+    how = said_of(group);
+  }
+  into.readings.push_back({"storage.mixed_efficiency", "share", least, how});
+}
+
+}  // namespace
+
+void read_fio(const json& document, Evidence& into) {
+  const std::string version = text_of(document, "fio version");
+  into.kind = version.starts_with("fio-") ? "fio " + version.substr(4) : "fio " + version;
+  Best read, written;
+  std::vector<Group> mixed;
+  for (Group& group : groups_of(document, into.file)) {
+    group.read /= static_cast<double>(group.targets);
+    group.written /= static_cast<double>(group.targets);
+    if (group.cached || group.request < least_request) {
+      note_unused(group, into);
+    } else if (group.read > 0 && group.written > 0) {
+      mixed.push_back(group);
+    } else {
+      read.offer(group.read, group);
+      written.offer(group.written, group);
+    }
+  }
+  if (read.rate > 0) into.readings.push_back({"storage.read", "bytes_per_s", read.rate, read.how});
+  if (written.rate > 0)
+    into.readings.push_back({"storage.write", "bytes_per_s", written.rate, written.how});
+  add_mixed(mixed, read.rate, written.rate, into);
+  if (into.readings.empty() && into.notes.empty())
+    refuse_file(into.file, into.kind + ": its jobs moved no bytes", "look at their errors");
+}
+
+}  // namespace spillway::evidence

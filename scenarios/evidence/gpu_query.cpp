@@ -1,0 +1,164 @@
+#include "scenarios/evidence/formats.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+
+namespace spillway::evidence {
+
+namespace {
+
+/// What is read of one card.
+struct Card {
+  std::string name = "GPU";
+  std::optional<double> memory;                 ///< bytes
+  std::optional<double> lanes_now, lanes_most;  ///< of PCI Express
+  std::optional<double> generation_most, generation_of_host;
+  std::optional<double> power_limit, power_usual;  ///< W
+};
+
+void set(std::optional<double>& into, std::string_view value) {
+  if (into || value.empty()) return;
+  into = number_after(std::string("=").append(value), "=");
+}
+
+/// The board's slot or a riser decides how many lanes and which generation a card gets; lanes stay
+/// while a card rests, and the generation in use does not, so that one says nothing.
+void compare(const Card& card, Evidence& into) {
+  if (card.lanes_now && card.lanes_most && *card.lanes_now < *card.lanes_most)
+    into.shortfalls.push_back({"PCI Express lanes of " + card.name, "count", *card.lanes_most,
+                               *card.lanes_now,
+                               "another slot, a riser, or a second card that shares the lanes"});
+  if (card.generation_most && card.generation_of_host &&
+      *card.generation_of_host < *card.generation_most)
+    into.shortfalls.push_back({"PCI Express generation of " + card.name, "count",
+                               *card.generation_most, *card.generation_of_host,
+                               "the board's, or a setting of its firmware"});
+  if (card.power_limit && card.power_usual && *card.power_limit < *card.power_usual)
+    into.shortfalls.push_back({"power limit of " + card.name, "W", *card.power_usual,
+                               *card.power_limit,
+                               fmt::format("nvidia-smi -pl {:.0f}", *card.power_usual)});
+}
+
+void put(const std::vector<Card>& cards, Evidence& into) {
+  if (cards.empty())
+    refuse_file(into.file, "output of nvidia-smi without a GPU", "run nvidia-smi -q");
+  into.readings.push_back({"gpu.count", "count", static_cast<double>(cards.size()),
+                           fmt::format("{} x {}", cards.size(), cards.front().name)});
+  const bool alike = std::all_of(cards.begin(), cards.end(), [&](const Card& card) {
+    return card.name == cards.front().name && card.memory == cards.front().memory;
+  });
+  if (!alike)
+    into.notes.push_back(
+        "cards of different kinds: a machine file has one kind; its memory is "
+        "that of the smallest");
+  std::optional<double> memory;
+  for (const Card& card : cards)
+    if (card.memory) memory = std::min(memory.value_or(*card.memory), *card.memory);
+  if (memory)
+    into.readings.push_back({"gpu.memory", "bytes", *memory, "what the driver gives out"});
+  for (const Card& card : cards) compare(card, into);
+}
+
+/// The text is a tree by indentation: names of the lines above say what a "Current" is of.
+class Query {
+ public:
+  explicit Query(std::vector<Card>& cards) : cards_(cards) {}
+
+  void line(std::string_view text) {
+    const std::size_t indent = std::min(text.find_first_not_of(' '), text.size());
+    const std::string_view inside = trimmed(text);
+    if (inside.empty()) return;
+    if (indent == 0 && inside.starts_with("GPU ")) cards_.emplace_back();
+    above_.erase(above_.lower_bound(indent), above_.end());
+    const std::size_t colon = inside.find(" : ");
+    if (colon == std::string_view::npos) {
+      above_[indent] = std::string(inside);
+    } else if (!cards_.empty()) {
+      value(trimmed(inside.substr(0, colon)), trimmed(inside.substr(colon + 3)));
+    }
+  }
+
+ private:
+  bool under(std::string_view name) const {
+    return std::any_of(above_.begin(), above_.end(),
+                       [&](const auto& each) { return each.second == name; });
+  }
+
+  void value(std::string_view name, std::string_view value) {
+    Card& card = cards_.back();
+    if (name == "Product Name") card.name = value;
+    if (under("FB Memory Usage") && name == "Total") {
+      set(card.memory, value);
+      if (card.memory && *card.memory < 1e8) *card.memory *= 1 << 20;
+    }
+    if (under("Link Width")) {
+      if (name == "Max") set(card.lanes_most, value);
+      if (name == "Current") set(card.lanes_now, value);
+    }
+    if (under("PCIe Generation")) {
+      if (name == "Device Max") set(card.generation_most, value);
+      if (name == "Host Max") set(card.generation_of_host, value);
+    }
+    if (under("Power Readings") || under("GPU Power Readings")) {
+      if (name == "Power Limit" || name == "Current Power Limit" || name == "Enforced Power Limit")
+        set(card.power_limit, value);
+      if (name == "Default Power Limit") set(card.power_usual, value);
+    }
+  }
+
+  std::vector<Card>& cards_;
+  std::map<std::size_t, std::string> above_;  ///< by indentation
+};
+
+/// The text between the first <name> in `inside` and its end; "" where there is none.
+std::string_view element(std::string_view inside, const std::string& name) {
+  const std::size_t first = inside.find("<" + name + ">");
+  if (first == std::string_view::npos) return {};
+  inside.remove_prefix(first + name.size() + 2);
+  return inside.substr(0, inside.find("</" + name + ">"));
+}
+
+Card card_of(std::string_view gpu) {
+  Card card;
+  if (const auto name = element(gpu, "product_name"); !name.empty()) card.name = trimmed(name);
+  set(card.memory, element(element(gpu, "fb_memory_usage"), "total"));
+  if (card.memory) *card.memory *= 1 << 20;
+  const std::string_view link = element(gpu, "pci_gpu_link_info");
+  set(card.lanes_now, element(element(link, "link_widths"), "current_link_width"));
+  set(card.lanes_most, element(element(link, "link_widths"), "max_link_width"));
+  const std::string_view generation = element(link, "pcie_gen");
+  set(card.generation_most, element(generation, "max_device_link_gen"));
+  set(card.generation_of_host, element(generation, "max_host_link_gen"));
+  for (const char* section : {"gpu_power_readings", "power_readings"}) {
+    const std::string_view power = element(gpu, section);
+    for (const char* key : {"current_power_limit", "power_limit", "enforced_power_limit"})
+      set(card.power_limit, element(power, key));
+    set(card.power_usual, element(power, "default_power_limit"));
+  }
+  return card;
+}
+
+}  // namespace
+
+void read_gpu_query(std::string_view text, Evidence& into) {
+  into.kind = "nvidia-smi -q";
+  std::vector<Card> cards;
+  Query query(cards);
+  for (const std::string_view line : lines_of(text)) query.line(line);
+  put(cards, into);
+}
+
+void read_gpu_query_xml(std::string_view text, Evidence& into) {
+  into.kind = "nvidia-smi -q -x";
+  std::vector<Card> cards;
+  constexpr std::string_view end = "</gpu>";
+  for (std::size_t at = text.find("<gpu id="); at != std::string_view::npos;
+       at = text.find("<gpu id=", at + 1)) {
+    const std::string_view gpu = text.substr(at);
+    cards.push_back(card_of(gpu.substr(0, gpu.find(end))));
+  }
+  put(cards, into);
+}
+
+}  // namespace spillway::evidence

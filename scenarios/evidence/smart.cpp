@@ -1,0 +1,84 @@
+#include "scenarios/evidence/formats.hpp"
+
+#include <fmt/format.h>
+
+namespace spillway::evidence {
+
+using nlohmann::json;
+
+namespace {
+
+/// NVM Express Base Specification, SMART / Health Information: a data unit is 1,000 times 512 bytes.
+constexpr double data_unit = 512'000;
+
+constexpr auto* without_section =
+    "no NVMe drive: what a disk behind SATA or SAS has written is told in fields that differ from "
+    "maker to maker";
+
+void found(Evidence& into, DriveWear drive, std::optional<double> capacity) {
+  if (capacity)
+    into.readings.push_back({"storage.capacity", "bytes", *capacity, "what the drive says"});
+  into.drive = std::move(drive);
+}
+
+DriveWear wear_of(const json& log, const std::string& file) {
+  const auto units = number_of(log, "data_units_written");
+  const auto used =
+      number_of(log, log.contains("percent_used") ? "percent_used" : "percentage_used");
+  if (!units || !used || *units < 0 || *used < 0 || *used > 255)
+    refuse_file(file, "a SMART log without data_units_written and percentage_used",
+                "write it with smartctl --json -a /dev/nvmeN, as root");
+  return {"", *units * data_unit, static_cast<unsigned>(*used), number_of(log, "power_on_hours")};
+}
+
+}  // namespace
+
+void read_smart(const json& document, Evidence& into) {
+  into.kind = document.contains("smartctl") ? "smartctl" : "nvme smart-log";
+  const auto section = document.find("nvme_smart_health_information_log");
+  const json& log = section != document.end() ? *section : document;
+  if (section == document.end() && !document.contains("data_units_written")) {
+    const auto device = document.find("device");
+    const std::string name = device != document.end() ? text_of(*device, "name") : "";
+    refuse_file(into.file, fmt::format("{}{}", name.empty() ? "" : name + ": ", without_section),
+                "name the log of an NVMe drive");
+  }
+  DriveWear drive = wear_of(log, into.file);
+  drive.model = text_of(document, "model_name");
+  if (!drive.hours) {
+    const auto time = document.find("power_on_time");
+    if (time != document.end()) drive.hours = number_of(*time, "hours");
+  }
+  std::optional<double> capacity = number_of(document, "nvme_total_capacity");
+  const auto user = document.find("user_capacity");
+  if (user != document.end()) capacity = number_of(*user, "bytes");
+  found(into, std::move(drive), capacity);
+}
+
+void read_smart_text(std::string_view text, Evidence& into) {
+  into.kind = text.find("smartctl") != std::string_view::npos ? "smartctl" : "nvme smart-log";
+  std::optional<double> units, used, hours, capacity;
+  std::string model;
+  for (const std::string_view line : lines_of(text)) {
+    const auto number = [&](std::optional<double>& into_this, std::string_view key) {
+      const std::string_view value = value_of(line, key);
+      if (!value.empty()) into_this = number_after(std::string("=").append(value), "=");
+    };
+    number(units, "Data Units Written");
+    number(units, "data_units_written");
+    number(used, "Percentage Used");
+    number(used, "percentage_used");
+    number(hours, "Power On Hours");
+    number(hours, "power_on_hours");
+    number(capacity, "Namespace 1 Size/Capacity");
+    if (const auto value = value_of(line, "Model Number"); !value.empty()) model = value;
+  }
+  if (!units || !used) refuse_file(into.file, without_section, "name the log of an NVMe drive");
+  const json log = {{"data_units_written", *units}, {"percentage_used", *used}};
+  DriveWear drive = wear_of(log, into.file);
+  drive.model = model;
+  drive.hours = hours;
+  found(into, std::move(drive), capacity);
+}
+
+}  // namespace spillway::evidence

@@ -1,0 +1,157 @@
+#include "scenarios/evidence/formats.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace spillway::evidence {
+
+namespace {
+
+/// Numbers that a log tells again and again, by what they are.
+class Series {
+ public:
+  void add(const std::string& what, std::optional<double> value) {
+    if (!value) return;
+    if (!numbers_.contains(what)) order_.push_back(what);
+    numbers_[what].push_back(*value);
+  }
+  bool has(const std::string& what) const { return numbers_.contains(what); }
+  std::size_t count(const std::string& what) const {
+    const auto found = numbers_.find(what);
+    return found == numbers_.end() ? 0 : found->second.size();
+  }
+  std::optional<double> middle(const std::string& what) const {
+    const auto found = numbers_.find(what);
+    if (found == numbers_.end()) return {};
+    return median(found->second);
+  }
+  std::optional<double> most(const std::string& what) const {
+    const auto found = numbers_.find(what);
+    if (found == numbers_.end()) return {};
+    return *std::max_element(found->second.begin(), found->second.end());
+  }
+  /// In the order in which they were first told.
+  const std::vector<std::string>& names() const { return order_; }
+
+ private:
+  std::map<std::string, std::vector<double>> numbers_;
+  std::vector<std::string> order_;
+};
+
+std::optional<double> times(std::optional<double> number, double factor) {
+  if (number) *number *= factor;
+  return number;
+}
+
+constexpr double mebibyte = 1024 * 1024, gibibyte = 1024 * mebibyte;
+
+/// "time (ms) | forward: 316.00 | backward: 747.31 | step: 663.59": the sums of a step, told once
+/// all its micro-batches are through; lines of single micro-batches and of the optimizer's own
+/// parts stand beside them.
+void add_phases(std::string_view line, Series& phases) {
+  const std::size_t at = line.find("time (ms) |");
+  if (at == std::string_view::npos) return;
+  std::string_view rest = line.substr(at + std::string_view("time (ms) |").size());
+  while (!rest.empty()) {
+    const std::string_view part = rest.substr(0, rest.find('|'));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    const std::size_t colon = part.find(':');
+    if (colon == std::string_view::npos) continue;
+    phases.add(std::string(trimmed(part.substr(0, colon))),
+               times(number_after(part.substr(colon), ":"), 1e-3));
+  }
+}
+
+/// The first of `names` that was told.
+std::optional<double> first_of(const Series& phases, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const auto found = phases.middle(name)) return found;
+  return {};
+}
+
+/// A step is its forward passes, backward passes and update, one after the other.
+std::optional<double> step_of(const Series& phases) {
+  const auto forward = first_of(phases, {"fwd", "forward"});
+  const auto backward = first_of(phases, {"bwd", "backward"});
+  const auto update = first_of(phases, {"step"});
+  if (!forward || !backward || !update) return {};
+  return *forward + *backward + *update;
+}
+
+void put_phases(const Series& phases, LoggedRun& run) {
+  for (const std::string& name : phases.names())
+    run.phases_s.emplace_back(name, *phases.middle(name));
+}
+
+}  // namespace
+
+void read_deepspeed_log(std::string_view text, Evidence& into) {
+  into.kind = "log of DeepSpeed";
+  Series told, phases;
+  for (const std::string_view line : lines_of(text)) {
+    const auto running = number_after(line, "RunningAvgSamplesPerSec");
+    const auto current = number_after(line, "CurrSamplesPerSec");
+    told.add("samples", current   ? current
+                        : running ? running
+                                  : number_after(line, "SamplesPerSec"));
+    // DeepSpeed's GB are 1024^3 bytes (deepspeed/utils/timer.py, see_memory_usage).
+    told.add("gpu", times(number_after(line, "MaxMemAllocated"), gibibyte));
+    told.add("gpu", times(number_after(line, "Max_MA"), gibibyte));
+    if (line.find("CPU Virtual Memory") != std::string_view::npos)
+      told.add("host", times(number_after(line, "used"), gibibyte));
+    add_phases(line, phases);
+  }
+  LoggedRun run;
+  run.program = "DeepSpeed";
+  run.samples_per_s = told.middle("samples");
+  run.gpu_bytes = told.most("gpu");
+  run.host_bytes = told.most("host");
+  run.step_s = step_of(phases);
+  run.logged = std::max({told.count("samples"), phases.count("step"),
+                         phases.count("step_microstep"), told.count("gpu")});
+  put_phases(phases, run);
+  if (run.logged == 0)
+    refuse_file(into.file, "a log of DeepSpeed without times and without memory",
+                "set steps_per_print to 1 and wall_clock_breakdown to true");
+  into.runs.push_back(std::move(run));
+}
+
+void read_megatron_log(std::string_view text, Evidence& into) {
+  into.kind = "log of Megatron-LM";
+  Series told, phases;
+  bool in_times = false;
+  for (const std::string_view line : lines_of(text)) {
+    const auto step = times(number_after(line, "elapsed time per iteration (ms)"), 1e-3);
+    told.add("step", step);
+    if (step && *step > 0)
+      if (const auto batch = number_after(line, "global batch size"))
+        told.add("samples", *batch / *step);
+    if (line.find("memory (MB)") != std::string_view::npos)
+      told.add("gpu", times(number_after(line, "max allocated"), mebibyte));
+    // "(min, max) time across ranks (ms):", then a line a timer: "forward-backward ...: (1.0, 2.0)".
+    if (line.find("time across ranks (ms)") != std::string_view::npos) {
+      in_times = true;
+      continue;
+    }
+    const std::size_t range = line.find(": (");
+    const std::size_t comma = line.find(", ", std::min(range, line.size()));
+    in_times = in_times && range != std::string_view::npos && comma != std::string_view::npos;
+    if (!in_times) continue;
+    std::string_view name = trimmed(line.substr(0, range));
+    while (name.ends_with('.') || name.ends_with(' ')) name.remove_suffix(1);
+    phases.add(std::string(name), times(number_after(line.substr(comma), ","), 1e-3));
+  }
+  LoggedRun run;
+  run.program = "Megatron-LM";
+  run.step_s = told.middle("step");
+  run.samples_per_s = told.middle("samples");
+  run.gpu_bytes = told.most("gpu");
+  run.logged = told.count("step");
+  put_phases(phases, run);
+  if (run.logged == 0)
+    refuse_file(into.file, "a log of Megatron-LM without a time of an iteration",
+                "train with --log-interval 1");
+  into.runs.push_back(std::move(run));
+}
+
+}  // namespace spillway::evidence

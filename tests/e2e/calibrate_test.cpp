@@ -1,0 +1,80 @@
+#include "tests/e2e/command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+/// `spillway calibrate`: what people have measured, put into a machine file.
+namespace spillway::e2e::calibrate_test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string evidence = "tests/data/evidence/";
+
+TEST(Calibrate, PutsWhatWasMeasuredIntoAMachineFileWithItsSource) {
+  const Workplace place;
+  const Ended made =
+      shell(place, "spillway calibrate gaming_4090 --from " + evidence + "fio.json " + evidence +
+                       "smartctl.json " + evidence + "nvidia_smi.txt --name mine --out mine.json");
+  ASSERT_EQ(made.exit, 0) << made.err;
+  EXPECT_THAT(made.out, AllOf(HasSubstr("storage.nvme.read"), HasSubstr("1.02 GB/s"),
+                              HasSubstr("PCI Express lanes of NVIDIA GeForce RTX 4090"),
+                              HasSubstr("power limit"), HasSubstr("58.2 TB"),
+                              HasSubstr("more than 1 is taken as 1")));
+  const json machine = shell(place, "spillway machine mine.json --json").json();
+  EXPECT_EQ(machine.at("name"), "mine");
+  EXPECT_EQ(machine.at("storage")[0].at("read"), "1.0168 GB/s");
+  EXPECT_THAT(machine.at("sources").at("storage.nvme.read").get<std::string>(),
+              AllOf(HasSubstr("measured: "), HasSubstr("fio.json")));
+  EXPECT_EQ(shell(place, "spillway simulate tiny --set machine=mine.json").exit, 0);
+}
+
+TEST(Calibrate, ShowsWhatIsPredictedBesideWhatWasLogged) {
+  const Workplace place;
+  const Ended made = shell(place, "spillway calibrate gaming_4090 --scenario tiny --from " +
+                                      evidence + "fio.json " + evidence + "deepspeed.log --json");
+  ASSERT_EQ(made.exit, 0) << made.err;
+  const json run = made.json().at("runs").at(0);
+  EXPECT_EQ(run.at("program"), "DeepSpeed");
+  const json step = run.at("numbers").at(0);
+  EXPECT_EQ(step.at("what"), "step");
+  EXPECT_NEAR(step.at("logged").get<double>(), 8.965, 1e-9);
+  // The drive that was measured is slower than the one of the file.
+  EXPECT_GT(step.at("before").get<double>(), 0);
+  EXPECT_GE(step.at("after").get<double>(), step.at("before").get<double>());
+}
+
+TEST(Calibrate, SaysWhenADriveIsWornOutByBothForecasts) {
+  const Workplace place;
+  const Ended made =
+      shell(place,
+            "SPILLWAY_TODAY=2026-11-25 spillway calibrate gaming_4090 --scenario "
+            "scenarios/examples/qwen7b_one_box_mix.json --set run.tokens=1e9 --from " +
+                evidence + "smartctl.json --json");
+  ASSERT_EQ(made.exit, 0) << made.err;
+  const json drive = made.json().at("drives").at(0);
+  // 58.2 TB at 16 %, which stands for 15.5 to 16.5 %
+  EXPECT_NEAR(drive.at("least_left").get<double>(), 58.2e12 * (100 - 16.5) / 16.5, 1e6);
+  EXPECT_NEAR(drive.at("most_left").get<double>(), 58.2e12 * (100 - 15.5) / 15.5, 1e6);
+}
+
+TEST(Calibrate, RefusesInOneLineWhatItCannotUse) {
+  const Workplace place;
+  const Ended unknown = shell(place, "spillway calibrate gaming_4090 --from README.md");
+  EXPECT_EQ(unknown.exit, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("a text of a kind that is not known"));
+  const Ended storage =
+      shell(place, "spillway calibrate gaming_4090 --from fast=" + evidence + "fio.json");
+  EXPECT_EQ(storage.exit, 2);
+  EXPECT_THAT(storage.err, HasSubstr("nvme"));
+  EXPECT_EQ(shell(place, "spillway calibrate gaming_4090 --set run.tokens=1 --from " + evidence +
+                             "fio.json")
+                .exit,
+            2);
+}
+
+}  // namespace
+}  // namespace spillway::e2e::calibrate_test

@@ -1,0 +1,236 @@
+#include "scenarios/evidence/evidence.hpp"
+
+#include <gmock/gmock.h>
+#include <fstream>
+
+#include "scenarios/description/data_files.hpp"
+#include "scenarios/description/errors.hpp"
+
+namespace spillway::evidence {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+Evidence shipped(const std::string& name) {
+  return read_evidence((description::data_root() / "tests/data/evidence" / name).string());
+}
+
+/// A file of a test, gone with it.
+class Written {
+ public:
+  explicit Written(const std::string& text, const std::string& name = "evidence_test.txt")
+      : path_(testing::TempDir() + name) {
+    std::ofstream(path_) << text;
+  }
+  ~Written() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string refusal_of(const std::string& text) {
+  const Written file(text);
+  try {
+    read_evidence(file.path());
+  } catch (const description::ScenarioError& error) {
+    EXPECT_THAT(error.complaints(), SizeIs(1));
+    EXPECT_EQ(to_string(error.complaints().front()).find('\n'), std::string::npos);
+    return error.complaints().front().message;
+  }
+  return "read";
+}
+
+double reading(const Evidence& evidence, const std::string& path) {
+  for (const Reading& one : evidence.readings)
+    if (one.path == path) return one.value;
+  ADD_FAILURE() << "no " << path;
+  return 0;
+}
+
+TEST(Evidence, OfFioAreTheRatesOfLargeRequestsAndWhatAMixCosts) {
+  const Evidence fio = shipped("fio.json");
+  EXPECT_EQ(fio.kind, "fio 3.33");
+  EXPECT_EQ(reading(fio, "storage.read"), 1016800969);
+  EXPECT_EQ(reading(fio, "storage.write"), 883011368);
+  // 533,486,035 / 1,016,800,969 + 643,862,456 / 883,011,368 = 0.52467 + 0.72917
+  EXPECT_NEAR(reading(fio, "storage.mixed_efficiency"), 1.25383, 1e-4);
+  EXPECT_THAT(fio.notes, ElementsAre(HasSubstr("randread of 4 KiB")));
+}
+
+TEST(Evidence, OfAnOldFioCountKibibytesAndOfSeveralDrivesIsADrivesShare) {
+  const Written file(
+      "fio: this job asks for more than it gets\n"
+      R"({"fio version":"fio-2.16","jobs":[
+        {"jobname":"a","groupid":0,"error":0,
+         "job options":{"rw":"read","bs":"1m","direct":"1","filename":"/dev/nvme0n1:/dev/nvme1n1"},
+         "read":{"io_bytes":1,"bw":4000000},"write":{"bw":0}},
+        {"jobname":"b","groupid":0,"error":0,
+         "job options":{"rw":"read","bs":"1m","direct":"1","filename":"/dev/nvme0n1:/dev/nvme1n1"},
+         "read":{"io_bytes":1,"bw":2000000},"write":{"bw":0}}]})"
+      "\nDisk stats (read/write):\n");
+  // (4,000,000 + 2,000,000) KiB/s over two drives
+  EXPECT_EQ(reading(read_evidence(file.path()), "storage.read"), 3000000.0 * 1024);
+}
+
+TEST(Evidence, OfThePageCacheMovesNothing) {
+  const Written file(R"({"fio version":"fio-3.33","jobs":[{"jobname":"a","groupid":0,"error":0,
+      "job options":{"rw":"read","bs":"1m"},"read":{"bw_bytes":5000000000},"write":{"bw_bytes":0}}]})");
+  const Evidence cached = read_evidence(file.path());
+  EXPECT_THAT(cached.readings, IsEmpty());
+  EXPECT_THAT(cached.notes, ElementsAre(HasSubstr("page cache")));
+}
+
+TEST(Evidence, OfADriveIsWhatItHasWrittenAndUsedUp) {
+  const Evidence drive = shipped("smartctl.json");
+  ASSERT_TRUE(drive.drive.has_value());
+  EXPECT_EQ(drive.drive->model, "SAMSUNG MZVL21T0HCLR-00B00");
+  EXPECT_EQ(drive.drive->bytes_written, 113671875.0 * 512000);  // 58.2 TB
+  EXPECT_EQ(drive.drive->percent_used, 16u);
+  EXPECT_EQ(reading(drive, "storage.capacity"), 1024209543168);
+}
+
+TEST(Evidence, OfADriveIsReadFromTextToo) {
+  const Written file(
+      "smartctl 7.3 2022-02-28 r5338 [x86_64-linux] (local build)\n"
+      "=== START OF INFORMATION SECTION ===\nModel Number:                       X\n"
+      "=== START OF SMART DATA SECTION ===\nPercentage Used:                    12%\n"
+      "Data Units Written:                 682,594,316 [349 TB]\n");
+  const Evidence drive = read_evidence(file.path());
+  ASSERT_TRUE(drive.drive.has_value());
+  EXPECT_EQ(drive.drive->bytes_written, 682594316.0 * 512000);
+  EXPECT_EQ(drive.drive->percent_used, 12u);
+}
+
+TEST(Evidence, OfACardNamesLanesAndAPowerLimitBelowTheirRating) {
+  const Evidence card = shipped("nvidia_smi.txt");
+  EXPECT_EQ(reading(card, "gpu.count"), 1);
+  EXPECT_EQ(reading(card, "gpu.memory"), 24564.0 * 1024 * 1024);
+  EXPECT_THAT(card.shortfalls,
+              ElementsAre(AllOf(Field(&Shortfall::what, HasSubstr("lanes")),
+                                Field(&Shortfall::rated, 16), Field(&Shortfall::found, 8)),
+                          AllOf(Field(&Shortfall::what, HasSubstr("power limit")),
+                                Field(&Shortfall::rated, 450), Field(&Shortfall::found, 350))));
+}
+
+TEST(Evidence, OfACardIsTheSameInXml) {
+  const Written file(
+      "<?xml version=\"1.0\" ?>\n<nvidia_smi_log>\n<gpu id=\"00000000:01:00.0\">\n"
+      "<product_name>NVIDIA H100</product_name>\n<pci><pci_gpu_link_info><pcie_gen>"
+      "<max_device_link_gen>5</max_device_link_gen><max_host_link_gen>4</max_host_link_gen>"
+      "</pcie_gen><link_widths><max_link_width>16x</max_link_width>"
+      "<current_link_width>16x</current_link_width></link_widths></pci_gpu_link_info></pci>\n"
+      "<fb_memory_usage><total>81559 MiB</total></fb_memory_usage>\n</gpu>\n</nvidia_smi_log>\n");
+  const Evidence card = read_evidence(file.path());
+  EXPECT_EQ(reading(card, "gpu.memory"), 81559.0 * 1024 * 1024);
+  ASSERT_THAT(card.shortfalls, SizeIs(1));
+  EXPECT_THAT(card.shortfalls[0].what, HasSubstr("generation"));
+}
+
+TEST(Evidence, OfProcessorsAreCoresNotThreads) {
+  EXPECT_EQ(reading(shipped("lscpu.txt"), "host.cores"), 16);
+  const Evidence topology = shipped("topology.xml");
+  EXPECT_EQ(reading(topology, "host.cores"), 2);
+  EXPECT_EQ(reading(topology, "host.memory"), 67386843136);
+  EXPECT_EQ(reading(topology, "gpu.count"), 1);  // the board's own display is none
+  const Written json(R"({"lscpu":[{"field":"CPU(s):","data":"8"},
+      {"field":"Model name:","data":"X","children":[{"field":"Core(s) per socket:","data":"4"},
+      {"field":"Socket(s):","data":"1"},{"field":"Thread(s) per core:","data":"2"}]}]})");
+  EXPECT_EQ(reading(read_evidence(json.path()), "host.cores"), 4);
+}
+
+TEST(Evidence, OfDeepSpeedAreStepsPhasesAndPeaks) {
+  const Evidence log = shipped("deepspeed.log");
+  ASSERT_THAT(log.runs, SizeIs(1));
+  const LoggedRun& run = log.runs[0];
+  EXPECT_EQ(run.program, "DeepSpeed");
+  // medians of two steps: 1.005 + 3.010 + 4.950
+  EXPECT_NEAR(run.step_s.value(), 8.965, 1e-9);
+  EXPECT_NEAR(run.samples_per_s.value(), (0.8922 + 0.8928) / 2, 1e-9);
+  EXPECT_EQ(run.gpu_bytes.value(), 16.25 * 1024 * 1024 * 1024);
+  EXPECT_EQ(run.host_bytes.value(), 41.5 * 1024 * 1024 * 1024);
+}
+
+TEST(Evidence, OfMegatronAreIterationsAndTimers) {
+  const Evidence log = shipped("megatron.log");
+  ASSERT_THAT(log.runs, SizeIs(1));
+  const LoggedRun& run = log.runs[0];
+  EXPECT_EQ(run.logged, 2u);
+  EXPECT_NEAR(run.step_s.value(), 0.747, 1e-9);
+  EXPECT_EQ(run.gpu_bytes.value(), 5670.39 * 1024 * 1024);
+  EXPECT_THAT(run.phases_s, ElementsAre(testing::Pair("forward-backward", 0.610),
+                                        testing::Pair("optimizer", 0.120)));
+}
+
+TEST(Evidence, OfTheTrainerAreItsRatesOnceItHasEnded) {
+  const Evidence log = shipped("trainer.log");
+  ASSERT_THAT(log.runs, SizeIs(1));
+  EXPECT_NEAR(log.runs[0].step_s.value(), 1 / 0.111, 1e-9);
+  EXPECT_EQ(log.runs[0].samples_per_s.value(), 0.889);
+  EXPECT_THAT(refusal_of("{'loss': 1.8, 'epoch': 0.1}\n"), HasSubstr("has not ended"));
+  const Written state(R"({"global_step":200,"log_history":[{"loss":1.0},
+      {"train_runtime":10.0,"train_samples_per_second":40.0,"train_steps_per_second":5.0}]})");
+  EXPECT_NEAR(read_evidence(state.path()).runs.at(0).step_s.value(), 0.2, 1e-12);
+}
+
+TEST(Evidence, OfATableAreALineARun) {
+  const Evidence table = shipped("runs.csv");
+  ASSERT_THAT(table.runs, SizeIs(3));
+  EXPECT_EQ(table.runs[1].program, "model Llama-3.1-8B, batch size 16");
+  EXPECT_EQ(table.runs[1].step_s.value(), 11.934);
+  EXPECT_EQ(table.runs[1].gpu_bytes.value(), 10620.7 * 1024 * 1024);
+  EXPECT_EQ(table.runs[1].host_bytes.value(), 176341.0 * 1024 * 1024);
+}
+
+TEST(Evidence, OfAProfilerAreRatesOfProductsAndOfCopies) {
+  const Written file(R"({"traceEvents":[
+      {"ph":"X","cat":"cpu_op","name":"aten::mm","ts":0,"dur":5,"args":{"External id":7,
+       "Input Dims":[[4096,2048],[2048,4096]],"Input type":["c10::BFloat16","c10::BFloat16"]}},
+      {"ph":"X","cat":"kernel","name":"gemm","ts":1,"dur":500,"args":{"External id":7}},
+      {"ph":"X","cat":"cpu_op","name":"aten::mm","ts":2,"dur":5,"args":{"External id":8,
+       "Input Dims":[[4096,16],[16,4096]],"Input type":["c10::BFloat16","c10::BFloat16"]}},
+      {"ph":"X","cat":"kernel","name":"small","ts":3,"dur":500,"args":{"External id":8}},
+      {"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pinned -> Device)","ts":4,"dur":1000,
+       "args":{
+  "bytes" : 25000000}},
+      {"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pageable -> Device)","ts":5,"dur":1000,
+       "args":{"bytes":8000000}},
+      {"ph":"X","cat":"gpu_memcpy","name":"Memcpy DtoH (Device -> Pinned)","ts":6,"dur":9,
+       "args":{"bytes":4096}}]
+})");
+  const Evidence trace = read_evidence(file.path());
+EXPECT_THAT(trace.readings, SizeIs(3));
+// 2 x 4096 x 2048 x 4096 FLOPs in 500 us
+EXPECT_NEAR(reading(trace, "gpu.compute.bf16"), 2.0 * 4096 * 2048 * 4096 / 500e-6, 1);
+EXPECT_NEAR(reading(trace, "pcie.h2d"), 25e9, 1);
+EXPECT_NEAR(reading(trace, "pcie.pageable_h2d"), 8e9, 1);
+}
+
+TEST(Evidence, ThatCannotBeReadIsRefusedInOneLine) {
+  EXPECT_THAT(refusal_of(""), HasSubstr("an empty file"));
+  EXPECT_THAT(refusal_of("hello\nworld\n"), HasSubstr("not known"));
+  EXPECT_THAT(refusal_of("a,b\n1,2\n"), HasSubstr("no measurements of runs: a,b"));
+  EXPECT_THAT(refusal_of(R"({"gpu":{},"host":{}})"), HasSubstr("a machine file"));
+  EXPECT_THAT(refusal_of(R"({"model":"gpt2","strategy":{}})"), HasSubstr("a scenario"));
+  EXPECT_THAT(refusal_of(R"({"x":1})"), HasSubstr("none of the kinds"));
+  EXPECT_THAT(refusal_of("| NVIDIA-SMI 550.12 |\n"), HasSubstr("short form"));
+  EXPECT_THAT(refusal_of(R"({"smartctl":{},"device":{"name":"/dev/sda"},"ata_smart_data":{}})"),
+              HasSubstr("/dev/sda: no NVMe drive"));
+  EXPECT_THAT(refusal_of(R"({"fio version":"fio-3.1","jobs":[]})"), HasSubstr("without jobs"));
+  EXPECT_THAT(refusal_of(R"({"traceEvents":[]})"), HasSubstr("without kernels"));
+}
+
+TEST(Evidence, NamesTheStorageThatAPersonSays) {
+  const std::string file = (description::data_root() / "tests/data/evidence/fio.json").string();
+  const Evidence named = read_evidence("nvme=" + file);
+  EXPECT_EQ(named.storage, "nvme");
+  EXPECT_EQ(named.file, file);
+}
+
+}  // namespace
+}  // namespace spillway::evidence
