@@ -1,7 +1,7 @@
 #include "explore/outcomes.hpp"
 
 #include "explore/best_plan.hpp"
-#include "explore/crew.hpp"
+#include "explore/child_pool.hpp"
 #include "explore/runs_with.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "explore/crew.hpp"
+#include "explore/child_pool.hpp"
 #include "reports/result/result.hpp"
 #include "scenarios/read_scenario.hpp"
 #include "strategies/machine/machine.hpp"

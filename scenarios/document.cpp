@@ -224,17 +224,17 @@ void apply(LocatedJson& document, const Override& change, std::size_t first,
 /// Applies what concerns the scenario itself; the rest is for the model or the machine it names.
 void apply_to_scenario(Document& document, const std::vector<Override>& changes) {
   for (const Override& change : changes) {
-    const bool carried = change.steps.front() == "model" || change.steps.front() == "machine";
-    if (carried && change.steps.size() > 1) continue;
+    const bool referenced = change.steps.front() == "model" || change.steps.front() == "machine";
+    if (referenced && change.steps.size() > 1) continue;
     apply(document.scenario, change, 0, document.complaints);
   }
 }
 
-void apply_to_carried(Document& document, const std::vector<Override>& changes, const char* key,
-                      Carried& carried) {
+void apply_to_referenced(Document& document, const std::vector<Override>& changes, const char* key,
+                         Referenced& referenced) {
   for (const Override& change : changes)
-    if (change.steps.front() == key && change.steps.size() > 1 && carried.present)
-      apply(carried.json, change, 1, document.complaints);
+    if (change.steps.front() == key && change.steps.size() > 1 && referenced.present)
+      apply(referenced.json, change, 1, document.complaints);
 }
 
 bool names_part(const Override& change) {
@@ -253,7 +253,7 @@ std::string part_pointer(const LocatedJson& machine, const Override& change) {
 
 /// Another part replaces the one that was; what else is changed is changed of the new one.
 void apply_to_machine(Document& document, const std::vector<Override>& changes) {
-  Carried& machine = document.machine;
+  Referenced& machine = document.machine;
   if (!machine.present) return;
   inherit_machine(machine.json, document.complaints);
   name_storages(machine.json);
@@ -267,22 +267,22 @@ void apply_to_machine(Document& document, const std::vector<Override>& changes) 
     apply(machine.json, change, 1, document.complaints);
   }
   put_parts(machine.json, document.complaints);
-  apply_to_carried(document, rest, "machine", machine);
+  apply_to_referenced(document, rest, "machine", machine);
   put_parts(machine.json, document.complaints);
 }
 
-Carried carry(Document& document, const char* key, const std::string& folder) {
+Referenced referenced_by(Document& document, const char* key, const std::string& folder) {
   const std::string pointer = pointer_to("", key);
   const json* value = document.scenario.find(pointer);
-  Carried carried;
-  if (!value) return carried;
+  Referenced referenced;
+  if (!value) return referenced;
   if (value->is_string())
-    return bring_in(value->get<std::string>(), folder, document.scenario.place(pointer), key,
-                    document.complaints);
-  if (!value->is_object()) return carried;  // the schema says what is wrong
-  carried.json = part_of(document.scenario, pointer);
-  carried.present = true;
-  return carried;
+    return read_reference(value->get<std::string>(), folder, document.scenario.place(pointer), key,
+                          document.complaints);
+  if (!value->is_object()) return referenced;  // the schema says what is wrong
+  referenced.json = part_of(document.scenario, pointer);
+  referenced.present = true;
+  return referenced;
 }
 
 /// A name of the Hub that says how its weights are quantized stands for a config.json that says so.
@@ -317,9 +317,9 @@ void merge_over(LocatedJson& base, const LocatedJson& top, const std::string& st
   merge_at(base, top, "", strategy + "/optimizer/paths");
 }
 
-Carried bring_in(const std::string& text, const std::string& folder, const Place& place,
-                 const std::string& path, std::vector<Complaint>& complaints) {
-  Carried carried;
+Referenced read_reference(const std::string& text, const std::string& folder, const Place& place,
+                          const std::string& path, std::vector<Complaint>& complaints) {
+  Referenced referenced;
   fs::path file = directory_of(place) / text;
   std::error_code error;
   if (fs::is_directory(file, error) && is_file(file / "config.json")) file /= "config.json";
@@ -340,30 +340,30 @@ Carried bring_in(const std::string& text, const std::string& folder, const Place
     if (is_path && may_be_hub)
       complaints.back().hint =
           "no shipped model stands for that name of the Hub; write the path of its config.json";
-    return carried;
+    return referenced;
   }
   try {
     // Models come from Python programs.
     const std::string content = text_of_file(file.string(), shown);
-    carried.json =
+    referenced.json =
         parse_located(folder == "models/library" ? without_python_numbers(content) : content,
                       shown.empty() ? file.string() : shown);
   } catch (const ScenarioError& failure) {
     append(complaints, failure.complaints());
-    return carried;
+    return referenced;
   }
-  if (is_hub) add_quantization(carried.json, text, place);
-  carried.file = file.string();
-  carried.name = file.filename() == "config.json" ? file.parent_path().filename().string()
-                                                  : file.stem().string();
-  carried.present = true;
-  return carried;
+  if (is_hub) add_quantization(referenced.json, text, place);
+  referenced.file = file.string();
+  referenced.name = file.filename() == "config.json" ? file.parent_path().filename().string()
+                                                     : file.stem().string();
+  referenced.present = true;
+  return referenced;
 }
 
 json standing_alone(const Document& document) {
   if (!document.complaints.empty()) throw ScenarioError(document.complaints);
   json scenario = document.scenario.value;
-  const auto take_in = [&](const char* key, const Carried& part, const char* folder) {
+  const auto take_in = [&](const char* key, const Referenced& part, const char* folder) {
     const bool ships = part.file == shipped_file(folder, part.name);
     if (part.present && !part.inline_object() && !ships) scenario[key] = part.json.value;
   };
@@ -381,9 +381,9 @@ Document assemble(LocatedJson scenario, const std::vector<std::string>& override
       changes.push_back(std::move(*change));
   if (!document.scenario.value.is_object()) return document;
   apply_to_scenario(document, changes);
-  document.model = carry(document, "model", "models/library");
-  document.machine = carry(document, "machine", "scenarios/machines");
-  apply_to_carried(document, changes, "model", document.model);
+  document.model = referenced_by(document, "model", "models/library");
+  document.machine = referenced_by(document, "machine", "scenarios/machines");
+  apply_to_referenced(document, changes, "model", document.model);
   apply_to_machine(document, changes);
   return document;
 }

@@ -9,8 +9,8 @@
 
 namespace spillway::scenarios {
 
-/// Something that a scenario names or carries: a model or a machine.
-struct Carried {
+/// A model or a machine that a scenario names, or holds itself.
+struct Referenced {
   LocatedJson json;
   std::string name;  ///< library name or file stem; "" when inline
   std::string file;  ///< where it was read; "" when inline
@@ -21,8 +21,8 @@ struct Carried {
 /// What a person wrote, put together: `extends` followed, `--set` applied, model and machine read.
 struct Document {
   LocatedJson scenario;  ///< without `extends`
-  Carried model;
-  Carried machine;
+  Referenced model;
+  Referenced machine;
   std::vector<description::Complaint> complaints;
 };
 
@@ -39,8 +39,8 @@ nlohmann::json standing_alone(const Document& document);
 
 /// Reads what `text` names: a shipped name of `folder`, a path, or a directory with a config.json.
 /// Complaints about an unknown name go to `complaints` with `place` and `path`.
-Carried bring_in(const std::string& text, const std::string& folder, const Place& place,
-                 const std::string& path, std::vector<description::Complaint>& complaints);
+Referenced read_reference(const std::string& text, const std::string& folder, const Place& place,
+                          const std::string& path, std::vector<description::Complaint>& complaints);
 
 /// `top` over `base`: objects key by key; lists, scalars and `optimizer.paths` of a strategy whole.
 ///   strategy  pointer of the strategy object inside both ("/strategy", or "" for a strategy alone)

@@ -29,17 +29,17 @@ bool mentions(std::string name, const std::string& part) {
 
 models::Model whole_model(const std::string& name) {
   std::vector<Complaint> complaints;
-  const Carried carried = bring_in(name, "models/library", {}, "model", complaints);
+  const Referenced referenced = read_reference(name, "models/library", {}, "model", complaints);
   const std::string only = "spillway describes full fine-tuning only; name the base model";
-  const json& config = carried.json.value;
+  const json& config = referenced.json.value;
   for (const char* key : {"quantization_config", "peft_type"})
     if (config.is_object() && config.contains(key)) {
-      const Place place = carried.json.key_place(pointer_to("", key));
+      const Place place = referenced.json.key_place(pointer_to("", key));
       complaints.push_back({place.file, place.line, place.column, key,
                             "a quantized model or an adapter is not described", only});
     }
   if (!complaints.empty()) throw ScenarioError(complaints);
-  const models::Architecture model = read_config(carried.json, carried.name, "", complaints);
+  const models::Architecture model = read_config(referenced.json, referenced.name, "", complaints);
   if (!complaints.empty()) throw ScenarioError(complaints);
   return models::build_model(model);
 }

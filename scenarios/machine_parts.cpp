@@ -90,8 +90,8 @@ LocatedJson inherited(LocatedJson machine, std::vector<Complaint>& complaints, i
   if (depth == deepest_heritage)
     return complain(fmt::format("more than {} machines extend each other", deepest_heritage),
                     "the files may do so in a circle");
-  const Carried base =
-      bring_in(parent.get<std::string>(), "scenarios/machines", place, "extends", complaints);
+  const Referenced base =
+      read_reference(parent.get<std::string>(), "scenarios/machines", place, "extends", complaints);
   if (!base.present) return machine;
   return over(inherited(base.json, complaints, depth + 1), machine);
 }

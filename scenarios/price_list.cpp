@@ -181,10 +181,10 @@ PriceList price_list_of(LocatedJson document) { return ListReader(std::move(docu
 
 PriceList read_price_list(const std::string& name_or_path) {
   std::vector<Complaint> complaints;
-  Carried carried = bring_in(name_or_path, "scenarios/parts", {}, "parts", complaints);
-  if (complaints.empty()) fill_named_parts(carried.json, complaints);
+  Referenced referenced = read_reference(name_or_path, "scenarios/parts", {}, "parts", complaints);
+  if (complaints.empty()) fill_named_parts(referenced.json, complaints);
   if (!complaints.empty()) throw description::ScenarioError(complaints);
-  return price_list_of(std::move(carried.json));
+  return price_list_of(std::move(referenced.json));
 }
 
 }  // namespace spillway::scenarios

@@ -181,14 +181,15 @@ std::vector<Complaint> check_machine(const LocatedJson& document, const std::str
 
 description::MachineFile read_machine(const std::string& name_or_path) {
   std::vector<Complaint> complaints;
-  Carried carried = bring_in(name_or_path, "scenarios/machines", {}, "machine", complaints);
-  if (carried.present) {
-    inherit_machine(carried.json, complaints);
-    put_parts(carried.json, complaints);
+  Referenced referenced =
+      read_reference(name_or_path, "scenarios/machines", {}, "machine", complaints);
+  if (referenced.present) {
+    inherit_machine(referenced.json, complaints);
+    put_parts(referenced.json, complaints);
   }
-  if (complaints.empty()) complaints = check_machine(carried.json);
+  if (complaints.empty()) complaints = check_machine(referenced.json);
   if (!complaints.empty()) throw description::ScenarioError(complaints);
-  return carried.json.value.get<description::MachineFile>();
+  return referenced.json.value.get<description::MachineFile>();
 }
 
 }  // namespace spillway::scenarios

@@ -41,9 +41,11 @@ models::Architecture read_config(const LocatedJson& config, const std::string& n
 
 models::Architecture read_model(const std::string& name_or_path) {
   std::vector<Complaint> complaints;
-  const Carried carried = bring_in(name_or_path, "models/library", {}, "model", complaints);
+  const Referenced referenced =
+      read_reference(name_or_path, "models/library", {}, "model", complaints);
   models::Architecture architecture;
-  if (carried.present) architecture = read_config(carried.json, carried.name, "", complaints);
+  if (referenced.present)
+    architecture = read_config(referenced.json, referenced.name, "", complaints);
   if (!complaints.empty()) throw ScenarioError(complaints);
   return architecture;
 }

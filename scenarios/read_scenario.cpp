@@ -71,7 +71,7 @@ class Resolver {
   }
 
   void read_machine_part() {
-    Carried& machine = document_.machine;
+    Referenced& machine = document_.machine;
     if (!machine.present) return;
     const std::string prefix = machine.inline_object() ? "machine." : "";
     std::vector<Complaint> found = check_machine(machine.json, prefix);
@@ -83,7 +83,7 @@ class Resolver {
   }
 
   void read_model_part() {
-    const Carried& model = document_.model;
+    const Referenced& model = document_.model;
     if (!find("/model")) {
       const json* run = find("/run");
       if (!run || !run->is_object() || !run->contains("io_bench"))
@@ -130,8 +130,8 @@ class Resolver {
 
   void read_preset(const std::string& name) {
     const Place place = document_.scenario.place("/strategy/preset");
-    const Carried preset =
-        bring_in(name, "scenarios/presets", place, "strategy.preset", complaints_);
+    const Referenced preset =
+        read_reference(name, "scenarios/presets", place, "strategy.preset", complaints_);
     if (!preset.present) return;
     const std::vector<Complaint> found = check_schema(preset.json, "preset");
     add(found);

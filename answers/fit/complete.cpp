@@ -76,10 +76,10 @@ void Completion::start(const Found& found, std::vector<Task> tasks) {
       return description::json_text(bug);
     }
   };
-  auto crew =
-      std::make_unique<explore::Crew>(tasks.size(), work, explore::usable_cores(),
-                                      explore::default_limit_s, backend_.watch, backend_.starts);
-  shifts_.push_back({std::move(tasks), std::move(crew)});
+  auto pool = std::make_unique<explore::ChildPool>(tasks.size(), work, explore::usable_cores(),
+                                                   explore::default_limit_s, backend_.watch,
+                                                   backend_.starts);
+  shifts_.push_back({std::move(tasks), std::move(pool)});
 }
 
 void Completion::take(const json& part, Task task, FitAnswer& answer) const {
@@ -127,7 +127,7 @@ void Completion::finish(const Found& found, FitAnswer& answer) {
                                             *found.best, answer.simulated);
   }
   for (Shift& shift : shifts_) {
-    const std::vector<explore::Piece> pieces = shift.crew->finish();
+    const std::vector<explore::Piece> pieces = shift.pool->finish();
     for (std::size_t i = 0; i < pieces.size(); ++i) take(pieces[i], shift.tasks[i], answer);
   }
   if (best_plan && best_plan->step_time_s < answer.best->step_time_s) {

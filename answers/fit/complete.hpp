@@ -32,7 +32,7 @@ class Completion {
 
   struct Shift {
     std::vector<Task> tasks;
-    std::unique_ptr<explore::Crew> crew;
+    std::unique_ptr<explore::ChildPool> pool;
   };
 
   const explore::Backend& backend_;

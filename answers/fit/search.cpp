@@ -259,10 +259,10 @@ class Search {
     const std::function<std::string(std::size_t)> work = [&](std::size_t share) {
       return bounds_text(open, share, shares);
     };
-    explore::Crew crew(shares, work, shares, explore::default_limit_s, backend_.watch,
-                       backend_.starts);
+    explore::ChildPool pool(shares, work, shares, explore::default_limit_s, backend_.watch,
+                            backend_.starts);
     backend_.prepare();  // beside them
-    const std::vector<explore::Piece> pieces = crew.finish();
+    const std::vector<explore::Piece> pieces = pool.finish();
     for (std::size_t share = 0; share < shares; ++share) {
       if (pieces[share].end == explore::Piece::End::not_tried) continue;
       const json bounds = json::parse(pieces[share].text, nullptr, false);

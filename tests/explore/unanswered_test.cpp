@@ -95,7 +95,7 @@ class NoProcess {
   bool works_ = false;
 };
 
-TEST(Crew, SaysOfAllThatIsLeftThatThereIsNoProcess) {
+TEST(ChildPool, SaysOfAllThatIsLeftThatThereIsNoProcess) {
   const NoProcess limit;
   if (!limit.works()) GTEST_SKIP() << "root starts processes beyond the limit";
   const auto pieces = in_children(1000, [](std::size_t) { return std::string("done"); }, 4, 60, {});

@@ -1,6 +1,6 @@
 #include "scenarios/description/data_files.hpp"
 #include "scenarios/description/errors.hpp"
-#include "strategies/planner/milp/letters.hpp"
+#include "strategies/planner/milp/messages.hpp"
 #include "strategies/planner/milp/milp.hpp"
 
 #include <spawn.h>
@@ -32,28 +32,28 @@ class MemoryFile {
 
   int descriptor() const { return descriptor_; }
 
-  void write(const Letter& letter) {
+  void write(const Message& message) {
     std::size_t done = 0;
-    while (done < letter.size()) {
-      const ssize_t written = ::pwrite(descriptor_, letter.data() + done, letter.size() - done,
+    while (done < message.size()) {
+      const ssize_t written = ::pwrite(descriptor_, message.data() + done, message.size() - done,
                                        static_cast<off_t>(done));
       if (written < 0 && errno != EINTR) fail("pwrite", errno);
       done += static_cast<std::size_t>(std::max<ssize_t>(written, 0));
     }
   }
 
-  Letter read() const {
+  Message read() const {
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0) fail("fstat", errno);
-    Letter letter(static_cast<std::size_t>(status.st_size));
+    Message message(static_cast<std::size_t>(status.st_size));
     std::size_t done = 0;
-    while (done < letter.size()) {
-      const ssize_t got = ::pread(descriptor_, letter.data() + done, letter.size() - done,
+    while (done < message.size()) {
+      const ssize_t got = ::pread(descriptor_, message.data() + done, message.size() - done,
                                   static_cast<off_t>(done));
       if (got == 0 || (got < 0 && errno != EINTR)) fail("pread", errno);
       done += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     }
-    return letter;
+    return message;
   }
 
   [[noreturn]] static void fail(const std::string& call, int reason) {
@@ -110,7 +110,7 @@ Solution solve(const Program& program, const Limits& limits) {
   const std::string file = description::helper_file("milp").string();
   MemoryFile question;
   const MemoryFile answer;
-  question.write(letter_of(program, limits));
+  question.write(message_of(program, limits));
   wait_for(start(file, question, answer), file);
   return answer_in(answer.read());
 }

@@ -1,4 +1,4 @@
-#include "strategies/planner/milp/letters.hpp"
+#include "strategies/planner/milp/messages.hpp"
 
 #include <coin/Cbc_C_Interface.h>
 #include <sys/prctl.h>
@@ -97,15 +97,15 @@ bool solve(const Program& program, const Limits& limits, Solution& solution) {
   return true;
 }
 
-Letter everything_on(std::FILE* file) {
-  Letter letter;
+Message everything_on(std::FILE* file) {
+  Message message;
   for (std::size_t got = 1 << 16; got > 0;) {
-    const std::size_t before = letter.size();
-    letter.resize(before + (1 << 16));
-    got = std::fread(letter.data() + before, 1, 1 << 16, file);
-    letter.resize(before + got);
+    const std::size_t before = message.size();
+    message.resize(before + (1 << 16));
+    got = std::fread(message.data() + before, 1, 1 << 16, file);
+    message.resize(before + got);
   }
-  return letter;
+  return message;
 }
 
 /// Ctrl-C is for the process that asks, and when that one is gone nobody waits for the answer.
@@ -122,9 +122,9 @@ int answer() {
   if (out < 0 || !std::freopen("/dev/null", "w", stdout)) return EXIT_FAILURE;
   Solution solution;
   if (!solve(program, limits, solution)) return EXIT_FAILURE;
-  const Letter letter = letter_of(solution);
+  const Message message = message_of(solution);
   std::FILE* const file = ::fdopen(out, "w");
-  if (!file || std::fwrite(letter.data(), 1, letter.size(), file) != letter.size() ||
+  if (!file || std::fwrite(message.data(), 1, message.size(), file) != message.size() ||
       std::fclose(file) != 0)
     return EXIT_FAILURE;
   return EXIT_SUCCESS;

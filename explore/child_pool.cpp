@@ -1,4 +1,4 @@
-#include "explore/crew.hpp"
+#include "explore/child_pool.hpp"
 
 #include <poll.h>
 #include <sched.h>
@@ -38,8 +38,8 @@ bool Starts::given_up() const {
          *state_->last - *state_->first > std::chrono::duration<double>(patience_s);
 }
 
-Crew::Crew(std::size_t count, std::function<std::string(std::size_t)> work, std::size_t jobs,
-           double limit_s, Watch watch, Starts starts)
+ChildPool::ChildPool(std::size_t count, std::function<std::string(std::size_t)> work,
+                     std::size_t jobs, double limit_s, Watch watch, Starts starts)
     : work_(std::move(work)),
       jobs_(jobs),
       limit_s_(limit_s),
@@ -49,9 +49,9 @@ Crew::Crew(std::size_t count, std::function<std::string(std::size_t)> work, std:
   start();
 }
 
-Crew::~Crew() { end_all(); }
+ChildPool::~ChildPool() { end_all(); }
 
-std::vector<Piece> Crew::finish() {
+std::vector<Piece> ChildPool::finish() {
   while (next_ < pieces_.size() || !children_.empty()) {
     if (watch_ && !watch_(std::exchange(done_, 0))) {
       end_all();
@@ -65,7 +65,7 @@ std::vector<Piece> Crew::finish() {
 }
 
 /// Where the system has no more processes, those that run are waited for, or, with none, a moment.
-void Crew::start() {
+void ChildPool::start() {
   while (next_ < pieces_.size() && children_.size() < jobs_) {
     if (refused_ > 0 && seconds_since(refused_at_) < between_tries_s) return;
     Child child = start_child([this] { return work_(next_); });
@@ -84,7 +84,7 @@ void Crew::start() {
   }
 }
 
-void Crew::collect() {
+void ChildPool::collect() {
   std::vector<pollfd> watched;
   for (const Worker& one : children_) watched.push_back({one.child.pipe, POLLIN, 0});
   ::poll(watched.data(), watched.size(), 100);
@@ -105,12 +105,12 @@ void Crew::collect() {
   }
 }
 
-void Crew::drop(std::size_t worker) {
+void ChildPool::drop(std::size_t worker) {
   children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(worker));
   ++done_;
 }
 
-void Crew::end_all() {
+void ChildPool::end_all() {
   for (Worker& one : children_) {
     ::kill(one.child.pid, SIGKILL);
     reap(one.child);
@@ -121,7 +121,8 @@ void Crew::end_all() {
 
 std::vector<Piece> in_children(std::size_t count, std::function<std::string(std::size_t)> work,
                                std::size_t jobs, double limit_s, Watch watch, Starts starts) {
-  return Crew(count, std::move(work), jobs, limit_s, std::move(watch), std::move(starts)).finish();
+  return ChildPool(count, std::move(work), jobs, limit_s, std::move(watch), std::move(starts))
+      .finish();
 }
 
 std::size_t usable_cores() {

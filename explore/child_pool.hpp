@@ -49,17 +49,17 @@ struct Piece {
 };
 
 /// Texts that are worked out in child processes, one each, beside what the caller does.
-class Crew {
+class ChildPool {
  public:
   /// Starts the first `jobs`.
   ///   work   by number, below `count`
   ///   watch  may be empty
-  Crew(std::size_t count, std::function<std::string(std::size_t)> work, std::size_t jobs,
-       double limit_s, Watch watch, Starts starts = {});
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  ChildPool(std::size_t count, std::function<std::string(std::size_t)> work, std::size_t jobs,
+            double limit_s, Watch watch, Starts starts = {});
+  ChildPool(const ChildPool&) = delete;
+  ChildPool& operator=(const ChildPool&) = delete;
   /// Ends what is still at work.
-  ~Crew();
+  ~ChildPool();
 
   /// Keeps `jobs` at work until all is done. One that takes longer than `limit_s` is killed.
   ///   Result  by number

@@ -1,4 +1,4 @@
-#include "strategies/planner/milp/letters.hpp"
+#include "strategies/planner/milp/messages.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +18,7 @@ void from_json(const json& in, Row& row) {
   row = {in.at(0).get<decltype(row.terms)>(), in.at(1), in.at(2)};
 }
 
-Letter letter_of(const Program& program, const Limits& limits) {
+Message message_of(const Program& program, const Limits& limits) {
   return json::to_cbor({{"columns", program.columns},
                         {"rows", program.rows},
                         {"nodes", limits.nodes},
@@ -26,14 +26,14 @@ Letter letter_of(const Program& program, const Limits& limits) {
                         {"seconds", limits.seconds}});
 }
 
-std::pair<Program, Limits> question_in(const Letter& letter) {
-  const json in = json::from_cbor(letter);
+std::pair<Program, Limits> question_in(const Message& message) {
+  const json in = json::from_cbor(message);
   return {
       Program{in.at("columns").get<std::vector<Column>>(), in.at("rows").get<std::vector<Row>>()},
       Limits{in.at("nodes"), in.at("gap"), in.at("seconds")}};
 }
 
-Letter letter_of(const Solution& solution) {
+Message message_of(const Solution& solution) {
   return json::to_cbor({{"found", solution.found},
                         {"proven", solution.proven},
                         {"cost", solution.cost},
@@ -41,8 +41,8 @@ Letter letter_of(const Solution& solution) {
                         {"columns", solution.columns}});
 }
 
-Solution answer_in(const Letter& letter) {
-  const json in = json::from_cbor(letter);
+Solution answer_in(const Message& message) {
+  const json in = json::from_cbor(message);
   return {in.at("found"), in.at("proven"), in.at("cost"), in.at("bound"),
           in.at("columns").get<std::vector<double>>()};
 }

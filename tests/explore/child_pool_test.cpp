@@ -1,4 +1,4 @@
-#include "explore/crew.hpp"
+#include "explore/child_pool.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using std::this_thread::sleep_for;
 
 constexpr double long_enough_s = 60;
 
-TEST(Crew, GivesTextsByNumberWhateverFinishesFirst) {
+TEST(ChildPool, GivesTextsByNumberWhateverFinishesFirst) {
   const auto pieces = in_children(5,
                                   [](std::size_t i) {
                                     sleep_for(Seconds(0.01 * static_cast<double>(5 - i)));
@@ -31,7 +31,7 @@ TEST(Crew, GivesTextsByNumberWhateverFinishesFirst) {
   }
 }
 
-TEST(Crew, ACrashIsThatPiecesOwn) {
+TEST(ChildPool, ACrashIsThatPiecesOwn) {
   const auto pieces = in_children(2,
                                   [](std::size_t i) {
                                     if (i == 0) ::raise(SIGKILL);
@@ -43,7 +43,7 @@ TEST(Crew, ACrashIsThatPiecesOwn) {
   EXPECT_EQ(pieces[1].text, "well");
 }
 
-TEST(Crew, EndsWhatTakesLongerThanItsLimit) {
+TEST(ChildPool, EndsWhatTakesLongerThanItsLimit) {
   const auto pieces = in_children(1,
                                   [](std::size_t) {
                                     sleep_for(Seconds(long_enough_s));
@@ -53,7 +53,7 @@ TEST(Crew, EndsWhatTakesLongerThanItsLimit) {
   EXPECT_EQ(pieces[0].end, Piece::End::over_limit);
 }
 
-TEST(Crew, LeavesUntriedWhatTheWatchHasNoTimeFor) {
+TEST(ChildPool, LeavesUntriedWhatTheWatchHasNoTimeFor) {
   std::size_t done = 0;
   const auto pieces = in_children(
       3, [](std::size_t) { return std::string("done"); }, 1, long_enough_s,
@@ -62,21 +62,21 @@ TEST(Crew, LeavesUntriedWhatTheWatchHasNoTimeFor) {
   EXPECT_EQ(pieces[2].end, Piece::End::not_tried);
 }
 
-// A child writes its process id and waits; once the crew is gone, so is the child.
-TEST(Crew, IsAtWorkBesideItsOwnerAndEndsWithIt) {
+// A child writes its process id and waits; once the pool is gone, so is the child.
+TEST(ChildPool, IsAtWorkBesideItsOwnerAndEndsWithIt) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   pid_t child = 0;
   {
-    const Crew crew(1,
-                    [&](std::size_t) {
-                      const pid_t own = ::getpid();
-                      EXPECT_EQ(::write(ends[1], &own, sizeof own),
-                                static_cast<ssize_t>(sizeof own));
-                      sleep_for(Seconds(long_enough_s));
-                      return std::string();
-                    },
-                    1, long_enough_s, {});
+    const ChildPool pool(1,
+                         [&](std::size_t) {
+                           const pid_t own = ::getpid();
+                           EXPECT_EQ(::write(ends[1], &own, sizeof own),
+                                     static_cast<ssize_t>(sizeof own));
+                           sleep_for(Seconds(long_enough_s));
+                           return std::string();
+                         },
+                         1, long_enough_s, {});
     ASSERT_EQ(::read(ends[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
     EXPECT_EQ(::kill(child, 0), 0);
   }
