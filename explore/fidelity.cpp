@@ -182,7 +182,12 @@ void summarize(result::Fidelity& fidelity) {
     for (const JudgedFigure& figure : fidelity.figures)
       if (figure.paper == paper) own.push_back(figure);
     fidelity.papers.push_back(result::summary_of(paper, own));
+    for (result::FidelityKind& kind : result::kinds_of(paper, own))
+      fidelity.kinds.push_back(std::move(kind));
   }
+  if (papers.size() > 1)
+    for (result::FidelityKind& kind : result::kinds_of("all", fidelity.figures))
+      fidelity.kinds.push_back(std::move(kind));
   fidelity.overall = result::summary_of("all", fidelity.figures);
 }
 

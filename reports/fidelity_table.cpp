@@ -121,6 +121,31 @@ Table summary_table(const Fidelity& fidelity) {
   return table;
 }
 
+/// Each paper once, then its kinds below each other.
+Table kind_table(const Fidelity& fidelity) {
+  Table table{{{"paper", Align::left},
+               {"kind", Align::left},
+               {"figures"},
+               {"allowed"},
+               {"within"},
+               {"share"},
+               {"signed median"},
+               {"", Align::left}},
+              {}};
+  std::string paper;
+  for (const result::FidelityKind& kind : fidelity.kinds) {
+    const double share = static_cast<double>(kind.within) / static_cast<double>(kind.figures);
+    table.rows.push_back(
+        {kind.paper == paper ? "" : kind.paper, kind.kind, view::count(kind.figures),
+         kind.tolerance > 0 ? Text(view::share(kind.tolerance)) : Text("-"),
+         view::count(kind.within), view::number(share, Quantity::part),
+         kind.median_error ? Text(view::number(*kind.median_error, Quantity::error)) : Text("-"),
+         kind.biased ? "all to one side" : ""});
+    paper = kind.paper;
+  }
+  return table;
+}
+
 }  // namespace
 
 view::Document fidelity_document(const Fidelity& fidelity) {
@@ -133,7 +158,9 @@ view::Document fidelity_document(const Fidelity& fidelity) {
     document.add(paper_table(own));
     add_reasons(document, own);
   }
-  return document.add(summary_table(fidelity));
+  document.add(summary_table(fidelity));
+  if (!fidelity.kinds.empty()) document.add(kind_table(fidelity));
+  return document;
 }
 
 std::string fidelity_table(const Fidelity& fidelity, const Screen& screen) {

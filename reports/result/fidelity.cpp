@@ -28,6 +28,76 @@ void count(FidelitySummary& summary, const JudgedFigure& figure) {
 
 }  // namespace
 
+const char* to_string(FigureKind kind) {
+  switch (kind) {
+    case FigureKind::memory:
+      return "memory";
+    case FigureKind::bytes:
+      return "bytes";
+    case FigureKind::time:
+      return "time";
+    case FigureKind::ratio:
+      return "ratio";
+    case FigureKind::ordering:
+      return "ordering";
+  }
+  return "";
+}
+
+FigureKind kind_of(const JudgedFigure& figure) {
+  if (figure.truth || figure.relation != "==") return FigureKind::ordering;
+  if (figure.unit == "percent" || figure.unit == "ratio" || figure.unit == "1")
+    return FigureKind::ratio;
+  const bool amount = figure.unit == "B" || figure.unit == "GB" || figure.unit == "GiB" ||
+                      figure.unit == "TB" || figure.unit == "MiB" || figure.unit == "TiB";
+  if (!amount) return FigureKind::time;
+  const bool moved = figure.metric.find("io_bytes") != std::string::npos ||
+                     figure.metric.find("phase_bytes") != std::string::npos ||
+                     figure.metric.find("wear") != std::string::npos;
+  return moved ? FigureKind::bytes : FigureKind::memory;
+}
+
+double common_tolerance(FigureKind kind) {
+  switch (kind) {
+    case FigureKind::memory:
+      return 0.005;
+    case FigureKind::bytes:
+      return 0.01;
+    case FigureKind::time:
+      return 0.08;
+    case FigureKind::ratio:
+      return 0.07;
+    case FigureKind::ordering:
+      return 0;
+  }
+  return 0;
+}
+
+std::vector<FidelityKind> kinds_of(const std::string& paper,
+                                   const std::vector<JudgedFigure>& figures) {
+  std::vector<FidelityKind> kinds;
+  for (const FigureKind kind : {FigureKind::memory, FigureKind::bytes, FigureKind::time,
+                                FigureKind::ratio, FigureKind::ordering}) {
+    FidelityKind of{paper, to_string(kind), 0, 0, common_tolerance(kind), {}, false};
+    std::vector<double> errors;
+    for (const JudgedFigure& figure : figures) {
+      if (!figure.error || kind_of(figure) != kind) continue;
+      ++of.figures;
+      const bool holds = kind == FigureKind::ordering ? figure.verdict == Verdict::ok
+                                                      : std::abs(*figure.error) <= of.tolerance;
+      if (holds) ++of.within;
+      errors.push_back(*figure.error);
+    }
+    if (of.figures == 0) continue;
+    if (kind != FigureKind::ordering) {
+      of.median_error = median_of(std::move(errors));
+      of.biased = std::abs(*of.median_error) > of.tolerance / 2;
+    }
+    kinds.push_back(std::move(of));
+  }
+  return kinds;
+}
+
 const char* to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::ok:
@@ -93,11 +163,19 @@ void to_json(nlohmann::json& json, const FidelitySummary& summary) {
           {"orderings_right", summary.orderings_right}};
 }
 
+void to_json(nlohmann::json& json, const FidelityKind& kind) {
+  json = {{"paper", kind.paper},         {"kind", kind.kind},
+          {"figures", kind.figures},     {"within", kind.within},
+          {"tolerance", kind.tolerance}, {"median_error", or_null(kind.median_error)},
+          {"biased", kind.biased}};
+}
+
 void to_json(nlohmann::json& json, const Fidelity& fidelity) {
   json = {{"schema", "spillway/fidelity/1"},
           {"figures", fidelity.figures},
           {"papers", fidelity.papers},
-          {"overall", fidelity.overall}};
+          {"overall", fidelity.overall},
+          {"kinds", fidelity.kinds}};
 }
 
 void from_json(const nlohmann::json& json, Verdict& verdict) {
@@ -138,12 +216,23 @@ void from_json(const nlohmann::json& json, FidelitySummary& summary) {
   read(json, "orderings_right", summary.orderings_right);
 }
 
+void from_json(const nlohmann::json& json, FidelityKind& kind) {
+  read(json, "paper", kind.paper);
+  read(json, "kind", kind.kind);
+  read(json, "figures", kind.figures);
+  read(json, "within", kind.within);
+  read(json, "tolerance", kind.tolerance);
+  read(json, "median_error", kind.median_error);
+  read(json, "biased", kind.biased);
+}
+
 void from_json(const nlohmann::json& json, Fidelity& fidelity) {
   require_schema(json, "fidelity");
   fidelity = {};
   read(json, "figures", fidelity.figures);
   read(json, "papers", fidelity.papers);
   read(json, "overall", fidelity.overall);
+  read(json, "kinds", fidelity.kinds);
 }
 
 }  // namespace spillway::result

@@ -48,11 +48,40 @@ struct FidelitySummary {
   std::size_t orderings = 0, orderings_right = 0;
 };
 
+/// What a figure is about. One tolerance a kind shows what each figure's own may hide.
+enum class FigureKind : unsigned char {
+  memory,   ///< bytes that are held
+  bytes,    ///< bytes that are moved
+  time,     ///< seconds, and rates
+  ratio,    ///< of two setups, and shares
+  ordering  ///< bounds, and yes or no
+};
+const char* to_string(FigureKind kind);
+FigureKind kind_of(const JudgedFigure& figure);
+/// Relative; of orderings none is allowed.
+double common_tolerance(FigureKind kind);
+
+/// How far the figures of one kind in one paper are off at a common tolerance.
+struct FidelityKind {
+  std::string paper;
+  std::string kind;
+  std::size_t figures = 0;  ///< with a value
+  std::size_t within = 0;   ///< of those, the common tolerance; of orderings, those that hold
+  double tolerance = 0;
+  std::optional<double> median_error;  ///< signed; absent of orderings
+  bool biased = false;                 ///< the median is off by more than half of the tolerance
+};
+
 struct Fidelity {
   std::vector<JudgedFigure> figures;
   std::vector<FidelitySummary> papers;  ///< in the order of their first figures
   FidelitySummary overall;
+  std::vector<FidelityKind> kinds;  ///< by paper, then "all"
 };
+
+/// By kind, of figures that may be of several papers; kinds without a figure are left out.
+std::vector<FidelityKind> kinds_of(const std::string& paper,
+                                   const std::vector<JudgedFigure>& figures);
 
 /// Counts of `figures`, which may be of several papers.
 FidelitySummary summary_of(const std::string& paper, const std::vector<JudgedFigure>& figures);

@@ -49,6 +49,39 @@ TEST(FidelitySummary, CountsDriftedAndClosedFiguresAsFailed) {
   EXPECT_DOUBLE_EQ(*summary.median_error, 0.2);  // between two
 }
 
+JudgedFigure of_kind(const char* unit, const char* metric, double error) {
+  JudgedFigure of = figure(metric, Verdict::ok, error);
+  of.unit = unit;
+  of.metric = metric;
+  return of;
+}
+
+TEST(FidelityKinds, HaveOneToleranceEachAndTheMedianWithItsSign) {
+  JudgedFigure bound = figure("bound", Verdict::open, -0.2);
+  bound.relation = ">=";
+  const auto kinds =
+      kinds_of("p", {of_kind("GiB", "a.peak_bytes.host.total", 0.004),
+                     of_kind("GiB", "a.peak_bytes.gpu.total", 0.006),
+                     of_kind("GB", "a.io_bytes_per_step.ssd_write", -0.001),
+                     of_kind("s", "a.step_time_s", -0.05), of_kind("TFLOPS", "a.throughput", -0.07),
+                     of_kind("percent", "100 * (a.x - 1)", 0.02), bound});
+  ASSERT_EQ(kinds.size(), 5u);
+  EXPECT_EQ(kinds[0].kind, "memory");
+  EXPECT_EQ(kinds[0].within, 1u);  // 0.4 % of 0.5 % allowed; 0.6 % is beyond
+  EXPECT_DOUBLE_EQ(*kinds[0].median_error, 0.005);
+  EXPECT_TRUE(kinds[0].biased);
+  EXPECT_EQ(kinds[1].kind, "bytes");
+  EXPECT_FALSE(kinds[1].biased);
+  EXPECT_EQ(kinds[2].kind, "time");
+  EXPECT_EQ(kinds[2].within, 2u);
+  EXPECT_DOUBLE_EQ(*kinds[2].median_error, -0.06);
+  EXPECT_TRUE(kinds[2].biased);  // beyond 4 %
+  EXPECT_EQ(kinds[3].kind, "ratio");
+  EXPECT_EQ(kinds[4].kind, "ordering");
+  EXPECT_EQ(kinds[4].within, 0u);
+  EXPECT_EQ(kinds[4].median_error, std::nullopt);
+}
+
 TEST(Fidelity, SaysNullWhereThereIsNoValue) {
   Fidelity fidelity;
   fidelity.figures.push_back(figure("a", Verdict::skip, {}));
