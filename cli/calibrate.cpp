@@ -42,9 +42,10 @@ void add_calibrate(CLI::App& app) {
       "calibrate", "a machine file with numbers from what you have: fio, SMART, logs, traces");
   verb->add_option("machine", options->question.machine, "shipped name or machine file")
       ->required();
-  verb->add_option("--from", options->question.files,
-                   "fio or smartctl JSON, nvidia-smi -q, lscpu, hwloc XML, a training's log, a "
-                   "profiler's trace, a table of runs; of one storage of several: NAME=FILE")
+  verb->add_option(
+          "--from", options->question.files,
+          "fio or smartctl JSON, nvidia-smi -q, lscpu, dmidecode, hwloc XML, a training's log, a "
+          "profiler's trace, a table of runs; of one storage of several: NAME=FILE")
       ->required()
       ->type_name("FILE");
   verb->add_option("--scenario", options->question.scenario,

@@ -20,7 +20,7 @@ view::Number number_of(double value, const std::string& unit, Origin origin) {
   if (unit == "flops_per_s") return {value, Quantity::billions, origin, "FLOPS"};
   if (unit == "s") return view::seconds(value, origin);
   if (unit == "share") return view::share(value, origin);
-  if (unit == "W") return {value, Quantity::number, origin, "W"};
+  if (unit == "W" || unit == "MT/s") return {value, Quantity::number, origin, unit};
   if (unit == "per_s") return {value, Quantity::ratio, origin};
   return {value, Quantity::plain, origin};
 }

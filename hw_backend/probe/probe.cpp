@@ -4,6 +4,7 @@
 #include "hw_backend/host_memory.hpp"
 #include "hw_backend/other_work.hpp"
 #include "hw_backend/probe/parts.hpp"
+#include "hw_backend/probe/ratings.hpp"
 #include "hw_backend/probe/usable_memory.hpp"
 #include "hw_backend/storage/limits.hpp"
 #include "hw_backend/storage/open_engine.hpp"
@@ -143,6 +144,7 @@ Probed probe(const ProbeOptions& options, const ProbeProgress& progress) {
   const text::Text others = other_work(times, processor_times(), "this machine was measured");
   if (!others.empty()) session.warn(others);
   for (const std::string& note : opened.engine->notes()) session.warn(note);
+  for (text::Text& below : below_ratings()) session.warn(std::move(below));
   return out;
 }
 

@@ -20,7 +20,7 @@ struct Reading {
 /// Hardware that does less than it is rated for.
 struct Shortfall {
   std::string what;  ///< "PCI Express lanes of NVIDIA GeForce RTX 4090"
-  std::string unit;  ///< as Reading::unit, or W
+  std::string unit;  ///< as Reading::unit, or W, MT/s
   double rated = 0, found = 0;
   std::string remedy;  ///< what a person can look at
 };
@@ -60,7 +60,7 @@ struct Evidence {
 /// Reads `written`: a path, or "STORAGE=path", which says of which storage of the machine file it
 /// is. Known are
 ///   fio (JSON, with or without lines of text around it), smartctl and nvme smart-log (JSON, text),
-///   nvidia-smi -q (text, XML), lscpu (text, JSON), hwloc's XML, logs of DeepSpeed and Megatron-LM,
+///   nvidia-smi -q (text, XML), lscpu (text, JSON), dmidecode -t memory, hwloc's XML, logs of DeepSpeed and Megatron-LM,
 ///   trainer_state.json and output of Hugging Face's Trainer, traces of PyTorch's profiler,
 ///   tables (CSV) of runs
 ///   Throws  ScenarioError: one line that says what the file is instead, or what misses in it

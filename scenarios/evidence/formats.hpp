@@ -46,6 +46,9 @@ void read_gpu_query_xml(std::string_view text, Evidence& into);
 void read_cpu_query(std::string_view text, Evidence& into);
 void read_cpu_query(const nlohmann::json& document, Evidence& into);
 
+/// dmidecode -t memory.
+void read_memory_query(std::string_view text, Evidence& into);
+
 /// lstopo --of xml.
 void read_topology(std::string_view text, Evidence& into);
 

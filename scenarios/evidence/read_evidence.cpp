@@ -13,7 +13,8 @@ namespace spillway::evidence {
 namespace {
 
 constexpr auto* known =
-    "known are output of fio, smartctl, nvidia-smi -q, lscpu and lstopo, logs of DeepSpeed, "
+    "known are output of fio, smartctl, nvidia-smi -q, lscpu, dmidecode and lstopo, logs of "
+    "DeepSpeed, "
     "Megatron-LM and Hugging Face's Trainer, traces of PyTorch's profiler, and tables (CSV) of "
     "runs";
 
@@ -79,6 +80,7 @@ bool read_log(std::string_view text, Evidence& into) {
 void read_text(std::string_view text, Evidence& into) {
   if (has(text, "NVSMI LOG")) return read_gpu_query(text, into);
   if (has(text, "<nvidia_smi_log")) return read_gpu_query_xml(text, into);
+  if (has(text, "Memory Device\n")) return read_memory_query(text, into);
   if (has(text, "<topology")) return read_topology(text, into);
   if (has(text, "=== START OF") || has(text, "percentage_used")) return read_smart_text(text, into);
   if (has(text, "CPU(s):") && has(text, "Architecture:")) return read_cpu_query(text, into);

@@ -144,6 +144,20 @@ TEST(Evidence, OfProcessorsAreCoresNotThreads) {
   EXPECT_EQ(reading(read_evidence(json.path()), "host.cores"), 4);
 }
 
+TEST(Evidence, OfModulesAreTheirSizeAndAProfileThatIsOff) {
+  const Written file(
+      "# dmidecode 3.4\nHandle 0x0011, DMI type 17, 92 bytes\nMemory Device\n\tSize: 32 GB\n"
+      "\tLocator: DIMM_A2\n\tSpeed: 6000 MT/s\n\tConfigured Memory Speed: 3600 MT/s\n\n"
+      "Memory Device\n\tSize: No Module Installed\n\tLocator: DIMM_A1\n\n"
+      "Memory Device\n\tSize: 32 GB\n\tLocator: DIMM_B2\n\tSpeed: 6000 MT/s\n"
+      "\tConfigured Memory Speed: 3600 MT/s\n");
+  const Evidence memory = read_evidence(file.path());
+  EXPECT_EQ(reading(memory, "host.memory"), 64.0 * 1024 * 1024 * 1024);
+  EXPECT_THAT(memory.shortfalls,
+              ElementsAre(AllOf(Field(&Shortfall::what, "memory module DIMM_A2"),
+                                Field(&Shortfall::rated, 6000), Field(&Shortfall::found, 3600))));
+}
+
 TEST(Evidence, OfDeepSpeedAreStepsPhasesAndPeaks) {
   const Evidence log = shipped("deepspeed.log");
   ASSERT_THAT(log.runs, SizeIs(1));
