@@ -42,8 +42,7 @@ bool dram_can_bind(const description::MachineFile& machine, std::uint64_t ranks)
 Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks)
     : machine_(scenario.machine),
       ranks_(ranks),
-      engine_(description::names_of<description::IoEngine>[static_cast<std::size_t>(
-          scenario.strategy.io_engine)]),
+      engine_(name_of(scenario.strategy.io_engine)),
       // training has gone on for hours; a stream of requests begins on a drive at rest
       caches_start_full_(!scenario.run.io_bench) {
   root_ = s4u::create_full_zone("root");

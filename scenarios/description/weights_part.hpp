@@ -1,6 +1,7 @@
 #pragma once
 
 #include "scenarios/description/knob.hpp"
+#include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
 
 #include <cstdint>
@@ -10,8 +11,14 @@
 namespace spillway::description {
 
 enum class Home { gpu, host, ssd };
+template <>
+inline constexpr auto names_of<Home> = in_order("gpu", "host", "ssd");
 enum class PoolKind { none, monolithic, adaptive, pages };
+template <>
+inline constexpr auto names_of<PoolKind> = in_order("none", "monolithic", "adaptive", "pages");
 enum class PinnedPolicy { power_of_two, exact };
+template <>
+inline constexpr auto names_of<PinnedPolicy> = in_order("power_of_two", "exact");
 
 /// `prefetch_bucket` and `max_live` "all": no limit.
 inline constexpr Params all_params = Params(~std::uint64_t{0});
