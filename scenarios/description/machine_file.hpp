@@ -145,6 +145,8 @@ struct StorageSpec {
   BytesPerSecond total_read() const;   ///< min(count x read, array_read)
   BytesPerSecond total_write() const;  ///< min(count x write, array_write)
   Bytes total_capacity() const { return capacity * count; }
+  /// Of what the array gives, what one process reaches by `engine`.
+  double share_of(IoEngine engine) const;
 };
 
 struct NetworkSpec {

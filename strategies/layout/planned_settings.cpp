@@ -1,7 +1,5 @@
 #include "strategies/layout/planned_settings.hpp"
 
-#include "scenarios/description/names.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -13,12 +11,9 @@ using planner::Destination;
 
 /// Share of the array that one process reaches, by the storages of a home.
 double engine_share(const description::Scenario& scenario) {
-  const std::string engine(description::name_of(scenario.strategy.io_engine));
   double share = 1;
-  for (const auto& storage : scenario.machine.storage) {
-    const auto found = storage.process_efficiency.find(engine);
-    if (found != storage.process_efficiency.end()) share = std::min(share, found->second);
-  }
+  for (const auto& storage : scenario.machine.storage)
+    share = std::min(share, storage.share_of(scenario.strategy.io_engine));
   return share;
 }
 
