@@ -20,6 +20,14 @@ enum class PinnedPolicy { power_of_two, exact };
 template <>
 inline constexpr auto names_of<PinnedPolicy> = in_order("power_of_two", "exact");
 
+/// Weights on SSD are read into its buffers; other kinds are for weights in host memory, or for
+/// none.
+constexpr bool takes_reads(PoolKind pool) {
+  return pool != PoolKind::none && pool != PoolKind::pages;
+}
+/// `buffer_count` buffers of `buffer_size`, each for any weight.
+constexpr bool has_equal_buffers(PoolKind pool) { return pool == PoolKind::monolithic; }
+
 /// `prefetch_bucket` and `max_live` "all": no limit.
 inline constexpr Params all_params = Params(~std::uint64_t{0});
 
