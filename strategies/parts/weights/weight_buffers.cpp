@@ -1,6 +1,7 @@
 #include "strategies/parts/weights/weight_buffers.hpp"
 
 #include "strategies/layout/buffers.hpp"
+#include "strategies/machine/ring.hpp"
 
 #include <algorithm>
 #include <map>
@@ -99,6 +100,8 @@ std::unique_ptr<WeightBuffers> make_weight_buffers(Machine& machine, Rank rank, 
   const PoolKind pool = job.scenario.strategy.weights.pool;
   if (pool == PoolKind::adaptive)
     return std::make_unique<AdaptiveBuffers>(machine, rank, job, layout);
+  if (pool == PoolKind::ring)
+    return std::make_unique<OfOneSize<BufferRing>>(machine, rank, job, equal_buffers(job));
   return std::make_unique<OfOneSize<BufferPool>>(machine, rank, job, equal_buffers(job));
 }
 
