@@ -24,6 +24,11 @@ template <>
 inline constexpr auto names_of<ActivationPolicy> = in_order("keep", "checkpoint_gpu",
                                                             "checkpoint_host", "checkpoint_ssd",
                                                             "swap", "tensor_cache", "plan");
+/// Which saved tensors stay on the GPU follows from the machine: a planner or a cache decides.
+constexpr bool moves_by_plan(ActivationPolicy policy) {
+  return policy == ActivationPolicy::swap || policy == ActivationPolicy::tensor_cache ||
+         policy == ActivationPolicy::plan;
+}
 enum class SwapOrder { offloading_benefit, layer };
 template <>
 inline constexpr auto names_of<SwapOrder> = in_order("offloading_benefit", "layer");
