@@ -2,6 +2,7 @@
 #include "explore/runs_with.hpp"
 #include "reports/result/reading.hpp"
 #include "reports/result/what_if.hpp"
+#include "strategies/decide/decide.hpp"
 #include "strategies/decide/decision_json.hpp"
 #include "strategies/systems/catalogue.hpp"
 
@@ -66,12 +67,13 @@ result::Result replay(const Backend& backend, const nlohmann::json& file, result
     }
   }();
   const auto& whole = decision->stands_for;
-  description::Scenario asked = decision->scenario;
+  description::Scenario asked = as_asked(*decision);
   if (whole) {
     asked = read(strategies::readable(whole->question));
     strategies::take_back(whole->question, asked);
   }
   result::Result result = run_decided(backend, decision, trace);
+  strategies::require_same_buffers(written, decision, result);
   if (whole) stand_for(*whole, asked.machine, result);
   result.runs_with = runs_with(asked);
   if (&written != &file) take_over(file, result);

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "strategies/layout/weight_layout.hpp"
 #include "strategies/machine/pool.hpp"
-#include "strategies/parts/weights/weight_layout.hpp"
 
 #include <memory>
 
