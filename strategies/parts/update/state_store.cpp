@@ -270,10 +270,11 @@ Task<StateStore::Loaded> StateStore::load(std::uint32_t group) {
   if (master) wanted.push_back(&loaded.master);
   if (fresh) wanted.insert(wanted.end(), {&loaded.momentum, &loaded.variance});
   if (state.gradient) wanted.push_back(&loaded.gradient);
-  ++reading_[state.path];
+  const std::size_t path = state.path;
+  ++reading_[path];
   std::vector<Buffer> buffers = co_await swap_->take(wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) *wanted[i] = std::move(buffers[i]);
-  const Semaphore::Lock turn = co_await paths_->turn(state.path, false);
+  const Semaphore::Lock turn = co_await paths_->turn(path, false);
   std::vector<Op> reads;
   if (fresh)
     for (Transfer& transfer : transfers(loaded))
@@ -285,9 +286,9 @@ Task<StateStore::Loaded> StateStore::load(std::uint32_t group) {
                                     loaded.gradient.view(range.offset, range.bytes),
                                     state.gradient_writes));
   for (const Op& read : reads) co_await read;
-  --reading_[state.path];
+  --reading_[path];
   state.gradient_writes.clear();
-  paths_->measured(state.path, false, reads);
+  paths_->measured(path, false, reads);
   co_return loaded;
 }
 
