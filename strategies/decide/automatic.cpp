@@ -85,8 +85,8 @@ description::Scenario resolve_plan(description::Scenario scenario, const Probe& 
     return scenario;
   }
   const auto& allowed = knobs.destinations;
-  const bool host =
-      std::find(allowed.begin(), allowed.end(), planner::Destination::host) != allowed.end();
+  const bool host = std::find(allowed.begin(), allowed.end(), description::PlanDestination::host) !=
+                    allowed.end();
   if (!host || knobs.host_limit) return scenario;
   if (const std::uint64_t limit = host_of_zero_infinity(scenario, probe))
     scenario.strategy.plan.host_limit = {description::Bytes(limit)};

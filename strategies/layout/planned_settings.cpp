@@ -32,6 +32,13 @@ void add_array(planner::Channels& channels, const description::Scenario& scenari
   }
 }
 
+std::vector<Destination> destinations_of(const PlanKnobs& knobs) {
+  std::vector<Destination> all;
+  for (const description::PlanDestination one : knobs.destinations)
+    all.push_back(one == description::PlanDestination::ssd ? Destination::ssd : Destination::host);
+  return all;
+}
+
 }  // namespace
 
 bool overlaps_update(const description::Strategy& strategy) {
@@ -49,7 +56,7 @@ std::uint64_t beside_plans(const description::Scenario& scenario, const Topology
   const description::HostSpec& host = scenario.machine.host;
   std::uint64_t base = host.runtime_base.value() + host.process_base.value() +
                        (topology.ranks - 1) * host.process_base_next.value();
-  if (bounces(scenario)) base += topology.ranks * 4 * plan_knobs(scenario.strategy).chunk;
+  if (bounces(scenario)) base += topology.ranks * 4 * plan_knobs(scenario.strategy).chunk.value();
   return base;
 }
 }  // namespace
@@ -72,15 +79,17 @@ planner::PlanSettings plan_settings(const description::Scenario& scenario, const
   const description::MachineFile& machine = scenario.machine;
   planner::PlanSettings settings;
   if (scenario.strategy.activations.policy == description::ActivationPolicy::plan)
-    settings.destinations = knobs.destinations;
+    settings.destinations = destinations_of(knobs);
   if (topology.storages.empty()) std::erase(settings.destinations, Destination::ssd);
-  settings.min_tensor = std::max<std::uint64_t>(1, knobs.min_tensor);
-  settings.saturation = knobs.saturation;
+  settings.min_tensor = std::max<std::uint64_t>(1, knobs.min_tensor.value());
+  settings.saturation = knobs.saturation == description::PlanSaturation::ideal_finish
+                            ? planner::Saturation::ideal_finish
+                            : planner::Saturation::no_window;
   settings.eager_prefetch = knobs.eager_prefetch;
   settings.drop_clean = knobs.drop_clean;
   settings.must_hide = knobs.must_hide;
   settings.urgent = knobs.urgent;
-  settings.stall_rounds = knobs.stall_rounds;
+  settings.stall_rounds = static_cast<std::uint32_t>(knobs.stall_rounds);
   const auto own = static_cast<double>(topology.gpu_memory.value()) * (1 - knobs.headroom) -
                    static_cast<double>(machine.gpu.context.value());
   settings.capacity = topology.gpu_memory.value() == 0
