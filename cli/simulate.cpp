@@ -14,9 +14,7 @@
 #include "reports/remedy_report.hpp"
 #include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
-#include "scenarios/description/strict_json.hpp"
 #include "scenarios/description/text.hpp"
-#include "scenarios/input_file.hpp"
 
 #include <fmt/ranges.h>
 #include <cstdio>
@@ -206,26 +204,12 @@ void write_traces(const SimulateOptions& options, const result::Trace& trace) {
 
 /// What the file says beside its run, and the run itself, repeated.
 answer::Simulation replay(const SimulateOptions& options, Monitor& monitor, result::Trace* trace) {
-  const auto [file, problem] =
-      description::parse_strictly(scenarios::text_of_file(options.decision_file));
-  if (!problem.empty())
-    refuse(options.decision_file, "is no JSON: " + problem, "name what simulate --json wrote");
   answer::Simulation simulation;
   monitor.begin("simulating", options.limit(simulation_limit_s));
   monitor.let_go();
-  try {
-    simulation.result = explore::replay(monitor.backend(), file, trace);
-    if (file["schema"] == result::schema_name) {
-      result::Result result = std::move(simulation.result);
-      file.get_to(simulation);
-      simulation.result = std::move(result);
-    }
-  } catch (const description::ScenarioError& error) {
-    std::vector<description::Complaint> complaints = error.complaints();
-    for (description::Complaint& one : complaints)
-      if (one.file.empty()) one.file = options.decision_file;
-    throw description::ScenarioError(std::move(complaints));
-  }
+  explore::Replayed run = explore::replay_file(monitor.backend(), options.decision_file, trace);
+  if (!run.stored.is_null()) run.stored.get_to(simulation);
+  simulation.result = std::move(run.result);
   monitor.clear();
   return simulation;
 }

@@ -333,9 +333,7 @@ bool asks_for_none(const Scenario& scenario) {
 }  // namespace
 
 bool plans_ahead(const Scenario& scenario) {
-  const ActivationPolicy policy = scenario.strategy.activations.policy;
-  return policy == ActivationPolicy::swap || policy == ActivationPolicy::plan ||
-         policy == ActivationPolicy::tensor_cache;
+  return moves_by_plan(scenario.strategy.activations.policy);
 }
 
 std::vector<LowerPlan> lower_plans(const Scenario& scenario, const result::Result& own) {

@@ -6,6 +6,7 @@
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "scenarios/description/text.hpp"
+#include "strategies/decide/decide.hpp"
 #include "strategies/decide/decision_json.hpp"
 #include "strategies/systems/catalogue.hpp"
 
@@ -124,11 +125,11 @@ result::Result simulate(const Backend& backend, const description::Scenario& wri
   BestPlan plans(backend, written, own);
   if (effort.lower_plans) plans.search(false);
   if (trace && plans.found()) decide_and_run(backend, plans.scenario(), WhenFull::stop, trace);
-  const nlohmann::json decision =
-      effort.decision ? strategies::decision_json(plans.decision()) : nlohmann::json();
+  std::optional<strategies::Decision> decision;
+  if (effort.decision) decision = plans.decision();
   result::Result best = plans.finish();
-  best.runs_with = runs_with(own.decision->scenario);
-  best.decision = decision;
+  best.runs_with = runs_with(as_asked(*own.decision));
+  if (decision) best.decision = strategies::decision_json(*decision, &best);
   best.simulated_in_s = seconds_since(start);
   return best;
 }

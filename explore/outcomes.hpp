@@ -89,6 +89,17 @@ result::Result simulate(const Backend& backend, const description::Scenario& sce
 result::Result replay(const Backend& backend, const nlohmann::json& file,
                       result::Trace* trace = nullptr);
 
+/// A run that was repeated from a file.
+struct Replayed {
+  result::Result result;
+  nlohmann::json stored;  ///< the result that the file is; null: it is a decision alone
+};
+
+/// The same of a file that `simulate --json` wrote.
+///   Throws  ScenarioError also of a file that cannot be read or is no JSON; complaints name it
+Replayed replay_file(const Backend& backend, const std::string& path,
+                     result::Trace* trace = nullptr);
+
 /// The better of `own`, what came of the plan for all of the machine, and plans for less, which are
 /// simulated in children side by side.
 ///   simulated  counts them

@@ -2,6 +2,9 @@
 #include "explore/runs_with.hpp"
 #include "reports/result/reading.hpp"
 #include "reports/result/what_if.hpp"
+#include "scenarios/description/strict_json.hpp"
+#include "scenarios/input_file.hpp"
+#include "strategies/decide/decide.hpp"
 #include "strategies/decide/decision_json.hpp"
 #include "strategies/systems/catalogue.hpp"
 
@@ -11,10 +14,15 @@ namespace spillway::explore {
 
 namespace {
 
+/// The file is a result, not a decision alone.
+bool holds_result(const nlohmann::json& file) {
+  const auto schema = file.is_object() ? file.find("schema") : file.end();
+  return schema != file.end() && *schema != strategies::decision_schema;
+}
+
 /// The decision of a result, or the decision that `file` is.
 const nlohmann::json& decision_in(const nlohmann::json& file) {
-  const auto schema = file.is_object() ? file.find("schema") : file.end();
-  if (schema == file.end() || *schema == strategies::decision_schema) return file;
+  if (!holds_result(file)) return file;
   const auto found = file.find("decision");
   if (found == file.end() || !found->is_object())
     throw description::ScenarioError(
@@ -47,7 +55,28 @@ void take_over(const nlohmann::json& file, result::Result& result) {
   result.range = stored.range;
 }
 
+nlohmann::json json_in(const std::string& path) {
+  auto [file, problem] = description::parse_strictly(scenarios::text_of_file(path));
+  if (!problem.empty())
+    description::refuse(path, "is no JSON: " + problem, "name what simulate --json wrote");
+  return std::move(file);
+}
+
 }  // namespace
+
+Replayed replay_file(const Backend& backend, const std::string& path, result::Trace* trace) {
+  nlohmann::json file = json_in(path);
+  try {
+    result::Result result = replay(backend, file, trace);
+    const bool of_result = holds_result(file) && file["schema"] == result::schema_name;
+    return {std::move(result), of_result ? std::move(file) : nlohmann::json()};
+  } catch (const description::ScenarioError& error) {
+    std::vector<description::Complaint> complaints = error.complaints();
+    for (description::Complaint& one : complaints)
+      if (one.file.empty()) one.file = path;
+    throw description::ScenarioError(std::move(complaints));
+  }
+}
 
 result::Result replay(const Backend& backend, const nlohmann::json& file, result::Trace* trace) {
   const auto start = std::chrono::steady_clock::now();
@@ -66,12 +95,13 @@ result::Result replay(const Backend& backend, const nlohmann::json& file, result
     }
   }();
   const auto& whole = decision->stands_for;
-  description::Scenario asked = decision->scenario;
+  description::Scenario asked = as_asked(*decision);
   if (whole) {
     asked = read(strategies::readable(whole->question));
     strategies::take_back(whole->question, asked);
   }
   result::Result result = run_decided(backend, decision, trace);
+  strategies::require_same_buffers(written, decision, result);
   if (whole) stand_for(*whole, asked.machine, result);
   result.runs_with = runs_with(asked);
   if (&written != &file) take_over(file, result);

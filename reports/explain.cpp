@@ -1,6 +1,5 @@
 #include "reports/explain.hpp"
 
-#include "reports/glossary.hpp"
 #include "reports/phases.hpp"
 #include "reports/result/control.hpp"
 #include "reports/table.hpp"
@@ -123,9 +122,8 @@ class MemoryTree {
     const std::uint64_t count = found == lines_.end() ? 0 : found->second.front().entry.count;
     const std::string setting = result::setting_of(tier_, purpose, scenario_, count);
     if (setting.empty()) return;
-    table_.remarks[table_.rows.size() - 1] =
-        "set by " + pieces_of(setting) + "; shrinks with " +
-        std::string(result::control_of(tier_, purpose)->smaller);
+    table_.remarks[table_.rows.size() - 1] = "set by " + pieces_of(setting) + "; shrinks with " +
+                                             std::string(result::row_of(tier_, purpose)->smaller);
   }
 
   void add_lines(const std::vector<Line>& lines) {
@@ -284,7 +282,7 @@ void add_glossary(Document& document, const Result& r) {
       {"ssd", &r.ssd}, {"remote", &r.remote}, {"host", &r.host}, {"gpu", &r.gpu}};
   for (const auto& [tier, peak] : tiers) {
     for (const auto& [purpose, bytes] : peak->by_purpose)
-      if (bytes > 0) meanings[purpose] = meaning_of(tier, purpose);
+      if (bytes > 0) meanings[purpose] = result::meaning_of(tier, purpose);
     for (const PeakEntry& entry : peak->entries) kept = kept || entry.kept;
   }
   pageable = !r.host.entries.empty();

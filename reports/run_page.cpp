@@ -2,7 +2,6 @@
 
 #include "reports/compare_table.hpp"
 #include "reports/finished_run.hpp"
-#include "reports/glossary.hpp"
 #include "reports/phases.hpp"
 #include "reports/result/control.hpp"
 #include "reports/result/needs.hpp"
@@ -91,11 +90,11 @@ void add_limits(Document& part, const PageRun& run) {
 
 /// What a purpose is, and what decides how large it is.
 std::string note_of(const std::string& tier, const std::string& purpose, const Result& r) {
-  std::string note = std::string(meaning_of(tier, purpose));
+  std::string note = std::string(result::meaning_of(tier, purpose));
   const std::string setting = result::setting_of(tier, purpose, r.scenario, 1);
   if (!setting.empty())
     note += (note.empty() ? "" : "; ") + ("set by " + setting) + "; shrinks with " +
-            std::string(result::control_of(tier, purpose)->smaller);
+            std::string(result::row_of(tier, purpose)->smaller);
   return note;
 }
 

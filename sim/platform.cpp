@@ -1,6 +1,5 @@
 #include "sim/platform.hpp"
 
-#include "scenarios/description/names.hpp"
 #include "sim/engine.hpp"
 #include "strategies/run/endurance.hpp"
 
@@ -42,8 +41,7 @@ bool dram_can_bind(const description::MachineFile& machine, std::uint64_t ranks)
 Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks)
     : machine_(scenario.machine),
       ranks_(ranks),
-      engine_(description::names_of<description::IoEngine>[static_cast<std::size_t>(
-          scenario.strategy.io_engine)]),
+      engine_(scenario.strategy.io_engine),
       // training has gone on for hours; a stream of requests begins on a drive at rest
       caches_start_full_(!scenario.run.io_bench) {
   root_ = s4u::create_full_zone("root");
@@ -143,9 +141,7 @@ void Platform::build_gpu(Zone* zone, std::uint32_t rank) {
 }
 
 double Platform::process_share(std::uint32_t storage) const {
-  const auto& shares = machine_.storage[storage].process_efficiency;
-  const auto found = shares.find(engine_);
-  return found == shares.end() ? 1.0 : found->second;
+  return machine_.storage[storage].share_of(engine_);
 }
 
 /// Storages of one device are paths to the same drives: one link of device time, each at the rates

@@ -129,7 +129,7 @@ class Platform {
 
   const description::MachineFile& machine_;  ///< outlives the platform
   std::uint32_t ranks_;
-  std::string engine_;
+  description::IoEngine engine_;
   Zone* root_ = nullptr;
   Zone* box_ = nullptr;
   Link* dram_ = nullptr;

@@ -1,7 +1,6 @@
 #include "gui/model/memory_tree.hpp"
 
 #include "gui/model/text.hpp"
-#include "reports/glossary.hpp"
 #include "reports/human.hpp"
 #include "reports/result/control.hpp"
 #include "reports/result/needs.hpp"
@@ -124,9 +123,9 @@ std::unique_ptr<MemoryTree::Node> MemoryTree::purpose_node(const std::string& ti
   one->tier = tier;
   one->text = qt(purpose);
   one->bytes = bytes;
-  one->hint = std::string(reports::meaning_of(tier, purpose));
-  if (const result::Control* control = result::control_of(tier, purpose))
-    one->smaller = std::string(control->smaller);
+  one->hint = std::string(result::meaning_of(tier, purpose));
+  if (const result::PurposeRow* row = result::row_of(tier, purpose))
+    one->smaller = std::string(row->smaller);
   return one;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "scenarios/description/knob.hpp"
+#include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
 
 #include <cstdint>
@@ -19,12 +20,34 @@ enum class ActivationPolicy {
   tensor_cache,
   plan,
 };
+template <>
+inline constexpr auto names_of<ActivationPolicy> = in_order("keep", "checkpoint_gpu",
+                                                            "checkpoint_host", "checkpoint_ssd",
+                                                            "swap", "tensor_cache", "plan");
+/// Which saved tensors stay on the GPU follows from the machine: a planner or a cache decides.
+constexpr bool moves_by_plan(ActivationPolicy policy) {
+  return policy == ActivationPolicy::swap || policy == ActivationPolicy::tensor_cache ||
+         policy == ActivationPolicy::plan;
+}
 enum class SwapOrder { offloading_benefit, layer };
+template <>
+inline constexpr auto names_of<SwapOrder> = in_order("offloading_benefit", "layer");
 enum class MinSwap { inter_block, none };
+template <>
+inline constexpr auto names_of<MinSwap> = in_order("inter_block", "none");
 enum class ActivationPlanner { teraio, g10, flashneuron, capuchin, checkmate };
+template <>
+inline constexpr auto names_of<ActivationPlanner> = in_order("teraio", "g10", "flashneuron",
+                                                             "capuchin", "checkmate");
 enum class KeepLast { none, module, layer };
+template <>
+inline constexpr auto names_of<KeepLast> = in_order("none", "module", "layer");
 enum class CancelStores { never, behind_budget, always };
+template <>
+inline constexpr auto names_of<CancelStores> = in_order("never", "behind_budget", "always");
 enum class SkippedLayer { loss, head, model };
+template <>
+inline constexpr auto names_of<SkippedLayer> = in_order("loss", "head", "model");
 
 /// How far ahead of its use backward asks for a tensor of a cache.
 struct PrefetchDistance {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "scenarios/description/knob.hpp"
+#include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
 #include "scenarios/description/weights_part.hpp"
 
@@ -9,6 +10,9 @@
 namespace spillway::description {
 
 enum class GradientPolicy { resident, host_fp16, host_fp32, ssd_fp32, active_naive, active };
+template <>
+inline constexpr auto names_of<GradientPolicy> = in_order("resident", "host_fp16", "host_fp32",
+                                                          "ssd_fp32", "active_naive", "active");
 /// Sub-groups are updated while backward goes on, not after it.
 constexpr bool updates_in_backward(GradientPolicy policy) {
   return policy == GradientPolicy::active || policy == GradientPolicy::active_naive;
@@ -19,9 +23,17 @@ constexpr std::uint64_t buffers_of_a_set(GradientPolicy policy) {
   return policy == GradientPolicy::ssd_fp32 ? 4 : 3;
 }
 enum class Width { fp16, fp32 };  ///< element type of a host gradient buffer
+template <>
+inline constexpr auto names_of<Width> = in_order("fp16", "fp32");
 enum class ConvertOn { gpu, cpu };
+template <>
+inline constexpr auto names_of<ConvertOn> = in_order("gpu", "cpu");
 enum class CopyMemory { pinned, pageable };
+template <>
+inline constexpr auto names_of<CopyMemory> = in_order("pinned", "pageable");
 enum class Landing { flat, states };
+template <>
+inline constexpr auto names_of<Landing> = in_order("flat", "states");
 
 /// Where gradients go, and in which type. An empty optional is "auto".
 struct GradientsPart {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "scenarios/description/activations_part.hpp"
 #include "scenarios/description/knob.hpp"
 #include "scenarios/description/names.hpp"
 #include "scenarios/description/quantity.hpp"

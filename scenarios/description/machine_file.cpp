@@ -387,6 +387,11 @@ BytesPerSecond StorageSpec::total_write() const {
   return array_write ? std::min(drives, *array_write) : drives;
 }
 
+double StorageSpec::share_of(IoEngine engine) const {
+  const auto share = process_efficiency.find(std::string(name_of(engine)));
+  return share == process_efficiency.end() ? 1 : share->second;
+}
+
 BytesPerSecond StorageSpec::sustained_write(Bytes volume, Seconds idle) const {
   if (!slc_cache || volume.value() == 0) return write;
   const double bytes = static_cast<double>(volume.value());

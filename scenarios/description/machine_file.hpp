@@ -1,5 +1,7 @@
 #pragma once
 
+#include "scenarios/description/io_engine.hpp"
+#include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
 
 #include <map>
@@ -14,6 +16,8 @@ namespace spillway::description {
 /// achieved over whole passes (a paper's TFLOPS, an MFU), `separate` when it is the rate of the
 /// GEMMs alone.
 enum class ElementwiseCost { included, separate };
+template <>
+inline constexpr auto names_of<ElementwiseCost> = in_order("included", "separate");
 
 /// Side of a matrix product from which on it reaches `gpu.compute`.
 inline constexpr double matrix_reference = 2048;
@@ -101,6 +105,8 @@ struct EnduranceSpec {
 };
 
 enum class StorageKind { ssd, remote };
+template <>
+inline constexpr auto names_of<StorageKind> = in_order("ssd", "remote");
 
 struct NearStorageSpec {
   BytesPerSecond read, write;
@@ -139,6 +145,8 @@ struct StorageSpec {
   BytesPerSecond total_read() const;   ///< min(count x read, array_read)
   BytesPerSecond total_write() const;  ///< min(count x write, array_write)
   Bytes total_capacity() const { return capacity * count; }
+  /// Of what the array gives, what one process reaches by `engine`.
+  double share_of(IoEngine engine) const;
 };
 
 struct NetworkSpec {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "scenarios/description/knob.hpp"
+#include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
 #include "scenarios/description/weights_part.hpp"
 
@@ -11,9 +12,17 @@
 namespace spillway::description {
 
 enum class OptimizerDevice { gpu, cpu, near_storage };
+template <>
+inline constexpr auto names_of<OptimizerDevice> = in_order("gpu", "cpu", "near_storage");
 enum class SubgroupOrder { ascending, descending, alternating };
+template <>
+inline constexpr auto names_of<SubgroupOrder> = in_order("ascending", "descending", "alternating");
 enum class Grouping { parameter_groups, model_order, layers };
+template <>
+inline constexpr auto names_of<Grouping> = in_order("parameter_groups", "model_order", "layers");
 enum class UpdateOverlap { none, backward };
+template <>
+inline constexpr auto names_of<UpdateOverlap> = in_order("none", "backward");
 
 /// `staleness: "async"`: steps do not wait for updates.
 inline constexpr std::uint64_t any_staleness = ~std::uint64_t{0};

@@ -2,6 +2,8 @@
 
 #include "scenarios/description/activations_part.hpp"
 #include "scenarios/description/gradients_part.hpp"
+#include "scenarios/description/io_engine.hpp"
+#include "scenarios/description/names.hpp"
 #include "scenarios/description/optimizer_part.hpp"
 #include "scenarios/description/plan_part.hpp"
 #include "scenarios/description/weights_part.hpp"
@@ -13,9 +15,14 @@
 namespace spillway::description {
 
 enum class OverflowCheck { none, chained, fused };
-enum class IoEngine { file, direct, gds };
+template <>
+inline constexpr auto names_of<OverflowCheck> = in_order("none", "chained", "fused");
 enum class GpuAllocator { caching, exact };
+template <>
+inline constexpr auto names_of<GpuAllocator> = in_order("caching", "exact");
 enum class GpuCapacity { machine, unlimited };
+template <>
+inline constexpr auto names_of<GpuCapacity> = in_order("machine", "unlimited");
 
 /// The parts of a strategy ("strategy" in a scenario). Each part's header declares its knobs once:
 /// fields, defaults, names, limits and words.

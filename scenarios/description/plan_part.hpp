@@ -1,6 +1,7 @@
 #pragma once
 
 #include "scenarios/description/knob.hpp"
+#include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
 
 #include <cstdint>
@@ -10,7 +11,11 @@
 namespace spillway::description {
 
 enum class PlanDestination { ssd, host };
+template <>
+inline constexpr auto names_of<PlanDestination> = in_order("ssd", "host");
 enum class PlanSaturation { ideal_finish, no_window };
+template <>
+inline constexpr auto names_of<PlanSaturation> = in_order("ideal_finish", "no_window");
 
 /// How a whole step is planned tensor by tensor. All are knobs of some systems: absent where
 /// neither the system nor the scenario has them.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
 
 #include <cstdint>
@@ -8,13 +9,22 @@
 namespace spillway::description {
 
 enum class Precision { fp16_mixed, bf16_mixed, fp16, bf16, fp32 };
+template <>
+inline constexpr auto names_of<Precision> = in_order("fp16_mixed", "bf16_mixed", "fp16", "bf16",
+                                                     "fp32");
 enum class OptimizerKind { adam, sgd };
+template <>
+inline constexpr auto names_of<OptimizerKind> = in_order("adam", "sgd");
 enum class StateWidth { fp32, bf16 };  ///< element type of the optimizer states
+template <>
+inline constexpr auto names_of<StateWidth> = in_order("fp32", "bf16");
 /// Of one number in memory.
 enum class ElementType : std::uint8_t { fp32, fp16, bf16 };
 inline std::uint64_t bytes_of(ElementType type) { return type == ElementType::fp32 ? 4 : 2; }
 
 enum class AttentionKind { flash, materialized };
+template <>
+inline constexpr auto names_of<AttentionKind> = in_order("flash", "materialized");
 
 /// How the loss is computed from the last hidden states.
 ///   plain     logits, their copy in fp32, its log-softmax and two gradients, all whole: 14 B a
@@ -24,6 +34,8 @@ enum class AttentionKind { flash, materialized };
 ///   fused     with the product of the head, in chunks of tokens: whole logits never exist.
 ///             Source  Liger Kernel
 enum class LossKind : std::uint8_t { plain, in_place, fused };
+template <>
+inline constexpr auto names_of<LossKind> = in_order("plain", "in_place", "fused");
 
 /// How the routed experts of a layer lie in memory. Types that keep theirs in one tensor in every
 /// release (gpt_oss, llama4, dbrx, ...) know `stacked` alone.
@@ -33,6 +45,8 @@ enum class LossKind : std::uint8_t { plain, in_place, fused };
 ///   separate  a tensor for each matrix of each expert.
 ///             Source  transformers 4: experts.0.gate_proj.weight, ...
 enum class ExpertLayout : std::uint8_t { stacked, separate };
+template <>
+inline constexpr auto names_of<ExpertLayout> = in_order("stacked", "separate");
 
 struct Training {
   Precision precision = Precision::bf16_mixed;
@@ -59,6 +73,8 @@ struct Parallel {
 };
 
 enum class IoDirection { read, write, mixed };
+template <>
+inline constexpr auto names_of<IoDirection> = in_order("read", "write", "mixed");
 
 /// One stream of requests through the I/O engine instead of training.
 struct IoBench {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "scenarios/description/knob.hpp"
+#include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
 
 #include <cstdint>
@@ -10,13 +11,31 @@
 namespace spillway::description {
 
 enum class Home { gpu, host, ssd };
-enum class PoolKind { none, monolithic, adaptive, pages };
+template <>
+inline constexpr auto names_of<Home> = in_order("gpu", "host", "ssd");
+enum class PoolKind { none, monolithic, adaptive, pages, ring };
+template <>
+inline constexpr auto names_of<PoolKind> = in_order("none", "monolithic", "adaptive", "pages",
+                                                    "ring");
 enum class PinnedPolicy { power_of_two, exact };
+template <>
+inline constexpr auto names_of<PinnedPolicy> = in_order("power_of_two", "exact");
+
+/// Weights on SSD are read into its buffers; other kinds are for weights in host memory, or for
+/// none.
+constexpr bool takes_reads(PoolKind pool) {
+  return pool != PoolKind::none && pool != PoolKind::pages;
+}
+/// `buffer_count` buffers of `buffer_size`, each for any weight.
+constexpr bool has_equal_buffers(PoolKind pool) {
+  return pool == PoolKind::monolithic || pool == PoolKind::ring;
+}
 
 /// `prefetch_bucket` and `max_live` "all": no limit.
 inline constexpr Params all_params = Params(~std::uint64_t{0});
 
-/// Buffers of a monolithic pool: 2 for vocabulary tensors and 7 for each block in flight.
+/// Buffers of a monolithic pool or a ring where nobody says how many: 2 for vocabulary tensors and
+/// 7 for each block in flight.
 constexpr std::uint64_t buffers_of_blocks(std::uint64_t blocks) { return 2 + 7 * blocks; }
 
 /// Where 16-bit weights lie, and how they come to the GPU. An empty optional of what is no knob of
@@ -46,14 +65,15 @@ void weights_knobs(Io& io, Part& part) {
      part.home);
   io({"pool",
       "pinned host buffers that weights pass through: monolithic has buffers of one size, adaptive "
-      "one for each shape, pages lists of small pages"},
+      "one for each shape, pages lists of small pages, ring buffers of one size that are used in a "
+      "fixed order"},
      part.pool);
   io({"prefetch_blocks", "layers read ahead of the one that computes"}, part.prefetch_blocks,
      {0, 1000});
-  io.automatic(
-      {"buffer_count", "buffers of a monolithic pool; auto: 2 + 7 a layer that is read ahead",
-       "zero_optimization.offload_param.buffer_count"},
-      part.buffer_count, {1, 100'000});
+  io.automatic({"buffer_count",
+                "buffers of a monolithic pool or a ring; auto: 2 + 7 a layer that is read ahead",
+                "zero_optimization.offload_param.buffer_count"},
+               part.buffer_count, {1, 100'000});
   io.automatic(
       {"buffer_size", "elements of one of them; auto: a rank's share of the largest tensor",
        "zero_optimization.offload_param.buffer_size"},

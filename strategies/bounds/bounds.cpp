@@ -1,6 +1,5 @@
 #include "strategies/bounds/bounds.hpp"
 
-#include "scenarios/description/names.hpp"
 #include "strategies/machine/setup.hpp"
 #include "strategies/run/endurance.hpp"
 
@@ -87,9 +86,7 @@ class Sums {
     };
     const description::StorageSpec& spec = machine_.storage[index];
     const double nodes = spec.shared_by_nodes ? static_cast<double>(scenario_.nodes_in_use()) : 1;
-    const auto engine =
-        spec.process_efficiency.find(std::string(name_of(scenario_.strategy.io_engine)));
-    const double share = engine == spec.process_efficiency.end() ? 1 : engine->second;
+    const double share = spec.share_of(scenario_.strategy.io_engine);
     const double read = seconds(of(&StorageDemand::read), spec.total_read().value()) * nodes;
     const double written = of(&StorageDemand::written) * nodes;
     const double processes =

@@ -12,6 +12,7 @@
 #include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -22,38 +23,38 @@ namespace {
 using description::ActivationPolicy;
 using description::GradientPolicy;
 using description::Scenario;
+using result::Lifetime;
+using result::PurposeRow;
 
 /// Steps are steady to a thousandth, and each begins with what the one before left behind.
 constexpr double unsteadiness = 2e-3;
 
-/// Held from the first step to the last, by the name of their purpose: once they are there, all of
-/// them are.
-constexpr const char* host_throughout[] = {
-    "parameter_pool",  "parameter_flat_buffer", "gradient_flat_buffer",
-    "master_weights",  "optimizer_states",      "optimizer_swap_buffers",
-    "swap_out_buffer", "process_base",          "runtime_base"};
-constexpr const char* gpu_throughout[] = {"context", "weights", "optimizer_states",
-                                          "reduce_buckets"};
-constexpr const char* gpu_gradients[] = {"gradients"};
-constexpr const char* trained_states[] = {"weights", "optimizer_states"};
-/// A pass allocates these in the order of its layers and never waits for them; they go when the
-/// kernels that use them have run, which on a machine without time is as early as it can be.
-constexpr const char* gpu_in_passes[] = {"activations", "logits", "workspace"};
-/// Nobody swaps these.
-constexpr const char* gpu_logits[] = {"logits"};
-constexpr const char* drives_throughout[] = {"weights", "optimizer_states"};
-
-/// Bytes of these purposes at the peak: `charged_bytes` with their rounding, `asked_bytes` without.
-template <class List>
+/// Bytes at the peak of a tier that `counts` says are counted: `charged_bytes` with their rounding,
+/// `asked_bytes` without.
 std::uint64_t held(
-    const result::PeakBytes& peak, const List& purposes,
+    const char* tier, const result::PeakBytes& peak,
+    const std::function<bool(const PurposeRow&)>& counts,
     std::uint64_t result::PeakEntry::*bytes_each = &result::PeakEntry::charged_bytes) {
   std::uint64_t bytes = 0;
   for (const result::PeakEntry& entry : peak.entries)
-    if (!entry.kept &&
-        std::find(std::begin(purposes), std::end(purposes), entry.purpose) != std::end(purposes))
+    if (!entry.kept && counts(*result::row_of(tier, entry.purpose)))
       bytes += entry.count * entry.*bytes_each;
   return bytes;
+}
+
+/// Held from the first step to the last: once they are there, all of them are.
+std::uint64_t held_throughout(const char* tier, const result::PeakBytes& peak) {
+  return held(tier, peak,
+              [](const PurposeRow& row) { return row.lifetime == Lifetime::permanent; });
+}
+
+/// Passes allocate these in the order of their layers and never wait for them; they go when the
+/// kernels that use them have run, which on a machine without time is as early as it can be.
+/// Without rounding, which depends on what the allocator had before.
+std::uint64_t held_in_passes(const result::PeakBytes& gpu) {
+  return held(
+      "gpu", gpu, [](const PurposeRow& row) { return row.lifetime == Lifetime::pass; },
+      &result::PeakEntry::asked_bytes);
 }
 
 /// Whether tensors come and go one by one, and wait for room: only what stays is mandatory.
@@ -66,17 +67,16 @@ bool tensor_by_tensor(const Scenario& scenario) {
 std::uint64_t passes_on_gpu(const Scenario& scenario, const Decided& counted,
                             const result::PeakBytes& peak) {
   const ActivationPolicy policy = scenario.strategy.activations.policy;
-  const bool planned = policy == ActivationPolicy::swap || policy == ActivationPolicy::plan ||
-                       policy == ActivationPolicy::tensor_cache;
   if (tensor_by_tensor(scenario)) return 0;
+  const auto of = [](Purpose purpose) {
+    return [purpose](const PurposeRow& row) { return row.purpose == purpose; };
+  };
   const bool resident = scenario.strategy.gradients.policy == GradientPolicy::resident;
-  const std::uint64_t gradients = resident ? held(peak, gpu_gradients) : 0;
-  // without rounding, which depends on what the allocator had before
-  const auto asked = &result::PeakEntry::asked_bytes;
-  if (planned) return gradients + held(peak, gpu_logits, asked);
-  const std::uint64_t at_once = held(peak, gpu_in_passes, asked);
-  return gradients +
-         std::max(at_once, bytes_of(counted.prepared->program, counted.fates, Fate::keep));
+  const std::uint64_t gradients = resident ? held("gpu", peak, of(Purpose::gradients)) : 0;
+  if (moves_by_plan(policy))  // but logits, which nobody swaps
+    return gradients + held("gpu", peak, of(Purpose::logits), &result::PeakEntry::asked_bytes);
+  return gradients + std::max(held_in_passes(peak),
+                              bytes_of(counted.prepared->program, counted.fates, Fate::keep));
 }
 
 /// Bytes of weights and their states that each GPU's planner decides about: every step needs them
@@ -85,8 +85,8 @@ std::vector<double> states_of(CountingMachine& machine) {
   std::vector<double> bytes(machine.topology().ranks, 0);
   for (std::uint32_t rank = 0; rank < bytes.size(); ++rank)
     for (const result::PeakEntry& entry : machine.ledger().peak(rank).entries)
-      if (std::find(std::begin(trained_states), std::end(trained_states), entry.purpose) !=
-          std::end(trained_states))
+      if (entry.purpose == to_string(Purpose::weights) ||
+          entry.purpose == to_string(Purpose::optimizer_states))
         bytes[rank] += static_cast<double>(entry.count * entry.asked_bytes);
   return bytes;
 }
@@ -191,11 +191,11 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   if (plans_states(scenario.strategy) && !scenario.strategy.unlimited_gpu())
     mandatory.states_ = states_of(machine);
   if (open.placement) return mandatory;
-  mandatory.host_ = held(result.host, host_throughout);
+  mandatory.host_ = held_throughout("host", result.host);
   mandatory.gpu_ =
-      held(result.gpu, gpu_throughout) + passes_on_gpu(scenario, **decision, result.gpu);
+      held_throughout("gpu", result.gpu) + passes_on_gpu(scenario, **decision, result.gpu);
   if (scenario.strategy.optimizer.paths.empty())
-    mandatory.drives_ = held(result.ssd, drives_throughout);
+    mandatory.drives_ = held_throughout("ssd", result.ssd);
   return mandatory;
 }
 

@@ -35,6 +35,19 @@ std::uint64_t most_useful(const description::Scenario& scenario, const Peaks& le
   return set * std::max<std::uint64_t>(1, description::divide_up(of_a_rank, paths));
 }
 
+/// Buffers of a path, of `columns` on a node, that fill host memory as far as they may; without end
+/// where it has none.
+std::uint64_t that_fit(const description::Scenario& scenario, const Peaks& least,
+                       std::uint64_t columns) {
+  const std::uint64_t memory = scenario.machine.host.usable().value();
+  if (memory == 0) return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t each = least.swap_buffer_bytes;
+  const double room = scenario.strategy.optimizer.host_fill * static_cast<double>(memory);
+  const double others = static_cast<double>(least.host - least.swap_buffers * each);
+  return static_cast<std::uint64_t>(
+      std::max((room - others) / static_cast<double>(columns * each), 0.0));
+}
+
 /// Bytes of host memory that ZeRO-Infinity takes for the same job, weights in host memory, a
 /// tensor-parallel rank for each pipeline stage; 0 where it cannot run it.
 std::uint64_t host_of_zero_infinity(description::Scenario scenario, const Probe& probe) {
@@ -85,8 +98,8 @@ description::Scenario resolve_plan(description::Scenario scenario, const Probe& 
     return scenario;
   }
   const auto& allowed = knobs.destinations;
-  const bool host =
-      std::find(allowed.begin(), allowed.end(), planner::Destination::host) != allowed.end();
+  const bool host = std::find(allowed.begin(), allowed.end(), description::PlanDestination::host) !=
+                    allowed.end();
   if (!host || knobs.host_limit) return scenario;
   if (const std::uint64_t limit = host_of_zero_infinity(scenario, probe))
     scenario.strategy.plan.host_limit = {description::Bytes(limit)};
@@ -128,13 +141,9 @@ description::Scenario resolve_automatic(description::Scenario scenario, const Pr
   const std::uint64_t paths = std::max<std::size_t>(1, optimizer.paths.size());
   const std::uint64_t columns = scenario.node_ranks() * paths;  // of one buffer each
   if (buffers == 0) return scenario;
-  const double room =
-      optimizer.host_fill * static_cast<double>(scenario.machine.host.usable().value());
-  const double others = static_cast<double>(least.host - buffers * each);
-  const double fit = (room - others) / static_cast<double>(columns * each);
   const std::uint64_t needed = buffers / columns;
-  optimizer.buffers = std::min(most_useful(scenario, least, paths),
-                               std::max(needed, static_cast<std::uint64_t>(std::max(fit, 0.0))));
+  const std::uint64_t useful = most_useful(scenario, least, paths);
+  optimizer.buffers = std::min(useful, std::max(needed, that_fit(scenario, least, columns)));
   filled->host = (*optimizer.buffers - std::min(*optimizer.buffers, needed)) * columns * each;
   return scenario;
 }

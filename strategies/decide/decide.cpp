@@ -4,6 +4,7 @@
 #include "strategies/decide/lohan_plan.hpp"
 #include "strategies/decide/migration_plans.hpp"
 #include "strategies/decide/saved_planners.hpp"
+#include "strategies/decide/settled_knobs.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 namespace spillway::strategies {
@@ -19,6 +20,7 @@ Decision complete(Decided all, DecidedFates fates) {
   all.fates = std::move(fates.activations);
   all.report = std::move(fates.report);
   all.notes = std::move(fates.notes);
+  settle_knobs(all);
   if (plans_steps(all.scenario.strategy.system)) all.ranks = plan_ranks(all);
   return Decision(std::move(all));
 }
@@ -58,6 +60,12 @@ Decision decide_settled(description::Scenario scenario, std::shared_ptr<const Pr
   if (all.scenario.run.io_bench) return Decision(std::move(all));
   DecidedFates fates = decide_fates(all.scenario, *all.prepared, probe);
   return complete(std::move(all), std::move(fates));
+}
+
+description::Scenario as_asked(const Decided& decided) {
+  description::Scenario scenario = decided.scenario;
+  decided.question.at("strategy").get_to(scenario.strategy);
+  return scenario;
 }
 
 Decision repeating(const Decision& decision, std::vector<Delays> delays) {

@@ -21,6 +21,10 @@ Decision decide_settled(description::Scenario scenario, std::shared_ptr<const Pr
 Decision decide_given(description::Scenario scenario, std::shared_ptr<const Prepared> prepared,
                       ActivationPlan fates, Tiers tiers = Tiers::fixed);
 
+/// What runs, as people may ask for it: `auto` where the decision found a value after its question
+/// was noted.
+description::Scenario as_asked(const Decided& decided);
+
 /// What planners say of saved tensors, or what `activations.policy` stands for.
 struct DecidedFates {
   ActivationPlan activations;

@@ -2,6 +2,7 @@
 
 #include "reports/result/reading.hpp"
 #include "strategies/decide/migration_plans.hpp"
+#include "strategies/decide/settled_knobs.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
@@ -160,6 +161,31 @@ void plan_again(const json& in, Decided& all) {
 
 // ---- The rest
 
+/// Buffers of one tier that are held throughout.
+void add_buffers(json& all, const char* tier, const result::PeakBytes& peak) {
+  for (const result::PeakEntry& entry : peak.entries) {
+    const result::PurposeRow& row = *result::row_of(tier, entry.purpose);
+    if (entry.kept || row.lifetime != result::Lifetime::permanent) continue;
+    all.push_back({{"tier", tier},
+                   {"rank", entry.rank},
+                   {"purpose", row.name},
+                   {"lifetime", to_string(row.lifetime)},
+                   {"set_by", row.knobs.front().path},
+                   {"count", entry.count},
+                   {"bytes", entry.charged_bytes}});
+  }
+}
+
+json buffers_json(const Decided& all, const result::Result& run) {
+  json buffers = json::array();
+  if (plans_steps(all.scenario.strategy.system)) return buffers;
+  add_buffers(buffers, "gpu", run.gpu);
+  add_buffers(buffers, "host", run.host);
+  // between several storages states move with the shares that rates give them
+  if (all.scenario.strategy.optimizer.paths.empty()) add_buffers(buffers, "ssd", run.ssd);
+  return buffers;
+}
+
 json delays_json(const Delays& delays) {
   return {{"applied", delays.applied}, {"seen", delays.seen}, {"published", delays.published}};
 }
@@ -185,7 +211,7 @@ void read_replay(const json& in, Decided& all) {
 
 }  // namespace
 
-json decision_json(const Decision& decision) {
+json decision_json(const Decision& decision, const result::Result* run) {
   const json scenario = without_auto(decision->scenario);
   json all = {{"schema", decision_schema},
               {"scenario", scenario},
@@ -197,6 +223,10 @@ json decision_json(const Decision& decision) {
       decision->fates !=
           fates_of_policy(decision->scenario.strategy, prepared.model, prepared.program))
     all["fates"] = fates_json(decision->fates);
+  if (const auto shares = first_shares(decision->scenario); !shares.empty()) all["shares"] = shares;
+  if (run)
+    if (json buffers = buffers_json(*decision, *run); !buffers.empty())
+      all["buffers"] = std::move(buffers);
   if (decision->ranks) all["migrations"] = migrations_json(*decision->ranks);
   for (const Delays& delays : decision->replay) all["replay"].push_back(delays_json(delays));
   if (decision->filled.host) all["filled"]["host_bytes"] = decision->filled.host;
@@ -205,6 +235,11 @@ json decision_json(const Decision& decision) {
   if (!decision->notes.empty()) text::put(all, "notes", decision->notes);
   if (decision->stands_for) all["stands_for"] = stands_for_json(scenario, *decision->stands_for);
   return all;
+}
+
+void require_same_buffers(const json& in, const Decision& read, const result::Result& run) {
+  if (in.contains("buffers") && in["buffers"] != buffers_json(*read, run))
+    refuse_decision("buffers", "this program makes other buffers than the one that decided");
 }
 
 json scenario_in(const json& decision) {
@@ -246,6 +281,9 @@ Decision read_decision(const json& in, description::Scenario scenario) {
   });
   if (all.scenario.run.io_bench) return Decision(std::move(all));
   read_fates(in, all);
+  settle_knobs(all);
+  if (in.contains("shares") && in["shares"] != json(first_shares(all.scenario)))
+    refuse_decision("shares", "do not go with the rates of the scenario's storages");
   read_replay(in, all);
   plan_again(in, all);
   return Decision(std::move(all));

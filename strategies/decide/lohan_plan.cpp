@@ -1,6 +1,5 @@
 #include "strategies/decide/lohan_plan.hpp"
 
-#include "scenarios/description/names.hpp"
 #include "strategies/layout/job.hpp"
 #include "strategies/machine/setup.hpp"
 
@@ -124,11 +123,9 @@ void add_rates(SwapProblem& problem, const description::Scenario& scenario) {
   problem.flops_per_s = compute_rate(scenario);
   problem.down_bytes_per_s = machine.pcie.d2h.value();
   problem.up_bytes_per_s = machine.pcie.h2d.value();
-  const std::string engine(name_of(scenario.strategy.io_engine));
   for (const description::StorageSpec& storage : machine.storage) {
     if (storage.kind != description::StorageKind::ssd) continue;
-    const auto share = storage.process_efficiency.find(engine);
-    const double efficiency = share == storage.process_efficiency.end() ? 1 : share->second;
+    const double efficiency = storage.share_of(scenario.strategy.io_engine);
     problem.read_bytes_per_s += storage.total_read().value() * efficiency;
     problem.write_bytes_per_s += storage.total_write().value() * efficiency;
     problem.mixed_efficiency = std::min(problem.mixed_efficiency, storage.mixed_efficiency);

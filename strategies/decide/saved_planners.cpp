@@ -1,7 +1,6 @@
 #include "strategies/decide/saved_planners.hpp"
 
 #include "scenarios/description/errors.hpp"
-#include "scenarios/description/names.hpp"
 #include "strategies/decide/checkmate_fates.hpp"
 #include "strategies/decide/g10_fates.hpp"
 #include "strategies/machine/kernel_time.hpp"
@@ -63,13 +62,10 @@ nlohmann::json report_of(const SavedProfile& profile, const ActivationPlan& plan
 
 /// Of a rank's array: what its engine writes.
 double write_rate(const description::Scenario& scenario) {
-  const std::string engine(name_of(scenario.strategy.io_engine));
   double rate = 0;
   for (const description::StorageSpec& storage : scenario.machine.storage) {
     if (storage.kind != description::StorageKind::ssd) continue;
-    const auto share = storage.process_efficiency.find(engine);
-    rate += storage.total_write().value() *
-            (share == storage.process_efficiency.end() ? 1 : share->second);
+    rate += storage.total_write().value() * storage.share_of(scenario.strategy.io_engine);
   }
   return rate;
 }

@@ -1,10 +1,18 @@
 #pragma once
 
+#include "strategies/machine/topology.hpp"
+
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace spillway::strategies {
+
+/// A storage's share of the sub-groups before any rate is measured: the slower of read and write.
+inline double nominal_share(const StorageInfo& storage) {
+  return std::min(storage.read, storage.write).value();
+}
 
 /// How many of `groups` sub-groups each path gets: in proportion to `bandwidth`, in whole numbers.
 ///   What is left over goes to the largest remainders; of equals to the faster, then to the first

@@ -1,7 +1,5 @@
 #include "strategies/layout/planned_settings.hpp"
 
-#include "scenarios/description/names.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -13,12 +11,9 @@ using planner::Destination;
 
 /// Share of the array that one process reaches, by the storages of a home.
 double engine_share(const description::Scenario& scenario) {
-  const std::string engine(description::name_of(scenario.strategy.io_engine));
   double share = 1;
-  for (const auto& storage : scenario.machine.storage) {
-    const auto found = storage.process_efficiency.find(engine);
-    if (found != storage.process_efficiency.end()) share = std::min(share, found->second);
-  }
+  for (const auto& storage : scenario.machine.storage)
+    share = std::min(share, storage.share_of(scenario.strategy.io_engine));
   return share;
 }
 
@@ -35,6 +30,13 @@ void add_array(planner::Channels& channels, const description::Scenario& scenari
     channels.mixed_efficiency = std::min(channels.mixed_efficiency, storage.mixed_efficiency);
     channels.ssd_latency_s = std::max(channels.ssd_latency_s, storage.latency.value());
   }
+}
+
+std::vector<Destination> destinations_of(const PlanKnobs& knobs) {
+  std::vector<Destination> all;
+  for (const description::PlanDestination one : knobs.destinations)
+    all.push_back(one == description::PlanDestination::ssd ? Destination::ssd : Destination::host);
+  return all;
 }
 
 }  // namespace
@@ -54,7 +56,7 @@ std::uint64_t beside_plans(const description::Scenario& scenario, const Topology
   const description::HostSpec& host = scenario.machine.host;
   std::uint64_t base = host.runtime_base.value() + host.process_base.value() +
                        (topology.ranks - 1) * host.process_base_next.value();
-  if (bounces(scenario)) base += topology.ranks * 4 * plan_knobs(scenario.strategy).chunk;
+  if (bounces(scenario)) base += topology.ranks * 4 * plan_knobs(scenario.strategy).chunk.value();
   return base;
 }
 }  // namespace
@@ -77,15 +79,17 @@ planner::PlanSettings plan_settings(const description::Scenario& scenario, const
   const description::MachineFile& machine = scenario.machine;
   planner::PlanSettings settings;
   if (scenario.strategy.activations.policy == description::ActivationPolicy::plan)
-    settings.destinations = knobs.destinations;
+    settings.destinations = destinations_of(knobs);
   if (topology.storages.empty()) std::erase(settings.destinations, Destination::ssd);
-  settings.min_tensor = std::max<std::uint64_t>(1, knobs.min_tensor);
-  settings.saturation = knobs.saturation;
+  settings.min_tensor = std::max<std::uint64_t>(1, knobs.min_tensor.value());
+  settings.saturation = knobs.saturation == description::PlanSaturation::ideal_finish
+                            ? planner::Saturation::ideal_finish
+                            : planner::Saturation::no_window;
   settings.eager_prefetch = knobs.eager_prefetch;
   settings.drop_clean = knobs.drop_clean;
   settings.must_hide = knobs.must_hide;
   settings.urgent = knobs.urgent;
-  settings.stall_rounds = knobs.stall_rounds;
+  settings.stall_rounds = static_cast<std::uint32_t>(knobs.stall_rounds);
   const auto own = static_cast<double>(topology.gpu_memory.value()) * (1 - knobs.headroom) -
                    static_cast<double>(machine.gpu.context.value());
   settings.capacity = topology.gpu_memory.value() == 0

@@ -4,8 +4,8 @@
 
 namespace spillway::strategies {
 
-void WriteSizes::add(std::uint64_t bytes) {
-  if (bytes == 0) return;
+void WriteSizes::add(std::uint64_t bytes, std::uint64_t count) {
+  if (bytes == 0 || count == 0) return;
   if (last_ >= sizes_.size() || sizes_[last_].bytes != bytes) {
     const auto place =
         std::lower_bound(sizes_.begin(), sizes_.end(), bytes,
@@ -13,7 +13,7 @@ void WriteSizes::add(std::uint64_t bytes) {
     last_ = static_cast<std::size_t>(place - sizes_.begin());
     if (place == sizes_.end() || place->bytes != bytes) sizes_.insert(place, {bytes, 0});
   }
-  ++sizes_[last_].count;
+  sizes_[last_].count += count;
 }
 
 }  // namespace spillway::strategies

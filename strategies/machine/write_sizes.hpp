@@ -15,7 +15,8 @@ struct WriteSize {
 /// How many writes of which size a storage took. A step has few sizes and repeats them.
 class WriteSizes {
  public:
-  void add(std::uint64_t bytes);
+  /// `count` writes of `bytes`; nothing where either is 0.
+  void add(std::uint64_t bytes, std::uint64_t count = 1);
   /// Ascending.
   std::span<const WriteSize> all() const { return sizes_; }
 

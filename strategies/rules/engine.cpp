@@ -6,26 +6,26 @@ namespace {
 
 constexpr std::string_view of_strategy = "strategy.";
 
-/// The path with the item in its place.
-std::string path_of(const Rule& rule, const std::string& item) {
-  std::string path = rule.path;
+/// A path of a rule with the item in its place.
+std::string path_of(std::string path, const std::string& item) {
   if (const std::size_t at = path.find("{}"); at != std::string::npos) path.replace(at, 2, item);
   return path;
 }
 
 description::Complaint complaint_of(const Rule& rule, const Case& subject) {
-  const std::string path = path_of(rule, subject.item);
+  const std::string path = path_of(rule.path, subject.item);
   description::Complaint complaint{"", 0, 0, path, rule.why(subject), rule.hint(subject)};
   if (!rule.other) return complaint;
+  const std::string other = path_of(rule.other, subject.item);
   complaint.message = part_with_value(subject.scenario, path) + " contradicts " +
-                      part_with_value(subject.scenario, rule.other) + ": " + complaint.message;
-  if (subject.says(rule.other) && !subject.says(path)) complaint.path = rule.other;
+                      part_with_value(subject.scenario, other) + ": " + complaint.message;
+  if (subject.says(other) && !subject.says(path)) complaint.path = other;
   return complaint;
 }
 
 void warn(const Rule& rule, const Case& subject, Settled& settled) {
   const std::string words = rule.warning(subject);
-  if (!words.empty()) settled.warnings.push_back(path_of(rule, subject.item) + ": " + words);
+  if (!words.empty()) settled.warnings.push_back(path_of(rule.path, subject.item) + ": " + words);
 }
 
 void settle(const Rule& rule, description::Scenario& scenario, const Case& subject,

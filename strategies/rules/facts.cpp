@@ -47,14 +47,13 @@ std::vector<std::string> drive_users(const Case& subject) {
   // states with paths of their own may lie on any storage
   const bool any_drive = parts.optimizer.paths.empty() || subject.scenario.machine.storage.empty();
   const ActivationPolicy policy = parts.activations.policy;
-  const bool moves = policy == ActivationPolicy::swap || policy == ActivationPolicy::plan ||
-                     policy == ActivationPolicy::tensor_cache;
   std::vector<std::string> users;
   if (parts.weights.home == Home::ssd) users.emplace_back("weights.home");
   if (parts.optimizer.home == Home::ssd && any_drive) users.emplace_back("optimizer.home");
   if (parts.gradients.policy == GradientPolicy::ssd_fp32 && any_drive)
     users.emplace_back("gradients.policy");
-  if (policy == ActivationPolicy::checkpoint_ssd || (moves && activations_go_to(subject, "ssd")))
+  if (policy == ActivationPolicy::checkpoint_ssd ||
+      (moves_by_plan(policy) && activations_go_to(subject, "ssd")))
     users.emplace_back("activations.policy");
   return users;
 }

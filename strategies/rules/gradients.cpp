@@ -18,8 +18,27 @@ GradientPolicy gradients_of(const Case& subject) { return subject.parts().gradie
 bool land_in_states(const Case& subject) {
   return subject.parts().gradients.lands == Landing::states;
 }
-constexpr const char* why_not_in_states =
-    "only fp32 gradients of states in host memory take them in";
+constexpr const char* staleness = "strategy.optimizer.staleness";
+
+/// Paths of parts with which gradients cannot land in the optimizer's states.
+std::vector<std::string> what_keeps_them_out(const Case& subject) {
+  std::vector<std::string> paths;
+  if (!land_in_states(subject)) return paths;
+  const auto require = [&](bool holds, const char* path) {
+    if (!holds) paths.emplace_back(path);
+  };
+  const description::OptimizerPart& optimizer = subject.parts().optimizer;
+  require(gradients_of(subject) == GradientPolicy::host_fp32, "strategy.gradients.policy");
+  require(subject.parts().weights.home == Home::gpu, "strategy.weights.home");
+  require(optimizer.home == Home::host, "strategy.optimizer.home");
+  require(optimizer.device == description::OptimizerDevice::cpu, "strategy.optimizer.device");
+  require(optimizer.staleness == 0, staleness);
+  return paths;
+}
+std::string why_not_in_states(const Case& subject) {
+  return subject.item == staleness ? "a late update still reads them while the next step's come"
+                                   : "only fp32 gradients of states in host memory take them in";
+}
 constexpr const char* land_flat = "set gradients.lands to \"auto\"";
 
 std::string no_loss_scale(const Case& subject) {
@@ -99,44 +118,10 @@ constexpr Rule gradients_rows[] = {
                  },
                  "active gradients are updated as they land in host memory", false, is_active}},
     {.path = "strategy.gradients.lands",
-     .other = "strategy.gradients.policy",
+     .other = "{}",
      .ground = Ground::contradiction,
-     .holds =
-         [](const Case& c) {
-           return !land_in_states(c) || gradients_of(c) == GradientPolicy::host_fp32;
-         },
+     .broken_by = what_keeps_them_out,
      .why = why_not_in_states,
-     .hint = land_flat},
-    {.path = "strategy.gradients.lands",
-     .other = "strategy.weights.home",
-     .ground = Ground::contradiction,
-     .holds =
-         [](const Case& c) { return !land_in_states(c) || c.parts().weights.home == Home::gpu; },
-     .why = why_not_in_states,
-     .hint = land_flat},
-    {.path = "strategy.gradients.lands",
-     .other = "strategy.optimizer.home",
-     .ground = Ground::contradiction,
-     .holds =
-         [](const Case& c) { return !land_in_states(c) || c.parts().optimizer.home == Home::host; },
-     .why = why_not_in_states,
-     .hint = land_flat},
-    {.path = "strategy.gradients.lands",
-     .other = "strategy.optimizer.device",
-     .ground = Ground::contradiction,
-     .holds =
-         [](const Case& c) {
-           return !land_in_states(c) ||
-                  c.parts().optimizer.device == description::OptimizerDevice::cpu;
-         },
-     .why = why_not_in_states,
-     .hint = land_flat},
-    {.path = "strategy.gradients.lands",
-     .other = "strategy.optimizer.staleness",
-     .ground = Ground::contradiction,
-     .holds =
-         [](const Case& c) { return !land_in_states(c) || c.parts().optimizer.staleness == 0; },
-     .why = "a late update still reads them while the next step's come",
      .hint = land_flat},
     {.path = "strategy.gradients.lands",
      .ground = Ground::contradiction,

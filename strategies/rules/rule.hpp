@@ -68,8 +68,8 @@ struct Settling {
 /// A broken row settles where it may, and refuses where it has a `why` and is broken still.
 struct Rule {
   const char* path;  ///< what has to change; "{}" in it is the item
-  /// The path that excludes it, else null. The message then names both values, and the complaint
-  /// stands at `path` unless a person wrote the other one alone.
+  /// The path that excludes it, else null; "{}" in it is the item. The message then names both
+  /// values, and the complaint stands at `path` unless a person wrote the other one alone.
   const char* other = nullptr;
   Ground ground = Ground::no_schedule;
   bool (*holds)(const Case&) = nullptr;

@@ -2,7 +2,7 @@
 #include "strategies/rules/facts.hpp"
 #include "strategies/rules/tables.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace spillway::strategies::rules {
 
@@ -15,9 +15,9 @@ using description::WeightsPart;
 const WeightsPart& weights_of(const Case& subject) { return subject.parts().weights; }
 
 /// What a pool of buffers of one size needs is known.
-bool has_monolithic_pool(const Case& subject) {
+bool has_known_buffers(const Case& subject) {
   return subject.model && weights_of(subject).home == Home::ssd &&
-         weights_of(subject).pool == PoolKind::monolithic;
+         has_equal_buffers(weights_of(subject).pool);
 }
 
 /// Elements of a rank's share of the largest tensor.
@@ -35,45 +35,49 @@ void set_pool(description::Scenario& scenario) {
   weights.pool = weights.home == Home::ssd ? PoolKind::monolithic : PoolKind::none;
 }
 
+bool pool_fits_home(const Case& subject) {
+  const PoolKind pool = weights_of(subject).pool;
+  const Home home = weights_of(subject).home;
+  if (pool == PoolKind::pages) return home == Home::host;
+  return takes_reads(pool) == (home == Home::ssd);
+}
+std::string why_not_this_pool(const Case& subject) {
+  const PoolKind pool = weights_of(subject).pool;
+  if (pool == PoolKind::pages) return "pages are what weights in host memory consist of";
+  return pool == PoolKind::none ? "weights from SSD need host buffers to land in"
+                                : "a pool buffers weights that come from SSD";
+}
+/// "\"monolithic\" or \"adaptive\"": all that weights on SSD can pass.
+std::string pools_of_reads() {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < description::names_of<PoolKind>.size(); ++i)
+    if (takes_reads(static_cast<PoolKind>(i)))
+      names.push_back(fmt::format("\"{}\"", description::names_of<PoolKind>[i]));
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+std::string another_pool(const Case& subject) {
+  const PoolKind pool = weights_of(subject).pool;
+  if (pool == PoolKind::none) return "set weights.pool to " + pools_of_reads();
+  return fmt::format("set weights.home to \"{}\" or weights.pool to \"none\"",
+                     pool == PoolKind::pages ? "host" : "ssd");
+}
+
 /// How weights on SSD and in host memory are buffered.
 constexpr Rule pool_rows[] = {
     {.path = "strategy.weights.pool",
      .other = "strategy.weights.home",
      .ground = Ground::contradiction,
-     .holds =
-         [](const Case& c) {
-           return weights_of(c).pool != PoolKind::pages || weights_of(c).home == Home::host;
-         },
-     .why = "pages are what weights in host memory consist of",
-     .hint = "set weights.home to \"host\" or weights.pool to \"none\"",
-     .settles = {set_pool, why_a_pool}},
-    {.path = "strategy.weights.pool",
-     .other = "strategy.weights.home",
-     .ground = Ground::contradiction,
-     .holds =
-         [](const Case& c) {
-           const PoolKind pool = weights_of(c).pool;
-           return pool == PoolKind::none || pool == PoolKind::pages ||
-                  weights_of(c).home == Home::ssd;
-         },
-     .why = "a pool buffers weights that come from SSD",
-     .hint = "set weights.home to \"ssd\" or weights.pool to \"none\"",
-     .settles = {set_pool, why_a_pool}},
-    {.path = "strategy.weights.pool",
-     .other = "strategy.weights.home",
-     .ground = Ground::contradiction,
-     .holds =
-         [](const Case& c) {
-           return weights_of(c).pool != PoolKind::none || weights_of(c).home != Home::ssd;
-         },
-     .why = "weights from SSD need host buffers to land in",
-     .hint = "set weights.pool to \"monolithic\" or \"adaptive\"",
+     .holds = pool_fits_home,
+     .why = why_not_this_pool,
+     .hint = another_pool,
      .settles = {set_pool, why_a_pool}},
     {.path = "strategy.weights.buffer_size",
      .ground = Ground::contradiction,
      .holds =
          [](const Case& c) {
-           return !has_monolithic_pool(c) || !weights_of(c).buffer_size ||
+           return !has_known_buffers(c) || !weights_of(c).buffer_size ||
                   weights_of(c).buffer_size->value() >= largest_share(c);
          },
      .why =
@@ -88,7 +92,8 @@ constexpr Rule pool_rows[] = {
      .holds =
          [](const Case& c) {
            const WeightsPart& weights = weights_of(c);
-           return !has_monolithic_pool(c) || !weights.buffer_count ||
+           return !has_known_buffers(c) || weights.pool != PoolKind::monolithic ||
+                  !weights.buffer_count ||
                   *weights.buffer_count >= description::buffers_of_blocks(weights.prefetch_blocks);
          },
      .why =

@@ -126,7 +126,7 @@ class Summary {
         all.inside[storage].read += step.inside[storage].read;
         all.inside[storage].write += step.inside[storage].write;
         for (const WriteSize& size : step.write_sizes[storage].all())
-          for (std::uint64_t n = 0; n < size.count; ++n) all.write_sizes[storage].add(size.bytes);
+          all.write_sizes[storage].add(size.bytes, size.count);
       }
     }
     return all;

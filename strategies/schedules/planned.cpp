@@ -126,7 +126,7 @@ class PlannedRank {
     report(own_.plan, lifetimes, scenario.machine.gpu.memory.value(), job_.shared->plan);
     const PlanKnobs knobs = plan_knobs(scenario.strategy);
     migrations_ = std::make_unique<Migrations>(machine_, rank_, step_, own_.plan, own_.capacity,
-                                               knobs.chunk, bounces(scenario));
+                                               knobs.chunk.value(), bounces(scenario));
     births_.resize(step_.kernels.size());
     deaths_.resize(step_.kernels.size());
     for (std::uint32_t i = 0; i < lifetimes.tensors.size(); ++i) {

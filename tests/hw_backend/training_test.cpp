@@ -337,6 +337,27 @@ TEST(TrainingByChunks, EndsWhereTheReferenceDoes) {
   }
 }
 
+/// Every pool that weights on drives can pass, and rings that are shorter than a layer has weights.
+TEST(TrainingThroughPools, EndsWhereTheReferenceDoes) {
+  std::vector<Overrides> ways;
+  for (const std::string_view name : description::names_of<description::PoolKind>)
+    if (takes_reads(*description::value_named<description::PoolKind>(name)))
+      ways.push_back({"strategy.weights.pool=" + std::string(name)});
+  for (const char* count : {"1", "2"})
+    ways.push_back(
+        {"strategy.weights.pool=ring", std::string("strategy.weights.buffer_count=") + count});
+  for (const Overrides& way : ways) {
+    SCOPED_TRACE(way.back());
+    const description::Scenario scenario = small_training("zero_infinity", way);
+    const RealRun run = train_for_real(scenario);
+    ASSERT_TRUE(run.result.feasible());
+    EXPECT_GT(run.io.bytes_read, 0u);
+    const RealRun& reference = reference_run(scenario, "pools");
+    EXPECT_EQ(run.trained.losses, reference.trained.losses);
+    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+  }
+}
+
 class TensorCache : public ::testing::TestWithParam<Overrides> {};
 
 // Tensors of any size leave; the scenario's three steps are past the profiled one.

@@ -1,6 +1,5 @@
 #include "reports/explain.hpp"
 
-#include "reports/glossary.hpp"
 #include "tests/reports/samples.hpp"
 
 #include <gmock/gmock.h>
@@ -154,9 +153,9 @@ TEST(Explain, SaysWhatTheWordsForMemoryMean) {
 TEST(Glossary, HasEveryPurpose) {
   for (std::size_t i = 0; i < result::purpose_count; ++i) {
     const std::string_view purpose = to_string(static_cast<result::Purpose>(i));
-    EXPECT_NE(meaning_of("host", purpose), "") << purpose;
+    EXPECT_NE(result::meaning_of("host", purpose), "") << purpose;
   }
-  EXPECT_EQ(meaning_of("host", "nonsense"), "");
+  EXPECT_EQ(result::meaning_of("host", "nonsense"), "");
 }
 
 TEST(Explain, OfARunThatDoesNotFitIsAboutMemory) {

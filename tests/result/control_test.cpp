@@ -1,43 +1,12 @@
 #include "reports/result/control.hpp"
 
-#include "scenarios/description/scenario.hpp"
-
 #include <gtest/gtest.h>
-#include <set>
+#include <nlohmann/json.hpp>
 
 namespace spillway::result::control_test {
 namespace {
 
 using nlohmann::json;
-
-TEST(Control, EveryPurposeHasOneAndNoTierHasTwo) {
-  std::set<std::pair<std::string_view, Purpose>> seen;
-  for (const Control& control : controls()) {
-    EXPECT_TRUE(seen.insert({control.tier, control.purpose}).second) << to_string(control.purpose);
-    EXPECT_FALSE(control.knobs.empty()) << to_string(control.purpose);
-    EXPECT_FALSE(control.smaller.empty()) << to_string(control.purpose);
-    EXPECT_TRUE(control.tier == "gpu" || control.tier == "host" || control.tier == "ssd");
-  }
-  for (std::size_t i = 0; i < purpose_count; ++i)
-    EXPECT_NE(control_of("host", to_string(static_cast<Purpose>(i))), nullptr) << i;
-}
-
-TEST(Control, NamesPathsThatEveryScenarioHas) {
-  const json scenario = description::Scenario{};
-  for (const Control& control : controls())
-    for (const Knob& knob : control.knobs) {
-      std::string pointer = "/" + std::string(knob.path);
-      std::replace(pointer.begin(), pointer.end(), '.', '/');
-      EXPECT_TRUE(scenario.contains(json::json_pointer(pointer))) << knob.path;
-    }
-}
-
-TEST(Control, IsThatOfAnotherTierWhereAPurposeHasNoneOfItsOwn) {
-  EXPECT_EQ(control_of("gpu", "weights")->tier, "gpu");
-  EXPECT_EQ(control_of("ssd", "weights")->tier, "ssd");
-  EXPECT_EQ(control_of("ssd", "process_base")->tier, "host");
-  EXPECT_EQ(control_of("host", "no such purpose"), nullptr);
-}
 
 TEST(Setting, TellsTheValuesInForce) {
   json scenario = {{"strategy", {{"optimizer", {{"buffers", 5}, {"subgroup", "1e8 params"}}}}}};

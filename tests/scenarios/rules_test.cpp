@@ -78,7 +78,7 @@ TEST(Contradictions, WeightsFromSsdWithoutAPool) {
       refusal("memascend", {"strategy.weights.pool=none"}),
       "--set strategy.weights.pool=none: strategy.weights.pool: weights.pool \"none\" contradicts "
       "weights.home \"ssd\": weights from SSD need host buffers to land in; set weights.pool to "
-      "\"monolithic\" or \"adaptive\"");
+      "\"monolithic\", \"adaptive\" or \"ring\"");
   EXPECT_EQ(read("zero_offload", {"strategy.weights.home=ssd"}).scenario.strategy.weights.pool,
             PoolKind::monolithic);
 }

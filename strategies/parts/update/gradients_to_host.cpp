@@ -222,8 +222,10 @@ Task<Op> GradientsToHost::norm(GradientShare share, Op arrived, View place) {
       machine_.allocate_now(TierId::gpu, rank_, Bytes(from.bytes), Purpose::gradients);
   co_await machine_.copy(rank_, up.view(), from);
   const TypedView sum(up.view(), type());
-  const TypedView result(sum.view.part(0, std::min(share_alignment, from.bytes)), type());
-  Op normed = kernels_.run("gradient norm", GpuWork::norm, result, {sum}, {});
+  const Buffer result = machine_.allocate_now(
+      TierId::gpu, rank_, Bytes(std::min(share_alignment, from.bytes)), Purpose::workspace);
+  Op normed =
+      kernels_.run("gradient norm", GpuWork::norm, TypedView(result.view(), type()), {sum}, {});
   if (!place) co_return normed;
   const std::uint64_t bytes = 4 * share.elements;
   View whole = sum.view;

@@ -11,11 +11,10 @@ StatePaths::StatePaths(Machine& machine, Rank rank, const Job& job)
   for (std::uint32_t i = 0; i < storages.size(); ++i) {
     const auto named = part.paths.find(storages[i].name);
     if (named == part.paths.end()) continue;
-    const double nominal = std::min(storages[i].read, storages[i].write).value();
     Path& path = paths_.emplace_back();
     path.storage = StorageId{i};
     path.estimated = !named->second;
-    path.bandwidth = named->second.value_or(nominal);
+    path.bandwidth = named->second.value_or(nominal_share(storages[i]));
   }
   if (!paths_.empty()) return;
   paths_.emplace_back().storage = machine.topology().home(rank);

@@ -1,5 +1,6 @@
 #include "strategies/parts/update/state_store.hpp"
 
+#include "strategies/layout/buffers.hpp"
 #include "strategies/layout/landing.hpp"
 #include "strategies/machine/cpu_kernels.hpp"
 
@@ -54,7 +55,7 @@ Task<> StateStore::init() {
   std::uint64_t host_elements = 0;
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
     const Subgroup& group = job_.subgroups[i];
-    groups_[i].swapped = part_.home == Home::ssd && 4 * group.elements >= Job::smallest_swapped;
+    groups_[i].swapped = is_swapped(job_, group);
     if (groups_[i].swapped) continue;
     groups_[i].host_offset = host_elements;
     host_elements += group.span;
@@ -67,21 +68,11 @@ Task<> StateStore::init() {
 void StateStore::make_buffers() {
   paths_ = std::make_unique<StatePaths>(machine_, rank_, job_);
   reading_.resize(paths_->count());
-  std::uint64_t largest = 0, swapped = 0;
-  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
-    largest = std::max(largest, bytes(job_.subgroups[i]));
-    swapped += groups_[i].swapped;
-  }
-  // being read, being updated, being written; see decide/automatic.hpp for what replaces `auto`
-  const std::uint64_t each = part_.buffers.value_or(3 * set_);
-  swap_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, paths_->count() * each,
-                                       Bytes(largest), Purpose::optimizer_swap_buffers);
-  most_kept_ = paths_->count() * (each / set_);
-  if (part_.host_cache)
-    most_kept_ =
-        std::min(most_kept_, part_.host_cache->value() / std::max<std::uint64_t>(1, 3 * largest));
-  if (part_.order != description::SubgroupOrder::alternating && most_kept_ < swapped)
-    most_kept_ = 0;
+  const SwapBuffers buffers = swap_buffers(job_, paths_->count());
+  swap_ =
+      std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, paths_->count() * buffers.each,
+                                   Bytes(buffers.bytes), Purpose::optimizer_swap_buffers);
+  most_kept_ = buffers.most_kept;
 }
 
 std::uint64_t StateStore::most_loaded() const { return swap_ ? swap_->size() / set_ : 1; }
@@ -279,10 +270,11 @@ Task<StateStore::Loaded> StateStore::load(std::uint32_t group) {
   if (master) wanted.push_back(&loaded.master);
   if (fresh) wanted.insert(wanted.end(), {&loaded.momentum, &loaded.variance});
   if (state.gradient) wanted.push_back(&loaded.gradient);
-  ++reading_[state.path];
+  const std::size_t path = state.path;
+  ++reading_[path];
   std::vector<Buffer> buffers = co_await swap_->take(wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) *wanted[i] = std::move(buffers[i]);
-  const Semaphore::Lock turn = co_await paths_->turn(state.path, false);
+  const Semaphore::Lock turn = co_await paths_->turn(path, false);
   std::vector<Op> reads;
   if (fresh)
     for (Transfer& transfer : transfers(loaded))
@@ -294,9 +286,9 @@ Task<StateStore::Loaded> StateStore::load(std::uint32_t group) {
                                     loaded.gradient.view(range.offset, range.bytes),
                                     state.gradient_writes));
   for (const Op& read : reads) co_await read;
-  --reading_[state.path];
+  --reading_[path];
   state.gradient_writes.clear();
-  paths_->measured(state.path, false, reads);
+  paths_->measured(path, false, reads);
   co_return loaded;
 }
 

@@ -14,6 +14,7 @@ WeightChunks::WeightChunks(Machine& machine, Rank rank, const Job& job, const We
       share_bytes_(layout.share_bytes),
       group_(data_group(job.scenario, rank)),
       ways_(job.partition.weight_ways()),
+      layout_(chunk_layout(job, layout)),
       chunk_of_(layout.size()),
       place_in_(layout.size()),
       offset_(layout.size()) {
@@ -30,19 +31,6 @@ std::uint64_t WeightChunks::whole_bytes(std::uint64_t filled) const {
 }
 
 void WeightChunks::lay_out() {
-  const std::uint64_t width = job_.weight_bytes;
-  std::vector<ChunkTensor> tensors;
-  std::uint64_t largest = 1;
-  for (std::uint32_t weight = 0; weight < share_bytes_.size(); ++weight) {
-    const models::WeightKind kind = job_.model.weights[weight].kind;
-    const bool vocabulary =
-        kind == models::WeightKind::embedding || kind == models::WeightKind::lm_head;
-    tensors.push_back({share_bytes_[weight] / width, vocabulary});
-    if (!vocabulary) largest = std::max(largest, tensors.back().elements);
-  }
-  const std::optional<std::uint64_t> wanted = chunk_knobs(job_.scenario.strategy).elements;
-  layout_ =
-      wanted ? pack_chunks(tensors, std::max(*wanted / ways_, largest)) : search_chunks(tensors);
   std::uint64_t first = 0;
   for (std::uint32_t chunk = 0; chunk < layout_.chunks.size(); ++chunk) {
     std::uint64_t filled = 0;

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "strategies/layout/chunk_knobs.hpp"
+#include "strategies/layout/chunk_layout.hpp"
 #include "strategies/parts/weights/weights_in_host.hpp"
-#include "strategies/planner/chunk_plan.hpp"
 
 #include <memory>
 

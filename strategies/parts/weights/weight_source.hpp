@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategies/parts/weights/weight_layout.hpp"
+#include "strategies/layout/weight_layout.hpp"
 
 namespace spillway::strategies {
 

@@ -1,6 +1,7 @@
 #include "sim/plugin.hpp"
 #include "strategies/decide/decide.hpp"
 #include "strategies/decide/decision_json.hpp"
+#include "strategies/machine/setup.hpp"
 #include "strategies/systems/catalogue.hpp"
 #include "tests/strategies/systems/systems.hpp"
 
@@ -113,6 +114,68 @@ TEST(Decision, SaysWhatAutoStoodFor) {
   EXPECT_TRUE(decided(small_model("llama", "mlp_offload"))->scenario.strategy.optimizer.buffers);
 }
 
+/// Values that parts would find by themselves, from the rest of the scenario.
+TEST(Decision, SaysWhatItsPartsSettle) {
+  using description::Landing;
+  const auto parts_of = [](const std::string& system, Overrides overrides = {}) {
+    return decided(small_model("llama", system, overrides))->scenario.strategy;
+  };
+  const description::Strategy lohan = parts_of("lohan");
+  EXPECT_EQ(lohan.weights.buffer_count, 9u);                               // 2 + 7 x 1 block
+  EXPECT_EQ(lohan.weights.buffer_size, description::Params(5000 * 1024));  // the words
+  EXPECT_EQ(lohan.gradients.lands, Landing::flat);
+  EXPECT_EQ(lohan.gradients.pinned, lohan.pinned);
+  const description::Strategy memascend = parts_of("memascend");
+  EXPECT_EQ(memascend.weights.buffer_count, std::nullopt);  // counts its own, by shape
+  const description::Strategy in_states =
+      parts_of("zero_offload", {"parallel.zero_stage=1", "strategy.weights.home=gpu"});
+  EXPECT_EQ(in_states.gradients.lands, Landing::states);
+  EXPECT_TRUE(parts_of("colossal_gemini").weights.chunk->value);
+  // its sub-groups all stay in their buffers, of three states each
+  const description::Strategy cached = parts_of("mlp_offload");
+  ASSERT_TRUE(cached.optimizer.buffers && cached.optimizer.host_cache);
+  EXPECT_GT(cached.optimizer.host_cache->value(), 0u);
+  EXPECT_EQ(parts_of("resident").gradients.lands, std::nullopt);  // nobody reads it
+}
+
+/// What times decide that the run measures begins with the storages' nominal rates.
+TEST(Decision, HasTheFirstSharesOfPathsThatFollowRates) {
+  const Decision decision = decided(small_model("llama", "mlp_offload"));
+  const json shares = decision_json(decision).at("shares");
+  for (const StorageInfo& storage : setup_for(decision->scenario, false, false).topology.storages)
+    EXPECT_EQ(shares.at(storage.name), std::min(storage.read, storage.write).value());
+  EXPECT_FALSE(decision_json(decided(small_model("llama", "lohan"))).contains("shares"));
+}
+
+/// Buffers that are held throughout, of the run that was decided.
+TEST(Decision, HasTheBuffersOfItsRun) {
+  const Decision decision = decided(small_model("llama", "zero_infinity", {"run.steps=1"}));
+  const auto machine = sim::open_sim_machine(decision->scenario, false);
+  const result::Result run_of_it = run(*machine, decision, "sim");
+  const json stored = decision_json(decision, &run_of_it);
+  const auto named = [&](const char* purpose) {
+    for (const json& one : stored.at("buffers"))
+      if (one.at("purpose") == purpose) return one;
+    return json();
+  };
+  // rounded up to a power of two each: 9 x 5000 x 1024 x 2 B in 16 MiB
+  const json pool = {{"tier", "host"},
+                     {"rank", 0},
+                     {"purpose", "parameter_pool"},
+                     {"lifetime", "permanent"},
+                     {"set_by", "strategy.weights.buffer_count"},
+                     {"count", 9},
+                     {"bytes", 16u << 20}};
+  EXPECT_EQ(named("parameter_pool"), pool);
+  EXPECT_EQ(named("optimizer_swap_buffers").at("count"), 4);
+  EXPECT_TRUE(named("activations").is_null());
+  EXPECT_NO_THROW(require_same_buffers(stored, read_again(stored), run_of_it));
+  json other = stored;
+  other["buffers"][0]["count"] = 77;
+  EXPECT_THROW(require_same_buffers(other, read_again(other), run_of_it),
+               description::ScenarioError);
+}
+
 /// All that a decision knows of runs is what its probe says.
 TEST(Decision, IsMadeByWhatItsProbeSays) {
   const description::Scenario scenario = small_model("llama", "capuchin");
@@ -179,6 +242,7 @@ TEST(Decision, IsRefusedWhereItDoesNotGoWithItsScenario) {
   EXPECT_THAT(changed("/tiers", "melt"), HasSubstr("tiers"));
   EXPECT_THAT(changed("/question", json::array({{{"op", "remove"}, {"path", "/no"}}})),
               HasSubstr("question"));
+  EXPECT_THAT(changed("/shares", {{"nvme", 1.5}}), HasSubstr("shares"));
   EXPECT_THAT(changed("/replay", json::array({json::object(), json::object()})),
               HasSubstr("replay"));
   json without = good;

@@ -28,12 +28,25 @@ TEST(WeightKnobs, BufferCountAndSizeAreTaken) {
 }
 
 TEST(WeightKnobs, PoolWithNothingAheadStillHoldsOneBlock) {
-  for (const char* pool : {"monolithic", "adaptive"}) {
+  for (const char* pool : {"monolithic", "adaptive", "ring"}) {
     const result::Result run = simulate(llama(
         {"strategy.weights.prefetch_blocks=0", std::string("strategy.weights.pool=") + pool}));
     EXPECT_TRUE(run.feasible());
     EXPECT_EQ(run.io.ssd_read, 20 * swapped + 12 * norms);
   }
+}
+
+TEST(WeightKnobs, ARingOfAnyLengthReadsWhatItsPoolDoes) {
+  // three buffers of the largest tensor; a monolithic pool needs nine of them
+  const auto ring = [](const char* count) {
+    return simulate(llama(
+        {"strategy.weights.pool=ring", std::string("strategy.weights.buffer_count=") + count}));
+  };
+  const result::Result three = ring("3"), nine = ring("9");
+  EXPECT_EQ(at_peak(three.host, "parameter_pool"), 3 * 2 * largest);
+  EXPECT_EQ(at_peak(nine.host, "parameter_pool"), 9 * 2 * largest);
+  EXPECT_EQ(three.io.ssd_read, 20 * swapped + 12 * norms);
+  EXPECT_GE(three.step_time_s, nine.step_time_s);
 }
 
 TEST(WeightKnobs, TheLimitOfLiveElementsHoldsGatheredWeightsBack) {

@@ -1,4 +1,4 @@
-#include "strategies/parts/weights/weight_layout.hpp"
+#include "strategies/layout/weight_layout.hpp"
 
 #include <algorithm>
 

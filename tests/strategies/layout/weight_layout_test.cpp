@@ -1,4 +1,4 @@
-#include "strategies/parts/weights/weight_layout.hpp"
+#include "strategies/layout/weight_layout.hpp"
 #include "tests/strategies/systems/systems.hpp"
 
 namespace spillway::strategies::weight_layout_test {

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "strategies/layout/job.hpp"
+
+namespace spillway::strategies {
+
+/// The buffers of a rank that weights on storage pass, where all are of one size.
+struct EqualBuffers {
+  std::uint64_t count = 0;     ///< `weights.buffer_count`; auto: as `prefetch_blocks` needs
+  std::uint64_t elements = 0;  ///< `weights.buffer_size`, of one; auto: the largest share
+};
+EqualBuffers equal_buffers(const Job& job);
+
+/// The sub-group's states lie on storage: home ssd, and it is not too small.
+bool is_swapped(const Job& job, const Subgroup& group);
+
+/// The pinned buffers of a rank that its optimizer states on storage pass.
+struct SwapBuffers {
+  std::uint64_t each = 0;   ///< `optimizer.buffers`, of one path; auto: three sub-groups
+  std::uint64_t bytes = 0;  ///< of one: a state of the largest sub-group
+  /// Sub-groups that stay in them from one update to the next, of all paths: as many as they and
+  /// `optimizer.host_cache` hold; none where each would be thrown out before its turn.
+  std::uint64_t most_kept = 0;
+
+  /// `optimizer.host_cache` that keeps so many.
+  Bytes host_cache() const { return Bytes(most_kept * 3 * bytes); }
+};
+///   paths  storages that hold states, or 1 for a stripe
+SwapBuffers swap_buffers(const Job& job, std::uint64_t paths);
+
+}  // namespace spillway::strategies
