@@ -1,5 +1,6 @@
 #pragma once
 
+#include "strategies/parts/activations/saved_tensors.hpp"
 #include "strategies/parts/update/made_gradients.hpp"
 #include "strategies/parts/update/updater.hpp"
 #include "strategies/parts/weights/renewed_weights.hpp"
@@ -16,6 +17,10 @@ struct MadeWeights {
   ReplayedWeights* replayed = nullptr;  ///< what such an update did is done again
 };
 MadeWeights make_weights(Machine& machine, Rank rank, const Job& job);
+
+/// What happens to a rank's saved tensors. `memory` outlives it.
+std::unique_ptr<SavedTensors> make_saved_tensors(Machine& machine, Rank rank, const Job& job,
+                                                 ActivationMemory& memory);
 
 /// `optimizer` null: gradients stay on the GPU. `replay` null: a sum for each step.
 MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* optimizer,

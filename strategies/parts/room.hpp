@@ -19,7 +19,7 @@ namespace spillway::strategies {
 class Room {
  public:
   Room(Machine& machine, Rank rank, const Job& job, LayerFetches& fetches, Activations& activations,
-       Gradients& gradients);
+       SavedTensors& saved, Gradients& gradients);
 
   void begin_pass();
   /// A layer's pass was issued, with these weights: it is now the pass before. `parts`: those of it
@@ -40,9 +40,9 @@ class Room {
   ///   Result  false: all of that has no room at once, it goes part by part
   ///   Throws  OutOfMemory
   Task<bool> for_backward(std::uint32_t layer);
-  /// Sends for what the layer's backward needs, as far as there is room beside what the layer below
-  /// needs first.
-  void call_back(std::uint32_t layer);
+  /// Bytes that what comes back for the layer's backward leaves for what the layer below needs
+  /// first.
+  std::uint64_t left_by(std::uint32_t layer) const { return layer > 0 ? kept_for(layer - 1) : 1; }
   /// The layer runs: sends for what those below it need, behind their weights and gradients.
   void call_back_below(std::uint32_t layer);
 
@@ -57,6 +57,7 @@ class Room {
   const Job& job_;
   LayerFetches& fetches_;
   Activations& activations_;
+  SavedTensors& saved_;
   Gradients& gradients_;
   Op before_;
   std::vector<Op> parts_;

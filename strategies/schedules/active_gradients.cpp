@@ -26,11 +26,11 @@ Task<> active_gradients(Machine& machine, Rank rank, const Job& job) {
     co_await parts.gradients.drain();
     co_await update.finish_update();
     parts.progress.step_ended(false);
-    parts.activations.step_ended();
+    parts.saved->step_ended();
     more = co_await job.steps->next();
   }
 
-  co_await parts.activations.settle();
+  co_await parts.saved->settle();
   if (job.scenario.run.checkpoint) co_await parts.checkpoint();
 }
 

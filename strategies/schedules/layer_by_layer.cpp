@@ -26,12 +26,12 @@ Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job) {
       co_await updater->update(passes.numbers());
     }
     parts.progress.step_ended(overflow);
-    parts.activations.step_ended();
+    parts.saved->step_ended();
     more = co_await job.steps->next();
   }
 
   co_await updater->publish();
-  co_await parts.activations.settle();
+  co_await parts.saved->settle();
   if (job.scenario.run.checkpoint) co_await parts.checkpoint();
 }
 

@@ -18,7 +18,7 @@ Task<> steps_without_updates(StreamingRank& parts, StepPasses& passes,
     }
     co_await parts.sum_tied();
     parts.progress.step_ended(false);
-    parts.activations.step_ended();
+    parts.saved->step_ended();
     more = co_await parts.job.steps->next();
   }
 }
@@ -39,7 +39,7 @@ Task<> loose_updates(Machine& machine, Rank rank, const Job& job) {
   co_await steps_without_updates(parts, passes, [&] { updates.start(passes.numbers()); });
 
   co_await updates.stop();
-  co_await parts.activations.settle();
+  co_await parts.saved->settle();
   if (job.scenario.run.checkpoint) co_await parts.checkpoint();
 }
 
@@ -60,7 +60,7 @@ Task<> repeated_updates(Machine& machine, Rank rank, const Job& job) {
   co_await steps_without_updates(parts, passes, [] {});
 
   co_await replay.show_all();
-  co_await parts.activations.settle();
+  co_await parts.saved->settle();
   if (job.scenario.run.checkpoint) co_await parts.checkpoint();
 }
 

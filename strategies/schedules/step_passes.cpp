@@ -27,13 +27,12 @@ bool StepPasses::next() {
   const StageAction* const behind = pass_behind();
   const bool backward_next = behind && behind->what == StageAction::What::backward;
   backward_follows_ = backward_next && behind->micro == action().micro;
-  Activations& activations = parts_.activations;
-  activations.use(action().micro % records);
-  activations.expect_backward(
+  parts_.activations.use(action().micro % records);
+  parts_.saved->expect_backward(
       backward_next && !backward_follows_ ? std::optional(behind->micro % records) : std::nullopt);
   numbers_ = parts_.progress.numbers(action().micro);
   phases_.enter(is_backward() ? result::Phase::backward : result::Phase::forward);
-  if (!is_backward()) activations.begin_micro_batch(backward_follows_);
+  if (!is_backward()) parts_.saved->begin_micro_batch(backward_follows_);
   return true;
 }
 

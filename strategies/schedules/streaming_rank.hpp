@@ -2,6 +2,7 @@
 
 #include "strategies/layout/held_memory.hpp"
 #include "strategies/layout/progress.hpp"
+#include "strategies/parts/activations/activations.hpp"
 #include "strategies/parts/make.hpp"
 #include "strategies/parts/stage_links.hpp"
 
@@ -24,6 +25,8 @@ struct StreamingRank {
   const Job& job;
   MadeWeights sources;
   Weights& weights;
+  ActivationMemory activation_memory;
+  std::unique_ptr<SavedTensors> saved;
   Activations activations;
   StageLinks links;
   std::unique_ptr<CpuOptimizer> on_cpu;  ///< null: the GPU updates
