@@ -4,6 +4,8 @@
 #include "strategies/parts/activations/recomputed.hpp"
 #include "strategies/parts/activations/saved_by_plan.hpp"
 #include "strategies/parts/activations/saved_in_cache.hpp"
+#include "strategies/parts/update/cpu_updater.hpp"
+#include "strategies/parts/update/gpu_updater.hpp"
 #include "strategies/parts/update/gradients_in_weights.hpp"
 #include "strategies/parts/update/gradients_to_storage.hpp"
 #include "strategies/parts/weights/weight_chunks.hpp"
@@ -120,11 +122,18 @@ MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, CpuOpt
   return made;
 }
 
-std::unique_ptr<Updater> make_updater(Machine& machine, GpuOptimizer* on_gpu, CpuOptimizer* on_cpu,
-                                      const MadeGradients& sinks) {
+std::unique_ptr<Updater> make_updater(Machine& machine, Rank rank, const Job& job,
+                                      const MadeWeights& weights, const MadeGradients& sinks,
+                                      GpuOptimizer* on_gpu, CpuOptimizer* on_cpu) {
+  if (on_gpu && weights.replayed)
+    return std::make_unique<RepeatedUpdater>(*on_gpu, weights.replayed->replay());
   if (on_gpu) return std::make_unique<GpuUpdater>(*on_gpu);
+  if (sinks.active) return std::make_unique<ActiveUpdater>(*on_cpu, *sinks.all, *sinks.active);
   if (sinks.late) return std::make_unique<LateUpdater>(machine, *on_cpu, *sinks.late);
-  return std::make_unique<CpuUpdater>(*on_cpu, *sinks.host);
+  if (!sinks.loose) return std::make_unique<CpuUpdater>(*on_cpu, *sinks.host);
+  ENSURE(weights.renewed, "weights that no loose update can renew");
+  return std::make_unique<LooseUpdater>(machine, rank, job, *weights.renewed, *on_cpu,
+                                        *sinks.loose);
 }
 
 }  // namespace spillway::strategies

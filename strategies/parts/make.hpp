@@ -1,6 +1,7 @@
 #pragma once
 
 #include "strategies/parts/activations/saved_tensors.hpp"
+#include "strategies/parts/update/gpu_optimizer.hpp"
 #include "strategies/parts/update/made_gradients.hpp"
 #include "strategies/parts/update/updater.hpp"
 #include "strategies/parts/weights/renewed_weights.hpp"
@@ -26,8 +27,10 @@ std::unique_ptr<SavedTensors> make_saved_tensors(Machine& machine, Rank rank, co
 MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* optimizer,
                              Replay* replay);
 
-/// Who updates at the end of a step: `on_gpu` or `on_cpu`, with the gradients in `sinks`.
-std::unique_ptr<Updater> make_updater(Machine& machine, GpuOptimizer* on_gpu, CpuOptimizer* on_cpu,
-                                      const MadeGradients& sinks);
+/// Who updates: `on_gpu` or `on_cpu`, whichever is there, with the gradients in `sinks`. All outlive
+/// it.
+std::unique_ptr<Updater> make_updater(Machine& machine, Rank rank, const Job& job,
+                                      const MadeWeights& weights, const MadeGradients& sinks,
+                                      GpuOptimizer* on_gpu, CpuOptimizer* on_cpu);
 
 }  // namespace spillway::strategies

@@ -15,12 +15,10 @@ Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job);
 ///   Source   LoHan, active gradient offloading
 Task<> active_gradients(Machine& machine, Rank rank, const Job& job);
 
-/// Steps are passes only; an update that none of them waits for runs beside them all.
+/// Steps are passes only; an update that none of them waits for runs beside them all. On the GPU it
+/// is repeated as a recorded training did it: what results of a real one are compared to.
 ///   Source   Angel-PTM (VLDB'23), lock-free update
 Task<> loose_updates(Machine& machine, Rank rank, const Job& job);
-
-/// The same on the GPU, as a recorded training did it: what results of a real one are compared to.
-Task<> repeated_updates(Machine& machine, Rank rank, const Job& job);
 
 /// A planner has decided per tensor: each is in a GPU buffer of its own or away, and kernels run
 /// one by one with their operands on the GPU, 1F1B over pipeline stages. A plan without

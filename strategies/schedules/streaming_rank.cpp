@@ -24,6 +24,7 @@ StreamingRank::StreamingRank(Machine& its_machine, Rank its_rank, const Job& its
       on_gpu(sinks.resident
                  ? std::make_unique<GpuOptimizer>(machine, rank, job, weights, *sinks.resident)
                  : nullptr),
+      updater(make_updater(machine, rank, job, sources, sinks, on_gpu.get(), on_cpu.get())),
       progress(job),
       held(machine, rank) {}
 
@@ -35,10 +36,7 @@ Task<> StreamingRank::init() {
   co_await saved->init();
   weights.find_staying([this](auto layer) { return saved->recomputes(layer); });
   co_await gradients.init();
-  if (on_cpu)
-    co_await on_cpu->init();
-  else
-    co_await on_gpu->init();
+  co_await updater->init();
 }
 
 /// Of a system whose chunks are made from whole fp32 weights.
@@ -58,13 +56,6 @@ Task<bool> StreamingRank::overflows() {
   if (job.scenario.strategy.overflow_check == description::OverflowCheck::none) co_return false;
   machine.enter(rank, result::Phase::overflow_check);
   co_return co_await check_overflow(machine, rank, job, sinks);
-}
-
-Task<> StreamingRank::checkpoint() {
-  if (on_cpu)
-    co_await on_cpu->checkpoint();
-  else
-    co_await on_gpu->checkpoint();
 }
 
 }  // namespace spillway::strategies

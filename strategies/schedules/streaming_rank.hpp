@@ -5,6 +5,7 @@
 #include "strategies/parts/activations/activations.hpp"
 #include "strategies/parts/make.hpp"
 #include "strategies/parts/stage_links.hpp"
+#include "strategies/parts/update/gpu_optimizer.hpp"
 
 namespace spillway::strategies {
 
@@ -18,7 +19,6 @@ struct StreamingRank {
   Task<> sum_tied();
   /// All ranks look for an overflow, where the scenario has them.
   Task<bool> overflows();
-  Task<> checkpoint();
 
   Machine& machine;
   Rank rank;
@@ -33,6 +33,7 @@ struct StreamingRank {
   MadeGradients sinks;
   Gradients& gradients;
   std::unique_ptr<GpuOptimizer> on_gpu;  ///< null: the CPU does
+  std::unique_ptr<Updater> updater;
   Progress progress;
   HeldMemory held;
 
