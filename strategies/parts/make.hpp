@@ -27,8 +27,8 @@ std::unique_ptr<SavedTensors> make_saved_tensors(Machine& machine, Rank rank, co
 MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* optimizer,
                              Replay* replay);
 
-/// Who updates: `on_gpu` or `on_cpu`, whichever is there, with the gradients in `sinks`. All outlive
-/// it.
+/// Who updates: `on_gpu` or `on_cpu`, whichever is there, with the gradients in `sinks`. All of
+/// them outlive it.
 std::unique_ptr<Updater> make_updater(Machine& machine, Rank rank, const Job& job,
                                       const MadeWeights& weights, const MadeGradients& sinks,
                                       GpuOptimizer* on_gpu, CpuOptimizer* on_cpu);

@@ -58,7 +58,7 @@ Task<> Room::for_forward(std::uint32_t layer) {
 Task<bool> Room::for_backward(std::uint32_t layer) {
   for (; ended_ < parts_.size() && !saved_.returns_all(layer); ++ended_) {
     co_await parts_[ended_];
-    saved_.prefetch(layer, 1);
+    saved_.prefetch(layer, 0);
   }
   const bool whole = saved_.returns_all(layer) || saved_.recomputes(layer);
   if (!saved_.returns_all(layer) || !fits_pass(layer, true)) {
@@ -79,14 +79,9 @@ Task<> Room::temporaries(std::uint32_t layer, bool backward) {
   activations_.make_room(layer, backward);
 }
 
-/// Bytes that what comes back for other layers leaves for the layer's weights and their gradients.
-std::uint64_t Room::kept_for(std::uint32_t layer) const {
-  return 2 * job_.plans.layers[layer].weight_bytes + 1;
-}
-
 void Room::call_back_below(std::uint32_t layer) {
   if (layer == 0) return;
-  saved_.prefetch(layer - 1, kept_for(layer - 1));
+  saved_.prefetch(layer - 1, left_by(layer));
   if (saved_.returns_all(layer - 1)) saved_.return_early(layer - 1);
 }
 

@@ -29,6 +29,12 @@ ActivationMemory::Record::Record(const LayerPlans& plans)
 ActivationMemory::ActivationMemory(Machine& machine, Rank rank, const Job& job, std::size_t records)
     : machine_(machine), rank_(rank), job_(job), records_(records, Record(job.plans)) {}
 
+std::optional<Buffer> ActivationMemory::try_allocate(std::uint64_t bytes, std::uint64_t leave) {
+  if (machine_.usage(TierId::gpu, rank_).free < machine_.gpu_charge(bytes) + leave)
+    return std::nullopt;
+  return machine_.try_allocate(TierId::gpu, rank_, Bytes(bytes), Purpose::activations);
+}
+
 void ActivationMemory::end_micro_batch() {
   Record& record = now();
   for (auto& layer : record.saved)

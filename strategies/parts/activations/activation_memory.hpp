@@ -2,6 +2,8 @@
 
 #include "strategies/layout/job.hpp"
 
+#include <optional>
+
 namespace spillway::strategies {
 
 /// Bytes that passes take for what lives inside one of them only.
@@ -41,6 +43,9 @@ class ActivationMemory {
   Buffer allocate(std::uint64_t bytes, Purpose purpose = Purpose::activations) {
     return machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), purpose);
   }
+  /// For what comes back ahead of its turn: nothing where less than `leave` bytes of the GPU would
+  /// stay free.
+  std::optional<Buffer> try_allocate(std::uint64_t bytes, std::uint64_t leave);
   /// The micro-batch's backward is over: gives up all but what another stage is still to be sent.
   void end_micro_batch();
 

@@ -4,8 +4,9 @@
 
 namespace spillway::strategies {
 
-/// Saved tensors of which layers make some again (LayerPlan::recompute), in a pass of its own before
-/// their backward; they live in these two passes only. `Others` has those that are not made again.
+/// Saved tensors of which layers make some again (LayerPlan::recompute), in a pass of its own
+/// before their backward; they live in these two passes only. `Others` has those that are not made
+/// again.
 ///   Source  "Training Deep Nets with Sublinear Memory Cost" (arXiv 1604.06174)
 template <class Others>
 class Recomputed final : public Others {

@@ -7,9 +7,9 @@ namespace spillway::strategies {
 
 void SavedByPlan::prefetch(std::uint32_t layer, std::uint64_t leave) {
   while (!returns_all(layer)) {
-    const std::uint64_t bytes = next_back(layer).bytes;
-    if (machine_.usage(TierId::gpu, rank_).free < machine_.gpu_charge(bytes) + leave) return;
-    send_for_next(layer, memory_.allocate(bytes));
+    std::optional<Buffer> into = memory_.try_allocate(next_back(layer).bytes, leave);
+    if (!into) return;
+    send_for_next(layer, std::move(*into));
   }
 }
 
@@ -29,7 +29,7 @@ std::uint64_t SavedByPlan::kept_for_passes(std::uint32_t layer) const {
 
 void SavedByPlan::return_early(std::uint32_t layer) {
   if (!job_.activations.returns_early || layer == 0) return;
-  const std::uint64_t leave = kept_for_passes(layer) + 1;
+  const std::uint64_t leave = kept_for_passes(layer);
   for (std::uint32_t below = layer; below-- > 0;) {
     prefetch(below, leave);
     if (!returns_all(below)) return;

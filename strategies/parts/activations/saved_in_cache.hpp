@@ -6,8 +6,8 @@
 namespace spillway::strategies {
 
 /// Saved tensors that a cache decides about during the run (TensorCache). Layers are cut into
-/// modules and run part by part, at most one ahead of the GPU: memory is taken for what a part makes
-/// or needs when it begins, and given back when it is through.
+/// modules and run part by part, at most one ahead of the GPU: memory is taken for what a part
+/// makes or needs when it begins, and given back when it is through.
 ///   Source  SSDTrain, section III
 class SavedInCache : public SavedTensors {
  public:

@@ -56,9 +56,9 @@ std::uint64_t WeightsOnGpu::gpu_bytes(const LayerWeight& slot) const {
   return fetches(slot) ? gather_.gpu_bytes(slot) : 0;
 }
 
-Task<FetchedWeight> WeightsOnGpu::fetch(const LayerWeight& slot) {
+Task<FetchedWeight> WeightsOnGpu::fetch(const LayerWeight& slot, Buffer into) {
   if (!fetches(slot)) co_return FetchedWeight{whole(slot.weight), values(slot.weight), Op()};
-  const WeightGather::Place place = gather_.place(slot);
+  const WeightGather::Place place = gather_.place(slot, into);
   const View own = share(slot.weight).part(0, slot.share_bytes);
   const Op there = values(slot.weight);
   co_return FetchedWeight{place.whole, gather_.gather(place, own, there), Op()};
