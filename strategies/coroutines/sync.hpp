@@ -3,7 +3,6 @@
 #include "scenarios/description/errors.hpp"
 #include "strategies/coroutines/task.hpp"
 
-#include <deque>
 #include <vector>
 
 namespace spillway::strategies {
@@ -172,36 +171,6 @@ class Semaphore {
   std::uint64_t capacity_;
   std::uint64_t used_ = 0;
   WaitList urgent_, waiters_;
-};
-
-/// Values handed over in order; `pop` gives nothing once it is closed and empty.
-template <class T>
-class Channel {
- public:
-  explicit Channel(Scheduler& scheduler) : arrival_(scheduler) {}
-  void push(T value) {
-    values_.push_back(std::move(value));
-    arrival_.set();
-  }
-  void close() {
-    closed_ = true;
-    arrival_.set();
-  }
-  Task<std::optional<T>> pop() {
-    while (values_.empty() && !closed_) {
-      arrival_.reset();
-      co_await arrival_;
-    }
-    if (values_.empty()) co_return std::nullopt;
-    std::optional<T> value(std::move(values_.front()));
-    values_.pop_front();
-    co_return value;
-  }
-
- private:
-  std::deque<T> values_;
-  bool closed_ = false;
-  Event arrival_;
 };
 
 /// Everybody waits until `members` have arrived; then it is ready for the next round.

@@ -181,8 +181,7 @@ json buffers_json(const Decided& all, const result::Result& run) {
   if (plans_steps(all.scenario.strategy.system)) return buffers;
   add_buffers(buffers, "gpu", run.gpu);
   add_buffers(buffers, "host", run.host);
-  // between several storages states move with the shares that rates give them
-  if (all.scenario.strategy.optimizer.paths.empty()) add_buffers(buffers, "ssd", run.ssd);
+  add_buffers(buffers, "ssd", run.ssd);
   return buffers;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "reports/result/result.hpp"
 #include "strategies/layout/decision.hpp"
 
 namespace spillway::strategies {

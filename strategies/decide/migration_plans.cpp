@@ -114,6 +114,38 @@ std::shared_ptr<const std::vector<RankPlan>> plan_ranks(const Decided& decided) 
   return ranks;
 }
 
+void add_to_report(const planner::Plan& plan, const planner::Lifetimes& lifetimes,
+                   std::uint64_t memory, nlohmann::json& all) {
+  if (all.is_null()) all = nlohmann::json::object();
+  const auto active = planner::active_bytes(lifetimes);
+  double sum = 0, length = 0, most = 0;
+  for (std::size_t i = 0; i < active.size(); ++i) {
+    const double share =
+        static_cast<double>(active[i]) / static_cast<double>(std::max<std::uint64_t>(1, memory));
+    sum += share * lifetimes.kernels[i].duration_s;
+    length += lifetimes.kernels[i].duration_s;
+    most = std::max(most, share);
+  }
+  const auto add = [&](const char* name, std::uint64_t value) {
+    all[name] = all.value(name, std::uint64_t{0}) + value;
+  };
+  const auto largest = [&](const char* name, double value) {
+    all[name] = std::max(all.value(name, 0.0), value);
+  };
+  add("intervals", plan.intervals);
+  add("moved", plan.moves.size());
+  add("urgent_moves", plan.urgent_moves());
+  add("bytes_to_ssd", plan.bytes_to(planner::Destination::ssd, lifetimes));
+  add("bytes_to_host", plan.bytes_to(planner::Destination::host, lifetimes));
+  if (memory) {
+    largest("active_fraction_mean", length > 0 ? sum / length : 0);
+    largest("active_fraction_max", most);
+  }
+  largest("ideal_s", plan.ideal_s);
+  largest("step_s", plan.step_s);
+  largest("stall_s", std::max(0.0, plan.step_s - plan.ideal_s));
+}
+
 bool moves_alike(const Decided& one, const Decided& other) {
   if (!one.ranks || !other.ranks || one.ranks->size() != other.ranks->size()) return false;
   bool drives = false;

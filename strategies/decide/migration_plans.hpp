@@ -24,6 +24,12 @@ struct RankPlan {
   std::vector<Growth> growths{};
 };
 
+/// Adds one rank's plan to what the plans of all ranks come to, for Result::plan.
+///   memory  bytes of its GPU; 0: unlimited
+///   all     null before the first
+void add_to_report(const planner::Plan& plan, const planner::Lifetimes& lifetimes,
+                   std::uint64_t memory, nlohmann::json& all);
+
 /// Whether both runs take the same time, if they fit: the same moves on machines that differ only
 /// in how much host memory they have, or in drives that neither moves anything to. False also of
 /// systems that do not plan whole steps.

@@ -227,7 +227,7 @@ std::optional<ActivationPlan> fates_of_policy(const description::Strategy& strat
       return keep_everything(program);
     case ActivationPolicy::plan:
       if (activation_planner(strategy)) return std::nullopt;
-      return keep_everything(program);  // plans of tensors, not of layers: see planned.hpp
+      return keep_everything(program);  // plans of tensors, not of layers: see tensor_by_tensor
     case ActivationPolicy::checkpoint_gpu:
       return checkpoint_blocks(model, program, Fate::keep);
     case ActivationPolicy::checkpoint_host:

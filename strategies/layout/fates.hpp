@@ -17,7 +17,7 @@ enum class Fate : std::uint8_t {
 };
 
 /// `activations.planner`: who gives saved tensors their fates where the policy is `plan`. None: the
-/// schedule is one of plans itself (planned.hpp), or the policy is another.
+/// schedule is one of plans itself (tensor_by_tensor), or the policy is another.
 using description::ActivationPlanner;
 std::optional<ActivationPlanner> activation_planner(const description::Strategy& strategy);
 

@@ -491,10 +491,4 @@ LayerPlans plan_layers(const models::Model& model, const StepProgram& program,
       .plan();
 }
 
-std::uint64_t saved_bytes(const LayerPlan& plan) {
-  std::uint64_t bytes = 0;
-  for (const SavedTensor& tensor : plan.saved) bytes += tensor.bytes;
-  return bytes;
-}
-
 }  // namespace spillway::strategies

@@ -179,7 +179,4 @@ LayerPlans plan_layers(const models::Model& model, const models::StepProgram& pr
                        const ActivationPlan& activations, std::uint64_t state_ways = 1,
                        const models::Crossings& crossings = {});
 
-/// Bytes of `plan.saved`.
-std::uint64_t saved_bytes(const LayerPlan& plan);
-
 }  // namespace spillway::strategies

@@ -29,6 +29,20 @@ inline CpuKernel first_values(View into, ElementType type, Role role, std::uint3
   return kernel;
 }
 
+/// A checkpoint takes `elements` elements of a weight, from `first_element` on: of its master, or
+/// of the weight where that is its own.
+///   Traffic   what is read
+inline CpuKernel checkpointed(View from, ElementType type, std::uint32_t weight,
+                              std::uint64_t elements, std::uint64_t first_element) {
+  CpuKernel kernel;
+  kernel.work = CpuWork::checkpoint;
+  kernel.elements = elements;
+  kernel.traffic = from.bytes;
+  kernel.first_element = first_element;
+  kernel.operands.emplace_back(std::move(from), models::Access::read, Role::master, type, weight);
+  return kernel;
+}
+
 /// What a conversion reads or writes.
 struct Converted {
   View view;

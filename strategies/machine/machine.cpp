@@ -77,7 +77,7 @@ bool Machine::grow_for_waiting() {
   const auto& head = static_cast<const Waiting&>(waiting_allocations_.front());
   if (head.turn->granted) return false;
   if (!shortage_) shortage_ = request_of(head.tier, head.rank, head.purpose, head.bytes);
-  Semaphore& capacity = tiers_[head.tier]->capacity;
+  Semaphore& capacity = head.turn->owner;  // of the host where GPUs share its memory
   capacity.grow_to(capacity.used() + head.turn->amount);
   return true;
 }

@@ -28,6 +28,12 @@ struct Usage {
   std::uint64_t used = 0, peak = 0, free = 0;
 };
 
+/// A buffer that somebody waits for.
+struct Wanted {
+  Bytes bytes;
+  Purpose purpose;
+};
+
 /// When an operation ran, on the machine's clock, seconds.
 struct Ran {
   double started_s = 0, finished_s = 0;
@@ -99,11 +105,13 @@ class Machine : public BlockOwner {
 
   // ---- Memory
 
-  /// Waits first come, first served, while the tier is full.
-  ///   Kept    a block that a caching allocator kept for this class is given at once, whoever waits
-  ///   Throws  OutOfMemory when the tier can never give it
-  Task<Buffer> allocate(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
-                        std::optional<Rounding> rounding = {});
+  /// Waits first come, first served, until the tier has room for all of `wanted`, and holds none of
+  /// them before.
+  ///   Result  parallel to `wanted`
+  ///   Kept    blocks that a caching allocator kept for these classes are given at once, whoever
+  ///           waits
+  ///   Throws  OutOfMemory when the tier can never give them
+  Task<std::vector<Buffer>> allocate(TierId tier, Rank rank, std::vector<Wanted> wanted);
   /// Never waits, and not behind those who do.  Throws  OutOfMemory
   Buffer allocate_now(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
                       std::optional<Rounding> rounding = {});
@@ -121,8 +129,10 @@ class Machine : public BlockOwner {
   std::uint64_t gpu_charge(std::uint64_t bytes) const { return rounded(setup_.gpu, bytes); }
   /// Of a stripe: what its members hold together; free is what it can still give.
   Usage usage(StorageId storage) const;
-  /// Set whenever bytes of the tier are given back; reset it before waiting for the next time.
-  Event& room(TierId tier, Rank rank);
+  /// Keeps `bytes` of a tier from everybody as long as the lock lives. No book has them: what is
+  /// free is less, what is used is not more.
+  ///   Throws  OutOfMemory
+  Semaphore::Lock leave_free(TierId tier, Rank rank, Bytes bytes);
 
   // ---- Phases
 
@@ -222,8 +232,8 @@ class Machine : public BlockOwner {
   void take_back(Block& block) override;
   Block* fresh_block();
   bool head_wants(const Block& block) const;
-  Task<Semaphore::Lock> wait_for(std::uint32_t tier, Rank rank, Bytes bytes, Purpose purpose,
-                                 std::uint64_t charged);
+  Task<Semaphore::Lock> wait_for(MemoryTier& where, std::uint32_t index, Rank rank, Bytes bytes,
+                                 Purpose purpose, std::uint64_t charged, std::uint64_t kept_class);
   void place(Block& block);
   void release_extent(Block& block);
   void cut(Operation& operation, const Block& extent);

@@ -129,22 +129,30 @@ Buffer Machine::finish_allocation(TierId tier, Rank rank, Bytes bytes, Purpose p
   return Buffer(std::move(reference));
 }
 
-Task<Buffer> Machine::allocate(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
-                               std::optional<Rounding> asked) {
-  const Rounding rounding = rounding_of(tier, asked);
-  if (auto cached = from_cache(tier, rank, bytes, purpose, rounding)) co_return std::move(*cached);
-  MemoryTier& where = memory(tier, rank);
-  const std::uint64_t charged = rounded(rounding, bytes.value());
+Task<std::vector<Buffer>> Machine::allocate(TierId tier, Rank rank, std::vector<Wanted> wanted) {
+  const Rounding rounding = rounding_of(tier, {});
+  std::vector<Buffer> given(wanted.size());
+  std::uint64_t charged = 0, asked = 0;
+  std::size_t missing = 0, largest = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (auto kept = from_cache(tier, rank, wanted[i].bytes, wanted[i].purpose, rounding)) {
+      given[i] = std::move(*kept);
+      continue;
+    }
+    if (missing++ == 0 || wanted[i].bytes > wanted[largest].bytes) largest = i;
+    charged += rounded(rounding, wanted[i].bytes.value());
+    asked += wanted[i].bytes.value();
+  }
+  if (missing == 0) co_return given;
   const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier();
-  if (charged > where.capacity.capacity() && grows_for(index, rank, purpose, bytes))
-    where.capacity.grow_to(charged);
-  Semaphore::Awaiter turn = where.capacity.acquire(charged);
-  Waiting waiting(index, rank, purpose, bytes, turn);
-  if (caches(tier, rounding, bytes)) waiting.kept_class = charged;
-  waiting_allocations_.push_back(waiting);
-  Semaphore::Lock capacity = co_await turn;
-  waiting.unlink();
-  co_return finish_allocation(tier, rank, bytes, purpose, rounding, std::move(capacity));
+  const std::uint64_t one = missing == 1 && caches(tier, rounding, wanted[largest].bytes);
+  Semaphore::Lock room = co_await wait_for(memory(tier, rank), index, rank, Bytes(asked),
+                                           wanted[largest].purpose, charged, one ? charged : 0);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (!given[i])
+      given[i] = finish_allocation(tier, rank, wanted[i].bytes, wanted[i].purpose, rounding,
+                                   room.split(rounded(rounding, wanted[i].bytes.value())));
+  co_return given;
 }
 
 Buffer Machine::allocate_now(TierId tier, Rank rank, Bytes bytes, Purpose purpose,
@@ -169,14 +177,17 @@ std::optional<Buffer> Machine::try_allocate(TierId tier, Rank rank, Bytes bytes,
   return finish_allocation(tier, rank, bytes, purpose, rounding, std::move(capacity));
 }
 
-/// Waits its turn for capacity of a storage.
-Task<Semaphore::Lock> Machine::wait_for(std::uint32_t tier, Rank rank, Bytes bytes, Purpose purpose,
-                                        std::uint64_t charged) {
-  Semaphore& capacity = tiers_[tier]->capacity;
-  if (charged > capacity.capacity() && grows_for(tier, rank, purpose, bytes))
-    capacity.grow_to(charged);
-  Semaphore::Awaiter turn = capacity.acquire(charged);
-  Waiting waiting(tier, rank, purpose, bytes, turn);
+/// Waits its turn for capacity of a tier.
+///   index       the tier in the books, which is not `where` of a GPU that shares the host's memory
+///   kept_class  of a block in the allocator's cache that would do; 0: none
+Task<Semaphore::Lock> Machine::wait_for(MemoryTier& where, std::uint32_t index, Rank rank,
+                                        Bytes bytes, Purpose purpose, std::uint64_t charged,
+                                        std::uint64_t kept_class) {
+  if (charged > where.capacity.capacity() && grows_for(index, rank, purpose, bytes))
+    where.capacity.grow_to(charged);
+  Semaphore::Awaiter turn = where.capacity.acquire(charged);
+  Waiting waiting(index, rank, purpose, bytes, turn);
+  waiting.kept_class = kept_class;
   waiting_allocations_.push_back(waiting);
   Semaphore::Lock lock = co_await turn;
   waiting.unlink();
@@ -201,7 +212,8 @@ Task<Stored> Machine::store(StorageId storage, Rank rank, Bytes bytes, Purpose p
   // in the order of the storages, so that two ranks never wait for each other
   for (const StoragePiece& piece : pieces) {
     const std::uint32_t tier = storage_tier(piece.storage);
-    Semaphore::Lock lock = co_await wait_for(tier, rank, bytes, purpose, piece.bytes);
+    Semaphore::Lock lock =
+        co_await wait_for(*tiers_[tier], tier, rank, bytes, purpose, piece.bytes, 0);
     // the padding is in the last piece
     const std::uint64_t padding = &piece == &pieces.back() ? charged - bytes.value() : 0;
     const std::uint32_t entry = ledger_.add(
@@ -272,7 +284,6 @@ void Machine::take_back(Block& block) {
   } else {
     ledger_.remove(block.ledger_entry, now_s());
     block.capacity.release();
-    memory(block.tier, block.rank).room.set();
   }
   block.data = nullptr;
   spare_blocks_.emplace_back(&block);
@@ -307,6 +318,11 @@ Usage Machine::usage(StorageId storage) const {
   return all;
 }
 
-Event& Machine::room(TierId tier, Rank rank) { return memory(tier, rank).room; }
+Semaphore::Lock Machine::leave_free(TierId tier, Rank rank, Bytes bytes) {
+  Semaphore::Lock room = memory(tier, rank).capacity.try_overtake(bytes.value());
+  const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier();
+  if (!room) out_of_memory(index, rank, Purpose::workspace, bytes);
+  return room;
+}
 
 }  // namespace spillway::strategies

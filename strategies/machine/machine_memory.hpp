@@ -7,12 +7,10 @@ namespace spillway::strategies {
 /// The capacity of a tier that has no limit.
 inline constexpr std::uint64_t unlimited_bytes = ~std::uint64_t{0} >> 1;
 
-/// Capacity of one tier and the event that some of it came back.
+/// Capacity of one tier.
 struct Machine::MemoryTier {
   Semaphore capacity;
-  Event room;
-  MemoryTier(Scheduler& scheduler, std::uint64_t bytes)
-      : capacity(scheduler, bytes), room(scheduler) {}
+  MemoryTier(Scheduler& scheduler, std::uint64_t bytes) : capacity(scheduler, bytes) {}
 };
 
 /// An array without a file system: its free space, and what each rank has put there.
@@ -33,7 +31,8 @@ struct Machine::Waiting : Waiter {
   Purpose purpose;
   Bytes bytes;
   const Semaphore::Awaiter* turn;
-  std::uint64_t kept_class = 0;  ///< bytes of the caching allocator's class that would do; 0: none
+  std::uint64_t kept_class = 0;  ///< bytes of the caching allocator's class that would do for all
+                                 ///< that is waited for; 0: none
   Waiting(std::uint32_t where, Rank who, Purpose what, Bytes size, const Semaphore::Awaiter& its)
       : tier(where), rank(who), purpose(what), bytes(size), turn(&its) {}
 };

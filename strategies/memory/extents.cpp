@@ -147,26 +147,6 @@ const std::vector<Extent>& TensorLocations::place(const std::string& tensor, std
   return known_.emplace(tensor, std::move(placed)).first->second.extents;
 }
 
-std::vector<Extent> TensorLocations::locate(const std::string& tensor, std::uint64_t offset,
-                                            std::uint64_t bytes) const {
-  const auto found = known_.find(tensor);
-  if (found == known_.end()) throw std::out_of_range("no tensor " + tensor + " was ever written");
-  std::vector<Extent> there;
-  for (const Extent& extent : found->second.extents) {
-    if (bytes == 0) return there;
-    if (offset >= extent.bytes) {
-      offset -= extent.bytes;
-      continue;
-    }
-    const std::uint64_t here = std::min(bytes, extent.bytes - offset);
-    there.push_back({extent.drive, extent.offset + offset, here});
-    bytes -= here;
-    offset = 0;
-  }
-  if (bytes > 0 || offset > 0) throw std::out_of_range("a range exceeds " + tensor);
-  return there;
-}
-
 void TensorLocations::forget(const std::string& tensor) {
   const auto found = known_.find(tensor);
   if (found == known_.end()) return;

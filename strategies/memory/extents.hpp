@@ -105,11 +105,6 @@ class TensorLocations {
   ///   Result  its extents in the order of its bytes
   ///   Throws  DriveFull; std::invalid_argument when the name is known with another size
   const std::vector<Extent>& place(const std::string& tensor, std::uint64_t bytes);
-  /// Where bytes [offset, offset + bytes) of a tensor lie.
-  ///   Throws  std::out_of_range when the name is not known or the range exceeds the tensor's
-  ///           sectors
-  std::vector<Extent> locate(const std::string& tensor, std::uint64_t offset,
-                             std::uint64_t bytes) const;
   /// Its sectors are free for others; a name that is not known is nothing to do.
   void forget(const std::string& tensor);
   std::size_t size() const { return known_.size(); }

@@ -1,9 +1,16 @@
 #include "strategies/parts/make.hpp"
 
 #include "strategies/layout/landing.hpp"
+#include "strategies/parts/activations/recomputed.hpp"
+#include "strategies/parts/activations/saved_by_plan.hpp"
+#include "strategies/parts/activations/saved_in_cache.hpp"
+#include "strategies/parts/update/cpu_updater.hpp"
+#include "strategies/parts/update/gpu_updater.hpp"
 #include "strategies/parts/update/gradients_in_weights.hpp"
 #include "strategies/parts/update/gradients_to_storage.hpp"
 #include "strategies/parts/weights/weight_chunks.hpp"
+
+#include <algorithm>
 
 namespace spillway::strategies {
 
@@ -41,6 +48,32 @@ MadeWeights make_weights(Machine& machine, Rank rank, const Job& job) {
     sources.storage = std::make_unique<WeightsOnStorage>(machine, rank, job, layout);
   made.all = std::make_unique<Weights>(machine, rank, job, std::move(sources));
   return made;
+}
+
+namespace {
+
+/// As `Others` has them, or with layers that make some again.
+template <class Others>
+std::unique_ptr<SavedTensors> make_saved(Machine& machine, Rank rank, const Job& job,
+                                         ActivationMemory& memory) {
+  const bool again =
+      std::any_of(job.plans.layers.begin(), job.plans.layers.end(),
+                  [](const LayerPlan& layer) { return !layer.recompute.segments.empty(); });
+  if (again) return std::make_unique<Recomputed<Others>>(machine, rank, job, memory);
+  return std::make_unique<Others>(machine, rank, job, memory);
+}
+
+}  // namespace
+
+std::unique_ptr<SavedTensors> make_saved_tensors(Machine& machine, Rank rank, const Job& job,
+                                                 ActivationMemory& memory) {
+  using description::ActivationPolicy;
+  const ActivationPolicy policy = job.scenario.strategy.activations.policy;
+  if (job.activations.by_module) return make_saved<SavedInCache>(machine, rank, job, memory);
+  if (policy == ActivationPolicy::swap || policy == ActivationPolicy::plan)
+    return make_saved<SavedByPlan>(machine, rank, job, memory);
+  if (!job.plans.moved.empty()) return make_saved<SavedAndMoved>(machine, rank, job, memory);
+  return make_saved<SavedOnGpu>(machine, rank, job, memory);
 }
 
 namespace {
@@ -89,11 +122,18 @@ MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, CpuOpt
   return made;
 }
 
-std::unique_ptr<Updater> make_updater(Machine& machine, GpuOptimizer* on_gpu, CpuOptimizer* on_cpu,
-                                      const MadeGradients& sinks) {
+std::unique_ptr<Updater> make_updater(Machine& machine, Rank rank, const Job& job,
+                                      const MadeWeights& weights, const MadeGradients& sinks,
+                                      GpuOptimizer* on_gpu, CpuOptimizer* on_cpu) {
+  if (on_gpu && weights.replayed)
+    return std::make_unique<RepeatedUpdater>(*on_gpu, weights.replayed->replay());
   if (on_gpu) return std::make_unique<GpuUpdater>(*on_gpu);
+  if (sinks.active) return std::make_unique<ActiveUpdater>(*on_cpu, *sinks.all, *sinks.active);
   if (sinks.late) return std::make_unique<LateUpdater>(machine, *on_cpu, *sinks.late);
-  return std::make_unique<CpuUpdater>(*on_cpu, *sinks.host);
+  if (!sinks.loose) return std::make_unique<CpuUpdater>(*on_cpu, *sinks.host);
+  ENSURE(weights.renewed, "weights that no loose update can renew");
+  return std::make_unique<LooseUpdater>(machine, rank, job, *weights.renewed, *on_cpu,
+                                        *sinks.loose);
 }
 
 }  // namespace spillway::strategies

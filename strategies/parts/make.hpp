@@ -1,5 +1,7 @@
 #pragma once
 
+#include "strategies/parts/activations/saved_tensors.hpp"
+#include "strategies/parts/update/gpu_optimizer.hpp"
 #include "strategies/parts/update/made_gradients.hpp"
 #include "strategies/parts/update/updater.hpp"
 #include "strategies/parts/weights/renewed_weights.hpp"
@@ -17,12 +19,18 @@ struct MadeWeights {
 };
 MadeWeights make_weights(Machine& machine, Rank rank, const Job& job);
 
+/// What happens to a rank's saved tensors. `memory` outlives it.
+std::unique_ptr<SavedTensors> make_saved_tensors(Machine& machine, Rank rank, const Job& job,
+                                                 ActivationMemory& memory);
+
 /// `optimizer` null: gradients stay on the GPU. `replay` null: a sum for each step.
 MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* optimizer,
                              Replay* replay);
 
-/// Who updates at the end of a step: `on_gpu` or `on_cpu`, with the gradients in `sinks`.
-std::unique_ptr<Updater> make_updater(Machine& machine, GpuOptimizer* on_gpu, CpuOptimizer* on_cpu,
-                                      const MadeGradients& sinks);
+/// Who updates: `on_gpu` or `on_cpu`, whichever is there, with the gradients in `sinks`. All of
+/// them outlive it.
+std::unique_ptr<Updater> make_updater(Machine& machine, Rank rank, const Job& job,
+                                      const MadeWeights& weights, const MadeGradients& sinks,
+                                      GpuOptimizer* on_gpu, CpuOptimizer* on_cpu);
 
 }  // namespace spillway::strategies

@@ -4,12 +4,13 @@
 namespace spillway::strategies {
 
 Room::Room(Machine& machine, Rank rank, const Job& job, LayerFetches& fetches,
-           Activations& activations, Gradients& gradients)
+           Activations& activations, SavedTensors& saved, Gradients& gradients)
     : machine_(machine),
       rank_(rank),
       job_(job),
       fetches_(fetches),
       activations_(activations),
+      saved_(saved),
       gradients_(gradients) {}
 
 void Room::begin_pass() { follow(Op(), {}, GatheredWeights()); }
@@ -31,41 +32,41 @@ Task<> Room::for_weights(std::uint32_t layer) {
     co_await parts_[ended_];
   if (before_ && (fetches_.comes_in_its_turn(layer) || !fits(fetches_.missing_bytes(layer))))
     co_await pass_ends();
-  bool more = activations_.waits();
-  while (more && !fits(fetches_.missing_bytes(layer))) more = co_await activations_.one_leaves();
+  bool more = saved_.waits();
+  while (more && !fits(fetches_.missing_bytes(layer))) more = co_await saved_.one_leaves();
 }
 
 Task<> Room::for_gradients(std::uint32_t layer) {
   if (before_ && !fits(gradients_.gpu_bytes(layer))) co_await before_;
-  bool more = activations_.waits();
-  while (more && !fits(gradients_.gpu_bytes(layer))) more = co_await activations_.one_leaves();
+  bool more = saved_.waits();
+  while (more && !fits(gradients_.gpu_bytes(layer))) more = co_await saved_.one_leaves();
 }
 
 bool Room::fits_pass(std::uint32_t layer, bool backward) const {
-  return !activations_.waits() || fits(activations_.gpu_bytes(layer, backward));
+  return !saved_.waits() || fits(activations_.gpu_bytes(layer, backward));
 }
 
 Task<> Room::for_forward(std::uint32_t layer) {
   if (!fits_pass(layer, false)) {
     co_await pass_ends();
     bool more = true;
-    while (more && !fits_pass(layer, false)) more = co_await activations_.one_leaves();
+    while (more && !fits_pass(layer, false)) more = co_await saved_.one_leaves();
   }
   co_await temporaries(layer, false);
 }
 
 Task<bool> Room::for_backward(std::uint32_t layer) {
-  for (; ended_ < parts_.size() && !activations_.returns_all(layer); ++ended_) {
+  for (; ended_ < parts_.size() && !saved_.returns_all(layer); ++ended_) {
     co_await parts_[ended_];
-    activations_.prefetch_backward(layer, 1);
+    saved_.prefetch(layer, 0);
   }
-  const bool whole = activations_.returns_all(layer) || activations_.recomputes(layer);
-  if (!activations_.returns_all(layer) || !fits_pass(layer, true)) {
+  const bool whole = saved_.returns_all(layer) || saved_.recomputes(layer);
+  if (!saved_.returns_all(layer) || !fits_pass(layer, true)) {
     co_await pass_ends();
     bool more = true;
-    while (more && !fits_pass(layer, true)) more = co_await activations_.one_leaves();
+    while (more && !fits_pass(layer, true)) more = co_await saved_.one_leaves();
     if (!fits_pass(layer, true)) co_await gradients_.others_leave();
-    if (whole) activations_.prefetch_backward(layer, 0);
+    if (whole) saved_.call_back(layer);
   }
   co_await temporaries(layer, true);
   co_return whole;
@@ -78,19 +79,10 @@ Task<> Room::temporaries(std::uint32_t layer, bool backward) {
   activations_.make_room(layer, backward);
 }
 
-/// Bytes that what comes back for other layers leaves for the layer's weights and their gradients.
-std::uint64_t Room::kept_for(std::uint32_t layer) const {
-  return 2 * job_.plans.layers[layer].weight_bytes + 1;
-}
-
-void Room::call_back(std::uint32_t layer) {
-  activations_.prefetch_backward(layer, layer > 0 ? kept_for(layer - 1) : 1);
-}
-
 void Room::call_back_below(std::uint32_t layer) {
   if (layer == 0) return;
-  activations_.prefetch_backward(layer - 1, kept_for(layer - 1));
-  if (activations_.returns_all(layer - 1)) activations_.return_early(layer - 1);
+  saved_.prefetch(layer - 1, left_by(layer));
+  if (saved_.returns_all(layer - 1)) saved_.return_early(layer - 1);
 }
 
 }  // namespace spillway::strategies

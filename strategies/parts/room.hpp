@@ -19,7 +19,7 @@ namespace spillway::strategies {
 class Room {
  public:
   Room(Machine& machine, Rank rank, const Job& job, LayerFetches& fetches, Activations& activations,
-       Gradients& gradients);
+       SavedTensors& saved, Gradients& gradients);
 
   void begin_pass();
   /// A layer's pass was issued, with these weights: it is now the pass before. `parts`: those of it
@@ -40,16 +40,17 @@ class Room {
   ///   Result  false: all of that has no room at once, it goes part by part
   ///   Throws  OutOfMemory
   Task<bool> for_backward(std::uint32_t layer);
-  /// Sends for what the layer's backward needs, as far as there is room beside what the layer below
-  /// needs first.
-  void call_back(std::uint32_t layer);
+  /// GPU memory that what comes back for this and higher layers leaves for the weights and the
+  /// gradients of the layer below, which are needed before it. Bytes
+  std::uint64_t left_by(std::uint32_t layer) const {
+    return layer > 0 ? 2 * job_.plans.layers[layer - 1].weight_bytes : 0;
+  }
   /// The layer runs: sends for what those below it need, behind their weights and gradients.
   void call_back_below(std::uint32_t layer);
 
  private:
   bool fits(std::uint64_t bytes) const { return bytes <= machine_.usage(TierId::gpu, rank_).free; }
   bool fits_pass(std::uint32_t layer, bool backward) const;
-  std::uint64_t kept_for(std::uint32_t layer) const;
   Task<> temporaries(std::uint32_t layer, bool backward);
 
   Machine& machine_;
@@ -57,6 +58,7 @@ class Room {
   const Job& job_;
   LayerFetches& fetches_;
   Activations& activations_;
+  SavedTensors& saved_;
   Gradients& gradients_;
   Op before_;
   std::vector<Op> parts_;

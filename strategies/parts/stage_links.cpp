@@ -1,5 +1,7 @@
 #include "strategies/parts/stage_links.hpp"
 
+#include "strategies/parts/hand_over.hpp"
+
 #include <algorithm>
 
 namespace spillway::strategies {
@@ -49,29 +51,24 @@ void StageLinks::list(const std::vector<std::uint32_t>& tensors, std::int64_t mi
 
 Task<> StageLinks::exchange(StageAction action) {
   const StageTraffic& traffic = job_.plans.traffic;
-  Handovers& board = job_.shared->handovers;
   std::vector<Message> in, out;
   list(traffic.receives_forward, action.receives_forward, false, stage_ - 1, in);
   list(traffic.receives_backward, action.receives_backward, false, stage_ + 1, in);
   list(traffic.sends_forward, action.sends_forward, true, stage_ + 1, out);
   list(traffic.sends_backward, action.sends_backward, true, stage_ - 1, out);
+  std::vector<Incoming> incoming;
+  std::vector<Outgoing> outgoing;
   for (const Message& message : in) {
     activations_.use(message.record);
-    board.offer(message.key, activations_.receive(message.hidden));
+    incoming.push_back({message.key, activations_.receive(message.hidden)});
   }
-  std::vector<Op> sent;
   for (const Message& message : out) {
-    const View into = co_await board.place(message.key);
     activations_.use(message.record);
-    sent.push_back(
-        machine_.send(rank_, message.peer, activations_.hidden_view(message.hidden), into));
+    outgoing.push_back({message.key, message.peer, activations_.hidden_view(message.hidden)});
     activations_.sent(message.hidden);
   }
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    co_await sent[i];
-    board.sent(out[i].key);
-  }
-  for (const Message& message : in) co_await board.arrival(message.key);
+  co_await hand_over(machine_, rank_, job_.shared->handovers, std::move(incoming),
+                     std::move(outgoing));
 }
 
 Task<> StageLinks::sum_tied(const ResidentGradients& gradients) {
@@ -91,37 +88,25 @@ Op StageLinks::add(const View& one, const View& other, const View& into, Element
 }
 
 Task<> StageLinks::sum_one(const models::TiedWeight& tied, const ResidentGradients& gradients) {
-  Handovers& board = job_.shared->handovers;
   const std::uint64_t width = gradients.type() == ElementType::fp32 ? 4 : 2;
   const View own = gradients.own(tied.weight).part(0, job_.elements(tied.weight) * width);
   // behind all tensors of the program
   const std::uint64_t item = job_.program.tensors.size() + tied.weight;
-  std::vector<Buffer> arrivals;
   std::vector<View> parts;  // by holder
+  std::vector<Incoming> in;
+  std::vector<Outgoing> out;
   for (const std::uint32_t stage : tied.stages) {
     if (stage == stage_) {
       parts.push_back(own);
       continue;
     }
-    arrivals.push_back(
-        machine_.allocate_now(TierId::gpu, rank_, Bytes(own.bytes), Purpose::gradients));
-    parts.push_back(arrivals.back().view());
-    board.offer(key(peer(stage), rank_, item, 0), parts.back());
+    const Buffer arrival =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(own.bytes), Purpose::gradients);
+    parts.push_back(arrival.view());
+    in.push_back({key(peer(stage), rank_, item, 0), parts.back()});
+    out.push_back({key(rank_, peer(stage), item, 0), peer(stage), own});
   }
-  std::vector<Op> sent;
-  for (const std::uint32_t stage : tied.stages) {
-    if (stage == stage_) continue;
-    const View into = co_await board.place(key(rank_, peer(stage), item, 0));
-    sent.push_back(machine_.send(rank_, peer(stage), own, into));
-  }
-  std::size_t number = 0;
-  for (const std::uint32_t stage : tied.stages) {
-    if (stage == stage_) continue;
-    co_await sent[number++];
-    board.sent(key(rank_, peer(stage), item, 0));
-  }
-  for (const std::uint32_t stage : tied.stages)
-    if (stage != stage_) co_await board.arrival(key(peer(stage), rank_, item, 0));
+  co_await hand_over(machine_, rank_, job_.shared->handovers, std::move(in), std::move(out));
   for (std::size_t i = 1; i < parts.size(); ++i) {  // the sum so far lies in part i - 1
     const View into = i + 1 == parts.size() ? own : parts[i];
     const Op added = add(parts[i - 1], parts[i], into, gradients.type());

@@ -7,12 +7,13 @@
 #include "strategies/run/finished_run.hpp"
 #include "strategies/run/io_bench.hpp"
 #include "strategies/run/memory_summary.hpp"
-#include "strategies/schedules/planned.hpp"
+#include "strategies/schedules/stories.hpp"
 #include "strategies/schedules/streaming.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 namespace spillway::strategies {
 
@@ -340,7 +341,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   if (scenario.run.io_bench) return measure_io(machine, scenario, backend);
   const System* system = find_system(scenario.strategy.system);
   ENSURE(system, "no system " + scenario.strategy.system);
-  const auto train = system->schedule == Schedule::planned ? train_planned : train_streaming;
+  const auto train = system->schedule == Schedule::planned ? tensor_by_tensor : train_streaming;
   result::Result result;
   result.backend = backend;
   result.system = scenario.strategy.system;

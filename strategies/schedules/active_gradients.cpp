@@ -8,30 +8,28 @@ Task<> active_gradients(Machine& machine, Rank rank, const Job& job) {
   StepPasses passes(parts);
   co_await parts.init();
   hold_initialisation_blocks(parts.held, job);
-  GradientsIntoUpdate& update = *parts.sinks.active;
 
   bool more = co_await job.steps->next();
   while (more) {
     for (passes.begin_step(); passes.next();) {
       // the last micro-batch's backward completes gradients: each sub-group is updated when it has
       // all of its own, while the layers below still run
-      if (passes.completes_gradients()) update.begin_update(passes.numbers());
+      if (passes.is_backward())
+        parts.updater->before_backward(passes.numbers(), passes.completes_gradients());
       co_await passes.run();
     }
 
     // what backward was too short for
     machine.enter(rank, result::Phase::update);
     parts.weights.step_ends();
-    update.end_backward();
-    co_await parts.gradients.drain();
-    co_await update.finish_update();
+    co_await parts.updater->update(passes.numbers());
     parts.progress.step_ended(false);
-    parts.activations.step_ended();
+    parts.saved->step_ended();
     more = co_await job.steps->next();
   }
 
-  co_await parts.activations.settle();
-  if (job.scenario.run.checkpoint) co_await parts.checkpoint();
+  co_await parts.saved->settle();
+  if (job.scenario.run.checkpoint) co_await parts.updater->checkpoint();
 }
 
 }  // namespace spillway::strategies

@@ -6,8 +6,6 @@ namespace spillway::strategies {
 Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job) {
   StreamingRank parts(machine, rank, job);
   StepPasses passes(parts);
-  const std::unique_ptr<Updater> updater =
-      make_updater(machine, parts.on_gpu.get(), parts.on_cpu.get(), parts.sinks);
   co_await parts.init();
   hold_initialisation_blocks(parts.held, job);
 
@@ -20,19 +18,19 @@ Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job) {
     // all ranks skip the update where one of them found an overflow
     const bool overflow = co_await parts.overflows();
     machine.enter(rank, result::Phase::update);
-    co_await updater->publish();
+    co_await parts.updater->publish();
     if (!overflow) {
       parts.weights.step_ends();
-      co_await updater->update(passes.numbers());
+      co_await parts.updater->update(passes.numbers());
     }
     parts.progress.step_ended(overflow);
-    parts.activations.step_ended();
+    parts.saved->step_ended();
     more = co_await job.steps->next();
   }
 
-  co_await updater->publish();
-  co_await parts.activations.settle();
-  if (job.scenario.run.checkpoint) co_await parts.checkpoint();
+  co_await parts.updater->publish();
+  co_await parts.saved->settle();
+  if (job.scenario.run.checkpoint) co_await parts.updater->checkpoint();
 }
 
 }  // namespace spillway::strategies

@@ -5,14 +5,15 @@
 namespace spillway::strategies {
 
 LayerPasses::LayerPasses(StreamingRank& parts)
-    : machine_(parts.machine),
-      rank_(parts.rank),
-      job_(parts.job),
+    : job_(parts.job),
       activations_(parts.activations),
+      saved_(*parts.saved),
       weights_(parts.weights),
       gradients_(parts.gradients),
-      fetches_(machine_, job_, weights_),
-      room_(machine_, rank_, job_, fetches_, activations_, gradients_) {}
+      fetches_(parts.machine, job_, weights_),
+      passes_(parts.machine, parts.rank, tensor_group(job_.scenario, parts.rank),
+              !fetches_.overlap()),
+      room_(parts.machine, parts.rank, job_, fetches_, activations_, saved_, gradients_) {}
 
 // ---- The passes
 
@@ -25,7 +26,9 @@ Task<> LayerPasses::forward(Numbers numbers, bool backward_follows) {
     GatheredWeights weights = co_await fetches_.arrive(layer);
     co_await room_.for_forward(layer);
     activations_.before_forward(layer);
-    IssuedPass issued = co_await issue_forward(layer, operands(layer, weights));
+    PassTurn turn;
+    take_turn(turn, layer, weights);
+    IssuedPass issued = co_await saved_.forward(std::move(turn));
     activations_.after_forward(layer, issued);
     // the hook of this layer runs when the layer before it has left the GPU
     co_await room_.pass_ends();
@@ -43,25 +46,28 @@ Task<> LayerPasses::backward(Numbers numbers, MicroBatch micro) {
   numbers_ = numbers;
   fetches_.begin_pass(true);
   room_.begin_pass();
-  activations_.prefetch_backward(fetches_.layers() - 1, 0);
-  for (std::uint32_t turn = 0; turn < fetches_.layers(); ++turn) {
-    const std::uint32_t layer = fetches_.layer_at(turn);
+  saved_.call_back(fetches_.layers() - 1);
+  for (std::uint32_t number = 0; number < fetches_.layers(); ++number) {
+    const std::uint32_t layer = fetches_.layer_at(number);
     co_await room_.for_weights(layer);
     GatheredWeights weights = co_await fetches_.arrive(layer);
     co_await room_.for_gradients(layer);
     LayerGradients gradients = co_await gradients_.begin_layer(layer, micro);
-    const bool whole = co_await room_.for_backward(layer);
+    BackwardTurn turn;
+    turn.whole = co_await room_.for_backward(layer);
     activations_.before_backward(layer);
-    LayerOperands at = operands(layer, weights);
-    at.gradients = &gradients.views;
-    at.fresh = &gradients.fresh;
-    at.arrivals = &activations_.saved_arrivals(layer);
-    IssuedPass issued = co_await issue_backward(layer, at, whole);
+    take_turn(turn, layer, weights);
+    turn.leave = room_.left_by(layer);
+    turn.at.gradients = &gradients.views;
+    turn.at.fresh = &gradients.fresh;
+    turn.at.arrivals = &activations_.saved_arrivals(layer);
+    std::vector<Op> after = co_await saved_.before_backward(turn);
+    IssuedPass issued = co_await saved_.backward(turn, std::move(after));
     activations_.after_backward(layer);
     co_await room_.pass_ends();
     room_.call_back_below(layer);
-    fetches_.prefetch_behind(turn);
-    at = LayerOperands();
+    fetches_.prefetch_behind(number);
+    turn = BackwardTurn();  // its memory is the pass's
     room_.follow(issued.last, std::move(issued.segments), std::move(weights));
     co_await gradients_.leave(layer, std::move(gradients), issued.last, micro);
   }
@@ -69,108 +75,21 @@ Task<> LayerPasses::backward(Numbers numbers, MicroBatch micro) {
   co_await gradients_.drain();
 }
 
-// ---- Kernels of one layer
+// ---- One layer's turn
 
-LayerOperands LayerPasses::operands(std::uint32_t layer, const GatheredWeights& weights) const {
-  LayerOperands at;
-  at.weights = &weights;
-  at.saved = &activations_.saved(layer);
-  at.transient = activations_.transient();
-  at.scratch = activations_.scratch();
-  at.logits = activations_.logits(layer);
-  at.hidden = &activations_.hidden();
-  at.type = job_.weight_type();
-  at.numbers = numbers_;
-  return at;
-}
-
-PassIssuer LayerPasses::issuer(const PassPlan& pass, const LayerOperands& at,
-                               std::vector<Op> after) const {
-  return PassIssuer(machine_, rank_, tensor_group(job_.scenario, rank_), pass, at, std::move(after),
-                    !fetches_.overlap());
-}
-
-IssuedPass LayerPasses::issue(const PassPlan& pass, const LayerOperands& at,
-                              std::vector<Op> after) const {
-  return issue_pass(machine_, rank_, tensor_group(job_.scenario, rank_), pass, at, std::move(after),
-                    !fetches_.overlap());
-}
-
-Task<IssuedPass> LayerPasses::issue_forward(std::uint32_t layer, LayerOperands at) {
-  if (activations_.by_module()) co_return co_await forward_by_module(layer, at);
-  co_return issue(job_.plans.layers[layer].forward, at, {});
-}
-
-/// A segment at a time, at most one ahead of the GPU: memory is taken for what it makes, and what
-/// it completed is stored.
-Task<IssuedPass> LayerPasses::forward_by_module(std::uint32_t layer, LayerOperands at) {
-  const PassPlan& pass = job_.plans.layers[layer].forward;
-  PassIssuer segments = issuer(pass, at, {});
-  Op before = room_.pass_before();
-  for (std::uint32_t i = 0; i < pass.segments.size(); ++i) {
-    activations_.enter_forward_segment(layer, pass.segments[i]);
-    const Op issued = segments.next();
-    activations_.leave_forward_segment(layer, i, issued);
-    co_await before;
-    before = issued;
-  }
-  co_return segments.finish();
-}
-
-/// With what it makes again.
-///   whole  all that comes back for it is on its way
-Task<IssuedPass> LayerPasses::issue_backward(std::uint32_t layer, LayerOperands at, bool whole) {
-  const LayerPlan& plan = job_.plans.layers[layer];
-  if (!whole && !activations_.by_module()) co_return co_await as_it_returns(layer, at);
-  std::vector<Op> arrivals = co_await activations_.arrivals(layer, 0);
-  if (activations_.recomputes(layer)) {
-    const IssuedPass recomputed = issue(plan.recompute, at, std::move(arrivals));
-    arrivals = {recomputed.last};
-  }
-  if (!activations_.by_module()) co_return issue(plan.backward, at, std::move(arrivals));
-  IssuedPass issued;
-  issued.last = co_await backward_by_module(layer, at, std::move(arrivals));
-  co_return issued;
-}
-
-/// A segment at a time, at most one ahead of the GPU: what a module needs is asked for when it
-/// begins, and given back when it is through.
-Task<Op> LayerPasses::backward_by_module(std::uint32_t layer, LayerOperands at,
-                                         std::vector<Op> after) {
-  const PassPlan& pass = job_.plans.layers[layer].backward;
-  PassIssuer segments = issuer(pass, at, std::move(after));
-  Op before = room_.pass_before();
-  for (const PassPlan::Segment& segment : pass.segments) {
-    co_await activations_.enter_segment(layer, segment);
-    const Op issued = segments.next();
-    activations_.leave_segment(layer, segment);
-    co_await before;
-    before = issued;
-  }
-  co_return segments.finish().last;
-}
-
-/// Of saved tensors that do not find room all at once: a segment when what it needs is on its way,
-/// as far as those before it give back their memory.
-Task<IssuedPass> LayerPasses::as_it_returns(std::uint32_t layer, LayerOperands at) {
-  const PassPlan& pass = job_.plans.layers[layer].backward;
-  PassIssuer segments = issuer(pass, at, {});
-  std::vector<Op> running;
-  std::size_t ended = 0, arrived = 0;
-  for (const PassPlan::Segment& segment : pass.segments) {
-    room_.call_back(layer);
-    while (!activations_.returns_for(layer, segment) && ended < running.size()) {
-      co_await running[ended++];
-      room_.call_back(layer);
-    }
-    if (!activations_.returns_for(layer, segment)) activations_.prefetch_for(layer, segment);
-    std::vector<Op> hidden = co_await activations_.arrivals(layer, arrived);
-    arrived = activations_.returned(layer);
-    for (const Op& there : hidden) co_await there;
-    running.push_back(segments.next());
-    activations_.leave_part(segment);
-  }
-  co_return segments.finish();
+void LayerPasses::take_turn(PassTurn& turn, std::uint32_t layer,
+                            const GatheredWeights& weights) const {
+  turn.passes = &passes_;
+  turn.layer = layer;
+  turn.before = room_.pass_before();
+  turn.at.weights = &weights;
+  turn.at.saved = &activations_.saved(layer);
+  turn.at.transient = activations_.transient();
+  turn.at.scratch = activations_.scratch();
+  turn.at.logits = activations_.logits(layer);
+  turn.at.hidden = &activations_.hidden();
+  turn.at.type = job_.weight_type();
+  turn.at.numbers = numbers_;
 }
 
 }  // namespace spillway::strategies

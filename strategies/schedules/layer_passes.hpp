@@ -22,22 +22,15 @@ class LayerPasses {
   Task<> backward(Numbers numbers, MicroBatch micro);
 
  private:
-  LayerOperands operands(std::uint32_t layer, const GatheredWeights& weights) const;
-  PassIssuer issuer(const PassPlan& pass, const LayerOperands& at, std::vector<Op> after) const;
-  IssuedPass issue(const PassPlan& pass, const LayerOperands& at, std::vector<Op> after) const;
-  Task<IssuedPass> issue_forward(std::uint32_t layer, LayerOperands at);
-  Task<IssuedPass> forward_by_module(std::uint32_t layer, LayerOperands at);
-  Task<IssuedPass> issue_backward(std::uint32_t layer, LayerOperands at, bool whole);
-  Task<Op> backward_by_module(std::uint32_t layer, LayerOperands at, std::vector<Op> after);
-  Task<IssuedPass> as_it_returns(std::uint32_t layer, LayerOperands at);
+  void take_turn(PassTurn& turn, std::uint32_t layer, const GatheredWeights& weights) const;
 
-  Machine& machine_;
-  Rank rank_;
   const Job& job_;
   Activations& activations_;
+  SavedTensors& saved_;
   Weights& weights_;
   Gradients& gradients_;
   LayerFetches fetches_;
+  Passes passes_;
   Room room_;
   Numbers numbers_;
 };

@@ -20,10 +20,10 @@ Migrations::Migrations(Machine& machine, Rank rank, const PlannedStep& step,
       step_(step),
       plan_(plan),
       slots_(step.kernels.size()),
+      capacity_(capacity),
       chunk_(std::max(description::storage_sector,
                       chunk / description::storage_sector * description::storage_sector)),
       bounces_(bounces),
-      room_(static_cast<std::int64_t>(capacity)),
       homes_(step.tensors.size()),
       first_move_(step.tensors.size(), none),
       progress_(plan.moves.size()),
@@ -45,6 +45,10 @@ std::uint64_t Migrations::length(std::uint32_t tensor) const {
 }
 
 Task<> Migrations::init() {
+  // where GPU and host are one memory, tensors may have what neither uses otherwise
+  const std::uint64_t free = machine_.usage(TierId::gpu, rank_).free;
+  if (free > capacity_ && !machine_.topology().one_memory)
+    headroom_ = machine_.leave_free(TierId::gpu, rank_, Bytes(free - capacity_));
   bool uses_ssd = false;
   for (std::uint32_t i = 0; i < plan_.moves.size(); ++i) {
     if (!on_ssd(i)) continue;
@@ -74,23 +78,16 @@ Task<> Migrations::stop() {
 void Migrations::changed() { changed_.set(); }
 
 Task<> Migrations::allocate(std::vector<std::uint32_t> tensors) {
-  std::int64_t wanted = 0;
-  for (const std::uint32_t i : tensors) wanted += static_cast<std::int64_t>(step_.tensors[i].taken);
-  waiting_ += wanted;
-  while (room_ < wanted) {
-    changed_.reset();
-    co_await changed_;
-  }
-  waiting_ -= wanted;
-  room_ -= wanted;
+  if (tensors.empty()) co_return;
+  std::vector<Wanted> wanted;
   for (const std::uint32_t i : tensors)
-    homes_[i].gpu =
-        machine_.allocate_now(TierId::gpu, rank_, Bytes(length(i)), step_.tensors[i].purpose);
+    wanted.push_back({Bytes(length(i)), step_.tensors[i].purpose});
+  std::vector<Buffer> given = co_await machine_.allocate(TierId::gpu, rank_, std::move(wanted));
+  for (std::size_t i = 0; i < tensors.size(); ++i) homes_[tensors[i]].gpu = std::move(given[i]);
 }
 
 void Migrations::free(std::uint32_t tensor) {
   homes_[tensor].gpu.reset();
-  room_ += static_cast<std::int64_t>(step_.tensors[tensor].taken);
   changed();
 }
 
@@ -160,35 +157,48 @@ Task<> Migrations::arrivals(std::uint64_t position) {
     }
 }
 
-/// The request that is due first, if it has room or there is room for it; else one that has.
-std::optional<std::uint32_t> Migrations::first_in(const Requests& requests) const {
+/// The tensor begins to come back, where there is room for it beside what kernels wait for.
+bool Migrations::find_room(std::uint32_t move) {
+  const std::uint32_t which = tensor(move);
+  std::optional<Buffer> room =
+      machine_.try_allocate(TierId::gpu, rank_, Bytes(length(which)), step_.tensors[which].purpose);
+  if (!room) return false;
+  homes_[which].gpu = std::move(*room);
+  progress_[move].place = Place::arriving;
+  return true;
+}
+
+/// The request that is due first, if it has room or finds it; else one that has.
+std::optional<std::uint32_t> Migrations::next_in(const Requests& requests) {
   if (requests.empty()) return {};
   const std::uint32_t first = requests.begin()->second;
-  if (progress_[first].place == Place::arriving ||
-      static_cast<std::int64_t>(taken(first)) <= room_ - waiting_)
-    return first;
+  if (progress_[first].place == Place::arriving || find_room(first)) return first;
   for (const auto& [due, other] : requests)
     if (progress_[other].place == Place::arriving) return other;
   return {};
 }
 
+/// What the queue is to do next: in either direction what is due first, and of two the one that
+/// leaves.
 std::optional<std::uint32_t> Migrations::pick(Queue queue) {
   const Requests& out = queue == Queue::array ? ssd_out_ : host_out_;
+  const Requests& in = queue == Queue::array ? ssd_in_ : host_in_;
   const std::optional<std::uint32_t> leaves =
       queue == Queue::host_in || out.empty() ? std::nullopt : std::optional(out.begin()->second);
-  const std::optional<std::uint32_t> comes =
-      queue == Queue::host_out ? std::nullopt
-                               : first_in(queue == Queue::array ? ssd_in_ : host_in_);
+  if (queue == Queue::host_out || in.empty()) return leaves;
+  // a tensor takes room only when it is its turn
+  if (leaves && due(*leaves) <= in.begin()->first) return leaves;
+  const std::optional<std::uint32_t> comes = next_in(in);
   if (!leaves || !comes) return leaves ? leaves : comes;
-  return progress_[*leaves].due <= progress_[*comes].due ? leaves : comes;
+  return due(*leaves) <= due(*comes) ? leaves : comes;
 }
 
 Task<> Migrations::work(Queue queue) {
   std::deque<Flying> flying;
   const std::size_t most = bounces_ && queue == Queue::array ? 2 * in_flight : in_flight;
   for (;;) {
-    const auto move = stopping_ ? std::nullopt : pick(queue);
-    if (move && flying.size() < most) {
+    const auto move = stopping_ || flying.size() == most ? std::nullopt : pick(queue);
+    if (move) {
       flying.push_back(issue(*move));
       continue;
     }
@@ -213,12 +223,6 @@ Migrations::Flying Migrations::issue(std::uint32_t index) {
     if (!on_ssd(index))
       homes_[which].host =
           machine_.allocate_now(TierId::pinned, rank_, Bytes(length(which)), Purpose::host_pool);
-  }
-  if (progress.place == Place::away) {
-    progress.place = Place::arriving;
-    room_ -= static_cast<std::int64_t>(taken(index));
-    homes_[which].gpu = machine_.allocate_now(TierId::gpu, rank_, Bytes(length(which)),
-                                              step_.tensors[which].purpose);
   }
   const bool out = progress.place == Place::leaving;
   const std::uint64_t offset = progress.issued;

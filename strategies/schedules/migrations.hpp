@@ -12,8 +12,9 @@ namespace spillway::strategies {
 /// One rank's tensors, each in a GPU buffer of its own or away, and the queues that carry out what
 /// the plan says of them: the array's, by due time in both directions, and one for each way to the
 /// host. Requests go in chunks, so one that is due earlier waits for two of them at most.
-///   Room   bytes of GPU memory are counted here: kernels take first, prefetches wait for theirs in
-///          due order
+///   Room   kernels wait for theirs first come, first served (Machine::allocate); what comes back
+///          tries in due order, and never takes what a kernel waits for. Both leave free what the
+///          plan did not count on
 ///   Bounce without GPUDirect an array's bytes pass two pinned buffers of a chunk for each way
 class Migrations {
  public:
@@ -24,7 +25,7 @@ class Migrations {
   Task<> init();
   Task<> stop();
 
-  /// A tensor's buffer; the room for it is taken. Waits
+  /// Buffers of tensors that a kernel is the first to use. Waits until there is room for all.
   Task<> allocate(std::vector<std::uint32_t> tensors);
   void free(std::uint32_t tensor);
   const Buffer& gpu(std::uint32_t tensor) const { return homes_[tensor].gpu; }
@@ -64,7 +65,6 @@ class Migrations {
     bool last = false;
   };
 
-  std::uint64_t taken(std::uint32_t move) const { return step_.tensors[tensor(move)].taken; }
   std::uint32_t tensor(std::uint32_t move) const { return plan_.moves[move].tensor; }
   std::uint64_t length(std::uint32_t tensor) const;
   bool on_ssd(std::uint32_t move) const {
@@ -76,7 +76,9 @@ class Migrations {
   void offload(std::uint32_t move, std::uint64_t position);
   void prefetch(std::uint32_t move, std::uint64_t position);
   void ask_back(std::uint32_t move);
-  std::optional<std::uint32_t> first_in(const Requests& requests) const;
+  std::uint64_t due(std::uint32_t move) const { return progress_[move].due; }
+  bool find_room(std::uint32_t move);
+  std::optional<std::uint32_t> next_in(const Requests& requests);
   std::optional<std::uint32_t> pick(Queue queue);
   Task<> work(Queue queue);
   Flying issue(std::uint32_t move);
@@ -89,10 +91,9 @@ class Migrations {
   Rank rank_;
   const PlannedStep& step_;
   const planner::Plan& plan_;
-  std::uint64_t slots_, chunk_;
+  std::uint64_t slots_, capacity_, chunk_;
   bool bounces_;
-  std::int64_t room_;                      ///< free bytes of the GPU's capacity
-  std::int64_t waiting_ = 0;               ///< bytes that a kernel waits for
+  Semaphore::Lock headroom_;               ///< GPU memory beyond the plan's capacity
   std::vector<Home> homes_;                ///< by tensor
   std::vector<std::uint32_t> first_move_;  ///< by tensor: that has it away when a step begins
   std::vector<Progress> progress_;         ///< by move

@@ -2,26 +2,20 @@
 
 namespace spillway::strategies {
 
-StepPasses::StepPasses(StreamingRank& parts) : parts_(parts), layers_(parts) {}
+StepPasses::StepPasses(StreamingRank& parts)
+    : parts_(parts), layers_(parts), phases_(parts.machine, parts.rank, parts.links.stages()) {}
 
 void StepPasses::begin_step() {
   actions_ = one_forward_one_backward(parts_.links.stage(), parts_.links.stages(),
                                       parts_.job.scenario.training.gradient_accumulation);
   begun_ = false;
-  phase_.reset();
+  phases_.begin_step();
 }
 
 const StageAction* StepPasses::pass_behind() const {
   for (std::size_t i = at_ + 1; i < actions_.size(); ++i)
     if (actions_[i].what != StageAction::What::exchange) return &actions_[i];
   return nullptr;
-}
-
-/// Stages interleave passes differently: they enter each phase once, so that a node can.
-void StepPasses::enter(result::Phase phase) {
-  if (parts_.links.stages() > 1 && phase_ && phase <= *phase_) return;
-  phase_ = phase;
-  parts_.machine.enter(parts_.rank, phase);
 }
 
 bool StepPasses::next() {
@@ -33,13 +27,12 @@ bool StepPasses::next() {
   const StageAction* const behind = pass_behind();
   const bool backward_next = behind && behind->what == StageAction::What::backward;
   backward_follows_ = backward_next && behind->micro == action().micro;
-  Activations& activations = parts_.activations;
-  activations.use(action().micro % records);
-  activations.expect_backward(
+  parts_.activations.use(action().micro % records);
+  parts_.saved->expect_backward(
       backward_next && !backward_follows_ ? std::optional(behind->micro % records) : std::nullopt);
   numbers_ = parts_.progress.numbers(action().micro);
-  enter(is_backward() ? result::Phase::backward : result::Phase::forward);
-  if (!is_backward()) activations.begin_micro_batch(backward_follows_);
+  phases_.enter(is_backward() ? result::Phase::backward : result::Phase::forward);
+  if (!is_backward()) parts_.saved->begin_micro_batch(backward_follows_);
   return true;
 }
 

@@ -2,8 +2,7 @@
 
 #include "strategies/layout/pipeline.hpp"
 #include "strategies/schedules/layer_passes.hpp"
-
-#include <optional>
+#include "strategies/schedules/step_phases.hpp"
 
 namespace spillway::strategies {
 
@@ -27,15 +26,14 @@ class StepPasses {
  private:
   const StageAction& action() const { return actions_[at_]; }
   const StageAction* pass_behind() const;
-  void enter(result::Phase phase);
 
   StreamingRank& parts_;
   LayerPasses layers_;
+  StepPhases phases_;
   std::vector<StageAction> actions_;
   std::size_t at_ = 0;
   bool begun_ = false;
-  bool backward_follows_ = false;       ///< with nothing in between, the micro-batch's own
-  std::optional<result::Phase> phase_;  ///< entered last in this step
+  bool backward_follows_ = false;  ///< with nothing in between, the micro-batch's own
   Numbers numbers_;
 };
 

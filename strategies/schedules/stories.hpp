@@ -2,8 +2,8 @@
 
 #include "strategies/layout/job.hpp"
 
-/// One rank of a streaming system, set-up and all steps: what happens when, over the parts that the
-/// scenario chose. A Task each, which runs until the steps are over.
+/// One rank of a system, set-up and all steps: what happens when, over the parts that the scenario
+/// chose. A Task each, which runs until the steps are over.
 namespace spillway::strategies {
 
 /// The schedule of DeepSpeed's ZeRO with or without offloading: layers stream by, forward and
@@ -15,11 +15,16 @@ Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job);
 ///   Source   LoHan, active gradient offloading
 Task<> active_gradients(Machine& machine, Rank rank, const Job& job);
 
-/// Steps are passes only; an update that none of them waits for runs beside them all.
+/// Steps are passes only; an update that none of them waits for runs beside them all. On the GPU it
+/// is repeated as a recorded training did it: what results of a real one are compared to.
 ///   Source   Angel-PTM (VLDB'23), lock-free update
 Task<> loose_updates(Machine& machine, Rank rank, const Job& job);
 
-/// The same on the GPU, as a recorded training did it: what results of a real one are compared to.
-Task<> repeated_updates(Machine& machine, Rank rank, const Job& job);
+/// A planner has decided per tensor: each is in a GPU buffer of its own or away, and kernels run
+/// one by one with their operands on the GPU, 1F1B over pipeline stages. A plan without
+/// destinations moves nothing, which is what others are compared with.
+///   Throws   OutOfMemory naming tier and largest operand of a kernel that no plan can run
+///   Source   TeraIO, sections 3 and 4; G10 (MICRO'23)
+Task<> tensor_by_tensor(Machine& machine, Rank rank, const Job& job);
 
 }  // namespace spillway::strategies

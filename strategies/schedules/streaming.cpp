@@ -8,7 +8,7 @@ Task<> train_streaming(Machine& machine, Rank rank, const Job& job) {
   const description::Strategy& strategy = job.scenario.strategy;
   const bool on_gpu = strategy.optimizer.device == description::OptimizerDevice::gpu;
   if (strategy.optimizer.staleness == description::any_staleness)
-    return on_gpu ? repeated_updates(machine, rank, job) : loose_updates(machine, rank, job);
+    return loose_updates(machine, rank, job);
   if (!on_gpu && updates_in_backward(strategy.gradients.policy))
     return active_gradients(machine, rank, job);
   return layer_by_layer(machine, rank, job);

@@ -11,7 +11,9 @@ StreamingRank::StreamingRank(Machine& its_machine, Rank its_rank, const Job& its
       job(its_job),
       sources(make_weights(machine, rank, job)),
       weights(*sources.all),
-      activations(machine, rank, job, StageLinks::records_of(job.scenario, rank)),
+      activation_memory(machine, rank, job, StageLinks::records_of(job.scenario, rank)),
+      saved(make_saved_tensors(machine, rank, job, activation_memory)),
+      activations(machine, rank, job, activation_memory, *saved),
       links(machine, rank, job, activations),
       on_cpu(job.scenario.strategy.optimizer.device != description::OptimizerDevice::gpu
                  ? std::make_unique<CpuOptimizer>(machine, rank, job, weights)
@@ -22,6 +24,7 @@ StreamingRank::StreamingRank(Machine& its_machine, Rank its_rank, const Job& its
       on_gpu(sinks.resident
                  ? std::make_unique<GpuOptimizer>(machine, rank, job, weights, *sinks.resident)
                  : nullptr),
+      updater(make_updater(machine, rank, job, sources, sinks, on_gpu.get(), on_cpu.get())),
       progress(job),
       held(machine, rank) {}
 
@@ -30,13 +33,10 @@ Task<> StreamingRank::init() {
   // weights are made in fp32, and stay so until their masters have left for storage
   const Buffer wide = in_fp32();
   co_await weights.init();
-  co_await activations.init();
-  weights.find_staying([this](auto layer) { return activations.recomputes(layer); });
+  co_await saved->init();
+  weights.find_staying([this](auto layer) { return saved->recomputes(layer); });
   co_await gradients.init();
-  if (on_cpu)
-    co_await on_cpu->init();
-  else
-    co_await on_gpu->init();
+  co_await updater->init();
 }
 
 /// Of a system whose chunks are made from whole fp32 weights.
@@ -56,13 +56,6 @@ Task<bool> StreamingRank::overflows() {
   if (job.scenario.strategy.overflow_check == description::OverflowCheck::none) co_return false;
   machine.enter(rank, result::Phase::overflow_check);
   co_return co_await check_overflow(machine, rank, job, sinks);
-}
-
-Task<> StreamingRank::checkpoint() {
-  if (on_cpu)
-    co_await on_cpu->checkpoint();
-  else
-    co_await on_gpu->checkpoint();
 }
 
 }  // namespace spillway::strategies

@@ -2,8 +2,10 @@
 
 #include "strategies/layout/held_memory.hpp"
 #include "strategies/layout/progress.hpp"
+#include "strategies/parts/activations/activations.hpp"
 #include "strategies/parts/make.hpp"
 #include "strategies/parts/stage_links.hpp"
+#include "strategies/parts/update/gpu_optimizer.hpp"
 
 namespace spillway::strategies {
 
@@ -17,19 +19,21 @@ struct StreamingRank {
   Task<> sum_tied();
   /// All ranks look for an overflow, where the scenario has them.
   Task<bool> overflows();
-  Task<> checkpoint();
 
   Machine& machine;
   Rank rank;
   const Job& job;
   MadeWeights sources;
   Weights& weights;
+  ActivationMemory activation_memory;
+  std::unique_ptr<SavedTensors> saved;
   Activations activations;
   StageLinks links;
   std::unique_ptr<CpuOptimizer> on_cpu;  ///< null: the GPU updates
   MadeGradients sinks;
   Gradients& gradients;
   std::unique_ptr<GpuOptimizer> on_gpu;  ///< null: the CPU does
+  std::unique_ptr<Updater> updater;
   Progress progress;
   HeldMemory held;
 

@@ -48,8 +48,8 @@ struct Lane {
 Task<Lane> make_lane(Machine& machine, Rank rank) {
   Lane lane;
   lane.extent = co_await machine.store(StorageId{0}, rank, Bytes(piece), Purpose::weights);
-  lane.host = co_await machine.allocate(TierId::pinned, rank, Bytes(piece), Purpose::host_pool);
-  lane.gpu = co_await machine.allocate(TierId::gpu, rank, Bytes(piece), Purpose::weights);
+  lane.host = machine.allocate_now(TierId::pinned, rank, Bytes(piece), Purpose::host_pool);
+  lane.gpu = machine.allocate_now(TierId::gpu, rank, Bytes(piece), Purpose::weights);
   co_return lane;
 }
 

@@ -123,7 +123,8 @@ TEST(SimRun, OutOfMemoryInOneRankUnwindsTheOthersAndGivesAllBack) {
   };
   const auto waiting = [](Machine& on, Rank rank) -> Task<> {
     Buffer most = pinned(on, rank, 6 * GB);
-    Buffer never = co_await on.allocate(TierId::pinned, rank, Bytes(6 * GB), Purpose::workspace);
+    std::vector<strategies::Wanted> more{{Bytes(6 * GB), Purpose::workspace}};
+    const std::vector<Buffer> never = co_await on.allocate(TierId::pinned, rank, std::move(more));
   };
   std::vector<Task<>> ranks;
   ranks.push_back(busy(machine, Rank{0}));
@@ -152,8 +153,9 @@ TEST(SimRun, AnAllocationThatNobodyCanServeIsOutOfMemory) {
   EXPECT_THROW(run(scenario,
                    [](Machine& machine, Rank rank) -> Task<> {
                      Buffer most = pinned(machine, rank, GB / 2 + 4096);
-                     Buffer never = co_await machine.allocate(TierId::pinned, rank, Bytes(GB / 2),
-                                                              Purpose::workspace);
+                     std::vector<strategies::Wanted> more{{Bytes(GB / 2), Purpose::workspace}};
+                     const std::vector<Buffer> never =
+                         co_await machine.allocate(TierId::pinned, rank, std::move(more));
                    }),
                strategies::OutOfMemory);
 }

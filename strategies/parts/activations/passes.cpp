@@ -139,9 +139,15 @@ IssuedPass PassIssuer::finish() {
   return std::move(issued_);
 }
 
-IssuedPass issue_pass(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
-                      const LayerOperands& operands, std::vector<Op> after, bool as_they_come) {
-  PassIssuer issuer(machine, rank, tensor_group, pass, operands, std::move(after), as_they_come);
+PassIssuer Passes::begin(const PassPlan& pass, const LayerOperands& operands,
+                         std::vector<Op> after) const {
+  return PassIssuer(machine_, rank_, tensor_group_, pass, operands, std::move(after),
+                    as_they_come_);
+}
+
+IssuedPass Passes::issue(const PassPlan& pass, const LayerOperands& operands,
+                         std::vector<Op> after) const {
+  PassIssuer issuer = begin(pass, operands, std::move(after));
   for (std::size_t i = 0; i < pass.segments.size(); ++i) static_cast<void>(issuer.next());
   return issuer.finish();
 }

@@ -60,8 +60,24 @@ class PassIssuer {
   IssuedPass issued_;
 };
 
-/// The whole pass at once.
-IssuedPass issue_pass(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
-                      const LayerOperands& operands, std::vector<Op> after, bool as_they_come);
+/// Issues passes of one rank's layers.
+class Passes {
+ public:
+  /// `as_they_come`: see PassIssuer.
+  Passes(Machine& machine, Rank rank, Group tensor_group, bool as_they_come)
+      : machine_(machine), rank_(rank), tensor_group_(tensor_group), as_they_come_(as_they_come) {}
+
+  PassIssuer begin(const PassPlan& pass, const LayerOperands& operands,
+                   std::vector<Op> after) const;
+  /// The whole pass at once.
+  IssuedPass issue(const PassPlan& pass, const LayerOperands& operands,
+                   std::vector<Op> after) const;
+
+ private:
+  Machine& machine_;
+  Rank rank_;
+  Group tensor_group_;
+  bool as_they_come_;
+};
 
 }  // namespace spillway::strategies

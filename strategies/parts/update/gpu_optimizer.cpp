@@ -1,5 +1,7 @@
 #include "strategies/parts/update/gpu_optimizer.hpp"
 
+#include "strategies/machine/cpu_kernels.hpp"
+#include "strategies/machine/gpu_kernels.hpp"
 #include "strategies/machine/setup.hpp"
 
 namespace spillway::strategies {
@@ -82,14 +84,10 @@ Task<> GpuOptimizer::first_states() {
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     if (!job_.holds(weight)) continue;
     const std::uint64_t share = job_.share(weight, ways);
-    GpuKernel kernel;
-    kernel.name = "initialize";
-    kernel.work = GpuWork::initialize;
-    kernel.bytes = static_cast<double>(share * state_width_);
-    kernel.first_element = ways > 1 ? job_.member(rank_) * share : 0;
-    kernel.operands.emplace_back(states_.view(offset_[weight], share * state_width_),
-                                 models::Access::write, Role::states, job_.state_type(), weight);
-    kernels.push_back(std::move(kernel));
+    BoundOperand states(states_.view(offset_[weight], share * state_width_), models::Access::write,
+                        Role::states, job_.state_type(), weight);
+    kernels.push_back(
+        first_values_on_gpu(std::move(states), ways > 1 ? job_.member(rank_) * share : 0));
   }
   co_await machine_.run(rank_, kernels);
 }
@@ -105,13 +103,8 @@ Task<> GpuOptimizer::checkpoint() {
     const Buffer landing =
         machine_.allocate_now(TierId::pageable, rank_, Bytes(from.bytes), Purpose::bounce_buffers);
     const Op copied = machine_.copy(rank_, landing.view(), from);
-    CpuKernel kernel;
-    kernel.work = CpuWork::checkpoint;
-    kernel.elements = share;
-    kernel.traffic = from.bytes;
-    kernel.first_element = ways > 1 ? job_.member(rank_) * share : 0;
-    kernel.operands.emplace_back(landing.view(), models::Access::read, Role::master,
-                                 own ? ElementType::fp32 : job_.weight_type(), weight);
+    CpuKernel kernel = checkpointed(landing.view(), own ? ElementType::fp32 : job_.weight_type(),
+                                    weight, share, ways > 1 ? job_.member(rank_) * share : 0);
     co_await machine_.run(rank_, std::move(kernel), copied);
   }
 }

@@ -3,6 +3,8 @@
 #include "strategies/parts/update/loose_gradients.hpp"
 #include "strategies/parts/weights/renewed_weights.hpp"
 
+#include <deque>
+
 namespace spillway::strategies {
 
 /// One rank's update that no step waits for: sub-groups in turn, as often as there is time.

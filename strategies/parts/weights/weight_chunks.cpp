@@ -116,7 +116,7 @@ void WeightChunks::begin_layer(std::uint32_t layer) {
     if (!on_gpu_[chunk].memory) bring(chunk);
 }
 
-Task<FetchedWeight> WeightChunks::fetch(const LayerWeight& slot) {
+Task<FetchedWeight> WeightChunks::fetch(const LayerWeight& slot, Buffer) {
   const OnGpu& chunk = on_gpu_[chunk_of_[slot.weight]];
   co_return FetchedWeight{
       chunk.memory.view(first_in_chunk(slot.weight) * ways_, slot.share_bytes * ways_),

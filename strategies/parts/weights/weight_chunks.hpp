@@ -23,7 +23,7 @@ class WeightChunks final : public WeightSource {
   bool fetches(const LayerWeight&) const override { return true; }
   std::uint64_t gpu_bytes(const LayerWeight&) const override { return 0; }
   /// Of what the last begin_layer brought.
-  Task<FetchedWeight> fetch(const LayerWeight& slot) override;
+  Task<FetchedWeight> fetch(const LayerWeight& slot, Buffer into) override;
 
   std::uint64_t gpu_bytes_of_layer(std::uint32_t layer) const override;
   /// Drops what leaves after the layer before, brings what this one lacks.

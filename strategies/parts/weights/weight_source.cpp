@@ -7,14 +7,8 @@ namespace spillway::strategies {
 WeightGather::WeightGather(Machine& machine, Rank rank, const Job& job)
     : machine_(machine), rank_(rank), job_(job), group_(data_group(job.scenario, rank)) {}
 
-std::uint64_t WeightGather::gpu_bytes(const LayerWeight& slot) const {
-  return machine_.gpu_charge(slot.share_bytes * job_.partition.weight_ways());
-}
-
-WeightGather::Place WeightGather::place(const LayerWeight& slot) {
+WeightGather::Place WeightGather::place(const LayerWeight& slot, const Buffer& memory) const {
   const std::uint64_t ways = job_.partition.weight_ways();
-  const Buffer memory = machine_.allocate_now(TierId::gpu, rank_, Bytes(slot.share_bytes * ways),
-                                              Purpose::gathered_weights);
   const std::uint64_t first = ways > 1 ? job_.member(rank_) * slot.share_bytes : 0;
   return {memory.view(), memory.view(first, slot.share_bytes)};
 }

@@ -26,11 +26,11 @@ class WeightSource {
 
   /// Something must come to the GPU before kernels can use the weight.
   virtual bool fetches(const LayerWeight& slot) const = 0;
-  /// Bytes of GPU memory that `fetch` takes of what is free.
+  /// Bytes of the buffer on the GPU that the weight comes to; 0: it needs none of its own.
   virtual std::uint64_t gpu_bytes(const LayerWeight& slot) const = 0;
   /// Starts to bring the weight; returns when its operations are issued.
-  ///   Throws  OutOfMemory when the GPU has no room for it
-  virtual Task<FetchedWeight> fetch(const LayerWeight& slot) = 0;
+  ///   into  such a buffer
+  virtual Task<FetchedWeight> fetch(const LayerWeight& slot, Buffer into) = 0;
 
   // ---- Of a source that brings what a layer needs at once
 
@@ -53,9 +53,10 @@ class WeightGather {
   struct Place {
     View whole, own;
   };
-  std::uint64_t gpu_bytes(const LayerWeight& slot) const;
-  /// Throws  OutOfMemory
-  Place place(const LayerWeight& slot);
+  std::uint64_t gpu_bytes(const LayerWeight& slot) const {
+    return slot.share_bytes * job_.partition.weight_ways();
+  }
+  Place place(const LayerWeight& slot, const Buffer& memory) const;
   /// Where ranks share it: an all-gather of everybody's `own` share.
   Op gather(const Place& place, const View& own, Op own_is_there);
 

@@ -96,7 +96,7 @@ std::uint64_t Weights::gpu_bytes(std::uint32_t layer) const {
   std::uint64_t bytes = 0;
   for (const WeightSource* const one : all()) bytes += one->gpu_bytes_of_layer(layer);
   for (const LayerWeight& slot : job_.plans.layers[layer].weights)
-    bytes += source(slot.weight).gpu_bytes(slot);
+    bytes += machine_.gpu_charge(source(slot.weight).gpu_bytes(slot));
   return bytes;
 }
 
@@ -117,14 +117,18 @@ Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
   }
   for (const LayerWeight& slot : job_.plans.layers[layer].weights) {
     WeightSource& from = source(slot.weight);
-    if (const std::uint64_t bytes = from.gpu_bytes(slot)) {
+    Buffer into;
+    if (const Bytes bytes(from.gpu_bytes(slot)); bytes.value()) {
       held_back_[layer] = !may_live(slot.weight);
       while (!may_live(slot.weight) && !demanded_[layer].is_set()) co_await looked_again_;
       held_back_[layer] = false;
-      if (bytes > machine_.usage(TierId::gpu, rank_).free) co_await demanded_[layer];
+      auto free = machine_.try_allocate(TierId::gpu, rank_, bytes, Purpose::gathered_weights);
+      if (!free) co_await demanded_[layer];
+      into = free ? std::move(*free)
+                  : machine_.allocate_now(TierId::gpu, rank_, bytes, Purpose::gathered_weights);
       gathered.live.emplace_back(live_, job_.elements(slot.weight));
     }
-    FetchedWeight fetched = co_await from.fetch(slot);
+    FetchedWeight fetched = co_await from.fetch(slot, std::move(into));
     gathered.views.push_back(std::move(fetched.whole));
     gathered.ready.push_back(std::move(fetched.ready));
     if (fetched.read) gathered.reads.push_back(std::move(fetched.read));

@@ -50,8 +50,8 @@ WeightsInHost::WeightsInHost(Machine& machine, Rank rank, const Job& job,
       shares_(machine, rank, job, layout),
       gather_(machine, rank, job) {}
 
-Task<FetchedWeight> WeightsInHost::fetch(const LayerWeight& slot) {
-  const WeightGather::Place place = gather_.place(slot);
+Task<FetchedWeight> WeightsInHost::fetch(const LayerWeight& slot, Buffer into) {
+  const WeightGather::Place place = gather_.place(slot, into);
   last_copy_ = machine_.copy(rank_, place.own, share(slot.weight).part(0, slot.share_bytes),
                              After(last_copy_, values(slot.weight)));
   copied(slot.weight, last_copy_);

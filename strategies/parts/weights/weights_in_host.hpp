@@ -44,7 +44,7 @@ class WeightsInHost : public WeightSource {
   std::uint64_t gpu_bytes(const LayerWeight& slot) const override {
     return gather_.gpu_bytes(slot);
   }
-  Task<FetchedWeight> fetch(const LayerWeight& slot) override;
+  Task<FetchedWeight> fetch(const LayerWeight& slot, Buffer into) override;
 
  protected:
   /// What a copy of the weight to the GPU waits for, beside the copy before it.

@@ -1,5 +1,7 @@
 #include "strategies/parts/weights/weights_on_gpu.hpp"
 
+#include "strategies/machine/gpu_kernels.hpp"
+
 namespace spillway::strategies {
 
 using description::Home;
@@ -25,15 +27,11 @@ Task<> WeightsOnGpu::init() {
   std::vector<GpuKernel> kernels;
   for (std::uint32_t weight = 0; weight < layout_.size(); ++weight) {
     if (!layout_.lives(weight, Home::gpu) || !job_.holds(weight)) continue;
-    GpuKernel kernel;
-    kernel.name = "initialize";
-    kernel.work = GpuWork::initialize;
-    kernel.first_element = layout_.whole[weight] ? 0 : first_element(job_, rank_, weight);
-    View into = layout_.whole[weight] ? whole(weight) : share(weight);
-    kernel.bytes = static_cast<double>(into.bytes);
-    kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,
-                                 job_.weight_type(), weight);
-    kernels.push_back(std::move(kernel));
+    const bool all = layout_.whole[weight];
+    BoundOperand values(all ? whole(weight) : share(weight), models::Access::write, Role::weight,
+                        job_.weight_type(), weight);
+    kernels.push_back(
+        first_values_on_gpu(std::move(values), all ? 0 : first_element(job_, rank_, weight)));
   }
   co_await machine_.run(rank_, kernels);
 }
@@ -58,9 +56,9 @@ std::uint64_t WeightsOnGpu::gpu_bytes(const LayerWeight& slot) const {
   return fetches(slot) ? gather_.gpu_bytes(slot) : 0;
 }
 
-Task<FetchedWeight> WeightsOnGpu::fetch(const LayerWeight& slot) {
+Task<FetchedWeight> WeightsOnGpu::fetch(const LayerWeight& slot, Buffer into) {
   if (!fetches(slot)) co_return FetchedWeight{whole(slot.weight), values(slot.weight), Op()};
-  const WeightGather::Place place = gather_.place(slot);
+  const WeightGather::Place place = gather_.place(slot, into);
   const View own = share(slot.weight).part(0, slot.share_bytes);
   const Op there = values(slot.weight);
   co_return FetchedWeight{place.whole, gather_.gather(place, own, there), Op()};

@@ -14,7 +14,7 @@ class WeightsOnGpu : public WeightSource {
   View share(std::uint32_t weight) const override;
   bool fetches(const LayerWeight& slot) const override { return !layout_.whole[slot.weight]; }
   std::uint64_t gpu_bytes(const LayerWeight& slot) const override;
-  Task<FetchedWeight> fetch(const LayerWeight& slot) override;
+  Task<FetchedWeight> fetch(const LayerWeight& slot, Buffer into) override;
 
   /// Of a weight that each rank holds whole.
   View whole(std::uint32_t weight) const;

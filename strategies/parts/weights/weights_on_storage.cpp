@@ -35,8 +35,8 @@ View WeightsOnStorage::share(std::uint32_t weight) const {
                                    " lies on storage, not in memory");
 }
 
-Task<FetchedWeight> WeightsOnStorage::fetch(const LayerWeight& slot) {
-  const WeightGather::Place place = gather_.place(slot);
+Task<FetchedWeight> WeightsOnStorage::fetch(const LayerWeight& slot, Buffer into) {
+  const WeightGather::Place place = gather_.place(slot, into);
   const Buffer staging = co_await buffers_->take(slot.weight);
   const View view = staging.view(0, layout_.stored_bytes(slot.weight));
   last_read_ = machine_.read(rank_, extents_[slot.weight], {0, view.bytes}, view, last_read_);

@@ -22,7 +22,7 @@ class WeightsOnStorage final : public WeightSource {
   std::uint64_t gpu_bytes(const LayerWeight& slot) const override {
     return gather_.gpu_bytes(slot);
   }
-  Task<FetchedWeight> fetch(const LayerWeight& slot) override;
+  Task<FetchedWeight> fetch(const LayerWeight& slot, Buffer into) override;
 
   const Stored& extent(std::uint32_t weight) const { return extents_[weight]; }
 

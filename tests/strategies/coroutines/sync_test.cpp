@@ -162,36 +162,6 @@ TEST_F(Sync, WhoIsDestroyedAtABarrierHasNotArrived) {
   EXPECT_THAT(log, ElementsAre(3, 2));
 }
 
-Task<> pop_all(Channel<int>* channel, std::vector<int>* log) {
-  while (const std::optional<int> value = co_await channel->pop()) log->push_back(*value);
-  log->push_back(-1);
-}
-
-TEST_F(Sync, AChannelHandsOverInOrderAndEndsWhenClosedAndEmpty) {
-  Channel<int> channel(scheduler);
-  channel.push(1);
-  start(pop_all(&channel, &log));
-  EXPECT_THAT(log, ElementsAre(1));
-  channel.push(2);
-  channel.push(3);
-  channel.close();
-  EXPECT_THAT(log, ElementsAre(1));
-  scheduler.drain();
-  EXPECT_THAT(log, ElementsAre(1, 2, 3, -1));
-}
-
-TEST_F(Sync, EveryReaderOfAChannelEndsWhenItIsClosed) {
-  Channel<int> channel(scheduler);
-  start(pop_all(&channel, &log));
-  start(pop_all(&channel, &log));
-  channel.push(1);
-  scheduler.drain();
-  EXPECT_THAT(log, ElementsAre(1));
-  channel.close();
-  scheduler.drain();
-  EXPECT_THAT(log, ElementsAre(1, -1, -1));
-}
-
 Task<> fail_when(Event* event) {
   co_await *event;
   throw std::runtime_error("told to");

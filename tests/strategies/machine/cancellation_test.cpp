@@ -11,15 +11,14 @@ TYPED_TEST_SUITE(Cancellation, Machines);
 
 /// What the coroutines below wait for; lives longer than they do.
 struct Shared {
-  Semaphore locks;
+  Semaphore locks, one;
   Event never;
   Barrier barrier;
-  Channel<int> channel;
   explicit Shared(Machine& m)
       : locks(m.scheduler(), 2),
+        one(m.scheduler(), 1),
         never(m.scheduler()),
-        barrier(m.scheduler(), 1000),
-        channel(m.scheduler()) {}
+        barrier(m.scheduler(), 1000) {}
 };
 
 Task<> reads_on(Machine& m, Rank rank) {
@@ -55,13 +54,16 @@ Task<> waits(Shared* shared, int how) {
   Live here;
   if (how == 0) co_await shared->never;
   if (how == 1) co_await shared->barrier.arrive();
-  if (how == 2) co_await shared->channel.pop();
+  if (how == 2) {
+    const Semaphore::Lock only = co_await shared->one.acquire();
+    co_await shared->never;
+  }
 }
 
 Task<> allocates_twice(Machine& m, Rank rank) {
   Live here;
-  Buffer first = co_await m.allocate(TierId::pinned, rank, Bytes(mib), Purpose::host_pool);
-  Buffer second = co_await m.allocate(TierId::pinned, rank, Bytes(256 * mib), Purpose::host_pool);
+  Buffer first = co_await in_turn(m, TierId::pinned, rank, mib, Purpose::host_pool);
+  Buffer second = co_await in_turn(m, TierId::pinned, rank, 256 * mib, Purpose::host_pool);
 }
 
 Task<> half_a_collective(Machine& m, Buffer gpu) {
@@ -192,7 +194,7 @@ TYPED_TEST(Cancellation, ARunThatCatchesItGoesOnWithEverythingBack) {
 }
 
 Task<> queue_head(Machine& m) {
-  Buffer all = co_await m.allocate(TierId::gpu, rank0, Bytes(60 * mib), Purpose::weights);
+  Buffer all = co_await in_turn(m, TierId::gpu, rank0, 60 * mib, Purpose::weights);
 }
 
 Task<> fails_soon(Machine& m) {
@@ -201,7 +203,7 @@ Task<> fails_soon(Machine& m) {
 }
 
 Task<> small(Machine& m, std::vector<int>* log) {
-  Buffer little = co_await m.allocate(TierId::gpu, rank0, Bytes(2 * mib), Purpose::weights);
+  Buffer little = co_await in_turn(m, TierId::gpu, rank0, 2 * mib, Purpose::weights);
   log->push_back(1);
 }
 

@@ -30,7 +30,7 @@ TYPED_TEST(MachineEnd, NothingHangsADeadlockIsABugThatSaysSo) {
 }
 
 Task<> asks(Machine& m, Rank rank, std::uint64_t bytes, Purpose purpose) {
-  Buffer held = co_await m.allocate(TierId::pinned, rank, Bytes(bytes), purpose);
+  Buffer held = co_await in_turn(m, TierId::pinned, rank, bytes, purpose);
   Event never(m.scheduler());
   co_await never;
 }

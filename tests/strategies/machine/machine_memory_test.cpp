@@ -12,7 +12,7 @@ using MachineMemory = MachineContract<Kind>;
 TYPED_TEST_SUITE(MachineMemory, Machines);
 
 Task<> take(Machine& m, std::uint64_t bytes, std::vector<int>* log, int id, Event* release) {
-  Buffer buffer = co_await m.allocate(TierId::gpu, rank0, Bytes(bytes), Purpose::weights);
+  Buffer buffer = co_await in_turn(m, TierId::gpu, rank0, bytes, Purpose::weights);
   log->push_back(id);
   if (release) co_await *release;
 }
@@ -63,7 +63,7 @@ TYPED_TEST(MachineMemory, ABufferTakesWhatIsSaidOfAGpuWhoseAllocatorRoundsToo) {
 }
 
 Task<> exactly_full(Machine& m) {
-  Buffer all = co_await m.allocate(TierId::gpu, rank1, Bytes(64 * mib), Purpose::weights);
+  Buffer all = co_await in_turn(m, TierId::gpu, rank1, 64 * mib, Purpose::weights);
   EXPECT_EQ(m.usage(TierId::gpu, rank1).free, 0u);
   EXPECT_EQ(m.usage(TierId::gpu, rank0).free, 64 * mib);
   EXPECT_FALSE(m.try_allocate(TierId::gpu, rank1, Bytes(1), Purpose::weights));
@@ -101,7 +101,7 @@ TYPED_TEST(MachineMemory, WhatATierCanNeverGiveDoesNotWait) {
     return [this, tier, bytes]() {
       Machine& m = this->machine();
       this->run([](Machine& machine, TierId where, std::uint64_t size) -> Task<> {
-        Buffer buffer = co_await machine.allocate(where, rank0, Bytes(size), Purpose::weights);
+        Buffer buffer = co_await in_turn(machine, where, rank0, size, Purpose::weights);
       }(m, tier, bytes));
     };
   };
@@ -173,30 +173,49 @@ TYPED_TEST(MachineMemory, OperationsInFlightKeepTheirMemory) {
   this->run(lives_on(this->machine()));
 }
 
-Task<> wait_for_room(Machine& m, std::vector<int>* log) {
-  Event& room = m.room(TierId::gpu, rank0);
-  room.reset();
-  co_await room;
-  log->push_back(1);
-  auto buffer = m.try_allocate(TierId::gpu, rank0, Bytes(mib), Purpose::weights);
-  EXPECT_TRUE(buffer);
+Task<> take_two(Machine& m, std::vector<Buffer>* taken) {
+  std::vector<Wanted> wanted{{Bytes(20 * mib), Purpose::weights},
+                             {Bytes(30 * mib), Purpose::activations}};
+  *taken = co_await m.allocate(TierId::gpu, rank0, std::move(wanted));
 }
 
-Task<> room_appears(Machine& m, std::vector<int>* log) {
-  Buffer all = gpu_buffer(m, rank0, 64 * mib);
-  Buffer other = gpu_buffer(m, rank1, 64 * mib);
-  Pending<> waiter = m.spawn(wait_for_room(m, log));
-  other.reset();  // another GPU's
-  co_await m.run(rank1, std::vector<GpuKernel>(1, kernel_of(1e6)));
-  EXPECT_TRUE(log->empty());
-  all.reset();
-  co_await waiter;
+Task<> both_or_none(Machine& m) {
+  std::vector<Buffer> taken;
+  Buffer held = gpu_buffer(m, rank0, 20 * mib);  // 44 MiB are free: room for either, not for both
+  Pending<> waiting = m.spawn(take_two(m, &taken));
+  EXPECT_TRUE(taken.empty());
+  EXPECT_EQ(m.usage(TierId::gpu, rank0).free, 44 * mib);
+  EXPECT_FALSE(m.try_allocate(TierId::gpu, rank0, Bytes(mib), Purpose::weights));
+  held.reset();
+  co_await waiting;
+  EXPECT_EQ(taken.size(), 2u);
+  EXPECT_EQ(taken.front().size(), Bytes(20 * mib));
+  EXPECT_EQ(taken.back().size(), Bytes(30 * mib));
+  EXPECT_EQ(m.usage(TierId::gpu, rank0).used, 50 * mib);
+  taken.front().reset();  // each is given back by itself
+  EXPECT_EQ(m.usage(TierId::gpu, rank0).free, 34 * mib);
 }
 
-TYPED_TEST(MachineMemory, RoomIsSetWhenBytesOfTheTierComeBack) {
-  std::vector<int> log;
-  this->run(room_appears(this->machine(), &log));
-  EXPECT_THAT(log, ElementsAre(1));
+TYPED_TEST(MachineMemory, WhoWaitsForTwoBuffersHoldsNoneUntilThereIsRoomForBoth) {
+  this->run(both_or_none(this->machine()));
+}
+
+Task<> left_free(Machine& m) {
+  Semaphore::Lock headroom = m.leave_free(TierId::gpu, rank0, Bytes(4 * mib));
+  EXPECT_EQ(m.usage(TierId::gpu, rank0).free, 60 * mib);
+  EXPECT_EQ(m.usage(TierId::gpu, rank0).used, 0u);
+  EXPECT_EQ(m.usage(TierId::gpu, rank1).free, 64 * mib);
+  EXPECT_FALSE(m.try_allocate(TierId::gpu, rank0, Bytes(60 * mib + 1), Purpose::weights));
+  EXPECT_TRUE(m.try_allocate(TierId::gpu, rank0, Bytes(60 * mib), Purpose::weights));
+  EXPECT_THROW((void)m.leave_free(TierId::gpu, rank0, Bytes(60 * mib + 1)), OutOfMemory);
+  headroom.release();
+  EXPECT_EQ(m.usage(TierId::gpu, rank0).free, 64 * mib);
+  EXPECT_EQ(m.usage(TierId::gpu, rank0).peak, 60 * mib);
+  co_return;
+}
+
+TYPED_TEST(MachineMemory, WhatIsLeftFreeIsInNoBookAndNobodyGetsIt) {
+  this->run(left_free(this->machine()));
 }
 
 TYPED_TEST(MachineMemory, AnUnlimitedGpuHoldsWhatNoGpuHolds) {

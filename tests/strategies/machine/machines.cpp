@@ -37,6 +37,13 @@ Buffer gpu_buffer(Machine& machine, Rank rank, std::uint64_t bytes) {
   return machine.allocate_now(TierId::gpu, rank, Bytes(bytes), Purpose::workspace);
 }
 
+Task<Buffer> in_turn(Machine& machine, TierId tier, Rank rank, std::uint64_t bytes,
+                     Purpose purpose) {
+  std::vector<Wanted> wanted{{Bytes(bytes), purpose}};
+  std::vector<Buffer> given = co_await machine.allocate(tier, rank, std::move(wanted));
+  co_return std::move(given.front());
+}
+
 Buffer host_buffer(Machine& machine, std::uint64_t bytes) {
   return machine.allocate_now(TierId::pinned, rank0, Bytes(bytes), Purpose::host_pool);
 }

@@ -85,6 +85,9 @@ inline constexpr StorageId ssd{0};
 /// Memory for tests, exact and at once.
 Buffer gpu_buffer(Machine& machine, Rank rank, std::uint64_t bytes);
 Buffer host_buffer(Machine& machine, std::uint64_t bytes);
+/// One buffer, when it is its turn.
+Task<Buffer> in_turn(Machine& machine, TierId tier, Rank rank, std::uint64_t bytes,
+                     Purpose purpose);
 Task<Stored> extent(Machine& machine, std::uint64_t bytes);
 /// A kernel without operands.
 GpuKernel kernel_of(double flops);

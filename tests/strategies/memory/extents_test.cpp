@@ -87,18 +87,6 @@ TEST(TensorLocations, ANameAndSizeKeepTheirPlace) {
   EXPECT_EQ(tensors.place("w", 64 * kib), first);
 }
 
-TEST(TensorLocations, ARangeIsFoundWhereItsTensorLies) {
-  DriveArray array("nvme", {1 << 20, 1 << 20});
-  TensorLocations tensors(array, 2);
-  static_cast<void>(tensors.place("w", 64 * kib));
-  EXPECT_THAT(tensors.locate("w", 28 * kib, 8 * kib),
-              ElementsAre(Extent{0, 28 * kib, 4 * kib}, Extent{1, 0, 4 * kib}));
-  EXPECT_THAT(tensors.locate("w", 32 * kib, 32 * kib), ElementsAre(Extent{1, 0, 32 * kib}));
-  EXPECT_TRUE(tensors.locate("w", 0, 0).empty());
-  EXPECT_THROW(static_cast<void>(tensors.locate("w", 60 * kib, 8 * kib)), std::out_of_range);
-  EXPECT_THROW(static_cast<void>(tensors.locate("unknown", 0, 4096)), std::out_of_range);
-}
-
 TEST(TensorLocations, AFullDriveIsNamedAndNothingIsTaken) {
   DriveArray array("nvme", {1 << 20, 512 * kib});  // of unequal size: the smaller one ends it
   TensorLocations tensors(array, 2);
@@ -179,7 +167,7 @@ TEST(TensorLocations, RanksNeverOverlapWhateverTheyPlaceAndForget) {
       for (const auto& [who, bytes] : alive) {
         const std::uint64_t padded = (bytes + 4095) / 4096 * 4096;
         std::uint64_t sum = 0;
-        for (const Extent& extent : ranks[who.first].locate(who.second, 0, padded)) {
+        for (const Extent& extent : ranks[who.first].place(who.second, bytes)) {
           sum += extent.bytes;
           all.push_back(extent);
         }

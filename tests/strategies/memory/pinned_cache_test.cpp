@@ -108,7 +108,7 @@ TYPED_TEST(PinnedCache, TheCudaAllocatorRoundsAndGivesBack) {
 }
 
 Task<> takes(Machine& m, Rank rank, std::uint64_t bytes, std::vector<int>* log, int id) {
-  Buffer buffer = co_await m.allocate(TierId::pinned, rank, Bytes(bytes), Purpose::host_pool);
+  Buffer buffer = co_await in_turn(m, TierId::pinned, rank, bytes, Purpose::host_pool);
   log->push_back(id);
 }
 

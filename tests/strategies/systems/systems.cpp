@@ -146,6 +146,12 @@ std::uint64_t padded(const models::Model& model, std::uint64_t width, std::uint6
   return bytes;
 }
 
+std::uint64_t saved_bytes(const LayerPlan& plan) {
+  std::uint64_t bytes = 0;
+  for (const SavedTensor& tensor : plan.saved) bytes += tensor.bytes;
+  return bytes;
+}
+
 std::uint64_t power(std::uint64_t bytes) { return std::bit_ceil(bytes); }
 std::uint64_t sectors(std::uint64_t bytes) { return description::divide_up(bytes, 4096) * 4096; }
 

@@ -3,6 +3,7 @@
 #include "reports/result/result.hpp"
 #include "scenarios/read_scenario.hpp"
 #include "strategies/counting/counting_machine.hpp"
+#include "strategies/layout/layer_plan.hpp"
 #include "strategies/run/counting_probe.hpp"
 #include "strategies/run/run.hpp"
 
@@ -57,6 +58,9 @@ std::vector<std::uint64_t> state_bytes(const description::Scenario& scenario);
 /// Sum over weights of n x width, each padded to `unit`, for a rank that holds 1/ways.
 std::uint64_t padded(const models::Model& model, std::uint64_t width, std::uint64_t unit,
                      std::uint64_t ways = 1);
+
+/// Bytes of `plan.saved`.
+std::uint64_t saved_bytes(const LayerPlan& plan);
 
 /// The next power of two.
 std::uint64_t power(std::uint64_t bytes);

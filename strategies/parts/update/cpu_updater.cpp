@@ -1,4 +1,4 @@
-#include "strategies/parts/update/updater.hpp"
+#include "strategies/parts/update/cpu_updater.hpp"
 
 namespace spillway::strategies {
 
@@ -22,6 +22,21 @@ Task<> LateUpdater::publish() {
   co_await running_;
   running_.reset();
   co_await optimizer_.publish_late();
+}
+
+void ActiveUpdater::before_backward(const Numbers& numbers, bool completes) {
+  if (completes) gradients_.begin_update(numbers);
+}
+
+Task<> ActiveUpdater::update(const Numbers&) {
+  gradients_.end_backward();
+  co_await all_.drain();
+  co_await gradients_.finish_update();
+}
+
+Task<> LooseUpdater::init() {
+  co_await optimizer_.init();
+  co_await loop_.init();
 }
 
 }  // namespace spillway::strategies

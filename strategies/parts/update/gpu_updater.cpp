@@ -1,0 +1,15 @@
+#include "strategies/parts/update/gpu_updater.hpp"
+
+namespace spillway::strategies {
+
+RepeatedUpdater::RepeatedUpdater(GpuOptimizer& optimizer, Replay& replay)
+    : optimizer_(optimizer), replay_(replay) {
+  replay.set_update(
+      [this](std::uint32_t weight, std::uint64_t number, View into, const After& after) {
+        Numbers numbers = numbers_;
+        numbers.update = number;
+        return optimizer_.update(weight, numbers, std::move(into), after);
+      });
+}
+
+}  // namespace spillway::strategies
