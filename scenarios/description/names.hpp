@@ -78,6 +78,9 @@ template <>
 inline constexpr std::array<std::string_view, 5> names_of<Precision>{"fp16_mixed", "bf16_mixed",
                                                                      "fp16", "bf16", "fp32"};
 template <>
+inline constexpr std::array<std::string_view, 5> names_of<ElementType>{"fp32", "fp16", "bf16",
+                                                                       "int8", "nf4"};
+template <>
 inline constexpr std::array<std::string_view, 2> names_of<OptimizerKind>{"adam", "sgd"};
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<StateWidth>{"fp32", "bf16"};
