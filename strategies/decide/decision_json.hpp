@@ -11,6 +11,7 @@ inline constexpr const char* decision_schema = "spillway/decision/1";
 ///   scenario    what runs, with the values that `auto` stood for; a knob of `strategy` is null
 ///               that its part settles by itself, from the rest of the scenario or while it runs
 ///   question    what result.scenario says otherwise, as a JSON patch (RFC 6902); absent: nothing
+///   tensors     the tables of a rank's weights, one or one a pipeline stage: see tensors_json.hpp
 ///   fates       of saved tensors, in the order of their numbers, equal ones folded: ["host", 12];
 ///               absent: what `activations.policy` stands for by itself
 ///   migrations  by rank, of a system that plans whole steps: sums of a plan, all of which the

@@ -14,11 +14,6 @@ constexpr std::uint64_t most_steps = 20;
 constexpr std::uint64_t longest_period = 9;  // must be seen twice
 constexpr double drift = 1e-3;               // relative; a steady schedule repeats to rounding
 
-Partition partition_of(const description::Scenario& scenario) {
-  const std::uint64_t stage = scenario.parallel.zero_stage;
-  return {scenario.parallel.data, stage >= 3, stage >= 2, stage >= 1};
-}
-
 }  // namespace
 
 // ---- Steps

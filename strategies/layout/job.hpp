@@ -6,6 +6,7 @@
 #include "strategies/layout/handovers.hpp"
 #include "strategies/layout/layer_plan.hpp"
 #include "strategies/layout/subgroups.hpp"
+#include "strategies/layout/tensor_table.hpp"
 #include "strategies/machine/machine.hpp"
 
 #include <deque>
@@ -47,17 +48,6 @@ class Steps {
   bool more_ = true;
   bool steady_ = true;
   bool in_cycles_ = false;  ///< of updates that no step waits for
-};
-
-/// How ZeRO spreads one rank's tensors over its data-parallel group, which may span nodes.
-struct Partition {
-  std::uint64_t ways = 1;  ///< members of the data-parallel group, on all nodes
-  bool weights = false;    ///< stage 3
-  bool gradients = false;  ///< stage 2
-  bool states = false;     ///< stage 1
-  std::uint64_t weight_ways() const { return weights ? ways : 1; }
-  std::uint64_t gradient_ways() const { return gradients ? ways : 1; }
-  std::uint64_t state_ways() const { return states ? ways : 1; }
 };
 
 /// What one rank's cache of activations did in a step, bytes.
@@ -102,9 +92,7 @@ struct Job {
   const std::vector<Delays>* replay = nullptr;
   Steps* steps = nullptr;
   NodeShared* shared = nullptr;
-  /// Bytes of a share below which it stays in memory: DeepSpeed swaps nothing smaller.
-  static constexpr std::uint64_t smallest_swapped = 1u << 20;
-
+  static constexpr std::uint64_t smallest_swapped = strategies::smallest_swapped;
   /// By rank, of a system that plans whole steps; else null.
   const std::vector<RankPlan>* ranks = nullptr;
 

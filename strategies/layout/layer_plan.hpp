@@ -2,18 +2,12 @@
 
 #include "models/stages.hpp"
 #include "strategies/layout/fates.hpp"
+#include "strategies/layout/tensor_table.hpp"
 
 #include <string_view>
 #include <vector>
 
 namespace spillway::strategies {
-
-// Storage transfers, and so the shares of tensors, are whole sectors.
-using description::in_sectors;
-using description::storage_sector;
-
-/// Shares of a tensor begin and end at such bytes on the GPU.
-inline constexpr std::uint64_t share_alignment = 64;
 
 /// Elements that one of `ways` ranks holds of a tensor of `elements`, each `width` bytes. Shares
 /// follow each other without gaps, so that gathered they are the tensor; the last ones are short of
