@@ -83,9 +83,10 @@ struct Job {
   const description::Scenario& scenario;
   const models::Model& model;  ///< of a stage: its layers, and all weights, of which it holds some
   const models::StepProgram& program;
+  TensorTable tensors;
   ActivationPlan activations;
-  LayerPlans plans;  ///< parallel to model.layers
-  Partition partition;
+  LayerPlans plans;                 ///< parallel to model.layers
+  Partition partition;              ///< of all weights alike
   std::vector<Subgroup> subgroups;  ///< of one rank, in the order of `optimizer.grouping`
   std::uint64_t weight_bytes = 2;   ///< of one element of the weights that kernels read
   /// By rank: a training whose delays this one repeats.
@@ -98,44 +99,48 @@ struct Job {
 
   /// Of what was decided, which outlives it.
   explicit Job(const Decision& decision);
-  /// Of one pipeline stage of it.
-  Job(const Decision& decision, const models::PipelineStage& stage);
-  /// Of what a decision is made from.
-  Job(const description::Scenario& scenario, const models::Model& model,
-      const models::StepProgram& program, const ActivationPlan& fates);
+  /// Of one of its pipeline stages (Prepared::stages), numbered from 0.
+  Job(const Decision& decision, std::size_t stage);
+  /// Of what a decision is made from: what `prepared` holds is not cut into stages.
+  Job(const description::Scenario& scenario, const Prepared& prepared, TensorTable tensors,
+      const ActivationPlan& fates);
 
   /// Null where ranks run the whole model, or plans of it.
   const models::PipelineStage* stage = nullptr;
+  const TensorRow& row(std::uint32_t weight) const { return tensors.row(weight); }
+  /// Of the first member: what states all of them have, and in which formats.
+  const TensorRow& row(const Subgroup& group) const {
+    return tensors.row(group.members.front().weight);
+  }
   /// False for a weight of other stages.
-  bool holds(std::uint32_t weight) const { return elements_[weight] > 0; }
+  bool holds(std::uint32_t weight) const { return elements(weight) > 0; }
   /// Elements of weight `index` on one tensor-parallel rank; 0 where it is not held.
-  std::uint64_t elements(std::uint32_t index) const { return elements_[index]; }
+  std::uint64_t elements(std::uint32_t index) const { return row(index).elements; }
   /// Elements that one of `ways` ranks holds (see share_of).
   std::uint64_t share(std::uint32_t index, std::uint64_t ways) const {
-    return share_of(elements_[index], ways, weight_bytes);
+    return row(index).share(ways);
   }
-  std::uint64_t largest_share(std::uint64_t ways) const;
   /// The place of one of the simulated node's ranks in its data-parallel group. That node is the
   /// first, so its members are.
   std::uint64_t member(Rank rank) const {
     return rank.index / scenario.parallel.tensor % partition.ways;
   }
+  /// Of the tensors of the step program that are no weight's.
+  ElementType activation_type() const { return kernel_type(program.workload.precision); }
+  // What parts still ask of all weights together.
+  std::uint64_t largest_share(std::uint64_t ways) const;
   bool mixed() const;
   bool fp32_states() const;
-  /// Of the weights that kernels read, and of their gradients as computed.
-  ElementType weight_type() const;
-  /// Of masters, momenta and variances.
+  ElementType weight_type() const { return activation_type(); }
   ElementType state_type() const;
-  /// Bytes of one element of a state: master, momentum or variance.
   std::uint64_t state_width() const { return fp32_states() ? 4 : 2; }
 
  private:
   Job(const description::Scenario& scenario, const models::Model& model,
-      const models::StepProgram& program, const ActivationPlan& fates,
+      const models::StepProgram& program, TensorTable tensors, const ActivationPlan& fates,
       const models::PipelineStage* of);
   void take(const Decided& decided);
   void lay_out();
-  std::vector<std::uint64_t> elements_;  ///< by weight
 };
 
 }  // namespace spillway::strategies

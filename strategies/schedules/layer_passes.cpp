@@ -79,7 +79,6 @@ LayerOperands LayerPasses::operands(std::uint32_t layer, const GatheredWeights& 
   at.scratch = activations_.scratch();
   at.logits = activations_.logits(layer);
   at.hidden = &activations_.hidden();
-  at.type = job_.weight_type();
   at.numbers = numbers_;
   return at;
 }

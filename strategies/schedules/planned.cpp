@@ -100,15 +100,16 @@ class PlannedRank {
     if (!checkpoint) co_return;
     for (std::uint32_t i = 0; i < step_.tensors.size(); ++i) {
       const StepTensor& tensor = step_.tensors[i];
-      if (tensor.holds != (has_master_ ? Holds::master : Holds::weight)) continue;
+      if (tensor.holds != Holds::master && tensor.holds != Holds::weight) continue;
+      const TensorRow& row = job_.row(tensor.weight);
+      if (row.has_own_master() != (tensor.holds == Holds::master)) continue;
       const Buffer landing = co_await migrations_->fetch(i);
       CpuKernel kernel;
       kernel.work = CpuWork::checkpoint;
       kernel.elements = job_.elements(tensor.weight);
       kernel.traffic = tensor.bytes;
       kernel.operands.emplace_back(landing.view(0, tensor.bytes), Access::read, Role::master,
-                                   has_master_ ? ElementType::fp32 : job_.weight_type(),
-                                   tensor.weight);
+                                   row.master().type, tensor.weight);
       const Op saved = machine_.run(rank_, std::move(kernel));
       co_await saved;
     }
@@ -131,7 +132,6 @@ class PlannedRank {
     deaths_.resize(step_.kernels.size());
     for (std::uint32_t i = 0; i < lifetimes.tensors.size(); ++i) {
       const planner::LifetimeTensor& tensor = lifetimes.tensors[i];
-      has_master_ |= step_.tensors[i].holds == Holds::master;
       if (tensor.persistent) continue;
       births_[tensor.active.front().first].push_back(i);
       deaths_[tensor.active.back().last].push_back(i);
@@ -160,20 +160,47 @@ class PlannedRank {
     return migrations_->gpu(tensor).view(0, step_.tensors[tensor].bytes);
   }
 
+  ElementType type_of(const StepTensor& tensor) const {
+    switch (tensor.holds) {
+      case Holds::weight:
+        return job_.row(tensor.weight).weight.type;
+      case Holds::gradient:
+      case Holds::arrival:
+        return job_.row(tensor.weight).gradient_format().type;
+      case Holds::master:
+        return state_type(tensor.weight, StateKind::master);
+      case Holds::momentum:
+        return state_type(tensor.weight, StateKind::momentum);
+      case Holds::variance:
+        return state_type(tensor.weight, StateKind::variance);
+      default:
+        return job_.activation_type();
+    }
+  }
+
+  ElementType state_type(std::uint32_t weight, StateKind kind) const {
+    const NumberFormat* const format = job_.row(weight).state(kind);
+    ENSURE(format, "a state that the weight does not have");
+    return format->type;
+  }
+
   /// A weight or one of its own, as updates and first values take it.
   BoundOperand state_operand(std::uint32_t index, Access access) const {
     const StepTensor& tensor = step_.tensors[index];
+    const auto bound = [&](Role role) {
+      return BoundOperand(view(index), access, role, type_of(tensor), tensor.weight);
+    };
     switch (tensor.holds) {
       case Holds::weight:
-        return {view(index), access, Role::weight, job_.weight_type(), tensor.weight};
+        return bound(Role::weight);
       case Holds::gradient:
-        return {view(index), access, Role::gradient, job_.weight_type(), tensor.weight};
+        return bound(Role::gradient);
       case Holds::master:
-        return {view(index), access, Role::master, ElementType::fp32, tensor.weight};
+        return bound(Role::master);
       case Holds::momentum:
-        return {view(index), access, Role::momentum, job_.state_type(), tensor.weight};
+        return bound(Role::momentum);
       case Holds::variance:
-        return {view(index), access, Role::variance, job_.state_type(), tensor.weight};
+        return bound(Role::variance);
       default:
         throw description::InternalError("an update of what is no weight's");
     }
@@ -183,8 +210,8 @@ class PlannedRank {
     const StepTensor& tensor = step_.tensors[planned.tensor];
     if (kernel.updated > 0) return state_operand(planned.tensor, planned.access);
     if (tensor.holds == Holds::workspace)
-      return {view(planned.tensor), planned.access, Role::workspace, job_.weight_type(), 0};
-    BoundOperand bound(view(planned.tensor), planned.access, Role::tensor, job_.weight_type(),
+      return {view(planned.tensor), planned.access, Role::workspace, job_.activation_type(), 0};
+    BoundOperand bound(view(planned.tensor), planned.access, Role::tensor, type_of(tensor),
                        tensor.tensor);
     bound.fresh = planned.fresh;
     return bound;
@@ -199,7 +226,7 @@ class PlannedRank {
       for (const StepOperand& one : planned.operands) {
         kernel.operands.emplace_back(view(one.tensor), one.access,
                                      one.access == Access::write ? Role::output : Role::input,
-                                     job_.weight_type(), 0);
+                                     type_of(step_.tensors[one.tensor]), 0);
         kernel.bytes += static_cast<double>(step_.tensors[one.tensor].bytes);
       }
       return kernel;
@@ -242,8 +269,7 @@ class PlannedRank {
   const PlannedStep& step_;
   std::unique_ptr<Migrations> migrations_;
   std::vector<std::vector<std::uint32_t>> births_, deaths_;  ///< tensors, by kernel
-  bool has_master_ = false;
-  std::uint64_t position_ = 0;  ///< kernels since the first step began
+  std::uint64_t position_ = 0;                               ///< kernels since the first step began
   HeldMemory held_;
 };
 

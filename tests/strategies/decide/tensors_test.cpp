@@ -1,6 +1,7 @@
 #include "strategies/decide/tensors.hpp"
 #include "scenarios/description/names.hpp"
 #include "strategies/decide/tensors_json.hpp"
+#include "strategies/layout/layer_plan.hpp"
 #include "strategies/layout/subgroups.hpp"
 #include "strategies/systems/catalogue.hpp"
 #include "tests/strategies/systems/systems.hpp"
@@ -285,6 +286,30 @@ TEST(Tensors, OfASubgroupHaveStatesOfOneFormat) {
   rows[0] = rows[1];
   rows[0].states.back().format = ElementType::fp32;
   EXPECT_THROW(subgroups_of(TensorTable(rows)), description::InternalError);
+}
+
+TEST(Tensors, WithoutGradientHaveNoPlaceForOneInALayer) {
+  const description::Scenario scenario = small_model("llama", "resident");
+  const Prepared prepared = prepare(scenario);
+  std::vector<TensorRow> rows(decide_tensors(scenario, prepared).at(0).rows());
+  const std::uint32_t frozen = prepared.model.layers[1].weights.front();
+  rows[frozen].gradient.reset();
+  rows[frozen].weight = NumberFormat(ElementType::nf4, 64);
+  const LayerPlans plans = plan_layers(prepared.model, prepared.program, TensorTable(rows),
+                                       keep_everything(prepared.program));
+  const LayerWeight& slot = plans.layers[1].weights.front();
+  EXPECT_EQ(slot.weight, frozen);
+  EXPECT_EQ(slot.gradient_share_bytes, 0u);
+  EXPECT_EQ(slot.share_bytes, sectors(1024 * 1024 / 2 + 1024 * 1024 / 64 * 4));
+  std::uint64_t made = 0;  // gradients of the layer
+  for (const PassPlan::Segment& segment : plans.layers[1].backward.segments)
+    for (const PlannedKernel& kernel : segment.kernels)
+      for (const PlannedOperand& operand : kernel.operands)
+        if (operand.area == Area::gradients) {
+          EXPECT_NE(operand.offset, 0u);  // the frozen one's slot
+          ++made;
+        }
+  EXPECT_GT(made, 0u);
 }
 
 }  // namespace
