@@ -26,18 +26,20 @@ WeightChunks::WeightChunks(Machine& machine, Rank rank, const Job& job, const We
 
 /// Of a chunk in host memory: as large as all others, in whole sectors.
 std::uint64_t WeightChunks::whole_bytes(std::uint64_t filled) const {
-  return in_sectors(std::max(filled, layout_.elements * job_.weight_bytes));
+  return in_sectors(std::max(filled, job_.tensors.largest([this](const TensorRow& row) {
+    return row.weight.bytes(layout_.elements);
+  })));
 }
 
 void WeightChunks::lay_out() {
-  const std::uint64_t width = job_.weight_bytes;
   std::vector<ChunkTensor> tensors;
   std::uint64_t largest = 1;
   for (std::uint32_t weight = 0; weight < share_bytes_.size(); ++weight) {
     const models::WeightKind kind = job_.model.weights[weight].kind;
     const bool vocabulary =
         kind == models::WeightKind::embedding || kind == models::WeightKind::lm_head;
-    tensors.push_back({share_bytes_[weight] / width, vocabulary});
+    const std::uint64_t bits = description::bits_of(job_.row(weight).weight.type);
+    tensors.push_back({8 * share_bytes_[weight] / bits, vocabulary});
     if (!vocabulary) largest = std::max(largest, tensors.back().elements);
   }
   const std::optional<std::uint64_t> wanted = chunk_knobs(job_.scenario.strategy).elements;

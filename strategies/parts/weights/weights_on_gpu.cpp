@@ -32,7 +32,7 @@ Task<> WeightsOnGpu::init() {
     View into = layout_.whole[weight] ? whole(weight) : share(weight);
     kernel.bytes = static_cast<double>(into.bytes);
     kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,
-                                 job_.weight_type(), weight);
+                                 job_.row(weight).weight.type, weight);
     kernels.push_back(std::move(kernel));
   }
   co_await machine_.run(rank_, kernels);
@@ -50,7 +50,7 @@ View WeightsOnGpu::whole(std::uint32_t weight) const {
 
 View WeightsOnGpu::updated_share(std::uint32_t weight, std::uint64_t ways) const {
   if (ways == 1 || job_.partition.weight_ways() > 1) return share(weight);
-  const std::uint64_t each = job_.share(weight, ways) * job_.weight_bytes;
+  const std::uint64_t each = job_.row(weight).weight.bytes(job_.share(weight, ways));
   return whole(weight).part(job_.member(rank_) * each, each);
 }
 

@@ -57,32 +57,32 @@ Task<> WeightsOnStorage::init() {
     extents_[weight] = co_await machine_.store(home, rank_, Bytes(bytes), Purpose::weights);
     Buffer staging = co_await pool_for(weight).take();
     const View view = staging.view(0, bytes);
-    const Op made = machine_.run(rank_, first_values(view, job_.weight_type(), Role::weight, weight,
-                                                     first_element(job_, rank_, weight)));
+    const Op made =
+        machine_.run(rank_, first_values(view, job_.row(weight).weight.type, Role::weight, weight,
+                                         first_element(job_, rank_, weight)));
     co_await machine_.write(rank_, extents_[weight], {0, view.bytes}, view, made);
   }
 }
 
-void WeightsOnStorage::add_pool(std::uint64_t count, std::uint64_t elements) {
+void WeightsOnStorage::add_pool(std::uint64_t count, std::uint64_t bytes) {
   pools_.push_back(std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, count,
-                                                Bytes(elements * job_.weight_bytes),
-                                                Purpose::parameter_pool));
+                                                Bytes(bytes), Purpose::parameter_pool));
 }
 
 void WeightsOnStorage::make_equal_buffers() {
   const auto& part = job_.scenario.strategy.weights;
-  const std::uint64_t elements = part.buffer_size
-                                     ? part.buffer_size->value()
-                                     : job_.largest_share(job_.partition.weight_ways());
-  add_pool(part.buffer_count.value_or(description::buffers_of_blocks(part.prefetch_blocks)),
-           elements);
+  const std::uint64_t bytes = job_.tensors.largest([&](const TensorRow& row) {
+    return row.weight.bytes(part.buffer_size ? part.buffer_size->value()
+                                             : row.share(row.shards.weight_ways()));
+  });
+  add_pool(part.buffer_count.value_or(description::buffers_of_blocks(part.prefetch_blocks)), bytes);
 }
 
 void WeightsOnStorage::make_classes() {
   const std::uint64_t ways = job_.partition.weight_ways();
   const std::uint64_t ahead = job_.scenario.strategy.weights.prefetch_blocks;
   struct Class {
-    std::uint64_t elements = 0, per_layer = 0;
+    std::uint64_t bytes = 0, per_layer = 0;
   };
   std::map<std::size_t, Class> classes;
   for (const models::Layer& layer : job_.model.layers) {
@@ -91,14 +91,14 @@ void WeightsOnStorage::make_classes() {
       if (!layout_.lives(weight, Home::ssd)) continue;
       const std::size_t kind = shape_class(job_.model.weights[weight].kind);
       Class& known = classes[kind];
-      known.elements = std::max(known.elements, job_.share(weight, ways));
+      known.bytes = std::max(known.bytes, job_.row(weight).weight.bytes(job_.share(weight, ways)));
       known.per_layer = std::max(known.per_layer, ++here[kind]);
     }
   }
   std::map<std::size_t, std::size_t> index;
   for (const auto& [kind, shape] : classes) {
     index[kind] = pools_.size();
-    add_pool(kind == 0 ? 2 : shape.per_layer * std::max<std::uint64_t>(1, ahead), shape.elements);
+    add_pool(kind == 0 ? 2 : shape.per_layer * std::max<std::uint64_t>(1, ahead), shape.bytes);
   }
   for (std::uint32_t weight = 0; weight < layout_.size(); ++weight)
     if (layout_.lives(weight, Home::ssd))

@@ -31,7 +31,7 @@ class WeightsOnStorage final : public WeightSource {
  private:
   void make_equal_buffers();
   void make_classes();
-  void add_pool(std::uint64_t count, std::uint64_t elements);
+  void add_pool(std::uint64_t count, std::uint64_t bytes);
   BufferPool& pool_for(std::uint32_t weight) { return *pools_[pool_of_[weight]]; }
 
   Machine& machine_;
