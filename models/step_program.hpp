@@ -13,9 +13,6 @@ using Precision = description::Precision;
 using Attention = description::AttentionKind;
 using Optimizer = description::OptimizerKind;
 
-/// Bytes of one weight, activation or gradient element: 2, or 4 for fp32.
-std::uint64_t element_bytes(Precision precision);
-
 /// What one rank computes in one micro-batch.
 struct Workload {
   Precision precision = Precision::bf16_mixed;

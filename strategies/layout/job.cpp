@@ -156,7 +156,6 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
       activations(fates),
       partition(partition_of(the_scenario)),
       subgroups(subgroups_of(tensors)),
-      weight_bytes(models::element_bytes(the_program.workload.precision)),
       stage(of) {
   lay_out();
 }
@@ -165,20 +164,6 @@ void Job::lay_out() {
   plans = plan_layers(model, program, tensors, activations,
                       stage ? stage->crossings : models::Crossings());
   if (activations.by_module) cut_into_modules(plans, model, program);
-}
-
-std::uint64_t Job::largest_share(std::uint64_t ways) const {
-  return tensors.largest([ways](const TensorRow& row) { return row.share(ways); });
-}
-
-bool Job::mixed() const { return is_mixed(scenario.training.precision); }
-
-ElementType Job::state_type() const {
-  return fp32_states() ? ElementType::fp32 : ElementType::bf16;
-}
-
-bool Job::fp32_states() const {
-  return scenario.training.optimizer_state == description::StateWidth::fp32;
 }
 
 }  // namespace spillway::strategies

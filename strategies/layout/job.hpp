@@ -88,12 +88,10 @@ struct Job {
   LayerPlans plans;                 ///< parallel to model.layers
   Partition partition;              ///< of all weights alike
   std::vector<Subgroup> subgroups;  ///< of one rank, in the order of `optimizer.grouping`
-  std::uint64_t weight_bytes = 2;   ///< of one element of the weights that kernels read
   /// By rank: a training whose delays this one repeats.
   const std::vector<Delays>* replay = nullptr;
   Steps* steps = nullptr;
   NodeShared* shared = nullptr;
-  static constexpr std::uint64_t smallest_swapped = strategies::smallest_swapped;
   /// By rank, of a system that plans whole steps; else null.
   const std::vector<RankPlan>* ranks = nullptr;
 
@@ -127,13 +125,6 @@ struct Job {
   }
   /// Of the tensors of the step program that are no weight's.
   ElementType activation_type() const { return kernel_type(program.workload.precision); }
-  // What parts still ask of all weights together.
-  std::uint64_t largest_share(std::uint64_t ways) const;
-  bool mixed() const;
-  bool fp32_states() const;
-  ElementType weight_type() const { return activation_type(); }
-  ElementType state_type() const;
-  std::uint64_t state_width() const { return fp32_states() ? 4 : 2; }
 
  private:
   Job(const description::Scenario& scenario, const models::Model& model,
