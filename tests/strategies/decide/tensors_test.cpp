@@ -113,6 +113,14 @@ TEST(Tensors, OfFp32HaveMastersOnlyOffTheGpuAndNoCopies) {
   EXPECT_FALSE(leaves.has_copy);
 }
 
+TEST(Tensors, OfFp32BesideNarrowStatesHaveMastersAsWideAsTheWeights) {
+  const TensorRow row = large_row("memascend", "fp32", "bf16");
+  EXPECT_EQ(states_of(row), "- bf16 bf16");
+  EXPECT_EQ(row.master(), ElementType::fp32);
+  EXPECT_EQ(row.updated_bytes(10), 80u);
+  EXPECT_FALSE(row.fp32_states());
+}
+
 TEST(Tensors, SayWhoSharesThem) {
   const TensorTable table = table_of("zero_infinity", {"parallel.data=4"});
   const TensorRow& row = table.row(0);
