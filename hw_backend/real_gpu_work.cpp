@@ -1,4 +1,5 @@
 #include "hw_backend/real_work.hpp"
+#include "models/formats.hpp"
 
 namespace spillway::hw_backend {
 
@@ -27,23 +28,14 @@ void initialize(Primitives& device, const WorkContext& context, const RawGpuKern
 }
 
 bool has_master(const description::Scenario& scenario) {
-  const auto& training = scenario.training;
-  return training.optimizer_state == description::StateWidth::fp32 &&
-         (training.precision == description::Precision::fp16_mixed ||
-          training.precision == description::Precision::bf16_mixed);
-}
-
-/// Bytes of a parameter's states, a master of its own included.
-std::uint64_t state_bytes(const description::Scenario& scenario, std::uint64_t width) {
-  const bool adam = scenario.training.optimizer == description::OptimizerKind::adam;
-  return (adam ? 2 * width : 0) + (has_master(scenario) ? 4 : 0);
+  return models::formats_of(scenario.training).has_master();
 }
 
 void first_values(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
   for (const RawOperand& operand : kernel.operands) {
-    const std::uint64_t width = size_of(operand.type);
     if (operand.role == Role::weight) {
-      initialize(device, context, kernel, operand.index, operand.output(), operand.bytes / width);
+      initialize(device, context, kernel, operand.index, operand.output(),
+                 operand.bytes / size_of(operand.type));
       continue;
     }
     if (operand.role == Role::master) {
@@ -55,12 +47,12 @@ void first_values(Primitives& device, const WorkContext& context, const RawGpuKe
       device.zero(operand.data, operand.bytes);
       continue;
     }
-    const std::uint64_t each = state_bytes(*context.scenario, width);
-    const std::uint64_t share = operand.bytes / each;
+    const std::uint64_t share =
+        operand.bytes / models::formats_of(context.scenario->training).state_bytes(1);
     std::uint64_t master_bytes = 0;
     if (has_master(*context.scenario)) {
       initialize(device, context, kernel, operand.index, {operand.data, Element::fp32}, share);
-      master_bytes = 4 * share;
+      master_bytes = models::fp32_numbers.bytes(share);
     }
     device.zero(operand.data + master_bytes, operand.bytes - master_bytes);
   }
@@ -88,7 +80,7 @@ void update(Primitives& device, const WorkContext& context, const RawGpuKernel& 
     narrow = master;
     const RawOperand* own = find(kernel.operands, Role::master);
     master = {own ? own->data : next, Element::fp32};
-    if (!own) next += 4 * n;
+    if (!own) next += models::fp32_numbers.bytes(n);
   }
   if (context.scenario->training.optimizer == description::OptimizerKind::sgd) {
     const SgdNumbers plain{numbers.learning_rate, numbers.weight_decay, numbers.inverse_scale};

@@ -2,6 +2,7 @@
 
 #include "hw_backend/arithmetic/execute.hpp"
 #include "hw_backend/cpu/team.hpp"
+#include "scenarios/description/errors.hpp"
 #include "scenarios/description/scenario.hpp"
 #include "strategies/machine/kernel.hpp"
 
@@ -11,7 +12,11 @@
 /// the loop's thread.
 namespace spillway::hw_backend {
 
-inline Element element(strategies::ElementType type) { return static_cast<Element>(type); }
+/// Of a type that kernels compute with.
+inline Element element(strategies::ElementType type) {
+  ENSURE(description::bits_of(type) >= 16, "an operand of numbers that no kernel computes with");
+  return static_cast<Element>(type);
+}
 
 struct RawOperand {
   std::byte* data = nullptr;

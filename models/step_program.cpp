@@ -70,8 +70,6 @@ class WorkloadCheck {
 
 }  // namespace
 
-std::uint64_t element_bytes(Precision precision) { return precision == Precision::fp32 ? 4 : 2; }
-
 Flops StepProgram::flops(Span span) const {
   Flops sum;
   for (std::uint32_t i = span.first; i < span.last; ++i) sum += operators[i].flops;

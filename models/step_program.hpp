@@ -13,14 +13,11 @@ using Precision = description::Precision;
 using Attention = description::AttentionKind;
 using Optimizer = description::OptimizerKind;
 
-/// Bytes of one weight, activation or gradient element: 2, or 4 for fp32.
-std::uint64_t element_bytes(Precision precision);
-
 /// What one rank computes in one micro-batch.
 struct Workload {
   Precision precision = Precision::bf16_mixed;
   Optimizer optimizer = Optimizer::adam;
-  std::uint64_t state_bytes = 4;  ///< of each optimizer state element: 4 (fp32) or 2 (bf16)
+  description::StateWidth states = description::StateWidth::fp32;
   std::uint64_t micro_batch = 1;  ///< samples
   std::uint64_t sequence = 1024;  ///< tokens per sample (T5: of encoder and decoder each)
   std::uint64_t tensor = 1;       ///< tensor-parallel ways; every size below is one rank's

@@ -50,14 +50,23 @@ OperatorKind kind_of(OperatorFunction function) {
   }
 }
 
-bool is_mixed(Precision precision) {
-  return precision == Precision::fp16_mixed || precision == Precision::bf16_mixed;
+/// The tensor of a state, and what its name has behind the weight's.
+std::pair<TensorRole, const char*> state_tensor(StateKind kind) {
+  switch (kind) {
+    case StateKind::master:
+      return {TensorRole::master, ".master"};
+    case StateKind::momentum:
+      return {TensorRole::momentum, ".momentum"};
+    case StateKind::variance:
+      break;
+  }
+  return {TensorRole::variance, ".variance"};
 }
 
 }  // namespace
 
 Tape::Tape(const Model& model, const Workload& workload)
-    : model_(model), element_(element_bytes(workload.precision)) {
+    : model_(model), element_(NumberFormat(kernel_type(workload.precision)).bytes(1)) {
   program_.workload = workload;
   program_.layers.resize(model.layers.size());
   outputs_.resize(model.layers.size());
@@ -74,17 +83,17 @@ std::uint64_t Tape::split(std::uint64_t width) const {
 }
 
 void Tape::add_weights() {
-  add_states(TensorRole::weight, "", element_);
-  add_states(TensorRole::weight_gradient, ".gradient", element_);
   const Workload& w = program_.workload;
-  // With 16-bit states the 16-bit weight itself is what the optimizer updates.
-  if (is_mixed(w.precision) && w.state_bytes == 4) add_states(TensorRole::master, ".master", 4);
-  if (w.optimizer != Optimizer::adam) return;
-  add_states(TensorRole::momentum, ".momentum", w.state_bytes);
-  add_states(TensorRole::variance, ".variance", w.state_bytes);
+  const WeightFormats formats = formats_of(w.precision, w.optimizer, w.states);
+  add_tensors(TensorRole::weight, "", formats.weight);
+  add_tensors(TensorRole::weight_gradient, ".gradient", formats.gradient);
+  for (const StateFormat& state : formats.states) {
+    const auto [role, suffix] = state_tensor(state.kind);
+    add_tensors(role, suffix, state.format);
+  }
 }
 
-void Tape::add_states(TensorRole role, const char* suffix, std::uint64_t element_bytes) {
+void Tape::add_tensors(TensorRole role, const char* suffix, const NumberFormat& format) {
   for (std::uint32_t i = 0; i < model_.weights.size(); ++i) {
     const WeightTensor& weight = model_.weights[i];
     std::uint64_t count = weight.parameters.value();
@@ -95,7 +104,7 @@ void Tape::add_states(TensorRole role, const char* suffix, std::uint64_t element
     Tensor tensor;
     tensor.name = weight.name + suffix;
     tensor.role = role;
-    tensor.bytes = Bytes(count * element_bytes);
+    tensor.bytes = Bytes(format.bytes(count));
     tensor.elements = count;
     tensor.layer = weight.layer;
     tensor.weight = i;

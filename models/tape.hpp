@@ -1,5 +1,6 @@
 #pragma once
 
+#include "models/formats.hpp"
 #include "models/step_program.hpp"
 
 #include <functional>
@@ -82,7 +83,8 @@ class Tape {
   };
 
   void add_weights();
-  void add_states(TensorRole role, const char* suffix, std::uint64_t element_bytes);
+  /// One for each weight.
+  void add_tensors(TensorRole role, const char* suffix, const NumberFormat& format);
   void add_updates();
   TensorId new_gradient(const Slot& slot);
   friend Value enter_split(Tape& tape, Value value);
@@ -90,7 +92,7 @@ class Tape {
   const Model& model_;
   std::optional<Architecture> here_;
   StepProgram program_;
-  std::uint64_t element_;
+  std::uint64_t element_;  ///< bytes of one of an activation
   std::uint32_t layer_ = 0;
   std::uint32_t draws_ = 0;  ///< of the layer
   std::string prefix_;

@@ -4,6 +4,7 @@
 #include "scenarios/lifetimes_file.hpp"
 #include "scenarios/read_scenario.hpp"
 #include "strategies/decide/automatic.hpp"
+#include "strategies/decide/tensors.hpp"
 #include "strategies/layout/planned_settings.hpp"
 #include "strategies/layout/planned_step.hpp"
 #include "strategies/machine/setup.hpp"
@@ -52,7 +53,8 @@ Profile profile_of(const Scenario& asked, std::uint32_t rank) {
   if (scenario.strategy.activations.policy != description::ActivationPolicy::plan)
     refuse("scenario", scenario.strategy.system + " plans nothing",
            "use --set strategy.system=teraio");
-  const strategies::Job job(scenario, prepared.model, prepared.program,
+  const strategies::Job job(scenario, prepared,
+                            strategies::decide_tensors(scenario, prepared).at(0),
                             strategies::keep_everything(prepared.program));
   const strategies::MachineSetup setup = strategies::setup_for(scenario, false, false);
   const auto steps = strategies::plan_steps(job, setup.gpu);

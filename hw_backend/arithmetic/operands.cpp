@@ -8,17 +8,14 @@
 namespace spillway::hw_backend {
 
 Element Call::element() const {
-  switch (workload().precision) {
-    case models::Precision::fp16:
-    case models::Precision::fp16_mixed:
+  switch (description::kernel_type(workload().precision)) {
+    case description::ElementType::fp16:
       return Element::fp16;
-    case models::Precision::bf16:
-    case models::Precision::bf16_mixed:
+    case description::ElementType::bf16:
       return Element::bf16;
-    case models::Precision::fp32:
-      break;
+    default:
+      return Element::fp32;
   }
-  return Element::fp32;
 }
 
 SyntheticText Call::text() const {

@@ -137,7 +137,7 @@ constexpr PurposeRow rows[] = {
     {"host", P::master_weights, "master_weights", "weights in fp32, which the optimizer changes",
      L::permanent, master_weights, "optimizer states at home on SSD"},
     {"host", P::optimizer_gradient_buffers, "optimizer_gradient_buffers",
-     "gradients in the type that the optimizer reads", L::permanent, optimizer_gradients,
+     "gradients in the type that the optimizer reads", L::moment, optimizer_gradients,
      "optimizer states on SSD, smaller sub-groups"},
     {"host", P::pinned_gradient_buffer, "pinned_gradient_buffer",
      "the pinned buffer in which gradients of one copy arrive", L::permanent, staging_buffer,

@@ -18,9 +18,44 @@ inline constexpr auto names_of<OptimizerKind> = in_order("adam", "sgd");
 enum class StateWidth { fp32, bf16 };  ///< element type of the optimizer states
 template <>
 inline constexpr auto names_of<StateWidth> = in_order("fp32", "bf16");
-/// Of one number in memory.
-enum class ElementType : std::uint8_t { fp32, fp16, bf16 };
-inline std::uint64_t bytes_of(ElementType type) { return type == ElementType::fp32 ? 4 : 2; }
+/// Of one number in memory. Integers, and the 4-bit NormalFloat of QLoRA (arXiv 2305.14314), are
+/// stored in blocks with a common scale; no kernel here computes with them.
+enum class ElementType : std::uint8_t { fp32, fp16, bf16, int8, nf4 };
+template <>
+inline constexpr auto names_of<ElementType> = in_order("fp32", "fp16", "bf16", "int8", "nf4");
+constexpr std::uint64_t bits_of(ElementType type) {
+  switch (type) {
+    case ElementType::fp32:
+      return 32;
+    case ElementType::fp16:
+    case ElementType::bf16:
+      return 16;
+    case ElementType::int8:
+      return 8;
+    case ElementType::nf4:
+      break;
+  }
+  return 4;
+}
+
+/// Of weights as kernels read them, of gradients as kernels compute them, and of activations.
+constexpr ElementType kernel_type(Precision precision) {
+  switch (precision) {
+    case Precision::fp16_mixed:
+    case Precision::fp16:
+      return ElementType::fp16;
+    case Precision::bf16_mixed:
+    case Precision::bf16:
+      return ElementType::bf16;
+    case Precision::fp32:
+      break;
+  }
+  return ElementType::fp32;
+}
+/// Weights are fp32, and kernels compute with 16-bit copies of them.
+constexpr bool is_mixed(Precision precision) {
+  return precision == Precision::fp16_mixed || precision == Precision::bf16_mixed;
+}
 
 enum class AttentionKind { flash, materialized };
 template <>

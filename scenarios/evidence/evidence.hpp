@@ -60,9 +60,9 @@ struct Evidence {
 /// Reads `written`: a path, or "STORAGE=path", which says of which storage of the machine file it
 /// is. Known are
 ///   fio (JSON, with or without lines of text around it), smartctl and nvme smart-log (JSON, text),
-///   nvidia-smi -q (text, XML), lscpu (text, JSON), dmidecode -t memory, hwloc's XML, logs of DeepSpeed and Megatron-LM,
-///   trainer_state.json and output of Hugging Face's Trainer, traces of PyTorch's profiler,
-///   tables (CSV) of runs
+///   nvidia-smi -q (text, XML), lscpu (text, JSON), dmidecode -t memory, hwloc's XML, logs of
+///   DeepSpeed and Megatron-LM, trainer_state.json and output of Hugging Face's Trainer, traces of
+///   PyTorch's profiler, tables (CSV) of runs
 ///   Throws  ScenarioError: one line that says what the file is instead, or what misses in it
 Evidence read_evidence(const std::string& written);
 

@@ -8,7 +8,8 @@ using nlohmann::json;
 
 namespace {
 
-/// NVM Express Base Specification, SMART / Health Information: a data unit is 1,000 times 512 bytes.
+/// A data unit is 1,000 times 512 bytes.
+///   Source  NVM Express Base Specification, SMART / Health Information
 constexpr double data_unit = 512'000;
 
 constexpr auto* without_section =

@@ -128,7 +128,8 @@ void read_megatron_log(std::string_view text, Evidence& into) {
         told.add("samples", *batch / *step);
     if (line.find("memory (MB)") != std::string_view::npos)
       told.add("gpu", times(number_after(line, "max allocated"), mebibyte));
-    // "(min, max) time across ranks (ms):", then a line a timer: "forward-backward ...: (1.0, 2.0)".
+    // "(min, max) time across ranks (ms):", then a line a timer:
+    // "forward-backward ...: (1.0, 2.0)".
     if (line.find("time across ranks (ms)") != std::string_view::npos) {
       in_times = true;
       continue;

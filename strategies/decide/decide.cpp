@@ -5,6 +5,7 @@
 #include "strategies/decide/migration_plans.hpp"
 #include "strategies/decide/saved_planners.hpp"
 #include "strategies/decide/settled_knobs.hpp"
+#include "strategies/decide/tensors.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 namespace spillway::strategies {
@@ -31,6 +32,7 @@ Decided begin(description::Scenario scenario, std::shared_ptr<const Prepared> pr
   all.question = scenario;
   all.scenario = std::move(scenario);
   all.prepared = std::move(prepared);
+  all.tensors = decide_tensors(all.scenario, *all.prepared);
   all.tiers = tiers;
   return all;
 }

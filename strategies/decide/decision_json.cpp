@@ -3,6 +3,8 @@
 #include "reports/result/reading.hpp"
 #include "strategies/decide/migration_plans.hpp"
 #include "strategies/decide/settled_knobs.hpp"
+#include "strategies/decide/tensors.hpp"
+#include "strategies/decide/tensors_json.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
@@ -137,6 +139,32 @@ void read_fates(const json& in, Decided& all) {
   require_possible(all);
 }
 
+// ---- What a rank holds
+
+/// Of the weights that `decided` is of.
+TensorTable read_table(const json& in, const TensorTable& decided) {
+  std::vector<std::uint64_t> elements;
+  for (const TensorRow& row : decided.rows()) elements.push_back(row.elements);
+  try {
+    return read_tensors(in, elements);
+  } catch (const description::ScenarioError& error) {
+    result::complain_below("tensors", error);
+  }
+}
+
+/// The tables follow from the scenario: those in `in` must be the same. A file of an older release
+/// has none.
+void decide_tensors_again(const json& in, Decided& all) {
+  all.tensors = decide_tensors(all.scenario, *all.prepared);
+  if (!in.contains("tensors")) return;
+  const json& tables = in["tensors"];
+  if (!tables.is_array() || tables.size() != all.tensors.size())
+    refuse_decision("tensors", "is no list of a table for each pipeline stage");
+  for (std::size_t i = 0; i < tables.size(); ++i)
+    if (!(read_table(tables[i], all.tensors[i]) == all.tensors[i]))
+      refuse_decision("tensors", "this program holds weights otherwise than the one that decided");
+}
+
 // ---- What moves tensor by tensor
 
 json migrations_json(const std::vector<RankPlan>& ranks) {
@@ -181,7 +209,8 @@ json buffers_json(const Decided& all, const result::Result& run) {
   if (plans_steps(all.scenario.strategy.system)) return buffers;
   add_buffers(buffers, "gpu", run.gpu);
   add_buffers(buffers, "host", run.host);
-  add_buffers(buffers, "ssd", run.ssd);
+  // between several storages states move with the shares that rates give them
+  if (all.scenario.strategy.optimizer.paths.empty()) add_buffers(buffers, "ssd", run.ssd);
   return buffers;
 }
 
@@ -226,6 +255,7 @@ json decision_json(const Decision& decision, const result::Result* run) {
   if (run)
     if (json buffers = buffers_json(*decision, *run); !buffers.empty())
       all["buffers"] = std::move(buffers);
+  for (const TensorTable& table : decision->tensors) all["tensors"].push_back(tensors_json(table));
   if (decision->ranks) all["migrations"] = migrations_json(*decision->ranks);
   for (const Delays& delays : decision->replay) all["replay"].push_back(delays_json(delays));
   if (decision->filled.host) all["filled"]["host_bytes"] = decision->filled.host;
@@ -279,6 +309,7 @@ Decision read_decision(const json& in, description::Scenario scenario) {
     read(other, "note", all.stands_for->note);
   });
   if (all.scenario.run.io_bench) return Decision(std::move(all));
+  decide_tensors_again(in, all);
   read_fates(in, all);
   settle_knobs(all);
   if (in.contains("shares") && in["shares"] != json(first_shares(all.scenario)))

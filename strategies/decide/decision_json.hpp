@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/result/result.hpp"
 #include "strategies/layout/decision.hpp"
 
 namespace spillway::strategies {
@@ -11,6 +12,7 @@ inline constexpr const char* decision_schema = "spillway/decision/1";
 ///   scenario    what runs, with the values that `auto` stood for; null is a knob of `strategy`
 ///               that nobody reads, or that times decide which the run measures (settle_knobs())
 ///   question    what result.scenario says otherwise, as a JSON patch (RFC 6902); absent: nothing
+///   tensors     the tables of a rank's weights, one or one a pipeline stage: see tensors_json.hpp
 ///   fates       of saved tensors, in the order of their numbers, equal ones folded: ["host", 12];
 ///               absent: what `activations.policy` stands for by itself
 ///   migrations  by rank, of a system that plans whole steps: sums of a plan, all of which the

@@ -1,5 +1,7 @@
 #include "strategies/decide/lohan_plan.hpp"
 
+#include "scenarios/description/names.hpp"
+#include "strategies/decide/tensors.hpp"
 #include "strategies/layout/job.hpp"
 #include "strategies/machine/setup.hpp"
 
@@ -132,21 +134,29 @@ void add_rates(SwapProblem& problem, const description::Scenario& scenario) {
   }
 }
 
-/// Bytes per parameter that each pass moves, by the homes of weights and states.
-void add_traffic(SwapProblem& problem, const description::Scenario& scenario) {
+/// Bytes per parameter that each pass moves, by the homes of weights and states: means over all
+/// weights.
+void add_traffic(SwapProblem& problem, const description::Scenario& scenario,
+                 const TensorTable& tensors) {
   const description::Strategy& strategy = scenario.strategy;
-  const std::uint64_t width = models::element_bytes(scenario.training.precision);
+  const std::uint64_t elements = tensors.sum([](const TensorRow& row) { return row.elements; });
+  const auto mean = [&](const auto& bytes) { return tensors.sum(bytes) / elements; };
+  const std::uint64_t weight =
+      mean([](const TensorRow& row) { return row.weight.bytes(row.elements); });
+  const std::uint64_t gradient = mean([](const TensorRow& row) {
+    return row.trainable() ? row.gradient_format().bytes(row.elements) : 0;
+  });
   const bool states_move = strategy.optimizer.home == Home::ssd;
   const bool updates = updates_in_backward(strategy.gradients.policy);
-  problem.up = strategy.weights.home == Home::gpu ? 0 : width;
-  problem.read = strategy.weights.home == Home::ssd ? width : 0;
-  problem.down = strategy.optimizer.home == Home::gpu ? 0 : width;
+  problem.up = strategy.weights.home == Home::gpu ? 0 : weight;
+  problem.read = strategy.weights.home == Home::ssd ? weight : 0;
+  problem.down = strategy.optimizer.home == Home::gpu ? 0 : gradient;
   problem.read_also = problem.written = 0;
   problem.adam_per_s = std::numeric_limits<double>::infinity();
   if (!updates) return;
-  const std::uint64_t states =
-      scenario.training.optimizer_state == description::StateWidth::fp32 ? 12 : 4;
-  if (states_move) problem.read_also = problem.written = states;
+  if (states_move)
+    problem.read_also = problem.written =
+        mean([](const TensorRow& row) { return row.state_bytes(row.elements); });
   problem.written += problem.read;
   problem.adam_per_s = scenario.machine.host.adam.value();
 }
@@ -246,7 +256,7 @@ SwapProblem swap_problem(const description::Scenario& scenario, const Prepared& 
   problem.parameters *= scenario.parallel.tensor;
   problem.spills = goes_to(scenario, "ssd");
   add_rates(problem, scenario);
-  add_traffic(problem, scenario);
+  add_traffic(problem, scenario, decide_tensors(scenario, prepared).at(0));
   add_host(problem, scenario, prepared, probe);
   if (!scenario.strategy.activations.swap_bytes) note_what_fits(problem, scenario, prepared, probe);
   return problem;

@@ -95,8 +95,7 @@ class RankPlanner {
 }  // namespace
 
 std::shared_ptr<const std::vector<RankPlan>> plan_ranks(const Decided& decided) {
-  const Job job(decided.scenario, decided.prepared->model, decided.prepared->program,
-                decided.fates);
+  const Job job(decided.scenario, *decided.prepared, decided.tensors.at(0), decided.fates);
   const MachineSetup setup = setup_for(decided.scenario, false, false);
   auto ranks = std::make_shared<std::vector<RankPlan>>();
   std::vector<PlannedStep> steps = plan_steps(job, setup.gpu);

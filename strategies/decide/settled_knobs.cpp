@@ -78,8 +78,7 @@ void settle_knobs(Decided& all) {
   settle_pinned(strategy);
   if (has_pool_to_settle(strategy.weights) || has_chunk_to_settle(strategy) ||
       has_swap_buffers_to_settle(strategy))
-    settle_sizes(Job(all.scenario, all.prepared->model, all.prepared->program, all.fates),
-                 strategy);
+    settle_sizes(Job(all.scenario, *all.prepared, all.tensors.front(), all.fates), strategy);
 }
 
 std::map<std::string, double> first_shares(const description::Scenario& scenario) {

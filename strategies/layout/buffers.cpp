@@ -6,14 +6,27 @@ namespace spillway::strategies {
 
 EqualBuffers equal_buffers(const Job& job) {
   const description::WeightsPart& part = job.scenario.strategy.weights;
+  const auto elements = [&](const TensorRow& row) {
+    return part.buffer_size ? part.buffer_size->value() : row.share(row.shards.weight_ways());
+  };
   return {part.buffer_count.value_or(description::buffers_of_blocks(part.prefetch_blocks)),
-          part.buffer_size ? part.buffer_size->value()
-                           : job.largest_share(job.partition.weight_ways())};
+          job.tensors.largest(elements), job.tensors.largest([&](const TensorRow& row) {
+            return row.weight.bytes(elements(row));
+          })};
 }
 
 bool is_swapped(const Job& job, const Subgroup& group) {
-  return job.scenario.strategy.optimizer.home == description::Home::ssd &&
-         4 * group.elements >= Job::smallest_swapped;
+  return job.row(group).state_home == description::Home::ssd;
+}
+
+std::uint64_t largest_state_bytes(const Job& job, const Subgroup& group) {
+  const TensorRow& row = job.row(group);
+  std::uint64_t largest = row.master().bytes(group.span);
+  for (const StateFormat& state : row.states)
+    largest = std::max(largest, state.format.bytes(group.span));
+  if (job.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32)
+    largest = std::max(largest, fp32_numbers.bytes(group.span));
+  return largest;
 }
 
 SwapBuffers swap_buffers(const Job& job, std::uint64_t paths) {
@@ -22,7 +35,7 @@ SwapBuffers swap_buffers(const Job& job, std::uint64_t paths) {
   SwapBuffers buffers;
   std::uint64_t swapped = 0;
   for (const Subgroup& group : job.subgroups) {
-    buffers.bytes = std::max(buffers.bytes, job.state_width() * group.span);
+    buffers.bytes = std::max(buffers.bytes, largest_state_bytes(job, group));
     swapped += is_swapped(job, group);
   }
   // being read, being updated, being written; see decide/automatic.hpp for what replaces `auto`

@@ -8,11 +8,16 @@ namespace spillway::strategies {
 struct EqualBuffers {
   std::uint64_t count = 0;     ///< `weights.buffer_count`; auto: as `prefetch_blocks` needs
   std::uint64_t elements = 0;  ///< `weights.buffer_size`, of one; auto: the largest share
+  std::uint64_t bytes = 0;     ///< of one
 };
 EqualBuffers equal_buffers(const Job& job);
 
 /// The sub-group's states lie on storage: home ssd, and it is not too small.
 bool is_swapped(const Job& job, const Subgroup& group);
+
+/// Bytes of the sub-group's largest state, or of its fp32 gradients where those pass the same
+/// buffers.
+std::uint64_t largest_state_bytes(const Job& job, const Subgroup& group);
 
 /// The pinned buffers of a rank that its optimizer states on storage pass.
 struct SwapBuffers {

@@ -1,5 +1,7 @@
 #include "strategies/layout/chunk_knobs.hpp"
 
+#include "models/formats.hpp"
+
 namespace spillway::strategies {
 
 ChunkKnobs chunk_knobs(const description::Strategy& strategy) {
@@ -13,11 +15,8 @@ ChunkKnobs chunk_knobs(const description::Strategy& strategy) {
 }
 
 bool reuses_chunks(const description::Scenario& scenario) {
-  const auto precision = scenario.training.precision;
-  const bool mixed = precision == description::Precision::fp16_mixed ||
-                     precision == description::Precision::bf16_mixed;
-  return chunk_knobs(scenario.strategy).used && mixed &&
-         scenario.training.optimizer_state == description::StateWidth::fp32 &&
+  return chunk_knobs(scenario.strategy).used &&
+         models::formats_of(scenario.training).has_master() &&
          scenario.training.gradient_accumulation == 1 &&
          scenario.strategy.optimizer.staleness == 0 &&
          scenario.strategy.gradients.policy == description::GradientPolicy::host_fp16;

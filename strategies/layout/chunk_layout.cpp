@@ -13,7 +13,8 @@ ChunkLayout chunk_layout(const Job& job, const WeightLayout& layout) {
     const models::WeightKind kind = job.model.weights[weight].kind;
     const bool vocabulary =
         kind == models::WeightKind::embedding || kind == models::WeightKind::lm_head;
-    tensors.push_back({layout.share_bytes[weight] / job.weight_bytes, vocabulary});
+    const std::uint64_t bits = description::bits_of(job.row(weight).weight.type);
+    tensors.push_back({8 * layout.share_bytes[weight] / bits, vocabulary});
     if (!vocabulary) largest = std::max(largest, tensors.back().elements);
   }
   const std::optional<std::uint64_t> wanted = chunk_knobs(job.scenario.strategy).elements;

@@ -4,6 +4,7 @@
 #include "strategies/layout/delays.hpp"
 #include "strategies/layout/fates.hpp"
 #include "strategies/layout/prepared.hpp"
+#include "strategies/layout/tensor_table.hpp"
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,8 @@ struct Decided {
   /// With the values that `auto` stood for.
   description::Scenario scenario;
   std::shared_ptr<const Prepared> prepared;
+  /// What a rank holds of each weight; a table a pipeline stage, or the only one.
+  std::vector<TensorTable> tensors{};
   ActivationPlan fates;  ///< of the whole program's saved tensors
   /// By rank, of a system that plans whole steps, up to the first that finds no room; null: others.
   std::shared_ptr<const std::vector<RankPlan>> ranks{};

@@ -18,12 +18,13 @@ void HeldMemory::hold_bases(const description::MachineFile& machine) {
 
 void hold_initialisation_blocks(HeldMemory& held, const Job& job) {
   const auto& strategy = job.scenario.strategy;
-  if (strategy.weights.home != description::Home::host || !job.mixed() ||
+  if (strategy.weights.home != description::Home::host ||
+      !is_mixed(job.scenario.training.precision) ||
       strategy.pinned != description::PinnedPolicy::power_of_two)
     return;
-  for (std::uint32_t weight = 0; weight < job.model.weights.size(); ++weight)
+  for (const TensorRow& row : job.tensors.rows())
     held.hold(TierId::pinned, Purpose::allocator_cache,
-              Bytes(job.share(weight, job.partition.weight_ways()) * job.weight_bytes));
+              Bytes(row.weight.bytes(row.share(row.shards.weight_ways()))));
 }
 
 }  // namespace spillway::strategies

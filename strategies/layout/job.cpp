@@ -14,11 +14,6 @@ constexpr std::uint64_t most_steps = 20;
 constexpr std::uint64_t longest_period = 9;  // must be seen twice
 constexpr double drift = 1e-3;               // relative; a steady schedule repeats to rounding
 
-Partition partition_of(const description::Scenario& scenario) {
-  const std::uint64_t stage = scenario.parallel.zero_stage;
-  return {scenario.parallel.data, stage >= 3, stage >= 2, stage >= 1};
-}
-
 }  // namespace
 
 // ---- Steps
@@ -131,19 +126,20 @@ NodeShared::NodeShared(Machine& machine, const description::Scenario& scenario)
 // ---- Job
 
 Job::Job(const Decision& decision)
-    : Job(decision->scenario, decision->prepared->model, decision->prepared->program,
-          decision->fates) {
+    : Job(decision->scenario, *decision->prepared, decision->tensors.at(0), decision->fates) {
   take(*decision);
 }
 
-Job::Job(const Decision& decision, const models::PipelineStage& of)
-    : Job(decision->scenario, of.model, of.program, decision->fates, &of) {
+Job::Job(const Decision& decision, std::size_t of)
+    : Job(decision->scenario, decision->prepared->stages.at(of).model,
+          decision->prepared->stages.at(of).program, decision->tensors.at(of), decision->fates,
+          &decision->prepared->stages.at(of)) {
   take(*decision);
 }
 
-Job::Job(const description::Scenario& the_scenario, const models::Model& the_model,
-         const models::StepProgram& the_program, const ActivationPlan& fates)
-    : Job(the_scenario, the_model, the_program, fates, nullptr) {}
+Job::Job(const description::Scenario& the_scenario, const Prepared& prepared, TensorTable table,
+         const ActivationPlan& fates)
+    : Job(the_scenario, prepared.model, prepared.program, std::move(table), fates, nullptr) {}
 
 void Job::take(const Decided& decided) {
   ranks = decided.ranks.get();
@@ -151,70 +147,23 @@ void Job::take(const Decided& decided) {
 }
 
 Job::Job(const description::Scenario& the_scenario, const models::Model& the_model,
-         const models::StepProgram& the_program, const ActivationPlan& fates,
+         const models::StepProgram& the_program, TensorTable table, const ActivationPlan& fates,
          const models::PipelineStage* of)
     : scenario(the_scenario),
       model(the_model),
       program(the_program),
+      tensors(std::move(table)),
       activations(fates),
       partition(partition_of(the_scenario)),
-      weight_bytes(models::element_bytes(the_program.workload.precision)),
-      stage(of),
-      elements_(the_model.weights.size()) {
+      subgroups(subgroups_of(tensors)),
+      stage(of) {
   lay_out();
 }
 
 void Job::lay_out() {
-  std::vector<bool> held(elements_.size(), !stage);
-  if (stage)
-    for (const models::Layer& layer : model.layers)
-      for (const std::uint32_t weight : layer.weights) held[weight] = true;
-  for (const models::Tensor& tensor : program.tensors)
-    if (tensor.weight && tensor.role == models::TensorRole::weight && held[*tensor.weight])
-      elements_[*tensor.weight] = tensor.elements;
-  plans =
-      plan_layers(model, program, partition.weight_ways(), partition.gradient_ways(), activations,
-                  partition.state_ways(), stage ? stage->crossings : models::Crossings());
+  plans = plan_layers(model, program, tensors, activations,
+                      stage ? stage->crossings : models::Crossings());
   if (activations.by_module) cut_into_modules(plans, model, program);
-  const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
-  subgroups = make_subgroups(
-      model, optimizer.subgroup.value(), optimizer.grouping, optimizer.fused_tensors,
-      storage_sector / state_width(),
-      [this](std::uint32_t weight) { return share(weight, partition.state_ways()); });
-}
-
-std::uint64_t Job::largest_share(std::uint64_t ways) const {
-  std::uint64_t largest = 0;
-  for (std::uint32_t weight = 0; weight < elements_.size(); ++weight)
-    largest = std::max(largest, share(weight, ways));
-  return largest;
-}
-
-bool Job::mixed() const {
-  return scenario.training.precision == description::Precision::fp16_mixed ||
-         scenario.training.precision == description::Precision::bf16_mixed;
-}
-
-ElementType Job::weight_type() const {
-  switch (scenario.training.precision) {
-    case description::Precision::fp16_mixed:
-    case description::Precision::fp16:
-      return ElementType::fp16;
-    case description::Precision::bf16_mixed:
-    case description::Precision::bf16:
-      return ElementType::bf16;
-    case description::Precision::fp32:
-      break;
-  }
-  return ElementType::fp32;
-}
-
-ElementType Job::state_type() const {
-  return fp32_states() ? ElementType::fp32 : ElementType::bf16;
-}
-
-bool Job::fp32_states() const {
-  return scenario.training.optimizer_state == description::StateWidth::fp32;
 }
 
 }  // namespace spillway::strategies

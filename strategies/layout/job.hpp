@@ -6,6 +6,7 @@
 #include "strategies/layout/handovers.hpp"
 #include "strategies/layout/layer_plan.hpp"
 #include "strategies/layout/subgroups.hpp"
+#include "strategies/layout/tensor_table.hpp"
 #include "strategies/machine/machine.hpp"
 
 #include <deque>
@@ -49,17 +50,6 @@ class Steps {
   bool in_cycles_ = false;  ///< of updates that no step waits for
 };
 
-/// How ZeRO spreads one rank's tensors over its data-parallel group, which may span nodes.
-struct Partition {
-  std::uint64_t ways = 1;  ///< members of the data-parallel group, on all nodes
-  bool weights = false;    ///< stage 3
-  bool gradients = false;  ///< stage 2
-  bool states = false;     ///< stage 1
-  std::uint64_t weight_ways() const { return weights ? ways : 1; }
-  std::uint64_t gradient_ways() const { return gradients ? ways : 1; }
-  std::uint64_t state_ways() const { return states ? ways : 1; }
-};
-
 /// What one rank's cache of activations did in a step, bytes.
 struct CacheTotals {
   std::uint64_t packed = 0;     ///< saved, and large enough
@@ -93,61 +83,55 @@ struct Job {
   const description::Scenario& scenario;
   const models::Model& model;  ///< of a stage: its layers, and all weights, of which it holds some
   const models::StepProgram& program;
+  TensorTable tensors;
   ActivationPlan activations;
-  LayerPlans plans;  ///< parallel to model.layers
-  Partition partition;
+  LayerPlans plans;                 ///< parallel to model.layers
+  Partition partition;              ///< of all weights alike
   std::vector<Subgroup> subgroups;  ///< of one rank, in the order of `optimizer.grouping`
-  std::uint64_t weight_bytes = 2;   ///< of one element of the weights that kernels read
   /// By rank: a training whose delays this one repeats.
   const std::vector<Delays>* replay = nullptr;
   Steps* steps = nullptr;
   NodeShared* shared = nullptr;
-  /// Bytes of a share below which it stays in memory: DeepSpeed swaps nothing smaller.
-  static constexpr std::uint64_t smallest_swapped = 1u << 20;
-
   /// By rank, of a system that plans whole steps; else null.
   const std::vector<RankPlan>* ranks = nullptr;
 
   /// Of what was decided, which outlives it.
   explicit Job(const Decision& decision);
-  /// Of one pipeline stage of it.
-  Job(const Decision& decision, const models::PipelineStage& stage);
-  /// Of what a decision is made from.
-  Job(const description::Scenario& scenario, const models::Model& model,
-      const models::StepProgram& program, const ActivationPlan& fates);
+  /// Of one of its pipeline stages (Prepared::stages), numbered from 0.
+  Job(const Decision& decision, std::size_t stage);
+  /// Of what a decision is made from: what `prepared` holds is not cut into stages.
+  Job(const description::Scenario& scenario, const Prepared& prepared, TensorTable tensors,
+      const ActivationPlan& fates);
 
   /// Null where ranks run the whole model, or plans of it.
   const models::PipelineStage* stage = nullptr;
+  const TensorRow& row(std::uint32_t weight) const { return tensors.row(weight); }
+  /// Of the first member: what states all of them have, and in which formats.
+  const TensorRow& row(const Subgroup& group) const {
+    return tensors.row(group.members.front().weight);
+  }
   /// False for a weight of other stages.
-  bool holds(std::uint32_t weight) const { return elements_[weight] > 0; }
+  bool holds(std::uint32_t weight) const { return elements(weight) > 0; }
   /// Elements of weight `index` on one tensor-parallel rank; 0 where it is not held.
-  std::uint64_t elements(std::uint32_t index) const { return elements_[index]; }
+  std::uint64_t elements(std::uint32_t index) const { return row(index).elements; }
   /// Elements that one of `ways` ranks holds (see share_of).
   std::uint64_t share(std::uint32_t index, std::uint64_t ways) const {
-    return share_of(elements_[index], ways, weight_bytes);
+    return row(index).share(ways);
   }
-  std::uint64_t largest_share(std::uint64_t ways) const;
   /// The place of one of the simulated node's ranks in its data-parallel group. That node is the
   /// first, so its members are.
   std::uint64_t member(Rank rank) const {
     return rank.index / scenario.parallel.tensor % partition.ways;
   }
-  bool mixed() const;
-  bool fp32_states() const;
-  /// Of the weights that kernels read, and of their gradients as computed.
-  ElementType weight_type() const;
-  /// Of masters, momenta and variances.
-  ElementType state_type() const;
-  /// Bytes of one element of a state: master, momentum or variance.
-  std::uint64_t state_width() const { return fp32_states() ? 4 : 2; }
+  /// Of the tensors of the step program that are no weight's.
+  ElementType activation_type() const { return kernel_type(program.workload.precision); }
 
  private:
   Job(const description::Scenario& scenario, const models::Model& model,
-      const models::StepProgram& program, const ActivationPlan& fates,
+      const models::StepProgram& program, TensorTable tensors, const ActivationPlan& fates,
       const models::PipelineStage* of);
   void take(const Decided& decided);
   void lay_out();
-  std::vector<std::uint64_t> elements_;  ///< by weight
 };
 
 }  // namespace spillway::strategies

@@ -1,5 +1,7 @@
 #include "strategies/layout/landing.hpp"
 
+#include "models/formats.hpp"
+
 namespace spillway::strategies {
 
 using description::Home;
@@ -9,14 +11,11 @@ bool lands_in_states(const description::Scenario& scenario) {
   const description::Strategy& strategy = scenario.strategy;
   if (strategy.gradients.lands) return *strategy.gradients.lands == Landing::states;
   const std::uint64_t stage = scenario.parallel.zero_stage;
-  const description::Precision precision = scenario.training.precision;
   return (stage == 1 || stage == 2) && strategy.weights.home == Home::gpu &&
          strategy.gradients.policy == description::GradientPolicy::host_fp32 &&
          strategy.optimizer.device == description::OptimizerDevice::cpu &&
          strategy.optimizer.home == Home::host && strategy.optimizer.staleness == 0 &&
-         scenario.training.optimizer_state == description::StateWidth::fp32 &&
-         (precision == description::Precision::fp16_mixed ||
-          precision == description::Precision::bf16_mixed);
+         models::formats_of(scenario.training).has_master();
 }
 
 bool sums_before_landing(const description::Scenario& scenario) {

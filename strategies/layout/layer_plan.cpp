@@ -42,16 +42,14 @@ struct Use {
 
 class Planner {
  public:
-  Planner(const models::Model& model, const StepProgram& program, std::uint64_t weight_ways,
-          std::uint64_t gradient_ways, const ActivationPlan& activations, std::uint64_t state_ways,
-          const models::Crossings& crossings)
+  Planner(const models::Model& model, const StepProgram& program, const TensorTable& tensors,
+          const ActivationPlan& activations, const models::Crossings& crossings)
       : model_(model),
         program_(program),
-        weight_ways_(weight_ways),
-        gradient_ways_(gradient_ways),
+        tensors_(tensors),
         activations_(activations),
-        state_ways_(state_ways),
         crossings_(crossings),
+        activation_type_(kernel_type(program.workload.precision)),
         layers_(static_cast<std::uint32_t>(model.layers.size())),
         uses_(program.tensors.size()),
         hidden_index_(program.tensors.size(), none),
@@ -207,36 +205,25 @@ class Planner {
       for (const LayerWeight& slot : plans_.layers[plan.layer - 1].weights)
         weight_slot_[slot.weight] = none;
     for (const std::uint32_t weight : model_.used_by(plan.layer)) {
-      const Tensor& gradient = *find_weight(weight, TensorRole::weight_gradient);
+      const TensorRow& row = tensors_.row(weight);
       LayerWeight slot{};
       slot.weight = weight;
       slot.offset = plan.weight_bytes;
-      slot.share_bytes = share_bytes(*find_weight(weight, TensorRole::weight), weight_ways_);
-      slot.gradient_share_bytes = share_bytes(gradient, gradient_ways_);
+      slot.share_bytes = share_bytes(row, row.weight, row.shards.weight_ways());
+      if (row.gradient)
+        slot.gradient_share_bytes = share_bytes(row, *row.gradient, row.shards.gradient_ways());
       slot.owned = plan.weights.size() < model_.layers[plan.layer].weights.size();
-      plan.weight_bytes += slot.share_bytes * weight_ways_;
+      plan.weight_bytes += slot.share_bytes * row.shards.weight_ways();
       weight_slot_[weight] = static_cast<std::uint32_t>(plan.weights.size());
       plan.weights.push_back(slot);
     }
   }
 
-  std::uint64_t share_bytes(const Tensor& tensor, std::uint64_t ways) const {
-    const std::uint64_t width = tensor.bytes.value() / tensor.elements;
-    if (ways > 1) return share_of(tensor.elements, ways, width) * width;
-    return up(share_of(tensor.elements, state_ways_, width) * state_ways_ * width, storage_sector);
-  }
-
-  const Tensor* find_weight(std::uint32_t weight, TensorRole role) {
-    if (weight_tensor_.empty()) {
-      weight_tensor_.resize(model_.weights.size());
-      gradient_tensor_.resize(model_.weights.size());
-      for (const Tensor& tensor : program_.tensors) {
-        if (!tensor.weight) continue;
-        if (tensor.role == TensorRole::weight) weight_tensor_[*tensor.weight] = &tensor;
-        if (tensor.role == TensorRole::weight_gradient) gradient_tensor_[*tensor.weight] = &tensor;
-      }
-    }
-    return (role == TensorRole::weight ? weight_tensor_ : gradient_tensor_)[weight];
+  static std::uint64_t share_bytes(const TensorRow& row, const NumberFormat& format,
+                                   std::uint64_t ways) {
+    if (ways > 1) return format.bytes(row.share(ways));
+    const std::uint64_t states = row.shards.state_ways();
+    return in_sectors(format.bytes(row.share(states) * states));
   }
 
   void place_saved(LayerPlan& plan) {
@@ -355,6 +342,7 @@ class Planner {
     for (const models::Operand& operand : op.operands) {
       PlannedOperand placed = place(operand, plan.layer, turn.recompute);
       placed.tensor = operand.tensor;
+      placed.type = type_of(program_.tensors[operand.tensor]);
       if (placed.area != Area::nowhere && placed.bytes > 0) kernel.operands.push_back(placed);
     }
     if (op.workspace.value() == 0) return kernel;
@@ -362,8 +350,15 @@ class Planner {
     const bool fits = inside != workspace_offset_.end();
     kernel.operands.push_back({fits ? Area::transient : Area::scratch, Access::read_write,
                                fits ? inside->second : 0, op.workspace.value(),
-                               PlannedOperand::no_tensor});
+                               PlannedOperand::no_tensor, activation_type_});
     return kernel;
+  }
+
+  description::ElementType type_of(const Tensor& tensor) const {
+    if (!tensor.weight) return activation_type_;
+    const TensorRow& row = tensors_.row(*tensor.weight);
+    if (tensor.role == TensorRole::weight) return row.weight.type;
+    return row.trainable() ? row.gradient_format().type : activation_type_;
   }
 
   bool is_transient(TensorId id, std::uint32_t layer, bool recompute) const {
@@ -440,7 +435,8 @@ class Planner {
       case TensorRole::weight_gradient: {
         const bool gradient = tensor.role == TensorRole::weight_gradient;
         const std::uint32_t slot = weight_slot_[*tensor.weight];
-        if (slot == none) return {Area::nowhere, operand.access, 0, 0};
+        const bool made = !gradient || tensors_.row(*tensor.weight).trainable();
+        if (slot == none || !made) return {Area::nowhere, operand.access, 0, 0};
         return {gradient ? Area::gradients : Area::weights, operand.access, slot, bytes};
       }
       case TensorRole::logits:
@@ -464,17 +460,16 @@ class Planner {
 
   const models::Model& model_;
   const StepProgram& program_;
-  std::uint64_t weight_ways_, gradient_ways_;
+  const TensorTable& tensors_;
   const ActivationPlan& activations_;
-  std::uint64_t state_ways_;
   const models::Crossings& crossings_;
+  description::ElementType activation_type_;
   std::uint32_t layers_;
   std::vector<Use> uses_;
   std::vector<std::uint32_t> hidden_index_;
   std::vector<std::uint32_t> saved_index_;   ///< into LayerPlan::saved of the tensor's layer
   std::vector<std::uint32_t> completed_by_;  ///< by tensor: forward operator
-  std::vector<const Tensor*> weight_tensor_, gradient_tensor_;
-  std::vector<std::uint32_t> weight_slot_;  ///< by weight, in the layer being planned
+  std::vector<std::uint32_t> weight_slot_;   ///< by weight, in the layer being planned
   std::vector<std::pair<TensorId, std::uint64_t>> transient_offset_, logits_offset_;
   std::map<std::uint32_t, std::uint64_t> workspace_offset_;  ///< by operator, of those that fit
   std::uint64_t logits_end_ = 0, transient_end_ = 0;
@@ -484,11 +479,9 @@ class Planner {
 }  // namespace
 
 LayerPlans plan_layers(const models::Model& model, const StepProgram& program,
-                       std::uint64_t weight_ways, std::uint64_t gradient_ways,
-                       const ActivationPlan& activations, std::uint64_t state_ways,
+                       const TensorTable& tensors, const ActivationPlan& activations,
                        const models::Crossings& crossings) {
-  return Planner(model, program, weight_ways, gradient_ways, activations, state_ways, crossings)
-      .plan();
+  return Planner(model, program, tensors, activations, crossings).plan();
 }
 
 }  // namespace spillway::strategies

@@ -2,27 +2,12 @@
 
 #include "models/stages.hpp"
 #include "strategies/layout/fates.hpp"
+#include "strategies/layout/tensor_table.hpp"
 
 #include <string_view>
 #include <vector>
 
 namespace spillway::strategies {
-
-// Storage transfers, and so the shares of tensors, are whole sectors.
-using description::in_sectors;
-using description::storage_sector;
-
-/// Shares of a tensor begin and end at such bytes on the GPU.
-inline constexpr std::uint64_t share_alignment = 64;
-
-/// Elements that one of `ways` ranks holds of a tensor of `elements`, each `width` bytes. Shares
-/// follow each other without gaps, so that gathered they are the tensor; the last ones are short of
-/// it by what they are padded with.
-inline std::uint64_t share_of(std::uint64_t elements, std::uint64_t ways, std::uint64_t width) {
-  if (ways == 1) return elements;
-  const std::uint64_t unit = share_alignment / width;
-  return description::divide_up(description::divide_up(elements, ways), unit) * unit;
-}
 
 /// Where an operand of a layer's kernels lies on the GPU.
 enum class Area : std::uint8_t {
@@ -46,6 +31,7 @@ struct PlannedOperand {
                          ///< LayerPlans::hidden
   std::uint64_t bytes;
   models::TensorId tensor = no_tensor;
+  description::ElementType type = description::ElementType::fp32;
   static constexpr models::TensorId no_tensor = ~models::TensorId{0};  ///< a workspace
 };
 
@@ -80,11 +66,11 @@ struct PassPlan {
 /// equal shares.
 struct LayerWeight {
   std::uint32_t weight;
-  std::uint64_t offset;       ///< bytes, of the gathered tensor
-  std::uint64_t share_bytes;  ///< of one rank; the last is padded
-  std::uint64_t gradient_share_bytes;
-  bool owned;   ///< false for a tied weight that another layer owns
-  bool begins;  ///< its backward is the first to make a gradient of it
+  std::uint64_t offset;                ///< bytes, of the gathered tensor
+  std::uint64_t share_bytes;           ///< of one rank; the last is padded
+  std::uint64_t gradient_share_bytes;  ///< 0: it is frozen
+  bool owned;                          ///< false for a tied weight that another layer owns
+  bool begins;                         ///< its backward is the first to make a gradient of it
 };
 
 /// A tensor that only its layer uses, from its forward to its backward, in memory of its own.
@@ -168,15 +154,14 @@ struct LayerPlans {
   std::vector<Module> modules;  ///< in forward order; none unless cut_into_modules made them
 };
 
-/// Lays out every layer of `program` for ranks that hold 1/`weight_ways` of each weight and
-/// 1/`gradient_ways` of each gradient. Offsets are multiples of 512 B. What is whole on each rank
-/// is padded to 4096 B and has room for the shares of `state_ways` ranks.
+/// Lays out every layer of `program` for ranks that hold of each weight and of its gradient what
+/// `tensors` says. Offsets are multiples of 512 B. What is whole on each rank is padded to 4096 B
+/// and has room for the shares of those who share the states. A frozen weight has no gradient.
 ///   activations   what is recomputed has no memory between forward and backward; what its
 ///                 recomputation makes lives until its last use in backward, as autograd frees it
 ///   crossings     of a pipeline stage, whose layers `model` and `program` have
 LayerPlans plan_layers(const models::Model& model, const models::StepProgram& program,
-                       std::uint64_t weight_ways, std::uint64_t gradient_ways,
-                       const ActivationPlan& activations, std::uint64_t state_ways = 1,
+                       const TensorTable& tensors, const ActivationPlan& activations,
                        const models::Crossings& crossings = {});
 
 }  // namespace spillway::strategies

@@ -270,6 +270,7 @@ class Builder {
     arrived.kind = TensorKind::communication;
     arrived.purpose = Purpose::gradients;
     arrived.bytes = program_.tensors[gradient].bytes.value();
+    arrived.weight = *program_.tensors[gradient].weight;
     const std::uint32_t own = find(gradient), theirs = make(arrived);
     StepKernel& kernel = add("exchange tied gradients", Phase::backward, 0);
     hand_over(kernel, own, other, true, tied_key(gradient, stage_, other));

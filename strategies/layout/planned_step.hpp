@@ -23,7 +23,7 @@ struct StepTensor {
   std::uint64_t bytes = 0;  ///< as kernels see it
   std::uint64_t taken = 0;  ///< on the GPU, rounded as its allocator does
   bool persistent = false;
-  std::uint32_t weight = 0;     ///< of weights, gradients and states
+  std::uint32_t weight = 0;     ///< of weights, gradients, arrivals and states
   models::TensorId tensor = 0;  ///< of the step program
 };
 

@@ -12,7 +12,7 @@ models::Workload workload_of(const description::Scenario& scenario) {
   models::Workload workload;
   workload.precision = training.precision;
   workload.optimizer = training.optimizer;
-  workload.state_bytes = training.optimizer_state == description::StateWidth::fp32 ? 4 : 2;
+  workload.states = training.optimizer_state;
   workload.micro_batch = training.micro_batch;
   workload.sequence = training.sequence;
   workload.tensor = scenario.parallel.tensor;

@@ -20,7 +20,7 @@ class Progress {
   explicit Progress(const Job& job)
       : gradients_(
             static_cast<float>(job.scenario.training.gradient_accumulation * job.partition.ways)) {
-    const bool scales = job.weight_type() == ElementType::fp16 &&
+    const bool scales = job.activation_type() == ElementType::fp16 &&
                         job.scenario.strategy.overflow_check != description::OverflowCheck::none;
     if (scales)
       scale_ = std::ldexp(1.0F, static_cast<int>(job.scenario.training.initial_scale_power));

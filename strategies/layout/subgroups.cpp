@@ -1,5 +1,7 @@
 #include "strategies/layout/subgroups.hpp"
 
+#include "scenarios/description/errors.hpp"
+
 namespace spillway::strategies {
 
 namespace {
@@ -53,6 +55,42 @@ std::vector<Subgroup> make_subgroups(const models::Model& model, std::uint64_t t
       open = Subgroup{};
     }
     if (!open.members.empty()) groups.push_back(std::move(open));
+  }
+  return groups;
+}
+
+std::uint64_t subgroup_alignment(const std::vector<TensorRow>& rows) {
+  std::uint64_t narrowest = description::bits_of(description::ElementType::fp32);
+  for (const TensorRow& row : rows)
+    for (const StateFormat& state : row.states)
+      narrowest = std::min(narrowest, description::bits_of(state.format.type));
+  return 8 * description::storage_sector / narrowest;
+}
+
+namespace {
+
+bool same_format(const TensorRow& one, const TensorRow& other, StateKind kind) {
+  const NumberFormat *a = one.state(kind), *b = other.state(kind);
+  return a && b ? *a == *b : a == b;
+}
+
+}  // namespace
+
+std::vector<Subgroup> subgroups_of(const TensorTable& table) {
+  std::vector<Subgroup> groups;
+  const std::uint64_t alignment = subgroup_alignment(table.rows());
+  for (std::uint32_t weight = 0; weight < table.size(); ++weight) {
+    const TensorRow& row = table.row(weight);
+    if (!row.subgroup) continue;
+    if (groups.size() <= *row.subgroup) groups.resize(*row.subgroup + 1);
+    Subgroup& group = groups[*row.subgroup];
+    if (!group.members.empty()) {
+      const TensorRow& first = table.row(group.members.front().weight);
+      ENSURE(same_format(first, row, StateKind::momentum) &&
+                 same_format(first, row, StateKind::variance),
+             "a sub-group whose states are of several formats");
+    }
+    append(group, weight, row.share(row.shards.state_ways()), alignment);
   }
   return groups;
 }

@@ -2,6 +2,7 @@
 
 #include "models/model.hpp"
 #include "scenarios/description/parts.hpp"
+#include "strategies/layout/tensor_table.hpp"
 
 #include <functional>
 #include <vector>
@@ -33,5 +34,12 @@ std::vector<Subgroup> make_subgroups(const models::Model& model, std::uint64_t t
                                      description::Grouping grouping, bool fused_tensors,
                                      std::uint64_t alignment,
                                      const std::function<std::uint64_t(std::uint32_t)>& share);
+
+/// Elements whose states begin and end with sectors, whatever the width of a row's narrowest state.
+std::uint64_t subgroup_alignment(const std::vector<TensorRow>& rows);
+
+/// The sub-groups that the rows of a table name, members in the order of their weights. Those of
+/// one sub-group have momenta of one format, and variances.
+std::vector<Subgroup> subgroups_of(const TensorTable& table);
 
 }  // namespace spillway::strategies

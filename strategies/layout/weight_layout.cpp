@@ -6,41 +6,14 @@ namespace spillway::strategies {
 
 using description::Home;
 
-namespace {
-
-bool persistent(const Job& job, std::uint32_t weight) {
-  const auto& part = job.scenario.strategy.weights;
-  if (job.elements(weight) <= part.persistence_threshold.value()) return true;
-  if (part.home != Home::ssd) return false;
-  return !job.model.weights[weight].decays() ||
-         job.share(weight, job.partition.weight_ways()) * job.weight_bytes < Job::smallest_swapped;
-}
-
-}  // namespace
-
-WeightLayout::WeightLayout(const Job& job)
-    : home(job.model.weights.size()),
-      whole(job.model.weights.size()),
-      share_bytes(job.model.weights.size()) {
-  const auto& part = job.scenario.strategy.weights;
-  const std::uint64_t ways = job.partition.weight_ways();
-  std::uint64_t host_room = part.max_in_host.value();
-  for (std::uint32_t weight = 0; weight < size(); ++weight) {
-    whole[weight] = ways == 1 || persistent(job, weight);
-    const std::uint64_t elements = job.share(weight, ways);
-    share_bytes[weight] = elements * job.weight_bytes;
-    if (ways == 1) {  // whole, with room for the shares of who updates it
-      const std::uint64_t states = job.partition.state_ways();
-      share_bytes[weight] = in_sectors(job.share(weight, states) * states * job.weight_bytes);
-    }
-    if (part.home == Home::gpu || persistent(job, weight)) {
-      home[weight] = Home::gpu;
-    } else if (part.home == Home::host || elements <= host_room) {
-      home[weight] = Home::host;
-      if (part.home == Home::ssd) host_room -= elements;
-    } else {
-      home[weight] = Home::ssd;
-    }
+WeightLayout::WeightLayout(const Job& job) {
+  for (const TensorRow& row : job.tensors.rows()) {
+    home.push_back(row.home);
+    whole.push_back(row.whole);
+    const std::uint64_t ways = row.shards.weight_ways(), states = row.shards.state_ways();
+    // what is whole has room for the shares of who updates it
+    share_bytes.push_back(ways > 1 ? row.weight.bytes(row.share(ways))
+                                   : in_sectors(row.weight.bytes(row.share(states) * states)));
   }
 }
 

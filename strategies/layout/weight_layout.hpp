@@ -4,13 +4,8 @@
 
 namespace spillway::strategies {
 
-/// Where each weight lives, and how much of it one rank holds there: the rows that the sources of
-/// weights share out among them.
-///   gpu      home gpu, and what is not worth moving: tensors up to the persistence threshold, of
-///            home ssd 1-D ones and shares below 1 MiB too
-///   host     home host, and the first `max_in_host` elements of home ssd
-///   ssd      the rest
-///   Source   DeepSpeed partition_parameters.py, partitioned_param_swapper.py
+/// Where each weight lives, as the table of tensors has it, and how much of it one rank holds
+/// there: what the sources of weights share out among them.
 struct WeightLayout {
   explicit WeightLayout(const Job& job);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "models/formats.hpp"
 #include "strategies/machine/machine.hpp"
 
 /// The CPU work that parts issue, with its DRAM traffic.
@@ -21,7 +22,7 @@ inline CpuKernel zeros(View into) {
 inline CpuKernel first_values(View into, ElementType type, Role role, std::uint32_t weight,
                               std::uint64_t first_element) {
   CpuKernel kernel = zeros(into);
-  kernel.elements = into.bytes / description::bytes_of(type);
+  kernel.elements = into.bytes * 8 / description::bits_of(type);
   kernel.first_element = first_element;
   kernel.operands.front().role = role;
   kernel.operands.front().type = type;
@@ -57,8 +58,8 @@ inline CpuKernel convert(Converted into, Converted from, std::uint64_t elements,
   const bool wide = into.type == ElementType::fp32 && from.type == ElementType::fp32;
   kernel.work = add && wide ? CpuWork::add : CpuWork::convert;
   kernel.elements = elements;
-  kernel.traffic = elements * (description::bytes_of(from.type) +
-                               description::bytes_of(into.type) * (add ? 2 : 1));
+  kernel.traffic = models::NumberFormat(from.type).bytes(elements) +
+                   models::NumberFormat(into.type).bytes(elements) * (add ? 2 : 1);
   kernel.operands.emplace_back(std::move(into.view),
                                add ? models::Access::read_write : models::Access::write,
                                Role::output, into.type, 0);

@@ -1,6 +1,7 @@
 #include "strategies/machine/setup.hpp"
 
 #include "scenarios/description/errors.hpp"
+#include "scenarios/description/names.hpp"
 
 #include <algorithm>
 
@@ -127,18 +128,8 @@ Group reduce_group(const description::Scenario& scenario, Rank rank) {
   return Group{data_group(scenario, rank).index + data_and_tensor_groups};
 }
 
-const char* compute_type(description::Precision precision) {
-  switch (precision) {
-    case description::Precision::fp16_mixed:
-    case description::Precision::fp16:
-      return "fp16";
-    case description::Precision::bf16_mixed:
-    case description::Precision::bf16:
-      return "bf16";
-    case description::Precision::fp32:
-      return "fp32";
-  }
-  return "fp16";
+std::string_view compute_type(description::Precision precision) {
+  return name_of(description::kernel_type(precision));
 }
 
 namespace {
@@ -147,7 +138,7 @@ using Rates = std::map<std::string, description::FlopsPerSecond>;
 
 /// Of the training's element type; tf32 stands in for fp32.
 Rates::const_iterator own_rate(const Rates& rates, const description::Scenario& scenario) {
-  const std::string type = compute_type(scenario.training.precision);
+  const std::string type(compute_type(scenario.training.precision));
   const auto found = rates.find(type);
   return found == rates.end() && type == "fp32" ? rates.find("tf32") : found;
 }
@@ -158,7 +149,7 @@ double compute_rate(const description::Scenario& scenario) {
   const Rates& rates = scenario.machine.gpu.compute;
   const auto found = own_rate(rates, scenario);
   if (found != rates.end()) return found->second.value();
-  const std::string type = compute_type(scenario.training.precision);
+  const std::string type(compute_type(scenario.training.precision));
   throw description::ScenarioError({{"", 0, 0, "machine.gpu.compute", "no rate for " + type,
                                      "add \"" + type + "\" to gpu.compute"}});
 }

@@ -31,7 +31,7 @@ Group tensor_group(const description::Scenario& scenario, Rank rank);
 
 /// Name of the element type whose `gpu.compute` rate the kernels of this training reach: fp16,
 /// bf16, fp32.
-const char* compute_type(description::Precision precision);
+std::string_view compute_type(description::Precision precision);
 /// That rate; where the machine has none for fp32, its tf32.
 ///   Throws  ScenarioError when it has neither
 double compute_rate(const description::Scenario& scenario);

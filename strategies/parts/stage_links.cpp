@@ -88,8 +88,8 @@ Op StageLinks::add(const View& one, const View& other, const View& into, Element
 }
 
 Task<> StageLinks::sum_one(const models::TiedWeight& tied, const ResidentGradients& gradients) {
-  const std::uint64_t width = gradients.type() == ElementType::fp32 ? 4 : 2;
-  const View own = gradients.own(tied.weight).part(0, job_.elements(tied.weight) * width);
+  const NumberFormat format = gradients.format(tied.weight);
+  const View own = gradients.own(tied.weight).part(0, format.bytes(job_.elements(tied.weight)));
   // behind all tensors of the program
   const std::uint64_t item = job_.program.tensors.size() + tied.weight;
   std::vector<View> parts;  // by holder
@@ -109,7 +109,7 @@ Task<> StageLinks::sum_one(const models::TiedWeight& tied, const ResidentGradien
   co_await hand_over(machine_, rank_, job_.shared->handovers, std::move(in), std::move(out));
   for (std::size_t i = 1; i < parts.size(); ++i) {  // the sum so far lies in part i - 1
     const View into = i + 1 == parts.size() ? own : parts[i];
-    const Op added = add(parts[i - 1], parts[i], into, gradients.type());
+    const Op added = add(parts[i - 1], parts[i], into, format.type);
     co_await added;
   }
 }

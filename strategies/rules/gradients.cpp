@@ -10,7 +10,6 @@ using description::GradientPolicy;
 using description::Home;
 using description::Landing;
 using description::OverflowCheck;
-using description::Precision;
 using description::StateWidth;
 
 GradientPolicy gradients_of(const Case& subject) { return subject.parts().gradients.policy; }
@@ -51,9 +50,8 @@ constexpr Rule overflow_rows[] = {
     {.path = "strategy.overflow_check",
      .holds =
          [](const Case& c) {
-           const Precision precision = c.training().precision;
            return c.parts().overflow_check == OverflowCheck::none ||
-                  precision == Precision::fp16_mixed || precision == Precision::fp16;
+                  kernel_type(c.training().precision) == description::ElementType::fp16;
          },
      .settles = {[](description::Scenario& s) { s.strategy.overflow_check = OverflowCheck::none; },
                  no_loss_scale, true},

@@ -12,8 +12,7 @@ using description::ActivationPolicy;
 
 /// The type whose products a kernel computes: a key of machine.gpu.compute.
 std::string compute_type(const Case& subject) {
-  const std::string_view precision = name_of(subject.training().precision);
-  return precision.starts_with("fp16") ? "fp16" : precision.starts_with("bf16") ? "bf16" : "fp32";
+  return std::string(name_of(description::kernel_type(subject.training().precision)));
 }
 
 /// Knobs that any system has, whoever's defaults say them: who plans activations and for how long,

@@ -2,6 +2,7 @@
 
 #include "strategies/counting/counting_machine.hpp"
 #include "strategies/decide/decide.hpp"
+#include "strategies/decide/tensors.hpp"
 #include "strategies/run/run.hpp"
 
 namespace spillway::strategies {
@@ -13,6 +14,7 @@ Decision decision_of(const Candidate& candidate) {
   Decided all;
   all.scenario = candidate.scenario;
   all.prepared = std::shared_ptr<const Prepared>(std::shared_ptr<void>(), &candidate.prepared);
+  all.tensors = decide_tensors(candidate.scenario, candidate.prepared);
   all.fates = candidate.fates;
   return Decision(std::move(all));
 }

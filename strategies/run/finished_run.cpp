@@ -1,5 +1,6 @@
 #include "strategies/run/finished_run.hpp"
 
+#include "models/formats.hpp"
 #include "strategies/run/endurance.hpp"
 
 #include <algorithm>
@@ -155,15 +156,14 @@ void add_costs(const Scenario& scenario, const result::Result& result, double al
 }  // namespace
 
 double checkpoint_bytes(const description::Training& training, double params) {
-  using description::OptimizerKind;
-  using description::Precision;
-  const bool wide = training.precision == Precision::fp32;
-  const bool mixed =
-      training.precision == Precision::fp16_mixed || training.precision == Precision::bf16_mixed;
-  const double weights = wide ? 4 : 2, masters = mixed ? 4 : 0;
-  const double width = training.optimizer_state == description::StateWidth::fp32 ? 4 : 2;
-  const double states = training.optimizer == OptimizerKind::adam ? 2 * width : 0;
-  return params * (weights + masters + states);
+  const models::WeightFormats formats = models::formats_of(training);
+  const auto elements = static_cast<std::uint64_t>(params);
+  std::uint64_t bytes = formats.weight.bytes(elements);
+  // masters of mixed precision are written as fp32, whatever the width of the states
+  if (description::is_mixed(training.precision)) bytes += models::fp32_numbers.bytes(elements);
+  for (const models::StateFormat& state : formats.states)
+    if (state.kind != models::StateKind::master) bytes += state.format.bytes(elements);
+  return static_cast<double>(bytes);
 }
 
 std::optional<FinishedRun> finished_run(const Scenario& scenario, const result::Result& result,

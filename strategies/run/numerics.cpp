@@ -9,16 +9,9 @@ namespace spillway::strategies {
 
 using description::ElementType;
 using description::GradientPolicy;
-using description::Precision;
 using description::Width;
 
 namespace {
-
-ElementType kernel_type(Precision precision) {
-  if (precision == Precision::fp32) return ElementType::fp32;
-  const bool half = precision == Precision::fp16 || precision == Precision::fp16_mixed;
-  return half ? ElementType::fp16 : ElementType::bf16;
-}
 
 bool runs_again(const description::Strategy& strategy) {
   using description::ActivationPolicy;

@@ -315,7 +315,7 @@ class Summary {
 std::deque<Job> make_jobs(const Decision& decision) {
   std::deque<Job> jobs;
   if (decision->prepared->stages.empty()) jobs.emplace_back(decision);
-  for (const models::PipelineStage& stage : decision->prepared->stages)
+  for (std::size_t stage = 0; stage < decision->prepared->stages.size(); ++stage)
     jobs.emplace_back(decision, stage);
   return jobs;
 }

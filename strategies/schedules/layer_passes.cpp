@@ -88,7 +88,6 @@ void LayerPasses::take_turn(PassTurn& turn, std::uint32_t layer,
   turn.at.scratch = activations_.scratch();
   turn.at.logits = activations_.logits(layer);
   turn.at.hidden = &activations_.hidden();
-  turn.at.type = job_.weight_type();
   turn.at.numbers = numbers_;
 }
 

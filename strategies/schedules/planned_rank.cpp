@@ -16,7 +16,7 @@ PlannedRank::PlannedRank(Machine& machine, Rank rank, const Job& job)
       own_(job.ranks->at(std::min<std::size_t>(rank.index, job.ranks->size() - 1))),
       held_(machine, rank),
       tensors_(machine, rank, own_.step, own_.plan, own_.capacity,
-               plan_knobs(job.scenario.strategy).chunk, bounces(job.scenario)),
+               plan_knobs(job.scenario.strategy).chunk.value(), bounces(job.scenario)),
       kernels_(job, own_.step, tensors_),
       births_(own_.step.kernels.size()),
       deaths_(own_.step.kernels.size()) {}
@@ -38,7 +38,6 @@ void PlannedRank::take_plan() {
   add_to_report(own_.plan, lifetimes, job_.scenario.machine.gpu.memory.value(), job_.shared->plan);
   for (std::uint32_t i = 0; i < lifetimes.tensors.size(); ++i) {
     const planner::LifetimeTensor& tensor = lifetimes.tensors[i];
-    has_master_ |= step().tensors[i].holds == Holds::master;
     if (tensor.persistent) continue;
     births_[tensor.active.front().first].push_back(i);
     deaths_[tensor.active.back().last].push_back(i);
@@ -79,11 +78,12 @@ Task<> PlannedRank::run(const StepKernel& kernel) {
 Task<> PlannedRank::checkpoint() {
   for (std::uint32_t i = 0; i < step().tensors.size(); ++i) {
     const StepTensor& tensor = step().tensors[i];
-    if (tensor.holds != (has_master_ ? Holds::master : Holds::weight)) continue;
+    if (tensor.holds != Holds::master && tensor.holds != Holds::weight) continue;
+    const TensorRow& row = job_.row(tensor.weight);
+    if (row.has_own_master() != (tensor.holds == Holds::master)) continue;
     const Buffer landing = co_await tensors_.fetch(i);
     const Op saved =
-        machine_.run(rank_, checkpointed(landing.view(0, tensor.bytes),
-                                         has_master_ ? ElementType::fp32 : job_.weight_type(),
+        machine_.run(rank_, checkpointed(landing.view(0, tensor.bytes), row.master().type,
                                          tensor.weight, job_.elements(tensor.weight), 0));
     co_await saved;
   }

@@ -46,7 +46,6 @@ class PlannedRank {
   Migrations tensors_;
   StepKernels kernels_;
   std::vector<std::vector<std::uint32_t>> births_, deaths_;  ///< tensors, by kernel
-  bool has_master_ = false;
 };
 
 }  // namespace spillway::strategies

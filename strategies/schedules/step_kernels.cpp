@@ -7,20 +7,47 @@ namespace spillway::strategies {
 using models::Access;
 using Holds = StepTensor::Holds;
 
+ElementType StepKernels::type_of(const StepTensor& tensor) const {
+  switch (tensor.holds) {
+    case Holds::weight:
+      return job_.row(tensor.weight).weight.type;
+    case Holds::gradient:
+    case Holds::arrival:
+      return job_.row(tensor.weight).gradient_format().type;
+    case Holds::master:
+      return state_type(tensor.weight, StateKind::master);
+    case Holds::momentum:
+      return state_type(tensor.weight, StateKind::momentum);
+    case Holds::variance:
+      return state_type(tensor.weight, StateKind::variance);
+    default:
+      return job_.activation_type();
+  }
+}
+
+ElementType StepKernels::state_type(std::uint32_t weight, StateKind kind) const {
+  const NumberFormat* const format = job_.row(weight).state(kind);
+  ENSURE(format, "a state that the weight does not have");
+  return format->type;
+}
+
 /// A weight, its gradient or one of its states, as updates and first values take it.
 BoundOperand StepKernels::of_weight(std::uint32_t index, Access access) const {
   const StepTensor& tensor = step_.tensors[index];
+  const auto bound = [&](Role role) {
+    return BoundOperand(view(index), access, role, type_of(tensor), tensor.weight);
+  };
   switch (tensor.holds) {
     case Holds::weight:
-      return {view(index), access, Role::weight, job_.weight_type(), tensor.weight};
+      return bound(Role::weight);
     case Holds::gradient:
-      return {view(index), access, Role::gradient, job_.weight_type(), tensor.weight};
+      return bound(Role::gradient);
     case Holds::master:
-      return {view(index), access, Role::master, ElementType::fp32, tensor.weight};
+      return bound(Role::master);
     case Holds::momentum:
-      return {view(index), access, Role::momentum, job_.state_type(), tensor.weight};
+      return bound(Role::momentum);
     case Holds::variance:
-      return {view(index), access, Role::variance, job_.state_type(), tensor.weight};
+      return bound(Role::variance);
     default:
       throw description::InternalError("an update of what is no weight's");
   }
@@ -30,8 +57,8 @@ BoundOperand StepKernels::operand(const StepKernel& kernel, const StepOperand& p
   const StepTensor& tensor = step_.tensors[planned.tensor];
   if (kernel.updated > 0) return of_weight(planned.tensor, planned.access);
   if (tensor.holds == Holds::workspace)
-    return {view(planned.tensor), planned.access, Role::workspace, job_.weight_type(), 0};
-  BoundOperand bound(view(planned.tensor), planned.access, Role::tensor, job_.weight_type(),
+    return {view(planned.tensor), planned.access, Role::workspace, job_.activation_type(), 0};
+  BoundOperand bound(view(planned.tensor), planned.access, Role::tensor, type_of(tensor),
                      tensor.tensor);
   bound.fresh = planned.fresh;
   return bound;
@@ -42,7 +69,7 @@ GpuKernel StepKernels::sum(const StepKernel& planned, GpuKernel kernel) const {
   for (const StepOperand& one : planned.operands) {
     kernel.operands.emplace_back(view(one.tensor), one.access,
                                  one.access == Access::write ? Role::output : Role::input,
-                                 job_.weight_type(), 0);
+                                 type_of(step_.tensors[one.tensor]), 0);
     kernel.bytes += static_cast<double>(step_.tensors[one.tensor].bytes);
   }
   return kernel;

@@ -22,6 +22,9 @@ class StepKernels {
   }
 
  private:
+  ElementType type_of(const StepTensor& tensor) const;
+  ///   Throws  InternalError: the weight has no such state
+  ElementType state_type(std::uint32_t weight, StateKind kind) const;
   BoundOperand of_weight(std::uint32_t index, models::Access access) const;
   BoundOperand operand(const StepKernel& kernel, const StepOperand& planned) const;
   GpuKernel sum(const StepKernel& planned, GpuKernel kernel) const;

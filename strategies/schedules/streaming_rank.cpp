@@ -42,9 +42,8 @@ Task<> StreamingRank::init() {
 /// Of a system whose chunks are made from whole fp32 weights.
 Buffer StreamingRank::in_fp32() {
   if (!chunk_knobs(job.scenario.strategy).used) return Buffer();
-  std::uint64_t bytes = 0;
-  for (std::uint32_t weight = 0; weight < job.model.weights.size(); ++weight)
-    bytes += 4 * job.share(weight, job.partition.weight_ways());
+  const std::uint64_t bytes = job.tensors.sum(
+      [](const TensorRow& row) { return fp32_numbers.bytes(row.share(row.shards.weight_ways())); });
   return machine.allocate_now(TierId::pageable, rank, Bytes(bytes), Purpose::init_copy);
 }
 

@@ -114,21 +114,23 @@ Bytes update_traffic(const StepProgram& program) {
 TEST(StepProgram, UpdateTrafficPerParameter) {
   const Model model = from_config(tiny_gpt2);
   const std::uint64_t p = model.parameters.value();
-  const auto traffic = [&](Precision precision, Optimizer optimizer, std::uint64_t state) {
+  constexpr auto wide = description::StateWidth::fp32, narrow = description::StateWidth::bf16;
+  const auto traffic = [&](Precision precision, Optimizer optimizer,
+                           description::StateWidth states) {
     Workload w = workload(1, 16);
     w.precision = precision;
     w.optimizer = optimizer;
-    w.state_bytes = state;
+    w.states = states;
     return update_traffic(build_step_program(model, w)).value();
   };
   // mixed: gradient 2, master, momentum, variance 12 in; the same states and the weight 2 out
-  EXPECT_EQ(traffic(Precision::fp16_mixed, Optimizer::adam, 4), 28 * p);
+  EXPECT_EQ(traffic(Precision::fp16_mixed, Optimizer::adam, wide), 28 * p);
   // bf16 states: weight, gradient, two states in, all but the gradient out: 2 x 7
-  EXPECT_EQ(traffic(Precision::bf16_mixed, Optimizer::adam, 2), 14 * p);
+  EXPECT_EQ(traffic(Precision::bf16_mixed, Optimizer::adam, narrow), 14 * p);
   // fp32: weight, gradient, two states in, all but the gradient out: 4 x 7
-  EXPECT_EQ(traffic(Precision::fp32, Optimizer::adam, 4), 28 * p);
+  EXPECT_EQ(traffic(Precision::fp32, Optimizer::adam, wide), 28 * p);
   // fp16 SGD without momentum: 4 in, 2 out
-  EXPECT_EQ(traffic(Precision::fp16, Optimizer::sgd, 4), 6 * p);
+  EXPECT_EQ(traffic(Precision::fp16, Optimizer::sgd, wide), 6 * p);
 }
 
 TEST(StepProgram, StatesBelongToTheirWeight) {

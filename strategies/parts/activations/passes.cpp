@@ -43,7 +43,7 @@ GpuKernel bind_kernel(const PlannedKernel& planned, const LayerOperands& at,
   for (const PlannedOperand& operand : planned.operands) {
     const bool workspace = operand.tensor == PlannedOperand::no_tensor;
     kernel.operands.emplace_back(view_of(operand, at), operand.access,
-                                 workspace ? Role::workspace : Role::tensor, at.type,
+                                 workspace ? Role::workspace : Role::tensor, operand.type,
                                  workspace ? 0 : operand.tensor);
     if (operand.area == Area::gradients && at.fresh && !written[operand.offset]) {
       kernel.operands.back().fresh = (*at.fresh)[operand.offset];
@@ -127,7 +127,7 @@ Op PassIssuer::next() {
   if (segment.then_all_reduce) {
     const View sum = view_of(segment.reduced, operands_);
     issued_.last = machine_.collective(rank_, tensor_group_, Collective::all_reduce, sum, sum,
-                                       issued_.last, operands_.type);
+                                       issued_.last, segment.reduced.type);
     after_.push_back(issued_.last);
   }
   issued_.segments.push_back(issued_.last);

@@ -16,7 +16,6 @@ struct LayerOperands {
   std::vector<Op>* arrivals = nullptr;
   View transient, logits, scratch;
   const std::vector<Buffer>* hidden = nullptr;  ///< by index into LayerPlans::hidden
-  ElementType type = ElementType::fp32;         ///< of weights and gradients
   Numbers numbers{};
 };
 

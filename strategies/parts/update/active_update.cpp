@@ -7,12 +7,12 @@
 namespace spillway::strategies {
 
 ActiveUpdate::ActiveUpdate(Machine& machine, Rank rank, const Job& job, CpuOptimizer& optimizer,
-                           std::uint64_t width)
+                           SumFormat sums)
     : machine_(machine),
       rank_(rank),
       job_(job),
       optimizer_(optimizer),
-      width_(width),
+      sums_(sums),
       naive_(job.scenario.strategy.gradients.policy == description::GradientPolicy::active_naive),
       places_(job.model.weights.size()),
       members_(job.subgroups.size()) {
@@ -28,8 +28,9 @@ std::uint64_t ActiveUpdate::lay_out() {
   for (std::uint32_t group = 0; group < job_.subgroups.size(); ++group) {
     std::uint64_t offset = 0;
     for (const Subgroup::Member& member : job_.subgroups[group].members) {
-      places_[member.weight] = {group, offset, member.elements * width_};
-      offset += in_sectors(member.elements * width_);
+      const std::uint64_t bytes = sums_.of(job_.row(member.weight)).bytes(member.elements);
+      places_[member.weight] = {group, offset, bytes};
+      offset += in_sectors(bytes);
     }
     largest = std::max(largest, offset);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "strategies/parts/update/cpu_optimizer.hpp"
+#include "strategies/parts/update/gradient_sink.hpp"
 
 #include <deque>
 
@@ -20,9 +21,9 @@ namespace spillway::strategies {
 ///   Source        LoHan, active gradient offloading
 class ActiveUpdate {
  public:
-  /// `width`: bytes of a gradient in host memory.
+  /// `sums`: gradients in host memory.
   ActiveUpdate(Machine& machine, Rank rank, const Job& job, CpuOptimizer& optimizer,
-               std::uint64_t width);
+               SumFormat sums);
 
   Task<> init();
   /// A backward begins whose gradients are final.
@@ -68,7 +69,7 @@ class ActiveUpdate {
   Rank rank_;
   const Job& job_;
   CpuOptimizer& optimizer_;
-  std::uint64_t width_;
+  SumFormat sums_;
   bool naive_;
   std::deque<Group> groups_;
   std::vector<Place> places_;           ///< by weight

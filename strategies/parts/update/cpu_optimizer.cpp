@@ -34,8 +34,11 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
 /// they are written in place (host memory) or take the place of their gradient.
 std::uint64_t CpuOptimizer::out_bytes(const Subgroup::Member& member) const {
   if (in_place_ || (weights_.in_host(member.weight) && !inside_)) return 0;
-  return description::divide_up(member.elements * job_.weight_bytes, storage_sector) *
-         storage_sector;
+  return in_sectors(weight_bytes(member));
+}
+
+std::uint64_t CpuOptimizer::weight_bytes(const Subgroup::Member& member) const {
+  return job_.row(member.weight).weight.bytes(member.elements);
 }
 
 std::uint64_t CpuOptimizer::out_bytes(const Subgroup& group) const {
@@ -155,7 +158,7 @@ Task<> CpuOptimizer::bring_back(std::uint32_t group, Op updated) {
       for (Op& op : send_to_gpu(member, from, updated)) ops.push_back(std::move(op));
     } else if (weights_.in_host(member.weight)) {
       const View into = weights_.share(member.weight);
-      const std::uint64_t bytes = std::min(into.bytes, member.elements * job_.weight_bytes);
+      const std::uint64_t bytes = std::min(into.bytes, weight_bytes(member));
       ops.push_back(machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes)));
     } else if (!inside_->renews(group, member.weight)) {
       ops.push_back(machine_.write(rank_, weights_.extent(member.weight), {0, from.bytes}, from));
@@ -166,10 +169,10 @@ Task<> CpuOptimizer::bring_back(std::uint32_t group, Op updated) {
 
 /// Widens, updates, publishes; what may overlap the next sub-group goes to `writing_`.
 Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
-  const Op widened = widen(job_.subgroups[loaded.group]);
+  const Subgroup& group = job_.subgroups[loaded.group];
+  const Op widened = widen(group);
   Buffer out;
-  if (job_.fp32_states() && out_bytes(job_.subgroups[loaded.group]))
-    out = co_await swap_out_->take();
+  if (job_.row(group).fp32_states() && out_bytes(group)) out = co_await swap_out_->take();
   const Op updated = adam(loaded, out, widened);
   co_await updated;
   loaded.gradient.reset();
@@ -224,7 +227,8 @@ Task<> CpuOptimizer::finish_update() {
 
 /// True for a 16-bit gradient in the flat buffer that an fp32 Adam is to read.
 bool CpuOptimizer::widens(const View& gradient, const Subgroup::Member& member) const {
-  return widens_ && job_.fp32_states() && gradient.bytes == 2 * member.elements;
+  return widens_ && job_.row(member.weight).fp32_states() &&
+         gradient.bytes < fp32_numbers.bytes(member.elements);
 }
 
 /// 16-bit gradients to fp32, into one buffer that all sub-groups use in turn.
@@ -238,33 +242,44 @@ Op CpuOptimizer::widen(const Subgroup& group) {
     if (!widened_) {
       std::uint64_t largest = 0;
       for (const Subgroup& any : job_.subgroups) largest = std::max(largest, any.span);
-      widened_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(4 * largest),
+      widened_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(fp32_numbers.bytes(largest)),
                                        Purpose::optimizer_gradient_buffers);
     }
     kernel.elements += member.elements;
     const auto pair = static_cast<std::uint32_t>(kernel.operands.size() / 2);
-    kernel.operands.emplace_back(flat_(member.weight), Access::read, Role::input,
-                                 job_.weight_type(), pair);
-    kernel.operands.emplace_back(widened_.view(4 * member.offset, 4 * member.elements),
-                                 Access::write, Role::output, ElementType::fp32, pair);
+    const View narrow = flat_(member.weight), wide = wide_gradient(member);
+    kernel.traffic += narrow.bytes + wide.bytes;
+    kernel.operands.emplace_back(narrow, Access::read, Role::input,
+                                 job_.row(member.weight).gradient_format().type, pair);
+    kernel.operands.emplace_back(wide, Access::write, Role::output, ElementType::fp32, pair);
   }
   if (kernel.elements == 0) return Op();
-  kernel.traffic = 6 * kernel.elements;
   return machine_.run(rank_, std::move(kernel));
 }
 
-/// Traffic: states read and written, gradient read, new 16-bit weights written beside an fp32
-/// master.
+/// A member's gradient in the buffer of those that were widened.
+View CpuOptimizer::wide_gradient(const Subgroup::Member& member) const {
+  return widened_.view(fp32_numbers.bytes(member.offset), fp32_numbers.bytes(member.elements));
+}
+
+/// Traffic: states read and written, gradient read, the kernels' copy of the master written.
+std::uint64_t CpuOptimizer::update_traffic(const Subgroup& group) const {
+  std::uint64_t bytes = 0;
+  for (const Subgroup::Member& member : group.members) {
+    const TensorRow& row = job_.row(member.weight);
+    bytes += 2 * row.updated_bytes(member.elements);
+    bytes += widens_ ? fp32_numbers.bytes(member.elements) : flat_(member.weight).bytes;
+    if (row.has_copy) bytes += weight_bytes(member);
+  }
+  return bytes;
+}
+
 Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const After& after) {
   const Subgroup& group = job_.subgroups[loaded.group];
-  const std::uint64_t width = job_.state_width();
   CpuKernel kernel;
   kernel.work = CpuWork::adam;
   kernel.elements = group.elements;
-  const Subgroup::Member& first = group.members.front();
-  const std::uint64_t gradient = widens_ ? 4 : flat_(first.weight).bytes / first.elements;
-  kernel.traffic = group.elements *
-                   (6 * width + gradient + (width == 4 && job_.mixed() ? job_.weight_bytes : 0));
+  kernel.traffic = update_traffic(group);
   kernel.group = &group;
   kernel.numbers = numbers_;
   kernel.operands = states_.operands(loaded);
@@ -277,7 +292,7 @@ Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const
     const std::uint64_t bytes = out ? out_bytes(group.members[i]) : 0;
     if (bytes)
       kernel.operands.emplace_back(out.view(offset, bytes), Access::write, Role::weight,
-                                   job_.weight_type(), i);
+                                   job_.row(group.members[i].weight).weight.type, i);
     offset += bytes;
   }
   return machine_.run(rank_, std::move(kernel), after);
@@ -289,30 +304,31 @@ void CpuOptimizer::add_member(CpuKernel& kernel, const Subgroup::Member& member,
                               std::uint32_t index) const {
   const StateStore::GradientHome home = states_.gradient_home(member.weight);
   const View narrow = flat_(member.weight);
-  const ElementType flat_type =
-      narrow.bytes == 4 * member.elements ? ElementType::fp32 : job_.weight_type();
+  const TensorRow& row = job_.row(member.weight);
+  const ElementType flat_type = narrow.bytes == fp32_numbers.bytes(member.elements)
+                                    ? ElementType::fp32
+                                    : row.gradient_format().type;
   const auto use = [&](View view, Access access, Role role, ElementType type) {
     kernel.operands.emplace_back(std::move(view), access, role, type, index);
   };
   if (home.memory)
     use(home.memory, Access::read, Role::gradient, ElementType::fp32);
   else if (!home.extent && widens(narrow, member))
-    use(widened_.view(4 * member.offset, 4 * member.elements), Access::read, Role::gradient,
-        ElementType::fp32);
+    use(wide_gradient(member), Access::read, Role::gradient, ElementType::fp32);
   else if (!home.extent)
     use(narrow, Access::read, Role::gradient, flat_type);
-  if (in_place_ && job_.fp32_states() && (late_ || !weights_.in_host(member.weight)))
-    use(narrow.part(0, member.elements * job_.weight_bytes), Access::read_write, Role::weight,
-        job_.weight_type());  // the gradient gives way to the new weights
+  if (in_place_ && row.fp32_states() && (late_ || !weights_.in_host(member.weight)))
+    use(narrow.part(0, weight_bytes(member)), Access::read_write, Role::weight,
+        row.weight.type);  // the gradient gives way to the new weights
   if (weights_.in_host(member.weight) && !late_)
     use(weights_.share(member.weight), Access::read_write,
-        states_.has_own_master(member.weight) ? Role::weight : Role::master, job_.weight_type());
+        row.has_own_master() ? Role::weight : Role::master, row.weight.type);
 }
 
 std::vector<Op> CpuOptimizer::send_to_gpu(const Subgroup::Member& member, const View& from,
                                           const Op& updated) {
   const View into = weights_.updated_share(member.weight, job_.partition.state_ways());
-  const std::uint64_t bytes = std::min(into.bytes, member.elements * job_.weight_bytes);
+  const std::uint64_t bytes = std::min(into.bytes, weight_bytes(member));
   std::vector<Op> ops{machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes), updated)};
   if (job_.partition.state_ways() == 1 || !weights_.whole(member.weight)) return ops;
   if (active_)  // ranks are not equally far: later, all together
@@ -335,7 +351,7 @@ Op CpuOptimizer::gather(std::uint32_t weight, const Op& own_share_is_there) {
 Task<> CpuOptimizer::publish(StateStore::Loaded loaded, bool keep, Op updated, Buffer out) {
   std::vector<Op> ops;
   std::uint64_t offset = 0;
-  const bool narrow = !job_.fp32_states();
+  const bool narrow = !job_.row(job_.subgroups[loaded.group]).fp32_states();
   for (const Subgroup::Member& member : job_.subgroups[loaded.group].members) {
     View from = out ? out.view(offset, out_bytes(member)) : fresh_(member.weight);
     if (out) offset += out_bytes(member);
@@ -364,7 +380,7 @@ Task<> CpuOptimizer::publish_late() {
         continue;
       }
       const View into = weights_.share(member.weight);
-      const std::uint64_t bytes = std::min(into.bytes, member.elements * job_.weight_bytes);
+      const std::uint64_t bytes = std::min(into.bytes, weight_bytes(member));
       ops.push_back(machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes)));
     }
   for (const Op& op : ops) co_await op;
@@ -381,15 +397,17 @@ Task<> CpuOptimizer::checkpoint() {
     kernel.work = CpuWork::checkpoint;
     kernel.group = &group;
     kernel.elements = group.elements;
-    kernel.traffic = group.elements * job_.state_width();
+    for (const Subgroup::Member& member : group.members)
+      kernel.traffic += job_.row(member.weight).master().bytes(member.elements);
     for (const BoundOperand& operand : states_.operands(loaded))
       if (operand.role == Role::master) kernel.operands.push_back(operand);
     for (BoundOperand& operand : kernel.operands) operand.access = Access::read;
     for (std::uint32_t m = 0; m < group.members.size(); ++m)
       if (weights_.in_host(group.members[m].weight) &&
-          !states_.has_own_master(group.members[m].weight))
+          !job_.row(group.members[m].weight).has_own_master())
         kernel.operands.emplace_back(weights_.share(group.members[m].weight), Access::read,
-                                     Role::master, job_.weight_type(), m);
+                                     Role::master, job_.row(group.members[m].weight).weight.type,
+                                     m);
     kernel.share = job_.partition.state_ways() > 1 ? job_.member(rank_) : 0;
     co_await machine_.run(rank_, std::move(kernel));
   }

@@ -71,9 +71,13 @@ class CpuOptimizer {
   Task<> publish(StateStore::Loaded loaded, bool keep, Op updated, Buffer out);
   std::vector<Op> send_to_gpu(const Subgroup::Member& member, const View& from, const Op& updated);
   Op gather(std::uint32_t weight, const Op& own_share_is_there);
+  /// Of the member as kernels read it.
+  std::uint64_t weight_bytes(const Subgroup::Member& member) const;
   std::uint64_t out_bytes(const Subgroup::Member& member) const;
   std::uint64_t out_bytes(const Subgroup& group) const;
   bool widens(const View& gradient, const Subgroup::Member& member) const;
+  View wide_gradient(const Subgroup::Member& member) const;
+  std::uint64_t update_traffic(const Subgroup& group) const;
 
   Machine& machine_;
   Rank rank_;

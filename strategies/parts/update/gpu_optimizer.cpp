@@ -10,14 +10,6 @@ namespace {
 std::uint64_t up(std::uint64_t bytes) {
   return description::divide_up(bytes, share_alignment) * share_alignment;
 }
-
-/// Bytes of optimizer state per parameter: Adam's momentum and variance, and an fp32 master in
-/// mixed precision.
-std::uint64_t state_bytes(const Job& job) {
-  const bool adam = job.scenario.training.optimizer == description::OptimizerKind::adam;
-  const std::uint64_t width = job.fp32_states() ? 4 : 2;
-  return (adam ? 2 * width : 0) + (job.mixed() && job.fp32_states() ? 4 : 0);
-}
 }  // namespace
 
 GpuOptimizer::GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,
@@ -27,22 +19,20 @@ GpuOptimizer::GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       job_(job),
       weights_(weights),
       gradients_(gradients),
-      state_width_(state_bytes(job)),
       offset_(job.model.weights.size()) {}
 
 Task<> GpuOptimizer::init() {
   std::uint64_t total = 0, elements = 0;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     offset_[weight] = total;
-    const std::uint64_t share = job_.share(weight, job_.partition.state_ways());
-    total += up(share * state_width_);
-    elements += share;
+    total += up(state_bytes(weight));
+    elements += job_.share(weight, job_.partition.state_ways());
   }
   if (total)
     states_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(total), Purpose::optimizer_states);
   if (job_.scenario.training.ema)
-    ema_ =
-        machine_.allocate_now(TierId::gpu, rank_, Bytes(4 * elements), Purpose::optimizer_states);
+    ema_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(fp32_numbers.bytes(elements)),
+                                 Purpose::optimizer_states);
   if (job_.scenario.strategy.optimizer.staleness == 1) {
     std::uint64_t bytes = 0;
     for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
@@ -55,16 +45,26 @@ Task<> GpuOptimizer::init() {
   if (total) co_await first_states();
 }
 
+std::uint64_t GpuOptimizer::state_bytes(std::uint32_t weight) const {
+  return job_.row(weight).state_bytes(job_.share(weight, job_.partition.state_ways()));
+}
+
+BoundOperand GpuOptimizer::states(std::uint32_t weight, models::Access access) const {
+  return {states_.view(offset_[weight], state_bytes(weight)), access, Role::states,
+          job_.row(weight).states.back().format.type, weight};
+}
+
 View GpuOptimizer::late(std::uint32_t weight) const {
   return late_.view(late_offset_[weight],
                     weights_.updated_share(weight, job_.partition.state_ways()).bytes);
 }
 
-/// All of this rank's weights between where kernels read them and where late ones wait.
+/// This rank's weights between where kernels read them and where late ones wait. Out go those that
+/// are their own masters, from which the next update goes on; in come all.
 Task<> GpuOptimizer::copy_weights(bool out) {
   std::vector<Op> copies;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
-    if (!job_.holds(weight)) continue;
+    if (!job_.holds(weight) || (out && job_.row(weight).has_own_master())) continue;
     const View read = weights_.updated_share(weight, job_.partition.state_ways());
     copies.push_back(machine_.copy(rank_, out ? late(weight) : read, out ? read : late(weight)));
   }
@@ -82,12 +82,10 @@ Task<> GpuOptimizer::first_states() {
   const std::uint64_t ways = job_.partition.state_ways();
   std::vector<GpuKernel> kernels;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
-    if (!job_.holds(weight)) continue;
+    if (!job_.holds(weight) || !state_bytes(weight)) continue;
     const std::uint64_t share = job_.share(weight, ways);
-    BoundOperand states(states_.view(offset_[weight], share * state_width_), models::Access::write,
-                        Role::states, job_.state_type(), weight);
-    kernels.push_back(
-        first_values_on_gpu(std::move(states), ways > 1 ? job_.member(rank_) * share : 0));
+    kernels.push_back(first_values_on_gpu(states(weight, models::Access::write),
+                                          ways > 1 ? job_.member(rank_) * share : 0));
   }
   co_await machine_.run(rank_, kernels);
 }
@@ -97,14 +95,15 @@ Task<> GpuOptimizer::checkpoint() {
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     if (!job_.holds(weight)) continue;
     const std::uint64_t share = job_.share(weight, ways);
-    const bool own = job_.mixed() && job_.fp32_states();
-    const View from =
-        own ? states_.view(offset_[weight], 4 * share) : weights_.updated_share(weight, ways);
+    const TensorRow& row = job_.row(weight);
+    const View from = row.has_own_master()
+                          ? states_.view(offset_[weight], row.master().bytes(share))
+                          : weights_.updated_share(weight, ways);
     const Buffer landing =
         machine_.allocate_now(TierId::pageable, rank_, Bytes(from.bytes), Purpose::bounce_buffers);
     const Op copied = machine_.copy(rank_, landing.view(), from);
-    CpuKernel kernel = checkpointed(landing.view(), own ? ElementType::fp32 : job_.weight_type(),
-                                    weight, share, ways > 1 ? job_.member(rank_) * share : 0);
+    CpuKernel kernel = checkpointed(landing.view(), row.master().type, weight, share,
+                                    ways > 1 ? job_.member(rank_) * share : 0);
     co_await machine_.run(rank_, std::move(kernel), copied);
   }
 }
@@ -119,17 +118,14 @@ GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& number
   kernel.operation = &op;
   kernel.bytes = static_cast<double>(op.bytes.value()) / static_cast<double>(ways);
   // the moving average is read and written, the master read once more
-  if (ema_) kernel.bytes += 12 * static_cast<double>(job_.share(weight, ways));
+  if (ema_) kernel.bytes += 3 * static_cast<double>(fp32_numbers.bytes(job_.share(weight, ways)));
   kernel.updated = static_cast<double>(job_.share(weight, ways));
   kernel.numbers = numbers;
   kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,
-                               job_.weight_type(), weight);
+                               job_.row(weight).weight.type, weight);
   kernel.operands.emplace_back(gradients_.share(weight), models::Access::read, Role::gradient,
-                               gradients_.type(), weight);
-  if (state_width_)
-    kernel.operands.emplace_back(
-        states_.view(offset_[weight], job_.share(weight, ways) * state_width_),
-        models::Access::read_write, Role::states, job_.state_type(), weight);
+                               gradients_.format(weight).type, weight);
+  if (state_bytes(weight)) kernel.operands.push_back(states(weight, models::Access::read_write));
   return kernel;
 }
 
@@ -151,8 +147,7 @@ Op GpuOptimizer::update(std::uint32_t weight, const Numbers& numbers, View into,
 
 Task<> GpuOptimizer::update(const Numbers& numbers) {
   has_late_ = late_ ? true : false;
-  // without a master of its own the weight is one: it goes on from where it is
-  if (has_late_ && !(job_.mixed() && job_.fp32_states())) co_await copy_weights(true);
+  if (has_late_) co_await copy_weights(true);
   std::vector<GpuKernel> kernels;
   const models::Span span = job_.program.update;
   for (std::uint32_t i = span.first; i < span.last; ++i) {

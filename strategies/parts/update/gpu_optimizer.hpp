@@ -27,6 +27,9 @@ class GpuOptimizer {
   Task<> gather(Op updated);
   Task<> copy_weights(bool out);
   View late(std::uint32_t weight) const;
+  /// Of this rank's share, masters included.
+  std::uint64_t state_bytes(std::uint32_t weight) const;
+  BoundOperand states(std::uint32_t weight, models::Access access) const;
   GpuKernel kernel(const models::Operator& op, const Numbers& numbers, View into) const;
   std::uint32_t weight_of(const models::Operator& op) const;
 
@@ -35,7 +38,6 @@ class GpuOptimizer {
   const Job& job_;
   Weights& weights_;
   const ResidentGradients& gradients_;
-  std::uint64_t state_width_ = 0;  ///< bytes of states per parameter, masters included
   std::vector<std::uint64_t> offset_;
   Buffer states_, ema_, late_;
   std::vector<std::uint64_t> late_offset_;

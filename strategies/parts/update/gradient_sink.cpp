@@ -23,9 +23,24 @@ Op GradientKernels::run(std::string_view name, GpuWork work, TypedView into,
   return machine_.run(rank_, std::span<const GpuKernel>(&kernel, 1), after, stream_);
 }
 
-std::uint64_t sum_width(const Job& job) {
-  const bool wide = job.scenario.strategy.gradients.accumulation == description::Width::fp32;
-  return job.weight_bytes == 4 || wide ? 4 : 2;
+NumberFormat SumFormat::of(const TensorRow& row) const {
+  return wide_ ? fp32_numbers : row.gradient_format();
+}
+
+bool SumFormat::widens(const TensorTable& tensors) const {
+  return std::any_of(tensors.rows().begin(), tensors.rows().end(), [this](const TensorRow& row) {
+    return row.trainable() && of(row) != row.gradient_format();
+  });
+}
+
+ElementType SumFormat::of_all(const TensorTable& tensors) const {
+  std::optional<ElementType> type;
+  for (const TensorRow& row : tensors.rows()) {
+    if (!row.trainable()) continue;
+    ENSURE(!type || *type == of(row).type, "gradients of several types as one array");
+    type = of(row).type;
+  }
+  return type.value_or(ElementType::fp32);
 }
 
 }  // namespace spillway::strategies

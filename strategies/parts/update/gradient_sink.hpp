@@ -79,7 +79,23 @@ class GradientKernels {
 constexpr std::uint64_t padded(std::uint64_t bytes, std::uint64_t unit) {
   return description::divide_up(bytes, unit) * unit;
 }
-/// Bytes of an element of a sum of several micro-batches.
-std::uint64_t sum_width(const Job& job);
+/// How gradients lie where micro-batches add up.
+class SumFormat {
+ public:
+  /// `wide`: as fp32; else each as it is computed.
+  explicit SumFormat(bool wide) : wide_(wide) {}
+  /// As `gradients.accumulation` says.
+  explicit SumFormat(const Job& job)
+      : wide_(job.scenario.strategy.gradients.accumulation == description::Width::fp32) {}
+
+  NumberFormat of(const TensorRow& row) const;
+  /// Some are wider than they are computed.
+  bool widens(const TensorTable& tensors) const;
+  /// Of all together, which then must be of one type.
+  ElementType of_all(const TensorTable& tensors) const;
+
+ private:
+  bool wide_;
+};
 
 }  // namespace spillway::strategies

@@ -16,7 +16,10 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job,
       on_gpu_(machine.scheduler(), 2) {}
 
 Task<> Gradients::init() {
-  if (const std::uint64_t bucket = part_.reduce_bucket.value() * job_.weight_bytes)
+  const std::uint64_t bucket = job_.tensors.largest([this](const TensorRow& row) {
+    return row.trainable() ? row.gradient_format().bytes(part_.reduce_bucket.value()) : 0;
+  });
+  if (bucket)
     reduce_bucket_ =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(bucket), Purpose::reduce_buckets);
   co_await sink_->init();
@@ -73,7 +76,8 @@ View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
   if (job_.partition.gradient_ways() > 1)
     return whole.part(member * slot.gradient_share_bytes, slot.gradient_share_bytes);
   const std::uint64_t bytes =
-      padded(job_.share(slot.weight, ways) * job_.weight_bytes, share_alignment);
+      padded(job_.row(slot.weight).gradient_format().bytes(job_.share(slot.weight, ways)),
+             share_alignment);
   return whole.part(member * bytes, bytes);
 }
 
@@ -81,12 +85,12 @@ View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
 /// micro-batches add up on the GPU, each time when they do so in host memory.
 Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, MicroBatch micro) {
   if (job_.partition.ways == 1) return computed;
+  const ElementType type = job_.row(slot.weight).gradient_format().type;
   if (job_.partition.gradient_ways() > 1)
     return machine_.collective(rank_, group_, Collective::reduce_scatter, whole,
-                               own_part(slot, whole), computed, job_.weight_type());
+                               own_part(slot, whole), computed, type);
   if (!sink_->reduces(micro.last)) return computed;  // at the end of the step
-  return machine_.collective(rank_, group_, Collective::all_reduce, whole, whole, computed,
-                             job_.weight_type());
+  return machine_.collective(rank_, group_, Collective::all_reduce, whole, whole, computed, type);
 }
 
 std::vector<GradientShare> Gradients::reduce_layer(const LayerPlan& plan,
@@ -95,7 +99,7 @@ std::vector<GradientShare> Gradients::reduce_layer(const LayerPlan& plan,
   std::vector<GradientShare> shares;
   for (std::size_t i = 0; i < plan.weights.size(); ++i) {
     const LayerWeight& slot = plan.weights[i];
-    if (!slot.owned) continue;
+    if (!slot.owned || !job_.row(slot.weight).trainable()) continue;
     Op reduced = reduce(slot, gradients.views[i], computed, micro);
     shares.push_back({slot.weight, job_.share(slot.weight, sink_->ways()),
                       own_part(slot, gradients.views[i]), std::move(reduced)});

@@ -12,7 +12,7 @@ class GradientsInWeights final : public GradientsToHost {
   using GradientsToHost::GradientsToHost;
 
   View gradient(std::uint32_t weight) const override {
-    return optimizer_.weight_share(weight).part(0, job_.share(weight, ways()) * width());
+    return optimizer_.weight_share(weight).part(0, flat_bytes(weight));
   }
   View sectors(std::uint32_t weight) const override { return optimizer_.weight_share(weight); }
 

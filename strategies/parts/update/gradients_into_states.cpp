@@ -9,9 +9,9 @@ namespace spillway::strategies {
 GradientsIntoStates::GradientsIntoStates(Machine& machine, Rank rank, const Job& job,
                                          CpuOptimizer& optimizer)
     : GradientsToHost(machine, rank, job, optimizer) {
-  if (width_ == 2) flat_width_ = 2;
+  flat_format_ = SumFormat(false);
   if (sums_before_landing(job.scenario))
-    sums_ = std::make_unique<ResidentBuffer>(machine, rank, job, 1, width_);
+    sums_ = std::make_unique<ResidentBuffer>(machine, rank, job, 1, flat_format_);
 }
 
 Task<> GradientsIntoStates::init() {
@@ -23,21 +23,25 @@ Task<> GradientsIntoStates::init() {
 
 void GradientsIntoStates::make_landing() {
   std::uint64_t largest = 0;
-  for (const models::WeightTensor& weight : job_.model.weights)
-    largest = std::max(largest, weight.parameters.value());
+  for (std::uint32_t weight = 0; weight < tensors(); ++weight)
+    if (const TensorRow& row = job_.row(weight); row.trainable())
+      largest = std::max(
+          largest, row.gradient_format().bytes(job_.model.weights[weight].parameters.value()));
   const TierId host = gradients_are_pageable(job_.scenario) ? TierId::pageable : TierId::pinned;
-  const Bytes bytes(width_ * largest);
+  const Bytes bytes(largest);
   landing_host_ = machine_.allocate_now(host, rank_, bytes, Purpose::pinned_gradient_buffer);
   landing_gpu_ = machine_.allocate_now(TierId::gpu, rank_, bytes, Purpose::reduce_buckets);
-  const std::uint64_t bucket = part_.reduce_bucket.value() * width_;
+  const std::uint64_t bucket = job_.tensors.largest([this](const TensorRow& row) {
+    return row.trainable() ? row.gradient_format().bytes(part_.reduce_bucket.value()) : 0;
+  });
   if (bucket && part_.overlap)
     second_bucket_ =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(bucket), Purpose::reduce_buckets);
   if (job_.scenario.training.gradient_accumulation > 1 && !sums_)
     for (std::uint32_t weight = 0; weight < tensors(); ++weight)
-      partial_sums_.push_back(machine_.allocate_now(
-          host, rank_, Bytes(padded(job_.share(weight, ways()) * width_, share_alignment)),
-          Purpose::gradient_accumulation));
+      partial_sums_.push_back(
+          machine_.allocate_now(host, rank_, Bytes(padded(flat_bytes(weight), share_alignment)),
+                                Purpose::gradient_accumulation));
   if (job_.scenario.strategy.overflow_check != description::OverflowCheck::none)
     flags_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(flag_bytes * tensors()),
                                    Purpose::workspace);
@@ -78,9 +82,9 @@ Task<GradientsToHost::Down> GradientsIntoStates::bring(const GradientShare& shar
     summed = kernels_.run("gradient check", GpuWork::check,
                           TypedView(flags_.view(flag_bytes * share.weight, 4), ElementType::fp32),
                           {narrow}, summed);
-  const Buffer wide =
-      machine_.allocate_now(TierId::gpu, rank_, Bytes(4 * share.elements), Purpose::gradients);
-  const TypedView sum(wide.view(0, 4 * share.elements), ElementType::fp32);
+  const Buffer wide = machine_.allocate_now(
+      TierId::gpu, rank_, Bytes(fp32_numbers.bytes(share.elements)), Purpose::gradients);
+  const TypedView sum(wide.view(0, fp32_numbers.bytes(share.elements)), ElementType::fp32);
   const Op widened = kernels_.run("widen gradient", GpuWork::sum, sum, {narrow}, summed);
   const View result = landing_gpu_.view(0, std::min(share_alignment, landing_gpu_.view().bytes));
   const Op normed =

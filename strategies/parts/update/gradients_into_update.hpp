@@ -13,7 +13,7 @@ class GradientsIntoUpdate final : public GradientsToHost {
  public:
   GradientsIntoUpdate(Machine& machine, Rank rank, const Job& job, CpuOptimizer& optimizer)
       : GradientsToHost(machine, rank, job, optimizer),
-        update_(machine, rank, job, optimizer, width()) {}
+        update_(machine, rank, job, optimizer, flat_format_) {}
 
   View gradient(std::uint32_t weight) const override {
     return update_.lands() ? update_.gradient(weight) : GradientsToHost::gradient(weight);

@@ -19,13 +19,15 @@ GradientsToHost::GradientsToHost(Machine& machine, Rank rank, const Job& job,
       part_(job.scenario.strategy.gradients),
       optimizer_(optimizer),
       kernels_(machine, rank, job),
-      width_(job.weight_bytes),
-      flat_width_(sum_width(job)),
+      // a policy of 16 bits adds up what comes, whatever `gradients.accumulation` says
+      flat_format_(part_.policy == description::GradientPolicy::host_fp16 ? SumFormat(false)
+                                                                          : SumFormat(job)),
       offset_(job.model.weights.size()),
       delivering_(machine.scheduler(), 1),
-      norms_(machine.scheduler(), 2) {
-  const bool narrow = part_.policy == description::GradientPolicy::host_fp16;
-  if (narrow && width_ == 2) flat_width_ = 2;
+      norms_(machine.scheduler(), 2) {}
+
+std::uint64_t GradientsToHost::flat_bytes(std::uint32_t weight) const {
+  return job_.row(weight).trainable() ? format(weight).bytes(job_.share(weight, ways())) : 0;
 }
 
 // ---- In host memory
@@ -37,7 +39,7 @@ void GradientsToHost::lay_out() {
   if (weights.pool == description::PoolKind::pages) unit = weights.page.value();
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     offset_[weight] = total_;
-    total_ += padded(job_.share(weight, ways()) * flat_width_, unit);
+    total_ += padded(flat_bytes(weight), unit);
   }
 }
 
@@ -52,7 +54,7 @@ Task<> GradientsToHost::make_flats() { flat_ = co_await make_flat(); }
 /// Where only states leave the GPUs, host memory sums 16-bit gradients; else it is DeepSpeed's flat
 /// buffer.
 Purpose GradientsToHost::flat_purpose() const {
-  const bool sums = flat_width_ == 2 && part_.convert == ConvertOn::cpu &&
+  const bool sums = type() != ElementType::fp32 && part_.convert == ConvertOn::cpu &&
                     job_.scenario.strategy.weights.home == description::Home::gpu;
   return sums ? Purpose::gradient_accumulation : Purpose::gradient_flat_buffer;
 }
@@ -79,32 +81,43 @@ Task<Buffer> GradientsToHost::make_flat() {
 
 bool GradientsToHost::passes_landing() const {
   const bool pageable = part_.d2h == CopyMemory::pageable && !gradients_are_pageable(job_.scenario);
-  const bool converts = part_.convert == ConvertOn::cpu &&
-                        (flat_width_ != width_ || job_.scenario.training.gradient_accumulation > 1);
+  const bool converts =
+      part_.convert == ConvertOn::cpu &&
+      (flat_format_.widens(job_.tensors) || job_.scenario.training.gradient_accumulation > 1);
   return pageable || converts;
 }
 
 void GradientsToHost::make_staging() {
-  const std::uint64_t largest = job_.largest_share(ways());
+  const auto largest = [this](const auto& bytes) {
+    return job_.tensors.largest([&](const TensorRow& row) -> std::uint64_t {
+      return row.trainable() ? bytes(row, row.share(ways())) : 0;
+    });
+  };
   if (part_.staging_buffer)
     pinned_staging_ = std::make_unique<BufferPool>(
-        machine_, TierId::pinned, rank_, 1, Bytes(4 * largest), Purpose::pinned_gradient_buffer);
+        machine_, TierId::pinned, rank_, 1,
+        Bytes(largest([](const TensorRow&, auto share) { return fp32_numbers.bytes(share); })),
+        Purpose::pinned_gradient_buffer);
   if (passes_landing())
     landing_ = std::make_unique<BufferPool>(
         machine_, part_.d2h == CopyMemory::pageable ? TierId::pageable : TierId::pinned, rank_, 2,
-        Bytes(padded(width_ * largest, storage_sector)), Purpose::bounce_buffers);
+        Bytes(largest([](const TensorRow& row, auto share) {
+          return in_sectors(row.gradient_format().bytes(share));
+        })),
+        Purpose::bounce_buffers);
 }
 
 View GradientsToHost::in_flat(const Buffer& flat, std::uint32_t weight) const {
-  return flat.view(offset_[weight], job_.share(weight, ways()) * flat_width_);
+  return flat.view(offset_[weight], flat_bytes(weight));
 }
 
 View GradientsToHost::sectors_in(const Buffer& flat, std::uint32_t weight) const {
-  return flat.view(offset_[weight], in_sectors(job_.share(weight, ways()) * flat_width_));
+  return flat.view(offset_[weight], in_sectors(flat_bytes(weight)));
 }
 
 TypedView GradientsToHost::computed(const GradientShare& share) const {
-  return TypedView(share.on_gpu.part(0, share.elements * width_), job_.weight_type());
+  const NumberFormat& format = job_.row(share.weight).gradient_format();
+  return TypedView(share.on_gpu.part(0, format.bytes(share.elements)), format.type);
 }
 
 // ---- On their way down
@@ -136,8 +149,10 @@ Task<> GradientsToHost::take(std::vector<GradientShare> shares, LayerGradients l
 
 /// GPU to the flat buffer, widened or added as the knobs say.
 Task<GradientsToHost::Down> GradientsToHost::bring(const GradientShare& share, MicroBatch micro) {
-  // a copy of the same width needs no kernel
-  if (part_.convert == ConvertOn::gpu && (flat_width_ > width_ || !micro.first))
+  const ElementType sum = format(share.weight).type;
+  const bool widens = sum != job_.row(share.weight).gradient_format().type;
+  // a copy of the same type needs no kernel
+  if (part_.convert == ConvertOn::gpu && (widens || !micro.first))
     co_return Down(co_await widen_on_gpu(share, micro.first));
   const View into = gradient(share.weight);
   const TypedView from = computed(share);
@@ -146,10 +161,10 @@ Task<GradientsToHost::Down> GradientsToHost::bring(const GradientShare& share, M
   const Buffer landing = co_await landing_->take();
   const TypedView there(landing.view(0, from.view.bytes), from.type);
   const Op copied = machine_.copy(rank_, there.view, from.view, share.ready);
-  if (flat_width_ == width_ && micro.first)
+  if (!widens && micro.first)
     co_return Down(copied, machine_.copy(rank_, into, there.view, copied));
   const CpuKernel widen =
-      convert({into, type()}, {there.view, there.type}, share.elements, !micro.first);
+      convert({into, sum}, {there.view, there.type}, share.elements, !micro.first);
   co_return Down(copied, machine_.run(rank_, widen, copied));
 }
 
@@ -157,11 +172,12 @@ Task<Op> GradientsToHost::widen_on_gpu(GradientShare share, bool first_micro) {
   const View into = gradient(share.weight);
   const Bytes bytes(into.bytes);
   const TypedView narrow = computed(share);
+  const ElementType type = format(share.weight).type;
   if (first_micro) {
     co_await share.ready;
     const Buffer wide = machine_.allocate_now(TierId::gpu, rank_, bytes, Purpose::gradients);
     const Op widened =
-        kernels_.run("widen gradient", GpuWork::sum, TypedView(wide.view(), type()), {narrow}, {});
+        kernels_.run("widen gradient", GpuWork::sum, TypedView(wide.view(), type), {narrow}, {});
     co_return machine_.copy(rank_, into, wide.view(), widened);
   }
   const Buffer sum = machine_.allocate_now(TierId::gpu, rank_, bytes, Purpose::gradients);
@@ -169,8 +185,8 @@ Task<Op> GradientsToHost::widen_on_gpu(GradientShare share, bool first_micro) {
   co_await share.ready;
   co_await back;
   const Buffer wide = machine_.allocate_now(TierId::gpu, rank_, bytes, Purpose::gradients);
-  const Op added = kernels_.run("add gradient", GpuWork::sum, TypedView(wide.view(), type()),
-                                {TypedView(sum.view(), type()), narrow}, {});
+  const Op added = kernels_.run("add gradient", GpuWork::sum, TypedView(wide.view(), type),
+                                {TypedView(sum.view(), type), narrow}, {});
   co_return machine_.copy(rank_, into, wide.view(), added);
 }
 
@@ -204,8 +220,9 @@ Task<> GradientsToHost::deliver(GradientShare share, Op arrived, std::vector<Op>
     room = co_await norms_.acquire();
     staged = co_await norm(share, arrived, place);
   } else if (place) {
-    const CpuKernel widen = convert({place.part(0, 4 * share.elements), ElementType::fp32},
-                                    {gradient(share.weight), type()}, share.elements, false);
+    const CpuKernel widen =
+        convert({place.part(0, fp32_numbers.bytes(share.elements)), ElementType::fp32},
+                {gradient(share.weight), format(share.weight).type}, share.elements, false);
     staged = machine_.run(rank_, widen, arrived);
   } else {
     co_return;
@@ -221,15 +238,15 @@ Task<Op> GradientsToHost::norm(GradientShare share, Op arrived, View place) {
   const Buffer up =
       machine_.allocate_now(TierId::gpu, rank_, Bytes(from.bytes), Purpose::gradients);
   co_await machine_.copy(rank_, up.view(), from);
-  const TypedView sum(up.view(), type());
+  const TypedView sum(up.view(), format(share.weight).type);
   const Buffer result = machine_.allocate_now(
       TierId::gpu, rank_, Bytes(std::min(share_alignment, from.bytes)), Purpose::workspace);
   Op normed =
-      kernels_.run("gradient norm", GpuWork::norm, TypedView(result.view(), type()), {sum}, {});
+      kernels_.run("gradient norm", GpuWork::norm, TypedView(result.view(), sum.type), {sum}, {});
   if (!place) co_return normed;
-  const std::uint64_t bytes = 4 * share.elements;
+  const std::uint64_t bytes = fp32_numbers.bytes(share.elements);
   View whole = sum.view;
-  if (flat_width_ < 4) {  // the optimizer reads fp32, whatever the flat buffer keeps
+  if (sum.type != ElementType::fp32) {  // the optimizer reads fp32, whatever the flat buffer keeps
     const Buffer wide = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
     whole = wide.view();
     normed = kernels_.run("widen gradient", GpuWork::sum, TypedView(whole, ElementType::fp32),

@@ -27,8 +27,10 @@ class GradientsToHost : public GradientSink {
   virtual View sectors(std::uint32_t weight) const { return sectors_in(flat_, weight); }
   /// Of all of them.
   View all() const { return flat_.view(); }
-  std::uint64_t width() const { return flat_width_; }
-  ElementType type() const { return flat_width_ == 4 ? ElementType::fp32 : job_.weight_type(); }
+  /// Of all().
+  ElementType type() const { return flat_format_.of_all(job_.tensors); }
+  /// Of `gradient`.
+  NumberFormat format(std::uint32_t weight) const { return flat_format_.of(job_.row(weight)); }
 
  protected:
   /// A share's way off the GPU: `copied`, its GPU bytes may go; `arrived`, it is in its place.
@@ -60,6 +62,8 @@ class GradientsToHost : public GradientSink {
   virtual void layer_delivered() {}
 
   void lay_out();
+  /// Of this rank's share.
+  std::uint64_t flat_bytes(std::uint32_t weight) const;
   Task<Buffer> make_flat();
   View in_flat(const Buffer& flat, std::uint32_t weight) const;
   View sectors_in(const Buffer& flat, std::uint32_t weight) const;
@@ -72,8 +76,7 @@ class GradientsToHost : public GradientSink {
   const description::GradientsPart& part_;
   CpuOptimizer& optimizer_;
   GradientKernels kernels_;
-  std::uint64_t width_;       ///< bytes of a gradient element as computed
-  std::uint64_t flat_width_;  ///< bytes of one in host memory
+  SumFormat flat_format_;  ///< in host memory
   Buffer flat_;
 
  private:

@@ -18,7 +18,7 @@ Task<GradientsToHost::Down> LooseGradients::bring(const GradientShare& share, Mi
   const Buffer landing = co_await landing_buffer();
   const TypedView from = computed(share);
   const TypedView there(landing.view(0, from.view.bytes), from.type);
-  const TypedView into(gradient(share.weight), type());
+  const TypedView into(gradient(share.weight), format(share.weight).type);
   const Op copied = machine_.copy(rank_, there.view, from.view, share.ready);
   Sum& sum = sums_[share.weight];
   const bool first = std::exchange(sum.empty, false);

@@ -24,7 +24,8 @@ Task<> NearStorage::init() {
     if (!states_.swapped(group)) continue;
     std::uint64_t bytes = 0;
     for (const Subgroup::Member& member : job_.subgroups[group].members)
-      if (!renews(group, member.weight)) bytes += in_sectors(member.elements * job_.weight_bytes);
+      if (!renews(group, member.weight))
+        bytes += in_sectors(job_.row(member.weight).weight.bytes(member.elements));
     if (bytes)
       others_[group] =
           co_await machine_.store(states_.storage(group), rank_, Bytes(bytes), Purpose::weights);
@@ -44,7 +45,7 @@ std::vector<NearStorage::Place> NearStorage::places(std::uint32_t group) const {
       all.push_back({&weights_.extent(member.weight), {0, weights_.stored_bytes(member.weight)}});
       continue;
     }
-    const std::uint64_t bytes = in_sectors(member.elements * job_.weight_bytes);
+    const std::uint64_t bytes = in_sectors(job_.row(member.weight).weight.bytes(member.elements));
     all.push_back({&others_[group], {offset, bytes}});
     offset += bytes;
   }
@@ -56,21 +57,26 @@ Op NearStorage::update(std::uint32_t group, const Numbers& numbers) {
   StateStore::OnStorage states = states_.on_storage(group);
   StorageKernel kernel;
   kernel.elements = members.elements;
-  kernel.read = kernel.written = 3 * job_.state_width() * members.elements;
+  for (const Subgroup::Member& member : members.members)
+    kernel.read += job_.row(member.weight).updated_bytes(member.elements);
+  kernel.written = kernel.read;
   kernel.group = &members;
   kernel.numbers = numbers;
   const auto use = [&](View view, Access access, Role role, ElementType type, std::uint32_t index) {
     kernel.operands.emplace_back(std::move(view), access, role, type, index);
   };
   constexpr std::uint32_t whole = BoundOperand::whole_group;
-  use(all_of(*states.master), Access::read_write, Role::master, ElementType::fp32, whole);
-  use(all_of(*states.momentum), Access::read_write, Role::momentum, ElementType::fp32, whole);
-  use(all_of(*states.variance), Access::read_write, Role::variance, ElementType::fp32, whole);
+  const auto use_state = [&](const Stored& extent, Role role, StateKind kind) {
+    use(all_of(extent), Access::read_write, role, states_.format(members, kind).type, whole);
+  };
+  use_state(*states.master, Role::master, StateKind::master);
+  use_state(*states.momentum, Role::momentum, StateKind::momentum);
+  use_state(*states.variance, Role::variance, StateKind::variance);
   use(all_of(*states.gradient), Access::read, Role::gradient, ElementType::fp32, whole);
   const std::vector<Place> into = places(group);
   for (std::uint32_t i = 0; i < into.size(); ++i)
     use(View(into[i].extent->block(), into[i].range.offset, into[i].range.bytes), Access::write,
-        Role::weight, job_.weight_type(), i);
+        Role::weight, job_.row(members.members[i].weight).weight.type, i);
   std::vector<Op> after = std::move(states.gradient_writes);
   Op& last = last_[states.storage];
   after.push_back(last);

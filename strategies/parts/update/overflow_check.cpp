@@ -76,16 +76,15 @@ Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const Mad
   if (made.resident) co_return co_await check_on_gpu(machine, rank, *made.resident);
   if (made.states) co_return co_await sum_flags(machine, rank, *made.states);
   const View all = made.host->all();
-  const std::uint64_t width = made.host->width();
-  const std::uint64_t elements = all.bytes / width;
+  const std::uint64_t elements = 8 * all.bytes / description::bits_of(made.host->type());
   CpuKernel kernel;
   kernel.elements = elements;
   Buffer absolute, matches;
   kernel.operands.emplace_back(all, Access::read, Role::input, made.host->type(), 0);
   if (how == description::OverflowCheck::chained) {
     kernel.work = CpuWork::check_chained;
-    kernel.traffic = elements * (4 * width + 4);
-    absolute = machine.allocate_now(TierId::pageable, rank, Bytes(elements * width),
+    kernel.traffic = 4 * (all.bytes + elements);
+    absolute = machine.allocate_now(TierId::pageable, rank, Bytes(all.bytes),
                                     Purpose::overflow_check_temporaries);
     matches = machine.allocate_now(TierId::pageable, rank, Bytes(elements),
                                    Purpose::overflow_check_temporaries);
@@ -93,7 +92,7 @@ Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const Mad
     kernel.operands.emplace_back(matches.view(), Access::write);
   } else {
     kernel.work = CpuWork::check_fused;
-    kernel.traffic = elements * width;
+    kernel.traffic = all.bytes;
   }
   const Op checked = machine.run(rank, std::move(kernel));
   co_await checked;

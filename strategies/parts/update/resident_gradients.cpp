@@ -6,19 +6,20 @@
 namespace spillway::strategies {
 
 ResidentBuffer::ResidentBuffer(Machine& machine, Rank rank, const Job& job, std::uint64_t shared,
-                               std::uint64_t width)
+                               SumFormat format)
     : machine_(machine),
       rank_(rank),
       job_(job),
       shared_(shared),
-      width_(width),
+      format_(format),
       offset_(job.model.weights.size()) {}
 
 std::uint64_t ResidentBuffer::bytes(std::uint32_t weight) const {
+  if (!job_.row(weight).trainable()) return 0;
   const std::uint64_t states = job_.partition.state_ways();
   const std::uint64_t elements =
       shared_ == 1 ? job_.share(weight, states) * states : job_.share(weight, shared_);
-  return padded(elements * width_, storage_sector);
+  return in_sectors(format(weight).bytes(elements));
 }
 
 Task<> ResidentBuffer::init() {
@@ -43,15 +44,15 @@ ResidentGradients::ResidentGradients(Machine& machine, Rank rank, const Job& job
       job_(job),
       group_(reduce_group(job.scenario, rank)),
       kernels_(machine, rank, job),
-      buffer_(machine, rank, job, job.partition.gradient_ways(),
-              job.scenario.training.gradient_accumulation > 1 ? sum_width(job) : job.weight_bytes),
+      format_(job.scenario.training.gradient_accumulation > 1 ? SumFormat(job) : SumFormat(false)),
+      widens_(format_.widens(job.tensors)),
+      buffer_(machine, rank, job, job.partition.gradient_ways(), format_),
       replay_(replay) {}
 
 bool ResidentGradients::in_place() const {
   if (replay_) return false;
   const bool one = job_.scenario.training.gradient_accumulation == 1;
-  return ways() == 1 && buffer_.width() == job_.weight_bytes &&
-         (one || job_.scenario.strategy.gradients.fused_accumulation);
+  return ways() == 1 && !widens_ && (one || job_.scenario.strategy.gradients.fused_accumulation);
 }
 
 /// Micro-batches add up before the ranks' sums do (ZeRO-0 and 1).
@@ -63,7 +64,7 @@ bool ResidentGradients::reduces(bool last_micro) const {
 
 View ResidentGradients::share(std::uint32_t weight) const {
   const std::uint64_t states = job_.partition.state_ways();
-  const std::uint64_t bytes = job_.share(weight, states) * buffer_.width();
+  const std::uint64_t bytes = format(weight).bytes(job_.share(weight, states));
   const std::uint64_t first = ways() == 1 && states > 1 ? job_.member(rank_) * bytes : 0;
   return own(weight).part(first, bytes);
 }
@@ -76,7 +77,7 @@ void ResidentGradients::issue(std::vector<GradientShare>& shares, MicroBatch mic
     if (!micro.last || job_.partition.ways == 1) continue;
     const View whole = own(share.weight);
     share.ready = machine_.collective(rank_, group_, Collective::all_reduce, whole, whole,
-                                      share.ready, type());
+                                      share.ready, format(share.weight).type);
   }
 }
 
@@ -91,10 +92,12 @@ Op ResidentGradients::keep(const GradientShare& share, bool first_micro, const A
 }
 
 Op ResidentGradients::add(const GradientShare& share, bool first, const After& after) {
-  const TypedView into(own(share.weight).part(0, share.elements * buffer_.width()), type());
+  const NumberFormat sum = format(share.weight);
+  const NumberFormat& computed = job_.row(share.weight).gradient_format();
+  const TypedView into(own(share.weight).part(0, sum.bytes(share.elements)), sum.type);
   std::vector<TypedView> from;
   if (!first) from.push_back(into);
-  from.emplace_back(share.on_gpu.part(0, share.elements * job_.weight_bytes), job_.weight_type());
+  from.emplace_back(share.on_gpu.part(0, computed.bytes(share.elements)), computed.type);
   return kernels_.run("keep gradient", GpuWork::sum, into, std::move(from), after);
 }
 

@@ -10,17 +10,17 @@ class Replay;
 class ResidentBuffer {
  public:
   /// shared  by so many ranks; a gradient that is whole has room for the shares of who updates it
-  ///   width   bytes of an element
   ResidentBuffer(Machine& machine, Rank rank, const Job& job, std::uint64_t shared,
-                 std::uint64_t width);
+                 SumFormat format);
 
   /// Cleared: what pads tensors is checked for overflow with them, and nobody else writes it.
   ///   Throws  OutOfMemory
   Task<> init();
   View at(std::uint32_t weight) const { return buffer_.view(offset_[weight], bytes(weight)); }
   View all() const { return buffer_.view(); }
-  ElementType type() const { return width_ == 4 ? ElementType::fp32 : job_.weight_type(); }
-  std::uint64_t width() const { return width_; }
+  /// Of all().
+  ElementType type() const { return format_.of_all(job_.tensors); }
+  NumberFormat format(std::uint32_t weight) const { return format_.of(job_.row(weight)); }
 
  private:
   std::uint64_t bytes(std::uint32_t weight) const;
@@ -28,7 +28,8 @@ class ResidentBuffer {
   Machine& machine_;
   Rank rank_;
   const Job& job_;
-  std::uint64_t shared_, width_;
+  std::uint64_t shared_;
+  SumFormat format_;
   std::vector<std::uint64_t> offset_;  ///< by weight
   Buffer buffer_;
 };
@@ -53,7 +54,9 @@ class ResidentGradients final : public GradientSink {
   View all() const { return buffer_.all(); }
   /// The part of a gradient that this rank's optimizer reads.
   View share(std::uint32_t weight) const;
+  /// Of all().
   ElementType type() const { return buffer_.type(); }
+  NumberFormat format(std::uint32_t weight) const { return buffer_.format(weight); }
 
  private:
   bool sums_locally() const;
@@ -65,6 +68,8 @@ class ResidentGradients final : public GradientSink {
   const Job& job_;
   Group group_;
   GradientKernels kernels_;
+  SumFormat format_;
+  bool widens_;
   ResidentBuffer buffer_;
   Replay* replay_;
 };

@@ -13,6 +13,14 @@ namespace {
 
 using description::Home;
 
+/// Bytes of what an update of the sub-group reads and writes.
+std::uint64_t updated_bytes(const Job& job, const Subgroup& group) {
+  std::uint64_t bytes = 0;
+  for (const Subgroup::Member& member : group.members)
+    bytes += job.row(member.weight).updated_bytes(member.elements);
+  return bytes;
+}
+
 }  // namespace
 
 StateStore::StateStore(Machine& machine, Rank rank, const Job& job, Weights& weights)
@@ -21,7 +29,6 @@ StateStore::StateStore(Machine& machine, Rank rank, const Job& job, Weights& wei
       job_(job),
       weights_(weights),
       part_(job.scenario.strategy.optimizer),
-      width_(job.state_width()),
       set_(description::buffers_of_a_set(job.scenario.strategy.gradients.policy)),
       groups_(job.subgroups.size()),
       member_of_(job.model.weights.size()) {
@@ -30,38 +37,50 @@ StateStore::StateStore(Machine& machine, Rank rank, const Job& job, Weights& wei
       member_of_[job.subgroups[group].members[i].weight] = {group, i};
 }
 
-bool StateStore::has_own_master(std::uint32_t weight) const {
-  if (width_ == 4 || weights_.on_gpu(weight)) return true;
-  return part_.home != Home::ssd && weights_.on_storage(weight);
+const NumberFormat& StateStore::format(const Subgroup& group, StateKind kind) const {
+  const TensorRow& row = job_.row(group);
+  if (kind == StateKind::master) return row.master();
+  ENSURE(row.state(kind), "a state that no weight of the sub-group has");
+  return *row.state(kind);
+}
+
+std::uint64_t StateStore::bytes(const Subgroup& group, StateKind kind) const {
+  return format(group, kind).bytes(group.span);
+}
+
+View StateStore::master_in(const View& masters, const Subgroup::Member& member) const {
+  const NumberFormat& format = job_.row(member.weight).master();
+  return masters.part(format.bytes(member.offset), format.bytes(member.elements));
 }
 
 /// Bytes of the sub-group's own masters, as storage wants them.
 std::uint64_t StateStore::own_master_bytes(const Subgroup& group) const {
   std::uint64_t bytes = 0;
   for (const Subgroup::Member& member : group.members)
-    if (has_own_master(member.weight)) bytes += in_sectors(width_ * member.elements);
+    if (job_.row(member.weight).has_own_master()) bytes += master_sectors(member);
   return bytes;
+}
+
+std::uint64_t StateStore::master_sectors(const Subgroup::Member& member) const {
+  return in_sectors(job_.row(member.weight).master().bytes(member.elements));
 }
 
 bool StateStore::gradient_on_storage(std::uint32_t weight) const {
   const auto& [group, index] = member_of_[weight];
   return job_.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32 &&
          groups_[group].swapped &&
-         (part_.device == description::OptimizerDevice::near_storage ||
-          4 * job_.subgroups[group].members[index].elements >= Job::smallest_swapped);
+         (job_.row(weight).updater == description::OptimizerDevice::near_storage ||
+          fp32_numbers.bytes(job_.subgroups[group].members[index].elements) >= smallest_swapped);
 }
 
 Task<> StateStore::init() {
-  std::uint64_t host_elements = 0;
+  bool in_host = false;
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
-    const Subgroup& group = job_.subgroups[i];
-    groups_[i].swapped = is_swapped(job_, group);
-    if (groups_[i].swapped) continue;
-    groups_[i].host_offset = host_elements;
-    host_elements += group.span;
+    groups_[i].swapped = is_swapped(job_, job_.subgroups[i]);
+    in_host |= !groups_[i].swapped;
   }
   if (part_.home == Home::ssd) make_buffers();
-  if (host_elements) co_await init_host_states(host_elements);
+  if (in_host) co_await init_host_states();
   if (part_.home == Home::ssd) co_await init_extents();
 }
 
@@ -77,39 +96,46 @@ void StateStore::make_buffers() {
 
 std::uint64_t StateStore::most_loaded() const { return swap_ ? swap_->size() / set_ : 1; }
 
-Task<> StateStore::init_host_states(std::uint64_t elements) {
-  std::uint64_t masters = 0;
-  for (std::uint32_t i = 0; i < groups_.size(); ++i)
-    if (!groups_[i].swapped && own_master_bytes(job_.subgroups[i])) masters = elements;
+/// One after the other as the sub-groups are: masters, if any weight has its own; of each momenta
+/// and variances.
+Task<> StateStore::init_host_states() {
+  std::uint64_t masters = 0, others = 0;
+  bool own = false;
+  for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+    const Subgroup& group = job_.subgroups[i];
+    if (groups_[i].swapped) continue;
+    groups_[i].host_master = masters;
+    groups_[i].host_states = others;
+    masters += bytes(group, StateKind::master);
+    others += bytes(group, StateKind::momentum) + bytes(group, StateKind::variance);
+    own |= own_master_bytes(group) > 0;
+  }
   const TierId gradients =
       gradients_are_pageable(job_.scenario) ? TierId::pageable : TierId::pinned;
-  if (masters) {
+  if (own) {
     // ZeRO-1 and 2 pin the masters with the gradients
     const TierId tier = lands_in_states(job_.scenario) ? gradients : TierId::pageable;
-    master_ = machine_.allocate_now(tier, rank_, Bytes(width_ * masters), Purpose::master_weights);
+    master_ = machine_.allocate_now(tier, rank_, Bytes(masters), Purpose::master_weights);
     co_await machine_.run(rank_, zeros(master_.view()));
     for (std::uint32_t i = 0; i < groups_.size(); ++i) {
       const Subgroup& group = job_.subgroups[i];
       if (groups_[i].swapped) continue;
       co_await first_masters(
-          group, master_.view(width_ * groups_[i].host_offset, width_ * group.span), true);
+          group, master_.view(groups_[i].host_master, bytes(group, StateKind::master)), true);
     }
   }
-  momentum_variance_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(2 * width_ * elements),
-                                             Purpose::optimizer_states);
+  momentum_variance_ =
+      machine_.allocate_now(TierId::pageable, rank_, Bytes(others), Purpose::optimizer_states);
   co_await machine_.run(rank_, zeros(momentum_variance_.view()));
   // gradients that another step may follow are read where they arrived
   const bool landed =
       updates_in_backward(job_.scenario.strategy.gradients.policy) || part_.staleness > 0;
-  if (part_.home != Home::host || !job_.mixed() || !job_.fp32_states() || landed) co_return;
+  if (part_.home != Home::host || landed) co_return;
   for (std::uint32_t i = 0; i < groups_.size(); ++i)
-    groups_[i].host_gradient = machine_.allocate_now(
-        gradients, rank_, Bytes(4 * job_.subgroups[i].span), Purpose::optimizer_gradient_buffers);
-}
-
-/// The type of a master: with 16-bit states it is the weight itself.
-ElementType StateStore::master_type() const {
-  return width_ == 4 ? ElementType::fp32 : job_.weight_type();
+    if (job_.row(job_.subgroups[i]).has_copy)
+      groups_[i].host_gradient =
+          machine_.allocate_now(gradients, rank_, Bytes(fp32_numbers.bytes(job_.subgroups[i].span)),
+                                Purpose::optimizer_gradient_buffers);
 }
 
 std::uint64_t StateStore::first_element(std::uint32_t weight) const {
@@ -120,11 +146,10 @@ std::uint64_t StateStore::first_element(std::uint32_t weight) const {
 /// First values of a sub-group's masters, each at its place in `into`.
 Task<> StateStore::first_masters(const Subgroup& group, View into, bool own_only) {
   for (const Subgroup::Member& member : group.members) {
-    if (own_only && !has_own_master(member.weight)) continue;
+    if (own_only && !job_.row(member.weight).has_own_master()) continue;
     const Op made = machine_.run(
-        rank_,
-        first_values(into.part(width_ * member.offset, width_ * member.elements), master_type(),
-                     Role::master, member.weight, first_element(member.weight)));
+        rank_, first_values(master_in(into, member), job_.row(member.weight).master().type,
+                            Role::master, member.weight, first_element(member.weight)));
     co_await made;
   }
 }
@@ -134,7 +159,7 @@ Task<> StateStore::init_extents() {
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
     if (!groups_[i].swapped) continue;
     ++swapped;
-    largest = std::max(largest, set_ * in_sectors(bytes(job_.subgroups[i])));
+    largest = std::max(largest, set_ * in_sectors(largest_state_bytes(job_, job_.subgroups[i])));
   }
   if (swapped == 0) co_return;
   paths_->place(swapped, largest);
@@ -165,16 +190,19 @@ Task<> StateStore::make_extents(std::uint32_t group) {
   Group& state = groups_[group];
   const Subgroup& subgroup = job_.subgroups[group];
   const StorageId storage = paths_->storage(state.path);
-  const Bytes size(in_sectors(bytes(subgroup)));
+  const auto size = [&](std::uint64_t bytes) { return Bytes(in_sectors(bytes)); };
+  const Bytes momenta = size(bytes(subgroup, StateKind::momentum));
+  const Bytes variances = size(bytes(subgroup, StateKind::variance));
   if (const std::uint64_t own = own_master_bytes(subgroup))
     state.master = co_await machine_.store(storage, rank_, Bytes(own), Purpose::optimizer_states);
-  state.momentum = co_await machine_.store(storage, rank_, size, Purpose::optimizer_states);
-  state.variance = co_await machine_.store(storage, rank_, size, Purpose::optimizer_states);
+  state.momentum = co_await machine_.store(storage, rank_, momenta, Purpose::optimizer_states);
+  state.variance = co_await machine_.store(storage, rank_, variances, Purpose::optimizer_states);
   const auto& members = subgroup.members;
   if (std::any_of(members.begin(), members.end(), [this](const Subgroup::Member& member) {
         return gradient_on_storage(member.weight);
       }))
-    state.gradient = co_await machine_.store(storage, rank_, size, Purpose::gradients);
+    state.gradient = co_await machine_.store(
+        storage, rank_, size(fp32_numbers.bytes(subgroup.span)), Purpose::gradients);
 }
 
 /// What lies where on storage of a sub-group's states: whole extents, but for masters that are the
@@ -182,17 +210,21 @@ Task<> StateStore::make_extents(std::uint32_t group) {
 std::vector<StateStore::Transfer> StateStore::transfers(const Loaded& loaded) const {
   const Group& state = groups_[loaded.group];
   const Subgroup& subgroup = job_.subgroups[loaded.group];
-  const std::uint64_t whole = in_sectors(bytes(subgroup));
   std::vector<Transfer> all;
-  if (width_ == 4) {
-    all.push_back({&state.master, {0, whole}, loaded.master.view(0, whole)});
+  const auto add = [&](const Stored& extent, StateKind kind, const Buffer& into) {
+    const std::uint64_t whole = in_sectors(bytes(subgroup, kind));
+    all.push_back({&extent, {0, whole}, into.view(0, whole)});
+  };
+  if (job_.row(subgroup).fp32_states()) {
+    add(state.master, StateKind::master, loaded.master);
   } else if (loaded.master) {
     std::uint64_t own_offset = 0;
     for (const Subgroup::Member& member : subgroup.members) {
       if (weights_.in_host(member.weight)) continue;
-      const std::uint64_t length = in_sectors(width_ * member.elements);
-      const View memory = loaded.master.view(width_ * member.offset, length);
-      if (has_own_master(member.weight)) {
+      const std::uint64_t length = master_sectors(member);
+      const View memory =
+          loaded.master.view(job_.row(member.weight).master().bytes(member.offset), length);
+      if (job_.row(member.weight).has_own_master()) {
         all.push_back({&state.master, {own_offset, length}, memory});
         own_offset += length;
       } else {
@@ -200,8 +232,8 @@ std::vector<StateStore::Transfer> StateStore::transfers(const Loaded& loaded) co
       }
     }
   }
-  all.push_back({&state.momentum, {0, whole}, loaded.momentum.view(0, whole)});
-  all.push_back({&state.variance, {0, whole}, loaded.variance.view(0, whole)});
+  add(state.momentum, StateKind::momentum, loaded.momentum);
+  add(state.variance, StateKind::variance, loaded.variance);
   return all;
 }
 
@@ -214,9 +246,11 @@ StateStore::GradientHome StateStore::gradient_home(std::uint32_t weight) const {
   GradientHome home;
   if (gradient_on_storage(weight)) {
     home.extent = &state.gradient;
-    home.range = {member.offset * 4, in_sectors(4 * member.elements)};
+    home.range = {fp32_numbers.bytes(member.offset),
+                  in_sectors(fp32_numbers.bytes(member.elements))};
   } else if (state.host_gradient) {
-    home.memory = state.host_gradient.view(member.offset * 4, member.elements * 4);
+    home.memory = state.host_gradient.view(fp32_numbers.bytes(member.offset),
+                                           fp32_numbers.bytes(member.elements));
   }
   return home;
 }
@@ -264,7 +298,7 @@ Task<StateStore::Loaded> StateStore::load(std::uint32_t group) {
   const auto& members = job_.subgroups[group].members;
   const bool master =
       fresh && std::any_of(members.begin(), members.end(), [this](const Subgroup::Member& member) {
-        return width_ == 4 || !weights_.in_host(member.weight);
+        return job_.row(member.weight).has_own_master() || !weights_.in_host(member.weight);
       });
   std::vector<Buffer*> wanted;
   if (master) wanted.push_back(&loaded.master);
@@ -324,30 +358,34 @@ std::vector<BoundOperand> StateStore::operands(const Loaded& loaded) const {
   const Group& state = groups_[loaded.group];
   const Subgroup& subgroup = job_.subgroups[loaded.group];
   std::vector<BoundOperand> all;
-  const auto use = [&](View view, Role role) {
-    all.emplace_back(std::move(view), models::Access::read_write, role,
-                     role == Role::master ? master_type() : job_.state_type(),
+  const auto use = [&](View view, Role role, StateKind kind) {
+    all.emplace_back(std::move(view), models::Access::read_write, role, format(subgroup, kind).type,
                      BoundOperand::whole_group);
   };
   if (state.swapped) {
-    if (loaded.master) use(loaded.master.view(), Role::master);
-    use(loaded.momentum.view(), Role::momentum);
-    use(loaded.variance.view(), Role::variance);
+    if (loaded.master) use(loaded.master.view(), Role::master, StateKind::master);
+    use(loaded.momentum.view(), Role::momentum, StateKind::momentum);
+    use(loaded.variance.view(), Role::variance, StateKind::variance);
   } else {
-    const std::uint64_t bytes = width_ * subgroup.span, offset = width_ * state.host_offset;
-    if (own_master_bytes(subgroup)) use(master_.view(offset, bytes), Role::master);
-    use(momentum_variance_.view(2 * offset, bytes), Role::momentum);
-    use(momentum_variance_.view(2 * offset + bytes, bytes), Role::variance);
+    const std::uint64_t momenta = bytes(subgroup, StateKind::momentum);
+    const std::uint64_t variances = bytes(subgroup, StateKind::variance);
+    if (own_master_bytes(subgroup))
+      use(master_.view(state.host_master, bytes(subgroup, StateKind::master)), Role::master,
+          StateKind::master);
+    use(momentum_variance_.view(state.host_states, momenta), Role::momentum, StateKind::momentum);
+    use(momentum_variance_.view(state.host_states + momenta, variances), Role::variance,
+        StateKind::variance);
   }
   return all;
 }
 
 View StateStore::narrow_master(const Loaded& loaded, const Subgroup::Member& member) const {
-  if (width_ == 4) return View();
-  const std::uint64_t offset = width_ * member.offset, bytes = in_sectors(width_ * member.elements);
+  const TensorRow& row = job_.row(member.weight);
+  if (row.fp32_states()) return View();
+  const std::uint64_t offset = row.master().bytes(member.offset), bytes = master_sectors(member);
   if (groups_[loaded.group].swapped) return loaded.master.view(offset, bytes);
-  if (!has_own_master(member.weight)) return View();
-  return master_.view(width_ * groups_[loaded.group].host_offset + offset, bytes);
+  if (!job_.row(member.weight).has_own_master()) return View();
+  return master_.view(groups_[loaded.group].host_master + offset, bytes);
 }
 
 void StateStore::end_step(std::uint64_t cache_hits) {
@@ -363,7 +401,7 @@ void StateStore::end_step(std::uint64_t cache_hits) {
     says.paths[storage.name].estimate_bytes_per_s = paths_->estimate(path);
   }
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
-    const std::uint64_t states = 3 * width_ * job_.subgroups[i].elements;
+    const std::uint64_t states = updated_bytes(job_, job_.subgroups[i]);
     checkpoint.bytes += states;
     if (!groups_[i].swapped) continue;
     ++says.subgroups;
@@ -372,8 +410,10 @@ void StateStore::end_step(std::uint64_t cache_hits) {
     ++says.paths[storage.name].subgroups;
     if (!storage.wears) checkpoint.prestaged_bytes += states;
   }
-  for (std::uint32_t weight = 0; width_ == 4 && weight < job_.model.weights.size(); ++weight)
-    checkpoint.bytes += job_.share(weight, job_.partition.state_ways()) * job_.weight_bytes;
+  // fp32 masters are saved besides the weights
+  checkpoint.bytes += job_.tensors.sum([](const TensorRow& row) {
+    return row.fp32_states() ? row.weight.bytes(row.share(row.shards.state_ways())) : 0;
+  });
   paths_->end_step();
 }
 

@@ -52,11 +52,11 @@ class StateStore {
   std::uint64_t most_loaded() const;
   void end_step(std::uint64_t cache_hits);
 
+  /// Of a state of a sub-group's members; the master may be the weight itself.
+  const NumberFormat& format(const Subgroup& group, StateKind kind) const;
   /// What an update of `group` reads and writes of its states: views of `loaded` or of host memory.
   /// A master that is the weight itself, in host memory, is not among them.
   std::vector<BoundOperand> operands(const Loaded& loaded) const;
-  /// A master besides the weight that the kernels read.
-  bool has_own_master(std::uint32_t weight) const;
   /// A member's new 16-bit values, where a master of its own has them; empty: the master is fp32,
   /// or the weight itself.
   View narrow_master(const Loaded& loaded, const Subgroup::Member& member) const;
@@ -86,8 +86,8 @@ class StateStore {
     Stored master, momentum, variance, gradient;  ///< home ssd
     std::size_t path = 0;
     Loaded kept;
-    Buffer host_gradient;           ///< home host
-    std::uint64_t host_offset = 0;  ///< elements, in the host state buffers
+    Buffer host_gradient;                            ///< home host
+    std::uint64_t host_master = 0, host_states = 0;  ///< bytes, in the host state buffers
     std::vector<Op> gradient_writes;
     bool swapped = false;
   };
@@ -97,15 +97,18 @@ class StateStore {
     View memory;
   };
 
-  std::uint64_t bytes(const Subgroup& group) const { return width_ * group.span; }
-  ElementType master_type() const;
+  /// Of one state of a sub-group, members where they lie in it.
+  std::uint64_t bytes(const Subgroup& group, StateKind kind) const;
+  /// A member's part of its sub-group's masters.
+  View master_in(const View& masters, const Subgroup::Member& member) const;
+  std::uint64_t master_sectors(const Subgroup::Member& member) const;
   std::uint64_t first_element(std::uint32_t weight) const;
   Task<> first_masters(const Subgroup& group, View into, bool own_only);
   std::uint64_t own_master_bytes(const Subgroup& group) const;
   bool gradient_on_storage(std::uint32_t weight) const;
   std::vector<Range> gradient_ranges(const Subgroup& group) const;
   void make_buffers();
-  Task<> init_host_states(std::uint64_t elements);
+  Task<> init_host_states();
   Task<> init_extents();
   Task<> make_extents(std::uint32_t group);
   std::vector<Transfer> transfers(const Loaded& loaded) const;
@@ -115,8 +118,7 @@ class StateStore {
   const Job& job_;
   Weights& weights_;
   const description::OptimizerPart& part_;
-  std::uint64_t width_;  ///< bytes of a state's element
-  std::uint64_t set_;    ///< buffers of a sub-group that is being updated
+  std::uint64_t set_;  ///< buffers of a sub-group that is being updated
   std::vector<Group> groups_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> member_of_;  ///< weight -> group, member
   Buffer master_, momentum_variance_;

@@ -32,14 +32,14 @@ UpdateLoop::UpdateLoop(Machine& machine, Rank rank, const Job& job, RenewedWeigh
 Task<> UpdateLoop::init() {
   std::uint64_t largest = 0;
   for (const Subgroup& group : job_.subgroups) largest = std::max(largest, group.span);
-  wide_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(4 * largest),
+  wide_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(fp32_numbers.bytes(largest)),
                                 Purpose::optimizer_gradient_buffers);
   const Op cleared = machine_.run(rank_, zeros(wide_.view()));
   co_await cleared;
 }
 
 View UpdateLoop::wide(const Subgroup::Member& member) const {
-  return wide_.view(4 * member.offset, 4 * member.elements);
+  return wide_.view(fp32_numbers.bytes(member.offset), fp32_numbers.bytes(member.elements));
 }
 
 void UpdateLoop::start(const Numbers& numbers) {
@@ -112,8 +112,9 @@ Op UpdateLoop::take(const Subgroup& group) {
   for (std::uint32_t i = 0; i < group.members.size(); ++i) {
     const Subgroup::Member& member = group.members[i];
     const View sum = gradients_.gradient(member.weight);
-    kernel.traffic += sum.bytes + 4 * member.elements;
-    kernel.operands.emplace_back(sum, Access::read, Role::input, gradients_.type(), i);
+    kernel.traffic += sum.bytes + fp32_numbers.bytes(member.elements);
+    kernel.operands.emplace_back(sum, Access::read, Role::input,
+                                 gradients_.format(member.weight).type, i);
     kernel.operands.emplace_back(wide(member), Access::write, Role::output, ElementType::fp32, i);
     arrived.push_back(gradients_.arrived(member.weight));
   }
@@ -146,8 +147,9 @@ Task<> UpdateLoop::update(StateStore::Loaded loaded) {
   }
   std::vector<Op> published;
   for (const Subgroup::Member& member : group.members)
-    published.push_back(
-        weights_.renew(member.weight, wide(member).part(0, member.elements * job_.weight_bytes)));
+    published.push_back(weights_.renew(
+        member.weight,
+        wide(member).part(0, job_.row(member.weight).weight.bytes(member.elements))));
   delays_.published[index].push_back(machine_.recorder().steps().size());
   for (const Op& copy : published) co_await copy;
   while (!saving_.empty() && saving_.front().done()) {

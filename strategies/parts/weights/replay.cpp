@@ -24,13 +24,14 @@ View Replay::newest(std::uint32_t weight) const {
 }
 
 /// On the compute stream, behind the kernels that were to read the old values.
-Op Replay::copy(View into, View from, const Op& after) {
+Op Replay::copy(std::uint32_t weight, View into, View from, const Op& after) {
+  const ElementType type = job_.row(weight).weight.type;
   GpuKernel kernel;
   kernel.name = "late weights";
   kernel.work = GpuWork::sum;
   kernel.bytes = static_cast<double>(into.bytes + from.bytes);
-  kernel.operands.emplace_back(std::move(from), Access::read, Role::input, job_.weight_type(), 0);
-  kernel.operands.emplace_back(std::move(into), Access::write, Role::output, job_.weight_type(), 0);
+  kernel.operands.emplace_back(std::move(from), Access::read, Role::input, type, 0);
+  kernel.operands.emplace_back(std::move(into), Access::write, Role::output, type, 0);
   return machine_.run(rank_, std::span<const GpuKernel>(&kernel, 1), after);
 }
 
@@ -43,7 +44,7 @@ void Replay::arrived(std::uint32_t weight, const Op& summed) {
   const View old = newest(weight);
   Buffer fresh =
       machine_.allocate_now(TierId::gpu, rank_, Bytes(old.bytes), Purpose::optimizer_states);
-  const Op copied = copy(fresh.view(), old, sum.updated);
+  const Op copied = copy(weight, fresh.view(), old, sum.updated);
   sum.updated = update_(weight, ++sum.updates, fresh.view(), After(copied, summed));
   sum.waiting.push_back(std::move(fresh));
   sum.begins = true;
@@ -57,7 +58,7 @@ Op Replay::show(std::uint32_t weight, std::uint64_t updates) {
     sum.waiting.pop_front();
     ++sum.shown;
   }
-  const Op shown = copy(weights_.updated_share(weight, job_.partition.state_ways()),
+  const Op shown = copy(weight, weights_.updated_share(weight, job_.partition.state_ways()),
                         sum.waiting.front().view(), sum.updated);
   sum.waiting.pop_front();
   ++sum.shown;

@@ -42,7 +42,7 @@ class Replay {
     Op updated;
   };
   View newest(std::uint32_t weight) const;
-  Op copy(View into, View from, const Op& after);
+  Op copy(std::uint32_t weight, View into, View from, const Op& after);
   Op show(std::uint32_t weight, std::uint64_t updates);
 
   Machine& machine_;

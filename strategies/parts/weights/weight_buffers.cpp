@@ -19,9 +19,9 @@ namespace {
 template <class Buffers>
 class OfOneSize final : public WeightBuffers {
  public:
-  OfOneSize(Machine& machine, Rank rank, const Job& job, const EqualBuffers& equal)
-      : buffers_(machine, TierId::pinned, rank, equal.count,
-                 Bytes(equal.elements * job.weight_bytes), Purpose::parameter_pool) {}
+  OfOneSize(Machine& machine, Rank rank, const EqualBuffers& equal)
+      : buffers_(machine, TierId::pinned, rank, equal.count, Bytes(equal.bytes),
+                 Purpose::parameter_pool) {}
   Task<Buffer> take(std::uint32_t) override { return buffers_.take(); }
 
  private:
@@ -60,9 +60,9 @@ class AdaptiveBuffers final : public WeightBuffers {
     std::map<std::size_t, std::size_t> index;
     for (const auto& [kind, shape] : classes_of(job, layout)) {
       index[kind] = pools_.size();
-      pools_.push_back(std::make_unique<BufferPool>(
-          machine, TierId::pinned, rank, kind == 0 ? 2 : shape.per_layer * blocks,
-          Bytes(shape.elements * job.weight_bytes), Purpose::parameter_pool));
+      pools_.push_back(std::make_unique<BufferPool>(machine, TierId::pinned, rank,
+                                                    kind == 0 ? 2 : shape.per_layer * blocks,
+                                                    Bytes(shape.bytes), Purpose::parameter_pool));
     }
     for (std::uint32_t weight = 0; weight < layout.size(); ++weight)
       if (layout.lives(weight, Home::ssd))
@@ -72,7 +72,7 @@ class AdaptiveBuffers final : public WeightBuffers {
 
  private:
   struct Class {
-    std::uint64_t elements = 0, per_layer = 0;
+    std::uint64_t bytes = 0, per_layer = 0;
   };
   static std::map<std::size_t, Class> classes_of(const Job& job, const WeightLayout& layout) {
     std::map<std::size_t, Class> classes;
@@ -82,7 +82,8 @@ class AdaptiveBuffers final : public WeightBuffers {
         if (!layout.lives(weight, Home::ssd)) continue;
         const std::size_t kind = shape_class(job.model.weights[weight].kind);
         Class& known = classes[kind];
-        known.elements = std::max(known.elements, job.share(weight, job.partition.weight_ways()));
+        const TensorRow& row = job.row(weight);
+        known.bytes = std::max(known.bytes, row.weight.bytes(row.share(row.shards.weight_ways())));
         known.per_layer = std::max(known.per_layer, ++here[kind]);
       }
     }
@@ -101,8 +102,8 @@ std::unique_ptr<WeightBuffers> make_weight_buffers(Machine& machine, Rank rank, 
   if (pool == PoolKind::adaptive)
     return std::make_unique<AdaptiveBuffers>(machine, rank, job, layout);
   if (pool == PoolKind::ring)
-    return std::make_unique<OfOneSize<BufferRing>>(machine, rank, job, equal_buffers(job));
-  return std::make_unique<OfOneSize<BufferPool>>(machine, rank, job, equal_buffers(job));
+    return std::make_unique<OfOneSize<BufferRing>>(machine, rank, equal_buffers(job));
+  return std::make_unique<OfOneSize<BufferPool>>(machine, rank, equal_buffers(job));
 }
 
 }  // namespace spillway::strategies

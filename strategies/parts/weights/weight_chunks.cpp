@@ -27,7 +27,9 @@ WeightChunks::WeightChunks(Machine& machine, Rank rank, const Job& job, const We
 
 /// Of a chunk in host memory: as large as all others, in whole sectors.
 std::uint64_t WeightChunks::whole_bytes(std::uint64_t filled) const {
-  return in_sectors(std::max(filled, layout_.elements * job_.weight_bytes));
+  return in_sectors(std::max(filled, job_.tensors.largest([this](const TensorRow& row) {
+    return row.weight.bytes(layout_.elements);
+  })));
 }
 
 void WeightChunks::lay_out() {

@@ -99,7 +99,8 @@ class Weights {
   bool whole(std::uint32_t weight) const { return sources_.layout->whole[weight]; }
   /// What gathering the shares of `ways` ranks fills of a weight that is whole on the GPU.
   View gathered_view(std::uint32_t weight, std::uint64_t ways) const {
-    return sources_.gpu->whole(weight).part(0, ways * job_.share(weight, ways) * job_.weight_bytes);
+    return sources_.gpu->whole(weight).part(
+        0, job_.row(weight).weight.bytes(ways * job_.share(weight, ways)));
   }
   const Stored& extent(std::uint32_t weight) const { return sources_.storage->extent(weight); }
   /// This rank's share, of what lives in host or GPU memory.

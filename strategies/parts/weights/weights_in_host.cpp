@@ -37,8 +37,8 @@ Task<> HostShares::init() {
   for (std::uint32_t weight = 0; weight < layout_.size(); ++weight) {
     if (!layout_.lives(weight, Home::host)) continue;
     const Op made =
-        machine_.run(rank_, first_values(share(weight), job_.weight_type(), Role::weight, weight,
-                                         first_element(job_, rank_, weight)));
+        machine_.run(rank_, first_values(share(weight), job_.row(weight).weight.type, Role::weight,
+                                         weight, first_element(job_, rank_, weight)));
     co_await made;
   }
 }

@@ -29,7 +29,7 @@ Task<> WeightsOnGpu::init() {
     if (!layout_.lives(weight, Home::gpu) || !job_.holds(weight)) continue;
     const bool all = layout_.whole[weight];
     BoundOperand values(all ? whole(weight) : share(weight), models::Access::write, Role::weight,
-                        job_.weight_type(), weight);
+                        job_.row(weight).weight.type, weight);
     kernels.push_back(
         first_values_on_gpu(std::move(values), all ? 0 : first_element(job_, rank_, weight)));
   }
@@ -48,7 +48,7 @@ View WeightsOnGpu::whole(std::uint32_t weight) const {
 
 View WeightsOnGpu::updated_share(std::uint32_t weight, std::uint64_t ways) const {
   if (ways == 1 || job_.partition.weight_ways() > 1) return share(weight);
-  const std::uint64_t each = job_.share(weight, ways) * job_.weight_bytes;
+  const std::uint64_t each = job_.row(weight).weight.bytes(job_.share(weight, ways));
   return whole(weight).part(job_.member(rank_) * each, each);
 }
 

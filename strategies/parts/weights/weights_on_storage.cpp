@@ -24,8 +24,9 @@ Task<> WeightsOnStorage::init() {
     extents_[weight] = co_await machine_.store(home, rank_, Bytes(bytes), Purpose::weights);
     Buffer staging = co_await buffers_->take(weight);
     const View view = staging.view(0, bytes);
-    const Op made = machine_.run(rank_, first_values(view, job_.weight_type(), Role::weight, weight,
-                                                     first_element(job_, rank_, weight)));
+    const Op made =
+        machine_.run(rank_, first_values(view, job_.row(weight).weight.type, Role::weight, weight,
+                                         first_element(job_, rank_, weight)));
     co_await machine_.write(rank_, extents_[weight], {0, view.bytes}, view, made);
   }
 }

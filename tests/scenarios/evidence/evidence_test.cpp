@@ -80,7 +80,8 @@ TEST(Evidence, OfAnOldFioCountKibibytesAndOfSeveralDrivesIsADrivesShare) {
 
 TEST(Evidence, OfThePageCacheMovesNothing) {
   const Written file(R"({"fio version":"fio-3.33","jobs":[{"jobname":"a","groupid":0,"error":0,
-      "job options":{"rw":"read","bs":"1m"},"read":{"bw_bytes":5000000000},"write":{"bw_bytes":0}}]})");
+      "job options":{"rw":"read","bs":"1m"},"read":{"bw_bytes":5000000000},
+      "write":{"bw_bytes":0}}]})");
   const Evidence cached = read_evidence(file.path());
   EXPECT_THAT(cached.readings, IsEmpty());
   EXPECT_THAT(cached.notes, ElementsAre(HasSubstr("page cache")));

@@ -239,12 +239,18 @@ TEST(Decision, IsRefusedWhereItDoesNotGoWithItsScenario) {
               HasSubstr("no forward saves"));
   EXPECT_THAT(changed("/fates/by_module", true), HasSubstr("activations.policy"));
   EXPECT_THAT(changed("/fates/staging_buffers", 0), HasSubstr("between 1 and 64"));
+  EXPECT_THAT(changed("/tensors", 3), HasSubstr("a table for each pipeline stage"));
+  EXPECT_THAT(changed("/tensors/0/rows/0/weight", "fp32"), HasSubstr("holds weights otherwise"));
+  EXPECT_THAT(changed("/tensors/0/rows/0/home", "tape"), HasSubstr("tensors"));
   EXPECT_THAT(changed("/tiers", "melt"), HasSubstr("tiers"));
   EXPECT_THAT(changed("/question", json::array({{{"op", "remove"}, {"path", "/no"}}})),
               HasSubstr("question"));
   EXPECT_THAT(changed("/shares", {{"nvme", 1.5}}), HasSubstr("shares"));
   EXPECT_THAT(changed("/replay", json::array({json::object(), json::object()})),
               HasSubstr("replay"));
+  json older = good;  // of a release without the tables, which follow from the scenario
+  older.erase("tensors");
+  EXPECT_EQ(refused(older), "");
   json without = good;
   without.erase("fates");
   EXPECT_THAT(refused(without), HasSubstr("needs a plan"));

@@ -1,4 +1,5 @@
 #include "strategies/layout/layer_plan.hpp"
+#include "strategies/decide/tensors.hpp"
 #include "tests/strategies/systems/systems.hpp"
 
 #include <limits>
@@ -18,7 +19,10 @@ struct Planned {
 enum class Again { nothing, first, when_needed };
 
 Planned plan(const std::string& model, std::uint64_t ways = 1, Again again = Again::first) {
-  Planned planned{prepare(small_model(model, "resident")), {}};
+  description::Scenario scenario = small_model(model, "resident");
+  scenario.parallel.data = ways;
+  scenario.parallel.zero_stage = 3;
+  Planned planned{prepare(scenario), {}};
   const models::Model& model_of = planned.prepared.model;
   const models::StepProgram& program = planned.prepared.program;
   ActivationPlan activations = again == Again::nothing
@@ -31,7 +35,8 @@ Planned plan(const std::string& model, std::uint64_t ways = 1, Again again = Aga
       if (const auto middle = middle_of_block(model_of, program, layer))
         activations.fates[*middle] = Fate::keep;
   }
-  planned.plans = plan_layers(model_of, program, ways, ways, activations);
+  planned.plans =
+      plan_layers(model_of, program, decide_tensors(scenario, planned.prepared).at(0), activations);
   return planned;
 }
 

@@ -9,12 +9,13 @@
 namespace spillway::strategies {
 namespace {
 
-/// Files of strategies/systems.
+/// Sources of strategies/systems but for the catalogue's own.
 std::set<std::string> system_files() {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(SPILLWAY_SOURCE_DIR) +
                                                                "/strategies/systems"))
-    names.insert(entry.path().stem().string());
+    if (entry.path().extension() == ".cpp" && entry.path().stem() != "catalogue")
+      names.insert(entry.path().stem().string());
   return names;
 }
 

@@ -32,7 +32,7 @@ TEST(Lohan, MovesSixteenBytesUpAndFourteenDownAndWhatItSwaps) {
   const models::Model model = model_of(scenario);
   std::uint64_t p = 0, small_ones = 0;  // 1-D tensors stay on the GPU
   for (const models::WeightTensor& weight : model.weights)
-    (weight.decays() && weight.parameters.value() * 2 >= Job::smallest_swapped ? p : small_ones) +=
+    (weight.decays() && weight.parameters.value() * 2 >= smallest_swapped ? p : small_ones) +=
         weight.parameters.value();
   const result::Result run = count(scenario).result;
   const std::uint64_t swapped = number(run, "swap_bytes");

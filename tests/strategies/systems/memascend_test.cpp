@@ -38,6 +38,21 @@ TEST(MemAscend, MovesTheBytesOfZeroInfinityInLessMemory) {
 
 // ---- States of bf16
 
+TEST(MemAscend, MovesFp32MastersBesideNarrowStates) {
+  const description::Scenario scenario =
+      small_model("llama", "memascend",
+                  {"training.precision=fp32", "training.optimizer_state=bf16",
+                   "strategy.weights.home=gpu", "strategy.weights.pool=none"});
+  const models::Model model = model_of(scenario);
+  std::uint64_t norms = 0;  // their states stay in host memory
+  for (const models::WeightTensor& weight : model.weights)
+    if (!weight.decays()) norms += weight.parameters.value();
+  // weights on the GPU, so masters besides: 4 + 2 + 2 bytes a parameter there and back
+  const result::Result result = count(scenario).result;
+  EXPECT_EQ(result.io.ssd_read, 8 * (model.parameters.value() - norms));
+  EXPECT_EQ(result.io.ssd_write, 8 * (model.parameters.value() - norms));
+}
+
 description::Scenario narrow(const Overrides& more = {}) {
   Overrides overrides{"training.precision=bf16_mixed", "training.optimizer_state=bf16"};
   overrides.insert(overrides.end(), more.begin(), more.end());

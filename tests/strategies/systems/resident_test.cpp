@@ -1,3 +1,4 @@
+#include "strategies/decide/tensors.hpp"
 #include "strategies/layout/layer_plan.hpp"
 #include "tests/strategies/systems/systems.hpp"
 
@@ -26,10 +27,11 @@ TEST(Resident, KeepsWhatEveryBlockSavesOrOneBlockAtATime) {
       example("gpt2_resident", {"strategy.activations.policy=checkpoint_gpu"});
   const Prepared prepared = prepare(keep);
   // what 12 blocks save beside their inputs, which are kept either way, and the largest pass
+  const TensorTable tensors = decide_tensors(keep, prepared).at(0);
   const LayerPlans all =
-      plan_layers(prepared.model, prepared.program, 1, 1, keep_everything(prepared.program));
+      plan_layers(prepared.model, prepared.program, tensors, keep_everything(prepared.program));
   const LayerPlans one =
-      plan_layers(prepared.model, prepared.program, 1, 1,
+      plan_layers(prepared.model, prepared.program, tensors,
                   checkpoint_blocks(prepared.model, prepared.program, Fate::keep));
   const auto room = [](const LayerPlans& plans) {
     std::uint64_t most = 0;

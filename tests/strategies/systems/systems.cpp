@@ -132,7 +132,7 @@ std::vector<std::uint64_t> state_bytes(const description::Scenario& scenario) {
   const Job job(decision);
   std::vector<std::uint64_t> bytes;
   for (const Subgroup& group : job.subgroups)
-    bytes.push_back(3 * sectors(job.state_width() * group.span));
+    bytes.push_back(3 * sectors(job.row(group).master().bytes(group.span)));
   return bytes;
 }
 

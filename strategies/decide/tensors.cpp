@@ -1,0 +1,128 @@
+#include "strategies/decide/tensors.hpp"
+
+#include "strategies/layout/subgroups.hpp"
+
+namespace spillway::strategies {
+
+namespace {
+
+using description::Home;
+using description::OptimizerDevice;
+
+/// Fills the rows of one table.
+class Rows {
+ public:
+  Rows(const description::Scenario& scenario, const models::Model& model,
+       const models::StepProgram& program, std::vector<bool> held)
+      : scenario_(scenario),
+        weights_(scenario.strategy.weights),
+        optimizer_(scenario.strategy.optimizer),
+        model_(model),
+        formats_(models::formats_of(scenario.training)),
+        partition_(partition_of(scenario)),
+        host_room_(weights_.max_in_host.value()),
+        rows_(model.weights.size()) {
+    for (const models::Tensor& tensor : program.tensors)
+      if (tensor.weight && tensor.role == models::TensorRole::weight && held[*tensor.weight])
+        rows_[*tensor.weight].elements = tensor.elements;
+  }
+
+  TensorTable fill() {
+    for (std::uint32_t weight = 0; weight < rows_.size(); ++weight) fill_row(weight);
+    group_states();
+    return TensorTable(std::move(rows_));
+  }
+
+ private:
+  void fill_row(std::uint32_t weight) {
+    TensorRow& row = rows_[weight];
+    row.weight = formats_.weight;
+    row.gradient = formats_.gradient;
+    // where nothing is mixed no copy is counted, though a CPU may keep fp32 masters of 16 bits
+    row.has_copy = formats_.has_master();
+    row.shards = partition_;
+    const bool stays = persistent(weight);
+    row.whole = partition_.weight_ways() == 1 || stays;
+    row.home = stays ? Home::gpu : home_of(row.share(partition_.weight_ways()));
+    row.updater = optimizer_.device;
+    row.state_home = optimizer_.home;
+    add_states(row);
+  }
+
+  bool persistent(std::uint32_t weight) const {
+    const TensorRow& row = rows_[weight];
+    if (row.elements <= weights_.persistence_threshold.value()) return true;
+    if (weights_.home != Home::ssd) return false;
+    return !model_.weights[weight].decays() ||
+           row.weight.bytes(row.share(partition_.weight_ways())) < smallest_swapped;
+  }
+
+  /// Of a share of so many elements; takes them from the room that weights have in host memory.
+  Home home_of(std::uint64_t elements) {
+    if (weights_.home != Home::ssd) return weights_.home;
+    if (elements > host_room_) return Home::ssd;
+    host_room_ -= elements;
+    return Home::host;
+  }
+
+  void add_states(TensorRow& row) const {
+    row.states = formats_.states;
+    if (optimizer_.device == OptimizerDevice::gpu || formats_.has_master()) return;
+    const bool wide = scenario_.training.optimizer_state == description::StateWidth::fp32;
+    const bool apart =
+        row.home == Home::gpu || (optimizer_.home != Home::ssd && row.home == Home::ssd);
+    if (wide || apart)
+      row.states.insert(row.states.begin(),
+                        {StateKind::master, wide ? fp32_numbers : formats_.weight});
+  }
+
+  void group_states() {
+    const std::vector<Subgroup> groups = make_subgroups(
+        model_, optimizer_.subgroup.value(), optimizer_.grouping, optimizer_.fused_tensors,
+        subgroup_alignment(rows_), [this](std::uint32_t weight) {
+          const TensorRow& row = rows_[weight];
+          return row.trainable() ? row.share(partition_.state_ways()) : 0;
+        });
+    for (std::uint32_t index = 0; index < groups.size(); ++index) {
+      const bool swapped = optimizer_.home == Home::ssd &&
+                           fp32_numbers.bytes(groups[index].elements) >= smallest_swapped;
+      for (const Subgroup::Member& member : groups[index].members) {
+        TensorRow& row = rows_[member.weight];
+        row.subgroup = index;
+        if (swapped || optimizer_.home != Home::ssd) continue;
+        row.state_home = Home::host;
+        row.updater = OptimizerDevice::cpu;
+      }
+    }
+  }
+
+  const description::Scenario& scenario_;
+  const description::WeightsPart& weights_;
+  const description::OptimizerPart& optimizer_;
+  const models::Model& model_;
+  const models::WeightFormats formats_;
+  const Partition partition_;
+  std::uint64_t host_room_;
+  std::vector<TensorRow> rows_;
+};
+
+}  // namespace
+
+std::vector<TensorTable> decide_tensors(const description::Scenario& scenario,
+                                        const Prepared& prepared) {
+  std::vector<TensorTable> tables;
+  if (scenario.run.io_bench) return tables;
+  const std::size_t weights = prepared.model.weights.size();
+  for (const models::PipelineStage& stage : prepared.stages) {
+    std::vector<bool> held(weights, false);
+    for (const models::Layer& layer : stage.model.layers)
+      for (const std::uint32_t weight : layer.weights) held[weight] = true;
+    tables.push_back(Rows(scenario, stage.model, stage.program, std::move(held)).fill());
+  }
+  if (tables.empty())
+    tables.push_back(
+        Rows(scenario, prepared.model, prepared.program, std::vector<bool>(weights, true)).fill());
+  return tables;
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,54 @@
+#include "strategies/layout/tensor_table.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+#include <numeric>
+
+namespace spillway::strategies {
+
+Partition partition_of(const description::Scenario& scenario) {
+  const std::uint64_t stage = scenario.parallel.zero_stage, ways = scenario.parallel.data;
+  const ShardGroup group = ways > 1 && stage >= 1 ? ShardGroup::data : ShardGroup::none;
+  return {group, ways, stage >= 3, stage >= 2, stage >= 1};
+}
+
+std::uint64_t share_of(std::uint64_t elements, std::uint64_t ways, const NumberFormat& format) {
+  if (ways == 1) return elements;
+  std::uint64_t unit = 8 * share_alignment / description::bits_of(format.type);
+  if (format.block) unit = std::lcm(unit, format.block);
+  return description::divide_up(description::divide_up(elements, ways), unit) * unit;
+}
+
+const NumberFormat& TensorRow::gradient_format() const {
+  ENSURE(gradient, "the gradient of a frozen weight");
+  return *gradient;
+}
+
+const NumberFormat* TensorRow::state(StateKind kind) const {
+  for (const StateFormat& one : states)
+    if (one.kind == kind) return &one.format;
+  return nullptr;
+}
+
+const NumberFormat& TensorRow::master() const {
+  const NumberFormat* const own = state(StateKind::master);
+  return own ? *own : weight;
+}
+
+bool TensorRow::fp32_states() const {
+  return !states.empty() && std::all_of(states.begin(), states.end(), [](const StateFormat& one) {
+    return one.format == fp32_numbers;
+  });
+}
+
+std::uint64_t TensorRow::state_bytes(std::uint64_t count) const {
+  std::uint64_t bytes = 0;
+  for (const StateFormat& one : states) bytes += one.format.bytes(count);
+  return bytes;
+}
+
+std::uint64_t TensorRow::updated_bytes(std::uint64_t count) const {
+  return state_bytes(count) + (has_own_master() ? 0 : weight.bytes(count));
+}
+
+}  // namespace spillway::strategies
