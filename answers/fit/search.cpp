@@ -28,7 +28,7 @@ constexpr std::uint64_t most_of_others = 12;
 constexpr double worth_a_look = 1.02;
 
 /// How the cards of a node share the work.
-struct Split {
+struct CardSplit {
   std::string words;
   std::vector<std::string> overrides;
 };
@@ -43,11 +43,11 @@ std::string set(const char* how, std::uint64_t number) {
 }
 
 /// By data alone, as every way can.
-Split by_data(const Cards& cards) { return {"", {set("data", cards.nodes * cards.own)}}; }
+CardSplit by_data(const Cards& cards) { return {"", {set("data", cards.nodes * cards.own)}}; }
 
 /// By layers and inside them, which wants whole layers on the cards.
-std::vector<Split> other_splits(const Cards& cards, const Scenario& scenario) {
-  std::vector<Split> splits;
+std::vector<CardSplit> other_splits(const Cards& cards, const Scenario& scenario) {
+  std::vector<CardSplit> splits;
   if (cards.own > 1 && scenario.strategy.system == "resident")
     for (const char* how : {"tensor", "pipeline"})
       splits.push_back({fmt::format(", {} {}", how, cards.own),
@@ -112,16 +112,16 @@ class Candidates {
       if (!alone) return;
       cards_ = Cards{alone->machine.nodes, alone->machine.gpu.count};
     }
-    const Split data = by_data(*cards_);
+    const CardSplit data = by_data(*cards_);
     const auto scenario = read(way, data.overrides);
     if (scenario) add(way, data, *scenario);
     if (!scenario && !alone) alone = read(way, {});
     if (!scenario && !alone) return;
-    for (const Split& split : other_splits(*cards_, scenario ? *scenario : *alone))
+    for (const CardSplit& split : other_splits(*cards_, scenario ? *scenario : *alone))
       if (const auto other = read(way, split.overrides)) add(way, split, *other);
   }
 
-  void add(const explore::Way& way, const Split& split, const Scenario& scenario) {
+  void add(const explore::Way& way, const CardSplit& split, const Scenario& scenario) {
     const bool runnable = explore::runs_with(scenario).runnable;
     for (const std::uint64_t batch : way.plans ? batches_of_plans : batches) {
       Candidate& fresh = found_.emplace_back();
