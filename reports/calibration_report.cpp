@@ -16,6 +16,7 @@ namespace {
 view::Number number_of(double value, const std::string& unit, Origin origin) {
   using view::Quantity;
   if (unit == "bytes") return view::bytes(value, origin);
+  if (unit == "memory") return {value, Quantity::memory, origin};
   if (unit == "bytes_per_s") return view::rate(value, origin);
   if (unit == "flops_per_s") return {value, Quantity::billions, origin, "FLOPS"};
   if (unit == "s") return view::seconds(value, origin);
@@ -33,6 +34,11 @@ view::Cell off(const std::optional<double>& value, double from) {
   return value && from > 0 ? view::Cell(view::change(*value / from - 1)) : view::Cell("-");
 }
 
+/// Memory is said as it is sold, in GiB; what drives hold and move in GB.
+std::string said_unit(const std::string& what, const std::string& unit) {
+  return unit == "bytes" && what.ends_with("memory") ? "memory" : unit;
+}
+
 Table moved_table(const Calibration& all) {
   Table table;
   table.columns = {{"number", Align::left},
@@ -41,10 +47,10 @@ Table moved_table(const Calibration& all) {
                    {"change", Align::right},
                    {"from", Align::left, 60}};
   for (const answer::MovedParameter& one : all.moved)
-    table.rows.push_back({one.path, cell_of(one.before, one.unit, Origin::computed),
-                          number_of(one.after, one.unit, Origin::measured),
-                          one.before ? off(one.after, *one.before) : view::Cell("new"),
-                          one.source});
+    table.rows.push_back(
+        {one.path, cell_of(one.before, said_unit(one.path, one.unit), Origin::computed),
+         number_of(one.after, said_unit(one.path, one.unit), Origin::measured),
+         one.before ? off(one.after, *one.before) : view::Cell("new"), one.source});
   return table;
 }
 
@@ -70,10 +76,11 @@ Table run_table(const Calibration& all) {
     std::string label = run.program + " (" + run.file + ")";
     for (const auto* numbers : {&run.numbers, &run.phases}) {
       for (const answer::LoggedNumber& one : *numbers) {
+        const std::string unit = said_unit(one.what, one.unit);
         table.rows.push_back(
-            {label, one.what, number_of(one.logged, one.unit, Origin::measured),
+            {label, one.what, number_of(one.logged, unit, Origin::measured),
              cell_of(one.before, one.unit, Origin::computed), off(one.before, one.logged),
-             cell_of(one.after, one.unit, Origin::computed), off(one.after, one.logged)});
+             cell_of(one.after, unit, Origin::computed), off(one.after, one.logged)});
         label.clear();
       }
     }
