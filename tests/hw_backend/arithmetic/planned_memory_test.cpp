@@ -16,12 +16,30 @@ using strategies::Area;
 using strategies::LayerPlan;
 using strategies::PassPlan;
 
+/// Weights and gradients as the program's kernels take them, all of them on one rank.
+strategies::TensorTable weights_of(const models::StepProgram& program, std::size_t weights) {
+  description::Training training;
+  training.precision = program.workload.precision;
+  const models::WeightFormats formats = models::formats_of(training);
+  std::vector<strategies::TensorRow> rows(weights);
+  for (const models::Tensor& tensor : program.tensors)
+    if (tensor.weight && tensor.role == models::TensorRole::weight)
+      rows[*tensor.weight].elements = tensor.elements;
+  for (strategies::TensorRow& row : rows) {
+    row.weight = formats.weight;
+    row.gradient = formats.gradient;
+  }
+  return strategies::TensorTable(std::move(rows));
+}
+
 /// Runs the plans of all layers, each area in memory of its own that holds garbage at first.
 class PlannedRun {
  public:
   PlannedRun(Executor& weights, const strategies::ActivationPlan& activations)
       : reference_(weights),
-        plans_(strategies::plan_layers(weights.model(), weights.program(), 1, 1, activations)),
+        plans_(strategies::plan_layers(weights.model(), weights.program(),
+                                       weights_of(weights.program(), weights.weights()),
+                                       activations)),
         lowering_{&weights.model(), &weights.program(), Executor::seed},
         graded_(weights.weights(), false) {
     for (const LayerPlan& plan : plans_.layers) {

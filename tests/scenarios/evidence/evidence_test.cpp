@@ -203,7 +203,7 @@ TEST(Evidence, OfATableAreALineARun) {
 }
 
 TEST(Evidence, OfAProfilerAreRatesOfProductsAndOfCopies) {
-  const Written file(R"({"traceEvents":[
+  const Written file(R"trace({"traceEvents":[
       {"ph":"X","cat":"cpu_op","name":"aten::mm","ts":0,"dur":5,"args":{"External id":7,
        "Input Dims":[[4096,2048],[2048,4096]],"Input type":["c10::BFloat16","c10::BFloat16"]}},
       {"ph":"X","cat":"kernel","name":"gemm","ts":1,"dur":500,"args":{"External id":7}},
@@ -217,13 +217,13 @@ TEST(Evidence, OfAProfilerAreRatesOfProductsAndOfCopies) {
        "args":{"bytes":8000000}},
       {"ph":"X","cat":"gpu_memcpy","name":"Memcpy DtoH (Device -> Pinned)","ts":6,"dur":9,
        "args":{"bytes":4096}}]
-})");
+})trace");
   const Evidence trace = read_evidence(file.path());
-EXPECT_THAT(trace.readings, SizeIs(3));
-// 2 x 4096 x 2048 x 4096 FLOPs in 500 us
-EXPECT_NEAR(reading(trace, "gpu.compute.bf16"), 2.0 * 4096 * 2048 * 4096 / 500e-6, 1);
-EXPECT_NEAR(reading(trace, "pcie.h2d"), 25e9, 1);
-EXPECT_NEAR(reading(trace, "pcie.pageable_h2d"), 8e9, 1);
+  EXPECT_THAT(trace.readings, SizeIs(3));
+  // 2 x 4096 x 2048 x 4096 FLOPs in 500 us
+  EXPECT_NEAR(reading(trace, "gpu.compute.bf16"), 2.0 * 4096 * 2048 * 4096 / 500e-6, 1);
+  EXPECT_NEAR(reading(trace, "pcie.h2d"), 25e9, 1);
+  EXPECT_NEAR(reading(trace, "pcie.pageable_h2d"), 8e9, 1);
 }
 
 TEST(Evidence, ThatCannotBeReadIsRefusedInOneLine) {

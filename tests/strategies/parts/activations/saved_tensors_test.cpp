@@ -15,7 +15,8 @@ constexpr std::uint32_t block = 1;  // the first of the two
 
 /// The same job, in which what the first block saves leaves for host memory.
 struct MovedRig : PartsRig {
-  MovedRig() : PartsRig(resident()), moved_job(scenario, job.model, job.program, to_host()) {
+  MovedRig()
+      : PartsRig(resident()), moved_job(scenario, *decision->prepared, job.tensors, to_host()) {
     moved_job.steps = &steps;
     moved_job.shared = &shared;
   }
@@ -86,7 +87,7 @@ TEST(SavedTensors, ThatStayHaveTheirBytesFromForwardToTheEndOfBackward) {
 }
 
 Task<> remakes(PartsRig* rig) {
-  const Job job(rig->scenario, rig->job.model, rig->job.program,
+  const Job job(rig->scenario, *rig->decision->prepared, rig->job.tensors,
                 checkpoint_blocks(rig->job.model, rig->job.program, Fate::keep));
   ActivationMemory memory(rig->machine, rig->rank, job, 1);
   Recomputed<SavedOnGpu> saved(rig->machine, rig->rank, job, memory);

@@ -9,7 +9,8 @@ constexpr std::uint64_t elements = 5000 * 1024;
 /// A gradient of the embedding as the GPU has computed it.
 std::vector<GradientShare> computed(PartsRig& rig) {
   const Buffer memory = rig.machine.allocate_now(
-      TierId::gpu, rig.rank, Bytes(elements * rig.job.weight_bytes), Purpose::gradients);
+      TierId::gpu, rig.rank, Bytes(rig.job.row(weight).gradient_format().bytes(elements)),
+      Purpose::gradients);
   std::vector<GradientShare> shares;
   shares.push_back({weight, elements, memory.view(), Op()});
   return shares;
@@ -58,7 +59,7 @@ Task<> changes_hands(PartsRig* rig) {
   sink.hand_over();
   EXPECT_EQ(sink.handed_over(weight).block.get(), filled);
   EXPECT_EQ(sink.gradient(weight).block.get(), other);
-  EXPECT_EQ(sink.handed_over(weight).bytes, elements * sink.width());
+  EXPECT_EQ(sink.handed_over(weight).bytes, sink.format(weight).bytes(elements));
 }
 
 TEST(LateGradients, HandOneBufferOverAndFillTheOther) {
