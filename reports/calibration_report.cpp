@@ -152,8 +152,9 @@ view::Document calibration_document(const Calibration& all) {
     document.add(view::Paragraph{.text = one.file + ": " + one.path + ": " + one.why,
                                  .tone = view::Tone::note});
   for (const answer::EvidenceFile& file : all.files)
-    for (const std::string& note : file.notes)
-      document.add(view::Paragraph{.text = file.file + ": " + note, .tone = view::Tone::note});
+    for (const Text& note : file.notes)
+      document.add(
+          view::Paragraph{.text = Text(file.file + ": ") + note, .tone = view::Tone::note});
   if (!all.untouched.empty())
     document.add(view::Paragraph{.text = "Nobody measured: " + listed(all.untouched) +
                                          ". On the machine itself `spillway "

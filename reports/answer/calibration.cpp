@@ -8,9 +8,19 @@ using nlohmann::json;
 using result::or_null;
 using result::read;
 
-SPILLWAY_MEMBERS(EvidenceFile, file, kind, notes)
 SPILLWAY_MEMBERS(KeptParameter, path, file, why)
 SPILLWAY_MEMBERS(Shortfall, file, what, unit, rated, found, remedy)
+
+void to_json(json& out, const EvidenceFile& of) {
+  out = {{"file", of.file}, {"kind", of.kind}};
+  text::put(out, "notes", of.notes);
+}
+
+void from_json(const json& in, EvidenceFile& of) {
+  read(in, "file", of.file);
+  read(in, "kind", of.kind);
+  read(in, "notes", of.notes);
+}
 
 void to_json(json& out, const MovedParameter& one) {
   out = {{"path", one.path},

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reports/text/text.hpp"
+
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,8 +12,8 @@ namespace spillway::answer {
 
 /// A file that was read.
 struct EvidenceFile {
-  std::string file, kind;          ///< "fio 3.33"
-  std::vector<std::string> notes;  ///< what it says and no number follows from, and why
+  std::string file, kind;         ///< "fio 3.33"
+  std::vector<text::Text> notes;  ///< what it says and no number follows from, and why
 };
 
 /// A number of the machine file that evidence replaces.

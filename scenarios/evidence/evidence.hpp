@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reports/text/text.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -54,7 +56,7 @@ struct Evidence {
   std::vector<Shortfall> shortfalls;
   std::vector<LoggedRun> runs;
   std::optional<DriveWear> drive;
-  std::vector<std::string> notes;  ///< what it says and no number follows from, and why
+  std::vector<text::Text> notes;  ///< what it says and no number follows from, and why
 };
 
 /// Reads `written`: a path, or "STORAGE=path", which says of which storage of the machine file it

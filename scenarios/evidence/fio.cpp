@@ -83,10 +83,14 @@ void add(Group& group, const json& job, const json& all) {
   group.pattern = option(own, all, "rw", option(own, all, "readwrite", "read").c_str());
 }
 
-std::string said_of(const Group& group) {
-  return fmt::format("{} of {:.0f} KiB, {} of depth {}{}", group.pattern, group.request / 1024,
-                     group.jobs == 1 ? "1 job" : fmt::format("{} jobs", group.jobs), group.depth,
-                     group.targets > 1 ? fmt::format(", each of {} drives", group.targets) : "");
+text::Text said_of(const Group& group) {
+  const auto plain = [](std::uint64_t number) { return text::plain(static_cast<double>(number)); };
+  text::Text said = text::filled(
+      group.jobs == 1 ? "{} of {}, {} job of depth {}" : "{} of {}, {} jobs of depth {}",
+      {group.pattern, text::memory(static_cast<std::uint64_t>(group.request)), plain(group.jobs),
+       plain(group.depth)});
+  if (group.targets > 1) said += text::filled(", each of {} drives", {plain(group.targets)});
+  return said;
 }
 
 /// The best of its kind.
@@ -96,7 +100,7 @@ struct Best {
   void offer(double other, const Group& group) {
     if (other <= rate) return;
     rate = other;
-    how = said_of(group);
+    how = text::words(said_of(group));
   }
 };
 
@@ -123,8 +127,9 @@ void note_unused(const Group& group, Evidence& into) {
     into.notes.push_back(said_of(group) +
                          ": without direct=1 this is the page cache's rate; run it with direct=1");
   else if (group.request < least_request)
-    into.notes.push_back(said_of(group) +
-                         ": trainings move requests of 128 KiB and more; this rate is not theirs");
+    into.notes.push_back(
+        text::filled("{}: trainings move requests of {} and more; this rate is not theirs",
+                     {said_of(group), text::memory(static_cast<std::uint64_t>(least_request))}));
 }
 
 /// r/R + w/W at the mix that was measured: 1 where mixed traffic costs nothing.
@@ -142,7 +147,7 @@ void add_mixed(const std::vector<Group>& mixed, double read, double written, Evi
     const double share = group.read / read + group.written / written;
     if (!how.empty() && share >= least) continue;
     least = share;
-    how = said_of(group);
+    how = text::words(said_of(group));
   }
   into.readings.push_back({"storage.mixed_efficiency", "share", least, how});
 }
