@@ -21,9 +21,8 @@ TEST(Calibrate, PutsWhatWasMeasuredIntoAMachineFileWithItsSource) {
                        "smartctl.json " + evidence + "nvidia_smi.txt --name mine --out mine.json");
   ASSERT_EQ(made.exit, 0) << made.err;
   EXPECT_THAT(made.out, AllOf(HasSubstr("storage.nvme.read"), HasSubstr("1.02 GB/s"),
-                              HasSubstr("PCI Express lanes of NVIDIA GeForce RTX 4090"),
-                              HasSubstr("power limit"), HasSubstr("58.2 TB"),
-                              HasSubstr("1.254 was measured")));
+                              HasSubstr("PCI Express lanes of NVIDIA"), HasSubstr("power limit"),
+                              HasSubstr("58.2 TB"), HasSubstr("1.254 was measured")));
   const json machine = shell(place, "spillway machine mine.json --json").json();
   EXPECT_EQ(machine.at("name"), "mine");
   EXPECT_EQ(machine.at("storage")[0].at("read"), "1.0168 GB/s");
