@@ -20,6 +20,8 @@ using scenarios::Relation;
 
 namespace {
 
+constexpr const char* fitted_role = "fit";
+
 const char* to_string(Relation relation) {
   return relation == Relation::at_least ? ">=" : relation == Relation::at_most ? "<=" : "==";
 }
@@ -69,7 +71,7 @@ JudgedFigure not_run(const Figure& figure) {
   judged.metric = figure.metric;
   judged.unit = figure.unit;
   judged.relation = to_string(figure.relation);
-  judged.role = figure.fit ? "fit" : "check";
+  judged.role = figure.fit ? fitted_role : "check";
   judged.published = figure.value;
   judged.tolerance = figure.tolerance;
   judged.truth = figure.truth;
@@ -106,6 +108,9 @@ void compare_with(const OpenFigure& open, JudgedFigure& judged) {
     judged.verdict = Verdict::drift;
     judged.reason =
         text::filled("was open at {}: {}", {value_text(open.simulated, judged.unit), open.reason});
+  } else if (judged.verdict == Verdict::miss && judged.role == fitted_role) {
+    judged.reason =
+        text::filled("parameters are fitted on it, so it may not be open: {}", {open.reason});
   } else if (judged.verdict == Verdict::miss && !open.reason.empty()) {
     judged.verdict = Verdict::open;
     judged.reason = open.reason;

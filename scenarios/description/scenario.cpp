@@ -34,6 +34,7 @@ void parallel_fields(Io& io, T& parallel) {
   io("data", parallel.data);
   io("tensor", parallel.tensor);
   io("pipeline", parallel.pipeline);
+  io("pipeline_cut", parallel.pipeline_cut);
   io("zero_stage", parallel.zero_stage);
 }
 

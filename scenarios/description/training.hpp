@@ -102,8 +102,20 @@ struct Training {
   std::uint64_t initial_scale_power = 16;
 };
 
+/// Where a pipeline is cut into stages.
+///   flops   where the longest stage is shortest, by FLOPs of forward and backward. Source  what
+///           planners that profile a step do; Megatron-LM by hand
+///           (--decoder-last-pipeline-num-layers)
+///   layers  equal numbers of blocks; what lies before and behind them goes with the first and the
+///           last stage. Source  TorchTitan's default split points (late 2024), Megatron-LM's
+///           default: neither weighs the head
+enum class PipelineCut : std::uint8_t { flops, layers };
+template <>
+inline constexpr auto names_of<PipelineCut> = in_order("flops", "layers");
+
 struct Parallel {
   std::uint64_t data = 1, tensor = 1, pipeline = 1, zero_stage = 3;
+  PipelineCut pipeline_cut = PipelineCut::flops;
   std::uint64_t ranks() const { return data * tensor * pipeline; }
 };
 

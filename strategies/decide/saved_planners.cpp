@@ -20,17 +20,8 @@ constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 std::vector<double> operator_seconds(const description::Scenario& scenario,
                                      const models::StepProgram& program) {
   std::vector<double> seconds;
-  for (const models::Operator& op : program.operators) {
-    LoggedKernel kernel{};
-    kernel.name = op.name;
-    kernel.flops = op.flops.value();
-    kernel.bytes = static_cast<double>(op.bytes.value());
-    kernel.matrix = kernel.flops > 0;
-    kernel.in_pass = true;
-    kernel.side = product_side(op);
-    kernel.rate = rate_of(op);
-    seconds.push_back(kernel_seconds(kernel, scenario));
-  }
+  for (const models::Operator& op : program.operators)
+    seconds.push_back(kernel_seconds(kernel_of_pass(op), scenario));
   return seconds;
 }
 

@@ -63,21 +63,4 @@ std::vector<StageAction> one_forward_one_backward(std::uint64_t stage, std::uint
   return std::move(order.actions_);
 }
 
-std::vector<StageLayers> split_layers(const std::vector<bool>& is_block, std::uint64_t stages) {
-  const auto blocks =
-      static_cast<std::uint64_t>(std::count(is_block.begin(), is_block.end(), true));
-  std::vector<StageLayers> split(stages);
-  std::uint64_t seen = 0, stage = 0;
-  for (std::uint32_t layer = 0; layer < is_block.size(); ++layer) {
-    // the block that would be the first beyond this stage's part begins the next one
-    while (is_block[layer] && stage + 1 < stages && seen >= blocks * (stage + 1) / stages) {
-      split[stage].last = layer;
-      split[++stage].first = layer;
-    }
-    seen += is_block[layer];
-  }
-  split[stage].last = static_cast<std::uint32_t>(is_block.size());
-  return split;
-}
-
 }  // namespace spillway::strategies

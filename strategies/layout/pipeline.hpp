@@ -22,14 +22,4 @@ struct StageAction {
 std::vector<StageAction> one_forward_one_backward(std::uint64_t stage, std::uint64_t stages,
                                                   std::uint64_t micro_batches);
 
-/// Layers [first, last) of a stage: the blocks in equal parts, what lies before and behind them
-/// with the first and the last.
-///   Source  TorchTitan's default split points (late 2024), Megatron-LM's default: neither weighs
-///           the head
-struct StageLayers {
-  std::uint32_t first = 0, last = 0;
-};
-/// is_block  by layer
-std::vector<StageLayers> split_layers(const std::vector<bool>& is_block, std::uint64_t stages);
-
 }  // namespace spillway::strategies

@@ -2,6 +2,7 @@
 
 #include "strategies/layout/pipeline.hpp"
 #include "strategies/layout/planned_settings.hpp"
+#include "strategies/layout/stage_layers.hpp"
 #include "strategies/machine/kernel_time.hpp"
 #include "strategies/machine/setup.hpp"
 
@@ -145,16 +146,9 @@ class Builder {
 
   void add(const models::Operator& op, Phase phase, bool updates = false) {
     const double updated = updates ? updated_parameters(op) : 0;
-    const LoggedKernel cost{op.name,
-                            op.flops.value(),
-                            static_cast<double>(op.bytes.value()),
-                            updated,
-                            op.flops.value() > 0,
-                            !updates,
-                            false,
-                            0,
-                            product_side(op),
-                            rate_of(op)};
+    LoggedKernel cost = kernel_of_pass(op);
+    cost.updated = updated;
+    cost.in_pass = !updates;
     StepKernel& kernel = add(op.name, phase, kernel_seconds(cost, job_.scenario));
     kernel.operation = &op;
     kernel.updated = updated;
@@ -400,12 +394,8 @@ planner::Lifetimes PlannedStep::lifetimes() const {
 }
 
 std::vector<PlannedStep> plan_steps(const Job& job, Rounding gpu) {
-  std::vector<bool> blocks;
-  for (const models::Layer& layer : job.model.layers) blocks.push_back(layer.is_block);
-  const auto split = split_layers(blocks, job.scenario.parallel.pipeline);
-  std::vector<std::uint32_t> first_layers;
-  for (const StageLayers& stage : split) first_layers.push_back(stage.first);
-  const auto stages = models::cut_into_stages(job.model, job.program, first_layers);
+  const std::vector<StageLayers> split = stage_layers(job.model, job.program, job.scenario);
+  const auto stages = cut_into_stages(job.model, job.program, split);
   std::vector<PlannedStep> steps;
   for (std::uint32_t stage = 0; stage < split.size(); ++stage)
     steps.push_back(Builder(job, gpu, split, stages[stage].crossings, stage).build());

@@ -1,6 +1,6 @@
 #include "strategies/layout/prepared.hpp"
 
-#include "strategies/layout/pipeline.hpp"
+#include "strategies/layout/stage_layers.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 namespace spillway::strategies {
@@ -24,17 +24,6 @@ models::Workload workload_of(const description::Scenario& scenario) {
   return workload;
 }
 
-/// The first layer of each pipeline stage.
-std::vector<std::uint32_t> first_layers(const models::Model& model,
-                                        const description::Scenario& scenario) {
-  std::vector<bool> blocks;
-  for (const models::Layer& layer : model.layers) blocks.push_back(layer.is_block);
-  std::vector<std::uint32_t> first;
-  for (const StageLayers& stage : split_layers(blocks, scenario.parallel.pipeline))
-    first.push_back(stage.first);
-  return first;
-}
-
 }  // namespace
 
 Prepared prepare(const description::Scenario& scenario) {
@@ -43,8 +32,8 @@ Prepared prepare(const description::Scenario& scenario) {
   Prepared prepared{models::build_model(architecture), {}, {}};
   prepared.program = models::build_step_program(prepared.model, workload_of(scenario));
   if (scenario.parallel.pipeline > 1 && !plans_steps(scenario.strategy.system))
-    prepared.stages = models::cut_into_stages(prepared.model, prepared.program,
-                                              first_layers(prepared.model, scenario));
+    prepared.stages = cut_into_stages(prepared.model, prepared.program,
+                                      stage_layers(prepared.model, prepared.program, scenario));
   return prepared;
 }
 

@@ -38,6 +38,20 @@ KernelRate rate_of(const models::Operator& op) {
   }
 }
 
+LoggedKernel kernel_of_pass(const models::Operator& op) {
+  const bool products = op.flops.value() > 0;
+  return {op.name,
+          op.flops.value(),
+          static_cast<double>(op.bytes.value()),
+          0,
+          products,
+          true,
+          false,
+          0,
+          product_side(op),
+          rate_of(op)};
+}
+
 double product_share(double side, const description::GpuSpec& gpu) {
   if (side == 0 || gpu.matrix_half == 0) return 1;
   const auto of = [&](double x) { return x / (x + gpu.matrix_half); };

@@ -13,6 +13,9 @@ double product_side(const models::Operator& op);
 /// Which of the GPU's rates is its own.
 KernelRate rate_of(const models::Operator& op);
 
+/// An operator of a forward or a backward pass, as machines log it: its cost but for its time.
+LoggedKernel kernel_of_pass(const models::Operator& op);
+
 /// Share of `gpu.compute` that a product of that side reaches: x / (x + matrix_half), in shares of
 /// what matrix_reference reaches, at most 1.
 double product_share(double side, const description::GpuSpec& gpu);

@@ -154,6 +154,14 @@ TEST(Fidelity, LetsAnOpenFigureBeOpenWhereItWas) {
             Verdict::closed);
 }
 
+TEST(Fidelity, LetsNoFigureBeOpenThatParametersAreFittedOn) {
+  Figure fitted = figure(batches, 1);
+  fitted.fit = true;
+  const result::JudgedFigure missed = judged(fitted, {{"paper.figure", 2.03, "why", {}}});
+  EXPECT_EQ(missed.verdict, Verdict::miss);
+  EXPECT_EQ(missed.reason, "parameters are fitted on it, so it may not be open: why");
+}
+
 TEST(Fidelity, RecordsWhatDoesNotHoldAndKeepsReasons) {
   const auto record = [](const Figure& one, const std::vector<OpenFigure>& open) {
     return recorded(judge(counting(), {one}, open), open);

@@ -155,14 +155,5 @@ TEST(Pipeline, RunsOneForwardAndOneBackwardByTurns) {
   EXPECT_EQ(passes(0, 1, 2), "F0 B0 F1 B1 ");
 }
 
-TEST(Pipeline, SplitsTheBlocksAndLeavesTheEndsWithTheirNeighbours) {
-  // embedding, five blocks, head on two stages: blocks 0-1 and 2-4
-  const auto split = split_layers({false, true, true, true, true, true, false}, 2);
-  EXPECT_EQ(split[0].first, 0u);
-  EXPECT_EQ(split[0].last, 3u);
-  EXPECT_EQ(split[1].first, 3u);
-  EXPECT_EQ(split[1].last, 7u);
-}
-
 }  // namespace
 }  // namespace spillway::strategies
