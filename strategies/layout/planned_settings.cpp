@@ -50,6 +50,11 @@ bool bounces(const description::Scenario& scenario) {
          !scenario.machine.gpu.gpudirect;
 }
 
+bool link_is_short(const planner::Channels& channels) {
+  return channels.link_out.value_or(channels.ssd_write) < channels.ssd_write ||
+         channels.link_in.value_or(channels.ssd_read) < channels.ssd_read;
+}
+
 namespace {
 /// What a node holds in host memory beside the tensors of its plans.
 std::uint64_t beside_plans(const description::Scenario& scenario, const Topology& topology) {
@@ -99,13 +104,15 @@ planner::PlanSettings plan_settings(const description::Scenario& scenario, const
   channels.host_out = machine.pcie.d2h.value();
   channels.host_in = machine.pcie.h2d.value();
   channels.host_latency_s = machine.pcie.latency.value();
-  if (machine.pcie.link) channels.link_out = channels.link_in = machine.pcie.link->value();
+  // drives and host share the GPU's slot: one cap each way, or what copies reach
+  channels.link_out = machine.pcie.link.value_or(machine.pcie.d2h).value();
+  channels.link_in = machine.pcie.link.value_or(machine.pcie.h2d).value();
   const auto ssd =
       std::find(settings.destinations.begin(), settings.destinations.end(), Destination::ssd);
   if (ssd != settings.destinations.end()) add_array(channels, scenario, topology, rank);
   if (bounces(scenario)) {
-    channels.link_out = std::min(channels.link_out.value_or(1e30), channels.host_out);
-    channels.link_in = std::min(channels.link_in.value_or(1e30), channels.host_in);
+    channels.link_out = std::min(*channels.link_out, channels.host_out);
+    channels.link_in = std::min(*channels.link_in, channels.host_in);
   }
   const std::uint64_t memory = topology.host_memory.value();
   const std::uint64_t base = beside_plans(scenario, topology);

@@ -21,4 +21,7 @@ bool overlaps_update(const description::Strategy& strategy);
 /// An SSD is reached through pinned buffers: no GPUDirect.
 bool bounces(const description::Scenario& scenario);
 
+/// One way over the GPU's link is slower than the array's, which only both ways fill then.
+bool link_is_short(const planner::Channels& channels);
+
 }  // namespace spillway::strategies

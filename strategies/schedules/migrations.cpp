@@ -13,17 +13,17 @@ constexpr std::size_t out_way = 0, in_way = 1;
 }  // namespace
 
 Migrations::Migrations(Machine& machine, Rank rank, const PlannedStep& step,
-                       const planner::Plan& plan, std::uint64_t capacity, std::uint64_t chunk,
-                       bool bounces)
+                       const planner::Plan& plan, const Ways& ways)
     : machine_(machine),
       rank_(rank),
       step_(step),
       plan_(plan),
       slots_(step.kernels.size()),
-      capacity_(capacity),
+      capacity_(ways.capacity),
       chunk_(std::max(description::storage_sector,
-                      chunk / description::storage_sector * description::storage_sector)),
-      bounces_(bounces),
+                      ways.chunk / description::storage_sector * description::storage_sector)),
+      bounces_(ways.bounces),
+      link_is_short_(ways.link_is_short),
       homes_(step.tensors.size()),
       first_move_(step.tensors.size(), none),
       progress_(plan.moves.size()),
@@ -64,8 +64,10 @@ Task<> Migrations::init() {
       for (Buffer& buffer : way)
         buffer =
             machine_.allocate_now(TierId::pinned, rank_, Bytes(chunk_), Purpose::bounce_buffers);
-  for (const Queue queue : {Queue::array, Queue::host_out, Queue::host_in})
-    queues_.push_back(machine_.spawn(work(queue)));
+  std::vector<Queue> queues{Queue::host_out, Queue::host_in};
+  if (link_is_short_) queues.insert(queues.begin(), {Queue::array_out, Queue::array_in});
+  if (!link_is_short_) queues.insert(queues.begin(), Queue::array);
+  for (const Queue queue : queues) queues_.push_back(machine_.spawn(work(queue)));
 }
 
 Task<> Migrations::stop() {
@@ -181,11 +183,14 @@ std::optional<std::uint32_t> Migrations::next_in(const Requests& requests) {
 /// What the queue is to do next: in either direction what is due first, and of two the one that
 /// leaves.
 std::optional<std::uint32_t> Migrations::pick(Queue queue) {
-  const Requests& out = queue == Queue::array ? ssd_out_ : host_out_;
-  const Requests& in = queue == Queue::array ? ssd_in_ : host_in_;
+  const bool host = queue == Queue::host_out || queue == Queue::host_in;
+  const bool comes_only = queue == Queue::host_in || queue == Queue::array_in;
+  const bool leaves_only = queue == Queue::host_out || queue == Queue::array_out;
+  const Requests& out = host ? host_out_ : ssd_out_;
+  const Requests& in = host ? host_in_ : ssd_in_;
   const std::optional<std::uint32_t> leaves =
-      queue == Queue::host_in || out.empty() ? std::nullopt : std::optional(out.begin()->second);
-  if (queue == Queue::host_out || in.empty()) return leaves;
+      comes_only || out.empty() ? std::nullopt : std::optional(out.begin()->second);
+  if (leaves_only || in.empty()) return leaves;
   // a tensor takes room only when it is its turn
   if (leaves && due(*leaves) <= in.begin()->first) return leaves;
   const std::optional<std::uint32_t> comes = next_in(in);

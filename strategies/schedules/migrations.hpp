@@ -11,15 +11,25 @@ namespace spillway::strategies {
 
 /// One rank's tensors, each in a GPU buffer of its own or away, and the queues that carry out what
 /// the plan says of them: the array's, by due time in both directions, and one for each way to the
-/// host. Requests go in chunks, so one that is due earlier waits for two of them at most.
+/// host. Where a way over the GPU's link is slower than the array each way to the array has a queue
+/// too: one way alone would leave the array idle. Requests go in chunks, so one that is due earlier
+/// waits for two of them at most.
 ///   Room   kernels wait for theirs first come, first served (Machine::allocate); what comes back
 ///          tries in due order, and never takes what a kernel waits for. Both leave free what the
 ///          plan did not count on
 ///   Bounce without GPUDirect an array's bytes pass two pinned buffers of a chunk for each way
 class Migrations {
  public:
+  /// What tensors pass on their way.
+  struct Ways {
+    std::uint64_t capacity = 0;  ///< of the GPU, as the plan counts it
+    std::uint64_t chunk = 0;     ///< bytes of a request
+    bool bounces = false;
+    bool link_is_short = false;  ///< a way over the GPU's link is slower than the array
+  };
+
   Migrations(Machine& machine, Rank rank, const PlannedStep& step, const planner::Plan& plan,
-             std::uint64_t capacity, std::uint64_t chunk, bool bounces);
+             const Ways& ways);
 
   /// Extents and staging; then the queues run until `stop`.
   Task<> init();
@@ -45,7 +55,7 @@ class Migrations {
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   enum class Place : std::uint8_t { resident, queued, leaving, away, arriving };
-  enum class Queue : std::uint8_t { array, host_out, host_in };
+  enum class Queue : std::uint8_t { array, array_out, array_in, host_out, host_in };
   /// Requests by due time, then in the plan's order.
   using Requests = std::set<std::pair<std::uint64_t, std::uint32_t>>;
 
@@ -92,7 +102,7 @@ class Migrations {
   const PlannedStep& step_;
   const planner::Plan& plan_;
   std::uint64_t slots_, capacity_, chunk_;
-  bool bounces_;
+  bool bounces_, link_is_short_;
   Semaphore::Lock headroom_;               ///< GPU memory beyond the plan's capacity
   std::vector<Home> homes_;                ///< by tensor
   std::vector<std::uint32_t> first_move_;  ///< by tensor: that has it away when a step begins

@@ -5,9 +5,10 @@ namespace spillway::strategies {
 /// Weights, masters and Adam's states on SSD. Gradients are consumed by the CPU's Adam as they
 /// arrive during backward, and so many bytes of activations are swapped, to host memory first and
 /// to SSD then, that the whole step is shortest; the rest is computed again.
-///   Differs   a sub-group is a layer ('assumed'; the artifact closes one at 7e8 parameters), new
-///             weights take the place of their gradients, and the layers' norms and biases stay on
-///             the GPU
+///   Sub-group closes with the tensor that brings a rank's part of it to 7e8 parameters, as in the
+///             artifact: of N ranks it holds N times as many layers
+///   Differs   new weights take the place of their gradients, and the layers' norms and biases stay
+///             on the GPU
 ///   Source    LoHan, sections IV-C (active gradient offloading) and IV-D (Algorithm 1); its
 ///             artifact
 System lohan() {
@@ -33,8 +34,8 @@ System lohan() {
     strategy.optimizer.device = description::OptimizerDevice::cpu;
     strategy.optimizer.home = description::Home::ssd;
     strategy.optimizer.order = description::SubgroupOrder::descending;
-    strategy.optimizer.grouping = description::Grouping::layers;
-    strategy.optimizer.subgroup = description::Params(1);
+    strategy.optimizer.grouping = description::Grouping::model_order;
+    strategy.optimizer.subgroup = description::Params(700'000'000);
     strategy.optimizer.buffers = 9;  // three sub-groups: being read, in Adam, being written
     strategy.optimizer.pipeline_read = true;  // of an update after backward, the ablation
     strategy.optimizer.pipeline_write = true;
