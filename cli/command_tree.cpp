@@ -1,5 +1,7 @@
 #include "cli/command_tree.hpp"
 
+#include "scenarios/description/text.hpp"
+
 #include <fmt/format.h>
 
 namespace spillway::cli {
@@ -28,18 +30,12 @@ std::vector<std::string> choices_in(const std::string& type) {
                                                        : std::vector<std::string>();
 }
 
-std::string trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(" \n");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \n") - first + 1);
-}
-
 CommandOption option_of(const CLI::Option& option, const CLI::Formatter& formatter) {
   CommandOption found;
   for (const std::string& name : option.get_snames()) found.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) found.names.push_back("--" + name);
   if (option.get_positional()) found.names = {option.get_name(true, false)};
-  found.value = trimmed(formatter.make_option_opts(&option));
+  found.value = description::trimmed(formatter.make_option_opts(&option));
   found.description = option.get_description();
   found.choices = choices_in(option.get_type_name());
   found.takes_value = option.get_type_size() != 0 && option.get_expected_min() > 0;
@@ -50,7 +46,8 @@ Command command_of(const CLI::App& app, const std::string& before) {
   const CLI::Formatter formatter;
   Command command;
   command.words = before + (before.empty() ? "" : " ") + app.get_name();
-  command.usage = trimmed(formatter.make_usage(&app, command.words)).substr(sizeof("Usage:"));
+  command.usage =
+      description::trimmed(formatter.make_usage(&app, command.words)).substr(sizeof("Usage:"));
   command.description = app.get_description();
   command.footer = app.get_footer();
   for (const CLI::Option* option : app.get_options()) {

@@ -1,6 +1,7 @@
 #include "reports/calibration_report.hpp"
 
 #include "reports/table.hpp"
+#include "reports/unit_number.hpp"
 #include "reports/view/text_page.hpp"
 
 namespace spillway::reports {
@@ -13,21 +14,8 @@ using view::Text;
 
 namespace {
 
-view::Number number_of(double value, const std::string& unit, Origin origin) {
-  using view::Quantity;
-  if (unit == "bytes") return view::bytes(value, origin);
-  if (unit == "memory") return {value, Quantity::memory, origin};
-  if (unit == "bytes_per_s") return view::rate(value, origin);
-  if (unit == "flops_per_s") return {value, Quantity::billions, origin, "FLOPS"};
-  if (unit == "s") return view::seconds(value, origin);
-  if (unit == "share") return view::share(value, origin);
-  if (unit == "W" || unit == "MT/s") return {value, Quantity::number, origin, unit};
-  if (unit == "per_s") return {value, Quantity::ratio, origin};
-  return {value, Quantity::plain, origin};
-}
-
 view::Cell cell_of(const std::optional<double>& value, const std::string& unit, Origin origin) {
-  return value ? view::Cell(number_of(*value, unit, origin)) : view::Cell("-");
+  return value ? view::Cell(number_in(unit, *value, origin)) : view::Cell("-");
 }
 
 view::Cell off(const std::optional<double>& value, double from) {
@@ -49,7 +37,7 @@ Table moved_table(const Calibration& all) {
   for (const answer::MovedParameter& one : all.moved)
     table.rows.push_back(
         {one.path, cell_of(one.before, said_unit(one.path, one.unit), Origin::computed),
-         number_of(one.after, said_unit(one.path, one.unit), Origin::measured),
+         number_in(said_unit(one.path, one.unit), one.after, Origin::measured),
          one.before ? off(one.after, *one.before) : view::Cell("new"), one.source});
   return table;
 }
@@ -61,8 +49,8 @@ Table shortfall_table(const Calibration& all) {
                    {"found", Align::right},
                    {"look at", Align::left, 60}};
   for (const answer::Shortfall& one : all.shortfalls)
-    table.rows.push_back({one.what, number_of(one.rated, one.unit, Origin::datasheet),
-                          number_of(one.found, one.unit, Origin::measured), one.remedy});
+    table.rows.push_back({one.what, number_in(one.unit, one.rated, Origin::datasheet),
+                          number_in(one.unit, one.found, Origin::measured), one.remedy});
   return table;
 }
 
@@ -78,7 +66,7 @@ Table run_table(const Calibration& all) {
       for (const answer::LoggedNumber& one : *numbers) {
         const std::string unit = said_unit(one.what, one.unit);
         table.rows.push_back(
-            {label, one.what, number_of(one.logged, unit, Origin::measured),
+            {label, one.what, number_in(unit, one.logged, Origin::measured),
              cell_of(one.before, one.unit, Origin::computed), off(one.before, one.logged),
              cell_of(one.after, unit, Origin::computed), off(one.after, one.logged)});
         label.clear();

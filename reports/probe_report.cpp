@@ -1,28 +1,20 @@
 #include "reports/probe_report.hpp"
 
 #include "reports/table.hpp"
+#include "reports/unit_number.hpp"
 #include "reports/view/text_page.hpp"
 
 namespace spillway::reports {
 
 namespace {
 
-view::Number measured_number(double value, const std::string& unit) {
-  using view::Origin;
-  using view::Quantity;
-  if (unit == "bytes") return view::bytes(value, Origin::measured);
-  if (unit == "bytes_per_s") return view::rate(value, Origin::measured);
-  if (unit == "flops_per_s") return {value, Quantity::billions, Origin::measured, "FLOPS"};
-  if (unit == "params_per_s") return {value, Quantity::billions, Origin::measured, "param/s"};
-  if (unit == "s") return view::seconds(value, Origin::measured);
-  return view::share(value, Origin::measured);
+view::Number measured(double value, const std::string& unit) {
+  return number_in(unit, value, view::Origin::measured);
 }
 
-void add_row(Table& table, const answer::Measurement& measured) {
-  table.rows.push_back({measured.path, measured_number(measured.median, measured.unit),
-                        measured_number(measured.least, measured.unit),
-                        measured_number(measured.most, measured.unit),
-                        view::plain(static_cast<double>(measured.runs))});
+void add_row(Table& table, const answer::Measurement& one) {
+  table.rows.push_back({one.path, measured(one.median, one.unit), measured(one.least, one.unit),
+                        measured(one.most, one.unit), view::plain(static_cast<double>(one.runs))});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/quantity.hpp"
+#include "scenarios/description/text.hpp"
 #include "scenarios/part_catalogue.hpp"
 
 #include <fmt/format.h>
@@ -22,13 +23,8 @@ constexpr long days_of_a_year = 365;
 constexpr double bytes_of_a_terabyte = 1e12;
 constexpr const char* kinds[] = {"dram", "ssd", "ssd_per_tb", "gpu", "server", "gpu_hour", "kwh"};
 
-std::string trimmed(const std::string& text) {
-  const std::size_t from = text.find_first_not_of(" \t\r"), to = text.find_last_not_of(" \t\r");
-  return from == std::string::npos ? "" : text.substr(from, to - from + 1);
-}
-
 std::optional<double> dollars(std::string text) {
-  text = trimmed(text);
+  text = std::string(description::trimmed(text));
   if (text.starts_with("$")) text.erase(0, 1);
   double usd = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), usd);
@@ -56,7 +52,8 @@ class OfferReader {
     };
     const auto usd = dollars(price);
     if (!usd)
-      return complain("\"" + trimmed(price) + "\" is no price", "write dollars, such as 440");
+      return complain(fmt::format("\"{}\" is no price", description::trimmed(price)),
+                      "write dollars, such as 440");
     if (!date.empty() && !day_number(date))
       return complain("\"" + date + "\" is no date", "write it as 2026-06-03");
     std::string known = name;
@@ -103,7 +100,7 @@ std::vector<std::string> split(const std::string& text, char at) {
     else
       parts.back() += c;
   }
-  for (std::string& part : parts) part = trimmed(part);
+  for (std::string& part : parts) part = std::string(description::trimmed(part));
   return parts;
 }
 
@@ -111,7 +108,8 @@ void read_csv(const std::string& file, OfferReader& reader) {
   std::istringstream stream(text_of_file(file));
   std::string line;
   for (int number = 1; std::getline(stream, line); ++number) {
-    if (trimmed(line).empty() || trimmed(line).front() == '#') continue;
+    const std::string_view said = description::trimmed(line);
+    if (said.empty() || said.front() == '#') continue;
     std::vector<std::string> cells = split(line, ',');
     if (number == 1 && cells[0] == "name") continue;
     cells.resize(std::max<std::size_t>(cells.size(), 4));
@@ -205,8 +203,8 @@ std::vector<Offer> read_offers(const std::vector<std::string>& prices, const std
       if (equals == std::string::npos)
         throw description::ScenarioError(
             {{"", 0, 0, "--price", "\"" + one + "\" is no price", "write for example dram=11"}});
-      reader.add(trimmed(one.substr(0, equals)), one.substr(equals + 1), "", "--price",
-                 {"--price"});
+      reader.add(std::string(description::trimmed(one.substr(0, equals))), one.substr(equals + 1),
+                 "", "--price", {"--price"});
     }
   return reader.done();
 }

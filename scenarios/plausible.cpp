@@ -69,6 +69,9 @@ class Ranges {
   std::vector<Complaint> complaints_;
 };
 
+/// An emulated GPU on a busy machine computes attention at less than a MFLOPS.
+constexpr double least_flops = 1e3, most_flops = 1e17;
+
 /// Of the fastest servers of today, whose memory feeds twice as much.
 constexpr double fast_adam = 50e9;
 constexpr double adam_bytes = 28;  ///< 14 read and 14 written a parameter
@@ -149,9 +152,9 @@ void check_machine(const description::MachineFile& machine, Ranges& ranges) {
   ranges.quantity("machine.gpu.memory", machine.gpu.memory, MB, 4 * TiB);
   ranges.quantity("machine.gpu.memory_rate", machine.gpu.memory_rate, MB, 200 * TB);
   for (const auto& [type, rate] : machine.gpu.compute)
-    ranges.quantity("machine.gpu.compute." + type, rate, 1e6, 1e17);
+    ranges.quantity("machine.gpu.compute." + type, rate, least_flops, most_flops);
   for (const auto& [type, rate] : machine.gpu.attention)
-    ranges.quantity("machine.gpu.attention." + type, rate, 1e6, 1e17);
+    ranges.quantity("machine.gpu.attention." + type, rate, least_flops, most_flops);
   if (const auto& rate = machine.gpu.reduction)
     ranges.quantity("machine.gpu.reduction", *rate, MB, 200 * TB);
   ranges.duration("machine.gpu.launch", machine.gpu.launch, 1);

@@ -109,7 +109,11 @@ answer::Calibration calibrate(const explore::Backend& backend, const CalibrateQu
   put_readings(before, all, answer);
   answer.untouched = still_assumed(answer.machine);
   std::optional<Predicted> predicted;
-  if (!question.scenario.empty()) predicted = predict(backend, question, before, answer.machine);
+  const bool compares = std::any_of(all.begin(), all.end(), [](const Evidence& each) {
+    return each.drive || !each.runs.empty();
+  });
+  if (compares && !question.scenario.empty())
+    predicted = predict(backend, question, before, answer.machine);
   for (const Evidence& each : all) {
     answer.files.push_back({each.file, each.kind, each.notes});
     add_shortfalls(each, answer);

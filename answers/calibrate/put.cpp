@@ -1,6 +1,7 @@
 #include "answers/calibrate/put.hpp"
 
 #include "scenarios/description/errors.hpp"
+#include "scenarios/description/quantity.hpp"
 #include "scenarios/located_json.hpp"
 
 #include <fmt/format.h>
@@ -28,31 +29,24 @@ json written(const Reading& reading) {
   return reading.value;
 }
 
-/// The machine's own number at `path`, in base units; nothing where it says none.
-std::optional<double> number_at(const MachineFile& machine, const std::string& path) {
-  const auto rate = [](const auto& quantity) -> std::optional<double> {
-    return static_cast<double>(quantity.value());
-  };
-  if (path == "gpu.count") return static_cast<double>(machine.gpu.count);
-  if (path == "gpu.memory") return rate(machine.gpu.memory);
-  if (path == "pcie.h2d") return rate(machine.pcie.h2d);
-  if (path == "pcie.d2h") return rate(machine.pcie.d2h);
-  if (path == "pcie.pageable_h2d") return rate(machine.pcie.pageable_h2d);
-  if (path == "pcie.pageable_d2h") return rate(machine.pcie.pageable_d2h);
-  if (path == "host.cores") return static_cast<double>(machine.host.cores);
-  if (path == "host.memory") return rate(machine.host.memory);
-  if (path.starts_with("gpu.compute.")) {
-    const auto found = machine.gpu.compute.find(path.substr(std::string("gpu.compute.").size()));
-    if (found != machine.gpu.compute.end()) return rate(found->second);
-  }
-  for (const description::StorageSpec& one : machine.storage) {
-    const std::string at = "storage." + one.name + ".";
-    if (path == at + "read") return rate(one.read);
-    if (path == at + "write") return rate(one.write);
-    if (path == at + "capacity") return rate(one.capacity);
-    if (path == at + "mixed_efficiency") return one.mixed_efficiency;
-  }
+std::optional<description::Dimension> dimension_of_unit(const std::string& unit) {
+  if (unit == "bytes") return description::Dimension::bytes;
+  if (unit == "bytes_per_s") return description::Dimension::bytes_per_second;
+  if (unit == "flops_per_s") return description::Dimension::flops_per_second;
+  if (unit == "s") return description::Dimension::seconds;
   return {};
+}
+
+/// The machine's own number at `path`, in base units; nothing where it says none.
+std::optional<double> number_at(const json& machine, const std::string& path,
+                                const std::string& unit) {
+  const json* found = scenarios::value_at(machine, path);
+  if (!found) return {};
+  if (found->is_number()) return found->get<double>();
+  const auto dimension = dimension_of_unit(unit);
+  if (!dimension || !found->is_string()) return {};
+  const auto read = description::parse_quantity(*dimension, found->get<std::string>());
+  return read.problem.empty() ? std::optional(static_cast<double>(read.value)) : std::nullopt;
 }
 
 /// Why a machine cannot take a reading; "": it can.
@@ -104,6 +98,7 @@ const description::StorageSpec& storage_of(const MachineFile& machine, const Evi
 
 void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
                   answer::Calibration& into) {
+  const json own = before;
   json& sources = into.machine["sources"];
   for (const Evidence& each : all) {
     for (const Reading& reading : each.readings) {
@@ -127,7 +122,8 @@ void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
       place(into.machine, path) = written(taken);
       sources[path] = source;
       std::erase_if(into.moved, [&](const auto& earlier) { return earlier.path == path; });
-      into.moved.push_back({path, reading.unit, number_at(before, path), taken.value, source});
+      into.moved.push_back(
+          {path, reading.unit, number_at(own, path, reading.unit), taken.value, source});
     }
   }
 }

@@ -109,12 +109,6 @@ std::string bits(Dimension dimension, long double number, std::string_view unit)
   return fmt::format("{} {}B/s", static_cast<double>(number / 8), unit.front());
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
 ParsedQuantity failed(const Kind& which, std::string problem, std::string_view number) {
   return {0, std::move(problem),
           fmt::format("write {} such as \"{} {}\"", which.noun,

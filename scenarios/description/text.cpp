@@ -80,6 +80,13 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
 std::string shortened(std::string_view text, std::size_t most) {
   constexpr std::string_view dots = "...";
   if (text.size() <= most) return std::string(text);

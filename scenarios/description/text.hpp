@@ -19,6 +19,9 @@ std::string as_utf8(std::string_view text);
 /// ASCII and of Latin-1, line and paragraph separators, marks of direction.
 std::string printable(std::string_view text);
 
+/// Without the blanks, tabs and ends of lines around it.
+std::string_view trimmed(std::string_view text);
+
 /// At most `most` bytes of `text`, in whole characters; where that is not all, "..." ends them.
 std::string shortened(std::string_view text, std::size_t most = 60);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "scenarios/description/text.hpp"
 #include "scenarios/evidence/evidence.hpp"
 
 #include <nlohmann/json.hpp>
@@ -12,13 +13,14 @@
 
 namespace spillway::evidence {
 
+using description::trimmed;
+
 /// The one line that refuses a file.
 [[noreturn]] void refuse_file(const std::string& file, const std::string& message,
                               const std::string& hint);
 
 /// Views of the lines of `text`, without line ends.
 std::vector<std::string_view> lines_of(std::string_view text);
-std::string_view trimmed(std::string_view text);
 /// The number that stands first behind `key` in `line`, after blanks, ':', '=' and '|'; thousands
 /// may be set apart by commas.
 std::optional<double> number_after(std::string_view line, std::string_view key);
