@@ -9,21 +9,11 @@ namespace {
 
 using planner::Destination;
 
-/// Share of the array that one process reaches, by the storages of a home.
-double engine_share(const description::Scenario& scenario) {
-  double share = 1;
-  for (const auto& storage : scenario.machine.storage)
-    share = std::min(share, storage.share_of(scenario.strategy.io_engine));
-  return share;
-}
-
 void add_array(planner::Channels& channels, const description::Scenario& scenario,
                const Topology& topology, Rank rank) {
   const StorageId home = topology.home(rank);
   const StorageInfo& info = topology.info(home);
-  const auto users = static_cast<double>(std::count_if(topology.homes.begin(), topology.homes.end(),
-                                                       [&](StorageId id) { return id == home; }));
-  const double share = engine_share(scenario) / users;
+  const double share = process_share(scenario, topology, rank);
   channels.ssd_read = info.read.value() * share;
   channels.ssd_write = info.write.value() * share;
   for (const auto& storage : scenario.machine.storage) {
@@ -40,6 +30,15 @@ std::vector<Destination> destinations_of(const PlanKnobs& knobs) {
 }
 
 }  // namespace
+
+double process_share(const description::Scenario& scenario, const Topology& topology, Rank rank) {
+  double share = 1;
+  for (const auto& storage : scenario.machine.storage)
+    share = std::min(share, storage.share_of(scenario.strategy.io_engine));
+  const StorageId home = topology.home(rank);
+  const auto users = std::count(topology.homes.begin(), topology.homes.end(), home);
+  return share / static_cast<double>(users);
+}
 
 bool overlaps_update(const description::Strategy& strategy) {
   return strategy.optimizer.overlap == description::UpdateOverlap::backward;

@@ -5,6 +5,9 @@
 
 namespace spillway::strategies {
 
+/// Share of its home's rates that one rank has where all that use it are busy, by `io_engine`.
+double process_share(const description::Scenario& scenario, const Topology& topology, Rank rank);
+
 /// What the planner of `rank` may use: its share of its array, its link, its share of the host.
 planner::PlanSettings plan_settings(const description::Scenario& scenario, const Topology& topology,
                                     Rank rank);

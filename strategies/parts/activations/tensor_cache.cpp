@@ -1,5 +1,8 @@
 #include "strategies/parts/activations/tensor_cache.hpp"
 
+#include "strategies/layout/planned_settings.hpp"
+#include "strategies/machine/kernel_time.hpp"
+
 #include <algorithm>
 
 namespace spillway::strategies {
@@ -31,7 +34,11 @@ TensorCache::TensorCache(Machine& machine, Rank rank, const Job& job, std::size_
   }
   boundary_ = candidates;
   const bool plans = !job.scenario.strategy.activations.swap_bytes && !job.plans.moved.empty();
-  if (plans) job.steps->at_least_warmup(knobs_.profile_step + 1);
+  if (!plans) return;
+  job.steps->at_least_warmup(knobs_.profile_step + 1);
+  double forward_s = 0;
+  const std::vector<ModuleLoad> modules = nominal_modules(forward_s);
+  boundary_ = modules_to_offload(modules, forward_s, nominal_write_rate());
 }
 
 Task<> TensorCache::init() {
@@ -262,6 +269,37 @@ void TensorCache::forward_ran(std::uint32_t module, Op first, Op last) {
   ran_[module] = {std::move(first), std::move(last)};
 }
 
+/// Seconds of the candidates by the machine file's rates, and their bytes: what plans the steps
+/// before the profiled one has ended.
+std::vector<ModuleLoad> TensorCache::nominal_modules(double& forward_s) const {
+  std::vector<double> seconds(job_.plans.modules.size(), 0);
+  for (const LayerPlan& layer : job_.plans.layers)
+    for (const PassPlan::Segment& segment : layer.forward.segments)
+      for (const PlannedKernel& kernel : segment.kernels)
+        seconds[segment.module] += kernel_seconds(kernel_of_pass(*kernel.operation), job_.scenario);
+  std::vector<ModuleLoad> loads;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    forward_s += seconds[i];
+    if (job_.plans.modules[i].in_block) loads.push_back({seconds[i], bytes_of(i)});
+  }
+  return loads;
+}
+
+/// Of this rank, by the machine file; bytes per second.
+double TensorCache::nominal_write_rate() const {
+  if (knobs_.write_rate && knobs_.write_rate->value() > 0) return knobs_.write_rate->value();
+  if (knobs_.to_host) return job_.scenario.machine.pcie.d2h.value();
+  const Topology& topology = machine_.topology();
+  return topology.info(topology.home(rank_)).write.value() *
+         process_share(job_.scenario, topology, rank_);
+}
+
+std::uint64_t TensorCache::bytes_of(std::size_t module) const {
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t index : job_.plans.modules[module].moved) bytes += moved(index).bytes;
+  return bytes;
+}
+
 /// Seconds and bytes of the candidates as they ran.
 std::vector<ModuleLoad> TensorCache::measured_modules(double& forward_s) const {
   std::vector<ModuleLoad> loads;
@@ -272,7 +310,7 @@ std::vector<ModuleLoad> TensorCache::measured_modules(double& forward_s) const {
     ModuleLoad load;
     load.seconds = ran_[i].last.timing().finished_s - before;
     before = ran_[i].last.timing().finished_s;
-    for (const std::uint32_t index : job_.plans.modules[i].moved) load.bytes += moved(index).bytes;
+    load.bytes = bytes_of(i);
     if (job_.plans.modules[i].in_block) loads.push_back(load);
   }
   forward_s = before - began;

@@ -93,7 +93,10 @@ class TensorCache {
   Task<> read_back(Place at, View into);
   void note_store(const Op& op);
   void plan_budget();
+  std::vector<ModuleLoad> nominal_modules(double& forward_s) const;
+  double nominal_write_rate() const;
   std::vector<ModuleLoad> measured_modules(double& forward_s) const;
+  std::uint64_t bytes_of(std::size_t module) const;
   const MovedTensor& moved(std::uint32_t index) const { return job_.plans.moved[index]; }
 
   Machine& machine_;
