@@ -52,7 +52,7 @@ inline constexpr auto names_of<SkippedLayer> = in_order("loss", "head", "model")
 /// How far ahead of its use backward asks for a tensor of a cache.
 struct PrefetchDistance {
   enum class Unit { module, layer, operators };
-  Unit unit = Unit::module;
+  Unit unit = Unit::layer;
   std::uint64_t operators = 0;  ///< of Unit::operators: those that save something
   bool operator==(const PrefetchDistance&) const = default;
 };

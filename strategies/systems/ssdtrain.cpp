@@ -9,7 +9,7 @@ namespace spillway::strategies {
 ///           stays where the backward follows its forward at once; else it comes back behind the
 ///           end of the pass before
 ///   Source  SSDTrain, sections III-A to III-C and Fig. 2; workers, planned step, cancelling and
-///           when the last module is asked for are its artifact's; a window of one module,
+///           when the last module is asked for are its artifact's; prefetching by layers is fitted,
 ///           2^20 elements our reading of Algorithm 1
 System ssdtrain() {
   System system;
