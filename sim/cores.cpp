@@ -50,7 +50,8 @@ void Platform::build_cpu(Zone* zone) {
   levels[slow_d2h_level] = copies.slow_d2h * cores;
   for (std::size_t bytes = 1; bytes <= adam_levels; ++bytes)
     levels[adam_level + bytes - 1] = host.adam.value() * static_cast<double>(bytes);
-  cores_ = device_time("cores", levels, nullptr);
+  cores_ = device_time("cores", levels);
+  cores_->seal();
   adam_ = timed(zone, {cores_, dram_}, adam_level);
   convert_ = timed(zone, {cores_, dram_}, convert_level);
   fused_ = timed(zone, {cores_, dram_}, fused_level);

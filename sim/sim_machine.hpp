@@ -24,10 +24,10 @@ struct SimOperation : strategies::Operation {
   std::vector<PlannedTransfer> planned;
   std::vector<simgrid::s4u::ActivityPtr> transfers;
   std::size_t transfers_left = 0;
-  std::vector<PlannedTransfer> later;         ///< follow once those in flight have ended
-  std::vector<SlcCache*> caches;              ///< it keeps them from emptying, its latency included
-  std::vector<const StorageAccess*> counted;  ///< it is among their reads or writes
-  std::size_t slot = 0;                       ///< where it stands among those in flight
+  std::vector<PlannedTransfer> later;  ///< follow once those in flight have ended
+  std::vector<SlcCache*> caches;       ///< it keeps them from emptying, its latency included
+  std::vector<int*> counted;           ///< its transfers are among these
+  std::size_t slot = 0;                ///< where it stands among those in flight
 };
 
 /// Virtual time: SimGrid shares links, cores and drives; latencies and GPU kernels are timers of

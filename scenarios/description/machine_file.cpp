@@ -401,6 +401,12 @@ BytesPerSecond StorageSpec::sustained_write(Bytes volume, Seconds idle) const {
   return BytesPerSecond(bytes / (fast / write.value() + (bytes - fast) / folded));
 }
 
+double MachineFile::best_mix() const {
+  double best = 1;
+  for (const StorageSpec& one : storage) best = std::max(best, one.mixed_efficiency);
+  return best;
+}
+
 std::optional<double> MachineFile::price() const {
   if (!prices_usd) return std::nullopt;
   if (prices_usd->server == 0 && prices_usd->gpu == 0 && prices_usd->ssd == 0 &&

@@ -125,6 +125,7 @@ struct StorageSpec {
   Bytes capacity;              ///< per drive; 0: unlimited (remote)
   BytesPerSecond read, write;  ///< per drive
   std::optional<BytesPerSecond> array_read, array_write;
+  /// r/R + w/W where reads and writes each take half of its time; mixed_traffic has the rest.
   double mixed_efficiency = 1;
   std::map<std::string, double> process_efficiency;  ///< by io_engine, default 1
   Seconds latency;
@@ -188,6 +189,8 @@ struct MachineFile {
   std::map<std::string, std::string> bought;
 
   std::uint64_t gpus() const { return nodes * gpu.count; }
+  /// The most that r/R + w/W comes to on any of its storages; 1 where no mix is a gain.
+  double best_mix() const;
   /// Total price: server + GPUs + drives (+ DRAM where priced by GiB); absent without prices_usd.
   std::optional<double> price() const;
 };

@@ -80,6 +80,11 @@ class Sums {
     return machine_.gpu.peer_rate || machine_.network.intra_node_per_gpu ? 0 : bytes;
   }
 
+  /// One after the other, or as far at once as the best mix allows.
+  double both_ways(double read_s, double write_s) const {
+    return std::max({(read_s + write_s) / machine_.best_mix(), read_s, write_s});
+  }
+
   double storage(std::size_t index, double ranks) const {
     const auto of = [&](auto member) {
       return sum([&](const PhaseDemand& phase) { return phase.storages[index].*member; });
@@ -89,16 +94,17 @@ class Sums {
     const double share = spec.share_of(scenario_.strategy.io_engine);
     const double read = seconds(of(&StorageDemand::read), spec.total_read().value()) * nodes;
     const double written = of(&StorageDemand::written) * nodes;
-    const double processes =
-        (read + seconds(written, spec.total_write().value())) / std::min(1.0, ranks * share);
-    const double outside = std::max(processes, read + seconds(written, lasting_write(spec)));
-    if (!spec.near_storage) return outside;
-    const description::NearStorageSpec& near = *spec.near_storage;
-    const double drives = static_cast<double>(spec.count);
-    return outside +
-           std::max({seconds(of(&StorageDemand::inside_read), drives * near.read.value()),
-                     seconds(of(&StorageDemand::inside_written), drives * near.write.value()),
-                     seconds(of(&StorageDemand::elements), drives * near.adam.value())});
+    const double processes = both_ways(read, seconds(written, spec.total_write().value())) /
+                             std::min(1.0, ranks * share);
+    double inside = 0;
+    if (spec.near_storage) {
+      const description::NearStorageSpec& near = *spec.near_storage;
+      const double drives = static_cast<double>(spec.count);
+      inside = std::max({seconds(of(&StorageDemand::inside_read), drives * near.read.value()),
+                         seconds(of(&StorageDemand::inside_written), drives * near.write.value()),
+                         seconds(of(&StorageDemand::elements), drives * near.adam.value())});
+    }
+    return std::max(processes, both_ways(inside + read, seconds(written, lasting_write(spec))));
   }
 
   double traffic(CpuWork work) const {

@@ -163,6 +163,10 @@ TEST(Bounds, AStorageReadsAndWritesByTurns) {
   box.machine.nodes = 8;
   box.parallel.data = 6;  // on three of them
   EXPECT_DOUBLE_EQ(bounds_of(demand, box).storages.at(0), 15);
+  box.machine.storage[0].mixed_efficiency = 1.25;  // the best mix
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).storages.at(0), 12);
+  box.machine.storage[0].mixed_efficiency = 2;  // writes alone take 3 x 3 s, reads 3 x 2 s
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).storages.at(0), 9);
 }
 
 TEST(Bounds, AStorageThatComputesIsBusyForItsSlowestPart) {
