@@ -201,6 +201,12 @@ view::Cell seconds_of(double busy, double phase) {
   return filled("{} ({})", {view::seconds(busy), view::number(busy / phase, view::Quantity::part)});
 }
 
+/// Whether what GPUs send each other goes through host memory.
+bool staged(const Result& r) {
+  const auto access = nlohmann::json::json_pointer("/machine/gpu/peer_access");
+  return r.scenario.contains(access) && !r.scenario.at(access).get<bool>();
+}
+
 void add_time(Document& document, const Result& r) {
   Table table{{{"phase", Align::left},
                {"time"},
@@ -227,7 +233,10 @@ void add_time(Document& document, const Result& r) {
   document.add(
       Paragraph{"Resources work at the same time, so shares of a phase may add up to more than "
                 "100 %. GPU: kernels; recomputing: of the forward pass, once more in backward; "
-                "CPU: optimizer, conversions and checks; network: between GPUs."},
+                "CPU: optimizer, conversions and checks; network: between GPUs" +
+                std::string(staged(r) ? ", by way of host memory, as they cannot access each other "
+                                        "(gpu.peer_access)."
+                                      : ".")},
       true);
   document.add(Paragraph{stalls(r)}, true);
 }

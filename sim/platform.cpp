@@ -255,20 +255,22 @@ void Platform::build_access(Zone* zone, std::uint32_t storage, std::uint32_t ran
 }
 
 void Platform::build_peers(Zone* zone) {
-  std::optional<description::BytesPerSecond> rate = machine_.gpu.peer_rate;
-  if (!rate) rate = machine_.network.intra_node_per_gpu;
+  const std::optional<description::BytesPerSecond> rate = machine_.peer_rate();
+  // a thread does it for GPUs that share the host
+  Link* staging = machine_.gpu.peer_access || shares_host() ? nullptr : dram_;
   std::vector<std::vector<Link*>> out(ranks_), in(ranks_);
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
     GpuLinks& gpu = gpus_[rank];
     const std::string name = "peer" + std::to_string(rank);
     gpu.sends = zone->create_host(name + " sends", 1.0);
     gpu.receives = zone->create_host(name + " receives", 1.0);
+    if (machine_.peers_use_pcie()) {
+      out[rank] = {gpu.out, gpu.all_out, staging};
+      in[rank] = {staging, gpu.all_in, gpu.in};
+    }
     if (rate) {
-      out[rank] = {link(name + " out", rate->value())};
-      in[rank] = {link(name + " in", rate->value())};
-    } else {
-      out[rank] = {gpu.out, gpu.all_out};
-      in[rank] = {gpu.all_in, gpu.in};
+      out[rank].push_back(link(name + " out", rate->value()));
+      in[rank].push_back(link(name + " in", rate->value()));
     }
   }
   for (std::uint32_t from = 0; from < ranks_; ++from)

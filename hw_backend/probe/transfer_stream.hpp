@@ -27,8 +27,8 @@ struct Interval {
   double write_rate() const { return written / seconds; }
 };
 
-/// Keeps transfers of several flows in flight, a window of them enough to fill the engine's queue,
-/// through locked memory of random data that the engine knows. Every sector that is written is another one.
+/// Keeps transfers of several flows in flight, a window of which fills the engine's queue, through
+/// locked memory of random data that the engine knows. Every sector that is written is another one.
 ///   Transfers  8 MiB each
 class TransferStream {
  public:

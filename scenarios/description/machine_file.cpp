@@ -27,6 +27,7 @@ void gpu_fields(Io& io, Spec& gpu) {
   io("matrix_half", gpu.matrix_half);
   io("context", gpu.context);
   io.optional("peer_rate", gpu.peer_rate);
+  io("peer_access", gpu.peer_access);
   io.optional("adam", gpu.adam);
   io("reserve", gpu.reserve);
   io("lanes", gpu.lanes);
@@ -428,6 +429,7 @@ void to_json(json& object, const MachineFile& machine) {
   gpu_fields(gpu, machine.gpu);
   if (machine.gpu.lanes == 0) object["gpu"].erase("lanes");
   if (!machine.gpu.one_memory) object["gpu"].erase("one_memory");
+  if (machine.gpu.peer_access) object["gpu"].erase("peer_access");
   FieldWriter pcie(object["pcie"]);
   pcie_fields(pcie, machine.pcie);
   FieldWriter host(object["host"]);

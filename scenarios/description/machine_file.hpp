@@ -38,6 +38,8 @@ struct GpuSpec {
   double matrix_half = 0;
   Bytes context;                            ///< GPU memory of context and libraries
   std::optional<BytesPerSecond> peer_rate;  ///< GPU to GPU inside the node, per GPU and direction
+  /// False: what goes to another GPU of the node is copied to host memory and on, in chunks.
+  bool peer_access = true;
   std::optional<ParamsPerSecond> adam;      ///< measured rate of a GPU Adam
   /// Achieved by attention, forward and backward together, by element type as `compute`; the scores
   /// that a causal mask hides do not count. A type that is absent: attention goes at `compute`.
@@ -189,6 +191,12 @@ struct MachineFile {
   std::map<std::string, std::string> bought;
 
   std::uint64_t gpus() const { return nodes * gpu.count; }
+  /// What is said of GPUs inside a node: gpu.peer_rate, else network.intra_node_per_gpu.
+  std::optional<BytesPerSecond> peer_rate() const {
+    return gpu.peer_rate ? gpu.peer_rate : network.intra_node_per_gpu;
+  }
+  /// Whether what goes from GPU to GPU of a node takes PCIe.
+  bool peers_use_pcie() const { return !gpu.peer_access || !peer_rate(); }
   /// The most that r/R + w/W comes to on any of its storages; 1 where no mix is a gain.
   double best_mix() const;
   /// Total price: server + GPUs + drives (+ DRAM where priced by GiB); absent without prices_usd.

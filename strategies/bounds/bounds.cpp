@@ -77,7 +77,7 @@ class Sums {
 
   /// Of bytes to GPUs of the same node, what goes through PCIe: all, where they have no other way.
   double pcie_peers(double bytes) const {
-    return machine_.gpu.peer_rate || machine_.network.intra_node_per_gpu ? 0 : bytes;
+    return machine_.peers_use_pcie() ? bytes : 0;
   }
 
   /// One after the other, or as far at once as the best mix allows.
@@ -136,12 +136,14 @@ class Sums {
 
   /// Without copies inside host memory, which may run faster than the rest together.
   double host_traffic() const {
+    const bool staged = !machine_.gpu.peer_access && !machine_.gpu.shares_host;
     double bytes = 0;
     for (std::size_t work = 0; work < cpu_work_count; ++work)
       bytes += traffic(static_cast<CpuWork>(work));
     for (const PhaseDemand& phase : demand_.phases) {
       for (const RankDemand& rank : phase.ranks)
-        bytes += static_cast<double>(rank.h2d + rank.d2h + rank.pageable_h2d + rank.pageable_d2h);
+        bytes += static_cast<double>(rank.h2d + rank.d2h + rank.pageable_h2d + rank.pageable_d2h +
+                                     (staged ? 2 * rank.to_peers : 0));
       if (scenario_.strategy.io_engine == description::IoEngine::gds) continue;
       for (const StorageDemand& storage : phase.storages)
         bytes += static_cast<double>(storage.read + storage.written);

@@ -51,6 +51,19 @@ TEST(MachineFile, OnOneNodeTheNetworkIsTheOneBetweenItsGpus) {
   EXPECT_FALSE(once.get<MachineFile>().network.intra_node_per_gpu);
 }
 
+TEST(MachineFile, GpusReachEachOtherUnlessItSaysNo) {
+  json object = least();
+  EXPECT_TRUE(object.get<MachineFile>().gpu.peer_access);
+  EXPECT_FALSE(json(object.get<MachineFile>())["gpu"].contains("peer_access"));
+  EXPECT_TRUE(object.get<MachineFile>().peers_use_pcie());
+  object["gpu"]["peer_rate"] = "200 GB/s";
+  EXPECT_FALSE(object.get<MachineFile>().peers_use_pcie());
+  object["gpu"]["peer_access"] = false;
+  const json once = object.get<MachineFile>();
+  EXPECT_FALSE(once.get<MachineFile>().gpu.peer_access);
+  EXPECT_TRUE(once.get<MachineFile>().peers_use_pcie());
+}
+
 TEST(MachineFile, KeepsWhatIsSaid) {
   json object = least();
   object["host"]["check_fused"] = "1 GB/s";

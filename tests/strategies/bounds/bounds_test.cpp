@@ -148,6 +148,19 @@ TEST(Bounds, WhatLeavesTheNodeCrossesNicAndPcie) {
   EXPECT_DOUBLE_EQ(bounds_of(demand, box).step(), 6);
 }
 
+TEST(Bounds, WhatIsStagedCrossesPcieAndDramTwice) {
+  Demand demand = nothing(2);
+  for (RankDemand& rank : demand.of(Phase::backward).ranks) rank.to_peers = 20'000'000'000;
+  description::Scenario box = small_box();
+  box.machine.gpu.peer_rate = 100_GBps;
+  box.machine.host.memory_rate = 10_GBps;
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).step(), 0);
+  box.machine.gpu.peer_access = false;
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).h2d, 2);  // 20 GB at 10 GB/s
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).d2h, 2);
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).host_memory, 8);  // 2 x 2 x 20 GB at 10 GB/s
+}
+
 TEST(Bounds, AStorageReadsAndWritesByTurns) {
   // 4 GB / 2 GB/s + 3 GB / 1 GB/s = 5 s; one process of two reaches a quarter of the array: twice
   Demand demand = nothing(2);
