@@ -84,6 +84,8 @@ class Platform {
     double bytes;
   };
   CpuPath cpu(const strategies::CpuKernel& kernel, strategies::Rank rank);
+  /// One kernel more, or less, that all cores of `rank`'s team work on.
+  void count_team(strategies::Rank rank, int by);
   /// Memory to memory on the host: twice its bytes of traffic.
   Path host_copy() const { return memcpy_; }
 
@@ -147,6 +149,8 @@ class Platform {
   Zone* box_ = nullptr;
   Link* dram_ = nullptr;
   Link* cores_ = nullptr;
+  std::vector<int> teams_;  ///< by rank: its team's kernels in flight
+  int busy_teams_ = 0;      ///< ranks that have some
   std::vector<StorageLinks> storages_;
   std::vector<GpuLinks> gpus_;
   std::deque<Mix> mixes_;  ///< addresses stay: SimGrid's callbacks and operations hold them

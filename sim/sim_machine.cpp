@@ -126,6 +126,7 @@ void SimMachine::stretch_kernels(SimOperation& operation) const {
 
 void SimMachine::take_off(SimOperation& operation) {
   take_off_mixes(operation);
+  if (std::exchange(operation.team, false)) platform_.count_team(operation.rank, -1);
   for (SlcCache* cache : operation.caches) cache->ended(now_s_);
   operation.caches.clear();
   operation.transfers.clear();

@@ -156,6 +156,8 @@ void SimMachine::hold_thread(SimOperation& operation, double seconds, double tra
 
 void SimMachine::start_cpu(SimOperation& operation) {
   const Platform::CpuPath cpu = platform_.cpu(operation.cpu, operation.rank);
+  operation.team = operation.cpu.work != strategies::CpuWork::check_chained;  // one thread
+  if (operation.team) platform_.count_team(operation.rank, 1);
   operation.planned.push_back({cpu.path, cpu.bytes});
   transfer_after(operation, 0);
 }

@@ -53,6 +53,7 @@ void host_fields(Io& io, Spec& host) {
   io("convert", host.convert);
   io("check_chained", host.check_chained);
   io("check_fused", host.check_fused);
+  io.map("team_rates", host.team_rates);
   io("process_base", host.process_base);
   io("process_base_next", host.process_base_next);
   io("runtime_base", host.runtime_base);
@@ -367,6 +368,17 @@ Bytes without(Bytes memory, Bytes reserve) {
 
 Bytes GpuSpec::usable() const { return without(memory, reserve); }
 Bytes HostSpec::usable() const { return without(memory, reserve); }
+
+double HostSpec::team_share(double teams) const {
+  double last = 1, at = 1;
+  for (const auto& [number, share] : team_rates) {  // "2", "4", "8"
+    const double next = std::stod(number);
+    if (teams < next) return last + (share - last) * std::max(0.0, teams - at) / (next - at);
+    last = share;
+    at = next;
+  }
+  return last;
+}
 
 Bytes default_host_reserve(Bytes memory) {
   return Bytes(

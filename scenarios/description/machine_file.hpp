@@ -40,7 +40,7 @@ struct GpuSpec {
   std::optional<BytesPerSecond> peer_rate;  ///< GPU to GPU inside the node, per GPU and direction
   /// False: what goes to another GPU of the node is copied to host memory and on, in chunks.
   bool peer_access = true;
-  std::optional<ParamsPerSecond> adam;      ///< measured rate of a GPU Adam
+  std::optional<ParamsPerSecond> adam;  ///< measured rate of a GPU Adam
   /// Achieved by attention, forward and backward together, by element type as `compute`; the scores
   /// that a causal mask hides do not count. A type that is absent: attention goes at `compute`.
   std::map<std::string, FlopsPerSecond> attention;
@@ -71,10 +71,14 @@ struct HostSpec {
   BytesPerSecond
       check_chained;  ///< per rank, bytes of tensor traffic (20 B per element of an fp32 buffer)
   BytesPerSecond check_fused;  ///< per node, bytes read
-  Bytes process_base;          ///< first rank
-  Bytes process_base_next;     ///< each further rank
-  Bytes runtime_base;          ///< once a node
-  Bytes reserve;               ///< of `memory`, left to the system and what else runs on it
+  /// Of the rates of one team with all cores, what 2, 4 and 8 teams of the ranks reach together.
+  std::map<std::string, double> team_rates;
+  /// The same of any number; between two of the table on the line, beyond its last as the last.
+  double team_share(double teams) const;
+  Bytes process_base;       ///< first rank
+  Bytes process_base_next;  ///< each further rank
+  Bytes runtime_base;       ///< once a node
+  Bytes reserve;            ///< of `memory`, left to the system and what else runs on it
 
   /// What a run may take; 0: unlimited.
   Bytes usable() const;

@@ -76,9 +76,7 @@ class Sums {
   }
 
   /// Of bytes to GPUs of the same node, what goes through PCIe: all, where they have no other way.
-  double pcie_peers(double bytes) const {
-    return machine_.peers_use_pcie() ? bytes : 0;
-  }
+  double pcie_peers(double bytes) const { return machine_.peers_use_pcie() ? bytes : 0; }
 
   /// One after the other, or as far at once as the best mix allows.
   double both_ways(double read_s, double write_s) const {
@@ -131,7 +129,9 @@ class Sums {
         seconds(traffic(CpuWork::add) +
                     2 * sum([](const PhaseDemand& phase) { return phase.host_copies; }),
                 host.memory_rate.value());
-    return std::max(shared, seconds(check, chained * ranks));
+    double best = 1;  // of any number of ranks at once
+    for (const auto& [teams, share] : host.team_rates) best = std::max(best, share);
+    return std::max(shared / best, seconds(check, chained * ranks));
   }
 
   /// Without copies inside host memory, which may run faster than the rest together.

@@ -64,6 +64,19 @@ TEST(MachineFile, GpusReachEachOtherUnlessItSaysNo) {
   EXPECT_TRUE(once.get<MachineFile>().peers_use_pcie());
 }
 
+TEST(MachineFile, TeamsShareTheRatesOfOneBetweenTheNumbersOfItsTable) {
+  json object = least();
+  EXPECT_EQ(object.get<MachineFile>().host.team_share(4), 1);
+  EXPECT_FALSE(json(object.get<MachineFile>())["host"].contains("team_rates"));
+  object["host"]["team_rates"] = {{"2", 0.8}, {"4", 0.5}};
+  const description::HostSpec host = object.get<MachineFile>().host;
+  EXPECT_EQ(host.team_share(0), 1);
+  EXPECT_EQ(host.team_share(1), 1);
+  EXPECT_EQ(host.team_share(2), 0.8);
+  EXPECT_DOUBLE_EQ(host.team_share(3), 0.65);
+  EXPECT_EQ(host.team_share(9), 0.5);
+}
+
 TEST(MachineFile, KeepsWhatIsSaid) {
   json object = least();
   object["host"]["check_fused"] = "1 GB/s";

@@ -148,6 +148,17 @@ TEST(Bounds, WhatLeavesTheNodeCrossesNicAndPcie) {
   EXPECT_DOUBLE_EQ(bounds_of(demand, box).step(), 6);
 }
 
+TEST(Bounds, SeveralTeamsMayBeFasterThanOne) {
+  Demand demand = nothing(2);
+  demand.of(Phase::update).cpu_elements[static_cast<std::size_t>(CpuWork::adam)] = 3'000'000'000;
+  description::Scenario box = small_box();
+  const double one = bounds_of(demand, box).cpu;
+  box.machine.host.team_rates = {{"2", 0.5}};  // one after the other is no slower
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).cpu, one);
+  box.machine.host.team_rates = {{"2", 1.5}, {"4", 1.2}};
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).cpu, one / 1.5);
+}
+
 TEST(Bounds, WhatIsStagedCrossesPcieAndDramTwice) {
   Demand demand = nothing(2);
   for (RankDemand& rank : demand.of(Phase::backward).ranks) rank.to_peers = 20'000'000'000;
