@@ -155,6 +155,18 @@ void SimMachine::cancel_all() {
 
 // ---- Timers and transfers
 
+/// Evenly within run.jitter of 1, by the seed and the operation's number (splitmix64): latencies
+/// stay as they are.
+double SimMachine::stretch_of(const SimOperation& operation) const {
+  const description::RunLength& run = scenario_.run;
+  if (run.jitter == 0) return 1;
+  std::uint64_t bits = (run.seed << 32 ^ operation.number) + 0x9e3779b97f4a7c15;
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111eb;
+  bits ^= bits >> 31;
+  return 1 + run.jitter * (static_cast<double>(bits >> 11) * 0x1p-52 - 1);
+}
+
 void SimMachine::put_on(SimOperation& operation) {
   operation.slot = in_flight_.size();
   in_flight_.push_back(&operation);
@@ -202,8 +214,8 @@ void SimMachine::transfer(SimOperation& operation) {
   put_on_mixes(operation);  // first: a mix counts when its transfers' rates are shared out
   for (const PlannedTransfer& planned : operation.planned)
     operation.transfers.push_back(engine_.transfer(
-        planned.path.from, planned.path.to, planned.bytes, planned.bound_bytes_per_s,
-        planned.path.weight, static_cast<void*>(&operation)));
+        planned.path.from, planned.path.to, operation.stretch * planned.bytes,
+        planned.bound_bytes_per_s, planned.path.weight, static_cast<void*>(&operation)));
   operation.planned.clear();
 }
 

@@ -28,6 +28,7 @@ struct SimOperation : strategies::Operation {
   std::vector<SlcCache*> caches;       ///< it keeps them from emptying, its latency included
   std::vector<int*> counted;           ///< its transfers are among these
   bool team = false;                   ///< it is a kernel of its rank\'s team, and counted
+  double stretch = 1;                  ///< of its duration, by run.jitter
   std::size_t slot = 0;                ///< where it stands among those in flight
 };
 
@@ -63,6 +64,7 @@ class SimMachine final : public strategies::Machine, private Listener {
   double peer_rate() const;
   void stretch_kernels(SimOperation& operation) const;
 
+  double stretch_of(const SimOperation& operation) const;
   void put_on(SimOperation& operation);
   void set_timer(SimOperation& operation, double seconds);
   void transfer_after(SimOperation& operation, double seconds);
