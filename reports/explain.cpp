@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -201,6 +202,43 @@ view::Cell seconds_of(double busy, double phase) {
   return filled("{} ({})", {view::seconds(busy), view::number(busy / phase, view::Quantity::part)});
 }
 
+/// A number of the scenario; absent: nothing.
+std::optional<double> number_at(const Result& r, const std::string& path) {
+  const nlohmann::json::json_pointer pointer(path);
+  if (!r.scenario.contains(pointer) || !r.scenario.at(pointer).is_number()) return {};
+  return r.scenario.at(pointer).get<double>();
+}
+
+Text part(double share) { return view::number(share, view::Quantity::part); }
+
+/// What of the scenario makes resources slower, or faster, together than alone.
+Text together(const Result& r) {
+  std::vector<Text> all;
+  const nlohmann::json::json_pointer storages("/machine/storage");
+  const std::size_t count = r.scenario.contains(storages) ? r.scenario.at(storages).size() : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const nlohmann::json& storage = r.scenario.at(storages)[i];
+    const auto mixed = number_at(r, fmt::format("/machine/storage/{}/mixed_efficiency", i));
+    if (!mixed || *mixed == 1) continue;
+    all.push_back(
+        filled("Reads and writes at once reach {} of {} where each takes half of its time "
+               "(mixed_efficiency).",
+               {part(*mixed), storage.value("name", "")}));
+  }
+  const nlohmann::json::json_pointer access("/machine/gpu/peer_access");
+  if (r.scenario.contains(access) && !r.scenario.at(access).get<bool>() && r.io.network > 0)
+    all.push_back("What GPUs send each other goes by way of host memory (gpu.peer_access).");
+  for (const char* teams : {"2", "4", "8"})
+    if (const auto share = number_at(r, std::string("/machine/host/team_rates/") + teams))
+      all.push_back(
+          filled("CPU work of {} ranks at once reaches {} of one's rate (host.team_rates).",
+                 {teams, part(*share)}));
+  if (const auto jitter = number_at(r, "/run/jitter"))
+    all.push_back(
+        filled("Each operation lasts up to {} longer or shorter (run.jitter).", {part(*jitter)}));
+  return text::joined(all, " ");
+}
+
 void add_time(Document& document, const Result& r) {
   Table table{{{"phase", Align::left},
                {"time"},
@@ -229,6 +267,7 @@ void add_time(Document& document, const Result& r) {
                 "100 %. GPU: kernels; recomputing: of the forward pass, once more in backward; "
                 "CPU: optimizer, conversions and checks; network: between GPUs."},
       true);
+  document.add(Paragraph{together(r)}, true);
   document.add(Paragraph{stalls(r)}, true);
 }
 

@@ -50,7 +50,13 @@ void Platform::build_cpu(Zone* zone) {
   levels[slow_d2h_level] = copies.slow_d2h * cores;
   for (std::size_t bytes = 1; bytes <= adam_levels; ++bytes)
     levels[adam_level + bytes - 1] = host.adam.value() * static_cast<double>(bytes);
-  cores_ = device_time("cores", levels, nullptr);
+  cores_ = device_time("cores", levels);
+  teams_.resize(ranks_);
+  if (!host.team_rates.empty())
+    cores_->set_sharing_policy(Link::SharingPolicy::NONLINEAR, [this](double capacity, int) {
+      return capacity * machine_.host.team_share(busy_teams_);
+    });
+  cores_->seal();
   adam_ = timed(zone, {cores_, dram_}, adam_level);
   convert_ = timed(zone, {cores_, dram_}, convert_level);
   fused_ = timed(zone, {cores_, dram_}, fused_level);
@@ -89,6 +95,12 @@ void Platform::build_streams(Zone* zone) {
     gpu.out_pinned = copy({gpu.all_out, gpu.out}, d2h_level, rates.d2h);
     gpu.out_pageable = copy({gpu.all_out, gpu.out, gpu.slow_out}, slow_d2h_level, rates.slow_d2h);
   }
+}
+
+void Platform::count_team(Rank rank, int by) {
+  const bool before = teams_[rank.index] > 0;
+  teams_[rank.index] += by;
+  busy_teams_ += (teams_[rank.index] > 0) - before;
 }
 
 Platform::CpuPath Platform::cpu(const strategies::CpuKernel& kernel, Rank rank) {

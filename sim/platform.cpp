@@ -77,21 +77,48 @@ Platform::Link* Platform::link(const std::string& name, double bytes_per_s) {
   return made;
 }
 
+double Mix::efficiency() const {
+  double reads = 0, all = 0;
+  for (std::size_t level = 0; level < rates.size(); ++level) {
+    const double busy = in_flight[level] / rates[level];
+    all += busy;
+    if (level % levels_of_storage == 0) reads += busy;
+  }
+  return all > 0 ? description::efficiency_of_mix(at_half, reads / all) : 1;
+}
+
 /// Something whose time is shared, whoever uses it at whatever rate: a WIFI link, where a transfer
 /// weighs the inverse of its level. It can only be first or last on a route.
 Platform::Link* Platform::device_time(const std::string& name,
-                                      const std::vector<double>& bytes_per_s, Mix* mix) {
+                                      const std::vector<double>& bytes_per_s) {
   Zone* zone = s4u::create_wifi_zone(name + " zone");
   zone->set_parent(root_);
   std::vector<double> levels;
   for (const double rate : bytes_per_s) levels.push_back(std::max(rate, 1.0) / unit_bytes);
   Link* made = zone->create_link(name, levels);
-  if (mix && mix->efficiency < 1)
-    made->set_sharing_policy(Link::SharingPolicy::NONLINEAR, [mix](double capacity, int) {
-      return mix->reads > 0 && mix->writes > 0 ? capacity * mix->efficiency : capacity;
-    });
+  return made;
+}
+
+/// The same of which there is less, or more, while reads and writes mix.
+Platform::Link* Platform::mixed_time(const std::string& name, Mix& mix) {
+  for (double& rate : mix.rates) rate = std::max(rate, 1.0);
+  mix.in_flight.resize(mix.rates.size());
+  Link* made = device_time(name, mix.rates);
+  if (mix.at_half != 1)
+    made->set_sharing_policy(Link::SharingPolicy::NONLINEAR,
+                             [&mix](double capacity, int) { return capacity * mix.efficiency(); });
   made->seal();
   return made;
+}
+
+/// A mix that is faster than either way leaves time to a way whose partner is held up elsewhere:
+/// links that keep each to its own rate, by level.
+std::vector<Platform::Link*> Platform::ways_of(const std::string& name, const Mix& mix) {
+  std::vector<Link*> ways(mix.rates.size());
+  if (mix.at_half <= 1) return ways;
+  for (std::size_t level = 0; level < ways.size(); ++level)
+    ways[level] = link(name + " way" + std::to_string(level), mix.rates[level]);
+  return ways;
 }
 
 /// A new pair of hosts with these links between them; those that are null are not there.
@@ -108,7 +135,8 @@ Path Platform::path(Zone* zone, std::vector<Link*> links) {
 
 /// The same over `device_time` links, at one of their levels.
 Path Platform::timed(Zone* zone, std::vector<Link*> links, std::size_t level) {
-  const Path made = path(zone, links);
+  Path made = path(zone, links);
+  made.level = level;
   for (Link* each : links)
     if (each && each->get_sharing_policy() == Link::SharingPolicy::WIFI)
       for (const s4u::Host* host : {made.from, made.to})
@@ -150,7 +178,7 @@ void Platform::build_storage(std::uint32_t storage) {
   const description::StorageSpec& spec = machine_.storage[storage];
   StorageLinks& links = storages_[storage];
   if (!links.device) build_device(storage);
-  links.inside = timed(box_, {links.device}, links.level);
+  links.inside = timed(box_, {links.device, links.ways[links.level]}, links.level);
   links.by_rank.resize(ranks_);
   for (StorageAccess& access : links.by_rank) {
     access.storage = links.mix;
@@ -161,9 +189,9 @@ void Platform::build_storage(std::uint32_t storage) {
 /// Of `storage`, and of all others that name the same device: mix and cache are the first one's.
 void Platform::build_device(std::uint32_t first) {
   const description::StorageSpec& spec = machine_.storage[first];
-  Mix& mix = mixes_.emplace_back(Mix{spec.mixed_efficiency});
+  Mix& mix = mixes_.emplace_back(Mix{spec.mixed_efficiency, {}});
   std::vector<std::uint32_t> members;
-  std::vector<double> levels;
+  std::vector<double>& levels = mix.rates;
   for (std::uint32_t i = first; i < storages_.size(); ++i) {
     const bool same =
         i == first || (!spec.device.empty() && machine_.storage[i].device == spec.device);
@@ -173,7 +201,9 @@ void Platform::build_device(std::uint32_t first) {
     levels.insert(levels.end(), {rates.read, rates.write, folded_write_rate(machine_.storage[i])});
     members.push_back(i);
   }
-  Link* device = device_time("storage" + std::to_string(first), levels, &mix);
+  const std::string name = "storage" + std::to_string(first);
+  Link* device = mixed_time(name, mix);
+  const std::vector<Link*> ways = ways_of(name, mix);
   SlcCache* cache = nullptr;
   if (spec.slc_cache) {
     const double drives = static_cast<double>(spec.count);
@@ -183,6 +213,7 @@ void Platform::build_device(std::uint32_t first) {
   }
   for (const std::uint32_t i : members) {
     storages_[i].device = device;
+    storages_[i].ways = ways;
     storages_[i].mix = &mix;
     storages_[i].cache = cache;
   }
@@ -190,44 +221,56 @@ void Platform::build_device(std::uint32_t first) {
 
 void Platform::build_access(Zone* zone, std::uint32_t storage, std::uint32_t rank) {
   Link* device = storages_[storage].device;
+  const std::vector<Link*>& ways = storages_[storage].ways;
   StorageAccess& access = storages_[storage].by_rank[rank];
+  const std::size_t read = storages_[storage].level, write = read + 1, folded = read + 2;
   Link* process = nullptr;
+  std::vector<Link*> own(ways.size());  // the process's
   if (const double share = process_share(storage); share < 1) {
     const ArrayRates rates = array_rates(machine_, storage);
-    access.process = &mixes_.emplace_back(Mix{machine_.storage[storage].mixed_efficiency});
+    Mix& mix = mixes_.emplace_back(
+        Mix{machine_.storage[storage].mixed_efficiency, std::vector<double>(ways.size())});
     // levels are numbered as the device's
-    std::vector<double> levels(storages_[storage].level);
-    levels.insert(levels.end(), {rates.read * share, rates.write * share, rates.write * share});
-    process = device_time("storage" + std::to_string(storage) + " process" + std::to_string(rank),
-                          levels, access.process);
+    mix.rates[read] = rates.read * share;
+    mix.rates[write] = mix.rates[folded] = rates.write * share;
+    const std::string name =
+        "storage" + std::to_string(storage) + " process" + std::to_string(rank);
+    process = mixed_time(name, mix);
+    own = ways_of(name, mix);
+    access.process = &mix;
   }
-  const std::size_t read = storages_[storage].level, write = read + 1, folded = read + 2;
-  access.read = timed(zone, {device, dram_, process}, read);
-  access.write = timed(zone, {process, dram_, device}, write);
-  if (access.cache) access.slow_write = timed(zone, {process, dram_, device}, folded);
+  access.read = timed(zone, {device, ways[read], dram_, own[read], process}, read);
+  access.write = timed(zone, {process, own[write], dram_, ways[write], device}, write);
+  if (access.cache)
+    access.slow_write = timed(zone, {process, own[folded], dram_, ways[folded], device}, folded);
   if (!machine_.gpu.gpudirect) return;
   const GpuLinks& gpu = gpus_[rank];
-  access.direct_read = timed(zone, {device, gpu.all_in ? gpu.all_in : gpu.in, process}, read);
+  Link* in = gpu.all_in ? gpu.all_in : gpu.in;
+  access.direct_read = timed(zone, {device, ways[read], in, own[read], process}, read);
   Link* out = gpu.all_out ? gpu.all_out : gpu.out;
-  access.direct_write = timed(zone, {process, out, device}, write);
-  if (access.cache) access.slow_direct_write = timed(zone, {process, out, device}, folded);
+  access.direct_write = timed(zone, {process, own[write], out, ways[write], device}, write);
+  if (access.cache)
+    access.slow_direct_write =
+        timed(zone, {process, own[folded], out, ways[folded], device}, folded);
 }
 
 void Platform::build_peers(Zone* zone) {
-  std::optional<description::BytesPerSecond> rate = machine_.gpu.peer_rate;
-  if (!rate) rate = machine_.network.intra_node_per_gpu;
+  const std::optional<description::BytesPerSecond> rate = machine_.peer_rate();
+  // a thread does it for GPUs that share the host
+  Link* staging = machine_.gpu.peer_access || shares_host() ? nullptr : dram_;
   std::vector<std::vector<Link*>> out(ranks_), in(ranks_);
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
     GpuLinks& gpu = gpus_[rank];
     const std::string name = "peer" + std::to_string(rank);
     gpu.sends = zone->create_host(name + " sends", 1.0);
     gpu.receives = zone->create_host(name + " receives", 1.0);
+    if (machine_.peers_use_pcie()) {
+      out[rank] = {gpu.out, gpu.all_out, staging};
+      in[rank] = {staging, gpu.all_in, gpu.in};
+    }
     if (rate) {
-      out[rank] = {link(name + " out", rate->value())};
-      in[rank] = {link(name + " in", rate->value())};
-    } else {
-      out[rank] = {gpu.out, gpu.all_out};
-      in[rank] = {gpu.all_in, gpu.in};
+      out[rank].push_back(link(name + " out", rate->value()));
+      in[rank].push_back(link(name + " in", rate->value()));
     }
   }
   for (std::uint32_t from = 0; from < ranks_; ++from)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "scenarios/description/mixed_traffic.hpp"
 #include "scenarios/description/scenario.hpp"
 #include "sim/slc_cache.hpp"
 #include "strategies/machine/kernel.hpp"
@@ -15,14 +16,22 @@ namespace spillway::sim {
 struct Path {
   simgrid::s4u::Host* from = nullptr;
   simgrid::s4u::Host* to = nullptr;
-  double weight = 0;  ///< share of what is short, where others get 1; 0: as they
+  double weight = 0;      ///< share of what is short, where others get 1; 0: as they
+  std::size_t level = 0;  ///< at which it crosses device time
 };
 
-/// Reads and writes in flight on something simplex: together they reach `efficiency` of its device
-/// time.
+/// Levels of a storage's device time: reads, writes, writes past a full SLC cache.
+inline constexpr std::size_t levels_of_storage = 3;
+
+/// Transfers in flight on something simplex, by level. All get one rate (max-min), so that each
+/// keeps the device busy in proportion to the inverse of its level's rate.
 struct Mix {
-  double efficiency = 1;
-  int reads = 0, writes = 0;
+  double at_half = 1;            ///< mixed_efficiency
+  std::vector<double> rates;     ///< bytes per second
+  std::vector<int> in_flight{};  ///< as many as rates
+
+  /// Of the device time, what reads and writes reach together now.
+  double efficiency() const;
 };
 
 /// One rank's way to one storage.
@@ -36,7 +45,8 @@ struct StorageAccess {
 };
 
 /// A machine as SimGrid sees it: links, and the pairs of hosts between which transfers run.
-///   storage   device time, simplex: r/R + w/W <= mixed efficiency
+///   storage   device time, simplex: r/R + w/W <= efficiency of the mix; where that passes 1,
+///             each way also keeps to its own rate
 ///   PCIe      a link each way and GPU, pageable copies through a slower one before it
 ///   cores     device time: the classes of CPU work share it, each at its own rate
 ///   DRAM      one link under all of these; left out where their rates together cannot fill it
@@ -74,6 +84,8 @@ class Platform {
     double bytes;
   };
   CpuPath cpu(const strategies::CpuKernel& kernel, strategies::Rank rank);
+  /// One kernel more, or less, that all cores of `rank`'s team work on.
+  void count_team(strategies::Rank rank, int by);
   /// Memory to memory on the host: twice its bytes of traffic.
   Path host_copy() const { return memcpy_; }
 
@@ -97,7 +109,8 @@ class Platform {
   using Zone = simgrid::s4u::NetZone;
   struct StorageLinks {
     Link* device = nullptr;
-    std::size_t level = 0;  ///< of its reads on the device; writes follow, then folded writes
+    std::vector<Link*> ways;  ///< by level of the device, where a mix is faster than either way
+    std::size_t level = 0;    ///< of its reads on the device; writes follow, then folded writes
     Mix* mix = nullptr;
     SlcCache* cache = nullptr;
     Path inside;
@@ -113,7 +126,9 @@ class Platform {
   };
 
   Link* link(const std::string& name, double bytes_per_s);
-  Link* device_time(const std::string& name, const std::vector<double>& bytes_per_s, Mix* mix);
+  Link* device_time(const std::string& name, const std::vector<double>& bytes_per_s);
+  Link* mixed_time(const std::string& name, Mix& mix);
+  std::vector<Link*> ways_of(const std::string& name, const Mix& mix);
   Path path(Zone* zone, std::vector<Link*> links);
   Path timed(Zone* zone, std::vector<Link*> links, std::size_t level);
   void build_gpu(Zone* zone, std::uint32_t rank);
@@ -134,6 +149,8 @@ class Platform {
   Zone* box_ = nullptr;
   Link* dram_ = nullptr;
   Link* cores_ = nullptr;
+  std::vector<int> teams_;  ///< by rank: its team's kernels in flight
+  int busy_teams_ = 0;      ///< ranks that have some
   std::vector<StorageLinks> storages_;
   std::vector<GpuLinks> gpus_;
   std::deque<Mix> mixes_;  ///< addresses stay: SimGrid's callbacks and operations hold them

@@ -10,9 +10,20 @@ using strategies::Operation;
 
 namespace {
 
-void count(const StorageAccess& access, bool reads, int by) {
-  for (Mix* mix : {access.storage, access.process})
-    if (mix) (reads ? mix->reads : mix->writes) += by;
+void take_off_mixes(SimOperation& operation) {
+  for (int* in_flight : operation.counted) --*in_flight;
+  operation.counted.clear();
+}
+
+/// Puts what is planned on the mixes in place of what was in flight.
+void put_on_mixes(SimOperation& operation) {
+  take_off_mixes(operation);
+  for (const PlannedTransfer& planned : operation.planned) {
+    if (!planned.access) continue;
+    for (Mix* mix : {planned.access->storage, planned.access->process})
+      if (mix) operation.counted.push_back(&mix->in_flight[planned.path.level]);
+  }
+  for (int* in_flight : operation.counted) ++*in_flight;
 }
 
 /// With the nodes that the run uses: they alone share the machine's file systems.
@@ -114,9 +125,8 @@ void SimMachine::stretch_kernels(SimOperation& operation) const {
 }
 
 void SimMachine::take_off(SimOperation& operation) {
-  for (const StorageAccess* access : operation.counted)
-    count(*access, operation.kind == strategies::OperationKind::read, -1);
-  operation.counted.clear();
+  take_off_mixes(operation);
+  if (std::exchange(operation.team, false)) platform_.count_team(operation.rank, -1);
   for (SlcCache* cache : operation.caches) cache->ended(now_s_);
   operation.caches.clear();
   operation.transfers.clear();
@@ -145,6 +155,18 @@ void SimMachine::cancel_all() {
 
 // ---- Timers and transfers
 
+/// Evenly within run.jitter of 1, by the seed and the operation's number (splitmix64): latencies
+/// stay as they are.
+double SimMachine::stretch_of(const SimOperation& operation) const {
+  const description::RunLength& run = scenario_.run;
+  if (run.jitter == 0) return 1;
+  std::uint64_t bits = (run.seed << 32 ^ operation.number) + 0x9e3779b97f4a7c15;
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111eb;
+  bits ^= bits >> 31;
+  return 1 + run.jitter * (static_cast<double>(bits >> 11) * 0x1p-52 - 1);
+}
+
 void SimMachine::put_on(SimOperation& operation) {
   operation.slot = in_flight_.size();
   in_flight_.push_back(&operation);
@@ -165,12 +187,6 @@ void SimMachine::transfer_after(SimOperation& operation, double seconds) {
 }
 
 void SimMachine::start_transfers(SimOperation& operation) {
-  // all of them first: a mix counts when its transfers' rates are shared out
-  for (const PlannedTransfer& planned : operation.planned) {
-    if (!planned.access) continue;
-    count(*planned.access, operation.kind == strategies::OperationKind::read, 1);
-    operation.counted.push_back(planned.access);
-  }
   if (operation.kind == strategies::OperationKind::write) take_from_cache(operation);
   transfer(operation);
 }
@@ -195,10 +211,11 @@ void SimMachine::take_from_cache(SimOperation& operation) {
 void SimMachine::transfer(SimOperation& operation) {
   operation.transfers.clear();
   operation.transfers_left = operation.planned.size();
+  put_on_mixes(operation);  // first: a mix counts when its transfers' rates are shared out
   for (const PlannedTransfer& planned : operation.planned)
     operation.transfers.push_back(engine_.transfer(
-        planned.path.from, planned.path.to, planned.bytes, planned.bound_bytes_per_s,
-        planned.path.weight, static_cast<void*>(&operation)));
+        planned.path.from, planned.path.to, operation.stretch * planned.bytes,
+        planned.bound_bytes_per_s, planned.path.weight, static_cast<void*>(&operation)));
   operation.planned.clear();
 }
 

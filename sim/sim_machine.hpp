@@ -24,10 +24,12 @@ struct SimOperation : strategies::Operation {
   std::vector<PlannedTransfer> planned;
   std::vector<simgrid::s4u::ActivityPtr> transfers;
   std::size_t transfers_left = 0;
-  std::vector<PlannedTransfer> later;         ///< follow once those in flight have ended
-  std::vector<SlcCache*> caches;              ///< it keeps them from emptying, its latency included
-  std::vector<const StorageAccess*> counted;  ///< it is among their reads or writes
-  std::size_t slot = 0;                       ///< where it stands among those in flight
+  std::vector<PlannedTransfer> later;  ///< follow once those in flight have ended
+  std::vector<SlcCache*> caches;       ///< it keeps them from emptying, its latency included
+  std::vector<int*> counted;           ///< its transfers are among these
+  bool team = false;                   ///< it is a kernel of its rank\'s team, and counted
+  double stretch = 1;                  ///< of its duration, by run.jitter
+  std::size_t slot = 0;                ///< where it stands among those in flight
 };
 
 /// Virtual time: SimGrid shares links, cores and drives; latencies and GPU kernels are timers of
@@ -62,6 +64,7 @@ class SimMachine final : public strategies::Machine, private Listener {
   double peer_rate() const;
   void stretch_kernels(SimOperation& operation) const;
 
+  double stretch_of(const SimOperation& operation) const;
   void put_on(SimOperation& operation);
   void set_timer(SimOperation& operation, double seconds);
   void transfer_after(SimOperation& operation, double seconds);

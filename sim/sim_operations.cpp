@@ -41,6 +41,7 @@ bool nothing_to_do(const Operation& operation) {
 void SimMachine::start(Operation& base) {
   if (nothing_to_do(base)) return finish(base);
   SimOperation& operation = simulated(base);
+  operation.stretch = stretch_of(operation);
   switch (operation.kind) {
     case OperationKind::read:
     case OperationKind::write:
@@ -137,7 +138,7 @@ void SimMachine::copy_on_gpu(SimOperation& operation) {
   const double traffic = 2 * static_cast<double>(operation.bytes);
   const double seconds =
       seconds_of(traffic, scenario_.machine.gpu.memory_rate.value(), "gpu.memory_rate");
-  if (!platform_.shares_host()) return set_timer(operation, seconds);
+  if (!platform_.shares_host()) return set_timer(operation, operation.stretch * seconds);
   hold_thread(operation, seconds, traffic);
   transfer_after(operation, 0);
 }
@@ -156,6 +157,8 @@ void SimMachine::hold_thread(SimOperation& operation, double seconds, double tra
 
 void SimMachine::start_cpu(SimOperation& operation) {
   const Platform::CpuPath cpu = platform_.cpu(operation.cpu, operation.rank);
+  operation.team = operation.cpu.work != strategies::CpuWork::check_chained;  // one thread
+  if (operation.team) platform_.count_team(operation.rank, 1);
   operation.planned.push_back({cpu.path, cpu.bytes});
   transfer_after(operation, 0);
 }
@@ -191,9 +194,10 @@ void SimMachine::start_kernels(SimOperation& operation) {
     kernel.seconds = strategies::kernel_seconds(kernel, scenario_);
     seconds += kernel.seconds;
     traffic += std::min(kernel.bytes, kernel.seconds * memory_rate);
+    if (!platform_.shares_host()) kernel.seconds *= operation.stretch;
   }
   if (seconds == 0) return finish(operation);
-  if (!platform_.shares_host()) return set_timer(operation, seconds);
+  if (!platform_.shares_host()) return set_timer(operation, operation.stretch * seconds);
   hold_thread(operation, seconds, traffic);
   transfer_after(operation, 0);
 }
@@ -204,6 +208,7 @@ void SimMachine::start(CollectiveRound& round) {
   const strategies::CollectiveCost& cost = round.cost;
   const std::size_t members = round.members.size();
   SimOperation& first = simulated(*round.members.front());
+  first.stretch = stretch_of(first);
   double to_peers = 0;
   for (std::size_t i = 0; i < members; ++i) {
     const strategies::Rank rank = round.members[i]->rank;

@@ -61,11 +61,6 @@ std::string reason_against(const MachineFile& machine, const std::string& path, 
   return "";
 }
 
-/// A share beyond 1 is no loss: reads that hide behind programs gain more than this model knows.
-double accepted(const std::string& path, double value) {
-  return path.ends_with(".mixed_efficiency") ? std::min(value, 1.0) : value;
-}
-
 /// Makes room for a path whose parents a machine file may leave out.
 json& place(json& machine, const std::string& path) {
   if (json* found = scenarios::value_at(machine, path)) return *found;
@@ -110,20 +105,12 @@ void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
         into.kept.push_back({path, each.file, why});
         continue;
       }
-      Reading taken = reading;
-      taken.value = accepted(path, reading.value);
-      if (taken.value != reading.value)
-        into.kept.push_back(
-            {path, each.file,
-             fmt::format("{:.3f} was measured; more than 1 is taken as 1, a mix that "
-                         "costs nothing",
-                         reading.value)});
       const std::string source = "measured: " + each.file + ", " + reading.how;
-      place(into.machine, path) = written(taken);
+      place(into.machine, path) = written(reading);
       sources[path] = source;
       std::erase_if(into.moved, [&](const auto& earlier) { return earlier.path == path; });
       into.moved.push_back(
-          {path, reading.unit, number_at(own, path, reading.unit), taken.value, source});
+          {path, reading.unit, number_at(own, path, reading.unit), reading.value, source});
     }
   }
 }

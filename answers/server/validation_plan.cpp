@@ -47,6 +47,10 @@ MachineFile for_ranks(MachineFile server, const Scenario& outline, bool gpudirec
   server.nodes = 1;
   server.gpu.count = outline.parallel.ranks();
   server.gpu.gpudirect = gpudirect;
+  // ranks of a run share one team here
+  server.host.team_rates.clear();
+  std::erase_if(server.sources,
+                [](const auto& source) { return source.first.starts_with("host.team_rates."); });
   if (!computes) return server;
   // a thread stands for the processor in a drive, and goes the drive's own way
   const double threads = static_cast<double>(std::max<std::uint64_t>(1, server.host.cores));

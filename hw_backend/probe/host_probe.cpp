@@ -3,6 +3,8 @@
 #include "hw_backend/probe/parts.hpp"
 
 #include <fmt/format.h>
+#include <memory>
+#include <thread>
 
 namespace spillway::hw_backend {
 
@@ -47,26 +49,67 @@ struct Arrays {
   Arrays(const Arrays&) = delete;
 };
 
-void probe_adam(Session& session, const Arrays& arrays, Team& team) {
+/// Adam on `count` numbers from number `first` on.
+void adam_of(const Arrays& arrays, std::size_t first, std::size_t count, std::uint64_t step,
+             Team& team) {
+  const auto wide = [&](int i) { return arrays.wide[i] + first * 4; };
+  const auto narrow = [&](int i) { return arrays.narrow[i] + first * 2; };
+  adam({{wide(0), Element::fp32},
+        {wide(1), Element::fp32},
+        {wide(2), Element::fp32},
+        {narrow(0), Element::bf16},
+        Array{narrow(1), Element::bf16},
+        count},
+       at_step({}, step), team);
+}
+
+double probe_adam(Session& session, const Arrays& arrays, Team& team) {
   std::uint64_t step = 0;
-  session.out().machine.host.adam = ParamsPerSecond(session.keep(session.rate(
+  const double rate = session.keep(session.rate(
       "host.adam", "fp32 states, bf16 gradient and weight, 28 B a parameter, all cores",
       Unit::params_per_second, [&] {
-        adam({{arrays.wide[0], Element::fp32},
-              {arrays.wide[1], Element::fp32},
-              {arrays.wide[2], Element::fp32},
-              {arrays.narrow[0], Element::bf16},
-              Array{arrays.narrow[1], Element::bf16},
-              elements},
-             at_step({}, ++step), team);
+        adam_of(arrays, 0, elements, ++step, team);
         return static_cast<double>(elements);
-      })));
+      }));
+  session.out().machine.host.adam = ParamsPerSecond(rate);
+  return rate;
+}
+
+/// As many teams at once, with equal parts of cores and numbers: of `alone`, what they reach
+/// together.
+Measurement teams_share(Session& session, const Arrays& arrays, std::size_t count,
+                        std::size_t cores, double alone) {
+  std::vector<std::unique_ptr<Team>> teams;
+  for (std::size_t i = 0; i < count; ++i)
+    teams.push_back(std::make_unique<Team>(std::max<std::size_t>(1, cores / count)));
+  const std::size_t part = elements / count;
+  std::uint64_t step = 0;
+  return session.rate(
+      fmt::format("host.team_rates.{}", count),
+      fmt::format("Adam of {} teams of {} threads at once, over one team's", count,
+                  teams.front()->threads()),
+      Unit::share, [&] {
+        ++step;
+        std::vector<std::jthread> callers;
+        for (std::size_t i = 0; i < count; ++i)
+          callers.emplace_back([&, i] { adam_of(arrays, i * part, part, step, *teams[i]); });
+        callers.clear();  // waits for all
+        return static_cast<double>(part * count) / alone;
+      });
+}
+
+void probe_teams(Session& session, const Arrays& arrays, std::size_t cores, double alone) {
+  for (const std::size_t count : {2, 4}) {
+    if (cores < count) return;
+    session.out().machine.host.team_rates[std::to_string(count)] =
+        session.keep(teams_share(session, arrays, count, cores, alone));
+  }
 }
 
 }  // namespace
 
 double host_seconds(const ProbeOptions& options) {
-  return 6 * Session::intervals * (options.quick ? 0.02 : 0.12);
+  return 8 * Session::intervals * (options.quick ? 0.02 : 0.12);
 }
 
 void probe_host(Session& session) {
@@ -95,7 +138,8 @@ void probe_host(Session& session) {
         check_chained({arrays.wide[0], Element::fp32}, elements, {arrays.wide[1], Element::fp32},
                       arrays.narrow[1]);
       });
-  probe_adam(session, arrays, team);
+  const double alone = probe_adam(session, arrays, team);
+  probe_teams(session, arrays, team.threads(), alone);
   host.cores = team.threads();
   session.source("host.cores", "measured: processors in the affinity mask");
 }

@@ -1,6 +1,7 @@
 #include "hw_backend/probe/storage_part.hpp"
 
 #include "hw_backend/probe/transfer_stream.hpp"
+#include "scenarios/description/mixed_traffic.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -173,26 +174,39 @@ class StoragePart {
         Unit::seconds, beyond)));
   }
 
+  /// All mixtures together say what a mix costs, once an interval.
   void mixed() {
-    session_.begin(storage_.name + ": reading and writing",
-                   effort_.interval_s * Session::intervals);
+    std::vector<std::vector<description::MeasuredMix>> by_interval(Session::intervals);
+    for (const Mixture& mixture : mixtures) {
+      const std::size_t percent = 100 * mixture.reads / (mixture.reads + mixture.writes);
+      session_.begin(fmt::format("{}: {} % reads", storage_.name, percent),
+                     effort_.interval_s * Session::intervals);
+      std::vector<double> efficiencies;
+      for (const Interval& interval : intervals_of(mixture)) {
+        const description::MeasuredMix mix{interval.read_rate() / storage_.read.value(),
+                                           interval.write_rate() / storage_.write.value()};
+        by_interval[efficiencies.size()].push_back(mix);
+        efficiencies.push_back(mix.efficiency());
+      }
+      session_.out().measurements.push_back(measurement_of(
+          path(fmt::format("r/R + w/W of {} % reads", percent)),
+          "reads and writes at once, over the rates of each alone", Unit::share, efficiencies));
+    }
+    std::vector<double> fitted;
+    for (const auto& mixes : by_interval)
+      fitted.push_back(description::fitted_mixed_efficiency(mixes));
+    storage_.mixed_efficiency = session_.keep(measurement_of(
+        path("mixed_efficiency"), "r/R + w/W, by least squares over 25, 50 and 75 % reads",
+        Unit::share, fitted));
+  }
+
+  std::vector<Interval> intervals_of(const Mixture& mixture) {
     const std::uint64_t half =
         written_ / 2 / TransferStream::transfer_bytes * TransferStream::transfer_bytes;
-    const auto both = stream_.run({flow(false, 0, half), flow(true, half, half)},
-                                  effort_.interval_s, bytes_bound(effort_.mixed), has_all);
-    std::vector<double> shares;
-    for (const Interval& interval : both)
-      shares.push_back(interval.read_rate() / storage_.read.value() +
-                       interval.write_rate() / storage_.write.value());
-    const Measurement share =
-        measurement_of(path("mixed_efficiency"), "reads and writes at once, r/R + w/W (at most 1)",
-                       Unit::share, shares);
-    storage_.mixed_efficiency = std::clamp(session_.keep(share), 0.001, 1.0);
-    if (share.median > 1.1)
-      session_.warn(text::filled(
-          "{} reads and writes at once {} faster than one after the other; the machine file knows "
-          "drives that share their time",
-          {storage_.name, text::number(share.median - 1, text::Quantity::part)}));
+    Flow reads = flow(false, 0, half), writes = flow(true, half, half);
+    reads.in_flight = mixture.reads;
+    writes.in_flight = mixture.writes;
+    return stream_.run({reads, writes}, effort_.interval_s, bytes_bound(effort_.mixed), has_all);
   }
 
   /// The `file` engine: as many bytes in files of their own.

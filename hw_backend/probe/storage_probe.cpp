@@ -61,13 +61,14 @@ std::string shared_by(const FileSystem& system) {
 double storage_seconds(const ProbeOptions& options) {
   const StorageEffort effort = storage_effort(options);
   return static_cast<double>(options.directories.size()) *
-         (effort.fill_s / 2 + (4 * effort.interval_s + effort.alone_s) * Session::intervals);
+         (effort.fill_s / 2 +
+          ((3 + mixtures.size()) * effort.interval_s + effort.alone_s) * Session::intervals);
 }
 
 std::uint64_t probe_writes(const ProbeOptions& options) {
   const StorageEffort effort = storage_effort(options);
-  return effort.file + effort.written + effort.mixed + 3 * effort.tensors + 4 * effort.alone +
-         (options.thorough ? options.cliff_bytes : 0);
+  return effort.file + effort.written + mixtures.size() * effort.mixed + 3 * effort.tensors +
+         4 * effort.alone + (options.thorough ? options.cliff_bytes : 0);
 }
 
 void probe_storages(Session& session, IoEngine& engine) {

@@ -76,7 +76,7 @@ std::vector<Interval> TransferStream::run(
   std::vector<Slot> slots;
   std::size_t reading = 0, writing = 0;
   for (std::size_t i = 0; i < flows.size(); ++i)
-    for (std::size_t k = 0; k < window; ++k) {
+    for (std::size_t k = 0; k < flows[i].in_flight; ++k) {
       // several flows of one direction share its memory: what they read is of no interest
       std::size_t& used = flows[i].write ? writing : reading;
       std::byte* const memory = (flows[i].write ? writes_ : reads_).data();

@@ -15,6 +15,7 @@ struct Place {
 struct Flow {
   bool write = false;
   std::vector<Place> places;
+  std::size_t in_flight = 8;  ///< at most TransferStream::window
 };
 
 /// What moved in one interval.
@@ -26,13 +27,13 @@ struct Interval {
   double write_rate() const { return written / seconds; }
 };
 
-/// Keeps transfers of several flows in flight, enough of each to fill the engine's queue, through
+/// Keeps transfers of several flows in flight, a window of which fills the engine's queue, through
 /// locked memory of random data that the engine knows. Every sector that is written is another one.
 ///   Transfers  8 MiB each
 class TransferStream {
  public:
   static constexpr std::uint64_t transfer_bytes = 8 << 20;
-  static constexpr std::size_t window = 8;  ///< transfers in flight of each flow
+  static constexpr std::size_t window = 8;  ///< transfers in flight, at least
 
   explicit TransferStream(IoEngine& engine);
   TransferStream(const TransferStream&) = delete;

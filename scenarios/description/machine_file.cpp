@@ -27,6 +27,7 @@ void gpu_fields(Io& io, Spec& gpu) {
   io("matrix_half", gpu.matrix_half);
   io("context", gpu.context);
   io.optional("peer_rate", gpu.peer_rate);
+  io("peer_access", gpu.peer_access);
   io.optional("adam", gpu.adam);
   io("reserve", gpu.reserve);
   io("lanes", gpu.lanes);
@@ -52,6 +53,7 @@ void host_fields(Io& io, Spec& host) {
   io("convert", host.convert);
   io("check_chained", host.check_chained);
   io("check_fused", host.check_fused);
+  io.map("team_rates", host.team_rates);
   io("process_base", host.process_base);
   io("process_base_next", host.process_base_next);
   io("runtime_base", host.runtime_base);
@@ -367,6 +369,17 @@ Bytes without(Bytes memory, Bytes reserve) {
 Bytes GpuSpec::usable() const { return without(memory, reserve); }
 Bytes HostSpec::usable() const { return without(memory, reserve); }
 
+double HostSpec::team_share(double teams) const {
+  double last = 1, at = 1;
+  for (const auto& [number, share] : team_rates) {  // "2", "4", "8"
+    const double next = std::stod(number);
+    if (teams < next) return last + (share - last) * std::max(0.0, teams - at) / (next - at);
+    last = share;
+    at = next;
+  }
+  return last;
+}
+
 Bytes default_host_reserve(Bytes memory) {
   return Bytes(
       std::min(std::max<std::uint64_t>(4ull << 30, memory.value() / 20), memory.value() / 2));
@@ -401,6 +414,12 @@ BytesPerSecond StorageSpec::sustained_write(Bytes volume, Seconds idle) const {
   return BytesPerSecond(bytes / (fast / write.value() + (bytes - fast) / folded));
 }
 
+double MachineFile::best_mix() const {
+  double best = 1;
+  for (const StorageSpec& one : storage) best = std::max(best, one.mixed_efficiency);
+  return best;
+}
+
 std::optional<double> MachineFile::price() const {
   if (!prices_usd) return std::nullopt;
   if (prices_usd->server == 0 && prices_usd->gpu == 0 && prices_usd->ssd == 0 &&
@@ -422,6 +441,7 @@ void to_json(json& object, const MachineFile& machine) {
   gpu_fields(gpu, machine.gpu);
   if (machine.gpu.lanes == 0) object["gpu"].erase("lanes");
   if (!machine.gpu.one_memory) object["gpu"].erase("one_memory");
+  if (machine.gpu.peer_access) object["gpu"].erase("peer_access");
   FieldWriter pcie(object["pcie"]);
   pcie_fields(pcie, machine.pcie);
   FieldWriter host(object["host"]);

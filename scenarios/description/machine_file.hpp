@@ -38,7 +38,9 @@ struct GpuSpec {
   double matrix_half = 0;
   Bytes context;                            ///< GPU memory of context and libraries
   std::optional<BytesPerSecond> peer_rate;  ///< GPU to GPU inside the node, per GPU and direction
-  std::optional<ParamsPerSecond> adam;      ///< measured rate of a GPU Adam
+  /// False: what goes to another GPU of the node is copied to host memory and on, in chunks.
+  bool peer_access = true;
+  std::optional<ParamsPerSecond> adam;  ///< measured rate of a GPU Adam
   /// Achieved by attention, forward and backward together, by element type as `compute`; the scores
   /// that a causal mask hides do not count. A type that is absent: attention goes at `compute`.
   std::map<std::string, FlopsPerSecond> attention;
@@ -69,10 +71,14 @@ struct HostSpec {
   BytesPerSecond
       check_chained;  ///< per rank, bytes of tensor traffic (20 B per element of an fp32 buffer)
   BytesPerSecond check_fused;  ///< per node, bytes read
-  Bytes process_base;          ///< first rank
-  Bytes process_base_next;     ///< each further rank
-  Bytes runtime_base;          ///< once a node
-  Bytes reserve;               ///< of `memory`, left to the system and what else runs on it
+  /// Of the rates of one team with all cores, what 2, 4 and 8 teams of the ranks reach together.
+  std::map<std::string, double> team_rates;
+  /// The same of any number; between two of the table on the line, beyond its last as the last.
+  double team_share(double teams) const;
+  Bytes process_base;       ///< first rank
+  Bytes process_base_next;  ///< each further rank
+  Bytes runtime_base;       ///< once a node
+  Bytes reserve;            ///< of `memory`, left to the system and what else runs on it
 
   /// What a run may take; 0: unlimited.
   Bytes usable() const;
@@ -125,6 +131,7 @@ struct StorageSpec {
   Bytes capacity;              ///< per drive; 0: unlimited (remote)
   BytesPerSecond read, write;  ///< per drive
   std::optional<BytesPerSecond> array_read, array_write;
+  /// r/R + w/W where reads and writes each take half of its time; mixed_traffic has the rest.
   double mixed_efficiency = 1;
   std::map<std::string, double> process_efficiency;  ///< by io_engine, default 1
   Seconds latency;
@@ -188,6 +195,14 @@ struct MachineFile {
   std::map<std::string, std::string> bought;
 
   std::uint64_t gpus() const { return nodes * gpu.count; }
+  /// What is said of GPUs inside a node: gpu.peer_rate, else network.intra_node_per_gpu.
+  std::optional<BytesPerSecond> peer_rate() const {
+    return gpu.peer_rate ? gpu.peer_rate : network.intra_node_per_gpu;
+  }
+  /// Whether what goes from GPU to GPU of a node takes PCIe.
+  bool peers_use_pcie() const { return !gpu.peer_access || !peer_rate(); }
+  /// The most that r/R + w/W comes to on any of its storages; 1 where no mix is a gain.
+  double best_mix() const;
   /// Total price: server + GPUs + drives (+ DRAM where priced by GiB); absent without prices_usd.
   std::optional<double> price() const;
 };

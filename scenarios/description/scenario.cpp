@@ -51,6 +51,7 @@ void run_fields(Io& io, T& run) {
   io("warmup_steps", run.warmup_steps);
   io("steps", run.steps);
   io("seed", run.seed);
+  io("jitter", run.jitter);
   io("checkpoint", run.checkpoint);
   io.optional("tokens", run.tokens);
   io.optional("checkpoint_every", run.checkpoint_every);
@@ -81,6 +82,7 @@ void to_json(json& object, const Scenario& scenario) {
   parallel_fields(parallel, scenario.parallel);
   FieldWriter run(object["run"]);
   run_fields(run, scenario.run);
+  if (scenario.run.jitter == 0) object["run"].erase("jitter");
   if (scenario.run.io_bench) {
     json& bench = object["run"]["io_bench"];
     FieldWriter write(bench);

@@ -134,6 +134,7 @@ struct IoBench {
 
 struct RunLength {
   std::uint64_t warmup_steps = 1, steps = 2, seed = 1;
+  double jitter = 0;        ///< of durations in simulations: evenly within this share, by the seed
   bool checkpoint = false;  ///< after the last step every master weight is read once more
   std::optional<IoBench> io_bench;
   std::optional<double> tokens;             ///< of the finished run; or epochs x dataset_tokens

@@ -1,6 +1,7 @@
 #include "scenarios/evidence/formats.hpp"
 
 #include "scenarios/description/errors.hpp"
+#include "scenarios/description/mixed_traffic.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -132,7 +133,7 @@ void note_unused(const Group& group, Evidence& into) {
                      {said_of(group), text::memory(static_cast<std::uint64_t>(least_request))}));
 }
 
-/// r/R + w/W at the mix that was measured: 1 where mixed traffic costs nothing.
+/// r/R + w/W where both take half of the drive's time, by all mixes that were measured.
 void add_mixed(const std::vector<Group>& mixed, double read, double written, Evidence& into) {
   if (mixed.empty()) return;
   if (read <= 0 || written <= 0) {
@@ -141,15 +142,14 @@ void add_mixed(const std::vector<Group>& mixed, double read, double written, Evi
         "costs does not follow");
     return;
   }
-  double least = 0;
+  std::vector<description::MeasuredMix> mixes;
   std::string how;
   for (const Group& group : mixed) {
-    const double share = group.read / read + group.written / written;
-    if (!how.empty() && share >= least) continue;
-    least = share;
-    how = text::words(said_of(group));
+    mixes.push_back({group.read / read, group.written / written});
+    how += (how.empty() ? "" : "; ") + text::words(said_of(group));
   }
-  into.readings.push_back({"storage.mixed_efficiency", "share", least, how});
+  into.readings.push_back(
+      {"storage.mixed_efficiency", "share", description::fitted_mixed_efficiency(mixes), how});
 }
 
 }  // namespace

@@ -76,8 +76,11 @@ class Sums {
   }
 
   /// Of bytes to GPUs of the same node, what goes through PCIe: all, where they have no other way.
-  double pcie_peers(double bytes) const {
-    return machine_.gpu.peer_rate || machine_.network.intra_node_per_gpu ? 0 : bytes;
+  double pcie_peers(double bytes) const { return machine_.peers_use_pcie() ? bytes : 0; }
+
+  /// One after the other, or as far at once as the best mix allows.
+  double both_ways(double read_s, double write_s) const {
+    return std::max({(read_s + write_s) / machine_.best_mix(), read_s, write_s});
   }
 
   double storage(std::size_t index, double ranks) const {
@@ -89,16 +92,17 @@ class Sums {
     const double share = spec.share_of(scenario_.strategy.io_engine);
     const double read = seconds(of(&StorageDemand::read), spec.total_read().value()) * nodes;
     const double written = of(&StorageDemand::written) * nodes;
-    const double processes =
-        (read + seconds(written, spec.total_write().value())) / std::min(1.0, ranks * share);
-    const double outside = std::max(processes, read + seconds(written, lasting_write(spec)));
-    if (!spec.near_storage) return outside;
-    const description::NearStorageSpec& near = *spec.near_storage;
-    const double drives = static_cast<double>(spec.count);
-    return outside +
-           std::max({seconds(of(&StorageDemand::inside_read), drives * near.read.value()),
-                     seconds(of(&StorageDemand::inside_written), drives * near.write.value()),
-                     seconds(of(&StorageDemand::elements), drives * near.adam.value())});
+    const double processes = both_ways(read, seconds(written, spec.total_write().value())) /
+                             std::min(1.0, ranks * share);
+    double inside = 0;
+    if (spec.near_storage) {
+      const description::NearStorageSpec& near = *spec.near_storage;
+      const double drives = static_cast<double>(spec.count);
+      inside = std::max({seconds(of(&StorageDemand::inside_read), drives * near.read.value()),
+                         seconds(of(&StorageDemand::inside_written), drives * near.write.value()),
+                         seconds(of(&StorageDemand::elements), drives * near.adam.value())});
+    }
+    return std::max(processes, both_ways(inside + read, seconds(written, lasting_write(spec))));
   }
 
   double traffic(CpuWork work) const {
@@ -125,17 +129,21 @@ class Sums {
         seconds(traffic(CpuWork::add) +
                     2 * sum([](const PhaseDemand& phase) { return phase.host_copies; }),
                 host.memory_rate.value());
-    return std::max(shared, seconds(check, chained * ranks));
+    double best = 1;  // of any number of ranks at once
+    for (const auto& [teams, share] : host.team_rates) best = std::max(best, share);
+    return std::max(shared / best, seconds(check, chained * ranks));
   }
 
   /// Without copies inside host memory, which may run faster than the rest together.
   double host_traffic() const {
+    const bool staged = !machine_.gpu.peer_access && !machine_.gpu.shares_host;
     double bytes = 0;
     for (std::size_t work = 0; work < cpu_work_count; ++work)
       bytes += traffic(static_cast<CpuWork>(work));
     for (const PhaseDemand& phase : demand_.phases) {
       for (const RankDemand& rank : phase.ranks)
-        bytes += static_cast<double>(rank.h2d + rank.d2h + rank.pageable_h2d + rank.pageable_d2h);
+        bytes += static_cast<double>(rank.h2d + rank.d2h + rank.pageable_h2d + rank.pageable_d2h +
+                                     (staged ? 2 * rank.to_peers : 0));
       if (scenario_.strategy.io_engine == description::IoEngine::gds) continue;
       for (const StorageDemand& storage : phase.storages)
         bytes += static_cast<double>(storage.read + storage.written);

@@ -119,7 +119,8 @@ double states_s(const std::vector<double>& states, const description::MachineFil
   }
   if (machine.storage.size() > 1) read = write = std::max(read, write);
   if (gpu == 0 || host == 0 || outside <= host || read <= 0 || write <= 0) return longest;
-  return std::max(longest, (outside - host) / read + (outside - host) / write);
+  const double in = (outside - host) / read, out = (outside - host) / write;
+  return std::max({longest, in, out, (in + out) / machine.best_mix()});
 }
 
 /// The same job on a machine without limits, for a step behind a warm-up: all ask for the same. Of
@@ -155,7 +156,7 @@ double together_s(const Demand& demand, const description::MachineFile& machine)
       bytes += static_cast<double>(storage.read + storage.written);
   for (const description::StorageSpec& storage : machine.storage)
     rate += std::max(storage.total_read().value(), storage.total_write().value());
-  return bytes > 0 && rate > 0 ? bytes / rate : 0;
+  return bytes > 0 && rate > 0 ? bytes / rate / machine.best_mix() : 0;
 }
 
 /// The decision for a machine without limits. Where a planner would decide what runs again, nothing

@@ -78,8 +78,8 @@ std::uint64_t host_of_zero_infinity(description::Scenario scenario, const Probe&
 /// A rate for migrations is a link of its own, each way, to memory without end.
 void replace_migration_path(description::Scenario& scenario, double rate) {
   description::MachineFile& machine = scenario.machine;
-  if (!machine.gpu.peer_rate && !machine.network.intra_node_per_gpu)
-    machine.gpu.peer_rate = std::min(machine.pcie.h2d, machine.pcie.d2h);
+  if (!machine.peer_rate()) machine.gpu.peer_rate = std::min(machine.pcie.h2d, machine.pcie.d2h);
+  machine.gpu.peer_access = true;  // not by the way of migrations
   machine.pcie.h2d = machine.pcie.d2h = description::BytesPerSecond(rate);
   machine.pcie.latency = description::Seconds(0);
   machine.pcie.link.reset();

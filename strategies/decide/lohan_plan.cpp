@@ -1,5 +1,6 @@
 #include "strategies/decide/lohan_plan.hpp"
 
+#include "scenarios/description/mixed_traffic.hpp"
 #include "scenarios/description/names.hpp"
 #include "strategies/decide/tensors.hpp"
 #include "strategies/layout/job.hpp"
@@ -130,8 +131,22 @@ void add_rates(SwapProblem& problem, const description::Scenario& scenario) {
     const double efficiency = storage.share_of(scenario.strategy.io_engine);
     problem.read_bytes_per_s += storage.total_read().value() * efficiency;
     problem.write_bytes_per_s += storage.total_write().value() * efficiency;
-    problem.mixed_efficiency = std::min(problem.mixed_efficiency, storage.mixed_efficiency);
   }
+}
+
+/// Of the drive that mixes worst, at the mix of what backward moves in any case: with swapped bytes
+/// in it the step would not be convex in them.
+void add_mix(SwapProblem& problem, const description::Scenario& scenario) {
+  const double reads =
+      static_cast<double>(problem.read + problem.read_also) * problem.write_bytes_per_s;
+  const double writes = static_cast<double>(problem.written) * problem.read_bytes_per_s;
+  if (reads + writes == 0) return;
+  problem.mixed_efficiency = description::most_mixed_efficiency;
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.kind == description::StorageKind::ssd)
+      problem.mixed_efficiency = std::min(
+          problem.mixed_efficiency,
+          description::efficiency_of_mix(storage.mixed_efficiency, reads / (reads + writes)));
 }
 
 /// Bytes per parameter that each pass moves, by the homes of weights and states: means over all
@@ -158,7 +173,8 @@ void add_traffic(SwapProblem& problem, const description::Scenario& scenario,
     problem.read_also = problem.written =
         mean([](const TensorRow& row) { return row.state_bytes(row.elements); });
   problem.written += problem.read;
-  problem.adam_per_s = scenario.machine.host.adam.value();
+  const description::HostSpec& host = scenario.machine.host;
+  problem.adam_per_s = host.adam.value() * host.team_share(static_cast<double>(problem.ranks));
 }
 
 /// Whether inputs of blocks are swapped in any case.
@@ -257,6 +273,7 @@ SwapProblem swap_problem(const description::Scenario& scenario, const Prepared& 
   problem.spills = goes_to(scenario, "ssd");
   add_rates(problem, scenario);
   add_traffic(problem, scenario, decide_tensors(scenario, prepared).at(0));
+  add_mix(problem, scenario);
   add_host(problem, scenario, prepared, probe);
   if (!scenario.strategy.activations.swap_bytes) note_what_fits(problem, scenario, prepared, probe);
   return problem;

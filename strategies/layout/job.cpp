@@ -23,7 +23,8 @@ Steps::Steps(Machine& machine, const description::Scenario& scenario)
       barrier_(machine.scheduler(), machine.topology().ranks),
       ranks_(machine.topology().ranks),
       warmup_(scenario.run.warmup_steps),
-      measured_(std::max<std::uint64_t>(1, scenario.run.steps)) {
+      measured_(std::max<std::uint64_t>(1, scenario.run.steps)),
+      alike_(drift + scenario.run.jitter) {
   const std::uint64_t staleness = scenario.strategy.optimizer.staleness;
   if (staleness != 0) at_least_warmup(2);  // the first step has no update beside it
   in_cycles_ = staleness == description::any_staleness && machine.exact_time();
@@ -76,7 +77,7 @@ bool Steps::repeats() {
     bool alike = true;
     for (std::size_t i = steps.size() - window + period; i < steps.size(); ++i) {
       const double now = steps[i].seconds(), then = steps[i - period].seconds();
-      alike = alike && std::abs(now - then) <= drift * std::max(now, then);
+      alike = alike && std::abs(now - then) <= alike_ * std::max(now, then);
     }
     if (!alike) continue;
     first_measured_ = steps.size() - whole;

@@ -41,6 +41,7 @@ class Steps {
   Machine& machine_;
   Barrier barrier_;
   std::uint64_t ranks_, warmup_, measured_;
+  double alike_;  ///< share by which steps that repeat may differ
   std::uint64_t period_ = 1;
   std::uint64_t begun_ = 0;  ///< steps begun, the set-up counted as step 0
   std::uint64_t arrived_ = 0;

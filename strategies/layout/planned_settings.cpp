@@ -1,5 +1,7 @@
 #include "strategies/layout/planned_settings.hpp"
 
+#include "scenarios/description/mixed_traffic.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -16,8 +18,14 @@ void add_array(planner::Channels& channels, const description::Scenario& scenari
   const double share = process_share(scenario, topology, rank);
   channels.ssd_read = info.read.value() * share;
   channels.ssd_write = info.write.value() * share;
+  channels.mixed_efficiency = description::most_mixed_efficiency;
   for (const auto& storage : scenario.machine.storage) {
-    channels.mixed_efficiency = std::min(channels.mixed_efficiency, storage.mixed_efficiency);
+    // what goes out comes back: each way takes as long as the other's rate is high
+    const double read = storage.total_read().value(), write = storage.total_write().value();
+    const double reads_share = write / (read + write);
+    channels.mixed_efficiency =
+        std::min(channels.mixed_efficiency,
+                 description::efficiency_of_mix(storage.mixed_efficiency, reads_share));
     channels.ssd_latency_s = std::max(channels.ssd_latency_s, storage.latency.value());
   }
 }

@@ -47,10 +47,11 @@ Groups groups_of(const description::Scenario& scenario) {
 }
 
 description::BytesPerSecond peer_rate(const description::MachineFile& machine) {
-  if (machine.gpu.peer_rate) return *machine.gpu.peer_rate;
-  if (machine.network.intra_node_per_gpu) return *machine.network.intra_node_per_gpu;
-  const auto pcie = std::min(machine.pcie.h2d, machine.pcie.d2h);
-  return machine.pcie.link ? std::min(pcie, *machine.pcie.link) : pcie;
+  const auto copies = std::min(machine.pcie.h2d, machine.pcie.d2h);
+  const auto pcie = machine.pcie.link ? std::min(copies, *machine.pcie.link) : copies;
+  const auto own = machine.peer_rate();
+  if (!own) return pcie;
+  return machine.gpu.peer_access ? *own : std::min(*own, pcie);
 }
 
 StorageInfo as_one_node_sees(const description::StorageSpec& storage, std::uint64_t nodes) {

@@ -13,8 +13,9 @@ namespace spillway::strategies {
 ///            tensor-parallel ones, by first rank; then the data-parallel ones again, for
 ///            reductions. Data-parallel groups and the first span all nodes, tensor-parallel ones
 ///            none
-///   rates    of peers: gpu.peer_rate, else network.intra_node_per_gpu, else PCIe; a storage that
-///            nodes share gives each its part of rate and capacity
+///   rates    of peers: gpu.peer_rate, else network.intra_node_per_gpu, else PCIe, which bounds
+///            those too that have no access to each other; a storage that nodes share gives each
+///            its part of rate and capacity
 MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace);
 
 /// How pinned memory is rounded under `policy`.

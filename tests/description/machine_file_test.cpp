@@ -51,6 +51,32 @@ TEST(MachineFile, OnOneNodeTheNetworkIsTheOneBetweenItsGpus) {
   EXPECT_FALSE(once.get<MachineFile>().network.intra_node_per_gpu);
 }
 
+TEST(MachineFile, GpusReachEachOtherUnlessItSaysNo) {
+  json object = least();
+  EXPECT_TRUE(object.get<MachineFile>().gpu.peer_access);
+  EXPECT_FALSE(json(object.get<MachineFile>())["gpu"].contains("peer_access"));
+  EXPECT_TRUE(object.get<MachineFile>().peers_use_pcie());
+  object["gpu"]["peer_rate"] = "200 GB/s";
+  EXPECT_FALSE(object.get<MachineFile>().peers_use_pcie());
+  object["gpu"]["peer_access"] = false;
+  const json once = object.get<MachineFile>();
+  EXPECT_FALSE(once.get<MachineFile>().gpu.peer_access);
+  EXPECT_TRUE(once.get<MachineFile>().peers_use_pcie());
+}
+
+TEST(MachineFile, TeamsShareTheRatesOfOneBetweenTheNumbersOfItsTable) {
+  json object = least();
+  EXPECT_EQ(object.get<MachineFile>().host.team_share(4), 1);
+  EXPECT_FALSE(json(object.get<MachineFile>())["host"].contains("team_rates"));
+  object["host"]["team_rates"] = {{"2", 0.8}, {"4", 0.5}};
+  const description::HostSpec host = object.get<MachineFile>().host;
+  EXPECT_EQ(host.team_share(0), 1);
+  EXPECT_EQ(host.team_share(1), 1);
+  EXPECT_EQ(host.team_share(2), 0.8);
+  EXPECT_DOUBLE_EQ(host.team_share(3), 0.65);
+  EXPECT_EQ(host.team_share(9), 0.5);
+}
+
 TEST(MachineFile, KeepsWhatIsSaid) {
   json object = least();
   object["host"]["check_fused"] = "1 GB/s";

@@ -54,6 +54,46 @@ TEST(SimCpu, ClassesAndRanksShareTheCores) {
   });
 }
 
+TEST(SimCpu, TeamsOfSeveralRanksReachWhatTheMachineSaysTogether) {
+  description::Scenario scenario = with_ranks(3);
+  scenario.machine.host.team_rates = {{"2", 0.8}, {"4", 0.5}};
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    // 0.65 G parameters/s of three teams, 0.2 G each: .6/.65 s
+    Op all = machine.run(rank, cpu(CpuWork::adam, GB / 5, 28 * GB / 5));
+    co_await all;
+    EXPECT_SECONDS(all, 0.6 / 0.65);
+    if (rank.index == 2) co_return;
+    // both until one has done .2 G at .4 G/s, then the other's last .2 G at 1 G/s, alone
+    Op two = machine.run(rank, cpu(CpuWork::adam, GB / 5 * (1 + rank.index), 0));
+    co_await two;
+    EXPECT_SECONDS(two, rank.index == 0 ? 0.5 : 0.7);
+  });
+}
+
+TEST(SimCpu, KernelsOfOneRankAreOneTeam) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.host.team_rates = {{"2", 0.5}};
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    Op one = machine.run(rank, cpu(CpuWork::adam, GB, 28 * GB));
+    Op other = machine.run(rank, cpu(CpuWork::adam, GB, 28 * GB));
+    co_await one;
+    co_await other;
+    EXPECT_SECONDS(other, 2.0);
+  });
+}
+
+TEST(SimCpu, AChainedCheckIsNoTeam) {
+  description::Scenario scenario = with_ranks(2);
+  scenario.machine.host.team_rates = {{"2", 0.5}};
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    // the check holds 1 of 10 cores for as long as Adam takes: 1 / .9 s
+    Op work = rank.index == 0 ? machine.run(rank, cpu(CpuWork::adam, GB, 28 * GB))
+                              : machine.run(rank, cpu(CpuWork::check_chained, 0, 20 * GB));
+    co_await work;
+    EXPECT_SECONDS(work, rank.index == 0 ? 1 / 0.9 : 2.0);
+  });
+}
+
 TEST(SimCpu, AChainedCheckHoldsOneCoreOfTheNode) {
   run(with_ranks(2), [](Machine& machine, Rank rank) -> Task<> {
     if (rank.index == 0) {

@@ -170,6 +170,43 @@ TEST(SimCollectives, GoThroughPcieWhereThereIsNeitherAndShareItWithCopies) {
   });
 }
 
+TEST(SimCollectives, AreStagedInHostMemoryWhereGpusHaveNoAccessToEachOther) {
+  description::Scenario scenario = with_ranks(2);
+  scenario.machine.network.latency = Seconds(0);
+  scenario.machine.gpu.peer_access = false;
+  const auto gather = [&] {
+    return seconds_of(scenario, strategies::Collective::all_gather, 20 * GB);
+  };
+  EXPECT_NEAR(gather(), 0.5, 1e-6);  // each sends 10 GB over PCIe, out and in at once
+  // and into DRAM and out of it: 4 x 10 GB at 60 GB/s
+  scenario.machine.host.memory_rate = BytesPerSecond(60e9);
+  EXPECT_NEAR(gather(), 4 * 10.0 / 60, 1e-6);
+  scenario.machine.gpu.peer_rate = BytesPerSecond(5e9);
+  EXPECT_NEAR(gather(), 2.0, 1e-6);
+  scenario.machine.gpu.peer_rate = BytesPerSecond(200e9);  // bounds nothing, and is no other way
+  EXPECT_NEAR(gather(), 4 * 10.0 / 60, 1e-6);
+  scenario.machine.gpu.peer_access = true;
+  EXPECT_NEAR(gather(), 10.0 / 200, 1e-6);
+}
+
+TEST(SimCollectives, ThatAreStagedShareDramWithCopies) {
+  description::Scenario scenario = with_ranks(2);
+  scenario.machine.gpu.peer_access = false;
+  scenario.machine.host.memory_rate = BytesPerSecond(45e9);
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    Buffer shard = on_gpu(machine, rank, 9 * GB), all = on_gpu(machine, rank, 18 * GB);
+    Buffer source = on_gpu(machine, rank, 9 * GB), host = pinned(machine, rank, 9 * GB);
+    Op gather = machine.collective(rank, machine.topology().world(),
+                                   strategies::Collective::all_gather, shard.view(), all.view());
+    Op copy = machine.copy(rank, host.view(), source.view());
+    co_await gather;
+    co_await copy;
+    // all four get one rate v: 2 (2 v + v) = 45 GB/s of DRAM, and 2 v < 20 of PCIe
+    EXPECT_SECONDS(gather, 9 / 7.5);
+    EXPECT_SECONDS(copy, 9 / 7.5);
+  });
+}
+
 /// Two nodes of two GPUs; 30 GB/s inside, 10 GB/s between, hops of 1 ms.
 description::Scenario two_nodes() {
   description::Scenario scenario = with_ranks(2);

@@ -195,6 +195,41 @@ TEST(SimRun, TheSecondMachineOfAProcessGivesTheSameBits) {
   EXPECT_EQ(mixed_run(), first);
 }
 
+/// Seconds of one read, copy, product and Adam of a second each.
+std::vector<double> seconds_with(double jitter, std::uint64_t seed) {
+  description::Scenario scenario = one_gpu();
+  scenario.run.jitter = jitter;
+  scenario.run.seed = seed;
+  std::vector<double> seconds;
+  run(scenario, [&seconds](Machine& machine, Rank rank) -> Task<> {
+    const std::uint64_t bytes = sectors(6 * GB);
+    Stored extent = co_await machine.store(ssd, rank, Bytes(bytes), Purpose::weights);
+    Buffer host = pinned(machine, rank, 20 * GB), gpu = on_gpu(machine, rank, 20 * GB);
+    for (int i = 0; i < 4; ++i) {
+      std::vector<strategies::GpuKernel> kernels{matmul(100e12, 1)};
+      Op op = i == 0   ? machine.read(rank, extent, {0, bytes}, host.view(0, bytes))
+              : i == 1 ? machine.copy(rank, gpu.view(), host.view())
+              : i == 2 ? machine.run(rank, std::move(kernels))
+                       : machine.run(rank, cpu(CpuWork::adam, GB, 28 * GB));
+      co_await op;
+      seconds.push_back(op.timing().seconds());
+    }
+  });
+  return seconds;
+}
+
+TEST(SimRun, JitterStretchesEachOperationByTheSeed) {
+  for (const double each : seconds_with(0, 1)) EXPECT_NEAR(each, 1, 1e-6);
+  const std::vector<double> some = seconds_with(0.1, 1);
+  for (const double each : some) {
+    EXPECT_NEAR(each, 1, 0.1 + 1e-6);
+    EXPECT_GT(std::abs(each - 1), 1e-4);
+  }
+  EXPECT_NE(some[0], some[1]);
+  EXPECT_EQ(seconds_with(0.1, 1), some);
+  EXPECT_NE(seconds_with(0.1, 2), some);
+}
+
 TEST(SimRun, AForkedChildGivesTheSameBits) {
   const std::vector<double> here = mixed_run();
   prepare_engine();

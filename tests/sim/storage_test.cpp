@@ -43,10 +43,71 @@ TEST(SimStorage, ReadsAndWritesShareDeviceTimeUpToTheMixedEfficiency) {
   run(scenario, [](Machine& machine, Rank rank) -> Task<> {
     Pair pair;
     co_await together(machine, rank, 16 * GB, 8 * GB, &pair);
-    // r/6 + w/3 = .8 with r = w: 1.6 GB/s each. The write ends after 8/1.6 = 5 s;
+    // r = w, so reads take (1/6) / (1/6 + 1/3) = 1/3 of the time and 1 - .2 x 4 x 1/3 x 2/3 = .8222
+    // is left of it: r/6 + w/3 = .8222, 1.6444 GB/s each. The write ends after 8/1.6444 s;
     // the read, alone and no longer mixed, moves its other 8 GB at 6 GB/s: 1.333 s more
-    EXPECT_SECONDS(pair.write, 5.0);
-    EXPECT_SECONDS(pair.read, 5.0 + 8.0 / 6);
+    EXPECT_SECONDS(pair.write, 8 / (2 * (1 - 0.2 * 8 / 9)));
+    EXPECT_SECONDS(pair.read, 8 / (2 * (1 - 0.2 * 8 / 9)) + 8.0 / 6);
+  });
+}
+
+/// A read of 4 GB beside so many writes of 4 GB, on a drive that reads and writes 6 GB/s.
+Task<> beside_writes(Machine& machine, Rank rank, std::uint64_t writes, Op* read) {
+  const std::uint64_t bytes = sectors(4 * GB);
+  std::vector<Stored> extents;
+  std::vector<Buffer> buffers;
+  std::vector<Op> all;
+  for (std::uint64_t i = 0; i <= writes; ++i) {
+    extents.push_back(co_await machine.store(ssd, rank, Bytes(bytes), Purpose::optimizer_states));
+    buffers.push_back(pinned(machine, rank, bytes));
+  }
+  for (std::uint64_t i = 0; i <= writes; ++i)
+    all.push_back(i == 0 ? machine.read(rank, extents[i], {0, bytes}, buffers[i].view())
+                         : machine.write(rank, extents[i], {0, bytes}, buffers[i].view()));
+  for (const Op& each : all) co_await each;
+  *read = all.front();
+}
+
+TEST(SimStorage, AMixCostsMostWhereBothWaysTakeHalfOfTheTime) {
+  // all transfers get 6 x efficiency / (1 + writes) GB/s; reads take x = 1 / (1 + writes) of the
+  // time: 1/2, 1/4, 1/8; and 4x(1 - x) = 1, 3/4, 7/16
+  for (const auto& [writes, mixing] : {std::pair{1, 1.0}, {3, 0.75}, {7, 0.4375}}) {
+    description::Scenario scenario = one_gpu();
+    scenario.machine.storage[0].write = scenario.machine.storage[0].read;
+    scenario.machine.storage[0].mixed_efficiency = 0.8;
+    run(scenario, [writes = writes, mixing = mixing](Machine& machine, Rank rank) -> Task<> {
+      Op read;
+      co_await beside_writes(machine, rank, writes, &read);
+      EXPECT_NEAR(read.timing().seconds(), 4.0 * (1 + writes) / 6 / (1 - 0.2 * mixing), 1e-5);
+    });
+  }
+}
+
+TEST(SimStorage, AMixCanBeFasterThanEitherWay) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.storage[0].write = scenario.machine.storage[0].read;
+  scenario.machine.storage[0].mixed_efficiency = 1.25;
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    Op read;
+    co_await beside_writes(machine, rank, 1, &read);
+    EXPECT_NEAR(read.timing().seconds(), 4 / 3.75, 1e-5);  // r/6 + w/6 = 1.25
+    co_await beside_writes(machine, rank, 3, &read);
+    // x = 1/4: 1 + .25 x 3/4 = 1.1875, below 1 / (3/4), at which writes are as fast as alone
+    EXPECT_NEAR(read.timing().seconds(), 4 / (6 * 1.1875 / 4), 1e-5);
+  });
+}
+
+TEST(SimStorage, NoWayIsFasterThanAloneWhereTheOtherIsHeldUp) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.gpu.gpudirect = true;
+  scenario.machine.storage[0].mixed_efficiency = 1.5;
+  scenario.machine.pcie.d2h = BytesPerSecond(0.3e9);
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    Pair pair;
+    co_await together(machine, rank, 6'144'000'000, 307'200'000, &pair, TierId::gpu);
+    EXPECT_SECONDS(pair.write, 1.024);  // PCIe
+    EXPECT_SECONDS(pair.read,
+                   1.024);  // 6 GB/s, though 6/6 + .3/3 = 1.1 is less than the mix allows
   });
 }
 
@@ -57,9 +118,10 @@ TEST(SimStorage, StaysExactWithManyInFlight) {
   run(scenario, [](Machine& machine, Rank rank) -> Task<> {
     Pair pair;
     co_await together(machine, rank, 1'024'000'000, 1'024'000'000, &pair);
-    // 64 reads and 64 writes of 1.024 GB: 64 x 1.024 x (1/6 + 1/3) / .87, here with DRAM in the way
-    EXPECT_SECONDS(pair.read, 64 * 1.024 * 0.5 / 0.87);
-    EXPECT_SECONDS(pair.write, 64 * 1.024 * 0.5 / 0.87);
+    // 64 reads and 64 writes of 1.024 GB: 64 x 1.024 x (1/6 + 1/3) over what is left at a third of
+    // reads, 1 - .13 x 8/9; here with DRAM in the way
+    EXPECT_SECONDS(pair.read, 64 * 1.024 * 0.5 / (1 - 0.13 * 8 / 9));
+    EXPECT_SECONDS(pair.write, 64 * 1.024 * 0.5 / (1 - 0.13 * 8 / 9));
   });
 }
 
@@ -192,9 +254,9 @@ TEST(SimStorage, AProcessSharesItsShareBetweenItsReadsAndWrites) {
   run(scenario, [](Machine& machine, Rank rank) -> Task<> {
     Pair pair;
     co_await together(machine, rank, 8 * GB, 8 * GB, &pair);
-    // r/3 + w/1.5 = .8 with r = w: .8 GB/s each
-    EXPECT_SECONDS(pair.read, 10.0);
-    EXPECT_SECONDS(pair.write, 10.0);
+    // r/3 + w/1.5 = 1 - .2 x 8/9 = .8222 with r = w, reads a third of the time: .8222 GB/s each
+    EXPECT_SECONDS(pair.read, 8 / (1 - 0.2 * 8 / 9));
+    EXPECT_SECONDS(pair.write, 8 / (1 - 0.2 * 8 / 9));
   });
 }
 
@@ -251,10 +313,10 @@ TEST(SimStorage, PathsToOneDeviceMixReadsAndWrites) {
   const auto even = both_paths(two_paths(BytesPerSecond(6e9)), true);
   EXPECT_NEAR(even.first, 5.0, 1e-5);
   EXPECT_NEAR(even.second, 5.0, 1e-5);
-  // r/6 + w/1.5 = .8: .96 GB/s each
+  // reads a fifth of the time, 4 x 1/5 x 4/5 = .64: r/6 + w/1.5 = 1 - .2 x .64, 1.0464 GB/s each
   description::Scenario scenario = two_paths(BytesPerSecond(6e9));
   scenario.machine.storage[0].mixed_efficiency = 0.8;
-  EXPECT_NEAR(both_paths(scenario, true).first, 6.25, 1e-5);
+  EXPECT_NEAR(both_paths(scenario, true).first, 5 / (1 - 0.2 * 0.64), 1e-5);
 }
 
 TEST(SimStorage, OneProcessReachesItsShareOfASharedDevice) {

@@ -13,6 +13,9 @@ namespace {
 /// What stands for no limit in one slot: sums of a million of them do not overflow.
 constexpr std::int64_t unlimited = std::int64_t{1} << 42;
 
+/// Ticks that no slot has.
+constexpr std::int64_t any_time = std::int64_t{1} << 62;
+
 std::int64_t bytes_of(double rate, std::int64_t ticks) {
   const double bytes = rate * static_cast<double>(ticks);
   return bytes >= static_cast<double>(unlimited) ? unlimited : static_cast<std::int64_t>(bytes);
@@ -34,6 +37,7 @@ Bandwidth::Bandwidth(const Channels& channels, const std::vector<std::int64_t>& 
   for (const std::int64_t length : ticks) {
     array_.push_back(
         static_cast<std::int64_t>(channels.mixed_efficiency * static_cast<double>(length)));
+    for (auto& way : array_ways_) way.push_back(channels.mixed_efficiency > 1 ? length : any_time);
     host_[0].push_back(bytes_of(channels.host_out / ticks_per_second, length));
     host_[1].push_back(bytes_of(channels.host_in / ticks_per_second, length));
     const auto link = [&](const std::optional<double>& rate) {
@@ -58,7 +62,8 @@ std::int64_t Bandwidth::path_free(std::size_t path, std::uint32_t slot) const {
   const std::size_t way = path % 2;
   const std::int64_t own = path / 2 == static_cast<std::size_t>(Destination::host)
                                ? host_[way][slot]
-                               : bytes_of(way == 0 ? write_rate_ : read_rate_, array_[slot]);
+                               : bytes_of(way == 0 ? write_rate_ : read_rate_,
+                                          std::min(array_[slot], array_ways_[way][slot]));
   return std::min(own, link_[way][slot]);
 }
 
@@ -127,9 +132,10 @@ void Bandwidth::take(Destination at, Way way, std::uint32_t slot, std::int64_t b
   } else {
     const double rate = way == Way::out ? write_rate_ : read_rate_;
     const double ticks = static_cast<double>(bytes) / rate;
-    array_[slot] = bytes > 0 ? std::max<std::int64_t>(
-                                   0, array_[slot] - static_cast<std::int64_t>(std::ceil(ticks)))
-                             : array_[slot] - static_cast<std::int64_t>(std::floor(ticks));
+    for (std::int64_t* free : {&array_[slot], &array_ways_[direction][slot]})
+      *free = bytes > 0
+                  ? std::max<std::int64_t>(0, *free - static_cast<std::int64_t>(std::ceil(ticks)))
+                  : *free - static_cast<std::int64_t>(std::floor(ticks));
   }
   if (link_[direction][slot] < unlimited) link_[direction][slot] -= bytes;
   refresh(slot);

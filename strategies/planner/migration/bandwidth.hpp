@@ -14,8 +14,9 @@ enum class Destination : std::uint8_t { ssd, host };
 
 /// What a GPU's transfers go through; bytes/s, of this GPU's share.
 struct Channels {
-  double ssd_read = 0, ssd_write = 0;       ///< of the array, which either reads or writes; 0: none
-  double mixed_efficiency = 1;              ///< share of its time that the array is busy, mixed
+  double ssd_read = 0, ssd_write = 0;  ///< of the array, which either reads or writes; 0: none
+  /// r/R + w/W of the array where as much is read as written; beyond 1 where ways hide each other.
+  double mixed_efficiency = 1;
   double host_out = 0, host_in = 0;         ///< GPU to host and back, at once; 0: none
   std::optional<double> link_out, link_in;  ///< that SSD and host traffic share; absent: no limit
   double ssd_latency_s = 0, host_latency_s = 0;
@@ -87,7 +88,8 @@ class Bandwidth {
 
   std::uint32_t slots_;
   double write_rate_, read_rate_;                         ///< of the array, bytes per tick
-  std::vector<std::int64_t> array_;                       ///< free ticks
+  std::vector<std::int64_t> array_;                       ///< free ticks of both ways together
+  std::array<std::vector<std::int64_t>, 2> array_ways_;   ///< ... of each, where they are fewer
   std::array<std::vector<std::int64_t>, 2> host_, link_;  ///< free bytes, by way
   std::array<Path, 4> paths_;
   std::uint32_t highest_ = 1;  ///< power of two <= slots_

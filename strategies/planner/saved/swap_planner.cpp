@@ -178,13 +178,13 @@ SwapTimes swap_times(const SwapProblem& problem, std::uint64_t bytes,
                 share(bytes, problem.down_bytes_per_s),
                 share(problem.up * own, problem.up_bytes_per_s),
                 share(problem.read * p, read) + share(spilled, write)});
+  const double reads = share((problem.read + problem.read_also) * p + spilled, read);
+  const double writes = share(problem.written * p, write);
   times.backward_s =  // Eq. 5
       std::max({share(2 * problem.forward_flops + recompute_flops, problem.flops_per_s),
                 share(problem.down * own, problem.down_bytes_per_s),
                 share(problem.up * own + bytes, problem.up_bytes_per_s),
-                (share((problem.read + problem.read_also) * p + spilled, read) +
-                 share(problem.written * p, write)) /
-                    problem.mixed_efficiency,
+                (reads + writes) / problem.mixed_efficiency, reads, writes,
                 share(p, problem.adam_per_s)});
   return times;
 }

@@ -34,7 +34,7 @@ struct SwapProblem {
   double up_bytes_per_s = 0;     ///< ... to the GPU [BW_G]
   double read_bytes_per_s = 0;   ///< of the array [BW_S2M]
   double write_bytes_per_s = 0;  ///< [BW_M2S]
-  double mixed_efficiency = 1;   ///< of the array where reads and writes mix all the time
+  double mixed_efficiency = 1;   ///< r/R + w/W of the array as backward mixes reads and writes
   bool spills = true;            ///< what finds no room there goes to the drives; else no plan
   double adam_per_s = 0;         ///< parameters of a node; infinity: none in backward
   // bytes per parameter

@@ -148,6 +148,30 @@ TEST(Bounds, WhatLeavesTheNodeCrossesNicAndPcie) {
   EXPECT_DOUBLE_EQ(bounds_of(demand, box).step(), 6);
 }
 
+TEST(Bounds, SeveralTeamsMayBeFasterThanOne) {
+  Demand demand = nothing(2);
+  demand.of(Phase::update).cpu_elements[static_cast<std::size_t>(CpuWork::adam)] = 3'000'000'000;
+  description::Scenario box = small_box();
+  const double one = bounds_of(demand, box).cpu;
+  box.machine.host.team_rates = {{"2", 0.5}};  // one after the other is no slower
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).cpu, one);
+  box.machine.host.team_rates = {{"2", 1.5}, {"4", 1.2}};
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).cpu, one / 1.5);
+}
+
+TEST(Bounds, WhatIsStagedCrossesPcieAndDramTwice) {
+  Demand demand = nothing(2);
+  for (RankDemand& rank : demand.of(Phase::backward).ranks) rank.to_peers = 20'000'000'000;
+  description::Scenario box = small_box();
+  box.machine.gpu.peer_rate = 100_GBps;
+  box.machine.host.memory_rate = 10_GBps;
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).step(), 0);
+  box.machine.gpu.peer_access = false;
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).h2d, 2);  // 20 GB at 10 GB/s
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).d2h, 2);
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).host_memory, 8);  // 2 x 2 x 20 GB at 10 GB/s
+}
+
 TEST(Bounds, AStorageReadsAndWritesByTurns) {
   // 4 GB / 2 GB/s + 3 GB / 1 GB/s = 5 s; one process of two reaches a quarter of the array: twice
   Demand demand = nothing(2);
@@ -163,6 +187,10 @@ TEST(Bounds, AStorageReadsAndWritesByTurns) {
   box.machine.nodes = 8;
   box.parallel.data = 6;  // on three of them
   EXPECT_DOUBLE_EQ(bounds_of(demand, box).storages.at(0), 15);
+  box.machine.storage[0].mixed_efficiency = 1.25;  // the best mix
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).storages.at(0), 12);
+  box.machine.storage[0].mixed_efficiency = 2;  // writes alone take 3 x 3 s, reads 3 x 2 s
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).storages.at(0), 9);
 }
 
 TEST(Bounds, AStorageThatComputesIsBusyForItsSlowestPart) {

@@ -104,6 +104,10 @@ TEST(Setup, GpusReachEachOtherOverTheirLinksElseOverPcie) {
   EXPECT_EQ(setup_for(box, false, false).topology.peer_rate, 200_GBps);
   box.machine.gpu.peer_rate = 300_GBps;
   EXPECT_EQ(setup_for(box, false, false).topology.peer_rate, 300_GBps);
+  box.machine.gpu.peer_access = false;  // by way of host memory
+  EXPECT_EQ(setup_for(box, false, false).topology.peer_rate, 8_GBps);
+  box.machine.gpu.peer_rate = 3_GBps;
+  EXPECT_EQ(setup_for(box, false, false).topology.peer_rate, 3_GBps);
 }
 
 TEST(Setup, AllocatorsAndLimitsComeFromTheScenario) {

@@ -54,7 +54,10 @@ class Slow {
       link_[1].push_back(channels.link_in ? times(*channels.link_in / ticks_per_second, length)
                                           : unlimited);
     }
-    idle_array_ = array_;
+    // no way takes more than the whole slot, whatever both together may
+    ways_[0] = ways_[1] = ticks;
+    for (std::size_t slot = 0; slot < ticks.size(); ++slot)
+      idle_array_.push_back(std::min(array_[slot], ticks[slot]));
     idle_link_ = link_[0];
     on_host_.resize(ticks.size());
     in_file_.resize(lifetimes.tensors.size());
@@ -97,7 +100,9 @@ class Slow {
   std::int64_t free(Destination at, int way, std::uint32_t slot) const {
     const Channels& channels = settings_.channels;
     const double rate = (way == 0 ? channels.ssd_write : channels.ssd_read) / ticks_per_second;
-    const std::int64_t own = at == Destination::ssd ? times(rate, array_[slot]) : host_[way][slot];
+    const std::int64_t own = at == Destination::ssd
+                                 ? times(rate, std::min(array_[slot], ways_[way][slot]))
+                                 : host_[way][slot];
     return std::min(own, link_[way][slot]);
   }
 
@@ -180,9 +185,9 @@ class Slow {
     if (amount == 0) return;
     const Channels& channels = settings_.channels;
     const double rate = (way == 0 ? channels.ssd_write : channels.ssd_read) / ticks_per_second;
+    const auto busy = static_cast<std::int64_t>(std::ceil(static_cast<double>(amount) / rate));
     if (at == Destination::ssd)
-      array_[slot] -= std::min(
-          array_[slot], static_cast<std::int64_t>(std::ceil(static_cast<double>(amount) / rate)));
+      for (std::int64_t* free : {&array_[slot], &ways_[way][slot]}) *free -= std::min(*free, busy);
     else
       host_[way][slot] -= amount;
     if (link_[way][slot] < unlimited) link_[way][slot] -= amount;
@@ -223,7 +228,7 @@ class Slow {
   const PlanSettings& settings_;
   const std::vector<std::int64_t>& ticks_;
   std::vector<std::uint64_t> alive_, on_host_;
-  std::vector<std::int64_t> array_, idle_array_, idle_link_, host_[2], link_[2];
+  std::vector<std::int64_t> array_, ways_[2], idle_array_, idle_link_, host_[2], link_[2];
   std::vector<bool> in_file_;
   std::uint64_t file_ = 0;
 };
@@ -259,7 +264,7 @@ PlanSettings random_settings(Random& random, const Lifetimes& lifetimes) {
   settings.channels.host_in = rate();
   if (random() % 2) settings.channels.link_out = rate();
   if (random() % 2) settings.channels.link_in = rate();
-  settings.channels.mixed_efficiency = random() % 2 ? 1.0 : 0.9;
+  settings.channels.mixed_efficiency = random() % 2 ? 1.0 : random() % 2 ? 0.9 : 1.2;
   const int where = static_cast<int>(random() % 4);
   if (where != 0) settings.destinations.push_back(Destination::ssd);
   if (where != 1) settings.destinations.push_back(Destination::host);

@@ -47,6 +47,9 @@ TEST(SwapPlanner, TimesAreTheEquations) {
   EXPECT_DOUBLE_EQ(swap_times(p, 6 * giga, 7000 * giga).backward_s, 423);
   p.mixed_efficiency = 0.9;
   EXPECT_DOUBLE_EQ(swap_times(p, 6 * giga, 7000 * giga).backward_s, 470);
+  p.mixed_efficiency = 2;  // 423 / 2 is less than writes take alone
+  EXPECT_DOUBLE_EQ(swap_times(p, 6 * giga, 7000 * giga).backward_s, 280);
+  p.mixed_efficiency = 0.9;
   p.read_bytes_per_s = p.write_bytes_per_s = 1e12;
   EXPECT_DOUBLE_EQ(swap_times(p, 6 * giga, 7000 * giga).backward_s, 200);
   p.down_bytes_per_s = 1e12;
@@ -201,7 +204,7 @@ SwapProblem any_problem(std::uint64_t seed) {
   problem.up_bytes_per_s = chance.scale(1e9, 1e11);
   problem.read_bytes_per_s = chance.scale(1e9, 1e11);
   problem.write_bytes_per_s = chance.scale(1e9, 1e11);
-  problem.mixed_efficiency = chance.scale(0.8, 1);
+  problem.mixed_efficiency = chance.scale(0.8, 1.5);
   problem.adam_per_s = chance.scale(1e8, 1e11);
   return problem;
 }
