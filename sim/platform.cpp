@@ -42,6 +42,7 @@ Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks)
     : machine_(scenario.machine),
       ranks_(ranks),
       engine_(scenario.strategy.io_engine),
+      workers_by_way_(scenario.strategy.workers_by_way()),
       // training has gone on for hours; a stream of requests begins on a drive at rest
       caches_start_full_(!scenario.run.io_bench) {
   root_ = s4u::create_full_zone("root");
@@ -226,15 +227,18 @@ void Platform::build_access(Zone* zone, std::uint32_t storage, std::uint32_t ran
   const std::size_t read = storages_[storage].level, write = read + 1, folded = read + 2;
   Link* process = nullptr;
   std::vector<Link*> own(ways.size());  // the process's
-  if (const double share = process_share(storage); share < 1) {
-    const ArrayRates rates = array_rates(machine_, storage);
+  const double share = process_share(storage);
+  const ArrayRates rates = array_rates(machine_, storage);
+  const std::string name = "storage" + std::to_string(storage) + " process" + std::to_string(rank);
+  if (share < 1 && workers_by_way_) {
+    own[read] = link(name + " loads", rates.read * share);
+    own[write] = own[folded] = link(name + " stores", rates.write * share);
+  } else if (share < 1) {
     Mix& mix = mixes_.emplace_back(
         Mix{machine_.storage[storage].mixed_efficiency, std::vector<double>(ways.size())});
     // levels are numbered as the device's
     mix.rates[read] = rates.read * share;
     mix.rates[write] = mix.rates[folded] = rates.write * share;
-    const std::string name =
-        "storage" + std::to_string(storage) + " process" + std::to_string(rank);
     process = mixed_time(name, mix);
     own = ways_of(name, mix);
     access.process = &mix;

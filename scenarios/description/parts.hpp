@@ -41,6 +41,9 @@ struct Strategy {
   GpuCapacity gpu_capacity = GpuCapacity::machine;
 
   /// An ideal without a memory wall.
+  /// A process loads with other workers than it stores with, each with the process's share of an
+  /// array for itself.  Source  SSDTrain's artifact: a pool of threads each
+  bool workers_by_way() const { return activations.policy == ActivationPolicy::tensor_cache; }
   bool unlimited_gpu() const { return gpu_capacity == GpuCapacity::unlimited; }
 };
 
