@@ -31,7 +31,7 @@ Task<> WeightsOnGpu::init() {
     BoundOperand values(all ? whole(weight) : share(weight), models::Access::write, Role::weight,
                         job_.row(weight).weight.type, weight);
     kernels.push_back(
-        first_values_on_gpu(std::move(values), all ? 0 : first_element(job_, rank_, weight)));
+        first_values_on_gpu({std::move(values)}, all ? 0 : first_element(job_, rank_, weight)));
   }
   co_await machine_.run(rank_, kernels);
 }
