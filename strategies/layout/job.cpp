@@ -141,6 +141,19 @@ Job::Job(const description::Scenario& the_scenario, const Prepared& prepared, Te
          const ActivationPlan& fates)
     : Job(the_scenario, prepared.model, prepared.program, std::move(table), fates, nullptr) {}
 
+Job::Job(const Job& whole, TensorTable rows)
+    : scenario(whole.scenario),
+      model(whole.model),
+      program(whole.program),
+      tensors(std::move(rows)),
+      partition(whole.partition),
+      subgroups(subgroups_of(tensors)),
+      replay(whole.replay),
+      steps(whole.steps),
+      shared(whole.shared),
+      ranks(whole.ranks),
+      stage(whole.stage) {}
+
 void Job::take(const Decided& decided) {
   ranks = decided.ranks.get();
   if (!decided.replay.empty()) replay = &decided.replay;

@@ -102,6 +102,9 @@ struct Job {
   /// Of what a decision is made from: what `prepared` holds is not cut into stages.
   Job(const description::Scenario& scenario, const Prepared& prepared, TensorTable tensors,
       const ActivationPlan& fates);
+  /// Of one that runs: some of its rows (TensorTable::owned), for who updates them. No layer is
+  /// laid out.
+  Job(const Job& whole, TensorTable rows);
 
   /// Null where ranks run the whole model, or plans of it.
   const models::PipelineStage* stage = nullptr;
