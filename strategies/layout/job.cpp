@@ -146,7 +146,6 @@ Job::Job(const Job& whole, TensorTable rows)
       model(whole.model),
       program(whole.program),
       tensors(std::move(rows)),
-      partition(whole.partition),
       subgroups(subgroups_of(tensors)),
       replay(whole.replay),
       steps(whole.steps),
@@ -167,7 +166,6 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
       program(the_program),
       tensors(std::move(table)),
       activations(fates),
-      partition(partition_of(the_scenario)),
       subgroups(subgroups_of(tensors)),
       stage(of) {
   lay_out();

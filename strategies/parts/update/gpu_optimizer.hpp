@@ -29,6 +29,9 @@ class GpuOptimizer {
   Task<> send_away(std::vector<const models::Operator*> updates, const Numbers& numbers);
   Task<> copy_weights(bool out);
   View late(std::uint32_t weight) const;
+  /// Elements of the weight that this rank updates, and the first of them.
+  std::uint64_t share(std::uint32_t weight) const;
+  std::uint64_t first_element(std::uint32_t weight) const;
   /// Of this rank's share, masters included.
   std::uint64_t state_bytes(std::uint32_t weight) const;
   /// Of its own master, which lies before the other states; 0: it has none.

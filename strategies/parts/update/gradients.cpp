@@ -29,8 +29,13 @@ std::uint64_t Gradients::gpu_bytes(std::uint32_t layer) const {
   std::uint64_t bytes = 0;
   for (const LayerWeight& slot : job_.plans.layers[layer].weights)
     if (!sink_->in_place(slot.weight) && !tied_[slot.weight])
-      bytes += machine_.gpu_charge(slot.gradient_share_bytes * job_.partition.gradient_ways());
+      bytes += machine_.gpu_charge(gathered_bytes(slot));
   return bytes;
+}
+
+/// Of all ranks' shares.
+std::uint64_t Gradients::gathered_bytes(const LayerWeight& slot) const {
+  return slot.gradient_share_bytes * job_.row(slot.weight).shards.gradient_ways();
 }
 
 Task<> Gradients::others_leave() {
@@ -42,16 +47,15 @@ Task<LayerGradients> Gradients::begin_layer(std::uint32_t layer, MicroBatch micr
   Semaphore::Lock slot_of_two = co_await on_gpu_.acquire();
   gradients.slot = std::make_shared<Semaphore::Lock>(std::move(slot_of_two));
   const LayerPlan& plan = job_.plans.layers[layer];
-  const std::uint64_t ways = job_.partition.gradient_ways();
   std::uint64_t bytes = 0;
   for (const LayerWeight& slot : plan.weights)
     if (!sink_->in_place(slot.weight) && slot.owned && !tied_[slot.weight])
-      bytes += slot.gradient_share_bytes * ways;
+      bytes += gathered_bytes(slot);
   if (bytes)
     gradients.buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
   std::uint64_t offset = 0;
   for (const LayerWeight& slot : plan.weights) {
-    const std::uint64_t size = slot.gradient_share_bytes * ways;
+    const std::uint64_t size = gathered_bytes(slot);
     const bool in_place = sink_->in_place(slot.weight);
     // the head has begun the sum of the weights that it shares with the embedding
     gradients.fresh.push_back(slot.begins && (micro.first || !in_place));
@@ -75,7 +79,7 @@ View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
   const std::uint64_t ways = sink_->ways(slot.weight);
   if (ways == 1) return whole;
   const std::uint64_t member = job_.member(rank_);
-  if (job_.partition.gradient_ways() > 1)
+  if (job_.row(slot.weight).shards.gradient_ways() > 1)
     return whole.part(member * slot.gradient_share_bytes, slot.gradient_share_bytes);
   const std::uint64_t bytes =
       padded(job_.row(slot.weight).gradient_format().bytes(job_.share(slot.weight, ways)),
@@ -86,9 +90,10 @@ View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
 /// ZeRO-2 and 3 leave each rank its share; below, all ranks get the sum: once a step when
 /// micro-batches add up on the GPU, each time when they do so in host memory.
 Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, MicroBatch micro) {
-  if (job_.partition.ways == 1) return computed;
-  const ElementType type = job_.row(slot.weight).gradient_format().type;
-  if (job_.partition.gradient_ways() > 1)
+  const TensorRow& row = job_.row(slot.weight);
+  if (row.shards.ways == 1) return computed;
+  const ElementType type = row.gradient_format().type;
+  if (row.shards.gradient_ways() > 1)
     return machine_.collective(rank_, group_, Collective::reduce_scatter, whole,
                                own_part(slot, whole), computed, type);
   if (!sink_->reduces(slot.weight, micro.last)) return computed;  // at the end of the step

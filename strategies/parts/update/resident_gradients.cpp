@@ -16,7 +16,7 @@ ResidentBuffer::ResidentBuffer(Machine& machine, Rank rank, const Job& job, std:
 
 std::uint64_t ResidentBuffer::bytes(std::uint32_t weight) const {
   if (!job_.row(weight).trainable()) return 0;
-  const std::uint64_t states = job_.partition.state_ways();
+  const std::uint64_t states = job_.row(weight).shards.state_ways();
   const std::uint64_t elements =
       shared_ == 1 ? job_.share(weight, states) * states : job_.share(weight, shared_);
   return in_sectors(format(weight).bytes(elements));
@@ -47,7 +47,7 @@ ResidentGradients::ResidentGradients(Machine& machine, Rank rank, const Job& job
       format_(job.scenario.training.gradient_accumulation > 1 ? SumFormat(job) : SumFormat(false)),
       widens_(format_.widens(job.tensors)),
       alone_(job.scenario.strategy.gradients.policy == description::GradientPolicy::resident),
-      buffer_(machine, rank, job, job.partition.gradient_ways(), format_),
+      buffer_(machine, rank, job, partition_of(job.scenario).gradient_ways(), format_),
       replay_(replay) {}
 
 bool ResidentGradients::in_place(std::uint32_t weight) const {
@@ -67,7 +67,7 @@ bool ResidentGradients::reduces(std::uint32_t weight, bool last_micro) const {
 }
 
 View ResidentGradients::share(std::uint32_t weight) const {
-  const std::uint64_t states = job_.partition.state_ways();
+  const std::uint64_t states = job_.row(weight).shards.state_ways();
   const std::uint64_t bytes = format(weight).bytes(job_.share(weight, states));
   const std::uint64_t first = ways(weight) == 1 && states > 1 ? job_.member(rank_) * bytes : 0;
   return own(weight).part(first, bytes);
@@ -77,7 +77,7 @@ View ResidentGradients::share(std::uint32_t weight) const {
 void ResidentGradients::issue(GradientShare& share, MicroBatch micro) {
   if (!sums_locally(share.weight)) return;
   share.ready = keep(share, micro.first, share.ready);
-  if (!micro.last || job_.partition.ways == 1) return;
+  if (!micro.last || job_.row(share.weight).shards.ways == 1) return;
   const View whole = own(share.weight);
   share.ready = machine_.collective(rank_, group_, Collective::all_reduce, whole, whole,
                                     share.ready, format(share.weight).type);
