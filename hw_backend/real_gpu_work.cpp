@@ -1,5 +1,4 @@
 #include "hw_backend/real_work.hpp"
-#include "models/formats.hpp"
 
 namespace spillway::hw_backend {
 
@@ -27,34 +26,13 @@ void initialize(Primitives& device, const WorkContext& context, const RawGpuKern
   if (count < room) device.zero(into.data + count * width, (room - count) * width);
 }
 
-bool has_master(const description::Scenario& scenario) {
-  return models::formats_of(scenario.training).has_master();
-}
-
 void first_values(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
   for (const RawOperand& operand : kernel.operands) {
-    if (operand.role == Role::weight) {
+    if (operand.role == Role::weight || operand.role == Role::master)
       initialize(device, context, kernel, operand.index, operand.output(),
                  operand.bytes / size_of(operand.type));
-      continue;
-    }
-    if (operand.role == Role::master) {
-      initialize(device, context, kernel, operand.index, operand.output(), operand.bytes / 4);
-      continue;
-    }
-    if (operand.role == Role::momentum || operand.role == Role::variance ||
-        operand.role == Role::gradient) {
+    else
       device.zero(operand.data, operand.bytes);
-      continue;
-    }
-    const std::uint64_t share =
-        operand.bytes / models::formats_of(context.scenario->training).state_bytes(1);
-    std::uint64_t master_bytes = 0;
-    if (has_master(*context.scenario)) {
-      initialize(device, context, kernel, operand.index, {operand.data, Element::fp32}, share);
-      master_bytes = models::fp32_numbers.bytes(share);
-    }
-    device.zero(operand.data + master_bytes, operand.bytes - master_bytes);
   }
 }
 
@@ -73,14 +51,11 @@ void update(Primitives& device, const WorkContext& context, const RawGpuKernel& 
   const std::uint64_t n =
       std::min(weight->bytes / size_of(weight->type), gradient->bytes / size_of(gradient->type));
   const AdamNumbers numbers = adam_numbers(*context.scenario, kernel.numbers);
-  std::byte* next = states ? states->data : nullptr;
   Array master{weight->data, weight->type};
   std::optional<Array> narrow;
-  if (has_master(*context.scenario)) {
+  if (const RawOperand* own = find(kernel.operands, Role::master)) {
     narrow = master;
-    const RawOperand* own = find(kernel.operands, Role::master);
-    master = {own ? own->data : next, Element::fp32};
-    if (!own) next += models::fp32_numbers.bytes(n);
+    master = {own->data, own->type};
   }
   if (context.scenario->training.optimizer == description::OptimizerKind::sgd) {
     const SgdNumbers plain{numbers.learning_rate, numbers.weight_decay, numbers.inverse_scale};
@@ -97,8 +72,8 @@ void update(Primitives& device, const WorkContext& context, const RawGpuKernel& 
                         n},
                        numbers);
   ENSURE(states, "Adam without states");
-  const Array momentum{next, states->type};
-  const Array variance{next + n * size_of(states->type), states->type};
+  const Array momentum{states->data, states->type};
+  const Array variance{states->data + n * size_of(states->type), states->type};
   device.adam({master, momentum, variance, {gradient->data, gradient->type}, narrow, n}, numbers);
 }
 

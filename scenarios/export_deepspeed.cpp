@@ -138,6 +138,7 @@ class Export {
     const OptimizerPart& optimizer = parts_.optimizer;
     json section{{"device", device(optimizer.home)},
                  {"pin_memory", parts_.gradients.d2h == CopyMemory::pinned}};
+    if (optimizer.cpu_share != 1) section["ratio"] = optimizer.cpu_share;
     if (optimizer.home != Home::ssd) return section;
     const bool pipelined = optimizer.pipeline_read || optimizer.pipeline_write;
     add_path(section);

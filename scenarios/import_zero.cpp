@@ -220,6 +220,21 @@ json ZeroImport::gradients(const std::string& precision) {
   return gradients;
 }
 
+/// Twin-Flow's ratio: other versions do not know it, other stages never ask for it, and of NVMe all
+/// sub-groups pass the CPU.
+///   Source  DeepSpeed pull request 4636, first released in 0.12.3; stage3.py, subgroup_to_device
+double ZeroImport::cpu_share() {
+  const std::string ratio = offload_optimizer + "/ratio";
+  const double share = keys_.number(ratio, 1);
+  if (share < 0 || share > 1)
+    keys_.complain(ratio, "a ratio is a number from 0 to 1, and DeepSpeed stops there");
+  if (share == 1 || (sharded() && optimizer_ == "cpu" && version_.at_least(12, 3))) return share;
+  note(dotted(ratio) +
+       ": ignored, DeepSpeed steps a share on the GPU since 0.12.3, in stage 3, and "
+       "with device \"cpu\"");
+  return 1;
+}
+
 json ZeroImport::optimizer() {
   json optimizer{{"device", optimizer_ == "none" ? "gpu" : "cpu"}, {"home", home(optimizer_)}};
   if (optimizer_ == "none") return optimizer;
@@ -229,10 +244,7 @@ json ZeroImport::optimizer() {
                               ? params(std::max<std::uint64_t>(
                                     1, keys_.count_or(zero + "sub_group_size", billion, billion)))
                               : "1e12 params";
-  if (keys_.number(offload_optimizer + "/ratio", 1.0) != 1.0)
-    note(
-        "zero_optimization.offload_optimizer.ratio: Twin-Flow steps a share on the GPU; here all "
-        "states are stepped on the CPU, so the time is an upper bound");
+  if (const double share = cpu_share(); share != 1) optimizer["cpu_share"] = share;
   if (optimizer_ != "nvme") return optimizer;
   const bool read = keys_.flag(offload_optimizer + "/pipeline_read", false);
   const bool write = keys_.flag(offload_optimizer + "/pipeline_write", false);

@@ -39,6 +39,7 @@ class ZeroImport {
   nlohmann::json pool_setting(const std::string& key, const char* upstream);
   nlohmann::json activations();
   nlohmann::json gradients(const std::string& precision);
+  double cpu_share();
   nlohmann::json optimizer();
   bool sharded() const { return stage_ == 3; }
   bool fetches_ahead();

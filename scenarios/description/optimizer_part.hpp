@@ -32,6 +32,7 @@ inline constexpr std::uint64_t any_staleness = ~std::uint64_t{0};
 struct OptimizerPart {
   OptimizerDevice device = OptimizerDevice::gpu;
   Home home = Home::gpu;
+  double cpu_share = 1;  ///< of the sub-groups, rounded up; the GPU has and updates the first ones
   SubgroupOrder order = SubgroupOrder::ascending;
   Params subgroup = Params(100'000'000);
   Grouping grouping = Grouping::parameter_groups;
@@ -96,6 +97,11 @@ void optimizer_knobs(Io& io, Part& part) {
   io({"device", "who runs the update: GPU, CPU, or processors in the drives"}, part.device);
   io({"home", "where masters and states lie", "zero_optimization.offload_optimizer.device"},
      part.home);
+  io({"cpu_share",
+      "share of the sub-groups that the CPU updates; the GPU keeps the states of the others, the "
+      "first, and updates them meanwhile",
+      "zero_optimization.offload_optimizer.ratio"},
+     part.cpu_share, {0, 1});
   io({"order",
       "in which order sub-groups are updated; alternating finds the last ones still in memory"},
      part.order);

@@ -60,7 +60,7 @@ void settle_sizes(const Job& job, Strategy& strategy) {
   }
   if (has_chunk_to_settle(strategy))
     strategy.weights.chunk = {description::Params(chunk_layout(job, WeightLayout(job)).elements *
-                                                  job.partition.weight_ways())};
+                                                  partition_of(job.scenario).weight_ways())};
   if (has_swap_buffers_to_settle(strategy)) {
     const std::uint64_t paths = std::max<std::size_t>(1, strategy.optimizer.paths.size());
     const SwapBuffers buffers = swap_buffers(job, paths);

@@ -71,9 +71,14 @@ class Rows {
     const bool wide = scenario_.training.optimizer_state == description::StateWidth::fp32;
     const bool apart =
         row.home == Home::gpu || (optimizer_.home != Home::ssd && row.home == Home::ssd);
-    if (wide || apart)
-      row.states.insert(row.states.begin(),
-                        {StateKind::master, wide ? fp32_numbers : formats_.weight});
+    if (wide || apart) add_master(row);
+  }
+
+  void add_master(TensorRow& row) const {
+    if (row.has_own_master()) return;
+    const bool wide = scenario_.training.optimizer_state == description::StateWidth::fp32;
+    row.states.insert(row.states.begin(),
+                      {StateKind::master, wide ? fp32_numbers : formats_.weight});
   }
 
   void group_states() {
@@ -83,12 +88,19 @@ class Rows {
           const TensorRow& row = rows_[weight];
           return row.trainable() ? row.share(partition_.state_ways()) : 0;
         });
+    const auto of_gpu =
+        static_cast<std::size_t>((1 - optimizer_.cpu_share) * static_cast<double>(groups.size()));
     for (std::uint32_t index = 0; index < groups.size(); ++index) {
       const bool swapped = optimizer_.home == Home::ssd &&
                            fp32_numbers.bytes(groups[index].elements) >= smallest_swapped;
       for (const Subgroup::Member& member : groups[index].members) {
         TensorRow& row = rows_[member.weight];
         row.subgroup = index;
+        if (index < of_gpu) {
+          row.updater = OptimizerDevice::gpu;
+          row.state_home = Home::gpu;
+          add_master(row);
+        }
         if (swapped || optimizer_.home != Home::ssd) continue;
         row.state_home = Home::host;
         row.updater = OptimizerDevice::cpu;

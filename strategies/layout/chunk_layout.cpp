@@ -19,7 +19,8 @@ ChunkLayout chunk_layout(const Job& job, const WeightLayout& layout) {
   }
   const std::optional<std::uint64_t> wanted = chunk_knobs(job.scenario.strategy).elements;
   if (!wanted) return search_chunks(tensors);
-  return pack_chunks(tensors, std::max(*wanted / job.partition.weight_ways(), largest));
+  return pack_chunks(tensors,
+                     std::max(*wanted / partition_of(job.scenario).weight_ways(), largest));
 }
 
 }  // namespace spillway::strategies

@@ -142,6 +142,18 @@ Job::Job(const description::Scenario& the_scenario, const Prepared& prepared, Te
          const ActivationPlan& fates)
     : Job(the_scenario, prepared.model, prepared.program, std::move(table), fates, nullptr) {}
 
+Job::Job(const Job& whole, TensorTable rows)
+    : scenario(whole.scenario),
+      model(whole.model),
+      program(whole.program),
+      tensors(std::move(rows)),
+      subgroups(subgroups_of(tensors)),
+      replay(whole.replay),
+      steps(whole.steps),
+      shared(whole.shared),
+      ranks(whole.ranks),
+      stage(whole.stage) {}
+
 void Job::take(const Decided& decided) {
   ranks = decided.ranks.get();
   if (!decided.replay.empty()) replay = &decided.replay;
@@ -155,7 +167,6 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
       program(the_program),
       tensors(std::move(table)),
       activations(fates),
-      partition(partition_of(the_scenario)),
       subgroups(subgroups_of(tensors)),
       stage(of) {
   lay_out();

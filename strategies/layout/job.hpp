@@ -87,7 +87,6 @@ struct Job {
   TensorTable tensors;
   ActivationPlan activations;
   LayerPlans plans;                 ///< parallel to model.layers
-  Partition partition;              ///< of all weights alike
   std::vector<Subgroup> subgroups;  ///< of one rank, in the order of `optimizer.grouping`
   /// By rank: a training whose delays this one repeats.
   const std::vector<Delays>* replay = nullptr;
@@ -103,6 +102,9 @@ struct Job {
   /// Of what a decision is made from: what `prepared` holds is not cut into stages.
   Job(const description::Scenario& scenario, const Prepared& prepared, TensorTable tensors,
       const ActivationPlan& fates);
+  /// Of one that runs: some of its rows (TensorTable::owned), for who updates them. No layer is
+  /// laid out.
+  Job(const Job& whole, TensorTable rows);
 
   /// Null where ranks run the whole model, or plans of it.
   const models::PipelineStage* stage = nullptr;
@@ -122,7 +124,7 @@ struct Job {
   /// The place of one of the simulated node's ranks in its data-parallel group. That node is the
   /// first, so its members are.
   std::uint64_t member(Rank rank) const {
-    return rank.index / scenario.parallel.tensor % partition.ways;
+    return rank.index / scenario.parallel.tensor % scenario.parallel.data;
   }
   /// Of the tensors of the step program that are no weight's.
   ElementType activation_type() const { return kernel_type(program.workload.precision); }

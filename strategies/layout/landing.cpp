@@ -14,8 +14,8 @@ bool lands_in_states(const description::Scenario& scenario) {
   return (stage == 1 || stage == 2) && strategy.weights.home == Home::gpu &&
          strategy.gradients.policy == description::GradientPolicy::host_fp32 &&
          strategy.optimizer.device == description::OptimizerDevice::cpu &&
-         strategy.optimizer.home == Home::host && strategy.optimizer.staleness == 0 &&
-         models::formats_of(scenario.training).has_master();
+         strategy.optimizer.home == Home::host && strategy.optimizer.cpu_share == 1 &&
+         strategy.optimizer.staleness == 0 && models::formats_of(scenario.training).has_master();
 }
 
 bool sums_before_landing(const description::Scenario& scenario) {

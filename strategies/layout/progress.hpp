@@ -18,8 +18,8 @@ class Progress {
   static constexpr std::uint64_t window = 1000;
 
   explicit Progress(const Job& job)
-      : gradients_(
-            static_cast<float>(job.scenario.training.gradient_accumulation * job.partition.ways)) {
+      : gradients_(static_cast<float>(job.scenario.training.gradient_accumulation *
+                                      job.scenario.parallel.data)) {
     const bool scales = job.activation_type() == ElementType::fp16 &&
                         job.scenario.strategy.overflow_check != description::OverflowCheck::none;
     if (scales)

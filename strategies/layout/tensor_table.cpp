@@ -2,6 +2,7 @@
 
 #include "scenarios/description/errors.hpp"
 
+#include <map>
 #include <numeric>
 
 namespace spillway::strategies {
@@ -49,6 +50,27 @@ std::uint64_t TensorRow::state_bytes(std::uint64_t count) const {
 
 std::uint64_t TensorRow::updated_bytes(std::uint64_t count) const {
   return state_bytes(count) + (has_own_master() ? 0 : weight.bytes(count));
+}
+
+TensorTable TensorTable::owned(const std::function<bool(const TensorRow&)>& owns) const {
+  std::vector<TensorRow> own(rows());
+  std::map<std::uint32_t, std::uint32_t> numbers;  // sub-groups: in the whole table, here
+  for (TensorRow& row : own) {
+    if (owns(row)) {
+      if (row.subgroup) numbers[*row.subgroup] = 0;
+      continue;
+    }
+    row.elements = 0;
+    row.gradient.reset();
+    row.states.clear();
+    row.subgroup.reset();
+    row.updater.reset();
+  }
+  std::uint32_t next = 0;
+  for (auto& [whole, here] : numbers) here = next++;
+  for (TensorRow& row : own)
+    if (row.subgroup) row.subgroup = numbers.at(*row.subgroup);
+  return TensorTable(std::move(own));
 }
 
 }  // namespace spillway::strategies

@@ -4,6 +4,7 @@
 #include "scenarios/description/scenario.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -52,8 +53,9 @@ Partition partition_of(const description::Scenario& scenario);
 
 /// One weight with all that belongs to it: how its numbers lie, where, and who updates them.
 struct TensorRow {
-  std::uint64_t elements = 0;  ///< of one tensor-parallel rank; 0: another pipeline stage holds it
-  NumberFormat weight{};       ///< as kernels read it
+  /// Of one tensor-parallel rank; 0: another pipeline stage holds it, or another owner of rows.
+  std::uint64_t elements = 0;
+  NumberFormat weight{};                   ///< as kernels read it
   std::optional<NumberFormat> gradient{};  ///< as kernels compute it; none: the weight is frozen
   std::vector<StateFormat> states{};       ///< in the order of StateKind
   /// Kernels read a copy of the master, narrower than it: each update writes the copy anew, and
@@ -98,6 +100,9 @@ class TensorTable {
   std::uint32_t size() const { return static_cast<std::uint32_t>(rows_->size()); }
   const TensorRow& row(std::uint32_t weight) const { return (*rows_)[weight]; }
   const std::vector<TensorRow>& rows() const { return *rows_; }
+  /// For who owns the rows of which `owns` is true: of the others nothing is held or updated.
+  /// Sub-groups keep their order and are numbered anew.
+  TensorTable owned(const std::function<bool(const TensorRow&)>& owns) const;
 
   /// The sum of what `amount` says of each row.
   template <class Amount>

@@ -6,16 +6,16 @@
 namespace spillway::strategies {
 
 /// First values of a weight or of its states.
-///   into           what is written; its role, type and index say what it is
-///   first_element  of the weight: where `into` begins
+///   into           what is written; roles, types and indices say what it is
+///   first_element  of the weight: where each of them begins
 ///   Traffic        what is written
-inline GpuKernel first_values_on_gpu(BoundOperand into, std::uint64_t first_element) {
+inline GpuKernel first_values_on_gpu(std::vector<BoundOperand> into, std::uint64_t first_element) {
   GpuKernel kernel;
   kernel.name = "initialize";
   kernel.work = GpuWork::initialize;
-  kernel.bytes = static_cast<double>(into.view.bytes);
+  for (const BoundOperand& operand : into) kernel.bytes += static_cast<double>(operand.view.bytes);
   kernel.first_element = first_element;
-  kernel.operands.push_back(std::move(into));
+  kernel.operands = std::move(into);
   return kernel;
 }
 

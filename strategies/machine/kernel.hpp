@@ -21,7 +21,7 @@ enum class Role : std::uint8_t {
   master,
   momentum,
   variance,
-  states,    ///< master (if it is none of the weight's own), momentum and variance, in this order
+  states,    ///< momentum and variance, in this order
   gradient,  ///< of a weight
   input,     ///< of a conversion; `index` pairs it with its output
   output,

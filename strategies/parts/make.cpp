@@ -6,11 +6,14 @@
 #include "strategies/parts/activations/saved_in_cache.hpp"
 #include "strategies/parts/update/cpu_updater.hpp"
 #include "strategies/parts/update/gpu_updater.hpp"
+#include "strategies/parts/update/gradients_by_owner.hpp"
 #include "strategies/parts/update/gradients_in_weights.hpp"
 #include "strategies/parts/update/gradients_to_storage.hpp"
+#include "strategies/parts/update/joint_updater.hpp"
 #include "strategies/parts/weights/weight_chunks.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace spillway::strategies {
 
@@ -105,35 +108,73 @@ std::unique_ptr<GradientsToHost> make_host_sink(MadeGradients& made, Machine& ma
 
 }  // namespace
 
-MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* optimizer,
-                             Replay* replay) {
-  MadeGradients made;
-  std::unique_ptr<GradientSink> sink;
-  if (optimizer) {
-    auto host = make_host_sink(made, machine, rank, job, *optimizer);
-    made.host = host.get();
-    sink = std::move(host);
+Owners::Owners(const Job& job) {
+  const auto on_gpu = [](const TensorRow& row) {
+    return row.updater == description::OptimizerDevice::gpu;
+  };
+  const auto any = [&](bool wanted) {
+    const auto& rows = job.tensors.rows();
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const TensorRow& row) { return row.subgroup && on_gpu(row) == wanted; });
+  };
+  const bool gpus = any(true), other = any(false);
+  if (gpus && other) {
+    gpu = &gpu_rows_.emplace(job, job.tensors.owned(on_gpu));
+    others = &other_rows_.emplace(job, job.tensors.owned(std::not_fn(on_gpu)));
   } else {
-    auto resident = std::make_unique<ResidentGradients>(machine, rank, job, replay);
-    made.resident = resident.get();
-    sink = std::move(resident);
+    (other ? others : gpu) = &job;
   }
+}
+
+MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, const Owners& owners,
+                             CpuOptimizer* optimizer, Replay* replay) {
+  MadeGradients made;
+  std::vector<OwnedGradients> sinks;
+  if (owners.gpu) {
+    auto resident = std::make_unique<ResidentGradients>(machine, rank, *owners.gpu, replay);
+    made.resident = resident.get();
+    sinks.push_back({owners.gpu, std::move(resident)});
+  }
+  if (optimizer) {
+    auto host = make_host_sink(made, machine, rank, *owners.others, *optimizer);
+    made.host = host.get();
+    sinks.push_back({owners.others, std::move(host)});
+  }
+  std::unique_ptr<GradientSink> sink;
+  if (sinks.size() == 1)
+    sink = std::move(sinks.front().sink);
+  else
+    sink = std::make_unique<GradientsByOwner>(machine, std::move(sinks));
   made.all = std::make_unique<Gradients>(machine, rank, job, std::move(sink));
   return made;
 }
 
-std::unique_ptr<Updater> make_updater(Machine& machine, Rank rank, const Job& job,
-                                      const MadeWeights& weights, const MadeGradients& sinks,
-                                      GpuOptimizer* on_gpu, CpuOptimizer* on_cpu) {
-  if (on_gpu && weights.replayed)
-    return std::make_unique<RepeatedUpdater>(*on_gpu, weights.replayed->replay());
-  if (on_gpu) return std::make_unique<GpuUpdater>(*on_gpu);
+namespace {
+
+std::unique_ptr<Updater> make_host_updater(Machine& machine, Rank rank, const Job& job,
+                                           const MadeWeights& weights, const MadeGradients& sinks,
+                                           CpuOptimizer* on_cpu) {
   if (sinks.active) return std::make_unique<ActiveUpdater>(*on_cpu, *sinks.all, *sinks.active);
   if (sinks.late) return std::make_unique<LateUpdater>(machine, *on_cpu, *sinks.late);
   if (!sinks.loose) return std::make_unique<CpuUpdater>(*on_cpu, *sinks.host);
   ENSURE(weights.renewed, "weights that no loose update can renew");
   return std::make_unique<LooseUpdater>(machine, rank, job, *weights.renewed, *on_cpu,
                                         *sinks.loose);
+}
+
+}  // namespace
+
+std::unique_ptr<Updater> make_updater(Machine& machine, Rank rank, const Job& job,
+                                      const MadeWeights& weights, const MadeGradients& sinks,
+                                      GpuOptimizer* on_gpu, CpuOptimizer* on_cpu) {
+  std::vector<std::unique_ptr<Updater>> all;
+  if (on_gpu && weights.replayed)
+    all.push_back(std::make_unique<RepeatedUpdater>(*on_gpu, weights.replayed->replay()));
+  else if (on_gpu)
+    all.push_back(std::make_unique<GpuUpdater>(*on_gpu));
+  if (on_cpu) all.push_back(make_host_updater(machine, rank, job, weights, sinks, on_cpu));
+  if (all.size() == 1) return std::move(all.front());
+  return std::make_unique<JointUpdater>(machine, std::move(all));
 }
 
 }  // namespace spillway::strategies

@@ -23,12 +23,25 @@ MadeWeights make_weights(Machine& machine, Rank rank, const Job& job);
 std::unique_ptr<SavedTensors> make_saved_tensors(Machine& machine, Rank rank, const Job& job,
                                                  ActivationMemory& memory);
 
-/// `optimizer` null: gradients stay on the GPU. `replay` null: a sum for each step.
-MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, CpuOptimizer* optimizer,
-                             Replay* replay);
+/// Who updates which of a rank's rows.
+struct Owners {
+  /// `job` outlives it.
+  explicit Owners(const Job& job);
+  Owners(const Owners&) = delete;
 
-/// Who updates: `on_gpu` or `on_cpu`, whichever is there, with the gradients in `sinks`. All of
-/// them outlive it.
+  const Job* gpu = nullptr;     ///< rows that the GPU updates; null: it updates none
+  const Job* others = nullptr;  ///< ... that the CPU updates, or a storage
+
+ private:
+  std::optional<Job> gpu_rows_, other_rows_;  ///< of which neither has all
+};
+
+/// `optimizer` null: gradients stay on the GPU. `replay` null: a sum for each step.
+MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, const Owners& owners,
+                             CpuOptimizer* optimizer, Replay* replay);
+
+/// Who updates: `on_gpu`, `on_cpu` or both, whichever is there, with the gradients in `sinks`. All
+/// of them outlive it.
 std::unique_ptr<Updater> make_updater(Machine& machine, Rank rank, const Job& job,
                                       const MadeWeights& weights, const MadeGradients& sinks,
                                       GpuOptimizer* on_gpu, CpuOptimizer* on_cpu);

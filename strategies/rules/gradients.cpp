@@ -18,6 +18,7 @@ bool land_in_states(const Case& subject) {
   return subject.parts().gradients.lands == Landing::states;
 }
 constexpr const char* staleness = "strategy.optimizer.staleness";
+constexpr const char* cpu_share = "strategy.optimizer.cpu_share";
 
 /// Paths of parts with which gradients cannot land in the optimizer's states.
 std::vector<std::string> what_keeps_them_out(const Case& subject) {
@@ -31,12 +32,14 @@ std::vector<std::string> what_keeps_them_out(const Case& subject) {
   require(subject.parts().weights.home == Home::gpu, "strategy.weights.home");
   require(optimizer.home == Home::host, "strategy.optimizer.home");
   require(optimizer.device == description::OptimizerDevice::cpu, "strategy.optimizer.device");
+  require(optimizer.cpu_share == 1, cpu_share);
   require(optimizer.staleness == 0, staleness);
   return paths;
 }
 std::string why_not_in_states(const Case& subject) {
-  return subject.item == staleness ? "a late update still reads them while the next step's come"
-                                   : "only fp32 gradients of states in host memory take them in";
+  if (subject.item == staleness) return "a late update still reads them while the next step's come";
+  if (subject.item == cpu_share) return "ZeRO-1 and 2, which land them so, have the CPU update all";
+  return "only fp32 gradients of states in host memory take them in";
 }
 constexpr const char* land_flat = "set gradients.lands to \"auto\"";
 

@@ -7,6 +7,7 @@ namespace spillway::strategies::rules {
 namespace {
 
 using description::Home;
+using description::OptimizerDevice;
 using description::OptimizerKind;
 using description::OptimizerPart;
 using description::StateWidth;
@@ -14,6 +15,11 @@ using description::SubgroupOrder;
 using description::UpdateOverlap;
 
 const OptimizerPart& optimizer_of(const Case& subject) { return subject.parts().optimizer; }
+
+/// The GPU updates some sub-groups beside the CPU.
+bool is_shared_out(const Case& subject) { return optimizer_of(subject).cpu_share != 1; }
+constexpr const char* share = "strategy.optimizer.cpu_share";
+constexpr const char* share_nothing = "set optimizer.cpu_share to 1";
 
 constexpr Rule optimizer_rows[] = {
     {.path = "strategy.optimizer.order",
@@ -77,7 +83,48 @@ constexpr Rule optimizer_rows[] = {
      .hint = "use read_ahead 0, or gradients.policy active"},
 };
 
+/// What an update by GPU and CPU together cannot be combined with.
+constexpr Rule cpu_share_rows[] = {
+    {.path = share,
+     .other = "strategy.optimizer.device",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !is_shared_out(c) || optimizer_of(c).device == OptimizerDevice::cpu;
+         },
+     .why = "the GPU takes its share of what the CPU would update",
+     .hint = "set optimizer.cpu_share to 1, or optimizer.device to cpu and optimizer.home to host"},
+    {.path = share,
+     .other = "strategy.optimizer.home",
+     .ground = Ground::contradiction,
+     .holds = [](const Case& c) { return !is_shared_out(c) || optimizer_of(c).home != Home::ssd; },
+     .why = "states that come from drives come to host memory, where the CPU updates them",
+     .hint = "set optimizer.cpu_share to 1, or optimizer.home to host"},
+    {.path = share,
+     .other = "strategy.weights.home",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) { return !is_shared_out(c) || c.parts().weights.home != Home::ssd; },
+     .why = "weights on drives are written there by the CPU's update",
+     .hint = "set optimizer.cpu_share to 1, or weights.home to host or gpu"},
+    {.path = share,
+     .other = "strategy.optimizer.staleness",
+     .ground = Ground::contradiction,
+     .holds = [](const Case& c) { return !is_shared_out(c) || optimizer_of(c).staleness == 0; },
+     .why =
+         "beside the steps, when updates that come late go on, the GPU has no time for its share",
+     .hint = share_nothing},
+    {.path = share,
+     .other = "strategy.gradients.policy",
+     .ground = Ground::contradiction,
+     .holds = [](const Case& c) { return !is_shared_out(c) || !is_active(c); },
+     .why = "while backward goes on, as sub-groups are updated, the GPU has no time for its share",
+     .hint = share_nothing},
+};
+
 }  // namespace
+
+Table cpu_share_rules() { return cpu_share_rows; }
 
 Table optimizer_rules() { return optimizer_rows; }
 

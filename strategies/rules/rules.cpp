@@ -8,10 +8,10 @@ namespace spillway::strategies {
 
 std::span<const rules::Table> rules::all() {
   static const std::array tables{
-      parallel_rules(),     planner_rules(), activations_rules(), overflow_rules(),
-      gradients_rules(),    pool_rules(),    weights_rules(),     optimizer_rules(),
-      near_storage_rules(), paths_rules(),   buffers_rules(),     loose_rules(),
-      staleness_rules(),    storage_rules(), training_rules(),
+      parallel_rules(),  planner_rules(),      activations_rules(), overflow_rules(),
+      gradients_rules(), pool_rules(),         weights_rules(),     optimizer_rules(),
+      cpu_share_rules(), near_storage_rules(), paths_rules(),       buffers_rules(),
+      loose_rules(),     staleness_rules(),    storage_rules(),     training_rules(),
   };
   return tables;
 }

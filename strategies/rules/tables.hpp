@@ -13,6 +13,7 @@ Table gradients_rules();
 Table pool_rules();
 Table weights_rules();
 Table optimizer_rules();
+Table cpu_share_rules();
 Table paths_rules();
 Table buffers_rules();
 Table near_storage_rules();

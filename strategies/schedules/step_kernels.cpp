@@ -92,7 +92,7 @@ GpuKernel StepKernels::bind(const StepKernel& planned, const Numbers& numbers) c
 }
 
 GpuKernel StepKernels::first_values(std::uint32_t tensor) const {
-  return first_values_on_gpu(of_weight(tensor, Access::write), 0);
+  return first_values_on_gpu({of_weight(tensor, Access::write)}, 0);
 }
 
 }  // namespace spillway::strategies

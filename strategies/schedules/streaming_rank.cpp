@@ -15,15 +15,15 @@ StreamingRank::StreamingRank(Machine& its_machine, Rank its_rank, const Job& its
       saved(make_saved_tensors(machine, rank, job, activation_memory)),
       activations(machine, rank, job, activation_memory, *saved),
       links(machine, rank, job, activations),
-      on_cpu(job.scenario.strategy.optimizer.device != description::OptimizerDevice::gpu
-                 ? std::make_unique<CpuOptimizer>(machine, rank, job, weights)
-                 : nullptr),
-      sinks(make_gradients(machine, rank, job, on_cpu.get(),
+      owners(job),
+      on_cpu(owners.others ? std::make_unique<CpuOptimizer>(machine, rank, *owners.others, weights)
+                           : nullptr),
+      sinks(make_gradients(machine, rank, job, owners, on_cpu.get(),
                            sources.replayed ? &sources.replayed->replay() : nullptr)),
       gradients(*sinks.all),
-      on_gpu(sinks.resident
-                 ? std::make_unique<GpuOptimizer>(machine, rank, job, weights, *sinks.resident)
-                 : nullptr),
+      on_gpu(owners.gpu ? std::make_unique<GpuOptimizer>(machine, rank, *owners.gpu, weights,
+                                                         *sinks.resident)
+                        : nullptr),
       updater(make_updater(machine, rank, job, sources, sinks, on_gpu.get(), on_cpu.get())),
       progress(job),
       held(machine, rank) {}

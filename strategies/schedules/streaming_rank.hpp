@@ -29,10 +29,11 @@ struct StreamingRank {
   std::unique_ptr<SavedTensors> saved;
   Activations activations;
   StageLinks links;
-  std::unique_ptr<CpuOptimizer> on_cpu;  ///< null: the GPU updates
+  Owners owners;
+  std::unique_ptr<CpuOptimizer> on_cpu;  ///< null: the GPU updates all
   MadeGradients sinks;
   Gradients& gradients;
-  std::unique_ptr<GpuOptimizer> on_gpu;  ///< null: the CPU does
+  std::unique_ptr<GpuOptimizer> on_gpu;  ///< null: it updates nothing
   std::unique_ptr<Updater> updater;
   Progress progress;
   HeldMemory held;

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <span>
 
 namespace spillway::hw_backend::training_test {
 namespace {
@@ -180,6 +181,53 @@ TEST(TrainingOneStepLate, EndsWhereTheReferenceDoes) {
       EXPECT_GT(different(late.trained, now.trained), 0u);
     }
   }
+}
+
+// Twin-Flow: CPU and GPU update at once, each its own sub-groups.
+void expect_both_sides_end_alike(std::span<const Way> ways) {
+  for (const Way& way : ways) {
+    SCOPED_TRACE(way.name);
+    Overrides overrides{"strategy.optimizer.cpu_share=0.5"};
+    overrides.insert(overrides.end(), way.overrides.begin(), way.overrides.end());
+    const description::Scenario scenario =
+        small_training("zero_offload", overrides, {.feed_forward = 2048 * way.ranks});
+    const RealRun run = train_for_real(scenario);
+    ASSERT_TRUE(run.result.feasible());
+    const RealRun& reference = reference_run(scenario, std::string("both_") + way.name);
+    EXPECT_EQ(run.trained.losses, reference.trained.losses);
+    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+  }
+}
+
+TEST(TrainingOnBothSides, EndsWhereTheReferenceDoes) {
+  const Way ways_of_two[] = {
+      {"bf16", {}},
+      {"weights_on_gpu",
+       {"parallel.data=2", "training.gradient_accumulation=2", "strategy.weights.home=gpu",
+        "parallel.zero_stage=1"},
+       2},
+  };
+  expect_both_sides_end_alike(ways_of_two);
+}
+
+TEST(TrainingOnBothSides, EndsWhereTheReferenceDoesInManyWays) {
+  LONG_TEST();
+  const Way many_ways[] = {
+      {"all_on_the_gpu", {"strategy.optimizer.cpu_share=0"}},
+      {"fp32", {"training.precision=fp32"}},
+      {"bf16_states", {"training.optimizer_state=bf16"}},
+      {"fp16_skips", {"training.precision=fp16_mixed", "training.initial_scale_power=60"}},
+      {"accumulated", {"training.gradient_accumulation=2"}},
+      {"accumulated_narrow",
+       {"training.gradient_accumulation=2", "strategy.gradients.policy=host_fp16",
+        "strategy.gradients.convert=cpu"}},
+      {"two_ranks_accumulated", {"parallel.data=2", "training.gradient_accumulation=2"}, 2},
+      {"in_pages", {"strategy.weights.pool=pages", "strategy.weights.page=64 KiB"}},
+      {"in_chunks",
+       {"strategy.weights.chunk=1e6 params", "strategy.weights.chunk_cache=4 MiB",
+        "strategy.overflow_check=none", "strategy.weights.persistence_threshold=0 params"}},
+  };
+  expect_both_sides_end_alike(sampled(many_ways));
 }
 
 // Updates as they come end like none of the same steps without delay; one step at a time, they do.

@@ -249,6 +249,30 @@ TEST(ImportDeepSpeed, GradientsAddUpInTheTypeOfTheWeightsUnlessSaid) {
   EXPECT_EQ(width(R"("data_types": {"grad_accum_dtype": "fp32"}, )"), "fp32");
 }
 
+TEST(ImportDeepSpeed, TakesTheRatioOfTwinFlowWhereDeepSpeedDoes) {
+  const auto with = [](const char* stage, const char* device, const char* ratio,
+                       const std::string& version = "") {
+    return import(fmt::format(R"({{"zero_optimization": {{"stage": {}, "offload_optimizer":
+                                  {{"device": "{}", "nvme_path": "/", "ratio": {}}}}}}})",
+                              stage, device, ratio),
+                  version);
+  };
+  const auto share = [](const Imported& one) {
+    return one.scenario["strategy"]["optimizer"].value("cpu_share", 1.0);
+  };
+  EXPECT_EQ(share(with("3", "cpu", "0.4")), 0.4);
+  EXPECT_EQ(share(with("3", "cpu", "0")), 0);
+  EXPECT_THAT(text::words_of(with("3", "cpu", "0.4").notes),
+              testing::Not(Contains(HasSubstr("offload_optimizer.ratio"))));
+  for (const Imported& ignored :
+       {with("2", "cpu", "0.4"), with("3", "nvme", "0.4"), with("3", "cpu", "0.4", "0.9.3")}) {
+    EXPECT_EQ(share(ignored), 1);
+    EXPECT_THAT(text::words_of(ignored.notes),
+                Contains(HasSubstr("offload_optimizer.ratio: ignored")));
+  }
+  EXPECT_THAT(complaints_of([&] { with("3", "cpu", "1.5"); }), HasSubstr("from 0 to 1"));
+}
+
 TEST(ImportDeepSpeed, KnowsWhatSwitchesPrefetchingOff) {
   const auto zero = [](const std::string& more) {
     return import(R"({"zero_optimization": {"stage": 3, )" + more + "}}");
@@ -309,6 +333,19 @@ TEST(ExportDeepSpeed, WritesBuffersThatHoldTheModel) {
   EXPECT_EQ(zero["offload_param"]["buffer_size"], 19'298'688);  // 50257 x 768 / 2
   EXPECT_EQ(zero["offload_optimizer"]["device"], "nvme");
   EXPECT_EQ(made.version.text(), "0.16");
+}
+
+TEST(ExportDeepSpeed, WritesTheRatioOfTwinFlow) {
+  const char* const share =
+      R"({"system": "zero_offload", "preset": "deepspeed_0.19", "optimizer": {"cpu_share": 0.25}})";
+  EXPECT_EQ(exported(share).ds_config["zero_optimization"]["offload_optimizer"]["ratio"], 0.25);
+  const Exported all = exported(R"({"system": "zero_offload", "preset": "deepspeed_0.19"})");
+  EXPECT_FALSE(all.ds_config["zero_optimization"]["offload_optimizer"].contains("ratio"));
+  // a release that knows no ratio steps all on the CPU
+  ExportOptions old;
+  old.deepspeed = "0.9.3";
+  EXPECT_THAT(complaints_of([&] { exported(share, old); }),
+              HasSubstr("strategy.optimizer.cpu_share"));
 }
 
 TEST(ExportDeepSpeed, NeverSwitchesOffPrefetchingThatIsOn) {

@@ -327,10 +327,11 @@ void CpuOptimizer::add_member(CpuKernel& kernel, const Subgroup::Member& member,
 
 std::vector<Op> CpuOptimizer::send_to_gpu(const Subgroup::Member& member, const View& from,
                                           const Op& updated) {
-  const View into = weights_.updated_share(member.weight, job_.partition.state_ways());
+  const View into = weights_.updated_share(member.weight);
   const std::uint64_t bytes = std::min(into.bytes, weight_bytes(member));
   std::vector<Op> ops{machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes), updated)};
-  if (job_.partition.state_ways() == 1 || !weights_.whole(member.weight)) return ops;
+  const bool alone = job_.row(member.weight).shards.state_ways() == 1;
+  if (alone || !weights_.whole(member.weight)) return ops;
   if (active_)  // ranks are not equally far: later, all together
     gathers_.emplace_back(member.weight, ops.back());
   else
@@ -340,10 +341,9 @@ std::vector<Op> CpuOptimizer::send_to_gpu(const Subgroup::Member& member, const 
 
 /// The shares of a weight that all GPUs have in full.
 Op CpuOptimizer::gather(std::uint32_t weight, const Op& own_share_is_there) {
-  const std::uint64_t ways = job_.partition.state_ways();
   return machine_.collective(rank_, data_group(job_.scenario, rank_), Collective::all_gather,
-                             weights_.updated_share(weight, ways),
-                             weights_.gathered_view(weight, ways), own_share_is_there);
+                             weights_.updated_share(weight), weights_.gathered_view(weight),
+                             own_share_is_there);
 }
 
 /// New weights to where they live: extents, or the GPU. Those in host memory were written by the
@@ -408,7 +408,7 @@ Task<> CpuOptimizer::checkpoint() {
         kernel.operands.emplace_back(weights_.share(group.members[m].weight), Access::read,
                                      Role::master, job_.row(group.members[m].weight).weight.type,
                                      m);
-    kernel.share = job_.partition.state_ways() > 1 ? job_.member(rank_) : 0;
+    kernel.share = job_.row(group).shards.state_ways() > 1 ? job_.member(rank_) : 0;
     co_await machine_.run(rank_, std::move(kernel));
   }
 }

@@ -26,7 +26,7 @@ Task<> GpuOptimizer::init() {
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     offset_[weight] = total;
     total += up(state_bytes(weight));
-    elements += job_.share(weight, job_.partition.state_ways());
+    elements += share(weight);
   }
   if (total)
     states_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(total), Purpose::optimizer_states);
@@ -37,26 +37,45 @@ Task<> GpuOptimizer::init() {
     std::uint64_t bytes = 0;
     for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
       late_offset_.push_back(bytes);
-      if (job_.holds(weight))
-        bytes += up(weights_.updated_share(weight, job_.partition.state_ways()).bytes);
+      if (job_.holds(weight)) bytes += up(weights_.updated_share(weight).bytes);
     }
     late_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::weights);
   }
   if (total) co_await first_states();
 }
 
-std::uint64_t GpuOptimizer::state_bytes(std::uint32_t weight) const {
-  return job_.row(weight).state_bytes(job_.share(weight, job_.partition.state_ways()));
+std::uint64_t GpuOptimizer::share(std::uint32_t weight) const {
+  return job_.share(weight, job_.row(weight).shards.state_ways());
 }
 
-BoundOperand GpuOptimizer::states(std::uint32_t weight, models::Access access) const {
-  return {states_.view(offset_[weight], state_bytes(weight)), access, Role::states,
-          job_.row(weight).states.back().format.type, weight};
+std::uint64_t GpuOptimizer::first_element(std::uint32_t weight) const {
+  return job_.row(weight).shards.state_ways() > 1 ? job_.member(rank_) * share(weight) : 0;
+}
+
+std::uint64_t GpuOptimizer::state_bytes(std::uint32_t weight) const {
+  return job_.row(weight).state_bytes(share(weight));
+}
+
+std::uint64_t GpuOptimizer::master_bytes(std::uint32_t weight) const {
+  const TensorRow& row = job_.row(weight);
+  return row.has_own_master() ? row.master().bytes(share(weight)) : 0;
+}
+
+std::vector<BoundOperand> GpuOptimizer::states(std::uint32_t weight, models::Access access) const {
+  const TensorRow& row = job_.row(weight);
+  const std::uint64_t master = master_bytes(weight), others = state_bytes(weight) - master;
+  std::vector<BoundOperand> all;
+  if (master)
+    all.emplace_back(states_.view(offset_[weight], master), access, Role::master, row.master().type,
+                     weight);
+  if (others)
+    all.emplace_back(states_.view(offset_[weight] + master, others), access, Role::states,
+                     row.states.back().format.type, weight);
+  return all;
 }
 
 View GpuOptimizer::late(std::uint32_t weight) const {
-  return late_.view(late_offset_[weight],
-                    weights_.updated_share(weight, job_.partition.state_ways()).bytes);
+  return late_.view(late_offset_[weight], weights_.updated_share(weight).bytes);
 }
 
 /// This rank's weights between where kernels read them and where late ones wait. Out go those that
@@ -65,7 +84,7 @@ Task<> GpuOptimizer::copy_weights(bool out) {
   std::vector<Op> copies;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     if (!job_.holds(weight) || (out && job_.row(weight).has_own_master())) continue;
-    const View read = weights_.updated_share(weight, job_.partition.state_ways());
+    const View read = weights_.updated_share(weight);
     copies.push_back(machine_.copy(rank_, out ? late(weight) : read, out ? read : late(weight)));
   }
   for (const Op& copy : copies) co_await copy;
@@ -79,31 +98,26 @@ Task<> GpuOptimizer::publish_late() {
 }
 
 Task<> GpuOptimizer::first_states() {
-  const std::uint64_t ways = job_.partition.state_ways();
   std::vector<GpuKernel> kernels;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     if (!job_.holds(weight) || !state_bytes(weight)) continue;
-    const std::uint64_t share = job_.share(weight, ways);
-    kernels.push_back(first_values_on_gpu(states(weight, models::Access::write),
-                                          ways > 1 ? job_.member(rank_) * share : 0));
+    kernels.push_back(
+        first_values_on_gpu(states(weight, models::Access::write), first_element(weight)));
   }
   co_await machine_.run(rank_, kernels);
 }
 
 Task<> GpuOptimizer::checkpoint() {
-  const std::uint64_t ways = job_.partition.state_ways();
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     if (!job_.holds(weight)) continue;
-    const std::uint64_t share = job_.share(weight, ways);
     const TensorRow& row = job_.row(weight);
-    const View from = row.has_own_master()
-                          ? states_.view(offset_[weight], row.master().bytes(share))
-                          : weights_.updated_share(weight, ways);
+    const View from = row.has_own_master() ? states_.view(offset_[weight], master_bytes(weight))
+                                           : weights_.updated_share(weight);
     const Buffer landing =
         machine_.allocate_now(TierId::pageable, rank_, Bytes(from.bytes), Purpose::bounce_buffers);
     const Op copied = machine_.copy(rank_, landing.view(), from);
-    CpuKernel kernel = checkpointed(landing.view(), row.master().type, weight, share,
-                                    ways > 1 ? job_.member(rank_) * share : 0);
+    CpuKernel kernel = checkpointed(landing.view(), row.master().type, weight, share(weight),
+                                    first_element(weight));
     co_await machine_.run(rank_, std::move(kernel), copied);
   }
 }
@@ -111,21 +125,26 @@ Task<> GpuOptimizer::checkpoint() {
 /// The update operator of the step program.
 GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& numbers,
                                View into) const {
-  const std::uint64_t ways = job_.partition.state_ways();
   const std::uint32_t weight = weight_of(op);
+  const TensorRow& row = job_.row(weight);
   GpuKernel kernel;
   kernel.name = op.name;
   kernel.operation = &op;
-  kernel.bytes = static_cast<double>(op.bytes.value()) / static_cast<double>(ways);
+  kernel.bytes =
+      static_cast<double>(op.bytes.value()) / static_cast<double>(row.shards.state_ways());
+  // a master where the step program has none: the weight is written besides
+  if (row.has_own_master() && !row.has_copy)
+    kernel.bytes += static_cast<double>(row.weight.bytes(share(weight)));
   // the moving average is read and written, the master read once more
-  if (ema_) kernel.bytes += 3 * static_cast<double>(fp32_numbers.bytes(job_.share(weight, ways)));
-  kernel.updated = static_cast<double>(job_.share(weight, ways));
+  if (ema_) kernel.bytes += 3 * static_cast<double>(fp32_numbers.bytes(share(weight)));
+  kernel.updated = static_cast<double>(share(weight));
   kernel.numbers = numbers;
   kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,
-                               job_.row(weight).weight.type, weight);
+                               row.weight.type, weight);
   kernel.operands.emplace_back(gradients_.share(weight), models::Access::read, Role::gradient,
                                gradients_.format(weight).type, weight);
-  if (state_bytes(weight)) kernel.operands.push_back(states(weight, models::Access::read_write));
+  for (BoundOperand& operand : states(weight, models::Access::read_write))
+    kernel.operands.push_back(std::move(operand));
   return kernel;
 }
 
@@ -149,30 +168,57 @@ Task<> GpuOptimizer::update(const Numbers& numbers) {
   has_late_ = late_ ? true : false;
   if (has_late_) co_await copy_weights(true);
   std::vector<GpuKernel> kernels;
+  std::vector<const models::Operator*> away;
   const models::Span span = job_.program.update;
   for (std::uint32_t i = span.first; i < span.last; ++i) {
     const models::Operator& op = job_.program.operators[i];
     const std::uint32_t weight = weight_of(op);
-    View into = weights_.updated_share(weight, job_.partition.state_ways());
+    if (!job_.holds(weight)) continue;
+    if (!weights_.on_gpu(weight)) {
+      away.push_back(&op);
+      continue;
+    }
+    View into = weights_.updated_share(weight);
     if (has_late_) into = late(weight);
     kernels.push_back(kernel(op, numbers, std::move(into)));
   }
-  const Op updated = machine_.run(rank_, kernels);
-  if (has_late_)
+  Op updated;
+  if (!kernels.empty()) updated = machine_.run(rank_, kernels);
+  if (has_late_) {
     co_await updated;
-  else
-    co_await gather(updated);
+    co_return;
+  }
+  Pending<> gathered = machine_.spawn(gather(updated));
+  co_await send_away(std::move(away), numbers);
+  co_await gathered;
+}
+
+/// Of weights that live in host memory.
+Task<> GpuOptimizer::send_away(std::vector<const models::Operator*> updates,
+                               const Numbers& numbers) {
+  std::vector<Op> copies;
+  for (const models::Operator* const op : updates) {
+    if (copies.size() >= 2) co_await copies[copies.size() - 2];
+    const std::uint32_t weight = weight_of(*op);
+    const std::uint64_t bytes = job_.row(weight).weight.bytes(share(weight));
+    const Buffer fresh =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gathered_weights);
+    const GpuKernel one = kernel(*op, numbers, fresh.view(0, bytes));
+    const Op made = machine_.run(rank_, std::span<const GpuKernel>(&one, 1));
+    const View into = weights_.share(weight).part(0, bytes);
+    copies.push_back(machine_.copy(rank_, into, fresh.view(0, bytes), made));
+  }
+  for (const Op& copy : copies) co_await copy;
 }
 
 /// Weights that every rank holds whole.
 Task<> GpuOptimizer::gather(Op updated) {
-  const std::uint64_t ways = job_.partition.state_ways();
   std::vector<Op> gathers;
-  for (std::uint32_t weight = 0; weight < offset_.size() && ways > 1; ++weight)
-    if (weights_.whole(weight) && job_.holds(weight))
-      gathers.push_back(machine_.collective(
-          rank_, data_group(job_.scenario, rank_), Collective::all_gather,
-          weights_.updated_share(weight, ways), weights_.gathered_view(weight, ways), updated));
+  for (std::uint32_t weight = 0; weight < offset_.size(); ++weight)
+    if (job_.row(weight).shards.state_ways() > 1 && weights_.whole(weight) && job_.holds(weight))
+      gathers.push_back(machine_.collective(rank_, data_group(job_.scenario, rank_),
+                                            Collective::all_gather, weights_.updated_share(weight),
+                                            weights_.gathered_view(weight), updated));
   co_await updated;
   for (const Op& gather : gathers) co_await gather;
 }

@@ -7,6 +7,7 @@ namespace spillway::strategies {
 
 /// One rank's optimizer step on the GPU: states resident, one kernel a weight, over this rank's
 /// share under ZeRO; then renewed weights are gathered where every rank holds them whole.
+///   Away  new weights that live in host memory go there through a buffer each, two at a time
 ///   Late  staleness 1: new weights wait in a buffer of their own until they are published
 class GpuOptimizer {
  public:
@@ -25,11 +26,17 @@ class GpuOptimizer {
  private:
   Task<> first_states();
   Task<> gather(Op updated);
+  Task<> send_away(std::vector<const models::Operator*> updates, const Numbers& numbers);
   Task<> copy_weights(bool out);
   View late(std::uint32_t weight) const;
+  /// Elements of the weight that this rank updates, and the first of them.
+  std::uint64_t share(std::uint32_t weight) const;
+  std::uint64_t first_element(std::uint32_t weight) const;
   /// Of this rank's share, masters included.
   std::uint64_t state_bytes(std::uint32_t weight) const;
-  BoundOperand states(std::uint32_t weight, models::Access access) const;
+  /// Of its own master, which lies before the other states; 0: it has none.
+  std::uint64_t master_bytes(std::uint32_t weight) const;
+  std::vector<BoundOperand> states(std::uint32_t weight, models::Access access) const;
   GpuKernel kernel(const models::Operator& op, const Numbers& numbers, View into) const;
   std::uint32_t weight_of(const models::Operator& op) const;
 

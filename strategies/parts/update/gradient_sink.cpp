@@ -23,6 +23,12 @@ Op GradientKernels::run(std::string_view name, GpuWork work, TypedView into,
   return machine_.run(rank_, std::span<const GpuKernel>(&kernel, 1), after, stream_);
 }
 
+SumFormat::SumFormat(const Job& job) {
+  const description::GradientsPart& part = job.scenario.strategy.gradients;
+  wide_ = part.accumulation == description::Width::fp32 &&
+          part.policy != description::GradientPolicy::host_fp16;
+}
+
 NumberFormat SumFormat::of(const TensorRow& row) const {
   return wide_ ? fp32_numbers : row.gradient_format();
 }

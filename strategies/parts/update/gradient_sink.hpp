@@ -3,11 +3,13 @@
 #include "strategies/coroutines/sync.hpp"
 #include "strategies/layout/job.hpp"
 
+#include <memory>
+
 namespace spillway::strategies {
 
 /// A layer's gradients on the GPU while its backward runs and until they have left.
 struct LayerGradients {
-  Semaphore::Lock slot;
+  std::shared_ptr<Semaphore::Lock> slot;  ///< of those who bring them away
   Buffer buffer;
   std::vector<View> views;  ///< parallel to LayerPlan::weights
   std::vector<bool> fresh;  ///< nothing is in the view yet to add to
@@ -34,15 +36,15 @@ class GradientSink {
 
   /// Throws  OutOfMemory
   virtual Task<> init() = 0;
-  /// Ranks that share one gradient.
-  virtual std::uint64_t ways() const = 0;
-  /// Kernels write, or add to, the sink's own gradients: `own` has them.
-  virtual bool in_place() const { return false; }
+  /// Ranks that share the weight's gradient.
+  virtual std::uint64_t ways(std::uint32_t weight) const = 0;
+  /// Kernels write, or add to, the sink's own gradient: `own` has it.
+  virtual bool in_place(std::uint32_t /*weight*/) const { return false; }
   virtual View own(std::uint32_t weight) const = 0;
-  /// Ranks add up a layer's gradients that all of them keep as soon as they are computed.
-  virtual bool reduces(bool /*last_micro*/) const { return true; }
-  /// A layer's shares, on the way: what is to be issued in the order of the layers.
-  virtual void issue(std::vector<GradientShare>&, MicroBatch) {}
+  /// Ranks add up a gradient that all of them keep as soon as it is computed.
+  virtual bool reduces(std::uint32_t /*weight*/, bool /*last_micro*/) const { return true; }
+  /// A share on the way: what is to be issued in the order of the layers.
+  virtual void issue(GradientShare&, MicroBatch) {}
   /// Runs beside the passes: brings the shares to where they belong, and gives up the layer's bytes
   /// of the GPU as early as it can.
   virtual Task<> take(std::vector<GradientShare> shares, LayerGradients layer,
@@ -84,9 +86,8 @@ class SumFormat {
  public:
   /// `wide`: as fp32; else each as it is computed.
   explicit SumFormat(bool wide) : wide_(wide) {}
-  /// As `gradients.accumulation` says.
-  explicit SumFormat(const Job& job)
-      : wide_(job.scenario.strategy.gradients.accumulation == description::Width::fp32) {}
+  /// As `gradients.accumulation` says; a policy of 16 bits adds up what comes.
+  explicit SumFormat(const Job& job);
 
   NumberFormat of(const TensorRow& row) const;
   /// Some are wider than they are computed.

@@ -28,9 +28,14 @@ Task<> Gradients::init() {
 std::uint64_t Gradients::gpu_bytes(std::uint32_t layer) const {
   std::uint64_t bytes = 0;
   for (const LayerWeight& slot : job_.plans.layers[layer].weights)
-    if (!sink_->in_place() && !tied_[slot.weight])
-      bytes += machine_.gpu_charge(slot.gradient_share_bytes * job_.partition.gradient_ways());
+    if (!sink_->in_place(slot.weight) && !tied_[slot.weight])
+      bytes += machine_.gpu_charge(gathered_bytes(slot));
   return bytes;
+}
+
+/// Of all ranks' shares.
+std::uint64_t Gradients::gathered_bytes(const LayerWeight& slot) const {
+  return slot.gradient_share_bytes * job_.row(slot.weight).shards.gradient_ways();
 }
 
 Task<> Gradients::others_leave() {
@@ -39,18 +44,19 @@ Task<> Gradients::others_leave() {
 
 Task<LayerGradients> Gradients::begin_layer(std::uint32_t layer, MicroBatch micro) {
   LayerGradients gradients;
-  gradients.slot = co_await on_gpu_.acquire();
+  Semaphore::Lock slot_of_two = co_await on_gpu_.acquire();
+  gradients.slot = std::make_shared<Semaphore::Lock>(std::move(slot_of_two));
   const LayerPlan& plan = job_.plans.layers[layer];
-  const bool in_place = sink_->in_place();
-  const std::uint64_t ways = job_.partition.gradient_ways();
   std::uint64_t bytes = 0;
   for (const LayerWeight& slot : plan.weights)
-    if (!in_place && slot.owned && !tied_[slot.weight]) bytes += slot.gradient_share_bytes * ways;
+    if (!sink_->in_place(slot.weight) && slot.owned && !tied_[slot.weight])
+      bytes += gathered_bytes(slot);
   if (bytes)
     gradients.buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
   std::uint64_t offset = 0;
   for (const LayerWeight& slot : plan.weights) {
-    const std::uint64_t size = slot.gradient_share_bytes * ways;
+    const std::uint64_t size = gathered_bytes(slot);
+    const bool in_place = sink_->in_place(slot.weight);
     // the head has begun the sum of the weights that it shares with the embedding
     gradients.fresh.push_back(slot.begins && (micro.first || !in_place));
     if (in_place) {
@@ -70,10 +76,10 @@ Task<LayerGradients> Gradients::begin_layer(std::uint32_t layer, MicroBatch micr
 }
 
 View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
-  const std::uint64_t ways = sink_->ways();
+  const std::uint64_t ways = sink_->ways(slot.weight);
   if (ways == 1) return whole;
   const std::uint64_t member = job_.member(rank_);
-  if (job_.partition.gradient_ways() > 1)
+  if (job_.row(slot.weight).shards.gradient_ways() > 1)
     return whole.part(member * slot.gradient_share_bytes, slot.gradient_share_bytes);
   const std::uint64_t bytes =
       padded(job_.row(slot.weight).gradient_format().bytes(job_.share(slot.weight, ways)),
@@ -84,12 +90,13 @@ View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
 /// ZeRO-2 and 3 leave each rank its share; below, all ranks get the sum: once a step when
 /// micro-batches add up on the GPU, each time when they do so in host memory.
 Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, MicroBatch micro) {
-  if (job_.partition.ways == 1) return computed;
-  const ElementType type = job_.row(slot.weight).gradient_format().type;
-  if (job_.partition.gradient_ways() > 1)
+  const TensorRow& row = job_.row(slot.weight);
+  if (row.shards.ways == 1) return computed;
+  const ElementType type = row.gradient_format().type;
+  if (row.shards.gradient_ways() > 1)
     return machine_.collective(rank_, group_, Collective::reduce_scatter, whole,
                                own_part(slot, whole), computed, type);
-  if (!sink_->reduces(micro.last)) return computed;  // at the end of the step
+  if (!sink_->reduces(slot.weight, micro.last)) return computed;  // at the end of the step
   return machine_.collective(rank_, group_, Collective::all_reduce, whole, whole, computed, type);
 }
 
@@ -101,7 +108,7 @@ std::vector<GradientShare> Gradients::reduce_layer(const LayerPlan& plan,
     const LayerWeight& slot = plan.weights[i];
     if (!slot.owned || !job_.row(slot.weight).trainable()) continue;
     Op reduced = reduce(slot, gradients.views[i], computed, micro);
-    shares.push_back({slot.weight, job_.share(slot.weight, sink_->ways()),
+    shares.push_back({slot.weight, job_.share(slot.weight, sink_->ways(slot.weight)),
                       own_part(slot, gradients.views[i]), std::move(reduced)});
   }
   return shares;
@@ -111,8 +118,10 @@ Task<> Gradients::leave(std::uint32_t layer, LayerGradients gradients, Op comput
                         MicroBatch micro) {
   std::vector<GradientShare> shares =
       reduce_layer(job_.plans.layers[layer], gradients, computed, micro);
-  sink_->issue(shares, micro);
-  for (const GradientShare& share : shares) tied_[share.weight].reset();
+  for (GradientShare& share : shares) {
+    sink_->issue(share, micro);
+    tied_[share.weight].reset();
+  }
   leaving_.push_back(machine_.spawn(sink_->take(std::move(shares), std::move(gradients), micro)));
   if (part_.overlap) co_return;
   co_await leaving_.back();

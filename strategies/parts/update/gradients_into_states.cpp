@@ -54,7 +54,7 @@ Task<> GradientsIntoStates::take(std::vector<GradientShare> shares, LayerGradien
     co_return;
   }
   for (const GradientShare& share : shares) co_await share.ready;
-  layer.slot.release();
+  layer.slot.reset();
 }
 
 /// On the GPU: what came before is added, and after the last micro-batch the sum is checked, normed

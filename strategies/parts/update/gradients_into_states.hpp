@@ -20,9 +20,9 @@ class GradientsIntoStates final : public GradientsToHost {
   GradientsIntoStates(Machine& machine, Rank rank, const Job& job, CpuOptimizer& optimizer);
 
   Task<> init() override;
-  bool in_place() const override { return sums_ != nullptr; }
+  bool in_place(std::uint32_t) const override { return sums_ != nullptr; }
   View own(std::uint32_t weight) const override { return sums_->at(weight); }
-  bool reduces(bool last_micro) const override { return !in_place() || last_micro; }
+  bool reduces(std::uint32_t, bool last_micro) const override { return !sums_ || last_micro; }
   Task<> take(std::vector<GradientShare> shares, LayerGradients layer, MicroBatch micro) override;
 
   /// Each tensor's is a number, above 0 where its gradient has an inf or a NaN; empty where nobody

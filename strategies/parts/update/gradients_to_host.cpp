@@ -19,15 +19,13 @@ GradientsToHost::GradientsToHost(Machine& machine, Rank rank, const Job& job,
       part_(job.scenario.strategy.gradients),
       optimizer_(optimizer),
       kernels_(machine, rank, job),
-      // a policy of 16 bits adds up what comes, whatever `gradients.accumulation` says
-      flat_format_(part_.policy == description::GradientPolicy::host_fp16 ? SumFormat(false)
-                                                                          : SumFormat(job)),
+      flat_format_(job),
       offset_(job.model.weights.size()),
       delivering_(machine.scheduler(), 1),
       norms_(machine.scheduler(), 2) {}
 
 std::uint64_t GradientsToHost::flat_bytes(std::uint32_t weight) const {
-  return job_.row(weight).trainable() ? format(weight).bytes(job_.share(weight, ways())) : 0;
+  return job_.row(weight).trainable() ? format(weight).bytes(job_.share(weight, ways(weight))) : 0;
 }
 
 // ---- In host memory
@@ -90,7 +88,7 @@ bool GradientsToHost::passes_landing() const {
 void GradientsToHost::make_staging() {
   const auto largest = [this](const auto& bytes) {
     return job_.tensors.largest([&](const TensorRow& row) -> std::uint64_t {
-      return row.trainable() ? bytes(row, row.share(ways())) : 0;
+      return row.trainable() ? bytes(row, row.share(row.shards.state_ways())) : 0;
     });
   };
   if (part_.staging_buffer)
@@ -142,7 +140,7 @@ Task<> GradientsToHost::take(std::vector<GradientShare> shares, LayerGradients l
   if (micro.last && delivers())
     delivery = machine_.spawn(deliver_layer(std::move(shares), copied, arrived));
   for (const Op& copy : copied) co_await copy;
-  layer.slot.release();
+  layer.slot.reset();
   for (const Op& arrival : arrived) co_await arrival;
   if (delivery) co_await delivery;
 }

@@ -17,7 +17,9 @@ class GradientsToHost : public GradientSink {
   GradientsToHost(Machine& machine, Rank rank, const Job& job, CpuOptimizer& optimizer);
 
   Task<> init() override;
-  std::uint64_t ways() const override { return job_.partition.state_ways(); }
+  std::uint64_t ways(std::uint32_t weight) const override {
+    return job_.row(weight).shards.state_ways();
+  }
   View own(std::uint32_t) const override { return View(); }
   Task<> take(std::vector<GradientShare> shares, LayerGradients layer, MicroBatch micro) override;
 

@@ -8,8 +8,8 @@
 
 namespace spillway::strategies {
 
-/// A rank's gradients, and the sink that has them as who reads it must know it: one of `resident`
-/// and `host`, and of `host` what it is besides.
+/// A rank's gradients, and the sinks that have them as who reads them must know them: `resident`,
+/// `host` or both, each of its own rows, and of `host` what it is besides.
 struct MadeGradients {
   std::unique_ptr<Gradients> all;
   ResidentGradients* resident = nullptr;

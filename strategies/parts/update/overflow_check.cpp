@@ -69,18 +69,15 @@ Task<bool> tell(Machine& machine, Rank rank, bool found) {
   co_return co_await agree(machine, rank, std::move(flag));
 }
 
-}  // namespace
-
-Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const MadeGradients& made) {
-  const description::OverflowCheck how = job.scenario.strategy.overflow_check;
-  if (made.resident) co_return co_await check_on_gpu(machine, rank, *made.resident);
-  if (made.states) co_return co_await sum_flags(machine, rank, *made.states);
-  const View all = made.host->all();
-  const std::uint64_t elements = 8 * all.bytes / description::bits_of(made.host->type());
+/// Where they lie in one buffer in host memory.
+Task<bool> check_on_cpu(Machine& machine, Rank rank, description::OverflowCheck how,
+                        const GradientsToHost& gradients) {
+  const View all = gradients.all();
+  const std::uint64_t elements = 8 * all.bytes / description::bits_of(gradients.type());
   CpuKernel kernel;
   kernel.elements = elements;
   Buffer absolute, matches;
-  kernel.operands.emplace_back(all, Access::read, Role::input, made.host->type(), 0);
+  kernel.operands.emplace_back(all, Access::read, Role::input, gradients.type(), 0);
   if (how == description::OverflowCheck::chained) {
     kernel.work = CpuWork::check_chained;
     kernel.traffic = 4 * (all.bytes + elements);
@@ -99,6 +96,18 @@ Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const Mad
   absolute.reset();
   matches.reset();
   co_return co_await tell(machine, rank, checked.found());
+}
+
+}  // namespace
+
+Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const MadeGradients& made) {
+  bool here = false, there = false;
+  if (made.resident) here = co_await check_on_gpu(machine, rank, *made.resident);
+  if (made.states)
+    there = co_await sum_flags(machine, rank, *made.states);
+  else if (made.host)
+    there = co_await check_on_cpu(machine, rank, job.scenario.strategy.overflow_check, *made.host);
+  co_return here || there;
 }
 
 }  // namespace spillway::strategies

@@ -16,7 +16,7 @@ ResidentBuffer::ResidentBuffer(Machine& machine, Rank rank, const Job& job, std:
 
 std::uint64_t ResidentBuffer::bytes(std::uint32_t weight) const {
   if (!job_.row(weight).trainable()) return 0;
-  const std::uint64_t states = job_.partition.state_ways();
+  const std::uint64_t states = job_.row(weight).shards.state_ways();
   const std::uint64_t elements =
       shared_ == 1 ? job_.share(weight, states) * states : job_.share(weight, shared_);
   return in_sectors(format(weight).bytes(elements));
@@ -46,39 +46,41 @@ ResidentGradients::ResidentGradients(Machine& machine, Rank rank, const Job& job
       kernels_(machine, rank, job),
       format_(job.scenario.training.gradient_accumulation > 1 ? SumFormat(job) : SumFormat(false)),
       widens_(format_.widens(job.tensors)),
-      buffer_(machine, rank, job, job.partition.gradient_ways(), format_),
+      alone_(job.scenario.strategy.gradients.policy == description::GradientPolicy::resident),
+      buffer_(machine, rank, job, partition_of(job.scenario).gradient_ways(), format_),
       replay_(replay) {}
 
-bool ResidentGradients::in_place() const {
+bool ResidentGradients::in_place(std::uint32_t weight) const {
   if (replay_) return false;
   const bool one = job_.scenario.training.gradient_accumulation == 1;
-  return ways() == 1 && !widens_ && (one || job_.scenario.strategy.gradients.fused_accumulation);
+  return ways(weight) == 1 && !widens_ &&
+         (one || (alone_ && job_.scenario.strategy.gradients.fused_accumulation));
 }
 
 /// Micro-batches add up before the ranks' sums do (ZeRO-0 and 1).
-bool ResidentGradients::sums_locally() const { return ways() == 1 && !in_place(); }
+bool ResidentGradients::sums_locally(std::uint32_t weight) const {
+  return alone_ && ways(weight) == 1 && !in_place(weight);
+}
 
-bool ResidentGradients::reduces(bool last_micro) const {
-  return in_place() ? last_micro : !sums_locally();
+bool ResidentGradients::reduces(std::uint32_t weight, bool last_micro) const {
+  return in_place(weight) ? last_micro : !sums_locally(weight);
 }
 
 View ResidentGradients::share(std::uint32_t weight) const {
-  const std::uint64_t states = job_.partition.state_ways();
+  const std::uint64_t states = job_.row(weight).shards.state_ways();
   const std::uint64_t bytes = format(weight).bytes(job_.share(weight, states));
-  const std::uint64_t first = ways() == 1 && states > 1 ? job_.member(rank_) * bytes : 0;
+  const std::uint64_t first = ways(weight) == 1 && states > 1 ? job_.member(rank_) * bytes : 0;
   return own(weight).part(first, bytes);
 }
 
 /// Micro-batches add up on each rank, and ranks once a step: their order is that of the layers.
-void ResidentGradients::issue(std::vector<GradientShare>& shares, MicroBatch micro) {
-  if (!sums_locally()) return;
-  for (GradientShare& share : shares) {
-    share.ready = keep(share, micro.first, share.ready);
-    if (!micro.last || job_.partition.ways == 1) continue;
-    const View whole = own(share.weight);
-    share.ready = machine_.collective(rank_, group_, Collective::all_reduce, whole, whole,
-                                      share.ready, format(share.weight).type);
-  }
+void ResidentGradients::issue(GradientShare& share, MicroBatch micro) {
+  if (!sums_locally(share.weight)) return;
+  share.ready = keep(share, micro.first, share.ready);
+  if (!micro.last || job_.row(share.weight).shards.ways == 1) return;
+  const View whole = own(share.weight);
+  share.ready = machine_.collective(rank_, group_, Collective::all_reduce, whole, whole,
+                                    share.ready, format(share.weight).type);
 }
 
 /// To the sum that stays here; with a replay, to the one that it is to be in.
@@ -107,7 +109,7 @@ Task<> ResidentGradients::take(std::vector<GradientShare> shares, LayerGradients
   std::vector<Op> kept;
   for (const GradientShare& share : shares) {
     co_await share.ready;  // the stream must not stand still behind a reduction
-    if (in_place() || sums_locally()) continue;
+    if (in_place(share.weight) || sums_locally(share.weight)) continue;
     kept.push_back(keep(share, micro.first, {}));
   }
   for (const Op& op : kept) co_await op;

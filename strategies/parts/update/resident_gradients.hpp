@@ -37,6 +37,8 @@ class ResidentBuffer {
 /// Gradients that stay on the GPU, where an optimizer on it finds them.
 ///   Micro-batches add up here: in the kernels that make the gradients where ranks keep all of
 ///   them and one type does for both, else by a kernel of their own
+///   Beside those that leave (optimizer.cpu_share), each micro-batch is reduced before it is added,
+///            as theirs are: all gradients of a step have been rounded alike
 ///   Replay   sums begin and end as a recorded training says
 class ResidentGradients final : public GradientSink {
  public:
@@ -44,11 +46,13 @@ class ResidentGradients final : public GradientSink {
   ResidentGradients(Machine& machine, Rank rank, const Job& job, Replay* replay);
 
   Task<> init() override { return buffer_.init(); }
-  std::uint64_t ways() const override { return job_.partition.gradient_ways(); }
-  bool in_place() const override;
+  std::uint64_t ways(std::uint32_t weight) const override {
+    return job_.row(weight).shards.gradient_ways();
+  }
+  bool in_place(std::uint32_t weight) const override;
   View own(std::uint32_t weight) const override { return buffer_.at(weight); }
-  bool reduces(bool last_micro) const override;
-  void issue(std::vector<GradientShare>& shares, MicroBatch micro) override;
+  bool reduces(std::uint32_t weight, bool last_micro) const override;
+  void issue(GradientShare& share, MicroBatch micro) override;
   Task<> take(std::vector<GradientShare> shares, LayerGradients layer, MicroBatch micro) override;
 
   View all() const { return buffer_.all(); }
@@ -59,7 +63,7 @@ class ResidentGradients final : public GradientSink {
   NumberFormat format(std::uint32_t weight) const { return buffer_.format(weight); }
 
  private:
-  bool sums_locally() const;
+  bool sums_locally(std::uint32_t weight) const;
   Op keep(const GradientShare& share, bool first_micro, const After& after);
   Op add(const GradientShare& share, bool first, const After& after);
 
@@ -70,6 +74,7 @@ class ResidentGradients final : public GradientSink {
   GradientKernels kernels_;
   SumFormat format_;
   bool widens_;
+  bool alone_;  ///< all stay; else micro-batches add up in the order of those that leave
   ResidentBuffer buffer_;
   Replay* replay_;
 };

@@ -20,7 +20,7 @@ Replay::Replay(Machine& machine, Rank rank, const Job& job, const WeightsOnGpu& 
 View Replay::newest(std::uint32_t weight) const {
   const Sum& sum = sums_[weight];
   if (!sum.waiting.empty()) return sum.waiting.back().view();
-  return weights_.updated_share(weight, job_.partition.state_ways());
+  return weights_.updated_share(weight);
 }
 
 /// On the compute stream, behind the kernels that were to read the old values.
@@ -58,8 +58,8 @@ Op Replay::show(std::uint32_t weight, std::uint64_t updates) {
     sum.waiting.pop_front();
     ++sum.shown;
   }
-  const Op shown = copy(weight, weights_.updated_share(weight, job_.partition.state_ways()),
-                        sum.waiting.front().view(), sum.updated);
+  const Op shown =
+      copy(weight, weights_.updated_share(weight), sum.waiting.front().view(), sum.updated);
   sum.waiting.pop_front();
   ++sum.shown;
   return shown;

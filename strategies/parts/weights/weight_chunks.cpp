@@ -13,7 +13,7 @@ WeightChunks::WeightChunks(Machine& machine, Rank rank, const Job& job, const We
       job_(job),
       share_bytes_(layout.share_bytes),
       group_(data_group(job.scenario, rank)),
-      ways_(job.partition.weight_ways()),
+      ways_(partition_of(job.scenario).weight_ways()),
       layout_(chunk_layout(job, layout)),
       chunk_of_(layout.size()),
       place_in_(layout.size()),

@@ -52,9 +52,10 @@ class WeightGather {
   /// GPU memory for a whole weight, and this rank's share in it.
   struct Place {
     View whole, own;
+    bool shared;  ///< others have the rest
   };
   std::uint64_t gpu_bytes(const LayerWeight& slot) const {
-    return slot.share_bytes * job_.partition.weight_ways();
+    return slot.share_bytes * job_.row(slot.weight).shards.weight_ways();
   }
   Place place(const LayerWeight& slot, const Buffer& memory) const;
   /// Where ranks share it: an all-gather of everybody's `own` share.

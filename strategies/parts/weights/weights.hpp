@@ -97,19 +97,17 @@ class Weights {
   bool on_storage(std::uint32_t weight) const { return lives(weight, description::Home::ssd); }
   /// On the GPU in full although ZeRO-3 spreads the others: an updated share must be gathered.
   bool whole(std::uint32_t weight) const { return sources_.layout->whole[weight]; }
-  /// What gathering the shares of `ways` ranks fills of a weight that is whole on the GPU.
-  View gathered_view(std::uint32_t weight, std::uint64_t ways) const {
-    return sources_.gpu->whole(weight).part(
-        0, job_.row(weight).weight.bytes(ways * job_.share(weight, ways)));
+  /// What gathering the shares of those who update it fills of a weight that is whole on the GPU.
+  View gathered_view(std::uint32_t weight) const {
+    const TensorRow& row = job_.row(weight);
+    const std::uint64_t ways = row.shards.state_ways();
+    return sources_.gpu->whole(weight).part(0, row.weight.bytes(ways * row.share(ways)));
   }
   const Stored& extent(std::uint32_t weight) const { return sources_.storage->extent(weight); }
   /// This rank's share, of what lives in host or GPU memory.
   View share(std::uint32_t weight) const { return source(weight).share(weight); }
-  /// Where the part of a weight on this GPU lies that an optimizer spread over `ways` ranks renews
-  /// here.
-  View updated_share(std::uint32_t weight, std::uint64_t ways) const {
-    return sources_.gpu->updated_share(weight, ways);
-  }
+  /// Where the part of a weight on this GPU lies that the rank's optimizer renews.
+  View updated_share(std::uint32_t weight) const { return sources_.gpu->updated_share(weight); }
   /// The share in whole sectors: its extent.
   std::uint64_t stored_bytes(std::uint32_t weight) const {
     return sources_.layout->stored_bytes(weight);

@@ -19,8 +19,8 @@ Task<> WeightsOnGpu::init() {
   for (std::uint32_t weight = 0; weight < layout_.size(); ++weight) {
     if (!layout_.lives(weight, Home::gpu)) continue;
     offset_[weight] = bytes;
-    bytes +=
-        layout_.share_bytes[weight] * (layout_.whole[weight] ? job_.partition.weight_ways() : 1);
+    bytes += layout_.share_bytes[weight] *
+             (layout_.whole[weight] ? job_.row(weight).shards.weight_ways() : 1);
   }
   if (!bytes) co_return;
   flat_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::weights);
@@ -31,24 +31,27 @@ Task<> WeightsOnGpu::init() {
     BoundOperand values(all ? whole(weight) : share(weight), models::Access::write, Role::weight,
                         job_.row(weight).weight.type, weight);
     kernels.push_back(
-        first_values_on_gpu(std::move(values), all ? 0 : first_element(job_, rank_, weight)));
+        first_values_on_gpu({std::move(values)}, all ? 0 : first_element(job_, rank_, weight)));
   }
   co_await machine_.run(rank_, kernels);
 }
 
 View WeightsOnGpu::share(std::uint32_t weight) const {
   const std::uint64_t bytes = layout_.share_bytes[weight];
-  const bool all = layout_.whole[weight] && job_.partition.weight_ways() > 1;
+  const bool all = layout_.whole[weight] && job_.row(weight).shards.weight_ways() > 1;
   return flat_.view(offset_[weight] + (all ? job_.member(rank_) * bytes : 0), bytes);
 }
 
 View WeightsOnGpu::whole(std::uint32_t weight) const {
-  return flat_.view(offset_[weight], layout_.share_bytes[weight] * job_.partition.weight_ways());
+  return flat_.view(offset_[weight],
+                    layout_.share_bytes[weight] * job_.row(weight).shards.weight_ways());
 }
 
-View WeightsOnGpu::updated_share(std::uint32_t weight, std::uint64_t ways) const {
-  if (ways == 1 || job_.partition.weight_ways() > 1) return share(weight);
-  const std::uint64_t each = job_.row(weight).weight.bytes(job_.share(weight, ways));
+View WeightsOnGpu::updated_share(std::uint32_t weight) const {
+  const TensorRow& row = job_.row(weight);
+  const std::uint64_t ways = row.shards.state_ways();
+  if (ways == 1 || row.shards.weight_ways() > 1) return share(weight);
+  const std::uint64_t each = row.weight.bytes(row.share(ways));
   return whole(weight).part(job_.member(rank_) * each, each);
 }
 

@@ -19,7 +19,7 @@ class WeightsOnGpu : public WeightSource {
   /// Of a weight that each rank holds whole.
   View whole(std::uint32_t weight) const;
   /// Where the part of a weight lies that an optimizer spread over `ways` ranks renews here.
-  View updated_share(std::uint32_t weight, std::uint64_t ways) const;
+  View updated_share(std::uint32_t weight) const;
 
  protected:
   /// A layer fetches the weight.  Result  its values are there; empty: they are already

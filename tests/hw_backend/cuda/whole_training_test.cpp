@@ -82,6 +82,26 @@ TEST_P(SystemOnCuda, EndsAsResidentTrainingOnTheSameDevices) {
   EXPECT_EQ(different(run.trained, reference.trained), 0u);
 }
 
+TEST(OnCuda, TrainingOnBothSidesEndsAsResidentTrainingDoes) {
+  const DevicesUnderTest devices = devices_under_test();
+  if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  for (const char* home : {"host", "gpu"}) {
+    SCOPED_TRACE(home);
+    const description::Scenario scenario = small_training(
+        "zero_offload",
+        {"training.sequence=8", "strategy.optimizer.subgroup=5e5 params",
+         "strategy.optimizer.cpu_share=0.5", std::string("strategy.weights.home=") + home},
+        {.blocks = 1});
+    RealRunOptions options;
+    options.make_device = devices.make;
+    const RealRun run = train_for_real(scenario, options);
+    ASSERT_TRUE(run.result.feasible());
+    const RealRun reference = train_for_real(strategies::reference_of(scenario), options);
+    EXPECT_EQ(run.trained.losses, reference.trained.losses);
+    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(On, SystemOnCuda, ::testing::ValuesIn(systems_under_test()),
                          [](const auto& system) { return system.param; });
 

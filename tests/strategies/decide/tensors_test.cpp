@@ -7,6 +7,7 @@
 #include "tests/strategies/systems/systems.hpp"
 
 #include <gmock/gmock.h>
+#include <functional>
 
 namespace spillway::strategies::tensors_test {
 namespace {
@@ -140,6 +141,57 @@ TEST(Tensors, OfSmallSubgroupsAreUpdatedInHostMemory) {
     in_host += row.elements;
   }
   EXPECT_EQ(in_host, 5u * 1024);  // the norms': 20 KiB of fp32, a parameter group of their own
+}
+
+// DeepSpeed, stage3.py: sub-group i is on the CPU where i >= int((1 - ratio) * sub-groups).
+TEST(Tensors, OfTheFirstSubgroupsAreUpdatedByTheGpuWhereItTakesAShare) {
+  // llama: 4 MiB of elements a block matrix, 5.12e6 the embedding and the head; groups of 6e6
+  const std::uint32_t groups = subgroups_of(table_of("zero_offload")).size();
+  ASSERT_GE(groups, 5u);
+  for (const auto& [share, of_gpu] :
+       {std::pair{1.0, 0u}, {0.999, 0u}, {0.5, groups / 2}, {0.0, groups}}) {
+    const TensorTable table =
+        table_of("zero_offload", {"strategy.optimizer.cpu_share=" + std::to_string(share)});
+    for (const TensorRow& row : table.rows()) {
+      const bool on_gpu = *row.subgroup < of_gpu;
+      EXPECT_EQ(row.updater, on_gpu ? OptimizerDevice::gpu : OptimizerDevice::cpu) << share;
+      EXPECT_EQ(row.state_home, on_gpu ? Home::gpu : Home::host) << share;
+      EXPECT_EQ(states_of(row), "fp32 fp32 fp32");
+    }
+  }
+}
+
+// The GPU's weight in host memory is no master that it could update.
+TEST(Tensors, OfTheGpusShareHaveMastersOnIt) {
+  for (const auto& [precision, states, row] :
+       {std::tuple{"fp32", "fp32", "fp32 fp32 fp32"}, {"bf16_mixed", "bf16", "bf16 bf16 bf16"}}) {
+    const TensorTable table =
+        table_of("zero_offload", {std::string("training.precision=") + precision,
+                                  std::string("training.optimizer_state=") + states,
+                                  "strategy.optimizer.cpu_share=0.5"});
+    EXPECT_EQ(states_of(table.row(0)), row);
+    EXPECT_EQ(table.row(0).home, Home::host);
+  }
+}
+
+TEST(Tensors, OfAnOwnerAreItsOwnAndItsSubgroupsBeginAtNone) {
+  const TensorTable table = table_of("zero_offload", {"strategy.optimizer.cpu_share=0.5"});
+  const auto on_gpu = [](const TensorRow& row) { return row.updater == OptimizerDevice::gpu; };
+  const TensorTable one = table.owned(on_gpu), other = table.owned(std::not_fn(on_gpu));
+  const auto all = subgroups_of(table), ones = subgroups_of(one), others = subgroups_of(other);
+  ASSERT_EQ(ones.size() + others.size(), all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Subgroup& same = i < ones.size() ? ones[i] : others[i - ones.size()];
+    EXPECT_EQ(same.elements, all[i].elements);
+    EXPECT_EQ(same.members.front().weight, all[i].members.front().weight);
+  }
+  for (std::uint32_t weight = 0; weight < table.size(); ++weight) {
+    const bool owned = on_gpu(table.row(weight));
+    EXPECT_EQ(one.row(weight).elements, owned ? table.row(weight).elements : 0);
+    EXPECT_EQ(other.row(weight).elements, owned ? 0 : table.row(weight).elements);
+    EXPECT_EQ(one.row(weight).trainable(), owned);
+    EXPECT_EQ(one.row(weight).state_bytes(1), owned ? 12u : 0u);
+  }
 }
 
 TEST(Tensors, OfAStageAreItsOwn) {

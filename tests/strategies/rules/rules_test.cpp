@@ -295,6 +295,14 @@ constexpr Breaks of_optimizer[] = {
      }},
     {"zero_offload", [](Scenario& s) { s.training.ema = true; }},
     {"resident", [](Scenario& s) { s.strategy.optimizer.read_ahead = 1; }},
+    {"resident", [](Scenario& s) { s.strategy.optimizer.cpu_share = 0.5; }},
+    {"zero_infinity", [](Scenario& s) { s.strategy.optimizer.cpu_share = 0.5; }},
+    {"lohan", [](Scenario& s) { s.strategy.optimizer.cpu_share = 0.5; }},
+    {"zero_offload",
+     [](Scenario& s) {
+       s.strategy.optimizer.cpu_share = 0.5;
+       s.strategy.optimizer.staleness = 1;
+     }},
     {"smart_infinity",
      [](Scenario& s) {
        s.strategy.optimizer.home = Home::host;

@@ -53,6 +53,7 @@ const std::vector<Choice>& parts() {
       {"strategy.gradients.reduce_bucket", {"0 params", "1e6 params"}},
       named<OptimizerDevice>("strategy.optimizer.device"),
       named<Home>("strategy.optimizer.home"),
+      {"strategy.optimizer.cpu_share", {"0", "0.5"}},
       named<SubgroupOrder>("strategy.optimizer.order"),
       {"strategy.optimizer.subgroup", {"1e6 params", "1e9 params"}},
       named<Grouping>("strategy.optimizer.grouping"),

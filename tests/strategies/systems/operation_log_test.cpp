@@ -54,6 +54,10 @@ std::vector<Logged> all_logged() {
                  {"parallel.data=2", "training.gradient_accumulation=2", "run.steps=1"}});
   all.push_back(
       {"zero_offload_one_step_late", "gpt2", "zero_offload", {"strategy.optimizer.staleness=1"}});
+  all.push_back({"zero_offload_twin_flow",
+                 "llama",
+                 "zero_offload",
+                 {"strategy.optimizer.cpu_share=0.5", "parallel.data=2", "run.steps=1"}});
   all.push_back({"resident_two_stages",
                  "llama",
                  "resident",

@@ -73,6 +73,58 @@ TEST(ZeroOffload, TrafficIsOnTheLinkOnly) {
   EXPECT_EQ(run.phase_bytes.at("update").d2h, 0u);
 }
 
+/// Parameters of the first int((1 - share) * n) of n sub-groups, all of them matrices.
+std::uint64_t stepped_on_gpu(const models::Model& model, double share) {
+  const std::vector<Subgroup> groups =
+      make_subgroups(model, 100'000'000, description::Grouping::parameter_groups, false, 1024,
+                     [&](std::uint32_t w) { return model.weights[w].parameters.value(); });
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>((1 - share) * double(groups.size())); ++i)
+    sum += groups[i].elements;
+  return sum;
+}
+
+// Twin-Flow: what the GPU steps it holds 12 B a parameter of, and sends 2 B down instead of 8.
+TEST(ZeroOffload, OfWhatTheGpuStepsNoStatesAndNoGradientsLeaveIt) {
+  const description::Scenario scenario =
+      motivation("llama-3.2-1b", {"strategy.optimizer.cpu_share=0.5"});
+  const std::uint64_t there = stepped_on_gpu(model_of(scenario), 0.5), here = parameters - there;
+  ASSERT_GT(there, parameters / 3);
+  const result::Result run = count(scenario).result;
+  EXPECT_EQ(at_peak(run.gpu, "optimizer_states"), 12 * there);
+  EXPECT_EQ(at_peak(run.host, "master_weights"), 4 * here);
+  EXPECT_EQ(at_peak(run.host, "optimizer_states"), 8 * here);
+  EXPECT_EQ(at_peak(run.host, "optimizer_gradient_buffers"), 4 * here);
+  EXPECT_EQ(at_peak(run.host, "gradient_flat_buffer"), 4 * here);
+  EXPECT_EQ(at_peak(run.host, "overflow_check_temporaries"), 5 * here);
+  EXPECT_EQ(at_peak(run.host, "parameter_flat_buffer"), 2 * (parameters - norms));
+  // the embedding is tied: fetched for the look-up and for the head, in both passes
+  const std::uint64_t fetched = 2 * (parameters - norms + embedding);
+  EXPECT_EQ(run.phase_bytes.at("forward").h2d, fetched);
+  EXPECT_EQ(run.phase_bytes.at("backward").h2d, fetched + 4 * here);
+  EXPECT_EQ(run.phase_bytes.at("backward").d2h, 8 * here);
+  EXPECT_EQ(run.phase_bytes.at("update").h2d, 2 * norms);
+  EXPECT_EQ(run.phase_bytes.at("update").d2h, 2 * there);
+}
+
+TEST(ZeroOffload, WhereWeightsLieOnTheGpuItsShareOfTheUpdateMovesNothing) {
+  const Overrides on_gpu{"strategy.weights.home=gpu"};
+  const auto run = [&](const char* share) {
+    Overrides all = on_gpu;
+    all.push_back(std::string("strategy.optimizer.cpu_share=") + share);
+    return count(motivation("llama-3.2-1b", all)).result;
+  };
+  const std::uint64_t there = stepped_on_gpu(model_of(motivation("llama-3.2-1b")), 0.5);
+  EXPECT_EQ(run("1").phase_bytes.at("update").h2d, 2 * parameters);
+  EXPECT_EQ(run("0.5").phase_bytes.at("update").h2d, 2 * (parameters - there));
+  EXPECT_EQ(run("0.5").phase_bytes.at("update").d2h, 0u);
+  EXPECT_GE(at_peak(run("0.5").gpu, "gradients"), 2 * there);  // and those of two layers
+  const result::Result all = run("0");
+  EXPECT_EQ(all.io.h2d + all.io.d2h, 0u);
+  EXPECT_EQ(at_peak(all.gpu, "optimizer_states"), 12 * parameters);
+  EXPECT_EQ(at_peak(all.host, "optimizer_states"), 0u);
+}
+
 TEST(ZeroOffload, OriginalFormKeepsSixteenBitWeightsOnTheGpu) {
   const result::Result run =
       count(motivation("llama-3.2-1b", {"strategy.weights.home=gpu", "parallel.zero_stage=2"}))

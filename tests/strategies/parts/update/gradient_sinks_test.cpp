@@ -18,7 +18,7 @@ std::vector<GradientShare> computed(PartsRig& rig) {
 
 Task<> comes(PartsRig* rig, GradientSink* sink, MicroBatch micro) {
   std::vector<GradientShare> shares = computed(*rig);
-  sink->issue(shares, micro);
+  for (GradientShare& share : shares) sink->issue(share, micro);
   co_await sink->take(std::move(shares), LayerGradients(), micro);
 }
 
@@ -83,6 +83,39 @@ TEST(GradientSinks, AreThoseThatUpdatesTakeThemFrom) {
   EXPECT_EQ(made("zero_offload", {"strategy.optimizer.staleness=1"}),
             (Flags{false, false, false, true}));
   EXPECT_EQ(made("zero_infinity"), (Flags{false, false, false, false}));
+}
+
+// ---- Sinks of two owners
+
+/// How much of the GPU a layer's gradient holds while it is brought away, and where it is then.
+Task<> goes_to_its_owner(PartsRig* rig, std::uint32_t of_gpu, std::uint32_t of_cpu) {
+  StreamingRank parts(rig->machine, rig->rank, rig->job);
+  EXPECT_NE(parts.sinks.resident, nullptr);
+  EXPECT_NE(parts.sinks.host, nullptr);
+  co_await parts.init();
+  // places of those that a sink owns, and none of the others'
+  EXPECT_EQ(parts.sinks.resident->own(of_gpu).bytes,
+            in_sectors(rig->job.row(of_gpu).gradient_format().bytes(rig->job.elements(of_gpu))));
+  EXPECT_EQ(parts.sinks.resident->own(of_cpu).bytes, 0u);
+  EXPECT_EQ(parts.sinks.host->gradient(of_gpu).bytes, 0u);
+  EXPECT_EQ(parts.sinks.host->gradient(of_cpu).bytes,
+            parts.sinks.host->format(of_cpu).bytes(rig->job.elements(of_cpu)));
+  const TensorTable& table = rig->job.tensors;
+  const auto bytes_of = [&](description::OptimizerDevice who, std::uint64_t each) {
+    return table.sum(
+        [&](const TensorRow& row) { return row.updater == who ? each * row.elements : 0; });
+  };
+  using description::OptimizerDevice;
+  EXPECT_EQ(parts.sinks.resident->all().bytes, bytes_of(OptimizerDevice::gpu, 2));
+  EXPECT_EQ(parts.sinks.host->all().bytes, bytes_of(OptimizerDevice::cpu, 4));
+}
+
+TEST(GradientsByOwner, HavePlacesForTheirOwnRowsAlone) {
+  PartsRig rig(small_model("llama", "zero_offload", {"strategy.optimizer.cpu_share=0.5"}));
+  std::uint32_t of_cpu = 0;
+  while (rig.job.row(of_cpu).updater != description::OptimizerDevice::cpu) ++of_cpu;
+  ASSERT_GT(of_cpu, 0u);
+  rig.run(goes_to_its_owner(&rig, 0, of_cpu));
 }
 
 }  // namespace
