@@ -45,8 +45,8 @@ struct StorageAccess {
 };
 
 /// A machine as SimGrid sees it: links, and the pairs of hosts between which transfers run.
-///   storage   device time, simplex: r/R + w/W <= efficiency of the mix; where that passes 1, each way
-///             also keeps to its own rate
+///   storage   device time, simplex: r/R + w/W <= efficiency of the mix; where that passes 1,
+///             each way also keeps to its own rate
 ///   PCIe      a link each way and GPU, pageable copies through a slower one before it
 ///   cores     device time: the classes of CPU work share it, each at its own rate
 ///   DRAM      one link under all of these; left out where their rates together cannot fill it
