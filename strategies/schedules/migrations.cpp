@@ -7,8 +7,7 @@ namespace spillway::strategies {
 
 namespace {
 /// Chunks of a queue: the next hides the latency of one. Each way through staging has as many:
-/// while one is on the link another is on the array. The first of a burst is half as long, since
-/// two that began together would end together and leave the array idle for a latency.
+/// while one is on the link another is on the array.
 constexpr std::size_t in_flight = 2;
 constexpr std::size_t out_way = 0, in_way = 1;
 }  // namespace
@@ -23,7 +22,6 @@ Migrations::Migrations(Machine& machine, Rank rank, const PlannedStep& step,
       capacity_(ways.capacity),
       chunk_(std::max(description::storage_sector,
                       ways.chunk / description::storage_sector * description::storage_sector)),
-      half_chunk_(std::max(description::storage_sector, description::in_sectors(chunk_ / 2))),
       bounces_(ways.bounces),
       link_is_short_(ways.link_is_short),
       homes_(step.tensors.size()),
@@ -206,7 +204,7 @@ Task<> Migrations::work(Queue queue) {
   for (;;) {
     const auto move = stopping_ || flying.size() == most ? std::nullopt : pick(queue);
     if (move) {
-      flying.push_back(issue(*move, flying.empty()));
+      flying.push_back(issue(*move));
       continue;
     }
     if (!flying.empty()) {
@@ -222,7 +220,7 @@ Task<> Migrations::work(Queue queue) {
   }
 }
 
-Migrations::Flying Migrations::issue(std::uint32_t index, bool begins) {
+Migrations::Flying Migrations::issue(std::uint32_t index) {
   Progress& progress = progress_[index];
   const std::uint32_t which = tensor(index);
   if (progress.place == Place::queued) {
@@ -233,8 +231,7 @@ Migrations::Flying Migrations::issue(std::uint32_t index, bool begins) {
   }
   const bool out = progress.place == Place::leaving;
   const std::uint64_t offset = progress.issued;
-  const std::uint64_t most = begins ? half_chunk_ : chunk_;
-  const std::uint64_t bytes = std::min(most, length(which) - offset);
+  const std::uint64_t bytes = std::min(chunk_, length(which) - offset);
   progress.issued += bytes;
   Flying flying;
   flying.op = transfer(index, out, offset, bytes);

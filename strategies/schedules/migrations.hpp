@@ -91,7 +91,7 @@ class Migrations {
   std::optional<std::uint32_t> next_in(const Requests& requests);
   std::optional<std::uint32_t> pick(Queue queue);
   Task<> work(Queue queue);
-  Flying issue(std::uint32_t move, bool begins);
+  Flying issue(std::uint32_t move);
   Op transfer(std::uint32_t move, bool out, std::uint64_t offset, std::uint64_t bytes);
   Op bounce(std::uint32_t tensor, bool out, std::uint64_t offset, std::uint64_t bytes);
   void land(std::uint32_t move);
@@ -101,7 +101,7 @@ class Migrations {
   Rank rank_;
   const PlannedStep& step_;
   const planner::Plan& plan_;
-  std::uint64_t slots_, capacity_, chunk_, half_chunk_;
+  std::uint64_t slots_, capacity_, chunk_;
   bool bounces_, link_is_short_;
   Semaphore::Lock headroom_;               ///< GPU memory beyond the plan's capacity
   std::vector<Home> homes_;                ///< by tensor
