@@ -11,7 +11,7 @@ namespace spillway::hw_backend {
 struct StorageEffort {
   std::uint64_t file = 0;     ///< that is written once, then read and written again
   std::uint64_t written = 0;  ///< at most, to measure writes
-  std::uint64_t mixed = 0;    ///< that is read and written at most, at each mix
+  std::uint64_t mixed = 0;    ///< twice what each mixture moves: three quarters of it are writes
   std::uint64_t tensors = 0;  ///< in files of their own; written three times
   std::uint64_t alone = 0;    ///< in transfers that are alone, of each of four sizes
   double fill_s = 0;          ///< at most, for the file's first writing

@@ -67,8 +67,8 @@ double storage_seconds(const ProbeOptions& options) {
 
 std::uint64_t probe_writes(const ProbeOptions& options) {
   const StorageEffort effort = storage_effort(options);
-  return effort.file + effort.written + mixtures.size() * effort.mixed + 3 * effort.tensors +
-         4 * effort.alone + (options.thorough ? options.cliff_bytes : 0);
+  return effort.file + effort.written + effort.mixed + 3 * effort.tensors + 4 * effort.alone +
+         (options.thorough ? options.cliff_bytes : 0);
 }
 
 void probe_storages(Session& session, IoEngine& engine) {
