@@ -32,7 +32,7 @@ TEST(SchemaCheck, OffersTheNearestKeyForAnUnknownOne) {
 TEST(SchemaCheck, DoesNotOfferKeysThatAreReadForOldFilesOnly) {
   const std::string lines = about(R"({"optimizer": {"compression": 1, "xyz": 1}})");
   EXPECT_THAT(lines,
-              testing::HasSubstr("optimizer.xyz: no such key; known: adapt, buffers, device"));
+              testing::HasSubstr("optimizer.xyz: no such key; known: adapt, buffers, cpu_share"));
 }
 
 TEST(SchemaCheck, OffersTheNearestWordForAnUnknownOne) {
