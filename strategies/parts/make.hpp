@@ -36,7 +36,8 @@ struct Owners {
   std::optional<Job> gpu_rows_, other_rows_;  ///< of which neither has all
 };
 
-/// `optimizer` null: gradients stay on the GPU. `replay` null: a sum for each step.
+/// `optimizer`: of the rows that the GPU does not update, null where there are none. `replay` null:
+/// a sum for each step.
 MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, const Owners& owners,
                              CpuOptimizer* optimizer, Replay* replay);
 
