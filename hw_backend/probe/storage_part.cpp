@@ -206,7 +206,8 @@ class StoragePart {
     Flow reads = flow(false, 0, half), writes = flow(true, half, half);
     reads.in_flight = mixture.reads;
     writes.in_flight = mixture.writes;
-    return stream_.run({reads, writes}, effort_.interval_s, bytes_bound(effort_.mixed / 2), has_all);
+    return stream_.run({reads, writes}, effort_.interval_s, bytes_bound(effort_.mixed / 2),
+                       has_all);
   }
 
   /// The `file` engine: as many bytes in files of their own.
