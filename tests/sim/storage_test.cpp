@@ -247,6 +247,25 @@ TEST(SimStorage, AnotherEngineIsNotHeldToThatShare) {
   EXPECT_NEAR(alone(scenario, sectors(6 * GB)).read_s, 1.0, 2e-6);
 }
 
+TEST(SimStorage, WorkersOfATensorCacheHaveThatShareEachWay) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.storage[0].read = scenario.machine.storage[0].write = BytesPerSecond(6e9);
+  scenario.machine.storage[0].process_efficiency["file"] = 0.5;
+  const auto seconds = [&](description::ActivationPolicy policy) {
+    scenario.strategy.activations.policy = policy;
+    double of_both = 0;
+    run(scenario, [&](Machine& machine, Rank rank) -> Task<> {
+      Pair pair;
+      co_await together(machine, rank, 3 * GB, 3 * GB, &pair);
+      of_both = std::max(pair.read.timing().seconds(), pair.write.timing().seconds());
+    });
+    return of_both;
+  };
+  // 3 GB/s each way, of a drive of 6 GB/s in all; a process without them has 3 for both ways
+  EXPECT_NEAR(seconds(description::ActivationPolicy::tensor_cache), 1, 1e-5);
+  EXPECT_NEAR(seconds(description::ActivationPolicy::keep), 2, 1e-5);
+}
+
 TEST(SimStorage, AProcessSharesItsShareBetweenItsReadsAndWrites) {
   description::Scenario scenario = one_gpu();
   scenario.machine.storage[0].process_efficiency["file"] = 0.5;
