@@ -55,9 +55,12 @@ void expect_no_slower(const Better& one) {
 
 json base(const std::string& system, const std::string& machine, json model, json training,
           std::uint64_t data = 1) {
+  json strategy{{"system", system}};
+  if (system == "lohan")  // as it was when these were found
+    strategy["optimizer"] = {{"grouping", "layers"}, {"subgroup", "1 params"}};
   return {{"model", std::move(model)},
           {"machine", machine},
-          {"strategy", {{"system", system}}},
+          {"strategy", std::move(strategy)},
           {"parallel", {{"data", data}}},
           {"run", {{"steps", 1}, {"warmup_steps", 1}}},
           {"training", std::move(training)}};
@@ -142,7 +145,7 @@ TEST(LowerPlans, AFasterGpuDoesNotOutrunTheStoresOfATensorCache) {
            {{"micro_batch", 1}, {"sequence", 50688}, {"precision", "fp16_mixed"}}),
       {"machine.gpu.count=1", "machine.gpu.memory=192 GiB", "machine.storage.nvme.count=15"},
       {"machine.gpu.compute.fp16=312 TFLOPS", "machine.gpu.memory_rate=3110 GB/s"}};
-  EXPECT_EQ(step_s(one, true, false), does_not_fit);
+  EXPECT_LT(step_s(one, true, false), does_not_fit);
   EXPECT_LT(step_s(one, false), does_not_fit);
   EXPECT_LE(step_s(one, true), 1.001 * step_s(one, false));
 }
@@ -275,8 +278,8 @@ TEST(LowerPlans, WhereTheSlotIsFullNothingGoesToDrives) {
   EXPECT_LT(step_s(one, false), 0.9 * step_s(one, false, false));
 }
 
-/// A GPU twice as fast outruns the stores at half its rate and at a quarter too.
-TEST(LowerPlans, AGpuIsHeldUntilStoresKeepUp) {
+/// A GPU twice as fast outruns the stores: what they have no time for stays, from the first step on.
+TEST(LowerPlans, AFasterGpuThanStoresStillFits) {
   const Better one{
       base("ssdtrain", "a100_40_4gpu", llama(1280, 12, 50257),
            {{"micro_batch", 41},

@@ -256,14 +256,14 @@ TEST(SimStorage, WorkersOfATensorCacheHaveThatShareEachWay) {
     double of_both = 0;
     run(scenario, [&](Machine& machine, Rank rank) -> Task<> {
       Pair pair;
-      co_await together(machine, rank, 3 * GB, 3 * GB, &pair);
+      co_await together(machine, rank, 8 * GB, 8 * GB, &pair);
       of_both = std::max(pair.read.timing().seconds(), pair.write.timing().seconds());
     });
     return of_both;
   };
   // 3 GB/s each way, of a drive of 6 GB/s in all; a process without them has 3 for both ways
-  EXPECT_NEAR(seconds(description::ActivationPolicy::tensor_cache), 1, 1e-5);
-  EXPECT_NEAR(seconds(description::ActivationPolicy::keep), 2, 1e-5);
+  EXPECT_NEAR(seconds(description::ActivationPolicy::tensor_cache), 8.0 / 3, 1e-5);
+  EXPECT_NEAR(seconds(description::ActivationPolicy::keep), 16.0 / 3, 1e-5);
 }
 
 TEST(SimStorage, AProcessSharesItsShareBetweenItsReadsAndWrites) {

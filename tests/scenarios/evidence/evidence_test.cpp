@@ -1,6 +1,7 @@
 #include "scenarios/evidence/evidence.hpp"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 #include <fstream>
 
 #include "scenarios/description/data_files.hpp"
@@ -24,7 +25,7 @@ Evidence shipped(const std::string& name) {
 class Written {
  public:
   explicit Written(const std::string& text, const std::string& name = "evidence_test.txt")
-      : path_(testing::TempDir() + name) {
+      : path_(testing::TempDir() + std::to_string(getpid()) + name) {
     std::ofstream(path_) << text;
   }
   ~Written() { std::remove(path_.c_str()); }

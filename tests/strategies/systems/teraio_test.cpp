@@ -52,7 +52,9 @@ TEST(TeraIO, TakesTheTimeThatThePlannerPredicts) {
     EXPECT_GT(run.plan.at("moved"), 0);
     EXPECT_LE(run.gpu.total, 94'000'000'000u);
     const double predicted = run.plan.at("step_s");
-    EXPECT_NEAR(run.step_time_s, predicted, 0.05 * predicted) << destinations;
+    EXPECT_LT(run.step_time_s, 1.05 * predicted) << destinations;
+    // a stage's plan does not know that its waits fall into those of the other
+    EXPECT_GT(run.step_time_s, 0.9 * predicted) << destinations;
   }
 }
 
