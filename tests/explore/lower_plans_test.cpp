@@ -278,7 +278,7 @@ TEST(LowerPlans, WhereTheSlotIsFullNothingGoesToDrives) {
   EXPECT_LT(step_s(one, false), 0.9 * step_s(one, false, false));
 }
 
-/// A GPU twice as fast outruns the stores: what they have no time for stays, from the first step on.
+/// A GPU twice as fast outruns the stores: what they have no time for stays, from the first step.
 TEST(LowerPlans, AFasterGpuThanStoresStillFits) {
   const Better one{
       base("ssdtrain", "a100_40_4gpu", llama(1280, 12, 50257),

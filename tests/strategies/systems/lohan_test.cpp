@@ -102,8 +102,8 @@ TEST(Lohan, BlocksInHalvesTakeLessOfTheGpuForOneMoreTensorABlock) {
   EXPECT_GT(of(halves), 20 * sbh);
 }
 
-/// A layer's states at a time: of 7e8 parameters a rank nine buffers take 27 GiB of host memory, and
-/// an update longer than Algorithm 1 knows of.
+/// A layer's states at a time: of 7e8 parameters a rank nine buffers take 27 GiB of host memory,
+/// and an update longer than Algorithm 1 knows of.
 const Overrides layer_by_layer{"strategy.optimizer.grouping=layers",
                                "strategy.optimizer.subgroup=1 params"};
 
