@@ -19,7 +19,7 @@ using namespace explore;
 /// A million machines for one model and system: 10 x 10 x 10 x 10 x 10 x 10 rates, sizes and
 /// counts.
 constexpr const char* million_machines = R"({
-  "base": { "model": "llama-3.1-8b", "machine": "gaming_4090",
+  "base": { "model": "llama-3.1-8b", "machine": "lohan_4090",
             "training": { "precision": "bf16_mixed", "micro_batch": 4, "sequence": 4096 },
             "strategy": { "system": "zero_infinity" } },
   "axes": { "machine.storage.nvme.count": { "from": 1, "to": 10 },
