@@ -59,6 +59,7 @@ class RankPlanner {
 
   RankPlan take() {
     made_.capacity = settings_.capacity;
+    made_.link_is_short = link_is_short(settings_.channels);
     return std::move(made_);
   }
 

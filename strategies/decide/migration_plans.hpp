@@ -19,6 +19,7 @@ struct RankPlan {
   PlannedStep step;
   planner::Plan plan;
   std::uint64_t capacity = 0;  ///< bytes of GPU memory for tensors
+  bool link_is_short = false;  ///< a way over the GPU's link is slower than the array
   /// What it asks of its tiers beyond what they have, in order. Where they do not grow it is the
   /// first that ends the run, and the plan is none.
   std::vector<Growth> growths{};

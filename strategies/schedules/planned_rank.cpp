@@ -15,10 +15,9 @@ PlannedRank::PlannedRank(Machine& machine, Rank rank, const Job& job)
       progress_(job),
       own_(job.ranks->at(std::min<std::size_t>(rank.index, job.ranks->size() - 1))),
       held_(machine, rank),
-      tensors_(
-          machine, rank, own_.step, own_.plan,
-          {own_.capacity, plan_knobs(job.scenario.strategy).chunk.value(), bounces(job.scenario),
-           link_is_short(plan_settings(job.scenario, machine.topology(), rank).channels)}),
+      tensors_(machine, rank, own_.step, own_.plan,
+               {own_.capacity, plan_knobs(job.scenario.strategy).chunk.value(),
+                bounces(job.scenario), own_.link_is_short}),
       kernels_(job, own_.step, tensors_),
       births_(own_.step.kernels.size()),
       deaths_(own_.step.kernels.size()) {}
