@@ -41,6 +41,8 @@ bool dram_can_bind(const description::MachineFile& machine, std::uint64_t ranks)
 Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks)
     : machine_(scenario.machine),
       ranks_(ranks),
+      ranks_per_node_(static_cast<std::uint32_t>(scenario.node_ranks())),
+      ranks_of_a_stage_(ranks / static_cast<std::uint32_t>(scenario.parallel.pipeline)),
       engine_(scenario.strategy.io_engine),
       workers_by_way_(scenario.strategy.workers_by_way()),
       // training has gone on for hours; a stream of requests begins on a drive at rest
@@ -164,8 +166,9 @@ void Platform::build_gpu(Zone* zone, std::uint32_t rank) {
     gpu.out_pageable = path(zone, {gpu.all_out, gpu.out, gpu.slow_out, dram_});
   }
   if (machine_.nodes > 1) {
-    Link* nic = link(name + " nic", machine_.network.per_gpu.value());
-    gpu.other_node = path(zone, {gpu.all_out, gpu.out, nic, gpu.in, gpu.all_in});
+    gpu.nic_out = link(name + " nic", machine_.network.per_gpu.value());
+    gpu.nic_in = link(name + " nic in", machine_.network.per_gpu.value());
+    gpu.other_node = path(zone, {gpu.all_out, gpu.out, gpu.nic_out, gpu.in, gpu.all_in});
   }
 }
 
@@ -279,14 +282,30 @@ void Platform::build_peers(Zone* zone) {
   }
   for (std::uint32_t from = 0; from < ranks_; ++from)
     for (std::uint32_t to = 0; to < ranks_; ++to) {
+      const GpuLinks &sender = gpus_[from], &receiver = gpus_[to];
       if (from == to) continue;
-      std::vector<s4u::LinkInRoute> route;
-      for (const auto& links : {out[from], in[to]})
-        for (Link* each : links)
-          if (each) route.emplace_back(each);
-      zone->add_route(gpus_[from].sends->get_netpoint(), gpus_[to].receives->get_netpoint(),
-                      nullptr, nullptr, route, false);
+      if (from / ranks_per_node_ == to / ranks_per_node_)
+        add_peer_route(zone, from, to, out[from], in[to]);
+      else if (meet(from, to))
+        add_peer_route(zone, from, to, {sender.out, sender.all_out, sender.nic_out},
+                       {receiver.nic_in, receiver.all_in, receiver.in});
     }
+}
+
+/// Whether ranks of two nodes send to each other: in a ring of all ranks, or from stage to stage.
+///   Without the others a route for each pair of a large machine is not made
+bool Platform::meet(std::uint32_t from, std::uint32_t to) const {
+  return (from + 1) % ranks_ == to || from % ranks_of_a_stage_ == to % ranks_of_a_stage_;
+}
+
+void Platform::add_peer_route(Zone* zone, std::uint32_t from, std::uint32_t to,
+                              const std::vector<Link*>& out, const std::vector<Link*>& in) {
+  std::vector<s4u::LinkInRoute> route;
+  for (const auto& links : {out, in})
+    for (Link* each : links)
+      if (each) route.emplace_back(each);
+  zone->add_route(gpus_[from].sends->get_netpoint(), gpus_[to].receives->get_netpoint(), nullptr,
+                  nullptr, route, false);
 }
 
 }  // namespace spillway::sim

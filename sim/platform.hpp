@@ -51,7 +51,9 @@ struct StorageAccess {
 ///   cores     device time: the classes of CPU work share it, each at its own rate
 ///   DRAM      one link under all of these; left out where their rates together cannot fill it
 ///   GPUs      that share the host: a stream holds a core while it is busy, copies too
-///   network   a link per GPU, behind its PCIe
+///   network   a link per GPU and way, behind its PCIe
+///   nodes     that differ, each with stages of a pipeline: cores and storages are the first one's,
+///             as stages on several nodes use none of them
 class Platform {
  public:
   /// `scenario` outlives it, and its machine has no nodes but those in use; an engine must exist.
@@ -69,7 +71,8 @@ class Platform {
   Path to_host(strategies::Rank rank, bool pageable) const {
     return pageable ? gpus_[rank.index].out_pageable : gpus_[rank.index].out_pinned;
   }
-  /// GPU to GPU inside the node, from != to.
+  /// GPU to GPU, from != to: of one node, or of two that are next to each other in rank order or
+  /// hold the same place in their stages.
   Path peer(strategies::Rank from, strategies::Rank to) const {
     return {gpus_[from.index].sends, gpus_[to.index].receives};
   }
@@ -122,6 +125,7 @@ class Platform {
          *all_out = nullptr;  ///< everything that crosses the slot; null: not capped
     Link *slow_in = nullptr, *slow_out = nullptr;  ///< pageable copies
     Path in_pinned, in_pageable, out_pinned, out_pageable, other_node;
+    Link *nic_in = nullptr, *nic_out = nullptr;  ///< null on a single node
     simgrid::s4u::Host *sends = nullptr, *receives = nullptr;
   };
 
@@ -136,6 +140,9 @@ class Platform {
   void build_device(std::uint32_t first);
   void build_access(Zone* zone, std::uint32_t storage, std::uint32_t rank);
   void build_peers(Zone* zone);
+  void add_peer_route(Zone* zone, std::uint32_t from, std::uint32_t to,
+                      const std::vector<Link*>& out, const std::vector<Link*>& in);
+  bool meet(std::uint32_t from, std::uint32_t to) const;
   void build_cpu(Zone* zone);
   void build_streams(Zone* zone);
   double weight_of(double alone_bytes_per_s) const;
@@ -143,7 +150,7 @@ class Platform {
   double process_share(std::uint32_t storage) const;
 
   const description::MachineFile& machine_;  ///< outlives the platform
-  std::uint32_t ranks_;
+  std::uint32_t ranks_, ranks_per_node_, ranks_of_a_stage_;
   description::IoEngine engine_;
   bool workers_by_way_;  ///< a process reads with some, and writes with others
   Zone* root_ = nullptr;

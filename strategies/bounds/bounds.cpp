@@ -65,14 +65,15 @@ class Sums {
     const double up = of(&RankDemand::pageable_h2d), down = of(&RankDemand::pageable_d2h);
     // a member of a ring or tree gets as much as it sends
     const double collectives = of(&RankDemand::to_nodes) + pcie_peers(of(&RankDemand::to_peers));
+    const double handed = of(&RankDemand::handed_to_nodes);  // others hand it as much, or less
     bounds.h2d =
         std::max({bounds.h2d, seconds(of(&RankDemand::h2d) + up + collectives, pcie.h2d.value()),
                   seconds(up, pcie.pageable_h2d.value())});
-    bounds.d2h =
-        std::max({bounds.d2h, seconds(of(&RankDemand::d2h) + down + collectives, pcie.d2h.value()),
-                  seconds(down, pcie.pageable_d2h.value())});
-    bounds.network = std::max(bounds.network,
-                              seconds(of(&RankDemand::to_nodes), machine_.network.per_gpu.value()));
+    bounds.d2h = std::max(
+        {bounds.d2h, seconds(of(&RankDemand::d2h) + down + collectives + handed, pcie.d2h.value()),
+         seconds(down, pcie.pageable_d2h.value())});
+    bounds.network = std::max(bounds.network, seconds(of(&RankDemand::to_nodes) + handed,
+                                                      machine_.network.per_gpu.value()));
   }
 
   /// Of bytes to GPUs of the same node, what goes through PCIe: all, where they have no other way.

@@ -22,7 +22,8 @@ void keep_least(RankDemand& least, const RankDemand& other) {
   for (const auto member :
        {&RankDemand::kernels, &RankDemand::side_kernels, &RankDemand::h2d, &RankDemand::d2h,
         &RankDemand::pageable_h2d, &RankDemand::pageable_d2h, &RankDemand::gpu_copies,
-        &RankDemand::collectives, &RankDemand::sent, &RankDemand::to_peers, &RankDemand::to_nodes})
+        &RankDemand::collectives, &RankDemand::sent, &RankDemand::to_peers, &RankDemand::to_nodes,
+        &RankDemand::handed_to_nodes})
     keep_less(least.*member, other.*member);
 }
 

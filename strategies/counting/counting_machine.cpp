@@ -116,6 +116,7 @@ void CountingMachine::count(const Operation& operation, PhaseDemand& demand) {
       return;
     case OperationKind::send:
       rank.sent += bytes;
+      if (operation.to_other_node) rank.handed_to_nodes += bytes;
       return;
     case OperationKind::collective:
       return;  // counted when its round starts

@@ -25,6 +25,7 @@ struct RankDemand {
   std::uint64_t gpu_copies = 0;                      ///< inside GPU memory, bytes
   std::uint64_t collectives = 0, sent = 0;           ///< bytes: of the whole; of the view
   std::uint64_t to_peers = 0, to_nodes = 0;          ///< bytes sent in collectives
+  std::uint64_t handed_to_nodes = 0;                 ///< of `sent`, bytes to other nodes
 };
 
 /// What all ranks of a node ask of one storage in one phase.

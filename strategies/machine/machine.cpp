@@ -43,7 +43,9 @@ Machine::Machine(MachineSetup setup)
   };
   for (std::uint32_t rank = 0; rank < topology.ranks; ++rank)
     add("gpu " + std::to_string(rank), topology.gpu_memory.value());
-  add("host", topology.host_memory.value());
+  const std::uint32_t nodes = topology.simulated_nodes();
+  for (std::uint32_t node = 0; node < nodes; ++node)
+    add(nodes == 1 ? "host" : "host " + std::to_string(node), topology.host_memory.value());
   raw_arrays_.resize(topology.storages.size());
   for (std::size_t i = 0; i < topology.storages.size(); ++i) {
     const StorageInfo& storage = topology.storages[i];

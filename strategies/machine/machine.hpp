@@ -178,8 +178,13 @@ class Machine : public BlockOwner {
   Recorder& recorder() { return recorder_; }
   Ledger& ledger() { return ledger_; }
   std::uint32_t gpu_tier(Rank rank) const { return rank.index; }
-  std::uint32_t host_tier() const { return setup_.topology.ranks; }
-  std::uint32_t storage_tier(StorageId storage) const { return host_tier() + 1 + storage.index; }
+  /// Of the node of `rank`; the tiers of all nodes follow those of the GPUs.
+  std::uint32_t host_tier(Rank rank = {}) const {
+    return setup_.topology.ranks + setup_.topology.node_of(rank);
+  }
+  std::uint32_t storage_tier(StorageId storage) const {
+    return setup_.topology.ranks + setup_.topology.simulated_nodes() + storage.index;
+  }
 
  protected:
   /// A fresh (or recycled) operation; machines derive from Operation to keep their own state in it.

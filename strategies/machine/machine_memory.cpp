@@ -27,7 +27,7 @@ Machine::MemoryTier& Machine::memory(TierId tier, Rank rank) const {
   ENSURE(tier != TierId::storage, "storage is reserved with store()");
   ENSURE(rank.index < setup_.topology.ranks, "no such rank");
   const bool own = tier == TierId::gpu && !setup_.topology.one_memory;
-  return *tiers_[own ? gpu_tier(rank) : host_tier()];
+  return *tiers_[own ? gpu_tier(rank) : host_tier(rank)];
 }
 
 Rounding Machine::rounding_of(TierId tier, std::optional<Rounding> asked) const {
@@ -47,12 +47,12 @@ Rounding Machine::rounding_of(TierId tier, std::optional<Rounding> asked) const 
 
 result::Infeasible Machine::request_of(std::uint32_t tier, Rank rank, Purpose purpose,
                                        Bytes bytes) const {
-  const std::uint32_t host = host_tier();
-  const bool shared = tier < host && setup_.topology.one_memory;
-  const auto& capacity = tiers_[shared ? host : tier]->capacity;
-  std::string name = tier < host ? "gpu" : "host", storage;
-  if (tier > host) {
-    const StorageInfo& info = setup_.topology.storages[tier - host - 1];
+  const bool gpu = tier < setup_.topology.ranks;
+  const bool shared = gpu && setup_.topology.one_memory;
+  const auto& capacity = tiers_[shared ? host_tier(rank) : tier]->capacity;
+  std::string name = gpu ? "gpu" : "host", storage;
+  if (const std::uint32_t first = storage_tier(StorageId{0}); tier >= first) {
+    const StorageInfo& info = setup_.topology.storages[tier - first];
     name = info.wears ? "ssd" : "remote";
     storage = info.name;
   }
@@ -96,7 +96,7 @@ std::optional<Buffer> Machine::from_cache(TierId tier, Rank rank, Bytes bytes, P
   block->asked = bytes.value();
   block->purpose = purpose;
   ledger_.recharge(block->ledger_entry,
-                   {host_tier(), rank, purpose, block->asked, block->charged,
+                   {host_tier(rank), rank, purpose, block->asked, block->charged,
                     tier == TierId::pinned, recorder_.phase(rank)},
                    now_s());
   return Buffer(BlockRef(block));
@@ -122,8 +122,8 @@ Buffer Machine::finish_allocation(TierId tier, Rank rank, Bytes bytes, Purpose p
   block->keeps = caches(tier, rounding, bytes);
   block->capacity = std::move(capacity);
   block->ledger_entry =
-      ledger_.add({tier == TierId::gpu ? gpu_tier(rank) : host_tier(), rank, purpose, block->asked,
-                   block->charged, tier == TierId::pinned, recorder_.phase(rank)},
+      ledger_.add({tier == TierId::gpu ? gpu_tier(rank) : host_tier(rank), rank, purpose,
+                   block->asked, block->charged, tier == TierId::pinned, recorder_.phase(rank)},
                   now_s());
   block->data = provide(*block);
   return Buffer(std::move(reference));
@@ -144,7 +144,7 @@ Task<std::vector<Buffer>> Machine::allocate(TierId tier, Rank rank, std::vector<
     asked += wanted[i].bytes.value();
   }
   if (missing == 0) co_return given;
-  const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier();
+  const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier(rank);
   const std::uint64_t one = missing == 1 && caches(tier, rounding, wanted[largest].bytes);
   Semaphore::Lock room = co_await wait_for(memory(tier, rank), index, rank, Bytes(asked),
                                            wanted[largest].purpose, charged, one ? charged : 0);
@@ -160,7 +160,7 @@ Buffer Machine::allocate_now(TierId tier, Rank rank, Bytes bytes, Purpose purpos
   const Rounding rounding = rounding_of(tier, asked);
   if (auto cached = from_cache(tier, rank, bytes, purpose, rounding)) return std::move(*cached);
   const std::uint64_t charged = rounded(rounding, bytes.value());
-  const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier();
+  const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier(rank);
   Semaphore::Lock capacity = memory(tier, rank).capacity.try_overtake(charged);
   if (!capacity && grows_for(index, rank, purpose, bytes))
     capacity = memory(tier, rank).capacity.overtake(charged);
@@ -261,11 +261,12 @@ void Machine::release_extent(Block& block) {
 
 /// True when the first in the queue for host memory asks for exactly such a block.
 bool Machine::head_wants(const Block& block) const {
-  if (!tiers_[host_tier()]->capacity.has_waiters()) return false;
+  const std::uint32_t host = host_tier(block.rank);
+  if (!tiers_[host]->capacity.has_waiters()) return false;
   const Waiting* head = nullptr;
   waiting_allocations_.each([&](const Waiter& waiter) {
     const auto& waiting = static_cast<const Waiting&>(waiter);
-    if (!head && waiting.tier == host_tier() && !waiting.turn->granted) head = &waiting;
+    if (!head && waiting.tier == host && !waiting.turn->granted) head = &waiting;
   });
   return head && head->rank == block.rank && head->kept_class == block.charged;
 }
@@ -290,7 +291,7 @@ void Machine::take_back(Block& block) {
 }
 
 Usage Machine::usage(TierId tier, Rank rank) const {
-  const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier();
+  const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier(rank);
   return {ledger_.used(index), ledger_.peak_bytes(index), memory(tier, rank).capacity.free()};
 }
 
@@ -320,7 +321,7 @@ Usage Machine::usage(StorageId storage) const {
 
 Semaphore::Lock Machine::leave_free(TierId tier, Rank rank, Bytes bytes) {
   Semaphore::Lock room = memory(tier, rank).capacity.try_overtake(bytes.value());
-  const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier();
+  const std::uint32_t index = tier == TierId::gpu ? gpu_tier(rank) : host_tier(rank);
   if (!room) out_of_memory(index, rank, Purpose::workspace, bytes);
   return room;
 }

@@ -59,6 +59,7 @@ Op Machine::send(Rank rank, Rank peer, View from, View into, const After& after)
   check_operand(from, true, rank);
   Operation& operation = issue(OperationKind::send, rank, from.bytes);
   operation.peer = peer;
+  operation.to_other_node = setup_.topology.node_of(rank) != setup_.topology.node_of(peer);
   operation.operands.emplace_back(std::move(into), models::Access::write);
   operation.operands.emplace_back(std::move(from), models::Access::read);
   return launch(operation, after);

@@ -90,6 +90,7 @@ struct Operation {
   result::Phase phase = result::Phase::init;
   std::uint64_t bytes = 0;
   Rank peer;
+  bool to_other_node = false;  ///< a hand-over to a peer there
   CpuKernel cpu;
   StorageKernel near_storage;
   std::vector<LoggedKernel> kernels;

@@ -179,7 +179,8 @@ void Recorder::describe(const Operation& operation, Use& use) {
   use.kind = operation.kind;
   use.rank = operation.rank.index;
   use.storages.clear();
-  use.between_nodes = operation.round && operation.round->cost.to_node > 0;
+  use.between_nodes =
+      operation.to_other_node || (operation.round && operation.round->cost.to_node > 0);
   if (operation.kind == OperationKind::storage_kernel)
     use.storages.push_back(operation.storage.index);
   if (operation.kind == OperationKind::read || operation.kind == OperationKind::write)
@@ -253,10 +254,10 @@ void Recorder::use(const Use& use, int by, double now_s) {
     case OperationKind::copy_on_host:
       return change(cpu_, by, now_s);
     case OperationKind::collective:
+    case OperationKind::send:
       if (use.between_nodes) change(rank.network, by, now_s);
       return;
     case OperationKind::copy_on_gpu:
-    case OperationKind::send:
       return;
   }
 }
@@ -300,6 +301,7 @@ void Recorder::count(const Operation& operation) {
     }
     case OperationKind::send:
       step_.network += amount;
+      if (operation.to_other_node) step_.between_nodes += amount;
       return;
     case OperationKind::copy_on_gpu:
     case OperationKind::copy_on_host:

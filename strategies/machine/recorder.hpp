@@ -92,7 +92,7 @@ class Recorder {
   struct Use {
     OperationKind kind = OperationKind::read;
     std::uint32_t rank = 0;
-    bool between_nodes = false;             ///< of a collective
+    bool between_nodes = false;             ///< of a collective or a hand-over
     std::vector<std::uint32_t> storages{};  ///< of a transfer or work inside
   };
   /// An operation begins or ends to use something, or the node enters a phase.

@@ -9,21 +9,35 @@ namespace spillway::strategies {
 
 namespace {
 
-/// Groups of ranks on this node.
+bool has_stages_on_several_nodes(const description::Scenario& scenario) {
+  return scenario.parallel.pipeline > 1 && scenario.nodes_in_use() > 1;
+}
+
+/// Ranks of a pipeline stage, on all nodes.
+std::uint64_t stage_ranks(const description::Scenario& scenario) {
+  return scenario.parallel.ranks() / scenario.parallel.pipeline;
+}
+
+/// Equal nodes that each simulated one stands for, itself among them.
+std::uint64_t equal_nodes(const description::Scenario& scenario) {
+  if (!has_stages_on_several_nodes(scenario)) return scenario.nodes_in_use();
+  return description::divide_up(stage_ranks(scenario), scenario.node_ranks());
+}
+
+/// Groups of simulated ranks.
 struct Groups {
   std::vector<std::vector<Rank>> members;
   std::vector<bool> spans_nodes;
 };
 
 Groups groups_of(const description::Scenario& scenario) {
-  const auto ranks = static_cast<std::uint32_t>(scenario.node_ranks());
+  const auto ranks = static_cast<std::uint32_t>(simulated_ranks(scenario));
   const auto tensor = static_cast<std::uint32_t>(scenario.parallel.tensor);
   const auto stages = static_cast<std::uint32_t>(scenario.parallel.pipeline);
-  const bool across = scenario.nodes_in_use() > 1;
-  const std::uint32_t data = ranks / (tensor * stages);  // of each group's members, on this node
+  const bool across = equal_nodes(scenario) > 1;
+  const std::uint32_t data = ranks / (tensor * stages);  // simulated members of each group
   ENSURE(tensor * stages * data == ranks && scenario.parallel.ranks() % ranks == 0,
          "nodes that are not filled equally");
-  ENSURE(!across || stages == 1, "pipeline stages on several nodes");
   Groups groups;
   const auto add = [&](std::vector<Rank> members, bool spans) {
     groups.members.push_back(std::move(members));
@@ -70,6 +84,15 @@ StorageInfo as_one_node_sees(const description::StorageSpec& storage, std::uint6
 
 }  // namespace
 
+std::uint64_t simulated_nodes(const description::Scenario& scenario) {
+  return has_stages_on_several_nodes(scenario) ? scenario.nodes_in_use() / equal_nodes(scenario)
+                                               : 1;
+}
+
+std::uint64_t simulated_ranks(const description::Scenario& scenario) {
+  return std::min(scenario.parallel.ranks(), simulated_nodes(scenario) * scenario.node_ranks());
+}
+
 Rounding rounding_of(description::PinnedPolicy policy) {
   return policy == description::PinnedPolicy::exact ? Rounding::page : Rounding::power_of_two;
 }
@@ -84,8 +107,9 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
                   ? Rounding::none
                   : Rounding::cuda_caching;
   Topology& topology = setup.topology;
-  topology.ranks = static_cast<std::uint32_t>(scenario.node_ranks());
-  topology.nodes = static_cast<std::uint32_t>(scenario.nodes_in_use());
+  topology.ranks = static_cast<std::uint32_t>(simulated_ranks(scenario));
+  topology.ranks_per_node = static_cast<std::uint32_t>(scenario.node_ranks());
+  topology.nodes = static_cast<std::uint32_t>(equal_nodes(scenario));
   Groups groups = groups_of(scenario);
   topology.groups = std::move(groups.members);
   topology.spans_nodes = std::move(groups.spans_nodes);
@@ -101,7 +125,7 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
   topology.one_memory = machine.gpu.one_memory && !scenario.strategy.unlimited_gpu();
   for (const description::StorageSpec& storage : machine.storage) {
     const bool ssd = storage.kind == description::StorageKind::ssd;
-    topology.storages.push_back(as_one_node_sees(storage, topology.nodes));
+    topology.storages.push_back(as_one_node_sees(storage, scenario.nodes_in_use()));
     // a parallel file system stays one, whatever engine the drives have
     setup.raw_drives.push_back(ssd && scenario.strategy.io_engine == description::IoEngine::direct);
   }
@@ -112,7 +136,7 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
 Group data_group(const description::Scenario& scenario, Rank rank) {
   const auto tensor = static_cast<std::uint32_t>(scenario.parallel.tensor);
   const auto stages = static_cast<std::uint32_t>(scenario.parallel.pipeline);
-  const auto of_a_stage = static_cast<std::uint32_t>(scenario.node_ranks()) / stages;
+  const auto of_a_stage = static_cast<std::uint32_t>(simulated_ranks(scenario)) / stages;
   return Group{1 + rank.index / of_a_stage * tensor + rank.index % tensor};
 }
 
@@ -125,7 +149,7 @@ Group tensor_group(const description::Scenario& scenario, Rank rank) {
 Group reduce_group(const description::Scenario& scenario, Rank rank) {
   const auto& parallel = scenario.parallel;
   const auto data_and_tensor_groups = static_cast<std::uint32_t>(
-      parallel.pipeline * parallel.tensor + scenario.node_ranks() / parallel.tensor);
+      parallel.pipeline * parallel.tensor + simulated_ranks(scenario) / parallel.tensor);
   return Group{data_group(scenario, rank).index + data_and_tensor_groups};
 }
 

@@ -7,7 +7,8 @@ namespace spillway::strategies {
 
 /// Topology and allocator rules that every machine derives from the resolved scenario in the same
 /// way.
-///   ranks    of the first of the equal nodes in use, which stands for all;
+///   ranks    of the first of the equal nodes in use, which stands for all; where the stages of a
+///            pipeline lie on several nodes, of the first node of each stage, or of all nodes;
 ///            rank = (pipeline index x data + data index) x tensor + tensor index
 ///   groups   0 all ranks; then the data-parallel groups, by stage and tensor index; then the
 ///            tensor-parallel ones, by first rank; then the data-parallel ones again, for
@@ -17,6 +18,13 @@ namespace spillway::strategies {
 ///            those too that have no access to each other; a storage that nodes share gives each
 ///            its part of rate and capacity
 MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace);
+
+/// Nodes that a run simulates. One stands for all of them where they are equal. Stages of a pipeline
+/// differ: where they lie on several nodes, the first node of each stage, or all nodes if one holds
+/// several stages.
+std::uint64_t simulated_nodes(const description::Scenario& scenario);
+/// Ranks on the simulated nodes.
+std::uint64_t simulated_ranks(const description::Scenario& scenario);
 
 /// How pinned memory is rounded under `policy`.
 Rounding rounding_of(description::PinnedPolicy policy);

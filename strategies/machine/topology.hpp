@@ -33,13 +33,14 @@ struct Stripe {
 
 /// What a strategy may know of the machine: shape and nominal rates. No clock, no vendor.
 struct Topology {
-  std::uint32_t ranks = 1;  ///< of the simulated node, which stands for all
-  std::uint32_t nodes = 1;  ///< equal ones, itself among them
+  std::uint32_t ranks = 1;           ///< of all simulated nodes
+  std::uint32_t ranks_per_node = 0;  ///< the last node may have fewer; 0: one node has all
+  std::uint32_t nodes = 1;  ///< equal ones that each simulated node stands for, itself among them
   std::vector<StorageInfo> storages;
   std::vector<Stripe> stripes;
   std::vector<StorageId> homes;           ///< by rank, for home()
-  std::vector<std::vector<Rank>> groups;  ///< members on this node in rank order; group 0: all
-  std::vector<bool> spans_nodes;  ///< by group: every node has as many members; absent: false
+  std::vector<std::vector<Rank>> groups;  ///< simulated members in rank order; group 0: all
+  std::vector<bool> spans_nodes;          ///< by group: every equal node has as many; absent: false
   description::Bytes gpu_memory, host_memory;
   description::BytesPerSecond h2d, d2h;
   description::BytesPerSecond peer_rate;     ///< from GPU to GPU inside the node, each way
@@ -52,6 +53,10 @@ struct Topology {
   bool one_memory = false;  ///< what is on a GPU takes room of host_memory
 
   Group world() const { return Group{0}; }
+  std::uint32_t node_of(Rank rank) const {
+    return ranks_per_node == 0 ? 0 : rank.index / ranks_per_node;
+  }
+  std::uint32_t simulated_nodes() const { return node_of(Rank{ranks - 1}) + 1; }
   /// Members on all nodes.
   std::uint64_t size(Group group) const;
   /// Storages in file order that wear, i.e. drives (not remote ones).

@@ -5,7 +5,7 @@
 
 namespace spillway::strategies {
 
-/// One process and its GPU; 0-based within the simulated node.
+/// One process and its GPU; 0-based within the simulated nodes.
 struct Rank {
   std::uint32_t index = 0;
   auto operator<=>(const Rank&) const = default;

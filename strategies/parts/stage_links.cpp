@@ -1,5 +1,6 @@
 #include "strategies/parts/stage_links.hpp"
 
+#include "strategies/machine/setup.hpp"
 #include "strategies/parts/hand_over.hpp"
 
 #include <algorithm>
@@ -11,12 +12,12 @@ StageLinks::StageLinks(Machine& machine, Rank rank, const Job& job, Activations&
       rank_(rank),
       job_(job),
       activations_(activations),
-      ranks_of_a_stage_(job.scenario.node_ranks() / job.scenario.parallel.pipeline),
+      ranks_of_a_stage_(simulated_ranks(job.scenario) / job.scenario.parallel.pipeline),
       stage_(rank.index / ranks_of_a_stage_) {}
 
 std::size_t StageLinks::records_of(const description::Scenario& scenario, Rank rank) {
   const std::uint64_t stages = scenario.parallel.pipeline;
-  const std::uint64_t behind = rank.index / (scenario.node_ranks() / stages);
+  const std::uint64_t behind = rank.index / (simulated_ranks(scenario) / stages);
   return std::min(stages - behind, scenario.training.gradient_accumulation);
 }
 

@@ -13,7 +13,24 @@ std::uint64_t gpus_of_a_node(const Case& subject) { return subject.scenario.mach
 
 /// Ranks on several nodes, which are to be filled alike.
 bool spans_nodes(const Case& subject) {
-  return subject.parallel().pipeline == 1 && subject.parallel().ranks() > gpus_of_a_node(subject);
+  return subject.parallel().ranks() > gpus_of_a_node(subject);
+}
+
+bool has_stages_on_nodes(const Case& subject) {
+  return subject.parallel().pipeline > 1 && spans_nodes(subject);
+}
+
+/// Ranks of a pipeline stage: its data- and tensor-parallel ones.
+std::uint64_t ranks_of_a_stage(const Case& subject) {
+  return subject.parallel().data * subject.parallel().tensor;
+}
+
+/// Whether all tensors stay on the GPUs, which compute everything.
+bool stays_on_gpu(const Case& subject) {
+  using description::ActivationPolicy;
+  const ActivationPolicy policy = subject.parts().activations.policy;
+  return streams(subject) && is_resident(subject) && !subject.scenario.machine.gpu.shares_host &&
+         (policy == ActivationPolicy::keep || policy == ActivationPolicy::checkpoint_gpu);
 }
 
 std::uint64_t blocks_of(const models::Model& model) {
@@ -63,16 +80,29 @@ constexpr Rule parallel_rows[] = {
                               c.model->name(), blocks_of(*c.model));
          }},
     {.path = "parallel.pipeline",
-     .holds =
-         [](const Case& c) {
-           return c.parallel().pipeline == 1 || c.parallel().ranks() <= gpus_of_a_node(c);
-         },
-     .why = "stages on several nodes are not part of this version",
+     .holds = [](const Case& c) { return !has_stages_on_nodes(c) || stays_on_gpu(c); },
+     .why = "stages on several nodes keep all they have on their GPUs in this version",
      .hint =
          [](const Case& c) {
-           return fmt::format("use at most the node's {} GPUs for all ranks together",
-                              gpus_of_a_node(c));
+           return fmt::format(
+               "use at most the node's {} GPUs for all ranks together, or system resident "
+               "with activations.policy keep or checkpoint_gpu",
+               gpus_of_a_node(c));
          }},
+    {.path = "parallel.pipeline",
+     .holds =
+         [](const Case& c) {
+           const std::uint64_t stage = ranks_of_a_stage(c), gpus = gpus_of_a_node(c);
+           return !has_stages_on_nodes(c) || gpus % stage == 0 || stage % gpus == 0;
+         },
+     .why =
+         [](const Case& c) {
+           return fmt::format(
+               "stages of {} ranks (data x tensor) neither fill nodes of {} GPUs nor divide them",
+               ranks_of_a_stage(c), gpus_of_a_node(c));
+         },
+     .hint = "choose parallel.data and parallel.tensor so that a node holds whole stages, or a "
+             "stage fills whole nodes"},
     {.path = "parallel.data",
      .holds = [](const Case& c) { return streams(c) || c.parallel().data == 1; },
      .why = one_gpu_a_stage,
@@ -120,7 +150,7 @@ constexpr Rule parallel_rows[] = {
      .holds =
          [](const Case& c) {
            const std::uint64_t gpus = gpus_of_a_node(c);
-           return !spans_nodes(c) || gpus % c.parallel().tensor != 0 ||
+           return !spans_nodes(c) || has_stages_on_nodes(c) || gpus % c.parallel().tensor != 0 ||
                   c.parallel().ranks() % gpus == 0;
          },
      .why =

@@ -5,14 +5,23 @@
 #include "strategies/decide/tensors.hpp"
 #include "strategies/run/run.hpp"
 
+#include <algorithm>
+
 namespace spillway::strategies {
 
 namespace {
+
+/// Micro-batches that hold as much as any number of them: a first one, one that adds to gradients
+/// and one before an update, while as many are under way as the pipeline has stages.
+std::uint64_t telling_micro_batches(const description::Scenario& scenario) {
+  return std::min(scenario.training.gradient_accumulation, scenario.parallel.pipeline + 2);
+}
 
 /// The candidate as a decision that lives no longer than it.
 Decision decision_of(const Candidate& candidate) {
   Decided all;
   all.scenario = candidate.scenario;
+  all.scenario.training.gradient_accumulation = telling_micro_batches(candidate.scenario);
   all.prepared = std::shared_ptr<const Prepared>(std::shared_ptr<void>(), &candidate.prepared);
   all.tensors = decide_tensors(candidate.scenario, candidate.prepared);
   all.fates = candidate.fates;

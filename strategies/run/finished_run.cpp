@@ -50,10 +50,9 @@ void add_energy(const Scenario& scenario, const result::Result& result, double t
   if (!power) return;
   const double nodes = static_cast<double>(scenario.nodes_in_use());
   const double cards = nodes * static_cast<double>(scenario.machine.gpu.count);
-  // the mean over the cards of a node, those without a rank included
+  // the mean over the cards of the nodes, those without a rank included
   const double busy = std::min(1.0, result.utilization.gpu) * training_s *
-                      static_cast<double>(scenario.node_ranks()) /
-                      static_cast<double>(scenario.machine.gpu.count);
+                      static_cast<double>(scenario.parallel.ranks()) / cards;
   double drives = 0;
   for (const description::StorageSpec& storage : scenario.machine.storage)
     if (storage.kind == description::StorageKind::ssd)

@@ -19,7 +19,7 @@ class MemorySummary {
         scenario_(scenario),
         filled_(filled),
         result_(result),
-        host_(machine.host_tier()) {}
+        host_(fullest_host()) {}
 
   void add_peaks() {
     add_peak(result_.gpu, fullest_gpu(), "gpu", Purpose::gpu_rounding);
@@ -82,6 +82,15 @@ class MemorySummary {
     return fullest;
   }
 
+  /// Of the node that needs most of its host memory.
+  std::uint32_t fullest_host() const {
+    std::uint32_t fullest = machine_.host_tier();
+    for (std::uint32_t rank = 1; rank < machine_.topology().ranks; ++rank)
+      if (const std::uint32_t tier = machine_.host_tier(Rank{rank}); least(tier) > least(fullest))
+        fullest = tier;
+    return fullest;
+  }
+
   void add_peak(result::PeakBytes& peak, std::uint32_t tier, std::string_view tier_name,
                 std::optional<Purpose> rounding_purpose) {
     const Peak fullest = machine_.ledger().peak(tier);
@@ -114,7 +123,7 @@ class MemorySummary {
     if (grew(host_)) return machine_.capacity(host_);
     std::uint64_t sum = machine_.ledger().peak_bytes(host_);
     for (std::uint32_t rank = 0; rank < machine_.topology().ranks; ++rank)
-      sum += machine_.ledger().peak_bytes(rank);
+      if (machine_.host_tier(Rank{rank}) == host_) sum += machine_.ledger().peak_bytes(rank);
     const std::uint64_t there = machine_.capacity(host_);
     return there == 0 ? sum : std::min(sum, there);
   }

@@ -133,9 +133,10 @@ class Summary {
     return all;
   }
 
-  /// Of one step, when all measured ones have `sum`.
+  /// Of one step and one node, the mean, when all measured steps and simulated nodes have `sum`.
   std::uint64_t each(std::uint64_t sum) const {
-    return static_cast<std::uint64_t>(std::llround(static_cast<double>(sum) / count_));
+    const double nodes = machine_.topology().simulated_nodes();
+    return static_cast<std::uint64_t>(std::llround(static_cast<double>(sum) / count_ / nodes));
   }
 
   void add_bytes(result::Result& result, const StepRecord& all) {
@@ -320,6 +321,25 @@ std::deque<Job> make_jobs(const Decision& decision) {
   return jobs;
 }
 
+/// Which nodes were simulated, and which of them the result is of.
+void note_nodes(const description::Scenario& scenario, const Topology& topology,
+                result::Result& result) {
+  const std::uint64_t nodes = scenario.nodes_in_use(), simulated = topology.simulated_nodes();
+  if (nodes == 1) return;
+  const text::Text gpus = text::count(scenario.node_ranks());
+  if (simulated == 1)
+    result.notes.push_back(
+        text::filled("{} equal nodes of {} GPUs: one is simulated and stands for all. Memory, "
+                     "traffic and wear are those of one node",
+                     {text::count(nodes), gpus}));
+  else
+    result.notes.push_back(
+        text::filled("stages on {} nodes of {} GPUs, of which {} are simulated: others are "
+                     "equal to them. Memory is that of the node that needs most, traffic the mean "
+                     "of a node",
+                     {text::count(nodes), gpus, text::count(simulated)}));
+}
+
 /// A machine is bought whole.
 void note_idle_gpus(const description::Scenario& scenario, result::Result& result) {
   const std::uint64_t used = scenario.parallel.ranks(), all = scenario.machine.gpus();
@@ -361,11 +381,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   for (std::uint32_t rank = 0; rank < machine.topology().ranks; ++rank)
     ranks.push_back(
         train(machine, Rank{rank}, jobs[rank * jobs.size() / machine.topology().ranks]));
-  if (const std::uint32_t nodes = machine.topology().nodes; nodes > 1)
-    result.notes.push_back(
-        text::filled("{} equal nodes of {} GPUs: one is simulated and stands for all. Memory, "
-                     "traffic and wear are those of one node",
-                     {text::count(nodes), text::count(machine.topology().ranks)}));
+  note_nodes(scenario, machine.topology(), result);
   note_idle_gpus(scenario, result);
   Summary summary(machine, scenario, jobs.front(), prepared.program);
   try {

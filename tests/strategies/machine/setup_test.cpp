@@ -67,6 +67,39 @@ TEST(Setup, TheFirstOfEqualNodesStandsForAll) {
   }
 }
 
+TEST(Setup, StagesOnSeveralNodesAreAllSimulated) {
+  description::Scenario box = small_box();
+  box.parallel.data = 1;
+  box.parallel.tensor = 2;
+  box.parallel.pipeline = 3;  // two on the first node, one on the second
+  box.machine.gpu.count = 4;
+  box.machine.nodes = 2;
+  const Topology topology = setup_for(box, false, false).topology;
+  EXPECT_EQ(topology.ranks, 6u);
+  EXPECT_EQ(topology.nodes, 1u);
+  EXPECT_EQ(topology.simulated_nodes(), 2u);
+  EXPECT_EQ(topology.node_of(Rank{3}), 0u);
+  EXPECT_EQ(topology.node_of(Rank{4}), 1u);
+  EXPECT_THAT(topology.groups.at(tensor_group(box, Rank{5}).index), ElementsAre(Rank{4}, Rank{5}));
+}
+
+TEST(Setup, TheFirstNodeOfAStageStandsForTheNodesItFills) {
+  description::Scenario box = small_box();
+  box.parallel.data = 4;
+  box.parallel.tensor = 2;
+  box.parallel.pipeline = 3;
+  box.machine.gpu.count = 4;
+  box.machine.nodes = 6;
+  const Topology topology = setup_for(box, false, false).topology;
+  EXPECT_EQ(topology.ranks, 12u);
+  EXPECT_EQ(topology.nodes, 2u);
+  EXPECT_EQ(topology.simulated_nodes(), 3u);
+  EXPECT_EQ(topology.size(topology.world()), 24u);
+  const Group data = data_group(box, Rank{6});
+  EXPECT_THAT(topology.groups.at(data.index), ElementsAre(Rank{4}, Rank{6}));
+  EXPECT_EQ(topology.size(data), 4u);
+}
+
 TEST(Setup, OnNodesOfOneGpuEveryGroupHasOneMemberHere) {
   description::Scenario box = small_box();
   box.parallel.data = 4;

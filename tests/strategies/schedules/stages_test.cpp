@@ -210,9 +210,12 @@ TEST(StagesInStreams, RefuseWhatTheyCannotKeepApart) {
               HasSubstr("begin a step together"));
   EXPECT_THAT(refusal("resident", {"parallel.data=2", "parallel.zero_stage=2"}),
               HasSubstr("parallel.zero_stage"));
-  EXPECT_THAT(refusal("ssdtrain", {"machine.gpu.count=4", "parallel.data=4",
-                                   "parallel.zero_stage=0", "machine.nodes=2"}),
-              HasSubstr("stages on several nodes"));
+  const Overrides two_nodes{"machine.gpu.count=4", "parallel.data=4", "parallel.zero_stage=0",
+                            "machine.nodes=2"};
+  EXPECT_THAT(refusal("ssdtrain", two_nodes), HasSubstr("stages on several nodes"));
+  EXPECT_EQ(refusal("resident", two_nodes), "");
+  EXPECT_THAT(refusal("resident", with(two_nodes, {"parallel.data=3"})),
+              HasSubstr("stages of 3 ranks (data x tensor) neither fill nodes of 4 GPUs"));
   EXPECT_EQ(refusal("resident", {"parallel.data=2", "parallel.zero_stage=1"}), "");
 }
 
