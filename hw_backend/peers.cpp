@@ -59,10 +59,6 @@ void combine(const PeerCall& call) {
     case Collective::reduce_scatter:
     case Collective::all_reduce:
       return reduce(call);
-    case Collective::broadcast:
-      for (std::byte* out : call.out)
-        if (out && out != call.in.front()) std::memcpy(out, call.in.front(), call.bytes);
-      return;
   }
 }
 

@@ -12,8 +12,8 @@ WeightFormats formats_of(description::Precision precision, description::Optimize
                          description::StateWidth states) {
   const ElementType type = description::kernel_type(precision);
   const bool wide = states == description::StateWidth::fp32;
-  WeightFormats formats{type, type, {}};
-  if (description::is_mixed(precision) && wide)
+  WeightFormats formats{type, type, description::parameter_type(precision), {}};
+  if (formats.parameter != formats.weight && wide)
     formats.states.push_back({StateKind::master, ElementType::fp32});
   if (optimizer != description::OptimizerKind::adam) return formats;
   const NumberFormat state = wide ? ElementType::fp32 : ElementType::bf16;

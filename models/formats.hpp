@@ -54,8 +54,9 @@ struct StateFormat {
 
 /// What a training's precision and optimizer stand for.
 struct WeightFormats {
-  NumberFormat weight;    ///< as kernels read it
-  NumberFormat gradient;  ///< as kernels compute it
+  NumberFormat weight;     ///< as kernels read it
+  NumberFormat gradient;   ///< as kernels compute it
+  NumberFormat parameter;  ///< as a model is made and checkpoints have it
   /// In the order of StateKind. Without a master the weight itself is what the optimizer updates.
   std::vector<StateFormat> states;
 

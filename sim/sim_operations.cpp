@@ -212,8 +212,7 @@ void SimMachine::start(CollectiveRound& round) {
   double to_peers = 0;
   for (std::size_t i = 0; i < members; ++i) {
     const strategies::Rank rank = round.members[i]->rank;
-    const bool silent = cost.last_is_silent && i + 1 == members;
-    if (cost.to_peer > 0 && !silent) {
+    if (cost.to_peer > 0) {
       first.planned.push_back({platform_.peer(rank, round.members[(i + 1) % members]->rank),
                                static_cast<double>(cost.to_peer)});
       to_peers += static_cast<double>(cost.to_peer);

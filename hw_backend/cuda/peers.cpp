@@ -100,9 +100,6 @@ void Peers::combine(cudaStream_t stream, const PeerCall& call) {
   switch (call.what) {
     case Collective::all_gather:
       return gather(stream, call);
-    case Collective::broadcast:
-      for (std::byte* out : call.out) copy(stream, out, call.in.front(), call.bytes);
-      return;
     case Collective::all_reduce:
       return reduce(stream, call, 0, elements, call.out);
     case Collective::reduce_scatter:

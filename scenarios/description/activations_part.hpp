@@ -1,6 +1,7 @@
 #pragma once
 
 #include "scenarios/description/knob.hpp"
+#include "scenarios/description/left_open.hpp"
 #include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
 
@@ -29,6 +30,16 @@ constexpr bool moves_by_plan(ActivationPolicy policy) {
   return policy == ActivationPolicy::swap || policy == ActivationPolicy::tensor_cache ||
          policy == ActivationPolicy::plan;
 }
+/// Who decides by the machine what is computed again, or where all tensors are. A cache decides by
+/// it too, but only what leaves the GPU.
+///   by_fates  of `plan`: the planner gives each saved tensor its fate, and moves nothing else
+constexpr LeftOpen left_open(ActivationPolicy policy, bool by_fates) {
+  LeftOpen open;
+  open.recomputation =
+      policy == ActivationPolicy::swap || (policy == ActivationPolicy::plan && by_fates);
+  open.placement = policy == ActivationPolicy::plan && !by_fates;
+  return open;
+}
 enum class SwapOrder { offloading_benefit, layer };
 template <>
 inline constexpr auto names_of<SwapOrder> = in_order("offloading_benefit", "layer");
@@ -39,6 +50,10 @@ enum class ActivationPlanner { teraio, g10, flashneuron, capuchin, checkmate };
 template <>
 inline constexpr auto names_of<ActivationPlanner> = in_order("teraio", "g10", "flashneuron",
                                                              "capuchin", "checkmate");
+/// To saved tensors alone, for a schedule that streams layers; not only to all tensors of a step.
+constexpr bool gives_fates(ActivationPlanner planner) {
+  return planner != ActivationPlanner::teraio;
+}
 enum class KeepLast { none, module, layer };
 template <>
 inline constexpr auto names_of<KeepLast> = in_order("none", "module", "layer");

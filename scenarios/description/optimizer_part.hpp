@@ -1,6 +1,7 @@
 #pragma once
 
 #include "scenarios/description/knob.hpp"
+#include "scenarios/description/left_open.hpp"
 #include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
 #include "scenarios/description/weights_part.hpp"
@@ -56,6 +57,15 @@ struct OptimizerPart {
   /// with `staleness` async does. No knob: nobody can write it.
   bool replay = false;
 };
+
+/// Automatic buffers fill the host memory that is there, and keep sub-groups from one update to the
+/// next; how many updates a step has that waits for none follows from rates.
+inline LeftOpen left_open(const OptimizerPart& part) {
+  LeftOpen open;
+  open.states = part.home == Home::ssd && (!part.buffers || !part.host_cache);
+  open.placement = part.staleness == any_staleness;
+  return open;
+}
 
 /// Which storages hold states, and how they are read and written.
 template <class Io, class Part>

@@ -52,9 +52,12 @@ constexpr ElementType kernel_type(Precision precision) {
   }
   return ElementType::fp32;
 }
-/// Weights are fp32, and kernels compute with 16-bit copies of them.
-constexpr bool is_mixed(Precision precision) {
-  return precision == Precision::fp16_mixed || precision == Precision::bf16_mixed;
+/// Of the parameters as a training program makes them and as checkpoints have them. Mixed precision
+/// casts them to kernel_type().
+constexpr ElementType parameter_type(Precision precision) {
+  return precision == Precision::fp16_mixed || precision == Precision::bf16_mixed
+             ? ElementType::fp32
+             : kernel_type(precision);
 }
 
 enum class AttentionKind { flash, materialized };

@@ -6,8 +6,6 @@
 
 namespace spillway::strategies {
 
-using description::ActivationPolicy;
-
 namespace {
 
 void drop_storages(PhaseDemand& phase) {
@@ -26,12 +24,8 @@ void leave_out(RankDemand& rank, const LeftOpen& open) {
 }  // namespace
 
 LeftOpen left_open(const description::Strategy& strategy) {
-  const description::OptimizerPart& optimizer = strategy.optimizer;
-  const bool planned = strategy.activations.policy == ActivationPolicy::plan;
-  const bool fates = activation_planner(strategy).has_value();
-  return {strategy.activations.policy == ActivationPolicy::swap || fates,
-          optimizer.home == description::Home::ssd && (!optimizer.buffers || !optimizer.host_cache),
-          (planned && !fates) || optimizer.staleness == description::any_staleness};
+  return left_open(strategy.activations.policy, activation_planner(strategy).has_value()) |
+         left_open(strategy.optimizer);
 }
 
 void leave_out(Demand& demand, const LeftOpen& open) {

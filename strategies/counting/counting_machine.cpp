@@ -22,7 +22,7 @@ void CountingMachine::start(CollectiveRound& round) {
     ++step.operations;
     RankDemand& rank = step.of(member->phase).ranks[member->rank.index];
     rank.collectives += round.bytes;
-    rank.to_peers += round.cost.sent(member == round.members.back()) - round.cost.to_node;
+    rank.to_peers += round.cost.to_peer;
     rank.to_nodes += round.cost.to_node;
   }
   // the round runs as one: its first member stands for it

@@ -4,6 +4,7 @@
 #include "strategies/layout/chunk_knobs.hpp"
 #include "strategies/layout/chunk_layout.hpp"
 #include "strategies/layout/landing.hpp"
+#include "strategies/layout/nominal_cache.hpp"
 #include "strategies/layout/placement.hpp"
 #include "strategies/machine/setup.hpp"
 #include "strategies/systems/catalogue.hpp"
@@ -69,16 +70,38 @@ void settle_sizes(const Job& job, Strategy& strategy) {
   }
 }
 
+/// Shares that stay as the machine file has them.
+void settle_shares(description::Scenario& scenario) {
+  if (scenario.strategy.optimizer.adapt) return;
+  for (const auto& [storage, share] : first_shares(scenario))
+    scenario.strategy.optimizer.paths.at(storage) = share;
+}
+
+/// Of what is decided already.
+std::vector<std::size_t> first_cached_modules(const Decided& all) {
+  std::vector<std::size_t> modules;
+  if (!all.fates.by_module || all.scenario.strategy.activations.swap_bytes) return modules;
+  const Decision decision(all);
+  const std::deque<Job> jobs = jobs_of(decision);
+  const Topology topology = setup_for(all.scenario, false, false).topology;
+  for (std::uint32_t rank = 0; rank < topology.ranks; ++rank)
+    modules.push_back(nominal_modules_to_offload(job_of(jobs, Rank{rank}, topology.ranks),
+                                                 topology, Rank{rank}));
+  return modules;
+}
+
 }  // namespace
 
 void settle_knobs(Decided& all) {
   Strategy& strategy = all.scenario.strategy;
   if (plans_steps(strategy.system)) return;
   settle_lands(all.scenario);
+  settle_shares(all.scenario);
   settle_pinned(strategy);
   if (has_pool_to_settle(strategy.weights) || has_chunk_to_settle(strategy) ||
       has_swap_buffers_to_settle(strategy))
     settle_sizes(Job(all.scenario, *all.prepared, all.tensors.front(), all.fates), strategy);
+  all.cached_modules = first_cached_modules(all);
 }
 
 std::map<std::string, double> first_shares(const description::Scenario& scenario) {

@@ -37,6 +37,7 @@ class Rows {
   void fill_row(std::uint32_t weight) {
     TensorRow& row = rows_[weight];
     row.weight = formats_.weight;
+    row.parameter = formats_.parameter;
     row.gradient = formats_.gradient;
     // where nothing is mixed no copy is counted, though a CPU may keep fp32 masters of 16 bits
     row.has_copy = formats_.has_master();

@@ -83,6 +83,7 @@ json row_json(const TensorRow& row) {
               {"home", description::name_of(row.home)},
               {"whole", row.whole},
               {"shards", shards_json(row.shards)}};
+  if (row.is_cast()) all["parameter"] = format_json(row.parameter);
   if (row.gradient) all["gradient"] = format_json(*row.gradient);
   for (const StateFormat& state : row.states)
     all["states"][std::string(state_names.at(static_cast<std::size_t>(state.kind)))] =
@@ -114,6 +115,10 @@ TensorRow read_row(const json& in) {
   });
   if (in.contains("state_home")) read_word(in, "state_home", row.state_home);
   read(in, "has_copy", row.has_copy);
+  // absent: that of the weight; in files of older releases that of a copied master
+  row.parameter = in.contains("parameter") ? read_format(in, "parameter")
+                  : row.has_copy           ? row.master()
+                                           : row.weight;
   if (in.contains("updater")) read_word(in, "updater", row.updater.emplace());
   return row;
 }

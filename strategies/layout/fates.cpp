@@ -2,6 +2,7 @@
 
 #include "scenarios/description/errors.hpp"
 #include "strategies/planner/saved/cache_budget.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
 
@@ -130,11 +131,9 @@ class Rerun {
 
 std::optional<ActivationPlanner> activation_planner(const description::Strategy& strategy) {
   const std::optional<ActivationPlanner>& planner = strategy.activations.planner;
-  if (strategy.activations.policy != ActivationPolicy::plan) return std::nullopt;
-  if (planner == ActivationPlanner::teraio) return std::nullopt;
-  // g10 itself plans whole steps
-  if (planner == ActivationPlanner::g10 && strategy.system == "g10") return std::nullopt;
-  return planner;
+  if (strategy.activations.policy != ActivationPolicy::plan || plans_steps(strategy.system))
+    return std::nullopt;
+  return planner && gives_fates(*planner) ? planner : std::nullopt;
 }
 
 ActivationPlan keep_everything(const StepProgram& program) {

@@ -19,12 +19,12 @@ void HeldMemory::hold_bases(const description::MachineFile& machine) {
 void hold_initialisation_blocks(HeldMemory& held, const Job& job) {
   const auto& strategy = job.scenario.strategy;
   if (strategy.weights.home != description::Home::host ||
-      !is_mixed(job.scenario.training.precision) ||
       strategy.pinned != description::PinnedPolicy::power_of_two)
     return;
   for (const TensorRow& row : job.tensors.rows())
-    held.hold(TierId::pinned, Purpose::allocator_cache,
-              Bytes(row.weight.bytes(row.share(row.shards.weight_ways()))));
+    if (row.is_cast())
+      held.hold(TierId::pinned, Purpose::allocator_cache,
+                Bytes(row.weight.bytes(row.share(row.shards.weight_ways()))));
 }
 
 }  // namespace spillway::strategies

@@ -1,12 +1,12 @@
 #include "strategies/layout/layer_plan.hpp"
 
 #include "scenarios/description/errors.hpp"
-#include "strategies/layout/first_fit.hpp"
 #include "strategies/layout/pass_order.hpp"
+#include "strategies/layout/tensor_uses.hpp"
+#include "strategies/layout/transient_space.hpp"
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <utility>
 
 namespace spillway::strategies {
@@ -21,29 +21,12 @@ using models::Tensor;
 using models::TensorId;
 using models::TensorRole;
 
-constexpr std::uint64_t placement = 512;  // CUDA's allocation granularity; a multiple of 64
-constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t none = TensorUse::none;
 
-std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) {
-  return description::divide_up(bytes, unit) * unit;
-}
-
-/// First and last moment a tensor is touched, in passes: forward of layer i is i, its backward 2 L
-/// - 1 - i.
-struct Use {
-  std::uint32_t first = none;
-  std::uint32_t last = 0;
-  std::uint32_t layer = none;
-  bool several_layers = false;
-  bool in_backward = false;
-  bool read_later = false;  ///< in backward, or when a block runs again
-  std::uint32_t first_layer = 0, last_forward_layer = 0, last_layer = 0;
-};
-
-class Planner {
+class LayerLayout {
  public:
-  Planner(const models::Model& model, const StepProgram& program, const TensorTable& tensors,
-          const ActivationPlan& activations, const models::Crossings& crossings)
+  LayerLayout(const models::Model& model, const StepProgram& program, const TensorTable& tensors,
+              const ActivationPlan& activations, const models::Crossings& crossings)
       : model_(model),
         program_(program),
         tensors_(tensors),
@@ -51,16 +34,13 @@ class Planner {
         crossings_(crossings),
         activation_type_(kernel_type(program.workload.precision)),
         layers_(static_cast<std::uint32_t>(model.layers.size())),
-        uses_(program.tensors.size()),
+        uses_(uses_of(model, program)),
         hidden_index_(program.tensors.size(), none),
         saved_index_(program.tensors.size(), none),
-        completed_by_(program.tensors.size(), none) {}
+        completed_by_(program.tensors.size(), none),
+        space_(program) {}
 
   LayerPlans plan() {
-    for (std::uint32_t layer = 0; layer < layers_; ++layer) {
-      note_uses(layer, program_.layers[layer].forward, false);
-      note_uses(layer, program_.layers[layer].backward, true);
-    }
     find_hidden();
     note_completion();
     for (std::uint32_t layer = 0; layer < layers_; ++layer) plan_layer(layer);
@@ -70,40 +50,13 @@ class Planner {
   }
 
  private:
-  void note_uses(std::uint32_t layer, models::Span span, bool backward) {
-    for (std::uint32_t i = span.first; i < span.last; ++i)
-      for (const models::Operand& operand : program_.operators[i].operands)
-        note_use(operand, layer, backward);
-  }
-
-  void note_use(const models::Operand& operand, std::uint32_t layer, bool backward) {
-    Use& use = uses_[operand.tensor];
-    if (use.layer != none && use.layer != layer) use.several_layers = true;
-    use.layer = layer;
-    const std::uint32_t at = backward ? 2 * layers_ - 1 - layer : layer;
-    if (at < use.first) {
-      use.first = at;
-      use.first_layer = layer;
-    }
-    if (!backward) use.last_forward_layer = std::max(use.last_forward_layer, layer);
-    use.in_backward |= backward;
-    // what a block's forward reads, its recomputation reads again
-    const bool again = !backward && model_.layers[layer].is_block;
-    use.read_later |= backward || (again && operand.access != Access::write);
-    const std::uint32_t last = again ? 2 * layers_ - 1 - layer : at;
-    if (last >= use.last) {
-      use.last = last;
-      use.last_layer = layer;
-    }
-  }
-
   void find_hidden() {
     std::vector<bool> crosses(program_.tensors.size(), false);
     for (const auto* side : {&crossings_.receives_forward, &crossings_.sends_forward,
                              &crossings_.receives_backward, &crossings_.sends_backward})
       for (const TensorId id : *side) crosses[id] = true;
     for (TensorId id = 0; id < program_.tensors.size(); ++id) {
-      const Use& use = uses_[id];
+      const TensorUse& use = uses_[id];
       const TensorRole role = program_.tensors[id].role;
       if ((!use.several_layers && !crosses[id]) ||
           (role != TensorRole::activation && role != TensorRole::activation_gradient))
@@ -112,8 +65,7 @@ class Planner {
       const std::uint64_t bytes = program_.tensors[id].bytes.value();
       ENSURE(activations_.of(id) != Fate::recompute,
              program_.tensors[id].name + " has several users and cannot be recomputed");
-      plans_.hidden.push_back({id,
-                               activations_.of(id) == Fate::ssd ? up(bytes, storage_sector) : bytes,
+      plans_.hidden.push_back({id, activations_.of(id) == Fate::ssd ? in_sectors(bytes) : bytes,
                                role == TensorRole::activation_gradient, use.first_layer,
                                use.last_forward_layer, use.last_layer, use.in_backward});
     }
@@ -144,7 +96,7 @@ class Planner {
   void share_out_hidden() {
     for (std::uint32_t i = 0; i < plans_.hidden.size(); ++i) {
       const HiddenTensor& hidden = plans_.hidden[i];
-      const Use& use = uses_[hidden.tensor];
+      const TensorUse& use = uses_[hidden.tensor];
       if (use.layer == none) continue;  // passed on from stage to stage
       auto& first = plans_.layers[use.first_layer];
       if (hidden.first_layer != HiddenTensor::received)
@@ -175,8 +127,7 @@ class Planner {
   void plan_layer(std::uint32_t index) {
     LayerPlan& plan = plans_.layers.emplace_back();
     plan.layer = index;
-    logits_offset_.clear();
-    logits_end_ = 0;
+    space_.begin_layer();
     place_weights(plan);
     place_saved(plan);
     const models::LayerSpan& span = program_.layers[index];
@@ -185,9 +136,9 @@ class Planner {
     for (const std::uint32_t i : operators_to_rerun(program_, index, activations_))
       again.push_back({i, true});
     if (activations_.late) backward = as_needed(program_, std::exchange(again, {}), backward);
-    place_transients(plan, {forward});
+    place_transients(index, {forward});
     plan.forward = plan_pass(plan, forward);
-    place_transients(plan, {again, backward});
+    place_transients(index, {again, backward});
     if (!again.empty()) plan.recompute = plan_pass(plan, again);
     plan.backward = plan_pass(plan, backward);
     note_moves(plan, again, backward);
@@ -214,6 +165,7 @@ class Planner {
         slot.gradient_share_bytes = share_bytes(row, *row.gradient, row.shards.gradient_ways());
       slot.owned = plan.weights.size() < model_.layers[plan.layer].weights.size();
       plan.weight_bytes += slot.share_bytes * row.shards.weight_ways();
+      plan.gradient_bytes += slot.gradient_share_bytes * row.shards.gradient_ways();
       weight_slot_[weight] = static_cast<std::uint32_t>(plan.weights.size());
       plan.weights.push_back(slot);
     }
@@ -234,8 +186,10 @@ class Planner {
           fate == Fate::recompute || tensor.bytes.value() == 0)
         continue;
       saved_index_[id] = static_cast<std::uint32_t>(plan.saved.size());
-      plan.saved.push_back(
-          {id, up(tensor.bytes.value(), fate == Fate::ssd ? storage_sector : placement), fate});
+      plan.saved.push_back({id,
+                            fate == Fate::ssd ? in_sectors(tensor.bytes.value())
+                                              : placed_bytes(tensor.bytes.value()),
+                            fate});
     }
   }
 
@@ -295,11 +249,11 @@ class Planner {
     ENSURE(false, op->name + " is in no segment");
   }
 
-  /// `place_transients` has placed what this pass uses.
+  /// place_transients() has placed what this pass uses.
   PassPlan plan_pass(const LayerPlan& plan, const Pass& which) {
     PassPlan pass;
-    pass.transient_bytes = transient_end_;
-    pass.logits_bytes = logits_end_;
+    pass.transient_bytes = space_.transient_bytes();
+    pass.logits_bytes = space_.logits_bytes();
     pass.segments.emplace_back();
     const std::vector<bool> frees = frees_memory(which);
     for (std::size_t turn = 0; turn < which.size(); ++turn) {
@@ -308,7 +262,7 @@ class Planner {
       PlannedKernel kernel = plan_kernel(plan, which[turn]);
       for (const PlannedOperand& operand : kernel.operands)
         if (operand.area == Area::scratch)
-          pass.scratch_bytes = std::max(pass.scratch_bytes, up(operand.bytes, placement));
+          pass.scratch_bytes = std::max(pass.scratch_bytes, placed_bytes(operand.bytes));
       if (op.kind == OperatorKind::all_reduce) {
         pass.segments.back().then_all_reduce = true;
         pass.segments.back().reduction = &op;
@@ -346,11 +300,10 @@ class Planner {
       if (placed.area != Area::nowhere && placed.bytes > 0) kernel.operands.push_back(placed);
     }
     if (op.workspace.value() == 0) return kernel;
-    const auto inside = workspace_offset_.find(i);
-    const bool fits = inside != workspace_offset_.end();
-    kernel.operands.push_back({fits ? Area::transient : Area::scratch, Access::read_write,
-                               fits ? inside->second : 0, op.workspace.value(),
-                               PlannedOperand::no_tensor, activation_type_});
+    const std::optional<std::uint64_t> inside = space_.workspace(i);
+    kernel.operands.push_back({inside ? Area::transient : Area::scratch, Access::read_write,
+                               inside.value_or(0), op.workspace.value(), PlannedOperand::no_tensor,
+                               activation_type_});
     return kernel;
   }
 
@@ -361,6 +314,11 @@ class Planner {
     return row.trainable() ? row.gradient_format().type : activation_type_;
   }
 
+  void place_transients(std::uint32_t layer, const std::vector<Pass>& passes) {
+    space_.place(passes,
+                 [&](TensorId id, bool recompute) { return is_transient(id, layer, recompute); });
+  }
+
   bool is_transient(TensorId id, std::uint32_t layer, bool recompute) const {
     const TensorRole role = program_.tensors[id].role;
     if (role != TensorRole::activation && role != TensorRole::activation_gradient) return false;
@@ -368,62 +326,6 @@ class Planner {
       return recompute && plans_.hidden[hidden_index_[id]].first_layer == layer &&
              uses_[id].first < layers_;
     return saved_index_[id] == none;
-  }
-
-  /// Passes that follow each other in one space: a tensor lives from its first use to its last.
-  void place_transients(const LayerPlan& plan, const std::vector<Pass>& passes) {
-    struct Life {
-      TensorId id;
-      std::uint32_t from, to;
-    };
-    std::vector<Life> lives;
-    std::uint32_t now = 0;
-    for (const Pass& pass : passes)
-      for (const Turn& turn : pass) {
-        const Operator& op = program_.operators[turn.op];
-        for (const models::Operand& operand : op.operands) {
-          const TensorId id = operand.tensor;
-          if (program_.tensors[id].role == TensorRole::logits && !logits_placed(id)) {
-            logits_offset_.push_back({id, logits_end_});
-            logits_end_ += up(program_.tensors[id].bytes.value(), placement);
-          }
-          if (!is_transient(id, plan.layer, turn.recompute)) continue;
-          auto life = std::find_if(lives.begin(), lives.end(),
-                                   [&](const Life& known) { return known.id == id; });
-          if (life == lives.end())
-            lives.push_back({id, now, now});
-          else
-            life->to = now;
-        }
-        ++now;
-      }
-    FirstFit fit;
-    transient_offset_.clear();
-    for (const Life& life : lives)
-      transient_offset_.push_back(
-          {life.id,
-           fit.place(up(program_.tensors[life.id].bytes.value(), placement), life.from, life.to)});
-    transient_end_ = fit.end();
-    place_workspaces(passes, fit);
-  }
-
-  /// An operator's workspace lies where tensors leave room while it runs; what finds none has room
-  /// of its own.
-  void place_workspaces(const std::vector<Pass>& passes, const FirstFit& fit) {
-    workspace_offset_.clear();
-    std::uint32_t now = 0;
-    for (const Pass& pass : passes)
-      for (const Turn& turn : pass) {
-        const std::uint64_t bytes = up(program_.operators[turn.op].workspace.value(), placement);
-        const std::uint64_t offset = bytes ? fit.find(bytes, now, now) : 0;
-        if (bytes && offset + bytes <= transient_end_) workspace_offset_[turn.op] = offset;
-        ++now;
-      }
-  }
-
-  bool logits_placed(TensorId id) const {
-    return std::any_of(logits_offset_.begin(), logits_offset_.end(),
-                       [&](const auto& known) { return known.first == id; });
   }
 
   PlannedOperand place(const models::Operand& operand, std::uint32_t layer, bool recompute) {
@@ -440,15 +342,14 @@ class Planner {
         return {gradient ? Area::gradients : Area::weights, operand.access, slot, bytes};
       }
       case TensorRole::logits:
-        for (const auto& [known, offset] : logits_offset_)
-          if (known == id) return {Area::logits, operand.access, offset, bytes};
+        if (const auto offset = space_.logits(id))
+          return {Area::logits, operand.access, *offset, bytes};
         return {Area::nowhere, operand.access, 0, 0};
       case TensorRole::activation:
       case TensorRole::activation_gradient:
-        if (is_transient(id, layer, recompute)) {
-          for (const auto& [known, offset] : transient_offset_)
-            if (known == id) return {Area::transient, operand.access, offset, bytes};
-        }
+        if (is_transient(id, layer, recompute))
+          if (const auto offset = space_.transient(id))
+            return {Area::transient, operand.access, *offset, bytes};
         if (hidden_index_[id] != none)
           return {Area::hidden, operand.access, hidden_index_[id], bytes};
         if (bytes == 0) return {Area::nowhere, operand.access, 0, 0};
@@ -465,14 +366,12 @@ class Planner {
   const models::Crossings& crossings_;
   description::ElementType activation_type_;
   std::uint32_t layers_;
-  std::vector<Use> uses_;
+  std::vector<TensorUse> uses_;
   std::vector<std::uint32_t> hidden_index_;
   std::vector<std::uint32_t> saved_index_;   ///< into LayerPlan::saved of the tensor's layer
   std::vector<std::uint32_t> completed_by_;  ///< by tensor: forward operator
   std::vector<std::uint32_t> weight_slot_;   ///< by weight, in the layer being planned
-  std::vector<std::pair<TensorId, std::uint64_t>> transient_offset_, logits_offset_;
-  std::map<std::uint32_t, std::uint64_t> workspace_offset_;  ///< by operator, of those that fit
-  std::uint64_t logits_end_ = 0, transient_end_ = 0;
+  TransientSpace space_;                     ///< of the layer being planned
   LayerPlans plans_;
 };
 
@@ -481,7 +380,7 @@ class Planner {
 LayerPlans plan_layers(const models::Model& model, const StepProgram& program,
                        const TensorTable& tensors, const ActivationPlan& activations,
                        const models::Crossings& crossings) {
-  return Planner(model, program, tensors, activations, crossings).plan();
+  return LayerLayout(model, program, tensors, activations, crossings).plan();
 }
 
 }  // namespace spillway::strategies

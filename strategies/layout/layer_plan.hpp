@@ -131,7 +131,8 @@ struct LayerPlan {
   PassPlan recompute;  ///< no segments where nothing is recomputed, or `backward` does so
   PassPlan backward;
   std::vector<LayerWeight> weights;
-  std::uint64_t weight_bytes = 0;  ///< of the gathered weights
+  std::uint64_t weight_bytes = 0;    ///< of the gathered weights
+  std::uint64_t gradient_bytes = 0;  ///< of their gradients, of all ranks' shares
   std::vector<SavedTensor> saved;
   std::vector<std::uint32_t> leaves;    ///< indices into LayerPlans::moved, in order of leaving
   std::vector<std::uint32_t> returns;   ///< the same, in the order of their first use in backward

@@ -55,7 +55,10 @@ Partition partition_of(const description::Scenario& scenario);
 struct TensorRow {
   /// Of one tensor-parallel rank; 0: another pipeline stage holds it, or another owner of rows.
   std::uint64_t elements = 0;
-  NumberFormat weight{};                   ///< as kernels read it
+  NumberFormat weight{};  ///< as kernels read it
+  /// As the model is made and checkpoints have it: in mixed precision wider than what kernels read,
+  /// whether or not the optimizer keeps a master of that width.
+  NumberFormat parameter{};
   std::optional<NumberFormat> gradient{};  ///< as kernels compute it; none: the weight is frozen
   std::vector<StateFormat> states{};       ///< in the order of StateKind
   /// Kernels read a copy of the master, narrower than it: each update writes the copy anew, and
@@ -68,6 +71,8 @@ struct TensorRow {
   std::optional<std::uint32_t> subgroup{};                ///< of one rank; none: nobody updates it
   std::optional<description::OptimizerDevice> updater{};  ///< none: nobody
 
+  /// Mixed precision: kernels read a cast of the parameter.
+  bool is_cast() const { return parameter != weight; }
   bool trainable() const { return gradient.has_value(); }
   /// Of a weight that is trained.
   const NumberFormat& gradient_format() const;

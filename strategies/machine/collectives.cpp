@@ -11,17 +11,12 @@ namespace {
 CollectiveCost divided(std::uint64_t bytes, std::uint64_t local, std::uint64_t nodes,
                        std::uint64_t hops) {
   const std::uint64_t to_node = nodes > 1 ? bytes / local : 0;
-  return {hops, bytes - to_node, to_node, false};
+  return {hops, bytes - to_node, to_node};
 }
 
 CollectiveCost ring(Collective what, std::uint64_t bytes, std::uint64_t local,
                     std::uint64_t nodes) {
   const std::uint64_t size = local * nodes;
-  if (what == Collective::broadcast) {
-    CollectiveCost cost = divided(bytes, local, nodes, size - 1);
-    cost.last_is_silent = nodes == 1;
-    return cost;
-  }
   const std::uint64_t once = bytes / size * (size - 1) + bytes % size * (size - 1) / size;
   const std::uint64_t passes = what == Collective::all_reduce ? 2 : 1;
   return divided(passes * once, local, nodes, passes * (size - 1));

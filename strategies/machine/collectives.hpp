@@ -5,21 +5,19 @@
 
 namespace spillway::strategies {
 
-/// What one member of a group does in a collective; all do the same, but for the last one of a
-/// broadcast inside a node, which passes nothing on.
+/// What one member of a group does in a collective; all do the same.
 struct CollectiveCost {
   std::uint64_t hops = 0;     ///< one after the other, each takes the network's latency
   std::uint64_t to_peer = 0;  ///< bytes to the next GPU of its node
   std::uint64_t to_node = 0;  ///< bytes to the next node
-  bool last_is_silent = false;
 
-  std::uint64_t sent(bool last) const { return last && last_is_silent ? 0 : to_peer + to_node; }
+  std::uint64_t sent() const { return to_peer + to_node; }
 };
 
 /// The cheaper of ring and tree at the topology's nominal rates.
 ///   bytes   of the whole (see Collective), n; G members, L of them on each of N nodes
 ///   ring    every member passes on what it gets: n (G-1)/G in G-1 hops to gather or to reduce and
-///           scatter, both one after the other to all-reduce; n to broadcast
+///           scatter, both one after the other to all-reduce
 ///   tree    all-reduce only: a chain inside each node, a double binary tree across nodes. 2 n in
 ///           2 (L-1 + ceil(log2 N)) hops
 ///   across nodes   L rings (or trees), each leaves the node through another member's NIC: a member

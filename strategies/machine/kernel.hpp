@@ -118,9 +118,8 @@ struct StorageKernel {
 ///   all_gather       in: own shard [n/G]; out: all shards [n]
 ///   reduce_scatter   in: [n]; out: own shard of the sum [n/G]
 ///   all_reduce       in: [n]; out: [n], may be the same view
-///   broadcast        rank 0 of the group gives `in`, the others receive `out`
 ///   In place         a shard may lie in the whole, where the member's own place in it is
-enum class Collective { all_gather, reduce_scatter, all_reduce, broadcast };
+enum class Collective { all_gather, reduce_scatter, all_reduce };
 std::string_view to_string(Collective collective);
 
 }  // namespace spillway::strategies

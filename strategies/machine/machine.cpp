@@ -22,8 +22,6 @@ std::string_view to_string(Collective collective) {
       return "reduce_scatter";
     case Collective::all_reduce:
       return "all_reduce";
-    case Collective::broadcast:
-      return "broadcast";
   }
   return "?";
 }

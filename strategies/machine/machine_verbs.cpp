@@ -116,19 +116,17 @@ Op Machine::collective(Rank rank, Group group, Collective what, View in, View ou
   const auto self = std::find(members.begin(), members.end(), rank);
   ENSURE(self != members.end(), "a rank calls a collective of a group it is not in");
   const auto position = static_cast<std::size_t>(self - members.begin());
-  const bool out_is_whole = what == Collective::all_gather || !in;
-  const std::uint64_t bytes = out_is_whole ? out.bytes : in.bytes;
-  if (in) check_operand(in, true, rank);
-  if (out) check_operand(out, true, rank);
+  ENSURE(in && out, std::string(to_string(what)) + " without a buffer");
+  const std::uint64_t bytes = what == Collective::all_gather ? out.bytes : in.bytes;
+  check_operand(in, true, rank);
+  check_operand(out, true, rank);
   check_shards(what, in, out, setup_.topology.size(group));
   if (members.size() == setup_.topology.size(group)) check_place(what, in, out, position);
   CollectiveRound& round = join_round(group, position, what, bytes, type);
   Operation& operation = issue(OperationKind::collective, rank, bytes);
-  if (out) operation.operands.emplace_back(std::move(out), models::Access::write);
-  if (in && !(operation.operands.size() == 1 &&
-              operation.operands[0].view.block.get() == in.block.get() &&
-              operation.operands[0].view.offset == in.offset))
-    operation.operands.emplace_back(std::move(in), models::Access::read);
+  const bool in_place = in.block.get() == out.block.get() && in.offset == out.offset;
+  operation.operands.emplace_back(std::move(out), models::Access::write);
+  if (!in_place) operation.operands.emplace_back(std::move(in), models::Access::read);
   round.members[position] = &operation;
   ++round.joined;
   operation.round = &round;

@@ -295,7 +295,7 @@ void Recorder::count(const Operation& operation) {
       return;
     case OperationKind::collective: {
       const CollectiveRound& round = *operation.round;
-      step_.network += round.cost.sent(round.members.back() == &operation);
+      step_.network += round.cost.sent();
       step_.between_nodes += round.cost.to_node;
       return;
     }

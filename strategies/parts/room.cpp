@@ -79,6 +79,12 @@ Task<> Room::temporaries(std::uint32_t layer, bool backward) {
   activations_.make_room(layer, backward);
 }
 
+std::uint64_t Room::left_by(std::uint32_t layer) const {
+  if (layer == 0) return 0;
+  const LayerPlan& below = job_.plans.layers[layer - 1];
+  return below.weight_bytes + below.gradient_bytes;
+}
+
 void Room::call_back_below(std::uint32_t layer) {
   if (layer == 0) return;
   saved_.prefetch(layer - 1, left_by(layer));

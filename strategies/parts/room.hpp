@@ -42,9 +42,7 @@ class Room {
   Task<bool> for_backward(std::uint32_t layer);
   /// GPU memory that what comes back for this and higher layers leaves for the weights and the
   /// gradients of the layer below, which are needed before it. Bytes
-  std::uint64_t left_by(std::uint32_t layer) const {
-    return layer > 0 ? 2 * job_.plans.layers[layer - 1].weight_bytes : 0;
-  }
+  std::uint64_t left_by(std::uint32_t layer) const;
   /// The layer runs: sends for what those below it need, behind their weights and gradients.
   void call_back_below(std::uint32_t layer);
 

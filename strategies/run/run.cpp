@@ -312,15 +312,6 @@ class Summary {
   std::map<std::string, double> storage_busy_s_;
 };
 
-/// One for all ranks, or one for the ranks of each pipeline stage.
-std::deque<Job> make_jobs(const Decision& decision) {
-  std::deque<Job> jobs;
-  if (decision->prepared->stages.empty()) jobs.emplace_back(decision);
-  for (std::size_t stage = 0; stage < decision->prepared->stages.size(); ++stage)
-    jobs.emplace_back(decision, stage);
-  return jobs;
-}
-
 /// Which nodes were simulated, and which of them the result is of.
 void note_nodes(const description::Scenario& scenario, const Topology& topology,
                 result::Result& result) {
@@ -370,7 +361,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   result.plan = decision->report;
   result.notes = decision->notes;
   for (const std::string& note : prepared.model.architecture.notes) result.notes.emplace_back(note);
-  std::deque<Job> jobs = make_jobs(decision);
+  std::deque<Job> jobs = jobs_of(decision);
   Steps steps(machine, scenario);
   NodeShared shared(machine, scenario);
   for (Job& job : jobs) {
@@ -380,7 +371,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   std::vector<Task<>> ranks;
   for (std::uint32_t rank = 0; rank < machine.topology().ranks; ++rank)
     ranks.push_back(
-        train(machine, Rank{rank}, jobs[rank * jobs.size() / machine.topology().ranks]));
+        train(machine, Rank{rank}, job_of(jobs, Rank{rank}, machine.topology().ranks)));
   note_nodes(scenario, machine.topology(), result);
   note_idle_gpus(scenario, result);
   Summary summary(machine, scenario, jobs.front(), prepared.program);

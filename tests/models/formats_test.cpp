@@ -45,6 +45,7 @@ TEST(WeightFormats, MixedPrecisionHasFp32MastersUnlessStatesAreNarrow) {
       formats_of(Precision::fp16_mixed, OptimizerKind::adam, StateWidth::fp32);
   EXPECT_EQ(wide.weight, ElementType::fp16);
   EXPECT_EQ(wide.gradient, ElementType::fp16);
+  EXPECT_EQ(wide.parameter, ElementType::fp32);
   EXPECT_TRUE(wide.has_master());
   EXPECT_THAT(states_of(wide),
               ElementsAre(ElementType::fp32, ElementType::fp32, ElementType::fp32));
@@ -53,6 +54,7 @@ TEST(WeightFormats, MixedPrecisionHasFp32MastersUnlessStatesAreNarrow) {
   const WeightFormats narrow =
       formats_of(Precision::bf16_mixed, OptimizerKind::adam, StateWidth::bf16);
   EXPECT_EQ(narrow.weight, ElementType::bf16);
+  EXPECT_EQ(narrow.parameter, ElementType::fp32);
   EXPECT_FALSE(narrow.has_master());
   EXPECT_THAT(states_of(narrow), ElementsAre(ElementType::bf16, ElementType::bf16));
   EXPECT_EQ(narrow.state_bytes(10), 40u);
@@ -65,6 +67,7 @@ TEST(WeightFormats, OtherPrecisionsUpdateTheWeightItself) {
     const WeightFormats formats = formats_of(precision, OptimizerKind::adam, StateWidth::fp32);
     EXPECT_EQ(formats.weight, type);
     EXPECT_EQ(formats.gradient, type);
+    EXPECT_EQ(formats.parameter, type);
     EXPECT_FALSE(formats.has_master());
     EXPECT_THAT(states_of(formats), ElementsAre(ElementType::fp32, ElementType::fp32));
   }

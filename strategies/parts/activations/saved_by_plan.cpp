@@ -18,8 +18,8 @@ std::uint64_t SavedByPlan::kept_for_passes(std::uint32_t layer) const {
   std::uint64_t most = 0;
   for (std::uint32_t below = 0; below < layer; ++below) {
     const TemporaryBytes temporaries = temporary_bytes(plan(below), true);
-    std::uint64_t bytes =
-        temporaries.transient + temporaries.scratch + 2 * plan(below).weight_bytes;
+    std::uint64_t bytes = temporaries.transient + temporaries.scratch + plan(below).weight_bytes +
+                          plan(below).gradient_bytes;
     for (const std::uint32_t i : plan(below).produced_backward)
       bytes += machine_.gpu_charge(job_.plans.hidden[i].bytes);
     most = std::max(most, bytes);

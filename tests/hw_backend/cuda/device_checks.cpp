@@ -12,7 +12,7 @@ namespace {
 using strategies::Collective;
 
 constexpr std::size_t members = 3;
-constexpr const char* names[] = {"all_gather", "reduce_scatter", "all_reduce", "broadcast"};
+constexpr const char* names[] = {"all_gather", "reduce_scatter", "all_reduce"};
 
 /// Collectives of three ranks on one device; `in_place`: an output is its member's input, for a
 /// gathered shard its place in the output.
@@ -61,8 +61,8 @@ void check_collective(Device& device, Report& report, Collective what, Element t
 void collectives(Device& device, Report& report) {
   for (const Element type : all_types)
     for (const bool in_place : {false, true})
-      for (const Collective what : {Collective::all_gather, Collective::reduce_scatter,
-                                    Collective::all_reduce, Collective::broadcast})
+      for (const Collective what :
+           {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce})
         check_collective(device, report, what, type, in_place);
 }
 

@@ -105,6 +105,17 @@ TEST(Tensors, OfNarrowStatesHaveMastersWhereTheWeightIsElsewhere) {
   EXPECT_EQ(kept, 5u * 1024);
 }
 
+// Both update the 16-bit weight itself; what one trains was made in fp32, and is saved so.
+TEST(Tensors, TellMixedPrecisionWithNarrowStatesFromNarrowWeights) {
+  const TensorRow mixed = large_row("memascend", "bf16_mixed", "bf16");
+  TensorRow narrow = large_row("memascend", "bf16", "bf16");
+  EXPECT_TRUE(mixed.is_cast());
+  EXPECT_EQ(mixed.parameter, ElementType::fp32);
+  EXPECT_FALSE(narrow.is_cast());
+  narrow.parameter = ElementType::fp32;
+  EXPECT_EQ(mixed, narrow);
+}
+
 TEST(Tensors, OfFp32HaveMastersOnlyOffTheGpuAndNoCopies) {
   const TensorRow stays = large_row("resident", "fp32", "fp32");
   EXPECT_EQ(states_of(stays), "- fp32 fp32");

@@ -207,17 +207,35 @@ TEST_P(LayerPlanOf, SharesFollowEachOtherWithoutGapsAndTiedWeightsHaveOneOwner) 
   const auto [prepared, plans] = plan(GetParam(), 3);
   std::vector<int> owners(prepared.model.weights.size());
   for (const LayerPlan& layer : plans.layers) {
-    std::uint64_t sum = 0;
+    std::uint64_t sum = 0, gradients = 0;
     for (const LayerWeight& slot : layer.weights) {
       const std::uint64_t bytes = prepared.program.tensors[slot.weight].bytes.value();
       EXPECT_EQ(slot.share_bytes, description::divide_up(bytes, 3 * 64) * 64);
       EXPECT_EQ(slot.offset, sum);
       sum += 3 * slot.share_bytes;
+      gradients += 3 * slot.gradient_share_bytes;
       owners[slot.weight] += slot.owned;
     }
     EXPECT_EQ(layer.weight_bytes, sum);
+    EXPECT_EQ(layer.gradient_bytes, gradients);
   }
   for (const int count : owners) EXPECT_EQ(count, 1);
+}
+
+TEST(LayerPlan, AFrozenWeightTakesNoRoomForAGradient) {
+  const description::Scenario scenario = small_model("llama", "resident");
+  const Prepared prepared = prepare(scenario);
+  std::vector<TensorRow> rows = decide_tensors(scenario, prepared).at(0).rows();
+  const auto plan_with = [&] {
+    return plan_layers(prepared.model, prepared.program, TensorTable(rows),
+                       keep_everything(prepared.program));
+  };
+  const LayerPlan trained = plan_with().layers[1];
+  rows[trained.weights[0].weight].gradient.reset();
+  const LayerPlan frozen = plan_with().layers[1];
+  EXPECT_EQ(frozen.weight_bytes, trained.weight_bytes);
+  EXPECT_EQ(frozen.gradient_bytes,
+            trained.gradient_bytes - trained.weights[0].gradient_share_bytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, LayerPlanOf, ::testing::ValuesIn(small_models()),

@@ -32,7 +32,9 @@ Task<> early(Machine& m, std::vector<int>* log) {
   // two rounds are open before the other member has joined one
   Op first =
       m.collective(rank0, m.topology().world(), Collective::all_reduce, gpu.view(), gpu.view());
-  Op second = m.collective(rank0, m.topology().world(), Collective::broadcast, gpu.view(), {});
+  Buffer sum = gpu_buffer(m, rank0, mib / 2);
+  Op second = m.collective(rank0, m.topology().world(), Collective::reduce_scatter, gpu.view(),
+                           sum.view());
   std::vector<Task<>> watchers;
   watchers.push_back(note_end(second, log, 2));
   watchers.push_back(note_end(first, log, 1));
@@ -45,7 +47,9 @@ Task<> late(Machine& m, std::vector<int>* log) {
   EXPECT_TRUE(log->empty());
   co_await m.collective(rank1, m.topology().world(), Collective::all_reduce, gpu.view(),
                         gpu.view());
-  co_await m.collective(rank1, m.topology().world(), Collective::broadcast, {}, gpu.view());
+  Buffer sum = gpu_buffer(m, rank1, mib / 2);
+  co_await m.collective(rank1, m.topology().world(), Collective::reduce_scatter, gpu.view(),
+                        sum.view());
 }
 
 TYPED_TEST(MachineCollective, AMemberMayRunAheadByWholeRounds) {

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "models/step_program.hpp"
+
+#include <limits>
+#include <vector>
+
+namespace spillway::strategies {
+
+/// When a tensor is touched, in passes: the forward of layer i is i, its backward 2 L - 1 - i.
+struct TensorUse {
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t first = none;
+  std::uint32_t last = 0;
+  std::uint32_t layer = none;  ///< some layer that touches it; none: nobody does
+  bool several_layers = false;
+  bool in_backward = false;
+  bool read_later = false;  ///< in backward, or when a block runs again
+  std::uint32_t first_layer = 0, last_forward_layer = 0, last_layer = 0;
+};
+
+/// By tensor, of the forward and the backward of every layer.
+std::vector<TensorUse> uses_of(const models::Model& model, const models::StepProgram& program);
+
+}  // namespace spillway::strategies
