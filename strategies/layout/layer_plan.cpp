@@ -57,6 +57,8 @@ class Planner {
         completed_by_(program.tensors.size(), none) {}
 
   LayerPlans plan() {
+    while (plans_.first_backward < layers_ && !goes_back(plans_.first_backward))
+      ++plans_.first_backward;
     for (std::uint32_t layer = 0; layer < layers_; ++layer) {
       note_uses(layer, program_.layers[layer].forward, false);
       note_uses(layer, program_.layers[layer].backward, true);
@@ -70,6 +72,10 @@ class Planner {
   }
 
  private:
+  bool goes_back(std::uint32_t layer) const {
+    return program_.layers[layer].backward.first < program_.layers[layer].backward.last;
+  }
+
   void note_uses(std::uint32_t layer, models::Span span, bool backward) {
     for (std::uint32_t i = span.first; i < span.last; ++i)
       for (const models::Operand& operand : program_.operators[i].operands)
@@ -88,7 +94,7 @@ class Planner {
     if (!backward) use.last_forward_layer = std::max(use.last_forward_layer, layer);
     use.in_backward |= backward;
     // what a block's forward reads, its recomputation reads again
-    const bool again = !backward && model_.layers[layer].is_block;
+    const bool again = !backward && model_.layers[layer].is_block && goes_back(layer);
     use.read_later |= backward || (again && operand.access != Access::write);
     const std::uint32_t last = again ? 2 * layers_ - 1 - layer : at;
     if (last >= use.last) {

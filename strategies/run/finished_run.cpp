@@ -160,7 +160,8 @@ double checkpoint_bytes(const description::Training& training, double params) {
   const auto elements = static_cast<std::uint64_t>(params);
   std::uint64_t bytes = formats.weight.bytes(elements);
   // masters of mixed precision are written as fp32, whatever the width of the states
-  if (description::is_mixed(training.precision)) bytes += models::fp32_numbers.bytes(elements);
+  if (description::is_mixed(training.precision) && formats.weight != models::fp32_numbers)
+    bytes += models::fp32_numbers.bytes(elements);
   for (const models::StateFormat& state : formats.states)
     if (state.kind != models::StateKind::master) bytes += state.format.bytes(elements);
   return static_cast<double>(bytes);
