@@ -2,6 +2,7 @@
 #include "answers/fit/box.hpp"
 #include "answers/simulate/simulate.hpp"
 #include "cli/common.hpp"
+#include "cli/method_options.hpp"
 #include "cli/monitor.hpp"
 #include "cli/plan_common.hpp"
 #include "cli/prices.hpp"
@@ -30,6 +31,7 @@ struct FitVerbOptions {
   std::uint64_t context = 0;
   double limit_s = fit_limit_s;
   RunOptions run;
+  MethodOptions method;
   std::vector<std::string> overrides;
   bool runnable = false, json = false;
 };
@@ -71,7 +73,9 @@ answers::FitQuestion question_of(const FitVerbOptions& options, std::vector<text
   if (options.context > 0) question.context = options.context;
   question.tokens = tokens_of(options.run);
   question.runnable = options.runnable;
-  question.overrides = options.overrides;
+  question.overrides = method_overrides(options.method);
+  question.overrides.insert(question.overrides.end(), options.overrides.begin(),
+                            options.overrides.end());
   return question;
 }
 
@@ -132,6 +136,7 @@ void add_fit(CLI::App& app) {
   add_prices(*verb, options->prices);
   verb->add_option("--context", options->context, "tokens of a sample; else 4096")
       ->check(positive_number());
+  add_method(*verb, options->method);
   add_tokens(*verb, options->run);
   verb->add_flag("--runnable", options->runnable,
                  "only what people can start today: DeepSpeed, PyTorch, Megatron-LM, Colossal-AI");

@@ -95,6 +95,8 @@ void add_import(CLI::App& app) {
   verb->add_option("--deepspeed", options->import.deepspeed,
                    "of a configuration: version whose defaults it has, such as 0.18; default: the "
                    "newest");
+  verb->add_option("--adapter", options->import.adapter,
+                   "of a configuration: adapters as an adapter_config.json of PEFT has them");
   verb->add_option("--sequence", options->import.sequence, "tokens per sample; default: 4096");
   add_set(*verb, options->overrides,
           "of a configuration: what it does not say, such as training.loss=fused");

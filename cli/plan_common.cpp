@@ -16,6 +16,7 @@ void add_plan_options(CLI::App& verb, PlanOptions& options) {
   add_way_options(verb, options);
   verb.add_option("--precision", options.precision, "of the training");
   verb.add_option("--sequence", options.sequence, sequence_help)->check(positive_number());
+  add_method(verb, options.method);
 }
 
 void add_plan_ending(CLI::App& verb, PlanOptions& options) {
@@ -38,7 +39,9 @@ answers::PlanQuestion question_of(const PlanOptions& options) {
   question.models = options.models;
   question.precision = options.precision;
   question.sequence = options.sequence;
-  question.overrides = options.overrides;
+  question.overrides = method_overrides(options.method);
+  question.overrides.insert(question.overrides.end(), options.overrides.begin(),
+                            options.overrides.end());
   question.tokens = tokens_of(options.run);
   question.range = options.run.range;
   question.today = today();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "answers/plan/question.hpp"
+#include "cli/method_options.hpp"
 #include "cli/monitor.hpp"
 #include "cli/prices.hpp"
 #include "cli/run_options.hpp"
@@ -29,6 +30,7 @@ struct PlanOptions : answers::WayOptions {
   std::optional<std::uint64_t> sequence;
   double limit_s = plan_limit_s;
   RunOptions run;
+  MethodOptions method;
   PriceOptions prices;
   bool json = false;
 };

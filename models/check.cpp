@@ -16,14 +16,17 @@ bool lasts(TensorRole role) {
 class Checker {
  public:
   explicit Checker(const StepProgram& program)
-      : p_(program), written_(program.tensors.size()), read_(program.tensors.size()) {}
+      : p_(program), written_(program.tensors.size()), read_(program.tensors.size()) {
+    for (const Tensor& tensor : program.tensors)
+      if (tensor.role == TensorRole::weight_gradient) gradient_elements_.push_back(tensor.elements);
+  }
 
   void run() {
     sizes();
     spans();
     for (const Operator& op : p_.operators) operands(op);
     for (std::size_t i = 0; i < p_.tensors.size(); ++i)
-      ENSURE(lasts(p_.tensors[i].role) || (written_[i] && read_[i]),
+      ENSURE(lasts(p_.tensors[i].role) || (written_[i] && (read_[i] || ends_here(i))),
              p_.tensors[i].name + " is never written or never read");
     for (std::uint32_t layer = 0; layer < p_.layers.size(); ++layer) round_trip(layer);
     updates();
@@ -31,9 +34,12 @@ class Checker {
 
  private:
   void sizes() const {
-    for (const Tensor& tensor : p_.tensors)
-      ENSURE(tensor.elements > 0 && tensor.bytes >= Bytes(tensor.elements),
+    for (const Tensor& tensor : p_.tensors) {
+      const bool of_frozen = tensor.weight && tensor.role != TensorRole::weight;
+      ENSURE((of_frozen && tensor.elements == 0) ||
+                 (tensor.elements > 0 && tensor.bytes >= Bytes(tensor.elements / 2)),
              tensor.name + " has no size");
+    }
   }
 
   void spans() const {
@@ -43,12 +49,15 @@ class Checker {
            "the phases do not cover the operators");
     std::uint32_t forward = p_.forward.first;
     std::uint32_t backward = p_.backward.last;
+    bool went_back = false;
     for (std::uint32_t layer = 0; layer < p_.layers.size(); ++layer) {
       const LayerSpan& span = p_.layers[layer];
       ENSURE(span.forward.first == forward && span.backward.last == backward,
              "a gap before layer " + std::to_string(layer));
-      ENSURE(span.forward.last > forward && span.backward.first < backward,
+      ENSURE(span.forward.last > forward && (span.backward.first < backward || !goes_back(layer)),
              "no operators in layer " + std::to_string(layer));
+      went_back = went_back || goes_back(layer);
+      ENSURE(went_back == goes_back(layer), "layers without backward are the lowest");
       forward = span.forward.last;
       backward = span.backward.first;
       for (const Span& part : {span.forward, span.backward})
@@ -109,7 +118,7 @@ class Checker {
              op.name + " saves what it does not touch: " + p_.tensors[tensor].name);
     for (const Operand& operand : op.operands) {
       const Tensor& tensor = p_.tensors[operand.tensor];
-      ENSURE(tensor.role != TensorRole::weight ||
+      ENSURE(tensor.role != TensorRole::weight || frozen(*tensor.weight) ||
                  std::find(graded.begin(), graded.end(), *tensor.weight) != graded.end(),
              tensor.name + " gets no gradient from " + op.name);
     }
@@ -131,11 +140,19 @@ class Checker {
     for (std::uint32_t i = p_.update.first; i < p_.update.last; ++i)
       for (const Operand& operand : p_.operators[i].operands) ++times[operand.tensor];
     for (std::size_t i = 0; i < p_.tensors.size(); ++i)
-      ENSURE(times[i] == (p_.tensors[i].weight ? 1u : 0u),
+      ENSURE(times[i] == (p_.tensors[i].weight && !frozen(*p_.tensors[i].weight) ? 1u : 0u),
              p_.tensors[i].name + " is not updated exactly once");
   }
 
+  bool goes_back(std::uint32_t layer) const {
+    return p_.layers[layer].backward.first < p_.layers[layer].backward.last;
+  }
+  /// Made for a backward that the layer does not have, or the gradient of what comes from there.
+  bool ends_here(std::size_t tensor) const { return !goes_back(p_.tensors[tensor].layer); }
+  bool frozen(std::uint32_t weight) const { return gradient_elements_[weight] == 0; }
+
   const StepProgram& p_;
+  std::vector<std::uint64_t> gradient_elements_;  ///< by weight
   std::vector<bool> written_;
   std::vector<bool> read_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "models/model.hpp"
 #include "scenarios/description/training.hpp"
 
 #include <vector>
@@ -13,18 +14,27 @@ struct NumberFormat {
   ElementType type;
   std::uint64_t block;  ///< numbers that share a scale; 0: there are no scales
   ElementType scale;    ///< of one scale
+  /// Scales that share an fp32 scale themselves; 0: none do.
+  std::uint64_t scale_block;
 
   constexpr NumberFormat(ElementType of = ElementType::fp32, std::uint64_t sharing_a_scale = 0,
-                         ElementType scale_type = ElementType::fp32)
-      : type(of), block(sharing_a_scale), scale(scale_type) {}
+                         ElementType scale_type = ElementType::fp32,
+                         std::uint64_t scales_sharing_a_scale = 0)
+      : type(of), block(sharing_a_scale), scale(scale_type), scale_block(scales_sharing_a_scale) {}
 
   /// Bytes of so many numbers with their scales. Each of the two is rounded up to whole bytes, and
   /// a block that is not full has a scale like any other.
   constexpr std::uint64_t bytes(std::uint64_t elements) const {
     const std::uint64_t numbers = whole_bytes(elements, type);
-    return block == 0 ? numbers
-                      : numbers + whole_bytes(description::divide_up(elements, block), scale);
+    if (block == 0) return numbers;
+    const std::uint64_t scales = description::divide_up(elements, block);
+    const std::uint64_t scale_bytes = numbers + whole_bytes(scales, scale);
+    if (scale_block == 0) return scale_bytes;
+    return scale_bytes +
+           whole_bytes(description::divide_up(scales, scale_block), ElementType::fp32);
   }
+  /// Kernels do not compute with it: each use widens it first.
+  constexpr bool is_packed() const { return block > 0; }
 
   bool operator==(const NumberFormat&) const = default;
 
@@ -54,9 +64,9 @@ struct StateFormat {
 
 /// What a training's precision and optimizer stand for.
 struct WeightFormats {
-  NumberFormat weight;     ///< as kernels read it
-  NumberFormat gradient;   ///< as kernels compute it
-  NumberFormat parameter;  ///< as a model is made and checkpoints have it
+  NumberFormat weight;                   ///< as kernels read it
+  std::optional<NumberFormat> gradient;  ///< as kernels compute it; none: it is frozen
+  NumberFormat parameter;                ///< as a model is made and checkpoints have it
   /// In the order of StateKind. Without a master the weight itself is what the optimizer updates.
   std::vector<StateFormat> states;
 
@@ -69,6 +79,28 @@ struct WeightFormats {
 /// is the master, as it is where nothing is mixed.
 WeightFormats formats_of(description::Precision precision, description::OptimizerKind optimizer,
                          description::StateWidth states);
+
+/// The formats of each weight of a training.
+class Formats {
+ public:
+  Formats(description::Precision precision, description::OptimizerKind optimizer,
+          description::StateWidth states, description::AdapterType adapters,
+          description::BaseType base);
+  explicit Formats(const description::Training& training);
+
+  WeightFormats of(const WeightTensor& weight) const;
+  /// As kernels read it, or widen it first.
+  NumberFormat numbers(const WeightTensor& weight) const;
+  /// Of what `model` trains: its adapters, or its other weights.
+  const WeightFormats& trained(const Model& model) const;
+
+ private:
+  friend WeightFormats formats_of(const description::Training& training);
+  WeightFormats weights_, adapters_;
+  description::BaseType base_;
+};
+
+/// Of what the training's method trains.
 WeightFormats formats_of(const description::Training& training);
 
 }  // namespace spillway::models

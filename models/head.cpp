@@ -52,10 +52,11 @@ void fused_loss(Tape& tape, const LossCall& call) {
     tape.accumulate(back, call.hidden);
     Operator& backward =
         tape.add("loss.backward", OperatorFunction::fused_loss_backward, std::move(back));
-    backward.flops = flops * 2.0;
+    backward.flops = flops * (tape.trains(call.weight) ? 2.0 : 1.0);
     backward.bytes += logits * 2u;
     backward.workspace = workspace;
-    backward.gemm = {tape.tokens(), call.width, call.vocabulary, 2};
+    backward.gemm = {tape.tokens(), call.width, call.vocabulary,
+                     tape.trains(call.weight) ? 2u : 1u};
   });
 }
 

@@ -30,9 +30,14 @@ Value look_up(Tape& tape, const std::string& name, const LayerWeights& weights,
       rows * (tables.size() + 1);
   tape.on_backward([&tape, name, tokens, hidden, tables, rows] {
     std::vector<Operand> back{{tokens, Access::read}, tape.gradient(hidden)};
-    for (const std::uint32_t table : tables) back.push_back(tape.weight_gradient(table));
+    std::uint64_t trained = 0;
+    for (const std::uint32_t table : tables) {
+      back.push_back(tape.weight_gradient(table));
+      trained += tape.trains(table);
+    }
+    if (trained == 0) return;
     tape.add(name + ".backward", OperatorFunction::embedding_backward, std::move(back)).bytes =
-        rows * (2 * tables.size() + 1);
+        rows * (2 * trained + 1);
   });
   return hidden;
 }

@@ -11,15 +11,19 @@ namespace spillway::models {
 namespace {
 
 // In the order of WeightKind.
-constexpr const char* kind_names[] = {
-    "embedding",        "positions",    "query",        "key",           "value",
-    "attention_output", "ffn_gate",     "ffn_up",       "ffn_down",      "router",
-    "lm_head",          "other_matrix", "query_latent", "key_latent",    "key_value",
-    "shared_gate",      "shared_up",    "shared_down",  "shared_router", "sinks",
-    "router_norm",      "router_scale", "index_query",  "index_key",     "index_norm",
-    "index_share",      "latent_in",    "latent_out",   "output_gate",   "rates",
-    "convolution",      "decay",        "mixer_norm",   "bias",          "query_norm",
-    "key_norm",         "norm"};
+constexpr const char* kind_names[] = {"embedding",     "positions",   "query",
+                                      "key",           "value",       "attention_output",
+                                      "ffn_gate",      "ffn_up",      "ffn_down",
+                                      "router",        "lm_head",     "other_matrix",
+                                      "query_latent",  "key_latent",  "key_value",
+                                      "shared_gate",   "shared_up",   "shared_down",
+                                      "shared_router", "sinks",       "router_norm",
+                                      "router_scale",  "index_query", "index_key",
+                                      "index_norm",    "index_share", "latent_in",
+                                      "latent_out",    "output_gate", "rates",
+                                      "convolution",   "decay",       "mixer_norm",
+                                      "adapter_down",  "adapter_up",  "bias",
+                                      "query_norm",    "key_norm",    "norm"};
 
 }  // namespace
 
@@ -27,6 +31,52 @@ const char* to_string(WeightKind kind) {
   const auto index = static_cast<std::size_t>(kind);
   ENSURE(index < std::size(kind_names), "unknown WeightKind");
   return kind_names[index];
+}
+
+bool WeightTensor::multiplies_in_block() const {
+  switch (kind) {
+    case WeightKind::query:
+    case WeightKind::key:
+    case WeightKind::value:
+    case WeightKind::attention_output:
+    case WeightKind::ffn_gate:
+    case WeightKind::ffn_up:
+    case WeightKind::ffn_down:
+    case WeightKind::query_latent:
+    case WeightKind::key_latent:
+    case WeightKind::key_value:
+    case WeightKind::shared_gate:
+    case WeightKind::shared_up:
+    case WeightKind::shared_down:
+    case WeightKind::latent_in:
+    case WeightKind::latent_out:
+    case WeightKind::output_gate:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::uint64_t WeightTensor::inputs() const { return shape[shape.size() - (inputs_first ? 2 : 1)]; }
+std::uint64_t WeightTensor::outputs() const { return shape[shape.size() - (inputs_first ? 1 : 2)]; }
+
+bool Model::has_adapters() const {
+  return std::any_of(weights.begin(), weights.end(),
+                     [](const WeightTensor& weight) { return weight.is_adapter(); });
+}
+
+std::uint32_t Model::first_trained_layer() const {
+  for (std::uint32_t layer = 0; layer < layers.size(); ++layer)
+    for (const std::uint32_t weight : used_by(layer))
+      if (!weights[weight].frozen) return layer;
+  return static_cast<std::uint32_t>(layers.size());
+}
+
+Params Model::trained_parameters() const {
+  Params trained;
+  for (const WeightTensor& weight : weights)
+    if (!weight.frozen) trained += weight.parameters;
+  return trained;
 }
 
 Model build_model(const Architecture& architecture) {

@@ -3,6 +3,7 @@
 #include "models/architecture.hpp"
 #include "scenarios/description/units.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ enum class WeightKind {
   convolution,    ///< a kernel for each channel
   decay,          ///< of linear attention, an element a head
   mixer_norm,     ///< of what linear attention computes
+  adapter_down,   ///< A of LoRA: inputs to its rank
+  adapter_up,     ///< and B: back to outputs
   bias,
   query_norm,  ///< of heads, or of a latent
   key_norm,
@@ -64,6 +67,18 @@ struct WeightTensor {
   std::uint32_t layer = 0;           ///< index into Model::layers
   Cut cut = Cut::none;
   bool inputs_first = false;  ///< a matrix of shape {inputs, outputs}; else {outputs, inputs}
+  bool frozen = false;        ///< it is not trained
+  /// Index of the first matrix of its adapter, behind which the second stands; none: it has none.
+  std::optional<std::uint32_t> adapter{};
+  bool is_adapter() const {
+    return kind == WeightKind::adapter_down || kind == WeightKind::adapter_up;
+  }
+  /// A matrix by which a block multiplies what comes to it: what is quantised, and may have an
+  /// adapter.
+  bool multiplies_in_block() const;
+  /// Of a matrix, or of each of several in one tensor.
+  std::uint64_t inputs() const;
+  std::uint64_t outputs() const;
   bool decays() const { return shape.size() > 1; }  ///< DeepSpeed/HF: norms and biases do not
 };
 
@@ -87,6 +102,10 @@ struct Model {
   Params active_parameters;
 
   const std::string& name() const { return architecture.name; }
+  bool has_adapters() const;
+  /// The lowest layer with a weight that is trained: those below have no backward.
+  std::uint32_t first_trained_layer() const;
+  Params trained_parameters() const;
   /// The weights that `layer` multiplies or looks up, a tied embedding included for the head.
   std::vector<std::uint32_t> used_by(std::uint32_t layer) const;
   /// Parameters of the largest weight tensor (the vocabulary's, in LLMs).

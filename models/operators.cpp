@@ -1,5 +1,7 @@
 #include "models/operators.hpp"
 
+#include "scenarios/description/errors.hpp"
+
 #include <algorithm>
 
 namespace spillway::models {
@@ -17,8 +19,34 @@ void append_gradients(const Tape& tape, std::vector<Operand>& operands, const Li
   for (const std::uint32_t bias : weights.biases) operands.push_back(tape.weight_gradient(bias));
 }
 
-Flops product(std::uint64_t m, std::uint64_t n, std::uint64_t k) {
+Flops flops_of(std::uint64_t m, std::uint64_t n, std::uint64_t k) {
   return Flops(2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+}
+
+/// Bytes of the copies that kernels make of `weights` before they multiply.
+Bytes copies_of(const Tape& tape, const std::vector<std::uint32_t>& weights) {
+  Bytes bytes;
+  for (const std::uint32_t weight : weights) bytes += tape.copy_of(weight);
+  return bytes;
+}
+
+/// The matrices of one product, as kernels read them: copies are scratch, written and read.
+void add_copies(const Tape& tape, Operator& op, const Linear& weights) {
+  const Bytes bytes = copies_of(tape, weights.matrices);
+  op.workspace += bytes;
+  op.bytes += bytes * 2u;
+}
+
+/// The adapters of all of its matrices; none where it has none.
+std::pair<Linear, Linear> adapters_of(const Model& model, const Linear& weights) {
+  std::pair<Linear, Linear> pair;
+  for (const std::uint32_t matrix : weights.matrices) {
+    const std::optional<std::uint32_t> adapter = model.weights[matrix].adapter;
+    if (!adapter) continue;
+    pair.first.matrices.push_back(*adapter);
+    pair.second.matrices.push_back(*adapter + 1);
+  }
+  return pair;
 }
 
 }  // namespace
@@ -27,7 +55,8 @@ LayerWeights::LayerWeights(const Model& model, std::uint32_t layer) {
   std::vector<Linear>* last = nullptr;
   for (const std::uint32_t index : model.layers[layer].weights) {
     const WeightKind kind = model.weights[index].kind;
-    if (kind == WeightKind::bias) {  // belongs to the weight before it
+    if (model.weights[index].is_adapter()) continue;  // its matrix names it
+    if (kind == WeightKind::bias) {                   // belongs to the weight before it
       last->back().biases.push_back(index);
       continue;
     }
@@ -49,8 +78,10 @@ bool drops_hidden(const Tape& tape) {
   return tape.workload().dropout > 0 && tape.architecture().hidden_dropout;
 }
 
-void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, std::uint64_t rows,
-            std::uint64_t inputs, const std::vector<Value>& outputs, std::uint64_t batch) {
+namespace {
+
+void product(Tape& tape, std::string_view name, Value x, const Linear& weights, std::uint64_t rows,
+             std::uint64_t inputs, const std::vector<Value>& outputs, std::uint64_t batch) {
   std::uint64_t width = 0;
   std::vector<Operand> operands{{x.tensor, Access::read}};
   append(operands, weights);
@@ -60,12 +91,15 @@ void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, s
   }
   if (batch == 0) batch = weights.matrices.size();
   const std::uint64_t m = description::divide_up(rows, batch);
-  const Flops flops = product(rows, width, inputs);
-  Operator& forward = tape.add(name, OperatorFunction::product, std::move(operands), {x.tensor});
+  const Flops flops = flops_of(rows, width, inputs);
+  const bool trains = tape.trains(weights.matrices.front());
+  Operator& forward = tape.add(name, OperatorFunction::product, std::move(operands),
+                               trains ? std::vector<TensorId>{x.tensor} : std::vector<TensorId>());
+  add_copies(tape, forward, weights);
   forward.flops = flops;
   forward.gemm = {m, width, inputs, batch};
   tape.on_backward([&tape, name = std::string(name), x, weights, outputs, flops, m, width, inputs,
-                    batch] {
+                    batch, trains] {
     std::vector<Operand> to_input;
     for (const Value& output : outputs) to_input.push_back(tape.gradient(output));
     std::vector<Operand> to_weight = to_input;
@@ -73,8 +107,10 @@ void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, s
     tape.accumulate(to_input, x);
     Operator& input =
         tape.add(name + ".dgrad", OperatorFunction::product_input_gradient, std::move(to_input));
+    add_copies(tape, input, weights);
     input.flops = flops;
     input.gemm = {m, inputs, width, batch};
+    if (!trains) return;
     to_weight.push_back({x.tensor, Access::read});
     append_gradients(tape, to_weight, weights);
     Operator& weight =
@@ -82,6 +118,35 @@ void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, s
     weight.flops = flops;
     weight.gemm = {width, inputs, m, batch};
   });
+}
+
+/// What adapters of the product add to its outputs. Its gradient is that of the outputs.
+void adapt(Tape& tape, const std::string& name, Value x, const Linear& weights, std::uint64_t rows,
+           std::uint64_t inputs, const std::vector<Value>& outputs) {
+  const auto [down, up] = adapters_of(tape.model(), weights);
+  if (down.matrices.empty()) return;
+  ENSURE(down.matrices.size() == weights.matrices.size(), name + " has some adapters");
+  const std::uint64_t rank = tape.model().weights[down.matrices.front()].outputs();
+  const std::size_t batch = down.matrices.size();
+  const Value narrow = tape.value(name + ".adapter", rows * rank);
+  product(tape, name + ".adapter_down", x, down, rows, inputs, {narrow}, batch);
+  std::vector<Value> added;
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    added.push_back(tape.value(name + ".adapted_" + std::to_string(i), tape.elements(outputs[i])));
+  product(tape, name + ".adapter_up", narrow, up, rows, rank, added, batch);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    tape.add(name + ".adapter_sum", OperatorFunction::adapter_sum,
+             {{outputs[i].tensor, Access::read_write}, {added[i].tensor, Access::read}});
+    tape.on_backward([&tape, y = outputs[i], u = added[i]] { tape.pass_gradient(y, u); });
+  }
+}
+
+}  // namespace
+
+void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, std::uint64_t rows,
+            std::uint64_t inputs, const std::vector<Value>& outputs, std::uint64_t batch) {
+  product(tape, name, x, weights, rows, inputs, outputs, batch);
+  adapt(tape, std::string(name), x, weights, rows, inputs, outputs);
 }
 
 Value norm(Tape& tape, std::string_view name, Value x, const Linear* weights) {

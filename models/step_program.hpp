@@ -26,6 +26,10 @@ struct Workload {
   std::optional<description::LossKind> loss{};  ///< none: fused with fused_kernels, else plain
   double dropout = 0;
   bool causal_skip = false;  ///< flash: count only the lower triangle of causal attention
+  // of models with adapters:
+  description::AdapterType adapters = description::AdapterType::bf16;
+  description::BaseType base = description::BaseType::bf16;
+  double adapter_scale = 1;  ///< of what an adapter adds: alpha / rank
 
   std::uint64_t tokens() const { return micro_batch * sequence; }
 };
@@ -72,7 +76,8 @@ enum class OperatorKind {
 };
 
 /// What an operator computes. Its operands stand in the order given, those in [] only where the
-/// model has them; w. is the tensor's weight gradient, g. the gradient of an activation.
+/// model has them; w. is the tensor's weight gradient, without elements where the weight is frozen,
+/// g. the gradient of an activation.
 enum class OperatorFunction {
   embedding,                ///< tokens, words, [positions], [types], hidden
   embedding_backward,       ///< tokens, g.hidden, w.words, [w.positions], [w.types]
@@ -81,6 +86,7 @@ enum class OperatorFunction {
   product,                  ///< x, matrices, [biases], outputs (query, key and value of one matrix)
   product_input_gradient,   ///< g.outputs, matrices, g.x
   product_weight_gradient,  ///< g.outputs, x, w.matrices, [w.biases]
+  adapter_sum,              ///< y, what an adapter adds to it
   rotation,                 ///< query and key where they lie
   rotation_backward,        ///< their gradients where they lie
   attention,            ///< query, key, value, [table or sinks], output; flash: log_sum_exp; else
@@ -172,6 +178,9 @@ struct LayerSpan {
 /// One training step of one rank and one micro-batch: forward, backward, update, operators in
 /// order. Every size and cost of spillway derives from this one description.
 ///   Layout      tensor i is the weight i of the model, for all i < Model::weights.size()
+///   Frozen      weights have gradients and states without elements, and no update. Layers below the
+///               first that trains a weight save nothing and have no backward; the gradient of what
+///               comes from them is made all the same, as checkpointing asks for it
 ///   Invariants  an operand is written before it is read, but for weights, their gradients and
 ///               states, and inputs; `saved` tensors are read by some backward operator of the same
 ///               layer, which reads no other activations of a forward; each weight_gradient is

@@ -66,7 +66,9 @@ std::pair<TensorRole, const char*> state_tensor(StateKind kind) {
 }  // namespace
 
 Tape::Tape(const Model& model, const Workload& workload)
-    : model_(model), element_(NumberFormat(kernel_type(workload.precision)).bytes(1)) {
+    : model_(model),
+      element_(NumberFormat(kernel_type(workload.precision)).bytes(1)),
+      first_trained_(model.first_trained_layer()) {
   program_.workload = workload;
   program_.layers.resize(model.layers.size());
   outputs_.resize(model.layers.size());
@@ -84,28 +86,39 @@ std::uint64_t Tape::split(std::uint64_t width) const {
 
 void Tape::add_weights() {
   const Workload& w = program_.workload;
-  const WeightFormats formats = formats_of(w.precision, w.optimizer, w.states);
-  add_tensors(TensorRole::weight, "", formats.weight);
-  add_tensors(TensorRole::weight_gradient, ".gradient", formats.gradient);
-  for (const StateFormat& state : formats.states) {
+  const Formats formats(w.precision, w.optimizer, w.states, w.adapters, w.base);
+  const WeightFormats& trained = formats.trained(model_);
+  add_tensors(TensorRole::weight, "",
+              [&](const WeightTensor& weight) { return formats.numbers(weight); });
+  add_tensors(TensorRole::weight_gradient, ".gradient", [&](const WeightTensor& weight) {
+    return weight.frozen ? std::nullopt : trained.gradient;
+  });
+  for (const StateFormat& state : trained.states) {
     const auto [role, suffix] = state_tensor(state.kind);
-    add_tensors(role, suffix, state.format);
+    add_tensors(role, suffix, [&](const WeightTensor& weight) {
+      return weight.frozen ? std::nullopt : std::optional(state.format);
+    });
   }
 }
 
-void Tape::add_tensors(TensorRole role, const char* suffix, const NumberFormat& format) {
+std::uint64_t Tape::elements_of(const WeightTensor& weight) const {
+  const std::uint64_t count = weight.parameters.value();
+  if (weight.kind == WeightKind::embedding || weight.kind == WeightKind::lm_head)
+    return split(weight.shape[0]) * weight.shape[1];
+  return weight.cut != Cut::none ? split(count) : count;
+}
+
+void Tape::add_tensors(
+    TensorRole role, const char* suffix,
+    const std::function<std::optional<NumberFormat>(const WeightTensor&)>& format) {
   for (std::uint32_t i = 0; i < model_.weights.size(); ++i) {
     const WeightTensor& weight = model_.weights[i];
-    std::uint64_t count = weight.parameters.value();
-    if (weight.kind == WeightKind::embedding || weight.kind == WeightKind::lm_head)
-      count = split(weight.shape[0]) * weight.shape[1];
-    else if (weight.cut != Cut::none)
-      count = split(count);
+    const std::optional<NumberFormat> numbers = format(weight);
     Tensor tensor;
     tensor.name = weight.name + suffix;
     tensor.role = role;
-    tensor.bytes = Bytes(format.bytes(count));
-    tensor.elements = count;
+    tensor.elements = numbers ? elements_of(weight) : 0;
+    tensor.bytes = Bytes(numbers ? numbers->bytes(tensor.elements) : 0);
     tensor.layer = weight.layer;
     tensor.weight = i;
     program_.tensors.push_back(std::move(tensor));
@@ -163,11 +176,19 @@ Operator& Tape::add(std::string_view name, OperatorFunction function, std::vecto
   op.layer = layer_;
   op.bytes = traffic(operands, program_.tensors);
   op.operands = std::move(operands);
-  op.saved = std::move(saved);
+  if (goes_back()) op.saved = std::move(saved);
   return op;
 }
 
-void Tape::on_backward(std::function<void()> step) { steps_.push_back({layer_, std::move(step)}); }
+void Tape::on_backward(std::function<void()> step) {
+  if (goes_back()) steps_.push_back({layer_, std::move(step)});
+}
+
+Bytes Tape::copy_of(std::uint32_t index) const {
+  const Tensor& weight = program_.tensors[index];
+  const Bytes read(weight.elements * element_);
+  return weight.bytes == read ? Bytes() : read;
+}
 
 Operand Tape::weight_gradient(std::uint32_t index) const {
   return {static_cast<TensorId>(model_.weights.size() + index), Access::read_write};
@@ -237,7 +258,7 @@ StepProgram Tape::finish() {
     prefix_ = model_.layers[layer].name + ".";
     LayerSpan& span = program_.layers[layer];
     span.backward.first = here();
-    if (outputs_[layer]) span.output_gradient = gradient(*outputs_[layer]).tensor;
+    if (outputs_[layer] && goes_back()) span.output_gradient = gradient(*outputs_[layer]).tensor;
     for (; !steps_.empty() && steps_.back().layer == layer; steps_.pop_back()) steps_.back().run();
     span.backward.last = here();
   }
@@ -258,6 +279,7 @@ void Tape::add_updates() {
     ++states;
   }
   for (TensorId i = 0; i < weights; ++i) {
+    if (!trains(i)) continue;
     std::vector<Operand> operands;
     operands.reserve(2 + states);
     operands.push_back({i, has_master ? Access::write : Access::read_write});

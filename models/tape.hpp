@@ -56,6 +56,9 @@ class Tape {
   void on_backward(std::function<void()> step);
 
   TensorId weight(std::uint32_t index) const { return index; }
+  bool trains(std::uint32_t index) const { return !model_.weights[index].frozen; }
+  /// Kernels that read the weight widen or narrow it first: bytes of the copy, else 0.
+  Bytes copy_of(std::uint32_t index) const;
   Operand weight_gradient(std::uint32_t index) const;
   /// The finished gradient of `value`, to be read.
   Operand gradient(Value value) const;
@@ -83,8 +86,11 @@ class Tape {
   };
 
   void add_weights();
-  /// One for each weight.
-  void add_tensors(TensorRole role, const char* suffix, const NumberFormat& format);
+  /// One for each weight: `count` elements of `bytes`, of one rank.
+  void add_tensors(TensorRole role, const char* suffix,
+                   const std::function<std::optional<NumberFormat>(const WeightTensor&)>& format);
+  std::uint64_t elements_of(const WeightTensor& weight) const;
+  bool goes_back() const { return layer_ >= first_trained_; }
   void add_updates();
   TensorId new_gradient(const Slot& slot);
   friend Value enter_split(Tape& tape, Value value);
@@ -92,7 +98,8 @@ class Tape {
   const Model& model_;
   std::optional<Architecture> here_;
   StepProgram program_;
-  std::uint64_t element_;  ///< bytes of one of an activation
+  std::uint64_t element_;        ///< bytes of one of an activation
+  std::uint32_t first_trained_;  ///< layer
   std::uint32_t layer_ = 0;
   std::uint32_t draws_ = 0;  ///< of the layer
   std::string prefix_;

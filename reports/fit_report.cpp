@@ -61,6 +61,20 @@ Text warranty_words(const Result& r, std::time_t now) {
   return filled("{} ({} of training)", {fmt::format("{:%Y-%m-%d}", fmt::gmtime(end)), span});
 }
 
+/// "lora of rank 16, attention"; "-" where every weight is trained.
+Text method_words(const json& scenario) {
+  const json& training = scenario.at("training");
+  if (!training.contains("method")) return "-";
+  Text text = training["method"].get<std::string>();
+  if (!training.contains("lora")) return text;
+  const json& lora = training["lora"];
+  text += filled(" of rank {}", {whole_number(lora.at("rank").get<std::uint64_t>())});
+  std::string targets;
+  for (const json& one : lora.at("targets").is_array() ? lora["targets"] : json{lora["targets"]})
+    targets += ", " + one.get<std::string>();
+  return text + targets;
+}
+
 /// A line of the table: what it says of each result.
 struct FitLine {
   const char* title;
@@ -71,6 +85,7 @@ std::vector<FitLine> fit_lines(std::time_t now) {
   return {
       {"system", [](const Result& r) { return Text(r.system); }},
       {"runs with", [](const Result& r) { return Text(r.runs_with ? r.runs_with->program : "-"); }},
+      {"trained", [](const Result& r) { return method_words(r.scenario); }},
       {"batch", [](const Result& r) { return batch_words(r.scenario); }},
       {"tokens/s",
        [](const Result& r) {

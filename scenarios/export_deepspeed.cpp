@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "models/model.hpp"
+#include "models/adapters.hpp"
 #include "scenarios/deepspeed_round_trip.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/names.hpp"
@@ -201,8 +201,9 @@ void add_what_import_is_told(const Scenario& scenario, Exported& exported) {
   imported.training = exported.scenario.at("training").get<Training>();
   const json own = json(scenario).at("training"), assumed = json(imported).at("training");
   for (const std::string& key : trainer_keys()) {
+    if (!own.contains(key)) continue;  // everything is trained
     const json& value = own.at(key);
-    if (value == assumed.at(key)) continue;
+    if (value == assumed.value(key, json())) continue;
     exported.scenario["training"][key] = value;
     exported.overrides.push_back(fmt::format(
         "training.{}={}", key, value.is_string() ? value.get<std::string>() : value.dump()));
@@ -281,7 +282,8 @@ Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo
     throw ScenarioError({{"", 0, 0, "run.io_bench", "a benchmark of I/O trains nothing",
                           "export a scenario that has a model"}});
   refuse_other_schedules(scenario, options.nearest);
-  const models::Model model = models::build_model(models::architecture_of(scenario));
+  const models::Model model =
+      models::as_trained(models::build_model(models::architecture_of(scenario)), scenario.training);
   std::optional<Attempt> best;
   for (const std::string& version : candidates(scenario, options)) {
     Attempt made = attempt(scenario, model, systems, options, version);

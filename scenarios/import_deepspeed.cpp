@@ -7,6 +7,7 @@
 #include "scenarios/deepspeed_keys.hpp"
 #include "scenarios/deepspeed_names.hpp"
 #include "scenarios/document.hpp"
+#include "scenarios/import_adapter.hpp"
 #include "scenarios/import_zero.hpp"
 #include "scenarios/read_machine.hpp"
 #include "scenarios/read_model.hpp"
@@ -30,13 +31,13 @@ bool mentions(std::string name, const std::string& part) {
 models::Model whole_model(const std::string& name) {
   std::vector<Complaint> complaints;
   const Referenced referenced = read_reference(name, "models/library", {}, "model", complaints);
-  const std::string only = "spillway describes full fine-tuning only; name the base model";
+  const std::string only = "name the base model, and what is trained of it by --adapter or --set";
   const json& config = referenced.json.value;
   for (const char* key : {"quantization_config", "peft_type"})
     if (config.is_object() && config.contains(key)) {
       const Place place = referenced.json.key_place(pointer_to("", key));
       complaints.push_back({place.file, place.line, place.column, key,
-                            "a quantized model or an adapter is not described", only});
+                            "a quantized model or an adapter is no model to start from", only});
     }
   if (!complaints.empty()) throw ScenarioError(complaints);
   const models::Architecture model = read_config(referenced.json, referenced.name, "", complaints);
@@ -102,9 +103,11 @@ class Import {
   void note(text::Text text) { imported_.notes.push_back(std::move(text)); }
 
   void refuse_partial_training() {
-    const std::string only = "spillway describes full fine-tuning only";
+    const std::string only =
+        "name PEFT's adapter_config.json beside it (--adapter), or say --set training.method=lora";
     for (const char* key : {"/lora", "/peft", "/qlora", "/hybrid_engine/inference_lora"})
-      if (keys_.switched_on(key)) keys_.complain(key, "adapters are not described", only);
+      if (keys_.switched_on(key))
+        keys_.complain(key, "DeepSpeed's configuration says nothing of adapters", only);
   }
 
   std::string precision() {
@@ -174,6 +177,11 @@ class Import {
     training["gradient_accumulation"] = steps.value_or(1);
     training["sequence"] = sequence();
     training.update(plain_trainer());
+    if (!options_.adapter.empty()) {
+      ImportedAdapter adapter = import_adapter(read_located(options_.adapter));
+      training.update(adapter.training);
+      for (text::Text& words : adapter.notes) note(std::move(words));
+    }
     note(
         text::filled("training.loss: plain and training.fused_kernels: false, as a trainer without "
                      "fused kernels computes: {} a logit; --set training.loss=fused and --set "

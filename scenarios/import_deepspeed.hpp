@@ -20,6 +20,7 @@ struct ImportOptions {
   std::optional<std::uint64_t> ranks;     ///< data-parallel ranks; none: every GPU of the machine
   std::optional<std::uint64_t> sequence;  ///< tokens; none: 4096, at most the model's positions
   std::string deepspeed;                  ///< version, "0.18"; "": the newest
+  std::string adapter;                    ///< PEFT's adapter_config.json; "": all is trained
 };
 
 struct Imported {
@@ -29,13 +30,14 @@ struct Imported {
   bool pinning_unsaid = false;  ///< pin_memory is this version's default
 };
 
-/// The scenario that a DeepSpeed configuration describes, full fine-tuning only. "auto" becomes
+/// The scenario that a DeepSpeed configuration describes: full fine-tuning, or of the adapters that
+/// a file of PEFT's has beside it. "auto" becomes
 /// what the Hugging Face integration fills in: reduce bucket h^2, prefetch bucket 0.9 h^2,
 /// persistence 10 h. Settings that the file leaves out become the defaults of the version.
 ///   Result  system resident (nothing offloaded), zero_offload (to the CPU) or zero_infinity (to
 ///           NVMe)
 ///   Throws  ScenarioError: wrong values, settings that DeepSpeed itself refuses, an autotuner's
-///           lists, adapters, 8-bit optimizers
+///           lists, sections about adapters, 8-bit optimizers
 Imported import_deepspeed(const LocatedJson& ds_config, const ImportOptions& options);
 
 /// The same for a model and a number of GPUs that are known; `options.model` and `.machine` are

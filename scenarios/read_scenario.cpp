@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "models/model.hpp"
+#include "models/adapters.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/plausible.hpp"
@@ -170,6 +170,12 @@ class Resolver {
     if (architecture_) {
       architecture_->expert_layout = result_.scenario.training.experts;
       model = models::build_model(*architecture_);
+      try {
+        model = models::as_trained(*model, result_.scenario.training);
+      } catch (const ScenarioError& error) {
+        for (Complaint complaint : error.complaints())
+          complaints_.push_back(placed_in(document_.scenario, std::move(complaint)));
+      }
     }
     const strategies::rules::Written written = [this](const std::string& path) {
       return document_.scenario.find(pointer_of(path)) != nullptr;

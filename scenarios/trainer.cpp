@@ -9,9 +9,9 @@ using description::LossKind;
 using nlohmann::json;
 
 const std::vector<std::string>& trainer_keys() {
-  static const std::vector<std::string> keys{"attention",       "fused_kernels", "loss",
-                                             "experts",         "dropout",       "ema",
-                                             "optimizer_state", "causal_skip"};
+  static const std::vector<std::string> keys{
+      "attention",       "fused_kernels", "loss",   "experts", "dropout", "ema",
+      "optimizer_state", "causal_skip",   "method", "lora",    "frozen"};
   return keys;
 }
 

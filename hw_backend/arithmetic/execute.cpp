@@ -22,6 +22,20 @@ Cut whole(const Operand& matrix) {
   return {shape[first ? 0 : 1], shape[first ? 1 : 0], 0, 0, first};
 }
 
+/// A matrix as products read it: of another type than what it multiplies, a copy in the workspace.
+Input multiplied(const Call& call, const Operand& matrix, Element type) {
+  if (matrix.type == type) return matrix.read();
+  const Output copy{call.workspace, type, false};
+  call.device.convert(matrix.elements, matrix.read(), copy);
+  return copy.read();
+}
+
+/// What an adapter adds counts so many times: its first product does.
+float scale_of(const Call& call, const Operand& matrix) {
+  if (matrix.weight->kind != models::WeightKind::adapter_down) return 1;
+  return static_cast<float>(call.workload().adapter_scale);
+}
+
 /// [rows, width] of a tensor as it lies.
 MatrixInput dense(Input x, std::uint64_t width, bool transposed = false) {
   return {x, width, transposed, 0};
@@ -31,13 +45,15 @@ void product(const Call& call) {
   OperandReader operands(call);
   const Operand x = operands.take(), matrix = operands.take();
   const Operand bias = operands.bias_next() ? operands.take() : Operand();
+  const Input values = multiplied(call, matrix, x.type);
   Cut cut = whole(matrix);
   while (operands.left() > 0) {
     const Operand y = operands.take();
     cut.outputs = y.elements / call.tokens();
     Product product{call.tokens(), cut.outputs, cut.inputs};
     product.a = dense(x.read(), cut.inputs);
-    product.b = dense(from(matrix.read(), cut.offset()), cut.stride(), !cut.inputs_first);
+    product.b = dense(from(values, cut.offset()), cut.stride(), !cut.inputs_first);
+    product.scale = scale_of(call, matrix);
     product.c = {y.write(), cut.outputs};
     call.device.product(product);
     if (bias.data)
@@ -51,13 +67,15 @@ void product_input_gradient(const Call& call) {
   std::vector<Operand> gradients;
   while (operands.left() > 2) gradients.push_back(operands.take());
   const Operand matrix = operands.take(), x = operands.take();
+  const Input values = multiplied(call, matrix, x.type);
   Cut cut = whole(matrix);
   Output into = x.write();
   for (const Operand& gradient : gradients) {
     cut.outputs = gradient.elements / call.tokens();
     Product product{call.tokens(), cut.inputs, cut.outputs};
     product.a = dense(gradient.read(), cut.outputs);
-    product.b = dense(from(matrix.read(), cut.offset()), cut.stride(), cut.inputs_first);
+    product.b = dense(from(values, cut.offset()), cut.stride(), cut.inputs_first);
+    product.scale = scale_of(call, matrix);
     product.c = {into, cut.inputs};
     call.device.product(product);
     into.add = true;
@@ -85,6 +103,7 @@ void product_weight_gradient(const Call& call) {
     product.a = cut.inputs_first ? inputs : outputs;
     product.b = cut.inputs_first ? outputs : inputs;
     product.c = {from(weights[0].write(), cut.offset()), cut.stride()};
+    product.scale = scale_of(call, weights[0]);
     call.device.product(product);
     if (weights.size() > 1)
       call.device.sum_rows(call.tokens(), cut.outputs, gradient.read(),
@@ -207,6 +226,12 @@ void dropout_backward(const Call& call) {
   call.device.drop_backward(call.dropout(), x.elements, x.read(), mask.mask(), x.replace());
 }
 
+void adapter_sum(const Call& call) {
+  OperandReader operands(call);
+  const Operand y = operands.take(), added = operands.take();
+  call.device.convert(y.elements, added.read(), y.write());
+}
+
 void gradient_sum(const Call& call) {
   OperandReader operands(call);
   const Operand one = operands.take(), sum = operands.take();
@@ -253,6 +278,8 @@ Lower lowering_of(models::OperatorFunction function) {
       return dropout;
     case Function::dropout_backward:
       return dropout_backward;
+    case Function::adapter_sum:
+      return adapter_sum;
     case Function::gradient_sum:
       return gradient_sum;
     case Function::fused_loss:

@@ -49,8 +49,10 @@ void execute(Primitives& device, const Lowering& lowering, const models::Operato
              double* loss);
 
 /// How weight `weight` of `model` begins: norms 1, biases 0, matrices nearly normal with deviation
-/// 0.02, those that write to the residual stream divided by the root of their number.
-///   Source  GPT-2 (Radford et al. 2019), 2.3; Hugging Face's _init_weights
+/// 0.02, those that write to the residual stream divided by the root of their number; of an adapter
+/// the second matrix 0, the first with the deviation of PEFT's, 1 / sqrt(3 inputs).
+///   Source  GPT-2 (Radford et al. 2019), 2.3; Hugging Face's _init_weights; PEFT's
+///           reset_lora_parameters
 InitialRule initial_rule(const models::Model& model, std::uint32_t weight);
 RandomStream initial_stream(std::uint64_t seed, std::uint32_t weight);
 

@@ -59,7 +59,7 @@ void HostPrimitives::norm_backward(const Norm& norm, Input y_gradient, Input x,
       values[i] = (values[i] - shift - z[i] * along) * inverse[row];
     narrow(values, x_gradient, row * n, n);
   }
-  narrow(weights, weight_gradient, 0, n);
+  if (weight_gradient.data) narrow(weights, weight_gradient, 0, n);
   if (bias_gradient.data) narrow(biases, bias_gradient, 0, n);
 }
 

@@ -10,7 +10,9 @@ InitialRule initial_rule(const models::Model& model, std::uint32_t weight) {
   const WeightKind kind = model.weights.at(weight).kind;
   if (kind == WeightKind::norm || kind == WeightKind::query_norm || kind == WeightKind::key_norm)
     return {1, 0};
-  if (kind == WeightKind::bias) return {0, 0};
+  if (kind == WeightKind::bias || kind == WeightKind::adapter_up) return {0, 0};
+  if (kind == WeightKind::adapter_down)
+    return {0, 1 / std::sqrt(3 * static_cast<float>(model.weights[weight].inputs()))};
   constexpr float deviation = 0.02f;
   if (kind != WeightKind::attention_output && kind != WeightKind::ffn_down) return {0, deviation};
   // each block adds twice to the residual stream

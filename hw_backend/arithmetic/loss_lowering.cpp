@@ -68,6 +68,7 @@ void fused_loss_backward(const Call& call) {
     to_hidden.b = {matrix.read(), chunks.width};
     to_hidden.c = {from(hidden_gradient.write(), first), chunks.width};
     call.device.product(to_hidden);
+    if (!matrix_gradient.data) return;
     Product to_matrix{chunks.vocabulary, chunks.width, part.rows};
     to_matrix.a = {chunks.gradient.read(), chunks.vocabulary, true};
     to_matrix.b = {from(hidden.read(), first), chunks.width};

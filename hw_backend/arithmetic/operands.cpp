@@ -80,16 +80,17 @@ Operand OperandReader::take() {
   const models::Operand& operand = call_.op.operands[next_++];
   skip_inputs();
   const models::Tensor& tensor = call_.lowering.program->tensors[operand.tensor];
+  Operand taken;
+  if (tensor.weight) taken.weight = &call_.lowering.model->weights[*tensor.weight];
+  if (tensor.elements == 0) return taken;
   const auto bound = std::find_if(call_.bound.begin(), call_.bound.end(),
                                   [&](const Bound& b) { return b.tensor == operand.tensor; });
   ENSURE(bound != call_.bound.end() && bound->data,
          call_.op.name + " has no memory for " + tensor.name);
-  Operand taken;
   taken.data = bound->data;
   taken.elements = tensor.elements;
   taken.type = tensor.bytes.value() == 2 * tensor.elements ? call_.element() : Element::fp32;
   taken.add = operand.access == models::Access::read_write && !bound->fresh;
-  if (tensor.weight) taken.weight = &call_.lowering.model->weights[*tensor.weight];
   return taken;
 }
 

@@ -24,7 +24,7 @@ struct Call {
   AttentionShape attention_shape() const;
 };
 
-/// An operand bound to memory.
+/// An operand bound to memory; without data the gradient of a frozen weight.
 struct Operand {
   std::byte* data = nullptr;
   Element type = Element::fp32;

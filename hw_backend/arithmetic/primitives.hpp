@@ -147,7 +147,7 @@ class Primitives {
   ///   bias        may be absent
   virtual void norm(const Norm& norm, Input x, Input weight, Input bias, float* statistics,
                     Output y) = 0;
-  /// bias_gradient may be absent.
+  /// weight_gradient and bias_gradient may be absent.
   virtual void norm_backward(const Norm& norm, Input y_gradient, Input x, const float* statistics,
                              Input weight, Output x_gradient, Output weight_gradient,
                              Output bias_gradient) = 0;

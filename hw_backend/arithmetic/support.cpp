@@ -67,6 +67,19 @@ void require_support(const models::Model& model, const models::Workload& workloa
   refuse(a.learned_positions == 0 && rotated % 2 != 0, "model",
          a.name + " rotates " + std::to_string(rotated) + " elements of a head",
          "rotation takes elements in pairs");
+  refuse(workload.base != description::BaseType::bf16 && model.has_adapters(), "training.lora.base",
+         "no device computes with weights in " + std::string(name_of(workload.base)) + " for real",
+         "write bf16; simulate knows more");
+  std::size_t frozen = 0, tables = 0;
+  for (const std::uint32_t weight : model.layers.front().weights)
+    if (model.weights[weight].decays()) {
+      ++tables;
+      frozen += model.weights[weight].frozen;
+    }
+  refuse(
+      frozen > 0 && frozen < tables, "training.frozen",
+      "some tables of the embedding are frozen, others are not, which no device computes for real",
+      "write \"embeddings\"");
   refuse(workload.tensor > 1, "parallel.tensor",
          std::to_string(workload.tensor) + " tensor ranks cannot compute for real",
          "write 1; simulate knows more");

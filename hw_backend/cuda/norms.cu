@@ -191,8 +191,9 @@ void CudaPrimitives::norm_backward(const Norm& norm, Input y_gradient, Input x,
                                    const float* statistics, Input weight, Output x_gradient,
                                    Output weight_gradient, Output bias_gradient) {
   // the sums first: x_gradient may lie where y_gradient does
-  on_device::start_sum(stream_, sums_, "norm_backward", norm.rows, norm.width, weight_gradient,
-                       on_device::TimesNormed{norm, y_gradient, x, statistics});
+  if (weight_gradient.data)
+    on_device::start_sum(stream_, sums_, "norm_backward", norm.rows, norm.width, weight_gradient,
+                         on_device::TimesNormed{norm, y_gradient, x, statistics});
   if (bias_gradient.data) sum_rows(norm.rows, norm.width, y_gradient, bias_gradient);
   launch(stream_, "norm_backward", on_device::norm_backward, norm.rows, norm, y_gradient, x,
          statistics, weight, x_gradient);

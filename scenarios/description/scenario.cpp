@@ -11,6 +11,45 @@ namespace {
 using nlohmann::json;
 
 template <class Io, class T>
+void lora_fields(Io& io, T& lora) {
+  io("rank", lora.rank);
+  io.optional("alpha", lora.alpha);
+  io("base", lora.base);
+  io("adapters", lora.adapters);
+  io("dora", lora.dora);
+}
+
+/// What is not trained in full; nothing where everything is.
+void write_method(const Training& training, json& object) {
+  if (training.method == Method::full) return;
+  object["method"] = name_of(training.method);
+  if (!training.frozen.empty()) object["frozen"] = training.frozen;
+  if (!has_adapters(training.method)) return;
+  const Lora& lora = training.lora;
+  FieldWriter write(object["lora"]);
+  lora_fields(write, lora);
+  const bool word = lora.targets.size() == 1 && (lora.targets.front() == attention_targets ||
+                                                 lora.targets.front() == all_linear_targets);
+  object["lora"]["targets"] = word ? json(lora.targets.front()) : json(lora.targets);
+}
+
+void read_method(const json& object, Training& training) {
+  FieldReader read(object);
+  read("method", training.method);
+  read("frozen", training.frozen);
+  const json* const lora = read.find("lora");
+  if (training.method == Method::qlora && (!lora || !lora->contains("base")))
+    training.lora.base = BaseType::nf4;
+  if (!lora) return;
+  FieldReader fields(*lora);
+  lora_fields(fields, training.lora);
+  if (const json* const targets = fields.find("targets"))
+    training.lora.targets = targets->is_string()
+                                ? std::vector<std::string>{targets->get<std::string>()}
+                                : targets->get<std::vector<std::string>>();
+}
+
+template <class Io, class T>
 void training_fields(Io& io, T& training) {
   io("precision", training.precision);
   io("optimizer", training.optimizer);
@@ -78,6 +117,7 @@ void to_json(json& object, const Scenario& scenario) {
   if (scenario.nominal_params) object["nominal_params"] = to_text(*scenario.nominal_params);
   FieldWriter training(object["training"]);
   training_fields(training, scenario.training);
+  write_method(scenario.training, object["training"]);
   FieldWriter parallel(object["parallel"]);
   parallel_fields(parallel, scenario.parallel);
   FieldWriter run(object["run"]);
@@ -98,6 +138,7 @@ std::uint64_t Scenario::nodes_in_use() const { return divide_up(parallel.ranks()
 void from_json(const json& object, Training& training) {
   FieldReader read(object);
   training_fields(read, training);
+  read_method(object, training);
   if (!object.contains("loss") && !training.fused_kernels) training.loss = LossKind::plain;
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace spillway::description {
 
@@ -86,7 +88,62 @@ enum class ExpertLayout : std::uint8_t { stacked, separate };
 template <>
 inline constexpr auto names_of<ExpertLayout> = in_order("stacked", "separate");
 
+/// What of a model is trained.
+///   full    every weight
+///   lora    low-rank adapters of some matrices; the model itself is frozen.
+///           Source  Hu et al.: LoRA (2021), 4.1
+///   qlora   the same, of a frozen model in 4 bits. Source  Dettmers et al.: QLoRA (2023), 3
+///   frozen  every weight that `Training::frozen` does not name
+enum class Method : std::uint8_t { full, lora, qlora, frozen };
+template <>
+inline constexpr auto names_of<Method> = in_order("full", "lora", "qlora", "frozen");
+constexpr bool has_adapters(Method method) {
+  return method == Method::lora || method == Method::qlora;
+}
+
+/// How matrices of frozen blocks lie in memory.
+///   bf16  as kernels read them, in the type of `precision`
+///   int8  8 bits and an fp32 scale a row of outputs. Source  LLM.int8() (arXiv 2208.07339)
+///   nf4   4-bit NormalFloat: an 8-bit scale for each 64 numbers, and an fp32 scale for each 256 of
+///         those. Source  QLoRA (arXiv 2305.14314), 3, double quantisation
+enum class BaseType : std::uint8_t { bf16, int8, nf4 };
+template <>
+inline constexpr auto names_of<BaseType> = in_order("bf16", "int8", "nf4");
+
+/// How adapters lie in memory.
+///   fp32  themselves in fp32, with fp32 gradients and no other master; kernels read copies in the
+///         type of `precision`. Source  PEFT's autocast_adapter_dtype
+///   bf16  as any trained weight: in the type of `precision`, with the masters that it stands for
+enum class AdapterType : std::uint8_t { fp32, bf16 };
+template <>
+inline constexpr auto names_of<AdapterType> = in_order("fp32", "bf16");
+
+/// What `Lora::targets` has in place of names of modules.
+inline constexpr const char* attention_targets = "attention";    ///< the matrices of attention
+inline constexpr const char* all_linear_targets = "all_linear";  ///< all matrices of blocks
+
+/// Adapters beside frozen matrices: y = W x + alpha / rank B A x, A [rank, inputs], B [outputs,
+/// rank].
+struct Lora {
+  std::uint64_t rank = 16;
+  std::optional<double> alpha;  ///< absent: the rank, so that nothing is scaled
+  /// Names of modules as Hugging Face has them ("q_proj"), or one of the words above alone.
+  std::vector<std::string> targets{attention_targets};
+  BaseType base = BaseType::bf16;  ///< where a scenario says nothing: of qlora nf4
+  AdapterType adapters = AdapterType::bf16;
+  bool dora = false;  ///< a magnitude an output besides. Source  Liu et al.: DoRA (2024)
+
+  double scale() const { return alpha ? *alpha / static_cast<double>(rank) : 1; }
+  bool operator==(const Lora&) const = default;
+};
+
+/// What `Training::frozen` has for all tables of an embedding layer.
+inline constexpr const char* frozen_embeddings = "embeddings";
+
 struct Training {
+  Method method = Method::full;
+  Lora lora;                        ///< of methods with adapters
+  std::vector<std::string> frozen;  ///< names of weights, modules or layers, or the word above
   Precision precision = Precision::bf16_mixed;
   OptimizerKind optimizer = OptimizerKind::adam;
   StateWidth optimizer_state = StateWidth::fp32;

@@ -18,7 +18,7 @@ class Rows {
         weights_(scenario.strategy.weights),
         optimizer_(scenario.strategy.optimizer),
         model_(model),
-        formats_(models::formats_of(scenario.training)),
+        formats_(scenario.training),
         partition_(partition_of(scenario)),
         host_room_(weights_.max_in_host.value()),
         rows_(model.weights.size()) {
@@ -36,17 +36,20 @@ class Rows {
  private:
   void fill_row(std::uint32_t weight) {
     TensorRow& row = rows_[weight];
-    row.weight = formats_.weight;
-    row.parameter = formats_.parameter;
-    row.gradient = formats_.gradient;
+    const models::WeightFormats formats = formats_.of(model_.weights[weight]);
+    row.weight = formats.weight;
+    row.parameter = formats.parameter;
+    row.gradient = formats.gradient;
     // where nothing is mixed no copy is counted, though a CPU may keep fp32 masters of 16 bits
-    row.has_copy = formats_.has_master();
+    row.has_copy = formats.has_master();
     row.shards = partition_;
     const bool stays = persistent(weight);
     row.whole = partition_.weight_ways() == 1 || stays;
     row.home = stays ? Home::gpu : home_of(row.share(partition_.weight_ways()));
+    if (!row.trainable()) return;
     row.updater = optimizer_.device;
     row.state_home = optimizer_.home;
+    row.states = formats.states;
     add_states(row);
   }
 
@@ -67,8 +70,7 @@ class Rows {
   }
 
   void add_states(TensorRow& row) const {
-    row.states = formats_.states;
-    if (optimizer_.device == OptimizerDevice::gpu || formats_.has_master()) return;
+    if (optimizer_.device == OptimizerDevice::gpu || row.has_own_master()) return;
     const bool wide = scenario_.training.optimizer_state == description::StateWidth::fp32;
     const bool apart =
         row.home == Home::gpu || (optimizer_.home != Home::ssd && row.home == Home::ssd);
@@ -78,8 +80,7 @@ class Rows {
   void add_master(TensorRow& row) const {
     if (row.has_own_master()) return;
     const bool wide = scenario_.training.optimizer_state == description::StateWidth::fp32;
-    row.states.insert(row.states.begin(),
-                      {StateKind::master, wide ? fp32_numbers : formats_.weight});
+    row.states.insert(row.states.begin(), {StateKind::master, wide ? fp32_numbers : row.weight});
   }
 
   void group_states() {
@@ -113,7 +114,7 @@ class Rows {
   const description::WeightsPart& weights_;
   const description::OptimizerPart& optimizer_;
   const models::Model& model_;
-  const models::WeightFormats formats_;
+  const models::Formats formats_;
   const Partition partition_;
   std::uint64_t host_room_;
   std::vector<TensorRow> rows_;

@@ -43,7 +43,10 @@ void read_word(const json& in, const char* key, E& member) {
 json format_json(const NumberFormat& format) {
   const auto type = description::name_of(format.type);
   if (format.block == 0) return type;
-  return {{"type", type}, {"block", format.block}, {"scale", description::name_of(format.scale)}};
+  json packed = {
+      {"type", type}, {"block", format.block}, {"scale", description::name_of(format.scale)}};
+  if (format.scale_block > 0) packed["scale_block"] = format.scale_block;
+  return packed;
 }
 
 NumberFormat read_format(const json& in, const std::string& key) {
@@ -57,6 +60,7 @@ NumberFormat read_format(const json& in, const std::string& key) {
     read_word(all, "type", format.type);
     read(all, "block", format.block);
     read_word(all, "scale", format.scale);
+    if (all.contains("scale_block")) read(all, "scale_block", format.scale_block);
   });
   return format;
 }

@@ -41,6 +41,8 @@ class LayerLayout {
         space_(program) {}
 
   LayerPlans plan() {
+    while (plans_.first_backward < layers_ && !goes_back(program_, plans_.first_backward))
+      ++plans_.first_backward;
     find_hidden();
     note_completion();
     for (std::uint32_t layer = 0; layer < layers_; ++layer) plan_layer(layer);

@@ -153,6 +153,8 @@ struct LayerPlans {
   std::vector<Scope> scopes;
   StageTraffic traffic;
   std::vector<Module> modules;  ///< in forward order; none unless cut_into_modules made them
+  /// The lowest layer that has a backward: below it nothing is trained.
+  std::uint32_t first_backward = 0;
 };
 
 /// Lays out every layer of `program` for ranks that hold of each weight and of its gradient what

@@ -1,5 +1,6 @@
 #include "strategies/layout/prepared.hpp"
 
+#include "models/adapters.hpp"
 #include "strategies/layout/stage_layers.hpp"
 #include "strategies/systems/catalogue.hpp"
 
@@ -21,6 +22,9 @@ models::Workload workload_of(const description::Scenario& scenario) {
   workload.loss = training.loss;
   workload.dropout = training.dropout;
   workload.causal_skip = training.causal_skip;
+  workload.adapters = training.lora.adapters;
+  workload.base = training.lora.base;
+  workload.adapter_scale = training.lora.scale();
   return workload;
 }
 
@@ -29,7 +33,8 @@ models::Workload workload_of(const description::Scenario& scenario) {
 Prepared prepare(const description::Scenario& scenario) {
   if (scenario.run.io_bench) return {};
   const models::Architecture architecture = models::architecture_of(scenario);
-  Prepared prepared{models::build_model(architecture), {}, {}};
+  Prepared prepared{
+      models::as_trained(models::build_model(architecture), scenario.training), {}, {}};
   prepared.program = models::build_step_program(prepared.model, workload_of(scenario));
   if (scenario.parallel.pipeline > 1 && !plans_steps(scenario.strategy.system))
     prepared.stages = cut_into_stages(prepared.model, prepared.program,

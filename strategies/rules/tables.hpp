@@ -21,5 +21,6 @@ Table loose_rules();
 Table staleness_rules();
 Table storage_rules();
 Table training_rules();
+Table method_rules();
 
 }  // namespace spillway::strategies::rules

@@ -31,6 +31,9 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   Numerics numerics;
   numerics.precision = scenario.training.precision;
   numerics.states = scenario.training.optimizer_state;
+  numerics.method = scenario.training.method;
+  numerics.lora = scenario.training.lora;
+  numerics.frozen = scenario.training.frozen;
   numerics.data = scenario.parallel.data;
   numerics.tensor = scenario.parallel.tensor;
   numerics.micro_batches = scenario.training.gradient_accumulation;

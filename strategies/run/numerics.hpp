@@ -9,6 +9,9 @@ namespace spillway::strategies {
 struct Numerics {
   description::Precision precision = description::Precision::bf16_mixed;
   description::StateWidth states = description::StateWidth::fp32;
+  description::Method method = description::Method::full;
+  description::Lora lora{};
+  std::vector<std::string> frozen{};
   std::uint64_t data = 1, tensor = 1;
   std::uint64_t micro_batches = 1;
   /// Type in which micro-batches add up; equal to the kernels' where there is one only.

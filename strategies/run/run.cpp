@@ -167,6 +167,14 @@ class Summary {
     result.io.between_nodes = each(all.between_nodes);
   }
 
+  /// Of a micro-batch, without recomputation. What is frozen has no gradient of its own.
+  double model_flops() const {
+    const double forward = program_.forward_flops().value();
+    return scenario_.training.method == description::Method::full
+               ? 3 * forward
+               : forward + program_.flops(program_.backward).value();
+  }
+
   void add_rates(result::Result& result) {
     if (result.step_time_s <= 0) return;
     const description::Training& training = scenario_.training;
@@ -176,7 +184,7 @@ class Summary {
     result.samples_per_s = samples / result.step_time_s;
     result.tokens_per_s = result.samples_per_s * static_cast<double>(training.sequence);
     result.model_tflops_per_gpu =
-        3 * program_.forward_flops().value() * static_cast<double>(training.gradient_accumulation) /
+        model_flops() * static_cast<double>(training.gradient_accumulation) /
         static_cast<double>(scenario_.parallel.pipeline) / result.step_time_s / 1e12;
     for (const auto& [phase, busy] : result.phase_busy) {
       result.utilization.gpu += busy.gpu / result.step_time_s;
@@ -385,8 +393,8 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   if (delays) *delays = shared.delays;
   if (!shared.plan.is_null()) result.plan = shared.plan;
   add_memory(machine, scenario, decision->filled, result);
-  result.run =
-      finished_run(scenario, result, static_cast<double>(prepared.model.parameters.value()));
+  result.run = finished_run(scenario, result,
+                            static_cast<double>(prepared.model.trained_parameters().value()));
   return result;
 }
 

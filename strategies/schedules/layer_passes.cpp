@@ -33,7 +33,7 @@ Task<> LayerPasses::forward(Numbers numbers, bool backward_follows) {
     // the hook of this layer runs when the layer before it has left the GPU
     co_await room_.pass_ends();
     fetches_.prefetch_behind(layer);
-    if (backward_follows && weights_.stays(layer)) {
+    if (backward_follows && weights_.stays(layer) && layer >= job_.plans.first_backward) {
       weights_.keep(layer, std::move(weights));
       weights = GatheredWeights();
     }
@@ -47,7 +47,7 @@ Task<> LayerPasses::backward(Numbers numbers, MicroBatch micro) {
   fetches_.begin_pass(true);
   room_.begin_pass();
   saved_.call_back(fetches_.layers() - 1);
-  for (std::uint32_t number = 0; number < fetches_.layers(); ++number) {
+  for (std::uint32_t number = 0; number < fetches_.turns(); ++number) {
     const std::uint32_t layer = fetches_.layer_at(number);
     co_await room_.for_weights(layer);
     GatheredWeights weights = co_await fetches_.arrive(layer);

@@ -172,8 +172,8 @@ TEST(ImportDeepSpeed, NamesWhatItDoesNotSimulate) {
 
 TEST(ImportDeepSpeed, RefusesWhatItCannotDescribe) {
   EXPECT_EQ(refusal(R"({"lora": {"r": 8}})"),
-            "ds.json:1:10: lora: adapters are not described; spillway describes full fine-tuning "
-            "only");
+            "ds.json:1:10: lora: DeepSpeed's configuration says nothing of adapters; name PEFT's "
+            "adapter_config.json beside it (--adapter), or say --set training.method=lora");
   EXPECT_EQ(refusal(R"({"optimizer": {"type": "AdamW8bit"}})"),
             "ds.json:1:24: optimizer.type: \"AdamW8bit\" has 8-bit states, not described; spillway "
             "describes Adam and SGD in full width");
@@ -293,12 +293,12 @@ TEST(ImportDeepSpeed, RefusesAQuantizedModelAndAnAdapter) {
   options.model = files.write("adapter_config.json", "{\"peft_type\": \"LORA\"}");
   const auto config = parse_located("{}", "ds.json");
   EXPECT_EQ(files.relative(complaints_of([&] { import_deepspeed(config, options); })),
-            "adapter_config.json:1:2: peft_type: a quantized model or an adapter is not described; "
-            "spillway describes full fine-tuning only; name the base model");
+            "adapter_config.json:1:2: peft_type: a quantized model or an adapter is no model to start "
+            "from; name the base model, and what is trained of it by --adapter or --set");
   options.model = "Qwen/Qwen3-8B-AWQ";  // as its file would be
   EXPECT_EQ(complaints_of([&] { import_deepspeed(config, options); }),
-            "quantization_config: a quantized model or an adapter is not described; spillway "
-            "describes full fine-tuning only; name the base model");
+            "quantization_config: a quantized model or an adapter is no model to start from; name "
+            "the base model, and what is trained of it by --adapter or --set");
 }
 
 TEST(ImportDeepSpeed, RefusesWhatDeepSpeedRefuses) {

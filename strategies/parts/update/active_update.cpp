@@ -44,7 +44,7 @@ std::uint64_t ActiveUpdate::plan() {
   for (const LayerPlan& layer : job_.plans.layers) {
     auto& of_layer = arrivals.emplace_back();
     for (const LayerWeight& slot : layer.weights) {
-      if (!slot.owned || job_.elements(slot.weight) == 0) continue;
+      if (!slot.owned || !job_.trains(slot.weight)) continue;
       of_layer.push_back(places_[slot.weight].group);
       ++members_[places_[slot.weight].group];
     }

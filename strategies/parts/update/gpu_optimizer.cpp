@@ -26,7 +26,7 @@ Task<> GpuOptimizer::init() {
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     offset_[weight] = total;
     total += up(state_bytes(weight));
-    elements += share(weight);
+    if (job_.trains(weight)) elements += share(weight);
   }
   if (total)
     states_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(total), Purpose::optimizer_states);
@@ -37,7 +37,7 @@ Task<> GpuOptimizer::init() {
     std::uint64_t bytes = 0;
     for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
       late_offset_.push_back(bytes);
-      if (job_.holds(weight)) bytes += up(weights_.updated_share(weight).bytes);
+      if (job_.trains(weight)) bytes += up(weights_.updated_share(weight).bytes);
     }
     late_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::weights);
   }
@@ -83,7 +83,7 @@ View GpuOptimizer::late(std::uint32_t weight) const {
 Task<> GpuOptimizer::copy_weights(bool out) {
   std::vector<Op> copies;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
-    if (!job_.holds(weight) || (out && job_.row(weight).has_own_master())) continue;
+    if (!job_.trains(weight) || (out && job_.row(weight).has_own_master())) continue;
     const View read = weights_.updated_share(weight);
     copies.push_back(machine_.copy(rank_, out ? late(weight) : read, out ? read : late(weight)));
   }
@@ -109,7 +109,7 @@ Task<> GpuOptimizer::first_states() {
 
 Task<> GpuOptimizer::checkpoint() {
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
-    if (!job_.holds(weight)) continue;
+    if (!job_.trains(weight)) continue;
     const TensorRow& row = job_.row(weight);
     const View from = row.has_own_master() ? states_.view(offset_[weight], master_bytes(weight))
                                            : weights_.updated_share(weight);
@@ -215,7 +215,7 @@ Task<> GpuOptimizer::send_away(std::vector<const models::Operator*> updates,
 Task<> GpuOptimizer::gather(Op updated) {
   std::vector<Op> gathers;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight)
-    if (job_.row(weight).shards.state_ways() > 1 && weights_.whole(weight) && job_.holds(weight))
+    if (job_.row(weight).shards.state_ways() > 1 && weights_.whole(weight) && job_.trains(weight))
       gathers.push_back(machine_.collective(rank_, data_group(job_.scenario, rank_),
                                             Collective::all_gather, weights_.updated_share(weight),
                                             weights_.gathered_view(weight), updated));

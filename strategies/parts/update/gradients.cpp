@@ -28,10 +28,12 @@ Task<> Gradients::init() {
 std::uint64_t Gradients::gpu_bytes(std::uint32_t layer) const {
   std::uint64_t bytes = 0;
   for (const LayerWeight& slot : job_.plans.layers[layer].weights)
-    if (!sink_->in_place(slot.weight) && !tied_[slot.weight])
+    if (trains(slot) && !sink_->in_place(slot.weight) && !tied_[slot.weight])
       bytes += machine_.gpu_charge(gathered_bytes(slot));
   return bytes;
 }
+
+bool Gradients::trains(const LayerWeight& slot) const { return job_.row(slot.weight).trainable(); }
 
 /// Of all ranks' shares.
 std::uint64_t Gradients::gathered_bytes(const LayerWeight& slot) const {
@@ -49,12 +51,17 @@ Task<LayerGradients> Gradients::begin_layer(std::uint32_t layer, MicroBatch micr
   const LayerPlan& plan = job_.plans.layers[layer];
   std::uint64_t bytes = 0;
   for (const LayerWeight& slot : plan.weights)
-    if (!sink_->in_place(slot.weight) && slot.owned && !tied_[slot.weight])
+    if (trains(slot) && !sink_->in_place(slot.weight) && slot.owned && !tied_[slot.weight])
       bytes += gathered_bytes(slot);
   if (bytes)
     gradients.buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
   std::uint64_t offset = 0;
   for (const LayerWeight& slot : plan.weights) {
+    if (!trains(slot)) {
+      gradients.fresh.push_back(false);
+      gradients.views.emplace_back();
+      continue;
+    }
     const std::uint64_t size = gathered_bytes(slot);
     const bool in_place = sink_->in_place(slot.weight);
     // the head has begun the sum of the weights that it shares with the embedding
@@ -106,7 +113,7 @@ std::vector<GradientShare> Gradients::reduce_layer(const LayerPlan& plan,
   std::vector<GradientShare> shares;
   for (std::size_t i = 0; i < plan.weights.size(); ++i) {
     const LayerWeight& slot = plan.weights[i];
-    if (!slot.owned || !job_.row(slot.weight).trainable()) continue;
+    if (!slot.owned || !trains(slot)) continue;
     Op reduced = reduce(slot, gradients.views[i], computed, micro);
     shares.push_back({slot.weight, job_.share(slot.weight, sink_->ways(slot.weight)),
                       own_part(slot, gradients.views[i]), std::move(reduced)});

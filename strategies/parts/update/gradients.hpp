@@ -33,6 +33,7 @@ class Gradients {
  private:
   Op reduce(const LayerWeight& slot, const View& whole, Op computed, MicroBatch micro);
   std::uint64_t gathered_bytes(const LayerWeight& slot) const;
+  bool trains(const LayerWeight& slot) const;
   View own_part(const LayerWeight& slot, const View& whole) const;
   std::vector<GradientShare> reduce_layer(const LayerPlan& plan, const LayerGradients& gradients,
                                           const Op& computed, MicroBatch micro);

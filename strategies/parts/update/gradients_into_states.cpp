@@ -38,10 +38,12 @@ void GradientsIntoStates::make_landing() {
     second_bucket_ =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(bucket), Purpose::reduce_buckets);
   if (job_.scenario.training.gradient_accumulation > 1 && !sums_)
-    for (std::uint32_t weight = 0; weight < tensors(); ++weight)
+    for (std::uint32_t weight = 0; weight < tensors(); ++weight) {
+      const Bytes sum(padded(flat_bytes(weight), share_alignment));
       partial_sums_.push_back(
-          machine_.allocate_now(host, rank_, Bytes(padded(flat_bytes(weight), share_alignment)),
-                                Purpose::gradient_accumulation));
+          sum.value() ? machine_.allocate_now(host, rank_, sum, Purpose::gradient_accumulation)
+                      : Buffer());
+    }
   if (job_.scenario.strategy.overflow_check != description::OverflowCheck::none)
     flags_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(flag_bytes * tensors()),
                                    Purpose::workspace);

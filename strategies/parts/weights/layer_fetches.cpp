@@ -7,6 +7,7 @@ LayerFetches::LayerFetches(Machine& machine, const Job& job, Weights& weights)
       weights_(weights),
       overlap_(job.scenario.strategy.weights.overlap ||
                job.scenario.strategy.weights.home != description::Home::ssd),
+      first_backward_(job.plans.first_backward),
       fetches_(job.plans.layers.size()) {}
 
 void LayerFetches::begin_pass(bool backward) {
@@ -25,7 +26,7 @@ void LayerFetches::prefetch_behind(std::uint32_t turn) {
   if (!overlap_) return;
   weights_.look_again();
   const std::uint64_t last = turn + weights_.ahead();
-  for (std::uint64_t next = turn + 1; next <= last && next < layers(); ++next)
+  for (std::uint64_t next = turn + 1; next <= last && next < turns(); ++next)
     fetch(layer_at(static_cast<std::uint32_t>(next)));
 }
 

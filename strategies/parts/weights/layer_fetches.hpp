@@ -16,6 +16,8 @@ class LayerFetches {
     return backward_ ? layers() - 1 - turn : turn;
   }
   std::uint32_t layers() const { return static_cast<std::uint32_t>(fetches_.size()); }
+  /// Of the pass: backward ends with the lowest layer that has one.
+  std::uint32_t turns() const { return layers() - (backward_ ? first_backward_ : 0); }
   bool overlap() const { return overlap_; }
 
   /// The hook of the layer that begins to run as number `turn`: fetches the next ones.
@@ -37,6 +39,7 @@ class LayerFetches {
   Weights& weights_;
   bool overlap_;  ///< false: reads from SSD begin when the layer before has left the GPU
   bool backward_ = false;
+  std::uint32_t first_backward_;
   std::vector<Pending<GatheredWeights>> fetches_;  ///< by layer
 };
 

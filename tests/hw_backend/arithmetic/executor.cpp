@@ -1,5 +1,7 @@
 #include "tests/hw_backend/arithmetic/executor.hpp"
 
+#include "models/adapters.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace spillway::hw_backend {
@@ -15,9 +17,10 @@ Element element_of(models::Precision precision) {
 
 }  // namespace
 
-models::Model model_of(const char* config) {
-  return models::build_model(
-      models::read_architecture(nlohmann::json::parse(config), "test", "test.json"));
+models::Model model_of(const char* config, const description::Training& training) {
+  return models::as_trained(models::build_model(models::read_architecture(
+                                nlohmann::json::parse(config), "test", "test.json")),
+                            training);
 }
 
 models::Workload small_workload(models::Precision precision) {
@@ -28,8 +31,9 @@ models::Workload small_workload(models::Precision precision) {
   return workload;
 }
 
-Executor::Executor(const char* config, const models::Workload& workload, std::size_t shift)
-    : model_(model_of(config)),
+Executor::Executor(const char* config, const models::Workload& workload, std::size_t shift,
+                   const description::Training& training)
+    : model_(model_of(config, training)),
       program_(models::build_step_program(model_, workload)),
       lowering_{&model_, &program_, seed},
       element_(element_of(workload.precision)),
@@ -47,6 +51,12 @@ Executor::Executor(const char* config, const models::Workload& workload, std::si
     }
     initial_values(model_, seed, index, 0, n, {masters_.back().data(), Element::fp32, false});
   }
+}
+
+Array Executor::array(models::TensorId tensor) {
+  const models::Tensor& of = program_.tensors[tensor];
+  const bool wide = of.bytes.value() == 4 * of.elements;
+  return {memory(tensor).data(), wide ? Element::fp32 : element_};
 }
 
 double Executor::forward(Moment moment) {
@@ -106,7 +116,8 @@ void Executor::update(std::uint64_t step, double learning_rate, double loss_scal
 std::vector<std::vector<float>> Executor::gradients() {
   std::vector<std::vector<float>> all;
   for (std::size_t index = 0; index < weights(); ++index) {
-    std::vector<float>& values = all.emplace_back(elements(index));
+    // of a frozen weight there is none
+    std::vector<float>& values = all.emplace_back(program_.tensors[weights() + index].elements);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = load(gradient(index), i);
   }
   return all;

@@ -26,13 +26,15 @@ class Memory {
   std::vector<std::byte> memory_;
 };
 
-models::Model model_of(const char* config);
+models::Model model_of(const char* config, const description::Training& training = {});
 
 /// Runs a step program with memory of its own for every tensor and workspace.
 class Executor {
  public:
   static constexpr std::uint64_t seed = 7;
-  Executor(const char* config, const models::Workload& workload, std::size_t shift = 0);
+  /// training  says what is trained: the workload has to fit it
+  Executor(const char* config, const models::Workload& workload, std::size_t shift = 0,
+           const description::Training& training = {});
 
   /// The forward; its loss.
   double forward(Moment moment = {});
@@ -45,8 +47,8 @@ class Executor {
   const models::StepProgram& program() const { return program_; }
   std::size_t weights() const { return model_.weights.size(); }
   Memory& memory(models::TensorId tensor) { return *memory_[tensor]; }
-  Array weight(std::size_t index) { return {memory(id(index)).data(), element_}; }
-  Array gradient(std::size_t index) { return {memory(id(weights() + index)).data(), element_}; }
+  Array weight(std::size_t index) { return array(id(index)); }
+  Array gradient(std::size_t index) { return array(id(weights() + index)); }
   std::size_t elements(std::size_t index) const { return program_.tensors[index].elements; }
   std::vector<std::byte> gradient_bytes(std::size_t index) {
     return memory(id(weights() + index)).copy();
@@ -56,6 +58,8 @@ class Executor {
 
  private:
   bool is_fresh(const models::Tensor& tensor);
+  /// In the type of the kernels, or in fp32, as adapters may lie.
+  Array array(models::TensorId tensor);
   static models::TensorId id(std::size_t index) { return static_cast<models::TensorId>(index); }
 
   models::Model model_;

@@ -15,7 +15,24 @@ struct Case {
   Attention attention = Attention::flash;
   bool fused = true;
   double dropout = 0;
+  description::Training training = {};  ///< what is trained; else everything
 };
+
+description::Training adapters(const char* targets, double alpha) {
+  description::Training training;
+  training.method = description::Method::lora;
+  training.lora.rank = 3;
+  training.lora.alpha = alpha;
+  training.lora.targets = {targets};
+  return training;
+}
+
+description::Training freezing(std::vector<std::string> names) {
+  description::Training training;
+  training.method = description::Method::frozen;
+  training.frozen = std::move(names);
+  return training;
+}
 
 class Gradients : public testing::TestWithParam<Case> {
  protected:
@@ -24,6 +41,7 @@ class Gradients : public testing::TestWithParam<Case> {
     workload_.attention = GetParam().attention;
     workload_.fused_kernels = GetParam().fused;
     workload_.dropout = GetParam().dropout;
+    workload_.adapter_scale = GetParam().training.lora.scale();
   }
 
   // Initial weights are so small that every function is nearly linear, and biases are 0: make all
@@ -72,13 +90,17 @@ class Gradients : public testing::TestWithParam<Case> {
 };
 
 TEST_P(Gradients, EqualTheSlopeOfTheLossForEveryWeight) {
-  Executor run(GetParam().config, workload_);
+  Executor run(GetParam().config, workload_, 0, GetParam().training);
   enlarge(run);
   run.forward();
   run.backward();
   const auto gradients = run.gradients();
   const RandomStream noise = initial_stream(5, 5);
   for (std::size_t weight = 0; weight < run.weights(); ++weight) {
+    if (run.model().weights[weight].frozen) {
+      EXPECT_TRUE(gradients[weight].empty());
+      continue;
+    }
     // along the gradient itself, where the slope is its norm, and along a direction at random
     const std::vector<float>& gradient = gradients[weight];
     double square = 0, along = 0;
@@ -104,7 +126,7 @@ TEST_P(Gradients, EqualTheSlopeOfTheLossForEveryWeight) {
 }
 
 TEST_P(Gradients, AreAddedToWhatIsThereUnlessFresh) {
-  Executor run(GetParam().config, workload_);
+  Executor run(GetParam().config, workload_, 0, GetParam().training);
   run.forward();
   run.backward();
   const auto once = run.gradients();
@@ -167,7 +189,19 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"parallel_norms", small_neox},
                     Case{"parallel_norms_dropout", small_neox, Attention::flash, true, 0.2},
                     Case{"parallel_without_biases", small_cohere},
-                    Case{"relu_squared", small_nemotron}, Case{"one_key_head", small_bigcode}),
+                    Case{"relu_squared", small_nemotron}, Case{"one_key_head", small_bigcode},
+                    Case{"adapters", small_llama, Attention::flash, true, 0,
+                         adapters("attention", 6)},
+                    Case{"adapters_everywhere_unfused", small_llama, Attention::materialized, false,
+                         0, adapters("all_linear", 2)},
+                    Case{"adapters_of_one_matrix", small_phi3, Attention::flash, true, 0,
+                         adapters("qkv_proj", 3)},
+                    Case{"adapters_behind_biases", small_gpt2, Attention::flash, true, 0.2,
+                         adapters("all_linear", 3)},
+                    Case{"frozen_bottom", small_llama, Attention::flash, true, 0,
+                         freezing({"embeddings", "layers.0"})},
+                    Case{"frozen_middle", small_gpt2, Attention::flash, true, 0,
+                         freezing({"layers.1", "wpe", "wte"})}),
     [](const auto& row) { return row.param.name; });
 
 }  // namespace

@@ -393,6 +393,42 @@ constexpr Breaks of_storage_and_training[] = {
      }},
 };
 
+void with_adapters(Scenario& s) {
+  s.training.method = Method::lora;
+  s.training.lora.base = BaseType::int8;
+}
+
+constexpr Breaks of_method[] = {
+    {"resident", [](Scenario&) {}},  // adapters that are written, but not trained
+    {"resident", [](Scenario& s) { s.training.frozen = {"embeddings"}; }},
+    {"resident", [](Scenario& s) { s.training.method = Method::frozen; }},
+    {"resident",
+     [](Scenario& s) {
+       with_adapters(s);
+       s.training.lora.dora = true;
+     }},
+    {"resident", with_adapters, [](models::Architecture& a) { a.labels = 16; }},
+    {"resident",
+     [](Scenario& s) {
+       with_adapters(s);
+       s.parallel.tensor = 2;
+     }},
+    {"resident",
+     [](Scenario& s) {
+       with_adapters(s);
+       s.parallel.pipeline = 2;
+     }},
+    {"zero_offload",
+     [](Scenario& s) {
+       with_adapters(s);
+       s.parallel.data = 2;
+     }},
+    {"teraio", with_adapters},
+    {"lohan", with_adapters},
+    {"colossal_gemini", with_adapters},
+    {"angel_ptm", with_adapters},
+};
+
 /// The rows that have been broken so far.
 class Broken {
  public:
@@ -427,6 +463,7 @@ TEST(Rules, EveryRowIsBrokenBySomeScenario) {
   broken.look_at(of_optimizer);
   broken.look_at(of_staleness);
   broken.look_at(of_storage_and_training);
+  broken.look_at(of_method);
   std::size_t rows = 0;
   for (const Table& table : all())
     for (std::size_t i = 0; i < table.size(); ++i, ++rows)

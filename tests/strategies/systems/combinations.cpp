@@ -76,6 +76,7 @@ const std::vector<Choice>& parts() {
       named<OptimizerKind>("training.optimizer"),
       named<StateWidth>("training.optimizer_state"),
       named<AttentionKind>("training.attention"),
+      {"training.method", {"lora", "qlora"}},
       {"training.gradient_accumulation", {"2"}},
       {"training.fused_kernels", either},
       {"training.ema", either},
