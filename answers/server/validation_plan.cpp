@@ -56,7 +56,7 @@ MachineFile for_ranks(MachineFile server, const Scenario& outline, bool gpudirec
   const double threads = static_cast<double>(std::max<std::uint64_t>(1, server.host.cores));
   const description::ParamsPerSecond adam(server.host.adam.value() / threads);
   for (description::StorageSpec& storage : server.storage)
-    storage.near_storage = {storage.read, storage.write, adam};
+    storage.near_storage = {storage.read, storage.write, adam, description::Seconds(0)};
   return server;
 }
 

@@ -98,9 +98,9 @@ class Sums {
     if (spec.near_storage) {
       const description::NearStorageSpec& near = *spec.near_storage;
       const double drives = static_cast<double>(spec.count);
-      inside = std::max({seconds(of(&StorageDemand::inside_read), drives * near.read.value()),
-                         seconds(of(&StorageDemand::inside_written), drives * near.write.value()),
-                         seconds(of(&StorageDemand::elements), drives * near.adam.value())});
+      inside = seconds(of(&StorageDemand::inside_read), drives * near.read.value()) +
+               seconds(of(&StorageDemand::elements), drives * near.adam.value()) +
+               seconds(of(&StorageDemand::inside_written), drives * near.write.value());
     }
     return std::max(processes, both_ways(inside + read, seconds(written, lasting_write(spec))));
   }

@@ -4,6 +4,7 @@
 #include "scenarios/description/training.hpp"
 #include "strategies/memory/block.hpp"
 
+#include <optional>
 #include <string_view>
 
 namespace spillway::strategies {
@@ -104,12 +105,14 @@ struct CpuKernel {
   std::vector<BoundOperand> operands;
 };
 
-/// Near-storage processing: `read` and `written` bytes inside the device, Adam of `elements` there.
+/// Near-storage processing: `read` bytes inside the device, then Adam of `elements`, then `written`
+/// bytes.
 struct StorageKernel {
   std::uint64_t elements = 0;
   std::uint64_t read = 0;
   std::uint64_t written = 0;
-  const Subgroup* group = nullptr;  ///< what the operands hold
+  std::optional<std::uint32_t> drive{};  ///< that does it; none: all, each an equal part
+  const Subgroup* group = nullptr;       ///< what the operands hold
   Numbers numbers{};
   std::vector<BoundOperand> operands{};  ///< parts of extents on that storage
 };

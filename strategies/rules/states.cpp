@@ -191,11 +191,10 @@ constexpr Rule near_storage_rows[] = {
     {.path = "strategy.gradients.policy",
      .holds =
          [](const Case& c) {
-           return !is_near_storage(c) ||
-                  c.parts().gradients.policy == description::GradientPolicy::ssd_fp32;
+           return !is_near_storage(c) || lie_on_storage(c.parts().gradients.policy);
          },
-     .why = "optimizer.device near_storage finds its gradients on its drives, in fp32",
-     .hint = "use gradients.policy ssd_fp32, or optimizer.device cpu"},
+     .why = "optimizer.device near_storage finds its gradients on its drives",
+     .hint = "use gradients.policy ssd_fp16 or ssd_fp32, or optimizer.device cpu"},
     {.path = "training.optimizer_state",
      .holds =
          [](const Case& c) {

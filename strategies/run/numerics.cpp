@@ -38,7 +38,8 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   // ZeRO-1 sums in kernels and reduces once, whoever updates
   const bool sums_first = sums_before_landing(scenario);
   const bool narrow = strategy.gradients.accumulation != Width::fp32 || lands_in_states(scenario) ||
-                      (offloads && strategy.gradients.policy == GradientPolicy::host_fp16);
+                      (offloads && (strategy.gradients.policy == GradientPolicy::host_fp16 ||
+                                    strategy.gradients.policy == GradientPolicy::ssd_fp16));
   if (numerics.micro_batches > 1) {
     if (!narrow) numerics.sum = ElementType::fp32;
     numerics.reduces_each =

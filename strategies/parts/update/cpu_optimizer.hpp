@@ -64,7 +64,10 @@ class CpuOptimizer {
   void fetch_ahead(Pass& pass, std::size_t position);
   Task<> update_group(StateStore::Loaded loaded, bool keep);
   Task<> update_inside(const std::vector<std::uint32_t>& order);
-  Task<> bring_back(std::uint32_t group, Op updated);
+  Task<> update_in_host(const std::vector<std::uint32_t>& order);
+  Task<Buffer> bring_back(std::uint32_t group, Op updated);
+  Task<> hand_on(std::uint32_t group, Buffer out);
+  std::uint64_t swap_out_buffers() const;
   Op widen(const Subgroup& group);
   void add_member(CpuKernel& kernel, const Subgroup::Member& member, std::uint32_t index) const;
   Op adam(const StateStore::Loaded& loaded, const Buffer& out, const After& after);
