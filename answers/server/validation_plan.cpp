@@ -105,6 +105,12 @@ void require_possible(const ValidateQuestion& question, const Scenario& scenario
   if (scenario.run.io_bench)
     refuse("run.io_bench", "it trains nothing that could be compared",
            "spillway simulate shows it; spillway probe measures drives");
+  if (!scenario.strategy.optimizer.wait)
+    refuse(
+        "strategy.optimizer.wait",
+        "with false states are written while Adam may still be changing them: no run repeats, and "
+        "there is nothing to compare with",
+        "--set strategy.optimizer.wait=true");
   if (question.synthetic) return;
   const strategies::Prepared prepared = strategies::prepare(scenario);
   try {

@@ -155,6 +155,12 @@ constexpr Rule buffers_rows[] = {
      .holds = [](const Case& c) { return !states_of(c).pipeline_write || has_two_sets(c); },
      .why = why_two_sets,
      .hint = write_two_sets},
+    {.path = "strategy.optimizer.wait",
+     .other = "strategy.optimizer.buffers",
+     .ground = Ground::contradiction,
+     .holds = [](const Case& c) { return states_of(c).wait || has_two_sets(c); },
+     .why = why_two_sets,
+     .hint = write_two_sets},
     {.path = "strategy.optimizer.buffers",
      .holds =
          [](const Case& c) {

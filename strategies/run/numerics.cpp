@@ -53,6 +53,7 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   if (scenario.parallel.pipeline > 1 && several_layers_share_weights(scenario))
     numerics.stages = scenario.parallel.pipeline;
   numerics.staleness = strategy.optimizer.staleness;
+  numerics.waits = strategy.optimizer.wait;
   numerics.recomputes = numerics.staleness == description::any_staleness && runs_again(strategy);
   return numerics;
 }
@@ -70,6 +71,10 @@ Numerics numerics_of(const description::Scenario& scenario) {
 
 description::Scenario reference_of(const description::Scenario& scenario) {
   const Numerics wanted = numerics_of(scenario);
+  if (!wanted.waits)
+    description::refuse("strategy.optimizer.wait",
+                        "with false what is written depends on who was faster: no run repeats",
+                        "use true");
   description::Scenario reference = scenario;
   reference.strategy = defaults_of("resident");
   reference.strategy.gradients.accumulation =

@@ -324,6 +324,8 @@ Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const
                                    job_.row(group.members[i].weight).weight.type, i);
     offset += bytes;
   }
+  // nobody orders what it reads and writes against transfers, and its memory is given up under it
+  if (!part_.wait) kernel.operands.clear();
   return machine_.run(rank_, std::move(kernel), after);
 }
 

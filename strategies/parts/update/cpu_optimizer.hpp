@@ -37,7 +37,8 @@ class CpuOptimizer {
 
   /// `sectors`: where a weight's new values go, in whole sectors; they take their gradients' place.
   void begin_update(Flat gradient, Flat sectors, const Numbers& numbers);
-  /// Of a sub-group whose gradients are there when `after` is done, as narrow as they came.
+  /// Of a sub-group whose gradients are there when `after` is done, as narrow as they came. Without
+  /// `optimizer.wait` it holds nothing, and only costs time.
   Op start_adam(const StateStore::Loaded& loaded, const After& after);
   /// New weights and states to where they live; returns when they are there.
   Task<> write_back(StateStore::Loaded loaded, Op updated);
