@@ -60,6 +60,20 @@ enum class GpuWork : std::uint8_t {
   check,       ///< output (fp32) = 1 when an input has an inf or a NaN, else 0
   set,         ///< output (fp32) = `value`
   initialize,  ///< first values of its outputs: weights, states
+  adam_part,   ///< `GpuKernel::part` of `operation`, an update
+};
+
+/// The element-wise kernels of an Adam that is not fused, in their order: the lines of
+/// hw_backend/cpu/optimizer_step.hpp in pieces, through a denominator of fp32, a workspace.
+///   Source  PyTorch, torch/optim/adam.py, _single_tensor_adam
+enum class AdamPart : std::uint8_t {
+  momentum,  ///< momentum, with the gradient
+  decay,     ///< variance, by beta2
+  variance,  ///< variance, with the gradient
+  root,      ///< variance to the denominator
+  correct,   ///< denominator, by what the first steps lack
+  shift,     ///< denominator, by epsilon
+  apply,     ///< master or weight, with momentum and denominator
 };
 
 /// One kernel on a stream of a rank's GPU: the operator, its cost, its operands in GPU memory.
@@ -75,6 +89,7 @@ struct GpuKernel {
   bool in_pass = false;  ///< in forward or backward, whose memory-bound time `compute` may include
   bool recompute = false;
   GpuWork work = GpuWork::operation;
+  AdamPart part = AdamPart::momentum;
   Numbers numbers{};
   float value = 0;                  ///< that `set` sets
   std::uint64_t first_element = 0;  ///< of the weight, where the operands begin
