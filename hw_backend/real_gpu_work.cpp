@@ -77,6 +77,50 @@ void update(Primitives& device, const WorkContext& context, const RawGpuKernel& 
   device.adam({master, momentum, variance, {gradient->data, gradient->type}, narrow, n}, numbers);
 }
 
+AdamPart part_of(strategies::AdamPart part) {
+  switch (part) {
+    case strategies::AdamPart::momentum:
+      return AdamPart::momentum;
+    case strategies::AdamPart::decay:
+      return AdamPart::decay;
+    case strategies::AdamPart::variance:
+      return AdamPart::variance;
+    case strategies::AdamPart::root:
+      return AdamPart::root;
+    case strategies::AdamPart::correct:
+      return AdamPart::correct;
+    case strategies::AdamPart::shift:
+      return AdamPart::shift;
+    case strategies::AdamPart::apply:
+      return AdamPart::apply;
+  }
+  return AdamPart::apply;
+}
+
+/// One kernel of an update that is not fused.
+void part_of_update(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
+  AdamPartArrays arrays;
+  const auto take = [&](Role role, auto& into) {
+    const RawOperand* operand = find(kernel.operands, role);
+    if (!operand) return false;
+    into = {operand->data, operand->type};
+    const std::size_t room = operand->bytes / size_of(operand->type);
+    arrays.n = arrays.n ? std::min(arrays.n, room) : room;
+    return true;
+  };
+  Array weight;
+  const bool narrow = take(Role::weight, weight);
+  if (!take(Role::master, arrays.master))
+    arrays.master = weight;
+  else if (narrow)
+    arrays.weight = weight;
+  take(Role::momentum, arrays.momentum);
+  take(Role::variance, arrays.variance);
+  take(Role::workspace, arrays.denominator);
+  take(Role::gradient, arrays.gradient);
+  device.adam_part(part_of(kernel.part), arrays, adam_numbers(*context.scenario, kernel.numbers));
+}
+
 void sum(Primitives& device, const RawGpuKernel& kernel) {
   const RawOperand* into = find(kernel.operands, Role::output);
   const RawOperand *first = nullptr, *second = nullptr;
@@ -116,6 +160,7 @@ void compute(Primitives& device, const WorkContext& context, const RawGpuKernel&
 RawGpuKernel::RawGpuKernel(const strategies::GpuKernel& kernel)
     : operation(kernel.operation),
       work(kernel.work),
+      part(kernel.part),
       numbers(kernel.numbers),
       value(kernel.value),
       first_element(kernel.first_element) {
@@ -154,6 +199,8 @@ void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKern
     }
     case GpuWork::initialize:
       return first_values(device, context, kernel);
+    case GpuWork::adam_part:
+      return part_of_update(device, context, kernel);
   }
 }
 

@@ -40,6 +40,7 @@ struct RawOperand {
 struct RawGpuKernel {
   const models::Operator* operation = nullptr;
   strategies::GpuWork work = strategies::GpuWork::operation;
+  strategies::AdamPart part = strategies::AdamPart::momentum;
   strategies::Numbers numbers;
   float value = 0;
   std::uint64_t first_element = 0;

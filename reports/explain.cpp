@@ -6,6 +6,7 @@
 #include "reports/verdict.hpp"
 #include "reports/view/text_page.hpp"
 #include "reports/wear_words.hpp"
+#include "scenarios/description/quantity.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -211,9 +212,31 @@ std::optional<double> number_at(const Result& r, const std::string& path) {
 
 Text part(double share) { return view::number(share, view::Quantity::part); }
 
+/// How drives update what lies on them, and that nobody waits for the CPU.
+std::vector<Text> updates(const Result& r) {
+  std::vector<Text> all;
+  const nlohmann::json::json_pointer storages("/machine/storage");
+  const nlohmann::json::json_pointer wait("/strategy/optimizer/wait");
+  if (r.near_storage && r.scenario.contains(storages))
+    for (const nlohmann::json& storage : r.scenario.at(storages)) {
+      const auto near = storage.find("near_storage");
+      if (near == storage.end()) continue;
+      const auto start =
+          description::parse_quantity(description::Dimension::seconds, near->value("start", "0 s"));
+      all.push_back(
+          filled("Each drive of {} reads, computes and writes a sub-group one after the other, {} "
+                 "after the one before it has ended on all drives (near_storage.start).",
+                 {storage.value("name", ""), view::seconds(static_cast<double>(start.value))}));
+    }
+  if (r.scenario.contains(wait) && !r.scenario.at(wait).get<bool>())
+    all.push_back(
+        "Nobody waits for Adam on the CPU: what it takes is in no step (optimizer.wait).");
+  return all;
+}
+
 /// What of the scenario makes resources slower, or faster, together than alone.
 Text together(const Result& r) {
-  std::vector<Text> all;
+  std::vector<Text> all = updates(r);
   const nlohmann::json::json_pointer storages("/machine/storage");
   const std::size_t count = r.scenario.contains(storages) ? r.scenario.at(storages).size() : 0;
   for (std::size_t i = 0; i < count; ++i) {

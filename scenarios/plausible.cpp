@@ -131,6 +131,8 @@ void check_storage(const description::StorageSpec& storage, Ranges& ranges) {
   // a hard disk that starts to turn takes as long
   ranges.duration(path + "latency", storage.latency, 10);
   ranges.duration(path + "file_overhead", storage.file_overhead, 10);
+  if (storage.near_storage)
+    ranges.duration(path + "near_storage.start", storage.near_storage->start, 10);
   if (storage.kind == description::StorageKind::ssd) check_flash(storage, path, ranges);
   if (storage.price_usd) ranges.dollars(path + "price_usd", *storage.price_usd, 1e6);
 }

@@ -74,7 +74,8 @@ void SimMachine::fill_caches() {
 }
 
 /// A transfer a storage: parts are equal and on all its drives, so that one flow over the array
-/// takes as long as one flow a drive, unless sectors are too few to keep all drives as busy.
+/// takes as long as one flow a drive, unless sectors are too few to keep all drives as busy, or all
+/// lies on one drive.
 void SimMachine::start_storage(SimOperation& operation) {
   fill_caches();
   const bool reads = operation.kind == OperationKind::read;
@@ -89,7 +90,8 @@ void SimMachine::start_storage(SimOperation& operation) {
       latency += spec.file_overhead.value();
     seconds = std::max(seconds, latency);
     const double bytes = static_cast<double>(piece.bytes);
-    const double busiest = static_cast<double>(strategies::busiest_drive(piece.bytes, spec.count));
+    const double busiest = static_cast<double>(
+        piece.drive ? piece.bytes : strategies::busiest_drive(piece.bytes, spec.count));
     const double drive = (reads ? spec.read : spec.write).value();
     const bool even = busiest * static_cast<double>(spec.count) <= bytes;
     PlannedTransfer planned{path, bytes, even ? 0 : drive * bytes / busiest, &access, {}, 0};
@@ -163,24 +165,26 @@ void SimMachine::start_cpu(SimOperation& operation) {
   transfer_after(operation, 0);
 }
 
-/// Reads, writes and computes at once inside the drives, and keeps them busy for as long as the
-/// slowest takes.
+/// A drive reads, computes and writes one after the other, and is busy until all is done; of an
+/// array whose other drives do something else it is one part, and no faster when those are idle.
 void SimMachine::start_near_storage(SimOperation& operation) {
   const std::uint32_t storage = operation.storage.index;
   const description::StorageSpec& spec = scenario_.machine.storage[storage];
   ENSURE(spec.near_storage.has_value(), "storage " + spec.name + " computes nothing");
-  const double drives = static_cast<double>(spec.count);
   const description::NearStorageSpec& near = *spec.near_storage;
   const auto& work = operation.near_storage;
-  const double seconds = std::max(
-      {seconds_of(static_cast<double>(work.read), drives * near.read.value(), "near_storage.read"),
-       seconds_of(static_cast<double>(work.written), drives * near.write.value(),
-                  "near_storage.write"),
-       seconds_of(static_cast<double>(work.elements), drives * near.adam.value(),
-                  "near_storage.adam")});
-  operation.planned.push_back({platform_.near_storage(operation.storage),
-                               seconds * array_rates(scenario_.machine, storage).read});
-  transfer_after(operation, spec.latency.value());
+  const double all = static_cast<double>(spec.count);
+  const double drives = work.drive ? 1 : all;
+  const double seconds =
+      seconds_of(static_cast<double>(work.read), drives * near.read.value(), "near_storage.read") +
+      seconds_of(static_cast<double>(work.elements), drives * near.adam.value(),
+                 "near_storage.adam") +
+      seconds_of(static_cast<double>(work.written), drives * near.write.value(),
+                 "near_storage.write");
+  const double rate = array_rates(scenario_.machine, storage).read * drives / all;
+  operation.planned.push_back(
+      {platform_.near_storage(operation.storage), seconds * rate, drives < all ? rate : 0});
+  transfer_after(operation, spec.latency.value() + near.start.value());
 }
 
 /// A kernel of the side stream takes its own time, and the passes beside it theirs. Side kernels

@@ -56,7 +56,7 @@ MachineFile for_ranks(MachineFile server, const Scenario& outline, bool gpudirec
   const double threads = static_cast<double>(std::max<std::uint64_t>(1, server.host.cores));
   const description::ParamsPerSecond adam(server.host.adam.value() / threads);
   for (description::StorageSpec& storage : server.storage)
-    storage.near_storage = {storage.read, storage.write, adam};
+    storage.near_storage = {storage.read, storage.write, adam, description::Seconds(0)};
   return server;
 }
 
@@ -105,6 +105,12 @@ void require_possible(const ValidateQuestion& question, const Scenario& scenario
   if (scenario.run.io_bench)
     refuse("run.io_bench", "it trains nothing that could be compared",
            "spillway simulate shows it; spillway probe measures drives");
+  if (!scenario.strategy.optimizer.wait)
+    refuse(
+        "strategy.optimizer.wait",
+        "with false states are written while Adam may still be changing them: no run repeats, and "
+        "there is nothing to compare with",
+        "--set strategy.optimizer.wait=true");
   if (question.synthetic) return;
   const strategies::Prepared prepared = strategies::prepare(scenario);
   try {

@@ -45,6 +45,11 @@ void HostPrimitives::adam(const AdamArrays& arrays, const AdamNumbers& numbers) 
   hw_backend::adam(arrays, numbers, team_);
 }
 
+void HostPrimitives::adam_part(AdamPart part, const AdamPartArrays& arrays,
+                               const AdamNumbers& numbers) {
+  hw_backend::adam_part(part, arrays, numbers, team_);
+}
+
 void HostPrimitives::sgd(const SgdArrays& arrays, const SgdNumbers& numbers) {
   hw_backend::sgd(arrays, numbers, team_);
 }

@@ -81,6 +81,7 @@ class HostPrimitives final : public Primitives {
                               Output logits_gradient) override;
 
   void adam(const AdamArrays& arrays, const AdamNumbers& numbers) override;
+  void adam_part(AdamPart part, const AdamPartArrays& arrays, const AdamNumbers& numbers) override;
   void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) override;
   void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,
                   std::uint64_t count, Output values) override;

@@ -211,6 +211,9 @@ class Primitives {
   /// One step of Adam, in the order of operations that hw_backend/cpu/optimizer_step.hpp writes
   /// down, digit for digit.
   virtual void adam(const AdamArrays& arrays, const AdamNumbers& numbers) = 0;
+  /// Likewise one line of it.
+  virtual void adam_part(AdamPart part, const AdamPartArrays& arrays,
+                         const AdamNumbers& numbers) = 0;
   /// Likewise of plain gradient descent.
   virtual void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) = 0;
   /// Elements [first, first + count) of a weight that begins by `rule`; `values` points to the

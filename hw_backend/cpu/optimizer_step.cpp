@@ -1,10 +1,43 @@
 #include "hw_backend/cpu/optimizer_step.hpp"
 
+#include <bit>
 #include <cmath>
 
 #include "hw_backend/cpu/parts.hpp"
 
 namespace spillway::hw_backend {
+
+namespace {
+
+float tamed(float value) { return value == value ? value : std::bit_cast<float>(0x7FC00000u); }
+
+void one_part(AdamPart part, const AdamPartArrays& a, const AdamScalars& s, std::size_t i) {
+  const auto gradient = [&] { return load(a.gradient, i) * s.inverse_scale; };
+  switch (part) {
+    case AdamPart::momentum:
+      return store(a.momentum, i, tamed((s.beta1 * load(a.momentum, i)) + (s.rest1 * gradient())));
+    case AdamPart::decay:
+      return store(a.variance, i, tamed(s.beta2 * load(a.variance, i)));
+    case AdamPart::variance: {
+      const float square = gradient() * gradient();
+      return store(a.variance, i, tamed(load(a.variance, i) + (s.rest2 * square)));
+    }
+    case AdamPart::root:
+      return store(a.denominator, i, tamed(std::sqrt(load(a.variance, i))));
+    case AdamPart::correct:
+      return store(a.denominator, i, tamed(load(a.denominator, i) * s.inverse_root_correction2));
+    case AdamPart::shift:
+      return store(a.denominator, i, tamed(load(a.denominator, i) + s.epsilon));
+    case AdamPart::apply: {
+      const float ratio = load(a.momentum, i) / load(a.denominator, i);
+      const float w = tamed((s.keep * load(a.master, i)) - (s.step * ratio));
+      store(a.master, i, w);
+      if (a.weight) store(*a.weight, i, w);
+    }
+  }
+}
+
+}  // namespace
 
 AdamNumbers at_step(AdamNumbers numbers, std::uint64_t step) {
   numbers.correction1 = 1 - std::pow(numbers.beta1, static_cast<double>(step));
@@ -17,6 +50,14 @@ void adam(const AdamArrays& arrays, const AdamNumbers& numbers, Team& team) {
   const std::size_t written = arrays.weight ? arrays.n * size_of(arrays.weight->type) : 0;
   const auto kernel = kernels(team.isa()).adam;
   in_parts(arrays.n, written, team, [&](Range range) { kernel(arrays, constants, range); });
+}
+
+void adam_part(AdamPart part, const AdamPartArrays& arrays, const AdamNumbers& numbers,
+               Team& team) {
+  const AdamScalars constants = scalars(numbers);
+  in_parts(arrays.n, 0, team, [&](Range range) {
+    for (std::size_t i = range.first; i < range.last; ++i) one_part(part, arrays, constants, i);
+  });
 }
 
 void sgd(const SgdArrays& arrays, const SgdNumbers& numbers, Team& team) {

@@ -70,6 +70,27 @@ inline AdamScalars scalars(const AdamNumbers& numbers) {
 ///   Arrays   do not overlap, except that `weight` may be `gradient` when both have one type
 void adam(const AdamArrays& arrays, const AdamNumbers& numbers, Team& team);
 
+/// The lines of `adam` one at a time, for an Adam that is not fused; the denominator d, fp32, goes
+/// from one to the next. All of them in this order have the bits of `adam` where the states are
+/// fp32.
+///   momentum   momentum = m                          gradient
+///   decay      variance = beta2 * variance
+///   variance   variance = variance + (rest2 * (g * g))   gradient
+///   root       d = sqrt(variance)
+///   correct    d = d * inverse_root_correction2
+///   shift      d = d + epsilon
+///   apply      master, weight = w                    momentum
+enum class AdamPart : std::uint8_t { momentum, decay, variance, root, correct, shift, apply };
+
+/// What a part uses of them; the others have no data.
+struct AdamPartArrays {
+  Array master, momentum, variance, denominator;
+  ConstArray gradient;
+  std::optional<Array> weight;
+  std::size_t n = 0;
+};
+void adam_part(AdamPart part, const AdamPartArrays& arrays, const AdamNumbers& numbers, Team& team);
+
 /// What a step of plain gradient descent works on, n elements each, as in AdamArrays.
 struct SgdArrays {
   Array master;

@@ -59,6 +59,53 @@ __global__ void adam(States a, AdamScalars s) {
   }
 }
 
+__device__ Eight eight_of(const Output& y, std::uint64_t first, std::uint64_t count) {
+  return widened8(y.type, raw8_of(y, first, count));
+}
+
+/// One line of `adam_step`. Of the arrays those that it does not use have no data.
+__device__ float adam_line(AdamPart part, const AdamScalars& s, float into, float one,
+                           float other) {
+  switch (part) {
+    case AdamPart::momentum:
+      return sum(times(s.beta1, into), times(s.rest1, times(one, s.inverse_scale)));
+    case AdamPart::decay:
+      return times(s.beta2, into);
+    case AdamPart::variance: {
+      const float g = times(one, s.inverse_scale);
+      return sum(into, times(s.rest2, times(g, g)));
+    }
+    case AdamPart::root:
+      return __fsqrt_rn(one);
+    case AdamPart::correct:
+      return times(into, s.inverse_root_correction2);
+    case AdamPart::shift:
+      return sum(into, s.epsilon);
+    case AdamPart::apply:
+      return difference(times(s.keep, into), times(s.step, __fdiv_rn(one, other)));
+  }
+  return 0;
+}
+
+/// into = the line of `into`, `one` and `other`; `weight` the same, rounded to its type.
+__global__ void adam_part(AdamPart part, Output into, Input one, Input other, Output weight,
+                          std::uint64_t n, AdamScalars s) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_elements;
+  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 8;
+       first < n; first += stride) {
+    const std::uint64_t count = n - first < 8 ? n - first : 8;
+    // a root begins the denominator: there is nothing to read yet
+    Eight value = part == AdamPart::root ? get8(one, first, count) : eight_of(into, first, count);
+    Eight a = value, b = value;
+    if (one.data) a = get8(one, first, count);
+    if (other.data) b = get8(other, first, count);
+    for (int i = 0; i < 8; ++i)
+      value.value[i] = tamed(adam_line(part, s, value.value[i], a.value[i], b.value[i]));
+    put8(into, first, count, value);
+    if (weight.data) put8(weight, first, count, value);
+  }
+}
+
 __global__ void sgd(States a, SgdScalars s) {
   const std::uint64_t stride = std::uint64_t{gridDim.x} * block_elements;
   for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 8;
@@ -109,6 +156,39 @@ void CudaPrimitives::adam(const AdamArrays& arrays, const AdamNumbers& numbers) 
   if (arrays.weight) states.weight = on_device::output(*arrays.weight);
   launch(stream_, "adam", on_device::adam, divided_up(arrays.n, on_device::block_elements), states,
          scalars(numbers));
+}
+
+void CudaPrimitives::adam_part(AdamPart part, const AdamPartArrays& arrays,
+                               const AdamNumbers& numbers) {
+  Array into = arrays.denominator;
+  Input one, other;
+  switch (part) {
+    case AdamPart::momentum:
+      into = arrays.momentum;
+      one = arrays.gradient;
+      break;
+    case AdamPart::decay:
+      into = arrays.variance;
+      break;
+    case AdamPart::variance:
+      into = arrays.variance;
+      one = arrays.gradient;
+      break;
+    case AdamPart::root:
+      one = arrays.variance;
+      break;
+    case AdamPart::correct:
+    case AdamPart::shift:
+      break;
+    case AdamPart::apply:
+      into = arrays.master;
+      one = arrays.momentum;
+      other = arrays.denominator;
+      break;
+  }
+  launch(stream_, "adam part", on_device::adam_part,
+         divided_up(arrays.n, on_device::block_elements), part, on_device::output(into), one, other,
+         arrays.weight ? on_device::output(*arrays.weight) : Output(), arrays.n, scalars(numbers));
 }
 
 void CudaPrimitives::sgd(const SgdArrays& arrays, const SgdNumbers& numbers) {

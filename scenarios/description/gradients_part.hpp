@@ -9,10 +9,23 @@
 
 namespace spillway::description {
 
-enum class GradientPolicy { resident, host_fp16, host_fp32, ssd_fp32, active_naive, active };
+enum class GradientPolicy {
+  resident,
+  host_fp16,
+  host_fp32,
+  ssd_fp16,
+  ssd_fp32,
+  active_naive,
+  active
+};
 template <>
 inline constexpr auto names_of<GradientPolicy> = in_order("resident", "host_fp16", "host_fp32",
-                                                          "ssd_fp32", "active_naive", "active");
+                                                          "ssd_fp16", "ssd_fp32", "active_naive",
+                                                          "active");
+/// Gradients wait for the update on storage, beside the states.
+constexpr bool lie_on_storage(GradientPolicy policy) {
+  return policy == GradientPolicy::ssd_fp16 || policy == GradientPolicy::ssd_fp32;
+}
 /// Sub-groups are updated while backward goes on, not after it.
 constexpr bool updates_in_backward(GradientPolicy policy) {
   return policy == GradientPolicy::active || policy == GradientPolicy::active_naive;
@@ -20,7 +33,7 @@ constexpr bool updates_in_backward(GradientPolicy policy) {
 /// Pinned buffers through which a sub-group on SSD is updated: master, momentum and variance, and
 /// its gradient where that lies on SSD too.
 constexpr std::uint64_t buffers_of_a_set(GradientPolicy policy) {
-  return policy == GradientPolicy::ssd_fp32 ? 4 : 3;
+  return lie_on_storage(policy) ? 4 : 3;
 }
 enum class Width { fp16, fp32 };  ///< element type of a host gradient buffer
 template <>
@@ -54,8 +67,8 @@ struct GradientsPart {
 template <class Io, class Part>
 void gradients_knobs(Io& io, Part& part) {
   io({"policy",
-      "where gradients go: stay, a 16-bit or fp32 buffer of the host, SSD; active: each sub-group "
-      "is updated during backward, as its gradients come"},
+      "where gradients go: stay, a 16-bit or fp32 buffer of the host, SSD in either type; active: "
+      "each sub-group is updated during backward, as its gradients come"},
      part.policy);
   io({"accumulation", "type of the flat gradient buffer in host memory",
       "data_types.grad_accum_dtype"},

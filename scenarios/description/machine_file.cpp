@@ -105,6 +105,7 @@ void near_fields(Io& io, Spec& near) {
   io("read", near.read);
   io("write", near.write);
   io("adam", near.adam);
+  io("start", near.start);
 }
 
 template <class Io, class Spec>
@@ -302,6 +303,16 @@ void read_endurance(const json& object, StorageSpec& storage, MachineFile& machi
   fill("retention", endurance.retention, endurance.rated_retention, "as rated_retention");
 }
 
+void read_near_storage(const json& object, StorageSpec& storage, MachineFile& machine) {
+  NearStorageSpec& near = storage.near_storage.emplace();
+  FieldReader read(object);
+  near_fields(read, near);
+  const Defaults fill(object, "storage." + storage.name + ".near_storage.", machine);
+  fill("start", near.start, Seconds(1e-3),
+       "1 ms, assumed: a thread begins, four files are opened and a kernel is launched for each "
+       "sub-group, as Smart-Infinity's code does");
+}
+
 StorageSpec read_storage(const json& object, MachineFile& machine) {
   StorageSpec storage;
   FieldReader read(object);
@@ -318,10 +329,7 @@ StorageSpec read_storage(const json& object, MachineFile& machine) {
   fill("file_overhead", storage.file_overhead, Seconds(0), "nothing");
   fill("shared_by_nodes", storage.shared_by_nodes, false, "each node has its own");
   if (const json* endurance = read.find("endurance")) read_endurance(*endurance, storage, machine);
-  if (const json* near = read.find("near_storage")) {
-    FieldReader fields(*near);
-    near_fields(fields, storage.near_storage.emplace());
-  }
+  if (const json* near = read.find("near_storage")) read_near_storage(*near, storage, machine);
   if (const json* cache = read.find("slc_cache")) {
     FieldReader fields(*cache);
     cache_fields(fields, storage.slc_cache.emplace());

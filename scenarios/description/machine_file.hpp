@@ -114,9 +114,11 @@ enum class StorageKind { ssd, remote };
 template <>
 inline constexpr auto names_of<StorageKind> = in_order("ssd", "remote");
 
+/// Of one drive that updates what lies on it: one thing after the other.
 struct NearStorageSpec {
   BytesPerSecond read, write;
   ParamsPerSecond adam;
+  Seconds start;  ///< of each sub-group, before its states are read
 };
 /// Flash that is first written with one bit a cell, and moved to denser cells when the drive idles.
 struct SlcCacheSpec {

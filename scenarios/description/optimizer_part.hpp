@@ -25,6 +25,10 @@ enum class UpdateOverlap { none, backward };
 template <>
 inline constexpr auto names_of<UpdateOverlap> = in_order("none", "backward");
 
+enum class AdamKernels { fused, for_loop };
+template <>
+inline constexpr auto names_of<AdamKernels> = in_order("fused", "for_loop");
+
 /// `staleness: "async"`: steps do not wait for updates.
 inline constexpr std::uint64_t any_staleness = ~std::uint64_t{0};
 
@@ -51,8 +55,10 @@ struct OptimizerPart {
   std::optional<Bytes> host_cache;
   std::uint64_t staleness = 0;  ///< or `any_staleness`
   std::uint64_t read_ahead = 0;
+  bool wait = true;  ///< what an update makes is written once it is made
   std::optional<bool> widen_first;
   std::optional<UpdateOverlap> overlap;
+  AdamKernels kernels = AdamKernels::fused;  ///< of an update on the GPU
   /// Updates take the delays of a run before, on the GPU too: what the reference of a training
   /// with `staleness` async does. No knob: nobody can write it.
   bool replay = false;
@@ -100,6 +106,11 @@ void state_traffic_knobs(Io& io, Part& part) {
   io({"read_ahead",
       "with active gradients: sub-groups whose states are read before their gradients come"},
      part.read_ahead, {0, 1000});
+  io({"wait",
+      "false, with active gradients: states and weights are written when the next sub-group's "
+      "states are there, whether or not Adam has answered. It trains something else than true, and "
+      "no two runs alike"},
+     part.wait);
 }
 
 template <class Io, class Part>
@@ -136,6 +147,10 @@ void optimizer_knobs(Io& io, Part& part) {
   io.optional({"overlap", "backward: a weight is updated as soon as backward is done with it", "",
                "teraio, g10"},
               part.overlap);
+  io({"kernels",
+      "Adam on the GPU: fused, one kernel a weight; for_loop, as PyTorch's loop has them: one for "
+      "each operation, which reads and writes its own bytes and holds no other state"},
+     part.kernels);
 }
 
 }  // namespace spillway::description

@@ -13,9 +13,10 @@ namespace spillway::description {
 enum class PlanDestination { ssd, host };
 template <>
 inline constexpr auto names_of<PlanDestination> = in_order("ssd", "host");
-enum class PlanSaturation { ideal_finish, no_window };
+enum class PlanSaturation { ideal_finish, no_window, device_time };
 template <>
-inline constexpr auto names_of<PlanSaturation> = in_order("ideal_finish", "no_window");
+inline constexpr auto names_of<PlanSaturation> = in_order("ideal_finish", "no_window",
+                                                          "device_time");
 
 /// How a whole step is planned tensor by tensor. All are knobs of some systems: absent where
 /// neither the system nor the scenario has them.
@@ -45,7 +46,9 @@ void plan_knobs(Io& io, Part& part) {
               {0, 1});
   io.optional(knob("saturation",
                    "when a tensor goes to the host: the drives cannot have it out and back in time "
-                   "(no_window), or not at once (ideal_finish)"),
+                   "(no_window), or not at once (ideal_finish), or gaps longer than its own take "
+                   "all of their time, so that its own costs more of it for the host room that it "
+                   "would hold (device_time)"),
               part.saturation);
   io.optional(knob("must_hide", "only what hides under kernels moves"), part.must_hide);
   io.optional(knob("urgent", "false: kernels never wait for room"), part.urgent);

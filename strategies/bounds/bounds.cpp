@@ -99,9 +99,9 @@ class Sums {
     if (spec.near_storage) {
       const description::NearStorageSpec& near = *spec.near_storage;
       const double drives = static_cast<double>(spec.count);
-      inside = std::max({seconds(of(&StorageDemand::inside_read), drives * near.read.value()),
-                         seconds(of(&StorageDemand::inside_written), drives * near.write.value()),
-                         seconds(of(&StorageDemand::elements), drives * near.adam.value())});
+      inside = seconds(of(&StorageDemand::inside_read), drives * near.read.value()) +
+               seconds(of(&StorageDemand::elements), drives * near.adam.value()) +
+               seconds(of(&StorageDemand::inside_written), drives * near.write.value());
     }
     return std::max(processes, both_ways(inside + read, seconds(written, lasting_write(spec))));
   }
@@ -114,9 +114,10 @@ class Sums {
 
   double cpu(double ranks) const {
     const description::HostSpec& host = machine_.host;
-    const double adam = sum([](const PhaseDemand& phase) {
+    double adam = sum([](const PhaseDemand& phase) {
       return phase.cpu_elements[static_cast<std::size_t>(CpuWork::adam)];
     });
+    if (!scenario_.strategy.optimizer.wait) adam = 0;  // steps end without it
     const double chained = host.check_chained.value();
     const double check = traffic(CpuWork::check_chained);
     const double cores = static_cast<double>(host.cores);
@@ -140,7 +141,8 @@ class Sums {
     const bool staged = !machine_.gpu.peer_access && !machine_.gpu.shares_host;
     double bytes = 0;
     for (std::size_t work = 0; work < cpu_work_count; ++work)
-      bytes += traffic(static_cast<CpuWork>(work));
+      if (scenario_.strategy.optimizer.wait || static_cast<CpuWork>(work) != CpuWork::adam)
+        bytes += traffic(static_cast<CpuWork>(work));
     for (const PhaseDemand& phase : demand_.phases) {
       for (const RankDemand& rank : phase.ranks)
         bytes += static_cast<double>(rank.h2d + rank.d2h + rank.pageable_h2d + rank.pageable_d2h +

@@ -174,7 +174,8 @@ void add_traffic(SwapProblem& problem, const description::Scenario& scenario,
         mean([](const TensorRow& row) { return row.state_bytes(row.elements); });
   problem.written += problem.read;
   const description::HostSpec& host = scenario.machine.host;
-  problem.adam_per_s = host.adam.value() * host.team_share(static_cast<double>(problem.ranks));
+  if (strategy.optimizer.wait)
+    problem.adam_per_s = host.adam.value() * host.team_share(static_cast<double>(problem.ranks));
 }
 
 /// Whether inputs of blocks are swapped in any case.

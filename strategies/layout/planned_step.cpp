@@ -289,7 +289,60 @@ class Builder {
 
   /// One weight's.
   void update(std::uint32_t weight, Phase phase) {
-    for (const std::uint32_t i : updates_[weight]) add(program_.operators[i], phase, true);
+    for (const std::uint32_t i : updates_[weight]) add_update(program_.operators[i], phase);
+  }
+
+  void add_update(const models::Operator& op, Phase phase) {
+    const bool adam = job_.scenario.training.optimizer == description::OptimizerKind::adam;
+    const bool fused = job_.scenario.strategy.optimizer.kernels == description::AdamKernels::fused;
+    if (fused || !adam) return add(op, phase, true);
+    add_adam(op, phase);
+  }
+
+  /// Kernel by kernel: none holds what only the others need.
+  void add_adam(const models::Operator& op, Phase phase) {
+    const auto of = [&](TensorRole role) -> std::optional<std::uint32_t> {
+      for (const models::Operand& operand : op.operands)
+        if (program_.tensors[operand.tensor].role == role) return find(operand.tensor);
+      return std::nullopt;
+    };
+    const std::uint32_t weight = *of(TensorRole::weight), slope = *of(TensorRole::weight_gradient);
+    const std::uint32_t first = *of(TensorRole::momentum), second = *of(TensorRole::variance);
+    const std::optional<std::uint32_t> master = of(TensorRole::master);
+    StepTensor made;
+    made.holds = Holds::workspace;
+    made.kind = TensorKind::workspace;
+    made.purpose = Purpose::workspace;
+    made.bytes = fp32_numbers.bytes(static_cast<std::uint64_t>(updated_parameters(op)));
+    made.weight = step_.tensors[weight].weight;
+    const std::uint32_t root = make(made);
+    const auto reads = [](std::uint32_t tensor) { return StepOperand{tensor, Access::read}; };
+    const auto renews = [](std::uint32_t tensor) {
+      return StepOperand{tensor, Access::read_write};
+    };
+    const auto writes = [](std::uint32_t tensor) { return StepOperand{tensor, Access::write}; };
+    add_part(op, phase, AdamPart::momentum, "Adam momentum", {renews(first), reads(slope)});
+    add_part(op, phase, AdamPart::decay, "Adam decay", {renews(second)});
+    add_part(op, phase, AdamPart::variance, "Adam variance", {renews(second), reads(slope)});
+    add_part(op, phase, AdamPart::root, "Adam root", {writes(root), reads(second)});
+    add_part(op, phase, AdamPart::correct, "Adam correct", {renews(root)});
+    add_part(op, phase, AdamPart::shift, "Adam shift", {renews(root)});
+    std::vector<StepOperand> last{renews(master.value_or(weight)), reads(first), reads(root)};
+    if (master) last.push_back(writes(weight));
+    add_part(op, phase, AdamPart::apply, "Adam apply", std::move(last));
+  }
+
+  void add_part(const models::Operator& op, Phase phase, AdamPart part, std::string_view name,
+                std::vector<StepOperand> operands) {
+    double bytes = 0;
+    for (const StepOperand& one : operands)
+      bytes += (one.access == Access::read_write ? 2.0 : 1.0) *
+               static_cast<double>(step_.tensors[one.tensor].bytes);
+    const LoggedKernel cost{"", 0, bytes, 0, false, false, false, 0};
+    StepKernel& kernel = add(name, phase, kernel_seconds(cost, job_.scenario));
+    kernel.operation = &op;
+    kernel.part = part;
+    kernel.operands = std::move(operands);
   }
 
   /// Of all weights that backward has not updated.
@@ -297,7 +350,7 @@ class Builder {
     for (std::uint32_t i = program_.update.first; i < program_.update.last; ++i) {
       const models::Operator& op = program_.operators[i];
       const std::uint32_t weight = updated_by(op);
-      if (uses(stage_, weight) && !last_use_.contains(weight)) add(op, Phase::update, true);
+      if (uses(stage_, weight) && !last_use_.contains(weight)) add_update(op, Phase::update);
     }
   }
 

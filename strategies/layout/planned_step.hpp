@@ -50,10 +50,11 @@ struct StepKernel {
   bool last_micro = false;
   std::vector<StepOperand> operands;
   std::vector<Handover> handovers;
-  bool sums = false;   ///< a tied gradient: the first operand = second + third
-  double updated = 0;  ///< parameters, of an optimizer step
-  double seconds = 0;  ///< without waits
-  double start_s = 0;  ///< with the waits for other stages
+  bool sums = false;             ///< a tied gradient: the first operand = second + third
+  std::optional<AdamPart> part;  ///< of an update that is not fused
+  double updated = 0;            ///< parameters, of an optimizer step
+  double seconds = 0;            ///< without waits
+  double start_s = 0;            ///< with the waits for other stages
 };
 
 /// What one rank does in a step, kernel by kernel; every rank's together make the pipeline's time

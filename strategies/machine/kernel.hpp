@@ -4,6 +4,7 @@
 #include "scenarios/description/training.hpp"
 #include "strategies/memory/block.hpp"
 
+#include <optional>
 #include <string_view>
 
 namespace spillway::strategies {
@@ -59,6 +60,20 @@ enum class GpuWork : std::uint8_t {
   check,       ///< output (fp32) = 1 when an input has an inf or a NaN, else 0
   set,         ///< output (fp32) = `value`
   initialize,  ///< first values of its outputs: weights, states
+  adam_part,   ///< `GpuKernel::part` of `operation`, an update
+};
+
+/// The element-wise kernels of an Adam that is not fused, in their order: the lines of
+/// hw_backend/cpu/optimizer_step.hpp in pieces, through a denominator of fp32, a workspace.
+///   Source  PyTorch, torch/optim/adam.py, _single_tensor_adam
+enum class AdamPart : std::uint8_t {
+  momentum,  ///< momentum, with the gradient
+  decay,     ///< variance, by beta2
+  variance,  ///< variance, with the gradient
+  root,      ///< variance to the denominator
+  correct,   ///< denominator, by what the first steps lack
+  shift,     ///< denominator, by epsilon
+  apply,     ///< master or weight, with momentum and denominator
 };
 
 /// One kernel on a stream of a rank's GPU: the operator, its cost, its operands in GPU memory.
@@ -74,6 +89,7 @@ struct GpuKernel {
   bool in_pass = false;  ///< in forward or backward, whose memory-bound time `compute` may include
   bool recompute = false;
   GpuWork work = GpuWork::operation;
+  AdamPart part = AdamPart::momentum;
   Numbers numbers{};
   float value = 0;                  ///< that `set` sets
   std::uint64_t first_element = 0;  ///< of the weight, where the operands begin
@@ -104,12 +120,14 @@ struct CpuKernel {
   std::vector<BoundOperand> operands;
 };
 
-/// Near-storage processing: `read` and `written` bytes inside the device, Adam of `elements` there.
+/// Near-storage processing: `read` bytes inside the device, then Adam of `elements`, then `written`
+/// bytes.
 struct StorageKernel {
   std::uint64_t elements = 0;
   std::uint64_t read = 0;
   std::uint64_t written = 0;
-  const Subgroup* group = nullptr;  ///< what the operands hold
+  std::optional<std::uint32_t> drive{};  ///< that does it; none: all, each an equal part
+  const Subgroup* group = nullptr;       ///< what the operands hold
   Numbers numbers{};
   std::vector<BoundOperand> operands{};  ///< parts of extents on that storage
 };

@@ -89,7 +89,8 @@ class Machine : public BlockOwner {
          GpuStream stream = GpuStream::compute);
   /// Shares the node's cores and DRAM with all ranks.
   Op run(Rank rank, CpuKernel kernel, const After& after = {});
-  /// Near-storage processing inside `storage`, on extents of its own.
+  /// Near-storage processing inside `storage`, on extents of its own; of one drive, on that
+  /// drive's.
   Op run(Rank rank, StorageId storage, StorageKernel kernel, const After& after = {});
   /// Each member of `group` calls it, in the same order; on a stream of that group's own; done when
   /// all are. Members on other nodes do what this node's do.
@@ -121,8 +122,11 @@ class Machine : public BlockOwner {
   /// An extent on a storage or stripe, rounded to sectors; freed when its last reference is gone.
   ///   Raw drives  its parts lie on all drives of the array, part i on drive i mod drives; no two
   ///               extents overlap, of whatever ranks
+  ///   drive       all of it lies there, as far as the machine decides that: on raw drives, and in
+  ///               what a transfer costs. A storage's, no stripe's
   ///   Throws      OutOfMemory when the storage can never give it, or one of its drives has no room
-  Task<Stored> store(StorageId storage, Rank rank, Bytes bytes, Purpose purpose);
+  Task<Stored> store(StorageId storage, Rank rank, Bytes bytes, Purpose purpose,
+                     std::optional<std::uint32_t> drive = {});
 
   Usage usage(TierId tier, Rank rank) const;
   /// What a buffer of `bytes` takes of GPU memory, as its allocator rounds.

@@ -194,15 +194,20 @@ Task<Semaphore::Lock> Machine::wait_for(MemoryTier& where, std::uint32_t index, 
   co_return std::move(lock);
 }
 
-Task<Stored> Machine::store(StorageId storage, Rank rank, Bytes bytes, Purpose purpose) {
+Task<Stored> Machine::store(StorageId storage, Rank rank, Bytes bytes, Purpose purpose,
+                            std::optional<std::uint32_t> drive) {
   ENSURE(storage.index < setup_.topology.storages.size() + setup_.topology.stripes.size(),
          "no such storage");
+  ENSURE(!drive || (!setup_.topology.is_stripe(storage) &&
+                    *drive < setup_.topology.storages[storage.index].drives),
+         "no such drive");
   const std::uint64_t charged = rounded(Rounding::sector, bytes.value());
   BlockRef block(fresh_block());
   block->keeps = false;
   block->tier = TierId::storage;
   block->rank = rank;
   block->storage = storage;
+  block->drive = drive;
   block->purpose = purpose;
   block->asked = bytes.value();
   block->charged = charged;
@@ -235,7 +240,8 @@ void Machine::place(Block& block) {
       block.tensor = "rank" + std::to_string(block.rank.index) + "." +
                      std::string(to_string(block.purpose)) + "." + std::to_string(next_tensor_++);
     try {
-      piece.extents = array->by_rank[block.rank.index].place(block.tensor, piece.capacity.amount());
+      piece.extents = array->by_rank[block.rank.index].place(block.tensor, piece.capacity.amount(),
+                                                             block.drive);
     } catch (const DriveFull& full) {
       result::Infeasible request =
           request_of(storage_tier(piece.storage), block.rank, block.purpose, Bytes(full.asked()));

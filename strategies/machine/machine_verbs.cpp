@@ -8,8 +8,10 @@ namespace spillway::strategies {
 
 /// What each storage of the extent transfers of the operation.
 void Machine::cut(Operation& operation, const Block& extent) {
-  setup_.topology.each_piece(extent.storage, operation.bytes,
-                             [&](const StoragePiece& piece) { operation.pieces.push_back(piece); });
+  setup_.topology.each_piece(extent.storage, operation.bytes, [&](const StoragePiece& piece) {
+    operation.pieces.push_back(piece);
+    operation.pieces.back().drive = extent.drive;
+  });
 }
 
 Op Machine::read(Rank rank, const Stored& from, Range range, View into, const After& after) {
@@ -98,7 +100,12 @@ Op Machine::run(Rank rank, CpuKernel kernel, const After& after) {
 
 Op Machine::run(Rank rank, StorageId storage, StorageKernel kernel, const After& after) {
   ENSURE(storage.index < setup_.topology.storages.size(), "no such storage");
-  for (const BoundOperand& operand : kernel.operands) check_extent(operand.view, storage);
+  for (const BoundOperand& operand : kernel.operands) {
+    check_extent(operand.view, storage);
+    ENSURE(!kernel.drive || operand.view.block->drive == kernel.drive ||
+               setup_.topology.storages[storage.index].drives == 1,
+           "a drive works on what lies on others");
+  }
   Operation& operation = issue(OperationKind::storage_kernel, rank, kernel.read + kernel.written);
   accept(operation, kernel);
   for (BoundOperand& operand : kernel.operands) operation.operands.push_back(std::move(operand));
@@ -106,6 +113,7 @@ Op Machine::run(Rank rank, StorageId storage, StorageKernel kernel, const After&
   operation.near_storage.elements = kernel.elements;
   operation.near_storage.read = kernel.read;
   operation.near_storage.written = kernel.written;
+  operation.near_storage.drive = kernel.drive;
   return launch(operation, after);
 }
 

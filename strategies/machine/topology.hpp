@@ -3,6 +3,7 @@
 #include "scenarios/description/units.hpp"
 #include "strategies/memory/ids.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct StorageInfo {
 struct StoragePiece {
   StorageId storage;
   std::uint64_t bytes = 0;
+  std::optional<std::uint32_t> drive{};  ///< that holds them all; none: equal parts on each
 };
 
 /// Several storages used as one: each holds a part of every extent that fits its rates.

@@ -7,6 +7,7 @@
 #include "strategies/memory/ids.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -50,7 +51,8 @@ struct Block {
   std::uint32_t references = 0;
   TierId tier = TierId::gpu;
   Rank rank;
-  StorageId storage;  ///< tier storage only: a storage or a stripe
+  StorageId storage;                   ///< tier storage only: a storage or a stripe
+  std::optional<std::uint32_t> drive;  ///< of that storage, which holds it all; none: all do
   Purpose purpose = Purpose::workspace;
   std::uint32_t ledger_entry = 0;
   std::uint64_t asked = 0;

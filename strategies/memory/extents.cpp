@@ -135,7 +135,8 @@ TensorLocations::~TensorLocations() {
   for (const auto& [name, tensor] : known_) array_.give_back(tensor.extents);
 }
 
-const std::vector<Extent>& TensorLocations::place(const std::string& tensor, std::uint64_t bytes) {
+const std::vector<Extent>& TensorLocations::place(const std::string& tensor, std::uint64_t bytes,
+                                                  std::optional<std::uint32_t> drive) {
   if (const auto found = known_.find(tensor); found != known_.end()) {
     if (found->second.bytes != bytes)
       throw std::invalid_argument(tensor + " has " + std::to_string(found->second.bytes) +
@@ -143,7 +144,10 @@ const std::vector<Extent>& TensorLocations::place(const std::string& tensor, std
                                   " B");
     return found->second.extents;
   }
-  Tensor placed{bytes, array_.take(tensor, parts_of(bytes, workers_, array_.drives()))};
+  std::vector<Part> parts = parts_of(bytes, drive ? 1 : workers_, array_.drives());
+  if (drive)
+    for (Part& part : parts) part.drive = *drive;
+  Tensor placed{bytes, array_.take(tensor, parts)};
   return known_.emplace(tensor, std::move(placed)).first->second.extents;
 }
 

@@ -101,10 +101,11 @@ class TensorLocations {
   TensorLocations(TensorLocations&&) = default;
   ~TensorLocations();
 
-  /// Where `tensor` lies, which is placed when it is new.
+  /// Where `tensor` lies, which is placed when it is new: over all drives, or on `drive`.
   ///   Result  its extents in the order of its bytes
   ///   Throws  DriveFull; std::invalid_argument when the name is known with another size
-  const std::vector<Extent>& place(const std::string& tensor, std::uint64_t bytes);
+  const std::vector<Extent>& place(const std::string& tensor, std::uint64_t bytes,
+                                   std::optional<std::uint32_t> drive = {});
   /// Its sectors are free for others; a name that is not known is nothing to do.
   void forget(const std::string& tensor);
   std::size_t size() const { return known_.size(); }

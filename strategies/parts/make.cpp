@@ -101,7 +101,7 @@ std::unique_ptr<GradientsToHost> make_host_sink(MadeGradients& made, Machine& ma
   if (strategy.optimizer.staleness == 1) return make_sink(made.late, machine, rank, job, optimizer);
   if (reuses_chunks(job.scenario))
     return std::make_unique<GradientsInWeights>(machine, rank, job, optimizer);
-  if (strategy.gradients.policy == description::GradientPolicy::ssd_fp32)
+  if (lie_on_storage(strategy.gradients.policy))
     return std::make_unique<GradientsToStorage>(machine, rank, job, optimizer);
   return std::make_unique<GradientsToHost>(machine, rank, job, optimizer);
 }

@@ -50,8 +50,7 @@ std::vector<std::string> drive_users(const Case& subject) {
   std::vector<std::string> users;
   if (parts.weights.home == Home::ssd) users.emplace_back("weights.home");
   if (parts.optimizer.home == Home::ssd && any_drive) users.emplace_back("optimizer.home");
-  if (parts.gradients.policy == GradientPolicy::ssd_fp32 && any_drive)
-    users.emplace_back("gradients.policy");
+  if (lie_on_storage(parts.gradients.policy) && any_drive) users.emplace_back("gradients.policy");
   if (policy == ActivationPolicy::checkpoint_ssd ||
       (moves_by_plan(policy) && activations_go_to(subject, "ssd")))
     users.emplace_back("activations.policy");

@@ -89,10 +89,9 @@ constexpr Rule gradients_rows[] = {
     {.path = "strategy.gradients.policy",
      .holds =
          [](const Case& c) {
-           return gradients_of(c) != GradientPolicy::ssd_fp32 ||
-                  c.parts().optimizer.home == Home::ssd;
+           return !lie_on_storage(gradients_of(c)) || c.parts().optimizer.home == Home::ssd;
          },
-     .why = "ssd_fp32 stages gradients in the swap buffers of an optimizer on SSD",
+     .why = "ssd_fp16 and ssd_fp32 stage gradients in the swap buffers of an optimizer on SSD",
      .hint = "use host_fp32, or optimizer.home ssd"},
     {.path = "strategy.gradients.policy",
      .holds =
@@ -106,6 +105,14 @@ constexpr Rule gradients_rows[] = {
                    s.strategy.gradients.policy = GradientPolicy::host_fp32;
                  },
                  "a bf16 optimizer reads gradients from the flat buffer"}},
+    {.path = "strategy.gradients.policy",
+     .holds =
+         [](const Case& c) {
+           return gradients_of(c) != GradientPolicy::ssd_fp16 ||
+                  c.parts().optimizer.device == description::OptimizerDevice::near_storage;
+         },
+     .why = "only drives that update what lies on them take 16-bit gradients; the CPU reads fp32",
+     .hint = "use ssd_fp32, or optimizer.device near_storage"},
     {.path = "strategy.gradients.convert",
      .holds =
          [](const Case& c) {

@@ -18,6 +18,11 @@ const OptimizerPart& optimizer_of(const Case& subject) { return subject.parts().
 
 /// The GPU updates some sub-groups beside the CPU.
 bool is_shared_out(const Case& subject) { return optimizer_of(subject).cpu_share != 1; }
+constexpr const char* wait = "strategy.optimizer.wait";
+constexpr const char* kernels = "strategy.optimizer.kernels";
+bool is_fused(const Case& subject) {
+  return optimizer_of(subject).kernels == description::AdamKernels::fused;
+}
 constexpr const char* share = "strategy.optimizer.cpu_share";
 constexpr const char* share_nothing = "set optimizer.cpu_share to 1";
 
@@ -81,6 +86,46 @@ constexpr Rule optimizer_rows[] = {
      .why = "optimizer.read_ahead reads states while backward goes on, which only "
             "gradients.policy active does",
      .hint = "use read_ahead 0, or gradients.policy active"},
+    {.path = kernels,
+     .holds = [](const Case& c) { return is_fused(c) || !streams(c); },
+     .why =
+         "only systems that plan whole steps, as teraio and g10, schedule each of Adam's kernels",
+     .hint = "use fused"},
+    {.path = kernels,
+     .holds =
+         [](const Case& c) {
+           return is_fused(c) || c.training().optimizer_state != StateWidth::bf16;
+         },
+     .why = "kernels that hand on 16-bit states round once more than a fused one",
+     .hint = "use fused, or training.optimizer_state fp32",
+     .settles = {[](description::Scenario& s) {
+                   s.strategy.optimizer.kernels = description::AdamKernels::fused;
+                 },
+                 "kernels that hand on 16-bit states would round once more"}},
+    {.path = wait,
+     .holds =
+         [](const Case& c) {
+           return optimizer_of(c).wait ||
+                  c.parts().gradients.policy == description::GradientPolicy::active;
+         },
+     .why = "only gradients.policy active writes a sub-group while the next one is in Adam; every "
+            "other update is waited for before anything of it is written",
+     .hint = "use wait true, or gradients.policy active"},
+    {.path = wait,
+     .holds =
+         [](const Case& c) { return optimizer_of(c).wait || optimizer_of(c).home == Home::ssd; },
+     .why = "states in host memory are written nowhere, so that nothing could be written too early",
+     .hint = "use wait true, or optimizer.home ssd"},
+    {.path = wait,
+     .holds =
+         [](const Case& c) { return optimizer_of(c).wait || c.parts().weights.home == Home::ssd; },
+     .why = "weights of a home outside the drives would be handed to kernels half updated",
+     .hint = "use wait true, or weights.home ssd"},
+    {.path = wait,
+     .holds = [](const Case& c) { return optimizer_of(c).wait; },
+     .warning = "optimizer.wait false: states and weights are written whether or not Adam has "
+                "answered. Where Adam is slower than the drives, updates are lost; the training is "
+                "not the one of the same steps with true, and no two runs agree"},
 };
 
 /// What an update by GPU and CPU together cannot be combined with.

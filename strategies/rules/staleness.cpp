@@ -120,10 +120,8 @@ constexpr Rule staleness_rows[] = {
      .hint = "use gradients.policy host_fp16, or staleness 0"},
     {.path = "strategy.optimizer.staleness",
      .holds =
-         [](const Case& c) {
-           return !is_late(c) || c.parts().gradients.policy != GradientPolicy::ssd_fp32;
-         },
-     .why = "gradients.policy ssd_fp32 has room for the gradients of one step",
+         [](const Case& c) { return !is_late(c) || !lie_on_storage(c.parts().gradients.policy); },
+     .why = "gradients.policy ssd_fp16 or ssd_fp32 has room for the gradients of one step",
      .hint = "use gradients.policy host_fp16 or host_fp32, or staleness 0"},
     {.path = "strategy.optimizer.staleness",
      .holds =

@@ -155,6 +155,12 @@ constexpr Rule buffers_rows[] = {
      .holds = [](const Case& c) { return !states_of(c).pipeline_write || has_two_sets(c); },
      .why = why_two_sets,
      .hint = write_two_sets},
+    {.path = "strategy.optimizer.wait",
+     .other = "strategy.optimizer.buffers",
+     .ground = Ground::contradiction,
+     .holds = [](const Case& c) { return states_of(c).wait || has_two_sets(c); },
+     .why = why_two_sets,
+     .hint = write_two_sets},
     {.path = "strategy.optimizer.buffers",
      .holds =
          [](const Case& c) {
@@ -191,11 +197,10 @@ constexpr Rule near_storage_rows[] = {
     {.path = "strategy.gradients.policy",
      .holds =
          [](const Case& c) {
-           return !is_near_storage(c) ||
-                  c.parts().gradients.policy == description::GradientPolicy::ssd_fp32;
+           return !is_near_storage(c) || lie_on_storage(c.parts().gradients.policy);
          },
-     .why = "optimizer.device near_storage finds its gradients on its drives, in fp32",
-     .hint = "use gradients.policy ssd_fp32, or optimizer.device cpu"},
+     .why = "optimizer.device near_storage finds its gradients on its drives",
+     .hint = "use gradients.policy ssd_fp16 or ssd_fp32, or optimizer.device cpu"},
     {.path = "training.optimizer_state",
      .holds =
          [](const Case& c) {

@@ -41,7 +41,8 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   // ZeRO-1 sums in kernels and reduces once, whoever updates
   const bool sums_first = sums_before_landing(scenario);
   const bool narrow = strategy.gradients.accumulation != Width::fp32 || lands_in_states(scenario) ||
-                      (offloads && strategy.gradients.policy == GradientPolicy::host_fp16);
+                      (offloads && (strategy.gradients.policy == GradientPolicy::host_fp16 ||
+                                    strategy.gradients.policy == GradientPolicy::ssd_fp16));
   if (numerics.micro_batches > 1) {
     if (!narrow) numerics.sum = ElementType::fp32;
     numerics.reduces_each =
@@ -55,6 +56,7 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   if (scenario.parallel.pipeline > 1 && several_layers_share_weights(scenario))
     numerics.stages = scenario.parallel.pipeline;
   numerics.staleness = strategy.optimizer.staleness;
+  numerics.waits = strategy.optimizer.wait;
   numerics.recomputes = numerics.staleness == description::any_staleness && runs_again(strategy);
   return numerics;
 }
@@ -72,6 +74,10 @@ Numerics numerics_of(const description::Scenario& scenario) {
 
 description::Scenario reference_of(const description::Scenario& scenario) {
   const Numerics wanted = numerics_of(scenario);
+  if (!wanted.waits)
+    description::refuse("strategy.optimizer.wait",
+                        "with false what is written depends on who was faster: no run repeats",
+                        "use true");
   description::Scenario reference = scenario;
   reference.strategy = defaults_of("resident");
   reference.strategy.gradients.accumulation =

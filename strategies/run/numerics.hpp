@@ -21,6 +21,7 @@ struct Numerics {
   bool sums_in_kernels = false;  ///< a micro-batch has no gradient that is rounded by itself
   bool skips = false;            ///< a step with an overflow changes nothing
   std::uint64_t staleness = 0;   ///< steps that an update comes late, or `any_staleness`
+  bool waits = true;             ///< false: what is written may be half updated; no two runs agree
   /// Pipeline stages of which several hold a weight, and add its gradients once a step; 1: none do.
   std::uint64_t stages = 1;
   /// Blocks run again in backward, with weights that an update at any time may have renewed.
@@ -35,6 +36,7 @@ Numerics numerics_of(const description::Scenario& scenario);
 
 /// The same training by `resident`, everything in GPU memory, with the numerics of `scenario`: what
 /// it must end with, bit for bit.
+///   Throws  ScenarioError where nothing else trains so (optimizer.wait false)
 description::Scenario reference_of(const description::Scenario& scenario);
 
 }  // namespace spillway::strategies

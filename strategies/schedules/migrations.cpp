@@ -104,6 +104,7 @@ Task<> Migrations::place(std::uint32_t tensor) {
     co_await moved;
   }
   progress_[move].place = Residency::away;
+  homes_[tensor].copied = true;
   free(tensor);
 }
 
@@ -117,11 +118,14 @@ void Migrations::offload(std::uint32_t index, std::uint64_t position) {
   const planner::Move& move = plan_.moves[index];
   Progress& progress = progress_[index];
   ENSURE(progress.place == Residency::resident, "a tensor leaves that is not on the GPU");
-  if (move.clean) {
+  bool& copied = homes_[move.tensor].copied;
+  const bool is_there = copied && (on_ssd(index) || homes_[move.tensor].host);
+  if (move.clean && is_there) {  // else the move before never began
     progress.place = Residency::away;
     free(move.tensor);
     return;
   }
+  copied = false;
   progress.place = Residency::queued;
   progress.due = position + move.away - move.first;
   progress.issued = 0;
@@ -280,11 +284,15 @@ void Migrations::land(std::uint32_t index) {
   if (progress.place == Residency::arriving) {
     progress.place = Residency::resident;
     progress.wanted = false;
-    homes_[tensor(index)].host.reset();
+    if (plan_.moves[index].held == 0 && homes_[tensor(index)].host) {
+      homes_[tensor(index)].host.reset();
+      homes_[tensor(index)].copied = false;
+    }
     changed();
     return;
   }
   progress.place = Residency::away;
+  homes_[tensor(index)].copied = true;
   free(tensor(index));
   if (progress.wanted) ask_back(index);
 }

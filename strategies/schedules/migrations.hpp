@@ -62,6 +62,7 @@ class Migrations {
   struct Home {
     Buffer gpu, host;
     Stored file;
+    bool copied = false;  ///< what its last move wrote is there, whole
   };
   struct Progress {
     Residency place = Residency::resident;

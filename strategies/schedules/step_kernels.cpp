@@ -75,11 +75,29 @@ GpuKernel StepKernels::sum(const StepKernel& planned, GpuKernel kernel) const {
   return kernel;
 }
 
+GpuKernel StepKernels::part(const StepKernel& planned, GpuKernel kernel) const {
+  kernel.work = GpuWork::adam_part;
+  kernel.operation = planned.operation;
+  kernel.part = *planned.part;
+  for (const StepOperand& one : planned.operands) {
+    const StepTensor& tensor = step_.tensors[one.tensor];
+    kernel.bytes +=
+        (one.access == Access::read_write ? 2.0 : 1.0) * static_cast<double>(tensor.bytes);
+    if (tensor.holds == Holds::workspace)
+      kernel.operands.emplace_back(view(one.tensor), one.access, Role::workspace, ElementType::fp32,
+                                   tensor.weight);
+    else
+      kernel.operands.push_back(of_weight(one.tensor, one.access));
+  }
+  return kernel;
+}
+
 GpuKernel StepKernels::bind(const StepKernel& planned, const Numbers& numbers) const {
   GpuKernel kernel;
   kernel.name = planned.name;
   kernel.numbers = numbers;
   if (planned.sums) return sum(planned, std::move(kernel));
+  if (planned.part) return part(planned, std::move(kernel));
   const models::Operator& op = *planned.operation;
   kernel.operation = &op;
   kernel.flops = op.flops.value();

@@ -27,6 +27,7 @@ class StepKernels {
   ElementType state_type(std::uint32_t weight, StateKind kind) const;
   BoundOperand of_weight(std::uint32_t index, models::Access access) const;
   BoundOperand operand(const StepKernel& kernel, const StepOperand& planned) const;
+  GpuKernel part(const StepKernel& planned, GpuKernel kernel) const;
   GpuKernel sum(const StepKernel& planned, GpuKernel kernel) const;
 
   const Job& job_;

@@ -7,6 +7,7 @@ namespace spillway::strategies {
 /// to SSD then, that the whole step is shortest; the rest is computed again.
 ///   Sub-group closes with the tensor that brings a rank's part of it to 7e8 parameters, as in the
 ///             artifact: of N ranks it holds N times as many layers
+///   Waits     for Adam, as the paper says; with `optimizer.wait` false as its artifact does
 ///   Differs   new weights take the place of their gradients, and the layers' norms and biases stay
 ///             on the GPU
 ///   Source    LoHan, sections IV-C (active gradient offloading) and IV-D (Algorithm 1); its

@@ -5,6 +5,7 @@ namespace spillway::strategies {
 
 /// Tensors that are idle for long leave for SSD and host memory by GPUDirect Storage and DMA, as a
 /// plan from their lifetimes says; all of the update is on the GPU. A run that fits moves nothing.
+///   Adam    weight by weight and operation by operation: a fused one would need all states at once
 ///   Source  TeraIO, "Cost-Efficient LLM Training with Lifetime-Aware Tensor Offloading via
 ///           GPUDirect Storage"
 System teraio() {
@@ -29,7 +30,10 @@ System teraio() {
     strategy.gpu_allocator = description::GpuAllocator::exact;
     strategy.io_engine = description::IoEngine::gds;
     set_plan_defaults(strategy);
+    strategy.plan.saturation = description::PlanSaturation::device_time;
+    strategy.plan.drop_clean = true;
     strategy.optimizer.overlap = description::UpdateOverlap::none;
+    strategy.optimizer.kernels = description::AdamKernels::for_loop;
     return strategy;
   };
   return system;

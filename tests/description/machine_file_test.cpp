@@ -192,11 +192,17 @@ TEST(MachineFile, WritesWhatItReads) {
   object["storage"][0]["gpus"] = {0};
   object["storage"][0]["device"] = "nvme0n1";
   object["storage"][0]["near_storage"] = {
-      {"read", "3 GB/s"}, {"write", "2 GB/s"}, {"adam", "1 Gparam/s"}};
+      {"read", "3 GB/s"}, {"write", "2 GB/s"}, {"adam", "1 Gparam/s"}, {"start", "2 ms"}};
   object["storage"][0]["slc_cache"] = {{"size", "100 GB"}, {"folded_write", "1 GB/s"}};
   object["storage"][0]["process_efficiency"] = {{"file", 0.44}};
   const json once = object.get<MachineFile>();
   EXPECT_EQ(once["storage"][0]["near_storage"], object["storage"][0]["near_storage"]);
+  object["storage"][0]["near_storage"].erase("start");
+  const MachineFile unsaid = object.get<MachineFile>();
+  EXPECT_EQ(unsaid.storage[0].near_storage->start, Seconds(1e-3));
+  EXPECT_EQ(unsaid.sources.at("storage." + unsaid.storage[0].name + ".near_storage.start")
+                .find("default: 1 ms, assumed"),
+            0u);
   EXPECT_EQ(once["storage"][0]["slc_cache"], object["storage"][0]["slc_cache"]);
   EXPECT_EQ(once["gpu"]["peer_rate"], "200 GB/s");
   EXPECT_EQ(once["storage"][0]["device"], "nvme0n1");

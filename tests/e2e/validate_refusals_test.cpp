@@ -120,6 +120,15 @@ TEST(ValidateRefuses, CudaDevicesThatAreNotThereOrNotMeant) {
   EXPECT_TRUE(server.is_empty("a"));
 }
 
+TEST(ValidateRefuses, AnUpdateThatNobodyWaitsFor) {
+  const Ended ended = Server().validate(
+      "--on a --set strategy.system=lohan --set strategy.optimizer.wait=false");
+  EXPECT_EQ(ended.exit, 2);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.err, HasSubstr("strategy.optimizer.wait: with false states are written"));
+  EXPECT_THAT(ended.err, HasSubstr("--set strategy.optimizer.wait=true"));
+}
+
 TEST(ValidateRefuses, SerialNumbersWithoutDisks) {
   const Ended ended = Server().validate("--on a --allow-raw S1");
   EXPECT_EQ(ended.exit, 2);

@@ -80,6 +80,23 @@ TEST(Explain, SaysWhatIsSlowerTogetherThanAlone) {
                               "up to 1 % longer or shorter (run.jitter).\n"));
 }
 
+TEST(Explain, SaysHowDrivesUpdateAndThatNobodyWaitsForTheCpu) {
+  result::Result result = sample_that_fits();
+  result.scenario["machine"]["storage"] = {
+      {{"name", "nvme"}, {"near_storage", {{"read", "3 GB/s"}, {"start", "2 ms"}}}}};
+  result.scenario["strategy"]["optimizer"]["wait"] = true;
+  EXPECT_THAT(explain(result, {}, {1000}, Topic::time), Not(HasSubstr("near_storage.start")));
+  result.near_storage = result::StorageBytes{12, 12};
+  EXPECT_THAT(explain(result, {}, {1000}, Topic::time),
+              HasSubstr("Each drive of nvme reads, computes and writes a sub-group one after the "
+                        "other, 2.00 ms after the one before it has ended on all drives "
+                        "(near_storage.start).\n"));
+  result.scenario["strategy"]["optimizer"]["wait"] = false;
+  EXPECT_THAT(explain(result, {}, {1000}, Topic::time),
+              HasSubstr("Nobody waits for Adam on the CPU: what it takes is in no step "
+                        "(optimizer.wait).\n"));
+}
+
 TEST(Explain, OfOneTopicIsAboutNothingElse) {
   const std::vector<Setting> settings = {{"strategy.pinned", "exact", "default"}};
   const auto text = [&](Topic topic) {

@@ -413,17 +413,23 @@ TEST(SimStorage, AWriteFromTheGpuDoesNotSlowCopiesToIt) {
   });
 }
 
-TEST(SimStorage, NearStorageWorkTakesAsLongAsItsSlowestPart) {
+/// One GPU beside two drives that compute, and take `start` before they do.
+description::Scenario drives_that_compute(double start) {
   description::Scenario scenario = one_gpu();
   scenario.machine.storage[0].count = 2;
-  scenario.machine.storage[0].near_storage = description::NearStorageSpec{
-      BytesPerSecond(4e9), BytesPerSecond(2e9), description::ParamsPerSecond(0.5e9)};
-  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
-    // two drives: 8 GB at 8 GB/s 1 s, 6 GB at 4 GB/s 1.5 s, 1 G elements at 1 G/s 1 s
+  scenario.machine.storage[0].near_storage =
+      description::NearStorageSpec{BytesPerSecond(4e9), BytesPerSecond(2e9),
+                                   description::ParamsPerSecond(0.5e9), Seconds(start)};
+  return scenario;
+}
+
+TEST(SimStorage, NearStorageWorkReadsComputesAndWritesInTurn) {
+  run(drives_that_compute(0), [](Machine& machine, Rank rank) -> Task<> {
+    // two drives: 8 GB at 8 GB/s 1 s, 1 G elements at 1 G/s 1 s, 6 GB at 4 GB/s 1.5 s
     Op work = machine.run(rank, ssd, strategies::StorageKernel{1 * GB, 8 * GB, 6 * GB});
     co_await work;
-    EXPECT_SECONDS(work, 1.5);
-    // beside a read of 12 GB at 12 GB/s: both want the drives' time, 1.5 s + 1 s; equal shares
+    EXPECT_SECONDS(work, 3.5);
+    // beside a read of 12 GB at 12 GB/s: both want the drives' time, 3.5 s + 1 s; equal shares
     // until the read has had its second
     const std::uint64_t bytes = sectors(12 * GB);
     Stored from = co_await machine.store(ssd, rank, Bytes(bytes), Purpose::weights);
@@ -433,7 +439,42 @@ TEST(SimStorage, NearStorageWorkTakesAsLongAsItsSlowestPart) {
     co_await again;
     co_await read;
     EXPECT_NEAR(read.timing().seconds(), 2.0, 4e-6);
-    EXPECT_NEAR(again.timing().seconds(), 2.5, 4e-6);
+    EXPECT_NEAR(again.timing().seconds(), 4.5, 4e-6);
+  });
+}
+
+TEST(SimStorage, ADriveThatComputesIsNoFasterWhereTheOthersAreIdle) {
+  run(drives_that_compute(0.25), [](Machine& machine, Rank rank) -> Task<> {
+    // one drive: 0.25 s, 4 GB at 4 GB/s, 0.5 G elements at 0.5 G/s, 2 GB at 2 GB/s
+    const auto on_drive = [&](std::uint32_t drive) {
+      return machine.run(rank, ssd, strategies::StorageKernel{GB / 2, 4 * GB, 2 * GB, drive});
+    };
+    Op alone = on_drive(1);
+    co_await alone;
+    EXPECT_SECONDS(alone, 3.25);
+    Op first = on_drive(0), second = on_drive(1);
+    co_await first;
+    co_await second;
+    EXPECT_SECONDS(first, 3.25);
+    EXPECT_SECONDS(second, 3.25);
+  });
+}
+
+TEST(SimStorage, WhatLiesOnOneDriveIsMovedAtThatDrivesRate) {
+  run(drives_that_compute(0), [](Machine& machine, Rank rank) -> Task<> {
+    const std::uint64_t bytes = sectors(6 * GB);
+    Stored on_one = co_await machine.store(ssd, rank, Bytes(bytes), Purpose::weights, 1u);
+    Stored on_both = co_await machine.store(ssd, rank, Bytes(bytes), Purpose::weights);
+    Buffer buffer = pinned(machine, rank, bytes);
+    for (const Stored* extent : {&on_one, &on_both}) {
+      const double drives = extent == &on_one ? 1 : 2;
+      Op write = machine.write(rank, *extent, {0, bytes}, buffer.view());
+      co_await write;
+      Op read = machine.read(rank, *extent, {0, bytes}, buffer.view());
+      co_await read;
+      EXPECT_SECONDS(write, static_cast<double>(bytes) / (drives * 3e9));
+      EXPECT_SECONDS(read, static_cast<double>(bytes) / (drives * 6e9));
+    }
   });
 }
 

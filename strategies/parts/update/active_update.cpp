@@ -14,6 +14,7 @@ ActiveUpdate::ActiveUpdate(Machine& machine, Rank rank, const Job& job, CpuOptim
       optimizer_(optimizer),
       sums_(sums),
       naive_(job.scenario.strategy.gradients.policy == description::GradientPolicy::active_naive),
+      waits_(job.scenario.strategy.optimizer.wait),
       places_(job.model.weights.size()),
       members_(job.subgroups.size()) {
   ENSURE(job.scenario.strategy.overflow_check == description::OverflowCheck::none,
@@ -164,17 +165,27 @@ Task<> ActiveUpdate::read_in_turn() {
 
 Task<> ActiveUpdate::update_in_turn() {
   std::vector<Pending<>> writes;
-  Op before;
+  if (waits_) last_adam_ = Op();
+  std::uint32_t before = 0;
+  StateStore::Loaded unwritten;
   for (const std::uint32_t i : order_) {
     Group& group = groups_[i];
     co_await group.read;
     co_await group.complete;
     StateStore::Loaded loaded = std::exchange(group.loaded, StateStore::Loaded());
     std::vector<Op> after = group.arrived;
-    after.push_back(before);
-    before = optimizer_.start_adam(loaded, after);
-    writes.push_back(machine_.spawn(write(i, std::move(loaded), before)));
+    after.push_back(last_adam_);
+    last_adam_ = optimizer_.start_adam(loaded, after);
+    if (waits_) {
+      writes.push_back(machine_.spawn(write(i, std::move(loaded), last_adam_)));
+      continue;
+    }
+    if (i != order_.front())
+      writes.push_back(machine_.spawn(write_unasked(before, std::move(unwritten))));
+    before = i;
+    unwritten = std::move(loaded);
   }
+  if (!waits_) writes.push_back(machine_.spawn(write_unasked(before, std::move(unwritten))));
   for (Pending<>& one : writes) co_await one;
 }
 
@@ -183,6 +194,12 @@ Task<> ActiveUpdate::write(std::uint32_t group, StateStore::Loaded loaded, Op up
   co_await updated;
   co_await optimizer_.write_back(std::move(loaded), updated);
   groups_[group].landing.reset();
+}
+
+/// Without a look at its Adam; but new weights lie where its gradients arrive.
+Task<> ActiveUpdate::write_unasked(std::uint32_t group, StateStore::Loaded loaded) {
+  co_await arrived(group);
+  co_await write(group, std::move(loaded), Op());
 }
 
 Task<> ActiveUpdate::finish() {

@@ -13,12 +13,16 @@ namespace spillway::strategies {
 ///                 Adam; Adam of i begins after that of i + 1, when its gradients are in host
 ///                 memory; new weights and states of i + 1 are written during it
 ///   active_naive  gradients, read, Adam, write, one after the other
+///   wait          false: i + 1 is written as soon as the states of i are read, the last sub-group
+///                 at once, whether or not Adam has answered; nobody ever waits for it, and the
+///                 next step's kernels follow it
 ///   read_ahead    states of so many further sub-groups are read before their gradients come
 ///   Order         in which sub-groups are complete when layers arrive last first: of all ranks
 ///   Lands         gradients in buffers of the largest sub-group: as many as backward can have
 ///                 begun at once, one in Adam, one being written; new weights take their place.
 ///                 With gradient accumulation they are in the flat buffer
-///   Source        LoHan, active gradient offloading
+///   Source        LoHan, active gradient offloading; of `wait`, its artifact
+///                 (ratel_optimizer.py, single_step)
 class ActiveUpdate {
  public:
   /// `sums`: gradients in host memory.
@@ -63,6 +67,7 @@ class ActiveUpdate {
   Task<> one_by_one();
   Task<> read_in_turn();
   Task<> update_in_turn();
+  Task<> write_unasked(std::uint32_t group, StateStore::Loaded loaded);
   Task<> write(std::uint32_t group, StateStore::Loaded loaded, Op updated);
 
   Machine& machine_;
@@ -70,7 +75,7 @@ class ActiveUpdate {
   const Job& job_;
   CpuOptimizer& optimizer_;
   SumFormat sums_;
-  bool naive_;
+  bool naive_, waits_;
   std::deque<Group> groups_;
   std::vector<Place> places_;           ///< by weight
   std::vector<std::uint32_t> opening_;  ///< sub-groups as their first gradient comes
@@ -78,6 +83,7 @@ class ActiveUpdate {
   std::vector<std::uint32_t> members_;  ///< by sub-group: gradients that come
   std::unique_ptr<BufferPool> landing_;
   std::vector<Pending<>> running_;
+  Op last_adam_;  ///< the next one follows it; without `wait` also that of the next step
 };
 
 }  // namespace spillway::strategies

@@ -27,7 +27,7 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
                 (weights_on_gpu_ || !widens_ || late_)),
       states_(machine, rank, job, weights) {
   if (part_.device == description::OptimizerDevice::near_storage)
-    inside_ = std::make_unique<NearStorage>(machine, rank, job, weights, states_);
+    inside_ = std::make_unique<NearStorage>(machine, rank, job, states_);
 }
 
 /// Bytes of a weight's new values in the swap-out buffer, padded as storage wants it. None where
@@ -47,6 +47,18 @@ std::uint64_t CpuOptimizer::out_bytes(const Subgroup& group) const {
   return bytes;
 }
 
+/// One for the CPU; where drives update, one for each that is at work besides.
+std::uint64_t CpuOptimizer::swap_out_buffers() const {
+  if (!inside_) return 1;
+  std::vector<std::uint32_t> order(states_.count());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::uint64_t most = 0, in_host = 0;
+  for (const auto& round : inside_->rounds(order))
+    most = std::max<std::uint64_t>(most, round.size());
+  for (const std::uint32_t group : order) in_host += !states_.swapped(group);
+  return std::max<std::uint64_t>(1, most + (in_host > 0));
+}
+
 Task<> CpuOptimizer::init() {
   if (part_.order == description::SubgroupOrder::alternating) job_.steps->period(2);
   co_await states_.init();
@@ -55,8 +67,8 @@ Task<> CpuOptimizer::init() {
   for (const Subgroup& group : job_.subgroups)
     largest_out = std::max(largest_out, out_bytes(group));
   if (largest_out)  // with bf16 states nothing passes it; DeepSpeed reserves it all the same
-    swap_out_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, 1, Bytes(largest_out),
-                                             Purpose::swap_out_buffer);
+    swap_out_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, swap_out_buffers(),
+                                             Bytes(largest_out), Purpose::swap_out_buffer);
 }
 
 // ---- Order and fetching
@@ -126,41 +138,58 @@ Task<> CpuOptimizer::update(Flat flat, Flat sectors, const Numbers& numbers) {
   states_.end_step(hits);
 }
 
-/// All that storages update is theirs at once; meanwhile the CPU updates what is in host memory.
+/// Drives update a sub-group each, and begin the next when the new weights of all are where they
+/// live. Meanwhile the CPU updates what is in host memory.
 Task<> CpuOptimizer::update_inside(const std::vector<std::uint32_t>& order) {
-  std::vector<std::pair<std::uint32_t, Op>> updates;
-  for (const std::uint32_t group : order)
-    if (states_.swapped(group)) updates.emplace_back(group, inside_->update(group, numbers_));
-  for (const std::uint32_t group : order) {
-    if (states_.swapped(group)) continue;
-    StateStore::Loaded loaded = co_await states_.load(group);
-    co_await update_group(std::move(loaded), false);
+  bool host_is_done = false;
+  for (const std::vector<std::uint32_t>& round : inside_->rounds(order)) {
+    std::vector<Pending<Buffer>> back;
+    for (const std::uint32_t group : round)
+      back.push_back(machine_.spawn(bring_back(group, inside_->update(group, numbers_))));
+    if (!std::exchange(host_is_done, true)) co_await update_in_host(order);
+    for (std::size_t i = 0; i < round.size(); ++i) {
+      Buffer fresh = co_await std::move(back[i]);
+      co_await hand_on(round[i], std::move(fresh));
+    }
   }
-  for (const auto& [group, updated] : updates) co_await bring_back(group, updated);
+  if (!host_is_done) co_await update_in_host(order);
   for (Pending<>& write : writing_) co_await write;
   writing_.clear();
   widened_.reset();
   states_.end_step(0);
 }
 
-/// New weights to the host, and on to where they live if that is not storage.
-Task<> CpuOptimizer::bring_back(std::uint32_t group, Op updated) {
+Task<> CpuOptimizer::update_in_host(const std::vector<std::uint32_t>& order) {
+  for (const std::uint32_t group : order) {
+    if (states_.swapped(group)) continue;
+    StateStore::Loaded loaded = co_await states_.load(group);
+    co_await update_group(std::move(loaded), false);
+  }
+}
+
+/// New weights to the host.
+Task<Buffer> CpuOptimizer::bring_back(std::uint32_t group, Op updated) {
   co_await updated;
-  const Buffer out = co_await swap_out_->take();
+  Buffer out = co_await swap_out_->take();
   const std::vector<Op> reads = inside_->read_back(group, out, updated);
   for (const Op& read : reads) co_await read;
+  co_return out;
+}
+
+/// ... and on to where they live, in the same order on all ranks.
+Task<> CpuOptimizer::hand_on(std::uint32_t group, Buffer out) {
   std::vector<Op> ops;
   std::uint64_t offset = 0;
   for (const Subgroup::Member& member : job_.subgroups[group].members) {
     const View from = out.view(offset, out_bytes(member));
     offset += from.bytes;
     if (weights_.on_gpu(member.weight)) {
-      for (Op& op : send_to_gpu(member, from, updated)) ops.push_back(std::move(op));
+      for (Op& op : send_to_gpu(member, from, Op())) ops.push_back(std::move(op));
     } else if (weights_.in_host(member.weight)) {
       const View into = weights_.share(member.weight);
       const std::uint64_t bytes = std::min(into.bytes, weight_bytes(member));
       ops.push_back(machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes)));
-    } else if (!inside_->renews(group, member.weight)) {
+    } else {
       ops.push_back(machine_.write(rank_, weights_.extent(member.weight), {0, from.bytes}, from));
     }
   }
@@ -295,6 +324,8 @@ Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const
                                    job_.row(group.members[i].weight).weight.type, i);
     offset += bytes;
   }
+  // nobody orders what it reads and writes against transfers, and its memory is given up under it
+  if (!part_.wait) kernel.operands.clear();
   return machine_.run(rank_, std::move(kernel), after);
 }
 

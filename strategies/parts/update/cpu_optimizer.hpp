@@ -37,7 +37,8 @@ class CpuOptimizer {
 
   /// `sectors`: where a weight's new values go, in whole sectors; they take their gradients' place.
   void begin_update(Flat gradient, Flat sectors, const Numbers& numbers);
-  /// Of a sub-group whose gradients are there when `after` is done, as narrow as they came.
+  /// Of a sub-group whose gradients are there when `after` is done, as narrow as they came. Without
+  /// `optimizer.wait` it holds nothing, and only costs time.
   Op start_adam(const StateStore::Loaded& loaded, const After& after);
   /// New weights and states to where they live; returns when they are there.
   Task<> write_back(StateStore::Loaded loaded, Op updated);
@@ -64,7 +65,10 @@ class CpuOptimizer {
   void fetch_ahead(Pass& pass, std::size_t position);
   Task<> update_group(StateStore::Loaded loaded, bool keep);
   Task<> update_inside(const std::vector<std::uint32_t>& order);
-  Task<> bring_back(std::uint32_t group, Op updated);
+  Task<> update_in_host(const std::vector<std::uint32_t>& order);
+  Task<Buffer> bring_back(std::uint32_t group, Op updated);
+  Task<> hand_on(std::uint32_t group, Buffer out);
+  std::uint64_t swap_out_buffers() const;
   Op widen(const Subgroup& group);
   void add_member(CpuKernel& kernel, const Subgroup::Member& member, std::uint32_t index) const;
   Op adam(const StateStore::Loaded& loaded, const Buffer& out, const After& after);

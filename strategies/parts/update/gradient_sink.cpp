@@ -26,7 +26,8 @@ Op GradientKernels::run(std::string_view name, GpuWork work, TypedView into,
 SumFormat::SumFormat(const Job& job) {
   const description::GradientsPart& part = job.scenario.strategy.gradients;
   wide_ = part.accumulation == description::Width::fp32 &&
-          part.policy != description::GradientPolicy::host_fp16;
+          part.policy != description::GradientPolicy::host_fp16 &&
+          part.policy != description::GradientPolicy::ssd_fp16;
 }
 
 NumberFormat SumFormat::of(const TensorRow& row) const {

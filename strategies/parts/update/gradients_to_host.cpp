@@ -209,7 +209,8 @@ Task<View> GradientsToHost::destination(std::uint32_t weight) {
 }
 
 /// The flat buffer's slice to where the optimizer reads it. With convert on the GPU it goes up once
-/// more for its norm, and down into its place; else the CPU widens it.
+/// more for its norm, and down into its place; else the CPU widens it, or copies it where the
+/// optimizer reads its type.
 Task<> GradientsToHost::deliver(GradientShare share, Op arrived, std::vector<Op> copied) {
   const View place = co_await destination(share.weight);
   Op staged;
@@ -218,10 +219,14 @@ Task<> GradientsToHost::deliver(GradientShare share, Op arrived, std::vector<Op>
     room = co_await norms_.acquire();
     staged = co_await norm(share, arrived, place);
   } else if (place) {
-    const CpuKernel widen =
-        convert({place.part(0, fp32_numbers.bytes(share.elements)), ElementType::fp32},
-                {gradient(share.weight), format(share.weight).type}, share.elements, false);
-    staged = machine_.run(rank_, widen, arrived);
+    const NumberFormat wanted = optimizer_.states().gradient_home(share.weight).format;
+    const View into = place.part(0, wanted.bytes(share.elements)), from = gradient(share.weight);
+    const ElementType type = format(share.weight).type;
+    if (type != ElementType::fp32 && wanted.type == type)
+      staged = machine_.copy(rank_, into, from, arrived);
+    else
+      staged = machine_.run(
+          rank_, convert({into, wanted.type}, {from, type}, share.elements, false), arrived);
   } else {
     co_return;
   }
@@ -242,13 +247,15 @@ Task<Op> GradientsToHost::norm(GradientShare share, Op arrived, View place) {
   Op normed =
       kernels_.run("gradient norm", GpuWork::norm, TypedView(result.view(), sum.type), {sum}, {});
   if (!place) co_return normed;
-  const std::uint64_t bytes = fp32_numbers.bytes(share.elements);
+  // what the optimizer reads, whatever the flat buffer keeps
+  const NumberFormat wanted = optimizer_.states().gradient_home(share.weight).format;
+  const std::uint64_t bytes = wanted.bytes(share.elements);
   View whole = sum.view;
-  if (sum.type != ElementType::fp32) {  // the optimizer reads fp32, whatever the flat buffer keeps
+  if (sum.type != wanted.type) {
     const Buffer wide = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
     whole = wide.view();
-    normed = kernels_.run("widen gradient", GpuWork::sum, TypedView(whole, ElementType::fp32),
-                          {sum}, normed);
+    normed =
+        kernels_.run("widen gradient", GpuWork::sum, TypedView(whole, wanted.type), {sum}, normed);
   }
   co_return machine_.copy(rank_, place.part(0, bytes), whole, normed);
 }

@@ -6,8 +6,9 @@
 
 namespace spillway::strategies {
 
-/// Gradients that go on from host memory to storage, in fp32: each to its sub-group's extent,
-/// through the optimizer's swap buffers, which fill layer by layer. One I/O queue a process.
+/// Gradients that go on from host memory to storage, in fp32 or, for drives that update, in the
+/// type in which they are computed: each to its sub-group's extent, through the optimizer's swap
+/// buffers, which fill layer by layer. One I/O queue a process.
 ///   flush_tail  bytes that may still be on their way when backward ends
 ///   Source      DeepSpeed stage3.py, optimizer_swapper.swap_out_gradients; MemAscend, step 10
 class GradientsToStorage final : public GradientsToHost {

@@ -1,5 +1,7 @@
 #include "strategies/parts/update/near_storage.hpp"
 
+#include <set>
+
 namespace spillway::strategies {
 
 namespace {
@@ -10,43 +12,41 @@ View all_of(const Stored& extent) { return View(extent.block(), 0, extent.block(
 
 }  // namespace
 
-NearStorage::NearStorage(Machine& machine, Rank rank, const Job& job, Weights& weights,
-                         StateStore& states)
-    : machine_(machine),
-      rank_(rank),
-      job_(job),
-      weights_(weights),
-      states_(states),
-      others_(job.subgroups.size()) {}
+NearStorage::NearStorage(Machine& machine, Rank rank, const Job& job, StateStore& states)
+    : machine_(machine), rank_(rank), job_(job), states_(states), fresh_(job.subgroups.size()) {}
 
 Task<> NearStorage::init() {
-  for (std::uint32_t group = 0; group < others_.size(); ++group) {
+  for (std::uint32_t group = 0; group < fresh_.size(); ++group) {
     if (!states_.swapped(group)) continue;
-    std::uint64_t bytes = 0;
-    for (const Subgroup::Member& member : job_.subgroups[group].members)
-      if (!renews(group, member.weight))
-        bytes += in_sectors(job_.row(member.weight).weight.bytes(member.elements));
-    if (bytes)
-      others_[group] =
-          co_await machine_.store(states_.storage(group), rank_, Bytes(bytes), Purpose::weights);
+    const Range last = places(group).back();
+    fresh_[group] =
+        co_await machine_.store(states_.storage(group), rank_, Bytes(last.offset + last.bytes),
+                                Purpose::weights, states_.drive(group));
   }
 }
 
-bool NearStorage::renews(std::uint32_t group, std::uint32_t weight) const {
-  return weights_.on_storage(weight) &&
-         weights_.extent(weight).block()->storage == states_.storage(group);
+std::vector<std::vector<std::uint32_t>> NearStorage::rounds(
+    const std::vector<std::uint32_t>& order) const {
+  std::vector<std::vector<std::uint32_t>> all;
+  std::set<std::pair<StorageId, std::uint32_t>> busy;
+  for (const std::uint32_t group : order) {
+    if (!states_.swapped(group)) continue;
+    const std::pair drive(states_.storage(group), states_.drive(group).value_or(0));
+    if (all.empty() || !busy.insert(drive).second) {
+      all.emplace_back();
+      busy = {drive};
+    }
+    all.back().push_back(group);
+  }
+  return all;
 }
 
-std::vector<NearStorage::WeightRange> NearStorage::places(std::uint32_t group) const {
-  std::vector<WeightRange> all;
+std::vector<Range> NearStorage::places(std::uint32_t group) const {
+  std::vector<Range> all;
   std::uint64_t offset = 0;
   for (const Subgroup::Member& member : job_.subgroups[group].members) {
-    if (renews(group, member.weight)) {
-      all.push_back({&weights_.extent(member.weight), {0, weights_.stored_bytes(member.weight)}});
-      continue;
-    }
     const std::uint64_t bytes = in_sectors(job_.row(member.weight).weight.bytes(member.elements));
-    all.push_back({&others_[group], {offset, bytes}});
+    all.push_back({offset, bytes});
     offset += bytes;
   }
   return all;
@@ -60,6 +60,7 @@ Op NearStorage::update(std::uint32_t group, const Numbers& numbers) {
   for (const Subgroup::Member& member : members.members)
     kernel.read += job_.row(member.weight).updated_bytes(member.elements);
   kernel.written = kernel.read;
+  kernel.drive = states_.drive(group);
   kernel.group = &members;
   kernel.numbers = numbers;
   const auto use = [&](View view, Access access, Role role, ElementType type, std::uint32_t index) {
@@ -72,25 +73,25 @@ Op NearStorage::update(std::uint32_t group, const Numbers& numbers) {
   use_state(*states.master, Role::master, StateKind::master);
   use_state(*states.momentum, Role::momentum, StateKind::momentum);
   use_state(*states.variance, Role::variance, StateKind::variance);
-  use(all_of(*states.gradient), Access::read, Role::gradient, ElementType::fp32, whole);
-  const std::vector<WeightRange> into = places(group);
+  for (std::uint32_t i = 0; i < members.members.size(); ++i) {
+    const StateStore::GradientHome home = states_.gradient_home(members.members[i].weight);
+    use(View(home.extent->block(), home.range.offset, home.range.bytes), Access::read,
+        Role::gradient, home.format.type, i);
+  }
+  const std::vector<Range> into = places(group);
   for (std::uint32_t i = 0; i < into.size(); ++i)
-    use(View(into[i].extent->block(), into[i].range.offset, into[i].range.bytes), Access::write,
-        Role::weight, job_.row(members.members[i].weight).weight.type, i);
-  std::vector<Op> after = std::move(states.gradient_writes);
-  Op& last = last_[states.storage];
-  after.push_back(last);
-  last = machine_.run(rank_, states.storage, std::move(kernel), after);
-  return last;
+    use(View(fresh_[group].block(), into[i].offset, into[i].bytes), Access::write, Role::weight,
+        job_.row(members.members[i].weight).weight.type, i);
+  return machine_.run(rank_, states_.storage(group), std::move(kernel), states.gradient_writes);
 }
 
 std::vector<Op> NearStorage::read_back(std::uint32_t group, const Buffer& into, const Op& updated) {
   std::vector<Op> reads;
   std::uint64_t offset = 0;
-  for (const WeightRange& place : places(group)) {
-    reads.push_back(machine_.read(rank_, *place.extent, place.range,
-                                  into.view(offset, place.range.bytes), updated));
-    offset += place.range.bytes;
+  for (const Range& range : places(group)) {
+    reads.push_back(
+        machine_.read(rank_, fresh_[group], range, into.view(offset, range.bytes), updated));
+    offset += range.bytes;
   }
   return reads;
 }

@@ -4,42 +4,37 @@
 
 namespace spillway::strategies {
 
-/// One rank's Adam inside the storages that its sub-groups lie on.
-///   Updates   a sub-group is one kernel of its storage: states and gradients from their extents,
-///             states and new weights to theirs. Kernels of one storage follow each other, those of
-///             several run beside each other
-///   Back      hosts get the new weights of a sub-group, while the next one is updated: those that
-///             do not live on that storage lie in an extent of their own meanwhile
+/// One rank's Adam inside the drives that its sub-groups lie on.
+///   Updates   a sub-group is one kernel of its drive: states and gradients from their extents,
+///             states and new weights to theirs, one after the other
+///   Rounds    drives update a sub-group each; the next round begins when the new weights of this
+///             one are where they live
+///   Back      new weights lie in an extent of their own on that drive until the host has read them;
+///             it writes them where they live
 ///   Traffic   on the host's link the new weights; inside, states read and written. Gradients and
 ///             new weights pass the memory of the device
-///   Source    Smart-Infinity (HPCA'24)
+///   Source    Smart-Infinity (HPCA'24); its code, stage3.py, step and cpu_adam.cpp, thread_work
 class NearStorage {
  public:
-  NearStorage(Machine& machine, Rank rank, const Job& job, Weights& weights, StateStore& states);
+  NearStorage(Machine& machine, Rank rank, const Job& job, StateStore& states);
 
   Task<> init();
+  /// Sub-groups that are updated at once, of those in `order` whose states are on storage.
+  std::vector<std::vector<std::uint32_t>> rounds(const std::vector<std::uint32_t>& order) const;
   /// Of a sub-group whose states are on storage.
   Op update(std::uint32_t group, const Numbers& numbers);
-  /// The new weights of a member are where they live as soon as it is updated.
-  bool renews(std::uint32_t group, std::uint32_t weight) const;
   /// The sub-group's new weights, one after the other in whole sectors.
   std::vector<Op> read_back(std::uint32_t group, const Buffer& into, const Op& updated);
 
  private:
-  struct WeightRange {
-    const Stored* extent;
-    Range range;
-  };
-  /// Where a member's new weights are written.
-  std::vector<WeightRange> places(std::uint32_t group) const;
+  /// Where members' new weights are written, in the sub-group's extent.
+  std::vector<Range> places(std::uint32_t group) const;
 
   Machine& machine_;
   Rank rank_;
   const Job& job_;
-  Weights& weights_;
   StateStore& states_;
-  std::vector<Stored> others_;  ///< by sub-group: new weights that live elsewhere
-  std::map<StorageId, Op> last_;
+  std::vector<Stored> fresh_;  ///< by sub-group: its new weights
 };
 
 }  // namespace spillway::strategies

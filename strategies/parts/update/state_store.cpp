@@ -67,10 +67,37 @@ std::uint64_t StateStore::master_sectors(const Subgroup::Member& member) const {
 
 bool StateStore::gradient_on_storage(std::uint32_t weight) const {
   const auto& [group, index] = member_of_[weight];
-  return job_.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32 &&
-         groups_[group].swapped &&
+  return lie_on_storage(job_.scenario.strategy.gradients.policy) && groups_[group].swapped &&
          (job_.row(weight).updater == description::OptimizerDevice::near_storage ||
           fp32_numbers.bytes(job_.subgroups[group].members[index].elements) >= smallest_swapped);
+}
+
+/// What a weight's gradient on storage is written as.
+NumberFormat StateStore::stored_gradient(std::uint32_t weight) const {
+  return job_.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp16
+             ? job_.row(weight).gradient_format()
+             : fp32_numbers;
+}
+
+/// In its sub-group's extent: fp32 as the states lie, narrower ones one behind the other.
+Range StateStore::gradient_range(std::uint32_t weight) const {
+  const auto& [group, index] = member_of_[weight];
+  const std::vector<Subgroup::Member>& members = job_.subgroups[group].members;
+  const std::uint64_t bytes = in_sectors(stored_gradient(weight).bytes(members[index].elements));
+  if (job_.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32)
+    return {fp32_numbers.bytes(members[index].offset), bytes};
+  std::uint64_t offset = 0;
+  for (std::uint32_t i = 0; i < index; ++i)
+    offset += in_sectors(stored_gradient(members[i].weight).bytes(members[i].elements));
+  return {offset, bytes};
+}
+
+/// Of the extent.
+std::uint64_t StateStore::gradient_bytes(const Subgroup& group) const {
+  if (job_.scenario.strategy.gradients.policy == description::GradientPolicy::ssd_fp32)
+    return fp32_numbers.bytes(group.span);
+  const Range last = gradient_range(group.members.back().weight);
+  return last.offset + last.bytes;
 }
 
 Task<> StateStore::init() {
@@ -163,9 +190,12 @@ Task<> StateStore::init_extents() {
   }
   if (swapped == 0) co_return;
   paths_->place(swapped, largest);
+  std::vector<std::uint32_t> turn(paths_->count());
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
     if (!groups_[i].swapped) continue;
-    groups_[i].path = paths_->next();
+    const std::size_t path = groups_[i].path = paths_->next();
+    if (part_.device == description::OptimizerDevice::near_storage)
+      groups_[i].drive = turn[path]++ % machine_.topology().info(paths_->storage(path)).drives;
     co_await make_extents(i);
     Loaded first;
     first.group = i;
@@ -194,15 +224,18 @@ Task<> StateStore::make_extents(std::uint32_t group) {
   const Bytes momenta = size(bytes(subgroup, StateKind::momentum));
   const Bytes variances = size(bytes(subgroup, StateKind::variance));
   if (const std::uint64_t own = own_master_bytes(subgroup))
-    state.master = co_await machine_.store(storage, rank_, Bytes(own), Purpose::optimizer_states);
-  state.momentum = co_await machine_.store(storage, rank_, momenta, Purpose::optimizer_states);
-  state.variance = co_await machine_.store(storage, rank_, variances, Purpose::optimizer_states);
+    state.master =
+        co_await machine_.store(storage, rank_, Bytes(own), Purpose::optimizer_states, state.drive);
+  state.momentum =
+      co_await machine_.store(storage, rank_, momenta, Purpose::optimizer_states, state.drive);
+  state.variance =
+      co_await machine_.store(storage, rank_, variances, Purpose::optimizer_states, state.drive);
   const auto& members = subgroup.members;
   if (std::any_of(members.begin(), members.end(), [this](const Subgroup::Member& member) {
         return gradient_on_storage(member.weight);
       }))
-    state.gradient = co_await machine_.store(
-        storage, rank_, size(fp32_numbers.bytes(subgroup.span)), Purpose::gradients);
+    state.gradient = co_await machine_.store(storage, rank_, size(gradient_bytes(subgroup)),
+                                             Purpose::gradients, state.drive);
 }
 
 /// What lies where on storage of a sub-group's states: whole extents, but for masters that are the
@@ -246,8 +279,8 @@ StateStore::GradientHome StateStore::gradient_home(std::uint32_t weight) const {
   GradientHome home;
   if (gradient_on_storage(weight)) {
     home.extent = &state.gradient;
-    home.range = {fp32_numbers.bytes(member.offset),
-                  in_sectors(fp32_numbers.bytes(member.elements))};
+    home.range = gradient_range(weight);
+    home.format = stored_gradient(weight);
   } else if (state.host_gradient) {
     home.memory = state.host_gradient.view(fp32_numbers.bytes(member.offset),
                                            fp32_numbers.bytes(member.elements));
@@ -257,11 +290,7 @@ StateStore::GradientHome StateStore::gradient_home(std::uint32_t weight) const {
 
 StateStore::OnStorage StateStore::on_storage(std::uint32_t group) {
   Group& state = groups_[group];
-  return {paths_->storage(state.path),
-          &state.master,
-          &state.momentum,
-          &state.variance,
-          &state.gradient,
+  return {&state.master, &state.momentum, &state.variance,
           std::exchange(state.gradient_writes, {})};
 }
 

@@ -6,9 +6,10 @@
 namespace spillway::strategies {
 
 /// Where one rank's optimizer states live between updates, sub-group by sub-group.
-///   home ssd    master, momentum, variance (and, with gradients.policy ssd_fp32, the gradient) are
-///               an extent each, read into swap buffers: `optimizer.buffers` for each path, in one
-///               pool. A sub-group below 1 MiB of fp32 stays in host memory
+///   home ssd    master, momentum, variance (and, with gradients.policy ssd_fp16 or ssd_fp32, the
+///               gradient) are an extent each, read into swap buffers: `optimizer.buffers` for each
+///               path, in one pool. A sub-group below 1 MiB of fp32 stays in host memory. Where
+///               drives update, all of a sub-group lies on one of them: they take turns
 ///   home host   states in pageable memory, updated in place
 ///   bf16 states the master is the 16-bit weight itself: read from and written to the weight's own
 ///               extents, or updated where it lies in host memory. Only for weights on the GPU is
@@ -61,21 +62,23 @@ class StateStore {
   /// or the weight itself.
   View narrow_master(const Loaded& loaded, const Subgroup::Member& member) const;
 
-  /// Where a weight's fp32 gradient waits for the update.
+  /// Where a weight's gradient waits for the update.
   struct GradientHome {
     const Stored* extent = nullptr;  ///< on storage, at `range`; null: in host memory
     Range range;
-    View memory;  ///< optimizer gradient buffer; empty: the flat buffer itself
+    View memory;  ///< optimizer gradient buffer, fp32; empty: the flat buffer itself
+    NumberFormat format = fp32_numbers;
   };
   GradientHome gradient_home(std::uint32_t weight) const;
   /// Where a swapped sub-group's states and gradients lie; with the gradients' writes, once.
   struct OnStorage {
-    StorageId storage;
-    const Stored *master, *momentum, *variance, *gradient;
+    const Stored *master, *momentum, *variance;
     std::vector<Op> gradient_writes;
   };
   OnStorage on_storage(std::uint32_t group);
   StorageId storage(std::uint32_t group) const { return paths_->storage(groups_[group].path); }
+  /// Of its storage, where drives update: all of the sub-group lies there.
+  std::optional<std::uint32_t> drive(std::uint32_t group) const { return groups_[group].drive; }
   /// A staging buffer on the way to a gradient extent: one of the swap buffers.
   Task<Buffer> staging() { return swap_->take(); }
   /// `written`: a gradient of `weight` on its way to its extent.
@@ -85,6 +88,7 @@ class StateStore {
   struct Group {
     Stored master, momentum, variance, gradient;  ///< home ssd
     std::size_t path = 0;
+    std::optional<std::uint32_t> drive;
     Loaded kept;
     Buffer host_gradient;                            ///< home host
     std::uint64_t host_master = 0, host_states = 0;  ///< bytes, in the host state buffers
@@ -106,6 +110,9 @@ class StateStore {
   Task<> first_masters(const Subgroup& group, View into, bool own_only);
   std::uint64_t own_master_bytes(const Subgroup& group) const;
   bool gradient_on_storage(std::uint32_t weight) const;
+  NumberFormat stored_gradient(std::uint32_t weight) const;
+  Range gradient_range(std::uint32_t weight) const;
+  std::uint64_t gradient_bytes(const Subgroup& group) const;
   std::vector<Range> gradient_ranges(const Subgroup& group) const;
   void make_buffers();
   Task<> init_host_states();

@@ -138,6 +138,8 @@ class Greedy {
 
   void choose(Plan& plan) {
     std::vector<Candidate> all = candidates(plan);
+    if (settings_.saturation == Saturation::device_time && allows(Destination::ssd))
+      short_gap_ = longest_short_gap(all);
     std::vector<Queued> queue;
     for (std::uint32_t i = 0; i < all.size(); ++i) {
       ++plan.evaluations;
@@ -235,7 +237,7 @@ class Greedy {
   }
 
   bool saturated(const Candidate& candidate) const {
-    if (settings_.saturation == Saturation::no_window) return false;  // its benefit is 0
+    if (settings_.saturation != Saturation::ideal_finish) return false;  // its benefit is 0
     const auto [tensor, first, end] = candidate.interval;
     const auto ideal = idle_.earliest_end(Destination::ssd, first, end,
                                           static_cast<std::int64_t>(candidate.bytes));
@@ -247,9 +249,22 @@ class Greedy {
     return std::find(all.begin(), all.end(), at) != all.end();
   }
 
+  std::int64_t length(const IdleInterval& interval) const {
+    return begins_[interval.end] - begins_[interval.first];
+  }
+
+  std::int64_t longest_short_gap(const std::vector<Candidate>& all) const {
+    std::vector<std::pair<std::int64_t, std::uint64_t>> gaps;
+    for (const Candidate& each : all) gaps.emplace_back(length(each.interval), each.bytes);
+    return short_gap(std::move(gaps), settings_.channels, ticks_);
+  }
+
   Destination destination(const Candidate& candidate) const {
     if (!allows(Destination::ssd)) return Destination::host;
     if (!allows(Destination::host)) return Destination::ssd;
+    if (settings_.saturation == Saturation::device_time &&
+        length(candidate.interval) <= short_gap_ && gains(candidate, Destination::host))
+      return Destination::host;
     const bool ssd = gains(candidate, Destination::ssd);
     if (ssd && !saturated(candidate)) return Destination::ssd;
     return gains(candidate, Destination::host) ? Destination::host : Destination::ssd;
@@ -293,8 +308,8 @@ class Greedy {
     return false;
   }
 
-  /// Offloads to SSD of what has not changed since the last one: nothing to write, and away at
-  /// once.
+  /// Offloads of what has not changed since the last one: nothing to write, and away at once. The
+  /// host keeps it meanwhile, where it has room.
   void drop_clean(Plan& plan) {
     std::vector<Move*> order;
     for (Move& move : plan.moves) order.push_back(&move);
@@ -307,18 +322,31 @@ class Greedy {
       const bool persistent = lifetimes_.tensors[order[begin]->tensor].persistent;
       for (std::size_t i = begin; i < end; ++i) {
         if (i == begin && !persistent) continue;
-        const Move& before = *order[i == begin ? end - 1 : i - 1];
+        Move& before = *order[i == begin ? end - 1 : i - 1];
         Move& move = *order[i];
-        if (move.destination != Destination::ssd || before.destination != Destination::ssd ||
-            written_between(before, move))
-          continue;
+        if (move.destination != before.destination || written_between(before, move)) continue;
+        if (move.destination == Destination::host && !keeps(before, move)) continue;
         drop(move);
       }
     }
   }
 
+  /// Host memory has room for `before`'s tensor until `move`, and gives it.
+  bool keeps(Move& before, const Move& move) {
+    const std::uint32_t slots = lifetimes_.slots();
+    const std::uint32_t first = host_end(before.end) % slots;
+    const std::uint32_t gap = (move.first + slots - first) % slots;
+    const std::int64_t bytes = sectors(lifetimes_.tensors[move.tensor].bytes);
+    if (settings_.host_limit && gap > 0) {
+      if (!host_.at_most(first, first + gap, -bytes)) return false;
+      host_.add(first, first + gap, bytes);
+    }
+    before.held = host_end(before.end) + gap;
+    return true;
+  }
+
   void drop(Move& move) {
-    bandwidth_.release(Destination::ssd, Way::out, move.out);
+    bandwidth_.release(move.destination, Way::out, move.out);
     move.out.clear();
     move.clean = true;
     const auto bytes = static_cast<std::int64_t>(lifetimes_.tensors[move.tensor].bytes);
@@ -352,6 +380,7 @@ class Greedy {
   PressureTree host_;
   Bandwidth bandwidth_, idle_;
   std::vector<std::int64_t> begins_;  ///< of the slots of two steps
+  std::int64_t short_gap_ = 0;
   std::vector<bool> in_file_;
   std::uint64_t file_room_;
 };
@@ -385,6 +414,17 @@ std::uint64_t Plan::bytes_to(Destination destination, const Lifetimes& lifetimes
 std::uint64_t Plan::urgent_moves() const {
   return static_cast<std::uint64_t>(
       std::count_if(moves.begin(), moves.end(), [](const Move& move) { return move.urgent; }));
+}
+
+std::int64_t short_gap(std::vector<std::pair<std::int64_t, std::uint64_t>> gaps,
+                       const Channels& channels, const std::vector<std::int64_t>& ticks) {
+  std::sort(gaps.begin(), gaps.end(), std::greater<>());
+  double left = channels.mixed_efficiency * seconds_of(ticks);
+  for (const auto& [length, bytes] : gaps) {
+    left -= channels.seconds(bytes, Destination::ssd);
+    if (left < 0) return length;
+  }
+  return 0;
 }
 
 Plan plan_greedily(const Lifetimes& lifetimes, const PlanSettings& settings,

@@ -3,7 +3,9 @@
 #include "strategies/planner/migration/bandwidth.hpp"
 #include "strategies/planner/migration/lifetimes.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace spillway::strategies::planner {
@@ -12,6 +14,7 @@ namespace spillway::strategies::planner {
 enum class Saturation : std::uint8_t {
   ideal_finish,  ///< it has no time to write until an idle array would have finished the tensor
   no_window,     ///< the tensor cannot be out and back in time
+  device_time,   ///< longer gaps can take all of its time: see short_gap
 };
 
 /// What a plan may use, and how it chooses.
@@ -24,7 +27,7 @@ struct PlanSettings {
   std::uint64_t min_tensor = std::uint64_t{1} << 20;
   Saturation saturation = Saturation::no_window;
   bool eager_prefetch = false;  ///< starts a prefetch as early as there is room for it
-  bool drop_clean = false;      ///< no write of what the file holds already
+  bool drop_clean = false;      ///< no write of what the file, or the host, holds already
   bool must_hide = false;       ///< only intervals that are longer than their way there and back
   bool urgent = true;           ///< lets kernels wait for room where no plan fits
   std::uint32_t stall_rounds = 8;
@@ -37,14 +40,17 @@ struct Move {
   Destination destination = Destination::ssd;
   std::uint32_t away = 0, back = 0;  ///< its GPU bytes are free in [away, back)
   bool urgent = false;               ///< kernels wait for it
-  bool clean = false;                ///< dropped: the file holds what it would write
+  bool clean = false;                ///< dropped: its destination holds what it would write
   std::vector<Booking> out, in;      ///< empty where nothing was booked
+  /// Host memory holds it until here, for the tensor's next move; 0: no longer than it is away.
+  std::uint32_t held = 0;
   bool operator==(const Move&) const = default;
 };
 
 /// Host memory is held in slots [first, host_end(end)) of a move: in the one whose kernel waits for
-/// the tensor others may leave before it is back.
+/// the tensor others may leave before it is back. What is kept for the next move is held on.
 inline std::uint32_t host_end(std::uint32_t end) { return end + 1; }
+inline std::uint32_t host_end(const Move& move) { return std::max(move.held, host_end(move.end)); }
 
 /// A kernel that cannot run at all.
 struct Shortage {
@@ -77,6 +83,15 @@ struct Plan {
 /// the end of the step.
 std::vector<std::int64_t> slot_ticks(const Lifetimes& lifetimes);
 double seconds_of(const std::vector<std::int64_t>& ticks);
+
+/// The longest gap that the drives leave to the host. A byte that is away for a gap of t costs the
+/// array 1/R + 1/W, wherever it is the host's would take room for t: (1/R + 1/W) / t is what the
+/// drives pay for the room that they free. They take the cheapest, the longest gaps, until those of
+/// all tensors that could move fill a step of theirs.
+///   gaps    ticks and bytes of the intervals that may move, in any order
+///   Result  ticks; 0: the drives can take all
+std::int64_t short_gap(std::vector<std::pair<std::int64_t, std::uint64_t>> gaps,
+                       const Channels& channels, const std::vector<std::int64_t>& ticks);
 
 /// The plan of slots of `ticks` that nothing waits in: by benefit per cost, greedily; by lazy
 /// evaluation, as ranks only fall. They do in steps of 3 to 6 %: of those on one step the larger

@@ -74,7 +74,7 @@ class Urgent {
   void reserve(const Move& move) {
     const std::uint64_t size = description::in_sectors(lifetimes_.tensors[move.tensor].bytes);
     if (move.destination == Destination::host)
-      host_.add(move.first, host_end(move.end), static_cast<std::int64_t>(size));
+      host_.add(move.first, host_end(move), static_cast<std::int64_t>(size));
     else if (!in_file_[move.tensor]) {
       in_file_[move.tensor] = true;
       file_room_ -= std::min(file_room_, size);

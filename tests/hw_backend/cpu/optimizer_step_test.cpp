@@ -119,6 +119,31 @@ TEST_P(Step, AdamGivesTheWrittenOrdersBitsForAllTypes) {
   }
 }
 
+TEST_P(Step, AdamLineByLineHasTheBitsOfAllOfThem) {
+  Team team(2, GetParam());
+  for (const Element gradient : {Element::fp32, Element::fp16, Element::bf16})
+    for (const bool any_bits : {false, true}) {
+      const Types types{Element::fp32, Element::fp32, Element::fp32, gradient, Element::bf16};
+      const std::size_t n = 70'001;  // two parts
+      AdamCase own(types, n, 3, any_bits), expected(types, n, 0, any_bits);
+      adam(expected.arrays(), some_numbers(), team);
+      const AdamArrays all = own.arrays();
+      std::vector<float> denominator(n);
+      const AdamPartArrays arrays{all.master,
+                                  all.momentum,
+                                  all.variance,
+                                  {reinterpret_cast<std::byte*>(denominator.data()), Element::fp32},
+                                  all.gradient,
+                                  all.weight,
+                                  n};
+      for (const AdamPart part :
+           {AdamPart::momentum, AdamPart::decay, AdamPart::variance, AdamPart::root,
+            AdamPart::correct, AdamPart::shift, AdamPart::apply})
+        adam_part(part, arrays, some_numbers(), team);
+      EXPECT_TRUE(own == expected) << to_string(gradient) << " " << any_bits;
+    }
+}
+
 TEST_P(Step, AdamGivesTheSameBitsForEveryNumberOfThreads) {
   const Types types{Element::fp32, Element::fp32, Element::fp32, Element::fp16, Element::bf16};
   const std::size_t n = (std::size_t(3) << 20) + 77;  // streams its weight, 6 MiB

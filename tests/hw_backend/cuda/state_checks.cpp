@@ -53,6 +53,41 @@ void adam(Device& device, Report& report) {
   check_adam(device, report, Element::fp32, Element::fp32, false);
 }
 
+void adam_by_parts(Device& device, Report& report) {
+  Session session(device, report);
+  constexpr std::uint64_t n = 20011;
+  for (const Element gradient : all_types) {
+    Operand master(device, n, Element::fp32, 1), momentum(device, n, Element::fp32, 2, 0.01f);
+    Operand variance(device, n, Element::fp32, 3, 1e-4f), slope(device, n, gradient, 4, 0.1f);
+    Operand denominator(device, n, Element::fp32, 5), small(device, n, gradient, 6);
+    non_negative(variance);
+    salt(slope);
+    AdamNumbers numbers;
+    numbers.weight_decay = 0.01;
+    numbers.inverse_scale = 1.0 / 1024;
+    for (const AdamPart part :
+         {AdamPart::momentum, AdamPart::decay, AdamPart::variance, AdamPart::root,
+          AdamPart::correct, AdamPart::shift, AdamPart::apply})
+      session.both([&](Primitives& p, Side side) {
+        AdamPartArrays arrays{master.array(side),
+                              momentum.array(side),
+                              variance.array(side),
+                              denominator.array(side),
+                              slope.array(side),
+                              {},
+                              n};
+        if (part == AdamPart::apply) arrays.weight = small.array(side);
+        p.adam_part(part, arrays, at_step(numbers, 2));
+      });
+    const std::string name = "Adam's lines of " + std::string(to_string(gradient)) + " gradients, ";
+    session.equal(name + "master", master);
+    session.equal(name + "momentum", momentum);
+    session.equal(name + "variance", variance);
+    session.equal(name + "denominator", denominator);
+    session.equal(name + "weight", small);
+  }
+}
+
 void sgd(Device& device, Report& report) {
   Session session(device, report);
   constexpr std::uint64_t n = 20011;
@@ -91,6 +126,7 @@ void overflows(Device& device, Report& report) {
 constexpr Check checks[] = {
     {"OverflowsAreFound", overflows},
     {"AdamHasTheBitsOfTheProcessors", adam},
+    {"AdamsLinesHaveTheBitsOfTheProcessors", adam_by_parts},
     {"GradientDescentHasTheBitsOfTheProcessors", sgd},
 };
 

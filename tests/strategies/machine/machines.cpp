@@ -27,8 +27,8 @@ description::Scenario small_box() {
   nvme.capacity = 1_GiB;
   nvme.read = 2_GBps;
   nvme.write = 1_GBps;
-  nvme.near_storage =
-      description::NearStorageSpec{4_GBps, 4_GBps, description::ParamsPerSecond(1e8)};
+  nvme.near_storage = description::NearStorageSpec{
+      4_GBps, 4_GBps, description::ParamsPerSecond(1e8), description::Seconds(0)};
   machine.network.per_gpu = 10_GBps;
   return scenario;
 }

@@ -87,6 +87,14 @@ TEST(TensorLocations, ANameAndSizeKeepTheirPlace) {
   EXPECT_EQ(tensors.place("w", 64 * kib), first);
 }
 
+TEST(TensorLocations, OnOneDriveTheyTakeRoomThereAlone) {
+  DriveArray array("nvme", {64 * 4096, 64 * 4096, 64 * 4096});
+  TensorLocations tensors(array, 3);
+  EXPECT_EQ(tensors.place("a", 6 * 4096, 2), (std::vector<Extent>{{2, 0, 6 * 4096}}));
+  EXPECT_EQ(array.free(0), 64u * 4096);
+  EXPECT_EQ(array.free(2), 58u * 4096);
+}
+
 TEST(TensorLocations, AFullDriveIsNamedAndNothingIsTaken) {
   DriveArray array("nvme", {1 << 20, 512 * kib});  // of unequal size: the smaller one ends it
   TensorLocations tensors(array, 2);

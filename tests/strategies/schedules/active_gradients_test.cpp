@@ -1,5 +1,7 @@
 #include "sim/plugin.hpp"
+#include "strategies/bounds/bounds.hpp"
 #include "strategies/layout/job.hpp"
+#include "strategies/run/numerics.hpp"
 #include "tests/strategies/systems/contents.hpp"
 #include "tests/strategies/systems/systems.hpp"
 
@@ -148,6 +150,33 @@ TEST(ActiveGradients, ReadAheadSavesTheWaitForTheFirstStates) {
   EXPECT_EQ(ahead.io.ssd_read, later.io.ssd_read);
 }
 
+TEST(ActiveGradients, WithoutAWaitNoStepLastsAsLongAsAdam) {
+  const Overrides slow{"machine.host.adam=0.1 Gparam/s", "strategy.optimizer.home=ssd"};
+  const auto with = [](Overrides overrides, const char* more) {
+    overrides.emplace_back(more);
+    return llama("active", overrides);
+  };
+  const description::Scenario loose = with(slow, "strategy.optimizer.wait=false");
+  const result::Result waits = simulate(llama("active", slow)), runs_on = simulate(loose);
+  const double slow_adam = p / 0.1e9;
+  EXPECT_GT(waits.step_time_s, slow_adam);
+  EXPECT_LT(runs_on.step_time_s, slow_adam);
+  EXPECT_EQ(runs_on.io.ssd_write, waits.io.ssd_write);
+  EXPECT_EQ(runs_on.io.ssd_read, waits.io.ssd_read);
+  // with a fast one there is nothing to wait for, but for what leaves a moment later
+  const Overrides fast{"machine.host.adam=14 Gparam/s"};
+  EXPECT_LE(simulate(with(fast, "strategy.optimizer.wait=false")).step_time_s,
+            1.001 * simulate(llama("active", fast)).step_time_s);
+  const Demand& demand = count(loose).demands.back();
+  EXPECT_LE(bounds_of(demand, loose).step(), runs_on.step_time_s);
+}
+
+TEST(ActiveGradients, WithoutAWaitTrainSomethingElse) {
+  const description::Scenario loose = small("active", {"strategy.optimizer.wait=false"});
+  EXPECT_FALSE(numerics_of(loose) == numerics_of(small("active", {})));
+  EXPECT_THROW(reference_of(loose), description::ScenarioError);
+}
+
 /// Every model, on one and two ranks and with both kinds of grouping: no conflict, no byte that is
 /// read before it is written or from the step before.
 TEST(ActiveGradients, LeaveNothingStale) {
@@ -206,6 +235,10 @@ TEST(ActiveGradients, AreRefusedWhereTheyCannotWork) {
   EXPECT_EQ(refused({"training.precision=fp16_mixed"}), "strategy.gradients.policy");
   EXPECT_EQ(refused({"strategy.gradients.policy=host_fp16", "strategy.optimizer.read_ahead=1"}),
             "strategy.optimizer.read_ahead");
+  EXPECT_EQ(refused({"strategy.gradients.policy=active_naive", "strategy.optimizer.wait=false"}),
+            "strategy.optimizer.wait");
+  EXPECT_EQ(refused({"strategy.optimizer.buffers=3", "strategy.optimizer.wait=false"}),
+            "strategy.optimizer.wait");
 }
 
 TEST(Subgroups, OfLayersEndWhereLayersDo) {

@@ -66,6 +66,8 @@ const std::vector<Choice>& parts() {
       {"strategy.optimizer.host_cache", {"0 B", "100 MiB"}},
       {"strategy.optimizer.staleness", {"1", "async"}},
       {"strategy.optimizer.read_ahead", {"2"}},
+      {"strategy.optimizer.wait", {"false"}},
+      {"strategy.optimizer.kernels", {"for_loop"}},
       {"strategy.optimizer.adapt", either},
       {"strategy.optimizer.host_fill", {"0.1"}},
       named<OverflowCheck>("strategy.overflow_check"),

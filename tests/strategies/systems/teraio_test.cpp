@@ -72,11 +72,24 @@ TEST(TeraIO, StagingHasTheArrayAndTheLinkWorkAtOnce) {
 }
 
 TEST(TeraIO, BytesThatLeaveComeBackEveryStep) {
-  const result::Result run = simulate(small("300 MiB", {R"(strategy.plan.destinations=["ssd"])"}));
+  const result::Result run = simulate(small("300 MiB", {R"(strategy.plan.destinations=["ssd"])",
+                                                        "strategy.plan.drop_clean=false"}));
   ASSERT_TRUE(run.feasible());
   EXPECT_EQ(run.io.ssd_read, run.io.ssd_write);
   EXPECT_EQ(run.io.gpu_direct, run.io.ssd_read + run.io.ssd_write);
   EXPECT_EQ(run.io.h2d, 0u);
+}
+
+TEST(TeraIO, EachOfAdamsKernelsHoldsThreeTensorsAtMost) {
+  // 72 B a parameter in place of 28, and never weight, gradient and both states at once
+  const result::Result loop = simulate(small("80 GiB"));
+  const result::Result fused = simulate(small("80 GiB", {"strategy.optimizer.kernels=fused"}));
+  EXPECT_GT(loop.update_s, 2 * fused.update_s);
+  const auto active = [](const result::Result& run) {
+    return run.plan.at("active_fraction_max").get<double>();
+  };
+  EXPECT_LE(active(loop), active(fused));
+  EXPECT_EQ(loop.io.ssd_read, 0u);
 }
 
 TEST(TeraIO, CountsWhatItSimulates) {

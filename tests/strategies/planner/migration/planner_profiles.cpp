@@ -69,6 +69,11 @@ class Slow {
     for (const IdleInterval& interval : idle_intervals(lifetimes_))
       if (bytes(interval) >= settings_.min_tensor && interval.end - interval.first >= 2)
         left.push_back(interval);
+    std::vector<std::pair<std::int64_t, std::uint64_t>> gaps;
+    for (const IdleInterval& interval : left) gaps.emplace_back(length(interval), bytes(interval));
+    const auto& all = settings_.destinations;
+    if (std::find(all.begin(), all.end(), Destination::ssd) != all.end())
+      short_gap_ = short_gap(std::move(gaps), settings_.channels, ticks_);
     while (peak() > static_cast<std::int64_t>(settings_.capacity)) {
       std::size_t best = left.size();
       for (std::size_t i = 0; i < left.size(); ++i)
@@ -83,6 +88,11 @@ class Slow {
  private:
   std::uint64_t bytes(const IdleInterval& interval) const {
     return lifetimes_.tensors[interval.tensor].bytes;
+  }
+  std::int64_t length(const IdleInterval& interval) const {
+    std::int64_t sum = 0;
+    for (std::uint32_t i = interval.first; i < interval.end; ++i) sum += ticks_[i % slots()];
+    return sum;
   }
   std::int64_t peak() const {
     return static_cast<std::int64_t>(*std::max_element(alive_.begin(), alive_.end()));
@@ -161,6 +171,7 @@ class Slow {
   }
 
   bool saturated(const IdleInterval& interval) const {
+    if (settings_.saturation == Saturation::device_time) return length(interval) <= short_gap_;
     if (settings_.saturation == Saturation::no_window) return false;
     const double rate = settings_.channels.ssd_write / ticks_per_second;
     std::int64_t ideal = 0, now = 0;
@@ -231,6 +242,7 @@ class Slow {
   std::vector<std::int64_t> array_, ways_[2], idle_array_, idle_link_, host_[2], link_[2];
   std::vector<bool> in_file_;
   std::uint64_t file_ = 0;
+  std::int64_t short_gap_ = 0;
 };
 
 }  // namespace
@@ -270,7 +282,7 @@ PlanSettings random_settings(Random& random, const Lifetimes& lifetimes) {
   if (where != 1) settings.destinations.push_back(Destination::host);
   if (random() % 2) settings.host_limit = pick(random, 0, 400) << 20;
   if (random() % 4 == 0) settings.file_limit = pick(random, 0, 1000) << 20;
-  settings.saturation = random() % 2 ? Saturation::ideal_finish : Saturation::no_window;
+  settings.saturation = static_cast<Saturation>(random() % 3);
   const auto alive = alive_bytes(lifetimes), active = active_bytes(lifetimes);
   const std::uint64_t peak = *std::max_element(alive.begin(), alive.end());
   const std::uint64_t least = *std::max_element(active.begin(), active.end());
