@@ -91,18 +91,23 @@ void replace_migration_path(description::Scenario& scenario, double rate) {
   scenario.strategy.plan.migration_rate.emplace();
 }
 
+/// What a plan may fill where nothing else limits it: all of a node's memory, or 256 TiB of one
+/// without end.
+std::uint64_t all_of_host(const description::MachineFile& machine) {
+  const std::uint64_t usable = machine.host.usable().value();
+  return usable ? usable : std::uint64_t{1} << 48;
+}
+
 description::Scenario resolve_plan(description::Scenario scenario, const Probe& probe) {
   const PlanKnobs knobs = plan_knobs(scenario.strategy);
-  if (knobs.migration_rate) {
-    replace_migration_path(scenario, *knobs.migration_rate);
-    return scenario;
-  }
-  const auto& allowed = knobs.destinations;
+  if (knobs.migration_rate) replace_migration_path(scenario, *knobs.migration_rate);
+  const auto& allowed = plan_knobs(scenario.strategy).destinations;
   const bool host = std::find(allowed.begin(), allowed.end(), description::PlanDestination::host) !=
                     allowed.end();
   if (!host || knobs.host_limit) return scenario;
-  if (const std::uint64_t limit = host_of_zero_infinity(scenario, probe))
-    scenario.strategy.plan.host_limit = {description::Bytes(limit)};
+  const std::uint64_t limit = knobs.migration_rate ? 0 : host_of_zero_infinity(scenario, probe);
+  scenario.strategy.plan.host_limit = {
+      description::Bytes(limit ? limit : all_of_host(scenario.machine))};
   return scenario;
 }
 

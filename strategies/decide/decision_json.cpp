@@ -252,6 +252,7 @@ json decision_json(const Decision& decision, const result::Result* run) {
           fates_of_policy(decision->scenario.strategy, prepared.model, prepared.program))
     all["fates"] = fates_json(decision->fates);
   if (const auto shares = first_shares(decision->scenario); !shares.empty()) all["shares"] = shares;
+  if (!decision->cached_modules.empty()) all["cached_modules"] = decision->cached_modules;
   if (run)
     if (json buffers = buffers_json(*decision, *run); !buffers.empty())
       all["buffers"] = std::move(buffers);
@@ -311,9 +312,11 @@ Decision read_decision(const json& in, description::Scenario scenario) {
   if (all.scenario.run.io_bench) return Decision(std::move(all));
   decide_tensors_again(in, all);
   read_fates(in, all);
-  settle_knobs(all);
   if (in.contains("shares") && in["shares"] != json(first_shares(all.scenario)))
     refuse_decision("shares", "do not go with the rates of the scenario's storages");
+  settle_knobs(all);
+  if (in.contains("cached_modules") && in["cached_modules"] != json(all.cached_modules))
+    refuse_decision("cached_modules", "this program's cache begins with another budget");
   read_replay(in, all);
   plan_again(in, all);
   return Decision(std::move(all));

@@ -4,6 +4,7 @@
 #include "strategies/layout/chunk_knobs.hpp"
 #include "strategies/layout/chunk_layout.hpp"
 #include "strategies/layout/landing.hpp"
+#include "strategies/layout/nominal_cache.hpp"
 #include "strategies/layout/placement.hpp"
 #include "strategies/machine/setup.hpp"
 #include "strategies/systems/catalogue.hpp"
@@ -69,6 +70,19 @@ void settle_sizes(const Job& job, Strategy& strategy) {
   }
 }
 
+/// Of what is decided already.
+std::vector<std::size_t> first_cached_modules(const Decided& all) {
+  std::vector<std::size_t> modules;
+  if (!all.fates.by_module || all.scenario.strategy.activations.swap_bytes) return modules;
+  const Decision decision(all);
+  const std::deque<Job> jobs = jobs_of(decision);
+  const Topology topology = setup_for(all.scenario, false, false).topology;
+  for (std::uint32_t rank = 0; rank < topology.ranks; ++rank)
+    modules.push_back(
+        nominal_modules_to_offload(job_of(jobs, Rank{rank}, topology.ranks), topology, Rank{rank}));
+  return modules;
+}
+
 }  // namespace
 
 void settle_knobs(Decided& all) {
@@ -79,6 +93,7 @@ void settle_knobs(Decided& all) {
   if (has_pool_to_settle(strategy.weights) || has_chunk_to_settle(strategy) ||
       has_swap_buffers_to_settle(strategy))
     settle_sizes(Job(all.scenario, *all.prepared, all.tensors.front(), all.fates), strategy);
+  all.cached_modules = first_cached_modules(all);
 }
 
 std::map<std::string, double> first_shares(const description::Scenario& scenario) {

@@ -39,6 +39,9 @@ struct Decided {
   ActivationPlan fates;  ///< of the whole program's saved tensors
   /// By rank, of a system that plans whole steps, up to the first that finds no room; null: others.
   std::shared_ptr<const std::vector<RankPlan>> ranks{};
+  /// By rank: modules of blocks, from the first, whose saved tensors a cache stores until it has
+  /// measured a step; empty: no cache plans its budget by times.
+  std::vector<std::size_t> cached_modules{};
   /// By rank: delays that a reference repeats (`optimizer.staleness` async on the GPU).
   std::vector<Delays> replay{};
   Filled filled{};

@@ -148,6 +148,7 @@ Job::Job(const Job& whole, TensorTable rows)
       program(whole.program),
       tensors(std::move(rows)),
       subgroups(subgroups_of(tensors)),
+      cached_modules(whole.cached_modules),
       replay(whole.replay),
       steps(whole.steps),
       shared(whole.shared),
@@ -156,6 +157,7 @@ Job::Job(const Job& whole, TensorTable rows)
 
 void Job::take(const Decided& decided) {
   ranks = decided.ranks.get();
+  if (!decided.cached_modules.empty()) cached_modules = &decided.cached_modules;
   if (!decided.replay.empty()) replay = &decided.replay;
 }
 
@@ -176,6 +178,14 @@ void Job::lay_out() {
   plans = plan_layers(model, program, tensors, activations,
                       stage ? stage->crossings : models::Crossings());
   if (activations.by_module) cut_into_modules(plans, model, program);
+}
+
+std::deque<Job> jobs_of(const Decision& decision) {
+  std::deque<Job> jobs;
+  if (decision->prepared->stages.empty()) jobs.emplace_back(decision);
+  for (std::size_t stage = 0; stage < decision->prepared->stages.size(); ++stage)
+    jobs.emplace_back(decision, stage);
+  return jobs;
 }
 
 }  // namespace spillway::strategies

@@ -88,6 +88,8 @@ struct Job {
   ActivationPlan activations;
   LayerPlans plans;                 ///< parallel to model.layers
   std::vector<Subgroup> subgroups;  ///< of one rank, in the order of `optimizer.grouping`
+  /// By rank, as Decided has them; null: no cache plans its budget.
+  const std::vector<std::size_t>* cached_modules = nullptr;
   /// By rank: a training whose delays this one repeats.
   const std::vector<Delays>* replay = nullptr;
   Steps* steps = nullptr;
@@ -136,5 +138,13 @@ struct Job {
   void take(const Decided& decided);
   void lay_out();
 };
+
+/// One for all ranks of what was decided, which outlives it, or one for the ranks of each pipeline
+/// stage.
+std::deque<Job> jobs_of(const Decision& decision);
+/// That of `rank` among those of `ranks`, all that are simulated.
+inline const Job& job_of(const std::deque<Job>& jobs, Rank rank, std::uint32_t ranks) {
+  return jobs[rank.index * jobs.size() / ranks];
+}
 
 }  // namespace spillway::strategies

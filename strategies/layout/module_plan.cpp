@@ -197,4 +197,10 @@ void cut_into_modules(LayerPlans& plans, const models::Model& model, const StepP
   Cutter(plans, model, program).cut();
 }
 
+std::uint64_t saved_bytes(const LayerPlans& plans, const Module& module) {
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t index : module.moved) bytes += plans.moved[index].bytes;
+  return bytes;
+}
+
 }  // namespace spillway::strategies

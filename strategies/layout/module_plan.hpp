@@ -14,4 +14,7 @@ namespace spillway::strategies {
 void cut_into_modules(LayerPlans& plans, const models::Model& model,
                       const models::StepProgram& program);
 
+/// What `module` is the first to save of what can leave the GPU.
+std::uint64_t saved_bytes(const LayerPlans& plans, const Module& module);
+
 }  // namespace spillway::strategies

@@ -311,15 +311,6 @@ class Summary {
   std::map<std::string, double> storage_busy_s_;
 };
 
-/// One for all ranks, or one for the ranks of each pipeline stage.
-std::deque<Job> make_jobs(const Decision& decision) {
-  std::deque<Job> jobs;
-  if (decision->prepared->stages.empty()) jobs.emplace_back(decision);
-  for (std::size_t stage = 0; stage < decision->prepared->stages.size(); ++stage)
-    jobs.emplace_back(decision, stage);
-  return jobs;
-}
-
 /// A machine is bought whole.
 void note_idle_gpus(const description::Scenario& scenario, result::Result& result) {
   const std::uint64_t used = scenario.parallel.ranks(), all = scenario.machine.gpus();
@@ -350,7 +341,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   result.plan = decision->report;
   result.notes = decision->notes;
   for (const std::string& note : prepared.model.architecture.notes) result.notes.emplace_back(note);
-  std::deque<Job> jobs = make_jobs(decision);
+  std::deque<Job> jobs = jobs_of(decision);
   Steps steps(machine, scenario);
   NodeShared shared(machine, scenario);
   for (Job& job : jobs) {
@@ -360,7 +351,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   std::vector<Task<>> ranks;
   for (std::uint32_t rank = 0; rank < machine.topology().ranks; ++rank)
     ranks.push_back(
-        train(machine, Rank{rank}, jobs[rank * jobs.size() / machine.topology().ranks]));
+        train(machine, Rank{rank}, job_of(jobs, Rank{rank}, machine.topology().ranks)));
   if (const std::uint32_t nodes = machine.topology().nodes; nodes > 1)
     result.notes.push_back(
         text::filled("{} equal nodes of {} GPUs: one is simulated and stands for all. Memory, "

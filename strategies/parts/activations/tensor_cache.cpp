@@ -1,7 +1,6 @@
 #include "strategies/parts/activations/tensor_cache.hpp"
 
-#include "strategies/layout/planned_settings.hpp"
-#include "strategies/machine/kernel_time.hpp"
+#include "strategies/layout/module_plan.hpp"
 
 #include <algorithm>
 
@@ -33,12 +32,9 @@ TensorCache::TensorCache(Machine& machine, Rank rank, const Job& job, std::size_
     candidates += job.plans.modules[i].in_block;
   }
   boundary_ = candidates;
-  const bool plans = !job.scenario.strategy.activations.swap_bytes && !job.plans.moved.empty();
-  if (!plans) return;
+  if (!job.cached_modules || job.plans.moved.empty()) return;
   job.steps->at_least_warmup(knobs_.profile_step + 1);
-  double forward_s = 0;
-  const std::vector<ModuleLoad> modules = nominal_modules(forward_s);
-  boundary_ = modules_to_offload(modules, forward_s, nominal_write_rate());
+  boundary_ = job.cached_modules->at(rank.index);
 }
 
 Task<> TensorCache::init() {
@@ -269,37 +265,6 @@ void TensorCache::forward_ran(std::uint32_t module, Op first, Op last) {
   ran_[module] = {std::move(first), std::move(last)};
 }
 
-/// Seconds of the candidates by the machine file's rates, and their bytes: what plans the steps
-/// before the profiled one has ended.
-std::vector<ModuleLoad> TensorCache::nominal_modules(double& forward_s) const {
-  std::vector<double> seconds(job_.plans.modules.size(), 0);
-  for (const LayerPlan& layer : job_.plans.layers)
-    for (const PassPlan::Segment& segment : layer.forward.segments)
-      for (const PlannedKernel& kernel : segment.kernels)
-        seconds[segment.module] += kernel_seconds(kernel_of_pass(*kernel.operation), job_.scenario);
-  std::vector<ModuleLoad> loads;
-  for (std::size_t i = 0; i < seconds.size(); ++i) {
-    forward_s += seconds[i];
-    if (job_.plans.modules[i].in_block) loads.push_back({seconds[i], bytes_of(i)});
-  }
-  return loads;
-}
-
-/// Of this rank, by the machine file; bytes per second.
-double TensorCache::nominal_write_rate() const {
-  if (knobs_.write_rate && knobs_.write_rate->value() > 0) return knobs_.write_rate->value();
-  if (knobs_.to_host) return job_.scenario.machine.pcie.d2h.value();
-  const Topology& topology = machine_.topology();
-  return topology.info(topology.home(rank_)).write.value() *
-         process_share(job_.scenario, topology, rank_);
-}
-
-std::uint64_t TensorCache::bytes_of(std::size_t module) const {
-  std::uint64_t bytes = 0;
-  for (const std::uint32_t index : job_.plans.modules[module].moved) bytes += moved(index).bytes;
-  return bytes;
-}
-
 /// Seconds and bytes of the candidates as they ran.
 std::vector<ModuleLoad> TensorCache::measured_modules(double& forward_s) const {
   std::vector<ModuleLoad> loads;
@@ -310,7 +275,7 @@ std::vector<ModuleLoad> TensorCache::measured_modules(double& forward_s) const {
     ModuleLoad load;
     load.seconds = ran_[i].last.timing().finished_s - before;
     before = ran_[i].last.timing().finished_s;
-    load.bytes = bytes_of(i);
+    load.bytes = saved_bytes(job_.plans, job_.plans.modules[i]);
     if (job_.plans.modules[i].in_block) loads.push_back(load);
   }
   forward_s = before - began;
@@ -330,7 +295,7 @@ void TensorCache::plan_budget() {
 }
 
 void TensorCache::step_ended() {
-  const bool automatic = !job_.scenario.strategy.activations.swap_bytes;
+  const bool automatic = job_.cached_modules != nullptr;
   if (automatic && step_ == knobs_.profile_step) plan_budget();
   ++step_;
   totals_.candidates = candidate_.empty() ? 0 : candidate_.back();

@@ -18,7 +18,7 @@ namespace spillway::strategies {
 ///   Keeps      the last module, where its backward follows at once; what lies behind the budget
 ///   Records    one for each micro-batch under way: 1F1B has several
 ///   Budget     from the profiled step: module times, bytes and the rate of the stores, by
-///              modules_to_offload; before it there is no limit
+///              modules_to_offload; before it what was decided (Decided::cached_modules)
 ///   Without GPUDirect   by way of two pinned buffers of 64 MiB a direction
 ///   Source     SSDTrain, section III and Algorithm 1; workers, buffers and the budget's formula
 ///              are its artifact's
@@ -93,10 +93,7 @@ class TensorCache {
   Task<> read_back(Place at, View into);
   void note_store(const Op& op);
   void plan_budget();
-  std::vector<ModuleLoad> nominal_modules(double& forward_s) const;
-  double nominal_write_rate() const;
   std::vector<ModuleLoad> measured_modules(double& forward_s) const;
-  std::uint64_t bytes_of(std::size_t module) const;
   const MovedTensor& moved(std::uint32_t index) const { return job_.plans.moved[index]; }
 
   Machine& machine_;

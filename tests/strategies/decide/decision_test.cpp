@@ -104,6 +104,44 @@ TEST_P(Decisions, LeaveNothingAutomatic) {
   EXPECT_THAT(all.dump(), ::testing::Not(HasSubstr("\"auto\"")));
 }
 
+/// Paths of what is null in `value`.
+void add_nulls(const json& value, const json::json_pointer& path,
+               std::vector<json::json_pointer>& nulls) {
+  if (value.is_null()) nulls.push_back(path);
+  if (value.is_object())
+    for (const auto& [key, child] : value.items()) add_nulls(child, path / key, nulls);
+}
+
+/// Some value of each knob that may be left open.
+const std::map<std::string, json> other_values = {
+    {"/activations/swap_bytes", "1 MB"},  {"/gradients/lands", "states"},
+    {"/gradients/pinned", "exact"},       {"/optimizer/buffers", 7},
+    {"/optimizer/host_cache", "1 GiB"},   {"/weights/buffer_count", 3},
+    {"/weights/buffer_size", "5 params"}, {"/weights/pinned", "exact"}};
+
+/// A knob is null where no value of it changes the run, or where times decide that the run
+/// measures: the decision then has what the first steps do.
+TEST_P(Decisions, LeaveOpenWhatNobodyReadsOrTimesDecide) {
+  const Decision decision = decided(scenario_of(GetParam()));
+  const json all = decision_json(decision), result = result_of(decision);
+  std::vector<json::json_pointer> nulls;
+  add_nulls(all.at("scenario").at("strategy"), json::json_pointer(), nulls);
+  for (const json::json_pointer& path : nulls) {
+    if (path.parent_pointer() == "/optimizer/paths"_json_pointer) {
+      EXPECT_TRUE(all.at("shares").contains(path.back()));
+    } else if (all.contains("cached_modules") && path == "/activations/swap_bytes"_json_pointer) {
+      EXPECT_EQ(all.at("cached_modules").size(), decision->scenario.node_ranks());
+    } else {
+      ASSERT_TRUE(other_values.contains(path.to_string())) << path;
+      Decided other = *decision;
+      json strategy = other.scenario.strategy;
+      strategy[path] = other_values.at(path.to_string());
+      strategy.get_to(other.scenario.strategy);
+      EXPECT_EQ(result_of(Decision(std::move(other))), result) << path;
+    }
+  }
+}
+
 /// What planners decided stands in the scenario that runs, and the result's says what was asked.
 TEST(Decision, SaysWhatAutoStoodFor) {
   const Decision decision = decided(small_model("llama", "lohan"));
@@ -145,6 +183,26 @@ TEST(Decision, HasTheFirstSharesOfPathsThatFollowRates) {
   for (const StorageInfo& storage : setup_for(decision->scenario, false, false).topology.storages)
     EXPECT_EQ(shares.at(storage.name), std::min(storage.read, storage.write).value());
   EXPECT_FALSE(decision_json(decided(small_model("llama", "lohan"))).contains("shares"));
+}
+
+/// A machine without a clock measures nothing that a cache could plan its budget by.
+TEST(Decision, HasTheBudgetThatACacheBeginsWith) {
+  const Overrides fast = {"strategy.activations.min_elements=100000",
+                          "strategy.activations.write_rate=1000 GB/s"};
+  const Decision decision = decided(small_model("llama", "ssdtrain", fast));
+  const auto stored_modules = [](const Decision& one) {
+    CountingMachine machine(one->scenario);
+    return run(machine, one, "counting").plan.at("offloaded_modules").get<std::size_t>();
+  };
+  ASSERT_EQ(decision->cached_modules.size(), 1u);
+  EXPECT_GT(decision->cached_modules[0], 1u);
+  EXPECT_EQ(stored_modules(decision), decision->cached_modules[0]);
+  Decided less = *decision;
+  less.cached_modules[0] = 1;
+  EXPECT_EQ(stored_modules(Decision(std::move(less))), 1u);
+  Overrides limited = fast;
+  limited.emplace_back("strategy.activations.swap_bytes=1 MB");
+  EXPECT_TRUE(decided(small_model("llama", "ssdtrain", limited))->cached_modules.empty());
 }
 
 /// Buffers that are held throughout, of the run that was decided.
@@ -248,6 +306,10 @@ TEST(Decision, IsRefusedWhereItDoesNotGoWithItsScenario) {
   EXPECT_THAT(changed("/shares", {{"nvme", 1.5}}), HasSubstr("shares"));
   EXPECT_THAT(changed("/replay", json::array({json::object(), json::object()})),
               HasSubstr("replay"));
+  json cached = decision_json(
+      decided(small_model("llama", "ssdtrain", {"strategy.activations.min_elements=100000"})));
+  cached["cached_modules"] = json::array({0});
+  EXPECT_THAT(refused(cached), HasSubstr("begins with another budget"));
   json older = good;  // of a release without the tables, which follow from the scenario
   older.erase("tensors");
   EXPECT_EQ(refused(older), "");
