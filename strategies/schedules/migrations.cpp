@@ -103,7 +103,7 @@ Task<> Migrations::place(std::uint32_t tensor) {
     const Op moved = transfer(move, true, offset, std::min(chunk_, length(tensor) - offset));
     co_await moved;
   }
-  progress_[move].place = Place::away;
+  progress_[move].place = Residency::away;
   free(tensor);
 }
 
@@ -116,13 +116,13 @@ void Migrations::begin(std::uint64_t position) {
 void Migrations::offload(std::uint32_t index, std::uint64_t position) {
   const planner::Move& move = plan_.moves[index];
   Progress& progress = progress_[index];
-  ENSURE(progress.place == Place::resident, "a tensor leaves that is not on the GPU");
+  ENSURE(progress.place == Residency::resident, "a tensor leaves that is not on the GPU");
   if (move.clean) {
-    progress.place = Place::away;
+    progress.place = Residency::away;
     free(move.tensor);
     return;
   }
-  progress.place = Place::queued;
+  progress.place = Residency::queued;
   progress.due = position + move.away - move.first;
   progress.issued = 0;
   outs(index).insert({progress.due, index});
@@ -132,15 +132,15 @@ void Migrations::offload(std::uint32_t index, std::uint64_t position) {
 void Migrations::prefetch(std::uint32_t index, std::uint64_t position) {
   const planner::Move& move = plan_.moves[index];
   Progress& progress = progress_[index];
-  if (progress.place == Place::resident) return;  // the first step began with it
-  if (progress.place == Place::queued) {          // its way out has not begun: it stays
+  if (progress.place == Residency::resident) return;  // the first step began with it
+  if (progress.place == Residency::queued) {          // its way out has not begun: it stays
     outs(index).erase({progress.due, index});
-    progress.place = Place::resident;
+    progress.place = Residency::resident;
     return;
   }
   progress.wanted = true;
   progress.wish = position + move.end - move.back;
-  if (progress.place == Place::away) ask_back(index);
+  if (progress.place == Residency::away) ask_back(index);
 }
 
 void Migrations::ask_back(std::uint32_t index) {
@@ -153,7 +153,7 @@ void Migrations::ask_back(std::uint32_t index) {
 
 Task<> Migrations::arrivals(std::uint64_t position) {
   for (const std::uint32_t move : arrivals_[position % slots_])
-    while (progress_[move].place != Place::resident) {
+    while (progress_[move].place != Residency::resident) {
       changed_.reset();
       co_await changed_;
     }
@@ -166,7 +166,7 @@ bool Migrations::find_room(std::uint32_t move) {
       machine_.try_allocate(TierId::gpu, rank_, Bytes(length(which)), step_.tensors[which].purpose);
   if (!room) return false;
   homes_[which].gpu = std::move(*room);
-  progress_[move].place = Place::arriving;
+  progress_[move].place = Residency::arriving;
   return true;
 }
 
@@ -174,9 +174,9 @@ bool Migrations::find_room(std::uint32_t move) {
 std::optional<std::uint32_t> Migrations::next_in(const Requests& requests) {
   if (requests.empty()) return {};
   const std::uint32_t first = requests.begin()->second;
-  if (progress_[first].place == Place::arriving || find_room(first)) return first;
+  if (progress_[first].place == Residency::arriving || find_room(first)) return first;
   for (const auto& [due, other] : requests)
-    if (progress_[other].place == Place::arriving) return other;
+    if (progress_[other].place == Residency::arriving) return other;
   return {};
 }
 
@@ -223,13 +223,13 @@ Task<> Migrations::work(Queue queue) {
 Migrations::Flying Migrations::issue(std::uint32_t index) {
   Progress& progress = progress_[index];
   const std::uint32_t which = tensor(index);
-  if (progress.place == Place::queued) {
-    progress.place = Place::leaving;
+  if (progress.place == Residency::queued) {
+    progress.place = Residency::leaving;
     if (!on_ssd(index))
       homes_[which].host =
           machine_.allocate_now(TierId::pinned, rank_, Bytes(length(which)), Purpose::host_pool);
   }
-  const bool out = progress.place == Place::leaving;
+  const bool out = progress.place == Residency::leaving;
   const std::uint64_t offset = progress.issued;
   const std::uint64_t bytes = std::min(chunk_, length(which) - offset);
   progress.issued += bytes;
@@ -277,14 +277,14 @@ Op Migrations::bounce(std::uint32_t tensor, bool out, std::uint64_t offset, std:
 
 void Migrations::land(std::uint32_t index) {
   Progress& progress = progress_[index];
-  if (progress.place == Place::arriving) {
-    progress.place = Place::resident;
+  if (progress.place == Residency::arriving) {
+    progress.place = Residency::resident;
     progress.wanted = false;
     homes_[tensor(index)].host.reset();
     changed();
     return;
   }
-  progress.place = Place::away;
+  progress.place = Residency::away;
   free(tensor(index));
   if (progress.wanted) ask_back(index);
 }
@@ -294,7 +294,7 @@ Task<Buffer> Migrations::fetch(std::uint32_t which) {
   std::uint32_t gone = none;
   for (std::uint32_t i = 0; i < plan_.moves.size(); ++i)
     if (tensor(i) == which &&
-        (progress_[i].place == Place::away || progress_[i].place == Place::arriving))
+        (progress_[i].place == Residency::away || progress_[i].place == Residency::arriving))
       gone = i;
   if (gone != none && !on_ssd(gone)) co_return std::move(homes_[which].host);
   Buffer landing =

@@ -54,7 +54,7 @@ class Migrations {
 
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  enum class Place : std::uint8_t { resident, queued, leaving, away, arriving };
+  enum class Residency : std::uint8_t { resident, queued, leaving, away, arriving };
   enum class Queue : std::uint8_t { array, array_out, array_in, host_out, host_in };
   /// Requests by due time, then in the plan's order.
   using Requests = std::set<std::pair<std::uint64_t, std::uint32_t>>;
@@ -64,7 +64,7 @@ class Migrations {
     Stored file;
   };
   struct Progress {
-    Place place = Place::resident;
+    Residency place = Residency::resident;
     bool wanted = false;
     std::uint64_t due = 0, wish = 0;
     std::uint64_t issued = 0;  ///< bytes of the transfer

@@ -37,8 +37,8 @@ bool NearStorage::renews(std::uint32_t group, std::uint32_t weight) const {
          weights_.extent(weight).block()->storage == states_.storage(group);
 }
 
-std::vector<NearStorage::Place> NearStorage::places(std::uint32_t group) const {
-  std::vector<Place> all;
+std::vector<NearStorage::WeightRange> NearStorage::places(std::uint32_t group) const {
+  std::vector<WeightRange> all;
   std::uint64_t offset = 0;
   for (const Subgroup::Member& member : job_.subgroups[group].members) {
     if (renews(group, member.weight)) {
@@ -73,7 +73,7 @@ Op NearStorage::update(std::uint32_t group, const Numbers& numbers) {
   use_state(*states.momentum, Role::momentum, StateKind::momentum);
   use_state(*states.variance, Role::variance, StateKind::variance);
   use(all_of(*states.gradient), Access::read, Role::gradient, ElementType::fp32, whole);
-  const std::vector<Place> into = places(group);
+  const std::vector<WeightRange> into = places(group);
   for (std::uint32_t i = 0; i < into.size(); ++i)
     use(View(into[i].extent->block(), into[i].range.offset, into[i].range.bytes), Access::write,
         Role::weight, job_.row(members.members[i].weight).weight.type, i);
@@ -87,7 +87,7 @@ Op NearStorage::update(std::uint32_t group, const Numbers& numbers) {
 std::vector<Op> NearStorage::read_back(std::uint32_t group, const Buffer& into, const Op& updated) {
   std::vector<Op> reads;
   std::uint64_t offset = 0;
-  for (const Place& place : places(group)) {
+  for (const WeightRange& place : places(group)) {
     reads.push_back(machine_.read(rank_, *place.extent, place.range,
                                   into.view(offset, place.range.bytes), updated));
     offset += place.range.bytes;

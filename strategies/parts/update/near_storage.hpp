@@ -26,12 +26,12 @@ class NearStorage {
   std::vector<Op> read_back(std::uint32_t group, const Buffer& into, const Op& updated);
 
  private:
-  struct Place {
+  struct WeightRange {
     const Stored* extent;
     Range range;
   };
   /// Where a member's new weights are written.
-  std::vector<Place> places(std::uint32_t group) const;
+  std::vector<WeightRange> places(std::uint32_t group) const;
 
   Machine& machine_;
   Rank rank_;

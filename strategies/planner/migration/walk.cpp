@@ -15,11 +15,11 @@ namespace {
 constexpr double never = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t walked_steps = 3;  ///< the first begins with nothing in flight
 
-enum class Place : std::uint8_t { resident, queued, leaving, away, arriving };
+enum class Residency : std::uint8_t { resident, queued, leaving, away, arriving };
 
 /// What a move is doing now.
 struct Progress {
-  Place place = Place::resident;
+  Residency place = Residency::resident;
   bool wanted = false;    ///< its prefetch has begun to wait
   bool started = false;   ///< its prefetch holds room
   std::uint64_t due = 0;  ///< kernels from the start of the walk: of its transfer
@@ -99,7 +99,7 @@ class Walker {
       prefetches_[move.back % slots_].push_back(i);
       arrivals_[move.end % slots_].push_back(i);
       if (move.back < slots_) continue;  // else away when the step begins
-      progress_[i].place = Place::away;
+      progress_[i].place = Residency::away;
       free_ += bytes(i);
     }
   }
@@ -116,13 +116,13 @@ class Walker {
   void offload(std::uint32_t index) {
     const Move& move = plan_.moves[index];
     Progress& progress = progress_[index];
-    ENSURE(progress.place == Place::resident, "a tensor leaves that is not there");
+    ENSURE(progress.place == Residency::resident, "a tensor leaves that is not there");
     if (move.clean) {
-      progress.place = Place::away;
+      progress.place = Residency::away;
       free_ += bytes(index);
       return;
     }
-    progress.place = Place::queued;
+    progress.place = Residency::queued;
     progress.due = position_ + move.away - move.first;
     progress.left = bytes(index);
     outs(index).insert({progress.due, index});
@@ -131,16 +131,16 @@ class Walker {
   void prefetch(std::uint32_t index) {
     const Move& move = plan_.moves[index];
     Progress& progress = progress_[index];
-    if (progress.place == Place::resident) return;  // of the step before the first
-    if (progress.place == Place::queued) {          // its offload has not begun: it stays
+    if (progress.place == Residency::resident) return;  // of the step before the first
+    if (progress.place == Residency::queued) {          // its offload has not begun: it stays
       outs(index).erase({progress.due, index});
-      progress.place = Place::resident;
+      progress.place = Residency::resident;
       return;
     }
     progress.wanted = true;
     progress.started = false;
     wish_[index] = position_ + move.end - move.back;
-    if (progress.place == Place::away) ask_back(index);
+    if (progress.place == Residency::away) ask_back(index);
   }
 
   void ask_back(std::uint32_t index) {
@@ -153,7 +153,7 @@ class Walker {
   bool can_start(std::uint32_t slot) const {
     if (births_[slot] > free_ + 0.5) return false;
     return std::all_of(arrivals_[slot].begin(), arrivals_[slot].end(), [&](std::uint32_t move) {
-      return progress_[move].place == Place::resident;
+      return progress_[move].place == Residency::resident;
     });
   }
 
@@ -187,9 +187,9 @@ class Walker {
     for (const auto& move : carried_) {
       if (!move) continue;
       Progress& progress = progress_[*move];
-      if (progress.place == Place::queued) progress.place = Place::leaving;
-      if (progress.place == Place::away) {
-        progress.place = Place::arriving;
+      if (progress.place == Residency::queued) progress.place = Residency::leaving;
+      if (progress.place == Residency::away) {
+        progress.place = Residency::arriving;
         progress.started = true;
         free_ -= bytes(*move);
       }
@@ -199,7 +199,7 @@ class Walker {
 
   void share_link() {
     const Channels& channels = settings_.channels;
-    const bool ssd_leaves = carried_[0] && progress_[*carried_[0]].place == Place::leaving;
+    const bool ssd_leaves = carried_[0] && progress_[*carried_[0]].place == Residency::leaving;
     rates_[0] = !carried_[0] ? 0 : ssd_leaves ? channels.ssd_write : channels.ssd_read;
     rates_[1] = carried_[1] ? channels.host_out : 0;
     rates_[2] = carried_[2] ? channels.host_in : 0;
@@ -231,7 +231,7 @@ class Walker {
       const bool done = now_ + progress.left / rates_[i] <= to;  // before time rounds it away
       progress.left -= rates_[i] * (to - now_);
       if (!done && progress.left > 0.5) continue;
-      (progress.place == Place::leaving ? outs(*carried_[i]) : ins(*carried_[i]))
+      (progress.place == Residency::leaving ? outs(*carried_[i]) : ins(*carried_[i]))
           .erase({progress.due, *carried_[i]});
       const double latency = settings_.channels.latency(plan_.moves[*carried_[i]].destination);
       landings_.push({to + latency, *carried_[i]});
@@ -246,12 +246,12 @@ class Walker {
 
   void land(std::uint32_t index) {
     Progress& progress = progress_[index];
-    if (progress.place == Place::arriving) {
-      progress.place = Place::resident;
+    if (progress.place == Residency::arriving) {
+      progress.place = Residency::resident;
       progress.wanted = false;
       return;
     }
-    progress.place = Place::away;
+    progress.place = Residency::away;
     free_ += bytes(index);
     if (progress.wanted) ask_back(index);
   }
