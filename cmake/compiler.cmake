@@ -68,7 +68,13 @@ if(SPILLWAY_SANITIZE)
 endif()
 
 # Several sources at a time where CMAKE_UNITY_BUILD is on: most of a source's time is its headers.
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 20)
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ collects its garbage from 128 MiB on, a seventh of the time of a source of many templates;
+  # from 1 GiB on few sources need it, and each takes a fifth more memory.
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1048576>")
+endif()
 
 find_program(SPILLWAY_CCACHE ccache)
 if(SPILLWAY_CCACHE)

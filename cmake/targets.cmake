@@ -17,13 +17,18 @@ function(spillway_folders)
   endforeach()
 endfunction()
 
+# Of vendors and the standard library, which half of the sources include.
+set(_spillway_slow_headers
+    <nlohmann/json.hpp> <fmt/format.h> <fmt/ranges.h> <algorithm> <filesystem> <functional> <map>
+    <optional> <set> <span> <vector>)
+
 # Headers too slow to parse in every source. One target compiles them, the others reuse the result.
 # A target with heavy headers of its own compiles both.
 function(_spillway_pch target kind)
   if(NOT SPILLWAY_PCH)
     return()
   elseif(ARGN)
-    target_precompile_headers(${target} PRIVATE <nlohmann/json.hpp> ${ARGN})
+    target_precompile_headers(${target} PRIVATE ${_spillway_slow_headers} ${ARGN})
   else()
     target_precompile_headers(${target} REUSE_FROM pch_${kind})
   endif()
@@ -39,11 +44,12 @@ function(_spillway_pch_target kind)
   endif()
 endfunction()
 
-_spillway_pch_target(json HEADERS <nlohmann/json.hpp> LINKS nlohmann_json::nlohmann_json)
+_spillway_pch_target(json HEADERS ${_spillway_slow_headers}
+                     LINKS nlohmann_json::nlohmann_json fmt::fmt)
 if(NOT SPILLWAY_FUZZ)
   _spillway_pch_target(
-    test HEADERS <nlohmann/json.hpp> <gtest/gtest.h> <gmock/gmock.h>
-    LINKS nlohmann_json::nlohmann_json GTest::gtest GTest::gmock)
+    test HEADERS ${_spillway_slow_headers} <gtest/gtest.h> <gmock/gmock.h>
+    LINKS nlohmann_json::nlohmann_json fmt::fmt GTest::gtest GTest::gmock)
 endif()
 
 # Half of a build from nothing is tests, and what has to be fast lies in the libraries.
@@ -53,15 +59,19 @@ if(TARGET pch_test)
 endif()
 
 # spillway_library(<name> SOURCES <file>... [LINKS <target>...] [PRIVATE_LINKS <target>...]
-#                  [HEADERS <header>...])
+#                  [HEADERS <header>...] [RARELY])
 # A folder's static library; HEADERS are precompiled for it, beside the usual ones.
+#   RARELY  runs a few times for each question of a person: time to compile counts for more
 function(spillway_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;PRIVATE_LINKS;HEADERS" ${ARGN})
+  cmake_parse_arguments(arg "RARELY" "" "SOURCES;LINKS;PRIVATE_LINKS;HEADERS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(
     ${name}
     PUBLIC nlohmann_json::nlohmann_json fmt::fmt ${arg_LINKS}
     PRIVATE ${arg_PRIVATE_LINKS})
+  if(arg_RARELY)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   _spillway_pch(${name} json ${arg_HEADERS})
 endfunction()
 

@@ -1,5 +1,7 @@
 #include "explore/box_search.hpp"
 
+#include "explore/box_neighbours.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -355,84 +357,22 @@ class Searcher {
     }
   }
 
-  void add_neighbour(const std::string& change, const Box& box) {
-    if (allowed(list_, box)) changes_.emplace_back(change, box);
-  }
-  /// The next part of a list by price from `now`, cheaper or dearer; `now` where there is none.
-  template <class List>
-  static std::size_t next_by_price(const List& list, std::size_t now, bool cheaper) {
-    std::size_t next = now;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const double price = list[i].price_usd, own = list[now].price_usd;
-      if (cheaper ? price >= own : price <= own) continue;
-      if (next == now || (cheaper ? price > list[next].price_usd : price < list[next].price_usd))
-        next = i;
-    }
-    return next;
-  }
-
-  /// The same box around another host, with at least as much memory where that is sold.
-  void add_host(const std::string& change, const Box& answer, bool cheaper) {
-    Box box = answer;
-    box.host = next_by_price(list_.hosts, answer.host, cheaper);
-    if (box.host == answer.host) return;
-    const description::Bytes now = list_.hosts[answer.host].memory[answer.memory];
-    const auto& sizes = list_.hosts[box.host].memory;
-    const auto enough = std::find_if(sizes.begin(), sizes.end(),
-                                     [&](description::Bytes size) { return size >= now; });
-    box.memory =
-        std::min<std::size_t>(static_cast<std::size_t>(enough - sizes.begin()), sizes.size() - 1);
-    add_neighbour(change, box);
-  }
-
-  void collect_neighbours(const Box& answer) {
-    add_host("the next cheaper host", answer, true);
-    Box box = answer;
-    if (--box.drives == 0) box.drive = 0;
-    if (answer.drives > 0) add_neighbour("one drive fewer", box);
-    box = answer;
-    if (box.memory-- > 0) add_neighbour("the next smaller memory", box);
-    const std::vector<std::uint64_t>& counts = list_.hosts[answer.host].gpus;
-    const auto count = std::find(counts.begin(), counts.end(), answer.gpus);
-    box = answer;
-    if (count != counts.begin()) box.gpus = *(count - 1), add_neighbour("fewer cards", box);
-    box = answer;
-    box.gpu = next_by_price(list_.gpus, answer.gpu, true);
-    if (box != answer) add_neighbour("the next cheaper card", box);
-    box = answer;
-    for (box.drive = 0; answer.drives > 0 && box.drive < list_.drives.size(); ++box.drive)
-      if (box.drive != answer.drive) add_neighbour("other drives", box);
-    box = answer;
-    ++box.drives;
-    add_neighbour("one drive more", box);
-    box = answer;
-    ++box.memory;
-    add_neighbour("the next larger memory", box);
-    box = answer;
-    if (count + 1 != counts.end()) box.gpus = *(count + 1), add_neighbour("more cards", box);
-    box = answer;
-    box.gpu = next_by_price(list_.gpus, answer.gpu, false);
-    if (box != answer) add_neighbour("the next dearer card", box);
-    add_host("the next dearer host", answer, false);
-  }
-
   /// Neighbours under all settings of the answer's system and the most promising of the others,
   /// ruled out or not.
   void look_beside() {
     const BoxOffer& answer = *found_.answer;
     const std::string& system = need_.settings[answer.setting].system;
-    changes_.clear();
     found_.neighbours.clear();
-    collect_neighbours(answer.box);
+    const std::vector<Neighbour> changes = neighbours_of(list_, answer.box);
     std::vector<Point> points;
-    for (const auto& [change, box] : changes_) {
+    for (const auto& [change, box] : changes) {
       for (std::size_t i = 0; i < need_.settings.size(); ++i)
         if (need_.settings[i].system == system && need_.accumulation(i, box.gpus) > 0)
           points.emplace_back(box, i);
       for (const std::size_t setting : promising(box)) points.emplace_back(box, setting);
     }
     simulate(points);
-    for (const auto& [change, box] : changes_) {
+    for (const auto& [change, box] : changes) {
       auto offer = best_that_counts(box);
       if (!offer) continue;  // no setting makes the global batch on so many cards
       offer->change = change;
@@ -477,7 +417,6 @@ class Searcher {
   std::set<std::string> late_;  ///< systems that joined when there was an answer
   Priced boxes_, above_;        ///< within the budget and above it, the cheapest first
   std::map<Point, Trial> trials_;
-  std::vector<std::pair<std::string, Box>> changes_;
   BoxSearch found_;
 };
 

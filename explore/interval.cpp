@@ -12,7 +12,7 @@ namespace {
 
 using Op = Expression::Op;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr Interval holds{1, 1}, fails{0, 0}, unknown{0, 1};
 
 bool may_be_true(Interval a) { return a.least != 0 || a.most != 0; }
@@ -88,7 +88,7 @@ Interval apply(Op op, Interval a, Interval b) {
 
 }  // namespace
 
-Interval Interval::anything() { return {-infinity, infinity}; }
+Interval Interval::anything() { return {-unbounded, unbounded}; }
 
 Interval range_of(const Expression& expression, std::span<const Interval> values) {
   std::vector<Interval> stack;

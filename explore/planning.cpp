@@ -146,6 +146,19 @@ void add_smaller_subgroups(const Scenario& scenario, std::vector<Change>& change
   }
 }
 
+/// Other shares of states that lie in memory: a smaller one for the CPU takes less of the host, a
+/// larger one less of the GPU.
+void add_shares_of_update(const Scenario& scenario, std::vector<Change>& changes) {
+  const description::OptimizerPart& part = scenario.strategy.optimizer;
+  if (part.device != description::OptimizerDevice::cpu || part.home != description::Home::host)
+    return;
+  for (const auto& [share, written] : {std::pair{1.0, "1"}, std::pair{0.75, "0.75"},
+                                       std::pair{0.5, "0.5"}, std::pair{0.25, "0.25"}})
+    if (share != part.cpu_share)
+      changes.push_back({std::string("strategy.optimizer.cpu_share ") + written,
+                         {std::string("strategy.optimizer.cpu_share=") + written}});
+}
+
 /// Parts of the same system that take less host memory: exact pinned buffers, and with them a pool
 /// by shape, a check without temporaries and I/O without files, as far as it has other ones.
 void add_smaller_parts(const Scenario& scenario, std::vector<Change>& changes) {
@@ -299,18 +312,19 @@ std::optional<Remedy> best_setting(const Backend& backend, const Scenario& scena
 
 std::optional<Remedy> cheapest_remedy(const Backend& backend, const Scenario& scenario,
                                       const Resolve& resolve) {
-  std::vector<Change> subgroups, checkpointing, batches, parts, systems;
-  add_smaller_subgroups(scenario, subgroups);
+  std::vector<Change> updates, checkpointing, batches, parts, systems;
+  add_smaller_subgroups(scenario, updates);
+  add_shares_of_update(scenario, updates);
   add_checkpointing(scenario, checkpointing);
   add_smaller_batches(scenario, most_pieces, batches);
   add_smaller_parts(scenario, parts);
   add_other_systems(scenario, systems);
   // the user's system and parts as long as any setting of it helps, then its parts, then others
-  std::vector<Change> settings = subgroups;
+  std::vector<Change> settings = updates;
   settings.insert(settings.end(), checkpointing.begin(), checkpointing.end());
   if (auto best = best_setting(backend, scenario, settings, resolve)) return best;
   std::vector<Change> pairs;
-  add_pairs(checkpointing, subgroups, pairs);
+  add_pairs(checkpointing, updates, pairs);
   add_pairs(batches, settings, pairs);
   if (auto best = best_of(backend, pairs, resolve)) return best;
   settings.insert(settings.end(), batches.begin(), batches.end());

@@ -62,7 +62,7 @@ struct Projected {
   std::vector<Value> rates;
 };
 
-Projected project(Tape& tape, const LayerWeights& weights, const Scan& scan, Value x) {
+Projected project_scan(Tape& tape, const LayerWeights& weights, const Scan& scan, Value x) {
   const std::uint64_t rows = tape.tokens(), hidden = tape.architecture().hidden;
   Projected p{tape.value("mixer.mixed", rows * scan.mixed),
               tape.value("mixer.gate", rows * scan.values),
@@ -182,7 +182,7 @@ Value gated_norm(Tape& tape, const LayerWeights& weights, std::uint64_t width, V
 Value linear_attention(Tape& tape, const LayerWeights& weights, Value x) {
   const Architecture& a = tape.architecture();
   const Scan scan = a.here.mixer == Mixer::state_space ? state_space_scan(tape) : delta_scan(tape);
-  Projected p = project(tape, weights, scan, enter_split(tape, x));
+  Projected p = project_scan(tape, weights, scan, enter_split(tape, x));
   p.mixed = convolve(tape, weights, p.mixed);
   const Value scanned = recur(tape, weights, scan, p);
   const Value normed = gated_norm(tape, weights, scan.normed, scanned, p.gate);

@@ -25,8 +25,6 @@ using view::Text;
 
 namespace {
 
-view::Number whole_number(std::uint64_t number) { return view::plain(static_cast<double>(number)); }
-
 Text batch_words(const json& scenario) {
   const json& training = scenario.at("training");
   const auto micro = training.at("micro_batch").get<std::uint64_t>();

@@ -15,8 +15,6 @@ using view::Text;
 
 namespace {
 
-view::Number whole_number(std::uint64_t number) { return view::plain(static_cast<double>(number)); }
-
 Text shape_text(const Weight& weight) {
   Text text;
   for (const std::uint64_t extent : weight.shape)

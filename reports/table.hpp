@@ -17,4 +17,9 @@ using view::to_text;
 using view::unbroken;
 using view::wrapped;
 
+/// A count, without a unit.
+inline text::Number whole_number(std::uint64_t number) {
+  return text::plain(static_cast<double>(number));
+}
+
 }  // namespace spillway::reports

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t deepest = 64;
+constexpr std::size_t deepest_hjson = 64;
 constexpr std::size_t longest_text = 4u << 20;
 
 /// A number as JSON writes it, also with a sign or a point in front; else the word itself.
@@ -107,7 +107,7 @@ class HjsonReader {
   }
 
   json value(const std::string& pointer, std::size_t depth) {
-    if (depth > deepest) fail("nested deeper than 64 levels");
+    if (depth > deepest_hjson) fail("nested deeper than 64 levels");
     result_.values[pointer] = here();
     const char first = current();
     if (first == '{') {

@@ -172,8 +172,8 @@ void add_what_ifs(const explore::Backend& backend, const std::vector<Entry>& ent
 }
 
 /// In a sentence each; with the machine's name where there are several.
-std::vector<std::string> old_prices_of(const std::vector<Entry>& entries,
-                                       const std::string& today) {
+std::vector<std::string> old_prices_among(const std::vector<Entry>& entries,
+                                          const std::string& today) {
   std::map<std::string, std::string> old;  // by machine
   for (const Entry& entry : entries)
     if (const std::string words = old_prices_words(entry.scenario.machine, today); !words.empty())
@@ -209,7 +209,7 @@ answer::Comparison compare(const explore::Backend& backend, Field field,
   if (effort.what_ifs) add_what_ifs(backend, kept, comparison);
   for (answer::Compared& run : comparison.runs)
     if (run.result) date_prices(*run.result, effort.today);
-  comparison.old_prices = old_prices_of(kept, effort.today);
+  comparison.old_prices = old_prices_among(kept, effort.today);
   return comparison;
 }
 

@@ -102,21 +102,21 @@ std::vector<Scenario> runnable_of(const result::Result& answer, std::vector<Step
 }
 
 /// A way to change the answer, and what it trains; 0 tokens per second: it does not fit.
-struct Way {
+struct TriedStep {
   Step step;
   std::uint64_t samples = 0;  ///< of a step
   double tokens_per_s = 0;
 };
 
 /// Of those steps that people can run the fastest.
-Way fastest_of(const explore::Backend& backend, const result::Result& answer,
-               std::vector<Step> steps, std::uint64_t& simulated) {
+TriedStep fastest_of(const explore::Backend& backend, const result::Result& answer,
+                     std::vector<Step> steps, std::uint64_t& simulated) {
   std::vector<Scenario> scenarios = runnable_of(answer, steps);
   // several micro-batches a step settle within it, and a first step is half the work of two
   for (Scenario& scenario : scenarios) scenario.run.warmup_steps = 0;
   const auto outcomes = explore::simulate_all(backend, scenarios);
   simulated += scenarios.size();
-  Way best;
+  TriedStep best;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto& result = outcomes[i].result;
     if (!result || !result->feasible() || result->tokens_per_s <= best.tokens_per_s) continue;
@@ -139,7 +139,7 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
   const double without_updates = answer.step_time_s - answer.update_s;
   if (answer.step_time_s < worth_more_samples * without_updates) return std::nullopt;
   const std::string set = fmt::format("training.gradient_accumulation={}", times);
-  Way best = fastest_of(backend, answer, {{"", {set}}}, simulated);
+  TriedStep best = fastest_of(backend, answer, {{"", {set}}}, simulated);
   if (best.tokens_per_s == 0)  // gradients that are kept until the update may leave no room
     best = fastest_of(backend, answer, others_with(set, now), simulated);
   if (best.tokens_per_s < worth_more_samples * answer.tokens_per_s) return std::nullopt;
@@ -148,7 +148,7 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
   if (!change) return more;
   std::vector<std::string> both = more.set;
   both.insert(both.end(), change->set.begin(), change->set.end());
-  const Way changed = fastest_of(backend, answer, {{"", both}}, simulated);
+  const TriedStep changed = fastest_of(backend, answer, {{"", both}}, simulated);
   if (changed.tokens_per_s > 0) more.changed_tokens_per_s = changed.tokens_per_s;
   return more;
 }

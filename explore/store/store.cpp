@@ -1,5 +1,6 @@
 #include "explore/store/store.hpp"
 
+#include "explore/store/tables.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/strict_json.hpp"
 #include "scenarios/description/text.hpp"
@@ -14,58 +15,8 @@ using nlohmann::json;
 
 namespace {
 
-/// Raised when a table changes.
-constexpr std::int64_t layout = 1;
-/// By which a file is known to be ours: "SPLW".
-constexpr std::int64_t application = 0x53504c57;
-
-constexpr const char* tables = R"(
-CREATE TABLE IF NOT EXISTS spaces (
-  space INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, name TEXT NOT NULL, axes TEXT NOT NULL,
-  objectives TEXT NOT NULL, constraints TEXT NOT NULL, points INTEGER DEFAULT 0,
-  bounded INTEGER DEFAULT 0, pruned INTEGER DEFAULT 0, simulated INTEGER DEFAULT 0,
-  reused INTEGER DEFAULT 0, refused INTEGER DEFAULT 0, failed INTEGER DEFAULT 0,
-  finished INTEGER DEFAULT 0);
-CREATE TABLE IF NOT EXISTS scenarios (
-  key TEXT PRIMARY KEY, verdict TEXT NOT NULL, reason TEXT NOT NULL, numbers TEXT NOT NULL,
-  seconds REAL NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS space_points (
-  space INTEGER NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL, point TEXT NOT NULL,
-  verdict TEXT NOT NULL, reason TEXT NOT NULL, objectives TEXT NOT NULL,
-  front INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (space, number)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS fronts ON space_points (key) WHERE front;
-CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, result TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pruned (
-  space INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-  PRIMARY KEY (space, first)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS axis_values (
-  space INTEGER NOT NULL, axis TEXT NOT NULL, position INTEGER NOT NULL, value TEXT NOT NULL,
-  overrides TEXT NOT NULL, PRIMARY KEY (space, axis, position)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS bases (space INTEGER PRIMARY KEY, base TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS runs (
-  space INTEGER PRIMARY KEY, host TEXT NOT NULL, process INTEGER NOT NULL, started REAL NOT NULL,
-  heartbeat REAL NOT NULL, points INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0,
-  ended INTEGER NOT NULL DEFAULT 0);
-)";
-
 /// Seconds since 1970 by SQLite's clock.
 constexpr const char* now = "(julianday('now') - 2440587.5) * 86400.0";
-
-std::int64_t number_of(const Database& database, const char* sql) {
-  Statement read = database.prepare(sql);
-  return read.step() ? read.integer(0) : 0;
-}
-
-/// Whether another program wrote the file: ours is marked, or, of an older program, has our tables.
-bool is_foreign(const Database& database) {
-  if (number_of(database, "PRAGMA application_id") == application) return false;
-  const std::int64_t all = number_of(database, "SELECT count(*) FROM sqlite_master");
-  const std::int64_t ours =
-      number_of(database,
-                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-                "('spaces', 'scenarios', 'space_points', 'results')");
-  return all > 0 && ours < 4;
-}
 
 std::string quoted(const std::string& name, char quote) {
   std::string text(1, quote);
@@ -147,7 +98,7 @@ bool Store::require_own() const {
   if (is_foreign(database))
     throw description::ScenarioError(
         {{file_, 0, 0, "", "is another program's database", "name another file"}});
-  if (version != layout && !(version == 0 && access_ == Database::Access::write))
+  if (version != store_layout && !(version == 0 && access_ == Database::Access::write))
     throw description::ScenarioError(
         {{file_, 0, 0, "", "is a database, but not one of this version of spillway explore",
           "name another file"}});
@@ -160,12 +111,12 @@ void Store::open() {
   if (access_ == Database::Access::read) return;
   // first the mark, in the file itself, so that nobody takes it for another program's
   if (empty)
-    database_->execute("BEGIN IMMEDIATE; PRAGMA application_id = " + std::to_string(application) +
-                       "; COMMIT;");
+    database_->execute("BEGIN IMMEDIATE; PRAGMA application_id = " +
+                       std::to_string(store_application) + "; COMMIT;");
   database_->keep_log();
-  database_->execute("BEGIN IMMEDIATE;" + std::string(tables) +
-                     "PRAGMA application_id = " + std::to_string(application) +
-                     "; PRAGMA user_version = " + std::to_string(layout) + "; COMMIT;");
+  database_->execute("BEGIN IMMEDIATE;" + std::string(store_tables) +
+                     "PRAGMA application_id = " + std::to_string(store_application) +
+                     "; PRAGMA user_version = " + std::to_string(store_layout) + "; COMMIT;");
 }
 
 void Store::close() {

@@ -68,8 +68,8 @@ struct Avx2 {
   static Float root(Float value) { return {_mm256_sqrt_ps(value.low), _mm256_sqrt_ps(value.high)}; }
 
   template <Element type, bool streamed>
-  [[gnu::always_inline]] static void store_tamed(std::byte* into, Float value) {
-    store<type, streamed>(into, {tamed(value.low), tamed(value.high)});
+  [[gnu::always_inline]] static void store_canonical(std::byte* into, Float value) {
+    store<type, streamed>(into, {canonical(value.low), canonical(value.high)});
   }
 
   static void fence() { _mm_sfence(); }
@@ -117,7 +117,7 @@ struct Avx2 {
     return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
   }
 
-  static __m256 tamed(__m256 value) {
+  static __m256 canonical(__m256 value) {
     const __m256 nan = _mm256_cmp_ps(value, value, _CMP_UNORD_Q);
     return _mm256_blendv_ps(value, _mm256_castsi256_ps(_mm256_set1_epi32(0x7FC00000)), nan);
   }

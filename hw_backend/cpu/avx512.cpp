@@ -71,12 +71,12 @@ struct Avx512 {
   }
 
   template <Element type, bool streamed>
-  [[gnu::always_inline]] static void store_tamed(std::byte* into, Float value) {
+  [[gnu::always_inline]] static void store_canonical(std::byte* into, Float value) {
     if constexpr (type == Element::bf16) {
-      put<streamed>(into, packed(tamed_bits(value.low, rounded(value.low)),
-                                 tamed_bits(value.high, rounded(value.high))));
+      put<streamed>(into, packed(canonical_bits(value.low, rounded(value.low)),
+                                 canonical_bits(value.high, rounded(value.high))));
     } else {
-      store_float<type, streamed>(into, {tamed(value.low), tamed(value.high)});
+      store_float<type, streamed>(into, {canonical(value.low), canonical(value.high)});
     }
   }
 
@@ -157,13 +157,13 @@ struct Avx512 {
   }
 
   /// `bits`, or 0x7FC00000 where `value` is NaN.
-  [[gnu::always_inline]] static __m512i tamed_bits(__m512 value, __m512i bits) {
+  [[gnu::always_inline]] static __m512i canonical_bits(__m512 value, __m512i bits) {
     const __mmask16 nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
     return _mm512_mask_mov_epi32(bits, nan, _mm512_set1_epi32(0x7FC00000));
   }
 
-  [[gnu::always_inline]] static __m512 tamed(__m512 value) {
-    return _mm512_castsi512_ps(tamed_bits(value, _mm512_castps_si512(value)));
+  [[gnu::always_inline]] static __m512 canonical(__m512 value) {
+    return _mm512_castsi512_ps(canonical_bits(value, _mm512_castps_si512(value)));
   }
 
   /// Of the 4096 bytes at `data`.

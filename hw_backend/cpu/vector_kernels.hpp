@@ -17,7 +17,7 @@ namespace {
 
 /// Lanes of width 1: the whole of `portable`, and the ends of arrays elsewhere.
 ///   load, store   with conversion; `streamed` stores need an aligned address
-///   store_tamed   NaNs are stored as 0x7FC00000, rounded
+///   store_canonical   a NaN is stored as the canonical one, 0x7FC00000, rounded
 struct One {
   using Float = float;
   static constexpr std::size_t width = 1;
@@ -32,7 +32,7 @@ struct One {
   }
   static Float root(Float value) { return std::sqrt(value); }
   template <Element type, bool streamed>
-  static void store_tamed(std::byte* into, Float value) {
+  static void store_canonical(std::byte* into, Float value) {
     store<type, streamed>(into, value == value ? value : std::bit_cast<float>(0x7FC00000u));
   }
 };
@@ -179,7 +179,7 @@ template <class V, Element type>
 
 template <class V, Element type>
 [[gnu::always_inline]] inline void put(std::byte* array, std::size_t i, typename V::Float value) {
-  V::template store_tamed<type, false>(array + i * size_of(type), value);
+  V::template store_canonical<type, false>(array + i * size_of(type), value);
 }
 
 template <class V, Element state, Element gradient>
@@ -289,8 +289,8 @@ template <class V, Element type, bool streamed>
 void add_typed(std::byte* into, const std::byte* a, const std::byte* b, std::size_t n) {
   std::size_t i = 0;
   for (; i + V::width <= n; i += V::width) {
-    V::template store_tamed<type, streamed>(into + i * size_of(type),
-                                            read<V, type>(a, i) + read<V, type>(b, i));
+    V::template store_canonical<type, streamed>(into + i * size_of(type),
+                                                read<V, type>(a, i) + read<V, type>(b, i));
   }
   for (; i < n; ++i) {
     put<One, type>(into, i, read<One, type>(a, i) + read<One, type>(b, i));

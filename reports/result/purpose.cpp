@@ -9,6 +9,13 @@ namespace {
 using P = Purpose;
 using L = Lifetime;
 
+// ---- Of states that GPU and CPU share (optimizer.cpu_share): those in host memory
+
+constexpr Knob share_on_cpu = {"strategy.optimizer.cpu_share", false,
+                               "strategy.optimizer.home=ssd"};
+constexpr Knob share_on_gpu = {"strategy.optimizer.cpu_share", false,
+                               "strategy.optimizer.device=gpu"};
+
 // ---- On the GPU
 
 constexpr Knob gpu_weights[] = {{"strategy.weights.home"},
@@ -18,8 +25,10 @@ constexpr Knob gpu_weights[] = {{"strategy.weights.home"},
 constexpr Knob gathered_weights[] = {{"strategy.weights.prefetch_blocks"},
                                      {"strategy.weights.max_live"},
                                      {"strategy.weights.prefetch_bucket"}};
-constexpr Knob gpu_gradients[] = {
-    {"strategy.gradients.policy"}, {"strategy.gradients.convert"}, {"parallel.zero_stage"}};
+constexpr Knob gpu_gradients[] = {{"strategy.gradients.policy"},
+                                  {"strategy.gradients.convert"},
+                                  share_on_gpu,
+                                  {"parallel.zero_stage"}};
 constexpr Knob activations[] = {
     {"strategy.activations.policy"}, {"training.micro_batch"}, {"training.sequence"}};
 constexpr Knob logits[] = {
@@ -29,6 +38,7 @@ constexpr Knob workspace[] = {
 constexpr Knob context[] = {{"machine.gpu.context"}};
 constexpr Knob reduce_buckets[] = {{"strategy.gradients.reduce_bucket"}};
 constexpr Knob gpu_states[] = {{"strategy.optimizer.device"},
+                               share_on_gpu,
                                {"training.optimizer_state"},
                                {"parallel.zero_stage"},
                                {"training.ema"}};
@@ -42,8 +52,10 @@ constexpr Knob parameter_pool[] = {{"strategy.weights.buffer_count", true, adapt
                                    {"strategy.weights.pool"},
                                    {"strategy.weights.prefetch_blocks"}};
 constexpr Knob flat_weights[] = {{"strategy.weights.home"}, {"strategy.weights.max_in_host"}};
-constexpr Knob flat_gradients[] = {
-    {"strategy.gradients.policy"}, {"strategy.gradients.accumulation"}, {"parallel.zero_stage"}};
+constexpr Knob flat_gradients[] = {{"strategy.gradients.policy"},
+                                   {"strategy.gradients.accumulation"},
+                                   share_on_cpu,
+                                   {"parallel.zero_stage"}};
 constexpr Knob accumulation[] = {{"strategy.gradients.accumulation"},
                                  {"training.gradient_accumulation"}};
 constexpr Knob overflow_check[] = {{"strategy.overflow_check"},
@@ -53,10 +65,12 @@ constexpr Knob swap_buffers[] = {{"strategy.optimizer.buffers", true},
                                  {"strategy.optimizer.fused_tensors"}};
 constexpr Knob host_states[] = {{"strategy.optimizer.home"},
                                 {"strategy.optimizer.host_cache"},
+                                share_on_cpu,
                                 {"training.optimizer_state"},
                                 {"parallel.zero_stage"}};
 constexpr Knob master_weights[] = {{"strategy.optimizer.home"},
                                    {"strategy.optimizer.host_cache"},
+                                   share_on_cpu,
                                    {"training.precision"},
                                    {"parallel.zero_stage"}};
 constexpr Knob optimizer_gradients[] = {{"strategy.optimizer.home"},
@@ -108,7 +122,7 @@ constexpr PurposeRow rows[] = {
      reduce_buckets, "smaller buckets, 0 for none"},
     {"gpu", P::optimizer_states, "optimizer_states",
      "the optimizer's momentum and variance, and the fp32 weights with them", L::permanent,
-     gpu_states, "ZeRO stage 1, an update on the CPU"},
+     gpu_states, "ZeRO stage 1, an update on the CPU, of all of them or of a larger share"},
     {"gpu", P::gpu_rounding, "gpu_rounding",
      "what the GPU's allocator takes beyond the bytes asked for", L::moment, gpu_rounding,
      "the exact allocator"},
@@ -121,7 +135,7 @@ constexpr PurposeRow rows[] = {
      flat_weights, "weights at home on SSD"},
     {"host", P::gradient_flat_buffer, "gradient_flat_buffer",
      "one long buffer with the gradients of all weights of a rank", L::permanent, flat_gradients,
-     "fp16 sums, more ranks under ZeRO stage 2"},
+     "fp16 sums, more ranks under ZeRO stage 2, a share of the update on the GPU"},
     {"host", P::gradient_accumulation, "gradient_accumulation",
      "sums of gradients over the micro-batches of a step", L::permanent, accumulation,
      "fp16 sums, no accumulation"},
@@ -133,9 +147,10 @@ constexpr PurposeRow rows[] = {
      "fewer buffers, smaller sub-groups"},
     {"host", P::optimizer_states, "optimizer_states",
      "the optimizer's momentum and variance, and the fp32 weights with them", L::permanent,
-     host_states, "optimizer states at home on SSD, in bf16"},
+     host_states, "optimizer states at home on SSD, in bf16, a share of them on the GPU"},
     {"host", P::master_weights, "master_weights", "weights in fp32, which the optimizer changes",
-     L::permanent, master_weights, "optimizer states at home on SSD"},
+     L::permanent, master_weights,
+     "optimizer states at home on SSD, a share of them on the GPU"},
     {"host", P::optimizer_gradient_buffers, "optimizer_gradient_buffers",
      "gradients in the type that the optimizer reads", L::moment, optimizer_gradients,
      "optimizer states on SSD, smaller sub-groups"},

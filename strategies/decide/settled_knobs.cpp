@@ -70,13 +70,6 @@ void settle_sizes(const Job& job, Strategy& strategy) {
   }
 }
 
-/// Shares that stay as the machine file has them.
-void settle_shares(description::Scenario& scenario) {
-  if (scenario.strategy.optimizer.adapt) return;
-  for (const auto& [storage, share] : first_shares(scenario))
-    scenario.strategy.optimizer.paths.at(storage) = share;
-}
-
 /// Of what is decided already.
 std::vector<std::size_t> first_cached_modules(const Decided& all) {
   std::vector<std::size_t> modules;
@@ -85,8 +78,8 @@ std::vector<std::size_t> first_cached_modules(const Decided& all) {
   const std::deque<Job> jobs = jobs_of(decision);
   const Topology topology = setup_for(all.scenario, false, false).topology;
   for (std::uint32_t rank = 0; rank < topology.ranks; ++rank)
-    modules.push_back(nominal_modules_to_offload(job_of(jobs, Rank{rank}, topology.ranks),
-                                                 topology, Rank{rank}));
+    modules.push_back(
+        nominal_modules_to_offload(job_of(jobs, Rank{rank}, topology.ranks), topology, Rank{rank}));
   return modules;
 }
 
@@ -96,7 +89,6 @@ void settle_knobs(Decided& all) {
   Strategy& strategy = all.scenario.strategy;
   if (plans_steps(strategy.system)) return;
   settle_lands(all.scenario);
-  settle_shares(all.scenario);
   settle_pinned(strategy);
   if (has_pool_to_settle(strategy.weights) || has_chunk_to_settle(strategy) ||
       has_swap_buffers_to_settle(strategy))

@@ -9,10 +9,9 @@ namespace spillway::strategies {
 
 /// Says in the decided scenario what parts would find by themselves from the rest of it, by the
 /// functions that they use: how many buffers of which size, how large a cache and a chunk are,
-/// where gradients land, how pinned memory is rounded, shares of storages that follow no rate. A
-/// knob that nobody reads stays `auto`, and so do two that times decide which the run measures,
-/// after what is decided here of its first steps: a cache's budget (Decided::cached_modules) and
-/// shares of storages (first_shares).
+/// where gradients land, how pinned memory is rounded. A knob that nobody reads stays `auto`, and
+/// so do two that times decide which the run measures, after what is decided of its first steps: a
+/// cache's budget (Decided::cached_modules) and shares of storages (first_shares).
 ///   Changes  nothing that a run does
 void settle_knobs(Decided& all);
 

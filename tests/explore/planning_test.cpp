@@ -184,6 +184,20 @@ TEST(CheapestRemedy, KeepsTheGlobalBatchInSmallerPieces) {
   EXPECT_EQ(fits->training.micro_batch * fits->training.gradient_accumulation, 256u);
 }
 
+// The masters, momenta, variances and gradients of 1.56e9 parameters are more than 24 GiB of host
+// memory hold, and the GPU has room for some of them.
+TEST(CheapestRemedy, GivesTheGpuAShareOfTheUpdateWhereTheHostIsShort) {
+  json scenario = on_gaming_box("gpt2-xl", "zero_offload");
+  scenario["machine"] = {
+      {"name", "box"}, {"extends", "gaming_4090"}, {"host", {{"memory", "24 GiB"}}}};
+  scenario["training"]["micro_batch"] = 1;
+  const auto remedy = remedy_of(scenario);
+  ASSERT_TRUE(remedy);
+  EXPECT_EQ(remedy->result.system, "zero_offload");
+  EXPECT_THAT(remedy->words, testing::HasSubstr("strategy.optimizer.cpu_share 0."));
+  EXPECT_LT(resolver(scenario)(remedy->overrides)->strategy.optimizer.cpu_share, 1);
+}
+
 TEST(CheapestRemedy, TakesTwoChangesWhenOneIsNotEnough) {
   LONG_TEST();
   // The states of 3.2e9 parameters fit only with a system that has the drive, and with it 512

@@ -11,7 +11,7 @@ namespace spillway::hw_backend {
 
 namespace {
 
-float tamed(float value) { return value == value ? value : std::bit_cast<float>(0x7FC00000u); }
+float canonical(float value) { return value == value ? value : std::bit_cast<float>(0x7FC00000u); }
 
 /// The header's five lines, written out.
 void adam_reference(const AdamArrays& a, const AdamScalars& s) {
@@ -21,9 +21,9 @@ void adam_reference(const AdamArrays& a, const AdamScalars& s) {
     const float square = g * g;
     const float v = (s.beta2 * load(a.variance, i)) + (s.rest2 * square);
     const float d = (std::sqrt(v) * s.inverse_root_correction2) + s.epsilon;
-    const float w = tamed((s.keep * load(a.master, i)) - (s.step * (m / d)));
-    store(a.momentum, i, tamed(m));
-    store(a.variance, i, tamed(v));
+    const float w = canonical((s.keep * load(a.master, i)) - (s.step * (m / d)));
+    store(a.momentum, i, canonical(m));
+    store(a.variance, i, canonical(v));
     store(a.master, i, w);
     if (a.weight) store(*a.weight, i, w);
   }
@@ -171,7 +171,7 @@ TEST_P(Step, SgdGivesTheWrittenOrdersBits) {
         TestArray expected(w), expected_out(type, n);
         for (std::size_t i = 0; i < n; ++i) {
           const float step = s.step * (load(g.array(), i) * s.inverse_scale);
-          const float value = tamed((s.keep * load(w.array(), i)) - step);
+          const float value = canonical((s.keep * load(w.array(), i)) - step);
           store(expected.array(), i, value);
           store(expected_out.array(), i, value);
         }

@@ -185,18 +185,6 @@ TEST(Decision, HasTheFirstSharesOfPathsThatFollowRates) {
   EXPECT_FALSE(decision_json(decided(small_model("llama", "lohan"))).contains("shares"));
 }
 
-/// Where shares follow no measured rate, the nominal rates are what is decided.
-TEST(Decision, HasTheSharesOfPathsThatStay) {
-  const Decision decision =
-      decided(small_model("llama", "mlp_offload", {"strategy.optimizer.adapt=false"}));
-  EXPECT_FALSE(decision_json(decision).contains("shares"));
-  const auto& paths = decision->scenario.strategy.optimizer.paths;
-  const auto& storages = setup_for(decision->scenario, false, false).topology.storages;
-  ASSERT_EQ(paths.size(), storages.size());
-  for (const StorageInfo& storage : storages)
-    EXPECT_EQ(paths.at(storage.name), std::min(storage.read, storage.write).value());
-}
-
 /// A machine without a clock measures nothing that a cache could plan its budget by.
 TEST(Decision, HasTheBudgetThatACacheBeginsWith) {
   const Overrides fast = {"strategy.activations.min_elements=100000",
