@@ -17,10 +17,6 @@ bool has_adapters(const Case& subject) {
 
 bool trains_all(const Case& subject) { return subject.training().method == Method::full; }
 
-bool is_packed(const Case& subject) {
-  return has_adapters(subject) && subject.training().lora.base != description::BaseType::bf16;
-}
-
 std::string method_of(const Case& subject) {
   return fmt::format("training.method {}", name_of(subject.training().method));
 }
@@ -41,11 +37,10 @@ constexpr Rule method_rows[] = {
          [](const Case& c) {
            return c.training().method == Method::frozen || c.training().frozen.empty();
          },
-     .why =
-         [](const Case& c) -> std::string {
-           return has_adapters(c) ? "with adapters all of the model is frozen"
-                                  : "training.method full trains every weight";
-         },
+     .why = [](const Case& c) -> std::string {
+       return has_adapters(c) ? "with adapters all of the model is frozen"
+                              : "training.method full trains every weight";
+     },
      .hint = [](const Case& c) -> std::string {
        return has_adapters(c) ? "leave it out" : "write \"frozen\" as training.method";
      }},
@@ -76,17 +71,6 @@ constexpr Rule method_rows[] = {
      .holds = [](const Case& c) { return trains_all(c) || c.parallel().pipeline == 1; },
      .why = [](const Case& c) { return "a pipeline " + not_with_method(c); },
      .hint = "write 1, and parallel.data for more GPUs"},
-    {.path = "training.lora.base",
-     .holds =
-         [](const Case& c) {
-           return !is_packed(c) || c.parallel().data == 1 || c.parallel().zero_stage < 3;
-         },
-     .why =
-         [](const Case& c) {
-           return fmt::format("shares of {} weights are not part of this version",
-                              name_of(c.training().lora.base));
-         },
-     .hint = "write parallel.zero_stage 2, so that each GPU has all of them, or base bf16"},
     {.path = "strategy.system",
      .holds = [](const Case& c) { return trains_all(c) || streams(c); },
      .why =

@@ -48,6 +48,24 @@ TEST(Contradictions, ExpertsApartThatNobodyKeepsApart) {
             "\"stacked\"");
 }
 
+TEST(Contradictions, OfWhatIsTrained) {
+  EXPECT_EQ(refusal("resident", {"training.lora.rank=8"}),
+            "--set training.lora.rank=8: training.lora: training.method full trains no adapters; "
+            "write \"lora\" or \"qlora\" as training.method, or leave training.lora out");
+  EXPECT_EQ(refusal("resident", {R"(training.frozen=["wte"])"}),
+            "--set training.frozen=[\"wte\"]: training.frozen: training.method full trains every "
+            "weight; write \"frozen\" as training.method");
+  EXPECT_EQ(refusal("resident", {"training.method=frozen"}),
+            "--set training.method=frozen: training.frozen: training.method frozen needs names of "
+            "what is not trained; write a list, such as [\"embeddings\", \"layers.0\"], or the "
+            "method full");
+  EXPECT_EQ(refusal("resident", {"training.method=lora", R"(training.lora.targets=["c_atn"])"}),
+            "--set training.lora.targets=[\"c_atn\"]: training.lora.targets: no matrix of a block "
+            "of gpt2 is named \"c_atn\"; did you mean \"c_attn\"? known: all_linear, attention, "
+            "c_attn, c_fc, c_proj");
+  EXPECT_EQ(refusal("resident", {"training.method=lora"}), "");
+}
+
 TEST(Contradictions, TensorRanksThatDoNotDivideTheModel) {
   EXPECT_EQ(
       refusal("resident", {"machine.gpu.count=8", "parallel.tensor=8"}),

@@ -393,10 +393,7 @@ constexpr Breaks of_storage_and_training[] = {
      }},
 };
 
-void with_adapters(Scenario& s) {
-  s.training.method = Method::lora;
-  s.training.lora.base = BaseType::int8;
-}
+void with_adapters(Scenario& s) { s.training.method = Method::lora; }
 
 constexpr Breaks of_method[] = {
     {"resident", [](Scenario&) {}},  // adapters that are written, but not trained
@@ -417,11 +414,6 @@ constexpr Breaks of_method[] = {
      [](Scenario& s) {
        with_adapters(s);
        s.parallel.pipeline = 2;
-     }},
-    {"zero_offload",
-     [](Scenario& s) {
-       with_adapters(s);
-       s.parallel.data = 2;
      }},
     {"teraio", with_adapters},
     {"lohan", with_adapters},
