@@ -21,8 +21,10 @@ System g10() {
     description::Strategy strategy = defaults_of("teraio");
     strategy.system = "g10";
     strategy.plan.saturation = description::PlanSaturation::no_window;
+    strategy.plan.drop_clean = false;
     strategy.plan.must_hide = true;
     strategy.plan.eager_prefetch = true;
+    strategy.optimizer.kernels = description::AdamKernels::fused;  // none is described
     return strategy;
   };
   return system;

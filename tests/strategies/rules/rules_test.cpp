@@ -295,6 +295,21 @@ constexpr Breaks of_optimizer[] = {
      }},
     {"zero_offload", [](Scenario& s) { s.training.ema = true; }},
     {"resident", [](Scenario& s) { s.strategy.optimizer.read_ahead = 1; }},
+    {"lohan",
+     [](Scenario& s) {
+       s.strategy.optimizer.wait = false;
+       s.strategy.optimizer.home = Home::host;
+     }},
+    {"lohan",
+     [](Scenario& s) {
+       s.strategy.optimizer.wait = false;
+       s.strategy.weights.home = Home::host;
+     }},
+    {"lohan",
+     [](Scenario& s) {
+       s.strategy.optimizer.wait = false;
+       s.strategy.optimizer.buffers = 3;
+     }},
     {"resident", [](Scenario& s) { s.strategy.optimizer.cpu_share = 0.5; }},
     {"zero_infinity", [](Scenario& s) { s.strategy.optimizer.cpu_share = 0.5; }},
     {"lohan", [](Scenario& s) { s.strategy.optimizer.cpu_share = 0.5; }},
