@@ -2,10 +2,11 @@
 
 namespace spillway::strategies {
 
-/// ZeRO-Infinity whose drives update the states that lie on them: gradients go down in 16 bits, only
-/// new weights come back. A sub-group lies on one drive; the drives update one each, and begin the
-/// next when the new weights of all are where they live.
-///   Source  Smart-Infinity (HPCA'24) and its code (stage3.py, cpu_adam.cpp); gradients uncompressed
+/// ZeRO-Infinity whose drives update the states that lie on them: gradients go down in 16 bits,
+/// only new weights come back. A sub-group lies on one drive; the drives update one each, and begin
+/// the next when the new weights of all are where they live.
+///   Source  Smart-Infinity (HPCA'24) and its code (stage3.py, cpu_adam.cpp); gradients
+///           uncompressed
 System smart_infinity() {
   System system;
   system.name = "smart_infinity";

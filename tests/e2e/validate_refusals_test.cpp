@@ -121,8 +121,8 @@ TEST(ValidateRefuses, CudaDevicesThatAreNotThereOrNotMeant) {
 }
 
 TEST(ValidateRefuses, AnUpdateThatNobodyWaitsFor) {
-  const Ended ended = Server().validate(
-      "--on a --set strategy.system=lohan --set strategy.optimizer.wait=false");
+  const Ended ended =
+      Server().validate("--on a --set strategy.system=lohan --set strategy.optimizer.wait=false");
   EXPECT_EQ(ended.exit, 2);
   EXPECT_EQ(ended.out, "");
   EXPECT_THAT(ended.err, HasSubstr("strategy.optimizer.wait: with false states are written"));

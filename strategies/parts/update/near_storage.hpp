@@ -9,8 +9,8 @@ namespace spillway::strategies {
 ///             states and new weights to theirs, one after the other
 ///   Rounds    drives update a sub-group each; the next round begins when the new weights of this
 ///             one are where they live
-///   Back      new weights lie in an extent of their own on that drive until the host has read them;
-///             it writes them where they live
+///   Back      new weights lie in an extent of their own on that drive until the host has read
+///             them; it writes them where they live
 ///   Traffic   on the host's link the new weights; inside, states read and written. Gradients and
 ///             new weights pass the memory of the device
 ///   Source    Smart-Infinity (HPCA'24); its code, stage3.py, step and cpu_adam.cpp, thread_work

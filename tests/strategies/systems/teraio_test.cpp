@@ -72,8 +72,8 @@ TEST(TeraIO, StagingHasTheArrayAndTheLinkWorkAtOnce) {
 }
 
 TEST(TeraIO, BytesThatLeaveComeBackEveryStep) {
-  const result::Result run = simulate(small("300 MiB", {R"(strategy.plan.destinations=["ssd"])",
-                                                        "strategy.plan.drop_clean=false"}));
+  const result::Result run = simulate(small(
+      "300 MiB", {R"(strategy.plan.destinations=["ssd"])", "strategy.plan.drop_clean=false"}));
   ASSERT_TRUE(run.feasible());
   EXPECT_EQ(run.io.ssd_read, run.io.ssd_write);
   EXPECT_EQ(run.io.gpu_direct, run.io.ssd_read + run.io.ssd_write);

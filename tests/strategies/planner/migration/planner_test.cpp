@@ -171,9 +171,9 @@ TEST(Planner, PrefetchesEarlyWhereThereIsRoom) {
   EXPECT_DOUBLE_EQ(plan.step_s, 0.1);
 }
 
-TEST(Planner, WritesNothingThatTheFileHolds) {
-  // A weight that two passes read and the update writes: of its two absences in the step and the
-  // one behind the update only the last follows a write.
+/// A weight that two passes read and the update writes: of its two absences in the step and the one
+/// behind the update only the last follows a write.
+Lifetimes read_twice_and_written() {
   Lifetimes lifetimes;
   for (int i = 0; i < 30; ++i) lifetimes.kernels.push_back({"k", i * 0.01, 0.01, 0});
   lifetimes.tensors.push_back({1,
@@ -187,6 +187,11 @@ TEST(Planner, WritesNothingThatTheFileHolds) {
                                  TensorKind::activation,
                                  false,
                                  {{(6 + 10 * i), 7 + 10 * i, false, true}}});
+  return lifetimes;
+}
+
+TEST(Planner, WritesNothingThatTheFileHolds) {
+  const Lifetimes lifetimes = read_twice_and_written();
   PlanSettings settings = settings_of(10e9, 150 * MB);
   const Plan writes = plan_migrations(lifetimes, settings);
   settings.drop_clean = true;
@@ -198,22 +203,9 @@ TEST(Planner, WritesNothingThatTheFileHolds) {
 }
 
 TEST(Planner, TheHostKeepsWhatNothingWritesWhileItHasRoom) {
-  // the weight of the test above, by way of the host: 100 MB there, also between its absences
-  Lifetimes lifetimes;
-  for (int i = 0; i < 30; ++i) lifetimes.kernels.push_back({"k", i * 0.01, 0.01, 0});
-  lifetimes.tensors.push_back({1,
-                               100 * MB,
-                               TensorKind::weight,
-                               true,
-                               {{2, 2, true, false}, {12, 12, true, false}, {22, 22, true, true}}});
+  Lifetimes lifetimes = read_twice_and_written();
   lifetimes.tensors.push_back(
-      {2, 80 * MB, TensorKind::activation, false, {{14, 15, false, true}, {26, 27, true, false}}});
-  for (std::uint32_t i = 0; i < 3; ++i)
-    lifetimes.tensors.push_back({3 + i,
-                                 100 * MB,
-                                 TensorKind::activation,
-                                 false,
-                                 {{(6 + 10 * i), 7 + 10 * i, false, true}}});
+      {9, 80 * MB, TensorKind::activation, false, {{14, 15, false, true}, {26, 27, true, false}}});
   PlanSettings settings = settings_of(10e9, 150 * MB);
   settings.channels.host_in = settings.channels.host_out = 10e9;
   settings.destinations = {Destination::host};
@@ -227,21 +219,6 @@ TEST(Planner, TheHostKeepsWhatNothingWritesWhileItHasRoom) {
   EXPECT_EQ(clean(300 * MB), 2);
   // beside the other tensor, which leaves while the weight is back, there is no room to keep it
   EXPECT_LT(clean(110 * MB), 2);
-}
-
-TEST(Planner, ShortGapsAreThoseThatTheArrayHasNoTimeFor) {
-  // 1/R + 1/W of 100 MB at 2 and 1 GB/s: 0.15 s of a step of 0.4 s. Gaps of 0.3, 0.2 and 0.1 s:
-  // two fit, the shortest is left to the host
-  Channels channels;
-  channels.ssd_read = 2e9;
-  channels.ssd_write = 1e9;
-  const std::vector<std::int64_t> ticks(4, 100'000'000'000);
-  const auto gap = [&](std::uint64_t bytes) {
-    return short_gap({{1, bytes}, {3, bytes}, {2, bytes}}, channels, ticks);
-  };
-  EXPECT_EQ(gap(100 * MB), 1);
-  EXPECT_EQ(gap(80 * MB), 0);   // 0.36 s
-  EXPECT_EQ(gap(300 * MB), 3);  // not even the longest
 }
 
 TEST(Planner, ProfilesWithFaultsAreNone) {
