@@ -350,8 +350,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   }
   std::vector<Task<>> ranks;
   for (std::uint32_t rank = 0; rank < machine.topology().ranks; ++rank)
-    ranks.push_back(
-        train(machine, Rank{rank}, job_of(jobs, Rank{rank}, machine.topology().ranks)));
+    ranks.push_back(train(machine, Rank{rank}, job_of(jobs, Rank{rank}, machine.topology().ranks)));
   if (const std::uint32_t nodes = machine.topology().nodes; nodes > 1)
     result.notes.push_back(
         text::filled("{} equal nodes of {} GPUs: one is simulated and stands for all. Memory, "
