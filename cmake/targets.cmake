@@ -157,8 +157,8 @@ function(spillway_test folder)
   string(REPLACE "/" "_" name ${folder})
   set(target test_${name})
   add_executable(${target} ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE ${arg_LINKS} nlohmann_json::nlohmann_json GTest::gtest
-                                          GTest::gmock GTest::gmock_main)
+  target_link_libraries(${target} PRIVATE ${arg_LINKS} nlohmann_json::nlohmann_json fmt::fmt
+                                          GTest::gtest GTest::gmock GTest::gmock_main)
   target_compile_definitions(${target} PRIVATE SPILLWAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(arg_OPTIMIZED)
     _spillway_pch(${target} json)

@@ -378,8 +378,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   }
   std::vector<Task<>> ranks;
   for (std::uint32_t rank = 0; rank < machine.topology().ranks; ++rank)
-    ranks.push_back(
-        train(machine, Rank{rank}, job_of(jobs, Rank{rank}, machine.topology().ranks)));
+    ranks.push_back(train(machine, Rank{rank}, job_of(jobs, Rank{rank}, machine.topology().ranks)));
   note_nodes(scenario, machine.topology(), result);
   note_idle_gpus(scenario, result);
   Summary summary(machine, scenario, jobs.front(), prepared.program);

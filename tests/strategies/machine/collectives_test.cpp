@@ -84,8 +84,7 @@ TEST(Collectives, OfOneMemberSendNothing) {
 TEST(Collectives, LargeOnesDoNotOverflow) {
   // 4 EB among 1024: 1023/1024 of it
   const std::uint64_t exabytes = std::uint64_t{1} << 62;
-  EXPECT_EQ(cost(Collective::all_gather, exabytes, cluster(8, 128)).sent(),
-            exabytes / 1024 * 1023);
+  EXPECT_EQ(cost(Collective::all_gather, exabytes, cluster(8, 128)).sent(), exabytes / 1024 * 1023);
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ Task<> early(Machine& m, std::vector<int>* log) {
   Op first =
       m.collective(rank0, m.topology().world(), Collective::all_reduce, gpu.view(), gpu.view());
   Buffer sum = gpu_buffer(m, rank0, mib / 2);
-  Op second = m.collective(rank0, m.topology().world(), Collective::reduce_scatter, gpu.view(),
-                           sum.view());
+  Op second =
+      m.collective(rank0, m.topology().world(), Collective::reduce_scatter, gpu.view(), sum.view());
   std::vector<Task<>> watchers;
   watchers.push_back(note_end(second, log, 2));
   watchers.push_back(note_end(first, log, 1));
