@@ -295,6 +295,12 @@ constexpr Breaks of_optimizer[] = {
      }},
     {"zero_offload", [](Scenario& s) { s.training.ema = true; }},
     {"resident", [](Scenario& s) { s.strategy.optimizer.read_ahead = 1; }},
+    {"zero_infinity",
+     [](Scenario& s) { s.strategy.gradients.policy = description::GradientPolicy::ssd_fp16; }},
+    {"resident",
+     [](Scenario& s) { s.strategy.optimizer.kernels = description::AdamKernels::for_loop; }},
+    {"teraio", [](Scenario& s) { s.training.optimizer_state = description::StateWidth::bf16; }},
+    {"zero_infinity", [](Scenario& s) { s.strategy.optimizer.wait = false; }},
     {"lohan",
      [](Scenario& s) {
        s.strategy.optimizer.wait = false;
