@@ -3,6 +3,7 @@
 
 #include "strategies/decide/saved_planners.hpp"
 #include "strategies/run/counting_probe.hpp"
+#include "strategies/run/numerics.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <gtest/gtest.h>
