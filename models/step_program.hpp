@@ -178,9 +178,9 @@ struct LayerSpan {
 /// One training step of one rank and one micro-batch: forward, backward, update, operators in
 /// order. Every size and cost of spillway derives from this one description.
 ///   Layout      tensor i is the weight i of the model, for all i < Model::weights.size()
-///   Frozen      weights have gradients and states without elements, and no update. Layers below the
-///               first that trains a weight save nothing and have no backward; the gradient of what
-///               comes from them is made all the same, as checkpointing asks for it
+///   Frozen      weights have gradients and states without elements, and no update. Layers below
+///               the first that trains a weight save nothing and have no backward; the gradient of
+///               what comes from them is made all the same, as checkpointing asks for it
 ///   Invariants  an operand is written before it is read, but for weights, their gradients and
 ///               states, and inputs; `saved` tensors are read by some backward operator of the same
 ///               layer, which reads no other activations of a forward; each weight_gradient is

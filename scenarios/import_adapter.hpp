@@ -15,7 +15,7 @@ struct ImportedAdapter {
 };
 
 /// The adapters that an adapter_config.json describes. What it leaves out has PEFT's default.
-///   Source  PEFT's LoraConfig: r 8, lora_alpha 8; with use_rslora lora_alpha / sqrt(r) is the scale
+///   Source  PEFT's LoraConfig: r 8, lora_alpha 8; with use_rslora the scale is alpha / sqrt(r)
 ///   Throws  ScenarioError: adapters of other kinds; targets that are a regular expression or left
 ///           out, ranks of single modules, biases or whole modules that are trained besides
 ImportedAdapter import_adapter(const LocatedJson& config);

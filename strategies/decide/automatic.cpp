@@ -26,11 +26,15 @@ Peaks least_peaks(description::Scenario scenario, const Prepared& prepared, cons
   return probe({scenario, prepared, fates, true});
 }
 
-/// Buffers of a path with which all sub-groups of a rank have theirs at once: more are never used.
+/// Buffers of a path with which all sub-groups of a rank have theirs at once: more are never used,
+/// but a pipelined update is only asked for with two sets.
 std::uint64_t most_useful(const description::Scenario& scenario, const Peaks& least,
                           std::uint64_t paths) {
   if (!least.subgroups) return std::numeric_limits<std::uint64_t>::max();
-  const std::uint64_t of_a_rank = description::divide_up(*least.subgroups, scenario.node_ranks());
+  const OptimizerPart& optimizer = scenario.strategy.optimizer;
+  const std::uint64_t sets = optimizer.pipeline_read || optimizer.pipeline_write ? 2 : 1;
+  const std::uint64_t of_a_rank =
+      std::max(sets, description::divide_up(*least.subgroups, scenario.node_ranks()));
   const std::uint64_t set = description::buffers_of_a_set(scenario.strategy.gradients.policy);
   return set * std::max<std::uint64_t>(1, description::divide_up(of_a_rank, paths));
 }

@@ -1,13 +1,12 @@
 #include "tests/hw_backend/training.hpp"
 #include "tests/long_test.hpp"
 
-#include "scenarios/description/errors.hpp"
 #include "strategies/decide/saved_planners.hpp"
 #include "strategies/run/counting_probe.hpp"
+#include "strategies/run/numerics.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <gtest/gtest.h>
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -110,52 +109,6 @@ TEST(PlannedTraining, OfTwoStagesEndsWhereOneDoes) {
   EXPECT_GT(run.result.plan.at("moved"), 0);
   const RealRun reference = train_for_real(strategies::reference_of(scenario));
   EXPECT_EQ(different(run.trained, reference.trained), 0u);
-}
-
-/// Null where the system does not train with the method.
-std::optional<description::Scenario> with_method(const std::string& system,
-                                                 const Overrides& overrides) {
-  try {
-    return small_training(system, overrides);
-  } catch (const description::ScenarioError& error) {
-    EXPECT_NE(std::string(error.what()).find("training.method"), std::string::npos) << error.what();
-    return std::nullopt;
-  }
-}
-
-// Weights that are frozen stay where they are, read-only; adapters of rank 1024 are so large that
-// they and their states are swapped as other weights are.
-TEST(TrainingOfAPart, EndsWhereTheReferenceDoes) {
-  const Way parts[] = {
-      {"adapters", {"training.method=lora", "training.lora.targets=all_linear"}},
-      {"large_adapters",
-       {"training.method=lora", "training.lora.rank=1024", "training.lora.alpha=64",
-        R"(training.lora.targets=["gate_proj"])"}},
-      {"fp32_adapters",
-       {"training.method=lora", "training.lora.adapters=fp32", "training.gradient_accumulation=2"}},
-      {"frozen_layers",
-       {"training.method=frozen", R"(training.frozen=["embeddings","layers.0","lm_head"])"}},
-  };
-  for (const Way& way : sampled(parts)) {
-    std::size_t systems = 0;
-    for (const std::string& system : systems_under_test()) {
-      SCOPED_TRACE(system + " " + way.name);
-      const auto scenario = with_method(system, way.overrides);
-      if (!scenario) continue;
-      ++systems;
-      const RealRun run = train_for_real(*scenario);
-      ASSERT_TRUE(run.result.feasible());
-      const RealRun& reference = reference_run(*scenario, std::string("part_") + way.name);
-      EXPECT_EQ(run.trained.losses, reference.trained.losses);
-      EXPECT_EQ(different(run.trained, reference.trained), 0u);
-      std::uint64_t trained = 0;  // elements that are not 0: of adapters' second matrices all
-      for (const auto& master : run.trained.masters)
-        trained += static_cast<std::uint64_t>(
-            std::count_if(master.begin(), master.end(), [](float one) { return one != 0; }));
-      EXPECT_GT(trained, 0u);
-    }
-    EXPECT_GT(systems, 5u);
-  }
 }
 
 TEST(Training, OfAnotherSeedEndsElsewhere) {

@@ -292,9 +292,10 @@ TEST(ImportDeepSpeed, RefusesAQuantizedModelAndAnAdapter) {
   options.machine = "memascend_c1";
   options.model = files.write("adapter_config.json", "{\"peft_type\": \"LORA\"}");
   const auto config = parse_located("{}", "ds.json");
-  EXPECT_EQ(files.relative(complaints_of([&] { import_deepspeed(config, options); })),
-            "adapter_config.json:1:2: peft_type: a quantized model or an adapter is no model to start "
-            "from; name the base model, and what is trained of it by --adapter or --set");
+  EXPECT_EQ(
+      files.relative(complaints_of([&] { import_deepspeed(config, options); })),
+      "adapter_config.json:1:2: peft_type: a quantized model or an adapter is no model to start "
+      "from; name the base model, and what is trained of it by --adapter or --set");
   options.model = "Qwen/Qwen3-8B-AWQ";  // as its file would be
   EXPECT_EQ(complaints_of([&] { import_deepspeed(config, options); }),
             "quantization_config: a quantized model or an adapter is no model to start from; name "
