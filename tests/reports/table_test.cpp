@@ -54,7 +54,7 @@ TEST(Table, FillsRowsThatAreTooShort) {
 
 TEST(Table, WithoutRowsIsItsTitles) {
   EXPECT_EQ(to_text({{{"a"}, {"b"}}, {}}, {80}), "a  b\n----\n");
-  EXPECT_EQ(to_text({}, {80}), "");
+  EXPECT_EQ(to_text(Table(), {80}), "");
 }
 
 TEST(Table, PutsWideCharactersInTwoColumns) {

@@ -6,7 +6,7 @@
 #include <set>
 
 /// What trains less than all of a model: adapters, frozen layers, frozen weights in few bits.
-namespace spillway::strategies {
+namespace spillway::strategies::methods_test {
 namespace {
 
 using description::Home;
@@ -184,4 +184,4 @@ TEST(Methods, RunOnEverySystemThatDoesNotSayWhyNot) {
 }
 
 }  // namespace
-}  // namespace spillway::strategies
+}  // namespace spillway::strategies::methods_test
