@@ -83,7 +83,7 @@ void warm_up(Primitives& device, std::byte* memory) {
   WarmUpMemory pieces(memory);
   one_product(device, pieces);
   one_attention(device, pieces);
-  one_norm(device, memory);
+  one_norm(device, pieces);
 }
 
 }  // namespace spillway::hw_backend

@@ -19,9 +19,9 @@ namespace spillway::strategies {
 ///            its part of rate and capacity
 MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace);
 
-/// Nodes that a run simulates. One stands for all of them where they are equal. Stages of a pipeline
-/// differ: where they lie on several nodes, the first node of each stage, or all nodes if one holds
-/// several stages.
+/// Nodes that a run simulates. One stands for all of them where they are equal. Stages of a
+/// pipeline differ: where they lie on several nodes, the first node of each stage, or all nodes if
+/// one holds several stages.
 std::uint64_t simulated_nodes(const description::Scenario& scenario);
 /// Ranks on the simulated nodes.
 std::uint64_t simulated_ranks(const description::Scenario& scenario);
