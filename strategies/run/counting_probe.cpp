@@ -4,6 +4,7 @@
 #include "strategies/decide/decide.hpp"
 #include "strategies/decide/tensors.hpp"
 #include "strategies/run/run.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
 
@@ -12,9 +13,12 @@ namespace spillway::strategies {
 namespace {
 
 /// Micro-batches that hold as much as any number of them: a first one, one that adds to gradients
-/// and one before an update, while as many are under way as the pipeline has stages.
+/// and one before an update, while as many are under way as the pipeline has stages. The plan of a
+/// whole step is of all of them.
 std::uint64_t telling_micro_batches(const description::Scenario& scenario) {
-  return std::min(scenario.training.gradient_accumulation, scenario.parallel.pipeline + 2);
+  const std::uint64_t all = scenario.training.gradient_accumulation;
+  if (plans_steps(scenario.strategy.system)) return all;
+  return std::min(all, scenario.parallel.pipeline + 2);
 }
 
 /// The candidate as a decision that lives no longer than it.

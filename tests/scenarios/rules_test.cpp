@@ -56,7 +56,7 @@ TEST(Contradictions, OfWhatIsTrained) {
             "--set training.frozen=[\"wte\"]: training.frozen: training.method full trains every "
             "weight; write \"frozen\" as training.method");
   EXPECT_EQ(refusal("resident", {"training.method=frozen"}),
-            "--set training.method=frozen: training.frozen: training.method frozen needs names of "
+            "a.json:2:17: training.frozen: training.method frozen needs names of "
             "what is not trained; write a list, such as [\"embeddings\", \"layers.0\"], or the "
             "method full");
   EXPECT_EQ(refusal("resident", {"training.method=lora", R"(training.lora.targets=["c_atn"])"}),

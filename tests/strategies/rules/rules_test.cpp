@@ -190,10 +190,17 @@ constexpr Breaks of_parallel[] = {
     {"resident", [](Scenario& s) { s.parallel.data = 100; }},
     {"resident", [](Scenario& s) { s.parallel.tensor = 3; }},
     {"resident", [](Scenario& s) { s.parallel.pipeline = 3; }},
-    {"resident",
+    {"ssdtrain",
      [](Scenario& s) {
        s.machine.nodes = 2;
        s.parallel.pipeline = 16;
+     }},
+    {"resident",
+     [](Scenario& s) {
+       s.machine.nodes = 2;
+       s.machine.gpu.count = 4;
+       s.parallel.pipeline = 2;
+       s.parallel.data = 3;
      }},
     {"teraio", [](Scenario& s) { s.parallel.data = 2; }},
     {"teraio", [](Scenario& s) { s.parallel.tensor = 2; }},

@@ -11,8 +11,7 @@ namespace {
 class ManyMicroBatches : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ManyMicroBatches, TakeWhatTheirWholeStepTakes) {
-  Overrides overrides{"training.gradient_accumulation=9"};
-  if (plans_steps(GetParam())) overrides.emplace_back("strategy.activations.homes=[\"ssd\"]");
+  const Overrides overrides{"training.gradient_accumulation=9", "machine=lohan_4090_csd"};
   const description::Scenario scenario = small_model("llama", GetParam(), overrides);
   const Prepared prepared = prepare(scenario);
   const ActivationPlan fates = decide_fates(scenario, prepared, counting_probe()).activations;
@@ -24,7 +23,9 @@ TEST_P(ManyMicroBatches, TakeWhatTheirWholeStepTakes) {
 }
 INSTANTIATE_TEST_SUITE_P(EverySystem, ManyMicroBatches, ::testing::ValuesIn([] {
                            std::vector<std::string> names;
-                           for (const System& system : catalogue()) names.push_back(system.name);
+                           for (const System& system : catalogue())
+                             if (!plans_steps(system.name))  // those ask no probe
+                               names.emplace_back(system.name);
                            return names;
                          }()),
                          [](const auto& test) { return test.param; });

@@ -104,6 +104,8 @@ result::Result run_watched(Machine& machine, const Decision& decision, const cha
   Contents contents(machine);
   contents.allow_staleness(
       std::min<std::uint64_t>(decision->scenario.strategy.optimizer.staleness, 1000));
+  if (decision->scenario.training.method != description::Method::full)
+    contents.allow_frozen_weights();
   machine.recorder().set_watch(&contents);
   const result::Result result = run(machine, decision, backend);
   EXPECT_TRUE(result.feasible());

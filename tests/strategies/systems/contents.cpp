@@ -44,14 +44,16 @@ void Contents::check(const Operation& operation, const View& view) {
   const std::uint64_t end = view.offset + view.bytes;
   const std::size_t may_be = lives_for_a_step(purpose) ? 0 : 1 + staleness_;
   const std::size_t oldest = step() - std::min(step(), may_be);
+  const bool may_be_first = frozen_weights_ && purpose == Purpose::weights;
   auto piece = pieces.upper_bound(view.offset);
   if (piece != pieces.begin()) --piece;
   std::uint64_t covered = view.offset;
   for (; piece != pieces.end() && piece->first < end; ++piece) {
     if (piece->second.last <= view.offset) continue;
     if (piece->first > covered) break;
-    if (piece->second.step < oldest)
-      return fault("bytes of step " + std::to_string(piece->second.step));
+    const std::size_t written = piece->second.step;
+    if (written < oldest && !(may_be_first && written == 0))
+      return fault("bytes of step " + std::to_string(written));
     covered = piece->second.last;
   }
   if (covered < end)
