@@ -190,18 +190,9 @@ constexpr Breaks of_parallel[] = {
     {"resident", [](Scenario& s) { s.parallel.data = 100; }},
     {"resident", [](Scenario& s) { s.parallel.tensor = 3; }},
     {"resident", [](Scenario& s) { s.parallel.pipeline = 3; }},
-    {"ssdtrain",
-     [](Scenario& s) {
-       s.machine.nodes = 2;
-       s.parallel.pipeline = 16;
-     }},
+    {"ssdtrain", [](Scenario& s) { s.machine.nodes = 2, s.parallel.pipeline = 16; }},
     {"resident",
-     [](Scenario& s) {
-       s.machine.nodes = 2;
-       s.machine.gpu.count = 4;
-       s.parallel.pipeline = 2;
-       s.parallel.data = 3;
-     }},
+     [](Scenario& s) { s.machine.nodes = s.parallel.pipeline = 2, s.parallel.data = 5; }},
     {"teraio", [](Scenario& s) { s.parallel.data = 2; }},
     {"teraio", [](Scenario& s) { s.parallel.tensor = 2; }},
     {"zero_offload", [](Scenario& s) { s.parallel.pipeline = 2; }},
