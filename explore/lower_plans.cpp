@@ -153,19 +153,46 @@ void slow_down(description::MachineFile& machine, double share) {
     if (storage.kind == description::StorageKind::ssd) slow_down(storage, share, share);
 }
 
-/// All drives as fast together as half of them are: that is more than half their rate where they
-/// share an array that lets no more through.
-void slow_down_to_half_of_them(description::MachineFile& machine) {
+/// All drives as fast together as so many of them are: that is more than their share of the rate
+/// where they share an array that lets no more through. Each is as fast as its part of that, so that
+/// half of them is half the rate.
+void slow_down_to(std::uint64_t drives, description::StorageSpec& storage) {
+  description::StorageSpec fewer = storage;
+  fewer.count = drives;
+  const double read = fewer.total_read() / storage.total_read(),
+               write = fewer.total_write() / storage.total_write();
+  const auto count = static_cast<double>(storage.count);
+  storage.read = storage.total_read() * (1 / count);
+  storage.write = storage.total_write() * (1 / count);
+  slow_down(storage, read, write);
+}
+
+/// All drives as fast together as one in `part` of them is.
+void slow_down_to_one_in(std::uint64_t part, description::MachineFile& machine) {
   for (description::StorageSpec& storage : machine.storage) {
     if (storage.kind != description::StorageKind::ssd) continue;
-    description::StorageSpec half = storage;
-    half.count /= 2;
-    if (half.count == 0)
-      slow_down(storage, 0.5, 0.5);
+    if (storage.count < part)
+      slow_down(storage, 1.0 / static_cast<double>(part), 1.0 / static_cast<double>(part));
     else
-      slow_down(storage, half.total_read().value() / storage.total_read().value(),
-                half.total_write().value() / storage.total_write().value());
+      slow_down_to(storage.count / part, storage);
   }
+}
+
+/// One in two drives, and on through the powers of 2 as long as an array holds back those that are
+/// left: with twice the drives it lets the same through, and what is foreseen for half of these is
+/// foreseen for a quarter of those.
+std::vector<std::uint64_t> parts_of_drives(const description::MachineFile& machine) {
+  std::vector<std::uint64_t> parts{2};
+  const auto held_back = [&](std::uint64_t part) {
+    return std::ranges::any_of(machine.storage, [&](const description::StorageSpec& storage) {
+      if (storage.kind != description::StorageKind::ssd || storage.count / part < 2) return false;
+      const auto left = static_cast<double>(storage.count / part);
+      return left * storage.read.value() > 1.001 * storage.total_read().value() ||
+             left * storage.write.value() > 1.001 * storage.total_write().value();
+    });
+  };
+  while (held_back(parts.back())) parts.push_back(2 * parts.back());
+  return parts;
 }
 
 /// What drives do, as if no request had a latency.
@@ -199,7 +226,12 @@ void add_slower_drives(const Scenario& scenario, const result::Result& best,
                        std::vector<LowerPlan>& plans) {
   const DriveRates rates = rates_of_drives(scenario, best);
   if (rates.read <= 0 || rates.busy <= 0) return;
-  add(scenario, "planned for half the drives", slow_down_to_half_of_them, plans);
+  for (const std::uint64_t part : parts_of_drives(scenario.machine))
+    add(
+        scenario,
+        part == 2 ? text::Text("planned for half the drives")
+                  : text::filled("planned for 1/{} of the drives", {text::plain(part)}),
+        [part](auto& machine) { slow_down_to_one_in(part, machine); }, plans);
   const double least = std::min(rates.read / 2, grid_below(rates.read * rates.busy, 1));
   for (double held = grid_below(rates.read, 1); held >= least; held /= 2)
     if (held < 0.99 * std::max(rates.read, rates.write))

@@ -34,8 +34,9 @@ struct LowerPlan {
 ///                     own and all with the GPU held to a half of its rate, and so on down
 ///   plan              the next smaller card, the next two powers of 2 of host memory below what it
 ///                     uses, a half and a quarter of the rate of the GPU, the latter also with the
-///                     memory of the next two smaller cards, half the rate of the drives, a step
-///                     above what they do in the step, and no drives. Nothing where nothing moves
+///                     memory of the next two smaller cards, what half of the drives do (a quarter
+///                     and on where an array holds those back), a step above what they do in the
+///                     step, and no drives. Nothing where nothing moves
 ///   active gradients  updates held to between 1.4 and 3 times the rate at which they would take
 ///                     the whole step, a quarter of a power of 2 apart; around one of ours an
 ///                     eighth root of 2 less and more
