@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::string_view first_threads[] = {"steps", "phases", "compute", "side", "h2d", "d2h"};
 
-Place place_of(const std::string& run, const std::string& track) {
+TrackName place_of(const std::string& run, const std::string& track) {
   constexpr std::string_view prefix = "rank ";
-  const Place shared{run, false, 0, track};
+  const TrackName shared{run, false, 0, track};
   if (!track.starts_with(prefix)) return shared;
   const std::size_t end = track.find_first_not_of("0123456789", prefix.size());
   const bool numbered = end != std::string::npos && end > prefix.size() &&
@@ -36,12 +36,12 @@ std::int64_t nanoseconds(double seconds) {
   return std::llround(seconds * 1e9);
 }
 
-std::tuple<std::string, bool, std::uint64_t, std::size_t, std::string> Place::order() const {
+std::tuple<std::string, bool, std::uint64_t, std::size_t, std::string> TrackName::order() const {
   const auto known = std::find(std::begin(first_threads), std::end(first_threads), thread);
   return {run, !of_rank, rank, static_cast<std::size_t>(known - std::begin(first_threads)), thread};
 }
 
-std::string Place::process() const {
+std::string TrackName::process() const {
   return (run.empty() ? "" : run + " ") + (of_rank ? fmt::format("rank {}", rank) : "node");
 }
 
@@ -77,7 +77,7 @@ Split split(const Track& track) {
   return found;
 }
 
-std::string lane_title(const Place& place, std::size_t lane) {
+std::string lane_title(const TrackName& place, std::size_t lane) {
   return lane == 0 ? place.thread : fmt::format("{} ({})", place.thread, lane + 1);
 }
 

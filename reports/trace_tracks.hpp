@@ -11,7 +11,7 @@
 namespace spillway::reports {
 
 /// Where a track belongs: "rank 3 h2d" is "h2d" of rank 3, "nvme" is "nvme" of the node.
-struct Place {
+struct TrackName {
   std::string run;  ///< "" where there is but one
   bool of_rank = false;
   std::uint64_t rank = 0;
@@ -25,7 +25,7 @@ struct Place {
 
 /// The spans of one track by start, the longer first.
 struct Track {
-  Place place;
+  TrackName place;
   std::vector<const result::TraceSpan*> spans;
 };
 
@@ -45,6 +45,6 @@ struct Split {
 };
 Split split(const Track& track);
 /// "nvme", "nvme (2)".
-std::string lane_title(const Place& place, std::size_t lane);
+std::string lane_title(const TrackName& place, std::size_t lane);
 
 }  // namespace spillway::reports

@@ -25,10 +25,10 @@ bool is_name(const std::string& name) {
   });
 }
 
-Place read_place(const std::string& word, const std::string& usual_name) {
+StoragePath read_place(const std::string& word, const std::string& usual_name) {
   const std::size_t end = name_end(word);
   if (end == std::string::npos) return {usual_name, word};
-  Place place{word.substr(0, end), word.substr(end + 1)};
+  StoragePath place{word.substr(0, end), word.substr(end + 1)};
   if (!is_name(place.name))
     refuse(
         "--on", "\"" + place.name + "\" cannot name a storage",
@@ -47,13 +47,13 @@ void rename_sources(MachineFile& machine, const std::string& from, const std::st
 
 }  // namespace
 
-std::vector<Place> read_places(const std::vector<std::string>& on,
-                               const std::vector<std::string>& storages, bool raw) {
-  std::vector<Place> places;
+std::vector<StoragePath> read_places(const std::vector<std::string>& on,
+                                     const std::vector<std::string>& storages, bool raw) {
+  std::vector<StoragePath> places;
   for (std::size_t i = 0; i < on.size(); ++i) {
-    Place place =
+    StoragePath place =
         read_place(on[i], i < storages.size() ? storages[i] : fmt::format("path{}", i + 1));
-    for (const Place& known : places)
+    for (const StoragePath& known : places)
       if (known.name == place.name)
         refuse("--on", "two directories for the storage \"" + place.name + "\"",
                "write --on NAME=DIR with another name");
@@ -66,14 +66,14 @@ std::vector<Place> read_places(const std::vector<std::string>& on,
   return places;
 }
 
-std::string through_page_cache(const Place& place) {
+std::string through_page_cache(const StoragePath& place) {
   return fmt::format(
       "{} ({}) has no O_DIRECT: its transfers go through the page cache, so that its rates are "
       "partly those of DRAM, and what waits there to be written is in no ledger",
       place.name, place.path.string());
 }
 
-MachineFile with_places(MachineFile server, const std::vector<Place>& places, bool by_name) {
+MachineFile with_places(MachineFile server, const std::vector<StoragePath>& places, bool by_name) {
   const std::vector<StorageSpec> known = std::move(server.storage);
   const auto sources = server.sources;
   server.storage.clear();

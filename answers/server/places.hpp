@@ -11,7 +11,7 @@
 namespace spillway::answers {
 
 /// A storage of the scenario and where it lies on this server.
-struct Place {
+struct StoragePath {
   std::string name;
   std::filesystem::path path;
   bool raw = false;  ///< a disk without a file system
@@ -21,18 +21,18 @@ struct Place {
 ///   storages  the scenario's, by name, in order
 ///   raw       whether what is no directory is meant as a raw device
 ///   Throws    ScenarioError: two places for one storage, a name that cannot be one
-std::vector<Place> read_places(const std::vector<std::string>& on,
-                               const std::vector<std::string>& storages, bool raw);
+std::vector<StoragePath> read_places(const std::vector<std::string>& on,
+                                     const std::vector<std::string>& storages, bool raw);
 
 /// That its transfers go through the page cache, in words.
-std::string through_page_cache(const Place& place);
+std::string through_page_cache(const StoragePath& place);
 
 /// What `server` (a profile) says of the storages of `places`, each one drive: the storage of that
 /// name, else the one in its position. Numbers keep their sources.
 ///   by_name   the profile's names mean something: it was not measured for these places
 ///   Throws    ScenarioError: fewer storages than places, or one of several drives
 description::MachineFile with_places(description::MachineFile server,
-                                     const std::vector<Place>& places, bool by_name);
+                                     const std::vector<StoragePath>& places, bool by_name);
 
 /// `server` with the GPU, PCIe and network of `pace`, which its host shall play.
 description::MachineFile paced_as(description::MachineFile server,

@@ -104,7 +104,7 @@ std::string announcement(const Scenario& scenario, const Result& predicted,
                             scenario.node_ranks(), s);
 }
 
-void require_room(const std::vector<Place>& places, const std::vector<std::uint64_t>& files) {
+void require_room(const std::vector<StoragePath>& places, const std::vector<std::uint64_t>& files) {
   std::map<dev_t, std::uint64_t> by_file_system;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i].raw) continue;
@@ -129,10 +129,10 @@ void require_memory(const MemoryNeed& need, std::uint64_t usable) {
       reports::human_memory(need.total()), fmt::join(parts, ", "), reports::human_memory(usable)));
 }
 
-std::optional<std::string> shared_disk(const std::vector<Place>& places,
+std::optional<std::string> shared_disk(const std::vector<StoragePath>& places,
                                        const description::MachineFile& machine) {
   std::map<std::string, std::vector<std::string>> by_disk;
-  for (const Place& place : places) {
+  for (const StoragePath& place : places) {
     const auto told = [&](const description::StorageSpec& storage) {
       return storage.name == place.name && !storage.device.empty();
     };

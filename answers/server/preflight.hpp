@@ -44,13 +44,13 @@ std::string announcement(const description::Scenario& scenario, const result::Re
 
 /// Directories that share a file system have room for their files together.
 ///   Throws  ScenarioError, DeviceError: not usable; not enough room
-void require_room(const std::vector<Place>& places, const std::vector<std::uint64_t>& files);
+void require_room(const std::vector<StoragePath>& places, const std::vector<std::uint64_t>& files);
 
 /// Throws  DeviceError: more than `usable` bytes, by what
 void require_memory(const MemoryNeed& need, std::uint64_t usable);
 
 /// Places that lie on one disk, in words, where `machine` gives each a device of its own.
-std::optional<std::string> shared_disk(const std::vector<Place>& places,
+std::optional<std::string> shared_disk(const std::vector<StoragePath>& places,
                                        const description::MachineFile& machine);
 
 }  // namespace spillway::answers

@@ -7,10 +7,10 @@ namespace spillway::answers {
 
 using description::refuse;
 
-Gates raw_gates(const hw_backend::BlockLayer& layer, const std::vector<Place>& places,
+Gates raw_gates(const hw_backend::BlockLayer& layer, const std::vector<StoragePath>& places,
                 const std::vector<std::string>& serials) {
-  const auto raw = static_cast<std::size_t>(
-      std::count_if(places.begin(), places.end(), [](const Place& place) { return place.raw; }));
+  const auto raw = static_cast<std::size_t>(std::count_if(
+      places.begin(), places.end(), [](const StoragePath& place) { return place.raw; }));
   if (raw != serials.size())
     refuse("--allow-raw",
            fmt::format("{} serial numbers, and --on names {} raw devices", serials.size(), raw),

@@ -21,7 +21,7 @@ using RawDisks = std::map<std::size_t, hw_backend::RawDevice>;
 ///   layer   outlives what is returned
 ///   Throws  ScenarioError: not as many serial numbers as raw places, or every reason that a gate
 ///           has; DeviceError
-Gates raw_gates(const hw_backend::BlockLayer& layer, const std::vector<Place>& places,
+Gates raw_gates(const hw_backend::BlockLayer& layer, const std::vector<StoragePath>& places,
                 const std::vector<std::string>& serials);
 
 /// Shows what will be lost and worn off, and has each serial number typed again.

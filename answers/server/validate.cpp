@@ -41,7 +41,7 @@ void announce(const ValidateQuestion& question, const ValidationPlan& plan,
               const ValidateTalk& talk) {
   const MemoryNeed memory = need_of(question, plan);
   talk.say(announcement(plan.scenario, plan.predicted, memory, question.compares()));
-  for (const Place& place : plan.places)
+  for (const StoragePath& place : plan.places)
     if (plan.buffered.contains(place.name)) talk.say(through_page_cache(place) + ".\n");
   require_room(plan.places, file_need(plan.scenario, plan.predicted));
   require_memory(memory, hw_backend::usable_memory());

@@ -82,10 +82,10 @@ Scenario on_machine(const ValidateQuestion& question, const MachineFile& machine
 /// The scenario with its own machine's numbers for the places: what is wrong with it shows before
 /// anything is measured.
 Scenario provisional(const ValidateQuestion& question, const Scenario& outline,
-                     const std::vector<Place>& places) {
+                     const std::vector<StoragePath>& places) {
   MachineFile machine = outline.machine;
   machine.storage.clear();
-  for (const Place& place : places) {
+  for (const StoragePath& place : places) {
     description::StorageSpec storage;
     storage.name = place.name;
     storage.capacity = description::Bytes(std::uint64_t{1} << 50);
@@ -124,9 +124,10 @@ void require_possible(const ValidateQuestion& question, const Scenario& scenario
 }
 
 /// What the probe warns of goes to `notes`.
-MachineFile measured_machine(const ValidateQuestion& question, const std::vector<Place>& places,
-                             const DeviceChoice& device, const Scenario& scenario,
-                             const ValidateTalk& talk, std::vector<text::Text>& notes) {
+MachineFile measured_machine(const ValidateQuestion& question,
+                             const std::vector<StoragePath>& places, const DeviceChoice& device,
+                             const Scenario& scenario, const ValidateTalk& talk,
+                             std::vector<text::Text>& notes) {
   hw_backend::ProbeOptions probe;
   if (question.compares() ||
       device.cuda()) {  // a host's cores are not timed on a model they only emulate
@@ -137,7 +138,7 @@ MachineFile measured_machine(const ValidateQuestion& question, const std::vector
   probe.open_device = make_device(device);
   if (device.cuda())
     probe.devices = scenario.parallel.ranks();  // copies between them are measured then
-  for (const Place& place : places) {
+  for (const StoragePath& place : places) {
     if (place.raw)
       refuse("--profile", "a raw device cannot be measured",
              "probe a directory on a drive of its kind: spillway probe DIR --out FILE");
@@ -158,7 +159,7 @@ MachineFile measured_machine(const ValidateQuestion& question, const std::vector
 void clear(const ValidateQuestion& question, ValidationPlan& plan) {
   const hw_backend::InterruptGuard interruptible;
   std::vector<text::Text>& notes = plan.notes;
-  for (const Place& place : plan.places) {
+  for (const StoragePath& place : plan.places) {
     if (place.raw) continue;
     hw_backend::stop_if_interrupted();
     hw_backend::StoreDirectory usable(place.path);

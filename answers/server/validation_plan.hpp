@@ -42,7 +42,7 @@ struct ValidateTalk {
 
 /// A scenario on this server, and what is known before it runs.
 struct ValidationPlan {
-  std::vector<Place> places;
+  std::vector<StoragePath> places;
   std::vector<text::Text> notes;
   std::set<std::string> buffered;  ///< storages whose transfers go through the page cache
   DeviceChoice device;

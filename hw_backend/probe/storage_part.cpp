@@ -39,8 +39,8 @@ class AttachedFile {
   std::unique_ptr<StoreFile> file_;
 };
 
-std::vector<Place> places_of(Target& target, std::uint64_t bytes) {
-  std::vector<Place> places;
+std::vector<TargetOffset> places_of(Target& target, std::uint64_t bytes) {
+  std::vector<TargetOffset> places;
   for (std::uint64_t at = 0; at + TransferStream::transfer_bytes <= bytes;
        at += TransferStream::transfer_bytes)
     places.push_back({&target, at});
@@ -113,7 +113,7 @@ class StoragePart {
 
   Flow flow(bool write, std::uint64_t first, std::uint64_t bytes) {
     Flow made{write, places_of(file_.target(), bytes)};
-    for (Place& place : made.places) place.offset += first;
+    for (TargetOffset& place : made.places) place.offset += first;
     return made;
   }
 
@@ -233,7 +233,7 @@ class StoragePart {
   }
 
   /// RealMachine makes a file once and writes it in every step: its first writing does not count.
-  void overhead(const std::vector<Place>& files, const std::vector<Place>& one) {
+  void overhead(const std::vector<TargetOffset>& files, const std::vector<TargetOffset>& one) {
     std::vector<double> longer;
     for (std::size_t i = 0; i < files.size(); ++i) {
       const double own = stream_.one(files[i], true, TransferStream::transfer_bytes);

@@ -42,7 +42,7 @@ void TransferStream::stamp(std::byte* memory, std::uint64_t bytes) {
 }
 
 void TransferStream::submit(Slot& slot) {
-  const Place place = slot.flow->places[(*slot.next)++ % slot.flow->places.size()];
+  const TargetOffset place = slot.flow->places[(*slot.next)++ % slot.flow->places.size()];
   if (slot.flow->write) {
     stamp(slot.memory, transfer_bytes);
     written_ += transfer_bytes;
@@ -141,7 +141,7 @@ std::size_t TransferStream::fill(const Flow& flow, double limit_s) {
   return next;
 }
 
-double TransferStream::one(Place place, bool write, std::uint64_t bytes) {
+double TransferStream::one(TargetOffset place, bool write, std::uint64_t bytes) {
   stop_if_interrupted();
   std::byte* const memory = (write ? writes_ : reads_).data();
   if (write) {

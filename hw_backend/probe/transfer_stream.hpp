@@ -6,7 +6,7 @@
 namespace spillway::hw_backend {
 
 /// Where a transfer of a stream goes.
-struct Place {
+struct TargetOffset {
   Target* target = nullptr;
   std::uint64_t offset = 0;
 };
@@ -14,7 +14,7 @@ struct Place {
 /// Transfers of one direction, one after the other over its places and round again.
 struct Flow {
   bool write = false;
-  std::vector<Place> places;
+  std::vector<TargetOffset> places;
   std::size_t in_flight = 8;  ///< at most TransferStream::window
 };
 
@@ -49,7 +49,7 @@ class TransferStream {
   ///   Result   how many places, from the first on, were written
   std::size_t fill(const Flow& flow, double limit_s);
   /// Seconds of one transfer alone, of up to `transfer_bytes` x `window` bytes.
-  double one(Place place, bool write, std::uint64_t bytes);
+  double one(TargetOffset place, bool write, std::uint64_t bytes);
 
   std::uint64_t bytes_written() const { return written_; }
 

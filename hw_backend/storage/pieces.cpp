@@ -4,7 +4,7 @@
 
 namespace spillway::hw_backend {
 
-RegisteredMemory::Place RegisteredMemory::find(const std::byte* memory) const {
+RegisteredMemory::RegisteredRange RegisteredMemory::find(const std::byte* memory) const {
   auto after = segments_.upper_bound(memory);
   if (after == segments_.begin()) return {};
   const auto& [base, segment] = *std::prev(after);
@@ -32,7 +32,7 @@ Piece next_piece(const Transfer& transfer, std::uint64_t done, std::uint64_t blo
   piece.bytes -= piece.bytes % alignment.offset;
   piece.bounced = reinterpret_cast<std::uintptr_t>(piece.memory) % alignment.memory != 0;
   if (!piece.bounced) {
-    const RegisteredMemory::Place place = registered.find(piece.memory);
+    const RegisteredMemory::RegisteredRange place = registered.find(piece.memory);
     const std::uint64_t room = place.bytes - place.bytes % alignment.offset;
     // A sector that straddles two segments goes unregistered, and alone.
     if (room == 0) piece.bytes = alignment.offset;

@@ -15,14 +15,14 @@ class RegisteredMemory {
     std::uint64_t bytes = 0;
     int slot = -1;
   };
-  struct Place {
+  struct RegisteredRange {
     int slot = -1;                            ///< -1: not registered
     std::uint64_t bytes = ~std::uint64_t{0};  ///< to the end of the segment
   };
 
   void add(std::byte* base, Segment segment) { segments_.emplace(base, segment); }
   void remove(std::byte* base) { segments_.erase(base); }
-  Place find(const std::byte* memory) const;
+  RegisteredRange find(const std::byte* memory) const;
 
  private:
   std::map<const std::byte*, Segment> segments_;

@@ -15,37 +15,37 @@ class Handovers {
 
   /// By the receiver.
   void offer(std::uint64_t key, View into) {
-    places_[key].into = std::move(into);
+    destinations_[key].into = std::move(into);
     changed_.set();
   }
   /// By the sender: waits for the offer.
   Task<View> place(std::uint64_t key) {
-    while (!places_[key].into) {
+    while (!destinations_[key].into) {
       changed_.reset();
       co_await changed_;
     }
-    co_return places_[key].into;
+    co_return destinations_[key].into;
   }
   /// By the sender: the tensor lies there.
   void sent(std::uint64_t key) {
-    places_[key].sent = true;
+    destinations_[key].sent = true;
     changed_.set();
   }
   /// By the receiver: waits for it.
   Task<> arrival(std::uint64_t key) {
-    while (!places_[key].sent) {
+    while (!destinations_[key].sent) {
       changed_.reset();
       co_await changed_;
     }
-    places_.erase(key);
+    destinations_.erase(key);
   }
 
  private:
-  struct Place {
+  struct Destination {
     View into;
     bool sent = false;
   };
-  std::map<std::uint64_t, Place> places_;
+  std::map<std::uint64_t, Destination> destinations_;
   Event changed_;
 };
 

@@ -97,7 +97,7 @@ void TensorCache::pack(std::uint32_t index, const Buffer& from, Op made) {
       store(here(index), entry.generation, from, std::move(made), std::move(entry.storing)));
 }
 
-Task<> TensorCache::store(Place at, std::uint64_t generation, Buffer from, Op made,
+Task<> TensorCache::store(EntryIndex at, std::uint64_t generation, Buffer from, Op made,
                           Pending<> earlier) {
   Entry& entry = this->entry(at);
   Semaphore::Lock worker = co_await storers_.acquire();
@@ -117,7 +117,7 @@ Task<> TensorCache::store(Place at, std::uint64_t generation, Buffer from, Op ma
   if (state != CacheState::stored && state != CacheState::loading) entry.in_host.reset();
 }
 
-Task<> TensorCache::write_out(Place at, View from, Op made) {
+Task<> TensorCache::write_out(EntryIndex at, View from, Op made) {
   Entry& entry = this->entry(at);
   if (moved(at.moved).fate == Fate::host) {
     if (!entry.in_host)
@@ -151,7 +151,7 @@ void TensorCache::note_store(const Op& op) {
   stored_bytes_ += op.timing().bytes;
 }
 
-void TensorCache::request(Place at) {
+void TensorCache::request(EntryIndex at) {
   Entry& entry = this->entry(at);
   const bool behind = candidate_[moved(at.moved).module] >= boundary_;
   const bool cancels = knobs_.cancel == description::CancelStores::always ||
@@ -171,7 +171,7 @@ void TensorCache::request(Place at) {
     totals_.forwarded += moved(at.moved).bytes;
 }
 
-Task<> TensorCache::load(Place at) {
+Task<> TensorCache::load(EntryIndex at) {
   Entry& entry = this->entry(at);
   Semaphore::Lock worker = co_await loaders_.acquire();
   if (entry.storing) {
@@ -184,7 +184,7 @@ Task<> TensorCache::load(Place at) {
   entry.tensor.read_ended();
 }
 
-Task<> TensorCache::read_back(Place at, View into) {
+Task<> TensorCache::read_back(EntryIndex at, View into) {
   Entry& entry = this->entry(at);
   totals_.loaded += into.bytes;
   if (moved(at.moved).fate == Fate::host) {

@@ -77,20 +77,20 @@ class TensorCache {
     bool backward_follows = true;  ///< its forward
   };
   /// A tensor of a micro-batch.
-  struct Place {
+  struct EntryIndex {
     std::size_t record;
     std::uint32_t moved;
   };
 
   bool keeps(std::uint32_t moved);
   std::uint64_t of_a_block(std::uint32_t module) const;
-  Entry& entry(Place at) { return records_[at.record].entries[at.moved]; }
-  Place here(std::uint32_t moved) const { return {now_, moved}; }
-  void request(Place at);
-  Task<> store(Place at, std::uint64_t generation, Buffer from, Op made, Pending<> earlier);
-  Task<> load(Place at);
-  Task<> write_out(Place at, View from, Op made);
-  Task<> read_back(Place at, View into);
+  Entry& entry(EntryIndex at) { return records_[at.record].entries[at.moved]; }
+  EntryIndex here(std::uint32_t moved) const { return {now_, moved}; }
+  void request(EntryIndex at);
+  Task<> store(EntryIndex at, std::uint64_t generation, Buffer from, Op made, Pending<> earlier);
+  Task<> load(EntryIndex at);
+  Task<> write_out(EntryIndex at, View from, Op made);
+  Task<> read_back(EntryIndex at, View into);
   void note_store(const Op& op);
   void plan_budget();
   std::vector<ModuleLoad> measured_modules(double& forward_s) const;

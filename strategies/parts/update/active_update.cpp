@@ -81,12 +81,12 @@ Task<> ActiveUpdate::init() {
 }
 
 View ActiveUpdate::gradient(std::uint32_t weight) const {
-  const Place& place = places_[weight];
+  const LandedRange& place = places_[weight];
   return groups_[place.group].landing.view(place.offset, place.bytes);
 }
 
 View ActiveUpdate::sectors(std::uint32_t weight) const {
-  const Place& place = places_[weight];
+  const LandedRange& place = places_[weight];
   return groups_[place.group].landing.view(place.offset, in_sectors(place.bytes));
 }
 

@@ -54,7 +54,7 @@ class ActiveUpdate {
     std::vector<Op> computed, arrived;
     StateStore::Loaded loaded;
   };
-  struct Place {
+  struct LandedRange {
     std::uint32_t group = 0;
     std::uint64_t offset = 0, bytes = 0;  ///< in the landing buffer
   };
@@ -77,7 +77,7 @@ class ActiveUpdate {
   SumFormat sums_;
   bool naive_, waits_;
   std::deque<Group> groups_;
-  std::vector<Place> places_;           ///< by weight
+  std::vector<LandedRange> places_;     ///< by weight
   std::vector<std::uint32_t> opening_;  ///< sub-groups as their first gradient comes
   std::vector<std::uint32_t> order_;    ///< as their last one does
   std::vector<std::uint32_t> members_;  ///< by sub-group: gradients that come

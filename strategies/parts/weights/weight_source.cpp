@@ -7,15 +7,17 @@ namespace spillway::strategies {
 WeightGather::WeightGather(Machine& machine, Rank rank, const Job& job)
     : machine_(machine), rank_(rank), job_(job), group_(data_group(job.scenario, rank)) {}
 
-WeightGather::Place WeightGather::place(const LayerWeight& slot, const Buffer& memory) const {
+WeightGather::GatherTarget WeightGather::target(const LayerWeight& slot,
+                                                const Buffer& memory) const {
   const bool shared = job_.row(slot.weight).shards.weight_ways() > 1;
   const std::uint64_t first = shared ? job_.member(rank_) * slot.share_bytes : 0;
   return {memory.view(), memory.view(first, slot.share_bytes), shared};
 }
 
-Op WeightGather::gather(const Place& place, const View& own, Op own_is_there) {
-  if (!place.shared) return own_is_there;
-  return machine_.collective(rank_, group_, Collective::all_gather, own, place.whole, own_is_there);
+Op WeightGather::gather(const GatherTarget& target, const View& own, Op own_is_there) {
+  if (!target.shared) return own_is_there;
+  return machine_.collective(rank_, group_, Collective::all_gather, own, target.whole,
+                             own_is_there);
 }
 
 }  // namespace spillway::strategies

@@ -50,16 +50,16 @@ class WeightGather {
   WeightGather(Machine& machine, Rank rank, const Job& job);
 
   /// GPU memory for a whole weight, and this rank's share in it.
-  struct Place {
+  struct GatherTarget {
     View whole, own;
     bool shared;  ///< others have the rest
   };
   std::uint64_t gpu_bytes(const LayerWeight& slot) const {
     return slot.share_bytes * job_.row(slot.weight).shards.weight_ways();
   }
-  Place place(const LayerWeight& slot, const Buffer& memory) const;
+  GatherTarget target(const LayerWeight& slot, const Buffer& memory) const;
   /// Where ranks share it: an all-gather of everybody's `own` share.
-  Op gather(const Place& place, const View& own, Op own_is_there);
+  Op gather(const GatherTarget& target, const View& own, Op own_is_there);
 
  private:
   Machine& machine_;

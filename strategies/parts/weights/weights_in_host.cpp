@@ -51,11 +51,11 @@ WeightsInHost::WeightsInHost(Machine& machine, Rank rank, const Job& job,
       gather_(machine, rank, job) {}
 
 Task<FetchedWeight> WeightsInHost::fetch(const LayerWeight& slot, Buffer into) {
-  const WeightGather::Place place = gather_.place(slot, into);
-  last_copy_ = machine_.copy(rank_, place.own, share(slot.weight).part(0, slot.share_bytes),
+  const WeightGather::GatherTarget target = gather_.target(slot, into);
+  last_copy_ = machine_.copy(rank_, target.own, share(slot.weight).part(0, slot.share_bytes),
                              After(last_copy_, values(slot.weight)));
   copied(slot.weight, last_copy_);
-  co_return FetchedWeight{place.whole, gather_.gather(place, place.own, last_copy_), Op()};
+  co_return FetchedWeight{target.whole, gather_.gather(target, target.own, last_copy_), Op()};
 }
 
 }  // namespace spillway::strategies

@@ -61,10 +61,10 @@ std::uint64_t WeightsOnGpu::gpu_bytes(const LayerWeight& slot) const {
 
 Task<FetchedWeight> WeightsOnGpu::fetch(const LayerWeight& slot, Buffer into) {
   if (!fetches(slot)) co_return FetchedWeight{whole(slot.weight), values(slot.weight), Op()};
-  const WeightGather::Place place = gather_.place(slot, into);
+  const WeightGather::GatherTarget target = gather_.target(slot, into);
   const View own = share(slot.weight).part(0, slot.share_bytes);
   const Op there = values(slot.weight);
-  co_return FetchedWeight{place.whole, gather_.gather(place, own, there), Op()};
+  co_return FetchedWeight{target.whole, gather_.gather(target, own, there), Op()};
 }
 
 }  // namespace spillway::strategies

@@ -37,13 +37,13 @@ View WeightsOnStorage::share(std::uint32_t weight) const {
 }
 
 Task<FetchedWeight> WeightsOnStorage::fetch(const LayerWeight& slot, Buffer into) {
-  const WeightGather::Place place = gather_.place(slot, into);
+  const WeightGather::GatherTarget target = gather_.target(slot, into);
   const Buffer staging = co_await buffers_->take(slot.weight);
   const View view = staging.view(0, layout_.stored_bytes(slot.weight));
   last_read_ = machine_.read(rank_, extents_[slot.weight], {0, view.bytes}, view, last_read_);
   const Op read = last_read_;
-  const Op there = machine_.copy(rank_, place.own, view.part(0, slot.share_bytes), read);
-  co_return FetchedWeight{place.whole, gather_.gather(place, place.own, there), read};
+  const Op there = machine_.copy(rank_, target.own, view.part(0, slot.share_bytes), read);
+  co_return FetchedWeight{target.whole, gather_.gather(target, target.own, there), read};
 }
 
 }  // namespace spillway::strategies

@@ -111,7 +111,7 @@ TEST(RequireRoom, AddsUpDirectoriesOfOneFileSystem) {
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder / "a");
   std::filesystem::create_directories(folder / "b");
-  const std::vector<Place> places{{"a", folder / "a"}, {"b", folder / "b"}};
+  const std::vector<StoragePath> places{{"a", folder / "a"}, {"b", folder / "b"}};
   const std::uint64_t free = std::filesystem::space(folder).available;
   if (free < 4 * gib) GTEST_SKIP() << "SKIP: less than 4 GiB free here";
   EXPECT_NO_THROW(require_room(places, {4096, 4096}));
@@ -123,7 +123,7 @@ TEST(RequireRoom, AddsUpDirectoriesOfOneFileSystem) {
 
 TEST(SharedDisk, IsSaidWhereTheMachineFileDoesNotKnowIt) {
   const std::filesystem::path here = SPILLWAY_SOURCE_DIR;
-  const std::vector<Place> places = {{"a", here}, {"b", here / "tests"}};
+  const std::vector<StoragePath> places = {{"a", here}, {"b", here / "tests"}};
   if (!hw_backend::read_disk_counts(here)) GTEST_SKIP() << "SKIP: no disk counts here";
   description::MachineFile machine = scenario().machine;
   machine.storage.resize(2);

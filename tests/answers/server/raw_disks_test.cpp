@@ -22,9 +22,9 @@ std::vector<hw_backend::ProjectedWear> some_wear(std::size_t places) {
 
 struct RawDisksOfAServer : testing::Test {
   FakeSystem system;
-  std::vector<Place> places{{"files", "/tmp"},
-                            {"first", system.add_disk("nvme1n1", {259, 1}, "S1"), true},
-                            {"second", system.add_disk("nvme2n1", {259, 2}, "S2"), true}};
+  std::vector<StoragePath> places{{"files", "/tmp"},
+                                  {"first", system.add_disk("nvme1n1", {259, 1}, "S1"), true},
+                                  {"second", system.add_disk("nvme2n1", {259, 2}, "S2"), true}};
 };
 
 TEST_F(RawDisksOfAServer, AreOpenedWithTheirSerialNumbersInOrder) {

@@ -22,8 +22,8 @@ class Stream : public testing::Test {
     file_.reset();
   }
 
-  std::vector<Place> places() {
-    std::vector<Place> all;
+  std::vector<TargetOffset> places() {
+    std::vector<TargetOffset> all;
     for (std::uint64_t i = 0; i < 8; ++i) all.push_back({&file_->target(), i * transfer});
     return all;
   }
@@ -73,7 +73,7 @@ TEST_F(Stream, CountsWhatMovedInEachInterval) {
 
 TEST_F(Stream, ReadsAndWritesAtOnce) {
   stream_.fill({true, places()}, 60);
-  std::vector<Place> first = places(), second = places();
+  std::vector<TargetOffset> first = places(), second = places();
   first.resize(4);
   second.erase(second.begin(), second.begin() + 4);
   const auto two = [](const std::vector<Interval>& all) { return all.size() >= 2; };
