@@ -60,17 +60,12 @@ void update_member(const WorkContext& context, const RawCpuKernel& kernel, std::
   const auto weight = member_array(kernel, Role::weight, member);
   ENSURE(master && gradient && momentum && variance, "an update lacks an operand");
   const AdamNumbers numbers = adam_numbers(*context.scenario, kernel.numbers);
-  const SgdNumbers plain{numbers.learning_rate, numbers.weight_decay, numbers.inverse_scale};
-  const bool sgd_wanted = context.scenario->training.optimizer == description::OptimizerKind::sgd;
   const auto step = [&](std::size_t first, std::size_t count, ConstArray values) {
     std::optional<Array> into;
     if (weight) into = from(*weight, first);
-    if (sgd_wanted)
-      sgd({from(*master, first), values, into, count}, plain, team);
-    else
-      adam({from(*master, first), from(*momentum, first), from(*variance, first), values, into,
-            count},
-           numbers, team);
+    adam(
+        {from(*master, first), from(*momentum, first), from(*variance, first), values, into, count},
+        numbers, team);
   };
   const bool in_place = weight && overlap(*weight, *gradient, n);
   if (in_place && size_of(weight->type) != size_of(gradient->type))

@@ -42,6 +42,24 @@ const RawOperand* find(const std::vector<RawOperand>& operands, Role role) {
   return nullptr;
 }
 
+/// The step of an optimizer with at most a momentum.
+void update_with_momentum(Primitives& device, const WorkContext& context,
+                          const strategies::Numbers& at, const SgdArrays& arrays,
+                          const std::optional<Array>& momentum) {
+  const AdamNumbers numbers = adam_numbers(*context.scenario, at);
+  if (!momentum)
+    return device.sgd(arrays, {numbers.learning_rate, numbers.weight_decay, numbers.inverse_scale});
+  MomentumNumbers step;
+  step.learning_rate = numbers.learning_rate;
+  step.weight_decay = numbers.weight_decay;
+  step.inverse_scale = numbers.inverse_scale;
+  if (context.scenario->training.optimizer == description::OptimizerKind::lion) {
+    step.rule = MomentumRule::lion;
+    step.beta = 0.99;
+  }
+  device.momentum_step({arrays.master, *momentum, arrays.gradient, arrays.weight, arrays.n}, step);
+}
+
 /// The optimizer's step of one weight's share.
 void update(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
   const RawOperand* weight = find(kernel.operands, Role::weight);
@@ -57,11 +75,14 @@ void update(Primitives& device, const WorkContext& context, const RawGpuKernel& 
     narrow = master;
     master = {own->data, own->type};
   }
-  if (context.scenario->training.optimizer == description::OptimizerKind::sgd) {
-    const SgdNumbers plain{numbers.learning_rate, numbers.weight_decay, numbers.inverse_scale};
-    return device.sgd({master, {gradient->data, gradient->type}, narrow, n}, plain);
-  }
   const RawOperand* first = find(kernel.operands, Role::momentum);
+  if (!description::is_adam(context.scenario->training.optimizer)) {
+    const RawOperand* kept = first ? first : states;
+    std::optional<Array> momentum;
+    if (kept) momentum = {kept->data, kept->type};
+    return update_with_momentum(device, context, kernel.numbers,
+                                {master, {gradient->data, gradient->type}, narrow, n}, momentum);
+  }
   const RawOperand* second = find(kernel.operands, Role::variance);
   if (first && second)
     return device.adam({master,

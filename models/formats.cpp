@@ -8,11 +8,34 @@ using description::BaseType;
 namespace {
 
 constexpr std::uint64_t nf4_block = 64, nf4_scale_block = 256;  // QLoRA (2023), 3
+// of bitsandbytes 0.44 and later; before, a block had 2048 numbers
+constexpr NumberFormat state_in_8_bits(ElementType::int8, 256);
+constexpr std::uint64_t least_in_8_bits = 4096;  // min_8bit_size
 
 /// A matrix of a frozen block.
 NumberFormat packed(BaseType base, const WeightTensor& matrix) {
   if (base == BaseType::int8) return {ElementType::int8, matrix.inputs()};
   return {ElementType::nf4, nf4_block, ElementType::int8, nf4_scale_block};
+}
+
+std::vector<StateKind> states_of(description::OptimizerKind optimizer) {
+  using description::OptimizerKind;
+  if (description::is_adam(optimizer)) return {StateKind::momentum, StateKind::variance};
+  if (optimizer == OptimizerKind::sgd) return {};
+  return {StateKind::momentum};
+}
+
+NumberFormat state_format(description::OptimizerKind optimizer, description::StateWidth width) {
+  if (optimizer == description::OptimizerKind::adam8bit) return state_in_8_bits;
+  switch (width) {
+    case description::StateWidth::fp32:
+      break;
+    case description::StateWidth::bf16:
+      return ElementType::bf16;
+    case description::StateWidth::int8:
+      return state_in_8_bits;
+  }
+  return fp32_numbers;
 }
 
 }  // namespace
@@ -26,14 +49,12 @@ std::uint64_t WeightFormats::state_bytes(std::uint64_t elements) const {
 WeightFormats formats_of(description::Precision precision, description::OptimizerKind optimizer,
                          description::StateWidth states) {
   const ElementType type = description::kernel_type(precision);
-  const bool wide = states == description::StateWidth::fp32;
+  const bool wide = states != description::StateWidth::bf16;
   WeightFormats formats{type, NumberFormat(type), description::parameter_type(precision), {}};
   if (formats.parameter != formats.weight && wide)
     formats.states.push_back({StateKind::master, ElementType::fp32});
-  if (optimizer != description::OptimizerKind::adam) return formats;
-  const NumberFormat state = wide ? ElementType::fp32 : ElementType::bf16;
-  formats.states.push_back({StateKind::momentum, state});
-  formats.states.push_back({StateKind::variance, state});
+  for (const StateKind kind : states_of(optimizer))
+    formats.states.push_back({kind, state_format(optimizer, states)});
   return formats;
 }
 
@@ -57,9 +78,17 @@ NumberFormat Formats::numbers(const WeightTensor& weight) const {
   return packs ? packed(base_, weight) : weights_.weight;
 }
 
+/// Small tensors keep theirs in fp32.
+WeightFormats Formats::with_states_of(const WeightTensor& weight, WeightFormats formats) const {
+  if (weight.parameters.value() >= least_in_8_bits) return formats;
+  for (StateFormat& state : formats.states)
+    if (state.format == state_in_8_bits) state.format = fp32_numbers;
+  return formats;
+}
+
 WeightFormats Formats::of(const WeightTensor& weight) const {
-  if (weight.is_adapter()) return adapters_;
-  if (!weight.frozen) return weights_;
+  if (weight.is_adapter()) return with_states_of(weight, adapters_);
+  if (!weight.frozen) return with_states_of(weight, weights_);
   return {numbers(weight), std::nullopt, numbers(weight), {}};
 }
 

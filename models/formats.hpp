@@ -75,8 +75,8 @@ struct WeightFormats {
   std::uint64_t state_bytes(std::uint64_t elements) const;
 };
 
-/// Mixed precision with fp32 states has fp32 masters. With 16-bit states the 16-bit weight itself
-/// is the master, as it is where nothing is mixed.
+/// Mixed precision has fp32 masters, but with 16-bit states: there the 16-bit weight itself is the
+/// master, as it is where nothing is mixed.
 WeightFormats formats_of(description::Precision precision, description::OptimizerKind optimizer,
                          description::StateWidth states);
 
@@ -96,6 +96,7 @@ class Formats {
 
  private:
   friend WeightFormats formats_of(const description::Training& training);
+  WeightFormats with_states_of(const WeightTensor& weight, WeightFormats formats) const;
   WeightFormats weights_, adapters_;
   description::BaseType base_;
 };

@@ -69,6 +69,44 @@ Value soft_cap(Tape& tape, Value logits) {
   return capped;
 }
 
+/// The product of the head.
+Value whole_logits(Tape& tape, const LossCall& call) {
+  const Value product = tape.value("logits", tape.tokens() * call.vocabulary, TensorRole::logits);
+  matmul(tape, "lm_head", call.hidden, {{call.weight}, call.biases}, tape.tokens(), call.width,
+         {product});
+  return soft_cap(tape, product);
+}
+
+/// Whole logits as kernels have them, alone kept for backward. Of an eighth of the tokens at a time
+/// their softmax in fp32, made twice, and the gradient.
+void chunked_loss(Tape& tape, const LossCall& call) {
+  constexpr std::uint64_t chunks = 8;  // num_output_chunks
+  const Value logits = whole_logits(tape, call);
+  const std::uint64_t elements = tape.tokens() * call.vocabulary;
+  const std::uint64_t at_once = description::divide_up(tape.tokens(), chunks) * call.vocabulary;
+  const Bytes workspace(at_once * (tape.element() + 4));
+  const Bytes softmax(elements * 4);
+  Operator& forward =
+      tape.add("loss", OperatorFunction::chunked_loss,
+               {{logits.tensor, Access::read}, {call.labels, Access::read}}, {logits.tensor});
+  forward.workspace = workspace;
+  forward.bytes += softmax * 2u;  // written and read
+  const bool caps = tape.architecture().logit_softcap;
+  tape.on_backward([&tape, logits, call, workspace, softmax, caps] {
+    std::vector<Operand> back{{call.labels, Access::read}};
+    if (caps) {  // what is capped is read once more
+      back.push_back({logits.tensor, Access::read});
+      tape.accumulate(back, logits);
+    } else {
+      tape.replace_by_gradient(back, logits);
+    }
+    Operator& backward =
+        tape.add("loss.backward", OperatorFunction::chunked_loss_backward, std::move(back));
+    backward.workspace = workspace;
+    backward.bytes += softmax * 2u;
+  });
+}
+
 /// Whole logits and their softmax. The gradient needs the softmax alone and takes the logits'
 /// place, unless they were capped.
 ///   in_place  the softmax is in fp32, in pure 16-bit training in 16 bit
@@ -76,11 +114,8 @@ Value soft_cap(Tape& tape, Value logits) {
 ///             of the log-softmax and of that copy, in backward
 void whole_loss(Tape& tape, const LossCall& call, bool plain) {
   const std::uint64_t elements = tape.tokens() * call.vocabulary;
-  const Value product = tape.value("logits", elements, TensorRole::logits);
-  matmul(tape, "lm_head", call.hidden, {{call.weight}, call.biases}, tape.tokens(), call.width,
-         {product});
-  const Value logits = soft_cap(tape, product);
-  const bool caps = logits.tensor != product.tensor;
+  const Value logits = whole_logits(tape, call);
+  const bool caps = tape.architecture().logit_softcap;
   const std::uint64_t width = is_pure_16_bit(tape.workload().precision) && !plain ? 2 : 4;
   const TensorId softmax = tape.tensor("softmax", elements, width, TensorRole::logits);
   const Bytes copy(plain && tape.element() < 4 ? elements * 4 : 0);
@@ -146,6 +181,8 @@ void head(Tape& tape, std::uint32_t layer, Value hidden) {
   const LossKind loss = w.loss.value_or(w.fused_kernels ? LossKind::fused : LossKind::plain);
   if (loss == LossKind::fused)
     fused_loss(tape, call);
+  else if (loss == LossKind::chunked)
+    chunked_loss(tape, call);
   else
     whole_loss(tape, call, loss == LossKind::plain);
   tape.end_layer(std::nullopt);

@@ -35,6 +35,9 @@ void add_copies(const Tape& tape, Operator& op, const Linear& weights) {
   const Bytes bytes = copies_of(tape, weights.matrices);
   op.workspace += bytes;
   op.bytes += bytes * 2u;
+  for (const std::uint32_t weight : weights.matrices)
+    if (tape.copy_of(weight).value() > 0)
+      op.widened += tape.bytes_of(weight) + tape.copy_of(weight);
 }
 
 /// The adapters of all of its matrices; none where it has none.

@@ -109,6 +109,8 @@ enum class OperatorFunction {
   gather_experts_backward,
   fused_loss,              ///< hidden, matrix, labels; the product of the head inside
   fused_loss_backward,     ///< hidden, matrix, labels, w.matrix, g.hidden
+  chunked_loss,            ///< logits, labels
+  chunked_loss_backward,   ///< labels, logits, which their gradient replaces
   whole_loss,              ///< logits, labels, softmax
   whole_loss_backward,     ///< softmax, labels, logits, which their gradient replaces
   choose_tokens,           ///< index query, index key, shares of heads, chosen tokens
@@ -155,6 +157,8 @@ struct Operator {
   Bytes workspace;         ///< scratch while it runs (materialized scores that nobody saves, ...)
   Flops flops;             ///< of matrix products; 0 for memory-bound work
   Bytes bytes;             ///< device memory traffic, read + written
+  Bytes widened;           ///< of it: packed weights read and their wide copies written, which the
+                           ///< product waits for
   GemmShape gemm;          ///< matmul, and the loss that has the head's matmul inside
   bool causal = false;     ///< attention
   std::uint32_t draw = 0;  ///< what drops elements: its number among those of its layer, backward

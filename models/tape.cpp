@@ -36,6 +36,8 @@ OperatorKind kind_of(OperatorFunction function) {
       return OperatorKind::attention;
     case OperatorFunction::fused_loss:
     case OperatorFunction::fused_loss_backward:
+    case OperatorFunction::chunked_loss:
+    case OperatorFunction::chunked_loss_backward:
     case OperatorFunction::whole_loss:
     case OperatorFunction::whole_loss_backward:
     case OperatorFunction::squared_loss:
@@ -95,8 +97,11 @@ void Tape::add_weights() {
   });
   for (const StateFormat& state : trained.states) {
     const auto [role, suffix] = state_tensor(state.kind);
-    add_tensors(role, suffix, [&](const WeightTensor& weight) {
-      return weight.frozen ? std::nullopt : std::optional(state.format);
+    add_tensors(role, suffix, [&](const WeightTensor& weight) -> std::optional<NumberFormat> {
+      if (weight.frozen) return std::nullopt;
+      for (const StateFormat& own : formats.of(weight).states)
+        if (own.kind == state.kind) return own.format;
+      return std::nullopt;
     });
   }
 }

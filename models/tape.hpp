@@ -59,6 +59,7 @@ class Tape {
   bool trains(std::uint32_t index) const { return !model_.weights[index].frozen; }
   /// Kernels that read the weight widen or narrow it first: bytes of the copy, else 0.
   Bytes copy_of(std::uint32_t index) const;
+  Bytes bytes_of(std::uint32_t index) const { return program_.tensors[index].bytes; }
   Operand weight_gradient(std::uint32_t index) const;
   /// The finished gradient of `value`, to be read.
   Operand gradient(Value value) const;

@@ -37,7 +37,7 @@ class Export {
         training.micro_batch * training.gradient_accumulation * scenario_.parallel.data;
     config["fp16"] = {{"enabled", precision == "fp16_mixed"}};
     config["bf16"] = {{"enabled", precision == "bf16_mixed"}};
-    config["optimizer"] = {{"type", training.optimizer == OptimizerKind::sgd ? "SGD" : "AdamW"}};
+    config["optimizer"] = optimizer();
     config["zero_optimization"] = zero();
     config["activation_checkpointing"] = {
         {"cpu_checkpointing", parts_.activations.policy == ActivationPolicy::checkpoint_host}};
@@ -51,6 +51,22 @@ class Export {
     return config;
   }
 
+  json optimizer() const {
+    switch (scenario_.training.optimizer) {
+      case OptimizerKind::adam:
+      case OptimizerKind::adamw:
+        break;
+      case OptimizerKind::adam8bit:
+        return {{"type", "Adam8bit"}};
+      case OptimizerKind::lion:
+        return {{"type", "Lion"}};
+      case OptimizerKind::sgd:
+        return {{"type", "SGD"}};
+      case OptimizerKind::sgd_momentum:
+        return {{"type", "SGD"}, {"params", {{"momentum", 0.9}}}};
+    }
+    return {{"type", "AdamW"}};
+  }
   bool uses_nvme() const {
     return parts_.weights.home == Home::ssd || parts_.optimizer.home == Home::ssd;
   }

@@ -133,10 +133,16 @@ class Import {
 
   std::string optimizer_kind() {
     const std::string type = keys_.text("/optimizer/type", "AdamW");
-    if (mentions(type, "8bit") || mentions(type, "8_bit"))
-      keys_.complain("/optimizer/type", "\"" + type + "\" has 8-bit states, not described",
-                     "spillway describes Adam and SGD in full width");
-    if (mentions(type, "sgd")) return "sgd";
+    const bool eight = mentions(type, "8bit") || mentions(type, "8_bit");
+    const bool offloads =
+        keys_.text("/zero_optimization/offload_optimizer/device", "none") != "none";
+    if (eight && offloads)
+      keys_.complain("/optimizer/type", "\"" + type + "\" has 8-bit states, which no CPU updates",
+                     "use AdamW, or leave offload_optimizer out");
+    if (eight) return "adam8bit";
+    if (mentions(type, "sgd"))
+      return keys_.number("/optimizer/params/momentum", 0) > 0 ? "sgd_momentum" : "sgd";
+    if (mentions(type, "lion") && !offloads) return "lion";
     if (mentions(type, "onebit") || mentions(type, "zeroone"))
       note("optimizer.type: \"" + type +
            "\" sends its momentum in 1 bit; here Adam's gradients in full, so network bytes are an "

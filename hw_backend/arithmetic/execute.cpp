@@ -286,6 +286,10 @@ Lower lowering_of(models::OperatorFunction function) {
       return fused_loss;
     case Function::fused_loss_backward:
       return fused_loss_backward;
+    case Function::chunked_loss:
+      return chunked_loss;
+    case Function::chunked_loss_backward:
+      return chunked_loss_backward;
     case Function::whole_loss:
       return whole_loss;
     case Function::whole_loss_backward:
@@ -308,6 +312,7 @@ void execute(Primitives& device, const Lowering& lowering, const models::Operato
   const Lower lower = lowering_of(op.function);
   ENSURE(lower, op.name + " is nothing that a device computes");
   const bool reports = op.function == models::OperatorFunction::fused_loss ||
+                       op.function == models::OperatorFunction::chunked_loss ||
                        op.function == models::OperatorFunction::whole_loss;
   ENSURE(loss || !reports, op.name + " has nowhere to report the loss");
   ENSURE(workspace || op.workspace.value() == 0, op.name + " has no workspace");

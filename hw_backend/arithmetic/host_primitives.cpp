@@ -54,6 +54,10 @@ void HostPrimitives::sgd(const SgdArrays& arrays, const SgdNumbers& numbers) {
   hw_backend::sgd(arrays, numbers, team_);
 }
 
+void HostPrimitives::momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers) {
+  hw_backend::momentum_step(arrays, numbers, team_);
+}
+
 void HostPrimitives::zero(std::byte* data, std::uint64_t bytes) { std::memset(data, 0, bytes); }
 
 void HostPrimitives::check(std::uint64_t count, Input values, float* found) {

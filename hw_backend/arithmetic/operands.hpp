@@ -65,6 +65,8 @@ void attention(const Call& call);
 void attention_backward(const Call& call);
 void fused_loss(const Call& call);
 void fused_loss_backward(const Call& call);
+void chunked_loss(const Call& call);
+void chunked_loss_backward(const Call& call);
 void whole_loss(const Call& call);
 void whole_loss_backward(const Call& call);
 

@@ -216,6 +216,8 @@ class Primitives {
                          const AdamNumbers& numbers) = 0;
   /// Likewise of plain gradient descent.
   virtual void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) = 0;
+  /// Likewise of what keeps a momentum alone.
+  virtual void momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers) = 0;
   /// Elements [first, first + count) of a weight that begins by `rule`; `values` points to the
   /// first of them.
   virtual void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,

@@ -70,6 +70,10 @@ void require_support(const models::Model& model, const models::Workload& workloa
   refuse(workload.base != description::BaseType::bf16 && model.has_adapters(), "training.lora.base",
          "no device computes with weights in " + std::string(name_of(workload.base)) + " for real",
          "write bf16; simulate knows more");
+  refuse(workload.optimizer == description::OptimizerKind::adam8bit ||
+             workload.states == description::StateWidth::int8,
+         "training.optimizer", "no device updates states in 8 bits for real",
+         "write adam, or optimizer_state bf16; simulate knows more");
   std::size_t frozen = 0, tables = 0;
   for (const std::uint32_t weight : model.layers.front().weights)
     if (model.weights[weight].decays()) {

@@ -37,6 +37,12 @@ void one_part(AdamPart part, const AdamPartArrays& a, const AdamScalars& s, std:
   }
 }
 
+float direction(const MomentumScalars& s, float momentum, float next, float gradient) {
+  if (s.rule == MomentumRule::sgd) return next;
+  const float c = (s.blend * momentum) + (s.other * gradient);
+  return c > 0 ? 1.0F : c < 0 ? -1.0F : c;
+}
+
 }  // namespace
 
 AdamNumbers at_step(AdamNumbers numbers, std::uint64_t step) {
@@ -65,6 +71,22 @@ void sgd(const SgdArrays& arrays, const SgdNumbers& numbers, Team& team) {
   const std::size_t written = arrays.weight ? arrays.n * size_of(arrays.weight->type) : 0;
   const auto kernel = kernels(team.isa()).sgd;
   in_parts(arrays.n, written, team, [&](Range range) { kernel(arrays, constants, range); });
+}
+
+void momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers, Team& team) {
+  const MomentumScalars s = scalars(numbers);
+  in_parts(arrays.n, 0, team, [&](Range range) {
+    for (std::size_t i = range.first; i < range.last; ++i) {
+      const float g = load(arrays.gradient, i) * s.inverse_scale;
+      const float before = load(arrays.momentum, i);
+      const float m = (s.beta * before) + (s.rest * g);
+      const float u = direction(s, before, m, g);
+      const float w = tamed((s.keep * load(arrays.master, i)) - (s.step * u));
+      store(arrays.momentum, i, tamed(m));
+      store(arrays.master, i, w);
+      if (arrays.weight) store(*arrays.weight, i, w);
+    }
+  });
 }
 
 }  // namespace spillway::hw_backend

@@ -119,4 +119,54 @@ inline SgdScalars scalars(const SgdNumbers& numbers) {
 ///   w = (keep * master) - (step * (gradient * inverse_scale))
 void sgd(const SgdArrays& arrays, const SgdNumbers& numbers, Team& team);
 
+/// Steps that keep a momentum alone.
+///   sgd   Source  PyTorch, torch.optim.SGD, nesterov and dampening off
+///   lion  Source  Chen et al.: Symbolic Discovery of Optimization Algorithms (2023), algorithm 2
+enum class MomentumRule : std::uint8_t { sgd, lion };
+
+/// What they work on, n elements each, as in AdamArrays.
+struct MomentumArrays {
+  Array master, momentum;
+  ConstArray gradient;
+  std::optional<Array> weight;
+  std::size_t n = 0;
+};
+
+/// The hyperparameters of one step; `blend`, which Lion alone has, weighs the momentum against the
+/// gradient in what it takes the sign of.
+struct MomentumNumbers {
+  MomentumRule rule = MomentumRule::sgd;
+  double learning_rate = 1e-3, beta = 0.9, blend = 0.9, weight_decay = 0, inverse_scale = 1;
+};
+
+/// Computed in fp64, rounded to fp32 once.
+struct MomentumScalars {
+  MomentumRule rule = MomentumRule::sgd;
+  float inverse_scale = 1;
+  float beta = 0, rest = 0;    ///< beta; of Lion 1 - beta, else 1
+  float blend = 0, other = 0;  ///< blend and 1 - blend
+  float keep = 1, step = 0;    ///< 1 - learning_rate x weight_decay; learning_rate
+};
+inline MomentumScalars scalars(const MomentumNumbers& numbers) {
+  MomentumScalars result;
+  result.rule = numbers.rule;
+  result.inverse_scale = static_cast<float>(numbers.inverse_scale);
+  result.beta = static_cast<float>(numbers.beta);
+  result.rest = numbers.rule == MomentumRule::lion ? static_cast<float>(1 - numbers.beta) : 1;
+  result.blend = static_cast<float>(numbers.blend);
+  result.other = static_cast<float>(1 - numbers.blend);
+  result.keep = static_cast<float>(1 - numbers.learning_rate * numbers.weight_decay);
+  result.step = static_cast<float>(numbers.learning_rate);
+  return result;
+}
+
+/// A step with momentum; rounding, NaN and overlap as in `adam`:
+///   g = gradient * inverse_scale
+///   m = (beta * momentum) + (rest * g)
+///   sgd:   u = m
+///   lion:  c = (blend * momentum) + (other * g);  u = 1, -1 or c, as c > 0, c < 0 or neither
+///   w = (keep * master) - (step * u)
+/// Then momentum = m, master = w, weight = w.
+void momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers, Team& team);
+
 }  // namespace spillway::hw_backend

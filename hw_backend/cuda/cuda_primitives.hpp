@@ -70,6 +70,7 @@ class CudaPrimitives final : public Primitives {
   void adam(const AdamArrays& arrays, const AdamNumbers& numbers) override;
   void adam_part(AdamPart part, const AdamPartArrays& arrays, const AdamNumbers& numbers) override;
   void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) override;
+  void momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers) override;
   void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,
                   std::uint64_t count, Output values) override;
   void zero(std::byte* data, std::uint64_t bytes) override;

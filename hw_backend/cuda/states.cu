@@ -124,6 +124,33 @@ __global__ void sgd(States a, SgdScalars s) {
   }
 }
 
+__device__ float direction(const MomentumScalars& s, float momentum, float next, float gradient) {
+  if (s.rule == MomentumRule::sgd) return next;
+  const float c = sum(times(s.blend, momentum), times(s.other, gradient));
+  return c > 0 ? 1.0f : c < 0 ? -1.0f : c;
+}
+
+__global__ void momentum_step(States a, MomentumScalars s) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_elements;
+  for (std::uint64_t first = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) * 8;
+       first < a.n; first += stride) {
+    const std::uint64_t count = a.n - first < 8 ? a.n - first : 8;
+    Eight master = eight_of(a.master, first, count);
+    Eight momentum = eight_of(a.momentum, first, count);
+    const Eight gradient = widened8(a.gradient.type, raw8(a.gradient, first, count));
+    for (int i = 0; i < 8; ++i) {
+      const float g = times(gradient.value[i], s.inverse_scale);
+      const float m = sum(times(s.beta, momentum.value[i]), times(s.rest, g));
+      const float u = direction(s, momentum.value[i], m, g);
+      master.value[i] = tamed(difference(times(s.keep, master.value[i]), times(s.step, u)));
+      momentum.value[i] = tamed(m);
+    }
+    put8(a.momentum, first, count, momentum);
+    put8(a.master, first, count, master);
+    if (a.weight.data) put8(a.weight, first, count, master);
+  }
+}
+
 /// Whoever finds one writes the same 1.
 __global__ void find_overflow(std::uint64_t count, Input values, float* found) {
   const std::uint64_t stride = std::uint64_t{gridDim.x} * block_elements;
@@ -197,6 +224,18 @@ void CudaPrimitives::sgd(const SgdArrays& arrays, const SgdNumbers& numbers) {
   if (arrays.weight) states.weight = on_device::output(*arrays.weight);
   launch(stream_, "sgd", on_device::sgd, divided_up(arrays.n, on_device::block_elements), states,
          scalars(numbers));
+}
+
+void CudaPrimitives::momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers) {
+  on_device::States states = {on_device::output(arrays.master),
+                              on_device::output(arrays.momentum),
+                              Output(),
+                              arrays.gradient,
+                              Output(),
+                              arrays.n};
+  if (arrays.weight) states.weight = on_device::output(*arrays.weight);
+  launch(stream_, "momentum step", on_device::momentum_step,
+         divided_up(arrays.n, on_device::block_elements), states, scalars(numbers));
 }
 
 void CudaPrimitives::check(std::uint64_t count, Input values, float* found) {

@@ -14,12 +14,27 @@ enum class Precision { fp16_mixed, bf16_mixed, fp16, bf16, fp32 };
 template <>
 inline constexpr auto names_of<Precision> = in_order("fp16_mixed", "bf16_mixed", "fp16", "bf16",
                                                      "fp32");
-enum class OptimizerKind { adam, sgd };
+/// What updates the weights, and what it keeps of each.
+///   adam, adamw   momentum and variance; weights decay apart from the gradient
+///   adam8bit      the same two in 8 bits, each 256 with an fp32 scale; those of tensors below 4096
+///                 numbers in fp32. Source  Dettmers et al.: 8-bit Optimizers (2022), 2;
+///                 bitsandbytes, block_wise and min_8bit_size
+///   lion          momentum. Source  Chen et al.: Symbolic Discovery (2023), algorithm 2
+///   sgd           nothing
+///   sgd_momentum  momentum. Source  PyTorch, torch.optim.SGD
+enum class OptimizerKind { adam, adamw, adam8bit, lion, sgd, sgd_momentum };
 template <>
-inline constexpr auto names_of<OptimizerKind> = in_order("adam", "sgd");
-enum class StateWidth { fp32, bf16 };  ///< element type of the optimizer states
+inline constexpr auto names_of<OptimizerKind> = in_order("adam", "adamw", "adam8bit", "lion", "sgd",
+                                                         "sgd_momentum");
+/// Its update is Adam's, whatever its states look like.
+constexpr bool is_adam(OptimizerKind kind) {
+  return kind == OptimizerKind::adam || kind == OptimizerKind::adamw ||
+         kind == OptimizerKind::adam8bit;
+}
+/// Element type of the optimizer states; int8 as adam8bit has them.
+enum class StateWidth { fp32, bf16, int8 };
 template <>
-inline constexpr auto names_of<StateWidth> = in_order("fp32", "bf16");
+inline constexpr auto names_of<StateWidth> = in_order("fp32", "bf16", "int8");
 /// Of one number in memory. Integers, and the 4-bit NormalFloat of QLoRA (arXiv 2305.14314), are
 /// stored in blocks with a common scale; no kernel here computes with them.
 enum class ElementType : std::uint8_t { fp32, fp16, bf16, int8, nf4 };
@@ -71,11 +86,14 @@ inline constexpr auto names_of<AttentionKind> = in_order("flash", "materialized"
 ///             logit in 16-bit training.  Source  ForCausalLMLoss of Hugging Face transformers
 ///   in_place  logits and their softmax in fp32, whose gradient takes its place: 6 B.
 ///             Source  Megatron-LM's cross entropy
+///   chunked   of logits that are whole in the type of the kernels, an eighth of the tokens at a
+///             time: what is in fp32 is that of one chunk. Source  torchtune,
+///             CEWithChunkedOutputLoss, compiled
 ///   fused     with the product of the head, in chunks of tokens: whole logits never exist.
 ///             Source  Liger Kernel
-enum class LossKind : std::uint8_t { plain, in_place, fused };
+enum class LossKind : std::uint8_t { plain, in_place, chunked, fused };
 template <>
-inline constexpr auto names_of<LossKind> = in_order("plain", "in_place", "fused");
+inline constexpr auto names_of<LossKind> = in_order("plain", "in_place", "chunked", "fused");
 
 /// How the routed experts of a layer lie in memory. Types that keep theirs in one tensor in every
 /// release (gpt_oss, llama4, dbrx, ...) know `stacked` alone.
@@ -141,6 +159,12 @@ struct Lora {
 inline constexpr const char* frozen_embeddings = "embeddings";
 
 struct Training {
+  /// Adam of whole numbers, whose rate machines have.
+  bool has_plain_adam() const { return is_adam(optimizer) && !has_8bit_states(); }
+  /// States lie in 8 bits.
+  bool has_8bit_states() const {
+    return optimizer == OptimizerKind::adam8bit || optimizer_state == StateWidth::int8;
+  }
   Method method = Method::full;
   Lora lora;                        ///< of methods with adapters
   std::vector<std::string> frozen;  ///< names of weights, modules or layers, or the word above

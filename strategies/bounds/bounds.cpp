@@ -52,7 +52,7 @@ class Sums {
     const double bytes =
         of(&RankDemand::other_bytes) + (separate ? of(&RankDemand::pass_bytes) : 0);
     const double flops = of(&RankDemand::flops);
-    const bool adam = scenario_.training.optimizer == description::OptimizerKind::adam;
+    const bool adam = scenario_.training.has_plain_adam();
     const double update = adam && gpu.adam ? seconds(of(&RankDemand::updated), gpu.adam->value())
                                            : seconds(of(&RankDemand::update_bytes), memory);
     const double compute =

@@ -293,7 +293,7 @@ class Builder {
   }
 
   void add_update(const models::Operator& op, Phase phase) {
-    const bool adam = job_.scenario.training.optimizer == description::OptimizerKind::adam;
+    const bool adam = description::is_adam(job_.scenario.training.optimizer);
     const bool fused = job_.scenario.strategy.optimizer.kernels == description::AdamKernels::fused;
     if (fused || !adam) return add(op, phase, true);
     add_adam(op, phase);

@@ -86,8 +86,9 @@ std::vector<Subgroup> subgroups_of(const TensorTable& table) {
     Subgroup& group = groups[*row.subgroup];
     if (!group.members.empty()) {
       const TensorRow& first = table.row(group.members.front().weight);
-      ENSURE(same_format(first, row, StateKind::momentum) &&
-                 same_format(first, row, StateKind::variance),
+      ENSURE(row.updater == description::OptimizerDevice::gpu ||
+                 (same_format(first, row, StateKind::momentum) &&
+                  same_format(first, row, StateKind::variance)),
              "a sub-group whose states are of several formats");
     }
     append(group, weight, row.share(row.shards.state_ways()), alignment);

@@ -49,7 +49,8 @@ LoggedKernel kernel_of_pass(const models::Operator& op) {
           false,
           0,
           product_side(op),
-          rate_of(op)};
+          rate_of(op),
+          static_cast<double>(op.widened.value())};
 }
 
 double product_share(double side, const description::GpuSpec& gpu) {
@@ -63,13 +64,13 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
   const bool included =
       !kernel.matrix && kernel.in_pass && gpu.elementwise == description::ElementwiseCost::included;
   double seconds = 0;
-  const bool adam = scenario.training.optimizer == description::OptimizerKind::adam;
+  const bool adam = scenario.training.has_plain_adam();
   if (kernel.updated > 0 && adam && gpu.adam)
     return kernel.updated / gpu.adam->value() + gpu.launch.value();
   if (!included) {
     const bool reduces = kernel.rate == KernelRate::reduction && gpu.reduction;
-    seconds = seconds_of(kernel.bytes, (reduces ? *gpu.reduction : gpu.memory_rate).value(),
-                         "gpu.memory_rate");
+    seconds = seconds_of(kernel.bytes - kernel.widened,
+                         (reduces ? *gpu.reduction : gpu.memory_rate).value(), "gpu.memory_rate");
   }
   if (kernel.matrix && kernel.flops > 0) {
     const double rate = kernel.rate == KernelRate::attention
@@ -77,6 +78,9 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
                             : compute_rate(scenario) * product_share(kernel.side, gpu);
     seconds = std::max(seconds, seconds_of(kernel.flops, rate, "gpu.compute"));
   }
+  if (kernel.widened > 0)  // a kernel of its own, that no rate of whole passes was measured with
+    seconds +=
+        seconds_of(kernel.widened, gpu.memory_rate.value(), "gpu.memory_rate") + gpu.launch.value();
   return seconds + gpu.launch.value();
 }
 

@@ -21,7 +21,8 @@ LoggedKernel kernel_of_pass(const models::Operator& op);
 double product_share(double side, const description::GpuSpec& gpu);
 
 /// What a kernel takes on the scenario's GPU: the longer of its products and its memory traffic,
-/// and its launch. An update by Adam goes at `gpu.adam`, attention at `gpu.attention` and a
+/// and its launch; before it packed weights are widened, by a kernel of its own at
+/// `gpu.memory_rate`. An update by Adam goes at `gpu.adam`, attention at `gpu.attention` and a
 /// reduction at `gpu.reduction` where the machine has them.
 ///   Throws  ScenarioError: no compute rate; InternalError: no memory rate
 double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& scenario);

@@ -76,7 +76,8 @@ Op Machine::run(Rank rank, std::span<const GpuKernel> kernels, const After& afte
     operation.kernels.push_back(
         {kernel.name, kernel.flops, kernel.bytes, kernel.updated, kernel.matrix, kernel.in_pass,
          kernel.recompute, 0, kernel.operation ? product_side(*kernel.operation) : 0,
-         kernel.operation ? rate_of(*kernel.operation) : KernelRate::usual});
+         kernel.operation ? rate_of(*kernel.operation) : KernelRate::usual,
+         kernel.operation ? static_cast<double>(kernel.operation->widened.value()) : 0});
     operation.operands.insert(operation.operands.end(), kernel.operands.begin(),
                               kernel.operands.end());
   }

@@ -57,6 +57,7 @@ struct LoggedKernel {
   double seconds;   ///< filled by a machine with a clock
   double side = 0;  ///< of its product (product_side); 0: no product, or of no known shape
   KernelRate rate = KernelRate::usual;
+  double widened = 0;  ///< bytes of packed weights and their copies, before the product
 };
 
 /// When an operation ran. A machine without a clock gives zeros.

@@ -75,12 +75,34 @@ constexpr Rule optimizer_rows[] = {
      .why = "the moving average lies beside the weights that optimizer.device gpu updates",
      .hint = "use false, or optimizer.device gpu"},
     {.path = "training.optimizer",
+     .holds = [](const Case& c) { return !updates_off_gpu(c) || c.training().has_plain_adam(); },
+     .why = [](const Case& c) -> std::string {
+       return c.training().has_8bit_states() && description::is_adam(c.training().optimizer)
+                  ? "states in 8 bits are updated by the GPU alone"
+                  : "the CPU optimizer of this version is Adam";
+     },
+     .hint = "use adam with optimizer_state fp32 or bf16, or optimizer.device gpu"},
+    {.path = "training.optimizer_state",
+     .ground = Ground::contradiction,
      .holds =
          [](const Case& c) {
-           return !updates_off_gpu(c) || c.training().optimizer != OptimizerKind::sgd;
+           return c.training().optimizer_state != StateWidth::int8 ||
+                  description::is_adam(c.training().optimizer);
          },
-     .why = "the CPU optimizer of this version is Adam",
-     .hint = "use adam"},
+     .why =
+         [](const Case& c) {
+           return std::string(name_of(c.training().optimizer)) + " has no states in 8 bits here";
+         },
+     .hint = "use fp32 or bf16, or training.optimizer adam8bit"},
+    {.path = "training.optimizer",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return c.training().optimizer != OptimizerKind::adam8bit ||
+                  c.training().optimizer_state != StateWidth::bf16;
+         },
+     .why = "adam8bit contradicts training.optimizer_state \"bf16\"",
+     .hint = "leave training.optimizer_state out, or use adam"},
     {.path = "strategy.optimizer.read_ahead",
      .holds = [](const Case& c) { return is_active(c) || optimizer_of(c).read_ahead == 0; },
      .why = "optimizer.read_ahead reads states while backward goes on, which only "
@@ -94,14 +116,16 @@ constexpr Rule optimizer_rows[] = {
     {.path = kernels,
      .holds =
          [](const Case& c) {
-           return is_fused(c) || c.training().optimizer_state != StateWidth::bf16;
+           return is_fused(c) || !description::is_adam(c.training().optimizer) ||
+                  (c.training().optimizer_state == StateWidth::fp32 &&
+                   !c.training().has_8bit_states());
          },
-     .why = "kernels that hand on 16-bit states round once more than a fused one",
+     .why = "kernels that hand on states of 16 or 8 bits round once more than a fused one",
      .hint = "use fused, or training.optimizer_state fp32",
      .settles = {[](description::Scenario& s) {
                    s.strategy.optimizer.kernels = description::AdamKernels::fused;
                  },
-                 "kernels that hand on 16-bit states would round once more"}},
+                 "kernels that hand on narrow states would round once more"}},
     {.path = wait,
      .holds =
          [](const Case& c) {

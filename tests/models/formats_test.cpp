@@ -80,5 +80,28 @@ TEST(WeightFormats, SgdKeepsNothingButAMaster) {
               ElementsAre());
 }
 
+TEST(WeightFormats, OneMomentumIsOneState) {
+  for (const OptimizerKind kind : {OptimizerKind::lion, OptimizerKind::sgd_momentum}) {
+    const WeightFormats formats = formats_of(Precision::bf16, kind, StateWidth::bf16);
+    EXPECT_THAT(states_of(formats), ElementsAre(ElementType::bf16));
+    EXPECT_EQ(formats.states.front().kind, StateKind::momentum);
+  }
+}
+
+TEST(WeightFormats, StatesOf8BitsHaveAScaleForEach256ButInSmallTensors) {
+  const Formats formats(Precision::bf16, OptimizerKind::adam8bit, StateWidth::fp32,
+                        description::AdapterType::bf16, description::BaseType::bf16);
+  WeightTensor weight;
+  weight.parameters = description::Params(4096);
+  // two states of 4096 bytes and 16 scales of 4
+  EXPECT_EQ(formats.of(weight).state_bytes(4096), 2 * (4096 + 16 * 4));
+  weight.parameters = description::Params(4095);
+  EXPECT_EQ(formats.of(weight).state_bytes(4095), 2 * 4 * 4095);
+  EXPECT_EQ(formats_of(Precision::bf16_mixed, OptimizerKind::adam, StateWidth::int8).states,
+            formats_of(Precision::bf16_mixed, OptimizerKind::adam8bit, StateWidth::fp32).states);
+  EXPECT_TRUE(
+      formats_of(Precision::bf16_mixed, OptimizerKind::adam, StateWidth::int8).has_master());
+}
+
 }  // namespace
 }  // namespace spillway::models::formats_test

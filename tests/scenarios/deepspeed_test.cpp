@@ -174,9 +174,10 @@ TEST(ImportDeepSpeed, RefusesWhatItCannotDescribe) {
   EXPECT_EQ(refusal(R"({"lora": {"r": 8}})"),
             "ds.json:1:10: lora: DeepSpeed's configuration says nothing of adapters; name PEFT's "
             "adapter_config.json beside it (--adapter), or say --set training.method=lora");
-  EXPECT_EQ(refusal(R"({"optimizer": {"type": "AdamW8bit"}})"),
-            "ds.json:1:24: optimizer.type: \"AdamW8bit\" has 8-bit states, not described; spillway "
-            "describes Adam and SGD in full width");
+  EXPECT_EQ(refusal(R"({"optimizer": {"type": "AdamW8bit"},
+  "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}})"),
+            "ds.json:1:24: optimizer.type: \"AdamW8bit\" has 8-bit states, which no CPU updates; "
+            "use AdamW, or leave offload_optimizer out");
   EXPECT_EQ(refusal(R"({"zero_optimization": {"stage": [0, 1, 2]}})"),
             "ds.json:1:33: zero_optimization.stage: [0,1,2] is a list of values to try, as the "
             "autotuner reads it; write one of them; plan settings searches too");

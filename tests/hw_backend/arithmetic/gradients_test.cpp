@@ -16,6 +16,7 @@ struct Case {
   bool fused = true;
   double dropout = 0;
   description::Training training = {};  ///< what is trained; else everything
+  std::optional<description::LossKind> loss = std::nullopt;
 };
 
 description::Training adapters(const char* targets, double alpha) {
@@ -41,6 +42,7 @@ class Gradients : public testing::TestWithParam<Case> {
     workload_.attention = GetParam().attention;
     workload_.fused_kernels = GetParam().fused;
     workload_.dropout = GetParam().dropout;
+    workload_.loss = GetParam().loss;
     workload_.adapter_scale = GetParam().training.lora.scale();
   }
 
@@ -173,6 +175,13 @@ INSTANTIATE_TEST_SUITE_P(
     Models, Gradients,
     testing::Values(Case{"llama", small_llama},
                     Case{"llama_unfused", small_llama, Attention::materialized, false},
+                    Case{"llama_chunked_loss",
+                         small_llama,
+                         Attention::flash,
+                         true,
+                         0,
+                         {},
+                         description::LossKind::chunked},
                     Case{"llama_dropout", small_llama, Attention::flash, true, 0.2},
                     Case{"llama_unfused_dropout", small_llama, Attention::materialized, false, 0.2},
                     Case{"llama_with_biases", gelu_llama, Attention::materialized},

@@ -183,6 +183,54 @@ TEST_P(Step, SgdGivesTheWrittenOrdersBits) {
   }
 }
 
+TEST_P(Step, MomentumGivesTheWrittenOrdersBits) {
+  Team team(2, GetParam());
+  for (const MomentumRule rule : {MomentumRule::sgd, MomentumRule::lion}) {
+    const MomentumNumbers numbers{rule, 0.1, 0.99, 0.8, 0.01, 0.5};
+    const MomentumScalars s = scalars(numbers);
+    EXPECT_EQ(s.rest, rule == MomentumRule::lion ? static_cast<float>(0.01) : 1.0F);
+    for (const std::size_t n : lengths)
+      for (const Element type : all_elements) {
+        TestArray w(Element::fp32, n, 3), m(type, n, 1), g(type, n, 2), out(type, n, 1);
+        fill_any(w, 1);
+        fill_any(m, 3);
+        fill_any(g, 2);
+        TestArray expected(w), expected_m(m), expected_out(type, n);
+        for (std::size_t i = 0; i < n; ++i) {
+          const float gradient = load(g.array(), i) * s.inverse_scale;
+          const float before = load(m.array(), i);
+          const float after = (s.beta * before) + (s.rest * gradient);
+          float move = after;
+          if (rule == MomentumRule::lion) {
+            move = (s.blend * before) + (s.other * gradient);
+            if (move > 0) move = 1;
+            if (move < 0) move = -1;
+          }
+          const float value = canonical((s.keep * load(w.array(), i)) - (s.step * move));
+          store(expected_m.array(), i, canonical(after));
+          store(expected.array(), i, value);
+          store(expected_out.array(), i, value);
+        }
+        momentum_step({w.array(), m.array(), g.array(), out.array(), n}, numbers, team);
+        ASSERT_TRUE(w == expected && m == expected_m && out == expected_out) << n;
+        ASSERT_TRUE(w.guards_whole() && m.guards_whole() && out.guards_whole());
+      }
+  }
+}
+
+TEST(Lion, MovesByTheLearningRateWhicheverTheGradient) {
+  Team team(1, Isa::portable);
+  std::vector<float> master{1, 1, 1}, momentum{0, 0, 0}, gradient{3, -1e-20F, 0};
+  const auto array = [](std::vector<float>& values) {
+    return Array(reinterpret_cast<std::byte*>(values.data()), Element::fp32);
+  };
+  MomentumNumbers numbers;
+  numbers.rule = MomentumRule::lion;
+  numbers.learning_rate = 0.25;
+  momentum_step({array(master), array(momentum), array(gradient), std::nullopt, 3}, numbers, team);
+  EXPECT_EQ(master, (std::vector<float>{0.75F, 1.25F, 1}));
+}
+
 INSTANTIATE_TEST_SUITE_P(On, Step, testing::ValuesIn(available_isas()),
                          [](const auto& each) { return std::string(to_string(each.param)); });
 

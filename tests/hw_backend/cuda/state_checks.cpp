@@ -104,6 +104,27 @@ void sgd(Device& device, Report& report) {
   }
 }
 
+void with_momentum(Device& device, Report& report) {
+  Session session(device, report);
+  constexpr std::uint64_t n = 20011;
+  for (const MomentumRule rule : {MomentumRule::sgd, MomentumRule::lion})
+    for (const Element gradient : all_types)
+      for (const Element kept : {Element::fp32, Element::bf16}) {
+        Operand master(device, n, Element::fp32, 1), momentum(device, n, kept, 3);
+        Operand slope(device, n, gradient, 2);
+        salt(slope);
+        const MomentumNumbers numbers{rule, 1e-2, 0.99, 0.9, 0.1, 1.0 / 8};
+        session.both([&](Primitives& p, Side side) {
+          p.momentum_step(
+              {master.array(side), momentum.array(side), slope.array(side), slope.array(side), n},
+              numbers);
+        });
+        session.equal("master", master);
+        session.equal("momentum", momentum);
+        session.equal("weight", slope);
+      }
+}
+
 /// One infinity or NaN anywhere is found; the largest finite numbers are none.
 void overflows(Device& device, Report& report) {
   Session session(device, report);
@@ -128,6 +149,7 @@ constexpr Check checks[] = {
     {"AdamHasTheBitsOfTheProcessors", adam},
     {"AdamsLinesHaveTheBitsOfTheProcessors", adam_by_parts},
     {"GradientDescentHasTheBitsOfTheProcessors", sgd},
+    {"StepsWithMomentumHaveTheBitsOfTheProcessors", with_momentum},
 };
 
 }  // namespace

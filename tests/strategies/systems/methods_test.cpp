@@ -79,6 +79,35 @@ TEST(Adapters, WearADriveByTheirStatesAlone) {
   EXPECT_EQ(count(small_model("llama", "zero_infinity", small)).result.io.ssd_write, 0u);
 }
 
+// A packed matrix is widened before each product, by a kernel of its own: in forward once, in
+// backward once and, as the block is computed anew, once more.
+TEST(Adapters, OnPackedWeightsWaitForTheirWideCopies) {
+  const auto step_s = [](const Overrides& method) {
+    return simulate(small_model("llama", "resident",
+                                with({"training.precision=bf16", "run.steps=1",
+                                      "strategy.activations.policy=checkpoint_gpu"},
+                                     method)))
+        .step_time_s;
+  };
+  const Overrides packed{"training.method=qlora", "training.lora.targets=all_linear"};
+  const description::Scenario scenario =
+      small_model("llama", "resident", with({"training.precision=bf16"}, packed));
+  const models::Model model = model_of(scenario);
+  const models::Formats formats(scenario.training);
+  double bytes = 0, products = 0;
+  for (const models::WeightTensor& weight : model.weights) {
+    if (!formats.numbers(weight).is_packed()) continue;
+    const std::uint64_t n = weight.parameters.value();
+    bytes += static_cast<double>(formats.numbers(weight).bytes(n) + 2 * n);
+    products += 1;
+  }
+  const description::GpuSpec& gpu = scenario.machine.gpu;
+  const double longer = step_s(packed) - step_s(lora);
+  EXPECT_NEAR(longer, 3 * bytes / gpu.memory_rate.value(),
+              1e-3 * longer + 3 * products * gpu.launch.value());
+  EXPECT_GT(longer, 0);
+}
+
 // Of adapters that are large enough states and new weights are written, of frozen weights nothing.
 TEST(Adapters, ThatAreLargeAreSwappedAsOtherWeightsAre) {
   const description::Scenario scenario =

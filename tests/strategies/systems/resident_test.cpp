@@ -128,5 +128,27 @@ TEST(Resident, SgdHasAMasterButNoMoments) {
   EXPECT_EQ(states({"training.precision=fp32"}), padded(model, 8, 64));
 }
 
+TEST(Resident, LionHasOneMomentAnd8BitAdamTwoOfAByte) {
+  const models::Model model = model_of(example("gpt2_resident"));
+  const auto run = [](const Overrides& overrides) {
+    return count(example("gpt2_resident", overrides)).result;
+  };
+  const auto states = [&](const char* optimizer) {
+    return at_peak(run({"training.precision=bf16", optimizer}).gpu, "optimizer_states");
+  };
+  EXPECT_EQ(states("training.optimizer=lion"), padded(model, 4, 64));
+  EXPECT_EQ(states("training.optimizer=sgd_momentum"), padded(model, 4, 64));
+  EXPECT_EQ(states("training.optimizer=adamw"), padded(model, 8, 64));
+  std::uint64_t eight = 0;
+  for (const models::WeightTensor& weight : model.weights) {
+    const std::uint64_t n = weight.parameters.value();
+    const std::uint64_t bytes = n < 4096 ? 8 * n : 2 * (n + 4 * ((n + 255) / 256));
+    eight += (bytes + 63) / 64 * 64;
+  }
+  EXPECT_EQ(states("training.optimizer=adam8bit"), eight);
+  EXPECT_EQ(states("training.optimizer_state=int8"), eight);
+  EXPECT_LT(eight, padded(model, 8, 64) * 27 / 100);
+}
+
 }  // namespace
 }  // namespace spillway::strategies

@@ -1,0 +1,56 @@
+#include "tests/hw_backend/training.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+#include <gtest/gtest.h>
+#include <optional>
+
+/// Trainings by optimizers other than Adam, which the GPU alone has.
+namespace spillway::hw_backend::optimizers_test {
+namespace {
+
+/// None where the CPU updates.
+std::optional<description::Scenario> by(const std::string& system, const std::string& optimizer) {
+  try {
+    return small_training(system, {"training.optimizer=" + optimizer});
+  } catch (const description::ScenarioError& error) {
+    EXPECT_NE(std::string(error.what()).find("training.optimizer"), std::string::npos)
+        << error.what();
+    return std::nullopt;
+  }
+}
+
+TEST(TrainingByOtherOptimizers, EndsWhereTheReferenceDoes) {
+  const RealRun& adam = reference_run(small_training("resident", {}), "plain");
+  const std::string optimizers[] = {"lion", "sgd_momentum", "sgd"};
+  for (const std::string& optimizer : sampled(optimizers)) {
+    std::size_t systems = 0;
+    for (const std::string& system : systems_under_test()) {
+      SCOPED_TRACE(system + " " + optimizer);
+      const auto scenario = by(system, optimizer);
+      if (!scenario) continue;
+      ++systems;
+      const RealRun run = train_for_real(*scenario);
+      ASSERT_TRUE(run.result.feasible());
+      const RealRun& reference = reference_run(*scenario, "by_" + optimizer);
+      EXPECT_EQ(run.trained.losses, reference.trained.losses);
+      EXPECT_EQ(different(run.trained, reference.trained), 0u);
+      EXPECT_GT(different(run.trained, adam.trained), 0u);
+    }
+    EXPECT_GT(systems, 3u);
+  }
+}
+
+TEST(TrainingByOtherOptimizers, OfStatesIn8BitsIsSimulatedOnly) {
+  try {
+    train_for_real(small_training("resident", {"training.optimizer=adam8bit"}));
+    ADD_FAILURE() << "8-bit states were updated";
+  } catch (const description::ScenarioError& error) {
+    EXPECT_NE(std::string(error.what()).find("no device updates states in 8 bits"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace spillway::hw_backend::optimizers_test
