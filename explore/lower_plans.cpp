@@ -154,8 +154,8 @@ void slow_down(description::MachineFile& machine, double share) {
 }
 
 /// All drives as fast together as so many of them are: that is more than their share of the rate
-/// where they share an array that lets no more through. Each is as fast as its part of that, so that
-/// half of them is half the rate.
+/// where they share an array that lets no more through. Each is as fast as its part of that, so
+/// that half of them is half the rate.
 void slow_down_to(std::uint64_t drives, description::StorageSpec& storage) {
   description::StorageSpec fewer = storage;
   fewer.count = drives;

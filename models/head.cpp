@@ -77,22 +77,17 @@ Value whole_logits(Tape& tape, const LossCall& call) {
   return soft_cap(tape, product);
 }
 
-/// Whole logits as kernels have them, alone kept for backward. Of an eighth of the tokens at a time
-/// their softmax in fp32, made twice, and the gradient.
+/// Whole logits as kernels have them, alone kept for backward; the gradient of an eighth of the
+/// tokens at a time. One kernel makes it from the logits, whose softmax nobody stores.
 void chunked_loss(Tape& tape, const LossCall& call) {
   constexpr std::uint64_t chunks = 8;  // num_output_chunks
   const Value logits = whole_logits(tape, call);
-  const std::uint64_t elements = tape.tokens() * call.vocabulary;
-  const std::uint64_t at_once = description::divide_up(tape.tokens(), chunks) * call.vocabulary;
-  const Bytes workspace(at_once * (tape.element() + 4));
-  const Bytes softmax(elements * 4);
-  Operator& forward =
-      tape.add("loss", OperatorFunction::chunked_loss,
-               {{logits.tensor, Access::read}, {call.labels, Access::read}}, {logits.tensor});
-  forward.workspace = workspace;
-  forward.bytes += softmax * 2u;  // written and read
+  const std::uint64_t at_once = description::divide_up(tape.tokens(), chunks);
+  const Bytes workspace(call.vocabulary * std::max<std::uint64_t>(at_once * tape.element(), 4));
+  tape.add("loss", OperatorFunction::chunked_loss,
+           {{logits.tensor, Access::read}, {call.labels, Access::read}}, {logits.tensor});
   const bool caps = tape.architecture().logit_softcap;
-  tape.on_backward([&tape, logits, call, workspace, softmax, caps] {
+  tape.on_backward([&tape, logits, call, workspace, caps] {
     std::vector<Operand> back{{call.labels, Access::read}};
     if (caps) {  // what is capped is read once more
       back.push_back({logits.tensor, Access::read});
@@ -100,10 +95,8 @@ void chunked_loss(Tape& tape, const LossCall& call) {
     } else {
       tape.replace_by_gradient(back, logits);
     }
-    Operator& backward =
-        tape.add("loss.backward", OperatorFunction::chunked_loss_backward, std::move(back));
-    backward.workspace = workspace;
-    backward.bytes += softmax * 2u;
+    tape.add("loss.backward", OperatorFunction::chunked_loss_backward, std::move(back)).workspace =
+        workspace;
   });
 }
 

@@ -78,41 +78,29 @@ void fused_loss_backward(const Call& call) {
   });
 }
 
-namespace {
-
-/// Calls work(loss of some tokens, where their logits begin) for as many at a time as the workspace
-/// has room for: a softmax in fp32 and a gradient each.
-template <class Work>
-void for_each_chunk(const Call& call, std::uint64_t vocabulary, Element type, const Work& work) {
-  const std::uint64_t at_once = call.op.workspace.value() / (vocabulary * (4 + size_of(type)));
-  CrossEntropy part{call.text(), 0, 0, vocabulary, call.tokens()};
-  for (; part.first_row < call.tokens(); part.first_row += part.rows) {
-    part.rows = std::min(at_once, call.tokens() - part.first_row);
-    work(part, part.first_row * vocabulary);
-  }
-}
-
-}  // namespace
-
 void chunked_loss(const Call& call) {
   OperandReader operands(call);
   const Operand logits = operands.take();
   const std::uint64_t vocabulary = logits.elements / call.tokens();
-  for_each_chunk(call, vocabulary, logits.type, [&](const CrossEntropy& part, std::uint64_t first) {
-    call.device.cross_entropy(part, from(logits.read(), first), call.loss);
-  });
+  call.device.cross_entropy({call.text(), 0, call.tokens(), vocabulary, call.tokens()},
+                            logits.read(), call.loss);
 }
 
+/// The workspace has room for a softmax in fp32 of some tokens.
 void chunked_loss_backward(const Call& call) {
   OperandReader operands(call);
   const Operand logits = operands.take();
   const std::uint64_t vocabulary = logits.elements / call.tokens();
+  const std::uint64_t at_once = call.op.workspace.value() / (vocabulary * 4);
   const Output softmax{call.workspace, Element::fp32, false};
-  for_each_chunk(call, vocabulary, logits.type, [&](const CrossEntropy& part, std::uint64_t first) {
+  CrossEntropy part{call.text(), 0, 0, vocabulary, call.tokens()};
+  for (; part.first_row < call.tokens(); part.first_row += part.rows) {
+    part.rows = std::min(at_once, call.tokens() - part.first_row);
+    const std::uint64_t first = part.first_row * vocabulary;
     call.device.softmax({part.rows, vocabulary, false, 1}, from(logits.read(), first), softmax);
     call.device.cross_entropy_backward(part, softmax.read(), gradient_scale(call),
                                        from(logits.replace(), first));
-  });
+  }
 }
 
 void whole_loss(const Call& call) {

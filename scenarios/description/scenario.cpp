@@ -54,6 +54,7 @@ void training_fields(Io& io, T& training) {
   io("precision", training.precision);
   io("optimizer", training.optimizer);
   io("optimizer_state", training.optimizer_state);
+  io("optimizer_in_backward", training.optimizer_in_backward);
   io("micro_batch", training.micro_batch);
   io("gradient_accumulation", training.gradient_accumulation);
   io("sequence", training.sequence);

@@ -171,6 +171,9 @@ struct Training {
   Precision precision = Precision::bf16_mixed;
   OptimizerKind optimizer = OptimizerKind::adam;
   StateWidth optimizer_state = StateWidth::fp32;
+  /// The GPU updates each layer's weights as soon as backward has their gradients, of which none is
+  /// kept. Source  PyTorch, register_post_accumulate_grad_hook; torchtune, optimizer_in_bwd
+  bool optimizer_in_backward = false;
   std::uint64_t micro_batch = 1;  ///< samples per data-parallel rank and forward pass
   std::uint64_t gradient_accumulation = 1;
   std::uint64_t sequence = 1024;  ///< tokens

@@ -71,7 +71,8 @@ std::uint64_t passes_on_gpu(const Scenario& scenario, const Decided& counted,
   const auto of = [](Purpose purpose) {
     return [purpose](const PurposeRow& row) { return row.purpose == purpose; };
   };
-  const bool resident = scenario.strategy.gradients.policy == GradientPolicy::resident;
+  const bool resident = scenario.strategy.gradients.policy == GradientPolicy::resident &&
+                        !scenario.training.optimizer_in_backward;
   const std::uint64_t gradients = resident ? held("gpu", peak, of(Purpose::gradients)) : 0;
   if (moves_by_plan(policy))  // but logits, which nobody swaps
     return gradients + held("gpu", peak, of(Purpose::logits), &result::PeakEntry::asked_bytes);

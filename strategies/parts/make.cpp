@@ -130,7 +130,11 @@ MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, const 
                              CpuOptimizer* optimizer, Replay* replay) {
   MadeGradients made;
   std::vector<OwnedGradients> sinks;
-  if (owners.gpu) {
+  if (owners.gpu && job.scenario.training.optimizer_in_backward) {
+    auto taken = std::make_unique<GradientsIntoGpuUpdate>(*owners.gpu);
+    made.in_backward = taken.get();
+    sinks.push_back({owners.gpu, std::move(taken)});
+  } else if (owners.gpu) {
     auto resident = std::make_unique<ResidentGradients>(machine, rank, *owners.gpu, replay);
     made.resident = resident.get();
     sinks.push_back({owners.gpu, std::move(resident)});
@@ -170,6 +174,8 @@ std::unique_ptr<Updater> make_updater(Machine& machine, Rank rank, const Job& jo
   std::vector<std::unique_ptr<Updater>> all;
   if (on_gpu && weights.replayed)
     all.push_back(std::make_unique<RepeatedUpdater>(*on_gpu, weights.replayed->replay()));
+  else if (on_gpu && sinks.in_backward)
+    all.push_back(std::make_unique<GpuUpdaterInBackward>(*on_gpu, *sinks.in_backward));
   else if (on_gpu)
     all.push_back(std::make_unique<GpuUpdater>(*on_gpu));
   if (on_cpu) all.push_back(make_host_updater(machine, rank, job, weights, sinks, on_cpu));

@@ -36,6 +36,9 @@ std::vector<std::string> unread_knobs(const Case& subject) {
   return unread;
 }
 
+constexpr const char* in_backward = "training.optimizer_in_backward";
+bool updates_so(const Case& subject) { return subject.training().optimizer_in_backward; }
+
 constexpr Rule training_rows[] = {
     {.path = "training.sequence",
      .ground = Ground::contradiction,
@@ -93,6 +96,42 @@ constexpr Rule training_rows[] = {
                   !c.says("training.optimizer_state");
          },
      .warning = "SGD without momentum has no states, the width changes nothing"},
+    {.path = in_backward,
+     .holds =
+         [](const Case& c) {
+           return !updates_so(c) ||
+                  (streams(c) && c.parts().optimizer.device == description::OptimizerDevice::gpu);
+         },
+     .why = [](const Case& c) -> std::string {
+       return streams(c) ? "the CPU updates during backward by gradients.policy active"
+                         : c.parts().system + " plans its update with the rest of the step";
+     },
+     .hint = "write false"},
+    {.path = in_backward,
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) { return !updates_so(c) || c.training().gradient_accumulation == 1; },
+     .why = "no gradient stays that micro-batches could add up in",
+     .hint = "write false, or training.gradient_accumulation 1"},
+    {.path = in_backward,
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !updates_so(c) || c.parts().overflow_check == description::OverflowCheck::none;
+         },
+     .why = "an overflow would be found when weights have been updated",
+     .hint = "write false, or strategy.overflow_check none with bf16"},
+    {.path = in_backward,
+     .holds =
+         [](const Case& c) {
+           return !updates_so(c) || (c.parallel().data == 1 && c.parallel().pipeline == 1 &&
+                                     c.parts().weights.home == description::Home::gpu &&
+                                     c.parts().optimizer.staleness == 0);
+         },
+     .why = "this version updates during backward on one GPU a model, with weights that stay there "
+            "and updates that come in time",
+     .hint = "write false, or parallel.data 1, parallel.pipeline 1, weights.home gpu and "
+             "optimizer.staleness 0"},
     {.path = "strategy.{}",
      .broken_by = unread_knobs,
      .warning =

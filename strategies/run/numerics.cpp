@@ -79,6 +79,7 @@ description::Scenario reference_of(const description::Scenario& scenario) {
                         "with false what is written depends on who was faster: no run repeats",
                         "use true");
   description::Scenario reference = scenario;
+  reference.training.optimizer_in_backward = false;
   reference.strategy = defaults_of("resident");
   reference.strategy.gradients.accumulation =
       wanted.sum == ElementType::fp32 ? Width::fp32 : Width::fp16;

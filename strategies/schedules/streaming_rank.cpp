@@ -22,7 +22,7 @@ StreamingRank::StreamingRank(Machine& its_machine, Rank its_rank, const Job& its
                            sources.replayed ? &sources.replayed->replay() : nullptr)),
       gradients(*sinks.all),
       on_gpu(owners.gpu ? std::make_unique<GpuOptimizer>(machine, rank, *owners.gpu, weights,
-                                                         *sinks.resident)
+                                                         sinks.resident)
                         : nullptr),
       updater(make_updater(machine, rank, job, sources, sinks, on_gpu.get(), on_cpu.get())),
       progress(job),

@@ -41,6 +41,21 @@ TEST(TrainingByOtherOptimizers, EndsWhereTheReferenceDoes) {
   }
 }
 
+TEST(TrainingByOtherOptimizers, DuringBackwardEndsWhereTheReferenceDoes) {
+  for (const char* system : {"resident", "ssdtrain"})
+    for (const char* optimizer : {"adam", "lion"}) {
+      SCOPED_TRACE(std::string(system) + " " + optimizer);
+      const description::Scenario scenario = small_training(
+          system, {std::string("training.optimizer=") + optimizer, "training.precision=bf16",
+                   "strategy.overflow_check=none", "training.optimizer_in_backward=true"});
+      const RealRun run = train_for_real(scenario);
+      ASSERT_TRUE(run.result.feasible());
+      const RealRun& reference = reference_run(scenario, std::string("in_backward_") + optimizer);
+      EXPECT_EQ(run.trained.losses, reference.trained.losses);
+      EXPECT_EQ(different(run.trained, reference.trained), 0u);
+    }
+}
+
 TEST(TrainingByOtherOptimizers, OfStatesIn8BitsIsSimulatedOnly) {
   try {
     train_for_real(small_training("resident", {"training.optimizer=adam8bit"}));

@@ -179,21 +179,18 @@ TEST(StepProgram, APlainLossTakesTenBytesALogitForwardAndFourteenBackward) {
   }
 }
 
-/// Logits in 16 bit, and for an eighth of them a softmax in fp32 and a gradient.
-TEST(StepProgram, AChunkedLossTakesTwoBytesALogitAndSixOfAnEighth) {
+/// Logits in 16 bit, and in backward the gradient of an eighth of them.
+TEST(StepProgram, AChunkedLossTakesTwoBytesALogitAndTwoOfAnEighth) {
   Workload w = workload(2, 16);
   w.precision = Precision::bf16;
   w.loss = description::LossKind::chunked;
   const StepProgram program = build_step_program(from_config(tiny_gpt2), w);
   const std::uint64_t words = 32 * 100;
   EXPECT_EQ(total(program, TensorRole::logits).value(), 2 * words);
-  std::size_t losses = 0;
-  for (const Operator& op : program.operators) {
-    if (op.kind != OperatorKind::loss) continue;
-    ++losses;
-    EXPECT_EQ(op.workspace.value(), 6 * words / 8) << op.name;
-  }
-  EXPECT_EQ(losses, 2u);
+  std::vector<std::uint64_t> workspaces;
+  for (const Operator& op : program.operators)
+    if (op.kind == OperatorKind::loss) workspaces.push_back(op.workspace.value());
+  EXPECT_THAT(workspaces, testing::ElementsAre(0u, 2 * words / 8));
 }
 
 TEST(StepProgram, OnlyFlashAttentionLeavesOutWhatTheMaskHides) {

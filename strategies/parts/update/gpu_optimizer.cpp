@@ -13,7 +13,7 @@ std::uint64_t up(std::uint64_t bytes) {
 }  // namespace
 
 GpuOptimizer::GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,
-                           const ResidentGradients& gradients)
+                           const ResidentGradients* gradients)
     : machine_(machine),
       rank_(rank),
       job_(job),
@@ -123,8 +123,8 @@ Task<> GpuOptimizer::checkpoint() {
 }
 
 /// The update operator of the step program.
-GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& numbers,
-                               View into) const {
+GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& numbers, View into,
+                               TypedView gradient) const {
   const std::uint32_t weight = weight_of(op);
   const TensorRow& row = job_.row(weight);
   GpuKernel kernel;
@@ -141,8 +141,8 @@ GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& number
   kernel.numbers = numbers;
   kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,
                                row.weight.type, weight);
-  kernel.operands.emplace_back(gradients_.share(weight), models::Access::read, Role::gradient,
-                               gradients_.format(weight).type, weight);
+  kernel.operands.emplace_back(std::move(gradient.view), models::Access::read, Role::gradient,
+                               gradient.type, weight);
   for (BoundOperand& operand : states(weight, models::Access::read_write))
     kernel.operands.push_back(std::move(operand));
   return kernel;
@@ -152,13 +152,31 @@ std::uint32_t GpuOptimizer::weight_of(const models::Operator& op) const {
   return *job_.program.tensors[op.operands.front().tensor].weight;
 }
 
+TypedView GpuOptimizer::resident(std::uint32_t weight) const {
+  ENSURE(gradients_, "an update of gradients that nobody keeps");
+  return {gradients_->share(weight), gradients_->format(weight).type};
+}
+
 Op GpuOptimizer::update(std::uint32_t weight, const Numbers& numbers, View into,
+                        const After& after) {
+  return update(weight, numbers, std::move(into), resident(weight), after);
+}
+
+Op GpuOptimizer::update(const GradientShare& gradient, const Numbers& numbers) {
+  const std::uint32_t weight = gradient.weight;
+  const NumberFormat& format = job_.row(weight).gradient_format();
+  const View own = gradient.on_gpu.part(0, format.bytes(gradient.elements));  // without its padding
+  return update(weight, numbers, weights_.updated_share(weight), {own, format.type},
+                gradient.ready);
+}
+
+Op GpuOptimizer::update(std::uint32_t weight, const Numbers& numbers, View into, TypedView gradient,
                         const After& after) {
   const models::Span span = job_.program.update;
   for (std::uint32_t i = span.first; i < span.last; ++i) {
     const models::Operator& op = job_.program.operators[i];
     if (weight_of(op) != weight) continue;
-    const GpuKernel one = kernel(op, numbers, std::move(into));
+    const GpuKernel one = kernel(op, numbers, std::move(into), std::move(gradient));
     return machine_.run(rank_, std::span<const GpuKernel>(&one, 1), after);
   }
   throw description::InternalError("a weight that no operator updates");
@@ -180,7 +198,7 @@ Task<> GpuOptimizer::update(const Numbers& numbers) {
     }
     View into = weights_.updated_share(weight);
     if (has_late_) into = late(weight);
-    kernels.push_back(kernel(op, numbers, std::move(into)));
+    kernels.push_back(kernel(op, numbers, std::move(into), resident(weight)));
   }
   Op updated;
   if (!kernels.empty()) updated = machine_.run(rank_, kernels);
@@ -203,7 +221,7 @@ Task<> GpuOptimizer::send_away(std::vector<const models::Operator*> updates,
     const std::uint64_t bytes = job_.row(weight).weight.bytes(share(weight));
     const Buffer fresh =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gathered_weights);
-    const GpuKernel one = kernel(*op, numbers, fresh.view(0, bytes));
+    const GpuKernel one = kernel(*op, numbers, fresh.view(0, bytes), resident(weight));
     const Op made = machine_.run(rank_, std::span<const GpuKernel>(&one, 1));
     const View into = weights_.share(weight).part(0, bytes);
     copies.push_back(machine_.copy(rank_, into, fresh.view(0, bytes), made));

@@ -11,13 +11,16 @@ namespace spillway::strategies {
 ///   Late  staleness 1: new weights wait in a buffer of their own until they are published
 class GpuOptimizer {
  public:
+  /// `gradients`: null where none stay, and each update is given its own.
   GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,
-               const ResidentGradients& gradients);
+               const ResidentGradients* gradients);
   /// Throws  OutOfMemory
   Task<> init();
   Task<> update(const Numbers& numbers);
   /// Of one weight, into where its old values are; the gradient is there when `after` is done.
   Op update(std::uint32_t weight, const Numbers& numbers, View into, const After& after);
+  /// Of one weight that lives on the GPU, by a gradient that has just been made.
+  Op update(const GradientShare& gradient, const Numbers& numbers);
   /// staleness 1: what the last update made, if there is any, to where kernels read it.
   Task<> publish_late();
   /// Brings every master to host memory, one by one.
@@ -37,14 +40,18 @@ class GpuOptimizer {
   /// Of its own master, which lies before the other states; 0: it has none.
   std::uint64_t master_bytes(std::uint32_t weight) const;
   std::vector<BoundOperand> states(std::uint32_t weight, models::Access access) const;
-  GpuKernel kernel(const models::Operator& op, const Numbers& numbers, View into) const;
+  TypedView resident(std::uint32_t weight) const;
+  GpuKernel kernel(const models::Operator& op, const Numbers& numbers, View into,
+                   TypedView gradient) const;
+  Op update(std::uint32_t weight, const Numbers& numbers, View into, TypedView gradient,
+            const After& after);
   std::uint32_t weight_of(const models::Operator& op) const;
 
   Machine& machine_;
   Rank rank_;
   const Job& job_;
   Weights& weights_;
-  const ResidentGradients& gradients_;
+  const ResidentGradients* gradients_;
   std::vector<std::uint64_t> offset_;
   Buffer states_, ema_, late_;
   std::vector<std::uint64_t> late_offset_;

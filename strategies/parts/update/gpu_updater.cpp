@@ -2,6 +2,13 @@
 
 namespace spillway::strategies {
 
+GpuUpdaterInBackward::GpuUpdaterInBackward(GpuOptimizer& optimizer,
+                                           GradientsIntoGpuUpdate& gradients)
+    : optimizer_(optimizer) {
+  gradients.set_update(
+      [this](const GradientShare& share) { return optimizer_.update(share, numbers_); });
+}
+
 RepeatedUpdater::RepeatedUpdater(GpuOptimizer& optimizer, Replay& replay)
     : optimizer_(optimizer), replay_(replay) {
   replay.set_update(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "strategies/parts/update/gpu_optimizer.hpp"
+#include "strategies/parts/update/gradients_into_gpu_update.hpp"
 #include "strategies/parts/update/updater.hpp"
 #include "strategies/parts/weights/replay.hpp"
 
@@ -18,6 +19,20 @@ class GpuUpdater final : public Updater {
 
  private:
   GpuOptimizer& optimizer_;
+};
+
+/// On the GPU, of each layer once backward has its gradients.
+class GpuUpdaterInBackward final : public Updater {
+ public:
+  GpuUpdaterInBackward(GpuOptimizer& optimizer, GradientsIntoGpuUpdate& gradients);
+
+  Task<> init() override { return optimizer_.init(); }
+  void before_backward(const Numbers& numbers, bool) override { numbers_ = numbers; }
+  Task<> checkpoint() override { return optimizer_.checkpoint(); }
+
+ private:
+  GpuOptimizer& optimizer_;
+  Numbers numbers_;
 };
 
 /// On the GPU, weight by weight with the delays of a recorded training (see Replay).

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "strategies/parts/update/gradients.hpp"
+#include "strategies/parts/update/gradients_into_gpu_update.hpp"
 #include "strategies/parts/update/gradients_into_states.hpp"
 #include "strategies/parts/update/gradients_into_update.hpp"
 #include "strategies/parts/update/late_gradients.hpp"
@@ -9,10 +10,12 @@
 namespace spillway::strategies {
 
 /// A rank's gradients, and the sinks that have them as who reads them must know them: `resident`,
-/// `host` or both, each of its own rows, and of `host` what it is besides.
+/// `host` or both, each of its own rows, and of `host` what it is besides; `in_backward` in place
+/// of `resident`.
 struct MadeGradients {
   std::unique_ptr<Gradients> all;
   ResidentGradients* resident = nullptr;
+  GradientsIntoGpuUpdate* in_backward = nullptr;
   GradientsToHost* host = nullptr;
   GradientsIntoStates* states = nullptr;
   GradientsIntoUpdate* active = nullptr;

@@ -128,6 +128,24 @@ TEST(Resident, SgdHasAMasterButNoMoments) {
   EXPECT_EQ(states({"training.precision=fp32"}), padded(model, 8, 64));
 }
 
+// Of gradients there are those of two layers at most; behind backward nothing is left to update.
+TEST(Resident, AnUpdateDuringBackwardKeepsNoGradients) {
+  const auto run = [](const char* during) {
+    return simulate(example("gpt2_resident",
+                            {"training.precision=bf16", "strategy.overflow_check=none", during}));
+  };
+  const result::Result behind = run("training.optimizer_in_backward=false");
+  const result::Result during = run("training.optimizer_in_backward=true");
+  const models::Model model = model_of(example("gpt2_resident"));
+  std::uint64_t largest = 0;  // the embedding's, which the head begins
+  for (const models::WeightTensor& weight : model.weights)
+    largest = std::max(largest, 2 * weight.parameters.value());
+  EXPECT_EQ(at_peak(behind.gpu, "gradients"), padded(model, 2, 4096));
+  EXPECT_LT(at_peak(during.gpu, "gradients"), padded(model, 2, 4096));
+  EXPECT_GE(behind.gpu.total, during.gpu.total + (padded(model, 2, 4096) - 2 * largest) / 2);
+  EXPECT_NEAR(during.step_time_s, behind.step_time_s, 0.02 * behind.step_time_s);
+}
+
 TEST(Resident, LionHasOneMomentAnd8BitAdamTwoOfAByte) {
   const models::Model model = model_of(example("gpt2_resident"));
   const auto run = [](const Overrides& overrides) {
