@@ -37,7 +37,7 @@ class Export {
         training.micro_batch * training.gradient_accumulation * scenario_.parallel.data;
     config["fp16"] = {{"enabled", precision == "fp16_mixed"}};
     config["bf16"] = {{"enabled", precision == "bf16_mixed"}};
-    config["optimizer"] = optimizer();
+    if (training.optimizer != OptimizerKind::adam8bit) config["optimizer"] = optimizer();
     config["zero_optimization"] = zero();
     config["activation_checkpointing"] = {
         {"cpu_checkpointing", parts_.activations.policy == ActivationPolicy::checkpoint_host}};
@@ -55,9 +55,8 @@ class Export {
     switch (scenario_.training.optimizer) {
       case OptimizerKind::adam:
       case OptimizerKind::adamw:
-        break;
       case OptimizerKind::adam8bit:
-        return {{"type", "Adam8bit"}};
+        break;
       case OptimizerKind::lion:
         return {{"type", "Lion"}};
       case OptimizerKind::sgd:
@@ -220,6 +219,9 @@ void add_what_import_is_told(const Scenario& scenario, Exported& exported) {
     if (!own.contains(key)) continue;  // everything is trained
     const json& value = own.at(key);
     if (value == assumed.value(key, json())) continue;
+    if (key == "optimizer" && scenario.training.has_plain_adam() &&
+        imported.training.has_plain_adam())
+      continue;  // DeepSpeed's Adam is AdamW
     exported.scenario["training"][key] = value;
     exported.overrides.push_back(fmt::format(
         "training.{}={}", key, value.is_string() ? value.get<std::string>() : value.dump()));

@@ -10,8 +10,11 @@ using nlohmann::json;
 
 const std::vector<std::string>& trainer_keys() {
   static const std::vector<std::string> keys{
-      "attention",       "fused_kernels", "loss",   "experts", "dropout", "ema",
-      "optimizer_state", "causal_skip",   "method", "lora",    "frozen"};
+      "attention", "fused_kernels",   "loss",
+      "experts",   "dropout",         "ema",
+      "optimizer", "optimizer_state", "optimizer_in_backward",
+      "method",    "causal_skip",     "lora",
+      "frozen"};
   return keys;
 }
 
@@ -42,6 +45,10 @@ text::Text trainer_must_bring(const std::string& key, const json& value) {
         {plain_logit()});
   else if (key == "fused_kernels" && value == true)
     how = "which the trainer must bring, such as Liger Kernel's";
+  else if (key == "optimizer" && value == "adam8bit")
+    how = "which the trainer must bring, such as bitsandbytes' AdamW8bit";
+  else if (key == "optimizer_in_backward" && value == true)
+    how = "which DeepSpeed does not do: torchtune and others of one GPU do";
   return text::filled("training.{}: {}, {}", {key, words, how});
 }
 

@@ -47,5 +47,30 @@ INSTANTIATE_TEST_SUITE_P(Shipped, EveryExample,
                          testing::ValuesIn(scenarios::shipped_names("scenarios/examples")),
                          [](const auto& name) { return name.param; });
 
+// DeepSpeed's Adam is AdamW; it has no Adam of 8 bits and none during backward: the trainer is told.
+TEST(DeepSpeedRoundTrip, BringsOptimizersBack) {
+  for (const char* one :
+       {"training.optimizer=adamw", "training.optimizer=adam8bit", "training.optimizer=lion",
+        "training.optimizer=sgd", "training.optimizer=sgd_momentum",
+        "training.optimizer_in_backward=true"}) {
+    SCOPED_TRACE(one);
+    const auto scenario =
+        scenarios::read_scenario(
+            std::filesystem::path(scenarios::shipped_file("scenarios/examples", "gpt2_resident")),
+            {one, "training.precision=bf16_mixed", "strategy.overflow_check=none"}, known_systems(),
+            scenarios::Refuse::what_cannot_run)
+            .scenario;
+    scenarios::ExportOptions options;
+    options.nearest = true;
+    const auto exported = scenarios::export_deepspeed(scenario, known_systems(), options);
+    const auto back = scenarios::read_scenario(exported.scenario, {}, known_systems(),
+                                               scenarios::Refuse::what_cannot_run)
+                          .scenario;
+    EXPECT_EQ(outcome(scenario), outcome(back));
+    EXPECT_EQ(exported.ds_config.contains("optimizer"),
+              std::string(one) != "training.optimizer=adam8bit");
+  }
+}
+
 }  // namespace
 }  // namespace spillway::explore::deepspeed_round_trip_test
