@@ -35,21 +35,6 @@ bool has_words(const std::string& name, const std::string& words) {
   throw description::ScenarioError({{"", 0, 0, path, std::move(message), std::move(hint)}});
 }
 
-bool is_attention(WeightKind kind) {
-  switch (kind) {
-    case WeightKind::query:
-    case WeightKind::key:
-    case WeightKind::value:
-    case WeightKind::attention_output:
-    case WeightKind::query_latent:
-    case WeightKind::key_latent:
-    case WeightKind::key_value:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// Experts of a layer in one tensor are no module of their own, and have no adapters.
 bool may_have_adapter(const WeightTensor& weight) {
   return weight.multiplies_in_block() && weight.shape.size() == 2;
@@ -109,8 +94,8 @@ std::vector<bool> targets_of(const Model& model, const std::vector<std::string>&
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const WeightTensor& weight = model.weights[i];
       if (!may_have_adapter(weight)) continue;
-      const bool named =
-          all || (attention ? is_attention(weight.kind) : ends_with_words(module_of(weight), name));
+      const bool named = all || (attention ? weight.multiplies_in_attention()
+                                           : ends_with_words(module_of(weight), name));
       if (named) found = targets[i] = true;
     }
     if (found) continue;

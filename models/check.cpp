@@ -144,9 +144,7 @@ class Checker {
              p_.tensors[i].name + " is not updated exactly once");
   }
 
-  bool goes_back(std::uint32_t layer) const {
-    return p_.layers[layer].backward.first < p_.layers[layer].backward.last;
-  }
+  bool goes_back(std::uint32_t layer) const { return p_.layers[layer].goes_back(); }
   /// Made for a backward that the layer does not have, or the gradient of what comes from there.
   bool ends_here(std::size_t tensor) const { return !goes_back(p_.tensors[tensor].layer); }
   bool frozen(std::uint32_t weight) const { return gradient_elements_[weight] == 0; }

@@ -33,18 +33,27 @@ const char* to_string(WeightKind kind) {
   return kind_names[index];
 }
 
-bool WeightTensor::multiplies_in_block() const {
+bool WeightTensor::multiplies_in_attention() const {
   switch (kind) {
     case WeightKind::query:
     case WeightKind::key:
     case WeightKind::value:
     case WeightKind::attention_output:
-    case WeightKind::ffn_gate:
-    case WeightKind::ffn_up:
-    case WeightKind::ffn_down:
     case WeightKind::query_latent:
     case WeightKind::key_latent:
     case WeightKind::key_value:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool WeightTensor::multiplies_in_block() const {
+  if (multiplies_in_attention()) return true;
+  switch (kind) {
+    case WeightKind::ffn_gate:
+    case WeightKind::ffn_up:
+    case WeightKind::ffn_down:
     case WeightKind::shared_gate:
     case WeightKind::shared_up:
     case WeightKind::shared_down:

@@ -73,6 +73,8 @@ struct WeightTensor {
   bool is_adapter() const {
     return kind == WeightKind::adapter_down || kind == WeightKind::adapter_up;
   }
+  /// A matrix of a block's attention.
+  bool multiplies_in_attention() const;
   /// A matrix by which a block multiplies what comes to it: what is quantised, and may have an
   /// adapter.
   bool multiplies_in_block() const;

@@ -177,6 +177,8 @@ struct LayerSpan {
   std::optional<TensorId> input;            ///< hidden states that enter (none for the embedding)
   std::optional<TensorId> output;           ///< hidden states that leave (none for the head)
   std::optional<TensorId> output_gradient;  ///< what the layer's backward starts from
+  /// False below the first layer that trains a weight.
+  bool goes_back() const { return backward.first < backward.last; }
 };
 
 /// One training step of one rank and one micro-batch: forward, backward, update, operators in

@@ -41,7 +41,7 @@ class LayerLayout {
         space_(program) {}
 
   LayerPlans plan() {
-    while (plans_.first_backward < layers_ && !goes_back(program_, plans_.first_backward))
+    while (plans_.first_backward < layers_ && !program_.layers[plans_.first_backward].goes_back())
       ++plans_.first_backward;
     find_hidden();
     note_completion();

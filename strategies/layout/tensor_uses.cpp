@@ -31,11 +31,6 @@ void note_use(TensorUse& use, models::Access access, std::uint32_t layer, std::u
 
 }  // namespace
 
-bool goes_back(const models::StepProgram& program, std::uint32_t layer) {
-  const models::Span backward = program.layers[layer].backward;
-  return backward.first < backward.last;
-}
-
 std::vector<TensorUse> uses_of(const models::Model& model, const models::StepProgram& program) {
   std::vector<TensorUse> uses(program.tensors.size());
   const auto layers = static_cast<std::uint32_t>(model.layers.size());
@@ -43,7 +38,7 @@ std::vector<TensorUse> uses_of(const models::Model& model, const models::StepPro
     for (const bool backward : {false, true}) {
       const models::LayerSpan& spans = program.layers[layer];
       const models::Span span = backward ? spans.backward : spans.forward;
-      const bool again = !backward && model.layers[layer].is_block && goes_back(program, layer);
+      const bool again = !backward && model.layers[layer].is_block && spans.goes_back();
       for (std::uint32_t i = span.first; i < span.last; ++i)
         for (const models::Operand& operand : program.operators[i].operands)
           note_use(uses[operand.tensor], operand.access, layer, layers, backward, again);

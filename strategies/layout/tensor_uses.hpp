@@ -19,9 +19,6 @@ struct TensorUse {
   std::uint32_t first_layer = 0, last_forward_layer = 0, last_layer = 0;
 };
 
-/// False of the first layers where all they have is frozen: no gradient comes to them.
-bool goes_back(const models::StepProgram& program, std::uint32_t layer);
-
 /// By tensor, of the forward and the backward of every layer.
 std::vector<TensorUse> uses_of(const models::Model& model, const models::StepProgram& program);
 
