@@ -30,7 +30,8 @@ const explore::Backend& simulator() {
                                         .open = sim::open_sim_machine,
                                         .prepare = sim::prepare_sim,
                                         .on_bug = notice_bug,
-                                        .on_unanswered = notice_unanswered};
+                                        .on_unanswered = notice_unanswered,
+                                        .open_folded = sim::open_folded_sim_machine};
   return backend;
 }
 

@@ -133,7 +133,7 @@ void add_export(CLI::App& app) {
   verb->callback([options] {
     const auto resolved = read(options->file, options->overrides);
     const answer::ExportedConfiguration exported =
-        answers::export_configuration(resolved.scenario, options->exported);
+        answers::export_configuration(simulator(), resolved.scenario, options->exported);
     if (exported.needs_nvme_path)
       refuse("--nvme-path", "missing: DeepSpeed stops without the folder that it offloads to",
              "name one on the drives, such as /mnt/nvme");

@@ -1,17 +1,48 @@
 #include "explore/best_plan.hpp"
 
 #include "strategies/decide/migration_plans.hpp"
+#include "strategies/machine/setup.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 namespace spillway::explore {
 
-result::Result run_decided(const Backend& backend, const strategies::Decision& decision,
-                           result::Trace* trace) {
+namespace {
+
+/// On a machine that folds what is equal.
+///   Result  nothing where there is nothing to fold, and where what ran says nothing of all of it:
+///           what does not fit says which of the ranks is the first to find no room
+std::optional<result::Result> run_folded(const Backend& backend,
+                                         const strategies::Decision& decision) {
   const description::Scenario& scenario = decision->scenario;
-  const auto machine = backend.open(scenario, trace != nullptr);
+  if (!backend.open_folded || strategies::plans_steps(scenario.strategy.system) ||
+      (!strategies::ranks_are_alike(scenario) && !strategies::micro_batches_may_repeat(scenario)))
+    return std::nullopt;
+  const auto machine = backend.open_folded(scenario);
+  result::Result result = strategies::run(*machine, decision, backend.name);
+  if (machine->unlike() || !result.feasible()) return std::nullopt;
+  // where the last digits decide which of two things is first, steps differ, and micro-batches would
+  constexpr double rounding = 1e-9;
+  if (machine->folds_micro_batches() && result.step_spread > rounding) return std::nullopt;
+  return result;
+}
+
+result::Result run_whole(const Backend& backend, const strategies::Decision& decision,
+                         result::Trace* trace) {
+  const auto machine = backend.open(decision->scenario, trace != nullptr);
   if (decision->tiers == strategies::Tiers::grow) machine->let_tiers_grow();
   result::Result result = strategies::run(*machine, decision, backend.name);
   if (trace) *trace = std::move(machine->recorder().trace());
-  if (scenario.machine.gpu.one_memory)
+  return result;
+}
+
+}  // namespace
+
+result::Result run_decided(const Backend& backend, const strategies::Decision& decision,
+                           result::Trace* trace) {
+  std::optional<result::Result> folded;
+  if (!trace) folded = run_folded(backend, decision);
+  result::Result result = folded ? std::move(*folded) : run_whole(backend, decision, trace);
+  if (decision->scenario.machine.gpu.one_memory)
     result.notes.emplace_back(
         "GPU and host share one memory: their peaks are two parts of it, and what a system plans "
         "ahead for each of them may be too much for both");
@@ -19,10 +50,10 @@ result::Result run_decided(const Backend& backend, const strategies::Decision& d
 }
 
 DecidedRun decide_and_run(const Backend& backend, const description::Scenario& written,
-                          WhenFull full, result::Trace* trace) {
+                          WhenFull full, result::Trace* trace, const strategies::Probe& probe) {
   const bool grows = full == WhenFull::find_need;
-  strategies::Decision decision =
-      strategies::decided(written, grows ? strategies::Tiers::grow : strategies::Tiers::fixed);
+  strategies::Decision decision = strategies::decided(
+      written, grows ? strategies::Tiers::grow : strategies::Tiers::fixed, probe);
   result::Result result = run_decided(backend, decision, trace);
   return {std::move(result), std::move(decision)};
 }
@@ -31,8 +62,9 @@ BestPlan::BestPlan(const Backend& backend, const description::Scenario& written,
     : backend_(backend), plan_{"", written}, own_(std::move(own)), best_(own_) {}
 
 BestPlan::BestPlan(const Backend& backend, const description::Scenario& written,
-                   const DecidedRun& own)
+                   const DecidedRun& own, strategies::Probe probe)
     : BestPlan(backend, written, own.result) {
+  probe_ = std::move(probe);
   own_decision_ = best_decision_ = own.decision;
 }
 
@@ -102,7 +134,8 @@ bool BestPlan::is_longer(const LowerPlan& plan) {
 /// one that is known.
 bool BestPlan::take_run(const LowerPlan& plan, std::vector<text::Text> words,
                         const strategies::Decision& above) {
-  const strategies::Decision decision = strategies::decided(plan.scenario);
+  const strategies::Decision decision =
+      strategies::decided(plan.scenario, strategies::Tiers::fixed, probe_);
   if (strategies::moves_alike(*decision, *above) ||
       strategies::moves_alike(*decision, **best_decision_))
     return best_.feasible();

@@ -19,13 +19,16 @@ result::Result run_decided(const Backend& backend, const strategies::Decision& d
 
 /// The run of the plan for all of the machine.
 DecidedRun decide_and_run(const Backend& backend, const description::Scenario& written,
-                          WhenFull full, result::Trace* trace = nullptr);
+                          WhenFull full, result::Trace* trace = nullptr,
+                          const strategies::Probe& probe = strategies::counting_probe());
 
 /// A scenario at first as it is written, then as the best plan below it that was found.
 class BestPlan {
  public:
   BestPlan(const Backend& backend, const description::Scenario& written, result::Result own);
-  BestPlan(const Backend& backend, const description::Scenario& written, const DecidedRun& own);
+  /// probe  with which `own` was decided: it remembers what the plans have in common
+  BestPlan(const Backend& backend, const description::Scenario& written, const DecidedRun& own,
+           strategies::Probe probe);
 
   /// Tries plans round by round, as long as one is better.
   ///   in_children  those of a round side by side; else one after the other, in this process
@@ -51,6 +54,7 @@ class BestPlan {
   std::vector<Outcome> all_of(const std::vector<LowerPlan>& plans);
 
   const Backend& backend_;
+  strategies::Probe probe_;
   LowerPlan plan_;
   std::vector<text::Text> words_;
   std::uint64_t simulated_ = 0;  ///< in children

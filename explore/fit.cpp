@@ -4,6 +4,7 @@
 #include "explore/least_squares.hpp"
 #include "explore/machine_parameter.hpp"
 #include "explore/setups.hpp"
+#include "scenarios/description/pinned_interval.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/schema_check.hpp"
 #include "scenarios/shipped.hpp"
@@ -205,6 +206,25 @@ std::string note_on(const result::Fit& fit, std::size_t j, const LeastSquaresPro
   return "";
 }
 
+/// Where the figures that a parameter moves by at least a tenth of its own change let it lie, each
+/// met at a value of its own while all other parameters stay; with the parameter itself between.
+void add_interval(result::FitParameter& one, const MachineParameter& parameter, std::size_t j,
+                  const std::vector<result::FitFigure>& figures, double value) {
+  constexpr double pins = 0.1, widest = 10;
+  double low = value, high = value;
+  for (const result::FitFigure& figure : figures) {
+    const double slope = figure.sensitivity[j];
+    if (std::abs(slope) < pins) continue;
+    const double met = value * std::pow(figure.published / figure.after, 1 / slope);
+    low = std::min(low, std::max(met, value / widest));
+    high = std::max(high, std::min({met, value * widest, parameter.most()}));
+    one.from.push_back(figure.id);
+  }
+  if (one.from.size() < 2) return one.from.clear();
+  one.low = parameter.text(low);
+  one.high = parameter.text(high);
+}
+
 /// Figures and parameters with their sensitivities at the fitted point.
 void report(result::Fit& fit, const Experiment& experiment, const LeastSquaresProblem& problem,
             const Numbers& fitted) {
@@ -232,8 +252,10 @@ void report(result::Fit& fit, const Experiment& experiment, const LeastSquaresPr
                               parameters[j].text(fitted[j]), fitted[j] / problem.start[j] - 1,
                               std::sqrt(sum), ""});
   }
-  for (std::size_t j = 0; j < parameters.size(); ++j)
+  for (std::size_t j = 0; j < parameters.size(); ++j) {
     fit.parameters[j].note = note_on(fit, j, problem, fitted[j]);
+    add_interval(fit.parameters[j], parameters[j], j, fit.figures, fitted[j]);
+  }
 }
 
 std::vector<MachineParameter> parameters_of(const std::vector<Figure>& figures,
@@ -264,6 +286,17 @@ std::vector<Figure> taken_of(const Backend& backend, const std::vector<Figure>& 
   return taken;
 }
 
+/// Behind the sources of fitted values, in place of those of an earlier fit.
+void write_intervals(const result::Fit& fit, nlohmann::ordered_json& file) {
+  for (const result::FitParameter& one : fit.parameters) {
+    if (!file.contains("sources") || !file["sources"].contains(one.path)) continue;
+    nlohmann::ordered_json& source = file["sources"][one.path];
+    const auto text = source.get<std::string>();
+    source = one.from.empty() ? description::without_interval(text)
+                              : description::with_interval(text, {one.low, one.high, one.from});
+  }
+}
+
 }  // namespace
 
 Fitted fit_machine(const Backend& backend, const std::vector<Figure>& figures,
@@ -285,6 +318,7 @@ Fitted fit_machine(const Backend& backend, const std::vector<Figure>& figures,
     for (std::size_t j = 0; j < fitted.size(); ++j)
       file[nlohmann::ordered_json::json_pointer(experiment.parameters()[j].pointer())] =
           experiment.parameters()[j].written(fitted[j]);
+    write_intervals(answer.fit, file);
   }
   answer.machine_file = file.dump(2) + "\n";
   return answer;

@@ -121,8 +121,9 @@ description::Scenario scenario_of(const result::Result& result) {
 result::Result simulate(const Backend& backend, const description::Scenario& written,
                         result::Trace* trace, const Effort& effort) {
   const auto start = Clock::now();
-  const DecidedRun own = decide_and_run(backend, written, effort.full, trace);
-  BestPlan plans(backend, written, own);
+  const strategies::Probe probe = strategies::remembering_probe();
+  const DecidedRun own = decide_and_run(backend, written, effort.full, trace, probe);
+  BestPlan plans(backend, written, own, probe);
   if (effort.lower_plans) plans.search(false);
   if (trace && plans.found()) decide_and_run(backend, plans.scenario(), WhenFull::stop, trace);
   std::optional<strategies::Decision> decision;

@@ -57,6 +57,10 @@ struct Backend {
   /// Of a process that is a child already, whose end harms nobody: simulate_all starts no others,
   /// and neither limits the time nor asks the watch.
   bool in_this_process = false;
+  /// The same machine, on which what is equal is simulated once (strategies::Fold): a run that it
+  /// cannot stand for is repeated on one of `open`. Null: every run is on one of those.
+  std::function<std::unique_ptr<strategies::Machine>(const description::Scenario&)> open_folded =
+      {};
 };
 
 /// The backend that counts besides into `unanswered`, which has to outlive it, what could not be

@@ -1,5 +1,6 @@
 #include "explore/spread.hpp"
 
+#include "scenarios/description/pinned_interval.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/located_json.hpp"
 #include "scenarios/shipped.hpp"
@@ -49,6 +50,24 @@ json scaled(const json& value, double factor) {
       return description::print_quantity(dimension, std::round(parsed.value * factor));
   }
   return value;
+}
+
+/// A group for each number that several figures pin to an interval.
+void add_fitted(const MachineFile& machine, const json& written, std::vector<SpreadGroup>& groups) {
+  for (const auto& [path, source] : machine.sources) {
+    const auto interval = description::pinned_interval(source);
+    const json* value = interval ? scenarios::value_at(written, path) : nullptr;
+    if (!value) continue;
+    const auto now =
+        description::written_number(value->is_string() ? value->get<std::string>() : value->dump());
+    const auto low = description::written_number(interval->low),
+               high = description::written_number(interval->high);
+    if (!now || !low || !high || now->value <= 0) continue;
+    // a what-if moves the number, and then the interval is of another one
+    if (low->value > now->value || high->value < now->value) continue;
+    if (low->value < high->value)
+      groups.push_back({path, {path}, low->value / now->value, high->value / now->value});
+  }
 }
 
 /// The value below which a share of the list lies.
@@ -109,7 +128,7 @@ class Spread {
     for (std::size_t group = 0; group < timed_.size(); ++group) {
       if (!is_used(timed_[group])) continue;
       ends.emplace_back(scenario_).machine =
-          moved(scenario_.machine, {{timed_[group], timed_[group].low}});
+          moved(scenario_.machine, {{timed_[group], tried_end(timed_[group])}});
       groups.push_back(group);
     }
     if (groups.empty()) return;
@@ -123,8 +142,14 @@ class Spread {
     for (std::size_t i = 0; i < groups.size(); ++i) effects_[groups[i]] = effect(outcomes[i]);
     double expected = 0;
     for (const std::size_t group : groups)
-      expected += effects_[group] * std::log(timed_[group].high) / std::log(timed_[group].low);
+      expected +=
+          effects_[group] * std::log(timed_[group].high) / std::log(tried_end(timed_[group]));
     if (expected < 0) gain_ = std::clamp(effect(outcomes.back()) / expected, 0.0, 1.0);
+  }
+
+  /// A fitted number may have nothing below it.
+  static double tried_end(const SpreadGroup& group) {
+    return group.low < 1 ? group.low : group.high;
   }
 
   std::vector<std::pair<SpreadGroup, double>> at_high_ends() const {
@@ -149,7 +174,7 @@ class Spread {
   /// The logarithm of what a factor does to the step, in proportion to what the low end does. What
   /// is faster than it is taken to be brings less: what it kept waiting soon waits for others.
   double effect(std::size_t group, double log_factor) const {
-    return effects_[group] * log_factor / std::log(timed_[group].low) *
+    return effects_[group] * log_factor / std::log(tried_end(timed_[group])) *
            (log_factor > 0 ? gain_ : 1);
   }
 
@@ -247,6 +272,7 @@ std::vector<SpreadGroup> open_groups(const MachineFile& machine) {
         }
     if (!group.paths.empty()) groups.push_back(std::move(group));
   }
+  add_fitted(machine, written, groups);
   return groups;
 }
 

@@ -4,10 +4,11 @@
 
 namespace spillway::explore {
 
-/// How far a group of a machine's numbers may be off that nobody states (scenarios/knobs/spread).
+/// How far a group of a machine's numbers may be off that nobody states (scenarios/knobs/spread),
+/// or one that several figures pin (description::PinnedInterval).
 struct SpreadGroup {
   std::string name;
-  std::vector<std::string> paths;  ///< of this machine, each assumed or a default
+  std::vector<std::string> paths;  ///< of this machine, each assumed or a default; or one fitted
   double low = 1, high = 1;        ///< factors on them
 };
 
@@ -27,8 +28,8 @@ description::MachineFile moved(const description::MachineFile& machine,
 ///            simulated. Low ends lie further from the number that is taken than high ones, so the
 ///            answer may stand at the fast end. Energy, its price and wear follow from the ranked
 ///            times and their own groups' draws
-///   Covers   nine of ten draws of what nobody states. Not: what sheets and measurements state, the
-///            model's own error (spillway fidelity), memory
+///   Covers   nine of ten draws of what nobody states, and of what figures pin to an interval. Not:
+///            what sheets and measurements state, the model's own error (spillway fidelity), memory
 ///   Result   empty for what does not fit, and where every number is stated
 std::map<std::string, std::pair<double, double>> range_of(const Backend& backend,
                                                           const description::Scenario& scenario,

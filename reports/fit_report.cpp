@@ -269,7 +269,7 @@ Document fit_document(const FitWords& words, const FitAnswer& answer) {
   if (!answer.fits) return document;
   for (const Text& note : answer.answer()->notes)
     document.say("Note: " + note + (view::words(note).ends_with('.') ? "" : "."));
-  document.say(range_note(*answer.answer()));
+  document.say(range_note(*answer.answer(), answer.best ? &*answer.best : nullptr));
   if (words.out.empty()) document.say("--out FILE writes the scenario.");
   return document;
 }

@@ -24,11 +24,13 @@ Table parameters(const Fit& fit) {
                {"fitted"},
                {"change"},
                {"sensitivity"},
+               {"by its figures", Align::left},
                {"note", Align::left}},
               {}};
   for (const result::FitParameter& one : fit.parameters)
     table.rows.push_back({one.path, unbroken(one.before), unbroken(one.after), percent(one.change),
-                          view::number(one.sensitivity, Quantity::ratio), one.note});
+                          view::number(one.sensitivity, Quantity::ratio),
+                          one.from.empty() ? "" : unbroken(one.low + " to " + one.high), one.note});
   drop_silent_columns(table);
   return table;
 }

@@ -13,7 +13,9 @@ namespace spillway::reports {
 view::Text with_range(const view::Number& number, const result::Result& result,
                       const std::string& path, double times = 1);
 
-/// What ranges cover and what not; "" for a result without any.
-std::string range_note(const result::Result& result);
+/// What ranges cover and what not, and why one of tokens ends at the answer itself where it does;
+/// "" for a result without any.
+///   beside  a result that is shown with it
+std::string range_note(const result::Result& result, const result::Result* beside = nullptr);
 
 }  // namespace spillway::reports

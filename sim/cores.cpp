@@ -50,11 +50,12 @@ void Platform::build_cpu(Zone* zone) {
   levels[slow_d2h_level] = copies.slow_d2h * cores;
   for (std::size_t bytes = 1; bytes <= adam_levels; ++bytes)
     levels[adam_level + bytes - 1] = host.adam.value() * static_cast<double>(bytes);
+  for (double& level : levels) level /= alike_;
   cores_ = device_time("cores", levels);
   teams_.resize(ranks_);
   if (!host.team_rates.empty())
     cores_->set_sharing_policy(Link::SharingPolicy::NONLINEAR, [this](double capacity, int) {
-      return capacity * machine_.host.team_share(busy_teams_);
+      return capacity * machine_.host.team_share(alike_ * busy_teams_);
     });
   cores_->seal();
   adam_ = timed(zone, {cores_, dram_}, adam_level);

@@ -42,7 +42,14 @@ const Plugin& plugin() {
 
 std::unique_ptr<strategies::Machine> open_sim_machine(const description::Scenario& scenario,
                                                       bool trace) {
-  return std::unique_ptr<strategies::Machine>(plugin().make(scenario, trace));
+  return std::unique_ptr<strategies::Machine>(
+      plugin().make(scenario, trace, strategies::Fold::nothing));
+}
+
+std::unique_ptr<strategies::Machine> open_folded_sim_machine(
+    const description::Scenario& scenario) {
+  return std::unique_ptr<strategies::Machine>(
+      plugin().make(scenario, false, strategies::Fold::equals));
 }
 
 void prepare_sim() { plugin().prepare(); }

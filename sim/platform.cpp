@@ -38,11 +38,12 @@ bool dram_can_bind(const description::MachineFile& machine, std::uint64_t ranks)
   return demand > host.memory_rate.value();
 }
 
-Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks)
+Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks, std::uint32_t alike)
     : machine_(scenario.machine),
       ranks_(ranks),
       ranks_per_node_(static_cast<std::uint32_t>(scenario.node_ranks())),
       ranks_of_a_stage_(ranks / static_cast<std::uint32_t>(scenario.parallel.pipeline)),
+      alike_(alike),
       engine_(scenario.strategy.io_engine),
       workers_by_way_(scenario.strategy.workers_by_way()),
       // training has gone on for hours; a stream of requests begins on a drive at rest
@@ -50,8 +51,8 @@ Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks)
   root_ = s4u::create_full_zone("root");
   box_ = s4u::create_full_zone("box");
   box_->set_parent(root_);
-  if (shares_host() || dram_can_bind(machine_, ranks_))
-    dram_ = link("dram", machine_.host.memory_rate.value());
+  if (shares_host() || dram_can_bind(machine_, std::uint64_t{ranks} * alike))
+    dram_ = link("dram", machine_.host.memory_rate.value() / alike_);
   gpus_.resize(ranks_);
   storages_.resize(machine_.storage.size());
   for (std::uint32_t i = 0; i < storages_.size(); ++i) build_storage(i);
@@ -62,7 +63,7 @@ Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks)
     build_gpu(zone, rank);
     for (std::uint32_t i = 0; i < storages_.size(); ++i) build_access(zone, i, rank);
   }
-  if (ranks_ > 1) {
+  if (ranks_ * alike > 1) {
     Zone* zone = s4u::create_full_zone("peers");
     zone->set_parent(root_);
     build_peers(zone);
@@ -103,10 +104,12 @@ Platform::Link* Platform::device_time(const std::string& name,
 }
 
 /// The same of which there is less, or more, while reads and writes mix.
-Platform::Link* Platform::mixed_time(const std::string& name, Mix& mix) {
-  for (double& rate : mix.rates) rate = std::max(rate, 1.0);
+///   part  of its rates that there is
+Platform::Link* Platform::mixed_time(const std::string& name, Mix& mix, double part) {
+  std::vector<double> levels;
+  for (double& rate : mix.rates) levels.push_back(part * (rate = std::max(rate, 1.0)));
   mix.in_flight.resize(mix.rates.size());
-  Link* made = device_time(name, mix.rates);
+  Link* made = device_time(name, levels);
   if (mix.at_half != 1)
     made->set_sharing_policy(Link::SharingPolicy::NONLINEAR,
                              [&mix](double capacity, int) { return capacity * mix.efficiency(); });
@@ -116,11 +119,12 @@ Platform::Link* Platform::mixed_time(const std::string& name, Mix& mix) {
 
 /// A mix that is faster than either way leaves time to a way whose partner is held up elsewhere:
 /// links that keep each to its own rate, by level.
-std::vector<Platform::Link*> Platform::ways_of(const std::string& name, const Mix& mix) {
+std::vector<Platform::Link*> Platform::ways_of(const std::string& name, const Mix& mix,
+                                               double part) {
   std::vector<Link*> ways(mix.rates.size());
   if (mix.at_half <= 1) return ways;
   for (std::size_t level = 0; level < ways.size(); ++level)
-    ways[level] = link(name + " way" + std::to_string(level), mix.rates[level]);
+    ways[level] = link(name + " way" + std::to_string(level), part * mix.rates[level]);
   return ways;
 }
 
@@ -206,11 +210,11 @@ void Platform::build_device(std::uint32_t first) {
     members.push_back(i);
   }
   const std::string name = "storage" + std::to_string(first);
-  Link* device = mixed_time(name, mix);
-  const std::vector<Link*> ways = ways_of(name, mix);
+  Link* device = mixed_time(name, mix, 1 / alike_);
+  const std::vector<Link*> ways = ways_of(name, mix, 1 / alike_);
   SlcCache* cache = nullptr;
   if (spec.slc_cache) {
-    const double drives = static_cast<double>(spec.count);
+    const double drives = static_cast<double>(spec.count) / alike_;
     cache =
         &caches_.emplace_back(drives * static_cast<double>(spec.slc_cache->size.value()),
                               drives * spec.slc_cache->folded_write.value(), caches_start_full_);
@@ -242,8 +246,8 @@ void Platform::build_access(Zone* zone, std::uint32_t storage, std::uint32_t ran
     // levels are numbered as the device's
     mix.rates[read] = rates.read * share;
     mix.rates[write] = mix.rates[folded] = rates.write * share;
-    process = mixed_time(name, mix);
-    own = ways_of(name, mix);
+    process = mixed_time(name, mix, 1);
+    own = ways_of(name, mix, 1);
     access.process = &mix;
   }
   access.read = timed(zone, {device, ways[read], dram_, own[read], process}, read);
@@ -283,7 +287,7 @@ void Platform::build_peers(Zone* zone) {
   for (std::uint32_t from = 0; from < ranks_; ++from)
     for (std::uint32_t to = 0; to < ranks_; ++to) {
       const GpuLinks &sender = gpus_[from], &receiver = gpus_[to];
-      if (from == to) continue;
+      if (from == to && alike_ == 1) continue;
       if (from / ranks_per_node_ == to / ranks_per_node_)
         add_peer_route(zone, from, to, out[from], in[to]);
       else if (meet(from, to))

@@ -54,10 +54,12 @@ struct StorageAccess {
 ///   network   a link per GPU and way, behind its PCIe
 ///   nodes     that differ, each with stages of a pipeline: cores and storages are the first one's,
 ///             as stages on several nodes use none of them
+///   alike     ranks that each stands for: it has its part of what all of them share, as equal
+///             requests get equal parts, and passes on to itself what the next one would get
 class Platform {
  public:
   /// `scenario` outlives it, and its machine has no nodes but those in use; an engine must exist.
-  Platform(const description::Scenario& scenario, std::uint32_t ranks);
+  Platform(const description::Scenario& scenario, std::uint32_t ranks, std::uint32_t alike = 1);
   Platform(const Platform&) = delete;
 
   const StorageAccess& storage(strategies::StorageId storage, strategies::Rank rank) const {
@@ -131,8 +133,8 @@ class Platform {
 
   Link* link(const std::string& name, double bytes_per_s);
   Link* device_time(const std::string& name, const std::vector<double>& bytes_per_s);
-  Link* mixed_time(const std::string& name, Mix& mix);
-  std::vector<Link*> ways_of(const std::string& name, const Mix& mix);
+  Link* mixed_time(const std::string& name, Mix& mix, double part);
+  std::vector<Link*> ways_of(const std::string& name, const Mix& mix, double part);
   Path path(Zone* zone, std::vector<Link*> links);
   Path timed(Zone* zone, std::vector<Link*> links, std::size_t level);
   void build_gpu(Zone* zone, std::uint32_t rank);
@@ -151,6 +153,7 @@ class Platform {
 
   const description::MachineFile& machine_;  ///< outlives the platform
   std::uint32_t ranks_, ranks_per_node_, ranks_of_a_stage_;
+  double alike_;  ///< ranks that each stands for
   description::IoEngine engine_;
   bool workers_by_way_;  ///< a process reads with some, and writes with others
   Zone* root_ = nullptr;

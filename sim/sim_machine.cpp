@@ -34,11 +34,11 @@ description::Scenario in_use(description::Scenario scenario) {
 
 }  // namespace
 
-SimMachine::SimMachine(const description::Scenario& scenario, bool trace)
-    : Machine(strategies::setup_for(scenario, true, trace)),
+SimMachine::SimMachine(const description::Scenario& scenario, bool trace, strategies::Fold fold)
+    : Machine(strategies::setup_for(scenario, true, trace, fold)),
       scenario_(in_use(scenario)),
       engine_(static_cast<Listener&>(*this)),
-      platform_(scenario_, topology().ranks) {}
+      platform_(scenario_, topology().ranks, topology().alike) {}
 
 SimMachine::~SimMachine() { cancel_all(); }
 

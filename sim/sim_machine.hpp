@@ -37,9 +37,13 @@ struct SimOperation : strategies::Operation {
 ///   Ties   what ends at one instant is finished in start order; the same input gives the same
 ///          bytes out
 ///   One    lives in a process at a time
+///   Fold   of equals, one is simulated (ranks_are_alike, micro_batches_may_repeat). A rank has its
+///          part of what all share; the books count all of them. Where that would not be what all
+///          of them do, the run ends and says so (Machine::unlike)
 class SimMachine final : public strategies::Machine, private Listener {
  public:
-  SimMachine(const description::Scenario& scenario, bool trace);
+  SimMachine(const description::Scenario& scenario, bool trace,
+             strategies::Fold fold = strategies::Fold::nothing);
   ~SimMachine() override;
 
  private:

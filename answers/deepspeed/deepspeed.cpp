@@ -1,5 +1,7 @@
 #include "answers/deepspeed/deepspeed.hpp"
 
+#include "answers/advice.hpp"
+
 #include "scenarios/document.hpp"
 #include "scenarios/hjson.hpp"
 
@@ -9,10 +11,11 @@ namespace spillway::answers {
 
 namespace {
 
+constexpr double limit_s = 20;  // of a simulation
+
 /// Simulates what was imported, in processes of their own; nothing where they cannot be run.
 std::vector<explore::Outcome> simulated(const explore::Backend& backend,
                                         std::initializer_list<nlohmann::json> imported) {
-  constexpr double limit_s = 20;
   try {
     std::vector<description::Scenario> resolved;
     for (const nlohmann::json& scenario : imported)
@@ -52,6 +55,32 @@ scenarios::Imported imported_from(const std::string& file, const scenarios::Impo
   return imported;
 }
 
+/// "" where it fits, or nobody could say in time.
+text::Text advice_for(const explore::Backend& backend, const scenarios::Exported& exported) {
+  const auto read = [&](std::vector<std::string> overrides) {
+    overrides.insert(overrides.begin(), exported.overrides.begin(), exported.overrides.end());
+    return scenarios::read_scenario(exported.scenario, overrides, explore::known_systems(),
+                                    scenarios::Refuse::what_cannot_run)
+        .scenario;
+  };
+  const auto resolve =
+      [&](const std::vector<std::string>& set) -> std::optional<description::Scenario> {
+    try {
+      return read(set);
+    } catch (const description::ScenarioError&) {
+      return std::nullopt;
+    }
+  };
+  const auto scenario = resolve({});
+  if (!scenario) return {};
+  const auto outcomes = explore::simulate_all(backend, std::span(&*scenario, 1), 1, limit_s,
+                                              {explore::WhenFull::find_need});
+  const auto& result = outcomes.front().result;
+  if (!result || result->feasible()) return {};
+  return text::filled("on {} this does not fit: {}",
+                      {scenario->machine.name, advice_on(backend, *scenario, *result, resolve)});
+}
+
 /// A default that two versions differ in, and what it costs.
 answer::PinningDefault pinning_of(const explore::Backend& backend, const std::string& file,
                                   const scenarios::ImportOptions& options,
@@ -87,10 +116,13 @@ answer::ImportedScenario import_configuration(const explore::Backend& backend,
   return answer;
 }
 
-answer::ExportedConfiguration export_configuration(const description::Scenario& scenario,
+answer::ExportedConfiguration export_configuration(const explore::Backend& backend,
+                                                   const description::Scenario& scenario,
                                                    const scenarios::ExportOptions& options) {
   scenarios::Exported exported =
       scenarios::export_deepspeed(scenario, explore::known_systems(), options);
+  if (text::Text advice = advice_for(backend, exported); !advice.empty())
+    exported.notes.insert(exported.notes.begin(), std::move(advice));
   return {std::move(exported.ds_config), exported.version.text(), std::move(exported.scenario),
           exported.needs_nvme_path, std::move(exported.notes)};
 }

@@ -20,9 +20,12 @@ answer::ImportedScenario import_configuration(const explore::Backend& backend,
                                               const scenarios::ImportOptions& options,
                                               const std::vector<std::string>& overrides = {});
 
-/// Which configuration of DeepSpeed trains as this scenario?
+/// Which configuration of DeepSpeed trains as this scenario? Where it would not fit on the
+/// scenario's machine, the first note says which buffer finds no room in which phase, and how much
+/// memory is enough: both are simulated, as long as `backend` goes on.
 ///   Throws  ScenarioError naming every part that DeepSpeed does not have
-answer::ExportedConfiguration export_configuration(const description::Scenario& scenario,
+answer::ExportedConfiguration export_configuration(const explore::Backend& backend,
+                                                   const description::Scenario& scenario,
                                                    const scenarios::ExportOptions& options);
 
 }  // namespace spillway::answers

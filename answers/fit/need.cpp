@@ -1,5 +1,6 @@
 #include "answers/fit/need.hpp"
 
+#include "answers/advice.hpp"
 #include "answers/fit/purchase.hpp"
 #include "explore/reasons.hpp"
 #include "reports/result/needs.hpp"
@@ -50,6 +51,16 @@ std::pair<std::uint64_t, std::uint64_t> missing(const result::Result& result) {
   return bytes;
 }
 
+std::optional<Scenario> resolved(const Asked& asked, const std::vector<std::string>& set) {
+  try {
+    return scenarios::read_scenario(asked.result.scenario, set, explore::known_systems(),
+                                    scenarios::Refuse::what_cannot_run)
+        .scenario;
+  } catch (const description::ScenarioError&) {
+    return std::nullopt;  // the board has no place for it; another way may do with less
+  }
+}
+
 /// Buys until it fits.
 class Buyer {
  public:
@@ -81,19 +92,25 @@ class Buyer {
   }
 
  private:
-  static std::optional<Scenario> resolved(const Asked& asked, const std::vector<std::string>& set) {
-    try {
-      return scenarios::read_scenario(asked.result.scenario, set, explore::known_systems(),
-                                      scenarios::Refuse::what_cannot_run)
-          .scenario;
-    } catch (const description::ScenarioError&) {
-      return std::nullopt;  // the board has no place for it; another way may do with less
-    }
-  }
-
   const explore::Backend& backend_;
   std::uint64_t& simulated_;
 };
+
+/// Of each, with what it needs.
+std::vector<Asked> asked_of(const explore::Backend& backend,
+                            const std::vector<const Candidate*>& candidates,
+                            std::uint64_t& simulated) {
+  std::vector<Scenario> scenarios;
+  for (const Candidate* one : candidates) scenarios.push_back(one->scenario);
+  const auto outcomes = explore::simulate_all(backend, scenarios, 0, explore::default_limit_s,
+                                              {explore::WhenFull::find_need});
+  simulated += outcomes.size();
+  std::vector<Asked> asked;
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (outcomes[i].result && !outcomes[i].result->feasible())
+      asked.push_back({candidates[i], *outcomes[i].result});
+  return asked;
+}
 
 FitNeed need_of(const Asked& asked) {
   FitNeed need{
@@ -111,15 +128,7 @@ Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& ca
                std::uint64_t& simulated) {
   std::vector<const Candidate*> smallest = smallest_of(candidates, true);
   if (smallest.empty()) smallest = smallest_of(candidates, false);
-  std::vector<Scenario> scenarios;
-  for (const Candidate* one : smallest) scenarios.push_back(one->scenario);
-  const auto outcomes = explore::simulate_all(backend, scenarios, 0, explore::default_limit_s,
-                                              {explore::WhenFull::find_need});
-  simulated += outcomes.size();
-  std::vector<Asked> asked;
-  for (std::size_t i = 0; i < outcomes.size(); ++i)
-    if (outcomes[i].result && !outcomes[i].result->feasible())
-      asked.push_back({smallest[i], *outcomes[i].result});
+  std::vector<Asked> asked = asked_of(backend, smallest, simulated);
   std::stable_sort(asked.begin(), asked.end(), [](const Asked& one, const Asked& other) {
     return missing(one.result) < missing(other.result);
   });
@@ -134,6 +143,25 @@ Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& ca
       needs.change = change;
   }
   return needs;
+}
+
+std::vector<text::Text> passed_over(const explore::Backend& backend,
+                                    const std::vector<Candidate>& candidates,
+                                    const std::string& system, std::uint64_t& simulated) {
+  std::vector<const Candidate*> smallest = smallest_of(candidates, true);
+  std::erase_if(smallest, [&](const Candidate* one) {
+    const description::Strategy& strategy = one->scenario.strategy;
+    return strategy.system == system || strategy.optimizer.home != description::Home::host;
+  });
+  std::vector<text::Text> notes;
+  for (const Asked& asked : asked_of(backend, smallest, simulated)) {
+    const auto resolve = [&](const std::vector<std::string>& set) { return resolved(asked, set); };
+    notes.push_back(
+        text::filled("{} does not fit: {}",
+                     {asked.candidate->words,
+                      advice_on(backend, asked.candidate->scenario, asked.result, resolve)}));
+  }
+  return notes;
 }
 
 }  // namespace spillway::answers

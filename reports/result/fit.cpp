@@ -35,7 +35,10 @@ void to_json(nlohmann::json& json, const Fit& fit) {
                                   {"after", one.after},
                                   {"change", one.change},
                                   {"sensitivity", one.sensitivity},
-                                  {"note", one.note}});
+                                  {"note", one.note},
+                                  {"low", one.low},
+                                  {"high", one.high},
+                                  {"from", one.from}});
   for (const FitFigure& one : fit.figures) json["figures"].push_back(figure_json(fit, one));
   for (const FitChoice& one : fit.chosen)
     json["chosen"].push_back(

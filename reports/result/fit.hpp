@@ -16,6 +16,10 @@ struct FitParameter {
   double change = 0;          ///< relative
   double sensitivity = 0;     ///< of all figures together: root of the sum of squares
   std::string note;           ///< what makes its value uncertain; may be empty
+  /// Where the figures that pin it let it lie: each is met at a value of its own. Of fewer than two
+  /// of them: "".
+  std::string low = {}, high = {};
+  std::vector<std::string> from = {};  ///< those figures
 };
 
 /// A figure of role `fit`, before and after.

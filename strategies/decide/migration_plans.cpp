@@ -147,6 +147,9 @@ void add_to_report(const planner::Plan& plan, const planner::Lifetimes& lifetime
 }
 
 bool moves_alike(const Decided& one, const Decided& other) {
+  if (!one.ranks && !other.ranks)
+    return one.fates == other.fates &&
+           nlohmann::json(one.scenario) == nlohmann::json(other.scenario);
   if (!one.ranks || !other.ranks || one.ranks->size() != other.ranks->size()) return false;
   bool drives = false;
   for (std::size_t i = 0; i < one.ranks->size(); ++i) {

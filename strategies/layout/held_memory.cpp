@@ -10,9 +10,11 @@ void HeldMemory::hold(TierId tier, Purpose purpose, Bytes bytes) {
 
 void HeldMemory::hold_bases(const description::MachineFile& machine) {
   const bool first = rank_.index == 0;
-  hold(TierId::pageable, Purpose::process_base,
-       first ? machine.host.process_base : machine.host.process_base_next);
-  if (first) hold(TierId::pageable, Purpose::runtime_base, machine.host.runtime_base);
+  if (machine_.topology().alike == 1) {  // else they are outside of what ranks share
+    hold(TierId::pageable, Purpose::process_base,
+         first ? machine.host.process_base : machine.host.process_base_next);
+    if (first) hold(TierId::pageable, Purpose::runtime_base, machine.host.runtime_base);
+  }
   hold(TierId::gpu, Purpose::context, machine.gpu.context);
 }
 

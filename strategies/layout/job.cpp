@@ -24,7 +24,8 @@ Steps::Steps(Machine& machine, const description::Scenario& scenario)
       ranks_(machine.topology().ranks),
       warmup_(scenario.run.warmup_steps),
       measured_(std::max<std::uint64_t>(1, scenario.run.steps)),
-      alike_(drift + scenario.run.jitter) {
+      alike_(drift + scenario.run.jitter),
+      micro_batches_(scenario.training.gradient_accumulation) {
   const std::uint64_t staleness = scenario.strategy.optimizer.staleness;
   if (staleness != 0) at_least_warmup(2);  // the first step has no update beside it
   in_cycles_ = staleness == description::any_staleness && machine.exact_time();
@@ -43,11 +44,28 @@ Task<bool> Steps::next() {
   if (++arrived_ == ranks_) {
     arrived_ = 0;
     machine_.step_ended();
-    more_ = go_on();
+    add_left_out();
+    more_ = go_on() && !machine_.unlike();
     ++begun_;
   }
   co_await barrier_.arrive();
   co_return more_;
+}
+
+std::uint64_t Steps::micro_batches() const {
+  return machine_.folds_micro_batches() ? std::min(micro_batches_, folded_micro_batches)
+                                        : micro_batches_;
+}
+
+void Steps::micro_batch_ended() {
+  if (machine_.folds_micro_batches() && ++micro_batches_ended_ % ranks_ == 0)
+    machine_.micro_batch_ended();
+}
+
+/// The micro-batches for which others of the step that has just ended stand. The set-up has none.
+void Steps::add_left_out() {
+  const std::uint64_t left_out = micro_batches_ - micro_batches();
+  if (begun_ > 0 && left_out > 0 && !machine_.recorder().leave_out(left_out)) machine_.is_unlike();
 }
 
 /// Steps done so far: begun_ counts the set-up as well.

@@ -17,12 +17,18 @@ namespace spillway::strategies {
 /// Counts the steps of a run and lets all ranks begin each one together. Updates that no step waits
 /// for keep time of their own, of many steps: two steps that are alike say nothing about the next,
 /// and where time is exact at least ten are measured; those that never repeat, by whole cycles.
+/// On a machine that folds micro-batches each step runs a few of them, and looks whether those in
+/// its middle are equal and stand for the others; where they are not, the run ends.
 class Steps {
  public:
   Steps(Machine& machine, const description::Scenario& scenario);
 
   /// Waits for all ranks; false when the run has its steady, measured steps.
   Task<bool> next();
+  /// That each step runs.
+  std::uint64_t micro_batches() const;
+  /// A rank is through with one.
+  void micro_batch_ended();
   bool steady() const { return steady_; }
   /// Index into Recorder::steps() of the first measured step.
   std::size_t first_measured() const { return first_measured_; }
@@ -34,6 +40,7 @@ class Steps {
   void period(std::uint64_t steps);
 
  private:
+  void add_left_out();
   bool go_on();
   bool repeats();
   std::size_t start_of_whole_cycles() const;
@@ -45,6 +52,8 @@ class Steps {
   std::uint64_t period_ = 1;
   std::uint64_t begun_ = 0;  ///< steps begun, the set-up counted as step 0
   std::uint64_t arrived_ = 0;
+  std::uint64_t micro_batches_;            ///< of a step
+  std::uint64_t micro_batches_ended_ = 0;  ///< of all ranks
   std::size_t first_measured_ = 0;
   bool more_ = true;
   bool steady_ = true;

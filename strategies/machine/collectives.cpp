@@ -37,7 +37,7 @@ double seconds(const CollectiveCost& cost, const Topology& topology) {
 
 CollectiveCost collective_cost(Collective what, std::uint64_t bytes, Group group,
                                const Topology& topology) {
-  const std::uint64_t local = topology.groups[group.index].size();
+  const std::uint64_t local = topology.local_size(group);
   const std::uint64_t nodes = topology.size(group) / local;
   if (local * nodes == 1) return {};
   const CollectiveCost in_ring = ring(what, bytes, local, nodes);

@@ -28,7 +28,8 @@ std::string_view to_string(Collective collective) {
 
 Machine::Machine(MachineSetup setup)
     : setup_(std::move(setup)),
-      recorder_(setup_.topology.ranks, storage_names(setup_.topology), setup_.clock, setup_.trace),
+      recorder_(setup_.topology.ranks, storage_names(setup_.topology), setup_.clock, setup_.trace,
+                setup_.topology.alike),
       pinned_cache_(setup_.topology.ranks),
       stream_tails_((2 + setup_.topology.groups.size()) * setup_.topology.ranks),
       stream_lengths_(stream_tails_.size()) {
@@ -39,17 +40,22 @@ Machine::Machine(MachineSetup setup)
     tiers_.push_back(
         std::make_unique<MemoryTier>(scheduler_, capacity ? capacity : unlimited_bytes));
   };
+  // what a node has, less than one byte a rank of it unused where one rank stands for all
+  const auto part = [&](Bytes all, Bytes taken = {}) {
+    return all.value() ? (all.value() - taken.value()) / topology.alike : 0;
+  };
   for (std::uint32_t rank = 0; rank < topology.ranks; ++rank)
     add("gpu " + std::to_string(rank), topology.gpu_memory.value());
   const std::uint32_t nodes = topology.simulated_nodes();
   for (std::uint32_t node = 0; node < nodes; ++node)
-    add(nodes == 1 ? "host" : "host " + std::to_string(node), topology.host_memory.value());
+    add(nodes == 1 ? "host" : "host " + std::to_string(node),
+        part(topology.host_memory, topology.bases));
   raw_arrays_.resize(topology.storages.size());
   for (std::size_t i = 0; i < topology.storages.size(); ++i) {
     const StorageInfo& storage = topology.storages[i];
-    add(storage.name, storage.capacity.value());
+    add(storage.name, part(storage.capacity));
     if (i < setup_.raw_drives.size() && setup_.raw_drives[i] && storage.capacity.value() > 0)
-      raw_arrays_[i] = std::make_unique<RawArray>(storage, topology.ranks);
+      raw_arrays_[i] = std::make_unique<RawArray>(storage, topology);
   }
   rounds_.resize(topology.groups.size());
   if (setup_.trace) trace_memory();
@@ -68,6 +74,19 @@ void Machine::trace_memory() {
              entry.born_s});
   };
   ledger_.on_end = [this](std::uint32_t id, double now) { recorder_.given_back(id, now); };
+}
+
+std::uint64_t Machine::peak_on_node(std::uint32_t tier) const {
+  const Topology& topology = setup_.topology;
+  const std::uint64_t bytes = ledger_.peak_bytes(tier);
+  if (tier < topology.ranks) return bytes;
+  return topology.alike * bytes + (tier < storage_tier(StorageId{0}) ? topology.bases.value() : 0);
+}
+
+void Machine::micro_batch_ended() {
+  std::vector<std::uint64_t> held{unfinished_};
+  for (std::uint32_t tier = 0; tier < ledger_.tiers(); ++tier) held.push_back(ledger_.used(tier));
+  recorder_.micro_batch_ended(now_s(), std::move(held));
 }
 
 void Machine::enter(Rank rank, result::Phase phase) { recorder_.enter(rank, phase, now_s()); }
@@ -96,6 +115,8 @@ void Machine::run_ranks(std::vector<Task<>> ranks) {
     } catch (...) {
       error = std::current_exception();
     }
+    for (std::uint32_t tier = setup_.topology.ranks; tier < ledger_.tiers(); ++tier)
+      if (setup_.topology.alike > 1 && !ledger_.peak_lasts(tier)) is_unlike();
     if (!error) error = scheduler_.failure();
     if (!error && (!root.done() || unfinished_ > 0)) error = why_stuck();
     scheduler_.set_stopping(true);

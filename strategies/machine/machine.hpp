@@ -39,6 +39,10 @@ struct Ran {
   double started_s = 0, finished_s = 0;
 };
 
+/// What is equal may be simulated once: ranks of a node, micro-batches in the middle of a step. The
+/// books then count all of it.
+enum class Fold : bool { nothing, equals };
+
 /// What a machine needs to know before it starts.
 struct MachineSetup {
   Topology topology;
@@ -50,6 +54,7 @@ struct MachineSetup {
   bool clock = true;
   bool exact_time = true;  ///< the same work takes the same time: steps can be seen to repeat
   bool trace = false;
+  bool folds_micro_batches = false;  ///< of a step, those that are equal
 };
 
 /// What strategies run on: the same verbs on a counting machine, in simulated time and on a real
@@ -170,6 +175,17 @@ class Machine : public BlockOwner {
   /// What the tier has by now, 0: unlimited.
   std::uint64_t capacity(std::uint32_t tier) const;
 
+  // ---- What is equal
+
+  /// Micro-batches of a step may be left out, as far as those that ran show what they would be.
+  bool folds_micro_batches() const { return setup_.folds_micro_batches; }
+  /// All ranks have ended a micro-batch of the step.
+  void micro_batch_ended();
+  /// What was taken for equal is not: the run says nothing, and has to be repeated with
+  /// Fold::nothing.
+  void is_unlike() { unlike_ = true; }
+  bool unlike() const { return unlike_; }
+
   // ---- For the driver (run.hpp), not for strategies
 
   /// Runs one coroutine per rank to the end, and the operations that nobody awaited.
@@ -179,6 +195,8 @@ class Machine : public BlockOwner {
   void run_ranks(std::vector<Task<>> ranks);
   void step_ended() { recorder_.step_ended(now_s()); }
   bool exact_time() const { return setup_.exact_time; }
+  /// The peak of a tier, of all ranks that those in the ledger stand for.
+  std::uint64_t peak_on_node(std::uint32_t tier) const;
   Recorder& recorder() { return recorder_; }
   Ledger& ledger() { return ledger_; }
   std::uint32_t gpu_tier(Rank rank) const { return rank.index; }
@@ -255,6 +273,7 @@ class Machine : public BlockOwner {
   result::Infeasible request_of(std::uint32_t tier, Rank rank, Purpose purpose, Bytes bytes) const;
   [[noreturn]] void out_of_memory(std::uint32_t tier, Rank rank, Purpose purpose, Bytes bytes);
   bool grows_for(std::uint32_t tier, Rank rank, Purpose purpose, Bytes bytes);
+  void one_may_wait();
   std::exception_ptr why_stuck();
 
   Operation& issue(OperationKind kind, Rank rank, std::uint64_t bytes);
@@ -302,6 +321,7 @@ class Machine : public BlockOwner {
   Pending<>* root_ = nullptr;
   bool checks_order_ = true;
   bool grows_ = false;
+  bool unlike_ = false;
   std::optional<result::Infeasible> shortage_;
 };
 

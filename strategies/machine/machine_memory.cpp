@@ -173,8 +173,16 @@ std::optional<Buffer> Machine::try_allocate(TierId tier, Rank rank, Bytes bytes,
   if (auto cached = from_cache(tier, rank, bytes, purpose, rounding)) return cached;
   Semaphore::Lock capacity =
       memory(tier, rank).capacity.try_acquire(rounded(rounding, bytes.value()));
-  if (!capacity) return std::nullopt;
+  if (!capacity) {
+    if (tier != TierId::gpu) one_may_wait();
+    return std::nullopt;
+  }
   return finish_allocation(tier, rank, bytes, purpose, rounding, std::move(capacity));
+}
+
+/// Where several share a tier and one of them would find room before the others.
+void Machine::one_may_wait() {
+  if (setup_.topology.alike > 1) is_unlike();
 }
 
 /// Waits its turn for capacity of a tier.
@@ -186,6 +194,7 @@ Task<Semaphore::Lock> Machine::wait_for(MemoryTier& where, std::uint32_t index, 
   if (charged > where.capacity.capacity() && grows_for(index, rank, purpose, bytes))
     where.capacity.grow_to(charged);
   Semaphore::Awaiter turn = where.capacity.acquire(charged);
+  if (index >= setup_.topology.ranks && charged > where.capacity.free()) one_may_wait();
   Waiting waiting(index, rank, purpose, bytes, turn);
   waiting.kept_class = kept_class;
   waiting_allocations_.push_back(waiting);

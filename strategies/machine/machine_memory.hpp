@@ -17,10 +17,12 @@ struct Machine::MemoryTier {
 struct Machine::RawArray {
   DriveArray drives;
   std::vector<TensorLocations> by_rank;
-  RawArray(const StorageInfo& storage, std::uint32_t ranks)
-      : drives(storage.name, std::vector<std::uint64_t>(
-                                 storage.drives, storage.capacity.value() / storage.drives)) {
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) by_rank.emplace_back(drives, storage.drives);
+  RawArray(const StorageInfo& storage, const Topology& topology)
+      : drives(storage.name,
+               std::vector<std::uint64_t>(
+                   storage.drives, storage.capacity.value() / storage.drives / topology.alike)) {
+    for (std::uint32_t rank = 0; rank < topology.ranks; ++rank)
+      by_rank.emplace_back(drives, storage.drives);
   }
 };
 

@@ -56,15 +56,15 @@ std::string_view name_of(CpuWork work) {
 }
 }  // namespace
 
-Recorder::Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool clock, bool trace)
+Recorder::Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool clock, bool trace,
+                   std::uint32_t alike)
     : ranks_(ranks),
       storage_names_(std::move(storages)),
       storages_(storage_names_.size()),
       clock_(clock),
-      tracing_(trace) {
-  step_.by_storage.resize(storage_names_.size());
-  step_.inside.resize(storage_names_.size());
-  step_.write_sizes.resize(storage_names_.size());
+      tracing_(trace),
+      alike_(alike) {
+  begin_step(0);
 }
 
 void Recorder::flush(Gauge& gauge, double now_s) {
@@ -126,18 +126,15 @@ void Recorder::enter(Rank rank, result::Phase phase, double now_s) {
   }
 }
 
-void Recorder::step_ended(double now_s) {
+/// The running step as if it ended now: what is counted in pieces is put together.
+StepRecord Recorder::so_far(double now_s) {
   leave_node_phase(now_s);
   if (clock_) apply_in_order(now_s);
-  step_.end_s = now_s;
-  if (tracing_) {
-    const std::string name =
-        steps_.empty() ? "set-up" : "step " + std::to_string(steps_.size());  // 0: before the first
-    trace_.spans.push_back({"steps", name, "", step_.start_s, now_s, 0});
-  }
+  StepRecord sums = step_;
+  sums.end_s = now_s;
   const double ranks = static_cast<double>(ranks_.size());
   for (std::size_t phase = 0; phase < result::phase_count; ++phase) {
-    result::PhaseBusy& busy = step_.busy[phase];
+    result::PhaseBusy& busy = sums.busy[phase];
     for (const RankState& rank : ranks_) {
       busy.gpu += rank.gpu.busy_s[phase] / ranks;
       busy.gpu_recompute += rank.recompute_s[phase] / ranks;
@@ -151,12 +148,26 @@ void Recorder::step_ended(double now_s) {
   for (const Gauge& gauge : storages_) {
     double sum = 0;
     for (const double seconds : gauge.busy_s) sum += seconds;
-    step_.storage_busy_s.push_back(sum);
+    sums.storage_busy_s.push_back(sum);
+  }
+  for (const RankState& rank : ranks_) {
+    sums.stalls.gpu_waits_for_ssd += rank.waits_ssd / ranks;
+    sums.stalls.gpu_waits_for_host += rank.waits_host / ranks;
+    sums.stalls.gpu_waits_for_update += rank.waits_update / ranks;
+  }
+  if (alike_ > 1) sums.count_alike(alike_);
+  return sums;
+}
+
+void Recorder::step_ended(double now_s) {
+  steps_.push_back(so_far(now_s));
+  if (tracing_) {
+    const std::string name = steps_.size() == 1  // before the first step
+                                 ? "set-up"
+                                 : "step " + std::to_string(steps_.size() - 1);
+    trace_.spans.push_back({"steps", name, "", step_.start_s, now_s, 0});
   }
   for (RankState& rank : ranks_) {
-    step_.stalls.gpu_waits_for_ssd += rank.waits_ssd / ranks;
-    step_.stalls.gpu_waits_for_host += rank.waits_host / ranks;
-    step_.stalls.gpu_waits_for_update += rank.waits_update / ranks;
     rank.waits_ssd = rank.waits_host = rank.waits_update = 0;
     for (Gauge* gauge : {&rank.gpu, &rank.h2d, &rank.d2h, &rank.network}) gauge->busy_s = {};
     rank.recompute_s = {};
@@ -166,12 +177,29 @@ void Recorder::step_ended(double now_s) {
   any_storage_.busy_s = cpu_.busy_s = {};
   sequence_.clear();
   node_position_ = 0;
-  steps_.push_back(std::move(step_));
+  begin_step(now_s);
+}
+
+void Recorder::begin_step(double now_s) {
   step_ = StepRecord{};
   step_.start_s = now_s;
   step_.by_storage.resize(storage_names_.size());
   step_.inside.resize(storage_names_.size());
   step_.write_sizes.resize(storage_names_.size());
+}
+
+void Recorder::micro_batch_ended(double now_s, std::vector<std::uint64_t> held) {
+  if (!marks_.empty() && marks_.front().sums.start_s < step_.start_s) marks_.clear();
+  marks_.push_back({so_far(now_s), std::move(held)});
+}
+
+bool Recorder::leave_out(std::uint64_t micro_batches) {
+  if (marks_.size() < folded_micro_batches) return false;
+  const Mark *a = &marks_[marks_.size() - 4], *b = a + 1, *c = b + 1;  // the last one's is behind
+  if (a->held != b->held || b->held != c->held) return false;
+  if (!StepRecord::repeats(a->sums, b->sums, c->sums)) return false;
+  steps_.back().add(b->sums, c->sums, micro_batches);
+  return true;
 }
 
 /// Into memory that `use` has already, of machines that do nothing else all day.

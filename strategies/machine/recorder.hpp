@@ -2,7 +2,7 @@
 
 #include "reports/result/result.hpp"
 #include "strategies/machine/operation.hpp"
-#include "strategies/machine/write_sizes.hpp"
+#include "strategies/machine/step_record.hpp"
 
 #include <array>
 #include <optional>
@@ -10,26 +10,6 @@
 #include <vector>
 
 namespace spillway::strategies {
-
-/// Sums of one step of one node, by phase.
-struct StepRecord {
-  double start_s = 0;
-  double end_s = 0;
-  std::uint64_t operations = 0;
-  std::array<double, result::phase_count> phase_s{};
-  std::array<result::PhaseBusy, result::phase_count> busy{};  ///< but SSD and CPU: mean over ranks
-  std::array<result::PhaseBytes, result::phase_count> bytes{};  ///< of the phase that started them
-  std::vector<result::StorageBytes> by_storage;
-  std::vector<result::StorageBytes> inside;  ///< of them, moved by work inside the storages
-  std::vector<WriteSizes> write_sizes;       ///< by storage
-  std::vector<double> storage_busy_s;
-  std::uint64_t gpu_direct = 0;
-  std::uint64_t network = 0;        ///< sent by GPUs to GPUs
-  std::uint64_t between_nodes = 0;  ///< of it, to other nodes
-  result::Stalls stalls;            ///< mean over ranks
-
-  double seconds() const { return end_s - start_s; }
-};
 
 /// Sees every operation as it starts and as it ends, its operands still alive: checks that a test
 /// adds to those of the machine.
@@ -45,12 +25,20 @@ class OperationWatch {
 ///   Busy                a resource works while at least one operation on it runs
 class Recorder {
  public:
-  Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool clock, bool trace);
+  /// alike  ranks that each stands for: sums over ranks count them
+  Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool clock, bool trace,
+           std::uint32_t alike = 1);
 
   void enter(Rank rank, result::Phase phase, double now_s);
   result::Phase phase(Rank rank) const { return ranks_[rank.index].phase; }
   /// Every rank is here: closes the running step and begins the next.
   void step_ended(double now_s);
+  /// Every rank is through with a micro-batch of the running step.
+  ///   held  operations that have not ended and what each tier holds: what equals is as far
+  void micro_batch_ended(double now_s, std::vector<std::uint64_t> held);
+  /// The step that has just ended has so many micro-batches more, like the last but one that ran.
+  ///   Result  false: the two before it and that one are not alike
+  bool leave_out(std::uint64_t micro_batches);
 
   /// The machine hears of an operation's begin and end after the fact, and tells them with its end:
   /// who used what when is put together as each step ends.
@@ -113,12 +101,14 @@ class Recorder {
   void flush(Gauge& gauge, double now_s);
   void flush_idle(double now_s);
   void flush_everything(double now_s);
+  StepRecord so_far(double now_s);
   void use(const Use& use, int by, double now_s);
   void count(const Operation& operation);
   void add_spans(const Operation& operation);
   std::uint64_t writer_of(const Operation& operation) const;
   void note_writes(const Operation& operation);
   void leave_node_phase(double now_s);
+  void begin_step(double now_s);
 
   std::vector<RankState> ranks_;
   std::vector<std::string> storage_names_;
@@ -134,8 +124,15 @@ class Recorder {
   double phase_since_s_ = 0;
   std::vector<result::Phase> sequence_;  ///< phases entered by the first rank to get there
   std::uint64_t node_position_ = 0;
+  std::uint32_t alike_;
   StepRecord step_;
   std::vector<StepRecord> steps_;
+  /// Where a micro-batch of the running step has ended.
+  struct Mark {
+    StepRecord sums;
+    std::vector<std::uint64_t> held;
+  };
+  std::vector<Mark> marks_;
   result::Trace trace_;
   std::vector<std::size_t> open_buffers_;                    ///< by ledger entry: in trace_.buffers
   std::unordered_map<const Block*, std::uint64_t> writers_;  ///< the last operation that wrote it

@@ -82,7 +82,59 @@ StorageInfo as_one_node_sees(const description::StorageSpec& storage, std::uint6
           storage.gpus};
 }
 
+/// Drives empty a cache while nobody writes: how far depends on the time of all micro-batches.
+bool drives_recover(const description::Scenario& scenario) {
+  const description::Strategy& strategy = scenario.strategy;
+  using description::ActivationPolicy, description::GradientPolicy, description::Home;
+  const ActivationPolicy policy = strategy.activations.policy;
+  const bool alone =
+      strategy.weights.home != Home::ssd && strategy.optimizer.home != Home::ssd &&
+      strategy.gradients.policy != GradientPolicy::ssd_fp16 &&
+      strategy.gradients.policy != GradientPolicy::ssd_fp32 &&
+      (policy == ActivationPolicy::keep || policy == ActivationPolicy::checkpoint_gpu ||
+       policy == ActivationPolicy::checkpoint_host);
+  const auto& storages = scenario.machine.storage;
+  return !alone && std::any_of(storages.begin(), storages.end(),
+                               [](const auto& storage) { return storage.slc_cache.has_value(); });
+}
+
+description::Bytes bases_of(const description::Scenario& scenario) {
+  const description::HostSpec& host = scenario.machine.host;
+  return description::Bytes(host.process_base.value() + host.runtime_base.value() +
+                            (scenario.node_ranks() - 1) * host.process_base_next.value());
+}
+
+/// The first rank of the node for all of them.
+void keep_first_rank(const description::Scenario& scenario, Topology& topology) {
+  topology.alike = topology.ranks;
+  topology.ranks = 1;
+  topology.bases = bases_of(scenario);
+  for (std::vector<Rank>& group : topology.groups) {
+    topology.members.push_back(group.size());
+    std::erase_if(group, [](Rank rank) { return rank.index > 0; });
+  }
+}
+
 }  // namespace
+
+bool ranks_are_alike(const description::Scenario& scenario) {
+  const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
+  const description::MachineFile& machine = scenario.machine;
+  const bool first_come = optimizer.tier_lock || optimizer.paths.size() > 1;
+  const bool apart = std::any_of(machine.storage.begin(), machine.storage.end(),
+                                 [](const auto& storage) { return !storage.gpus.empty(); });
+  return scenario.node_ranks() > 1 && scenario.parallel.pipeline == 1 && !scenario.run.io_bench &&
+         scenario.run.jitter == 0 && !apart && !first_come && !machine.gpu.shares_host &&
+         !machine.gpu.one_memory && optimizer.staleness != description::any_staleness &&
+         (machine.host.memory.value() == 0 || bases_of(scenario) < machine.host.usable());
+}
+
+bool micro_batches_may_repeat(const description::Scenario& scenario) {
+  return scenario.training.gradient_accumulation > folded_micro_batches &&
+         !drives_recover(scenario) && scenario.parallel.pipeline == 1 && !scenario.run.io_bench &&
+         scenario.run.jitter == 0 && scenario.strategy.optimizer.staleness == 0 &&
+         scenario.strategy.activations.policy != description::ActivationPolicy::tensor_cache;
+}
 
 std::uint64_t simulated_nodes(const description::Scenario& scenario) {
   return has_stages_on_several_nodes(scenario) ? scenario.nodes_in_use() / equal_nodes(scenario)
@@ -97,7 +149,7 @@ Rounding rounding_of(description::PinnedPolicy policy) {
   return policy == description::PinnedPolicy::exact ? Rounding::page : Rounding::power_of_two;
 }
 
-MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace) {
+MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace, Fold fold) {
   const description::MachineFile& machine = scenario.machine;
   MachineSetup setup;
   setup.clock = clock;
@@ -129,6 +181,8 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
     // a parallel file system stays one, whatever engine the drives have
     setup.raw_drives.push_back(ssd && scenario.strategy.io_engine == description::IoEngine::direct);
   }
+  if (fold == Fold::equals && ranks_are_alike(scenario)) keep_first_rank(scenario, topology);
+  setup.folds_micro_batches = fold == Fold::equals && micro_batches_may_repeat(scenario);
   find_homes(topology);
   return setup;
 }

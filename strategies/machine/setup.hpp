@@ -17,7 +17,22 @@ namespace spillway::strategies {
 ///   rates    of peers: gpu.peer_rate, else network.intra_node_per_gpu, else PCIe, which bounds
 ///            those too that have no access to each other; a storage that nodes share gives each
 ///            its part of rate and capacity
-MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace);
+///   fold     what is done once for all that are equal; Fold::nothing: each is simulated
+MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool trace,
+                       Fold fold = Fold::nothing);
+
+/// Whether all ranks of a node do the same at the same time, so that one of them, with its part of
+/// what they share, stands for all: they have the same share of every tensor and compete for
+/// drives, cores and DRAM only, which are divided equally among equal requests. Not so with
+/// run.jitter, pipeline stages, arrays of some GPUs alone, GPUs that are the host's own threads or
+/// share its memory, paths whose room or turn depends on who comes first, and updates that no step
+/// waits for.
+bool ranks_are_alike(const description::Scenario& scenario);
+
+/// Whether the micro-batches of a step between its first and its last may be equal, so that some
+/// stand for all. Steps look whether they are. Not so with run.jitter, pipeline stages, caches of
+/// activations, which count what they do, drives whose cache empties meanwhile, and late updates.
+bool micro_batches_may_repeat(const description::Scenario& scenario);
 
 /// Nodes that a run simulates. One stands for all of them where they are equal. Stages of a
 /// pipeline differ: where they lie on several nodes, the first node of each stage, or all nodes if

@@ -38,10 +38,16 @@ struct Topology {
   std::uint32_t ranks = 1;           ///< of all simulated nodes
   std::uint32_t ranks_per_node = 0;  ///< the last node may have fewer; 0: one node has all
   std::uint32_t nodes = 1;  ///< equal ones that each simulated node stands for, itself among them
+  /// Equal ranks of its node that each simulated one stands for, itself among them.
+  std::uint32_t alike = 1;
+  /// What processes and the run-time library take of a node's memory, where one rank stands for
+  /// several: it does not hold that itself, as those of a node's first rank differ.
+  description::Bytes bases{};
   std::vector<StorageInfo> storages;
   std::vector<Stripe> stripes;
   std::vector<StorageId> homes;           ///< by rank, for home()
   std::vector<std::vector<Rank>> groups;  ///< simulated members in rank order; group 0: all
+  std::vector<std::uint64_t> members;     ///< by group: all on a node; absent: those simulated
   std::vector<bool> spans_nodes;          ///< by group: every equal node has as many; absent: false
   description::Bytes gpu_memory, host_memory;
   description::BytesPerSecond h2d, d2h;
@@ -59,7 +65,10 @@ struct Topology {
     return ranks_per_node == 0 ? 0 : rank.index / ranks_per_node;
   }
   std::uint32_t simulated_nodes() const { return node_of(Rank{ranks - 1}) + 1; }
-  /// Members on all nodes.
+  /// Members on a node; on all nodes.
+  std::uint64_t local_size(Group group) const {
+    return group.index < members.size() ? members[group.index] : groups[group.index].size();
+  }
   std::uint64_t size(Group group) const;
   /// Storages in file order that wear, i.e. drives (not remote ones).
   std::vector<StorageId> drives() const;

@@ -47,6 +47,7 @@ std::uint32_t Ledger::add(const Entry& entry, double now_s) {
   entries_[id].born_s = now_s;
   count(entry);
   Tier& tier = tiers_[entry.tier];
+  note_time(tier, now_s);
   tier.used += entry.charged;
   if (tier.used > tier.peak.charged) {
     tier.peak.charged = tier.used;
@@ -63,6 +64,7 @@ void Ledger::remove(std::uint32_t id, double now_s) {
   const Entry& entry = entries_[id];
   forget(entry);
   Tier& tier = tiers_[entry.tier];
+  note_time(tier, now_s);
   tier.used -= entry.charged;
   free_ids_.push_back(id);
   if (on_end) on_end(id, now_s);
@@ -84,6 +86,12 @@ void Ledger::keep(std::uint32_t id) {
   forget(entries_[id]);
   entries_[id].kept = true;
   count(entries_[id]);
+}
+
+/// What is used is about to change.
+void Ledger::note_time(Tier& tier, double now_s) {
+  if (now_s > tier.since_s) tier.lasting = std::max(tier.lasting, tier.used);
+  tier.since_s = now_s;
 }
 
 void Ledger::settle_peak(Tier& tier) {

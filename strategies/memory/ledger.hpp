@@ -3,6 +3,7 @@
 #include "reports/result/result.hpp"
 #include "strategies/memory/block.hpp"
 
+#include <algorithm>
 #include <compare>
 #include <functional>
 #include <map>
@@ -54,6 +55,11 @@ class Ledger {
   std::uint64_t used(std::uint32_t tier) const { return tiers_[tier].used; }
   std::uint64_t peak_bytes(std::uint32_t tier) const { return tiers_[tier].peak.charged; }
   std::uint64_t capacity(std::uint32_t tier) const { return tiers_[tier].capacity; }
+  /// The peak was there for some time, or still is: not only while one thing took the place of
+  /// another at one instant, which ranks do one after the other.
+  bool peak_lasts(std::uint32_t tier) const {
+    return std::max(tiers_[tier].lasting, tiers_[tier].used) == tiers_[tier].peak.charged;
+  }
   const std::string& name(std::uint32_t tier) const { return tiers_[tier].name; }
   std::size_t tiers() const { return tiers_.size(); }
 
@@ -83,6 +89,8 @@ class Ledger {
     std::uint64_t capacity = 0;
     std::uint64_t used = 0;
     std::uint64_t kept = 0;
+    std::uint64_t lasting = 0;  ///< the most that was used for some time
+    double since_s = 0;         ///< as much is used as now
     Peak peak;
     /// The peak's entries are the live ones; taken down before the first release.
     bool peak_is_now = false;
@@ -92,6 +100,7 @@ class Ledger {
   static Kind kind_of(const Entry& entry);
   void count(const Entry& entry);
   void forget(const Entry& entry);
+  static void note_time(Tier& tier, double now_s);
   void settle_peak(Tier& tier);
 
   std::vector<Tier> tiers_;

@@ -50,7 +50,7 @@ class MemorySummary {
     std::uint64_t sum = 0;
     for (std::uint32_t i = 0; i < storages.size(); ++i) {
       if (storages[i].wears != wear) continue;
-      const std::uint64_t one = machine_.ledger().capacity(machine_.storage_tier(StorageId{i}));
+      const std::uint64_t one = storages[i].capacity.value();
       if (one == 0) return 0;
       sum += one;
     }
@@ -93,8 +93,9 @@ class MemorySummary {
 
   void add_peak(result::PeakBytes& peak, std::uint32_t tier, std::string_view tier_name,
                 std::optional<Purpose> rounding_purpose) {
-    const Peak fullest = machine_.ledger().peak(tier);
-    peak.total += fullest.charged;
+    Peak fullest = machine_.ledger().peak(tier);
+    peak.total += machine_.peak_on_node(tier);
+    if (tier >= machine_.topology().ranks) add_alike(fullest, tier == host_);
     peak.phase = std::string(to_string(fullest.phase));
     std::uint64_t rounding = 0;
     for (const result::PeakEntry& entry : fullest.entries) {
@@ -108,13 +109,44 @@ class MemorySummary {
       peak.by_purpose[std::string(to_string(*rounding_purpose))] += rounding;
   }
 
+  /// Entries of the ranks that each of the ledger stands for, in the ledger's order, and on the
+  /// host what their processes take.
+  void add_alike(Peak& peak, bool on_host) const {
+    const auto alike = machine_.topology().alike;
+    if (alike == 1) return;
+    const std::vector<result::PeakEntry> of_one = std::exchange(peak.entries, {});
+    for (std::uint32_t rank = 0; rank < alike; ++rank) {
+      for (result::PeakEntry entry : of_one) {
+        entry.rank = rank;
+        peak.entries.push_back(std::move(entry));
+      }
+      if (on_host) add_bases(peak, rank);
+    }
+    std::stable_sort(peak.entries.begin(), peak.entries.end(),
+                     [](const result::PeakEntry& a, const result::PeakEntry& b) {
+                       return a.count * a.charged_bytes > b.count * b.charged_bytes;
+                     });
+  }
+
+  void add_bases(Peak& peak, std::uint32_t rank) const {
+    const description::HostSpec& host = scenario_.machine.host;
+    const auto add = [&](Purpose purpose, Bytes bytes) {
+      if (bytes.value())
+        peak.entries.push_back({rank, std::string(to_string(purpose)), 1, bytes.value(),
+                                bytes.value(), false, std::string(to_string(result::Phase::init)),
+                                false, ""});
+    };
+    add(Purpose::process_base, rank == 0 ? host.process_base : host.process_base_next);
+    if (rank == 0) add(Purpose::runtime_base, host.runtime_base);
+  }
+
   bool grew(std::uint32_t tier) const {
     return machine_.capacity(tier) > machine_.ledger().capacity(tier);
   }
 
   /// A tier that grew needs what it has by now: room that a plan asked for is not all filled.
   std::uint64_t least(std::uint32_t tier) const {
-    return grew(tier) ? machine_.capacity(tier) : machine_.ledger().peak_bytes(tier);
+    return grew(tier) ? machine_.capacity(tier) : machine_.peak_on_node(tier);
   }
 
   /// Of memory that GPUs and host share: the sum of their peaks, which may lie apart in time, as

@@ -74,7 +74,7 @@ class Summary {
     std::vector<double> bytes;
     for (std::uint32_t i = 0; i < machine_.topology().storages.size(); ++i)
       bytes.push_back(
-          static_cast<double>(machine_.ledger().peak_bytes(machine_.storage_tier(StorageId{i}))));
+          static_cast<double>(machine_.peak_on_node(machine_.storage_tier(StorageId{i}))));
     return bytes;
   }
 
@@ -216,6 +216,11 @@ class Summary {
       checkpoint.prestaged_bytes += one.prestaged_bytes;
     }
     if (all.subgroups == 0) return;
+    const std::uint64_t alike = machine_.topology().alike;
+    for (std::uint64_t* sum :
+         {&all.subgroups, &all.cache_hits, &checkpoint.bytes, &checkpoint.prestaged_bytes})
+      *sum *= alike;
+    for (auto& [name, path] : all.paths) path.subgroups *= alike;
     result.optimizer_states = all;
     result.checkpoint = checkpoint;
   }
@@ -286,6 +291,8 @@ class Summary {
       all.forwarded += one.forwarded;
       all.dropped += one.dropped;
     }
+    for (std::uint64_t* sum : {&all.kept, &all.forwarded, &all.dropped})
+      *sum *= machine_.topology().alike;
     result.plan = {{"swap_bytes", most.offloaded},
                    {"offloaded_modules", most.offloaded_modules},
                    {"modules", most.candidates},
@@ -397,9 +404,8 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   return result;
 }
 
-Decision decided(const description::Scenario& scenario, Tiers tiers) {
-  return decide(scenario, std::make_shared<const Prepared>(prepare(scenario)), counting_probe(),
-                tiers);
+Decision decided(const description::Scenario& scenario, Tiers tiers, const Probe& probe) {
+  return decide(scenario, std::make_shared<const Prepared>(prepare(scenario)), probe, tiers);
 }
 
 Decision decided_as_written(const description::Scenario& scenario, Tiers tiers) {

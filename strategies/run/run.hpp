@@ -3,6 +3,7 @@
 #include "reports/result/result.hpp"
 #include "strategies/layout/decision.hpp"
 #include "strategies/machine/machine.hpp"
+#include "strategies/run/counting_probe.hpp"
 
 namespace spillway::strategies {
 
@@ -17,8 +18,10 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
                    std::vector<Delays>* delays = nullptr);
 
 /// prepare() and decide(), candidates tried by counting runs.
+///   probe   makes them
 ///   Throws  ScenarioError, all complaints of model and parts
-Decision decided(const description::Scenario& scenario, Tiers tiers = Tiers::fixed);
+Decision decided(const description::Scenario& scenario, Tiers tiers = Tiers::fixed,
+                 const Probe& probe = counting_probe());
 /// The same without settling `auto` values first.
 Decision decided_as_written(const description::Scenario& scenario, Tiers tiers = Tiers::fixed);
 

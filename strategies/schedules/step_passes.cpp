@@ -7,7 +7,7 @@ StepPasses::StepPasses(StreamingRank& parts)
 
 void StepPasses::begin_step() {
   actions_ = one_forward_one_backward(parts_.links.stage(), parts_.links.stages(),
-                                      parts_.job.scenario.training.gradient_accumulation);
+                                      parts_.job.steps->micro_batches());
   begun_ = false;
   phases_.begin_step();
 }
@@ -37,7 +37,7 @@ bool StepPasses::next() {
 }
 
 bool StepPasses::completes_gradients() const {
-  return is_backward() && action().micro + 1 == parts_.job.scenario.training.gradient_accumulation;
+  return is_backward() && action().micro + 1 == parts_.job.steps->micro_batches();
 }
 
 Task<> StepPasses::run() {
@@ -47,6 +47,7 @@ Task<> StepPasses::run() {
     const MicroBatch micro{action().micro == 0, completes_gradients()};
     co_await layers_.backward(numbers_, micro);
     co_await parts_.activations.end_micro_batch();
+    parts_.job.steps->micro_batch_ended();
   } else {
     co_await layers_.forward(numbers_, backward_follows_);
   }

@@ -61,6 +61,19 @@ TEST(FitMachine, FindsTheLeastSquaresOfTwoFiguresThatDisagree) {
   EXPECT_NEAR(found.fit.figures.front().after, 23.077, 0.01);
 }
 
+TEST(FitMachine, WritesBetweenWhichValuesFiguresPinANumber) {
+  scenarios::Figure other = capacity(30);
+  other.id = "paper.other";
+  // each figure is the parameter: one is met at 20 GiB, the other at 30
+  const Fitted found = fit_machine(counting(), {capacity(20), other}, "gaming_4090");
+  const result::FitParameter& memory = found.fit.parameters.front();
+  EXPECT_EQ(memory.low, "20 GiB");
+  EXPECT_EQ(memory.high, "30 GiB");
+  EXPECT_EQ(memory.from, (std::vector<std::string>{"paper.capacity", "paper.other"}));
+  const Fitted alone = fit_machine(counting(), {capacity(20)}, "gaming_4090");
+  EXPECT_TRUE(alone.fit.parameters.front().from.empty());
+}
+
 TEST(FitMachine, SaysWhenItStopsAtItsBound) {
   const Fitted found = fit_machine(counting(), {capacity(480)}, "gaming_4090");
   EXPECT_EQ(found.fit.parameters.front().after, "240 GiB");  // ten times

@@ -7,7 +7,10 @@ namespace spillway::explore {
 
 /// The simulator, without a plugin in between.
 inline const Backend& sim() {
-  static const Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
+  static const Backend backend{.name = "sim",
+                               .open = sim::open_sim_machine,
+                               .prepare = sim::prepare_sim,
+                               .open_folded = sim::open_folded_sim_machine};
   return backend;
 }
 

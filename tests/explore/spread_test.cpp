@@ -1,4 +1,5 @@
 #include "explore/spread.hpp"
+#include "scenarios/description/pinned_interval.hpp"
 #include "strategies/systems/catalogue.hpp"
 #include "tests/explore/simulator.hpp"
 
@@ -30,6 +31,32 @@ TEST(OpenGroups, AreThoseOfNumbersThatNobodyStates) {
   EXPECT_THAT(names_of(open_groups(machine)), testing::Not(testing::Contains("adam")));
   for (auto& [path, source] : machine.sources) source = "measured: here";
   EXPECT_TRUE(open_groups(machine).empty());
+}
+
+TEST(OpenGroups, HoldFittedNumbersThatSeveralFiguresPin) {
+  description::Scenario scenario = gpt2();
+  description::MachineFile& machine = scenario.machine;
+  for (auto& [path, source] : machine.sources) source = "measured: here";
+  const double adam = machine.host.adam.value();
+  const auto pin = [&](double low, double high) {
+    const auto written = [](double rate) { return std::to_string(rate / 1e9) + " Gparam/s"; };
+    machine.sources["host.adam"] = description::with_interval(
+        "fitted: a paper", {written(low), written(high), {"one", "other"}});
+  };
+  pin(adam, adam);
+  EXPECT_TRUE(open_groups(machine).empty());  // both say the same
+  pin(adam / 2, adam);
+  const auto groups = open_groups(machine);
+  ASSERT_EQ(names_of(groups), std::vector<std::string>{"host.adam"});
+  EXPECT_NEAR(groups[0].low, 0.5, 1e-5);
+  EXPECT_NEAR(groups[0].high, 1, 1e-5);
+  const result::Result now = simulate(sim(), scenario);
+  const auto [low, high] = range_of(sim(), scenario, now, 1).at("step_time_s");
+  EXPECT_LE(low, now.step_time_s);
+  EXPECT_GT(high, now.step_time_s);
+  // the other way it is the fast end that moves
+  pin(adam, 2 * adam);
+  EXPECT_LT(range_of(sim(), scenario, now, 1).at("step_time_s").first, now.step_time_s);
 }
 
 TEST(Moved, ScalesTheNumbersOfAGroupAndNoOther) {

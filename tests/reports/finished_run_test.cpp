@@ -67,6 +67,12 @@ TEST(WithRange, StandsBehindItsNumberWhereThereIsOne) {
   EXPECT_EQ(with_range(view::number(480), r, "run.kwh", 2), "480 (360 to 600)");
   EXPECT_THAT(finished_run_report(r, Screen{}), HasSubstr("240 (180 to 300) kWh"));
   EXPECT_THAT(range_note(r), HasSubstr("nine of ten"));
+  r.tokens_per_s = 100;
+  r.range["throughput.tokens_per_s"] = {80, 110};
+  EXPECT_THAT(range_note(r), testing::Not(HasSubstr("ends at the answer")));
+  r.range["throughput.tokens_per_s"] = {80, 100};
+  EXPECT_THAT(range_note(r), HasSubstr("ends at the answer"));
+  r.range.erase("throughput.tokens_per_s");
   r.range["run.kwh"] = {240.01, 240.02};  // reads as one number
   EXPECT_EQ(with_range(view::number(240), r, "run.kwh"), "240");
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "scenarios/description/pinned_interval.hpp"
+#include "scenarios/located_json.hpp"
 #include "scenarios/shipped.hpp"
 #include "tests/scenarios/complaints.hpp"
 
@@ -110,6 +112,44 @@ TEST(CheckMachine, WantsARatingInBytesOrInDrivesADay) {
             "rated says 600 TB; keep one of the two");
   EXPECT_EQ(about_rating("{\"rated\": \"600 TB\", \"mapping_unit\": \"0 B\"}"),
             "m.json:5:50: storage[0].endurance.mapping_unit: a unit of no bytes; write \"4 KiB\"");
+}
+
+TEST(PinnedInterval, OfAShippedMachineHoldsItsNumber) {
+  std::size_t seen = 0;
+  for (const std::string& name : shipped_names("scenarios/machines")) {
+    const nlohmann::json machine = read_machine(name);
+    for (const auto& [path, source] : machine.at("sources").items()) {
+      const auto interval = pinned_interval(source.get<std::string>());
+      if (!interval) continue;
+      ++seen;
+      const nlohmann::json* value = value_at(machine, path);
+      ASSERT_TRUE(value) << name << " " << path;
+      const auto text = value->is_string() ? value->get<std::string>() : value->dump();
+      const auto at = written_number(text), low = written_number(interval->low),
+                 high = written_number(interval->high);
+      ASSERT_TRUE(at && low && high) << name << " " << path;
+      EXPECT_EQ(low->dimension, at->dimension) << name << " " << path;
+      EXPECT_EQ(high->dimension, at->dimension) << name << " " << path;
+      EXPECT_LE(low->value, at->value) << name << " " << path;
+      EXPECT_GE(high->value, at->value) << name << " " << path;
+      EXPECT_GE(interval->figures.size(), 2u) << name << " " << path;
+    }
+  }
+  EXPECT_GE(seen, 3u);
+}
+
+TEST(PinnedInterval, IsReadFromASourceAsItWasWritten) {
+  const PinnedInterval interval{"0.9 Gparam/s", "1 Gparam/s", {"paper.one", "paper.other"}};
+  const std::string source = with_interval("fitted: LoHan, Fig. 7", interval);
+  EXPECT_EQ(source, "fitted: LoHan, Fig. 7 [0.9 Gparam/s to 1 Gparam/s by paper.one, paper.other]");
+  const auto read = pinned_interval(source);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->low, interval.low);
+  EXPECT_EQ(read->high, interval.high);
+  EXPECT_EQ(read->figures, interval.figures);
+  EXPECT_EQ(with_interval(source, interval), source);  // in place of the one that it had
+  EXPECT_EQ(without_interval(source), "fitted: LoHan, Fig. 7");
+  EXPECT_FALSE(pinned_interval("assumed: as measured [1 to 2 by one, other]"));
 }
 
 TEST(CheckMachine, WantsANetworkBetweenNodes) {
