@@ -248,8 +248,11 @@ std::string written(const Result& r, const char* pointer) {
 /// A GPU is never ahead of the thread that launches its kernels.
 void add_launches(std::vector<Text>& all, const Result& r) {
   const std::string launch = written(r, "/host/launch"), hooks = written(r, "/host/module_hooks");
-  const nlohmann::json::json_pointer stage("/parallel/zero_stage");
-  const bool hooked = r.scenario.contains(stage) && r.scenario.at(stage) == 3 && hooks != "0 s";
+  const nlohmann::json::json_pointer stage("/parallel/zero_stage"), ranks("/parallel/data");
+  const bool gathers = !knob_is(r, "/weights/home", "gpu") ||
+                       (r.scenario.contains(ranks) && r.scenario.at(ranks) > 1);
+  const bool hooked =
+      gathers && r.scenario.contains(stage) && r.scenario.at(stage) == 3 && hooks != "0 s";
   if (launch.empty() || (launch == "0 s" && !hooked)) return;
   if (hooked)
     all.push_back(filled(

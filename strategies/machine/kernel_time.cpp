@@ -166,7 +166,9 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
 double launching_seconds(const LoggedKernel& kernel, const description::Scenario& scenario) {
   const description::HostSpec& host = scenario.machine.host;
   if (!kernel.in_pass) return 0;
-  const bool hooked = kernel.module && scenario.parallel.zero_stage == 3;
+  const bool gathers =
+      scenario.parallel.data > 1 || scenario.strategy.weights.home != description::Home::gpu;
+  const bool hooked = kernel.module && scenario.parallel.zero_stage == 3 && gathers;
   return host.launch.value() + (hooked ? host.module_hooks.value() : 0);
 }
 

@@ -55,16 +55,16 @@ std::string about_products(const std::string& products) {
 TEST(CheckMachine, RefusesATableOfProductsThatIsNoGrid) {
   EXPECT_EQ(about_products(R"({"512x1024": 0.5, "512x4096": 0.6})"), "");
   EXPECT_EQ(about_products(R"({"512x1024": 0.5, "64x4096": 0.6})"),
-            "m.json:2:1: gpu.products: 2 numbers of rows and 2 widths make 4 products, 2 are "
+            "m.json:2:13: gpu.products: 2 numbers of rows and 2 widths make 4 products, 2 are "
             "there; measure each number of rows with each width");
   EXPECT_EQ(about_products(R"({"512": 0.5})"),
-            "m.json:2:14: gpu.products.512: \"512\" is no shape of a product; write its rows and "
+            "m.json:2:21: gpu.products[512]: \"512\" is no shape of a product; write its rows and "
             "its width, as in \"1024x4096\": 0.9");
 }
 
 TEST(CheckMachine, RefusesWritesThatWaitForNothing) {
   EXPECT_EQ(about("", "\"memory\": \"64 GiB\"", "\"dirty_limit\": 0.05, \"memory\": \"64 GiB\""),
-            "m.json:3:10: host.dirty_limit: less than host.dirty_background: writes would wait for "
+            "m.json:3:25: host.dirty_limit: less than host.dirty_background: writes would wait for "
             "nothing; write what sysctl vm.dirty_ratio says, over 100");
 }
 

@@ -68,13 +68,17 @@ TEST(SimGpu, WaitsForTheThreadThatLaunchesItsKernels) {
   });
 }
 
-TEST(SimGpu, HooksOfModulesAreZero3sAlone) {
-  for (const std::uint64_t stage : {2, 3}) {
+TEST(SimGpu, HooksAreThoseOfModulesWhoseWeightsZero3Gathers) {
+  using description::Home;
+  const std::tuple<std::uint64_t, Home, bool> cases[] = {
+      {2, Home::host, false}, {3, Home::host, true}, {3, Home::gpu, false}};
+  for (const auto& [stage, home, hooked] : cases) {
     description::Scenario scenario = one_gpu();
     scenario.machine.host.launch = Seconds(50e-6);
     scenario.machine.host.module_hooks = Seconds(200e-6);
     scenario.parallel.zero_stage = stage;
-    run(scenario, [stage](Machine& machine, Rank rank) -> Task<> {
+    scenario.strategy.weights.home = home;
+    run(scenario, [hooked = hooked](Machine& machine, Rank rank) -> Task<> {
       models::Operator norm, sum;
       norm.function = models::OperatorFunction::norm;
       sum.function = models::OperatorFunction::residual;
@@ -84,7 +88,7 @@ TEST(SimGpu, HooksOfModulesAreZero3sAlone) {
       for (GpuKernel& each : kernels) each.in_pass = true;
       Op op = machine.run(rank, kernels);
       co_await op;
-      EXPECT_SECONDS(op, 2 * 50e-6 + (stage == 3 ? 200e-6 : 0));
+      EXPECT_SECONDS(op, 2 * 50e-6 + (hooked ? 200e-6 : 0));
     });
   }
 }

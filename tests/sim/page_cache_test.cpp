@@ -2,7 +2,7 @@
 
 #include "tests/sim/fixture.hpp"
 
-namespace spillway::sim::test {
+namespace spillway::sim::test::page_cache_test {
 namespace {
 
 using description::Bytes;
@@ -123,4 +123,4 @@ TEST(SimPageCache, OneThreadOfARankCopiesEverything) {
 }
 
 }  // namespace
-}  // namespace spillway::sim::test
+}  // namespace spillway::sim::test::page_cache_test
