@@ -117,6 +117,13 @@ void keep_master(std::vector<float>& whole, ConstArray values, std::uint64_t fir
     whole[first + i] = load(values, i);
 }
 
+/// A byte of each page, by one thread.
+void touch(const RawCpuKernel& kernel) {
+  constexpr std::size_t page = 4096;
+  for (const RawOperand& operand : kernel.operands)
+    for (std::size_t at = 0; at < operand.bytes; at += page) operand.data[at] = std::byte{0};
+}
+
 void checkpoint(const RawCpuKernel& kernel, std::vector<std::vector<float>>& masters) {
   if (!kernel.group) {
     const RawOperand& only = kernel.operands.front();
@@ -178,6 +185,9 @@ bool run_work(const WorkContext& context, const RawCpuKernel& kernel, Team& team
     case CpuWork::check_chained:
     case CpuWork::check_fused:
       return check(kernel, team);
+    case CpuWork::touch:
+      touch(kernel);
+      return false;
     case CpuWork::initialize:
       first_values(context, kernel, team);
       return false;

@@ -65,7 +65,8 @@ RealRun run_for_real(const strategies::Decision& decision, const RealRunOptions&
   const strategies::Prepared& prepared = *decision->prepared;
   if (!options.synthetic) require_support(prepared.model, prepared.program.workload);
   check_limits(0, 64 + 4 * options.storages.size() +
-                      (scenario.strategy.io_engine == description::IoEngine::file
+                      (scenario.strategy.io_engine == description::IoEngine::file ||
+                               scenario.strategy.io_engine == description::IoEngine::buffered
                            ? 8 * prepared.model.weights.size() * scenario.node_ranks()
                            : 0));
   RealRun run;

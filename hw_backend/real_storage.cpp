@@ -149,7 +149,8 @@ void RealMachine::place_extent(Block& block) {
     for (const strategies::Part& part :
          strategies::parts_of(piece.capacity.amount(), drives, drives)) {
       placed.files.push_back(storage.directories[part.drive]->create(
-          "tensor." + std::to_string(next_file_++), part.bytes));
+          "tensor." + std::to_string(next_file_++), part.bytes,
+          scenario_.strategy.io_engine != description::IoEngine::buffered));
       engine_.attach(placed.files.back()->target());
       placed.segments.push_back(
           {&placed.files.back()->target(), 0, part.bytes, piece.storage.index});

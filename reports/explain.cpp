@@ -234,6 +234,63 @@ std::vector<Text> updates(const Result& r) {
   return all;
 }
 
+/// Whether a knob of the strategy has that word.
+bool knob_is(const Result& r, const char* pointer, const char* word) {
+  const nlohmann::json::json_pointer knob(std::string("/strategy") + pointer);
+  return r.scenario.contains(knob) && r.scenario.at(knob) == word;
+}
+/// A rate or a time of the machine, as its file has it.
+std::string written(const Result& r, const char* pointer) {
+  const nlohmann::json::json_pointer number(std::string("/machine") + pointer);
+  return r.scenario.contains(number) ? r.scenario.at(number).get<std::string>() : "";
+}
+
+/// A GPU is never ahead of the thread that launches its kernels.
+void add_launches(std::vector<Text>& all, const Result& r) {
+  const std::string launch = written(r, "/host/launch"), hooks = written(r, "/host/module_hooks");
+  const nlohmann::json::json_pointer stage("/parallel/zero_stage"), ranks("/parallel/data");
+  const bool gathers = !knob_is(r, "/weights/home", "gpu") ||
+                       (r.scenario.contains(ranks) && r.scenario.at(ranks) > 1);
+  const bool hooked =
+      gathers && r.scenario.contains(stage) && r.scenario.at(stage) == 3 && hooks != "0 s";
+  if (launch.empty() || (launch == "0 s" && !hooked)) return;
+  if (hooked)
+    all.push_back(filled(
+        "A thread of the host launches kernels, {} each (host.launch), and runs {} of ZeRO-3's "
+        "hooks for each module (host.module_hooks): where layers are small the GPU waits for it, "
+        "busy all the while.",
+        {launch, hooks}));
+  else
+    all.push_back(
+        filled("A thread of the host launches kernels, {} each (host.launch): where layers are "
+               "small the GPU waits for it, busy all the while.",
+               {launch}));
+}
+
+/// What threads of the host hold up.
+void add_threads(std::vector<Text>& all, const Result& r) {
+  if (knob_is(r, "/io_engine", "buffered"))
+    all.push_back(filled(
+        "One thread of each rank copies what drives read and write by way of the page cache, at {} "
+        "(host.page_cache), twice over host memory; free memory keeps it, and writes wait once {} "
+        "of that is unwritten (host.dirty_limit). Bytes are those asked for: what the page cache "
+        "has, drives need not read.",
+        {written(r, "/host/page_cache"),
+         part(number_at(r, "/machine/host/dirty_limit").value_or(0))}));
+  if (knob_is(r, "/gradients/d2h", "typed"))
+    all.push_back(filled(
+        "Gradients change type in copies that block: into new pages, which one thread touches at "
+        "{} (host.first_touch), at {} (pcie.pageable_d2h), then converted; backward waits for each "
+        "layer's.",
+        {written(r, "/host/first_touch"), written(r, "/pcie/pageable_d2h")}));
+  if (knob_is(r, "/weights/h2d", "typed"))
+    all.push_back(filled(
+        "New weights change type in copies that block: converted into new pages, which one thread "
+        "touches at {} (host.first_touch), and copied on at {} (pcie.pageable_h2d); the next "
+        "sub-group's Adam waits for them.",
+        {written(r, "/host/first_touch"), written(r, "/pcie/pageable_h2d")}));
+}
+
 /// What of the scenario makes resources slower, or faster, together than alone.
 Text together(const Result& r) {
   std::vector<Text> all = updates(r);
@@ -256,6 +313,8 @@ Text together(const Result& r) {
       all.push_back(
           filled("CPU work of {} ranks at once reaches {} of one's rate (host.team_rates).",
                  {teams, part(*share)}));
+  add_threads(all, r);
+  add_launches(all, r);
   if (const auto jitter = number_at(r, "/run/jitter"))
     all.push_back(
         filled("Each operation lasts up to {} longer or shorter (run.jitter).", {part(*jitter)}));

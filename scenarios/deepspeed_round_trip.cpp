@@ -61,6 +61,8 @@ class Comparison {
     const WeightsPart& weights = parts_.weights;
     const WeightsPart& came = back_.strategy.weights;
     if (knob == "home") return false;
+    if (knob == "h2d")
+      return weights.home != Home::gpu || parts_.optimizer.home != Home::host || !offloads_;
     if (!gathers_) return true;
     const bool swapped = weights.home == Home::ssd;
     if (knob == "overlap") return !swapped;
@@ -78,7 +80,8 @@ class Comparison {
 
   bool gradients(const std::string& knob, const json& one) const {
     const GradientsPart& part = parts_.gradients;
-    const bool sums = asked_.training.gradient_accumulation > 1;
+    const bool sums = asked_.training.gradient_accumulation > 1 || part.main_gradients;
+    if (knob == "main_gradients") return offloads_;
     if (knob == "policy" || knob == "overlap") return false;
     if (knob == "reduce_bucket") return false;
     if (knob == "lands")

@@ -104,7 +104,7 @@ json ZeroImport::strategy(const std::string& precision) {
   // ZeRO-1 and 2 check each gradient on its way; ZeRO-3 the flat buffer, with a chain of operations
   const char* check = stage_ == 3 ? "chained" : "fused";
   json strategy{{"system", system_},
-                {"weights", weights()},
+                {"weights", weights(precision)},
                 {"activations", activations()},
                 {"gradients", gradients(precision)},
                 {"optimizer", optimizer()},
@@ -138,8 +138,11 @@ std::uint64_t ZeroImport::blocks_ahead(std::uint64_t live) const {
   return std::clamp<std::uint64_t>(fit, 2, blocks + 1) - 1;
 }
 
-json ZeroImport::weights() {
+json ZeroImport::weights(const std::string& precision) {
   json weights{{"home", home(param_)}, {"prefetch_blocks", 1}};
+  // in all versions: _reassign_or_swap_out_partitioned_parameters copies fp32 masters into 16 bits
+  if (sharded() && param_ == "none" && optimizer_ == "cpu" && precision.ends_with("_mixed"))
+    weights["h2d"] = "typed";
   if (sharded()) {
     const auto size = [&](const char* key, std::uint64_t otherwise, std::uint64_t automatic) {
       return keys_.count_or(zero + key, otherwise, automatic);
@@ -199,6 +202,12 @@ json ZeroImport::activations() {
   return {{"policy", on_host ? "checkpoint_host" : "checkpoint_gpu"}};
 }
 
+/// Into host memory, in stage 3.
+///   Source  DeepSpeed stage3.py, partition_grads until 0.15.3 (pull request 6670)
+bool ZeroImport::blocks_and_converts() const {
+  return sharded() && optimizer_ == "cpu" && !version_.at_least(15, 4);
+}
+
 json ZeroImport::gradients(const std::string& precision) {
   const char* policy = optimizer_ == "nvme"  ? "ssd_fp32"
                        : optimizer_ == "cpu" ? "host_fp32"
@@ -212,9 +221,18 @@ json ZeroImport::gradients(const std::string& precision) {
       keys_.text("/data_types/grad_accum_dtype", precision == "fp32" ? "fp32" : "fp16");
   gradients["accumulation"] = width == "fp32" ? "fp32" : "fp16";
   if (width == "bf16") note("data_types.grad_accum_dtype: bf16 has the size of fp16");
+  // engine.py, _do_optimizer_sanity_check: BF16_Optimizer, whose gradients are fp32 ones
+  if (optimizer_ == "none" && stage_ == 1 && precision == "bf16_mixed" && width == "fp32")
+    gradients["main_gradients"] = true;
   if (optimizer_ == "none") return gradients;
   const bool pins = pinned(offload_optimizer);
   gradients["d2h"] = pins ? "pinned" : "pageable";
+  if (blocks_and_converts() && gradients["accumulation"] == "fp16") {
+    note(
+        "gradients.d2h: typed, until 0.15.3 partition_grads copies 16-bit gradients into fp32 ones "
+        "of the host, which blocks and converts them there");
+    gradients["d2h"] = "typed";
+  }
   // before 0.16, as LoHan's paper ran it: a pinned buffer behind pageable copies
   gradients["pinned"] = pins || !version_.at_least(16, 0) ? "auto" : "exact";
   return gradients;

@@ -34,11 +34,12 @@ class ZeroImport {
   void read_stage();
   void read_offload();
   bool pinned(const std::string& section);
-  nlohmann::json weights();
+  nlohmann::json weights(const std::string& precision);
   void pool(nlohmann::json& weights);
   nlohmann::json pool_setting(const std::string& key, const char* upstream);
   nlohmann::json activations();
   nlohmann::json gradients(const std::string& precision);
+  bool blocks_and_converts() const;
   double cpu_share();
   nlohmann::json optimizer();
   bool sharded() const { return stage_ == 3; }

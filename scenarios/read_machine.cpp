@@ -1,8 +1,11 @@
 #include "scenarios/read_machine.hpp"
 
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document.hpp"
@@ -29,6 +32,8 @@ class MachineCheck {
     if (machine["gpu"]["compute"].empty())
       complain("/gpu/compute", "no element type has a rate", "write \"fp16\": \"149 TFLOPS\"");
     for (const char* part : {"gpu", "host"}) check_memory(part);
+    check_products();
+    check_dirty();
     if (machine.value("nodes", 1) > 1 && !document_.find("/network/per_gpu"))
       complain("/nodes", "several nodes need network.per_gpu, each GPU's rate to other nodes",
                "add \"network\": {\"per_gpu\": \"12.5 GB/s\"}, which is 100 Gb/s");
@@ -61,6 +66,41 @@ class MachineCheck {
              "leaves nothing of " + part + ".memory, " + own["memory"].get<std::string>(),
              part == "gpu" ? "write what desktop and driver take, such as \"300 MiB\""
                            : "write what the system takes, such as \"4 GiB\"");
+  }
+
+  /// Keys of gpu.products are shapes, and each number of rows comes with each width.
+  void check_products() {
+    const json* products = document_.find("/gpu/products");
+    if (!products) return;
+    std::set<std::uint64_t> rows, widths;
+    for (const auto& [shape, share] : products->items()) {
+      std::uint64_t tokens = 0, width = 0;
+      int read = 0;
+      const int numbers =
+          std::sscanf(shape.c_str(), "%" SCNu64 "x%" SCNu64 "%n", &tokens, &width, &read);
+      if (numbers != 2 || static_cast<std::size_t>(read) != shape.size() || tokens == 0 ||
+          width == 0 || shape != std::to_string(tokens) + "x" + std::to_string(width))
+        return complain(pointer_to("/gpu/products", shape),
+                        "\"" + shape + "\" is no shape of a product",
+                        "write its rows and its width, as in \"1024x4096\": 0.9");
+      rows.insert(tokens);
+      widths.insert(width);
+    }
+    if (rows.size() * widths.size() != products->size())
+      complain("/gpu/products",
+               std::to_string(rows.size()) + " numbers of rows and " +
+                   std::to_string(widths.size()) + " widths make " +
+                   std::to_string(rows.size() * widths.size()) + " products, " +
+                   std::to_string(products->size()) + " are there",
+               "measure each number of rows with each width");
+  }
+
+  void check_dirty() {
+    const json& host = document_.value["host"];
+    const double background = host.value("dirty_background", 0.1);
+    if (background <= host.value("dirty_limit", std::max(0.2, background))) return;
+    complain("/host/dirty_limit", "less than host.dirty_background: writes would wait for nothing",
+             "write what sysctl vm.dirty_ratio says, over 100");
   }
 
   void check_storage(const json& storage, const std::string& pointer) {

@@ -14,7 +14,7 @@ namespace {
 // kind of copy by a thread, then Adam at 1, 2, .. bytes a parameter.
 constexpr std::size_t convert_level = 0, fused_level = 1, chained_level = 2, memcpy_level = 3,
                       thread_level = 4, h2d_level = 5, d2h_level = 6, slow_h2d_level = 7,
-                      slow_d2h_level = 8, adam_level = 9;
+                      slow_d2h_level = 8, touch_level = 9, cached_level = 10, adam_level = 11;
 constexpr std::size_t adam_levels = 64;
 
 /// Bytes per second of copies alone on their thread.
@@ -42,6 +42,8 @@ void Platform::build_cpu(Zone* zone) {
   levels[fused_level] = host.check_fused.value();
   levels[chained_level] = host.check_chained.value() * cores;
   levels[memcpy_level] = host.memory_rate.value();
+  levels[touch_level] = host.first_touch.value() * cores;
+  levels[cached_level] = 2 * host.page_cache.value() * cores;
   const CopyRates copies = copy_rates(machine_.pcie);
   levels[thread_level] = thread_rate() * cores;
   levels[h2d_level] = copies.h2d * cores;
@@ -62,14 +64,25 @@ void Platform::build_cpu(Zone* zone) {
   convert_ = timed(zone, {cores_, dram_}, convert_level);
   fused_ = timed(zone, {cores_, dram_}, fused_level);
   memcpy_ = timed(zone, {cores_, dram_}, memcpy_level);
-  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-    Link* thread = link("thread" + std::to_string(rank), host.check_chained.value());
-    chained_.push_back(timed(zone, {cores_, thread, dram_}, chained_level));
-  }
+  chained_ = threads(zone, "check", host.check_chained.value(), chained_level);
+  touched_ = threads(zone, "touch", host.first_touch.value(), touch_level);
+  if (engine_ == description::IoEngine::buffered)
+    cached_ = threads(zone, "page cache", 2 * host.page_cache.value(), cached_level);
   if (!shares_host()) return;
   convert_.weight = weight_of(host.convert.value());
   fused_.weight = weight_of(host.check_fused.value());
-  for (Path& chained : chained_) chained.weight = weight_of(host.check_chained.value());
+}
+
+/// A thread each rank, on one core, at most at that rate.
+std::vector<Path> Platform::threads(Zone* zone, const char* name, double bytes_per_s,
+                                    std::size_t level) {
+  std::vector<Path> paths;
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    Link* thread = link(std::string(name) + std::to_string(rank), bytes_per_s);
+    paths.push_back(timed(zone, {cores_, thread, dram_}, level));
+    if (shares_host()) paths.back().weight = weight_of(bytes_per_s);
+  }
+  return paths;
 }
 
 /// What is short is shared so that all that compete slow down alike, as threads do that a scheduler
@@ -117,6 +130,8 @@ Platform::CpuPath Platform::cpu(const strategies::CpuKernel& kernel, Rank rank) 
       return {fused_, traffic};
     case strategies::CpuWork::check_chained:
       return {chained_[rank.index], traffic};
+    case strategies::CpuWork::touch:
+      return {touched_[rank.index], traffic};
     case strategies::CpuWork::adam:
       break;
   }

@@ -22,7 +22,8 @@ ArrayRates array_rates(const description::MachineFile& machine, std::uint32_t st
   return {spec.total_read().value() * share, spec.total_write().value() * share};
 }
 
-bool dram_can_bind(const description::MachineFile& machine, std::uint64_t ranks) {
+bool dram_can_bind(const description::MachineFile& machine, std::uint64_t ranks,
+                   description::IoEngine engine) {
   double demand = 0;
   for (std::uint32_t i = 0; i < machine.storage.size(); ++i) {
     const ArrayRates rates = array_rates(machine, i);
@@ -33,6 +34,7 @@ bool dram_can_bind(const description::MachineFile& machine, std::uint64_t ranks)
   constexpr double adam_bytes =
       28;  // 14 read and 14 written a parameter: mixed precision, fp32 states
   const double threads = static_cast<double>(std::min(ranks, host.cores));
+  if (engine == description::IoEngine::buffered) demand += 2 * threads * host.page_cache.value();
   demand += std::max({adam_bytes * host.adam.value(), host.convert.value(),
                       host.check_fused.value(), threads * host.check_chained.value()});
   return demand > host.memory_rate.value();
@@ -51,7 +53,7 @@ Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks, s
   root_ = s4u::create_full_zone("root");
   box_ = s4u::create_full_zone("box");
   box_->set_parent(root_);
-  if (shares_host() || dram_can_bind(machine_, std::uint64_t{ranks} * alike))
+  if (shares_host() || dram_can_bind(machine_, std::uint64_t{ranks} * alike, engine_))
     dram_ = link("dram", machine_.host.memory_rate.value() / alike_);
   gpus_.resize(ranks_);
   storages_.resize(machine_.storage.size());

@@ -93,6 +93,8 @@ class Platform {
   void count_team(strategies::Rank rank, int by);
   /// Memory to memory on the host: twice its bytes of traffic.
   Path host_copy() const { return memcpy_; }
+  /// The same by the rank's one thread, between its memory and the page cache.
+  Path cached_copy(strategies::Rank rank) const { return cached_[rank.index]; }
 
   /// Training has gone on for hours: drives have no more room to write fast than its steps leave
   /// them.
@@ -146,6 +148,7 @@ class Platform {
                       const std::vector<Link*>& out, const std::vector<Link*>& in);
   bool meet(std::uint32_t from, std::uint32_t to) const;
   void build_cpu(Zone* zone);
+  std::vector<Path> threads(Zone* zone, const char* name, double bytes_per_s, std::size_t level);
   void build_streams(Zone* zone);
   double weight_of(double alone_bytes_per_s) const;
 
@@ -168,7 +171,7 @@ class Platform {
   std::deque<SlcCache> caches_;
   bool caches_start_full_;
   Path adam_, convert_, fused_, memcpy_, thread_, traffic_;
-  std::vector<Path> chained_;
+  std::vector<Path> chained_, touched_, cached_;
   int next_host_ = 0;
 };
 
@@ -183,6 +186,7 @@ ArrayRates array_rates(const description::MachineFile& machine, std::uint32_t st
 
 /// False when SSDs, PCIe and CPU work at full rate together stay below the node's memory rate.
 ///   Host copies are not counted: they alone could always fill it, and are short
-bool dram_can_bind(const description::MachineFile& machine, std::uint64_t ranks);
+bool dram_can_bind(const description::MachineFile& machine, std::uint64_t ranks,
+                   description::IoEngine engine = description::IoEngine::file);
 
 }  // namespace spillway::sim

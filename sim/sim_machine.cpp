@@ -38,7 +38,14 @@ SimMachine::SimMachine(const description::Scenario& scenario, bool trace, strate
     : Machine(strategies::setup_for(scenario, true, trace, fold)),
       scenario_(in_use(scenario)),
       engine_(static_cast<Listener&>(*this)),
-      platform_(scenario_, topology().ranks, topology().alike) {}
+      platform_(scenario_, topology().ranks, topology().alike),
+      launched_s_(topology().ranks) {
+  if (scenario_.strategy.io_engine != description::IoEngine::buffered) return;
+  const description::HostSpec& host = scenario_.machine.host;
+  pages_.assign(topology().simulated_nodes(), PageCache(host.dirty_background, host.dirty_limit));
+  flushes_.resize(pages_.size());
+  for (auto& of_node : flushes_) of_node.resize(scenario_.machine.storage.size());
+}
 
 SimMachine::~SimMachine() { cancel_all(); }
 
@@ -107,6 +114,8 @@ void SimMachine::settle(SimOperation& operation) {
     operation.planned.swap(operation.later);
     return transfer(operation);
   }
+  if (operation.flush) return written_back(operation);
+  if (must_wait(operation)) return;
   take_off(operation);
   if (platform_.shares_host()) stretch_kernels(operation);
   if (operation.round)
@@ -141,6 +150,7 @@ void SimMachine::take_off(SimOperation& operation) {
 void SimMachine::cancel_all() {
   timers_.clear();
   ended_.clear();
+  held_up_.clear();
   while (!in_flight_.empty()) {
     SimOperation& operation = *in_flight_.back();
     for (auto& transfer : operation.transfers) {
@@ -194,7 +204,7 @@ void SimMachine::start_transfers(SimOperation& operation) {
 /// What finds no room in an SLC cache is written after the rest, and slowly.
 void SimMachine::take_from_cache(SimOperation& operation) {
   for (PlannedTransfer& planned : operation.planned) {
-    if (!planned.access->cache) continue;
+    if (!planned.access || !planned.access->cache) continue;
     const double fast = planned.access->cache->admit(planned.bytes);
     if (fast == planned.bytes) continue;
     PlannedTransfer slow = planned;

@@ -2,6 +2,7 @@
 
 #include "scenarios/description/scenario.hpp"
 #include "sim/engine.hpp"
+#include "sim/page_cache.hpp"
 #include "sim/platform.hpp"
 #include "strategies/machine/machine.hpp"
 
@@ -30,6 +31,8 @@ struct SimOperation : strategies::Operation {
   bool team = false;                   ///< it is a kernel of its rank\'s team, and counted
   double stretch = 1;                  ///< of its duration, by run.jitter
   std::size_t slot = 0;                ///< where it stands among those in flight
+  double owes = 0;     ///< it ends when its node's page cache has written so much back
+  bool flush = false;  ///< of a page cache; nobody waits for it
 };
 
 /// Virtual time: SimGrid shares links, cores and drives; latencies and GPU kernels are timers of
@@ -57,14 +60,24 @@ class SimMachine final : public strategies::Machine, private Listener {
   double before_jump(double now_s) noexcept override;
   void completed(void* tag) noexcept override;
 
+  void withdraw(strategies::Block& block) override;
+
   void fill_caches();
   void start_storage(SimOperation& operation);
+  double plan_piece(SimOperation& operation, const strategies::StoragePiece& piece);
+  // of a buffered engine: page_cache_use.cpp
+  void start_buffered(SimOperation& operation);
+  double room_for_pages(strategies::Rank rank) const;
+  void write_back(std::uint32_t node);
+  void written_back(SimOperation& flush);
+  bool must_wait(SimOperation& operation);
   void start_copy(SimOperation& operation);
   void copy_on_gpu(SimOperation& operation);
   void start_cpu(SimOperation& operation);
   void start_near_storage(SimOperation& operation);
   void start_kernels(SimOperation& operation);
   void hold_thread(SimOperation& operation, double seconds, double traffic);
+  double launched(SimOperation& operation, double seconds);
   double peer_rate() const;
   void stretch_kernels(SimOperation& operation) const;
 
@@ -92,8 +105,13 @@ class SimMachine final : public strategies::Machine, private Listener {
   EngineLease engine_;
   Platform platform_;
   double now_s_ = 0;
-  std::size_t steps_seen_ = 0;                        ///< over when caches were filled last
-  std::vector<Timer> timers_;                         ///< a heap, the earliest in front
+  std::size_t steps_seen_ = 0;      ///< over when caches were filled last
+  std::vector<Timer> timers_;       ///< a heap, the earliest in front
+  std::vector<double> launched_s_;  ///< by rank: when its thread has launched all so far
+  std::vector<PageCache> pages_;    ///< by node; none unless the engine is buffered
+  std::vector<std::vector<std::unique_ptr<SimOperation>>> flushes_;  ///< by node and storage
+  std::vector<SimOperation*> held_up_;                               ///< by what they owe
+  std::uint64_t flushed_ = 0;                                        ///< flushes begun
   std::vector<SimOperation*> ended_;                  ///< at this instant, not yet finished
   std::vector<SimOperation*> in_flight_;              ///< all that are started and not finished
   std::vector<simgrid::s4u::ActivityPtr> cancelled_;  ///< SimGrid still knows them

@@ -78,35 +78,40 @@ void SimMachine::fill_caches() {
 /// lies on one drive.
 void SimMachine::start_storage(SimOperation& operation) {
   fill_caches();
-  const bool reads = operation.kind == OperationKind::read;
+  if (!pages_.empty()) return start_buffered(operation);
   double seconds = 0;
-  for (const strategies::StoragePiece& piece : operation.pieces) {
-    const description::StorageSpec& spec = scenario_.machine.storage[piece.storage.index];
-    const StorageAccess& access = platform_.storage(piece.storage, operation.rank);
-    const Path path = operation.gpu_direct ? (reads ? access.direct_read : access.direct_write)
-                                           : (reads ? access.read : access.write);
-    double latency = spec.latency.value();
-    if (!reads && scenario_.strategy.io_engine == description::IoEngine::file)
-      latency += spec.file_overhead.value();
-    seconds = std::max(seconds, latency);
-    const double bytes = static_cast<double>(piece.bytes);
-    const double busiest = static_cast<double>(
-        piece.drive ? piece.bytes : strategies::busiest_drive(piece.bytes, spec.count));
-    const double drive = (reads ? spec.read : spec.write).value();
-    const bool even = busiest * static_cast<double>(spec.count) <= bytes;
-    PlannedTransfer planned{path, bytes, even ? 0 : drive * bytes / busiest, &access, {}, 0};
-    if (access.cache) {
-      access.cache->started(now_s_);
-      operation.caches.push_back(access.cache);
-    }
-    if (!reads && access.cache) {
-      planned.slow = operation.gpu_direct ? access.slow_direct_write : access.slow_write;
-      const double folded = std::min(drive, spec.slc_cache->folded_write.value());
-      if (!even) planned.slow_bound_bytes_per_s = folded * bytes / busiest;
-    }
-    operation.planned.push_back(planned);
-  }
+  for (const strategies::StoragePiece& piece : operation.pieces)
+    seconds = std::max(seconds, plan_piece(operation, piece));
   transfer_after(operation, seconds);
+}
+
+///   Result  latency
+double SimMachine::plan_piece(SimOperation& operation, const strategies::StoragePiece& piece) {
+  const bool reads = operation.kind == OperationKind::read;
+  const description::StorageSpec& spec = scenario_.machine.storage[piece.storage.index];
+  const StorageAccess& access = platform_.storage(piece.storage, operation.rank);
+  const Path path = operation.gpu_direct ? (reads ? access.direct_read : access.direct_write)
+                                         : (reads ? access.read : access.write);
+  double latency = spec.latency.value();
+  if (!reads && scenario_.strategy.io_engine == description::IoEngine::file)
+    latency += spec.file_overhead.value();
+  const double bytes = static_cast<double>(piece.bytes);
+  const double busiest = static_cast<double>(
+      piece.drive ? piece.bytes : strategies::busiest_drive(piece.bytes, spec.count));
+  const double drive = (reads ? spec.read : spec.write).value();
+  const bool even = busiest * static_cast<double>(spec.count) <= bytes;
+  PlannedTransfer planned{path, bytes, even ? 0 : drive * bytes / busiest, &access, {}, 0};
+  if (access.cache) {
+    access.cache->started(now_s_);
+    operation.caches.push_back(access.cache);
+  }
+  if (!reads && access.cache) {
+    planned.slow = operation.gpu_direct ? access.slow_direct_write : access.slow_write;
+    const double folded = std::min(drive, spec.slc_cache->folded_write.value());
+    if (!even) planned.slow_bound_bytes_per_s = folded * bytes / busiest;
+  }
+  operation.planned.push_back(planned);
+  return latency;
 }
 
 void SimMachine::start_copy(SimOperation& operation) {
@@ -200,10 +205,25 @@ void SimMachine::start_kernels(SimOperation& operation) {
     traffic += std::min(kernel.bytes, kernel.seconds * memory_rate);
     if (!platform_.shares_host()) kernel.seconds *= operation.stretch;
   }
+  if (operation.gpu_stream == strategies::GpuStream::compute)
+    seconds = launched(operation, seconds);
   if (seconds == 0) return finish(operation);
   if (!platform_.shares_host()) return set_timer(operation, operation.stretch * seconds);
   hold_thread(operation, seconds, traffic);
   transfer_after(operation, 0);
+}
+
+/// A thread of the host launches the kernels of a rank one after the other, from when they were
+/// asked for: where it takes longer than they do, the GPU waits for it.
+///   Result  `seconds`, or until the last of them is launched
+double SimMachine::launched(SimOperation& operation, double seconds) {
+  double host = 0;
+  for (const strategies::LoggedKernel& kernel : operation.kernels)
+    host += strategies::launching_seconds(kernel, scenario_);
+  if (host == 0) return seconds;
+  double& until = launched_s_[operation.rank.index];
+  until = std::max(until, operation.asked_s) + host;
+  return std::max(seconds, until - now_s_);
 }
 
 /// Every member sends to the next GPU of its node and to the next node at once: the chunks of a

@@ -1,3 +1,4 @@
+#include "hw_backend/probe/layer_products.hpp"
 #include "hw_backend/probe/parts.hpp"
 
 #include <fmt/format.h>
@@ -16,63 +17,6 @@ namespace {
 constexpr std::uint64_t copied = std::uint64_t{64} << 20;  // beyond any cache
 constexpr std::uint64_t small_copy = 4096;
 constexpr std::array types{Element::fp32, Element::fp16, Element::bf16};
-
-/// A layer's product y = x W^T and the two of its backward pass, as training does them. Nothing
-/// that is computed is an operand again: numbers neither grow nor vanish.
-///   x [rows, inner], weight [columns, inner], y [rows, columns], and a gradient of each
-class LayerProducts {
- public:
-  LayerProducts(Device& device, ProductShape shape, Element type)
-      : shape_(shape),
-        type_(type),
-        x_(device, shape.rows * shape.inner * size_of(type)),
-        weight_(device, shape.columns * shape.inner * size_of(type)),
-        y_gradient_(device, shape.rows * shape.columns * size_of(type)),
-        y_(device, y_gradient_.bytes()),
-        x_gradient_(device, x_.bytes()),
-        weight_gradient_(device, weight_.bytes()) {}
-
-  /// Values that no power-saving circuit can guess.
-  void fill(Primitives& device) const {
-    const InitialRule rule{0, 0.1f};
-    for (const DeviceArea* each : {&x_, &weight_, &y_gradient_})
-      device.initialize(rule, RandomStream{}, 0, each->bytes() / size_of(type_),
-                        {each->data(), type_});
-  }
-
-  void run(Primitives& device) const {
-    const std::uint64_t rows = shape_.rows, columns = shape_.columns, inner = shape_.inner;
-    const MatrixInput x = input(x_, inner), w = input(weight_, inner);
-    const MatrixInput dy = input(y_gradient_, columns);
-    device.product({rows, columns, inner, 1, x, transposed(w), output(y_, columns), 1.0f});
-    device.product({rows, inner, columns, 1, dy, w, output(x_gradient_, inner), 1.0f});
-    device.product(
-        {columns, inner, rows, 1, transposed(dy), x, output(weight_gradient_, inner), 1.0f});
-  }
-  double flops() const { return 3 * shape_.flops(); }
-
- private:
-  MatrixInput input(const DeviceArea& memory, std::uint64_t stride) const {
-    MatrixInput made;
-    made.values = {memory.data(), type_};
-    made.stride = stride;
-    return made;
-  }
-  MatrixOutput output(const DeviceArea& memory, std::uint64_t stride) const {
-    MatrixOutput made;
-    made.values = {memory.data(), type_};
-    made.stride = stride;
-    return made;
-  }
-  static MatrixInput transposed(MatrixInput matrix) {
-    matrix.transposed = true;
-    return matrix;
-  }
-
-  ProductShape shape_;
-  Element type_;
-  DeviceArea x_, weight_, y_gradient_, y_, x_gradient_, weight_gradient_;
-};
 
 std::string to_string(const ProductShape& shape) {
   return fmt::format("{} x {} x {}", shape.rows, shape.columns, shape.inner);
@@ -205,7 +149,7 @@ std::vector<ProductShape> products_of(const models::StepProgram& program) {
 double device_seconds(const ProbeOptions& options) {
   const std::size_t products = options.products.empty() ? 7 : options.products.size();
   const double rates = static_cast<double>(types.size() * (products + 1)) + 11;
-  return rates * Session::intervals * (options.quick ? 0.02 : 0.12);
+  return rates * Session::intervals * (options.quick ? 0.02 : 0.12) + shapes_seconds(options);
 }
 
 void probe_device(Session& session, Device& device, Device* peer, IoEngine& engine) {
@@ -214,6 +158,7 @@ void probe_device(Session& session, Device& device, Device* peer, IoEngine& engi
   std::vector<ProductShape> products = session.options().products;
   if (products.empty()) products = usual_products(device.shares_host());
   for (const Element type : types) probe_products(session, loop, products, type);
+  probe_shapes(session, loop);
   for (const Element type : types) probe_attention(session, loop, type);
   probe_kernels(session, loop);
   probe_copies(session, loop, engine);

@@ -109,7 +109,7 @@ void probe_teams(Session& session, const Arrays& arrays, std::size_t cores, doub
 }  // namespace
 
 double host_seconds(const ProbeOptions& options) {
-  return 8 * Session::intervals * (options.quick ? 0.02 : 0.12);
+  return 10 * Session::intervals * (options.quick ? 0.02 : 0.12);
 }
 
 void probe_host(Session& session) {

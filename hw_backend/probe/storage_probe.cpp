@@ -67,8 +67,9 @@ double storage_seconds(const ProbeOptions& options) {
 
 std::uint64_t probe_writes(const ProbeOptions& options) {
   const StorageEffort effort = storage_effort(options);
-  return effort.file + effort.written + effort.mixed + 3 * effort.tensors + 4 * effort.alone +
-         (options.thorough ? options.cliff_bytes : 0);
+  constexpr std::uint64_t pages = 64 << 20;  // of probe_threads
+  return pages + effort.file + effort.written + effort.mixed + 3 * effort.tensors +
+         4 * effort.alone + (options.thorough ? options.cliff_bytes : 0);
 }
 
 void probe_storages(Session& session, IoEngine& engine) {
@@ -116,6 +117,7 @@ void probe_storages(Session& session, IoEngine& engine) {
     add_endurance(session, storage, systems[i].disk);
     session.out().machine.storage.push_back(storage);
   }
+  probe_threads(session, stores.empty() ? nullptr : stores.front().get());
   for (const auto& [disk, users] : sharing)
     if (users.size() > 1)
       session.warn(

@@ -41,9 +41,12 @@ inline constexpr auto names_of<Width> = in_order("fp16", "fp32");
 enum class ConvertOn { gpu, cpu };
 template <>
 inline constexpr auto names_of<ConvertOn> = in_order("gpu", "cpu");
-enum class CopyMemory { pinned, pageable };
+/// Where a copy of gradients lands.
+///   typed  as PyTorch's copy_ between devices that changes type and blocks: memory made for it
+///          and not pinned, whose values are then converted into where they belong
+enum class CopyMemory { pinned, pageable, typed };
 template <>
-inline constexpr auto names_of<CopyMemory> = in_order("pinned", "pageable");
+inline constexpr auto names_of<CopyMemory> = in_order("pinned", "pageable", "typed");
 enum class Landing { flat, states };
 template <>
 inline constexpr auto names_of<Landing> = in_order("flat", "states");
@@ -59,6 +62,7 @@ struct GradientsPart {
   std::optional<PinnedPolicy> pinned;
   bool staging_buffer = false;
   bool fused_accumulation = true;
+  bool main_gradients = false;
   bool init_copy = false;
   std::optional<Landing> lands;
   Params reduce_bucket = Params(500'000'000);
@@ -78,7 +82,8 @@ void gradients_knobs(Io& io, Part& part) {
      part.convert);
   io({"d2h",
       "gradients go through pinned memory at pcie.d2h, or through pageable memory at "
-      "pcie.pageable_d2h",
+      "pcie.pageable_d2h; typed: each by a copy that changes type and blocks, into memory whose "
+      "pages are new (host.first_touch), and is converted there",
       "zero_optimization.offload_optimizer.pin_memory"},
      part.d2h);
   io({"overlap", "false: the next layer waits until this one's gradients are where they belong",
@@ -92,6 +97,10 @@ void gradients_knobs(Io& io, Part& part) {
       "kernels add a micro-batch to gradients that stay on the GPU; false: to a tensor of its own, "
       "added afterwards"},
      part.fused_accumulation);
+  io({"main_gradients",
+      "gradients that stay on the GPU are added to those of type gradients.accumulation with one "
+      "micro-batch too: Megatron-LM's main_grad, DeepSpeed's BF16_Optimizer"},
+     part.main_gradients);
   io({"init_copy", "a pageable copy of the flat buffer while it is made"}, part.init_copy);
   io.automatic({"lands",
                 "where offloaded gradients come down: flat, one buffer that they leave again for "

@@ -53,6 +53,12 @@ void host_fields(Io& io, Spec& host) {
   io("convert", host.convert);
   io("check_chained", host.check_chained);
   io("check_fused", host.check_fused);
+  io("first_touch", host.first_touch);
+  io("page_cache", host.page_cache);
+  io("dirty_background", host.dirty_background);
+  io("dirty_limit", host.dirty_limit);
+  io("launch", host.launch);
+  io("module_hooks", host.module_hooks);
   io.map("team_rates", host.team_rates);
   io("process_base", host.process_base);
   io("process_base_next", host.process_base_next);
@@ -137,6 +143,22 @@ void power_fields(Io& io, Spec& power) {
   io("gpu_waiting", power.gpu_waiting);
   io("host", power.host);
   io("ssd", power.ssd);
+}
+
+/// `products` as people write it: "<tokens>x<width>" -> share.
+json products_json(const GpuSpec& gpu) {
+  json object = json::object();
+  for (const ProductRate& product : gpu.products)
+    object[std::to_string(product.tokens) + "x" + std::to_string(product.width)] = product.share;
+  return object;
+}
+
+void read_products(const json& object, GpuSpec& gpu) {
+  gpu.products.clear();
+  for (const auto& [shape, share] : object.items())
+    gpu.products.push_back(
+        {std::stoull(shape), std::stoull(shape.substr(shape.find('x') + 1)), share.get<double>()});
+  std::sort(gpu.products.begin(), gpu.products.end());
 }
 
 json storage_json(const StorageSpec& storage) {
@@ -230,6 +252,7 @@ void read_gpu(const json& object, MachineFile& machine) {
   fill("matrix_half", gpu.matrix_half, gpu.shares_host ? 0 : usual_matrix_half,
        gpu.shares_host ? "a processor multiplies small matrices as fast"
                        : "assumed for cards: 768 wide, products reach 0.6 to 0.8 of compute");
+  if (const json* products = read.find("products")) read_products(*products, gpu);
   fill("context", gpu.context, gpu.shares_host ? Bytes(0) : Bytes(1ull << 29),
        gpu.shares_host
            ? "the host device has no context"
@@ -251,6 +274,26 @@ void read_pcie(const json& object, MachineFile& machine) {
   fill("latency", pcie.latency, Seconds(10e-6), "10 us");
 }
 
+/// What threads of the host cost a training beside its kernels.
+void read_threads(const Defaults& fill, MachineFile& machine) {
+  HostSpec& host = machine.host;
+  fill("first_touch", host.first_touch, BytesPerSecond(2.5e9),
+       "2.5 GB/s, assumed: a fault and a page that is cleared for each 4 KiB");
+  fill("page_cache", host.page_cache, BytesPerSecond(3e9),
+       "3 GB/s: of 32 files at once, read or written past free memory, Linux moves 80 to 115 GB/s "
+       "(Axboe, patches of RWF_UNCACHED, 2024)");
+  fill("dirty_background", host.dirty_background, 0.1, "vm.dirty_background_ratio of Linux");
+  fill("dirty_limit", host.dirty_limit, 0.2, "vm.dirty_ratio of Linux");
+  const bool shares = machine.gpu.shares_host;
+  fill("launch", host.launch, Seconds(shares ? 0 : 5e-6),
+       shares ? "kernels are calls of the host"
+              : "5 us, assumed: what PyTorch's thread takes for an operator");
+  fill("module_hooks", host.module_hooks, Seconds(shares ? 0 : 100e-6),
+       shares ? "no hooks of Python"
+              : "100 us, assumed: hooks in Python before and after a module, which look for its "
+                "weights, gather and free them");
+}
+
 void read_host(const json& object, MachineFile& machine) {
   HostSpec& host = machine.host;
   FieldReader read(object);
@@ -265,6 +308,7 @@ void read_host(const json& object, MachineFile& machine) {
        "0.07 x host.memory_rate");
   fill("check_fused", host.check_fused, share(host.memory_rate, 47, 100),
        "0.47 x host.memory_rate");
+  read_threads(fill, machine);
   fill("process_base", host.process_base, quantity_from<Bytes>("1.67 GiB"),
        "interpreter, libraries and context of the first rank, fitted on one testbed");
   fill("process_base_next", host.process_base_next, quantity_from<Bytes>("1.89 GiB"),
@@ -370,6 +414,7 @@ void to_json(json& object, const MachineFile& machine) {
   object = json{{"name", machine.name}, {"nodes", machine.nodes}, {"storage", json::array()}};
   FieldWriter gpu(object["gpu"]);
   gpu_fields(gpu, machine.gpu);
+  if (!machine.gpu.products.empty()) object["gpu"]["products"] = products_json(machine.gpu);
   if (machine.gpu.lanes == 0) object["gpu"].erase("lanes");
   if (!machine.gpu.one_memory) object["gpu"].erase("one_memory");
   if (machine.gpu.peer_access) object["gpu"].erase("peer_access");

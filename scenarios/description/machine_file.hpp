@@ -22,6 +22,14 @@ inline constexpr auto names_of<ElementwiseCost> = in_order("included", "separate
 /// Side of a matrix product from which on it reaches `gpu.compute`.
 inline constexpr double matrix_reference = 2048;
 
+/// What a matrix product of so many rows by a square matrix reaches.
+struct ProductRate {
+  std::uint64_t tokens = 0;  ///< its rows
+  std::uint64_t width = 0;   ///< of others: the harmonic mean of their inner width and columns
+  double share = 0;          ///< of `gpu.compute`
+  auto operator<=>(const ProductRate&) const = default;
+};
+
 struct GpuSpec {
   std::uint64_t count = 1;  ///< per node
   Bytes memory;
@@ -36,6 +44,8 @@ struct GpuSpec {
   /// Side at which a matrix product reaches half of the rate that it would have without end, where
   /// `compute` is the rate at matrix_reference (product_share); 0: all reach `compute`.
   double matrix_half = 0;
+  /// Measured shares by shape, all of `tokens` with all of `width`; empty: as matrix_half says.
+  std::vector<ProductRate> products;
   Bytes context;                            ///< GPU memory of context and libraries
   std::optional<BytesPerSecond> peer_rate;  ///< GPU to GPU inside the node, per GPU and direction
   /// False: what goes to another GPU of the node is copied to host memory and on, in chunks.
@@ -71,6 +81,14 @@ struct HostSpec {
   BytesPerSecond
       check_chained;  ///< per rank, bytes of tensor traffic (20 B per element of an fp32 buffer)
   BytesPerSecond check_fused;  ///< per node, bytes read
+  /// One thread that is the first to write pages which the system has just given it.
+  BytesPerSecond first_touch;
+  BytesPerSecond page_cache;  ///< one thread that copies between the page cache and its memory
+  /// Shares of free memory that the page cache may hold unwritten: from here on it writes, and
+  /// beyond this who writes waits. Linux: vm.dirty_background_ratio, vm.dirty_ratio.
+  double dirty_background = 0, dirty_limit = 0;
+  Seconds launch;        ///< of the thread that launches a GPU's kernels, for each
+  Seconds module_hooks;  ///< of the same, for each module of a pass whose weights ZeRO-3 gathers
   /// Of the rates of one team with all cores, what 2, 4 and 8 teams of the ranks reach together.
   std::map<std::string, double> team_rates;
   /// The same of any number; between two of the table on the line, beyond its last as the last.

@@ -20,7 +20,9 @@ void own_knobs(Io& io, Part& part) {
       "DS_PIN_MEMORY_BACKEND=native rounds to pages"},
      part.pinned);
   io({"io_engine",
-      "file: one file a tensor; direct: the drives without a file system; gds: GPUDirect Storage",
+      "file: one file a tensor; direct: the drives without a file system; gds: GPUDirect Storage; "
+      "buffered: files without O_DIRECT, whose bytes one thread copies by way of the page cache, "
+      "which keeps them in free memory and writes them later",
       "aio.use_gds"},
      part.io_engine);
   io({"gpu_allocator", "caching rounds as PyTorch's allocator does; exact does not"},

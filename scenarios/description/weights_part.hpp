@@ -21,6 +21,13 @@ enum class PinnedPolicy { power_of_two, exact };
 template <>
 inline constexpr auto names_of<PinnedPolicy> = in_order("power_of_two", "exact");
 
+/// How weights that the CPU has updated come back to the GPU where they lie.
+///   typed  by a copy that changes type and blocks: converted into memory that is made for it, and
+///          from there at pcie.pageable_h2d
+enum class WeightCopy { pinned, typed };
+template <>
+inline constexpr auto names_of<WeightCopy> = in_order("pinned", "typed");
+
 /// Weights on SSD are read into its buffers; other kinds are for weights in host memory, or for
 /// none.
 constexpr bool takes_reads(PoolKind pool) {
@@ -48,6 +55,7 @@ struct WeightsPart {
   std::optional<Params> buffer_size;
   Params max_in_host;
   bool overlap = true;
+  WeightCopy h2d = WeightCopy::pinned;
   std::optional<PinnedPolicy> pinned;
   Params persistence_threshold;
   Params max_live = all_params;
@@ -85,6 +93,11 @@ void weights_knobs(Io& io, Part& part) {
       "false: a layer's reads begin when the layer before has left the GPU, and its kernels wait "
       "for all of them"},
      part.overlap);
+  io({"h2d",
+      "weights on the GPU that the CPU updates come back through pinned memory at pcie.h2d; typed: "
+      "by a copy that changes type and blocks, converted into memory whose pages are new "
+      "(host.first_touch) and copied on at pcie.pageable_h2d"},
+     part.h2d);
   io.automatic({"pinned", "rounding of the flat host buffer of the weights; auto: strategy.pinned"},
                part.pinned);
   io({"persistence_threshold", "tensors up to so many elements stay whole on every GPU",

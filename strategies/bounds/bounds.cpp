@@ -55,9 +55,11 @@ class Sums {
     const bool adam = scenario_.training.has_plain_adam();
     const double update = adam && gpu.adam ? seconds(of(&RankDemand::updated), gpu.adam->value())
                                            : seconds(of(&RankDemand::update_bytes), memory);
-    const double compute =
-        (flops > 0 ? flops / std::max(compute_rate(scenario_), attention_rate(scenario_)) : 0) +
-        seconds(bytes, memory) + update + of(&RankDemand::kernels) * launch;
+    double products = compute_rate(scenario_);  // of the shape that suits the GPU best
+    for (const description::ProductRate& shape : gpu.products)
+      products = std::max(products, shape.share * compute_rate(scenario_));
+    const double compute = (flops > 0 ? flops / std::max(products, attention_rate(scenario_)) : 0) +
+                           seconds(bytes, memory) + update + of(&RankDemand::kernels) * launch;
     const double side =
         seconds(of(&RankDemand::side_bytes), memory) + of(&RankDemand::side_kernels) * launch;
     bounds.gpu = std::max({bounds.gpu, compute, side});
@@ -84,6 +86,9 @@ class Sums {
     return std::max({(read_s + write_s) / machine_.best_mix(), read_s, write_s});
   }
 
+  bool buffered() const { return scenario_.strategy.io_engine == description::IoEngine::buffered; }
+
+  /// The page cache may hold what is read, and what is written is written later.
   double storage(std::size_t index, double ranks) const {
     const auto of = [&](auto member) {
       return sum([&](const PhaseDemand& phase) { return phase.storages[index].*member; });
@@ -103,6 +108,7 @@ class Sums {
                seconds(of(&StorageDemand::elements), drives * near.adam.value()) +
                seconds(of(&StorageDemand::inside_written), drives * near.write.value());
     }
+    if (buffered()) return inside;
     return std::max(processes, both_ways(inside + read, seconds(written, lasting_write(spec))));
   }
 
@@ -131,9 +137,23 @@ class Sums {
         seconds(traffic(CpuWork::add) +
                     2 * sum([](const PhaseDemand& phase) { return phase.host_copies; }),
                 host.memory_rate.value());
+    // of one thread a rank each
+    const double threads =
+        std::max({seconds(check, chained * ranks),
+                  seconds(traffic(CpuWork::touch), host.first_touch.value() * ranks),
+                  buffered() ? seconds(files(), host.page_cache.value() * ranks) : 0});
     double best = 1;  // of any number of ranks at once
     for (const auto& [teams, share] : host.team_rates) best = std::max(best, share);
-    return std::max(shared / best, seconds(check, chained * ranks));
+    return std::max(shared / best, threads);
+  }
+
+  /// What is read and written.
+  double files() const {
+    return sum([](const PhaseDemand& phase) {
+      std::uint64_t bytes = 0;
+      for (const StorageDemand& storage : phase.storages) bytes += storage.read + storage.written;
+      return bytes;
+    });
   }
 
   /// Without copies inside host memory, which may run faster than the rest together.
@@ -147,10 +167,10 @@ class Sums {
       for (const RankDemand& rank : phase.ranks)
         bytes += static_cast<double>(rank.h2d + rank.d2h + rank.pageable_h2d + rank.pageable_d2h +
                                      (staged ? 2 * rank.to_peers : 0));
-      if (scenario_.strategy.io_engine == description::IoEngine::gds) continue;
-      for (const StorageDemand& storage : phase.storages)
-        bytes += static_cast<double>(storage.read + storage.written);
     }
+    // by way of the page cache all is copied once more, and may be there already
+    if (scenario_.strategy.io_engine != description::IoEngine::gds)
+      bytes += (buffered() ? 2 : 1) * files();
     return bytes;
   }
 

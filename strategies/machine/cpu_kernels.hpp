@@ -44,6 +44,17 @@ inline CpuKernel checkpointed(View from, ElementType type, std::uint32_t weight,
   return kernel;
 }
 
+/// The first writes to memory that the system has just given; what they leave there is not said.
+///   Traffic   what is written
+inline CpuKernel touched(View into) {
+  CpuKernel kernel;
+  kernel.work = CpuWork::touch;
+  kernel.elements = into.bytes / 4;
+  kernel.traffic = into.bytes;
+  kernel.operands.emplace_back(std::move(into), models::Access::write);
+  return kernel;
+}
+
 /// What a conversion reads or writes.
 struct Converted {
   View view;

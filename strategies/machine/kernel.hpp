@@ -104,8 +104,9 @@ enum class CpuWork {
   check_fused,    ///< one pass over the bits, all cores
   initialize,     ///< first values of weights and states, at the rate of `convert`
   checkpoint,     ///< reads masters, at the rate of `convert`
+  touch,          ///< first writes to pages that are new: one thread, at `first_touch`
 };
-inline constexpr std::size_t cpu_work_count = static_cast<std::size_t>(CpuWork::checkpoint) + 1;
+inline constexpr std::size_t cpu_work_count = static_cast<std::size_t>(CpuWork::touch) + 1;
 
 /// Work on a node's cores: bounded by its rate in the machine file and by DRAM, shared with
 /// everything else there.

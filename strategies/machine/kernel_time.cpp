@@ -3,6 +3,7 @@
 #include "strategies/machine/setup.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace spillway::strategies {
 
@@ -15,6 +16,41 @@ double seconds_of(double amount, double rate, const char* what) {
   return amount / rate;
 }
 
+/// Hooks of a module run before its kernels: of operators, those that read its weights first.
+bool begins_module(models::OperatorFunction function) {
+  using models::OperatorFunction;
+  switch (function) {
+    case OperatorFunction::embedding:
+    case OperatorFunction::embedding_backward:
+    case OperatorFunction::norm:
+    case OperatorFunction::norm_backward:
+    case OperatorFunction::gated_norm:
+    case OperatorFunction::gated_norm_backward:
+    case OperatorFunction::product:
+    case OperatorFunction::product_input_gradient:
+    case OperatorFunction::fused_loss:
+    case OperatorFunction::fused_loss_backward:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Where `value` lies in a sorted list: the entry before it, and how far it is on the way to the
+/// next, by logarithms.
+struct Position {
+  std::size_t index = 0;
+  double fraction = 0;
+};
+Position position_in(const std::vector<std::uint64_t>& list, double value) {
+  Position at;
+  while (at.index + 1 < list.size() && value >= static_cast<double>(list[at.index + 1])) ++at.index;
+  const double from = static_cast<double>(list[at.index]);
+  if (at.index + 1 < list.size() && value > from)
+    at.fraction = std::log(value / from) / std::log(static_cast<double>(list[at.index + 1]) / from);
+  return at;
+}
+
 }  // namespace
 
 double product_side(const models::Operator& op) {
@@ -22,6 +58,16 @@ double product_side(const models::Operator& op) {
   if (shape.m == 0 || shape.n == 0 || shape.k == 0) return 0;
   return 1 / (1 / static_cast<double>(shape.m) + 1 / static_cast<double>(shape.n) +
               1 / static_cast<double>(shape.k));
+}
+
+ProductShape product_shape(const models::Operator& op) {
+  const models::GemmShape& shape = op.gemm;
+  if (product_side(op) == 0) return {};
+  const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n),
+             k = static_cast<double>(shape.k);
+  if (op.function == models::OperatorFunction::product_weight_gradient)
+    return {k, 2 / (1 / m + 1 / n)};  // it sums over tokens
+  return {m, 2 / (1 / n + 1 / k)};
 }
 
 KernelRate rate_of(const models::Operator& op) {
@@ -38,25 +84,60 @@ KernelRate rate_of(const models::Operator& op) {
   }
 }
 
+void add_shape(LoggedKernel& kernel, const models::Operator& op) {
+  const ProductShape shape = product_shape(op);
+  kernel.side = product_side(op);
+  kernel.rate = rate_of(op);
+  kernel.tokens = shape.tokens;
+  kernel.width = shape.width;
+  kernel.module = begins_module(op.function);
+  kernel.widened = static_cast<double>(op.widened.value());
+}
+
 LoggedKernel kernel_of_pass(const models::Operator& op) {
-  const bool products = op.flops.value() > 0;
-  return {op.name,
-          op.flops.value(),
-          static_cast<double>(op.bytes.value()),
-          0,
-          products,
-          true,
-          false,
-          0,
-          product_side(op),
-          rate_of(op),
-          static_cast<double>(op.widened.value())};
+  LoggedKernel kernel{op.name,
+                      op.flops.value(),
+                      static_cast<double>(op.bytes.value()),
+                      0,
+                      op.flops.value() > 0,
+                      true,
+                      false,
+                      0};
+  add_shape(kernel, op);
+  return kernel;
 }
 
 double product_share(double side, const description::GpuSpec& gpu) {
   if (side == 0 || gpu.matrix_half == 0) return 1;
   const auto of = [&](double x) { return x / (x + gpu.matrix_half); };
   return std::min(1.0, of(side) / of(description::matrix_reference));
+}
+
+double product_share(ProductShape shape, const description::GpuSpec& gpu) {
+  std::vector<std::uint64_t> tokens, widths;  // the list is sorted by tokens, then width
+  for (const description::ProductRate& each : gpu.products) {
+    if (tokens.empty() || each.tokens != tokens.back()) tokens.push_back(each.tokens);
+    if (tokens.size() == 1) widths.push_back(each.width);
+  }
+  ENSURE(tokens.size() * widths.size() == gpu.products.size(),
+         "gpu.products lacks a shape of its grid");
+  const Position row = position_in(tokens, shape.tokens), column = position_in(widths, shape.width);
+  const auto at = [&](std::size_t i, std::size_t j) {
+    i = std::min(i, tokens.size() - 1);
+    j = std::min(j, widths.size() - 1);
+    return gpu.products[i * widths.size() + j].share;
+  };
+  const auto between = [&](std::size_t i) {
+    return (1 - column.fraction) * at(i, column.index) + column.fraction * at(i, column.index + 1);
+  };
+  const double share =
+      (1 - row.fraction) * between(row.index) + row.fraction * between(row.index + 1);
+  // below the grid, as of a product between squares
+  const auto side = [](double rows, double width) { return 1 / (1 / rows + 2 / width); };
+  const double half = gpu.matrix_half, own = side(shape.tokens, shape.width);
+  const double least = side(std::max(shape.tokens, static_cast<double>(tokens.front())),
+                            std::max(shape.width, static_cast<double>(widths.front())));
+  return share * (own / (own + half)) / (least / (least + half));
 }
 
 double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& scenario) {
@@ -73,15 +154,26 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
                          (reduces ? *gpu.reduction : gpu.memory_rate).value(), "gpu.memory_rate");
   }
   if (kernel.matrix && kernel.flops > 0) {
-    const double rate = kernel.rate == KernelRate::attention
-                            ? attention_rate(scenario)
-                            : compute_rate(scenario) * product_share(kernel.side, gpu);
+    const double share = kernel.width > 0 && !gpu.products.empty()
+                             ? product_share({kernel.tokens, kernel.width}, gpu)
+                             : product_share(kernel.side, gpu);
+    const double rate = kernel.rate == KernelRate::attention ? attention_rate(scenario)
+                                                             : compute_rate(scenario) * share;
     seconds = std::max(seconds, seconds_of(kernel.flops, rate, "gpu.compute"));
   }
   if (kernel.widened > 0)  // a kernel of its own, that no rate of whole passes was measured with
     seconds +=
         seconds_of(kernel.widened, gpu.memory_rate.value(), "gpu.memory_rate") + gpu.launch.value();
   return seconds + gpu.launch.value();
+}
+
+double launching_seconds(const LoggedKernel& kernel, const description::Scenario& scenario) {
+  const description::HostSpec& host = scenario.machine.host;
+  if (!kernel.in_pass) return 0;
+  const bool gathers =
+      scenario.parallel.data > 1 || scenario.strategy.weights.home != description::Home::gpu;
+  const bool hooked = kernel.module && scenario.parallel.zero_stage == 3 && gathers;
+  return host.launch.value() + (hooked ? host.module_hooks.value() : 0);
 }
 
 double copy_seconds(std::uint64_t bytes, bool to_gpu, bool pageable,

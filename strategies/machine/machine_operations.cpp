@@ -48,7 +48,7 @@ Operation& Machine::issue(OperationKind kind, Rank rank, std::uint64_t bytes) {
   operation.phase = recorder_.phase(rank);
   operation.timing = Timing{0, 0, bytes};
   operation.cause = scheduler_.cause();
-  if (recorder_.tracing()) operation.asked_s = now_s();
+  operation.asked_s = now_s();
   operation.references = 1;  // held by the machine until it is finished
   ++unfinished_;
   return operation;

@@ -73,11 +73,10 @@ Op Machine::run(Rank rank, std::span<const GpuKernel> kernels, const After& afte
     for (const BoundOperand& operand : kernel.operands) check_operand(operand.view, true, rank);
   Operation& operation = issue(OperationKind::gpu_kernels, rank, 0);
   for (const GpuKernel& kernel : kernels) {
-    operation.kernels.push_back(
-        {kernel.name, kernel.flops, kernel.bytes, kernel.updated, kernel.matrix, kernel.in_pass,
-         kernel.recompute, 0, kernel.operation ? product_side(*kernel.operation) : 0,
-         kernel.operation ? rate_of(*kernel.operation) : KernelRate::usual,
-         kernel.operation ? static_cast<double>(kernel.operation->widened.value()) : 0});
+    LoggedKernel logged{kernel.name,   kernel.flops,   kernel.bytes,     kernel.updated,
+                        kernel.matrix, kernel.in_pass, kernel.recompute, 0};
+    if (kernel.operation) add_shape(logged, *kernel.operation);
+    operation.kernels.push_back(logged);
     operation.operands.insert(operation.operands.end(), kernel.operands.begin(),
                               kernel.operands.end());
   }

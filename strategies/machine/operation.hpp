@@ -58,6 +58,9 @@ struct LoggedKernel {
   double side = 0;  ///< of its product (product_side); 0: no product, or of no known shape
   KernelRate rate = KernelRate::usual;
   double widened = 0;  ///< bytes of packed weights and their copies, before the product
+  double tokens = 0;    ///< rows of its product that are tokens, and how wide its matrices are
+  double width = 0;     ///< (product_shape); 0: as `side`
+  bool module = false;  ///< a module's weights come before it
 };
 
 /// When an operation ran. A machine without a clock gives zeros.
@@ -98,7 +101,7 @@ struct Operation {
   CollectiveRound* round = nullptr;
 
   Timing timing;
-  double asked_s = 0;       ///< when it was issued; of a machine that records a trace
+  double asked_s = 0;       ///< when it was issued
   std::uint64_t cause = 0;  ///< number of the operation whose end led to its issue; 0: none
   std::exception_ptr error;
   std::uint32_t unfinished_dependencies = 0;

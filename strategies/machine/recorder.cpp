@@ -51,6 +51,8 @@ std::string_view name_of(CpuWork work) {
       return "initialize";
     case CpuWork::checkpoint:
       return "checkpoint";
+    case CpuWork::touch:
+      return "first touch";
   }
   return "?";
 }

@@ -104,6 +104,11 @@ description::Bytes bases_of(const description::Scenario& scenario) {
                             (scenario.node_ranks() - 1) * host.process_base_next.value());
 }
 
+/// What lies in the page cache of a node depends on all that went before, of every rank.
+bool passes_page_cache(const description::Scenario& scenario) {
+  return scenario.strategy.io_engine == description::IoEngine::buffered;
+}
+
 /// The first rank of the node for all of them.
 void keep_first_rank(const description::Scenario& scenario, Topology& topology) {
   topology.alike = topology.ranks;
@@ -124,15 +129,17 @@ bool ranks_are_alike(const description::Scenario& scenario) {
   const bool apart = std::any_of(machine.storage.begin(), machine.storage.end(),
                                  [](const auto& storage) { return !storage.gpus.empty(); });
   return scenario.node_ranks() > 1 && scenario.parallel.pipeline == 1 && !scenario.run.io_bench &&
-         scenario.run.jitter == 0 && !apart && !first_come && !machine.gpu.shares_host &&
-         !machine.gpu.one_memory && optimizer.staleness != description::any_staleness &&
+         scenario.run.jitter == 0 && !apart && !first_come && !passes_page_cache(scenario) &&
+         !machine.gpu.shares_host && !machine.gpu.one_memory &&
+         optimizer.staleness != description::any_staleness &&
          (machine.host.memory.value() == 0 || bases_of(scenario) < machine.host.usable());
 }
 
 bool micro_batches_may_repeat(const description::Scenario& scenario) {
   return scenario.training.gradient_accumulation > folded_micro_batches &&
-         !drives_recover(scenario) && scenario.parallel.pipeline == 1 && !scenario.run.io_bench &&
-         scenario.run.jitter == 0 && scenario.strategy.optimizer.staleness == 0 &&
+         !drives_recover(scenario) && !passes_page_cache(scenario) &&
+         scenario.parallel.pipeline == 1 && !scenario.run.io_bench && scenario.run.jitter == 0 &&
+         scenario.strategy.optimizer.staleness == 0 &&
          scenario.strategy.activations.policy != description::ActivationPolicy::tensor_cache;
 }
 

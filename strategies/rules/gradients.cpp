@@ -125,6 +125,36 @@ constexpr Rule gradients_rows[] = {
                    s.strategy.gradients.convert = description::ConvertOn::cpu;
                  },
                  "active gradients are updated as they land in host memory", false, is_active}},
+    {.path = "strategy.gradients.d2h",
+     .holds =
+         [](const Case& c) {
+           const description::GradientsPart& part = c.parts().gradients;
+           return part.d2h != description::CopyMemory::typed ||
+                  (gradients_of(c) == GradientPolicy::host_fp32 && !land_in_states(c) &&
+                   part.convert == description::ConvertOn::gpu);
+         },
+     .why = "only gradients that leave the GPU for fp32 ones of the host change type on their way",
+     .hint = "use pinned, or gradients.policy host_fp32, lands flat and convert gpu"},
+    {.path = "strategy.gradients.d2h",
+     .holds =
+         [](const Case& c) {
+           const description::GradientsPart& part = c.parts().gradients;
+           return part.d2h != description::CopyMemory::typed ||
+                  part.accumulation == description::Width::fp16;
+         },
+     .settles = {[](description::Scenario& s) {
+                   s.strategy.gradients.d2h = description::CopyMemory::pinned;
+                 },
+                 "gradients that are summed as fp32 keep their type on their way down", true},
+     .warning = "gradients that are summed as fp32 keep their type on their way down"},
+    {.path = "strategy.gradients.main_gradients",
+     .holds =
+         [](const Case& c) {
+           return !c.parts().gradients.main_gradients ||
+                  gradients_of(c) == GradientPolicy::resident;
+         },
+     .why = "only gradients that stay on the GPU are added to others there",
+     .hint = "use gradients.policy resident, or main_gradients false"},
     {.path = "strategy.gradients.lands",
      .other = "{}",
      .ground = Ground::contradiction,

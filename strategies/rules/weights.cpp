@@ -26,6 +26,15 @@ std::uint64_t largest_share(const Case& subject) {
                                 subject.parallel().data * subject.parallel().tensor);
 }
 
+/// Masters of fp32 in host memory are updated there and become the 16-bit weights of the GPU.
+bool makes_weights_of_masters(const Case& subject) {
+  const description::OptimizerPart& optimizer = subject.parts().optimizer;
+  return weights_of(subject).home == Home::gpu && optimizer.home == Home::host &&
+         optimizer.device == description::OptimizerDevice::cpu && optimizer.staleness == 0 &&
+         !is_active(subject) && name_of(subject.training().precision).ends_with("_mixed") &&
+         subject.training().optimizer_state == description::StateWidth::fp32;
+}
+
 std::string why_a_pool(const Case& subject) {
   return weights_of(subject).home == Home::ssd ? "weights on SSD pass a pool"
                                                : "only weights on SSD pass a pool";
@@ -114,6 +123,15 @@ constexpr Rule pool_rows[] = {
 };
 
 constexpr Rule weights_rows[] = {
+    {.path = "strategy.weights.h2d",
+     .holds =
+         [](const Case& c) {
+           return weights_of(c).h2d != description::WeightCopy::typed ||
+                  makes_weights_of_masters(c);
+         },
+     .why = "only fp32 masters of the host whose 16-bit weights are on the GPU change type on "
+            "their way up, after an update that is waited for",
+     .hint = "use pinned, or weights.home gpu with optimizer.home host and device cpu"},
     {.path = "strategy.weights.home",
      .holds = [](const Case& c) { return updates_off_gpu(c) || weights_of(c).home == Home::gpu; },
      .why = "the GPU optimizer needs its weights on the GPU",

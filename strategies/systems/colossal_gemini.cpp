@@ -9,6 +9,7 @@ namespace spillway::strategies {
 ///             one number for the step (`weights.chunk_cache` auto: what a counting run leaves); no
 ///             loss scale's overflow check, as with gradients in their weights' place no step can
 ///             be skipped
+///   Buffered  TensorNVMe opens its one file without O_DIRECT (csrc/offload.cpp)
 ///   Source    ColossalAI 0.3.5 with Gemini and TensorNVMe, as LoHan's baseline; PatrickStar (arXiv
 ///             2108.05818) for chunks whose gradients replace weights. Serial I/O and fp32 weights
 ///             in host memory while it starts are 'assumed'
@@ -38,7 +39,7 @@ System colossal_gemini() {
     strategy.optimizer.host_cache = description::Bytes(0);
     strategy.overflow_check = description::OverflowCheck::none;
     strategy.pinned = description::PinnedPolicy::exact;
-    strategy.io_engine = description::IoEngine::file;
+    strategy.io_engine = description::IoEngine::buffered;
     strategy.weights.chunk.emplace();
     strategy.weights.chunk_cache.emplace();
     strategy.optimizer.widen_first = false;

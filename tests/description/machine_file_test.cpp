@@ -77,6 +77,33 @@ TEST(MachineFile, TeamsShareTheRatesOfOneBetweenTheNumbersOfItsTable) {
   EXPECT_EQ(host.team_share(9), 0.5);
 }
 
+TEST(MachineFile, HasATableOfProductsByShape) {
+  json object = least();
+  EXPECT_FALSE(json(object.get<MachineFile>())["gpu"].contains("products"));
+  object["gpu"]["products"] = {{"512x1024", 0.5}, {"64x1024", 0.25}};
+  const auto machine = object.get<MachineFile>();
+  // by numbers, not by letters
+  const std::vector<ProductRate> products{{64, 1024, 0.25}, {512, 1024, 0.5}};
+  EXPECT_EQ(machine.gpu.products, products);
+  EXPECT_EQ(json(machine)["gpu"]["products"], object["gpu"]["products"]);
+}
+
+TEST(MachineFile, ThreadsOfTheHostHaveTheirDefaults) {
+  json object = least();
+  const auto machine = object.get<MachineFile>();
+  EXPECT_EQ(machine.host.page_cache.value(), 3e9);
+  EXPECT_EQ(machine.host.first_touch.value(), 2.5e9);
+  EXPECT_EQ(machine.host.dirty_background, 0.1);
+  EXPECT_EQ(machine.host.dirty_limit, 0.2);
+  EXPECT_EQ(machine.host.launch.value(), 5e-6);
+  EXPECT_EQ(machine.host.module_hooks.value(), 100e-6);
+  for (const char* field : {"page_cache", "first_touch", "dirty_limit", "launch", "module_hooks"})
+    EXPECT_TRUE(machine.sources.contains(std::string("host.") + field)) << field;
+  object["gpu"]["shares_host"] = true;
+  EXPECT_EQ(object.get<MachineFile>().host.launch.value(), 0);
+  EXPECT_EQ(object.get<MachineFile>().host.module_hooks.value(), 0);
+}
+
 TEST(MachineFile, KeepsWhatIsSaid) {
   json object = least();
   object["host"]["check_fused"] = "1 GB/s";

@@ -250,6 +250,41 @@ TEST(ImportDeepSpeed, GradientsAddUpInTheTypeOfTheWeightsUnlessSaid) {
   EXPECT_EQ(width(R"("data_types": {"grad_accum_dtype": "fp32"}, )"), "fp32");
 }
 
+TEST(ImportDeepSpeed, CopiesThatChangeTypeAreThoseOfItsVersion) {
+  const auto parts = [](const std::string& more, const std::string& version) {
+    return import(R"({"bf16": {"enabled": true}, )" + more, version).scenario["strategy"];
+  };
+  const std::string stage_3 =
+      R"("zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}})";
+  EXPECT_EQ(parts(stage_3, "0.9.3")["gradients"]["d2h"], "typed");
+  EXPECT_NE(parts(stage_3, "0.16")["gradients"]["d2h"], "typed");
+  const std::string wide = R"("data_types": {"grad_accum_dtype": "fp32"}, )";
+  EXPECT_NE(parts(wide + stage_3, "0.9.3")["gradients"]["d2h"], "typed");
+  // new weights of the GPU in all versions; those of the host and of stage 2 in none
+  for (const char* version : {"0.9.3", "0.16", "0.19"})
+    EXPECT_EQ(parts(stage_3, version)["weights"]["h2d"], "typed") << version;
+  const std::string stage_2 =
+      R"("zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}})";
+  EXPECT_FALSE(parts(stage_2, "0.9.3")["weights"].contains("h2d"));
+  const std::string on_host =
+      R"("zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"},
+         "offload_optimizer": {"device": "cpu"}}})";
+  EXPECT_FALSE(parts(on_host, "0.19")["weights"].contains("h2d"));
+}
+
+TEST(ImportDeepSpeed, MainGradientsAreThoseOfBf16Optimizer) {
+  const auto main = [](const std::string& more, const char* stage) {
+    const auto gradients = import(R"({"bf16": {"enabled": true}, )" + more +
+                                  R"("zero_optimization": {"stage": )" + stage + "}}")
+                               .scenario["strategy"]["gradients"];
+    return gradients.value("main_gradients", false);
+  };
+  const std::string wide = R"("data_types": {"grad_accum_dtype": "fp32"}, )";
+  EXPECT_TRUE(main(wide, "1"));
+  EXPECT_FALSE(main("", "1"));
+  EXPECT_FALSE(main(wide, "2"));
+}
+
 TEST(ImportDeepSpeed, TakesTheRatioOfTwinFlowWhereDeepSpeedDoes) {
   const auto with = [](const char* stage, const char* device, const char* ratio,
                        const std::string& version = "") {

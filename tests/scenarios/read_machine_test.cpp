@@ -49,6 +49,27 @@ TEST(ReadMachine, OffersTheNearestName) {
   EXPECT_EQ(text.substr(0, 54), "machine: no \"memascend_c\"; did you mean \"memascend_c1\"");
 }
 
+/// The complaints about a table of products.
+std::string about_products(const std::string& products) {
+  return about("", "\n\"memory_rate\"", "\n\"products\": " + products + ", \"memory_rate\"");
+}
+
+TEST(CheckMachine, RefusesATableOfProductsThatIsNoGrid) {
+  EXPECT_EQ(about_products(R"({"512x1024": 0.5, "512x4096": 0.6})"), "");
+  EXPECT_EQ(about_products(R"({"512x1024": 0.5, "64x4096": 0.6})"),
+            "m.json:2:13: gpu.products: 2 numbers of rows and 2 widths make 4 products, 2 are "
+            "there; measure each number of rows with each width");
+  EXPECT_EQ(about_products(R"({"512": 0.5})"),
+            "m.json:2:21: gpu.products[512]: \"512\" is no shape of a product; write its rows and "
+            "its width, as in \"1024x4096\": 0.9");
+}
+
+TEST(CheckMachine, RefusesWritesThatWaitForNothing) {
+  EXPECT_EQ(about("", "\"memory\": \"64 GiB\"", "\"dirty_limit\": 0.05, \"memory\": \"64 GiB\""),
+            "m.json:3:25: host.dirty_limit: less than host.dirty_background: writes would wait for "
+            "nothing; write what sysctl vm.dirty_ratio says, over 100");
+}
+
 TEST(CheckMachine, RefusesTwoStoragesOfOneName) {
   const std::string one = R"({"name": "a", "kind": "remote", "read": "1 GB/s", "write": "1 GB/s"})";
   EXPECT_EQ(

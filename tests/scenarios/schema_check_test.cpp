@@ -25,8 +25,8 @@ TEST(SchemaCheck, OffersTheNearestKeyForAnUnknownOne) {
   EXPECT_EQ(
       about(R"({"gradients": {"xyz": 1}})"),
       "s.json:1:16: gradients.xyz: no such key; known: accumulation, convert, d2h, flush_tail, "
-      "fused_accumulation, init_copy, lands, overlap, pinned, policy, reduce_bucket, "
-      "staging_buffer");
+      "fused_accumulation, init_copy, lands, main_gradients, overlap, pinned, policy, "
+      "reduce_bucket, staging_buffer");
 }
 
 TEST(SchemaCheck, DoesNotOfferKeysThatAreReadForOldFilesOnly) {

@@ -34,6 +34,65 @@ TEST(SimCpu, EachClassRunsAtItsOwnRate) {
   });
 }
 
+TEST(SimCpu, OneThreadTouchesNewPagesOfARank) {
+  description::Scenario scenario = with_ranks(2);
+  scenario.machine.host.first_touch = BytesPerSecond(2.5e9);
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    Op first = machine.run(rank, cpu(CpuWork::touch, 0, 5 * GB));
+    Op second = machine.run(rank, cpu(CpuWork::touch, 0, 5 * GB));
+    co_await first;
+    co_await second;
+    EXPECT_SECONDS(second, 10 / 2.5);  // 10 GB of each rank, each with a thread of its own
+  });
+}
+
+TEST(SimGpu, WaitsForTheThreadThatLaunchesItsKernels) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.host.launch = Seconds(50e-6);
+  scenario.machine.host.module_hooks = Seconds(200e-6);
+  scenario.parallel.zero_stage = 2;
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    GpuKernel small = matmul(1e9, 0), large = matmul(1e11, 0);  // 10 us and 1 ms at 100 TFLOPS
+    small.in_pass = large.in_pass = true;
+    const std::vector<GpuKernel> ten(10, small);
+    Op alone = machine.run(rank, ten);
+    co_await alone;
+    EXPECT_SECONDS(alone, 10 * 50e-6);  // not 100 us
+    // the thread is done with the first after 50 us, and with the ten behind it after 550 us, while
+    // the GPU is still at the first
+    Op first = machine.run(rank, std::span<const GpuKernel>(&large, 1));
+    Op behind = machine.run(rank, ten);
+    co_await behind;
+    EXPECT_SECONDS(first, 1e-3);
+    EXPECT_SECONDS(behind, 10 * 10e-6);
+  });
+}
+
+TEST(SimGpu, HooksAreThoseOfModulesWhoseWeightsZero3Gathers) {
+  using description::Home;
+  const std::tuple<std::uint64_t, Home, bool> cases[] = {
+      {2, Home::host, false}, {3, Home::host, true}, {3, Home::gpu, false}};
+  for (const auto& [stage, home, hooked] : cases) {
+    description::Scenario scenario = one_gpu();
+    scenario.machine.host.launch = Seconds(50e-6);
+    scenario.machine.host.module_hooks = Seconds(200e-6);
+    scenario.parallel.zero_stage = stage;
+    scenario.strategy.weights.home = home;
+    run(scenario, [hooked = hooked](Machine& machine, Rank rank) -> Task<> {
+      models::Operator norm, sum;
+      norm.function = models::OperatorFunction::norm;
+      sum.function = models::OperatorFunction::residual;
+      std::vector<GpuKernel> kernels(2, matmul(1e9, 0));
+      kernels[0].operation = &norm;
+      kernels[1].operation = &sum;
+      for (GpuKernel& each : kernels) each.in_pass = true;
+      Op op = machine.run(rank, kernels);
+      co_await op;
+      EXPECT_SECONDS(op, 2 * 50e-6 + (hooked ? 200e-6 : 0));
+    });
+  }
+}
+
 TEST(SimCpu, AdamCountsParametersWhateverTheirTraffic) {
   run(one_gpu(), [](Machine& machine, Rank rank) -> Task<> {
     for (const std::uint64_t traffic : {0 * GB, 14 * GB, 28 * GB + 1, 100 * GB}) {

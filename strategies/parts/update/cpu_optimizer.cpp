@@ -1,6 +1,7 @@
 #include "strategies/parts/update/cpu_optimizer.hpp"
 
 #include "strategies/machine/setup.hpp"
+#include "strategies/parts/update/typed_copy.hpp"
 
 #include <algorithm>
 
@@ -25,6 +26,7 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       widens_(!active_ && job.scenario.strategy.optimizer.widen_first.value_or(true)),
       in_place_(part_.device == description::OptimizerDevice::cpu &&
                 (weights_on_gpu_ || !widens_ || late_)),
+      typed_(job.scenario.strategy.weights.h2d == description::WeightCopy::typed),
       states_(machine, rank, job, weights) {
   if (part_.device == description::OptimizerDevice::near_storage)
     inside_ = std::make_unique<NearStorage>(machine, rank, job, states_);
@@ -207,7 +209,7 @@ Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
   loaded.gradient.reset();
   if (!late_) {
     Pending<> published = machine_.spawn(publish(loaded, keep, updated, std::move(out)));
-    if (weights_on_gpu_ || part_.pipeline_write)
+    if ((weights_on_gpu_ && !typed_) || part_.pipeline_write)
       writing_.push_back(std::move(published));
     else
       co_await published;  // the 16-bit weights are written and waited for before the states are
@@ -298,7 +300,7 @@ std::uint64_t CpuOptimizer::update_traffic(const Subgroup& group) const {
     const TensorRow& row = job_.row(member.weight);
     bytes += 2 * row.updated_bytes(member.elements);
     bytes += widens_ ? fp32_numbers.bytes(member.elements) : flat_(member.weight).bytes;
-    if (row.has_copy) bytes += weight_bytes(member);
+    if (row.has_copy && !typed_) bytes += weight_bytes(member);
   }
   return bytes;
 }
@@ -348,7 +350,7 @@ void CpuOptimizer::add_member(CpuKernel& kernel, const Subgroup::Member& member,
     use(wide_gradient(member), Access::read, Role::gradient, ElementType::fp32);
   else if (!home.extent)
     use(narrow, Access::read, Role::gradient, flat_type);
-  if (in_place_ && row.fp32_states() && (late_ || !weights_.in_host(member.weight)))
+  if (in_place_ && !typed_ && row.fp32_states() && (late_ || !weights_.in_host(member.weight)))
     use(narrow.part(0, weight_bytes(member)), Access::read_write, Role::weight,
         row.weight.type);  // the gradient gives way to the new weights
   if (weights_.in_host(member.weight) && !late_)
@@ -380,6 +382,10 @@ Op CpuOptimizer::gather(std::uint32_t weight, const Op& own_share_is_there) {
 /// New weights to where they live: extents, or the GPU. Those in host memory were written by the
 /// kernel, and a bf16 master that is the weight is written with the states, unless these are kept.
 Task<> CpuOptimizer::publish(StateStore::Loaded loaded, bool keep, Op updated, Buffer out) {
+  if (typed_) {
+    co_await send_typed(std::move(loaded), updated);
+    co_return;
+  }
   std::vector<Op> ops;
   std::uint64_t offset = 0;
   const bool narrow = !job_.row(job_.subgroups[loaded.group]).fp32_states();
@@ -398,6 +404,32 @@ Task<> CpuOptimizer::publish(StateStore::Loaded loaded, bool keep, Op updated, B
   }
   loaded = StateStore::Loaded();
   out.reset();
+  for (const Op& op : ops) co_await op;
+}
+
+/// A sub-group's masters, converted into memory that is made for them, then copied: the next
+/// sub-group's Adam begins when they are there.
+Task<> CpuOptimizer::send_typed(StateStore::Loaded loaded, Op updated) {
+  const Subgroup& group = job_.subgroups[loaded.group];
+  const ElementType type = job_.row(group).weight.type;
+  const models::NumberFormat format(type);
+  const FreshMemory fresh = fresh_memory(machine_, rank_, format.bytes(group.span));
+  View master;
+  for (const BoundOperand& operand : states_.operands(loaded))
+    if (operand.role == Role::master) master = operand.view;
+  ENSURE(master, "weights that are made of masters which are none");
+  CpuKernel narrow =
+      convert({fresh.buffer.view(), type}, {master, ElementType::fp32}, group.span, false);
+  std::vector<Op> ready{updated};
+  if (fresh.touched) ready.push_back(fresh.touched);
+  const Op narrowed = machine_.run(rank_, std::move(narrow), ready);
+  co_await narrowed;
+  std::vector<Op> ops;
+  for (const Subgroup::Member& member : group.members)
+    for (Op& op :
+         send_to_gpu(member, fresh.buffer.view(format.bytes(member.offset), weight_bytes(member)),
+                     narrowed))
+      ops.push_back(std::move(op));
   for (const Op& op : ops) co_await op;
 }
 

@@ -73,6 +73,7 @@ class CpuOptimizer {
   void add_member(CpuKernel& kernel, const Subgroup::Member& member, std::uint32_t index) const;
   Op adam(const StateStore::Loaded& loaded, const Buffer& out, const After& after);
   Task<> publish(StateStore::Loaded loaded, bool keep, Op updated, Buffer out);
+  Task<> send_typed(StateStore::Loaded loaded, Op updated);
   std::vector<Op> send_to_gpu(const Subgroup::Member& member, const View& from, const Op& updated);
   Op gather(std::uint32_t weight, const Op& own_share_is_there);
   /// Of the member as kernels read it.
@@ -93,6 +94,7 @@ class CpuOptimizer {
   bool active_;    ///< sub-groups are updated one by one during backward
   bool widens_;    ///< 16-bit gradients first; else Adam reads them as they are
   bool in_place_;  ///< new weights take the place of their gradients
+  bool typed_;     ///< new weights are made of the masters, on their way up
   StateStore states_;
   std::unique_ptr<NearStorage> inside_;  ///< null: the CPU updates all
   std::unique_ptr<BufferPool> swap_out_;

@@ -130,7 +130,8 @@ Task<> Gradients::leave(std::uint32_t layer, LayerGradients gradients, Op comput
     tied_[share.weight].reset();
   }
   leaving_.push_back(machine_.spawn(sink_->take(std::move(shares), std::move(gradients), micro)));
-  if (part_.overlap) co_return;
+  const bool blocks = part_.d2h == description::CopyMemory::typed && micro.last;
+  if (part_.overlap && !blocks) co_return;
   co_await leaving_.back();
   leaving_.pop_back();
   co_await sink_->settle(0);

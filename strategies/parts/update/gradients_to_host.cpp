@@ -3,6 +3,7 @@
 #include "strategies/layout/landing.hpp"
 #include "strategies/machine/cpu_kernels.hpp"
 #include "strategies/machine/setup.hpp"
+#include "strategies/parts/update/typed_copy.hpp"
 
 #include <algorithm>
 
@@ -251,6 +252,16 @@ Task<Op> GradientsToHost::norm(GradientShare share, Op arrived, View place) {
   const NumberFormat wanted = optimizer_.states().gradient_home(share.weight).format;
   const std::uint64_t bytes = wanted.bytes(share.elements);
   View whole = sum.view;
+  if (sum.type != wanted.type && part_.d2h == CopyMemory::typed) {
+    const FreshMemory fresh = fresh_memory(machine_, rank_, sum.view.bytes);
+    co_await normed;  // one after the other: the thread that copies issues the norm too
+    const View there = fresh.buffer.view(0, sum.view.bytes);
+    const Op copied = machine_.copy(rank_, there, sum.view, fresh.touched);
+    co_return machine_.run(
+        rank_,
+        convert({place.part(0, bytes), wanted.type}, {there, sum.type}, share.elements, false),
+        copied);
+  }
   if (sum.type != wanted.type) {
     const Buffer wide = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
     whole = wide.view();

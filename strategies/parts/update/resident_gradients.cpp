@@ -38,13 +38,20 @@ Task<> ResidentBuffer::init() {
   co_await cleared;
 }
 
+namespace {
+/// Gradients are added to others, and not only kept.
+bool has_sums(const description::Scenario& scenario) {
+  return scenario.training.gradient_accumulation > 1 || scenario.strategy.gradients.main_gradients;
+}
+}  // namespace
+
 ResidentGradients::ResidentGradients(Machine& machine, Rank rank, const Job& job, Replay* replay)
     : machine_(machine),
       rank_(rank),
       job_(job),
       group_(reduce_group(job.scenario, rank)),
       kernels_(machine, rank, job),
-      format_(job.scenario.training.gradient_accumulation > 1 ? SumFormat(job) : SumFormat(false)),
+      format_(has_sums(job.scenario) ? SumFormat(job) : SumFormat(false)),
       widens_(format_.widens(job.tensors)),
       alone_(job.scenario.strategy.gradients.policy == description::GradientPolicy::resident),
       buffer_(machine, rank, job, partition_of(job.scenario).gradient_ways(), format_),

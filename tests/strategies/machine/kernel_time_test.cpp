@@ -40,5 +40,53 @@ TEST(ProductShare, OfGpt2IsThreeQuartersOfALargeOne) {
   EXPECT_NEAR(product_share(side(16384, 3072, 768), card(384)), 0.72, 0.005);
 }
 
+/// 512 and 2048 rows by 1024 and 4096 wide.
+description::GpuSpec measured() {
+  description::GpuSpec gpu = card(384);
+  gpu.products = {{512, 1024, 0.2}, {512, 4096, 0.4}, {2048, 1024, 0.6}, {2048, 4096, 1.0}};
+  return gpu;
+}
+
+TEST(ProductTable, IsReadOnTheLineBetweenItsShapes) {
+  EXPECT_DOUBLE_EQ(product_share({2048, 4096}, measured()), 1.0);
+  EXPECT_DOUBLE_EQ(product_share({512, 4096}, measured()), 0.4);
+  EXPECT_DOUBLE_EQ(product_share({1024, 4096}, measured()), 0.7);  // half-way by logarithms
+  EXPECT_DOUBLE_EQ(product_share({512, 2048}, measured()), 0.3);
+  EXPECT_DOUBLE_EQ(product_share({1024, 2048}, measured()), 0.55);  // (0.2 + 0.4 + 0.6 + 1) / 4
+  EXPECT_DOUBLE_EQ(product_share({1e6, 1e6}, measured()), 1.0);     // beyond it as its largest
+}
+
+TEST(ProductTable, GoesOnBelowAsTheHalfRateSizeSays) {
+  // sides 1 / (1/256 + 2/1024) = 170.7 and, of its smallest, 1 / (1/512 + 2/1024) = 256:
+  // 170.7 / 554.7 = 0.3077 and 256 / 640 = 0.4
+  EXPECT_NEAR(product_share({256, 1024}, measured()), 0.2 * 0.30769 / 0.4, 1e-5);
+}
+
+TEST(ProductTable, CountsTheTokensOfAWeightsGradientThatAreSummed) {
+  models::Operator op;
+  op.gemm = {3072, 1024, 16384, 1};
+  op.function = models::OperatorFunction::product_weight_gradient;
+  EXPECT_EQ(product_shape(op).tokens, 16384);
+  EXPECT_DOUBLE_EQ(product_shape(op).width, 1536);  // 2 / (1/3072 + 1/1024)
+  op.gemm = {16384, 3072, 1024, 1};
+  op.function = models::OperatorFunction::product;
+  EXPECT_EQ(product_shape(op).tokens, 16384);
+  EXPECT_DOUBLE_EQ(product_shape(op).width, 1536);
+}
+
+TEST(ProductTable, TakesThePlaceOfTheHalfRateSize) {
+  description::Scenario scenario;
+  scenario.training.precision = description::Precision::fp16;
+  scenario.machine.gpu = measured();
+  scenario.machine.gpu.compute["fp16"] = description::FlopsPerSecond(100e12);
+  models::Operator op;
+  op.gemm = {512, 4096, 4096, 1};
+  op.flops = models::Flops(1'000'000'000'000);
+  op.function = models::OperatorFunction::product;
+  scenario.machine.gpu.elementwise = description::ElementwiseCost::included;
+  scenario.machine.gpu.memory_rate = description::BytesPerSecond(1e12);
+  EXPECT_DOUBLE_EQ(kernel_seconds(kernel_of_pass(op), scenario), 1e12 / (0.4 * 100e12));
+}
+
 }  // namespace
 }  // namespace spillway::strategies

@@ -268,6 +268,9 @@ constexpr Breaks of_gradients_and_weights[] = {
        s.strategy.gradients.lands = Landing::states;
        s.training.precision = description::Precision::bf16;
      }},
+    {"zero_infinity", [](Scenario& s) { s.strategy.gradients.d2h = CopyMemory::typed; }},
+    {"zero_offload", [](Scenario& s) { s.strategy.gradients.main_gradients = true; }},
+    {"memascend", [](Scenario& s) { s.strategy.weights.h2d = WeightCopy::typed; }},
     {"resident", [](Scenario& s) { s.strategy.weights.pool = PoolKind::pages; }},
     {"resident", [](Scenario& s) { s.strategy.weights.pool = PoolKind::adaptive; }},
     {"zero_infinity", [](Scenario& s) { s.strategy.weights.pool = PoolKind::none; }},

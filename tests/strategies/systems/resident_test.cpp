@@ -21,6 +21,21 @@ TEST(Resident, SixteenBytesPerParameterOfGpt2) {
   EXPECT_EQ(at_peak(gpu, "gathered_weights"), 0u);
 }
 
+TEST(Resident, MainGradientsTakeFourBytesWithOneMicroBatchToo) {
+  const Overrides wide{"strategy.gradients.accumulation=fp32",
+                       "strategy.gradients.main_gradients=true"};
+  const description::Scenario scenario = example("gpt2_resident", wide);
+  const models::Model model = model_of(scenario);
+  const auto gradients = [](const description::Scenario& of) {
+    return at_peak(count(of).result.gpu, "gradients");
+  };
+  // beside them those of the layers in flight, as they are computed
+  EXPECT_GE(gradients(scenario), padded(model, 4, 4096));
+  EXPECT_GT(gradients(scenario), 19 * gradients(example("gpt2_resident")) / 10);
+  EXPECT_EQ(gradients(example("gpt2_resident", {"strategy.gradients.accumulation=fp32"})),
+            gradients(example("gpt2_resident")));
+}
+
 TEST(Resident, KeepsWhatEveryBlockSavesOrOneBlockAtATime) {
   const description::Scenario keep = example("gpt2_resident");
   const description::Scenario recompute =

@@ -107,6 +107,70 @@ TEST(ZeroOffload, OfWhatTheGpuStepsNoStatesAndNoGradientsLeaveIt) {
   EXPECT_EQ(run.phase_bytes.at("update").d2h, 2 * there);
 }
 
+/// CPU traffic of one kind of work in a phase.
+std::uint64_t cpu_traffic(const Counted& run, result::Phase phase, CpuWork work) {
+  return run.demands.back().of(phase).cpu_traffic[static_cast<std::size_t>(work)];
+}
+
+// Up for their norm as 2 B, down as 2 B into new pages, where the CPU makes 4 of them.
+TEST(ZeroOffload, TypedGradientsComeDownNarrowAndAreConvertedThere) {
+  const Overrides narrow{"strategy.gradients.accumulation=fp16"};
+  Overrides typed = narrow;
+  typed.push_back("strategy.gradients.d2h=typed");
+  const Counted pinned = count(motivation("llama-3.2-1b", narrow));
+  const Counted run = count(motivation("llama-3.2-1b", typed));
+  const auto d2h = [](const Counted& counted) {
+    return counted.result.phase_bytes.at("backward").d2h;
+  };
+  EXPECT_EQ(d2h(pinned), 6 * parameters);  // 2 into the flat buffer, 4 on
+  EXPECT_EQ(d2h(run), 4 * parameters);
+  const result::Phase backward = result::Phase::backward;
+  EXPECT_EQ(cpu_traffic(pinned, backward, CpuWork::convert), 0u);
+  EXPECT_EQ(cpu_traffic(run, backward, CpuWork::convert), 6 * parameters);
+  EXPECT_EQ(run.demands.back().of(backward).ranks[0].pageable_d2h, 2 * parameters);
+  // norms and matrices below 32 MiB find pages that they had before
+  std::uint64_t large = 0;
+  for (const models::WeightTensor& weight : model_of(motivation("llama-3.2-1b")).weights)
+    if (weight.parameters.value() >= 16ull << 20) large += 2 * weight.parameters.value();
+  ASSERT_GT(large, parameters);
+  EXPECT_EQ(cpu_traffic(run, backward, CpuWork::touch), large);
+}
+
+TEST(ZeroOffload, TypedWeightsAreMadeOfTheMastersOfASubgroup) {
+  const Overrides on_gpu{"strategy.weights.home=gpu"};
+  Overrides typed = on_gpu;
+  typed.push_back("strategy.weights.h2d=typed");
+  const Counted pinned = count(motivation("llama-3.2-1b", on_gpu));
+  const Counted run = count(motivation("llama-3.2-1b", typed));
+  EXPECT_EQ(run.result.phase_bytes.at("update").h2d, 2 * parameters);
+  const result::Phase update = result::Phase::update;
+  EXPECT_EQ(run.demands.back().of(update).ranks[0].pageable_h2d, 2 * parameters);
+  EXPECT_EQ(pinned.demands.back().of(update).ranks[0].pageable_h2d, 0u);
+  EXPECT_EQ(cpu_traffic(run, update, CpuWork::convert), 6 * parameters);
+  EXPECT_EQ(cpu_traffic(pinned, update, CpuWork::adam) - cpu_traffic(run, update, CpuWork::adam),
+            2 * parameters);  // which Adam no longer writes
+}
+
+TEST(ZeroOffload, TypedCopiesHoldUpBackwardAndUpdate) {
+  const auto seconds = [](const char* overlap, Overrides overrides) {
+    overrides.insert(overrides.end(), {"strategy.gradients.accumulation=fp16",
+                                       "strategy.weights.home=gpu", "machine.gpu.memory=1 TiB",
+                                       std::string("strategy.gradients.overlap=") + overlap});
+    return simulate(motivation("llama-3.2-1b", overrides));
+  };
+  const auto pinned = seconds("true", {});
+  const auto typed =
+      seconds("true", {"strategy.gradients.d2h=typed", "strategy.weights.h2d=typed",
+                       "machine.host.first_touch=2 GB/s", "machine.pcie.pageable_d2h=4 GB/s",
+                       "machine.pcie.pageable_h2d=4 GB/s"});
+  // an update has to make 2 B a parameter of new pages at 2 GB/s, and to copy them at 4, both
+  // beside nothing; new pages may come while Adam still works
+  EXPECT_GT(typed.update_s, pinned.update_s + 2.0 * parameters / 4e9);
+  // backward: touched and copied, 2 B at 2 and at 4 GB/s
+  EXPECT_GT(typed.backward_s, 2.0 * parameters * (1 / 2e9 + 1 / 4e9) * 0.9);
+  EXPECT_LT(pinned.backward_s, typed.backward_s);
+}
+
 TEST(ZeroOffload, WhereWeightsLieOnTheGpuItsShareOfTheUpdateMovesNothing) {
   const Overrides on_gpu{"strategy.weights.home=gpu"};
   const auto run = [&](const char* share) {
