@@ -30,7 +30,7 @@ TEST(AngelPtm, NoStepWaitsForItsUpdate) {
 TEST(AngelPtm, StalenessIsStepsFromOneUpdateToTheNext) {
   // the loop takes as long as some steps: each of its rounds publishes every sub-group once
   const Overrides slow{"machine.host.adam=0.2 Gparam/s", "machine.gpu.compute.bf16=2 TFLOPS",
-                       "machine.host.module_hooks=0 s", "run.steps=20"};
+                       "machine.host.launch=0 s", "machine.host.module_hooks=0 s", "run.steps=20"};
   const result::Result run = simulate(training(slow));
   ASSERT_TRUE(run.staleness);
   const double round = parameters() / 2e8 / run.step_time_s;
