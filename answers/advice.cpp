@@ -10,8 +10,8 @@ namespace spillway::answers {
 
 namespace {
 
-/// "the largest parts are optimizer_states 244.1 GiB, pinned_rounding 136.9 GiB": three of the tier that
-/// is short; "" where no memory is.
+/// "; the largest parts are optimizer_states 244.1 GiB, pinned_rounding 136.9 GiB": three of the
+/// tier that is short; "" where no memory is.
 text::Text largest_buffers(const result::Result& result) {
   constexpr std::size_t shown = 3;
   const auto shortages = result::shortages_of(result);

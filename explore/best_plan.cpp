@@ -20,7 +20,7 @@ std::optional<result::Result> run_folded(const Backend& backend,
   const auto machine = backend.open_folded(scenario);
   result::Result result = strategies::run(*machine, decision, backend.name);
   if (machine->unlike() || !result.feasible()) return std::nullopt;
-  // where the last digits decide which of two things is first, steps differ, and micro-batches would
+  // where the last digits decide which of two is first, neither steps nor micro-batches repeat
   constexpr double rounding = 1e-9;
   if (machine->folds_micro_batches() && result.step_spread > rounding) return std::nullopt;
   return result;

@@ -19,8 +19,8 @@ struct Fitted {
 /// squares over relative errors, each divided by its figure's tolerance, with every parameter
 /// between a tenth and ten times its present value and what the schema allows.
 ///   Takes   figures all of whose setups run on `machine`, and that can be run
-///   Writes  behind the source of each parameter that several of them pin the interval in which each
-///           of them lets it lie (description::PinnedInterval)
+///   Writes  behind the source of each parameter that several of them pin where each of them lets
+///           it lie (description::PinnedInterval)
 ///   Throws  ScenarioError: no such machine, or no figure has anything to fit on it
 Fitted fit_machine(const Backend& backend, const std::vector<scenarios::Figure>& figures,
                    const std::string& machine, std::size_t jobs = 0);
