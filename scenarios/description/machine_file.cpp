@@ -285,9 +285,10 @@ void read_threads(const Defaults& fill, MachineFile& machine) {
   fill("dirty_background", host.dirty_background, 0.1, "vm.dirty_background_ratio of Linux");
   fill("dirty_limit", host.dirty_limit, 0.2, "vm.dirty_ratio of Linux");
   const bool shares = machine.gpu.shares_host;
-  fill("launch", host.launch, Seconds(shares ? 0 : 5e-6),
+  fill("launch", host.launch, Seconds(0),
        shares ? "kernels are calls of the host"
-              : "5 us, assumed: what PyTorch's thread takes for an operator");
+              : "inside gpu.compute; PyTorch's thread takes about 5 us for an operator, assumed, "
+                "which shows where kernels are shorter");
   fill("module_hooks", host.module_hooks, Seconds(shares ? 0 : 100e-6),
        shares ? "no hooks of Python"
               : "100 us, assumed: hooks in Python before and after a module, which look for its "
