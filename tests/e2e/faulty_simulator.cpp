@@ -27,11 +27,12 @@ Function* real(const char* name) {
 }  // namespace
 
 spillway::strategies::Machine* spillway_make_sim_machine(
-    const spillway::description::Scenario& scenario, bool trace) {
+    const spillway::description::Scenario& scenario, bool trace, spillway::strategies::Fold fold) {
   const bool fails = scenario.strategy.system == setting("SPILLWAY_TEST_SYSTEM") &&
                      scenario.training.sequence >= std::stoull(setting("SPILLWAY_TEST_TOKENS"));
   ENSURE(!fails, "one and one is three");
-  return real<decltype(spillway_make_sim_machine)>("spillway_make_sim_machine")(scenario, trace);
+  return real<decltype(spillway_make_sim_machine)>("spillway_make_sim_machine")(scenario, trace,
+                                                                                fold);
 }
 
 void spillway_sim_prepare() { real<decltype(spillway_sim_prepare)>("spillway_sim_prepare")(); }
