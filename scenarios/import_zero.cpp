@@ -232,6 +232,7 @@ json ZeroImport::gradients(const std::string& precision) {
         "gradients.d2h: typed, until 0.15.3 partition_grads copies 16-bit gradients into fp32 ones "
         "of the host, which blocks and converts them there");
     gradients["d2h"] = "typed";
+    gradients["convert"] = "gpu";  // such a copy does what a preset has the CPU do
   }
   // before 0.16, as LoHan's paper ran it: a pinned buffer behind pageable copies
   gradients["pinned"] = pins || !version_.at_least(16, 0) ? "auto" : "exact";

@@ -175,7 +175,7 @@ class LayerLayout {
 
   static std::uint64_t share_bytes(const TensorRow& row, const NumberFormat& format,
                                    std::uint64_t ways) {
-    if (ways > 1) return format.bytes(row.share(ways));
+    if (ways > 1) return row.share_bytes(format, ways);
     const std::uint64_t states = row.shards.state_ways();
     return in_sectors(format.bytes(row.share(states) * states));
   }

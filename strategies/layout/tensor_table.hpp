@@ -90,6 +90,11 @@ struct TensorRow {
   std::uint64_t updated_bytes(std::uint64_t elements) const;
   /// Elements that one of `ways` ranks holds (see share_of).
   std::uint64_t share(std::uint64_t ways) const { return share_of(elements, ways, weight); }
+  /// Bytes of a share in `format`, which another one follows: whole alignments, which the scales of
+  /// packed numbers are not.
+  std::uint64_t share_bytes(const NumberFormat& format, std::uint64_t ways) const {
+    return description::divide_up(format.bytes(share(ways)), share_alignment) * share_alignment;
+  }
 
   bool operator==(const TensorRow&) const = default;
 };

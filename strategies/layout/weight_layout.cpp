@@ -12,7 +12,7 @@ WeightLayout::WeightLayout(const Job& job) {
     whole.push_back(row.whole);
     const std::uint64_t ways = row.shards.weight_ways(), states = row.shards.state_ways();
     // what is whole has room for the shares of who updates it
-    share_bytes.push_back(ways > 1 ? row.weight.bytes(row.share(ways))
+    share_bytes.push_back(ways > 1 ? row.share_bytes(row.weight, ways)
                                    : in_sectors(row.weight.bytes(row.share(states) * states)));
   }
 }

@@ -278,7 +278,7 @@ TEST(Fit, OffersMoreSamplesAStepBeforeAnythingIsBought) {
   const MoreSamples& more = *answer.more_samples;
   EXPECT_EQ(more.accumulation, 8u);
   EXPECT_EQ(more.samples, 8 * more.samples_now);
-  EXPECT_GT(more.tokens_per_s, 5 * answer.runnable->tokens_per_s);
+  EXPECT_GT(more.tokens_per_s, 4 * answer.runnable->tokens_per_s);
   const auto rate_with = [&](const std::vector<std::string>& set) {
     return explore::simulate(sim(), scenarios::read_scenario(answer.runnable->scenario, set,
                                                              explore::known_systems(),

@@ -7,12 +7,13 @@
 namespace spillway::explore::estimate_test {
 namespace {
 
-/// One step takes long where there are many micro-batches, and none where it does not fit.
+/// One step takes long where there are many micro-batches, which jitter tells apart, and none where
+/// it does not fit.
 Estimate of(const Backend& backend, std::size_t samples) {
   const SpaceFiles files;
   const scenarios::Space space = files.space(space_over(
       R"("training.gradient_accumulation": [1, 2, 4, 8, 200],
-         "training.micro_batch": [1, 2, 100000])",
+         "training.micro_batch": [1, 2, 100000], "run.jitter": [0.001])",
       R"(, "constraints": ["feasible"])"));
   const Points points(space);
   return estimate(backend, points, points.count(), samples, 1);

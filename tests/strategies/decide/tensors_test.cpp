@@ -356,6 +356,9 @@ TEST(Tensors, OfASubgroupHaveStatesOfOneFormat) {
   std::vector<TensorRow> rows(made_up(1, 1).rows());
   rows[0] = rows[1];
   rows[0].states.back().format = ElementType::fp32;
+  for (TensorRow& row : rows) row.updater = description::OptimizerDevice::gpu;
+  EXPECT_EQ(subgroups_of(TensorTable(rows)).size(), 1u);  // the GPU updates weight by weight
+  for (TensorRow& row : rows) row.updater = description::OptimizerDevice::cpu;
   EXPECT_THROW(subgroups_of(TensorTable(rows)), description::InternalError);
 }
 
