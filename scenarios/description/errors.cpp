@@ -77,7 +77,7 @@ std::string no_such_name(const std::string& name) { return "no " + shortened(jso
 
 std::string known_names(const std::string& name, const std::vector<std::string>& known) {
   std::string near = nearest_name(name, known);
-  for (const std::string& one : known)  // "adam8bit" begins with "adam"
+  for (const std::string& one : known)  // "adam_fused" begins with "adam"
     if (near.empty() && one.size() >= 3 && name.starts_with(one)) near = one;
   const std::string hint = near.empty() ? "" : "did you mean \"" + near + "\"? ";
   return hint + fmt::format("known: {}", fmt::join(known, ", "));

@@ -31,7 +31,7 @@ const std::vector<Wrong> wrongs = {
      {"strategy.system: no \"zero_infinty\"", "did you mean \"zero_infinity\"?"}},
     {"unknown_optimizer",
      tiny + "--set training.optimizer=adam4bit",
-     {"no \"adam4bit\"", "did you mean \"adam\"?"}},
+     {"no \"adam4bit\"", "did you mean \"adam8bit\"?"}},
     {"unknown_model", tiny + "--set model=qwen2.5-8b", {"did you mean \"qwen2.5-3b\"?"}},
     {"unknown_machine", "machine gaming4090", {"did you mean \"gaming_4090\"?"}},
     {"wrong_unit",
