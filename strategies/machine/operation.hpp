@@ -57,7 +57,7 @@ struct LoggedKernel {
   double seconds;   ///< filled by a machine with a clock
   double side = 0;  ///< of its product (product_side); 0: no product, or of no known shape
   KernelRate rate = KernelRate::usual;
-  double widened = 0;  ///< bytes of packed weights and their copies, before the product
+  double widened = 0;   ///< bytes of packed weights and their copies, before the product
   double tokens = 0;    ///< rows of its product that are tokens, and how wide its matrices are
   double width = 0;     ///< (product_shape); 0: as `side`
   bool module = false;  ///< a module's weights come before it

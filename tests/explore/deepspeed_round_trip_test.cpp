@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Shipped, EveryExample,
                          testing::ValuesIn(scenarios::shipped_names("scenarios/examples")),
                          [](const auto& name) { return name.param; });
 
-// DeepSpeed's Adam is AdamW; it has no Adam of 8 bits and none during backward: the trainer is told.
+// DeepSpeed's Adam is AdamW; it has none of 8 bits and none during backward: the trainer is told.
 TEST(DeepSpeedRoundTrip, BringsOptimizersBack) {
   for (const char* one :
        {"training.optimizer=adamw", "training.optimizer=adam8bit", "training.optimizer=lion",

@@ -18,10 +18,14 @@ Choice named(const char* path) {
   return part;
 }
 
+const std::vector<std::string>& either() {
+  static const std::vector<std::string> values{"true", "false"};
+  return values;
+}
+
 }  // namespace
 
 const std::vector<Choice>& parts() {
-  const std::vector<std::string> either{"true", "false"};
   static const std::vector<Choice> all{
       named<Home>("strategy.weights.home"),
       named<PoolKind>("strategy.weights.pool"),
@@ -31,7 +35,7 @@ const std::vector<Choice>& parts() {
       {"strategy.weights.max_in_host", {"3e6 params"}},
       {"strategy.weights.max_reuse", {"1e6 params"}},
       {"strategy.gradients.lands", {"flat", "states"}},
-      {"strategy.weights.overlap", either},
+      {"strategy.weights.overlap", either()},
       named<PinnedPolicy>("strategy.weights.pinned"),
       {"strategy.weights.persistence_threshold", {"0 params", "2e6 params"}},
       {"strategy.weights.max_live", {"5e6 params"}},
@@ -44,14 +48,14 @@ const std::vector<Choice>& parts() {
       named<Width>("strategy.gradients.accumulation"),
       named<ConvertOn>("strategy.gradients.convert"),
       named<CopyMemory>("strategy.gradients.d2h"),
-      {"strategy.gradients.main_gradients", either},
+      {"strategy.gradients.main_gradients", either()},
       named<WeightCopy>("strategy.weights.h2d"),
-      {"strategy.gradients.overlap", either},
+      {"strategy.gradients.overlap", either()},
       {"strategy.gradients.flush_tail", {"1 GiB"}},
       named<PinnedPolicy>("strategy.gradients.pinned"),
-      {"strategy.gradients.staging_buffer", either},
-      {"strategy.gradients.init_copy", either},
-      {"strategy.gradients.fused_accumulation", either},
+      {"strategy.gradients.staging_buffer", either()},
+      {"strategy.gradients.init_copy", either()},
+      {"strategy.gradients.fused_accumulation", either()},
       {"strategy.gradients.reduce_bucket", {"0 params", "1e6 params"}},
       named<OptimizerDevice>("strategy.optimizer.device"),
       named<Home>("strategy.optimizer.home"),
@@ -59,18 +63,18 @@ const std::vector<Choice>& parts() {
       named<SubgroupOrder>("strategy.optimizer.order"),
       {"strategy.optimizer.subgroup", {"1e6 params", "1e9 params"}},
       named<Grouping>("strategy.optimizer.grouping"),
-      {"strategy.optimizer.fused_tensors", either},
+      {"strategy.optimizer.fused_tensors", either()},
       {"strategy.optimizer.buffers", {"3", "8"}},
       {"strategy.optimizer.paths", {R"({"pfs": "auto"})", R"({"nvme": "auto", "pfs": "auto"})"}},
-      {"strategy.optimizer.pipeline_read", either},
-      {"strategy.optimizer.pipeline_write", either},
-      {"strategy.optimizer.tier_lock", either},
+      {"strategy.optimizer.pipeline_read", either()},
+      {"strategy.optimizer.pipeline_write", either()},
+      {"strategy.optimizer.tier_lock", either()},
       {"strategy.optimizer.host_cache", {"0 B", "100 MiB"}},
       {"strategy.optimizer.staleness", {"1", "async"}},
       {"strategy.optimizer.read_ahead", {"2"}},
       {"strategy.optimizer.wait", {"false"}},
       {"strategy.optimizer.kernels", {"for_loop"}},
-      {"strategy.optimizer.adapt", either},
+      {"strategy.optimizer.adapt", either()},
       {"strategy.optimizer.host_fill", {"0.1"}},
       named<OverflowCheck>("strategy.overflow_check"),
       named<PinnedPolicy>("strategy.pinned"),
@@ -83,8 +87,8 @@ const std::vector<Choice>& parts() {
       {"training.method", {"lora", "qlora"}},
       {"training.optimizer_in_backward", {"true"}},
       {"training.gradient_accumulation", {"2"}},
-      {"training.fused_kernels", either},
-      {"training.ema", either},
+      {"training.fused_kernels", either()},
+      {"training.ema", either()},
       {"parallel.data", {"2", "3"}},
       {"parallel.tensor", {"2"}},
       {"parallel.zero_stage", {"0", "1", "2", "3"}},
