@@ -130,6 +130,18 @@ std::vector<std::pair<const char*, std::uint64_t>> Architecture::shared_by_ranks
           {"columns of the shared experts", shared_ffn}};
 }
 
+namespace {
+
+/// The first of the keys that the file has, as a probability; 0: none.
+double probability(const nlohmann::json& config, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const auto found = config.find(name); found != config.end() && found->is_number())
+      return std::clamp(found->get<double>(), 0.0, 1.0);
+  return 0;
+}
+
+}  // namespace
+
 Architecture read_architecture(const nlohmann::json& config, const std::string& name,
                                const std::string& file) {
   const ConfigSource source = find_source(config, file);
@@ -145,6 +157,11 @@ Architecture read_architecture(const nlohmann::json& config, const std::string& 
   refuse_absurd_sizes(keys, a);
   keys.throw_complaints();
   note_taken_sizes(keys, a);
+  a.own_dropout =
+      probability(keys.json(), {"resid_pdrop", "hidden_dropout_prob", "hidden_dropout", "dropout",
+                                "dropout_rate", "resid_dropout", "residual_dropout"});
+  a.own_attention_dropout = probability(keys.json(), {"attn_pdrop", "attention_probs_dropout_prob",
+                                                      "attention_dropout", "dropout_rate"});
   return a;
 }
 

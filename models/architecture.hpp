@@ -146,8 +146,10 @@ struct Architecture {
   bool final_norm = true;
   BlockForm form = BlockForm::pre_norm;
   HeadNorm head_norm = HeadNorm::none;
-  bool value_norm = false;              ///< each value head is normed, without weights
-  bool attention_gate = false;          ///< a sigmoid, an element each, of what attention computes
+  bool value_norm = false;      ///< each value head is normed, without weights
+  bool attention_gate = false;  ///< a sigmoid, an element each, of what attention computes
+  /// What its file says of training: probabilities of dropout of hidden states and attention weights.
+  double own_dropout = 0, own_attention_dropout = 0;
   bool hidden_dropout = false;          ///< drops hidden states; else attention weights alone
   bool alibi = false;                   ///< positions are slopes added to the scores
   std::uint64_t rotated_dims = 0;       ///< elements of a head that rotate; 0: all

@@ -36,29 +36,38 @@ AttentionSizes materialized_sizes(Tape& tape, const std::string& prefix) {
   const Bytes bytes(scores * tape.element());
   if (caps) sizes.saved.push_back(tape.tensor(prefix + ".capped_scores", scores, tape.element()));
   sizes.saved.push_back(tape.tensor(prefix + ".softmax", scores, tape.element()));
-  if (w.dropout > 0) {
+  if (w.dropout_of_attention() > 0) {
     sizes.saved.push_back(tape.tensor(prefix + ".dropout_mask", scores, 1));
     sizes.saved.push_back(tape.tensor(prefix + ".dropped_softmax", scores, tape.element()));
   }
   sizes.workspace = bytes;
   // Scores are written and read, the softmax is read, by dropout once more, capped scores too.
-  sizes.extra_traffic = bytes * (3u + (w.dropout > 0 ? 1u : 0u) + (caps ? 1u : 0u));
+  sizes.extra_traffic = bytes * (3u + (w.dropout_of_attention() > 0 ? 1u : 0u) + (caps ? 1u : 0u));
   // The gradients of softmax and of scores: each written and read, the latter read twice.
   sizes.backward_workspace = bytes * 2u;
   sizes.backward_traffic = bytes * (caps ? 7u : 5u);
   return sizes;
 }
 
-/// Scores that a sequence needs. A kernel that never has them whole leaves out what a window hides.
-double scores_of(const Workload& w, const AttentionCall& call) {
-  const double s = static_cast<double>(w.sequence), window = static_cast<double>(call.window);
-  const bool skips = call.causal && w.causal_skip && w.attention == Attention::flash;
-  if (w.attention != Attention::flash || call.window == 0 || call.window >= w.sequence)
-    return skips ? s * s / 2 : s * s;
+/// Scores that flash attention computes of `tokens` that see each other: it leaves out what a
+/// window hides.
+double scores_of(const Workload& w, const AttentionCall& call, std::uint64_t tokens) {
+  const double s = static_cast<double>(tokens), window = static_cast<double>(call.window);
+  const bool skips = call.causal && w.causal_skip;
+  if (call.window == 0 || call.window >= tokens) return skips ? s * s / 2 : s * s;
   if (!call.chunked) return skips ? s * window - window * window / 2 : s * window;
-  const double rest = static_cast<double>(w.sequence % call.window);
+  const double rest = static_cast<double>(tokens % call.window);
   const double square = (s - rest) * window + rest * rest;
   return skips ? square / 2 : square;
+}
+
+/// Scores of a sequence; materialized ones are computed whole, and masked.
+double scores_of(const Workload& w, const AttentionCall& call) {
+  const double s = static_cast<double>(w.sequence);
+  if (w.attention != Attention::flash) return s * s;
+  if (w.document == 0 || w.document >= w.sequence) return scores_of(w, call, w.sequence);
+  return static_cast<double>(w.sequence / w.document) * scores_of(w, call, w.document) +
+         scores_of(w, call, w.sequence % w.document);
 }
 
 Flops attention_flops(const Tape& tape, const AttentionCall& call) {

@@ -22,7 +22,7 @@ Value head_norm(Tape& tape, const LayerWeights& weights, WeightKind kind, const 
   const Architecture& a = tape.architecture();
   if (a.head_norm == HeadNorm::none) return x;
   const std::uint64_t width =
-      a.head_norm == HeadNorm::whole ? tape.elements(x) / tape.tokens() : a.head_dim;
+      a.head_norm == HeadNorm::whole ? tape.elements(x) / tape.rows(x) : a.head_dim;
   return norm_rows(tape, name, x, &weights.of(kind).front(), width);
 }
 
@@ -82,9 +82,9 @@ Value latent_query(Tape& tape, const LayerWeights& weights, const std::string& p
     matmul(tape, prefix + ".query", enter_split(tape, x), matrix, rows, a.hidden, {query});
     return query;
   }
-  const Value latent = tape.value(prefix + ".query_latent", rows * rank);
-  matmul(tape, prefix + ".query_latent", x, weights.of(WeightKind::query_latent).front(), rows,
-         a.hidden, {latent});
+  const Value latent = tape.value_beside(x, prefix + ".query_latent", rank);
+  matmul(tape, prefix + ".query_latent", x, weights.of(WeightKind::query_latent).front(),
+         tape.rows(x), a.hidden, {latent});
   normed = norm_rows(tape, prefix + ".query_latent.norm", latent,
                      &weights.of(WeightKind::query_norm).front(), rank);
   matmul(tape, prefix + ".query", enter_split(tape, normed), matrix, rows, rank, {query});
@@ -113,9 +113,9 @@ Projections latent_projections(Tape& tape, const LayerWeights& weights, const At
   Value query_latent = x;
   p.query = latent_query(tape, weights, prefix, x, query_latent);
   if (weights.has(WeightKind::index_query)) choose(tape, weights, half, x, query_latent);
-  const Value latent = tape.value(prefix + ".key_latent", rows * l.kv_rank);
-  const Value rotated = tape.value(prefix + ".key_rotated", rows * l.rotated);
-  matmul(tape, prefix + ".key_latent", x, weights.of(WeightKind::key_latent).front(), rows,
+  const Value latent = tape.value_beside(x, prefix + ".key_latent", l.kv_rank);
+  const Value rotated = tape.value_beside(x, prefix + ".key_rotated", l.rotated);
+  matmul(tape, prefix + ".key_latent", x, weights.of(WeightKind::key_latent).front(), tape.rows(x),
          a.hidden, {latent, rotated});
   const Value normed = norm_rows(tape, prefix + ".key_latent.norm", latent,
                                  &weights.of(WeightKind::key_norm).front(), l.kv_rank);
@@ -166,8 +166,7 @@ Value attention_half(Tape& tape, const LayerWeights& weights, const AttentionHal
   const Value output = tape.value(half.prefix + ".projection", tape.tokens() * a.hidden);
   matmul(tape, half.prefix + ".projection", call.output,
          weights.of(WeightKind::attention_output).at(half.number), tape.tokens(), width, {output});
-  leave_split(tape, output);
-  return output;
+  return leave_split(tape, output);
 }
 
 }  // namespace spillway::models

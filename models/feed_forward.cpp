@@ -187,16 +187,14 @@ Value dense_half(Tape& tape, const LayerWeights& weights, Value x) {
     m = {"dense",       WeightKind::shared_gate, WeightKind::shared_up, WeightKind::shared_down,
          tape.tokens(), tape.split(a.ffn)};
   const Value output = multiply(tape, weights, m, enter_split(tape, x));
-  leave_split(tape, output);
-  return output;
+  return leave_split(tape, output);
 }
 
 Value experts_half(Tape& tape, const LayerWeights& weights, Value x, Value routed) {
   const Value input = enter_split(tape, x);
   const Value output =
       experts(tape, weights, input, routed.slot == x.slot ? input : enter_split(tape, routed));
-  leave_split(tape, output);
-  return output;
+  return leave_split(tape, output);
 }
 
 Value feed_forward(Tape& tape, const LayerWeights& weights, Value x) {

@@ -21,6 +21,8 @@ NumberFormat packed(BaseType base, const WeightTensor& matrix) {
 std::vector<StateKind> states_of(description::OptimizerKind optimizer) {
   using description::OptimizerKind;
   if (description::is_adam(optimizer)) return {StateKind::momentum, StateKind::variance};
+  if (optimizer == OptimizerKind::muon) return {StateKind::momentum, StateKind::variance};
+  if (optimizer == OptimizerKind::adafactor) return {StateKind::variance};
   if (optimizer == OptimizerKind::sgd) return {};
   return {StateKind::momentum};
 }
@@ -60,7 +62,10 @@ WeightFormats formats_of(description::Precision precision, description::Optimize
 
 Formats::Formats(description::Precision precision, description::OptimizerKind optimizer,
                  description::StateWidth states, AdapterType adapters, BaseType base)
-    : weights_(formats_of(precision, optimizer, states)), adapters_(weights_), base_(base) {
+    : weights_(formats_of(precision, optimizer, states)),
+      adapters_(weights_),
+      optimizer_(optimizer),
+      base_(base) {
   if (adapters == AdapterType::bf16) return;
   adapters_.weight = fp32_numbers;
   adapters_.gradient = fp32_numbers;
@@ -78,8 +83,16 @@ NumberFormat Formats::numbers(const WeightTensor& weight) const {
   return packs ? packed(base_, weight) : weights_.weight;
 }
 
-/// Small tensors keep theirs in fp32.
 WeightFormats Formats::with_states_of(const WeightTensor& weight, WeightFormats formats) const {
+  using description::OptimizerKind;
+  if (optimizer_ == OptimizerKind::muon && weight.multiplies_in_block())
+    std::erase_if(formats.states,
+                  [](const StateFormat& state) { return state.kind == StateKind::variance; });
+  if (optimizer_ == OptimizerKind::adafactor && weight.decays())
+    for (StateFormat& state : formats.states)
+      if (state.kind == StateKind::variance)
+        state.format = NumberFormat::factors(weight.outputs(), weight.inputs());
+  // Small tensors keep theirs in fp32.
   if (weight.parameters.value() >= least_in_8_bits) return formats;
   for (StateFormat& state : formats.states)
     if (state.format == state_in_8_bits) state.format = fp32_numbers;

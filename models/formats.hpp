@@ -16,17 +16,31 @@ struct NumberFormat {
   ElementType scale;    ///< of one scale
   /// Scales that share an fp32 scale themselves; 0: none do.
   std::uint64_t scale_block;
+  /// Of a matrix: there are no numbers but two lists of scales, one for each `block` (a row) and one
+  /// for each `scale_block` (a column).
+  bool factored = false;
 
   constexpr NumberFormat(ElementType of = ElementType::fp32, std::uint64_t sharing_a_scale = 0,
                          ElementType scale_type = ElementType::fp32,
                          std::uint64_t scales_sharing_a_scale = 0)
       : type(of), block(sharing_a_scale), scale(scale_type), scale_block(scales_sharing_a_scale) {}
 
+  /// An fp32 number for each row and one for each column of a matrix.
+  static constexpr NumberFormat factors(std::uint64_t rows, std::uint64_t columns) {
+    NumberFormat format(ElementType::fp32, columns, ElementType::fp32, rows);
+    format.factored = true;
+    return format;
+  }
+
   /// Bytes of so many numbers with their scales. Each of the two is rounded up to whole bytes, and
   /// a block that is not full has a scale like any other.
   constexpr std::uint64_t bytes(std::uint64_t elements) const {
     const std::uint64_t numbers = whole_bytes(elements, type);
     if (block == 0) return numbers;
+    if (factored)
+      return whole_bytes(
+          description::divide_up(elements, block) + description::divide_up(elements, scale_block),
+          scale);
     const std::uint64_t scales = description::divide_up(elements, block);
     const std::uint64_t scale_bytes = numbers + whole_bytes(scales, scale);
     if (scale_block == 0) return scale_bytes;
@@ -34,7 +48,7 @@ struct NumberFormat {
            whole_bytes(description::divide_up(scales, scale_block), ElementType::fp32);
   }
   /// Kernels do not compute with it: each use widens it first.
-  constexpr bool is_packed() const { return block > 0; }
+  constexpr bool is_packed() const { return block > 0 && !factored; }
 
   bool operator==(const NumberFormat&) const = default;
 
@@ -98,6 +112,7 @@ class Formats {
   friend WeightFormats formats_of(const description::Training& training);
   WeightFormats with_states_of(const WeightTensor& weight, WeightFormats formats) const;
   WeightFormats weights_, adapters_;
+  description::OptimizerKind optimizer_;
   description::BaseType base_;
 };
 

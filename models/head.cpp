@@ -157,8 +157,8 @@ void head(Tape& tape, std::uint32_t layer, Value hidden) {
   if (a.final_norm) x = norm(tape, "norm", x, norms.empty() ? nullptr : &norms.front());
   if (a.pooler) x = transform(tape, weights, x);
   if (a.embedding_width != a.hidden) {
-    const Value narrow = tape.value("projected", tape.tokens() * a.embedding_width);
-    matmul(tape, "project_out", x, weights.of(WeightKind::other_matrix).front(), tape.tokens(),
+    const Value narrow = tape.value_beside(x, "projected", a.embedding_width);
+    matmul(tape, "project_out", x, weights.of(WeightKind::other_matrix).front(), tape.rows(x),
            a.hidden, {narrow});
     x = narrow;
   }

@@ -98,11 +98,11 @@ Embedded embedding(Tape& tape, std::uint32_t layer) {
   tape.begin_layer(layer, std::nullopt);
   const auto embed = [&](const std::string& name) {
     Value hidden = look_up(tape, name, weights, a.embedding_width);
-    leave_split(tape, hidden);
+    hidden = leave_split(tape, hidden);
     if (a.embedding_width != a.hidden) {
-      const Value wide = tape.value(name + ".projected", tape.tokens() * a.hidden);
+      const Value wide = tape.value_beside(hidden, name + ".projected", a.hidden);
       matmul(tape, name + ".project_in", hidden, weights.of(WeightKind::other_matrix).back(),
-             tape.tokens(), a.embedding_width, {wide});
+             tape.rows(hidden), a.embedding_width, {wide});
       hidden = wide;
     }
     if (a.embedding_norm)

@@ -189,8 +189,7 @@ Value linear_attention(Tape& tape, const LayerWeights& weights, Value x) {
   const Value output = tape.value("mixer.projection", tape.tokens() * a.hidden);
   matmul(tape, "mixer.projection", normed, weights.of(WeightKind::attention_output).front(),
          tape.tokens(), scan.values, {output});
-  leave_split(tape, output);
-  return output;
+  return leave_split(tape, output);
 }
 
 }  // namespace spillway::models

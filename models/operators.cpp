@@ -153,7 +153,7 @@ void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, s
 }
 
 Value norm(Tape& tape, std::string_view name, Value x, const Linear* weights) {
-  return norm_rows(tape, name, x, weights, tape.elements(x) / tape.tokens());
+  return norm_rows(tape, name, x, weights, tape.elements(x) / tape.rows(x));
 }
 
 Value norm_rows(Tape& tape, std::string_view name, Value x, const Linear* weights,
@@ -165,7 +165,7 @@ Value norm_rows(Tape& tape, std::string_view name, Value x, const Linear* weight
   const std::uint64_t statistics = layer_norm ? 2 : 1;
   const TensorId stats =
       tape.tensor(base + ".statistics", statistics * (tape.elements(x) / width), 4);
-  const Value y = tape.value(base + ".output", tape.elements(x));
+  const Value y = tape.value_like(x, base + ".output");
   const Linear own = weights == nullptr ? Linear{} : *weights;
   std::vector<Operand> operands{{x.tensor, Access::read}};
   append(operands, own);
@@ -200,7 +200,7 @@ void elementwise(Tape& tape, std::string_view name, BothWays functions,
 }
 
 Value sum(Tape& tape, std::string_view name, Value x, Value f) {
-  const Value y = tape.value(std::string(name) + ".output", tape.elements(x));
+  const Value y = tape.value_like(x, std::string(name) + ".output");
   tape.add(name, OperatorFunction::residual,
            {{x.tensor, Access::read}, {f.tensor, Access::read}, {y.tensor, Access::write}});
   tape.on_backward([&tape, x, f, y] {
@@ -213,7 +213,7 @@ Value sum(Tape& tape, std::string_view name, Value x, Value f) {
 Value residual(Tape& tape, std::string_view name, Value x, Value f) {
   if (!drops_hidden(tape)) return sum(tape, name, x, f);
   const std::string base(name);
-  const Value y = tape.value(base + ".output", tape.elements(x));
+  const Value y = tape.value_like(x, base + ".output");
   const TensorId mask = tape.tensor(base + ".dropout_mask", tape.elements(x), 1);
   tape.add(name, OperatorFunction::residual,
            {{x.tensor, Access::read},

@@ -18,6 +18,7 @@ class WorkloadCheck {
     at_least_one("parallel.tensor", w_.tensor);
     if (!complaints_.empty()) return;
     for (const auto& [what, count] : a_.shared_by_ranks()) divides(what, count);
+    if (w_.sequence_parallel && w_.tensor > 1) shares_tokens();
     const std::uint64_t positions = a_.learned_positions - a_.position_offset;
     if (a_.learned_positions > 0 && w_.sequence > positions)
       complain("training.sequence", std::to_string(w_.sequence) + " tokens are more than the " +
@@ -55,6 +56,19 @@ class WorkloadCheck {
                           number(a_.state_space.mixed_width());
     if (number(w_.micro_batch) * number(w_.sequence) * widest > 1e17)
       complain("training.micro_batch", "more tokens than any machine has room for");
+  }
+
+  void shares_tokens() {
+    if (w_.sequence % w_.tensor != 0)
+      complain("parallel.sequence_parallel", std::to_string(w_.tensor) + " ranks cannot share " +
+                                                 std::to_string(w_.sequence) + " tokens");
+    const char* const what = a_.is_diffusion()            ? "a diffusion model"
+                             : a_.stack != Stack::decoder ? "an encoder"
+                             : a_.index.chosen > 0        ? "attention to chosen tokens"
+                                                          : nullptr;
+    if (what)
+      complain("parallel.sequence_parallel",
+               a_.name + " has " + what + ", whose tokens this version does not share");
   }
 
   void divides(const char* what, std::uint64_t count) {

@@ -24,13 +24,19 @@ struct Workload {
   Attention attention = Attention::flash;
   bool fused_kernels = true;  ///< one kernel for the gated product of a feed-forward
   std::optional<description::LossKind> loss{};  ///< none: fused with fused_kernels, else plain
-  double dropout = 0;
+  double dropout = 0;                           ///< of hidden states
+  std::optional<double> attention_dropout{};    ///< of attention weights; none: the same
+  std::vector<description::RecomputedOperator> recomputed{};  ///< run again by backward
+  std::uint64_t document = 0;  ///< packed: tokens of those that see each other; 0: all
+  /// Hidden states between matrices that the tensor ranks cut are shared by tokens.
+  bool sequence_parallel = false;
   bool causal_skip = false;  ///< flash: count only the lower triangle of causal attention
   // of models with adapters:
   description::AdapterType adapters = description::AdapterType::bf16;
   description::BaseType base = description::BaseType::bf16;
   double adapter_scale = 1;  ///< of what an adapter adds: alpha / rank
 
+  double dropout_of_attention() const { return attention_dropout.value_or(dropout); }
   std::uint64_t tokens() const { return micro_batch * sequence; }
 };
 
@@ -71,9 +77,17 @@ enum class OperatorKind {
   attention,    ///< scores, softmax and values, flash or materialized
   elementwise,  ///< rope, activation, residual addition, dropout
   loss,
-  all_reduce,  ///< tensor-parallel sum of its read_write operand
-  update,      ///< optimizer step of one weight
+  all_reduce,      ///< tensor-parallel sum of its read_write operand
+  all_gather,      ///< its second operand: the tokens of all tensor ranks
+  reduce_scatter,  ///< its second operand: this rank's tokens of the tensor-parallel sum
+  update,          ///< optimizer step of one weight
 };
+
+/// Tensor-parallel ranks meet in it.
+constexpr bool is_collective(OperatorKind kind) {
+  return kind == OperatorKind::all_reduce || kind == OperatorKind::all_gather ||
+         kind == OperatorKind::reduce_scatter;
+}
 
 /// What an operator computes. Its operands stand in the order given, those in [] only where the
 /// model has them; w. is the tensor's weight gradient, without elements where the weight is frozen,
@@ -138,6 +152,8 @@ enum class OperatorFunction {
   squared_loss,            ///< predicted, noise
   squared_loss_backward,   ///< noise, predicted, which its gradient replaces
   all_reduce,              ///< what is summed
+  all_gather,              ///< this rank's tokens, those of all
+  reduce_scatter,          ///< what is summed, this rank's tokens of the sum
   update,                  ///< weight, w.weight, then its states
 };
 

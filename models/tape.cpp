@@ -45,6 +45,10 @@ OperatorKind kind_of(OperatorFunction function) {
       return OperatorKind::loss;
     case OperatorFunction::all_reduce:
       return OperatorKind::all_reduce;
+    case OperatorFunction::all_gather:
+      return OperatorKind::all_gather;
+    case OperatorFunction::reduce_scatter:
+      return OperatorKind::reduce_scatter;
     case OperatorFunction::update:
       return OperatorKind::update;
     default:
@@ -171,8 +175,57 @@ Value Tape::value_of(TensorId tensor) {
   return {tensor, static_cast<std::uint32_t>(slots_.size() - 1)};
 }
 
+Value Tape::value_beside(Value x, std::string_view name, std::uint64_t width) {
+  const Value y = value(name, rows(x) * width);
+  slots_[y.slot].of_own_tokens = slots_[x.slot].of_own_tokens;
+  return y;
+}
+
+Value Tape::value_like(Value x, std::string_view name) {
+  const Value y = value(name, elements(x));
+  slots_[y.slot].of_own_tokens = slots_[x.slot].of_own_tokens;
+  return y;
+}
+
+void Tape::save_own_tokens(std::vector<TensorId>& saved) {
+  std::erase_if(saved, [this](TensorId id) {
+    for (const Gathered& g : gathered_)
+      if (g.all == id) {
+        program_.operators[g.op].saved = {g.own};
+        return true;
+      }
+    return false;
+  });
+}
+
+void Tape::gather_again(std::vector<Operand>& operands) {
+  for (Operand& operand : operands)
+    for (Gathered& g : gathered_) {
+      if (g.all != operand.tensor) continue;
+      if (!g.again) {
+        // Made by backward, and gone with it.
+        g.again = tensor("gathered_again", program_.tensors[g.all].elements, element_,
+                         TensorRole::activation_gradient);
+        append("input.gather_again", OperatorFunction::all_gather,
+               {{g.own, Access::read}, {*g.again, Access::write}});
+      }
+      operand.tensor = *g.again;
+    }
+}
+
 Operator& Tape::add(std::string_view name, OperatorFunction function, std::vector<Operand> operands,
                     std::vector<TensorId> saved) {
+  if (backward_)
+    gather_again(operands);
+  else if (goes_back())
+    save_own_tokens(saved);
+  Operator& op = append(name, function, std::move(operands));
+  if (goes_back()) op.saved = std::move(saved);
+  return op;
+}
+
+Operator& Tape::append(std::string_view name, OperatorFunction function,
+                       std::vector<Operand> operands) {
   Operator& op = program_.operators.emplace_back();
   op.name.reserve(prefix_.size() + name.size());
   op.name.append(prefix_).append(name);
@@ -181,7 +234,6 @@ Operator& Tape::add(std::string_view name, OperatorFunction function, std::vecto
   op.layer = layer_;
   op.bytes = traffic(operands, program_.tensors);
   op.operands = std::move(operands);
-  if (goes_back()) op.saved = std::move(saved);
   return op;
 }
 
@@ -258,6 +310,7 @@ void Tape::pass_gradient(Value from, Value to) {
 StepProgram Tape::finish() {
   const auto here = [this] { return static_cast<std::uint32_t>(program_.operators.size()); };
   program_.forward = {0, here()};
+  backward_ = true;
   for (std::size_t layer = model_.layers.size(); layer-- > 0;) {
     layer_ = static_cast<std::uint32_t>(layer);
     prefix_ = model_.layers[layer].name + ".";
@@ -293,12 +346,48 @@ void Tape::add_updates() {
       operands.push_back({(2 + state) * weights + i, Access::read_write});
     layer_ = model_.weights[i].layer;
     prefix_ = model_.weights[i].name;
-    add(".update", OperatorFunction::update, std::move(operands));
+    Operator& update = add(".update", OperatorFunction::update, std::move(operands));
+    if (program_.workload.optimizer == Optimizer::muon && model_.weights[i].multiplies_in_block())
+      orthogonalize(update, model_.weights[i]);
   }
+}
+
+/// Five iterations X <- aX + (bA + cA A) X, A = X X', in bf16, of X with no more rows than columns:
+/// three products each. X, A, their successors and bA + cAA are scratch.
+///   Source  Jordan et al.: Muon (2024), zeropower_via_newtonschulz5
+void Tape::orthogonalize(Operator& update, const WeightTensor& weight) {
+  constexpr std::uint64_t iterations = 5, width = 2;
+  const std::uint64_t m = std::min(weight.inputs(), weight.outputs());
+  const std::uint64_t n = std::max(weight.inputs(), weight.outputs());
+  const std::uint64_t count = weight.parameters.value() / (m * n);
+  const double rows = static_cast<double>(m), columns = static_cast<double>(n);
+  update.flops = Flops(static_cast<double>(count * iterations) *
+                       (4 * rows * rows * columns + 2 * rows * rows * rows));
+  update.gemm = {m, n, m, count};
+  update.workspace = Bytes(count * width * (2 * m * n + 2 * m * m));
+  // Each iteration reads X three times and writes it once, writes and reads A and its polynomial.
+  update.bytes += Bytes(count * iterations * width * (4 * m * n + 5 * m * m));
+}
+
+Value gather_tokens(Tape& tape, Value own) {
+  const std::uint64_t width = tape.elements(own) / tape.rows(own);
+  const Value all = tape.value("gathered", tape.tokens() * width);
+  tape.slots_[all.slot].partial = true;
+  const auto op = static_cast<std::uint32_t>(tape.program_.operators.size());
+  tape.gathered_.push_back({all.tensor, own.tensor, op, std::nullopt});
+  tape.add("input.all_gather", OperatorFunction::all_gather,
+           {{own.tensor, Access::read}, {all.tensor, Access::write}});
+  tape.on_backward([&tape, own, all] {
+    std::vector<Operand> back{tape.gradient(all)};
+    tape.accumulate(back, own);
+    tape.add("input_gradient.reduce_scatter", OperatorFunction::reduce_scatter, std::move(back));
+  });
+  return all;
 }
 
 Value enter_split(Tape& tape, Value value) {
   if (!tape.is_split()) return value;
+  if (tape.slots_[value.slot].of_own_tokens) return gather_tokens(tape, value);
   const Value inner = tape.value_of(value.tensor);
   tape.slots_[inner.slot].partial = true;
   tape.on_backward([&tape, value, inner] {
@@ -310,10 +399,23 @@ Value enter_split(Tape& tape, Value value) {
   return inner;
 }
 
-void leave_split(Tape& tape, Value value) {
-  if (tape.is_split())
+Value leave_split(Tape& tape, Value value) {
+  if (!tape.is_split()) return value;
+  if (!tape.splits_tokens()) {
     tape.add("output.all_reduce", OperatorFunction::all_reduce,
              {{value.tensor, Access::read_write}});
+    return value;
+  }
+  const Value own = tape.value("scattered", tape.elements(value) / tape.workload().tensor);
+  tape.slots_[own.slot].of_own_tokens = true;
+  tape.add("output.reduce_scatter", OperatorFunction::reduce_scatter,
+           {{value.tensor, Access::read}, {own.tensor, Access::write}});
+  tape.on_backward([&tape, value, own] {
+    std::vector<Operand> back{tape.gradient(own)};
+    tape.accumulate(back, value);
+    tape.add("output_gradient.all_gather", OperatorFunction::all_gather, std::move(back));
+  });
+  return own;
 }
 
 }  // namespace spillway::models

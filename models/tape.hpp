@@ -34,6 +34,11 @@ class Tape {
   /// One rank's share of `width`, which the tensor ways divide (a vocabulary: rounded up).
   std::uint64_t split(std::uint64_t width) const;
   bool is_split() const { return program_.workload.tensor > 1; }
+  bool splits_tokens() const { return is_split() && program_.workload.sequence_parallel; }
+  /// Tokens of `x` that this rank has: all, or its share.
+  std::uint64_t rows(Value x) const {
+    return slots_[x.slot].of_own_tokens ? tokens() / program_.workload.tensor : tokens();
+  }
 
   void begin_layer(std::uint32_t layer, std::optional<Value> input);
   void end_layer(std::optional<Value> output);
@@ -43,11 +48,16 @@ class Tape {
   Value value(std::string_view name, std::uint64_t elements,
               TensorRole role = TensorRole::activation);
   Value value_of(TensorId tensor);
+  /// `width` elements for each token that this rank has of `x`.
+  Value value_beside(Value x, std::string_view name, std::uint64_t width);
+  /// As many elements as `x`, of the same tokens.
+  Value value_like(Value x, std::string_view name);
   void mark_residual(Value value) { program_.tensors[value.tensor].is_residual = true; }
   std::uint64_t elements(Value v) const { return program_.tensors[v.tensor].elements; }
 
   /// Appends an operator whose traffic is that of its operands; what is returned can still be
-  /// amended until the next call.
+  /// amended until the next call. In place of gathered tokens forward saves this rank's, and
+  /// backward gathers them again before it reads them.
   Operator& add(std::string_view name, OperatorFunction function, std::vector<Operand> operands,
                 std::vector<TensorId> saved = {});
   /// A number for what draws random numbers, from 0 in each layer.
@@ -79,7 +89,14 @@ class Tape {
     TensorId tensor = 0;  ///< whose gradient
     TensorId gradient = 0;
     enum class State { none, passed, own } state = State::none;
-    bool partial = false;  ///< before its sum over the tensor ranks
+    bool partial = false;        ///< before its sum over the tensor ranks
+    bool of_own_tokens = false;  ///< sequence parallel: of this rank's share of the tokens
+  };
+  /// Tokens of all tensor ranks, gathered for the matrices that they cut.
+  struct Gathered {
+    TensorId all = 0, own = 0;
+    std::uint32_t op = 0;           ///< that gathers them in forward
+    std::optional<TensorId> again;  ///< gathered in backward
   };
   struct Step {
     std::uint32_t layer;
@@ -93,8 +110,14 @@ class Tape {
   std::uint64_t elements_of(const WeightTensor& weight) const;
   bool goes_back() const { return layer_ >= first_trained_; }
   void add_updates();
+  void orthogonalize(Operator& update, const WeightTensor& weight);
   TensorId new_gradient(const Slot& slot);
+  Operator& append(std::string_view name, OperatorFunction function, std::vector<Operand> operands);
+  void save_own_tokens(std::vector<TensorId>& saved);
+  void gather_again(std::vector<Operand>& operands);
   friend Value enter_split(Tape& tape, Value value);
+  friend Value gather_tokens(Tape& tape, Value own);
+  friend Value leave_split(Tape& tape, Value value);
 
   const Model& model_;
   std::optional<Architecture> here_;
@@ -102,7 +125,9 @@ class Tape {
   std::uint64_t element_;        ///< bytes of one of an activation
   std::uint32_t first_trained_;  ///< layer
   std::uint32_t layer_ = 0;
-  std::uint32_t draws_ = 0;  ///< of the layer
+  std::uint32_t draws_ = 0;         ///< of the layer
+  bool backward_ = false;           ///< finish() appends it
+  std::vector<Gathered> gathered_;  ///< of all layers
   std::string prefix_;
   std::vector<Slot> slots_;
   std::vector<Step> steps_;
@@ -110,8 +135,10 @@ class Tape {
 };
 
 /// `value` as the input of matrices cut by columns: its gradient, partial on each rank, is summed.
+/// Where ranks share the tokens it is gathered first.
 Value enter_split(Tape& tape, Value value);
-/// Sums `value`, partial on each rank behind matrices cut by rows; its gradient is whole.
-void leave_split(Tape& tape, Value value);
+/// The sum of `value`, partial on each rank behind matrices cut by rows; its gradient is whole.
+/// Where ranks share the tokens each has its own of the sum.
+Value leave_split(Tape& tape, Value value);
 
 }  // namespace spillway::models

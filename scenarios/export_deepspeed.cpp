@@ -37,7 +37,7 @@ class Export {
         training.micro_batch * training.gradient_accumulation * scenario_.parallel.data;
     config["fp16"] = {{"enabled", precision == "fp16_mixed"}};
     config["bf16"] = {{"enabled", precision == "bf16_mixed"}};
-    if (training.optimizer != OptimizerKind::adam8bit) config["optimizer"] = optimizer();
+    if (const json own = optimizer(); !own.is_null()) config["optimizer"] = own;
     config["zero_optimization"] = zero();
     config["activation_checkpointing"] = {
         {"cpu_checkpointing", parts_.activations.policy == ActivationPolicy::checkpoint_host}};
@@ -51,12 +51,17 @@ class Export {
     return config;
   }
 
+  /// Null: DeepSpeed has none such, and the trainer brings it.
   json optimizer() const {
     switch (scenario_.training.optimizer) {
       case OptimizerKind::adam:
       case OptimizerKind::adamw:
-      case OptimizerKind::adam8bit:
         break;
+      case OptimizerKind::adam8bit:
+      case OptimizerKind::adafactor:
+        return nullptr;
+      case OptimizerKind::muon:
+        return {{"type", "Muon"}};
       case OptimizerKind::lion:
         return {{"type", "Lion"}};
       case OptimizerKind::sgd:

@@ -143,6 +143,8 @@ class Import {
     if (mentions(type, "sgd"))
       return keys_.number("/optimizer/params/momentum", 0) > 0 ? "sgd_momentum" : "sgd";
     if (mentions(type, "lion") && !offloads) return "lion";
+    if (mentions(type, "muon") && !offloads && keys_.number("/zero_optimization/stage", 0) == 0)
+      return "muon";
     if (mentions(type, "onebit") || mentions(type, "zeroone"))
       note("optimizer.type: \"" + type +
            "\" sends its momentum in 1 bit; here Adam's gradients in full, so network bytes are an "

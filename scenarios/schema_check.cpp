@@ -95,20 +95,6 @@ std::string or_words(const json& node) {
   return text;
 }
 
-/// What is wrong with a string that should be a quantity or a word; nothing when it is fine.
-std::optional<std::pair<std::string, std::string>> string_problem(const json& node,
-                                                                  const std::string& text) {
-  const std::vector<std::string> words = words_of(node);
-  if (std::find(words.begin(), words.end(), text) != words.end()) return std::nullopt;
-  if (const auto dimension = description::dimension_of_format(node.value("format", ""))) {
-    const auto parsed = description::parse_quantity(*dimension, text);
-    if (parsed.problem.empty()) return std::nullopt;
-    return std::pair{parsed.problem, parsed.hint + or_words(node)};
-  }
-  if (words.empty()) return std::nullopt;
-  return std::pair{"no " + shown(text), "write a number" + or_words(node)};
-}
-
 const std::map<std::string, std::string> type_words = {{"object", "an object {...}"},
                                                        {"array", "a list [...]"},
                                                        {"string", "a text in quotes"},
@@ -125,6 +111,20 @@ std::string expected_types(const json& node) {
     if (!(has_words && type == "string"))
       text += (text.empty() ? "" : " or ") + type_words.at(type);
   return text + or_words(node);
+}
+
+/// What is wrong with a string that should be a quantity or a word; nothing when it is fine.
+std::optional<std::pair<std::string, std::string>> string_problem(const json& node,
+                                                                  const std::string& text) {
+  const std::vector<std::string> words = words_of(node);
+  if (std::find(words.begin(), words.end(), text) != words.end()) return std::nullopt;
+  if (const auto dimension = description::dimension_of_format(node.value("format", ""))) {
+    const auto parsed = description::parse_quantity(*dimension, text);
+    if (parsed.problem.empty()) return std::nullopt;
+    return std::pair{parsed.problem, parsed.hint + or_words(node)};
+  }
+  if (words.empty()) return std::nullopt;
+  return std::pair{"no " + shown(text), "write " + expected_types(node)};
 }
 
 /// Turns what valijson refuses into complaints, in the words of the schema.

@@ -14,7 +14,7 @@ const std::vector<std::string>& trainer_keys() {
       "experts",   "dropout",         "ema",
       "optimizer", "optimizer_state", "optimizer_in_backward",
       "method",    "causal_skip",     "lora",
-      "frozen"};
+      "frozen",    "recompute",       "packed"};
   return keys;
 }
 
@@ -47,6 +47,8 @@ text::Text trainer_must_bring(const std::string& key, const json& value) {
     how = "which the trainer must bring, such as Liger Kernel's";
   else if (key == "optimizer" && value == "adam8bit")
     how = "which the trainer must bring, such as bitsandbytes' AdamW8bit";
+  else if (key == "optimizer" && value == "adafactor")
+    how = "which the trainer must bring, such as PyTorch's Adafactor";
   else if (key == "optimizer_in_backward" && value == true)
     how = "which DeepSpeed does not do: torchtune and others of one GPU do";
   return text::filled("training.{}: {}, {}", {key, words, how});

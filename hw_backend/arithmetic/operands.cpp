@@ -34,7 +34,9 @@ SyntheticText Call::text() const {
 
 Dropout Call::dropout() const {
   Dropout dropout;
-  dropout.probability = static_cast<float>(workload().dropout);
+  const bool attends = op.kind == models::OperatorKind::attention;
+  dropout.probability =
+      static_cast<float>(attends ? workload().dropout_of_attention() : workload().dropout);
   dropout.stream = random_stream(
       RandomUse::dropout,
       {lowering.seed, moment.step, moment.micro_batch, moment.rank, op.layer, op.draw});

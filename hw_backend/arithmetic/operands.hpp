@@ -19,6 +19,7 @@ struct Call {
   std::uint64_t tokens() const { return workload().tokens(); }
   Element element() const;  ///< of weights, activations and gradients
   SyntheticText text() const;
+  /// Of the operator: of hidden states, or of attention weights.
   Dropout dropout() const;
   Norm norm(std::uint64_t elements, std::uint64_t width) const;
   AttentionShape attention_shape() const;

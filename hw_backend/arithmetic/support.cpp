@@ -74,6 +74,12 @@ void require_support(const models::Model& model, const models::Workload& workloa
              workload.states == description::StateWidth::int8,
          "training.optimizer", "no device updates states in 8 bits for real",
          "write adam, or optimizer_state bf16; simulate knows more");
+  refuse(description::needs_whole_matrices(workload.optimizer), "training.optimizer",
+         "no device updates by " + std::string(name_of(workload.optimizer)) + " for real",
+         "write adam, lion or sgd; simulate knows more");
+  refuse(workload.document > 0 && workload.document < workload.sequence, "training.packed",
+         "documents shorter than training.sequence, which no device computes apart for real",
+         "write true; simulate knows more");
   std::size_t frozen = 0, tables = 0;
   for (const std::uint32_t weight : model.layers.front().weights)
     if (model.weights[weight].decays()) {
@@ -87,8 +93,8 @@ void require_support(const models::Model& model, const models::Workload& workloa
   refuse(workload.tensor > 1, "parallel.tensor",
          std::to_string(workload.tensor) + " tensor ranks cannot compute for real",
          "write 1; simulate knows more");
-  refuse(workload.dropout < 0 || workload.dropout >= 1, "training.dropout",
-         "is not a share from 0 to less than 1", "");
+  refuse(workload.dropout < 0 || workload.dropout >= 1 || workload.dropout_of_attention() >= 1,
+         "training.dropout", "is not a share from 0 to less than 1", "");
   if (!complaints.empty()) throw description::ScenarioError(complaints);
 }
 

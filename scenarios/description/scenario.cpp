@@ -33,6 +33,33 @@ void write_method(const Training& training, json& object) {
   object["lora"]["targets"] = word ? json(lora.targets.front()) : json(lora.targets);
 }
 
+void write_recompute(const Training& training, json& object) {
+  if (training.packed.packed)
+    object["packed"] = training.packed.document > 0 ? json(training.packed.document) : json(true);
+  const Recompute& again = training.recompute;
+  if (again.full)
+    object["recompute"] = "full";
+  else if (!again.operators.empty())
+    for (const RecomputedOperator one : again.operators)
+      object["recompute"].push_back(name_of(one));
+}
+
+void read_recompute(const json& object, Training& training) {
+  FieldReader read(object);
+  if (const json* const packed = read.find("packed"))
+    training.packed = {!packed->is_boolean() || packed->get<bool>(),
+                       packed->is_boolean() ? 0 : packed->get<std::uint64_t>()};
+  const json* const again = read.find("recompute");
+  if (!again) return;
+  training.recompute = {};
+  if (again->is_array())
+    training.recompute.operators = Written<std::vector<RecomputedOperator>>::read(*again);
+  else if (*again == "full")
+    training.recompute.full = true;
+  else if (*again == "selective")
+    training.recompute.operators = {RecomputedOperator::attention};
+}
+
 void read_method(const json& object, Training& training) {
   FieldReader read(object);
   read("method", training.method);
@@ -75,6 +102,8 @@ void parallel_fields(Io& io, T& parallel) {
   io("tensor", parallel.tensor);
   io("pipeline", parallel.pipeline);
   io("pipeline_cut", parallel.pipeline_cut);
+  io("schedule", parallel.schedule);
+  io("sequence_parallel", parallel.sequence_parallel);
   io("zero_stage", parallel.zero_stage);
 }
 
@@ -119,6 +148,7 @@ void to_json(json& object, const Scenario& scenario) {
   FieldWriter training(object["training"]);
   training_fields(training, scenario.training);
   write_method(scenario.training, object["training"]);
+  write_recompute(scenario.training, object["training"]);
   FieldWriter parallel(object["parallel"]);
   parallel_fields(parallel, scenario.parallel);
   FieldWriter run(object["run"]);
@@ -140,6 +170,7 @@ void from_json(const json& object, Training& training) {
   FieldReader read(object);
   training_fields(read, training);
   read_method(object, training);
+  read_recompute(object, training);
   if (!object.contains("loss") && !training.fused_kernels) training.loss = LossKind::plain;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "scenarios/description/knob.hpp"
 #include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
 
@@ -20,16 +21,27 @@ inline constexpr auto names_of<Precision> = in_order("fp16_mixed", "bf16_mixed",
 ///                 numbers in fp32. Source  Dettmers et al.: 8-bit Optimizers (2022), 2;
 ///                 bitsandbytes, block_wise and min_8bit_size
 ///   lion          momentum. Source  Chen et al.: Symbolic Discovery (2023), algorithm 2
+///   adafactor     of a matrix one number a row and one a column, of what else there is a variance;
+///                 no momentum. Source  Shazeer and Stern: Adafactor (2018), algorithm 4; PyTorch,
+///                 torch.optim.Adafactor
+///   muon          of the matrices of blocks a momentum, which five iterations of Newton and Schulz
+///                 make orthogonal; of what else there is Adam's two. Source  Jordan et al.: Muon
+///                 (2024)
 ///   sgd           nothing
 ///   sgd_momentum  momentum. Source  PyTorch, torch.optim.SGD
-enum class OptimizerKind { adam, adamw, adam8bit, lion, sgd, sgd_momentum };
+enum class OptimizerKind { adam, adamw, adam8bit, lion, adafactor, muon, sgd, sgd_momentum };
 template <>
-inline constexpr auto names_of<OptimizerKind> = in_order("adam", "adamw", "adam8bit", "lion", "sgd",
+inline constexpr auto names_of<OptimizerKind> = in_order("adam", "adamw", "adam8bit", "lion",
+                                                         "adafactor", "muon", "sgd",
                                                          "sgd_momentum");
 /// Its update is Adam's, whatever its states look like.
 constexpr bool is_adam(OptimizerKind kind) {
   return kind == OptimizerKind::adam || kind == OptimizerKind::adamw ||
          kind == OptimizerKind::adam8bit;
+}
+/// Its update needs whole matrices: no rank can do a share of one.
+constexpr bool needs_whole_matrices(OptimizerKind kind) {
+  return kind == OptimizerKind::adafactor || kind == OptimizerKind::muon;
 }
 /// Element type of the optimizer states; int8 as adam8bit has them.
 enum class StateWidth { fp32, bf16, int8 };
@@ -106,6 +118,33 @@ enum class ExpertLayout : std::uint8_t { stacked, separate };
 template <>
 inline constexpr auto names_of<ExpertLayout> = in_order("stacked", "separate");
 
+/// Operators that backward runs again, so that nothing is kept which they make for it alone.
+///   attention   softmax of materialized scores, its mask and what dropout leaves of it; the output
+///               is kept. Source  Korthikanti et al.: Reducing Activation Recomputation in Large
+///               Transformer Models (2022), 5; Megatron-LM's core_attn
+///   activation  of feed-forwards and experts, or the gated product: what the last product reads.
+///               Source  Megatron-LM's moe_act, here of every feed-forward
+///   norm        what products behind a norm read. Source  Megatron-LM's layernorm
+enum class RecomputedOperator : std::uint8_t { attention, activation, norm };
+template <>
+inline constexpr auto names_of<RecomputedOperator> = in_order("attention", "activation", "norm");
+
+/// `training.recompute`: "none", "full" (blocks keep their input alone: activations.policy
+/// recompute), "selective" (the attention, as Megatron-LM has it) or names of operators.
+struct Recompute {
+  bool full = false;
+  std::vector<RecomputedOperator> operators;
+  bool operator==(const Recompute&) const = default;
+};
+
+/// `training.packed`: several documents in a sequence, none of which sees another. Sequences are
+/// full either way. Source  torchtune, PackedDataset
+struct Packed {
+  bool packed = false;
+  std::uint64_t document = 0;  ///< tokens of one; 0: as long as the sequence
+  bool operator==(const Packed&) const = default;
+};
+
 /// What of a model is trained.
 ///   full    every weight
 ///   lora    low-rank adapters of some matrices; the model itself is frozen.
@@ -181,7 +220,9 @@ struct Training {
   bool fused_kernels = true;        ///< the gated product of a feed-forward is one kernel
   LossKind loss = LossKind::fused;  ///< where a scenario says nothing, as fused_kernels: or plain
   ExpertLayout experts = ExpertLayout::stacked;
-  double dropout = 0;
+  Or<double, "model"> dropout = 0.0;  ///< the word: what the model's own file says
+  Recompute recompute;
+  Packed packed;
   bool ema = false;
   bool causal_skip = true;  ///< flash attention of decoders leaves out what the mask hides
   double learning_rate = 1e-4;
@@ -200,9 +241,21 @@ enum class PipelineCut : std::uint8_t { flops, layers };
 template <>
 inline constexpr auto names_of<PipelineCut> = in_order("flops", "layers");
 
+/// In which order a stage of a pipeline has its micro-batches.
+///   1f1b   one forward, one backward. Source  Megatron-LM (SC'21), 2.2
+///   gpipe  all forwards, then all backwards: as many micro-batches are held as a step has.
+///          Source  Huang et al.: GPipe (2019), 2.3
+enum class PipelineSchedule : std::uint8_t { one_forward_one_backward, gpipe };
+template <>
+inline constexpr auto names_of<PipelineSchedule> = in_order("1f1b", "gpipe");
+
 struct Parallel {
   std::uint64_t data = 1, tensor = 1, pipeline = 1, zero_stage = 3;
   PipelineCut pipeline_cut = PipelineCut::flops;
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  /// Tensor ranks share the tokens of what they do not cut: norms, dropout, residuals. Their sums
+  /// are scattered and gathered in place of all-reduces. Source  Korthikanti et al. (2022), 4.2.2
+  bool sequence_parallel = false;
   std::uint64_t ranks() const { return data * tensor * pipeline; }
 };
 

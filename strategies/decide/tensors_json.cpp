@@ -46,6 +46,7 @@ json format_json(const NumberFormat& format) {
   json packed = {
       {"type", type}, {"block", format.block}, {"scale", description::name_of(format.scale)}};
   if (format.scale_block > 0) packed["scale_block"] = format.scale_block;
+  if (format.factored) packed["factored"] = true;
   return packed;
 }
 
@@ -61,6 +62,7 @@ NumberFormat read_format(const json& in, const std::string& key) {
     read(all, "block", format.block);
     read_word(all, "scale", format.scale);
     if (all.contains("scale_block")) read(all, "scale_block", format.scale_block);
+    if (all.contains("factored")) read(all, "factored", format.factored);
   });
   return format;
 }

@@ -142,6 +142,62 @@ ActivationPlan keep_everything(const StepProgram& program) {
   return plan;
 }
 
+namespace {
+
+std::optional<description::RecomputedOperator> recomputed_as(models::OperatorFunction function) {
+  using description::RecomputedOperator;
+  switch (function) {
+    case models::OperatorFunction::attention:
+      return RecomputedOperator::attention;
+    case models::OperatorFunction::activation:
+    case models::OperatorFunction::gated_product:
+      return RecomputedOperator::activation;
+    case models::OperatorFunction::norm:
+      return RecomputedOperator::norm;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// What the operator makes, for backward alone where it is an attention.
+std::vector<TensorId> made_for_backward(const StepProgram& program, const Operator& op,
+                                        models::Span forward) {
+  std::vector<TensorId> made;
+  for (const Operand& operand : op.operands) {
+    if (operand.access == Access::read) continue;
+    bool read = false;
+    for (std::uint32_t i = forward.first; i < forward.last; ++i)
+      for (const Operand& other : program.operators[i].operands)
+        read = read || (other.tensor == operand.tensor && other.access != Access::write);
+    if (!read || op.function != models::OperatorFunction::attention) made.push_back(operand.tensor);
+  }
+  return made;
+}
+
+}  // namespace
+
+ActivationPlan recompute_operators(const models::Model& model, const StepProgram& program) {
+  ActivationPlan plan = keep_everything(program);
+  const auto& chosen = program.workload.recomputed;
+  if (chosen.empty()) return plan;
+  plan.late = true;
+  const Touched touched = touched_by_layers(program);
+  for (std::uint32_t layer = 0; layer < model.layers.size(); ++layer) {
+    if (!model.layers[layer].is_block) continue;
+    const std::vector<TensorId> saved = program.saved_by(layer);
+    const models::Span forward = program.layers[layer].forward;
+    for (std::uint32_t i = forward.first; i < forward.last; ++i) {
+      const auto named = recomputed_as(program.operators[i].function);
+      if (!named || std::find(chosen.begin(), chosen.end(), *named) == chosen.end()) continue;
+      for (const TensorId id : made_for_backward(program, program.operators[i], forward))
+        if (!touched.by_several[id] && is_activation(program, id) &&
+            std::find(saved.begin(), saved.end(), id) != saved.end())
+          plan.fates[id] = Fate::recompute;
+    }
+  }
+  return plan;
+}
+
 ActivationPlan checkpoint_blocks(const models::Model& model, const StepProgram& program,
                                  Fate inputs) {
   ActivationPlan plan = keep_everything(program);
@@ -223,7 +279,7 @@ std::optional<ActivationPlan> fates_of_policy(const description::Strategy& strat
                                               const StepProgram& program) {
   switch (strategy.activations.policy) {
     case ActivationPolicy::keep:
-      return keep_everything(program);
+      return recompute_operators(model, program);
     case ActivationPolicy::plan:
       if (activation_planner(strategy)) return std::nullopt;
       return keep_everything(program);  // plans of tensors, not of layers: see tensor_by_tensor

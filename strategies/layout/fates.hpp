@@ -46,6 +46,10 @@ struct ActivationPlan {
 
 ActivationPlan keep_everything(const models::StepProgram& program);
 
+/// Blocks keep all but what the operators make that `training.recompute` names: these run again
+/// when backward needs what they made.
+ActivationPlan recompute_operators(const models::Model& model, const models::StepProgram& program);
+
 /// Blocks save nothing but their input, which goes to `inputs` (keep, host or ssd).
 ActivationPlan checkpoint_blocks(const models::Model& model, const models::StepProgram& program,
                                  Fate inputs);

@@ -246,7 +246,7 @@ class LayerLayout {
     for (std::uint32_t segment = 0; segment < pass.segments.size(); ++segment) {
       for (const PlannedKernel& kernel : pass.segments[segment].kernels)
         if (kernel.operation == op) return segment;
-      if (pass.segments[segment].reduction == op) return segment;
+      if (pass.segments[segment].collective == op) return segment;
     }
     ENSURE(false, op->name + " is in no segment");
   }
@@ -265,10 +265,10 @@ class LayerLayout {
       for (const PlannedOperand& operand : kernel.operands)
         if (operand.area == Area::scratch)
           pass.scratch_bytes = std::max(pass.scratch_bytes, placed_bytes(operand.bytes));
-      if (op.kind == OperatorKind::all_reduce) {
-        pass.segments.back().then_all_reduce = true;
-        pass.segments.back().reduction = &op;
-        pass.segments.back().reduced = kernel.operands.front();
+      if (is_collective(op.kind)) {
+        pass.segments.back().collective = &op;
+        pass.segments.back().sends = kernel.operands.front();
+        pass.segments.back().receives = kernel.operands.back();
         pass.segments.emplace_back();
       } else {
         pass.segments.back().kernels.push_back(std::move(kernel));
@@ -278,7 +278,7 @@ class LayerLayout {
       }
     }
     if (pass.segments.size() > 1 && pass.segments.back().kernels.empty() &&
-        !pass.segments.back().then_all_reduce)
+        pass.segments.back().collective == nullptr)
       pass.segments.pop_back();
     return pass;
   }

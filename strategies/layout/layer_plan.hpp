@@ -41,15 +41,13 @@ struct PlannedKernel {
   std::vector<PlannedOperand> operands;
 };
 
-/// Kernels of one pass of a layer, cut where tensor-parallel ranks must meet, in an all-reduce of
-/// `reduced`, after each kernel that completes a tensor which leaves the GPU, and in backward after
+/// Kernels of one pass of a layer, cut where tensor-parallel ranks must meet in a collective, after each kernel that completes a tensor which leaves the GPU, and in backward after
 /// each that is the last to use one that came back: its memory is free then.
 struct PassPlan {
   struct Segment {
     std::vector<PlannedKernel> kernels;
-    bool then_all_reduce = false;
-    const models::Operator* reduction = nullptr;  ///< that all-reduce
-    PlannedOperand reduced{};
+    const models::Operator* collective = nullptr;  ///< behind its kernels; null: none
+    PlannedOperand sends{}, receives{};            ///< of it; of an all-reduce the same
     // of passes that are cut into modules:
     std::uint32_t module = 0;               ///< index into LayerPlans::modules
     std::vector<std::uint32_t> makes{};     ///< forward: indices into `saved`, used here first

@@ -37,10 +37,16 @@ class Order {
 
 }  // namespace
 
-std::vector<StageAction> one_forward_one_backward(std::uint64_t stage, std::uint64_t stages,
-                                                  std::uint64_t micro_batches) {
+std::uint64_t forwards_ahead(description::PipelineSchedule schedule, std::uint64_t stage,
+                             std::uint64_t stages, std::uint64_t micro_batches) {
+  if (schedule == description::PipelineSchedule::gpipe && stages > 1) return micro_batches;
+  return std::min(stages - 1 - stage, micro_batches);
+}
+
+std::vector<StageAction> stage_order(description::PipelineSchedule schedule, std::uint64_t stage,
+                                     std::uint64_t stages, std::uint64_t micro_batches) {
   Order order(stage, stages);
-  const std::uint64_t ahead = std::min(stages - 1 - stage, micro_batches);
+  const std::uint64_t ahead = forwards_ahead(schedule, stage, stages, micro_batches);
   for (std::uint64_t i = 0; i < ahead; ++i) {
     order.previous(-1, static_cast<std::int64_t>(i));
     order.pass(What::forward, i);

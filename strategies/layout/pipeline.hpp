@@ -1,5 +1,7 @@
 #pragma once
 
+#include "scenarios/description/training.hpp"
+
 #include <cstdint>
 #include <vector>
 
@@ -16,10 +18,15 @@ struct StageAction {
   std::int64_t sends_backward = -1, receives_backward = -1;
 };
 
-/// One forward, one backward: min(stages - 1 - stage, micro_batches) forwards first.
+/// Forwards that a stage has done when its first backward begins, that one's own not counted: of
+/// 1F1B min(stages - 1 - stage, micro_batches), of GPipe all.
+std::uint64_t forwards_ahead(description::PipelineSchedule schedule, std::uint64_t stage,
+                             std::uint64_t stages, std::uint64_t micro_batches);
+
+/// The step of a stage. A pipeline of one stage has each backward behind its forward.
 ///   Exchanges  in pairs as Megatron-LM has them, so that neighbours that wait for each other meet
-///   Source     PipeDream-Flush; Megatron-LM (SC'21) section 2.2
-std::vector<StageAction> one_forward_one_backward(std::uint64_t stage, std::uint64_t stages,
-                                                  std::uint64_t micro_batches);
+///   Source     PipeDream-Flush; Megatron-LM (SC'21) section 2.2; GPipe (2019), 2.3
+std::vector<StageAction> stage_order(description::PipelineSchedule schedule, std::uint64_t stage,
+                                     std::uint64_t stages, std::uint64_t micro_batches);
 
 }  // namespace spillway::strategies

@@ -47,7 +47,7 @@ class Builder {
   PlannedStep build() {
     const std::uint64_t micro_batches = job_.scenario.training.gradient_accumulation;
     for (const StageAction& action :
-         one_forward_one_backward(stage_, split_.size(), micro_batches)) {
+         stage_order(job_.scenario.parallel.schedule, stage_, split_.size(), micro_batches)) {
       last_micro_ = action.micro + 1 == micro_batches;
       micro_ = action.micro;
       switch (action.what) {

@@ -8,7 +8,8 @@ namespace spillway::strategies {
 
 namespace {
 
-models::Workload workload_of(const description::Scenario& scenario) {
+models::Workload workload_of(const description::Scenario& scenario,
+                             const models::Architecture& architecture) {
   const description::Training& training = scenario.training;
   models::Workload workload;
   workload.precision = training.precision;
@@ -20,7 +21,11 @@ models::Workload workload_of(const description::Scenario& scenario) {
   workload.attention = training.attention;
   workload.fused_kernels = training.fused_kernels;
   workload.loss = training.loss;
-  workload.dropout = training.dropout;
+  workload.dropout = training.dropout.value.value_or(architecture.own_dropout);
+  workload.attention_dropout = training.dropout.value.value_or(architecture.own_attention_dropout);
+  workload.recomputed = training.recompute.operators;
+  workload.document = training.packed.document;
+  workload.sequence_parallel = scenario.parallel.sequence_parallel;
   workload.causal_skip = training.causal_skip;
   workload.adapters = training.lora.adapters;
   workload.base = training.lora.base;
@@ -35,7 +40,8 @@ Prepared prepare(const description::Scenario& scenario) {
   const models::Architecture architecture = models::architecture_of(scenario);
   Prepared prepared{
       models::as_trained(models::build_model(architecture), scenario.training), {}, {}};
-  prepared.program = models::build_step_program(prepared.model, workload_of(scenario));
+  prepared.program =
+      models::build_step_program(prepared.model, workload_of(scenario, architecture));
   if (scenario.parallel.pipeline > 1 && !plans_steps(scenario.strategy.system))
     prepared.stages = cut_into_stages(prepared.model, prepared.program,
                                       stage_layers(prepared.model, prepared.program, scenario));

@@ -1,5 +1,6 @@
 #include "strategies/parts/stage_links.hpp"
 
+#include "strategies/layout/pipeline.hpp"
 #include "strategies/machine/setup.hpp"
 #include "strategies/parts/hand_over.hpp"
 
@@ -18,7 +19,9 @@ StageLinks::StageLinks(Machine& machine, Rank rank, const Job& job, Activations&
 std::size_t StageLinks::records_of(const description::Scenario& scenario, Rank rank) {
   const std::uint64_t stages = scenario.parallel.pipeline;
   const std::uint64_t behind = rank.index / (simulated_ranks(scenario) / stages);
-  return std::min(stages - behind, scenario.training.gradient_accumulation);
+  const std::uint64_t micro_batches = scenario.training.gradient_accumulation;
+  return std::min(forwards_ahead(scenario.parallel.schedule, behind, stages, micro_batches) + 1,
+                  micro_batches);
 }
 
 Rank StageLinks::peer(std::uint64_t stage) const {

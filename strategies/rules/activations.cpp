@@ -10,7 +10,52 @@ using description::CancelStores;
 
 ActivationPolicy policy_of(const Case& subject) { return subject.parts().activations.policy; }
 
+constexpr const char* recompute = "training.recompute";
+
 constexpr Rule activations_rows[] = {
+    {.path = "strategy.activations.policy",
+     .other = recompute,
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !c.training().recompute.full || policy_of(c) != ActivationPolicy::keep;
+         },
+     .why = "what is kept is not computed again",
+     .hint = "leave activations.policy out, or write recompute",
+     .settles = {.set =
+                     [](description::Scenario& s) {
+                       s.strategy.activations.policy = ActivationPolicy::checkpoint_gpu;
+                     },
+                 .reason = "training.recompute full: blocks keep their input alone"}},
+    {.path = recompute,
+     .other = "strategy.activations.policy",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) { return !c.training().recompute.full || !moves_by_plan(policy_of(c)); },
+     .why = "a planner or a cache decides what is computed again",
+     .hint = "leave training.recompute out, or use activations.policy recompute"},
+    {.path = recompute,
+     .other = "strategy.activations.policy",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return c.training().recompute.operators.empty() ||
+                  policy_of(c) == ActivationPolicy::keep;
+         },
+     .why = "this policy decides itself what is computed again",
+     .hint = "leave training.recompute out, or use activations.policy keep"},
+    {.path = recompute,
+     .holds = [](const Case& c) { return c.training().recompute.operators.empty() || streams(c); },
+     .why = [](const Case& c) { return c.parts().system + " plans tensors of the whole step"; },
+     .hint = "leave it out"},
+    {.path = "parallel.sequence_parallel",
+     .holds =
+         [](const Case& c) {
+           return !c.parallel().sequence_parallel || c.parallel().tensor == 1 ||
+                  (streams(c) && !moves_by_plan(policy_of(c)));
+         },
+     .why = "this version shares tokens where saved tensors stay on the GPU or are computed again",
+     .hint = "use activations.policy keep or recompute, or write false"},
     {.path = "strategy.activations.policy",
      .holds =
          [](const Case& c) {

@@ -82,6 +82,19 @@ constexpr Rule optimizer_rows[] = {
                   : "the CPU optimizer of this version is Adam";
      },
      .hint = "use adam with optimizer_state fp32 or bf16, or optimizer.device gpu"},
+    {.path = "training.optimizer",
+     .holds =
+         [](const Case& c) {
+           if (!description::needs_whole_matrices(c.training().optimizer)) return true;
+           const bool shares = c.parallel().data > 1 && c.parallel().zero_stage > 0;
+           return streams(c) && c.parallel().tensor == 1 && !shares;
+         },
+     .why =
+         [](const Case& c) {
+           return std::string(name_of(c.training().optimizer)) +
+                  " updates whole matrices, of which this version's ranks have no shares";
+         },
+     .hint = "use parallel.tensor 1 and zero_stage 0 with resident, or adam"},
     {.path = "training.optimizer_state",
      .ground = Ground::contradiction,
      .holds =

@@ -6,8 +6,8 @@ StepPasses::StepPasses(StreamingRank& parts)
     : parts_(parts), layers_(parts), phases_(parts.machine, parts.rank, parts.links.stages()) {}
 
 void StepPasses::begin_step() {
-  actions_ = one_forward_one_backward(parts_.links.stage(), parts_.links.stages(),
-                                      parts_.job.steps->micro_batches());
+  actions_ = stage_order(parts_.job.scenario.parallel.schedule, parts_.links.stage(),
+                         parts_.links.stages(), parts_.job.steps->micro_batches());
   begun_ = false;
   phases_.begin_step();
 }

@@ -56,6 +56,23 @@ TEST(TrainingByOtherOptimizers, DuringBackwardEndsWhereTheReferenceDoes) {
     }
 }
 
+// What runs again does so with the bits of the first time, masks too.
+TEST(TrainingByOtherOptimizers, WhatIsRecomputedChangesNoBit) {
+  for (const char* recompute : {"full", "selective", R"(["attention","activation","norm"])"})
+    for (const char* attention : {"flash", "materialized"}) {
+      SCOPED_TRACE(std::string(recompute) + " " + attention);
+      const Overrides kept{std::string("training.attention=") + attention, "training.dropout=0.1"};
+      Overrides again = kept;
+      again.push_back(std::string("training.recompute=") + recompute);
+      const RealRun run = train_for_real(small_training("resident", again));
+      ASSERT_TRUE(run.result.feasible());
+      const RealRun& reference =
+          reference_run(small_training("resident", kept), std::string("kept_") + attention);
+      EXPECT_EQ(run.trained.losses, reference.trained.losses);
+      EXPECT_EQ(different(run.trained, reference.trained), 0u);
+    }
+}
+
 TEST(TrainingByOtherOptimizers, OfStatesIn8BitsIsSimulatedOnly) {
   try {
     train_for_real(small_training("resident", {"training.optimizer=adam8bit"}));

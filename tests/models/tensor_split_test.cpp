@@ -1,6 +1,8 @@
+#include "models/check.hpp"
 #include "models/step_program.hpp"
 #include "scenarios/description/errors.hpp"
 #include "tests/models/configs.hpp"
+#include "tests/models/type_configs.hpp"
 
 #include <gmock/gmock.h>
 
@@ -62,6 +64,69 @@ TEST(TensorSplit, TwoAllReducesALayerAndDirection) {
   EXPECT_EQ(count(split, split.layers[1].backward, OperatorKind::all_reduce), 2);
   const StepProgram whole = build_step_program(from_config(tiny_gpt2), workload(1, 16));
   EXPECT_EQ(count(whole, {0, whole.update.last}, OperatorKind::all_reduce), 0);
+}
+
+/// The same with the tokens of norms and residuals shared.
+StepProgram sequence_parallel(const Model& model, std::uint64_t tensor) {
+  Workload shared = workload(1, 16, tensor);
+  shared.sequence_parallel = true;
+  StepProgram program = build_step_program(model, shared);
+  check(program);
+  return program;
+}
+
+TEST(SequenceParallel, GathersBeforeAndScattersBehindEachHalf) {
+  const StepProgram program = sequence_parallel(from_config(tiny_gpt2), 2);
+  const Span forward = program.layers[1].forward, backward = program.layers[1].backward;
+  EXPECT_EQ(count(program, {0, program.update.last}, OperatorKind::all_reduce), 0);
+  EXPECT_EQ(count(program, forward, OperatorKind::all_gather), 2);
+  EXPECT_EQ(count(program, forward, OperatorKind::reduce_scatter), 2);
+  // The gradient of what was scattered is gathered, and the input of its matrices once more.
+  EXPECT_EQ(count(program, backward, OperatorKind::all_gather), 2 + 2);
+  EXPECT_EQ(count(program, backward, OperatorKind::reduce_scatter), 2);
+  // Behind the embedding one is scattered, before the head's matrix one is gathered.
+  EXPECT_EQ(count(program, program.layers[0].forward, OperatorKind::reduce_scatter), 1);
+  EXPECT_EQ(count(program, program.layers[3].forward, OperatorKind::all_gather), 1);
+}
+
+TEST(SequenceParallel, SavesOfWhatRanksDoNotCutTheirShareAlone) {
+  // 16 tokens of 64: of two ranks 8 x 64 each; statistics are two numbers a token.
+  const StepProgram program = sequence_parallel(from_config(tiny_gpt2), 2);
+  EXPECT_EQ(named(program, "transformer.h.0.attention.norm.output").elements, 8u * 64);
+  EXPECT_EQ(named(program, "transformer.h.0.attention.norm.statistics").elements, 8u * 2);
+  EXPECT_EQ(named(program, "transformer.h.0.ffn.residual.output").elements, 8u * 64);
+  for (const TensorId id : program.saved_by(1))
+    EXPECT_EQ(program.tensors[id].name.find("gathered"), std::string::npos);
+  // Only what the ranks do not cut differs from all-reduces: the products are the same.
+  EXPECT_EQ(program.forward_flops(),
+            build_step_program(from_config(tiny_gpt2), workload(1, 16, 2)).forward_flops());
+}
+
+TEST(SequenceParallel, EveryTypeHasAProgramThatHolds) {
+  std::size_t shared = 0;
+  for (const TypeConfig& type : type_configs) {
+    SCOPED_TRACE(type.name);
+    Workload w = workload(1, 16, 2);
+    w.sequence_parallel = true;
+    const Model model = from_config(type.json);
+    try {
+      const StepProgram program = build_step_program(model, w);
+      check(program);
+      EXPECT_EQ(count(program, {0, program.update.last}, OperatorKind::all_reduce), 0);
+      ++shared;
+    } catch (const description::ScenarioError& error) {
+      EXPECT_NE(std::string(error.what()).find("parallel."), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_GT(shared, 30u);
+}
+
+TEST(SequenceParallel, AsksForTokensThatDivideAndForADecoder) {
+  Workload shared = workload(1, 15, 2);
+  shared.sequence_parallel = true;
+  EXPECT_THROW(build_step_program(from_config(tiny_gpt2), shared), description::ScenarioError);
+  shared.sequence = 16;
+  EXPECT_THROW(build_step_program(from_config(tiny_t5), shared), description::ScenarioError);
 }
 
 TEST(TensorSplit, ThreeAllReducesInAT5DecoderLayer) {

@@ -83,6 +83,12 @@ bool await_saved(const PlannedKernel& kernel, std::vector<Op>* arrivals, std::ve
   return added;
 }
 
+Collective collective_of(models::OperatorKind kind) {
+  if (kind == models::OperatorKind::all_gather) return Collective::all_gather;
+  if (kind == models::OperatorKind::reduce_scatter) return Collective::reduce_scatter;
+  return Collective::all_reduce;
+}
+
 }  // namespace
 
 PassIssuer::PassIssuer(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
@@ -124,10 +130,11 @@ Op PassIssuer::next() {
   const PassPlan::Segment& segment = pass_.segments.at(issued_.segments.size());
   for (const PlannedKernel& planned : segment.kernels) add(planned);
   flush();
-  if (segment.then_all_reduce) {
-    const View sum = view_of(segment.reduced, operands_);
-    issued_.last = machine_.collective(rank_, tensor_group_, Collective::all_reduce, sum, sum,
-                                       issued_.last, segment.reduced.type);
+  if (segment.collective) {
+    issued_.last =
+        machine_.collective(rank_, tensor_group_, collective_of(segment.collective->kind),
+                            view_of(segment.sends, operands_), view_of(segment.receives, operands_),
+                            issued_.last, segment.sends.type);
     after_.push_back(issued_.last);
   }
   issued_.segments.push_back(issued_.last);

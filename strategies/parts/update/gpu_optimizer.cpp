@@ -137,6 +137,8 @@ GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& number
     kernel.bytes += static_cast<double>(row.weight.bytes(share(weight)));
   // the moving average is read and written, the master read once more
   if (ema_) kernel.bytes += 3 * static_cast<double>(fp32_numbers.bytes(share(weight)));
+  kernel.flops = op.flops.value();
+  kernel.matrix = kernel.flops > 0;
   kernel.updated = static_cast<double>(share(weight));
   kernel.numbers = numbers;
   kernel.operands.emplace_back(std::move(into), models::Access::write, Role::weight,

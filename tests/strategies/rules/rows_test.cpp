@@ -52,6 +52,11 @@ constexpr Breaks of_parallel[] = {
 };
 
 constexpr Breaks of_activations[] = {
+    {"resident", [](Scenario& s) { s.training.recompute.full = true; }},
+    {"ssdtrain", [](Scenario& s) { s.training.recompute.full = true; }},
+    {"ssdtrain", [](Scenario& s) { s.training.recompute.operators = {RecomputedOperator::norm}; }},
+    {"teraio", [](Scenario& s) { s.training.recompute.operators = {RecomputedOperator::norm}; }},
+    {"ssdtrain", [](Scenario& s) { s.parallel.tensor = 2, s.parallel.sequence_parallel = true; }},
     {"teraio", [](Scenario& s) { s.strategy.weights.home = Home::host; }},
     {"teraio", [](Scenario& s) { s.strategy.overflow_check = OverflowCheck::fused; }},
     {"teraio", [](Scenario& s) { s.strategy.activations.policy = ActivationPolicy::swap; }},
@@ -118,6 +123,11 @@ constexpr Breaks of_gradients_and_weights[] = {
 };
 
 constexpr Breaks of_optimizer[] = {
+    {"resident",
+     [](Scenario& s) {
+       s.training.optimizer = OptimizerKind::muon;
+       s.parallel.data = 2;
+     }},
     {"lohan", [](Scenario& s) { s.strategy.optimizer.order = SubgroupOrder::ascending; }},
     {"resident", [](Scenario& s) { s.strategy.optimizer.overlap = UpdateOverlap::backward; }},
     {"resident", [](Scenario& s) { s.strategy.optimizer.subgroup = Params(0); }},

@@ -86,11 +86,16 @@ const std::vector<Choice>& parts() {
       named<AttentionKind>("training.attention"),
       {"training.method", {"lora", "qlora"}},
       {"training.optimizer_in_backward", {"true"}},
+      {"training.recompute",
+       {R"("full")", R"("selective")", R"(["attention", "activation", "norm"])"}},
+      {"training.packed", {"64"}},
       {"training.gradient_accumulation", {"2"}},
       {"training.fused_kernels", either()},
       {"training.ema", either()},
       {"parallel.data", {"2", "3"}},
       {"parallel.tensor", {"2"}},
+      {"parallel.schedule", {"gpipe"}},
+      {"parallel.sequence_parallel", {"true"}},
       {"parallel.zero_stage", {"0", "1", "2", "3"}},
   };
   return all;

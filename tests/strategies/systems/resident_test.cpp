@@ -143,6 +143,46 @@ TEST(Resident, SgdHasAMasterButNoMoments) {
   EXPECT_EQ(states({"training.precision=fp32"}), padded(model, 8, 64));
 }
 
+// Adafactor: a row and a column of each matrix, and of each vector a variance. Muon: a momentum of
+// the matrices of blocks, Adam's two of all else.
+TEST(Resident, AdafactorHasFactorsAndMuonAMomentum) {
+  const models::Model model = model_of(example("gpt2_resident"));
+  const auto states = [](const char* optimizer) {
+    return at_peak(
+        count(example("gpt2_resident", {"training.precision=bf16", optimizer})).result.gpu,
+        "optimizer_states");
+  };
+  std::uint64_t factors = 0, momenta = 0;
+  const auto up = [](std::uint64_t bytes) { return (bytes + 63) / 64 * 64; };
+  for (const models::WeightTensor& weight : model.weights) {
+    const std::uint64_t elements = weight.parameters.value();
+    const bool matrix = weight.shape.size() > 1;
+    factors += up(4 * (matrix ? weight.shape[0] + weight.shape[1] : elements));
+    momenta += up((weight.multiplies_in_block() ? 4 : 8) * elements);
+  }
+  EXPECT_EQ(states("training.optimizer=adafactor"), factors);
+  EXPECT_EQ(states("training.optimizer=muon"), momenta);
+}
+
+// Five iterations of 4 m m n + 2 m m m FLOPs for each matrix of a block, m the shorter side.
+TEST(Resident, MuonTakesTheTimeOfItsProducts) {
+  const auto step = [](const char* optimizer) {
+    return simulate(example("gpt2_resident", {"training.precision=bf16", optimizer}));
+  };
+  const models::Model model = model_of(example("gpt2_resident"));
+  double flops = 0;
+  for (const models::WeightTensor& weight : model.weights) {
+    if (!weight.multiplies_in_block()) continue;
+    const double m = static_cast<double>(std::min(weight.shape[0], weight.shape[1]));
+    const double n = static_cast<double>(std::max(weight.shape[0], weight.shape[1]));
+    flops += 5 * (4 * m * m * n + 2 * m * m * m);
+  }
+  const double rate = example("gpt2_resident").machine.gpu.compute.at("bf16").value();
+  const double more = step("training.optimizer=muon").phases.update_s -
+                      step("training.optimizer=lion").phases.update_s;
+  EXPECT_GT(more, 0.5 * flops / rate);
+}
+
 // Of gradients there are those of two layers at most; behind backward nothing is left to update.
 TEST(Resident, AnUpdateDuringBackwardKeepsNoGradients) {
   const auto run = [](const char* during) {
