@@ -148,7 +148,7 @@ struct Architecture {
   HeadNorm head_norm = HeadNorm::none;
   bool value_norm = false;      ///< each value head is normed, without weights
   bool attention_gate = false;  ///< a sigmoid, an element each, of what attention computes
-  /// What its file says of training: probabilities of dropout of hidden states and attention weights.
+  /// Probabilities of dropout that its file says: of hidden states and of attention weights.
   double own_dropout = 0, own_attention_dropout = 0;
   bool hidden_dropout = false;          ///< drops hidden states; else attention weights alone
   bool alibi = false;                   ///< positions are slopes added to the scores

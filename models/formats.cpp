@@ -28,7 +28,9 @@ std::vector<StateKind> states_of(description::OptimizerKind optimizer) {
 }
 
 NumberFormat state_format(description::OptimizerKind optimizer, description::StateWidth width) {
-  if (optimizer == description::OptimizerKind::adam8bit) return state_in_8_bits;
+  if (optimizer == description::OptimizerKind::adam8bit ||
+      optimizer == description::OptimizerKind::paged_adam8bit)
+    return state_in_8_bits;
   switch (width) {
     case description::StateWidth::fp32:
       break;

@@ -16,8 +16,8 @@ struct NumberFormat {
   ElementType scale;    ///< of one scale
   /// Scales that share an fp32 scale themselves; 0: none do.
   std::uint64_t scale_block;
-  /// Of a matrix: there are no numbers but two lists of scales, one for each `block` (a row) and one
-  /// for each `scale_block` (a column).
+  /// Of a matrix: there are no numbers but two lists of scales, one for each `block` (a row) and
+  /// one for each `scale_block` (a column).
   bool factored = false;
 
   constexpr NumberFormat(ElementType of = ElementType::fp32, std::uint64_t sharing_a_scale = 0,

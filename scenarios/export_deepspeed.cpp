@@ -58,6 +58,7 @@ class Export {
       case OptimizerKind::adamw:
         break;
       case OptimizerKind::adam8bit:
+      case OptimizerKind::paged_adam8bit:
       case OptimizerKind::adafactor:
         return nullptr;
       case OptimizerKind::muon:

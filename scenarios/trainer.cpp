@@ -47,6 +47,8 @@ text::Text trainer_must_bring(const std::string& key, const json& value) {
     how = "which the trainer must bring, such as Liger Kernel's";
   else if (key == "optimizer" && value == "adam8bit")
     how = "which the trainer must bring, such as bitsandbytes' AdamW8bit";
+  else if (key == "optimizer" && value == "paged_adam8bit")
+    how = "which the trainer must bring, such as bitsandbytes' PagedAdamW8bit";
   else if (key == "optimizer" && value == "adafactor")
     how = "which the trainer must bring, such as PyTorch's Adafactor";
   else if (key == "optimizer_in_backward" && value == true)

@@ -23,20 +23,49 @@ bool unequal(const models::Architecture& a) {
   });
 }
 
-}  // namespace
-
-void require_support(const models::Model& model, const models::Workload& workload) {
-  const models::Architecture& a = model.architecture;
-  std::vector<description::Complaint> complaints;
-  const auto refuse = [&](bool wrong, const char* path, const std::string& message,
-                          const char* hint) {
+/// Collects what no device computes for real.
+class Refusals {
+ public:
+  void operator()(bool wrong, const char* path, const std::string& message, const char* hint) {
     if (!wrong) return;
     description::Complaint complaint;
     complaint.path = path;
     complaint.message = message;
     complaint.hint = hint;
-    complaints.push_back(std::move(complaint));
-  };
+    complaints_.push_back(std::move(complaint));
+  }
+  void throw_all() const {
+    if (!complaints_.empty()) throw description::ScenarioError(complaints_);
+  }
+
+ private:
+  std::vector<description::Complaint> complaints_;
+};
+
+/// Formats, optimizers and data that are simulated only.
+void refuse_methods(const models::Model& model, const models::Workload& workload,
+                    Refusals& refuse) {
+  refuse(workload.base != description::BaseType::bf16 && model.has_adapters(), "training.lora.base",
+         "no device computes with weights in " + std::string(name_of(workload.base)) + " for real",
+         "write bf16; simulate knows more");
+  refuse(workload.optimizer == description::OptimizerKind::adam8bit ||
+             workload.optimizer == description::OptimizerKind::paged_adam8bit ||
+             workload.states == description::StateWidth::int8,
+         "training.optimizer", "no device updates states in 8 bits for real",
+         "write adam, or optimizer_state bf16; simulate knows more");
+  refuse(description::needs_whole_matrices(workload.optimizer), "training.optimizer",
+         "no device updates by " + std::string(name_of(workload.optimizer)) + " for real",
+         "write adam, lion or sgd; simulate knows more");
+  refuse(workload.document > 0 && workload.document < workload.sequence, "training.packed",
+         "documents shorter than training.sequence, which no device computes apart for real",
+         "write true; simulate knows more");
+}
+
+}  // namespace
+
+void require_support(const models::Model& model, const models::Workload& workload) {
+  const models::Architecture& a = model.architecture;
+  Refusals refuse;
   const char* const decoders =
       "dense decoders compute for real: llama, qwen2, qwen3, mistral, olmo2, phi3, gpt2, opt, "
       "gpt_neox";
@@ -67,19 +96,7 @@ void require_support(const models::Model& model, const models::Workload& workloa
   refuse(a.learned_positions == 0 && rotated % 2 != 0, "model",
          a.name + " rotates " + std::to_string(rotated) + " elements of a head",
          "rotation takes elements in pairs");
-  refuse(workload.base != description::BaseType::bf16 && model.has_adapters(), "training.lora.base",
-         "no device computes with weights in " + std::string(name_of(workload.base)) + " for real",
-         "write bf16; simulate knows more");
-  refuse(workload.optimizer == description::OptimizerKind::adam8bit ||
-             workload.states == description::StateWidth::int8,
-         "training.optimizer", "no device updates states in 8 bits for real",
-         "write adam, or optimizer_state bf16; simulate knows more");
-  refuse(description::needs_whole_matrices(workload.optimizer), "training.optimizer",
-         "no device updates by " + std::string(name_of(workload.optimizer)) + " for real",
-         "write adam, lion or sgd; simulate knows more");
-  refuse(workload.document > 0 && workload.document < workload.sequence, "training.packed",
-         "documents shorter than training.sequence, which no device computes apart for real",
-         "write true; simulate knows more");
+  refuse_methods(model, workload, refuse);
   std::size_t frozen = 0, tables = 0;
   for (const std::uint32_t weight : model.layers.front().weights)
     if (model.weights[weight].decays()) {
@@ -95,7 +112,7 @@ void require_support(const models::Model& model, const models::Workload& workloa
          "write 1; simulate knows more");
   refuse(workload.dropout < 0 || workload.dropout >= 1 || workload.dropout_of_attention() >= 1,
          "training.dropout", "is not a share from 0 to less than 1", "");
-  if (!complaints.empty()) throw description::ScenarioError(complaints);
+  refuse.throw_all();
 }
 
 }  // namespace spillway::hw_backend

@@ -20,6 +20,8 @@ inline constexpr auto names_of<Precision> = in_order("fp16_mixed", "bf16_mixed",
 ///   adam8bit      the same two in 8 bits, each 256 with an fp32 scale; those of tensors below 4096
 ///                 numbers in fp32. Source  Dettmers et al.: 8-bit Optimizers (2022), 2;
 ///                 bitsandbytes, block_wise and min_8bit_size
+///   paged_adam8bit  the same, in host memory but for the weight that is being updated.
+///                 Source  bitsandbytes, PagedAdamW8bit
 ///   lion          momentum. Source  Chen et al.: Symbolic Discovery (2023), algorithm 2
 ///   adafactor     of a matrix one number a row and one a column, of what else there is a variance;
 ///                 no momentum. Source  Shazeer and Stern: Adafactor (2018), algorithm 4; PyTorch,
@@ -29,15 +31,25 @@ inline constexpr auto names_of<Precision> = in_order("fp16_mixed", "bf16_mixed",
 ///                 (2024)
 ///   sgd           nothing
 ///   sgd_momentum  momentum. Source  PyTorch, torch.optim.SGD
-enum class OptimizerKind { adam, adamw, adam8bit, lion, adafactor, muon, sgd, sgd_momentum };
+enum class OptimizerKind {
+  adam,
+  adamw,
+  adam8bit,
+  paged_adam8bit,
+  lion,
+  adafactor,
+  muon,
+  sgd,
+  sgd_momentum
+};
 template <>
-inline constexpr auto names_of<OptimizerKind> = in_order("adam", "adamw", "adam8bit", "lion",
-                                                         "adafactor", "muon", "sgd",
-                                                         "sgd_momentum");
+inline constexpr auto names_of<OptimizerKind> = in_order("adam", "adamw", "adam8bit",
+                                                         "paged_adam8bit", "lion", "adafactor",
+                                                         "muon", "sgd", "sgd_momentum");
 /// Its update is Adam's, whatever its states look like.
 constexpr bool is_adam(OptimizerKind kind) {
   return kind == OptimizerKind::adam || kind == OptimizerKind::adamw ||
-         kind == OptimizerKind::adam8bit;
+         kind == OptimizerKind::adam8bit || kind == OptimizerKind::paged_adam8bit;
 }
 /// Its update needs whole matrices: no rank can do a share of one.
 constexpr bool needs_whole_matrices(OptimizerKind kind) {
@@ -202,7 +214,8 @@ struct Training {
   bool has_plain_adam() const { return is_adam(optimizer) && !has_8bit_states(); }
   /// States lie in 8 bits.
   bool has_8bit_states() const {
-    return optimizer == OptimizerKind::adam8bit || optimizer_state == StateWidth::int8;
+    return optimizer == OptimizerKind::adam8bit || optimizer == OptimizerKind::paged_adam8bit ||
+           optimizer_state == StateWidth::int8;
   }
   Method method = Method::full;
   Lora lora;                        ///< of methods with adapters
@@ -241,6 +254,13 @@ enum class PipelineCut : std::uint8_t { flops, layers };
 template <>
 inline constexpr auto names_of<PipelineCut> = in_order("flops", "layers");
 
+/// How ranks that share the tokens of a sample attend to all of it.
+///   ulysses  each has some heads of all tokens: an all-to-all before attention and one behind it.
+///            Source  DeepSpeed Ulysses (2023), 3.1; Megatron-LM, --cp-comm-type a2a
+enum class ContextKind : std::uint8_t { ulysses };
+template <>
+inline constexpr auto names_of<ContextKind> = in_order("ulysses");
+
 /// In which order a stage of a pipeline has its micro-batches.
 ///   1f1b   one forward, one backward. Source  Megatron-LM (SC'21), 2.2
 ///   gpipe  all forwards, then all backwards: as many micro-batches are held as a step has.
@@ -256,7 +276,12 @@ struct Parallel {
   /// Tensor ranks share the tokens of what they do not cut: norms, dropout, residuals. Their sums
   /// are scattered and gathered in place of all-reduces. Source  Korthikanti et al. (2022), 4.2.2
   bool sequence_parallel = false;
-  std::uint64_t ranks() const { return data * tensor * pipeline; }
+  /// Ranks with the same weights that share the tokens of each sample.
+  std::uint64_t context = 1;
+  ContextKind context_kind = ContextKind::ulysses;
+  /// Ranks that hold, or share by ZeRO, the same weights.
+  std::uint64_t replicas() const { return data * context; }
+  std::uint64_t ranks() const { return replicas() * tensor * pipeline; }
 };
 
 enum class IoDirection { read, write, mixed };

@@ -41,7 +41,8 @@ struct PlannedKernel {
   std::vector<PlannedOperand> operands;
 };
 
-/// Kernels of one pass of a layer, cut where tensor-parallel ranks must meet in a collective, after each kernel that completes a tensor which leaves the GPU, and in backward after
+/// Kernels of one pass of a layer, cut where tensor-parallel ranks must meet in a collective, after
+/// each kernel that completes a tensor which leaves the GPU, and in backward after
 /// each that is the last to use one that came back: its memory is free then.
 struct PassPlan {
   struct Segment {

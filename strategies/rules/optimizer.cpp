@@ -53,12 +53,35 @@ constexpr Rule optimizer_rows[] = {
      .hint = "write a size such as \"1e8 params\""},
     {.path = "strategy.optimizer.home",
      .holds =
-         [](const Case& c) { return updates_off_gpu(c) == (optimizer_of(c).home != Home::gpu); },
+         [](const Case& c) {
+           return c.training().optimizer != OptimizerKind::paged_adam8bit || updates_off_gpu(c) ||
+                  optimizer_of(c).home == Home::host;
+         },
+     .why = "paged states live in host memory",
+     .hint = "write host",
+     .settles = {[](description::Scenario& s) { s.strategy.optimizer.home = Home::host; },
+                 "paged states live in host memory"}},
+    {.path = "strategy.optimizer.home",
+     .holds =
+         [](const Case& c) {
+           return updates_off_gpu(c) ? optimizer_of(c).home != Home::gpu
+                                     : optimizer_of(c).home != Home::ssd;
+         },
      .why = [](const Case& c) -> std::string {
        return updates_off_gpu(c) ? "states on the GPU cannot be updated by the CPU"
-                                 : "states outside the GPU cannot be updated by the GPU";
+                                 : "states on SSD cannot be updated by the GPU";
      },
      .hint = "let optimizer.device and optimizer.home agree"},
+    {.path = "strategy.optimizer.home",
+     .holds =
+         [](const Case& c) {
+           return updates_off_gpu(c) || optimizer_of(c).home != Home::host ||
+                  (streams(c) && !c.training().ema && optimizer_of(c).staleness == 0 &&
+                   c.parts().weights.home == Home::gpu);
+         },
+     .why = "states come from host memory for updates on the GPU where weights stay there, without "
+            "a moving average and in time",
+     .hint = "use optimizer.home gpu, or optimizer.device cpu"},
     {.path = "strategy.optimizer.home",
      .ground = Ground::contradiction,
      .holds =
@@ -111,8 +134,9 @@ constexpr Rule optimizer_rows[] = {
      .ground = Ground::contradiction,
      .holds =
          [](const Case& c) {
-           return c.training().optimizer != OptimizerKind::adam8bit ||
-                  c.training().optimizer_state != StateWidth::bf16;
+           const bool eight = c.training().optimizer == OptimizerKind::adam8bit ||
+                              c.training().optimizer == OptimizerKind::paged_adam8bit;
+           return !eight || c.training().optimizer_state != StateWidth::bf16;
          },
      .why = "adam8bit contradicts training.optimizer_state \"bf16\"",
      .hint = "leave training.optimizer_state out, or use adam"},

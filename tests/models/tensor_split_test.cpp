@@ -92,9 +92,9 @@ TEST(SequenceParallel, GathersBeforeAndScattersBehindEachHalf) {
 TEST(SequenceParallel, SavesOfWhatRanksDoNotCutTheirShareAlone) {
   // 16 tokens of 64: of two ranks 8 x 64 each; statistics are two numbers a token.
   const StepProgram program = sequence_parallel(from_config(tiny_gpt2), 2);
-  EXPECT_EQ(named(program, "transformer.h.0.attention.norm.output").elements, 8u * 64);
-  EXPECT_EQ(named(program, "transformer.h.0.attention.norm.statistics").elements, 8u * 2);
-  EXPECT_EQ(named(program, "transformer.h.0.ffn.residual.output").elements, 8u * 64);
+  EXPECT_EQ(named(program, "layers.0.attention.norm.output").elements, 8u * 64);
+  EXPECT_EQ(named(program, "layers.0.attention.norm.statistics").elements, 8u * 2);
+  EXPECT_EQ(named(program, "layers.0.ffn.residual.output").elements, 8u * 64);
   for (const TensorId id : program.saved_by(1))
     EXPECT_EQ(program.tensors[id].name.find("gathered"), std::string::npos);
   // Only what the ranks do not cut differs from all-reduces: the products are the same.

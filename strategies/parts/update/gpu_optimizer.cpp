@@ -19,7 +19,9 @@ GpuOptimizer::GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       job_(job),
       weights_(weights),
       gradients_(gradients),
-      offset_(job.model.weights.size()) {}
+      offset_(job.model.weights.size()),
+      paged_(job.scenario.strategy.optimizer.home == description::Home::host),
+      paged_out_(job.model.weights.size()) {}
 
 Task<> GpuOptimizer::init() {
   std::uint64_t total = 0, elements = 0;
@@ -29,7 +31,8 @@ Task<> GpuOptimizer::init() {
     if (job_.trains(weight)) elements += share(weight);
   }
   if (total)
-    states_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(total), Purpose::optimizer_states);
+    states_ = machine_.allocate_now(paged_ ? TierId::pinned : TierId::gpu, rank_, Bytes(total),
+                                    Purpose::optimizer_states);
   if (job_.scenario.training.ema)
     ema_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(fp32_numbers.bytes(elements)),
                                  Purpose::optimizer_states);
@@ -61,16 +64,36 @@ std::uint64_t GpuOptimizer::master_bytes(std::uint32_t weight) const {
   return row.has_own_master() ? row.master().bytes(share(weight)) : 0;
 }
 
-std::vector<BoundOperand> GpuOptimizer::states(std::uint32_t weight, models::Access access) const {
+View GpuOptimizer::home(std::uint32_t weight) const {
+  const std::uint64_t bytes = state_bytes(weight);
+  return bytes == 0 ? View() : states_.view(offset_[weight], bytes);
+}
+
+GpuOptimizer::Paged GpuOptimizer::page_in(std::uint32_t weight, bool with_values) {
+  Paged paged;
+  paged.buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(state_bytes(weight)),
+                                       Purpose::optimizer_states);
+  if (!with_values) return paged;
+  const Op& home_again = paged_out_[weight];
+  paged.arrived = machine_.copy(rank_, paged.buffer.view(), home(weight),
+                                home_again ? After(home_again) : After());
+  return paged;
+}
+
+Op GpuOptimizer::page_out(std::uint32_t weight, const Paged& paged, const Op& changed) {
+  paged_out_[weight] = machine_.copy(rank_, home(weight), paged.buffer.view(), changed);
+  return paged_out_[weight];
+}
+
+std::vector<BoundOperand> GpuOptimizer::states(std::uint32_t weight, models::Access access,
+                                               const View& at) const {
   const TensorRow& row = job_.row(weight);
   const std::uint64_t master = master_bytes(weight), others = state_bytes(weight) - master;
   std::vector<BoundOperand> all;
-  if (master)
-    all.emplace_back(states_.view(offset_[weight], master), access, Role::master, row.master().type,
-                     weight);
+  if (master) all.emplace_back(at.part(0, master), access, Role::master, row.master().type, weight);
   if (others)
-    all.emplace_back(states_.view(offset_[weight] + master, others), access, Role::states,
-                     row.states.back().format.type, weight);
+    all.emplace_back(at.part(master, others), access, Role::states, row.states.back().format.type,
+                     weight);
   return all;
 }
 
@@ -101,10 +124,17 @@ Task<> GpuOptimizer::first_states() {
   std::vector<GpuKernel> kernels;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight) {
     if (!job_.holds(weight) || !state_bytes(weight)) continue;
-    kernels.push_back(
-        first_values_on_gpu(states(weight, models::Access::write), first_element(weight)));
+    if (paged_) {
+      const Paged paged = page_in(weight, false);
+      const GpuKernel one = first_values_on_gpu(
+          states(weight, models::Access::write, paged.buffer.view()), first_element(weight));
+      co_await page_out(weight, paged, machine_.run(rank_, std::span<const GpuKernel>(&one, 1)));
+      continue;
+    }
+    kernels.push_back(first_values_on_gpu(states(weight, models::Access::write, home(weight)),
+                                          first_element(weight)));
   }
-  co_await machine_.run(rank_, kernels);
+  if (!kernels.empty()) co_await machine_.run(rank_, kernels);
 }
 
 Task<> GpuOptimizer::checkpoint() {
@@ -113,6 +143,11 @@ Task<> GpuOptimizer::checkpoint() {
     const TensorRow& row = job_.row(weight);
     const View from = row.has_own_master() ? states_.view(offset_[weight], master_bytes(weight))
                                            : weights_.updated_share(weight);
+    if (paged_ && row.has_own_master()) {
+      co_await machine_.run(rank_, checkpointed(from, row.master().type, weight, share(weight),
+                                                first_element(weight)));
+      continue;
+    }
     const Buffer landing =
         machine_.allocate_now(TierId::pageable, rank_, Bytes(from.bytes), Purpose::bounce_buffers);
     const Op copied = machine_.copy(rank_, landing.view(), from);
@@ -124,7 +159,7 @@ Task<> GpuOptimizer::checkpoint() {
 
 /// The update operator of the step program.
 GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& numbers, View into,
-                               TypedView gradient) const {
+                               TypedView gradient, const View& states_at) const {
   const std::uint32_t weight = weight_of(op);
   const TensorRow& row = job_.row(weight);
   GpuKernel kernel;
@@ -145,7 +180,7 @@ GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& number
                                row.weight.type, weight);
   kernel.operands.emplace_back(std::move(gradient.view), models::Access::read, Role::gradient,
                                gradient.type, weight);
-  for (BoundOperand& operand : states(weight, models::Access::read_write))
+  for (BoundOperand& operand : states(weight, models::Access::read_write, states_at))
     kernel.operands.push_back(std::move(operand));
   return kernel;
 }
@@ -159,32 +194,63 @@ TypedView GpuOptimizer::resident(std::uint32_t weight) const {
   return {gradients_->share(weight), gradients_->format(weight).type};
 }
 
+const models::Operator& GpuOptimizer::update_of(std::uint32_t weight) const {
+  const models::Span span = job_.program.update;
+  for (std::uint32_t i = span.first; i < span.last; ++i)
+    if (weight_of(job_.program.operators[i]) == weight) return job_.program.operators[i];
+  throw description::InternalError("a weight that no operator updates");
+}
+
 Op GpuOptimizer::update(std::uint32_t weight, const Numbers& numbers, View into,
                         const After& after) {
-  return update(weight, numbers, std::move(into), resident(weight), after);
+  ENSURE(!paged_, "an update in place of states that live elsewhere");
+  const GpuKernel one =
+      kernel(update_of(weight), numbers, std::move(into), resident(weight), home(weight));
+  return machine_.run(rank_, std::span<const GpuKernel>(&one, 1), after);
 }
 
 Op GpuOptimizer::update(const GradientShare& gradient, const Numbers& numbers) {
   const std::uint32_t weight = gradient.weight;
   const NumberFormat& format = job_.row(weight).gradient_format();
   const View own = gradient.on_gpu.part(0, format.bytes(gradient.elements));  // without its padding
-  return update(weight, numbers, weights_.updated_share(weight), {own, format.type},
-                gradient.ready);
+  const bool pages = paged_ && state_bytes(weight) > 0;
+  Paged paged;
+  if (pages) paged = page_in(weight, true);
+  const GpuKernel one = kernel(update_of(weight), numbers, weights_.updated_share(weight),
+                               {own, format.type}, pages ? paged.buffer.view() : home(weight));
+  const After after = pages ? After(gradient.ready, paged.arrived) : After(gradient.ready);
+  const Op updated = machine_.run(rank_, std::span<const GpuKernel>(&one, 1), after);
+  return pages ? page_out(weight, paged, updated) : updated;
 }
 
-Op GpuOptimizer::update(std::uint32_t weight, const Numbers& numbers, View into, TypedView gradient,
-                        const After& after) {
+/// Of all weights, the states of two on the GPU at once.
+Task<> GpuOptimizer::update_paged(const Numbers& numbers) {
+  std::vector<Op> updates, ways_home;
   const models::Span span = job_.program.update;
   for (std::uint32_t i = span.first; i < span.last; ++i) {
     const models::Operator& op = job_.program.operators[i];
-    if (weight_of(op) != weight) continue;
-    const GpuKernel one = kernel(op, numbers, std::move(into), std::move(gradient));
-    return machine_.run(rank_, std::span<const GpuKernel>(&one, 1), after);
+    const std::uint32_t weight = weight_of(op);
+    if (!job_.holds(weight)) continue;
+    if (ways_home.size() >= 2) co_await ways_home[ways_home.size() - 2];
+    const bool pages = state_bytes(weight) > 0;
+    Paged paged;
+    if (pages) paged = page_in(weight, true);
+    const GpuKernel one = kernel(op, numbers, weights_.updated_share(weight), resident(weight),
+                                 pages ? paged.buffer.view() : View());
+    updates.push_back(machine_.run(rank_, std::span<const GpuKernel>(&one, 1),
+                                   pages ? After(paged.arrived) : After()));
+    if (pages) ways_home.push_back(page_out(weight, paged, updates.back()));
   }
-  throw description::InternalError("a weight that no operator updates");
+  Pending<> gathered = machine_.spawn(gather(updates.empty() ? Op() : updates.back()));
+  for (const Op& way : ways_home) co_await way;
+  co_await gathered;
 }
 
 Task<> GpuOptimizer::update(const Numbers& numbers) {
+  if (paged_) {
+    co_await update_paged(numbers);
+    co_return;
+  }
   has_late_ = late_ ? true : false;
   if (has_late_) co_await copy_weights(true);
   std::vector<GpuKernel> kernels;
@@ -200,7 +266,7 @@ Task<> GpuOptimizer::update(const Numbers& numbers) {
     }
     View into = weights_.updated_share(weight);
     if (has_late_) into = late(weight);
-    kernels.push_back(kernel(op, numbers, std::move(into), resident(weight)));
+    kernels.push_back(kernel(op, numbers, std::move(into), resident(weight), home(weight)));
   }
   Op updated;
   if (!kernels.empty()) updated = machine_.run(rank_, kernels);
@@ -223,7 +289,8 @@ Task<> GpuOptimizer::send_away(std::vector<const models::Operator*> updates,
     const std::uint64_t bytes = job_.row(weight).weight.bytes(share(weight));
     const Buffer fresh =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gathered_weights);
-    const GpuKernel one = kernel(*op, numbers, fresh.view(0, bytes), resident(weight));
+    const GpuKernel one =
+        kernel(*op, numbers, fresh.view(0, bytes), resident(weight), home(weight));
     const Op made = machine_.run(rank_, std::span<const GpuKernel>(&one, 1));
     const View into = weights_.share(weight).part(0, bytes);
     copies.push_back(machine_.copy(rank_, into, fresh.view(0, bytes), made));

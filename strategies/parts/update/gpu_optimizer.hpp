@@ -7,6 +7,9 @@ namespace spillway::strategies {
 
 /// One rank's optimizer step on the GPU: states resident, one kernel a weight, over this rank's
 /// share under ZeRO; then renewed weights are gathered where every rank holds them whole.
+///   Paged  optimizer.home host: states lie in pinned host memory and come to the GPU for each
+///         update, of two weights at a time behind backward, of a layer during it.
+///         Source  bitsandbytes, paged optimizers, whose unified memory the driver moves likewise
 ///   Away  new weights that live in host memory go there through a buffer each, two at a time
 ///   Late  staleness 1: new weights wait in a buffer of their own until they are published
 class GpuOptimizer {
@@ -39,12 +42,24 @@ class GpuOptimizer {
   std::uint64_t state_bytes(std::uint32_t weight) const;
   /// Of its own master, which lies before the other states; 0: it has none.
   std::uint64_t master_bytes(std::uint32_t weight) const;
-  std::vector<BoundOperand> states(std::uint32_t weight, models::Access access) const;
+  /// Where the weight's states live.
+  View home(std::uint32_t weight) const;
+  /// As operands, at `at`: at home, or where they came to.
+  std::vector<BoundOperand> states(std::uint32_t weight, models::Access access,
+                                   const View& at) const;
+  struct Paged {
+    Buffer buffer;
+    Op arrived;
+  };
+  /// Room on the GPU for a weight's states; they come there where `with_values`.
+  Paged page_in(std::uint32_t weight, bool with_values);
+  /// Back home after `changed`.
+  Op page_out(std::uint32_t weight, const Paged& paged, const Op& changed);
   TypedView resident(std::uint32_t weight) const;
   GpuKernel kernel(const models::Operator& op, const Numbers& numbers, View into,
-                   TypedView gradient) const;
-  Op update(std::uint32_t weight, const Numbers& numbers, View into, TypedView gradient,
-            const After& after);
+                   TypedView gradient, const View& states_at) const;
+  Task<> update_paged(const Numbers& numbers);
+  const models::Operator& update_of(std::uint32_t weight) const;
   std::uint32_t weight_of(const models::Operator& op) const;
 
   Machine& machine_;
@@ -53,7 +68,9 @@ class GpuOptimizer {
   Weights& weights_;
   const ResidentGradients* gradients_;
   std::vector<std::uint64_t> offset_;
+  bool paged_;  ///< states live in host memory
   Buffer states_, ema_, late_;
+  std::vector<Op> paged_out_;  ///< by weight: its states' last way home
   std::vector<std::uint64_t> late_offset_;
   bool has_late_ = false;
 };

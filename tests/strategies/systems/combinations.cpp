@@ -23,10 +23,8 @@ const std::vector<std::string>& either() {
   return values;
 }
 
-}  // namespace
-
-const std::vector<Choice>& parts() {
-  static const std::vector<Choice> all{
+std::vector<Choice> parts_of_strategy() {
+  return {
       named<Home>("strategy.weights.home"),
       named<PoolKind>("strategy.weights.pool"),
       {"strategy.weights.prefetch_blocks", {"2"}},
@@ -80,6 +78,11 @@ const std::vector<Choice>& parts() {
       named<PinnedPolicy>("strategy.pinned"),
       named<IoEngine>("strategy.io_engine"),
       named<GpuAllocator>("strategy.gpu_allocator"),
+  };
+}
+
+std::vector<Choice> parts_of_training() {
+  return {
       named<Precision>("training.precision"),
       named<OptimizerKind>("training.optimizer"),
       named<StateWidth>("training.optimizer_state"),
@@ -98,6 +101,16 @@ const std::vector<Choice>& parts() {
       {"parallel.sequence_parallel", {"true"}},
       {"parallel.zero_stage", {"0", "1", "2", "3"}},
   };
+}
+
+}  // namespace
+
+const std::vector<Choice>& parts() {
+  static const std::vector<Choice> all = [] {
+    std::vector<Choice> both = parts_of_strategy();
+    for (Choice& choice : parts_of_training()) both.push_back(std::move(choice));
+    return both;
+  }();
   return all;
 }
 
