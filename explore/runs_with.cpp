@@ -34,11 +34,14 @@ RunsWith trainer(const Scenario& scenario) {
   const bool plain = (parts.activations.policy == ActivationPolicy::keep ||
                       parts.activations.policy == ActivationPolicy::checkpoint_gpu ||
                       parts.activations.policy == ActivationPolicy::checkpoint_host) &&
-                     parts.optimizer.home == Home::gpu && parts.weights.home == Home::gpu &&
-                     parts.optimizer.staleness == 0 && !parts.unlimited_gpu();
+                     (parts.optimizer.home == Home::gpu ||
+                      scenario.training.optimizer == description::OptimizerKind::paged_adam8bit) &&
+                     parts.weights.home == Home::gpu && parts.optimizer.staleness == 0 &&
+                     !parts.unlimited_gpu();
   if (!plain) return deepspeed(scenario).value_or(RunsWith{nobody, false});
   const description::Parallel& parallel = scenario.parallel;
-  if (parallel.tensor > 1 || parallel.pipeline > 1) return {"Megatron-LM", true};
+  if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1)
+    return {"Megatron-LM", true};
   return {parallel.data > 1 && parallel.zero_stage > 0 ? "PyTorch (FSDP), DeepSpeed" : "PyTorch",
           true};
 }

@@ -78,7 +78,7 @@ Flops attention_flops(const Tape& tape, const AttentionCall& call) {
   if (call.chosen && w.sequence > a.index.chosen && w.attention == Attention::flash)
     widths = tape.split(a.heads) * (2 * a.latent.kv_rank + a.latent.rotated);
   return Flops(2 * static_cast<double>(w.micro_batch) * scores_of(w, call) *
-               static_cast<double>(widths));
+               static_cast<double>(widths) / static_cast<double>(w.context));
 }
 
 }  // namespace

@@ -142,9 +142,11 @@ Value attention_half(Tape& tape, const LayerWeights& weights, const AttentionHal
   const std::uint64_t width = tape.split(a.attention_width());
   AttentionCall call;
   call.prefix = half.prefix;
-  call.query = p.query;
-  call.key = p.key;
-  call.value = p.value;
+  call.query = exchange_heads(tape, half.prefix + ".query_heads", p.query);
+  call.key = exchange_heads(tape, half.prefix + ".key_heads", p.key);
+  call.value = half.traits.keys_are_values && !a.value_norm && p.value.tensor == p.key.tensor
+                   ? call.key
+                   : exchange_heads(tape, half.prefix + ".value_heads", p.value);
   call.output = tape.value(half.prefix + ".output", tape.tokens() * width);
   call.causal = half.causal;
   call.window = half.traits.window;
@@ -156,6 +158,7 @@ Value attention_half(Tape& tape, const LayerWeights& weights, const AttentionHal
   if (half.relative_positions) call.tables.push_back(*half.relative_positions);
   if (a.attention_sinks) call.tables.push_back(weights.of(WeightKind::sinks).front().matrices[0]);
   attention(tape, call);
+  call.output = exchange_heads(tape, half.prefix + ".output_heads", call.output);
   if (p.gate) {
     const Value gated = tape.value(half.prefix + ".gated", tape.elements(call.output));
     elementwise(tape, half.prefix + ".gated",

@@ -19,6 +19,7 @@ class WorkloadCheck {
     if (!complaints_.empty()) return;
     for (const auto& [what, count] : a_.shared_by_ranks()) divides(what, count);
     if (w_.sequence_parallel && w_.tensor > 1) shares_tokens();
+    if (w_.context > 1) shares_samples();
     const std::uint64_t positions = a_.learned_positions - a_.position_offset;
     if (a_.learned_positions > 0 && w_.sequence > positions)
       complain("training.sequence", std::to_string(w_.sequence) + " tokens are more than the " +
@@ -58,8 +59,32 @@ class WorkloadCheck {
       complain("training.micro_batch", "more tokens than any machine has room for");
   }
 
+  /// Each of the context ranks has some heads of all tokens: all kinds of heads divide.
+  void shares_samples() {
+    const std::uint64_t ways = w_.context * w_.tensor;
+    if (w_.sequence % w_.context != 0)
+      complain("parallel.context", std::to_string(w_.context) + " ranks cannot share " +
+                                       std::to_string(w_.sequence) + " tokens");
+    for (const auto& [what, count] : a_.shared_by_ranks())
+      if (std::string(what).ends_with("heads") && count % ways != 0)
+        complain("parallel.context", std::to_string(w_.context) + " x tensor " +
+                                         std::to_string(w_.tensor) + " ranks cannot share the " +
+                                         std::to_string(count) + " " + what + " of " + a_.name);
+    const bool recurs = std::any_of(a_.blocks.begin(), a_.blocks.end(), [](const auto& block) {
+      return block.mixer != Mixer::attention && block.mixer != Mixer::none;
+    });
+    const char* const what = a_.is_diffusion()            ? "a diffusion model"
+                             : a_.stack != Stack::decoder ? "an encoder"
+                             : a_.index.chosen > 0        ? "attention to chosen tokens"
+                             : recurs                     ? "states that go from token to token"
+                                                          : nullptr;
+    if (what)
+      complain("parallel.context",
+               a_.name + " has " + what + ", whose samples this version does not share");
+  }
+
   void shares_tokens() {
-    if (w_.sequence % w_.tensor != 0)
+    if (w_.sequence / std::max<std::uint64_t>(w_.context, 1) % w_.tensor != 0)
       complain("parallel.sequence_parallel", std::to_string(w_.tensor) + " ranks cannot share " +
                                                  std::to_string(w_.sequence) + " tokens");
     const char* const what = a_.is_diffusion()            ? "a diffusion model"

@@ -30,14 +30,16 @@ struct Workload {
   std::uint64_t document = 0;  ///< packed: tokens of those that see each other; 0: all
   /// Hidden states between matrices that the tensor ranks cut are shared by tokens.
   bool sequence_parallel = false;
-  bool causal_skip = false;  ///< flash: count only the lower triangle of causal attention
+  std::uint64_t context = 1;  ///< ranks that share the tokens of each sample
+  bool causal_skip = false;   ///< flash: count only the lower triangle of causal attention
   // of models with adapters:
   description::AdapterType adapters = description::AdapterType::bf16;
   description::BaseType base = description::BaseType::bf16;
   double adapter_scale = 1;  ///< of what an adapter adds: alpha / rank
 
   double dropout_of_attention() const { return attention_dropout.value_or(dropout); }
-  std::uint64_t tokens() const { return micro_batch * sequence; }
+  /// Of this rank.
+  std::uint64_t tokens() const { return micro_batch * sequence / context; }
 };
 
 using TensorId = std::uint32_t;
@@ -80,13 +82,15 @@ enum class OperatorKind {
   all_reduce,      ///< tensor-parallel sum of its read_write operand
   all_gather,      ///< its second operand: the tokens of all tensor ranks
   reduce_scatter,  ///< its second operand: this rank's tokens of the tensor-parallel sum
-  update,          ///< optimizer step of one weight
+  /// Context-parallel: of all heads of a rank's tokens some heads of all tokens, or back.
+  context_all_to_all,
+  update,  ///< optimizer step of one weight
 };
 
-/// Tensor-parallel ranks meet in it.
+/// Ranks that share a model meet in it.
 constexpr bool is_collective(OperatorKind kind) {
   return kind == OperatorKind::all_reduce || kind == OperatorKind::all_gather ||
-         kind == OperatorKind::reduce_scatter;
+         kind == OperatorKind::reduce_scatter || kind == OperatorKind::context_all_to_all;
 }
 
 /// What an operator computes. Its operands stand in the order given, those in [] only where the
@@ -154,6 +158,7 @@ enum class OperatorFunction {
   all_reduce,              ///< what is summed
   all_gather,              ///< this rank's tokens, those of all
   reduce_scatter,          ///< what is summed, this rank's tokens of the sum
+  context_all_to_all,      ///< what goes to the context group's ranks, what comes from them
   update,                  ///< weight, w.weight, then its states
 };
 

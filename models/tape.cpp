@@ -49,6 +49,8 @@ OperatorKind kind_of(OperatorFunction function) {
       return OperatorKind::all_gather;
     case OperatorFunction::reduce_scatter:
       return OperatorKind::reduce_scatter;
+    case OperatorFunction::context_all_to_all:
+      return OperatorKind::context_all_to_all;
     case OperatorFunction::update:
       return OperatorKind::update;
     default:
@@ -367,6 +369,20 @@ void Tape::orthogonalize(Operator& update, const WeightTensor& weight) {
   update.workspace = Bytes(count * width * (2 * m * n + 2 * m * m));
   // Each iteration reads X three times and writes it once, writes and reads A and its polynomial.
   update.bytes += Bytes(count * iterations * width * (4 * m * n + 5 * m * m));
+}
+
+Value exchange_heads(Tape& tape, std::string_view name, Value value) {
+  if (tape.workload().context == 1) return value;
+  const Value there = tape.value(name, tape.elements(value));
+  tape.add(name, OperatorFunction::context_all_to_all,
+           {{value.tensor, Access::read}, {there.tensor, Access::write}});
+  tape.on_backward([&tape, name = std::string(name), value, there] {
+    std::vector<Operand> back{tape.gradient(there)};
+    tape.accumulate(back, value);
+    ENSURE(back.back().access == Access::write, "a gradient besides the one that comes back");
+    tape.add(name + ".backward", OperatorFunction::context_all_to_all, std::move(back));
+  });
+  return there;
 }
 
 Value gather_tokens(Tape& tape, Value own) {

@@ -134,6 +134,9 @@ class Tape {
   std::vector<std::optional<Value>> outputs_;
 };
 
+/// Where ranks share the tokens of samples: of `value`, all heads of a rank's tokens, some heads of
+/// all tokens, or back; as many elements. Its gradient goes back the same way. Else `value` itself.
+Value exchange_heads(Tape& tape, std::string_view name, Value value);
 /// `value` as the input of matrices cut by columns: its gradient, partial on each rank, is summed.
 /// Where ranks share the tokens it is gathered first.
 Value enter_split(Tape& tape, Value value);

@@ -155,6 +155,7 @@ std::vector<RoundTripDifference> round_trip_differences(const Scenario& asked,
   compare("training.gradient_accumulation", asked.training.gradient_accumulation,
           back.training.gradient_accumulation);
   compare("parallel.data", asked.parallel.data, back.parallel.data);
+  compare("parallel.context", asked.parallel.context, back.parallel.context);
   compare("parallel.tensor", asked.parallel.tensor, back.parallel.tensor);
   compare("parallel.pipeline", asked.parallel.pipeline, back.parallel.pipeline);
   if (asked.parallel.data > 1)

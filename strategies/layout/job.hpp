@@ -137,7 +137,7 @@ struct Job {
   /// The place of one of the simulated node's ranks in its data-parallel group. That node is the
   /// first, so its members are.
   std::uint64_t member(Rank rank) const {
-    return rank.index / scenario.parallel.tensor % scenario.parallel.data;
+    return rank.index / scenario.parallel.tensor % scenario.parallel.replicas();
   }
   /// Of the tensors of the step program that are no weight's.
   ElementType activation_type() const { return kernel_type(program.workload.precision); }

@@ -25,6 +25,7 @@ models::Workload workload_of(const description::Scenario& scenario,
   workload.attention_dropout = training.dropout.value.value_or(architecture.own_attention_dropout);
   workload.recomputed = training.recompute.operators;
   workload.document = training.packed.document;
+  workload.context = scenario.parallel.context;
   workload.sequence_parallel = scenario.parallel.sequence_parallel;
   workload.causal_skip = training.causal_skip;
   workload.adapters = training.lora.adapters;

@@ -8,7 +8,7 @@
 namespace spillway::strategies {
 
 Partition partition_of(const description::Scenario& scenario) {
-  const std::uint64_t stage = scenario.parallel.zero_stage, ways = scenario.parallel.data;
+  const std::uint64_t stage = scenario.parallel.zero_stage, ways = scenario.parallel.replicas();
   const ShardGroup group = ways > 1 && stage >= 1 ? ShardGroup::data : ShardGroup::none;
   return {group, ways, stage >= 3, stage >= 2, stage >= 1};
 }

@@ -171,7 +171,7 @@ double launching_seconds(const LoggedKernel& kernel, const description::Scenario
   const description::HostSpec& host = scenario.machine.host;
   if (!kernel.in_pass) return 0;
   const bool gathers =
-      scenario.parallel.data > 1 || scenario.strategy.weights.home != description::Home::gpu;
+      scenario.parallel.replicas() > 1 || scenario.strategy.weights.home != description::Home::gpu;
   const bool hooked = kernel.module && scenario.parallel.zero_stage == 3 && gathers;
   return host.launch.value() + (hooked ? host.module_hooks.value() : 0);
 }

@@ -109,7 +109,7 @@ constexpr Rule optimizer_rows[] = {
      .holds =
          [](const Case& c) {
            if (!description::needs_whole_matrices(c.training().optimizer)) return true;
-           const bool shares = c.parallel().data > 1 && c.parallel().zero_stage > 0;
+           const bool shares = c.parallel().replicas() > 1 && c.parallel().zero_stage > 0;
            return streams(c) && c.parallel().tensor == 1 && !shares;
          },
      .why =

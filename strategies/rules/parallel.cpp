@@ -22,7 +22,7 @@ bool has_stages_on_nodes(const Case& subject) {
 
 /// Ranks of a pipeline stage: its data- and tensor-parallel ones.
 std::uint64_t ranks_of_a_stage(const Case& subject) {
-  return subject.parallel().data * subject.parallel().tensor;
+  return subject.parallel().replicas() * subject.parallel().tensor;
 }
 
 /// Whether all tensors stay on the GPUs, which compute everything.
@@ -57,9 +57,10 @@ constexpr Rule parallel_rows[] = {
            const description::Parallel& parallel = c.parallel();
            const std::uint64_t gpus = c.scenario.machine.gpus();
            return fmt::format(
-               "data {} x tensor {} x pipeline {} makes {} ranks, but {} has {} GPU{}",
-               parallel.data, parallel.tensor, parallel.pipeline, parallel.ranks(),
-               c.scenario.machine.name, gpus, gpus == 1 ? "" : "s");
+               "data {} x tensor {} x pipeline {}{} makes {} ranks, but {} has {} GPU{}",
+               parallel.data, parallel.tensor, parallel.pipeline,
+               parallel.context > 1 ? fmt::format(" x context {}", parallel.context) : "",
+               parallel.ranks(), c.scenario.machine.name, gpus, gpus == 1 ? "" : "s");
          },
      .hint = "lower one of them or raise machine.gpu.count or machine.nodes"},
     {.path = "parallel.tensor",
@@ -103,6 +104,22 @@ constexpr Rule parallel_rows[] = {
          },
      .hint = "choose parallel.data and parallel.tensor so that a node holds whole stages, or a "
              "stage fills whole nodes"},
+    {.path = "parallel.context",
+     .holds =
+         [](const Case& c) {
+           const std::uint64_t ranks = c.parallel().context * c.parallel().tensor;
+           return c.parallel().context == 1 ||
+                  (streams(c) && std::min(gpus_of_a_node(c), ranks_of_a_stage(c)) % ranks == 0);
+         },
+     .why =
+         [](const Case& c) -> std::string {
+           return streams(c) ? "context ranks stay inside a node in this version" : one_gpu_a_stage;
+         },
+     .hint =
+         [](const Case& c) {
+           return fmt::format("let context x tensor divide the {} GPUs of a node",
+                              gpus_of_a_node(c));
+         }},
     {.path = "parallel.data",
      .holds = [](const Case& c) { return streams(c) || c.parallel().data == 1; },
      .why = one_gpu_a_stage,
@@ -123,7 +140,7 @@ constexpr Rule parallel_rows[] = {
     {.path = "parallel.zero_stage",
      .holds =
          [](const Case& c) {
-           return !has_streaming_stages(c) || !is_resident(c) || c.parallel().data == 1 ||
+           return !has_streaming_stages(c) || !is_resident(c) || c.parallel().replicas() == 1 ||
                   c.parallel().zero_stage < 2;
          },
      .why = "1F1B adds micro-batches to gradients that are whole on each rank: stages 2 and 3 "
@@ -169,7 +186,7 @@ constexpr Rule parallel_rows[] = {
      .holds =
          [](const Case& c) {
            return c.parallel().zero_stage == 3 || c.parts().weights.home == Home::gpu ||
-                  c.parallel().data == 1;
+                  c.parallel().replicas() == 1;
          },
      .why =
          [](const Case& c) {

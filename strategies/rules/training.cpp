@@ -124,7 +124,7 @@ constexpr Rule training_rows[] = {
     {.path = in_backward,
      .holds =
          [](const Case& c) {
-           return !updates_so(c) || (c.parallel().data == 1 && c.parallel().pipeline == 1 &&
+           return !updates_so(c) || (c.parallel().replicas() == 1 && c.parallel().pipeline == 1 &&
                                      c.parts().weights.home == description::Home::gpu &&
                                      c.parts().optimizer.staleness == 0);
          },

@@ -23,7 +23,7 @@ bool has_known_buffers(const Case& subject) {
 /// Elements of a rank's share of the largest tensor.
 std::uint64_t largest_share(const Case& subject) {
   return description::divide_up(subject.model->largest_tensor().value(),
-                                subject.parallel().data * subject.parallel().tensor);
+                                subject.parallel().replicas() * subject.parallel().tensor);
 }
 
 /// Masters of fp32 in host memory are updated there and become the 16-bit weights of the GPU.

@@ -73,6 +73,23 @@ TEST(TrainingByOtherOptimizers, WhatIsRecomputedChangesNoBit) {
     }
 }
 
+// States in host memory come to the GPU for each update.
+TEST(TrainingByOtherOptimizers, PagedStatesEndWhereTheReferenceDoes) {
+  for (const char* during : {"false", "true"}) {
+    SCOPED_TRACE(during);
+    const Overrides kept{std::string("training.optimizer_in_backward=") + during,
+                         "training.precision=bf16", "strategy.overflow_check=none"};
+    Overrides paged = kept;
+    paged.emplace_back("strategy.optimizer.home=host");
+    const RealRun run = train_for_real(small_training("resident", paged));
+    ASSERT_TRUE(run.result.feasible());
+    const RealRun& reference =
+        reference_run(small_training("resident", kept), std::string("unpaged_") + during);
+    EXPECT_EQ(run.trained.losses, reference.trained.losses);
+    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+  }
+}
+
 TEST(TrainingByOtherOptimizers, OfStatesIn8BitsIsSimulatedOnly) {
   try {
     train_for_real(small_training("resident", {"training.optimizer=adam8bit"}));

@@ -129,6 +129,35 @@ TEST(SequenceParallel, AsksForTokensThatDivideAndForADecoder) {
   EXPECT_THROW(build_step_program(from_config(tiny_t5), shared), description::ScenarioError);
 }
 
+TEST(ContextParallel, EachRankHasItsTokensAndSomeHeadsOfAll) {
+  Workload w = workload(1, 16);
+  const Model model = from_config(tiny_llama);
+  const StepProgram whole = build_step_program(model, w);
+  w.context = 2;
+  const StepProgram program = build_step_program(model, w);
+  check(program);
+  // 16 tokens of 64, of two ranks 8; queries, keys, values and the output are exchanged.
+  EXPECT_EQ(named(program, "layers.0.attention.norm.output").elements, 8u * 64);
+  EXPECT_EQ(named(program, "layers.0.attention.query_heads").elements, 8u * 64);
+  EXPECT_EQ(named(program, "layers.0.attention.key_heads").elements, 8u * 32);
+  const Span forward = program.layers[1].forward, backward = program.layers[1].backward;
+  EXPECT_EQ(count(program, forward, OperatorKind::context_all_to_all), 4);
+  EXPECT_EQ(count(program, backward, OperatorKind::context_all_to_all), 4);
+  EXPECT_DOUBLE_EQ(program.forward_flops().value() * 2, whole.forward_flops().value());
+}
+
+TEST(ContextParallel, AsksForTokensAndHeadsThatDivide) {
+  Workload w = workload(1, 15);
+  w.context = 2;
+  EXPECT_THROW(build_step_program(from_config(tiny_llama), w), description::ScenarioError);
+  w = workload(1, 16, 2);  // 2 KV heads over 2 x 2 ranks
+  w.context = 2;
+  EXPECT_THROW(build_step_program(from_config(tiny_llama), w), description::ScenarioError);
+  w = workload(1, 16);
+  w.context = 2;
+  EXPECT_THROW(build_step_program(from_config(tiny_t5), w), description::ScenarioError);
+}
+
 TEST(TensorSplit, ThreeAllReducesInAT5DecoderLayer) {
   const StepProgram program = build_step_program(from_config(tiny_t5), workload(1, 16, 2));
   EXPECT_EQ(count(program, program.layers[4].forward, OperatorKind::all_reduce), 3);

@@ -27,6 +27,7 @@ constexpr Breaks of_parallel[] = {
     {"resident",
      [](Scenario& s) { s.machine.nodes = s.parallel.pipeline = 2, s.parallel.data = 5; }},
     {"teraio", [](Scenario& s) { s.parallel.data = 2; }},
+    {"teraio", [](Scenario& s) { s.parallel.context = 2; }},
     {"teraio", [](Scenario& s) { s.parallel.tensor = 2; }},
     {"zero_offload", [](Scenario& s) { s.parallel.pipeline = 2; }},
     {"resident",

@@ -98,6 +98,7 @@ std::vector<Choice> parts_of_training() {
       {"parallel.data", {"2", "3"}},
       {"parallel.tensor", {"2"}},
       {"parallel.schedule", {"gpipe"}},
+      {"parallel.context", {"2"}},
       {"parallel.sequence_parallel", {"true"}},
       {"parallel.zero_stage", {"0", "1", "2", "3"}},
   };

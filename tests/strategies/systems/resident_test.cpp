@@ -183,6 +183,21 @@ TEST(Resident, MuonTakesTheTimeOfItsProducts) {
   EXPECT_GT(more, 0.5 * flops / rate);
 }
 
+// Two weights' states at a time come to the GPU; all lie in host memory.
+TEST(Resident, PagedStatesLieInHostMemory) {
+  const auto run = [](const char* optimizer) {
+    return count(example("gpt2_resident", {"training.precision=bf16", optimizer})).result;
+  };
+  const result::Result kept = run("training.optimizer=adam8bit");
+  const result::Result paged = run("training.optimizer=paged_adam8bit");
+  const std::uint64_t states = at_peak(kept.gpu, "optimizer_states");
+  EXPECT_EQ(at_peak(paged.host, "optimizer_states"), states);
+  EXPECT_EQ(at_peak(kept.host, "optimizer_states"), 0u);
+  EXPECT_EQ(paged.io.h2d, kept.io.h2d + states);
+  EXPECT_EQ(paged.io.d2h, kept.io.d2h + states);
+  EXPECT_LT(paged.gpu.total, kept.gpu.total);
+}
+
 // Of gradients there are those of two layers at most; behind backward nothing is left to update.
 TEST(Resident, AnUpdateDuringBackwardKeepsNoGradients) {
   const auto run = [](const char* during) {
