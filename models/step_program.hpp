@@ -21,6 +21,10 @@ struct Workload {
   std::uint64_t micro_batch = 1;  ///< samples
   std::uint64_t sequence = 1024;  ///< tokens per sample (T5: of encoder and decoder each)
   std::uint64_t tensor = 1;       ///< tensor-parallel ways; every size below is one rank's
+  std::uint64_t expert = 1;       ///< ranks that share the routed experts of a layer
+  /// How often each expert of a layer is chosen: the program is that of the busiest rank.
+  description::ExpertLoad expert_load{};
+  bool experts_on_cpu = false;  ///< what routed experts compute is the CPU's
   Attention attention = Attention::flash;
   bool fused_kernels = true;  ///< one kernel for the gated product of a feed-forward
   std::optional<description::LossKind> loss{};  ///< none: fused with fused_kernels, else plain
@@ -72,6 +76,8 @@ enum class OperatorKind {
   elementwise,  ///< rope, activation, residual addition, dropout
   loss,
   all_reduce,  ///< tensor-parallel sum of its read_write operand
+  all_to_all,  ///< expert-parallel: each rank's part of what is read goes to that rank
+  on_cpu,      ///< the CPU's, of what is copied to it and back
   update,      ///< optimizer step of one weight
 };
 
@@ -138,6 +144,9 @@ enum class OperatorFunction {
   squared_loss,            ///< predicted, noise
   squared_loss_backward,   ///< noise, predicted, which its gradient replaces
   all_reduce,              ///< what is summed
+  all_to_all,              ///< what goes to the group's ranks, what comes from them
+  cpu_experts,             ///< x, shares, output
+  cpu_experts_backward,    ///< g.output, x, shares, g.x, g.shares
   update,                  ///< weight, w.weight, then its states
 };
 
@@ -159,6 +168,7 @@ struct Operator {
   Bytes bytes;             ///< device memory traffic, read + written
   Bytes widened;           ///< of it: packed weights read and their wide copies written, which the
                            ///< product waits for
+  Bytes cpu_keeps;         ///< on_cpu: in host memory, from forward to backward
   GemmShape gemm;          ///< matmul, and the loss that has the head's matmul inside
   bool causal = false;     ///< attention
   std::uint32_t draw = 0;  ///< what drops elements: its number among those of its layer, backward

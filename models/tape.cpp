@@ -45,6 +45,11 @@ OperatorKind kind_of(OperatorFunction function) {
       return OperatorKind::loss;
     case OperatorFunction::all_reduce:
       return OperatorKind::all_reduce;
+    case OperatorFunction::all_to_all:
+      return OperatorKind::all_to_all;
+    case OperatorFunction::cpu_experts:
+    case OperatorFunction::cpu_experts_backward:
+      return OperatorKind::on_cpu;
     case OperatorFunction::update:
       return OperatorKind::update;
     default:
@@ -110,7 +115,8 @@ std::uint64_t Tape::elements_of(const WeightTensor& weight) const {
   const std::uint64_t count = weight.parameters.value();
   if (weight.kind == WeightKind::embedding || weight.kind == WeightKind::lm_head)
     return split(weight.shape[0]) * weight.shape[1];
-  return weight.cut != Cut::none ? split(count) : count;
+  const std::uint64_t own = weight.routed ? count / program_.workload.expert : count;
+  return weight.cut != Cut::none ? split(own) : own;
 }
 
 void Tape::add_tensors(
@@ -295,6 +301,20 @@ void Tape::add_updates() {
     prefix_ = model_.weights[i].name;
     add(".update", OperatorFunction::update, std::move(operands));
   }
+}
+
+Value exchange(Tape& tape, std::string_view name, Value value, std::uint64_t elements) {
+  if (tape.workload().expert == 1) return value;
+  const Value there = tape.value(name, elements);
+  tape.add(name, OperatorFunction::all_to_all,
+           {{value.tensor, Access::read}, {there.tensor, Access::write}});
+  tape.on_backward([&tape, name = std::string(name), value, there] {
+    std::vector<Operand> back{tape.gradient(there)};
+    tape.accumulate(back, value);
+    ENSURE(back.back().access == Access::write, "a gradient besides the one that comes back");
+    tape.add(name + ".backward", OperatorFunction::all_to_all, std::move(back));
+  });
+  return there;
 }
 
 Value enter_split(Tape& tape, Value value) {

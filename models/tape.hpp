@@ -109,6 +109,10 @@ class Tape {
   std::vector<std::optional<Value>> outputs_;
 };
 
+/// `elements` that come from the ranks of the expert group, each of which keeps a part of its
+/// `value` and sends the others theirs; the gradient goes back the same way. Without such a group
+/// `value` itself.
+Value exchange(Tape& tape, std::string_view name, Value value, std::uint64_t elements);
 /// `value` as the input of matrices cut by columns: its gradient, partial on each rank, is summed.
 Value enter_split(Tape& tape, Value value);
 /// Sums `value`, partial on each rank behind matrices cut by rows; its gradient is whole.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "scenarios/description/expert_load.hpp"
 #include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
 
@@ -181,6 +182,7 @@ struct Training {
   bool fused_kernels = true;        ///< the gated product of a feed-forward is one kernel
   LossKind loss = LossKind::fused;  ///< where a scenario says nothing, as fused_kernels: or plain
   ExpertLayout experts = ExpertLayout::stacked;
+  ExpertLoad expert_load;
   double dropout = 0;
   bool ema = false;
   bool causal_skip = true;  ///< flash attention of decoders leaves out what the mask hides
@@ -203,7 +205,11 @@ inline constexpr auto names_of<PipelineCut> = in_order("flops", "layers");
 struct Parallel {
   std::uint64_t data = 1, tensor = 1, pipeline = 1, zero_stage = 3;
   PipelineCut pipeline_cut = PipelineCut::flops;
+  /// Data-parallel ranks in a row that share the routed experts of each layer.
+  std::uint64_t expert = 1;
   std::uint64_t ranks() const { return data * tensor * pipeline; }
+  /// Data-parallel ranks that hold the same experts.
+  std::uint64_t expert_data() const { return data / expert; }
 };
 
 enum class IoDirection { read, write, mixed };

@@ -41,15 +41,15 @@ struct PlannedKernel {
   std::vector<PlannedOperand> operands;
 };
 
-/// Kernels of one pass of a layer, cut where tensor-parallel ranks must meet, in an all-reduce of
-/// `reduced`, after each kernel that completes a tensor which leaves the GPU, and in backward after
-/// each that is the last to use one that came back: its memory is free then.
+/// Kernels of one pass of a layer, cut where the GPU has to wait for others: where tensor-parallel
+/// ranks meet in an all-reduce, expert-parallel ones in an all-to-all, where the CPU computes. Cut
+/// too after each kernel that completes a tensor which leaves the GPU, and in backward after each
+/// that is the last to use one that came back: its memory is free then.
 struct PassPlan {
   struct Segment {
     std::vector<PlannedKernel> kernels;
-    bool then_all_reduce = false;
-    const models::Operator* reduction = nullptr;  ///< that all-reduce
-    PlannedOperand reduced{};
+    const models::Operator* then = nullptr;  ///< what comes behind them and is no kernel, or null
+    std::vector<PlannedOperand> of{};        ///< its operands
     // of passes that are cut into modules:
     std::uint32_t module = 0;               ///< index into LayerPlans::modules
     std::vector<std::uint32_t> makes{};     ///< forward: indices into `saved`, used here first

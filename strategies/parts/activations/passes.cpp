@@ -85,11 +85,11 @@ bool await_saved(const PlannedKernel& kernel, std::vector<Op>* arrivals, std::ve
 
 }  // namespace
 
-PassIssuer::PassIssuer(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
+PassIssuer::PassIssuer(Machine& machine, Rank rank, const Meetings& meetings, const PassPlan& pass,
                        const LayerOperands& operands, std::vector<Op> after, bool as_they_come)
     : machine_(machine),
       rank_(rank),
-      tensor_group_(tensor_group),
+      meetings_(meetings),
       pass_(pass),
       operands_(operands),
       as_they_come_(as_they_come),
@@ -120,14 +120,31 @@ void PassIssuer::add(const PlannedKernel& planned) {
   kernels_.push_back(bind_kernel(planned, operands_, written_));
 }
 
+/// What comes behind the kernels of `segment` and is none.
+Op PassIssuer::meet(const PassPlan::Segment& segment) {
+  std::vector<View> views;
+  for (const PlannedOperand& operand : segment.of) views.push_back(view_of(operand, operands_));
+  const ElementType type = segment.of.front().type;
+  switch (segment.then->kind) {
+    case models::OperatorKind::all_reduce:
+      return machine_.collective(rank_, meetings_.tensor, Collective::all_reduce, views.front(),
+                                 views.front(), issued_.last, type);
+    case models::OperatorKind::all_to_all:
+      return machine_.collective(rank_, meetings_.expert, Collective::all_to_all, views.at(0),
+                                 views.at(1), issued_.last, type);
+    default:
+      break;
+  }
+  ENSURE(meetings_.cpu, segment.then->name + " has no CPU that computes it");
+  return meetings_.cpu->compute(*segment.then, segment.of, views, issued_.last);
+}
+
 Op PassIssuer::next() {
   const PassPlan::Segment& segment = pass_.segments.at(issued_.segments.size());
   for (const PlannedKernel& planned : segment.kernels) add(planned);
   flush();
-  if (segment.then_all_reduce) {
-    const View sum = view_of(segment.reduced, operands_);
-    issued_.last = machine_.collective(rank_, tensor_group_, Collective::all_reduce, sum, sum,
-                                       issued_.last, segment.reduced.type);
+  if (segment.then) {
+    issued_.last = meet(segment);
     after_.push_back(issued_.last);
   }
   issued_.segments.push_back(issued_.last);
@@ -141,8 +158,7 @@ IssuedPass PassIssuer::finish() {
 
 PassIssuer Passes::begin(const PassPlan& pass, const LayerOperands& operands,
                          std::vector<Op> after) const {
-  return PassIssuer(machine_, rank_, tensor_group_, pass, operands, std::move(after),
-                    as_they_come_);
+  return PassIssuer(machine_, rank_, meetings_, pass, operands, std::move(after), as_they_come_);
 }
 
 IssuedPass Passes::issue(const PassPlan& pass, const LayerOperands& operands,
